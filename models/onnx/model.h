@@ -43,9 +43,25 @@ struct TensorData {
   std::optional<uint64_t> length;  // in the external file, bytes; none: to its end
 };
 
+/// AttributeProto.AttributeType, as far as Lenslet reads such attributes.
+enum class AttributeKind : int {
+  kNone = 0,  // neither a value nor a type
+  kReal = 1,
+  kInteger = 2,
+  kText = 3,
+  kTensor = 4,
+  kGraph = 5,
+  kReals = 6,
+  kIntegers = 7,
+  kGraphs = 10
+};
+/// "a float", "a list of ints"; "of type 14" for one that Lenslet does not read.
+std::string to_string(AttributeKind kind);
+
 /// An attribute of a node. Only the member of its kind is set.
 struct Attribute {
   std::string name;
+  AttributeKind kind = AttributeKind::kNone;
   std::optional<float> real;
   std::optional<int64_t> integer;
   std::optional<std::string> text;
@@ -56,18 +72,24 @@ struct Attribute {
 };
 
 struct Node {
-  std::string name;                          // "Conv_3" if the file has none
-  std::string op;                            // "Conv"
-  std::vector<std::string> inputs, outputs;  // names of values; empty: left out
+  std::shared_ptr<const std::string> origin;  // the file, as messages name it
+  std::string name;                           // "Conv_3" if the file has none
+  std::string op;                             // "Conv"
+  std::vector<std::string> inputs, outputs;   // names of values; empty: left out
   std::vector<Attribute> attributes;
 
   /// Null if the node has no attribute of that name.
   const Attribute* find(std::string_view attribute) const;
-  int64_t integer_or(std::string_view attribute, int64_t fallback) const;       ///< Fallback if it is absent.
-  float real_or(std::string_view attribute, float fallback) const;              ///< Fallback if it is absent.
-  std::string text_or(std::string_view attribute, const char* fallback) const;  ///< Fallback if it is absent.
+  /// Its value, or the fallback if it is absent. Throws DataError if it is of another kind.
+  int64_t integer_or(std::string_view attribute, int64_t fallback) const;
+  float real_or(std::string_view attribute, float fallback) const;              ///< Likewise.
+  std::string text_or(std::string_view attribute, const char* fallback) const;  ///< Likewise.
   std::vector<int64_t> integers_or(std::string_view attribute,
                                    std::vector<int64_t> fallback) const;  ///< Likewise.
+
+ private:
+  /// Null if the node has no attribute of that name. Throws DataError if it is of another kind.
+  const Attribute* find(std::string_view attribute, AttributeKind kind) const;
 };
 
 /// An input or output of the graph.

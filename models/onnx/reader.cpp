@@ -43,6 +43,30 @@ void append_number(List& list, Value value, Left& left, const WireMessage& messa
   list.push_back(value);
 }
 
+// What its members say; files of IR version 1 state no type.
+AttributeKind held_kind(const Attribute& attribute) {
+  if (attribute.real) return AttributeKind::kReal;
+  if (attribute.integer) return AttributeKind::kInteger;
+  if (attribute.text) return AttributeKind::kText;
+  if (attribute.tensor) return AttributeKind::kTensor;
+  if (attribute.has_graph) return AttributeKind::kGraph;
+  if (!attribute.reals.empty()) return AttributeKind::kReals;
+  return attribute.integers.empty() ? AttributeKind::kNone : AttributeKind::kIntegers;
+}
+
+// Writers leave a zero, an empty text and an empty list out and state the type alone.
+void complete(Attribute& attribute, const WireMessage& message) {
+  const AttributeKind held = held_kind(attribute);
+  if (attribute.kind == AttributeKind::kNone) attribute.kind = held;
+  const bool graphs = attribute.kind == AttributeKind::kGraphs && attribute.has_graph;
+  if (held != AttributeKind::kNone && held != attribute.kind && !graphs)
+    message.fail(concat("attribute \"", printable_excerpt(attribute.name, 60), "\" holds ", to_string(held),
+                        ", but states that it is ", to_string(attribute.kind)));
+  if (attribute.kind == AttributeKind::kReal && !attribute.real) attribute.real = 0.0f;
+  if (attribute.kind == AttributeKind::kInteger && !attribute.integer) attribute.integer = 0;
+  if (attribute.kind == AttributeKind::kText && !attribute.text) attribute.text = "";
+}
+
 Attribute read_attribute(std::string_view bytes, Left& left, const std::string& origin) {
   WireMessage message(bytes, "AttributeProto", origin);
   Attribute attribute;
@@ -75,10 +99,14 @@ Attribute read_attribute(std::string_view bytes, Left& left, const std::string& 
         message.each<int64_t>(
             [&](int64_t value) { append_number(attribute.integers, value, left, message); });
         break;
+      case 20:
+        attribute.kind = static_cast<AttributeKind>(message.integer());
+        break;
       default:
         message.skip();
     }
   }
+  complete(attribute, message);
   return attribute;
 }
 
@@ -125,10 +153,12 @@ void read_graph(std::string_view bytes, Model& model, const std::string& origin)
   std::vector<std::string> foreign;
   size_t foreign_count = 0;
   Left left;
+  const auto shared_origin = std::make_shared<const std::string>(origin);
   while (message.next()) {
     switch (message.field()) {
       case 1: {
         NodeOfDomain read = read_node(message.bytes(), model.nodes.size(), left, origin);
+        read.node.origin = shared_origin;
         if (!is_default_domain(read.domain) && ++foreign_count <= kMostListed)
           foreign.push_back(concat(printable_excerpt(read.node.name, 60), " (",
                                    printable_excerpt(read.domain, 40), ".",

@@ -49,8 +49,9 @@ void constant_node(Inference& inference, Values& values, const std::string& orig
     out = constant_value(*tensor->tensor, origin);
   } else if (const Attribute* const integer = node.find("value_int"); integer && integer->integer) {
     inference.set({}, {*integer->integer});
-  } else if (const Attribute* const integers = node.find("value_ints")) {
-    inference.set({static_cast<int64_t>(integers->integers.size())}, integers->integers);
+  } else if (node.find("value_ints")) {
+    const std::vector<int64_t> integers = node.integers_or("value_ints", {});
+    inference.set({static_cast<int64_t>(integers.size())}, integers);
   } else if (node.find("value_float")) {
     inference.set({});
   } else if (const Attribute* const reals = node.find("value_floats")) {
@@ -86,7 +87,7 @@ const std::vector<int64_t>& Inference::integers(size_t i) const {
 
 std::vector<int64_t> Inference::attribute_or_input(const char* attribute, size_t i,
                                                    std::vector<int64_t> fallback) const {
-  if (const Attribute* const found = node_.find(attribute)) return found->integers;
+  if (node_.find(attribute)) return node_.integers_or(attribute, {});
   return has(i) ? integers(i) : std::move(fallback);
 }
 

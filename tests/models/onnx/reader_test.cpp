@@ -74,6 +74,42 @@ TEST(OnnxReader, ReadsWeightsOfEveryFloatingType) {
   EXPECT_EQ(values_of(tensor("b", kBfloat16, {2}).text(9, Message::raw<uint16_t>({0x3fc0, 0xc000}))), wanted);
 }
 
+// Protobuf writers leave a zero, an empty text and an empty list out; the type tells what it is.
+TEST(OnnxReader, TakesAnAttributeWithoutAValueForZero) {
+  const auto typed = [](const std::string& name, int type) {
+    return Message().text(1, name).integer(20, type);
+  };
+  GraphParts parts = small_graph();
+  parts.nodes[1] = node("Relu", {"sum"}, "y",
+                        {typed("real", 1), typed("integer", 2), typed("text", 3), typed("list", 7),
+                         Message().text(1, "untyped").integer(3, 5)});
+  const Model model = parse(parts);
+  const lenslet::onnx::Node& read = model.nodes[1];
+  EXPECT_EQ(read.real_or("real", 1), 0);
+  EXPECT_EQ(read.integer_or("integer", 1), 0);
+  EXPECT_EQ(read.text_or("text", "NOTSET"), "");
+  EXPECT_TRUE(read.integers_or("list", {1}).empty());
+  EXPECT_EQ(read.integer_or("untyped", 1), 5);
+  EXPECT_EQ(read.integer_or("absent", 1), 1);
+}
+
+TEST(OnnxReader, RefusesAttributesOfAnotherKind) {
+  GraphParts parts = small_graph();
+  parts.nodes[1] = node("Relu", {"sum"}, "y", {attribute("number", 2), attribute("list", {2, 3})});
+  const Model model = parse(parts);
+  const lenslet::onnx::Node& read = model.nodes[1];
+  expect_refused([&] { read.real_or("number", 1); },
+                 "node \"y_node\" (Relu): attribute \"number\" is an int, expected a float");
+  expect_refused([&] { read.integers_or("number", {}); }, "is an int, expected a list of ints");
+  expect_refused([&] { read.text_or("number", ""); }, "is an int, expected a string");
+  expect_refused([&] { read.integer_or("list", 1); }, "is a list of ints, expected an int");
+  parts.nodes[1] = node("Relu", {"sum"}, "y", {Message().text(1, "alpha").integer(3, 2).integer(20, 1)});
+  expect_refused(parts, "attribute \"alpha\" holds an int, but states that it is a float");
+  parts.nodes[1] = node("Squeeze", {"sum"}, "y", {attribute("axes", 1)});
+  expect_refused([&] { lenslet::onnx::infer_values(parse(parts, 11), "m.onnx"); },
+                 "attribute \"axes\" is an int, expected a list of ints");
+}
+
 TEST(OnnxReader, TreatsAnInputWithAValueAsAConstant) {
   GraphParts parts = small_graph();
   parts.inputs.push_back(value("b", {2}));
