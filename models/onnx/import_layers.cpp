@@ -114,9 +114,12 @@ void Importer::conv(const Node& node) {
   Affine affine{std::vector<double>(static_cast<size_t>(w[0]), 1.0), {}};
   if (has(node, 2)) {
     const std::vector<float> bias = constants_.floats(node.inputs[2]);
+    if (static_cast<int64_t>(bias.size()) != w[0])
+      throw Unsupported{concat("its bias has ", bias.size(), " values, expected ", w[0])};
     affine.shift.assign(bias.begin(), bias.end());
+  } else {
+    affine.shift.assign(static_cast<size_t>(w[0]), 0.0);
   }
-  affine.shift.resize(static_cast<size_t>(w[0]), 0.0);
   std::vector<float> weights = constants_.floats(node.inputs[1]);
   const std::string output = fold_readers(node.outputs.at(0), affine);
   weights = scaled(std::move(weights), affine.scale);

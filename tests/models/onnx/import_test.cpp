@@ -212,6 +212,14 @@ TEST(OnnxImport, RefusesWhatWouldBeAnotherResult) {
   expect_refused(dynamic, "weights that are not constant");
 }
 
+TEST(OnnxImport, RefusesABiasOfAnotherLength) {
+  for (const int64_t count : {1, 3, 5}) {
+    Writer w({2, 4, 4});
+    w.add("Conv", {w.weights({4, 2, 3, 3}), w.weights({count})});
+    expect_refused(w, "its bias has " + std::to_string(count) + " values, expected 4");
+  }
+}
+
 // Nodes that reuse one another, so that a naive evaluation of constants takes exponential time.
 TEST(OnnxImport, ObeysOperatorSet6) {
   Writer w({3, 4, 4});
