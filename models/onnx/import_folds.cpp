@@ -1,4 +1,5 @@
 // What folds into the convolution or matrix product before it: constants added and multiplied per channel.
+#include <algorithm>
 #include <cmath>
 
 #include "framework/base/error.h"
@@ -24,6 +25,11 @@ std::optional<std::vector<double>> Importer::per_channel(const std::string& name
 Importer::Affine Importer::affine_of(const Node& node, int64_t channels) {
   if (node.integer_or("training_mode", 0) != 0 || node.integer_or("spatial", 1) != 1)
     throw Unsupported{"BatchNormalization is supported as inference over channels only"};
+  // Set 6 has is_test, set 14 training_mode.
+  const auto outputs = std::count_if(node.outputs.begin(), node.outputs.end(),
+                                     [](const std::string& output) { return !output.empty(); });
+  if (outputs > 1 && model_.opset >= 7 && model_.opset < 14)
+    throw Unsupported{"BatchNormalization with more than one output trains before operator set 14"};
   std::vector<double> given[4];  // scale, bias, mean, variance
   for (size_t i = 0; i < 4; ++i) {
     if (!is_constant(node, i + 1)) throw Unsupported{"weights that are not constant are not supported"};

@@ -61,6 +61,8 @@ class Writer {
     parts_.nodes.push_back(node(op, inputs, last_, attributes));
     return last_;
   }
+  /// Gives the last node one more output.
+  void more_output(const std::string& name) { parts_.nodes.back().text(2, name); }
   std::string batch_norm(int64_t channels) {
     return add("BatchNormalization", {weights({channels}, 0.3f, 1), weights({channels}), weights({channels}),
                                       weights({channels}, 0.3f, 1)});

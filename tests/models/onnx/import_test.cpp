@@ -220,6 +220,20 @@ TEST(OnnxImport, RefusesABiasOfAnotherLength) {
   }
 }
 
+// Before operator set 14 the number of outputs tells training from inference.
+TEST(OnnxImport, RefusesNormalisationThatTrains) {
+  for (const bool folds : {false, true}) {
+    Writer w({2, 4, 4});
+    if (folds) w.add("Conv", {w.weights({2, 2, 3, 3})});
+    w.batch_norm(2);
+    w.more_output("");
+    expect_as_judged(w.model(9));
+    w.more_output("mean");
+    expect_refused(w, "BatchNormalization with more than one output trains before operator set 14", 9);
+    expect_as_judged(w.model(15));
+  }
+}
+
 // Nodes that reuse one another, so that a naive evaluation of constants takes exponential time.
 TEST(OnnxImport, ObeysOperatorSet6) {
   Writer w({3, 4, 4});
