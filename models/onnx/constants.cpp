@@ -66,6 +66,12 @@ std::string described(const Node& node) {
   return concat(printable_excerpt(node.op, 40), " \"", printable_excerpt(node.name, 60), "\"");
 }
 
+bool drops_values(const Node& node, const Values& values) {
+  if (node.op != "Dropout" || node.inputs.size() < 3 || node.inputs[2].empty()) return false;
+  const auto& training = values.at(node.inputs[2]).integers;
+  return !training || training->empty() || training->front() != 0;
+}
+
 std::vector<float> transposed(const std::vector<float>& values, const std::vector<int64_t>& dims,
                               const std::vector<int64_t>& order) {
   std::vector<int64_t> strides(dims.size(), 1), index(dims.size(), 0);
@@ -140,6 +146,7 @@ std::vector<float> Constants::computed(const Node& node, int depth) {
   if (node.op == "ConstantOfShape") {
     values.assign(static_cast<size_t>(shape(node.outputs.at(0)).num_elements()), repeated(node, origin_));
   } else if (holds(kSameValues, node.op)) {
+    if (drops_values(node, values_)) throw Unsupported{"Dropout is supported as inference only"};
     values = input(0);
   } else if (node.op == "Cast") {
     values = cast(input(0), node.integer_or("to", 0));

@@ -18,6 +18,9 @@ struct Unsupported {
 /// A node as a message shows it: `Conv "conv1"`.
 std::string described(const Node& node);
 
+/// Whether it is a Dropout in training: its third input is there and is not a constant false.
+bool drops_values(const Node& node, const Values& values);
+
 /// The values of [dims] in the order of axes `order`, as Transpose moves them.
 std::vector<float> transposed(const std::vector<float>& values, const std::vector<int64_t>& dims,
                               const std::vector<int64_t>& order);

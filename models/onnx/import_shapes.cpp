@@ -10,11 +10,7 @@
 namespace lenslet::onnx {
 
 void Importer::same_values(const Node& node) {
-  if (node.op == "Dropout" && has(node, 2)) {
-    const auto& training = values_.at(node.inputs[2]).integers;
-    if (!training || training->empty() || training->front() != 0)
-      throw Unsupported{"Dropout is supported as inference only"};
-  }
+  if (drops_values(node, values_)) throw Unsupported{"Dropout is supported as inference only"};
   const Held input = data(node);
   if (shape(node.outputs.at(0)).num_elements() != input.shape.num_elements()) throw Skip();
   held_[node.outputs[0]] = input;

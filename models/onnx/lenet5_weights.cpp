@@ -84,7 +84,7 @@ class Matcher {
   // Nodes that change nothing.
   void skip_same_shape() {
     const auto changes_nothing = [this](const Node& node) {
-      if (is_one_of(node.op, {"Identity", "Dropout"})) return true;
+      if (is_one_of(node.op, {"Identity", "Dropout"})) return !drops_values(node, values_);
       const Shape *before = shape_before(at_), *after = shape_before(at_ + 1);
       return is_one_of(node.op, {"Reshape", "Flatten", "Squeeze", "Unsqueeze"}) && before && after &&
              *before == *after;
@@ -93,8 +93,10 @@ class Matcher {
   }
 
   void reshape_to(const Shape& wanted, const char* what) {
-    while (at_ < chain_.size() &&
-           is_one_of(chain_[at_]->op, {"Identity", "Dropout", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}))
+    while (
+        at_ < chain_.size() &&
+        is_one_of(chain_[at_]->op, {"Identity", "Dropout", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}) &&
+        !drops_values(*chain_[at_], values_))
       ++at_;
     demand_shape(wanted, what);
   }

@@ -234,6 +234,18 @@ TEST(OnnxImport, RefusesNormalisationThatTrains) {
   }
 }
 
+TEST(OnnxImport, RefusesConstantsThatDropoutChanges) {
+  for (const int64_t trains : {0, 1}) {
+    Writer w({6});
+    const std::string weights = w.weights({6, 4});
+    w.join("MatMul", {"x", w.join("Dropout", {weights, w.weights({}, 0, 0.5f), w.numbers({trains})})});
+    if (trains)
+      expect_refused(w, "Dropout is supported as inference only");
+    else
+      expect_as_judged(w.model());
+  }
+}
+
 // Nodes that reuse one another, so that a naive evaluation of constants takes exponential time.
 TEST(OnnxImport, ObeysOperatorSet6) {
   Writer w({3, 4, 4});

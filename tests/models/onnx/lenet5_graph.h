@@ -12,6 +12,7 @@ struct Lenet5Form {
   bool pool_first = false;          // max pooling before ReLU
   int64_t padding = 0;              // of conv1
   bool softmax = false;             // at the end
+  bool trains = false;              // a Dropout behind each pooling is in training
   bool left_out = false;            // nodes name optional inputs and outputs that they do not have
 };
 
@@ -50,6 +51,10 @@ inline Message lenet5_graph(const Lenet5Form& form) {
     if (form.pool_first) pool();
     add("Relu", "r" + number);
     if (!form.pool_first) pool();
+    if (form.trains) {
+      parts.initializers.push_back(int64s("trains" + number, {1}));
+      add("Dropout", "t" + number, {"", "trains" + number});
+    }
     if (!form.left_out) continue;
     parts.nodes.back().text(2, "");
     add("Dropout", "d" + number, {"", ""});

@@ -58,6 +58,9 @@ TEST(OnnxLenet5, NamesWhatMakesAGraphAnotherNetwork) {
   form.softmax = true;
   EXPECT_EQ(match(lenet5_graph(form)).difference,
             "after fc3 comes Softmax \"out_node\"; export the model with logits as its output");
+  form = {};
+  form.trains = true;
+  EXPECT_EQ(match(lenet5_graph(form)).difference, "before conv2 comes Dropout \"t1_node\", expected Conv");
   EXPECT_EQ(match(model_of(small_graph())).difference, "the input is 1x2, expected 1x1x28x28");
 }
 
