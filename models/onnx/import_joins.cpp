@@ -48,14 +48,15 @@ Importer::Held Importer::join(const Node& node, const Held& left, size_t right) 
 
 void Importer::pairwise(const Node& node) {
   const size_t count = node.inputs.size();
+  // A sum or maximum takes any number of operands in any order; the others have two.
+  const bool any_order = node.op == "Sum" || node.op == "Max" || node.op == "Min";
+  if (!any_order && count != 2) throw Unsupported{concat("it has ", count, " inputs, expected 2")};
   for (size_t i = 0; i < count; ++i)
     if (!has(node, i)) throw Unsupported{concat("input ", i, " is missing")};
   if (count == 1) return same_values(node);
   size_t data = 0;
   while (data < count && is_constant(node, data)) ++data;
   if (data == count) throw Skip();
-  // A sum or maximum takes its operands in any order; the others have two.
-  const bool any_order = node.op == "Sum" || node.op == "Max" || node.op == "Min";
   Held value = shaped(node, data);
   if (!any_order && data == 1) {
     value = add(node, std::make_unique<PairwiseLayer>(function_of(node.op), constant_tensor(node, 0), true),

@@ -246,6 +246,20 @@ TEST(OnnxImport, RefusesConstantsThatDropoutChanges) {
   }
 }
 
+TEST(OnnxImport, RefusesAThirdOperand) {
+  for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "PRelu"}) {
+    Writer w({6});
+    w.add(op, {w.weights({6}), w.weights({6})});
+    expect_refused(w, "it has 3 inputs, expected 2");
+    Writer one({6});
+    one.add(op);
+    expect_refused(one, "it has 1 inputs, expected 2");
+  }
+  Writer sum({6});
+  sum.add("Sum", {sum.weights({6}), sum.weights({6})});
+  expect_as_judged(sum.model());
+}
+
 // Nodes that reuse one another, so that a naive evaluation of constants takes exponential time.
 TEST(OnnxImport, ObeysOperatorSet6) {
   Writer w({3, 4, 4});
