@@ -113,7 +113,12 @@ void matmul(Inference& node) {
 
 void same(Inference& node) {
   const Value& value = node.input(0);
-  if (value.integers && (node.node().op == "Identity" || node.node().op == "Cast")) {
+  bool whole = node.node().op == "Identity";
+  if (node.node().op == "Cast") {  // as floats they would not divide as whole numbers
+    const auto to = static_cast<ValueType>(node.node().integer_or("to", 0));
+    whole = to == ValueType::kInt32 || to == ValueType::kInt64;
+  }
+  if (value.integers && whole) {
     const std::vector<int64_t> integers = *value.integers, dims = dims_of(node.shape(0));
     node.set(dims, integers);
   } else {

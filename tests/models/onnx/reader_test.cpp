@@ -232,6 +232,24 @@ TEST(OnnxShapes, FollowTheNumbersOfAReshape) {
   EXPECT_EQ(summary.nodes[0].layer, "none");
 }
 
+// 5 / 2 is 2.5 as floats, which Lenslet does not follow, and 2 as whole numbers.
+TEST(OnnxShapes, FollowWholeNumbersOnly) {
+  const auto half = [](int64_t type) {
+    GraphParts parts{{node("Cast", {"five"}, "a", {attribute("to", type)}),
+                      node("Cast", {"two"}, "b", {attribute("to", type)}), node("Div", {"a", "b"}, "half"),
+                      node("Add", {"x", "c"}, "y")},
+                     {int64s("five", {5}), int64s("two", {2}), floats("c", {2}, {1, 2})},
+                     {value("x", {-1, 2})},
+                     {value("y", {-1, 2})}};
+    return lenslet::onnx::infer_values(parse(parts), "m.onnx").at("half").integers;
+  };
+  const std::vector<int64_t> two = {2};
+  EXPECT_EQ(half(7), two);
+  EXPECT_EQ(half(6), two);
+  EXPECT_FALSE(half(1).has_value());
+  EXPECT_FALSE(half(11).has_value());
+}
+
 TEST(OnnxShapes, RefuseWindowsAndSizesThatDoNotFit) {
   const auto conv = [](const std::vector<int64_t>& x, const std::vector<int64_t>& pads) {
     GraphParts parts{{node("Conv", {"x", "w"}, "y", {attribute("pads", pads)})},
