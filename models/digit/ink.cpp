@@ -52,6 +52,30 @@ bool is_edge_mark(const Component& c, const Plane& plane) {
   return in_band || across;
 }
 
+// Keeps marks at the edge that have the size and the rows of those inside, or the place and the shape of a digit from
+// edge to edge: digits of a picture cut out closely.
+void keep_digits_at_edge(const std::vector<Component>& marks, float peak, const Plane& plane,
+                         std::vector<uint8_t>& drop) {
+  const auto fills = [&](const Box& box) {
+    return box.height() >= 0.9 * plane.height && box.width() >= 0.25 * box.height() &&
+           box.width() < box.height() && box.x0 > 0.15 * plane.width && box.x1 < 0.85 * plane.width;
+  };
+  const auto is_like = [](const Box& box, const Box& other) {
+    const int rows = std::min(box.y1, other.y1) - std::max(box.y0, other.y0);
+    return box.height() > 0.6 * other.height() && box.height() < 1.4 * other.height() &&
+           box.width() < box.height() && rows > 0.6 * box.height();
+  };
+  Box highest{0, 0, 0, 0};
+  for (size_t i = 0; i < marks.size(); ++i) {
+    if (marks[i].peak < peak) continue;
+    if (drop[i] && fills(marks[i].box)) drop[i] = 0;
+    if (!drop[i] && marks[i].box.height() > highest.height()) highest = marks[i].box;
+  }
+  for (size_t i = 0; i < marks.size(); ++i) {
+    if (drop[i] && marks[i].peak >= peak && is_like(marks[i].box, highest)) drop[i] = 0;
+  }
+}
+
 Box merge(const Box& a, const Box& b) {
   if (a.width() == 0) return b;
   return {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)};
@@ -159,6 +183,7 @@ Ink find_ink(const GreyPlanes& grey) {
                 is_frame(marks[i], static_cast<int32_t>(i + 1), labels, ink.depth);
       other = other || (!drop[i] && is_digit_sized(marks[i]));
     }
+    keep_digits_at_edge(marks, kStrong * ink.level, ink.depth, drop);
     bool dropped = false;
     for (size_t i = 0; i < labels.size() && other; ++i) {
       if (labels[i] == 0 || !drop[static_cast<size_t>(labels[i] - 1)]) continue;

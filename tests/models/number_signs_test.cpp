@@ -100,6 +100,27 @@ TEST(NumberSigns, SmallSignsAtTheUpperRightAreTold) {
   }
 }
 
+// Digits that fill the picture were taken for lines at its edge: 1087 was read as 0.
+TEST(NumberSigns, DigitsThatFillThePictureAreNoEdges) {
+  for (const double less : {0., 3., 5.}) {
+    DrawnPicture picture(340, 106);
+    const Pen pen{kBlackInk, .08, 0, 0};
+    picture.write("1", 10, 4, 98, pen).write("0", 75, 4 + less, 98 - 2 * less, pen);
+    picture.write("8", 160, 4 + less, 98 - 2 * less, pen).write("7", 250, 4, 98, pen);
+    const Reading reading = read(picture);
+    EXPECT_TRUE(reading.number.empty() || reading.number == "1087" ||
+                reading.warnings.has(PictureWarning::kUnevenHeights))
+        << less << ": " << told(reading);
+    // Cut to the ink.
+    DrawnPicture cut(310, 98);
+    cut.write("1", -2, 0, 98, pen).write("0", 63, less, 98 - 2 * less, pen);
+    cut.write("8", 148, less, 98 - 2 * less, pen).write("7", 238, 0, 98, pen);
+    const Reading tight = read(cut);
+
+    EXPECT_TRUE(tight.number.empty() || tight.number == "1087") << less << ": " << told(tight);
+  }
+}
+
 // A long dash was left out like an underline: 18 - 70 was read as 1870.
 TEST(NumberSigns, LongDashesAreNoUnderlines) {
   for (const double length : {100., 150., 190., 230.}) {
