@@ -1,0 +1,90 @@
+// Networks that Lenslet would compute otherwise than the file states: each is refused with its reason.
+#include <gtest/gtest.h>
+
+#include "tests/models/onnx/import_fixture.h"
+
+namespace lenslet::test::onnx {
+namespace {
+
+TEST(OnnxImport, RefusesWhatWouldBeAnotherResult) {
+  Writer mixes({4, 4}, 1);
+  mixes.add("Reshape", {mixes.numbers({4, 4})});
+  mixes.add("Relu");
+  expect_refused(mixes, "nodes that mix samples are not supported");
+  Writer moves({2, 4, 4});
+  moves.add("Transpose", {}, {attribute("perm", {1, 0, 2, 3})});
+  expect_refused(moves, "a Transpose that moves the batch is not supported");
+  Writer training({2, 4, 4});
+  training.add(
+      "BatchNormalization",
+      {training.weights({2}), training.weights({2}), training.weights({2}), training.weights({2}, 0.1f, 1)},
+      {attribute("training_mode", 1)});
+  expect_refused(training, "as inference over channels only", 15);
+  Writer dropping({2, 4, 4});
+  dropping.add("Conv", {dropping.weights({2, 2, 3, 3})});
+  const std::string ratio = dropping.weights({}, 0, 0.5f), trains = dropping.numbers({1});
+  dropping.add("Dropout", {ratio, trains});
+  expect_refused(dropping, "Dropout is supported as inference only");
+  Writer negative({2, 4, 4});
+  negative.add("BatchNormalization", {negative.weights({2}), negative.weights({2}), negative.weights({2}),
+                                      negative.weights({2}, 0.1f, -1)});
+  expect_refused(negative, "its variance of channel 0 is not positive");
+  Writer reflects({2, 4, 4});
+  reflects.add("Pad", {reflects.numbers({0, 0, 1, 1, 0, 0, 1, 1})}, {text_attribute("mode", "reflect")});
+  reflects.add("Conv", {reflects.weights({2, 2, 3, 3})});
+  expect_refused(reflects, "Pad is supported with a constant");
+  Writer dynamic({2, 4, 4});
+  dynamic.join("Conv", {"x", "x"});
+  expect_refused(dynamic, "weights that are not constant");
+}
+
+TEST(OnnxImport, RefusesABiasOfAnotherLength) {
+  for (const int64_t count : {1, 3, 5}) {
+    Writer w({2, 4, 4});
+    w.add("Conv", {w.weights({4, 2, 3, 3}), w.weights({count})});
+    expect_refused(w, "its bias has " + std::to_string(count) + " values, expected 4");
+  }
+}
+
+// Before operator set 14 the number of outputs tells training from inference.
+TEST(OnnxImport, RefusesNormalisationThatTrains) {
+  for (const bool folds : {false, true}) {
+    Writer w({2, 4, 4});
+    if (folds) w.add("Conv", {w.weights({2, 2, 3, 3})});
+    w.batch_norm(2);
+    w.more_output("");
+    expect_as_judged(w.model(9));
+    w.more_output("mean");
+    expect_refused(w, "BatchNormalization with more than one output trains before operator set 14", 9);
+    expect_as_judged(w.model(15));
+  }
+}
+
+TEST(OnnxImport, RefusesConstantsThatDropoutChanges) {
+  for (const int64_t trains : {0, 1}) {
+    Writer w({6});
+    const std::string weights = w.weights({6, 4});
+    w.join("MatMul", {"x", w.join("Dropout", {weights, w.weights({}, 0, 0.5f), w.numbers({trains})})});
+    if (trains)
+      expect_refused(w, "Dropout is supported as inference only");
+    else
+      expect_as_judged(w.model());
+  }
+}
+
+TEST(OnnxImport, RefusesAThirdOperand) {
+  for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "PRelu"}) {
+    Writer w({6});
+    w.add(op, {w.weights({6}), w.weights({6})});
+    expect_refused(w, "it has 3 inputs, expected 2");
+    Writer one({6});
+    one.add(op);
+    expect_refused(one, "it has 1 inputs, expected 2");
+  }
+  Writer sum({6});
+  sum.add("Sum", {sum.weights({6}), sum.weights({6})});
+  expect_as_judged(sum.model());
+}
+
+}  // namespace
+}  // namespace lenslet::test::onnx
