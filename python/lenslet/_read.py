@@ -1,12 +1,13 @@
 """Reading pictures with the weights for pictures."""
 
+import os
 import threading
 import typing
 
 from ._core import Model
 from ._types import Picture, Reading
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal handler may read while its thread loads the weights
 _robust: typing.Optional[Model] = None
 
 
@@ -31,4 +32,6 @@ def read(picture: Picture, model: typing.Optional[Model] = None) -> Reading:
     Raises:
         TypeError, ValueError, DataError: As for `Model.read`.
     """
+    if isinstance(picture, (str, os.PathLike)) and "\0" in os.fsdecode(picture):
+        raise ValueError("the path of a picture has a null character")
     return (model or _default()).read(picture)

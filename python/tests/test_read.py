@@ -50,6 +50,15 @@ def test_files_and_bytes_are_read(root, robust):
         assert reading == robust.read(picture) == lenslet.read(picture, model=robust)
 
 
+def test_a_path_with_a_null_character_is_refused():
+    with pytest.raises(ValueError, match="null character"):
+        lenslet.read("a\0b")
+
+
+def test_a_thread_that_holds_the_lock_may_read():
+    assert run_script(REENTRANT).strip() == "True"
+
+
 def test_a_refusal_is_no_error():
     reading = lenslet.read(strokes(0))
     assert reading.blank and reading.number == "" and reading.digits == [] and np.isnan(reading.probability)
@@ -128,6 +137,24 @@ def test_mnist_passes_the_check(mnist):
     for begin in range(0, len(images), 50):
         model.predict(images[begin : begin + 50])
     model.predict(lenslet.normalize(images))
+
+
+REENTRANT = """
+import threading
+import lenslet
+from lenslet import _read
+import numpy as np
+picture = np.full((80, 140), 255, np.uint8)
+picture[15:65, 40:46] = 0
+found = []
+def read():
+    with _read._lock:
+        found.append(lenslet.read(picture).number)
+thread = threading.Thread(target=read, daemon=True)
+thread.start()
+thread.join(60)
+print(found == ["1"])
+"""
 
 
 THREADS = """
