@@ -423,6 +423,14 @@ NumberImage prepare_number(const Image& image) {
     refuse(number, Refusal::kBlank, "blank: the marks found lie too far apart for a digit");
     number.warnings.add(PictureWarning::kBlank, number.reason);
   }
+  const auto blank = std::find_if(number.marks.begin(), number.marks.end(),
+                                  [](const DigitMark& mark) { return mark.digit.blank; });
+  if (blank != number.marks.end()) {
+    refuse(number, Refusal::kNoNumber,
+           concat("no number: mark ", blank - number.marks.begin() + 1, " of ", number.marks.size(),
+                  " has parts that lie too far apart for a digit"));
+    number.marks.clear();
+  }
   if (number.marks.size() == 1) {
     DigitImage& digit = number.marks[0].digit;
     number.steps.insert(number.steps.end(), digit.steps.begin(), digit.steps.end());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/number_reader.h"
+#include "tests/io/crafted_files.h"
 #include "tests/models/drawn_pictures.h"
 
 namespace lenslet::test {
@@ -133,6 +134,20 @@ TEST(NumberSigns, LongDashesAreNoUnderlines) {
       EXPECT_EQ(reading.number, "") << length << ": " << told(reading);
     }
   }
+}
+
+// A thin line at the upper left of another one: their common box has no ink.
+TEST(NumberSigns, MarksWithoutCommonInkAreRefused) {
+  constexpr size_t kSide = 320;
+  Bytes pixels(kSide * kSide, 255);
+  for (size_t y = 25; y < 300; ++y) {
+    for (size_t x = 40; x < 46; ++x) pixels[kSide * y + x] = 0;
+    if (y >= 30) pixels[kSide * y + 210] = 0;
+  }
+  for (size_t x = 150; x < 200; ++x) pixels[kSide * 20 + x] = 0;
+  const NumberImage number = prepare_number(make_image(kSide, kSide, 1, pixels));
+  EXPECT_EQ(number.refusal, Refusal::kNoNumber);
+  EXPECT_TRUE(number.marks.empty());
 }
 
 }  // namespace
