@@ -80,6 +80,9 @@ lenslet_status read_into(lenslet_model* model, lenslet_reading* reading, Decode&
     demand(model, "model");
     check_reading_size("reading->size", demand(reading, "reading").size,
                        "call lenslet_reading_init(reading, sizeof *reading)");
+    const lenslet_reading empty =
+        empty_reading(reading->size);  // a failure leaves no number of another picture
+    std::memcpy(reading, &empty, empty.size);
     give(lenslet::read_number(model->model, decode()), reading);
   });
 }

@@ -103,6 +103,21 @@ TEST(Classify, RefusesWhatTheWeightsCallNoDigit) {
   EXPECT_EQ(run.out.find("no digit"), std::string::npos) << run.out;
 }
 
+TEST(Classify, FailsIfAnOutputForOneOfSeveralMarksIsNotFinite) {
+  std::string weights = read_text(weights_with_threshold("-500"));
+  const float huge = 3e38f;
+  for (size_t at = weights.size() - 44426 * sizeof huge; at < weights.size(); at += sizeof huge)
+    std::memcpy(&weights[at], &huge, sizeof huge);
+  std::ofstream(expand("{dir}/out/huge.safetensors"), std::ios::binary) << weights;
+  std::string picture = "P5 140 80 255\n" + std::string(140 * 80, '\xff');
+  for (size_t y = 15; y < 65; ++y) {
+    for (const size_t x : {40, 70}) picture.replace(picture.size() - 140 * (80 - y) + x, 6, 6, '\0');
+  }
+  std::ofstream(expand("{dir}/out/eleven.pgm"), std::ios::binary) << picture;
+  expect_run(run_line("{classify} {dir}/out/eleven.pgm --weights {dir}/out/huge.safetensors"), kCheckFailed,
+             "eleven.pgm: no number: mark 1 of 2 is ");
+}
+
 TEST(Classify, AFolderIsReadInOrderOfNames) {
   const ProgramRun run = expect_run(run_line("{classify} {dir}/pics"), kOk);
   EXPECT_LT(run.out.find("blank.pgm"), run.out.find("one.pgm"));

@@ -45,6 +45,13 @@ std::vector<Answer> answers_of(Model& model, const Network& network, const Pictu
   return answers;
 }
 
+// Whether the model's output for the picture, or for one of its marks, is not a number.
+bool is_not_finite(const Answer& answer) {
+  const std::string name = refusal_name(Refusal::kNotFinite);
+  return answer.refusal == name || std::any_of(answer.digits.begin(), answer.digits.end(),
+                                               [&](const DigitRow& digit) { return digit.refusal == name; });
+}
+
 // A picture as grey bytes, for display.
 std::vector<uint8_t> grey_of(const Image& image) {
   std::vector<uint8_t> grey(static_cast<size_t>(image.width) * static_cast<size_t>(image.height));
@@ -135,7 +142,7 @@ ExitCode run_classify(const ClassifyOptions& given) {
         write_standard_error("lenslet: error: " + printable_line(answer.error) + "\n");
         continue;
       }
-      if (answer.refusal == refusal_name(Refusal::kNotFinite)) ++not_numbers;
+      if (is_not_finite(answer)) ++not_numbers;
       text += text_line(answer) + "\n";
       if (options.explain) text += explanation(group[i], digits ? &readings[i] : nullptr);
     }
