@@ -73,6 +73,7 @@ Importer::Importer(const Model& model, const Values& values, const std::string& 
   const ValueInfo& input = model.inputs[0];
   const Shape& shape = *values.at(input.name).shape;
   batch_ = shape[0];
+  of_two_ = infer_values_of_two(model, origin);
   const std::string node = unique_name(layer_name(input.name));
   import_.graph = std::make_unique<Graph>(name, node, sample_of(shape));
   held_[input.name] = {node, batch_of_one(shape), {}};
@@ -190,6 +191,12 @@ Shape Importer::shape(const std::string& value) const {
   if (shape->rank() < 1 || (*shape)[0] != batch_)
     throw Unsupported{concat("it makes ", shape->to_string(), " of a batch of ", batch_,
                              "; nodes that mix samples are not supported")};
+  const auto found = of_two_.find(value);
+  if (found == of_two_.end() || !found->second.shape) return batch_of_one(*shape);
+  const Shape& of_two = *found->second.shape;
+  if (of_two.rank() != shape->rank() || of_two[0] != 2 || batch_of_one(of_two) != batch_of_one(*shape))
+    throw Unsupported{concat("it makes ", of_two.to_string(),
+                             " of a batch of 2; nodes that mix samples are not supported")};
   return batch_of_one(*shape);
 }
 

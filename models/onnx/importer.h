@@ -115,6 +115,7 @@ class Importer {
 
   const Model& model_;
   const Values& values_;
+  Values of_two_;  // the values for a batch of 2; empty where the file states the batch, or runs at 1 only
   const std::string& origin_;
   Constants constants_;
   Import import_;

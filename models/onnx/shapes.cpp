@@ -25,15 +25,15 @@ Value constant_value(const TensorData& tensor, const std::string& origin) {
   return value;
 }
 
-// The free batch is 1; a value with another free size has no shape.
-Value input_value(const ValueInfo& info, const std::string& origin) {
+// A value with another free size has no shape.
+Value input_value(const ValueInfo& info, int64_t batch, const std::string& origin) {
   Value value;
   if (!info.has_shape) return value;
   std::vector<int64_t> dims;
   int64_t count = 1;
   for (const ValueInfo::Dim& dim : info.dims) {
     if (dim.size < 1 && !dims.empty()) return value;
-    dims.push_back(dim.size < 1 ? 1 : dim.size);
+    dims.push_back(dim.size < 1 ? batch : dim.size);
     if (__builtin_mul_overflow(count, dims.back(), &count) || count > kMostValues)
       throw DataError(concat(origin, ": input \"", printable_excerpt(info.name), "\" of ", info.shape_text(),
                              " exceeds 2^31 - 1 values"));
@@ -141,10 +141,10 @@ std::vector<int64_t> broadcast(const Shape& a, const Shape& b, const Inference& 
   return dims;
 }
 
-Values infer_values(const Model& model, const std::string& origin) {
+Values infer_values(const Model& model, const std::string& origin, int64_t batch) {
   Values values;
   for (const auto& [name, tensor] : model.initializers) values[name] = constant_value(tensor, origin);
-  for (const ValueInfo& input : model.inputs) values[input.name] = input_value(input, origin);
+  for (const ValueInfo& input : model.inputs) values[input.name] = input_value(input, batch, origin);
   for (const Node& node : model.nodes) {
     for (const std::string& output : node.outputs) {
       if (!output.empty()) values[output];
@@ -181,6 +181,15 @@ Values infer_values(const Model& model, const std::string& origin) {
     }
   }
   return values;
+}
+
+Values infer_values_of_two(const Model& model, const std::string& origin) {
+  if (model.inputs.empty() || model.inputs[0].dims.empty() || model.inputs[0].dims[0].size >= 1) return {};
+  try {
+    return infer_values(model, origin, 2);
+  } catch (const DataError&) {
+    return {};
+  }
 }
 
 }  // namespace lenslet::onnx

@@ -23,9 +23,13 @@ struct Value {
 
 using Values = std::unordered_map<std::string, Value>;
 
-/// Infers in the order of the nodes. A free first dimension of an input becomes 1. The outputs of operators without a
-/// rule have no shape, nor has what depends on them. Throws DataError, with the node's name, for shapes that do not fit
-/// each other and for outputs of more than 2^31 - 1 values.
-Values infer_values(const Model& model, const std::string& origin);
+/// Infers in the order of the nodes. A free first dimension of an input becomes `batch`. The outputs of operators
+/// without a rule have no shape, nor has what depends on them. Throws DataError, with the node's name, for shapes
+/// that do not fit each other and for outputs of more than 2^31 - 1 values.
+Values infer_values(const Model& model, const std::string& origin, int64_t batch = 1);
+
+/// The same for a batch of 2, which tells a first dimension that is the batch from one that is always 1. Empty if the
+/// file states the batch of its first input, or can run at a batch of 1 only.
+Values infer_values_of_two(const Model& model, const std::string& origin);
 
 }  // namespace lenslet::onnx

@@ -38,6 +38,27 @@ TEST(OnnxImport, RefusesWhatWouldBeAnotherResult) {
   expect_refused(dynamic, "weights that are not constant");
 }
 
+// With a free batch a first dimension of 1 may be anything; a frozen one is the batch that the file states.
+TEST(OnnxImport, RefusesSamplesInOneRow) {
+  for (const int64_t batch : {-1, 1}) {
+    Writer w({3, 4, 4}, batch);
+    w.add("Reshape", {w.numbers({1, -1})});
+    w.add("Softmax", {}, {attribute("axis", 1)});
+    if (batch < 0)
+      expect_refused(w, "it makes 1x96 of a batch of 2; nodes that mix samples are not supported");
+    else
+      EXPECT_EQ(lenslet::onnx::faults_of(import(w.model()), w.model()), "");
+  }
+  Writer flat({3, 4});
+  flat.add("Flatten", {}, {attribute("axis", 0)});
+  flat.add("Softmax", {}, {attribute("axis", 1)});
+  expect_refused(flat, "it makes 1x24 of a batch of 2");
+  Writer fixed({3, 4});  // no batch but 1 can run
+  fixed.add("Reshape", {fixed.numbers({1, 12})});
+  fixed.add("Softmax", {}, {attribute("axis", 1)});
+  EXPECT_EQ(lenslet::onnx::faults_of(import(fixed.model()), fixed.model()), "");
+}
+
 TEST(OnnxImport, RefusesABiasOfAnotherLength) {
   for (const int64_t count : {1, 3, 5}) {
     Writer w({2, 4, 4});
