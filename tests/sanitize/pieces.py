@@ -17,8 +17,8 @@ def rule(program, pattern, tools=TOOLS):
     return Rule(program, pattern, tools)
 
 
-# racecheck sees hazards in shared memory alone, and synccheck the use of barriers and of a warp's operations. Kernels of
-# these files have none of either, or no shared memory; a test compares that with the files.
+# racecheck sees hazards in shared memory alone, and synccheck the use of barriers and of a warp's operations. Kernels
+# of these files have none of either, or no shared memory; a test compares that with the files.
 NO_BARRIER_FILES = ('layers/activation/gpu/direct.cu', 'layers/gemm/gpu/bias_relu.cu', 'layers/lrn/gpu/direct.cu',
                     'layers/pairwise/gpu/direct.cu', 'layers/rearrange/gpu/copy.cu', 'layers/relu/gpu/direct.cu',
                     'layers/conv/gpu/im2col_gemm.cu', 'layers/conv/gpu/depthwise.cu',
@@ -31,7 +31,8 @@ NO_SHARED = r'(avg|max)_pool2d_direct|linear_warp_reduce'
 RULES = (
     # Convolutions, rungs and studies, once on each small problem: tests/sanitize/kernels_test.cpp.
     # cuDNN launches none of our kernels, and loads and checks some hundred of its own: a few problems a piece.
-    rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>cudnn_(lenet|regress)_\d+)', ('memcheck',)),
+    rule('sanitize_kernels', r'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>cudnn_(lenet|regress)_\d+)',
+         ('memcheck',)),
     rule('sanitize_kernels', rf'Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>{NO_BARRIER_CONV})_\w+',
          ('memcheck', 'initcheck')),
     # Launches of two or more tiles in every direction: they reveal a missing barrier or bounds check.
