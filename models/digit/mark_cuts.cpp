@@ -1,0 +1,103 @@
+#include "models/digit/mark_cuts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "models/digit/digit_placing.h"
+
+namespace lenslet {
+namespace {
+
+// Rows and columns of the ink within a part of the plane.
+Box box_of_ink(const Ink& own) {
+  Box box{own.depth.width, own.depth.height, 0, 0};
+  for (int y = 0; y < own.depth.height; ++y) {
+    for (int x = 0; x < own.depth.width; ++x) {
+      if (!(own.depth.at(x, y) > own.floor + 0.25f * own.level)) continue;
+      box = {std::min(box.x0, x), std::min(box.y0, y), std::max(box.x1, x + 1), std::max(box.y1, y + 1)};
+    }
+  }
+  return box.x1 > box.x0 ? box : own.box;
+}
+
+}  // namespace
+
+Box in_picture(const Ink& ink, const Box& box, const Image& image) {
+  const auto x = [&](int v) { return std::min(ink.left + v * ink.factor, image.width); };
+  const auto y = [&](int v) { return std::min(ink.top + v * ink.factor, image.height); };
+  return {x(box.x0), y(box.y0), x(box.x1), y(box.y1)};
+}
+
+Ink ink_of(const Ink& ink, const MarkGroup& group, const Box& part) {
+  Ink own;
+  own.level = ink.level;
+  own.floor = ink.floor;
+  own.depth = Plane(part.width() + 2, part.height() + 2);
+  own.box = {1, 1, part.width() + 1, part.height() + 1};
+  std::vector<uint8_t> wanted(ink.marks.size() + 1, 0);
+  for (const size_t mark : group.marks) wanted[mark + 1] = 1;
+  for (int y = part.y0; y < part.y1; ++y) {
+    for (int x = part.x0; x < part.x1; ++x) {
+      const size_t i = ink.depth.index(x, y);
+      if (wanted[static_cast<size_t>(ink.labels[i])])
+        own.depth.at(x - part.x0 + 1, y - part.y0 + 1) = ink.depth.values[i];
+    }
+  }
+  return own;
+}
+
+std::vector<std::vector<DigitMark>> cuts_of(const Ink& ink, const MarkGroup& group, const Image& image) {
+  const Box& box = group.box;
+  const Ink whole = ink_of(ink, group, box);
+  std::vector<double> crossed(static_cast<size_t>(box.width()), 0);  // ink of each column
+  for (int x = 0; x < box.width(); ++x) {
+    for (int y = 0; y < box.height(); ++y) crossed[static_cast<size_t>(x)] += whole.depth.at(x + 1, y + 1);
+  }
+  const auto cut_near = [&](double share, double reach) {  // the column of least ink
+    int best = static_cast<int>(share * box.width());
+    double least = HUGE_VAL;
+    for (int x = static_cast<int>((share - reach) * box.width()); x <= (share + reach) * box.width(); ++x) {
+      if (x < 1 || x >= box.width()) continue;
+      const double off = std::abs(x - share * box.width()) / box.width();
+      const double cost = crossed[static_cast<size_t>(x)] * (1 + off);
+      if (cost < least) best = x, least = cost;
+    }
+    return best;
+  };
+  std::vector<std::vector<int>> ways;
+  const int most =
+      std::clamp(static_cast<int>(std::lround(box.width() / (0.45 * box.height()))), 2, kMostParts);
+  for (int parts = 2; parts <= most; ++parts) {
+    std::vector<int> way;
+    for (int k = 1; k < parts; ++k) way.push_back(cut_near(static_cast<double>(k) / parts, 0.3 / parts));
+    ways.push_back(std::move(way));
+  }
+  for (const double share : {0.33, 0.42, 0.58, 0.67}) ways.push_back({cut_near(share, 0.06)});
+  std::vector<std::vector<DigitMark>> cuts;
+  for (std::vector<int>& way : ways) {
+    way.push_back(box.width());
+    std::vector<DigitMark> digits;
+    int from = 0;
+    for (const int to : way) {
+      if (to - from < 3) break;
+      const Box part{box.x0 + from, box.y0, box.x0 + to, box.y1};
+      Ink own = ink_of(ink, group, part);
+      own.box = box_of_ink(own);
+      DigitMark mark;
+      mark.box = in_picture(ink,
+                            {part.x0 + own.box.x0 - 1, part.y0 + own.box.y0 - 1, part.x0 + own.box.x1 - 1,
+                             part.y0 + own.box.y1 - 1},
+                            image);
+      mark.digit = place_digit(own);
+      // A fragment is no digit.
+      if (mark.digit.blank || own.box.height() < 0.6 * box.height()) break;
+      digits.push_back(std::move(mark));
+      from = to;
+    }
+    if (from == box.width()) cuts.push_back(std::move(digits));
+  }
+  return cuts;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,51 @@
+// Internal to models: which marks of a picture are strokes of one digit, and which are lines or specks beside it.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "models/digit/ink.h"
+#include "models/digit/picture_warning.h"
+#include "models/digit/plane.h"
+
+namespace lenslet {
+
+inline constexpr double kSmallHeight =
+    0.4;  ///< Of the digits' height: a lower mark may be too small for a digit.
+
+/// Marks that belong to one digit.
+struct MarkGroup {
+  Box box;
+  double mass = 0;
+  std::vector<size_t> marks;  // of the ink
+};
+
+/// Columns that two boxes have in common; negative: the gap between them.
+int shared_columns(const Box& a, const Box& b);
+/// The same for rows.
+int shared_rows(const Box& a, const Box& b);
+/// The smallest box around both.
+Box united(const Box& a, const Box& b);
+
+/// Height of the digits: the median height of the ink.
+double digit_height(const std::vector<MarkGroup>& groups);
+/// Whether a mark is too small for a digit in both directions.
+bool is_small(const Box& box, double height);
+/// Whether a mark is too low for a digit.
+bool is_flat(const Box& box, double height);
+
+/// Joins the strokes of a digit. Returns the digits from left to right.
+std::vector<MarkGroup> group_marks(std::vector<MarkGroup> groups);
+/// Removes underlines, before they are taken for a stroke of the digit above. A dash beside the digits is none.
+void leave_out_lines(std::vector<MarkGroup>& groups, PictureWarnings& warnings);
+/// Removes specks above or below the row.
+void leave_out_specks(std::vector<MarkGroup>& groups, PictureWarnings& warnings);
+
+/// Whether every mark is beside the others: then it has some rows in common with the next one.
+bool is_one_row(const std::vector<MarkGroup>& groups);
+/// Whether one of the marks is beside, above or below all others with a gap: a point of "?", or two halves.
+bool stand_apart(const Ink& ink, const std::vector<size_t>& marks);
+/// Whether a mark taken for a stroke of the digit may be another: a sign at its upper right, or a second digit.
+bool may_be_two(const Ink& ink, const std::vector<size_t>& marks, double height);
+
+}  // namespace lenslet
