@@ -56,6 +56,7 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
 }
 
 void BenchSession::announce(const std::vector<Work>& runs, MathMode math) {
+  take_ceilings();
   const double seconds = expected_seconds(runs, math, measure_options(), ceilings());
   if (!(seconds >= kLongRunSeconds)) return;
   const double limit = options_.max_seconds.value_or(INFINITY);

@@ -27,7 +27,8 @@ class BenchSession : public Run {
   /// Measures as the options say; ceilings are those of this run.
   RowContext row_context() const { return {options_.measure.hot, options_.measure.cold, &ceilings()}; }
 
-  /// Call after begin(), with the work of one run of each candidate: prints how long measuring takes, if that is long.
+  /// Call once all requested work is known to be possible, with the work of one run of each candidate: takes the
+  /// ceilings, and prints how long measuring takes if that is long.
   void announce(const std::vector<Work>& runs, MathMode math);
 
   /// Calls `measure` for each case until a signal arrives, and for the first in any case: an interrupted run has rows.

@@ -123,6 +123,7 @@ ExitCode Run::end(ExitCode code) const {
 // Called before anything else is timed: measuring the ceilings warms the clocks up, and every row is compared with
 // them. A file has one set of ceilings, so a resumed run keeps the file's.
 void Run::take_ceilings() {
+  if (std::exchange(ceilings_taken_, true)) return;
   results_.before = read_conditions(device_);
   results_.ceilings = &ceilings_;
   if (earlier_ceilings_) {
@@ -138,7 +139,7 @@ void Run::take_ceilings() {
 }
 
 void Run::begin(int64_t groups, const std::string& label) {
-  if (!std::exchange(begun_, true)) take_ceilings();
+  take_ceilings();
   groups_done_ = 0;
   progress_.emplace(label, groups);
 }
@@ -237,7 +238,7 @@ ExitCode Run::complete(const std::function<void()>& body) {
   } catch (const std::exception& error) {
     progress_.reset();
     results_.error = error.what();
-    if (begun_) write_files(true);  // a usage error leaves the file of an earlier run as it is
+    if (ceilings_taken_) write_files(true);  // a usage error leaves the file of an earlier run as it is
     throw;
   }
   return finish();

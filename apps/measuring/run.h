@@ -53,11 +53,11 @@ class Run {
 
   // Commands whose files hold result rows:
 
-  /// Reads the conditions, measures the ceilings unless the resumed file has them, and prints them.
+  /// The first call reads the conditions, measures the ceilings unless the resumed file has them, and prints them.
   void take_ceilings();
   const Ceilings& ceilings() const noexcept { return ceilings_; }
-  /// Call once all requested work is known to be possible: the first call measures the ceilings. Shows the progress;
-  /// `groups` is the total.
+  /// Call once all requested work is known to be possible: takes the ceilings. Shows the progress; `groups` is the
+  /// total.
   void begin(int64_t groups, const std::string& label);
   /// Stores rows, writes them to the file (a run that ends early keeps them), and advances the progress by one group.
   void add(std::vector<ResultRow> rows);
@@ -106,7 +106,7 @@ class Run {
   Device device_;
   std::optional<ProgressBar> progress_;
   int64_t groups_done_ = 0;
-  bool begun_ = false;
+  bool ceilings_taken_ = false;
 };
 
 }  // namespace lenslet

@@ -17,7 +17,6 @@ ExitCode run_run(const RunOptions& options) {
       if (listed.unsupported.empty())
         runs.insert(runs.end(), request.specs.size(), {listed.problem.flops(), listed.problem.bytes()});
     }
-    session.begin(static_cast<int64_t>(problems.size()), "problems");
     session.announce(runs, options.math);
     session.each("problems", problems, [&](const ListedProblem& listed) {
       set_problem(request, listed);

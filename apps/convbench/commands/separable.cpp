@@ -278,7 +278,6 @@ void separable_into(const SeparableOptions& options, BenchSession& session) {
       runs.insert(runs.end(), supporting(part, specs, session).size(), {part.flops(), part.bytes()});
     runs.insert(runs.end(), 2, {shape.standard().flops(), shape.standard().bytes()});
   }
-  session.begin(4 * static_cast<int64_t>(shapes.size()), "separable");
   session.announce(runs, kMath);
   session.each("separable", shapes, measure_shape, 4);
   session.console().line(concat("\n3x3 with padding 1, batch ", batch, ", fp32, medians"));

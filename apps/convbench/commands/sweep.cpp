@@ -151,7 +151,6 @@ void sweep_into(const SweepOptions& options, BenchSession& session) {
   std::vector<Work> runs;
   for (const Conv2dProblem& problem : problems)
     runs.insert(runs.end(), request.specs.size(), {problem.flops(), problem.bytes()});
-  session.begin(static_cast<int64_t>(problems.size()), "sweep");
   session.announce(runs, MathMode::kFp32);
   const std::vector<ResultRow> rows = session.each("sweep", problems, measure_problem);
   print_sweep(session.console(), rows);
