@@ -72,6 +72,12 @@ Examples:
 
 constexpr const char* kReproduceExamples =
     R"(Prints the figures that each study published for its card beside those of this card.
+Studies:
+  a  RGB images by direct, im2col + GEMM and cuDNN; the matrix product
+  b  implicit GEMM, rung by rung, against cuDNN
+  c  an RGB picture through an edge filter
+  d  streams that overlap copies with compute; separable convolution
+  e  1D and 2D convolution by where the filter is
 Examples:
   convbench reproduce all --json all.json --csv all.csv --report all.html
   convbench reproduce b)";

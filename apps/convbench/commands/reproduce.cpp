@@ -28,8 +28,7 @@ Options with(const BenchOptions& all) {
 
 const std::vector<Study>& all_studies() {
   static const std::vector<Study> studies = {
-      {"a",
-       "Study A: direct, im2col + GEMM and cuDNN on RGB images; the matrix product by tile and by partition",
+      {"a", "RGB images by direct, im2col + GEMM and cuDNN; the matrix product by tile and by partition",
        [](const BenchOptions& all, BenchSession& session) {
          sweep_into(with<SweepOptions>(all), session);
          gemm_study_into(with<GemmStudyOptions>(all), session);
@@ -41,19 +40,19 @@ const std::vector<Study>& all_studies() {
        "failed launch. And im2col + GEMM that takes as long at stride 3 as at stride 1 did the work of "
        "stride 1 at every "
        "stride; done right it gets faster, as above."},
-      {"b", "Study B: implicit GEMM, rung by rung, against cuDNN",
+      {"b", "Implicit GEMM, rung by rung, against cuDNN",
        [](const BenchOptions& all, BenchSession& session) {
          LadderOptions options = with<LadderOptions>(all);
          options.algorithms = {"implicit_gemm"};
          ladder_into(options, session);
        },
        ""},
-      {"c", "Study C: an RGB picture through an edge filter, copies and launches included",
+      {"c", "An RGB picture through an edge filter, copies and launches included",
        [](const BenchOptions&, BenchSession& session) {
          filter_study_into({128, 256, 512, 1024, 2048, 4096}, {1, 2, 3}, session);
        },
        "The study stopped at 2048: im2col at 4096 did not fit its card's 2 GiB."},
-      {"d", "Study D: streams that overlap copies with compute; depthwise-separable convolution",
+      {"d", "Streams that overlap copies with compute; depthwise-separable convolution",
        [](const BenchOptions& all, BenchSession& session) {
          streams_into(with<StreamsOptions>(all), session);
          separable_into(with<SeparableOptions>(all), session);
@@ -62,7 +61,7 @@ const std::vector<Study>& all_studies() {
        "than the direct "
        "algorithm, F(2x2,5x5) 100 / 36 = 2.78 times."},
       {"e",
-       "Study E: 1D and 2D convolution with the filter in global memory, constant memory, and tiled with "
+       "1D and 2D convolution with the filter in global memory, constant memory, and tiled with "
        "halo",
        [](const BenchOptions& all, BenchSession& session) {
          stencil_into(with<StencilOptions>(all), session);
