@@ -1,6 +1,5 @@
 """Reading pictures with the weights for pictures."""
 
-import os
 import threading
 import typing
 
@@ -32,6 +31,4 @@ def read(picture: Picture, model: typing.Optional[Model] = None) -> Reading:
     Raises:
         TypeError, ValueError, DataError: As for `Model.read`.
     """
-    if isinstance(picture, (str, os.PathLike)) and "\0" in os.fsdecode(picture):
-        raise ValueError("the path of a picture has a null character")
     return (model or _default()).read(picture)

@@ -1,11 +1,9 @@
 #include "python/src/reading.h"
 
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 
 #include <cmath>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -40,6 +38,14 @@ Image image_of(nb::handle given) {
   return image;
 }
 
+// Throws ValueError for a null character, as open() does.
+std::string path_of(nb::handle picture) {
+  PyObject* encoded = nullptr;
+  if (!PyUnicode_FSConverter(picture.ptr(), &encoded)) throw nb::python_error();
+  const auto path = nb::steal<nb::bytes>(encoded);
+  return {path.c_str(), path.size()};
+}
+
 Image load(nb::handle picture) {
   if (PyBytes_Check(picture.ptr()) || PyByteArray_Check(picture.ptr())) {
     const bool constant = PyBytes_Check(picture.ptr());
@@ -51,7 +57,7 @@ Image load(nb::handle picture) {
     return decode(bytes);
   }
   if (PyUnicode_Check(picture.ptr()) || nb::hasattr(picture, "__fspath__")) {
-    const std::string path = nb::cast<std::filesystem::path>(picture).string();
+    const std::string path = path_of(picture);
     const nb::gil_scoped_release no_gil;
     return read_image(path);
   }

@@ -1,5 +1,7 @@
 """lenslet.read and Model.read; and that predict notices pixels of another kind than it expects."""
 
+import pathlib
+
 import numpy as np
 import pytest
 
@@ -50,9 +52,11 @@ def test_files_and_bytes_are_read(root, robust):
         assert reading == robust.read(picture) == lenslet.read(picture, model=robust)
 
 
-def test_a_path_with_a_null_character_is_refused():
-    with pytest.raises(ValueError, match="null character"):
-        lenslet.read("a\0b")
+@pytest.mark.parametrize("path", ["a\0b", pathlib.PurePath("a\0b")])
+def test_a_path_with_a_null_character_is_refused(robust, path):
+    for read in (lenslet.read, robust.read):
+        with pytest.raises(ValueError, match="null"):
+            read(path)
 
 
 def test_a_thread_that_holds_the_lock_may_read():
