@@ -12,8 +12,12 @@
 #include "framework/version.h"
 
 struct lenslet_model {
+  /// lenslet_options.images.
+  enum class Images { kCheck, kInvert, kAny };
+
   lenslet::Model model;
   std::string device, device_name;
+  Images images;
 };
 
 namespace lenslet::c {

@@ -66,7 +66,6 @@ lenslet_status status_of(ExitCode code) noexcept {
 namespace {
 
 using lenslet::concat;
-using lenslet::Prediction;
 using lenslet::c::check_size;
 using lenslet::c::cut_copy;
 using lenslet::c::demand;
@@ -75,39 +74,66 @@ using lenslet::c::guarded;
 static_assert(LENSLET_SIDE == lenslet::kLenet5Side && LENSLET_CLASSES == lenslet::kLenet5Classes,
               "lenslet.h tells the model's sizes");
 static_assert(LENSLET_MAX_RANK == lenslet::Shape::kMaxRank, "an array of so many dimensions holds any shape");
-static_assert(sizeof(lenslet_prediction) == sizeof(Prediction) &&
-                  offsetof(lenslet_prediction, label) == offsetof(Prediction, label) &&
-                  offsetof(lenslet_prediction, probability) == offsetof(Prediction, probability),
-              "predictions are written where the caller wants them");
 
-// The size in version 0.1. Later versions add fields at the end and accept a shorter struct.
+// The size in version 0.1, without `images`. Later versions add fields at the end and accept a shorter struct.
 constexpr size_t kFirstOptionsSize = offsetof(lenslet_options, max_batch) + sizeof(int64_t);
 
-lenslet::ModelOptions model_options(const lenslet_options* given) {
-  lenslet::ModelOptions options;
-  if (!given) return options;
-  check_size("options->size", given->size, kFirstOptionsSize, sizeof(lenslet_options),
-             "call lenslet_options_init(options, sizeof *options)");
-  lenslet_options full;
-  lenslet_options_init(&full, sizeof full);
+void check_options_size(const char* what, size_t size, const char* remedy) {
+  // A size between two versions would cut a field.
+  check_size(what, size == kFirstOptionsSize ? sizeof(lenslet_options) : size, sizeof(lenslet_options),
+             sizeof(lenslet_options), remedy);
+}
+
+lenslet_options default_options() {
+  lenslet_options options = {};
+  options.device = "auto";
+  options.plan = "auto";
+  options.backend = "";
+  options.math = "fp32";
+  options.workspace_limit = SIZE_MAX;
+  options.images = "check";
+  return options;
+}
+
+lenslet_options full_options(const lenslet_options* given) {
+  lenslet_options full = default_options();
+  if (!given) return full;
+  check_options_size("options->size", given->size, "call lenslet_options_init(options, sizeof *options)");
+  // A program without that field was written for a library that took all images.
+  if (given->size == kFirstOptionsSize) full.images = "any";
   std::memcpy(&full, given, given->size);
-  options.device = &demand(full.device, "options->device");
-  options.plan = &demand(full.plan, "options->plan");
-  options.backend = &demand(full.backend, "options->backend");
-  options.math = &demand(full.math, "options->math");
-  options.workspace_limit = full.workspace_limit;
-  options.max_batch = full.max_batch;
+  return full;
+}
+
+lenslet_model::Images images_of(const lenslet_options& options) {
+  const std::string images = &demand(options.images, "options->images");
+  if (images == "check") return lenslet_model::Images::kCheck;
+  if (images == "invert") return lenslet_model::Images::kInvert;
+  if (images == "any") return lenslet_model::Images::kAny;
+  throw lenslet::UsageError(concat("options->images: expected check, invert or any, found '", images, "'"));
+}
+
+lenslet::ModelOptions model_options(const lenslet_options& given) {
+  lenslet::ModelOptions options;
+  options.device = &demand(given.device, "options->device");
+  options.plan = &demand(given.plan, "options->plan");
+  options.backend = &demand(given.backend, "options->backend");
+  options.math = &demand(given.math, "options->math");
+  options.workspace_limit = given.workspace_limit;
+  options.max_batch = given.max_batch;
   return options;
 }
 
 template <typename Make>
-lenslet_status make_model(lenslet_model** model, Make&& make) noexcept {
+lenslet_status make_model(lenslet_model** model, const lenslet_options* given, Make&& make) noexcept {
   if (model) *model = nullptr;
   return guarded([&] {
     demand(model, "model");
-    lenslet::Model made = make();
+    const lenslet_options options = full_options(given);
+    const lenslet_model::Images images = images_of(options);
+    lenslet::Model made = make(model_options(options));
     std::string device = made.device().to_string(), name = made.device_name();
-    *model = new lenslet_model{std::move(made), std::move(device), std::move(name)};
+    *model = new lenslet_model{std::move(made), std::move(device), std::move(name), images};
   });
 }
 
@@ -127,10 +153,6 @@ void give_shape(const lenslet::Shape& shape, int64_t* dims, size_t capacity, siz
   if (capacity > 0) demand(dims, "dims with a capacity above 0");
   for (size_t i = 0; i < std::min(capacity, count); ++i) dims[i] = shape[static_cast<int>(i)];
   if (rank) *rank = count;
-}
-
-Prediction* as_predictions(lenslet_prediction* predictions) {
-  return reinterpret_cast<Prediction*>(predictions);
 }
 
 }  // namespace
@@ -162,26 +184,22 @@ const char* lenslet_last_error(void) { return lenslet::c::last_error; }
 lenslet_status lenslet_options_init(lenslet_options* options, size_t size) {
   return guarded([&] {
     demand(options, "options");
-    check_size("the size of lenslet_options", size, kFirstOptionsSize, sizeof(lenslet_options),
-               "pass sizeof(lenslet_options)");
-    lenslet_options defaults = {};
+    check_options_size("the size of lenslet_options", size, "pass sizeof(lenslet_options)");
+    lenslet_options defaults = default_options();
     defaults.size = size;
-    defaults.device = "auto";
-    defaults.plan = "auto";
-    defaults.backend = "";
-    defaults.math = "fp32";
-    defaults.workspace_limit = SIZE_MAX;
     std::memcpy(options, &defaults, size);
   });
 }
 
 lenslet_status lenslet_model_load(const char* path, const lenslet_options* options, lenslet_model** model) {
-  return make_model(model,
-                    [&] { return lenslet::Model::load(&demand(path, "path"), model_options(options)); });
+  return make_model(model, options, [&](const lenslet::ModelOptions& choices) {
+    return lenslet::Model::load(&demand(path, "path"), choices);
+  });
 }
 
 lenslet_status lenslet_model_built_in(const lenslet_options* options, lenslet_model** model) {
-  return make_model(model, [&] { return lenslet::Model::built_in(model_options(options)); });
+  return make_model(model, options,
+                    [](const lenslet::ModelOptions& choices) { return lenslet::Model::built_in(choices); });
 }
 
 void lenslet_model_destroy(lenslet_model* model) { delete model; }
@@ -218,24 +236,6 @@ lenslet_status lenslet_read_digit(const char* path, uint8_t* pixels) {
     const lenslet::DigitImage digit = lenslet::prepare_digit(lenslet::read_image(name));
     std::copy(digit.pixels.begin(), digit.pixels.end(), pixels);
   });
-}
-
-lenslet_status lenslet_predict_u8(lenslet_model* model, const uint8_t* pixels, int64_t count,
-                                  lenslet_prediction* predictions) {
-  return guarded([&] { demand(model, "model").model.predict(pixels, count, as_predictions(predictions)); });
-}
-
-lenslet_status lenslet_predict_f32(lenslet_model* model, const float* images, int64_t count,
-                                   lenslet_prediction* predictions) {
-  return guarded([&] { demand(model, "model").model.predict(images, count, as_predictions(predictions)); });
-}
-
-lenslet_status lenslet_logits_u8(lenslet_model* model, const uint8_t* pixels, int64_t count, float* logits) {
-  return guarded([&] { demand(model, "model").model.logits(pixels, count, logits); });
-}
-
-lenslet_status lenslet_logits_f32(lenslet_model* model, const float* images, int64_t count, float* logits) {
-  return guarded([&] { demand(model, "model").model.logits(images, count, logits); });
 }
 
 lenslet_status lenslet_profile(lenslet_model* model, int64_t batch, double min_time_ms,

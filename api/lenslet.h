@@ -67,6 +67,9 @@ typedef struct lenslet_options {
   int64_t
       max_batch; /* pictures computed in one pass, 1 to 1,048,576; 0: 1,024 on the CPU, 65,536 on a GPU, fewer
                         for a network with large layers */
+  const char*
+      images; /* of lenslet_predict_* and lenslet_logits_*: "check" refuses dark ink on light paper, and floats
+                         that are not normalised; "invert" exchanges dark and bright, then checks; "any" takes all */
 } lenslet_options;
 
 /** The answer for one picture. */
@@ -87,10 +90,12 @@ typedef struct lenslet_layer_time {
 
 /** Why a picture, or a mark in it, has no answer. A newer library may have more values. */
 typedef enum lenslet_refusal {
-  LENSLET_READ = 0,              /* it has one */
-  LENSLET_REFUSED_BLANK = 1,     /* no ink */
-  LENSLET_REFUSED_NO_DIGIT = 2,  /* the model takes the mark for no digit */
-  LENSLET_REFUSED_TOO_SMALL = 3, /* too small beside the others: a point, a comma, a dash */
+  LENSLET_READ = 0,             /* it has one */
+  LENSLET_REFUSED_BLANK = 1,    /* no ink */
+  LENSLET_REFUSED_NO_DIGIT = 2, /* the model takes the mark for no digit */
+  LENSLET_REFUSED_TOO_SMALL =
+      3, /* too small beside the others: a point, a comma, a dash. Of a whole picture: a point
+                                    of a thin pen, which is no mark of its own */
   LENSLET_REFUSED_TOUCHING = 4,  /* a wide mark that no cut divides into digits */
   LENSLET_REFUSED_TEXTURE = 5,   /* too many marks */
   LENSLET_REFUSED_ROWS = 6,      /* marks in several rows */
@@ -191,7 +196,10 @@ LENSLET_API lenslet_status lenslet_run(lenslet_model* model, const float* inputs
  */
 LENSLET_API lenslet_status lenslet_read_digit(const char* path, uint8_t* pixels);
 
-/** Empties a reading. `size` is sizeof(lenslet_reading): it identifies the caller's version of the struct. */
+/**
+ * Empties a reading; so does a read that fails. `size` is sizeof(lenslet_reading): it identifies the caller's version
+ * of the struct.
+ */
 LENSLET_API lenslet_status lenslet_reading_init(lenslet_reading* reading, size_t size);
 
 /**
@@ -206,9 +214,9 @@ LENSLET_API lenslet_status lenslet_read_memory(lenslet_model* model, const void*
 
 /**
  * Classifies `count` pictures; 0 is allowed. This and lenslet_logits_* serve networks that read 1 x 28 x 28 pictures
- * and have ten classes; for any other they return LENSLET_ERROR_DATA. The first call with a number of pictures prepares
- * the model for that number; the last four preparations are kept. After a failure the contents of the output are
- * undefined.
+ * and have ten classes; for any other they return LENSLET_ERROR_DATA. They look at up to 64 pictures and return
+ * LENSLET_ERROR_USAGE for those that options.images refuses. The first call with a number of pictures prepares the
+ * model for that number; the last four preparations are kept. After a failure the contents of the output are undefined.
  */
 LENSLET_API lenslet_status lenslet_predict_u8(lenslet_model* model, const uint8_t* pixels, int64_t count,
                                               lenslet_prediction* predictions);

@@ -1,7 +1,6 @@
 #include "python/src/images.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -188,51 +187,28 @@ const Value* SampleArray::slice(int64_t begin, int64_t count, std::vector<Value>
   return room.data();
 }
 
-// `low` and `high` are the values of paper and of full ink.
 template <typename Value>
-void SampleArray::look_at(float low, float high) const {
-  constexpr int64_t kMost = 64, kPixels = int64_t{kSide} * kSide;
-  const int64_t looked_at = std::min(count_, kMost);
-  const float middle = (low + high) / 2;
-  float least = HUGE_VALF, most = -HUGE_VALF;
-  int64_t with_ink = 0, light = 0;
+void SampleArray::look_at(ImageCheck& check) const {
+  const int64_t looked_at = std::min(count_, ImageCheck::kMost);
   std::vector<Value> room;
-  for (int64_t i = 0; i < looked_at; ++i) {
-    const Value* const image = slice(i * count_ / looked_at, 1, room);
-    const auto [darkest, brightest] = std::minmax_element(image, image + kPixels);
-    if (*darkest == *brightest) continue;
-    ++with_ink;
-    least = std::min(least, static_cast<float>(*darkest));
-    most = std::max(most, static_cast<float>(*brightest));
-    int64_t border = 0, bright = 0;
-    for (int64_t k = 0; k < kPixels; ++k) {
-      const size_t x = static_cast<size_t>(k) % kSide, y = static_cast<size_t>(k) / kSide;
-      if (x > 0 && x + 1 < kSide && y > 0 && y + 1 < kSide) continue;
-      ++border;
-      bright += static_cast<float>(image[k]) > middle;
-    }
-    light += 4 * bright > 3 * border;  // more than half would refuse every other picture of noise
-  }
-  if (!holds_bytes() && low < 0 && least >= 0 && with_ink > 0) {
-    throw nb::value_error(
-        concat("images: expected normalised float32, ", low, " for paper to ", high, " for ink; found ",
-               least, " to ", most, ", which are pixels. Pass ", most <= 1 ? "(images * 255)" : "images",
-               ".astype(numpy.uint8), or lenslet.normalize() of that; check=False takes them as they are")
-            .c_str());
-  }
-  if (2 * light > with_ink) {
-    throw nb::value_error(concat("images: expected bright ink on dark paper, found dark on light in ", light,
-                                 " of ", with_ink,
-                                 " images looked at. Pass invert=True to exchange dark and bright; "
-                                 "check=False takes them as they are")
-                              .c_str());
-  }
+  for (int64_t i = 0; i < looked_at; ++i) check.look_at(slice(i * count_ / looked_at, 1, room));
 }
 
 void SampleArray::demand_bright_ink(const Normalisation& normalisation) const {
-  if (holds_bytes()) return look_at<uint8_t>(0, 255);
-  look_at<float>(-normalisation.mean() / normalisation.std(),
-                 (1 - normalisation.mean()) / normalisation.std());
+  ImageCheck check;
+  if (holds_bytes()) {
+    look_at<uint8_t>(check);
+  } else {
+    check = ImageCheck(normalisation);
+    look_at<float>(check);
+  }
+  const std::string complaint = check.complaint();
+  if (complaint.empty()) return;
+  const char* const remedy = !check.are_pixels() ? "invert=True to exchange dark and bright"
+                             : check.are_shares()
+                                 ? "(images * 255).astype(numpy.uint8), or lenslet.normalize() of that"
+                                 : "images.astype(numpy.uint8), or lenslet.normalize() of that";
+  throw nb::value_error(concat(complaint, ". Pass ", remedy, "; check=False takes them as they are").c_str());
 }
 
 template const uint8_t* SampleArray::slice(int64_t, int64_t, std::vector<uint8_t>&) const;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "api/image_check.h"
 #include "framework/tensor/normalisation.h"
 #include "framework/tensor/shape.h"
 
@@ -49,7 +50,7 @@ class SampleArray {
   /// Dimensions from `first_dim` on are those of a sample.
   SampleArray(Array array, size_t first_dim);
   template <typename Value>
-  void look_at(float low, float high) const;
+  void look_at(ImageCheck& check) const;
   template <typename Value>
   Value* copy_in_order(const char* from, size_t dim, Value* to) const;
 

@@ -6,6 +6,7 @@
 
 const char* changed_abi(
     void); /* abi_test.c: the first change that breaks an older program, or a null pointer */
+const char* wrong_images(void);  /* images_test.c: as wrong_reading() */
 const char* wrong_reading(void); /* reading_test.c: the first thing that is wrong, or a null pointer */
 
 static int failures = 0;
@@ -64,6 +65,8 @@ static void refuse_options(void) {
   REFUSED(options.plan = NULL, LENSLET_ERROR_USAGE, "options->plan");
   REFUSED(options.backend = NULL, LENSLET_ERROR_USAGE, "options->backend");
   REFUSED(options.math = NULL, LENSLET_ERROR_USAGE, "options->math");
+  REFUSED(options.images = NULL, LENSLET_ERROR_USAGE, "options->images");
+  REFUSED(options.images = "light", LENSLET_ERROR_USAGE, "expected check, invert or any, found 'light'");
   REFUSED(options.device = "gpu", LENSLET_ERROR_USAGE, "auto, cpu, cuda or cuda:N");
   REFUSED(options.device = "cuda:4096", LENSLET_ERROR_UNAVAILABLE, "cuda:4096");
   REFUSED(options.math = "int4", LENSLET_ERROR_USAGE, "int4");
@@ -232,9 +235,10 @@ int main(void) {
   }
   {
     const char* wrong = wrong_reading();
+    if (wrong == NULL) wrong = wrong_images();
     if (wrong != NULL) {
       ++failures;
-      fprintf(stderr, "reading: not so: %s; last error: %s\n", wrong, lenslet_last_error());
+      fprintf(stderr, "not so: %s; last error: %s\n", wrong, lenslet_last_error());
     }
   }
   refuse_options();

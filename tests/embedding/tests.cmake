@@ -15,7 +15,8 @@ target_compile_definitions(test_embedding_host PRIVATE LENSLET_TEST_HAS_ONEDNN=$
 lenslet_test(embedding_trace SOURCES embedding/trace_test.cpp DEPENDS lenslet_shared)
 lenslet_test(embedding_out_of_memory SOURCES embedding/out_of_memory_test.cpp DEPENDS lenslet_shared)
 
-add_executable(test_embedding_errors embedding/errors_test.c embedding/abi_test.c embedding/reading_test.c)
+add_executable(test_embedding_errors embedding/errors_test.c embedding/abi_test.c embedding/images_test.c
+               embedding/reading_test.c)
 target_link_libraries(test_embedding_errors PRIVATE lenslet_shared)
 target_compile_options(test_embedding_errors PRIVATE -Wall -Wextra -pedantic $<$<BOOL:${LENSLET_WERROR}>:-Werror>)
 target_compile_definitions(test_embedding_errors PRIVATE

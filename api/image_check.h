@@ -1,0 +1,64 @@
+// Notices images with dark ink on light paper, and floats that are not normalised: a network would answer them wrongly.
+// The C interface and the Python package check images by it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "framework/tensor/normalisation.h"
+#include "models/lenet5.h"
+
+namespace lenslet {
+
+/// Judges images [28, 28] by some of them, since such a mistake concerns all. An image of one grey tells nothing.
+class ImageCheck {
+ public:
+  static constexpr int64_t kMost = 64;  ///< Images to look at.
+
+  /// For pixels of 0 to 255.
+  ImageCheck() = default;
+  /// For floats: the values of paper and of full ink.
+  explicit ImageCheck(const Normalisation& normalisation)
+      : paper_(-normalisation.mean() / normalisation.std()),
+        ink_((1 - normalisation.mean()) / normalisation.std()) {}
+
+  /// Looks at one image more.
+  template <typename Value>
+  void look_at(const Value* image) {
+    constexpr int kSide = kLenet5Side, kPixels = kSide * kSide;
+    const Value first = image[0];
+    // False for NaN.
+    if (!std::any_of(image, image + kPixels, [&](Value value) { return value < first || value > first; }))
+      return;
+    ++with_ink_;
+    const float middle = (paper_ + ink_) / 2;
+    int bright = 0;
+    const auto count = [&](int y, int x) { bright += static_cast<float>(image[y * kSide + x]) > middle; };
+    for (int i = 0; i < kSide; ++i) count(0, i), count(kSide - 1, i);
+    for (int i = 1; i + 1 < kSide; ++i) count(i, 0), count(i, kSide - 1);
+    light_ += 4 * bright > 3 * (4 * kSide - 4);  // more than half would refuse every other picture of noise
+    for (int i = 0; i < kPixels && !(least_ < 0); ++i) {
+      least_ = std::fmin(least_, static_cast<float>(image[i]));
+      most_ = std::fmax(most_, static_cast<float>(image[i]));
+    }
+  }
+
+  /// Whether floats have no value below 0, as pixels have none.
+  bool are_pixels() const { return paper_ < 0 && with_ink_ > 0 && least_ >= 0; }
+  /// Whether pixels seem to go to 1, not to 255.
+  bool are_shares() const { return most_ <= 1; }
+  /// Whether most are dark ink on light paper.
+  bool are_dark_on_light() const { return 2 * light_ > with_ink_; }
+  /// What was expected and found, for the first of these that holds; without a remedy. Empty: nothing is wrong.
+  std::string complaint() const;
+
+ private:
+  float paper_ = 0, ink_ = 255;
+  float least_ = HUGE_VALF, most_ = -HUGE_VALF;  // until a value below 0 was seen
+  int64_t with_ink_ = 0, light_ = 0;             // images
+};
+
+}  // namespace lenslet

@@ -1,0 +1,130 @@
+// The C interface over Model::predict() and Model::logits(), with the check of the images.
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "api/c_calls.h"
+#include "api/image_check.h"
+#include "framework/tensor/normalisation.h"
+#include "models/lenet5.h"
+
+namespace {
+
+using lenslet::concat;
+using lenslet::ImageCheck;
+using lenslet::Normalisation;
+using lenslet::Prediction;
+using lenslet::c::demand;
+using lenslet::c::guarded;
+using Images = lenslet_model::Images;
+
+constexpr size_t kPixels = LENSLET_PIXELS;
+
+static_assert(sizeof(lenslet_prediction) == sizeof(Prediction) &&
+                  offsetof(lenslet_prediction, label) == offsetof(Prediction, label) &&
+                  offsetof(lenslet_prediction, probability) == offsetof(Prediction, probability),
+              "predictions are written where the caller wants them");
+
+Prediction* as_predictions(lenslet_prediction* predictions) {
+  return reinterpret_cast<Prediction*>(predictions);
+}
+
+// Paper plus ink: what exchanges them by a subtraction.
+template <typename Value>
+float paper_plus_ink(const Normalisation& normalisation) {
+  if constexpr (std::is_same_v<Value, uint8_t>) {
+    return 255;
+  } else {
+    return (1 - 2 * normalisation.mean()) / normalisation.std();
+  }
+}
+
+template <typename Value>
+void invert(const Value* from, size_t count, float sum, std::vector<Value>& to) {
+  to.resize(count * kPixels);
+  std::transform(from, from + to.size(), to.begin(),
+                 [&](Value value) { return static_cast<Value>(sum - static_cast<float>(value)); });
+}
+
+template <typename Value>
+void check(const lenslet_model& model, const Value* images, int64_t count) {
+  const Normalisation& normalisation = model.model.normalisation();
+  ImageCheck look;
+  if constexpr (!std::is_same_v<Value, uint8_t>) look = ImageCheck(normalisation);
+  const int64_t looked_at = std::min(count, ImageCheck::kMost);
+  std::vector<Value> room;
+  for (int64_t i = 0; i < looked_at; ++i) {
+    const Value* image = images + static_cast<size_t>(i * count / looked_at) * kPixels;
+    if (model.images == Images::kInvert) {
+      invert(image, 1, paper_plus_ink<Value>(normalisation), room);
+      image = room.data();
+    }
+    look.look_at(image);
+  }
+  const std::string complaint = look.complaint();
+  if (complaint.empty()) return;
+  const char* const remedy = look.are_pixels() ? "normalise them, or pass bytes to the _u8 function"
+                             : model.images == Images::kInvert
+                                 ? "options.images \"check\" exchanges nothing"
+                                 : "options.images \"invert\" exchanges dark and bright";
+  throw lenslet::UsageError(concat(complaint, "; ", remedy, ", \"any\" takes them as they are"));
+}
+
+// Calls `compute(images, begin, count)` on all images, or on inverted parts of them.
+template <typename Value, typename Compute>
+void serve(lenslet_model& model, const Value* images, int64_t count, Compute&& compute) {
+  const bool readable = images && count > 0 && reinterpret_cast<uintptr_t>(images) % alignof(Value) == 0;
+  // What the model refuses in any case.
+  if (!readable || model.images == Images::kAny) return compute(images, int64_t{0}, count);
+  compute(images, int64_t{0}, int64_t{0});  // refuses a network that reads no digits
+  check(model, images, count);
+  if (model.images == Images::kCheck) return compute(images, int64_t{0}, count);
+  const float sum = paper_plus_ink<Value>(model.model.normalisation());
+  std::vector<Value> part;
+  for (int64_t begin = 0; begin < count; begin += model.model.pass_size()) {
+    const int64_t size = std::min(count - begin, model.model.pass_size());
+    invert(images + static_cast<size_t>(begin) * kPixels, static_cast<size_t>(size), sum, part);
+    compute(part.data(), begin, size);
+  }
+}
+
+template <typename Value>
+lenslet_status predict(lenslet_model* model, const Value* images, int64_t count,
+                       lenslet_prediction* predictions) {
+  return guarded([&] {
+    serve(demand(model, "model"), images, count, [&](const Value* part, int64_t begin, int64_t size) {
+      model->model.predict(part, size, predictions ? as_predictions(predictions) + begin : nullptr);
+    });
+  });
+}
+
+template <typename Value>
+lenslet_status logits(lenslet_model* model, const Value* images, int64_t count, float* values) {
+  return guarded([&] {
+    serve(demand(model, "model"), images, count, [&](const Value* part, int64_t begin, int64_t size) {
+      model->model.logits(part, size, values ? values + begin * LENSLET_CLASSES : nullptr);
+    });
+  });
+}
+
+}  // namespace
+
+lenslet_status lenslet_predict_u8(lenslet_model* model, const uint8_t* pixels, int64_t count,
+                                  lenslet_prediction* predictions) {
+  return predict(model, pixels, count, predictions);
+}
+
+lenslet_status lenslet_predict_f32(lenslet_model* model, const float* images, int64_t count,
+                                   lenslet_prediction* predictions) {
+  return predict(model, images, count, predictions);
+}
+
+lenslet_status lenslet_logits_u8(lenslet_model* model, const uint8_t* pixels, int64_t count, float* values) {
+  return logits(model, pixels, count, values);
+}
+
+lenslet_status lenslet_logits_f32(lenslet_model* model, const float* images, int64_t count, float* values) {
+  return logits(model, images, count, values);
+}

@@ -1,0 +1,87 @@
+/* lenslet_options.images: which pictures lenslet_predict_* and lenslet_logits_* refuse, and what inverting gives. */
+#include <lenslet.h>
+#include <stddef.h>
+#include <string.h>
+
+#define COUNT 70
+#define EXPECT(holds) \
+  if (!(holds)) return #holds
+
+static uint8_t bright[COUNT * LENSLET_PIXELS], dark[COUNT * LENSLET_PIXELS];
+static float shares[COUNT * LENSLET_PIXELS], bright_f32[COUNT * LENSLET_PIXELS],
+    dark_f32[COUNT * LENSLET_PIXELS];
+static lenslet_prediction answers[COUNT], others[COUNT];
+
+/* Upright strokes, but for the first picture, which is of one grey. */
+static void draw(void) {
+  int i, k;
+  for (i = 0; i < COUNT; ++i) {
+    for (k = 0; k < LENSLET_PIXELS; ++k) {
+      const int x = k % LENSLET_SIDE, y = k / LENSLET_SIDE, at = i * LENSLET_PIXELS + k;
+      bright[at] = (uint8_t)(i > 0 && x >= 12 && x < 15 && y >= 4 && y < 24 - i % 3 ? 255 : 0);
+      dark[at] = (uint8_t)(255 - bright[at]);
+      shares[at] = (float)bright[at] / 255.0f;
+      bright_f32[at] = (shares[at] - 0.1307f) / 0.3081f;
+      dark_f32[at] = (1.0f - shares[at] - 0.1307f) / 0.3081f;
+    }
+  }
+}
+
+static lenslet_model* model_with(const char* images) {
+  lenslet_options options;
+  lenslet_model* model = NULL;
+  if (lenslet_options_init(&options, sizeof options) != LENSLET_OK) return NULL;
+  options.device = "cpu";
+  if (images != NULL) options.images = images;
+  return lenslet_model_built_in(&options, &model) == LENSLET_OK ? model : NULL;
+}
+
+static int refused(lenslet_status status, const char* words) {
+  return status == LENSLET_ERROR_USAGE && strstr(lenslet_last_error(), words) != NULL;
+}
+
+static int same_labels(void) {
+  int i;
+  for (i = 0; i < COUNT; ++i) {
+    if (answers[i].label != others[i].label) return 0;
+  }
+  return 1;
+}
+
+static const char* wrong_with(lenslet_model* check, lenslet_model* invert, lenslet_model* any) {
+  static float logits[COUNT * LENSLET_CLASSES];
+  EXPECT(check && invert && any);
+  EXPECT(lenslet_predict_u8(check, bright, COUNT, answers) == LENSLET_OK);
+  EXPECT(answers[1].label == 1 && answers[COUNT - 1].label == 1);
+  EXPECT(lenslet_predict_f32(check, bright_f32, COUNT, others) == LENSLET_OK && same_labels());
+  EXPECT(lenslet_predict_u8(check, dark, 1, others) == LENSLET_OK); /* one grey tells nothing */
+
+  EXPECT(refused(lenslet_predict_u8(check, dark, COUNT, others), "found dark on light in 63 of 63 images"));
+  EXPECT(refused(lenslet_logits_u8(check, dark, COUNT, logits), "\"invert\" exchanges dark and bright"));
+  EXPECT(refused(lenslet_predict_f32(check, dark_f32, COUNT, others), "dark on light"));
+  EXPECT(refused(lenslet_predict_f32(check, shares, COUNT, others), "found 0 to 1, which are pixels"));
+  EXPECT(refused(lenslet_logits_f32(check, shares, COUNT, logits), "pass bytes to the _u8 function"));
+
+  memset(others, 0, sizeof others);
+  EXPECT(lenslet_predict_u8(invert, dark, COUNT, others) == LENSLET_OK && same_labels());
+  memset(others, 0, sizeof others);
+  EXPECT(lenslet_predict_f32(invert, dark_f32, COUNT, others) == LENSLET_OK && same_labels());
+  EXPECT(lenslet_logits_u8(invert, dark, COUNT, logits) == LENSLET_OK);
+  EXPECT(logits[(COUNT - 1) * LENSLET_CLASSES + 1] > logits[(COUNT - 1) * LENSLET_CLASSES + 7]);
+  EXPECT(refused(lenslet_predict_u8(invert, bright, COUNT, others), "\"check\" exchanges nothing"));
+
+  EXPECT(lenslet_predict_u8(any, dark, COUNT, others) == LENSLET_OK);
+  EXPECT(lenslet_logits_f32(any, shares, COUNT, logits) == LENSLET_OK);
+  return NULL;
+}
+
+const char* wrong_images(void) {
+  lenslet_model *check = model_with(NULL), *invert = model_with("invert"), *any = model_with("any");
+  const char* wrong;
+  draw();
+  wrong = wrong_with(check, invert, any);
+  lenslet_model_destroy(any);
+  lenslet_model_destroy(invert);
+  lenslet_model_destroy(check);
+  return wrong;
+}
