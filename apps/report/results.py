@@ -19,6 +19,7 @@ STUDIES = {"a": "RGB images and matrix products", "b": "implicit GEMM", "c": "fi
            "d": "beyond LeNet", "e": "1D and 2D convolution"}
 # Beyond the range of a figure's axis; no measurement reaches it.
 LARGEST, SMALLEST = 1e24, 1e-24
+LONGEST = 1000  # characters of a text
 
 
 class BadFile(Exception):
@@ -272,12 +273,18 @@ class File(Source):
         return str(self.host.get("cpu") or "unknown device").replace("(R)", "")
 
 
+def shortened(text):
+    """`text` without its middle if it is longer than any that Lenslet writes; drawing it would take minutes."""
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]}…{text[-half:]}"
+
+
 def cleaned(value):
-    """`value` with text made printable by shown(). Raises ValueError for numbers that cannot be drawn."""
+    """`value` with text made printable by shown(), and short. Raises ValueError for numbers that cannot be drawn."""
     if isinstance(value, str):
-        return shown(value)
+        return shown(shortened(value))
     if isinstance(value, dict):
-        return {shown(key): cleaned(member) for key, member in value.items()}
+        return {shown(shortened(key)): cleaned(member) for key, member in value.items()}
     if isinstance(value, list):
         return [cleaned(member) for member in value]
     if isinstance(value, (int, float)) and not abs(value) <= LARGEST:

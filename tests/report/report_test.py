@@ -443,6 +443,14 @@ class ReportTest(unittest.TestCase):
                 self.assertIn("a number beyond 1e+24", run.stderr)
                 self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
 
+    def test_text_is_shortened(self):
+        # Matplotlib's time to set a name grows with its square: 300,000 characters took a minute.
+        code = "import sys; sys.path.insert(0, sys.argv[1]); import results; print(results.load(sys.argv[2]).tool)"
+        path = self.write(synthetic.document([], tool="x" * 300_000))
+        run = subprocess.run([PYTHON, "-c", code, str(SCRIPT.parent), str(path)], stdout=subprocess.PIPE, text=True,
+                             check=True)
+        self.assertRegex(run.stdout, "^x{500}…x{500}$")
+
     def test_names_that_are_not_utf8(self):
         name = os.fsdecode(b"r\xff\n.json")
         (self.folder / name).write_text(json.dumps(synthetic.document([])), encoding="utf-8")
