@@ -16,6 +16,7 @@ namespace lenslet {
 namespace {
 
 constexpr size_t kMaxMembers = 4096, kMaxRank = 32;
+constexpr size_t kMostHeader = 1 << 16;  // bytes before an array's values; NumPy's own limit is 10,000
 
 uint64_t number(const uint8_t* at, int bytes) {
   uint64_t value = 0;
@@ -74,18 +75,22 @@ struct Member {
   uint64_t method = 0, flags = 0, crc = 0, stored = 0, size = 0, offset = 0;
 };
 
-std::vector<uint8_t> inflated(const uint8_t* from, const Member& member, const std::string& where) {
-  std::vector<uint8_t> out(member.size);
+/// The first bytes of a compressed member, `most` or all.
+std::vector<uint8_t> inflated(const uint8_t* from, const Member& member, size_t most,
+                              const std::string& where) {
+  std::vector<uint8_t> out(std::min<size_t>(member.size, most));
   z_stream stream{};
   if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw MemoryError(concat(where, ": out of memory"));
   stream.next_in = const_cast<Bytef*>(from);
   stream.avail_in = static_cast<uInt>(member.stored);
   stream.next_out = out.data();
-  stream.avail_out = static_cast<uInt>(member.size);
-  const int result = ::inflate(&stream, Z_FINISH);
-  const bool whole = result == Z_STREAM_END && stream.avail_out == 0 && stream.avail_in == 0;
+  stream.avail_out = static_cast<uInt>(out.size());
+  const bool all = out.size() == member.size;
+  const int result = ::inflate(&stream, all ? Z_FINISH : Z_SYNC_FLUSH);
+  const bool right =
+      stream.avail_out == 0 && (all ? result == Z_STREAM_END && stream.avail_in == 0 : result == Z_OK);
   ::inflateEnd(&stream);
-  if (!whole) throw DataError(concat(where, ": its compressed data are damaged; get the file again"));
+  if (!right) throw DataError(concat(where, ": its compressed data are damaged; get the file again"));
   return out;
 }
 
@@ -127,7 +132,8 @@ std::vector<Member> members_of(const std::vector<uint8_t>& bytes, const std::str
   return members;
 }
 
-std::vector<uint8_t> bytes_of(const std::vector<uint8_t>& bytes, const Member& member,
+/// The first bytes of a member, `most` or all; of all the checksum is right.
+std::vector<uint8_t> bytes_of(const std::vector<uint8_t>& bytes, const Member& member, size_t most,
                               const std::string& where) {
   constexpr size_t kLocal = 30, kExpansion = 1032;  // deflate expands that much at most
   const auto damaged = [&](const char* what) { return DataError(concat(where, ": ", what)); };
@@ -144,11 +150,52 @@ std::vector<uint8_t> bytes_of(const std::vector<uint8_t>& bytes, const Member& m
   const uint8_t* const from = bytes.data() + begin;
   if (member.method == 0 ? member.size != member.stored : member.size > kExpansion * (member.stored + 1))
     throw damaged("the archive is damaged; get the file again");
-  std::vector<uint8_t> out =
-      member.method == 0 ? std::vector<uint8_t>(from, from + member.size) : inflated(from, member, where);
-  if (::crc32(0, out.data(), static_cast<uInt>(out.size())) != member.crc)
+  std::vector<uint8_t> out = member.method == 0
+                                 ? std::vector<uint8_t>(from, from + std::min<size_t>(member.size, most))
+                                 : inflated(from, member, most, where);
+  if (out.size() == member.size && ::crc32(0, out.data(), static_cast<uInt>(out.size())) != member.crc)
     throw damaged("wrong checksum; get the file again");
   return out;
+}
+
+/// The array without its data, of a file of `size` bytes whose first are `bytes`; `begin`: where its values begin.
+NpyArray parse_header(const std::vector<uint8_t>& bytes, size_t size, const std::string& origin,
+                      size_t& begin) {
+  if (bytes.size() < 10 || std::memcmp(bytes.data(), "\x93NUMPY", 6) != 0 || bytes[6] < 1 || bytes[6] > 3)
+    throw DataError(concat(origin, ": it is no array of NumPy (.npy)"));
+  const int length_bytes = bytes[6] == 1 ? 2 : 4;
+  begin = 8 + static_cast<size_t>(length_bytes);
+  if (bytes.size() < begin) throw DataError(concat(origin, ": its .npy header is cut off"));
+  const uint64_t length = number(&bytes[8], length_bytes);
+  if (length > bytes.size() - begin) throw DataError(concat(origin, ": its .npy header is cut off"));
+  const Header header(std::string(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
+                                  bytes.begin() + static_cast<std::ptrdiff_t>(begin + length)),
+                      origin);
+  begin += length;
+  if (const std::string order = header.member("fortran_order", ','); order != "False") {
+    throw DataError(concat(origin, ": it is in Fortran order; save it with numpy.ascontiguousarray(...)"));
+  }
+  const std::string type = header.member("descr", ',');  // '<f4' with its quotes
+  const std::string known[] = {"'<f2'", "'<f4'", "'<f8'", "'|b1'", "'|u1'", "'|i1'",
+                               "'<u2'", "'<i2'", "'<u4'", "'<i4'", "'<u8'", "'<i8'"};
+  if (std::find(std::begin(known), std::end(known), type) == std::end(known)) {
+    throw DataError(concat(origin, ": its type is ", printable_excerpt(type, 40),
+                           "; expected little-endian floats of 2 to 8 bytes, integers or bool"));
+  }
+  NpyArray array;
+  array.kind = type[2];
+  array.item = static_cast<size_t>(type[3] - '0');
+  array.dims = dims_of(header);
+  size_t stated = array.item;
+  for (const int64_t dim : array.dims) {
+    if (__builtin_mul_overflow(stated, static_cast<size_t>(dim), &stated)) throw header.damaged();
+  }
+  const size_t found = size - begin;
+  if (stated != found) {
+    throw DataError(
+        concat(origin, ": its header states ", stated, " bytes of values, found ", found, "; it is damaged"));
+  }
+  return array;
 }
 
 }  // namespace
@@ -188,45 +235,14 @@ std::vector<double> NpyArray::values(const std::string& origin) const {
 }
 
 NpyArray parse_npy(const std::vector<uint8_t>& bytes, const std::string& origin) {
-  if (bytes.size() < 10 || std::memcmp(bytes.data(), "\x93NUMPY", 6) != 0 || bytes[6] < 1 || bytes[6] > 3)
-    throw DataError(concat(origin, ": it is no array of NumPy (.npy)"));
-  const int length_bytes = bytes[6] == 1 ? 2 : 4;
-  const size_t begin = 8 + static_cast<size_t>(length_bytes);
-  if (bytes.size() < begin) throw DataError(concat(origin, ": its .npy header is cut off"));
-  const uint64_t length = number(&bytes[8], length_bytes);
-  if (length > bytes.size() - begin) throw DataError(concat(origin, ": its .npy header is cut off"));
-  const Header header(std::string(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
-                                  bytes.begin() + static_cast<std::ptrdiff_t>(begin + length)),
-                      origin);
-  if (const std::string order = header.member("fortran_order", ','); order != "False") {
-    throw DataError(concat(origin, ": it is in Fortran order; save it with numpy.ascontiguousarray(...)"));
-  }
-  const std::string type = header.member("descr", ',');  // '<f4' with its quotes
-  const std::string known[] = {"'<f2'", "'<f4'", "'<f8'", "'|b1'", "'|u1'", "'|i1'",
-                               "'<u2'", "'<i2'", "'<u4'", "'<i4'", "'<u8'", "'<i8'"};
-  if (std::find(std::begin(known), std::end(known), type) == std::end(known)) {
-    throw DataError(concat(origin, ": its type is ", printable_excerpt(type, 40),
-                           "; expected little-endian floats of 2 to 8 bytes, integers or bool"));
-  }
-  NpyArray array;
-  array.kind = type[2];
-  array.item = static_cast<size_t>(type[3] - '0');
-  array.dims = dims_of(header);
-  size_t stated = array.item;
-  for (const int64_t dim : array.dims) {
-    if (__builtin_mul_overflow(stated, static_cast<size_t>(dim), &stated)) throw header.damaged();
-  }
-  const size_t found = bytes.size() - begin - length;
-  if (stated != found) {
-    throw DataError(
-        concat(origin, ": its header states ", stated, " bytes of values, found ", found, "; it is damaged"));
-  }
-  array.data.assign(bytes.end() - static_cast<std::ptrdiff_t>(found), bytes.end());
+  size_t begin = 0;
+  NpyArray array = parse_header(bytes, bytes.size(), origin, begin);
+  array.data.assign(bytes.begin() + static_cast<std::ptrdiff_t>(begin), bytes.end());
   return array;
 }
 
 std::map<std::string, NpyArray> parse_npz(const std::vector<uint8_t>& bytes, const std::string& origin,
-                                          size_t max_bytes) {
+                                          size_t max_bytes, const NpyCheck& check) {
   std::map<std::string, NpyArray> arrays;
   size_t total = 0;
   for (const Member& member : members_of(bytes, origin)) {
@@ -236,8 +252,12 @@ std::map<std::string, NpyArray> parse_npz(const std::vector<uint8_t>& bytes, con
     total += member.size;
     if (total > max_bytes)
       throw DataError(concat(where, ": more than ", max_bytes, " bytes together, which is the limit"));
-    if (!arrays.emplace(name, parse_npy(bytes_of(bytes, member, where), where)).second)
-      throw DataError(concat(where, " is there twice"));
+    size_t begin = 0;
+    NpyArray array = parse_header(bytes_of(bytes, member, kMostHeader, where), member.size, where, begin);
+    if (check) check(name, array);
+    array.data = bytes_of(bytes, member, member.size, where);
+    array.data.erase(array.data.begin(), array.data.begin() + static_cast<std::ptrdiff_t>(begin));
+    if (!arrays.emplace(name, std::move(array)).second) throw DataError(concat(where, " is there twice"));
   }
   return arrays;
 }

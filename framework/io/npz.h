@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -28,9 +29,13 @@ struct NpyArray {
 /// bool, integers and floats up to 8 bytes in little-endian order.
 NpyArray parse_npy(const std::vector<uint8_t>& bytes, const std::string& origin);
 
+/// Throws to refuse an array, of which it gets the name, type and dims, but no data.
+using NpyCheck = std::function<void(const std::string& name, const NpyArray& array)>;
+
 /// The arrays of an archive by name, without ".npy". Throws DataError naming `origin`: no ZIP archive, damaged, wrong
-/// checksum, encrypted, with a name twice, of more than 4,096 members, or of more than `max_bytes` decompressed.
+/// checksum, encrypted, with a name twice, of more than 4,096 members, or of more than `max_bytes` decompressed. Values
+/// are decompressed only after `check` and if the array's shape agrees with its size.
 std::map<std::string, NpyArray> parse_npz(const std::vector<uint8_t>& bytes, const std::string& origin,
-                                          size_t max_bytes);
+                                          size_t max_bytes, const NpyCheck& check = {});
 
 }  // namespace lenslet

@@ -30,6 +30,7 @@ SEEDS = "seeds"  # instead of a dictionary: the lines of the target's seeds, whi
 TARGETS = {
     "idx": (4096, 16, "pictures"),
     "gzip": (4096, 16, "pictures"),
+    "npz": (4096, 16, "npz"),
     "safetensors": (4096, 16, "json"),
     "onnx": (8192, 16, "onnx"),
     "image": (8192, 8, "pictures"),

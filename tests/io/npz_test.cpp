@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/npz_writer.h"
 
@@ -16,34 +17,8 @@ constexpr size_t kMost = 1 << 20;
 
 NpyArray array_of(const std::string& text) { return parse_npy(bytes_of(text), "a.npy"); }
 
-// Deflated by Python's zipfile: {"x": numpy.zeros(1000, "f4")}, without the zip64 field of numpy.
-std::string deflated(const std::string& content) {
-  std::string out(content.size() + 100, '\0');
-  z_stream stream{};
-  EXPECT_EQ(::deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  stream.avail_in = static_cast<uInt>(content.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(::deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  ::deflateEnd(&stream);
-  return out;
-}
-
 std::string archive_of_deflated(const std::string& content, uint64_t stated) {
-  const std::string packed = deflated(content), name = "x.npy";
-  const uint64_t crc =
-      ::crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size()));
-  const std::string common = little_endian(0, 2) + little_endian(8, 2) + little_endian(0, 4) +
-                             little_endian(crc, 4) + little_endian(packed.size(), 4) +
-                             little_endian(stated, 4) + little_endian(name.size(), 2) + little_endian(0, 2);
-  const std::string local = little_endian(0x04034b50, 4) + little_endian(20, 2) + common + name + packed;
-  const std::string entry = little_endian(0x02014b50, 4) + little_endian(20, 2) + little_endian(20, 2) +
-                            common + little_endian(0, 6) + little_endian(0, 4) + little_endian(0, 4) + name;
-  return local + entry + little_endian(0x06054b50, 4) + little_endian(0, 4) + little_endian(1, 2) +
-         little_endian(1, 2) + little_endian(entry.size(), 4) + little_endian(local.size(), 4) +
-         little_endian(0, 2);
+  return NpzWriter().add_deflated("x.npy", content, stated).bytes();
 }
 
 TEST(Npz, ReadsEveryType) {
@@ -95,6 +70,29 @@ TEST(Npz, RefusesDamage) {
   refused(archive_of_deflated(zeros, zeros.size() + 1), "damaged");
   refused(archive_of_deflated(zeros, 0xfffffff0), "limit");
   expect_error<DataError>([&] { parse_npz(bytes_of(good), "a.npz", 8); }, "limit");
+}
+
+// Values are decompressed, and their checksum compared, only if the header and the caller accept the array.
+TEST(Npz, LooksAtHeadersBeforeValues) {
+  const std::string zeros(300'000, '\0');
+  const auto refused = [](std::string archive, const std::string& words, const NpyCheck& check = {}) {
+    const size_t last_value = archive.find("PK\1\2") - 2;
+    archive[last_value] ^= 0x55;
+    expect_error<DataError>([&] { parse_npz(bytes_of(archive), "a.npz", kMost, check); }, words);
+  };
+  const auto deflated = [](const std::string& content) {
+    return archive_of_deflated(content, content.size());
+  };
+  refused(deflated("text" + zeros), "no array of NumPy");
+  refused(deflated(npy("<f4", {3}, zeros)), "states 12 bytes of values, found 300000");
+  const std::string good = npy("<f4", {75'000}, zeros);
+  refused(deflated(good), "damaged");
+  const NpyCheck unwanted = [](const std::string& name, const NpyArray& array) {
+    EXPECT_TRUE(array.data.empty());
+    throw DataError(concat(name, " of ", array.dims.at(0), " is unwanted"));
+  };
+  refused(deflated(good), "x of 75000 is unwanted", unwanted);
+  refused(NpzWriter().add("x.npy", good).bytes(), "x of 75000 is unwanted", unwanted);
 }
 
 TEST(Npz, RefusesFortranOrder) {

@@ -1,4 +1,4 @@
-// Writes .npy and .npz files for tests, the members stored without compression.
+// Writes .npy and .npz files for tests.
 #pragma once
 
 #include <zlib.h>
@@ -35,18 +35,21 @@ std::string npy(const std::string& type, const std::vector<int64_t>& dims, const
 class NpzWriter {
  public:
   NpzWriter& add(const std::string& name, const std::string& content) {
-    const uint64_t crc =
-        ::crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size()));
-    const std::string common = little_endian(0, 2) + little_endian(0, 2) + little_endian(0, 4) +
-                               little_endian(crc, 4) + little_endian(content.size(), 4) +
-                               little_endian(content.size(), 4) + little_endian(name.size(), 2) +
-                               little_endian(0, 2);
-    directory_ += little_endian(0x02014b50, 4) + little_endian(20, 2) + little_endian(20, 2) + common +
-                  little_endian(0, 2) + little_endian(0, 2) + little_endian(0, 2) + little_endian(0, 4) +
-                  little_endian(members_.size(), 4) + name;
-    members_ += little_endian(0x04034b50, 4) + little_endian(20, 2) + common + name + content;
-    ++count_;
-    return *this;
+    return add(name, 0, content, crc_of(content), content.size());
+  }
+  /// Compressed; `stated`: the size that the archive states.
+  NpzWriter& add_deflated(const std::string& name, const std::string& content, uint64_t stated) {
+    std::string packed(content.size() + 100, '\0');
+    z_stream stream{};
+    ::deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+    stream.avail_in = static_cast<uInt>(content.size());
+    stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+    stream.avail_out = static_cast<uInt>(packed.size());
+    ::deflate(&stream, Z_FINISH);
+    packed.resize(stream.total_out);
+    ::deflateEnd(&stream);
+    return add(name, 8, packed, crc_of(content), stated);
   }
   std::string bytes() const {
     return members_ + directory_ + little_endian(0x06054b50, 4) + little_endian(0, 4) +
@@ -56,6 +59,22 @@ class NpzWriter {
   void write(const std::string& path) const { std::ofstream(path, std::ios::binary) << bytes(); }
 
  private:
+  static uint64_t crc_of(const std::string& content) {
+    return ::crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size()));
+  }
+  NpzWriter& add(const std::string& name, uint64_t method, const std::string& packed, uint64_t crc,
+                 uint64_t stated) {
+    const std::string common = little_endian(0, 2) + little_endian(method, 2) + little_endian(0, 4) +
+                               little_endian(crc, 4) + little_endian(packed.size(), 4) +
+                               little_endian(stated, 4) + little_endian(name.size(), 2) + little_endian(0, 2);
+    directory_ += little_endian(0x02014b50, 4) + little_endian(20, 2) + little_endian(20, 2) + common +
+                  little_endian(0, 2) + little_endian(0, 2) + little_endian(0, 2) + little_endian(0, 4) +
+                  little_endian(members_.size(), 4) + name;
+    members_ += little_endian(0x04034b50, 4) + little_endian(20, 2) + common + name + packed;
+    ++count_;
+    return *this;
+  }
+
   std::string members_, directory_;
   uint64_t count_ = 0;
 };

@@ -68,8 +68,15 @@ void take_input(const NpyArray& array, const Shape& sample, const std::string& w
   }
 }
 
-TheirValues take(std::map<std::string, NpyArray> arrays, const std::string& origin, const onnx::Model& model,
+TheirValues take(const std::vector<uint8_t>& file, const std::string& origin, const onnx::Model& model,
                  const onnx::Import& import) {
+  const std::set<std::string> values = values_of(model);
+  std::map<std::string, NpyArray> arrays =
+      parse_npz(file, origin, kMaxBytes, [&](const std::string& name, const NpyArray&) {
+        if (values.count(name) != 0) return;
+        throw DataError(concat(origin, ": ", printable_excerpt(name, 60),
+                               " is no tensor of the model: name it as the model does, or leave it out"));
+      });
   const Graph& graph = *import.graph;
   const std::string& input = model.inputs.at(0).name;
   const auto found = arrays.find(input);
@@ -81,12 +88,7 @@ TheirValues take(std::map<std::string, NpyArray> arrays, const std::string& orig
   take_input(found->second, graph.input_shape(), concat(origin, ": ", printable_excerpt(input, 60)), theirs);
   arrays.erase(found);
   const std::vector<Shape> shapes = graph.infer_shapes(1);
-  const std::set<std::string> values = values_of(model);
   for (const auto& [name, array] : arrays) {
-    if (values.count(name) == 0) {
-      throw DataError(concat(origin, ": ", printable_excerpt(name, 60),
-                             " is no tensor of the model: name it as the model does, or leave it out"));
-    }
     const auto node = import.node_of.find(name);
     if (node == import.node_of.end() || node->second == graph.nodes()[0].name) {
       theirs.unknown.push_back(name);
@@ -134,7 +136,7 @@ class TemporaryFolder {
 
 TheirValues values_of_file(const std::string& path, const onnx::Model& model, const onnx::Import& import) {
   const std::string origin = printable_excerpt(path);
-  return take(parse_npz(read_file(path, kMaxBytes), origin, kMaxBytes), origin, model, import);
+  return take(read_file(path, kMaxBytes), origin, model, import);
 }
 
 TheirValues values_of_onnxruntime(const std::string& model_path, const onnx::Model& model,
@@ -172,8 +174,7 @@ TheirValues values_of_onnxruntime(const std::string& model_path, const onnx::Mod
   }
   script.run({std::filesystem::absolute(model_path).string(), end.name, shape, folder.file("inputs.f32"),
               folder.file("names"), folder.file("values.npz")});
-  return take(parse_npz(read_file(folder.file("values.npz"), kMaxBytes), "ONNX Runtime", kMaxBytes),
-              "ONNX Runtime", model, import);
+  return take(read_file(folder.file("values.npz"), kMaxBytes), "ONNX Runtime", model, import);
 }
 
 }  // namespace lenslet
