@@ -43,10 +43,12 @@ TEST_P(FuzzCorpus, SeedsAreReadOrRefused) {
 
 // Truncated anywhere, and with any one byte inverted.
 TEST_P(FuzzCorpus, SeedsCutAndFlippedAreReadOrRefused) {
-  constexpr size_t kTries = 64;  // of each kind and seed
+  // Of each kind and seed. Every byte of a picture is legal, and a command line takes milliseconds.
+  const std::string name = GetParam().name;
+  const size_t tries = name == "digit" ? 8 : name == "arguments" ? 24 : 64;
   const std::vector<Bytes> seeds = GetParam().seeds();
   for (size_t i = 0; i < seeds.size(); ++i) {
-    const size_t step = std::max<size_t>(1, seeds[i].size() / kTries);
+    const size_t step = std::max<size_t>(1, seeds[i].size() / tries);
     for (size_t at = 0; at < seeds[i].size(); at += step) {
       run(Bytes(seeds[i].begin(), seeds[i].begin() + static_cast<std::ptrdiff_t>(at)),
           "seed " + std::to_string(i) + " cut at " + std::to_string(at));
