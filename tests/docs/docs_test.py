@@ -118,7 +118,6 @@ class Commands(Scratch):
         self.assertEqual(shorten.shortened("convbench", ["sweep", "--sizes=32"])[:2], ["sweep", "--sizes=32"])
 
 
-@unittest.skipUnless(shutil.which("doxygen"), "doxygen is not installed (./dev docs installs it)")
 class ResultFiles(unittest.TestCase):
     PAGE = ("## Members of every file\n| member | content |\n|---|---|\n| `schema` | its name |\n"
             "## lenslet.some/1\n| member | content |\n|---|---|\n| `rows[]` | {`name`, times {min}} |\n"
@@ -133,6 +132,7 @@ class ResultFiles(unittest.TestCase):
         self.assertEqual(result_files_test.keys(document), {"schema", "rows", "name", "min", "labels"})
 
 
+@unittest.skipUnless(shutil.which("doxygen"), "doxygen is not installed (./dev docs installs it)")
 class ApiReference(Scratch):
     def reference(self, header):
         for name in ("docs/Doxyfile", "docs/doxygen_filter.awk", "docs/api_reference.md", "tests/tree/list_headers.sh"):
