@@ -424,18 +424,20 @@ TEST(Profile, RowsAddUpAndFilesAreValid) {
 }
 
 // The layers, timed one by one, must add up to a pass timed as a whole. A busy machine may disturb one kind of pass
-// more than the other, so one undisturbed run is enough.
+// more than the other, so one undisturbed run is enough; with eight programs on two cores 18 runs were within 2 %.
 TEST(Profile, LayersExplainThePass) {
+  constexpr double kBound = 0.05;  // docs/measuring.md, "The sum must add up"
   double share = 0;
-  for (int i = 0; i < 10 && std::abs(share - 1) > 0.5; ++i) {
-    expect_run(lenslet("profile --device cpu --batch-size 16 --min-time-ms 20 --warmup-ms 5 --cache "
-                       "hot --json {dir}/out/sums.json"),
-               kOk);
+  for (int i = 0; i < 10 && std::abs(share - 1) > kBound; ++i) {
+    expect_run(
+        lenslet("profile --device cpu --batch-size 16 --min-time-ms 20 --warmup-ms 5 --threads 1 --cache "
+                "hot --json {dir}/out/sums.json"),
+        kOk);
     const json sums = read_json("{dir}/out/sums.json").at("sums_ns");
     share = (sums.at("layers").get<double>() - sums.at("events").get<double>()) /
             sums.at("unprofiled").get<double>();
   }
-  EXPECT_NEAR(share, 1, 0.5);
+  EXPECT_NEAR(share, 1, kBound);
 }
 
 TEST(Backends, EveryLayerHasOneAutoAndReasonsForTheRest) {
