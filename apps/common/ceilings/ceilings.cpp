@@ -179,15 +179,17 @@ Ceilings measure_ceilings(Device device) {
     ceilings.copy_bytes_per_s = rates.copy;
     ceilings.read_bytes_per_s = rates.read;
   }
-  measure_gemm(ceilings, MathMode::kFp32, ceilings.fp32_flops_per_s, stream);
   if (device.is_cuda()) {
-    measure_gemm(ceilings, MathMode::kTf32, ceilings.tf32_flops_per_s, stream);
-    measure_gemm(ceilings, MathMode::kFp16, ceilings.fp16_flops_per_s, stream);
 #ifdef LENSLET_HAS_CUDA
+    // Before the matrix products, after whose power a card may lower its clock.
     measure_gpu_peaks(ceilings, stream);
     measure_launches(ceilings, stream);
 #endif
+    measure_gemm(ceilings, MathMode::kFp32, ceilings.fp32_flops_per_s, stream);
+    measure_gemm(ceilings, MathMode::kTf32, ceilings.tf32_flops_per_s, stream);
+    measure_gemm(ceilings, MathMode::kFp16, ceilings.fp16_flops_per_s, stream);
   } else {
+    measure_gemm(ceilings, MathMode::kFp32, ceilings.fp32_flops_per_s, stream);
     measure_cpu_peaks(ceilings, stream);
     note(ceilings, "tf32, fp16 and launch cost: not on the CPU");
   }
