@@ -19,14 +19,30 @@ using lenslet::c::demand;
 using lenslet::c::guarded;
 
 static_assert(LENSLET_MAX_DIGITS == lenslet::kMostDigits, "lenslet.h tells the most digits of a reading");
-static_assert(LENSLET_REFUSED_BLANK == static_cast<int>(Refusal::kBlank) &&
-                  LENSLET_REFUSED_TOO_SMALL == static_cast<int>(Refusal::kTooSmall) &&
-                  LENSLET_REFUSED_NOT_FINITE == static_cast<int>(Refusal::kNotFinite),
-              "lenslet.h tells the refusals");
-static_assert(LENSLET_WARNING_BLANK == static_cast<unsigned>(PictureWarning::kBlank) &&
-                  LENSLET_WARNING_TOUCHING == static_cast<unsigned>(PictureWarning::kTouching) &&
-                  LENSLET_WARNING_FAINT_MARK == static_cast<unsigned>(PictureWarning::kFaintMark),
-              "lenslet.h tells the warnings");
+constexpr bool same(int code, Refusal refusal) { return code == static_cast<int>(refusal); }
+constexpr bool same(unsigned code, PictureWarning warning) { return code == static_cast<unsigned>(warning); }
+static_assert(same(LENSLET_READ, Refusal::kNone) && same(LENSLET_REFUSED_BLANK, Refusal::kBlank) &&
+                  same(LENSLET_REFUSED_NO_DIGIT, Refusal::kNoDigit) &&
+                  same(LENSLET_REFUSED_TOO_SMALL, Refusal::kTooSmall) &&
+                  same(LENSLET_REFUSED_TOUCHING, Refusal::kTouching) &&
+                  same(LENSLET_REFUSED_TEXTURE, Refusal::kTexture) &&
+                  same(LENSLET_REFUSED_ROWS, Refusal::kRows) &&
+                  same(LENSLET_REFUSED_NO_NUMBER, Refusal::kNoNumber) &&
+                  same(LENSLET_REFUSED_NOT_FINITE, Refusal::kNotFinite),
+              "lenslet.h has the refusals of number_image.h");
+static_assert(same(LENSLET_WARNING_EDGE_LEFT_OUT, PictureWarning::kEdgeLeftOut) &&
+                  same(LENSLET_WARNING_LITTLE_CONTRAST, PictureWarning::kLittleContrast) &&
+                  same(LENSLET_WARNING_TOUCHES_EDGE, PictureWarning::kTouchesEdge) &&
+                  same(LENSLET_WARNING_SMALL, PictureWarning::kSmall) &&
+                  same(LENSLET_WARNING_OFF_CENTRE, PictureWarning::kOffCentre) &&
+                  same(LENSLET_WARNING_SEVERAL_MARKS, PictureWarning::kSeveralMarks) &&
+                  same(LENSLET_WARNING_MARK_LEFT_OUT, PictureWarning::kMarkLeftOut) &&
+                  same(LENSLET_WARNING_BLANK, PictureWarning::kBlank) &&
+                  same(LENSLET_WARNING_TOUCHING, PictureWarning::kTouching) &&
+                  same(LENSLET_WARNING_WIDE_GAP, PictureWarning::kWideGap) &&
+                  same(LENSLET_WARNING_UNEVEN, PictureWarning::kUnevenHeights) &&
+                  same(LENSLET_WARNING_FAINT_MARK, PictureWarning::kFaintMark),
+              "lenslet.h has the warnings of picture_warning.h");
 
 // The size in version 0.2. Later versions add fields at the end and accept a shorter struct.
 constexpr size_t kFirstReadingSize = offsetof(lenslet_reading, digits) + sizeof(lenslet_reading::digits);

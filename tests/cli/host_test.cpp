@@ -114,8 +114,8 @@ TEST_F(Host, AFileThatMayNotGrowIsAnOutputError) {
   EXPECT_EQ(read_text(in("old.csv")), "old\n");
 }
 
-// Some systems do not follow other users' links in world-writable folders; on other systems a preloaded library refuses
-// them.
+// Some systems refuse to follow other users' links in world-writable folders. A preloaded library makes every system
+// refuse them.
 TEST_F(Host, LinksThatMayNotBeFollowedAreNot) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer's runtime must be the first library, here another is";
   for (const auto& [name, target] :

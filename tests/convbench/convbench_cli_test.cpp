@@ -61,7 +61,7 @@ TEST_F(ConvbenchTest, ARowsReproLineRuns) {
     EXPECT_EQ(before[key], after[key]);
 }
 
-// Every problem of such a list has rows, in any case with a reason.
+// Every problem of a list written for benchdnn has rows; one that cannot be measured has a reason.
 TEST_F(ConvbenchTest, RunMeasuresBenchdnnsListsAsTheyAre) {
   const std::string list = LENSLET_SOURCE_DIR "/tests/conv/benchdnn_form.txt";
   expect_run(bench("run --problems " + list + " --backend direct,im2col_gemm --cache hot --json r.json"), kOk,
@@ -150,7 +150,7 @@ TEST_F(ConvbenchTest, InterruptedAndResumed) {
 
 // A library's generated code may use the stack pointer for other purposes: a signal handler must not write there.
 TEST_F(ConvbenchTest, InterruptedInsideALibraryItEndsCleanly) {
-  // Unverified, so that after the ceilings all time is the library's: of oneDNN, where this build has it.
+  // Unverified, so that after the ceilings the library takes all the time (oneDNN, if this build has it).
   for (double seconds : {0.1, 0.3, 0.5}) {
     ProgramOptions options;
     options.interrupt_when = after_printing("ceilings", seconds);

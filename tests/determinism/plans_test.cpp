@@ -21,7 +21,7 @@ const Graph& lenet5() {
   return graph;
 }
 
-/// kImages images in a plan's own type.
+/// kImages normalised images.
 const std::vector<float>& images() {
   static const std::vector<float> values = reference::normal_values(kImages * kPixels, 5);
   return values;
