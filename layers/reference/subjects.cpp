@@ -119,6 +119,7 @@ void add_joins(Subjects& subjects, NextSeed next_seed) {
   for (const int64_t size : {1, 2, 3, 5, 12})
     add(subjects, lrn_subject(whole, size, 0.5f, 0.75f, 1.25f, next_seed()));
   add(subjects, lrn_subject({2, 9, 700}, 5, 1e-2f, 1.5f, 2, next_seed()));
+  add(subjects, lrn_subject({7, 16, 40, 44}, 5, 0.5f, 0.75f, 1.25f, next_seed()));
   for (const std::vector<int>& order :
        {std::vector<int>{0, 1, 2, 3}, {0, 2, 3, 1}, {0, 3, 1, 2}, {0, 1, 3, 2}, {0, 3, 2, 1}})
     add(subjects, transpose_subject(whole, order, next_seed()));
@@ -131,6 +132,7 @@ void add_joins(Subjects& subjects, NextSeed next_seed) {
   add(subjects, slice_subject(whole, {0, 0, 0, 0}, {1, 1, 1, 1}, {1, 5, 7, 9}, next_seed()));
   add(subjects, slice_subject(whole, {0, 4, 6, 8}, {1, -1, -2, -4}, {1, 5, 4, 3}, next_seed()));
   add(subjects, slice_subject({7, 16, 40, 44}, {0, 3, 1, 1}, {1, 2, 3, 1}, {1, 5, 13, 43}, next_seed()));
+  add(subjects, slice_subject({7, 16, 40, 44}, {0, 15, 0, 2}, {1, -1, 1, 1}, {1, 16, 39, 41}, next_seed()));
   add(subjects, concat_subject({whole}, 1, next_seed()));
   add(subjects, concat_subject({whole, {3, 1, 7, 9}, {3, 4, 7, 9}}, 1, next_seed()));
   add(subjects, concat_subject({whole, {3, 5, 7, 2}}, 3, next_seed()));

@@ -52,12 +52,16 @@ void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode
     ASSERT_TRUE(std::isfinite(value)) << problem.to_string() << " " << to_string(math);
 }
 
+std::vector<Conv2dProblem> problems_of(const std::string& name, const std::string& list) {
+  return listed_problems(LENSLET_SOURCE_DIR "/layers/conv/problems", list, name);
+}
+
 /// Each problem in both layouts and all math modes, with and without bias and ReLU in turn, and pooled.
-int run_all(const ConvBackend& backend, const std::string& name, const std::string& list) {
+int run_all(const ConvBackend& backend, const std::vector<Conv2dProblem>& problems) {
   Stream stream(Device::cuda());
   int runs = 0;
   size_t turn = 0;
-  for (Conv2dProblem problem : listed_problems(LENSLET_SOURCE_DIR "/layers/conv/problems", list, name)) {
+  for (Conv2dProblem problem : problems) {
     for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
       problem.layout = layout;
       for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
@@ -77,38 +81,57 @@ int run_all(const ConvBackend& backend, const std::string& name, const std::stri
   return runs;
 }
 
-std::vector<std::string> backend_names() {
-  std::vector<std::string> names;
-  for (const ConvBackendEntry& entry : conv_backend_rows(DeviceKind::kCuda)) names.push_back(entry.name());
-  return names;
+constexpr size_t kCudnnProblems =
+    3;  // in one test: a tool needs some 20 s for each, to check what cuDNN tries
+
+/// The problems of `list` from `begin`, `count` of them at most.
+struct Part {
+  std::string backend, list;
+  size_t number, begin, count;
+};
+
+std::vector<Part> parts() {
+  std::vector<Part> all;
+  for (const ConvBackendEntry& entry : conv_backend_rows(DeviceKind::kCuda)) {
+    for (const char* list :
+         {"lenet", "regress", "tails", "tiles", "depthwise", "outputs", "rounds", "launches"}) {
+      const size_t problems = problems_of(entry.name(), list).size();
+      const size_t count =
+          entry.name() == std::string("cudnn") ? kCudnnProblems : std::max<size_t>(problems, 1);
+      for (size_t begin = 0; begin == 0 || begin < problems; begin += count)
+        all.push_back({entry.name(), list, begin / count, begin, count});
+    }
+  }
+  return all;
 }
 
-using BackendAndList = std::tuple<std::string, std::string>;
-class ConvOnce : public testing::TestWithParam<BackendAndList> {};
+class ConvOnce : public testing::TestWithParam<Part> {};
 
 TEST_P(ConvOnce, RunsOnBareMemory) {
   LENSLET_SKIP_WITHOUT_GPU();
-  const auto& [name, list] = GetParam();
+  const Part& part = GetParam();
   const ConvBackend* backend = nullptr;
   try {
-    backend = &find_conv_backend(DeviceKind::kCuda, name).open();
+    backend = &find_conv_backend(DeviceKind::kCuda, part.backend).open();
   } catch (const UnavailableError& error) {
     GTEST_SKIP() << error.what();
   }
-  if (run_all(*backend, name, list) == 0) GTEST_SKIP() << name << " serves none of " << list;
+  const std::vector<Conv2dProblem> all = problems_of(part.backend, part.list);
+  const size_t end = std::min(all.size(), part.begin + part.count);
+  if (run_all(*backend, {all.data() + part.begin, all.data() + end}) == 0)
+    GTEST_SKIP() << part.backend << " serves none of " << part.list;
 }
 
-std::string name_of(const testing::TestParamInfo<BackendAndList>& param) {
-  std::string name = std::get<0>(param.param) + "_" + std::get<1>(param.param);
-  std::replace(name.begin(), name.end(), '.', '_');
-  return name;
+std::string as_name(std::string text) {
+  std::replace(text.begin(), text.end(), '.', '_');
+  return text;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvOnce,
-                         testing::Combine(testing::ValuesIn(backend_names()),
-                                          testing::Values("lenet", "regress", "tails", "tiles", "depthwise",
-                                                          "outputs", "rounds", "launches")),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Registry, ConvOnce, testing::ValuesIn(parts()), [](const auto& instance) {
+  const Part& part = instance.param;
+  const std::string name = as_name(part.backend + "_" + part.list);
+  return part.backend == "cudnn" ? name + "_" + std::to_string(part.number) : name;
+});
 
 std::vector<std::string> rung_names() {
   std::vector<std::string> names;
@@ -120,13 +143,14 @@ std::vector<std::string> rung_names() {
   return names;
 }
 
-class RungOnce : public testing::TestWithParam<BackendAndList> {};
+using RungAndList = std::tuple<std::string, std::string>;
+class RungOnce : public testing::TestWithParam<RungAndList> {};
 
 TEST_P(RungOnce, RunsOnBareMemory) {
   LENSLET_SKIP_WITHOUT_GPU();
   const auto& [name, list] = GetParam();
   for (const ConvRung& rung : conv_ladder(name.substr(0, name.find('.')))) {
-    if (rung.name == name && run_all(rung.getter(), name, list) == 0)
+    if (rung.name == name && run_all(rung.getter(), problems_of(name, list)) == 0)
       GTEST_SKIP() << name << " serves none of " << list;
   }
 }
@@ -134,7 +158,9 @@ TEST_P(RungOnce, RunsOnBareMemory) {
 INSTANTIATE_TEST_SUITE_P(Rungs, RungOnce,
                          testing::Combine(testing::ValuesIn(rung_names()),
                                           testing::Values("lenet", "regress", "tiles")),
-                         name_of);
+                         [](const auto& instance) {
+                           return as_name(std::get<0>(instance.param) + "_" + std::get<1>(instance.param));
+                         });
 
 void run_and_judge(Candidate& candidate, Stream& stream) {
   candidate.load(0, stream);

@@ -216,8 +216,8 @@ def main(arguments):
 
     began = time.monotonic()
     rows = []
-    # The slowest of the last run start first.
-    expected = last_seconds(options.out / 'summary.json')
+    # The slowest of the last run, or of the newest kept one, start first.
+    expected = last_seconds(options.out / 'summary.json') or kept_seconds()
     work.sort(key=lambda item: -expected.get((item[1], item[0].name), 60))
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         runs = [pool.submit(run_piece, piece, tool, options, i)
@@ -246,6 +246,14 @@ def last_seconds(path):
         return {(row['tool'], row['piece']): row['seconds'] for row in json.loads(path.read_text())['rows']}
     except (OSError, ValueError, KeyError):
         return {}
+
+
+def kept_seconds(root=ROOT):
+    """(tool, piece) -> seconds, from the last docs/results/*/sanitizer.txt; the later row of a piece counts."""
+    files = sorted(root.glob('docs/results/*/sanitizer.txt'))
+    row = rf'^({"|".join(pieces.TOOLS)}) +(\S+) .* ([\d.]+) s  '
+    return {(tool, piece): float(seconds)
+            for tool, piece, seconds in re.findall(row, files[-1].read_text() if files else '', re.M)}
 
 
 if __name__ == '__main__':

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import stat
 import sys
 import tempfile
@@ -144,6 +145,29 @@ class Pieces(unittest.TestCase):
         known = {row.program for row in pieces.RULES + pieces.LEFT_OUT}
         self.assertEqual(set(sanitize.gpu_programs()) - known, set())
         self.assertEqual(known - set(sanitize.gpu_programs()), set())
+
+    def test_kernels_spared_a_tool_have_nothing_that_it_checks(self):
+        for files, words in ((pieces.NO_BARRIER_FILES, r'__shared__|__sync|_sync\(|barrier|__shfl|cooperative_groups'),
+                             (pieces.NO_SHARED_FILES, r'__shared__|cooperative_groups')):
+            for name in files:
+                self.assertIsNone(re.search(words, (sanitize.ROOT / name).read_text()), name)
+
+    def test_a_test_of_every_layer_has_its_tools(self):
+        tools = {'AgreeWithTheReference/softmax_direct': set(pieces.TOOLS),
+                 'AgreeWithTheReference/linear_tiled': set(pieces.TOOLS),
+                 'AgreeWithTheReference/novel_backend': set(pieces.TOOLS),
+                 'AgreeWithTheReference/max_pool2d_direct': {'memcheck', 'initcheck', 'synccheck'},
+                 'AgreeWithTheReference/pairwise_direct': {'memcheck', 'initcheck'},
+                 'TakeInputsAtAnyAddress/linear_tiled': {'memcheck'}}
+        for name, wanted in tools.items():
+            rule = next(r for r in pieces.RULES
+                        if r.program == 'layers_gpu' and re.fullmatch(r.pattern, f'Backends/LayerSubjects.{name}'))
+            self.assertEqual(set(rule.tools), wanted, name)
+
+    def test_kept_times_order_the_first_run(self):
+        kept = sanitize.kept_seconds()
+        self.assertGreater(len(kept), 100)
+        self.assertGreater(kept['racecheck', 'layers_gpu.CublasGemm'], 10)
 
 
 if __name__ == '__main__':

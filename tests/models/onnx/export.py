@@ -5,6 +5,9 @@
 
 lenet5.onnx      LeNet-5 with the weights of weights/lenet5.safetensors
 separable.onnx   a network with a depthwise convolution and a global mean
+resnet20.onnx    ResNet-20 for CIFAR-10, and
+mobilenet.onnx   a network of MobileNetV2's kind: both with random weights, kept as float16 before a Cast; the modules
+                 are those of apps/peers/networks.py, which compares their speed
 """
 
 import json
@@ -13,8 +16,11 @@ import struct
 import sys
 
 import torch
+from torch.nn.utils import parametrize
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "apps" / "peers"))
+from networks import NETWORKS, SHAPE  # noqa: E402
 
 
 def read_safetensors(path):
@@ -59,10 +65,26 @@ class Separable(torch.nn.Module):
         return torch.softmax(self.classes(x.mean((2, 3))), 1)
 
 
-def export(model, shape, path):
+class FromHalf(torch.nn.Module):
+    """A parameter kept in fp16."""
+
+    def forward(self, value):
+        return value.float()
+
+
+def halved(model):
+    """The same model, with its parameters in fp16 and a cast before each use."""
+    for layer in list(model.half().modules()):
+        for name, _ in list(layer.named_parameters(recurse=False)):
+            parametrize.register_parametrization(layer, name, FromHalf(), unsafe=True)
+    return model
+
+
+def export(model, shape, path, fold=True):
     torch.onnx.export(
         model.eval(), (torch.zeros(shape),), str(path), opset_version=13, input_names=["input"],
-        output_names=["output"], dynamic_axes={"input": {0: "batch"}, "output": {0: "batch"}})
+        output_names=["output"], dynamic_axes={"input": {0: "batch"}, "output": {0: "batch"}},
+        do_constant_folding=fold)
 
 
 def main():
@@ -72,6 +94,8 @@ def main():
     lenet5.load_state_dict(read_safetensors(ROOT / "weights" / "lenet5.safetensors"))
     export(lenet5, (1, 1, 28, 28), folder / "lenet5.onnx")
     export(Separable(), (1, 3, 32, 32), folder / "separable.onnx")
+    for name, network in NETWORKS.items():
+        export(halved(network()), (1, *SHAPE), folder / f"{name}.onnx", fold=False)
 
 
 if __name__ == "__main__":
