@@ -105,7 +105,7 @@ typedef enum lenslet_refusal {
 
 /** Bits of lenslet_reading.warnings. A newer library may have more. */
 #define LENSLET_WARNING_EDGE_LEFT_OUT 1u   /* a line, frame or shadow at the edge was left out */
-#define LENSLET_WARNING_LITTLE_CONTRAST 2u /* the ink hardly differs from the paper */
+#define LENSLET_WARNING_LITTLE_CONTRAST 2u /* the ink, or a part of it, hardly differs from the paper */
 #define LENSLET_WARNING_TOUCHES_EDGE 4u    /* part of the ink may be outside the picture */
 #define LENSLET_WARNING_SMALL 8u           /* a digit has few pixels */
 #define LENSLET_WARNING_OFF_CENTRE 16u     /* the ink's centre of mass lies far from its middle */
@@ -116,6 +116,7 @@ typedef enum lenslet_refusal {
 #define LENSLET_WARNING_WIDE_GAP 512u      /* the digits may belong to several numbers */
 #define LENSLET_WARNING_UNEVEN 1024u       /* the digits differ much in height */
 #define LENSLET_WARNING_FAINT_MARK 2048u   /* a mark as high as the others was too faint to be read */
+#define LENSLET_WARNING_SLANTED 4096u      /* a strongly slanted digit, or a stroke that may be a slash */
 
 /** A digit in a picture, or a mark that is refused. */
 typedef struct lenslet_digit {

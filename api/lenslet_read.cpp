@@ -41,7 +41,8 @@ static_assert(same(LENSLET_WARNING_EDGE_LEFT_OUT, PictureWarning::kEdgeLeftOut) 
                   same(LENSLET_WARNING_TOUCHING, PictureWarning::kTouching) &&
                   same(LENSLET_WARNING_WIDE_GAP, PictureWarning::kWideGap) &&
                   same(LENSLET_WARNING_UNEVEN, PictureWarning::kUnevenHeights) &&
-                  same(LENSLET_WARNING_FAINT_MARK, PictureWarning::kFaintMark),
+                  same(LENSLET_WARNING_FAINT_MARK, PictureWarning::kFaintMark) &&
+                  same(LENSLET_WARNING_SLANTED, PictureWarning::kSlanted),
               "lenslet.h has the warnings of picture_warning.h");
 
 // The size in version 0.2. Later versions add fields at the end and accept a shorter struct.

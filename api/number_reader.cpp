@@ -29,26 +29,27 @@ std::string percent(double fraction) {
   return concat(hundredths / 100, ".", rest < 10 ? "0" : "", rest, " %");
 }
 
-// All marks of the pictures, whole and cut, in one order.
+// What the model reads of the pictures in one order: each mark, its cuts, its retakes.
 template <typename Body>
-void for_each_mark(const std::vector<NumberImage>& pictures, Body&& body) {
+void for_each_digit(const std::vector<NumberImage>& pictures, Body&& body) {
   for (const NumberImage& picture : pictures) {
     for (const DigitMark& mark : picture.marks) {
-      body(mark);
+      body(mark.digit);
       for (const std::vector<DigitMark>& way : mark.cuts) {
-        for (const DigitMark& part : way) body(part);
+        for (const DigitMark& part : way) body(part.digit);
       }
+      for (const DigitRetake& retake : mark.retakes) body(retake.digit);
     }
   }
 }
 
-// Takes the answers in the order of for_each_mark().
+// Takes the answers in the order of for_each_digit().
 class Answers {
  public:
   Answers(Model& model, const std::vector<NumberImage>& pictures) : threshold_(model.energy_threshold()) {
     std::vector<uint8_t> pixels;
-    for_each_mark(pictures, [&](const DigitMark& mark) {
-      pixels.insert(pixels.end(), mark.digit.pixels.begin(), mark.digit.pixels.end());
+    for_each_digit(pictures, [&](const DigitImage& digit) {
+      pixels.insert(pixels.end(), digit.pixels.begin(), digit.pixels.end());
     });
     const size_t count = pixels.size() / kPixels;
     logits_.resize(count * kLenet5Classes);
@@ -56,11 +57,13 @@ class Answers {
   }
 
   /// `margin`: energy above the threshold that a digit needs.
-  ReadDigit next(const DigitMark& mark, double margin = 0) {
+  ReadDigit next(const DigitMark& mark, double margin = 0) { return next(mark, mark.digit, margin); }
+  /// The same for a retake of the mark.
+  ReadDigit next(const DigitMark& mark, const DigitImage& digit, double margin) {
     const float* const logits = &logits_[kLenet5Classes * next_++];
     ReadDigit read;
     read.box = mark.box;
-    read.input = mark.digit;
+    read.input = digit;
     if (!std::all_of(logits, logits + kLenet5Classes, [](float value) { return std::isfinite(value); })) {
       read.energy = std::numeric_limits<double>::quiet_NaN();
       read.refusal = Refusal::kNotFinite;
@@ -117,6 +120,20 @@ void add_mark(const DigitMark& mark, Answers& answers, Reading& reading) {
     if (!(lowest > highest)) continue;
     highest = lowest;
     best = std::move(parts);
+  }
+  for (const DigitRetake& retake : mark.retakes) {
+    ReadDigit read = answers.next(mark, retake.digit, kSure);
+    if (whole.refusal != Refusal::kNoDigit || read.refusal != Refusal::kNone) continue;
+    whole = std::move(read);
+    reading.warnings.add(retake.code, retake.warning);
+  }
+  if (whole.refusal == Refusal::kNone && whole.top[0].digit == 1 && mark.slash != DigitMark::Slash::kNo) {
+    if (mark.slash == DigitMark::Slash::kYes) {
+      whole.refusal = Refusal::kNoDigit;
+      whole.reason = "no digit: a stroke that leans further than the digits beside it";
+    } else {
+      reading.warnings.add(PictureWarning::kSlanted, "a slanted stroke was read as 1, but may be a slash");
+    }
   }
   const bool too_wide = mark.box.width() > kTooWide * mark.box.height();
   // NaN without an energy; comparisons with it are false.

@@ -6,6 +6,7 @@
 
 #include "framework/base/error.h"
 #include "models/digit/paper.h"
+#include "models/digit/ruled_lines.h"
 
 namespace lenslet {
 namespace {
@@ -169,13 +170,22 @@ Ink find_ink(const GreyPlanes& grey) {
   std::vector<Component> marks;
   bool left_out = false;
   // A removed mark may have been the strongest, so levels are computed again from the rest.
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < 4; ++round) {
     marks = find_marks(ink, depth.sigma, labels);
     if (ink.level == 0) break;
     const auto is_digit_sized = [&](const Component& c) {
       return c.peak >= kStrong * ink.level &&
              c.box.longer() >= std::max(4.0, 0.12 * std::min(ink.depth.width, ink.depth.height));
     };
+    bool ruled = false;
+    for (size_t i = 0; i < marks.size() && round < 2; ++i) {
+      if (is_digit_sized(marks[i]))
+        ruled = remove_ruled_lines(ink.depth, marks[i], labels, static_cast<int32_t>(i + 1)) || ruled;
+    }
+    if (ruled) {
+      ink.warnings.add(PictureWarning::kMarkLeftOut, "lines of the paper were left out");
+      continue;
+    }
     std::vector<uint8_t> drop(marks.size(), 0);
     bool other = false;
     for (size_t i = 0; i < marks.size(); ++i) {

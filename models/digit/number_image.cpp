@@ -3,23 +3,32 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "framework/base/error.h"
 #include "models/digit/digit_placing.h"
 #include "models/digit/mark_cuts.h"
 #include "models/digit/mark_groups.h"
+#include "models/digit/mark_retakes.h"
 
 namespace lenslet {
 namespace {
 
 constexpr size_t kMostStrokes = 120;  // marks of ink: more are a texture
 // Shares of the digits' height.
-constexpr double kWide = 0.75;         // width of a mark that may be several digits
-constexpr double kWideGap = 1.2;       // between two digits of one number
-constexpr double kPointNear = 0.6;     // gap from a digit to a point
-constexpr double kPointLow = 0.4;      // part of the row, from below, with a point
+constexpr double kWide = 0.75;      // width of a mark that may be several digits
+constexpr double kWideGap = 1.2;    // between two digits of one number
+constexpr double kPointNear = 0.6;  // gap from a digit to a point
+constexpr double kPointLow = 0.4;   // part of the row, from below, with a point
+// Width of a straight stroke once upright, of its height: a 1 without flag or foot.
+constexpr double kStroke = 0.3;
 constexpr double kUnevenHeight = 0.6;  // of the lowest digit, of the highest
+// Slants, columns a row.
+constexpr double kSlanted = 0.25;  // of most digits of a number: more than MNIST's usually have
+// Of a single stroke; a third of MNIST's 1s lean further than the first.
+constexpr double kSlash = 0.36, kBackslash = -0.3;
+constexpr double kLeansApart = 0.36, kPerhapsApart = 0.27;  // between a stroke and the digits beside it
 
 // Refuses a number with a point that is too small to be kept as a mark, and warns of other specks in the row of digits.
 void judge_points(const Ink& ink, const std::vector<MarkGroup>& groups, const Image& image,
@@ -61,6 +70,70 @@ void warn_of_uneven(const std::vector<MarkGroup>& groups, PictureWarnings& warni
     warnings.add(PictureWarning::kUnevenHeights, "digits of different heights: no single number, perhaps");
 }
 
+// A mark that is large enough for a digit, with its ink and its slant.
+struct Written {
+  Ink ink;
+  double slant = 0;
+  bool upright = true;  // no point and no dash
+};
+
+std::vector<Written> written_marks(const Ink& ink, const std::vector<MarkGroup>& groups) {
+  const double height = digit_height(groups);
+  std::vector<Written> marks;
+  for (const MarkGroup& group : groups) {
+    Written mark{ink_of(ink, group, group.box)};
+    mark.slant = slant_of(mark.ink);
+    mark.upright = !is_small(group.box, height) && !is_flat(group.box, height);
+    marks.push_back(std::move(mark));
+  }
+  return marks;
+}
+
+// Slants of all marks but one, which may be the number of none.
+std::vector<float> slants_beside(const std::vector<Written>& marks, size_t one) {
+  std::vector<float> slants;
+  for (size_t i = 0; i < marks.size(); ++i) {
+    if (i != one && marks[i].upright) slants.push_back(static_cast<float>(marks[i].slant));
+  }
+  return slants;
+}
+
+// The slant of a number whose digits lean to the right alike; else 0. A single sign, such as a slash, has none.
+double common_slant(const std::vector<Written>& marks) {
+  std::vector<float> slants = slants_beside(marks, marks.size());
+  if (slants.size() < 2) return 0;
+  const double least = *std::min_element(slants.begin(), slants.end());
+  const double median = percentile(slants, 0.5);
+  return median >= kSlanted && least >= 0.5 * kSlanted ? median : 0;
+}
+
+// Whether a straight stroke may be a slash instead of a 1: it leans further than the digits beside it.
+DigitMark::Slash slash_of(const std::vector<Written>& marks, size_t one) {
+  const Ink straight = upright(marks[one].ink, marks[one].slant);
+  if (straight.box.width() > kStroke * straight.box.height()) return DigitMark::Slash::kNo;
+  std::vector<float> others = slants_beside(marks, one);
+  const double slant = marks[one].slant;
+  if (others.empty())
+    return slant > kSlash || slant < kBackslash ? DigitMark::Slash::kPerhaps : DigitMark::Slash::kNo;
+  const double apart = std::abs(slant - percentile(others, 0.5));
+  return apart > kLeansApart     ? DigitMark::Slash::kYes
+         : apart > kPerhapsApart ? DigitMark::Slash::kPerhaps
+                                 : DigitMark::Slash::kNo;
+}
+
+// What else the mark may be read from.
+std::vector<DigitRetake> retakes_of(const Ink& own, double slant) {
+  std::vector<DigitRetake> retakes;
+  const auto add = [&](const Ink& ink, PictureWarning code, const char* warning) {
+    DigitImage digit = place_digit(ink);
+    if (!digit.blank) retakes.push_back({std::move(digit), code, warning});
+  };
+  if (const std::optional<Ink> even = evened(own))
+    add(*even, PictureWarning::kLittleContrast, "uneven ink: faint parts of a digit were strengthened");
+  if (slant > 0) add(upright(own, slant), PictureWarning::kSlanted, "a slanted digit was read upright");
+  return retakes;
+}
+
 void refuse(NumberImage& number, Refusal refusal, std::string reason) {
   number.refusal = refusal;
   number.reason = std::move(reason);
@@ -83,15 +156,22 @@ void add_marks(const Ink& ink, const Image& image, NumberImage& number) {
   if (number.refusal != Refusal::kNone) return;
   warn_of_uneven(groups, number.warnings);
   const double height = digit_height(groups);
-  for (const MarkGroup& group : groups) {
+  const std::vector<Written> written = written_marks(ink, groups);
+  const double slant = common_slant(written);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const MarkGroup& group = groups[i];
+    const Ink& own = written[i].ink;
     DigitMark mark;
     mark.box = in_picture(ink, group.box, image);
     // With one digit nothing is cut out, so that the steps have the picture's own coordinates.
-    mark.digit = place_digit(
-        groups.size() == 1 && group.marks.size() == ink.marks.size() ? ink : ink_of(ink, group, group.box));
+    mark.digit = place_digit(groups.size() == 1 && group.marks.size() == ink.marks.size() ? ink : own);
     mark.small = groups.size() > 1 && (is_small(group.box, height) || is_flat(group.box, height));
     mark.wide = group.box.width() > kWide * group.box.height() && group.box.height() > kSmallHeight * height;
     if (mark.wide) mark.cuts = cuts_of(ink, group, image);
+    if (!mark.small) {
+      mark.retakes = retakes_of(own, slant);
+      mark.slash = slash_of(written, i);
+    }
     if (groups.size() > 1)
       number.steps.push_back(concat("mark ", number.marks.size() + 1, ": ", mark.box.width(), "x",
                                     mark.box.height(), " pixels at ", mark.box.x0, ", ", mark.box.y0));

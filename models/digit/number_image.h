@@ -30,13 +30,23 @@ inline constexpr int kMostDigits = kMostMarks * kMostParts;  ///< Most digits of
 /// "no_digit": the name of a refusal in files; empty for kNone.
 const char* refusal_name(Refusal refusal);
 
+/// A mark as it might have been written more plainly.
+struct DigitRetake {
+  DigitImage digit;
+  PictureWarning code;  // of the warning for a digit that was read from it
+  std::string warning;
+};
+
 /// A mark that may be a digit.
 struct DigitMark {
-  Box box;                                   // in pixels of the picture
-  DigitImage digit;                          // what the model reads
+  Box box;           // in pixels of the picture
+  DigitImage digit;  // what the model reads
+  /// Whether a straight stroke leans like a slash.
+  enum class Slash { kNo, kPerhaps, kYes } slash = Slash::kNo;
   bool small = false;                        // too small for a digit beside the others
   bool wide = false;                         // wider than one digit usually is
   std::vector<std::vector<DigitMark>> cuts;  // of a wide mark: the ways to divide it, each from left to right
+  std::vector<DigitRetake> retakes;          // in case the model refuses `digit`, in this order
 };
 
 /// The model's inputs from a picture, and the steps that led to them.

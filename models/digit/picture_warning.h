@@ -11,7 +11,7 @@ namespace lenslet {
 /// Bits, so that a set of them is a number.
 enum class PictureWarning : uint32_t {
   kEdgeLeftOut = 1,       // a line, frame or shadow at the edge was left out
-  kLittleContrast = 2,    // the ink hardly differs from the paper
+  kLittleContrast = 2,    // the ink, or a part of it, hardly differs from the paper
   kTouchesEdge = 4,       // part of the ink may be outside the picture
   kSmall = 8,             // a digit has few pixels
   kOffCentre = 16,        // the ink's centre of mass lies far from its middle
@@ -22,6 +22,7 @@ enum class PictureWarning : uint32_t {
   kWideGap = 512,         // digits that may belong to several numbers
   kUnevenHeights = 1024,  // digits that may not belong to one number
   kFaintMark = 2048,      // a mark as large as a digit was too faint to be read
+  kSlanted = 4096,        // a strongly slanted stroke or number
 };
 
 /// Warnings in the order found, each text once.

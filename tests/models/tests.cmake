@@ -11,6 +11,7 @@ add_executable(onnx_run_models models/onnx/run_models.cpp)
 target_link_libraries(onnx_run_models PRIVATE lenslet_options lenslet_api)
 lenslet_apps_test(onnx_node_cases "${CMAKE_CURRENT_LIST_DIR}/onnx/node_cases_test.py" "$<TARGET_FILE:onnx_run_models>")
 lenslet_test(numbers
-  SOURCES models/numbers_test.cpp models/number_signs_test.cpp models/drawn_glyphs.cpp models/drawn_pictures.cpp
+  SOURCES models/numbers_test.cpp models/number_signs_test.cpp
+    models/number_retakes_test.cpp models/drawn_glyphs.cpp models/drawn_pictures.cpp
     models/number_pictures.cpp
   DEPENDS lenslet_api lenslet_crafted_files)

@@ -1,0 +1,93 @@
+#include "models/digit/ruled_lines.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace lenslet {
+namespace {
+
+constexpr double kAcross = 0.95;  // of a side of the picture: a mark from edge to edge
+constexpr double kDigit = 0.12;   // of its shorter side: the least digit
+constexpr double kThicker = 1.4;  // the strokes, than the lines
+constexpr int kWidestLine = 7;    // pixels
+
+bool crosses(const Box& box, const Plane& plane) {
+  return box.width() >= kAcross * plane.width || box.height() >= kAcross * plane.height;
+}
+
+// Whether a box has no more than a piece of a line along an axis.
+bool is_straight(const Box& box, int side) { return std::min(box.width(), box.height()) <= side + 1; }
+
+// Pixels whose square of 2 reach + 1 pixels has only ink (`erode`), or any.
+Plane squares(const Plane& in, int reach, bool erode) {
+  const float wanted = erode ? 0.0f : 1.0f;
+  Plane rows(in.width, in.height), out(in.width, in.height);
+  const auto has = [&](const Plane& plane, int x, int y) {
+    return x >= 0 && y >= 0 && x < plane.width && y < plane.height ? plane.at(x, y) : 0.0f;
+  };
+  const auto pass = [&](const Plane& from, Plane& to, int dx, int dy) {
+    for (int y = 0; y < from.height; ++y) {
+      for (int x = 0; x < from.width; ++x) {
+        bool found = false;
+        for (int k = -reach; k <= reach && !found; ++k) found = has(from, x + k * dx, y + k * dy) == wanted;
+        to.at(x, y) = found ? wanted : 1 - wanted;
+      }
+    }
+  };
+  pass(in, rows, 1, 0);
+  pass(rows, out, 0, 1);
+  return out;
+}
+
+// Twice the area over the length of the outline, along two axes.
+double stroke_width(const Plane& ink) {
+  double area = 0, outline = 0;
+  for (int y = 0; y < ink.height; ++y) {
+    for (int x = 0; x < ink.width; ++x) {
+      if (ink.at(x, y) == 0) continue;
+      ++area;
+      outline += x == 0 || ink.at(x - 1, y) == 0;
+      outline += x + 1 == ink.width || ink.at(x + 1, y) == 0;
+      outline += y == 0 || ink.at(x, y - 1) == 0;
+      outline += y + 1 == ink.height || ink.at(x, y + 1) == 0;
+    }
+  }
+  constexpr double kAxes = 3.14159265358979 / 4;  // counting along two axes lengthens an outline by 4 / pi
+  return outline == 0 ? 0 : 2 * area / (kAxes * outline);
+}
+
+}  // namespace
+
+bool remove_ruled_lines(Plane& depth, const Component& mark, const std::vector<int32_t>& labels,
+                        int32_t label) {
+  if (!mark.at_border || !crosses(mark.box, depth)) return false;
+  Plane ink(depth.width, depth.height);
+  for (size_t i = 0; i < labels.size(); ++i) ink.values[i] = labels[i] == label ? 1.0f : 0.0f;
+  const double least = kDigit * std::min(depth.width, depth.height);
+  for (int side = 3; side <= kWidestLine; side += 2) {
+    const int reach = side / 2;
+    Plane strokes = squares(squares(ink, reach, true), reach, false);
+    std::vector<int32_t> parts_of;
+    std::vector<Component> parts = connected_components(strokes, 0.5f, parts_of);
+    // Pieces of a line that is a little wider there.
+    for (size_t i = 0; i < parts_of.size(); ++i) {
+      if (parts_of[i] > 0 && is_straight(parts[static_cast<size_t>(parts_of[i] - 1)].box, side))
+        strokes.values[i] = 0;
+    }
+    parts = connected_components(strokes, 0.5f, parts_of);
+    const auto any = [&](auto&& holds) {
+      return std::any_of(parts.begin(), parts.end(), [&](const Component& part) { return holds(part.box); });
+    };
+    if (!any([&](const Box& box) { return box.longer() >= least; })) return false;  // nothing but lines
+    if (any([&](const Box& box) { return crosses(box, depth); })) continue;
+    if (stroke_width(strokes) < kThicker * side) return false;  // a pen as thin as the lines
+    const Plane near = squares(strokes, 1, false);              // with the soft edge of the strokes
+    for (size_t i = 0; i < labels.size(); ++i) {
+      if (labels[i] == label && near.values[i] == 0) depth.values[i] = 0;
+    }
+    return true;
+  }
+  return false;
+}
+
+}  // namespace lenslet
