@@ -38,7 +38,7 @@ struct Pool2dWindow {
  private:
   int64_t windows(int64_t size, int kernel, int stride, int pad, int more, int dilation) const noexcept {
     const int64_t room = size + 2 * int64_t{pad} + more - int64_t{dilation} * (kernel - 1) - 1;
-    if (room < 0) return 0;
+    if (room < 0) return ceil && room > -stride ? 1 : 0;
     const int64_t count = room / stride + 1;
     return ceil && room % stride != 0 && count * stride < size + pad ? count + 1 : count;
   }

@@ -159,7 +159,7 @@ void Importer::take(const Node& node) {
   const Rule rule = rule_of(node.op);
   try {
     if (!rule) throw Unsupported{concat("operator ", printable_excerpt(node.op, 40), " is not supported")};
-    for (size_t i = 1; i < node.outputs.size(); ++i) {
+    for (size_t i = 1; i < node.outputs.size() && node.op != "Split"; ++i) {
       if (!node.outputs[i].empty() && readers_.count(node.outputs[i]) != 0)
         throw Unsupported{concat("output ", i, " of ", printable_excerpt(node.op, 40), " is not supported")};
     }
@@ -172,13 +172,16 @@ void Importer::take(const Node& node) {
   } catch (const Skip&) {
   }
   // What reads it is still checked, as far as its shape is known.
-  Held unknown;
-  try {
-    unknown.shape = shape(node.outputs.at(0));
-  } catch (const Unsupported&) {
-  } catch (const Skip&) {
+  for (const std::string& output : node.outputs) {
+    if (output.empty()) continue;
+    Held unknown;
+    try {
+      unknown.shape = shape(output);
+    } catch (const Unsupported&) {
+    } catch (const Skip&) {
+    }
+    held_[output] = unknown;
   }
-  held_[node.outputs.at(0)] = unknown;
 }
 
 bool Importer::is_constant(const Node& node, size_t i) const {

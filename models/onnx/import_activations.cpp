@@ -1,4 +1,5 @@
 // Operators that one function of layers/activation computes.
+#include <algorithm>
 #include <cfloat>
 
 #include "framework/base/error.h"
@@ -105,6 +106,37 @@ void Importer::sigmoid(const Node& node) {
   if (!product) return;
   import_.fates[static_cast<size_t>(product - model_.nodes.data())].layer = kFolded;
   held_[product->outputs.at(0)] = held_[node.outputs[0]];
+}
+
+const Node* Importer::producer_of(const std::string& value) const {
+  for (const Node& node : model_.nodes)
+    if (std::find(node.outputs.begin(), node.outputs.end(), value) != node.outputs.end()) return &node;
+  return nullptr;
+}
+
+bool Importer::is_softplus(const Node& choice) {
+  constexpr float kLeast = 16;  // from here on log(1 + e^x) - x is below half a unit in the last place of x
+  if (choice.op != "Where" || choice.inputs.size() != 3) return false;
+  const Node *const greater = producer_of(choice.inputs[0]), *const softplus = producer_of(choice.inputs[2]);
+  if (!greater || greater->op != "Greater" || !is_constant(*greater, 1)) return false;
+  if (!softplus || softplus->op != "Softplus") return false;
+  const std::vector<float> least = constants_.floats(greater->inputs[1]);
+  return least.size() == 1 && least[0] >= kLeast && greater->inputs[0] == choice.inputs[1] &&
+         softplus->inputs.at(0) == choice.inputs[1];
+}
+
+void Importer::comparison(const Node& node) {
+  const std::vector<size_t>& readers = readers_[node.outputs.at(0)];
+  if (readers.empty() || !std::all_of(readers.begin(), readers.end(),
+                                      [&](size_t reader) { return is_softplus(model_.nodes[reader]); }))
+    throw Unsupported{"Greater and Where are supported as PyTorch's softplus only"};
+}
+
+void Importer::choice(const Node& node) {
+  if (!is_softplus(node)) throw Unsupported{"Greater and Where are supported as PyTorch's softplus only"};
+  const auto softplus = held_.find(node.inputs[2]);
+  if (softplus == held_.end()) throw Skip();
+  held_[node.outputs.at(0)] = softplus->second;
 }
 
 }  // namespace lenslet::onnx

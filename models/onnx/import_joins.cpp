@@ -107,4 +107,46 @@ void Importer::slice(const Node& node) {
   put(node, std::make_unique<SliceLayer>(starts, steps, dims_of(y)), {shaped(node, 0)});
 }
 
+// A slice for each part.
+void Importer::split(const Node& node) {
+  const Shape x = shape(node.inputs.at(0));
+  const int64_t stated = node.integer_or("axis", 0), axis = stated < 0 ? stated + x.rank() : stated;
+  if (axis == 0) throw Unsupported{"Split of samples is not supported"};
+  const auto at = static_cast<size_t>(axis);
+  std::vector<int64_t> starts(static_cast<size_t>(x.rank()), 0);
+  const std::vector<int64_t> steps(starts.size(), 1);
+  const Held input = shaped(node, 0);
+  for (const std::string& output : node.outputs) {
+    if (output.empty()) throw Unsupported{"Split is supported with all its outputs only"};
+    const Shape part = shape(output);
+    if (readers_.count(output) != 0 || output == model_.outputs[0].name)
+      held_[output] = add(node, std::make_unique<SliceLayer>(starts, steps, dims_of(part)), {input});
+    starts[at] += part[static_cast<int>(axis)];
+  }
+}
+
+// Indices at equal distances are a slice.
+void Importer::gather(const Node& node) {
+  const Shape x = shape(node.inputs.at(0));
+  const int64_t stated = node.integer_or("axis", 0), axis = stated < 0 ? stated + x.rank() : stated;
+  if (axis == 0) throw Unsupported{"Gather of samples is not supported"};
+  if (!has(node, 1) || !values_.at(node.inputs[1]).integers || values_.at(node.inputs[1]).integers->empty())
+    throw Unsupported{"indices that are not constant are not supported"};
+  std::vector<int64_t> indices = *values_.at(node.inputs[1]).integers;
+  const auto at = static_cast<size_t>(axis);
+  for (int64_t& index : indices) {
+    if (index < 0) index += x[static_cast<int>(axis)];
+    if (index < 0 || index >= x[static_cast<int>(axis)])
+      throw Unsupported{concat("index ", index, " lies outside of ", x.to_string())};
+  }
+  std::vector<int64_t> starts(static_cast<size_t>(x.rank()), 0), steps(starts.size(), 1), counts = dims_of(x);
+  starts[at] = indices[0];
+  counts[at] = static_cast<int64_t>(indices.size());
+  if (indices.size() > 1) steps[at] = indices[1] - indices[0];
+  for (size_t i = 1; i < indices.size(); ++i)
+    if (steps[at] == 0 || indices[i] - indices[i - 1] != steps[at])
+      throw Unsupported{"Gather is supported with indices at equal distances only"};
+  put(node, std::make_unique<SliceLayer>(starts, steps, counts), {shaped(node, 0)});
+}
+
 }  // namespace lenslet::onnx

@@ -1,4 +1,4 @@
-// Convolutions, pooling and matrix products as layers.
+// Convolutions, matrix products and normalisations as layers.
 #include <algorithm>
 #include <cmath>
 
@@ -7,62 +7,11 @@
 #include "layers/conv/conv_layer.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/lrn/lrn_layer.h"
-#include "layers/pool/pool_layer.h"
+#include "models/onnx/import_window.h"
 #include "models/onnx/importer.h"
-#include "models/onnx/rules.h"
 
 namespace lenslet::onnx {
 namespace {
-
-using Sizes = std::vector<int64_t>;
-
-// [N, C, L] is computed as [N, C, 1, L].
-Shape as_picture(const Shape& x) { return x.rank() == 3 ? Shape{x[0], x[1], 1, x[2]} : x; }
-
-/// The window of a convolution or pooling in two dimensions, height first.
-struct Window {
-  Sizes kernel, strides, dilations;  // two each
-  Sizes pads;                        // top, left, bottom, right
-};
-
-// Puts the size of one dimension behind that of a height of 1.
-Sizes lifted(Sizes sizes, int64_t height) {
-  if (sizes.size() == 1) sizes.insert(sizes.begin(), height);
-  return sizes;
-}
-
-// `x` [N, C, H, W]; `rank` dimensions of the node are spatial.
-Window window_of(const Node& node, const Shape& x, Sizes kernel, size_t rank) {
-  const Sizes ones(rank, 1);
-  Window window;
-  window.kernel = lifted(std::move(kernel), 1);
-  window.strides = lifted(node.integers_or("strides", ones), 1);
-  window.dilations = lifted(node.integers_or("dilations", ones), 1);
-  window.pads = node.integers_or("pads", Sizes(2 * rank, 0));
-  if (rank == 1 && window.pads.size() == 2) window.pads = {0, window.pads[0], 0, window.pads[1]};
-  const std::string automatic = node.text_or("auto_pad", "NOTSET");
-  if (automatic == "VALID") window.pads = {0, 0, 0, 0};
-  if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
-    window.pads = {0, 0, 0, 0};
-    for (size_t i = 0; i < 2; ++i) {
-      const int64_t in = x[static_cast<int>(i) + 2], stride = window.strides.at(i);
-      const int64_t span = window.dilations.at(i) * (window.kernel.at(i) - 1) + 1;
-      const int64_t total = std::max<int64_t>(((in + stride - 1) / stride - 1) * stride + span - in, 0);
-      const int64_t less = total / 2, more = total - less;
-      window.pads[i] = automatic == "SAME_UPPER" ? less : more;
-      window.pads[i + 2] = total - window.pads[i];
-    }
-  } else if (automatic != "VALID" && automatic != "NOTSET") {
-    throw Unsupported{"auto_pad " + printable_excerpt(automatic, 40) + " is not supported"};
-  }
-  if (window.kernel.size() != 2 || window.strides.size() != 2 || window.dilations.size() != 2 ||
-      window.pads.size() != 4)
-    throw Unsupported{"its window has another number of dimensions than its input"};
-  return window;
-}
-
-// Every size of a window was checked when shapes were inferred: at most 2^20.
-int small(int64_t size) { return static_cast<int>(size); }
 
 std::vector<float> scaled(std::vector<float> values, const std::vector<double>& scale) {
   const size_t each = values.size() / std::max<size_t>(scale.size(), 1);
@@ -86,12 +35,12 @@ void Importer::conv(const Node& node) {
   if (x.rank() != 3 && x.rank() != 4) throw Unsupported{"Lenslet convolves [N, C, L] and [N, C, H, W] only"};
   Sizes kernel;
   for (int i = 2; i < w.rank(); ++i) kernel.push_back(w[i]);
-  const Window window = window_of(node, as_picture(x), kernel, kernel.size());
+  const Window window = window_of(node, x, kernel);
   // A Pad before it has not changed the values that are held.
   Sizes pads = window.pads, around = data(node).pads;
   around.resize(4, 0);
   for (size_t i = 0; i < around.size(); ++i) pads[i] += around[i];
-  const Shape padded = as_picture(x);
+  const Shape& padded = window.picture;
   const Held input = shaped(
       node, 0,
       Shape{padded[0], padded[1], padded[2] - around[0] - around[2], padded[3] - around[1] - around[3]});
@@ -130,65 +79,6 @@ void Importer::conv(const Node& node) {
                                              tensor({geometry.k}, bias));
   put(node, std::move(layer), {input});
   if (output != node.outputs[0]) held_[output] = held_[node.outputs[0]];
-}
-
-void Importer::pool(const Node& node) {
-  const Shape x = shape(node.inputs.at(0));
-  if (x.rank() != 3 && x.rank() != 4) throw Unsupported{"Lenslet pools [N, C, L] and [N, C, H, W] only"};
-  const Held input = shaped(node, 0, as_picture(x));
-  const Sizes kernel = node.integers_or("kernel_shape", {});
-  const Window window = window_of(node, input.shape, kernel, kernel.size());
-  Pool2dWindow pooled{small(window.kernel[0]),  small(window.kernel[1]), small(window.strides[0]),
-                      small(window.strides[1]), small(window.pads[0]),   small(window.pads[1])};
-  pooled.more_pad_h = small(window.pads[2] - window.pads[0]);
-  pooled.more_pad_w = small(window.pads[3] - window.pads[1]);
-  pooled.dilation_h = small(window.dilations[0]);
-  pooled.dilation_w = small(window.dilations[1]);
-  pooled.ceil = node.integer_or("ceil_mode", 0) != 0 && node.text_or("auto_pad", "NOTSET") == "NOTSET";
-  const Shape wanted = as_picture(shape(node.outputs.at(0)));
-  if (wanted[2] != pooled.rows(input.shape[2]) || wanted[3] != pooled.columns(input.shape[3]))
-    throw Unsupported{"ceil_mode 1 beside auto_pad is not supported where it adds a window"};
-  std::unique_ptr<Layer> layer;
-  try {
-    if (node.op == "MaxPool")
-      layer = std::make_unique<MaxPool2dLayer>(pooled);
-    else
-      layer = std::make_unique<AvgPool2dLayer>(pooled, node.integer_or("count_include_pad", 0) != 0);
-  } catch (const DataError& error) {
-    throw Unsupported{error.what()};
-  }
-  put(node, std::move(layer), {input});
-}
-
-void Importer::global_pool(const Node& node) {
-  const Shape x = shape(node.inputs.at(0));
-  if (x.rank() != 3 && x.rank() != 4) throw Unsupported{"Lenslet pools [N, C, L] and [N, C, H, W] only"};
-  const Held input = shaped(node, 0, as_picture(x));
-  Pool2dWindow all;
-  all.kernel_h = all.stride_h = small(input.shape[2]);
-  all.kernel_w = all.stride_w = small(input.shape[3]);
-  if (node.op == "GlobalMaxPool")
-    put(node, std::make_unique<MaxPool2dLayer>(all), {input});
-  else
-    put(node, std::make_unique<AvgPool2dLayer>(all), {input});
-}
-
-void Importer::reduce_mean(const Node& node) {
-  const Shape x = shape(node.inputs.at(0));
-  Sizes axes = node.integers_or("axes", {});
-  if (has(node, 1)) {
-    if (!values_.at(node.inputs[1]).integers)
-      throw Unsupported{"axes that are not constant are not supported"};
-    axes = *values_.at(node.inputs[1]).integers;
-  }
-  for (int64_t& axis : axes) axis = axis < 0 ? axis + x.rank() : axis;
-  std::sort(axes.begin(), axes.end());
-  const bool spatial = (x.rank() == 4 && axes == Sizes{2, 3}) || (x.rank() == 3 && axes == Sizes{2});
-  if (!spatial)
-    throw Unsupported{
-        "ReduceMean is supported over all of the spatial dimensions of [N, C, L] and "
-        "[N, C, H, W] only"};
-  global_pool(node);
 }
 
 void Importer::gemm(const Node& node) {

@@ -11,7 +11,8 @@ Importer::Rule Importer::rule_of(const std::string& op) {
         {"AveragePool", &Importer::pool},
         {"GlobalAveragePool", &Importer::global_pool},
         {"GlobalMaxPool", &Importer::global_pool},
-        {"ReduceMean", &Importer::reduce_mean},
+        {"ReduceMean", &Importer::reduce},
+        {"ReduceMax", &Importer::reduce},
         {"Gemm", &Importer::gemm},
         {"MatMul", &Importer::matmul},
         {"BatchNormalization", &Importer::batch_normalisation},
@@ -32,11 +33,15 @@ Importer::Rule Importer::rule_of(const std::string& op) {
         {"Gelu", &Importer::gelu},
         {"Sigmoid", &Importer::sigmoid},
         {"HardSigmoid", &Importer::sigmoid},
+        {"Greater", &Importer::comparison},
+        {"Where", &Importer::choice},
     };
     for (const char* each : {"Add", "Sub", "Mul", "Div", "Pow", "PRelu", "Sum", "Max", "Min"})
       all[each] = &Importer::pairwise;
     all["Concat"] = &Importer::concatenate;
     all["Slice"] = &Importer::slice;
+    all["Split"] = &Importer::split;
+    all["Gather"] = &Importer::gather;
     for (const char* each : kActivationOperators) all[each] = &Importer::activation;
     return all;
   }();

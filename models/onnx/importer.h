@@ -50,14 +50,16 @@ class Importer {
 
   // import_layers.cpp
   void conv(const Node& node);
-  void pool(const Node& node);
-  void global_pool(const Node& node);
-  void reduce_mean(const Node& node);
   void gemm(const Node& node);
   void matmul(const Node& node);
   void linear(const Node& node, bool weights_transposed, double alpha, double beta);
   void batch_normalisation(const Node& node);
   void lrn(const Node& node);
+  // import_pools.cpp
+  void pool(const Node& node);
+  void global_pool(const Node& node);
+  void reduce(const Node& node);
+  void pool_rows(const Node& node, const Shape& picture, bool columns);
   // import_shapes.cpp
   void same_values(const Node& node);
   void transpose(const Node& node);
@@ -68,10 +70,14 @@ class Importer {
   void clip(const Node& node);
   void gelu(const Node& node);
   void sigmoid(const Node& node);
+  void comparison(const Node& node);
+  void choice(const Node& node);
   // import_joins.cpp
   void pairwise(const Node& node);
   void concatenate(const Node& node);
   void slice(const Node& node);
+  void split(const Node& node);
+  void gather(const Node& node);
   Held join(const Node& node, const Held& left, size_t right);
   // import_elementwise.cpp
   void relu(const Node& node);
@@ -104,6 +110,10 @@ class Importer {
   std::string fold_readers(std::string value, Affine& affine);
   /// Throws Unsupported where operator set 6 gives a node another meaning than later ones, which the rules follow.
   void demand_later_meaning(const Node& node) const;
+  /// Whether `choice`, a Where, is PyTorch's softplus: x > 20 ? x : Softplus(x), which Softplus alone computes in fp32.
+  bool is_softplus(const Node& choice);
+  /// The node that computes a value; null for the input and constants of the file.
+  const Node* producer_of(const std::string& value) const;
   /// The node that multiplies `value` with what `node` reads, and is its only reader; null if there is none.
   const Node* product_with_input(const Node& node);
   /// Constant input `i` as one number; `fallback` without it.

@@ -35,10 +35,10 @@ std::vector<int64_t> windows(const Inference& node, const Shape& x, const std::v
     }
     const int64_t begin = valid ? 0 : pads[i], end = valid ? 0 : pads[i + rank];
     const int64_t span = in + begin + end - dilations[i] * (kernel[i] - 1) - 1;
-    if (span < 0)
+    if (span < 0 && !(ceil && span > -stride))
       node.fail(concat("its window of ", dilations[i] * (kernel[i] - 1) + 1,
                        " is larger than the padded input of ", in + begin + end));
-    int64_t count = (span + (ceil ? stride - 1 : 0)) / stride + 1;
+    int64_t count = (span + (ceil ? stride - 1 : 0)) / stride + 1;  // 1 for a window that only `ceil` admits
     if (ceil && (count - 1) * stride >= in + begin) --count;  // no window starts in the padding at the end
     out.push_back(count);
   }
@@ -167,8 +167,8 @@ Rule layer_rule(const std::string& op) {
       "Identity", "Dropout",   "Cast",        "Sqrt",    "Exp",        "Log",     "Neg",
       "Abs",      "Erf",       "Softplus",    "Gelu",    "Mish",       "Celu",    "ThresholdedRelu",
       "Softsign", "Ceil",      "Floor",       "Swish",   "Reciprocal", "Round",   "Sign"};
-  static constexpr std::array<std::string_view, 8> kElementwise = {"Add", "Sub", "Mul", "Div",
-                                                                   "Pow", "Sum", "Max", "Min"};
+  static constexpr std::array<std::string_view, 10> kElementwise = {"Add", "Sub", "Mul", "Div",     "Pow",
+                                                                    "Sum", "Max", "Min", "Greater", "Where"};
   if (op == "Conv") return conv;
   if (op == "MaxPool" || op == "AveragePool") return pool;
   if (op == "GlobalAveragePool" || op == "GlobalMaxPool") return global_pool;

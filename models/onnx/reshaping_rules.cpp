@@ -1,6 +1,7 @@
 // Shapes of operators that move values, and of those that exporters use to compute shapes.
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -21,6 +22,29 @@ void set_moved(Inference& node, const Dims& dims) {
   } else {
     node.set(dims);
   }
+}
+
+// Sets the output's shape, and the whole numbers of input 0, if they are known: the value at index [i, j, …] of the
+// output is that at index begin[0] + i * step[0], … of the input, in the order of the input's axes `from`.
+struct Walk {
+  Dims from, begin, step;  // by axis of the output
+};
+
+void set_picked(Inference& node, const Dims& dims, const Walk& walk) {
+  const Shape x = node.shape(0);
+  const int64_t count = std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+  if (!node.input(0).integers || count > static_cast<int64_t>(kMostJoined)) return node.set(dims);
+  Dims strides(static_cast<size_t>(x.rank()), 1), picked;
+  for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * x[static_cast<int>(d)];
+  Dims index(dims.size(), 0);
+  for (int64_t k = 0; k < count; ++k) {
+    int64_t place = 0;
+    for (size_t d = 0; d < dims.size(); ++d)
+      place += (walk.begin[d] + index[d] * walk.step[d]) * strides[static_cast<size_t>(walk.from[d])];
+    picked.push_back((*node.input(0).integers)[static_cast<size_t>(place)]);
+    for (size_t d = dims.size(); d-- > 0 && ++index[d] == dims[d];) index[d] = 0;
+  }
+  node.set(dims, std::move(picked));
 }
 
 void flatten(Inference& node) {
@@ -72,7 +96,7 @@ void transpose(Inference& node) {
   std::sort(sorted.begin(), sorted.end());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) node.fail("perm names an axis twice");
   for (const int64_t from : order) dims.push_back(x[static_cast<int>(from)]);
-  node.set(dims);
+  set_picked(node, dims, {order, Dims(order.size(), 0), Dims(order.size(), 1)});
 }
 
 void concatenate(Inference& node) {
@@ -172,37 +196,58 @@ void slice(Inference& node) {
   if (ends.size() != starts.size() || axes.size() != starts.size())
     node.fail("starts, ends and axes have different lengths");
   node.demand(steps, starts.size(), -(1 << 30), 1 << 30, "steps");
-  Dims dims = dims_of(x), integers;
-  if (x.rank() == 1 && node.input(0).integers) integers = node.integers(0);
+  Dims dims = dims_of(x);
+  Walk walk{Dims(dims.size()), Dims(dims.size(), 0), Dims(dims.size(), 1)};
+  std::iota(walk.from.begin(), walk.from.end(), 0);
   for (size_t i = 0; i < starts.size(); ++i) {
     const int axis = node.axis(axes[i], x.rank());
     const int64_t size = x[axis], step = steps[i];
     if (step == 0) node.fail("a step of 0");
-    const auto place = [&](int64_t at) {
+    const auto place = [&](int64_t at, int64_t least) {
       const int64_t from_front = at < 0 ? at + size : at;
-      return step > 0 ? std::clamp<int64_t>(from_front, 0, size)
-                      : std::clamp<int64_t>(from_front, -1, size - 1);
+      const int64_t most = step > 0 ? size : size - 1;
+      return std::clamp<int64_t>(from_front, std::min(least, most), most);
     };
-    // A backward slice to the front states an end before it, which place() would count from the back.
-    const int64_t start = place(starts[i]), end = place(ends[i]);
+    // A backward slice to the front states an end before it; one that starts there has the first value.
+    const int64_t start = place(starts[i], 0), end = place(ends[i], step > 0 ? 0 : -1);
     const int64_t span = step > 0 ? end - start : start - end, pace = step > 0 ? step : -step;
     const int64_t count = span <= 0 ? 0 : (span + pace - 1) / pace;
     dims[static_cast<size_t>(axis)] = count;
-    Dims taken;
-    if (!integers.empty() && i == 0)
-      for (int64_t k = 0; k < count; ++k) taken.push_back(integers[static_cast<size_t>(start + k * step)]);
-    integers = std::move(taken);
+    walk.begin[static_cast<size_t>(axis)] = start;
+    walk.step[static_cast<size_t>(axis)] = step;
   }
-  if (x.rank() == 1 && node.input(0).integers && starts.size() == 1) {
-    node.set(dims, std::move(integers));
-  } else {
-    node.set(dims);
+  set_picked(node, dims, walk);
+}
+
+void constant_of_shape(Inference& node) {
+  const Dims dims = node.integers(0);
+  node.set(dims);  // refuses sizes that overflow
+  const int64_t count = std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+  const Attribute* const value = node.node().find("value");
+  if (!value || !value->tensor || is_floating(value->tensor->type) || value->tensor->count != 1) return;
+  if (count <= static_cast<int64_t>(kMostJoined))
+    node.set(dims, Dims(static_cast<size_t>(count), integer_values(*value->tensor, node.node().name)[0]));
+}
+
+void split(Inference& node) {
+  const Shape x = node.shape(0);
+  const int axis = node.axis(node.node().integer_or("axis", 0), x.rank());
+  const size_t count = node.node().outputs.size();
+  const int64_t size = x[axis], each = (size + static_cast<int64_t>(count) - 1) / static_cast<int64_t>(count);
+  Dims parts(count, each);
+  parts.back() = size - each * (static_cast<int64_t>(count) - 1);
+  parts = node.attribute_or_input("split", 1, parts);
+  node.demand(parts, count, 0, size, "split");
+  if (std::accumulate(parts.begin(), parts.end(), int64_t{0}) != size)
+    node.fail(concat("its parts do not sum up to ", size));
+  Dims dims = dims_of(x);
+  for (size_t i = 0; i < count; ++i) {
+    dims[static_cast<size_t>(axis)] = parts[i];
+    if (!node.node().outputs[i].empty()) node.set_output(i, dims);
   }
 }
 
-void constant_of_shape(Inference& node) { node.set(Dims(node.integers(0))); }
-
-void reduce_mean(Inference& node) {
+void reduce(Inference& node) {
   const Shape& x = node.shape(0);
   Dims axes = node.attribute_or_input("axes", 1, {});
   const bool keeps = node.node().integer_or("keepdims", 1) != 0;
@@ -231,7 +276,9 @@ Rule reshaping_rule(const std::string& op) {
                                                                   {"Squeeze", squeeze},
                                                                   {"Slice", slice},
                                                                   {"ConstantOfShape", constant_of_shape},
-                                                                  {"ReduceMean", reduce_mean}};
+                                                                  {"Split", split},
+                                                                  {"ReduceMean", reduce},
+                                                                  {"ReduceMax", reduce}};
   const auto found =
       std::find_if(rules.begin(), rules.end(), [&](const auto& rule) { return rule.first == op; });
   return found == rules.end() ? nullptr : found->second;

@@ -28,7 +28,9 @@ class Inference {
   std::vector<int64_t> attribute_or_input(const char* attribute, size_t i,
                                           std::vector<int64_t> fallback) const;
   /// Sets the shape of the first output.
-  void set(const std::vector<int64_t>& dims);
+  void set(const std::vector<int64_t>& dims) { set_output(0, dims); }
+  /// Sets the shape of an output, which the node must have.
+  void set_output(size_t output, const std::vector<int64_t>& dims);
   /// Sets its values too.
   void set(const std::vector<int64_t>& dims, std::vector<int64_t> integers);
   /// An axis counted from either end, within 0..rank - 1.

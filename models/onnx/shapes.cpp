@@ -91,8 +91,8 @@ std::vector<int64_t> Inference::attribute_or_input(const char* attribute, size_t
   return has(i) ? integers(i) : std::move(fallback);
 }
 
-void Inference::set(const std::vector<int64_t>& dims) {
-  if (node_.outputs.empty() || node_.outputs[0].empty()) fail("it has no output");
+void Inference::set_output(size_t output, const std::vector<int64_t>& dims) {
+  if (output >= node_.outputs.size() || node_.outputs[output].empty()) fail("it has no output");
   int64_t count = 1;
   for (const int64_t dim : dims) {
     if (dim < 0) fail(concat("its output would have a size of ", dim));
@@ -102,7 +102,7 @@ void Inference::set(const std::vector<int64_t>& dims) {
   }
   if (dims.size() > Shape::kMaxRank)
     fail(concat("its output would have more than ", Shape::kMaxRank, " dimensions"));
-  values_[node_.outputs[0]].shape = Shape(dims.data(), static_cast<int>(dims.size()));
+  values_[node_.outputs[output]].shape = Shape(dims.data(), static_cast<int>(dims.size()));
 }
 
 void Inference::set(const std::vector<int64_t>& dims, std::vector<int64_t> integers) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 
@@ -61,7 +62,9 @@ double broadcast_at(const Array& array, const Dims& index) {
 
 Dims integers_of(const Array& array) {
   Dims integers;
-  for (const double value : array.values) integers.push_back(static_cast<int64_t>(value));
+  constexpr double kMost = 0x1p62;  // the largest number, "to the end", has no double of its own
+  for (const double value : array.values)
+    integers.push_back(static_cast<int64_t>(std::clamp(value, -kMost, kMost)));
   return integers;
 }
 
@@ -77,15 +80,26 @@ class Evaluation {
 
   std::map<std::string, Array> run() {
     for (const Node& node : model_.nodes) {
+      if (node.op == "Split") {
+        split(node);
+        continue;
+      }
       values_[node.outputs.at(0)] = compute(node);
-      const bool inherits = node.op != "Cast" && !node.inputs.empty() && integers_.count(node.inputs[0]) != 0;
-      const int64_t to = node.op == "Cast" ? node.integer_or("to", 0) : 0;
-      if (inherits || to == 6 || to == 7) integers_.insert(node.outputs.at(0));
+      if (makes_integers(node)) integers_.insert(node.outputs.at(0));
     }
     return std::move(values_);
   }
 
  private:
+  bool makes_integers(const Node& node) const {
+    if (node.op == "Shape" || node.find("value_int") || node.find("value_ints")) return true;
+    const bool states = node.op == "Constant" || node.op == "ConstantOfShape";
+    if (const auto* value = states ? node.find("value") : nullptr)
+      return !lenslet::onnx::is_floating(value->tensor->type);
+    if (node.op == "Cast") return node.integer_or("to", 0) == 6 || node.integer_or("to", 0) == 7;
+    return !node.inputs.empty() && integers_.count(node.inputs[0]) != 0;
+  }
+
   bool has(const Node& node, size_t i) const { return i < node.inputs.size() && !node.inputs[i].empty(); }
   const Array& input(const Node& node, size_t i = 0) const { return values_.at(node.inputs.at(i)); }
 
@@ -125,6 +139,8 @@ class Evaluation {
   Array padded(const Node& node) const;
   Array joined(const Node& node) const;
   Array sliced(const Node& node) const;
+  Array gathered(const Node& node) const;
+  void split(const Node& node);
   Array moved(const Node& node) const;
   Array reshaped(const Node& node) const;
 
@@ -136,6 +152,11 @@ class Evaluation {
 Array Evaluation::constant(const Node& node) const {
   if (const auto* value = node.find("value")) return array_of(*value->tensor);
   if (const auto* real = node.find("value_float")) return {{}, {*real->real}};
+  if (const auto* integer = node.find("value_int")) return {{}, {static_cast<double>(*integer->integer)}};
+  if (node.find("value_ints")) {
+    const Dims integers = node.integers_or("value_ints", {});
+    return {{static_cast<int64_t>(integers.size())}, {integers.begin(), integers.end()}};
+  }
   throw std::logic_error("the judge has no such Constant");
 }
 
@@ -161,14 +182,12 @@ Array Evaluation::windows(const Node& node) const {
       pads[d] = automatic == "SAME_UPPER" ? missing / 2 : missing - missing / 2;
       pads[d + rank] = missing - pads[d];
     }
-    int64_t count =
-        0;  // windows that begin inside the input or the padding before it, and end inside the padding
-    for (int64_t begin = -pads[d]; begin < in + pads[d + rank]; begin += strides[d]) {
-      const bool inside = begin + reach <= in + pads[d + rank];
-      if (!inside && !(ceil && begin < in)) break;
-      ++count;
-      if (!inside) break;
-    }
+    // Windows that end inside the padding; with ceil_mode one more, if something behind the last one is left and it
+    // begins before the padding behind the input.
+    const int64_t edge = in + pads[d + rank];
+    int64_t count = 0, begin = -pads[d], left = edge - begin;
+    for (; begin + reach <= edge; begin += strides[d], ++count) left = edge - begin - reach;
+    count += ceil && left > 0 && begin < in;
     dims.push_back(count);
   }
   const int64_t groups = conv ? node.integer_or("group", 1) : 1;
@@ -280,7 +299,7 @@ Array Evaluation::means(const Node& node) const {
   const Array& x = input(node);
   Dims axes = node.integers_or("axes", {});
   if (has(node, 1)) axes = integers_of(input(node, 1));
-  const bool global = node.op != "ReduceMean";
+  const bool global = node.op != "ReduceMean" && node.op != "ReduceMax";
   if (global)
     for (size_t d = 2; d < x.dims.size(); ++d) axes.push_back(static_cast<int64_t>(d));
   for (int64_t& axis : axes) axis = axis < 0 ? axis + static_cast<int64_t>(x.dims.size()) : axis;
@@ -291,7 +310,7 @@ Array Evaluation::means(const Node& node) const {
   for (size_t d = 0; d < kept.size(); ++d)
     if (reduced(d)) kept[d] = 1;
   const double cells = static_cast<double>(count_of(x.dims) / count_of(kept));
-  const bool maximum = node.op == "GlobalMaxPool";
+  const bool maximum = node.op == "GlobalMaxPool" || node.op == "ReduceMax";
   Array y{kept, std::vector<double>(static_cast<size_t>(count_of(kept)), maximum ? -INFINITY : 0)};
   for_each_index(x.dims, [&](const Dims& index) {
     int64_t place = 0;
@@ -344,18 +363,26 @@ Array Evaluation::joined(const Node& node) const {
 // Python's slices, axis after axis: the indices of range(start, stop, step) that lie inside.
 Array Evaluation::sliced(const Node& node) const {
   Array y = input(node);
-  const auto list = [&](size_t i) { return integers_of(input(node, i)); };
-  const Dims starts = list(1), stops = list(2), axes = list(3), steps = list(4);
+  const auto list = [&](const char* attribute, size_t i, const Dims& fallback) {
+    if (node.find(attribute)) return node.integers_or(attribute, {});
+    return has(node, i) ? integers_of(input(node, i)) : fallback;
+  };
+  const Dims starts = list("starts", 1, {}), stops = list("ends", 2, {});
+  Dims all(starts.size());
+  std::iota(all.begin(), all.end(), 0);
+  const Dims axes = list("axes", 3, all), steps = list("steps", 4, Dims(starts.size(), 1));
   for (size_t k = 0; k < starts.size(); ++k) {
     const Array x = y;
     const auto axis =
         static_cast<size_t>(axes[k] < 0 ? axes[k] + static_cast<int64_t>(x.dims.size()) : axes[k]);
     const int64_t size = x.dims[axis];
     Dims taken;
-    const int64_t start = starts[k] < 0 ? starts[k] + size : starts[k],
-                  stop = stops[k] < 0 ? stops[k] + size : stops[k];
-    for (int64_t i = start; steps[k] > 0 ? i < stop : i > stop; i += steps[k])
-      if (i >= 0 && i < size) taken.push_back(i);
+    int64_t start = starts[k] < 0 ? starts[k] + size : starts[k];
+    if (steps[k] < 0) start = std::clamp<int64_t>(start, 0, size - 1);  // as ONNX has it, unlike Python
+    const int64_t stop = stops[k] < 0 ? stops[k] + size : stops[k];
+    for (int64_t i = start; steps[k] > 0 ? i < std::min(stop, size) : i > std::max<int64_t>(stop, -1);
+         i += steps[k])
+      if (i >= 0) taken.push_back(i);
     y = {x.dims, {}};
     y.dims[axis] = static_cast<int64_t>(taken.size());
     for_each_index(y.dims, [&](Dims index) {
@@ -364,6 +391,49 @@ Array Evaluation::sliced(const Node& node) const {
     });
   }
   return y;
+}
+
+Array Evaluation::gathered(const Node& node) const {
+  const Array &x = input(node), &indices = input(node, 1);
+  const auto rank = static_cast<int64_t>(x.dims.size());
+  const int64_t stated = node.integer_or("axis", 0);
+  const auto axis = static_cast<size_t>(stated < 0 ? stated + rank : stated);
+  const auto place = static_cast<std::ptrdiff_t>(axis);
+  Array y{x.dims, {}};
+  y.dims.erase(y.dims.begin() + place);
+  y.dims.insert(y.dims.begin() + place, indices.dims.begin(), indices.dims.end());
+  const auto width = static_cast<std::ptrdiff_t>(indices.dims.size());
+  for_each_index(y.dims, [&](const Dims& index) {
+    const Dims which(index.begin() + place, index.begin() + place + width);
+    Dims from(index.begin(), index.begin() + place);
+    const auto taken = static_cast<int64_t>(at(indices, which));
+    from.push_back(taken < 0 ? taken + x.dims[axis] : taken);
+    from.insert(from.end(), index.begin() + place + width, index.end());
+    y.values.push_back(at(x, from));
+  });
+  return y;
+}
+
+void Evaluation::split(const Node& node) {
+  const Array x = input(node);
+  const auto rank = static_cast<int64_t>(x.dims.size());
+  const int64_t stated = node.integer_or("axis", 0);
+  const auto axis = static_cast<size_t>(stated < 0 ? stated + rank : stated);
+  Dims parts = node.integers_or("split", {});
+  if (has(node, 1)) parts = integers_of(input(node, 1));
+  int64_t from = 0;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const auto count = static_cast<int64_t>(node.outputs.size());
+    const int64_t each = (x.dims[axis] + count - 1) / count;
+    Array y{x.dims, {}};
+    y.dims[axis] = parts.empty() ? std::min(each, x.dims[axis] - from) : parts[i];
+    for_each_index(y.dims, [&](Dims index) {
+      index[axis] += from;
+      y.values.push_back(at(x, index));
+    });
+    from += y.dims[axis];
+    values_[node.outputs[i]] = y;
+  }
 }
 
 Array Evaluation::moved(const Node& node) const {
@@ -428,11 +498,22 @@ Array Evaluation::compute(const Node& node) const {
   if (op == "Gemm" || op == "MatMul") return product(node);
   if (op == "BatchNormalization") return normalised(node);
   if (op == "Softmax" || op == "LogSoftmax") return softmax(node);
-  if (op == "GlobalAveragePool" || op == "GlobalMaxPool" || op == "ReduceMean") return means(node);
+  if (op == "GlobalAveragePool" || op == "GlobalMaxPool" || op == "ReduceMean" || op == "ReduceMax")
+    return means(node);
   if (op == "Pad") return padded(node);
   if (op == "Concat") return joined(node);
   if (op == "LRN") return lrn(node);
   if (op == "Slice") return sliced(node);
+  if (op == "Gather") return gathered(node);
+  if (op == "ConstantOfShape") {
+    const auto* value = node.find("value");
+    Array y{integers_of(input(node)), {}};
+    y.values.assign(static_cast<size_t>(count_of(y.dims)), value ? array_of(*value->tensor).values.at(0) : 0);
+    return y;
+  }
+  if (op == "Shape")
+    return {{static_cast<int64_t>(input(node).dims.size())},
+            {input(node).dims.begin(), input(node).dims.end()}};
   if (op == "Transpose") return moved(node);
   if (op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze") return reshaped(node);
   if (op == "Identity" || op == "Dropout") return input(node);
@@ -452,6 +533,13 @@ Array Evaluation::compute(const Node& node) const {
   }
   if (op == "Max") return pairwise(node, [](double a, double b) { return std::max(a, b); });
   if (op == "Min") return pairwise(node, [](double a, double b) { return std::min(a, b); });
+  if (op == "Greater") return pairwise(node, [](double a, double b) { return a > b ? 1.0 : 0.0; });
+  if (op == "Where") {  // of one shape
+    Array y = input(node, 1);
+    for (size_t i = 0; i < y.values.size(); ++i)
+      if (input(node).values.at(i) == 0) y.values[i] = input(node, 2).values.at(i);
+    return y;
+  }
   if (op == "Pow") return pairwise(node, [](double a, double b) { return std::pow(a, b); });
   if (op == "PRelu" && model_.opset < 7 && input(node, 1).dims.size() == 1) {
     Array y{input(node).dims, {}};

@@ -27,17 +27,22 @@ class Runner:
 
     def run(self, model, x):
         """The output's values in C order."""
+        file = Path(self.folder.name) / "m.onnx"
+        file.write_bytes(model.SerializeToString())
+        return self.run_file(file, x)
+
+    def run_file(self, file, x, batch=""):
+        """The same for a file, in passes of `batch` samples if given."""
         folder = Path(self.folder.name)
-        (folder / "m.onnx").write_bytes(model.SerializeToString())
         x.astype("<f4").tofile(folder / "x.f32")
-        self.process.stdin.write("\t".join(str(folder / name) for name in ("m.onnx", "x.f32", "y.f32")) + "\n")
+        self.process.stdin.write(f"{file}\t{folder}/x.f32\t{folder}/y.f32\t{batch}\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline().rstrip("\n")
         if not answer:
             raise RuntimeError(f"the program ended with {self.process.wait()}")
         if answer != "ok":
             kind, _, reason = answer.partition(" ")
-            text = reason.replace(str(folder / "m.onnx") + ": ", "")
+            text = reason.replace(f"{file}: ", "")
             raise Refused(text) if kind == "refused" else RuntimeError(text)
         return np.fromfile(folder / "y.f32", "<f4")
 

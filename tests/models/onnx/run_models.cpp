@@ -1,5 +1,6 @@
-// Runs ONNX files for the judge of the ONNX project (node_cases_test.py): a line "MODEL INPUT OUTPUT" on stdin, with
-// tabs between, runs MODEL on the samples of INPUT, raw fp32, and writes OUTPUT; "ok" or "refused REASON" answers it.
+// Runs ONNX files for the tests that judge them in Python: a line "MODEL INPUT OUTPUT" on stdin, with tabs between,
+// runs MODEL on the samples of INPUT, raw fp32, and writes OUTPUT; "ok" or "refused REASON" answers it. A fourth field
+// is the number of samples of a pass.
 //   onnx_run_models DEVICE
 #include <fstream>
 #include <iostream>
@@ -37,10 +38,12 @@ int main(int argc, char** argv) {
   options.device = argc > 1 ? argv[1] : "cpu";
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream fields(line);
-    std::string model, input, output;
+    std::string model, input, output, batch;
     std::getline(fields, model, '\t');
     std::getline(fields, input, '\t');
     std::getline(fields, output, '\t');
+    std::getline(fields, batch, '\t');
+    options.max_batch = batch.empty() ? 0 : std::stoll(batch);
     try {
       lenslet::test::run(model, input, output, options);
       std::cout << "ok" << std::endl;
