@@ -1,4 +1,4 @@
-// The networks that lie beside this file, as exporters wrote them, against the judge that evaluates their nodes in fp64.
+// The networks beside this file, as exporters wrote them, against the judge that evaluates their nodes in fp64.
 #include <gtest/gtest.h>
 
 #include "models/onnx/reader.h"
