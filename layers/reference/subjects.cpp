@@ -219,9 +219,12 @@ Subjects long_subjects() {
                                   {2, 2, 3, 3, 0, 0, 0, 0, 1, 1, true},
                                   {3, 3, 2, 2, 1, 1, 0, 0, 1, 1, true},
                                   {3, 2, 2, 3, 0, 1, 1, 0, 2, 1, true},
-                                  {2, 2, 2, 2, 0, 0, 0, 0, 1, 1, true}};
-  const Shape planes[] = {{1, 1, 5, 5},  {1, 6, 24, 24}, {3, 16, 8, 8},
-                          {2, 3, 7, 13}, {1, 2, 31, 17}, {5, 1, 6, 66}};
+                                  {2, 2, 2, 2, 0, 0, 0, 0, 1, 1, true},
+                                  {2, 2, 2, 2, 0, 0, 1, 0},
+                                  {2, 2, 2, 2, 0, 0, 0, 0, 2, 1},
+                                  {2, 2, 2, 2, 0, 0, 0, 0, 1, 3}};
+  const Shape planes[] = {{1, 1, 5, 5},   {1, 6, 24, 24}, {3, 16, 8, 8}, {2, 3, 7, 13},
+                          {1, 2, 31, 17}, {5, 1, 6, 66},  {2, 3, 9, 8}};
   const auto add_pools = [&](const Shape& input, const Pool2dWindow& window) {
     const SubjectOptions data = next_seed();
     for (const Pooling kind : kPoolings) add(subjects, pool_subject(kind, input, window, data));

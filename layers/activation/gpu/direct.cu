@@ -46,7 +46,7 @@ void run(const ActivationProblem& problem, const float* x, float* y, Stream& on)
   if (count == 0) return;
   const bool aligned = (reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(y)) % 16 == 0;
   const int64_t quads = aligned ? count / 4 : 0;
-  const int64_t threads = aligned ? std::max<int64_t>(quads, 4) : count;
+  const int64_t threads = aligned ? std::max<int64_t>(quads, 1) : count;
   const auto blocks =
       static_cast<unsigned>(std::min<int64_t>((threads + kThreads - 1) / kThreads, INT32_MAX));
   const Kernel kernel = kernel_of(problem.function, std::make_integer_sequence<int, kActivations>());
