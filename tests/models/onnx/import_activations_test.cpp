@@ -39,6 +39,20 @@ TEST(OnnxImport, RunsActivations) {
   }
 }
 
+// e^x - 1 has as many digits as x, however small x is.
+TEST(OnnxImport, ComputesExponentialUnitsNearZero) {
+  for (const char* op : {"Elu", "Celu", "Selu"}) {
+    for (const float scale : {1e-4f, 0.4f}) {
+      SCOPED_TRACE(testing::Message() << op << " of up to " << scale);
+      Writer w({200});
+      w.add("Mul", {w.weights({}, 0, scale)});
+      w.add(op);
+      w.add("Div", {w.weights({}, 0, scale)});
+      expect_as_judged(w.model());
+    }
+  }
+}
+
 TEST(OnnxImport, ClipsAsEachOperatorSetStates) {
   Writer old({7});
   old.add("Clip", {}, {real_attribute("min", -0.25f), real_attribute("max", 0.5f)});
