@@ -44,6 +44,7 @@ constexpr const char* kBenchExamples = R"(Examples:
   lenslet bench --plan fused --backend all --math fp16 --input uint8 --batch-sizes 262144
   lenslet bench --device cpu --threads 1 --batch-sizes 1
   lenslet bench --latency --plan fused --batch-sizes 1,64
+  lenslet bench --plan plan.json --batch-sizes 64
 Each configuration is verified before, during and after timing, and its digits are counted on the
 MNIST test images. A wrong result, or more than 3 digits difference from fp32, gives exit code 1.)";
 
@@ -235,8 +236,8 @@ CommandLine lenslet_command_line() {
               "choose among plans layer by layer (layered), variants of the whole network (fused), or both; "
               "auto with --backend: layered only",
               tune);
-  line.option("--plan", List{words({"layered", "fused"})}, LENSLET_MEMBER(plans), "layered, fused or both",
-              bench);
+  line.option("--plan", List{Text{"layered|fused|FILE"}}, LENSLET_MEMBER(plans),
+              "layered, fused or both, or the choices in a saved plan (.json)", bench);
   line.option(
       "--backend", Text{"SPEC", backend_suggestions}, LENSLET_MEMBER(backend),
       "one for all layers, such as cudnn, or by layer: conv1=direct,conv2=winograd,*=auto; with --plan "

@@ -36,6 +36,8 @@ class Session {
 
   /// ModelSetup::fused_serves().
   bool fused_serves(int64_t batch, InputOutput io) const { return setup_->fused_serves(batch, io); }
+  /// The plan to replay; null if there is none.
+  const Plan* saved_plan() const { return setup_->saved_plan(); }
   /// Throws DataError if the replayed plan does not write logits.
   void demand_logits() const;
   /// The batch size of --batch-size or of the plan, else `fallback`.

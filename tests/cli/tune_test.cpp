@@ -123,6 +123,17 @@ TEST(Tune, AnyNetworkIsTunedAndItsPlanReplayed) {
   EXPECT_EQ(read_json("{dir}/out/network_replayed.json"), read_json("{dir}/out/network_plan.json"));
   expect_run(run_line(quick + "--plan {dir}/out/network_plan.json"), kData, "",
              "the plan is for model mean_pool, this one is lenet5");
+  expect_run(run_line("lenslet bench --device cpu --batch-sizes 4 --min-time-ms 1 --warmup-ms 0 --model " +
+                      model + " --plan {dir}/out/network_plan.json --json {dir}/out/network_bench.json"),
+             kOk, "PASSED");
+  const json rows = read_json("{dir}/out/network_bench.json").at("results");
+  ASSERT_EQ(rows.size(), 1u);
+  for (const json& layer : read_json("{dir}/out/network_plan.json").at("layers")) {
+    if (layer.at("backend") == "fused") continue;
+    expect_words(rows[0].at("detail"),
+                 layer.at("name").get<std::string>() + " " + layer.at("backend").get<std::string>());
+  }
+  expect_words(rows[0].at("repro"), "--plan|network_plan.json");
 }
 
 // Logits of hundreds: an exponential's error grows with its argument, and most probabilities are subnormal or 0.

@@ -234,9 +234,10 @@ class ModelBench {
 }  // namespace
 
 ExitCode run_bench(const ModelBenchOptions& options) {
-  std::vector<NamedFile> read = files_read(options);
+  const ModelBenchOptions with_plan = with_saved_plan(options);
+  std::vector<NamedFile> read = files_read(with_plan);
   for (NamedFile& file : mnist_files(options.data)) read.push_back(std::move(file));
-  return ModelBench(options, read).run();
+  return ModelBench(with_plan, read).run();
 }
 
 }  // namespace lenslet

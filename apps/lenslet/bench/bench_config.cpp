@@ -56,7 +56,7 @@ std::string BenchConfig::key() const {
 BuildOptions BenchConfig::build_options(const Session& session, Stream& stream) const {
   BuildOptions build = session.build_options(batch);
   build.execution = plan;
-  if (!variant.empty()) build.backends.set(session.graph().name(), variant);
+  if (!variant.empty() && !build.plan) build.backends.set(session.graph().name(), variant);
   build.math = math;
   build.input = input;
   build.output = output;
@@ -78,8 +78,24 @@ std::vector<int64_t> bench_batches(const ModelBenchOptions& options, const Sessi
   return batches;
 }
 
+ModelBenchOptions with_saved_plan(ModelBenchOptions options) {
+  for (const std::string& plan : options.plans) {
+    if (plan == Plan::kLayered || plan == Plan::kFused) continue;
+    if (options.plans.size() > 1 || !ends_with(plan, ".json")) {
+      throw UsageError(concat("--plan expects layered, fused or both, or one plan saved as .json, found '",
+                              printable_excerpt(plan), "'"));
+    }
+    options.plan = plan;
+  }
+  return options;
+}
+
 std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const Session& session,
                                        int64_t batch) {
+  if (const Plan* const saved = session.saved_plan()) {
+    return {{batch, saved->execution, saved->execution == Plan::kFused ? saved->layers.at(0).backend : "",
+             false, saved->math(), saved->input, saved->output}};
+  }
   const Device device = session.device();
   const Graph& graph = session.graph();
   if (!options.variants.empty() && !graph.network()) {
@@ -128,7 +144,7 @@ ResultRow bench_row(const BenchConfig& config, const ModelBenchOptions& options,
   row.repro =
       concat("lenslet bench --device ", session.device().to_string(),
              file.empty() ? "" : concat(options.model.empty() ? " --weights " : " --model ", file),
-             " --batch-sizes ", config.batch, " --plan ", config.plan,
+             " --batch-sizes ", config.batch, " --plan ", session.saved_plan() ? options.plan : config.plan,
              config.variant.empty() ? "" : " --backend ", config.variant, " --math ", row.math, " --input ",
              to_string(config.input), " --output ", output_name(config.output), " --seed ", options.seed);
   if (options.latency) row.repro += " --latency";

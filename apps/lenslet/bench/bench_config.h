@@ -30,7 +30,10 @@ const char* output_name(ElementType output) noexcept;
 /// The requested batch sizes, or defaults for the device and the network.
 std::vector<int64_t> bench_batches(const ModelBenchOptions& options, const Session& session);
 
-/// Every combination of the requested plans, variants, math modes, inputs and outputs; the layered plan takes part only
+/// The options with the saved plan that they name in `plan`. Throws UsageError for an unknown plan.
+ModelBenchOptions with_saved_plan(ModelBenchOptions options);
+
+/// That of a saved plan, or every combination of the requested plans, variants, math modes, inputs and outputs; the layered plan takes part only
 /// with fp32 input and logits. Throws UsageError for an unknown variant, or if no combination is left; UnavailableError
 /// if only the fused plan is requested and the network has none.
 std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const Session& session,

@@ -1,9 +1,11 @@
 // lenslet tune: finds the fastest plan for a batch by timing.
 //
-// First it times every operator of every layer, alone and with what it can fuse, on its inputs within a pass. Then it
+// First it times every operator of every layer, alone and with what it can fuse, on its inputs within a pass; layers
+// that differ in their weights only are timed once. Then it
 // times the layered plan of the fastest operators against the fused variants. Candidates take turns on one stream, and
 // the fp64 reference judges each before and after it is timed; a wrong candidate gets no time and is never chosen.
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "apps/common/output/progress.h"
@@ -39,6 +41,34 @@ void take_over(const Measurement& measured, Row& row) {
   row.time = measured.hot;
 }
 
+// Equal for regions whose candidates differ only in weights and names, so that their times are the same.
+std::string kind_of(const Graph& graph, const std::vector<TuneCandidate>& candidates,
+                    std::pair<size_t, size_t> region) {
+  std::string kind;
+  for (size_t i = region.first; i < region.second; ++i) {
+    const TuneCandidate& candidate = candidates[i];
+    kind += concat(candidate.backend, candidate.status == "UNSUPPORTED" ? " not" : "", " at ",
+                   candidate.nodes[0] - candidates[region.first].nodes[0], ": ");
+    for (const size_t node : candidate.nodes) {
+      const Layer& layer = *graph.nodes()[node].layer;
+      kind += concat(layer.type(), " ", layer.describe(), ", ");
+    }
+    for (const Shape& input : candidate.request.inputs) kind += concat(input.to_string(), ", ");
+    kind += concat(candidate.request.output.to_string(), "\n");
+  }
+  return kind;
+}
+
+// What measuring `from` found, for a candidate of the same kind.
+void copy_measured(const TuneCandidate& from, TuneCandidate& to) {
+  to.status = from.status;
+  to.reason = from.reason;
+  to.time = from.time;
+  to.choice = from.choice;
+  to.detail = from.detail;
+  to.workspace_bytes = from.workspace_bytes;
+}
+
 // `efforts` gets the work of each candidate that can be prepared.
 void measure_layers(const TuneOptions& options, const Ceilings& ceilings, LayerStage& stage,
                     std::vector<TuneCandidate>& candidates, std::vector<Effort>& efforts) {
@@ -47,7 +77,16 @@ void measure_layers(const TuneOptions& options, const Ceilings& ceilings, LayerS
     largest = std::max(largest, candidate.request.output.bytes());
   const auto regions = tune_regions(candidates);
   ProgressBar bar("layers", static_cast<int64_t>(candidates.size()));
+  std::map<std::string, size_t> measured_at;  // by kind: the first candidate of the region
   for (const auto& region : regions) {
+    const auto [known, is_new] =
+        measured_at.emplace(kind_of(stage.graph(), candidates, region), region.first);
+    for (size_t i = region.first; !is_new && i < region.second; ++i) {
+      const size_t from = known->second + (i - region.first);
+      copy_measured(candidates[from], candidates[i]);
+      efforts[i] = efforts[from];
+    }
+    if (!is_new) continue;
     std::vector<std::unique_ptr<LayerCandidate>> prepared;
     std::vector<Candidate*> timed;
     std::vector<TuneCandidate*> rows;
