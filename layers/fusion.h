@@ -1,30 +1,52 @@
-// The layers that a convolution or a linear layer can compute before it stores: a ReLU, a max pooling, or both.
+// The layers that another one can compute before it stores: a ReLU or another rectifier, a max pooling, or both.
 #pragma once
 
 #include <optional>
 
 #include "framework/graph/layer.h"
+#include "layers/activation/activation_layer.h"
 #include "layers/pool/pool_layer.h"
+#include "layers/rectifier.h"
 #include "layers/relu/relu_layer.h"
 
 namespace lenslet {
 
-/// What a backend computes besides its layer. ReLU and max pooling commute, so their order does not matter.
+/// What a backend computes besides its layer. Rectifiers and max pooling commute, so their order does not matter.
 struct Fusion {
   bool relu = false;                     ///< Apply max(x, 0).
+  Rectifier rectifier;                   ///< Apply another one; `relu` is false then.
   std::optional<Pool2dWindow> max_pool;  ///< Store only the maxima over these windows.
   Support support = Support::yes();      ///< No, with the reason, for other layers or one that occurs twice.
+  /// What is applied to each value.
+  Rectifier applied() const { return relu ? Rectifier(true) : rectifier; }
 };
+
+/// The rectifier that an activation is; none for another function.
+inline std::optional<Rectifier> rectifier_of(const ActivationLayer& layer) {
+  const Activation function = layer.which();
+  if (function == Activation::kClip && layer.a() == 0 && layer.b() >= 0) return Rectifier(0, layer.b());
+  if (function == Activation::kLeakyRelu && layer.a() >= 0 && layer.a() <= 1)
+    return Rectifier(layer.a(), INFINITY);
+  return std::nullopt;
+}
 
 /// What OperatorRequest::fused holds.
 inline Fusion read_fusion(const std::vector<const Layer*>& fused) {
   Fusion fusion;
   for (const Layer* layer : fused) {
     const auto* const pool = dynamic_cast<const MaxPool2dLayer*>(layer);
+    const auto* const activation = dynamic_cast<const ActivationLayer*>(layer);
     const bool relu = dynamic_cast<const ReluLayer*>(layer) != nullptr;
-    if (relu ? fusion.relu : pool ? fusion.max_pool.has_value() : true) {
+    const std::optional<Rectifier> rectifier = activation ? rectifier_of(*activation) : std::nullopt;
+    if (!relu && !pool && !rectifier) {
       fusion.support =
-          Support::no(concat(layer->type(), relu || pool ? " cannot be fused twice" : " cannot be fused"));
+          Support::no(concat(activation ? activation->function() : layer->type(), " cannot be fused"));
+      return fusion;
+    }
+    // Exporters write ReLU6 as Relu and Clip.
+    const bool limits = fusion.relu && rectifier && rectifier->slope == 0;
+    if (pool ? fusion.max_pool.has_value() : !fusion.applied().none() && !limits) {
+      fusion.support = Support::no(concat(layer->type(), " cannot be fused twice"));
       return fusion;
     }
     if (pool && !pool->window().plain()) {
@@ -32,6 +54,10 @@ inline Fusion read_fusion(const std::vector<const Layer*>& fused) {
       return fusion;
     }
     if (relu) fusion.relu = true;
+    if (rectifier) {
+      fusion.rectifier = *rectifier;
+      fusion.relu = false;
+    }
     if (pool) fusion.max_pool = pool->window();
   }
   return fusion;

@@ -21,6 +21,7 @@ class ActivationLayer : public Layer {
   /// One operation an element.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
+  Activation which() const noexcept { return function_; }  ///< The function.
   /// Its name: "leaky_relu".
   const char* function() const noexcept { return kActivationNames[static_cast<int>(function_)]; }
   float a() const noexcept { return a_; }  ///< The first parameter.

@@ -14,6 +14,7 @@
 #include "layers/conv/conv_accuracy.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/pool/pool_window.h"
+#include "layers/rectifier.h"
 
 namespace lenslet {
 
@@ -30,6 +31,10 @@ struct ConvPrepare {
   std::string choice = {};            // a ConvKernel::choice() to replay; empty: the backend chooses
   // Store only the maxima over these windows; only if fuses_max_pool() returns yes.
   std::optional<Pool2dWindow> max_pool = {};
+  Rectifier rectifier =
+      {};  // fuse another one than ReLU; only if fuses_rectifiers() is true, and without `relu`
+  /// What is applied to each sum.
+  Rectifier applied() const { return relu ? Rectifier(true) : rectifier; }
 };
 
 /// Pointers of one run, on the backend's device. x and y do not overlap. On a GPU they are aligned to
@@ -87,6 +92,8 @@ class ConvBackend {
   }
   /// Whether it can apply max(x, 0) before it stores.
   virtual bool fuses_relu() const { return true; }
+  /// Whether it can apply any Rectifier, such as ReLU6, before it stores.
+  virtual bool fuses_rectifiers() const { return false; }
   /// The bound of every algorithm that prepare() may choose.
   virtual ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const = 0;
   /// The promise for every algorithm that prepare() may choose. A backend over a library that chooses overrides it.
@@ -99,6 +106,8 @@ class ConvBackend {
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const {
     Support support = supports(request.problem, request.math);
     if (support && request.relu && !fuses_relu()) support = Support::no("it does not fuse ReLU");
+    if (support && !request.rectifier.none() && (request.relu || !fuses_rectifiers()))
+      support = Support::no("it fuses no such function");
     if (support && request.max_pool)
       support = fuses_max_pool(request.problem, request.math, *request.max_pool);
     if (!support) throw UnavailableError(support.reason());

@@ -106,6 +106,8 @@ Support Conv2dLayer::check(const BackendEntry& backend, const OperatorRequest& r
   if (!support) return support;
   if (fusion.relu && !opened.fuses_relu())
     return Support::no(concat("backend ", backend.name(), " does not fuse ReLU"));
+  if (!fusion.rectifier.none() && !opened.fuses_rectifiers())
+    return Support::no(concat("backend ", backend.name(), " fuses ReLU only"));
   if (fusion.max_pool) {
     const Support pooled = opened.fuses_max_pool(problem, request.math, *fusion.max_pool);
     if (!pooled) return Support::no(concat("backend ", backend.name(), ": ", pooled.reason()));
@@ -140,8 +142,8 @@ std::unique_ptr<Operator> Conv2dLayer::make_operator(const BackendEntry& backend
   const Conv2dProblem problem = problem_for(request.inputs.at(0));
   DevicePrepareServices services(stream);
   const ConvPrepare prepare{
-      problem,  request.math, weights_.data(), bias_.data(),   fusion.relu, request.workspace_limit,
-      services, stream,       request.choice,  fusion.max_pool};
+      problem,  request.math, weights_.data(), bias_.data(),    fusion.relu,     request.workspace_limit,
+      services, stream,       request.choice,  fusion.max_pool, fusion.rectifier};
   return std::make_unique<ConvOperator>(
       static_cast<const ConvBackendEntry&>(backend).open().prepare(prepare));
 }

@@ -76,6 +76,7 @@ Support LinearLayer::check(const BackendEntry& backend, const OperatorRequest& r
   const Fusion fusion = read_fusion(request.fused);
   if (!fusion.support) return fusion.support;
   if (fusion.max_pool) return Support::no("linear does not fuse max pooling");
+  if (!fusion.rectifier.none()) return Support::no("linear fuses ReLU only");
   const LinearProblem problem = problem_for(request);
   if (problem.batch > kMaxSize)
     return Support::no(concat("linear supports up to ", kMaxSize, " samples, found ", problem.batch));

@@ -5,6 +5,7 @@
 
 #include "framework/device/stream.h"
 #include "framework/graph/backend_table.h"
+#include "layers/rectifier.h"
 #include "layers/strides.h"
 
 namespace lenslet {
@@ -14,7 +15,7 @@ enum class Pairwise;
 /// y[i] = f(a[i], b[i]) for the indices of `places`, whose tensors are a and b; y is in C order.
 struct PairwiseProblem {
   Pairwise function{};  ///< Which one.
-  bool relu = false;    ///< Apply max(y, 0) before storing.
+  Rectifier after;      ///< Applied before storing.
   StridedPair places;   ///< Of a and b; a stride of 0 broadcasts.
 };
 

@@ -156,7 +156,8 @@ ConvCase ConvJudge::answers_to(std::vector<float> x, uint64_t seed) const {
 }
 
 reference::Comparison ConvJudge::compare(const ConvCase& data, const std::vector<float>& y,
-                                         const ConvAccuracy& accuracy, bool bias, bool relu) const {
+                                         const ConvAccuracy& accuracy, bool bias,
+                                         const Rectifier& after) const {
   const double factor = accuracy.factor(conv_terms(problem_));
   const bool integers = data.fill == Fill::kIntegers || data.fill == Fill::kOneHot;
   const bool exact = accuracy.exact_on_integers && integers;
@@ -169,7 +170,7 @@ reference::Comparison ConvJudge::compare(const ConvCase& data, const std::vector
                                  : sample.term.magnitude;
     const double expected = sample.term.value + offset;
     comparison.add(sample.index, y[static_cast<size_t>(sample.index)],
-                   relu ? std::max(expected, 0.0) : expected,
+                   reference::rectified(expected, after.slope, after.ceiling),
                    exact ? 0 : factor * (magnitude + std::fabs(offset)));
   }
   return comparison;

@@ -12,6 +12,7 @@
 #include "layers/conv/conv_accuracy.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/pool/pool_window.h"
+#include "layers/rectifier.h"
 #include "layers/reference/compare.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/reference.h"
@@ -41,8 +42,8 @@ inline int64_t judged_macs(const Conv2dProblem& problem) { return kJudgedOutputs
 class ConvJudge {
  public:
   /// A problem with more than `max_reference_macs` multiply-adds is judged at as many outputs as that number allows,
-  /// spread by choose_outputs.h. With a window the outputs are the maxima over it. Bias and ReLU are monotonic, so they
-  /// may be applied to the maximum, and the error of a maximum is at most that of its arguments.
+  /// spread by choose_outputs.h. With a window the outputs are the maxima over it. Bias and rectifiers are monotonic:
+  /// they may be applied to the maximum, and the error of a maximum is at most that of its arguments.
   /// Throws UsageError for an impossible problem.
   ConvJudge(const Conv2dProblem& problem, reference::Fill fill, uint64_t seed, int64_t max_reference_macs,
             const std::optional<Pool2dWindow>& max_pool = {});
@@ -60,7 +61,7 @@ class ConvJudge {
   ConvCase case_of(std::vector<float> x, uint64_t seed) const;
   /// Compares y (in the problem's layout) at the samples. All other elements must be numbers.
   reference::Comparison compare(const ConvCase& data, const std::vector<float>& y,
-                                const ConvAccuracy& accuracy, bool bias, bool relu) const;
+                                const ConvAccuracy& accuracy, bool bias, const Rectifier& after) const;
 
  private:
   /// make_case() for that input; `x` and the case's are NCHW.

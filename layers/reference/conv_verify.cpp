@@ -12,10 +12,16 @@ namespace {
 
 using reference::Fill;
 
-std::string where(const Conv2dProblem& problem, Fill fill, bool bias, bool relu,
+// Exact on integers: a power of two, and a ceiling that sums of all kinds of data exceed.
+constexpr float kSlope = 0.25f, kCeiling = 0.5f;
+
+std::string where(const Conv2dProblem& problem, Fill fill, bool bias, const Rectifier& after,
                   const std::optional<Pool2dWindow>& pool) {
   std::string text = concat(problem.to_string(), problem.layout == TensorLayout::kNhwc ? ", NHWC, " : ", ",
-                            to_string(fill), bias ? ", bias" : "", relu ? ", relu" : "");
+                            to_string(fill), bias ? ", bias" : "",
+                            after.relu()   ? ", relu"
+                            : after.none() ? ""
+                                           : ", rectifier");
   if (pool) {
     text += concat(", max pool ", pool->kernel_h, "x", pool->kernel_w, " stride ", pool->stride_h, "x",
                    pool->stride_w, " pad ", pool->pad_h, "x", pool->pad_w);
@@ -50,6 +56,7 @@ VerifyResult ConvVerifier::verify(const ConvBackend& backend, MathMode math, Str
       variants.push_back({false, true});
       variants.push_back({true, true});
     }
+    if (backend.fuses_rectifiers()) variants.push_back({true, Rectifier(kSlope, kCeiling)});
   }
   // The backend's choice for the first fill is replayed for the others: timing candidates takes longer than verifying.
   std::vector<std::string> choices(variants.size());
@@ -69,7 +76,7 @@ void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const Conv
   const ConvCase& data = fill.data;
   const auto fail = [&](const std::string& what) {
     result.reason =
-        concat(where(problem_, data.fill, variant.bias, variant.relu, options_.max_pool), ": ", what);
+        concat(where(problem_, data.fill, variant.bias, variant.after, options_.max_pool), ": ", what);
   };
   if (const std::string error = fill.judge.size_error(); !error.empty()) return fail(error);
   DevicePrepareServices services(stream, options_.timing);
@@ -77,9 +84,9 @@ void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const Conv
   {
     // Temporary copies: a kernel that keeps the pointers will read NaN.
     std::vector<float> weights = fill.judge.weights(), bias = fill.judge.bias();
-    kernel =
-        backend.prepare({problem_, math, weights.data(), variant.bias ? bias.data() : nullptr, variant.relu,
-                         options_.workspace_limit, services, stream, choice, options_.max_pool});
+    kernel = backend.prepare({problem_, math, weights.data(), variant.bias ? bias.data() : nullptr,
+                              variant.after.relu(), options_.workspace_limit, services, stream, choice,
+                              options_.max_pool, variant.after.relu() ? Rectifier() : variant.after});
     choice = kernel->choice();
     stream.synchronise();
     std::fill(weights.begin(), weights.end(), NAN);
@@ -107,7 +114,7 @@ void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const Conv
   if (odd != y.end()) return fail(concat("found ", *odd, " at ", odd - y.begin()));
 
   const reference::Comparison comparison =
-      fill.judge.compare(data, y, accuracy_of(backend, *kernel, problem_, math), variant.bias, variant.relu);
+      fill.judge.compare(data, y, accuracy_of(backend, *kernel, problem_, math), variant.bias, variant.after);
   result.checked += comparison.checked();
   result.max_abs = std::max(result.max_abs, comparison.max_abs());
   if (data.fill == Fill::kRandom || !comparison.passed()) {

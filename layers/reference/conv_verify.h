@@ -25,7 +25,7 @@ struct ConvVerifyOptions {
   size_t workspace_limit = SIZE_MAX;  // bytes, as ConvPrepare has it
   /// How a backend times its candidates.
   DevicePrepareServices::Timing timing = DevicePrepareServices::Timing::kMedian;
-  bool bias_and_relu = true;  // also with each of bias and ReLU (where the backend fuses it)
+  bool bias_and_relu = true;  // also with each of bias and the rectifiers that the backend fuses
   /// The outputs are the maxima over these windows; only for backends that fuse them.
   std::optional<Pool2dWindow> max_pool = {};
 };
@@ -36,13 +36,14 @@ class ConvVerifier {
   /// Makes the data. Throws UsageError for an impossible problem.
   explicit ConvVerifier(const Conv2dProblem& problem, const ConvVerifyOptions& options = {});
 
-  /// Prepares and runs the backend on the device of `stream` with every fill, without and with bias and ReLU.
+  /// Prepares and runs the backend on the device of `stream` with every fill, without and with bias and rectifier.
   /// Passes on exceptions of the backend (UnavailableError with its reason); a wrong result is not an exception.
   VerifyResult verify(const ConvBackend& backend, MathMode math, Stream& stream) const;
 
  private:
   struct Variant {
-    bool bias = false, relu = false;
+    bool bias = false;
+    Rectifier after;
   };
   /// One kind of data: the weights, and one input.
   struct FillCase {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "layers/conv/conv_accuracy.h"
+#include "layers/fusion.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/reference/fill.h"
@@ -45,14 +46,13 @@ std::vector<Shape> LayerCase::inputs() const {
   return shapes;
 }
 
-OperatorRequest LayerCase::request(Device device, MathMode math, bool relu) const {
+OperatorRequest LayerCase::request(Device device, MathMode math, const Layer* rectifier) const {
   OperatorRequest request;
   request.device = device;
   request.inputs = inputs();
   request.output = layer->infer_shape(request.inputs);
   request.math = math;
-  static const ReluLayer kRelu;
-  if (relu) request.fused = {&kRelu};
+  if (rectifier) request.fused = {rectifier};
   return request;
 }
 
@@ -67,11 +67,11 @@ void LayerCase::verify(Operator& op, const OperatorRequest& request, Stream& str
   const GuardedRun run =
       run_guarded(stream, op, views, values, {nullptr, request.output, request.device}, shift);
   if (!expected_) expected_ = judge(x.data());
+  const Rectifier after = read_fusion(request.fused).applied();
   Comparison comparison;
   for (size_t i = 0; i < expected_->values.size() && i < run.output.size(); ++i) {
     const double value = expected_->values[i];
-    comparison.add(static_cast<int64_t>(i), run.output[i],
-                   request.fused.empty() ? value : std::max(value, 0.0),
+    comparison.add(static_cast<int64_t>(i), run.output[i], rectified(value, after.slope, after.ceiling),
                    factor(request.math) * expected_->magnitudes[i] + floor);
   }
   result.add(comparison);
@@ -79,18 +79,23 @@ void LayerCase::verify(Operator& op, const OperatorRequest& request, Stream& str
   if (wrong.empty() && run.output.size() != expected_->values.size())
     wrong = concat("wrote ", run.output.size(), " values, the reference has ", expected_->values.size());
   if (wrong.empty()) wrong = comparison.reason();
-  if (!wrong.empty()) result.reason = concat(data, request.fused.empty() ? "" : ", relu", ": ", wrong);
+  if (!wrong.empty())
+    result.reason =
+        concat(data, request.fused.empty() ? "" : concat(", ", request.fused[0]->describe()), ": ", wrong);
 }
 
 VerifyResult LayerSubject::judge(const std::string& backend, MathMode math, Stream& stream,
                                  int64_t shift) const {
+  static const ReluLayer kRelu;
+  static const ActivationLayer kLeaky(Activation::kLeakyRelu, 0.25f), kClip(Activation::kClip, 0, 0.5f);
   VerifyResult result;
   for (const LayerCase& one : cases_) {
-    for (const bool relu : {false, true}) {
-      OperatorRequest request = one.request(stream.device(), math, relu);
+    for (const Layer* const rectifier :
+         std::initializer_list<const Layer*>{nullptr, &kRelu, &kLeaky, &kClip}) {
+      OperatorRequest request = one.request(stream.device(), math, rectifier);
       request.workspace_limit = options_.workspace_limit;
       if (const Support support = one.layer->supports(backend, request); !support) {
-        if (relu) break;  // it computes the layer, and fuses nothing
+        if (rectifier) break;  // it computes the layer, and fuses no more
         if (support.code() == ExitCode::kMemory) throw MemoryError(support.reason());
         throw UnavailableError(support.reason());
       }

@@ -34,7 +34,8 @@ struct LayerCase {
   /// The shapes of all inputs.
   std::vector<Shape> inputs() const;
   /// The request for an operator of this case.
-  OperatorRequest request(Device device, MathMode math, bool relu = false) const;
+  /// With a rectifier an operator of this case and that one.
+  OperatorRequest request(Device device, MathMode math, const Layer* rectifier = nullptr) const;
   /// Runs `op`, prepared for `request`, in guarded memory, and adds the verdict on its output to `result`. `shift`:
   /// offset of input and output from an aligned address, in values.
   void verify(Operator& op, const OperatorRequest& request, Stream& stream, int64_t shift,

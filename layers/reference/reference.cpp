@@ -167,6 +167,10 @@ Result avg_pool2d(const Shape& input, const float* x, const PoolWindow& window, 
   return result;
 }
 
+double rectified(double x, double slope, double ceiling) {
+  return std::min(x < 0 ? (slope > 0 ? slope * x : 0.0) : x, ceiling);
+}
+
 Result relu(const Shape& input, const float* x) {
   Result result = make_result(input);
   for (size_t i = 0; i < result.values.size(); ++i) {

@@ -86,4 +86,7 @@ Result slice(const Operand& x, const std::vector<int64_t>& starts, const std::ve
 /// One after another in dimension `axis`.
 Result join(const std::vector<Operand>& parts, int axis);
 
+/// min(x < 0 ? slope * x : x, ceiling).
+double rectified(double x, double slope, double ceiling);
+
 }  // namespace lenslet::reference

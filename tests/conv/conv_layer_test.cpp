@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include "framework/base/parallel.h"
 #include "framework/device/other_device.h"
 #include "layers/conv/conv_registry.h"
+#include "layers/fusion.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/reference.h"
 #include "layers/relu/relu_layer.h"
@@ -143,6 +146,44 @@ TEST(Conv2dLayer, EveryBackendComputes) {
 
 // OpenMP's threads do not exist in a forked child, whose next loop over several of them would hang. A batch that is
 // split over the program's own threads uses one OpenMP thread each, and works.
+// A rectifier that it stands for is fused; another function, a falling one or a second one is refused by its name.
+TEST(Conv2dLayer, FusesRectifiers) {
+  using A = Activation;
+  static const ReluLayer kRelu;
+  static const ActivationLayer kRelu6(A::kClip, 0, 6), kLeaky(A::kLeakyRelu, 0.1f),
+      kFalling(A::kLeakyRelu, -0.1f), kFromOne(A::kClip, 1, 6), kSteep(A::kLeakyRelu, 3), kTanh(A::kTanh);
+  const auto fusion_of = [](std::vector<const Layer*> layers) { return read_fusion(layers); };
+  const auto expect_fused = [&](const std::vector<const Layer*>& layers, float slope, float ceiling) {
+    const Fusion fusion = fusion_of(layers);
+    ASSERT_TRUE(fusion.support) << fusion.support.reason();
+    EXPECT_EQ(fusion.applied().slope, slope);
+    EXPECT_EQ(fusion.applied().ceiling, ceiling);
+  };
+  expect_fused({}, 1, INFINITY);
+  expect_fused({&kRelu}, 0, INFINITY);
+  expect_fused({&kRelu6}, 0, 6);
+  expect_fused({&kLeaky}, 0.1f, INFINITY);
+  expect_fused({&kRelu, &kRelu6}, 0, 6);
+  for (const Layer* const layer : std::vector<const Layer*>{&kFalling, &kFromOne, &kSteep, &kTanh})
+    EXPECT_FALSE(fusion_of({layer}).support) << layer->describe();
+  EXPECT_EQ(fusion_of({&kTanh}).support.reason(), "tanh cannot be fused");
+  for (const std::vector<const Layer*>& twice : std::vector<std::vector<const Layer*>>{
+           {&kRelu, &kRelu}, {&kLeaky, &kRelu}, {&kRelu6, &kRelu6}, {&kRelu, &kLeaky}})
+    EXPECT_FALSE(fusion_of(twice).support);
+}
+
+// The values at which a rectifier changes its branch, infinities and NaN, as the layers compute them.
+TEST(Conv2dLayer, ARectifierHasTheBitsOfItsLayer) {
+  const float values[] = {-INFINITY, -3, -0.0f, 0, 0.5f, 6, 6.5f, INFINITY};
+  for (const float x : values) {
+    EXPECT_EQ(Rectifier(true).of(x), relu(x)) << x;
+    EXPECT_EQ(Rectifier(0, 6).of(x), activate<Activation::kClip>(x, 0, 6)) << x;
+    EXPECT_EQ(Rectifier(0.1f, INFINITY).of(x), activate<Activation::kLeakyRelu>(x, 0.1f, 0)) << x;
+    EXPECT_EQ(Rectifier().of(x), x);
+  }
+  EXPECT_TRUE(std::isnan(Rectifier(0, 6).of(NAN)));
+}
+
 TEST(Conv2dLayer, OneDnnWithSeveralThreadsIsRefusedAfterAFork) {
   const int before = num_threads();
   set_num_threads(4);

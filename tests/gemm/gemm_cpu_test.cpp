@@ -131,7 +131,7 @@ TEST(TileKernels, EveryInstructionSetAgrees) {
           args.out_step = step;
           args.count = count;
           args.bias = by_offsets ? bias.data() : nullptr;
-          args.relu = by_offsets;
+          args.after = by_offsets;
           kernels->run[rows](args);
           for (int64_t j = 0; j < rows; ++j) {
             for (int64_t i = 0; i < step; ++i) {

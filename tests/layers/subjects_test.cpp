@@ -6,6 +6,7 @@
 
 #include "framework/base/parallel.h"
 #include "layers/reference/layer_subject.h"
+#include "layers/relu/relu_layer.h"
 #include "tests/layers/layer_fixture.h"
 #include "tests/support/planted_faults.h"
 
@@ -139,6 +140,7 @@ std::vector<LayerSubject> subjects_for_faults(const std::string& operation) {
 // The judge detects every planted fault of a backend, with every kind of data.
 TEST_P(LayerSubjects, SeesPlantedFaults) {
   constexpr double kSmallError = 1e-3;
+  static const ReluLayer kRelu;
   const auto& [operation, backend] = GetParam();
   if (!must_serve(backend, MathMode::kFp32)) GTEST_SKIP() << backend << " is not in this build";
   Stream stream(Device{kKind, 0});
@@ -146,9 +148,9 @@ TEST_P(LayerSubjects, SeesPlantedFaults) {
   ASSERT_FALSE(subjects.empty()) << "add a subject for " << operation;
   for (const LayerSubject& subject : subjects) {
     for (const reference::LayerCase& one : subject.cases()) {
-      for (const bool relu : {false, true}) {
-        const OperatorRequest request = one.request(stream.device(), MathMode::kFp32, relu);
-        if (relu && !one.layer->supports(backend, request)) continue;
+      for (const Layer* const rectifier : std::initializer_list<const Layer*>{nullptr, &kRelu}) {
+        const OperatorRequest request = one.request(stream.device(), MathMode::kFp32, rectifier);
+        if (rectifier && !one.layer->supports(backend, request)) continue;
         SCOPED_TRACE(subject.problem() + ", " + one.data);
         expect_faults_seen("elements differ", kSmallError, [&, &backend = backend](const Fault& fault) {
           const auto op = with_fault(one.layer->prepare(backend, request, stream), fault);

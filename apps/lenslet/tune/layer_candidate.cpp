@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "layers/fusion.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/reference/compare.h"
-#include "layers/relu/relu_layer.h"
 
 namespace lenslet {
 namespace {
@@ -22,8 +22,15 @@ BuildOptions all_kept(BuildOptions build, Stream& stream) {
 
 // Applies a fused layer to the judge's values and their bounds: a maximum's error is at most that of its operands.
 void apply_fused(const Layer& layer, reference::Result& result, std::vector<double>& bounds) {
-  if (dynamic_cast<const ReluLayer*>(&layer)) {
-    for (double& value : result.values) value = std::max(value, 0.0);
+  const Fusion fusion = read_fusion({&layer});
+  if (!fusion.max_pool) {
+    const Rectifier after = fusion.applied();
+    const bool exact = after.slope == 0 || after.slope == 1;
+    for (size_t i = 0; i < bounds.size(); ++i) {
+      double& value = result.values[i];
+      value = reference::rectified(value, after.slope, after.ceiling);
+      if (!exact) bounds[i] += kRoundoff * std::fabs(value);
+    }
     return;
   }
   const Pool2dWindow& w = dynamic_cast<const MaxPool2dLayer&>(layer).window();

@@ -1,4 +1,4 @@
-// Direct convolution on the CPU, for every shape, bias and ReLU fused.
+// Direct convolution on the CPU, for every shape, bias and a rectifier fused.
 //
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
 //   x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q]; x and y NCHW or NHWC, by the problem's layout
@@ -14,7 +14,6 @@
 // planes, and finished tiles are interleaved into y. A following max pooling reads finished tiles while they are in the
 // cache. The register tile is in layers/gemm/cpu/tile_kernel.h; preparing packs the weights in its order.
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "framework/base/integer_math.h"
@@ -22,6 +21,7 @@
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/cpu/direct/pool.h"
+#include "layers/conv/cpu/direct/rows.h"
 #include "layers/conv/cpu/direct/walk.h"
 #include "layers/fp32_only.h"
 #include "layers/gemm/cpu/tile_kernel.h"
@@ -37,16 +37,22 @@ class DirectKernel : public ConvKernel {
   DirectKernel(const ConvPrepare& request)
       : problem_(request.problem),
         walk_(request.problem, request.max_pool),
-        relu_(request.relu),
+        after_(request.applied()),
         max_slots_(num_threads()),
         weights_(pack_weights(request)),
         offsets_(make_offsets()) {
     if (request.max_pool) pooled_.emplace(walk_, *request.max_pool);
     if (request.bias) bias_.assign(request.bias, request.bias + problem_.k);
     const double flops = problem_.flops();
-    const int64_t items = int64_t{problem_.n} * problem_.groups * walk_.bands;
-    slots_ = std::clamp<int64_t>(static_cast<int64_t>(std::min(flops / kFlopsPerThread, 1e6)), 1,
-                                 std::min<int64_t>(max_slots_, items));
+    slots_ = std::clamp<int64_t>(static_cast<int64_t>(std::min(flops / kFlopsPerThread, 1e6)), 1, max_slots_);
+    const int64_t bands = int64_t{problem_.n} * problem_.groups * walk_.bands;
+    const int64_t outputs = problem_.k / problem_.groups;
+    const int64_t blocks = ceil_div(outputs, TileKernels::kMaxRows);
+    if (bands < slots_) parts_ = std::min(ceil_div(slots_, bands), blocks);
+    part_outputs_ = ceil_div(blocks, parts_) * TileKernels::kMaxRows;
+    parts_ = ceil_div(outputs, part_outputs_);
+    items_ = bands * parts_;
+    slots_ = std::min(slots_, items_);
   }
 
   size_t workspace_bytes() const override {
@@ -55,12 +61,11 @@ class DirectKernel : public ConvKernel {
   std::string detail() const override { return tile_kernels().isa; }
 
   void run(const ConvArgs& args, RunContext& context) override {
-    const int64_t items = int64_t{problem_.n} * problem_.groups * walk_.bands;
-    if (slots_ == 1) return run_items(args, 0, items, static_cast<float*>(context.workspace));
+    if (slots_ == 1) return run_items(args, 0, items_, static_cast<float*>(context.workspace));
     parallel_for(slots_, 1, [&](int64_t begin, int64_t end) {
       for (int64_t slot = begin; slot < end; ++slot) {
         float* memory = static_cast<float*>(context.workspace) + slot * walk_.packed_floats(problem_);
-        run_items(args, slot * items / slots_, (slot + 1) * items / slots_, memory);
+        run_items(args, slot * items_ / slots_, (slot + 1) * items_ / slots_, memory);
       }
     });
   }
@@ -108,13 +113,18 @@ class DirectKernel : public ConvKernel {
 
   void run_items(const ConvArgs& args, int64_t begin, int64_t end, float* memory) const {
     for (int64_t item = begin; item < end; ++item) {
-      const int64_t band = item % walk_.bands, group = item / walk_.bands % problem_.groups;
-      run_band(args, item / walk_.bands / problem_.groups, group, band, memory);
+      const int64_t part = item % parts_, bands = item / parts_;
+      const int64_t band = bands % walk_.bands, group = bands / walk_.bands % problem_.groups;
+      run_band(args, {bands / walk_.bands / problem_.groups, group, band, part * part_outputs_}, memory);
     }
   }
 
-  /// One band of all channels of one group of one image.
-  void run_band(const ConvArgs& args, int64_t n, int64_t group, int64_t band, float* memory) const {
+  /// What is computed at a time: of one band of one image the part of a group's outputs from `first_output` on.
+  struct Item {
+    int64_t n, group, band, first_output;
+  };
+  void run_band(const ConvArgs& args, const Item& item, float* memory) const {
+    const int64_t n = item.n, group = item.group, band = item.band;
     const PositionRange windows = band_windows(band);
     const int64_t first = pooled_ ? pooled_->rows_under(windows).first : band * walk_.rows;
     const int64_t end = pooled_ ? pooled_->rows_under(windows).end : std::min(first + walk_.rows, walk_.p);
@@ -132,8 +142,9 @@ class DirectKernel : public ConvKernel {
     TileArgs tile;
     tile.offsets = offsets_.data();
     tile.taps = taps;
-    tile.relu = relu_;
-    for (int64_t j = 0; j < outputs;) {
+    tile.after = after_;
+    const int64_t end_output = std::min(item.first_output + part_outputs_, outputs);
+    for (int64_t j = item.first_output; j < end_output;) {
       const int block = next_row_block(outputs - j);
       const int64_t k = group * outputs + j;
       tile.a = weights_.data() + k * taps;
@@ -188,8 +199,7 @@ class DirectKernel : public ConvKernel {
     tile_kernels().run[block](tile);
     for (int j = 0; j < block; ++j) {
       for (int64_t row = 0; row < rows; ++row) {
-        std::memcpy(y + (j * walk_.p + row) * walk_.q, sums + j * kMaxPositions + row * walk_.pitch,
-                    static_cast<size_t>(walk_.q) * sizeof(float));
+        copy_row(sums + j * kMaxPositions + row * walk_.pitch, walk_.q, y + (j * walk_.p + row) * walk_.q);
       }
     }
   }
@@ -263,15 +273,17 @@ class DirectKernel : public ConvKernel {
     const int64_t past = row && problem_.w > start
                              ? std::clamp(ceil_div(problem_.w - start, stride), inside, walk_.pitch)
                              : inside;
-    std::fill(out, out + inside, 0.0f);
-    std::fill(out + past, out + walk_.pitch, 0.0f);
+    zero_row(out, inside);
+    zero_row(out + past, walk_.pitch - past);
     if (past == inside) return;
     const int64_t cell = problem_.layout == TensorLayout::kNhwc ? problem_.c : 1, step = stride * cell;
     const float* from = row + (start + inside * stride) * cell;
     if (step == 1) {
-      std::copy(from, from + (past - inside), out + inside);
-    } else if (step == 3) {  // RGB: compile-time step
-      for (int64_t i = 0; i < past - inside; ++i) out[inside + i] = from[i * 3];
+      copy_row(from, past - inside, out + inside);
+    } else if (step == 2) {
+      copy_every<2>(from, past - inside, out + inside);
+    } else if (step == 3) {  // RGB
+      copy_every<3>(from, past - inside, out + inside);
     } else {
       for (int64_t i = 0; i < past - inside; ++i) out[inside + i] = from[i * step];
     }
@@ -279,9 +291,12 @@ class DirectKernel : public ConvKernel {
 
   Conv2dProblem problem_;
   Walk walk_;
-  bool relu_;
+  Rectifier after_;
   int64_t max_slots_;
-  int64_t slots_ = 1;
+  int64_t slots_ = 1;         // threads
+  int64_t parts_ = 1;         // of the outputs of a band, where there are fewer bands than threads
+  int64_t part_outputs_ = 0;  // whole row blocks
+  int64_t items_ = 0;
   std::vector<float> weights_;
   std::vector<int64_t> offsets_;  // [C/G * R * S]
   std::vector<float> bias_;       // [K] or empty
@@ -320,6 +335,7 @@ class DirectBackend : public ConvBackend {
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
+  bool fuses_rectifiers() const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     auto kernel = std::make_unique<DirectKernel>(request);
     if (kernel->workspace_bytes() > request.workspace_limit) {

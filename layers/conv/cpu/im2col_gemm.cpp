@@ -70,7 +70,7 @@ class Im2colGemmKernel : public ConvKernel {
   Im2colGemmKernel(const ConvPrepare& request, std::unique_ptr<Gemm> gemm)
       : problem_(request.problem),
         rounds_(request.problem),
-        relu_(request.relu),
+        after_(request.applied()),
         weights_(request.weights, request.weights + problem_.weight_shape().num_elements()),
         gemm_(std::move(gemm)) {
     if (request.bias) bias_.assign(request.bias, request.bias + problem_.k);
@@ -122,7 +122,7 @@ class Im2colGemmKernel : public ConvKernel {
       gemm_->run(gemm, {weights_.data() + round.group * outputs * rounds_.taps, columns, product},
                  gemm_workspace, context);
     }
-    if (in_place && bias_.empty() && !relu_) return;
+    if (in_place && bias_.empty() && after_.none()) return;
     const ScopedStage stage(context.tracer, "bias_relu");
     finish(round, product, gemm.ldc, y);
   }
@@ -180,7 +180,7 @@ class Im2colGemmKernel : public ConvKernel {
                      float* to = y + (image * problem_.k + k) * plane;
                      for (int64_t j = 0; j < length; ++j) {
                        const float value = from[j] + bias;
-                       to[j] = relu_if(relu_, value);
+                       to[j] = after_.of(value);
                      }
                    }
                  });
@@ -188,7 +188,7 @@ class Im2colGemmKernel : public ConvKernel {
 
   Conv2dProblem problem_;
   Rounds rounds_;
-  bool relu_;
+  Rectifier after_;
   std::vector<float> weights_;  // [K, C/G*R*S]
   std::vector<float> bias_;     // [K] or empty
   std::unique_ptr<Gemm> gemm_;
@@ -222,6 +222,7 @@ class Im2colGemmBackend : public ConvBackend {
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
+  bool fuses_rectifiers() const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     auto gemm = gemm_provider(DeviceKind::kCpu).prepare(request.math, request.stream);
     auto kernel = std::make_unique<Im2colGemmKernel>(request, std::move(gemm));

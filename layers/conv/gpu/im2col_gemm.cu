@@ -138,7 +138,7 @@ class Im2colGemmKernel : public ConvKernel {
  public:
   Im2colGemmKernel(const ConvPrepare& request, std::unique_ptr<Gemm> gemm, const Rounds& rounds)
       : problem_(request.problem),
-        relu_(request.relu),
+        after_(request.applied()),
         rounds_(rounds),
         gemm_(std::move(gemm)),
         weights_(request.services.upload(request.weights,
@@ -162,7 +162,7 @@ class Im2colGemmKernel : public ConvKernel {
                                      reinterpret_cast<const void*>(unroll_for(problem_)),
                                      block_threads(rounds_.pixels), 0));
     }
-    if (bias_ || relu_) {
+    if (bias_ || !after_.none()) {
       const int64_t all = int64_t{problem_.p()} * problem_.q();
       own.push_back(bias_relu_launch(rounds_.pixels == all ? rounds_.images : problem_.n, problem_.k, all));
     }
@@ -242,14 +242,14 @@ class Im2colGemmKernel : public ConvKernel {
   }
 
   void finish(float* y, int64_t images, RunContext& context) const {
-    if (!bias_ && !relu_) return;
+    if (!bias_ && after_.none()) return;
     ScopedStage stage(context.tracer, "bias_relu");
-    bias_relu_gpu(y, bias_.get(), relu_, images, problem_.k, int64_t{problem_.p()} * problem_.q(),
+    bias_relu_gpu(y, bias_.get(), after_, images, problem_.k, int64_t{problem_.p()} * problem_.q(),
                   context.stream.native_handle());
   }
 
   Conv2dProblem problem_;
-  bool relu_;
+  Rectifier after_;
   Rounds rounds_;
   std::unique_ptr<Gemm> gemm_;
   std::shared_ptr<float> weights_, bias_;
@@ -286,6 +286,7 @@ class Im2colGemmBackend : public ConvBackend {
     return accuracy_of_sums(problem, math);
   }
 
+  bool fuses_rectifiers() const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     std::unique_ptr<Gemm> gemm = gemm_provider(DeviceKind::kCuda).prepare(request.math, request.stream);
     const size_t taken = gemm->workspace_bytes();

@@ -104,7 +104,7 @@ class ImplicitGemm : public OneLaunchConv<ImplicitGemmShape, const float*, const
     shape_.by_plane = FastDivide(shape_.plane);
     shape_.by_q = FastDivide(shape_.q);
     shape_.vector_store = shape_.plane % 4 == 0;
-    shape_.relu = request.relu;
+    shape_.after = request.applied();
 
     filters_ = upload_filters(request, padded_taps, shape_.filter_pitch);
     bias_ = upload_bias(request, shape_.filter_pitch);
@@ -144,6 +144,7 @@ class ImplicitGemmBackend : public SummingBackend {
         offsets_fit("implicit_gemm", problem, largest_offset(problem), ImplicitGemmTap::kNowhere);
     return reach ? groups_fit_grid("implicit_gemm", problem) : reach;
   }
+  bool fuses_rectifiers() const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const Device device = request.stream.device();
     const int multiprocessors = multiprocessor_count(device);

@@ -4,7 +4,6 @@
 
 #include "framework/base/simd.h"
 #include "framework/tensor/float_vector.h"
-#include "framework/tensor/keep_nan.h"
 
 namespace lenslet {
 namespace {
@@ -36,6 +35,8 @@ LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t first) {
       for (int v = 0; v < V; ++v) sum[j][v] += x[v] * a[j];
     }
   }
+  const float slope = args.after.slope, ceiling = args.after.ceiling;
+  const bool limited = !std::isinf(ceiling);
 #pragma GCC unroll 16
   for (int j = 0; j < J; ++j) {
     const float bias = args.bias ? args.bias[j] : 0.0f;
@@ -44,7 +45,12 @@ LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t first) {
     for (int v = 0; v < V; ++v) {
       Vector y = sum[j][v] + bias;
       // A comparison with NaN is false, so NaN is kept, as in PyTorch.
-      if (args.relu) y = y < 0.0f ? Vector{} : y;
+      if (slope == 0.0f) {
+        y = y < 0.0f ? Vector{} : y;
+      } else if (slope != 1.0f) {
+        y = y < 0.0f ? y * slope : y;
+      }
+      if (limited) y = y > ceiling ? Vector{} + ceiling : y;
       *reinterpret_cast<Vector*>(out + v * W) = y;
     }
   }
@@ -64,7 +70,7 @@ LENSLET_ALWAYS_INLINE void scalar_tile(const TileArgs& args) {
 #pragma GCC unroll 16
     for (int j = 0; j < J; ++j) {
       const float y = sum[j] + (args.bias ? args.bias[j] : 0.0f);
-      args.out[j * args.out_step + i] = relu_if(args.relu, y);
+      args.out[j * args.out_step + i] = args.after.of(y);
     }
   }
 }

@@ -1,5 +1,5 @@
 // The inner loop of every CPU convolution and matrix product: a tile of J rows by many positions,
-//   out[j][i] = max?(sum over t of a[t][j] * b[offset(t) + i] + bias[j]),  j < J, i < count,
+//   out[j][i] = after(sum over t of a[t][j] * b[offset(t) + i] + bias[j]),  j < J, i < count,
 // the sum in the order of t, with fused multiply-adds if the processor has them. The tile is in registers: J rows by a
 // few vectors of positions, so that each vector of b is used for J rows and each value of a for several vectors.
 //
@@ -9,6 +9,8 @@
 
 #include <cstdint>
 #include <vector>
+
+#include "layers/rectifier.h"
 
 namespace lenslet {
 
@@ -23,7 +25,7 @@ struct TileArgs {
   int64_t out_step = 0;              // elements between rows of out
   int64_t count = 0;            // positions; b is read at [offset(t), offset(t) + count) and nowhere else
   const float* bias = nullptr;  // [J] or null
-  bool relu = false;            // max(x, 0) before storing
+  Rectifier after = {};         // applied before storing
 };
 
 /// The loops compiled for one instruction set.

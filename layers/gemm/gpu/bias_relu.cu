@@ -1,4 +1,4 @@
-// y[o, c, i] = max(y[o, c, i] + bias[c], 0), in place. Bound by memory bandwidth: one
+// y[o, c, i] = f(y[o, c, i] + bias[c]), in place, f a rectifier. Bound by memory bandwidth: one
 // read and one write of y.
 #include <cuda_runtime.h>
 
@@ -6,7 +6,6 @@
 
 #include "framework/device/cuda_check.h"
 #include "framework/device/launch_resources.cuh"
-#include "framework/tensor/keep_nan.h"
 #include "layers/gemm/gpu/bias_relu.h"
 
 namespace lenslet {
@@ -23,14 +22,14 @@ constexpr int kThreads = 256;
 // measured    not on its own: it is the stage "bias_relu" of a profile
 template <int kWidth, typename Index>
 __global__ void __launch_bounds__(kThreads)
-    bias_relu_kernel(float* y, const float* __restrict__ bias, bool relu, Index channels, Index inner,
+    bias_relu_kernel(float* y, const float* __restrict__ bias, Rectifier after, Index channels, Index inner,
                      Index total) {
   const Index t = static_cast<Index>(blockIdx.x) * kThreads + threadIdx.x;
   if (t >= total) return;
   const Index first = t * kWidth;
   const Index channel = first / inner % channels;
   if (kWidth == 1) {
-    y[first] = relu_if(relu, y[first] + (bias ? bias[channel] : 0.0f));
+    y[first] = after.of(y[first] + (bias ? bias[channel] : 0.0f));
     return;
   }
   float4 v = reinterpret_cast<float4*>(y)[t];
@@ -40,18 +39,17 @@ __global__ void __launch_bounds__(kThreads)
   } else if (bias) {
     b.x = b.y = b.z = b.w = bias[channel];
   }
-  v = make_float4(relu_if(relu, v.x + b.x), relu_if(relu, v.y + b.y), relu_if(relu, v.z + b.z),
-                  relu_if(relu, v.w + b.w));
+  v = make_float4(after.of(v.x + b.x), after.of(v.y + b.y), after.of(v.z + b.z), after.of(v.w + b.w));
   reinterpret_cast<float4*>(y)[t] = v;
 }
 
 template <int kWidth, typename Index>
-void launch(float* y, const float* bias, bool relu, int64_t channels, int64_t inner, int64_t values,
+void launch(float* y, const float* bias, Rectifier after, int64_t channels, int64_t inner, int64_t values,
             cudaStream_t stream) {
   const int64_t total = values / kWidth;
   const auto blocks = static_cast<unsigned>((total + kThreads - 1) / kThreads);
   bias_relu_kernel<kWidth, Index><<<blocks, kThreads, 0, stream>>>(
-      y, bias, relu, static_cast<Index>(channels), static_cast<Index>(inner), static_cast<Index>(total));
+      y, bias, after, static_cast<Index>(channels), static_cast<Index>(inner), static_cast<Index>(total));
   LENSLET_CUDA_CHECK_LAUNCH("bias_relu_kernel");
 }
 
@@ -74,13 +72,13 @@ Variant variant_for(int64_t values, int64_t channels, int64_t inner, bool aligne
 
 }  // namespace
 
-void bias_relu_gpu(float* y, const float* bias, bool relu, int64_t outer, int64_t channels, int64_t inner,
-                   void* stream) {
+void bias_relu_gpu(float* y, const float* bias, Rectifier after, int64_t outer, int64_t channels,
+                   int64_t inner, void* stream) {
   const int64_t values = outer * channels * inner;
-  if (values == 0 || (!bias && !relu)) return;
+  if (values == 0 || (!bias && after.none())) return;
   const bool aligned = reinterpret_cast<uintptr_t>(y) % 16 == 0;
   variant_for(values, channels, inner, aligned)
-      .launch(y, bias, relu, channels, inner, values, static_cast<cudaStream_t>(stream));
+      .launch(y, bias, after, channels, inner, values, static_cast<cudaStream_t>(stream));
 }
 
 LaunchResources bias_relu_launch(int64_t outer, int64_t channels, int64_t inner) {

@@ -21,7 +21,7 @@ struct Row {
   const float* b;
   float* y;
   int64_t a_stride, b_stride, count;
-  bool relu;
+  Rectifier after;
 };
 
 using Kernel = void (*)(const Row&);
@@ -31,15 +31,15 @@ LENSLET_ALWAYS_INLINE void each(const Row& row) {
   const float* a = row.a;
   const float* b = row.b;
   float* y = row.y;
-  const bool rectify = row.relu;
+  const Rectifier after = row.after;
   if (row.a_stride == 1 && row.b_stride == 1) {
-    for (int64_t i = 0; i < row.count; ++i) y[i] = relu_if(rectify, combine<kFunction>(a[i], b[i]));
+    for (int64_t i = 0; i < row.count; ++i) y[i] = after.of(combine<kFunction>(a[i], b[i]));
   } else if (row.a_stride == 1 && row.b_stride == 0) {
     const float one = b[0];
-    for (int64_t i = 0; i < row.count; ++i) y[i] = relu_if(rectify, combine<kFunction>(a[i], one));
+    for (int64_t i = 0; i < row.count; ++i) y[i] = after.of(combine<kFunction>(a[i], one));
   } else {
     for (int64_t i = 0; i < row.count; ++i)
-      y[i] = relu_if(rectify, combine<kFunction>(a[i * row.a_stride], b[i * row.b_stride]));
+      y[i] = after.of(combine<kFunction>(a[i * row.a_stride], b[i * row.b_stride]));
   }
 }
 
@@ -77,7 +77,7 @@ void run(const PairwiseProblem& problem, const float* a, const float* b, float* 
       int64_t in_a = 0, in_b = 0;
       places.place(at, in_a, in_b);
       kernel({a + in_a, b + in_b, y + at, places.rank == 0 ? 0 : places.first[last],
-              places.rank == 0 ? 0 : places.second[last], count, problem.relu});
+              places.rank == 0 ? 0 : places.second[last], count, problem.after});
       at += count;
     }
   });

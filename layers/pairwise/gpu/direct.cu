@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// computes    y = f(a, b), then max(y, 0) if wanted, for operands without broadcasting
+// computes    y = after(f(a, b)) for operands without broadcasting
 // work split  a thread computes one float4 of the whole quads; the first threads also compute the up to 3 remaining
 //             values
 // memory      no shared memory; y may be an operand, since a thread reads only the elements that it writes
@@ -21,11 +21,11 @@ constexpr int kThreads = 256;
 // measured    not by itself: LeNet-5 has no such layer
 template <Pairwise kFunction>
 __global__ void __launch_bounds__(kThreads)
-    pairwise_direct_same_kernel(const float* a, const float* b, float* y, bool rectify, int64_t quads,
+    pairwise_direct_same_kernel(const float* a, const float* b, float* y, Rectifier after, int64_t quads,
                                 int64_t count) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
   const int64_t first = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  const auto of = [rectify](float u, float v) { return relu_if(rectify, combine<kFunction>(u, v)); };
+  const auto of = [after](float u, float v) { return after.of(combine<kFunction>(u, v)); };
   for (int64_t i = first; i < quads; i += step) {
     const float4 u = reinterpret_cast<const float4*>(a)[i], v = reinterpret_cast<const float4*>(b)[i];
     reinterpret_cast<float4*>(y)[i] = make_float4(of(u.x, v.x), of(u.y, v.y), of(u.z, v.z), of(u.w, v.w));
@@ -40,18 +40,18 @@ __global__ void __launch_bounds__(kThreads)
 // measured    not by itself: LeNet-5 has no such layer
 template <Pairwise kFunction>
 __global__ void __launch_bounds__(kThreads)
-    pairwise_direct_strided_kernel(const float* a, const float* b, float* y, bool rectify,
+    pairwise_direct_strided_kernel(const float* a, const float* b, float* y, Rectifier after,
                                    const StridedPair places, int64_t count) {
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
        i += static_cast<int64_t>(gridDim.x) * kThreads) {
     int64_t in_a, in_b;
     places.place(i, in_a, in_b);
-    y[i] = relu_if(rectify, combine<kFunction>(a[in_a], b[in_b]));
+    y[i] = after.of(combine<kFunction>(a[in_a], b[in_b]));
   }
 }
 
-using Same = void (*)(const float*, const float*, float*, bool, int64_t, int64_t);
-using Strided = void (*)(const float*, const float*, float*, bool, StridedPair, int64_t);
+using Same = void (*)(const float*, const float*, float*, Rectifier, int64_t, int64_t);
+using Strided = void (*)(const float*, const float*, float*, Rectifier, StridedPair, int64_t);
 
 template <int... kIndex>
 std::pair<Same, Strided> kernels_of(Pairwise function, std::integer_sequence<int, kIndex...> /*all*/) {
@@ -74,7 +74,7 @@ void run(const PairwiseProblem& problem, const float* a, const float* b, float* 
   const bool contiguous =
       places.rank == 0 || (places.rank == 1 && places.first[0] == 1 && places.second[0] == 1);
   if (!contiguous) {
-    strided<<<blocks_for(count), kThreads, 0, stream>>>(a, b, y, problem.relu, places, count);
+    strided<<<blocks_for(count), kThreads, 0, stream>>>(a, b, y, problem.after, places, count);
     LENSLET_CUDA_CHECK_LAUNCH("pairwise_direct_strided_kernel");
     return;
   }
@@ -82,7 +82,7 @@ void run(const PairwiseProblem& problem, const float* a, const float* b, float* 
       reinterpret_cast<uintptr_t>(a) | reinterpret_cast<uintptr_t>(b) | reinterpret_cast<uintptr_t>(y);
   const int64_t quads = bits % 16 == 0 ? count / 4 : 0;
   const int64_t threads = quads > 0 ? std::max<int64_t>(quads, 4) : count;
-  same<<<blocks_for(threads), kThreads, 0, stream>>>(a, b, y, problem.relu, quads, count);
+  same<<<blocks_for(threads), kThreads, 0, stream>>>(a, b, y, problem.after, quads, count);
   LENSLET_CUDA_CHECK_LAUNCH("pairwise_direct_same_kernel");
 }
 

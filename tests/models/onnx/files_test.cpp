@@ -1,6 +1,10 @@
-// The networks beside this file, as exporters wrote them, against the judge that evaluates their nodes in fp64.
+// The networks that lie beside this file, as exporters wrote them, against the judge that evaluates their nodes.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
+#include "framework/execution/executable.h"
 #include "models/onnx/reader.h"
 #include "tests/models/onnx/import_fixture.h"
 
@@ -14,6 +18,27 @@ TEST(OnnxFiles, GiveWhatTheirNodesCompute) {
         lenslet::onnx::read_model(std::string(LENSLET_SOURCE_DIR "/tests/models/onnx/") + name + ".onnx"),
         {1});
   }
+}
+
+// Relu and Clip behind a convolution, and Relu behind an Add, are no steps of their own.
+TEST(OnnxFiles, FuseTheirActivations) {
+  const auto steps_of = [](const std::string& name) {
+    const lenslet::onnx::Model model =
+        lenslet::onnx::read_model(LENSLET_SOURCE_DIR "/tests/models/onnx/" + name + ".onnx");
+    const lenslet::onnx::Import imported = import(model);
+    BuildOptions options;
+    options.device = Device::cpu();
+    const Executable executable(*imported.graph, options);
+    std::map<std::string, int> steps;
+    for (const Executable::Step& step : executable.steps()) ++steps[std::string(step.layer->type())];
+    return steps;
+  };
+  const std::map<std::string, int> mobilenet = {
+      {"conv2d", 23}, {"pairwise", 4}, {"avg_pool2d", 1}, {"linear", 1}};
+  EXPECT_EQ(steps_of("mobilenet"), mobilenet);
+  const std::map<std::string, int> resnet20 = {
+      {"conv2d", 21}, {"pairwise", 9}, {"avg_pool2d", 1}, {"linear", 1}};
+  EXPECT_EQ(steps_of("resnet20"), resnet20);
 }
 
 }  // namespace

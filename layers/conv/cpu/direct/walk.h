@@ -59,6 +59,7 @@ struct Walk {
       rows = std::clamp<int64_t>(kBandBytes / std::max<int64_t>(row_bytes, 1), 1, rows);
     }
     bands = ceil_div(p, rows);
+    rows = ceil_div(p, bands);  // bands of equal height, so that threads have equal work
     if (pool) {
       const int64_t windows = pool->rows(p);
       band_windows = rows < pool->kernel_h ? 1 : (rows - pool->kernel_h) / pool->stride_h + 1;

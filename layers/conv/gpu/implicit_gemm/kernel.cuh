@@ -6,6 +6,7 @@
 #include "layers/conv/gpu/epilogue.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
 #include "layers/conv/gpu/sgemm_tile.cuh"
+#include "layers/rectifier.h"
 
 namespace lenslet {
 
@@ -28,7 +29,7 @@ struct ImplicitGemmShape {
   int stride_h, stride_w, pad_h, pad_w;
   FastDivide by_filter_tiles, by_plane, by_q;
   bool vector_store;  // P*Q is a multiple of 4: four columns lie in one image, 16-byte aligned
-  bool relu;
+  Rectifier after;
 };
 
 /// Gathers kBlockL x kBlockN elements of the im2col matrix a step. A thread keeps its columns, so that the
@@ -144,9 +145,9 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
       const int64_t channel = static_cast<int64_t>(group) * shape.group_filters + filter;
       float* target = y + (static_cast<int64_t>(n) * shape.k + channel) * shape.plane + pixel;
       if (shape.vector_store) {
-        *reinterpret_cast<float4*>(target) = make_float4(
-            relu_if(shape.relu, sums[i][j] + offset), relu_if(shape.relu, sums[i][j + 1] + offset),
-            relu_if(shape.relu, sums[i][j + 2] + offset), relu_if(shape.relu, sums[i][j + 3] + offset));
+        *reinterpret_cast<float4*>(target) =
+            make_float4(shape.after.of(sums[i][j] + offset), shape.after.of(sums[i][j + 1] + offset),
+                        shape.after.of(sums[i][j + 2] + offset), shape.after.of(sums[i][j + 3] + offset));
         continue;
       }
 #pragma unroll
@@ -156,7 +157,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
         int other_pixel;
         const int other = shape.by_plane.divide(column + e, other_pixel);
         y[(static_cast<int64_t>(other) * shape.k + channel) * shape.plane + other_pixel] =
-            relu_if(shape.relu, sums[i][j + e] + offset);
+            shape.after.of(sums[i][j + e] + offset);
       }
     }
   }

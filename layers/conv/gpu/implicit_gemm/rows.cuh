@@ -12,10 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "framework/tensor/keep_nan.h"
 #include "layers/conv/gpu/async_copy.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
 #include "layers/conv/gpu/sgemm_tile.cuh"
+#include "layers/rectifier.h"
 
 namespace lenslet {
 
@@ -36,7 +36,7 @@ struct ImplicitGemmRowsShape {
   int steps;               // C/G*R over kRows, rounded up
   int stride_h, pad_h;
   FastDivide by_filter_tiles, by_positions, by_w;  // positions = P*W
-  bool relu;
+  Rectifier after;
 };
 
 /// kPadW: zeros to the left and right of a row, 0 or 1.
@@ -276,7 +276,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
       float* target = y + (static_cast<int64_t>(n) * shape.k + channel) * shape.plane + p * shape.q + w;
       float out[4];
 #pragma unroll
-      for (int e = 0; e < 4; ++e) out[e] = relu_if(shape.relu, sums[i][j + e] + offset);
+      for (int e = 0; e < 4; ++e) out[e] = shape.after.of(sums[i][j + e] + offset);
       if constexpr (Tile::kPadW == 1) {  // Q = W: whole groups of four
         *reinterpret_cast<float4*>(target) = make_float4(out[0], out[1], out[2], out[3]);
       } else {  // Q = W - 2: the last group of a row has two

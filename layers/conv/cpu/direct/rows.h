@@ -1,0 +1,67 @@
+// Copies of short rows, inline: for rows of some tens of values a call of memcpy or memset takes longer than its work,
+// and a convolution makes several for each row of each channel. Internal.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/tensor/float_vector.h"
+
+namespace lenslet {
+
+/// `count` zeros.
+inline void zero_row(float* out, int64_t count) {
+  using Quad = FloatVector<4>::unaligned;
+  for (; count >= 4; count -= 4, out += 4) *reinterpret_cast<Quad*>(out) = Quad{};
+  switch (count) {
+    case 3:
+      out[2] = 0;
+      [[fallthrough]];
+    case 2:
+      out[1] = 0;
+      [[fallthrough]];
+    case 1:
+      out[0] = 0;
+      [[fallthrough]];
+    default:
+      break;
+  }
+}
+
+/// `count` neighbouring values; the rows do not overlap.
+inline void copy_row(const float* from, int64_t count, float* out) {
+  using Eight = FloatVector<8>::unaligned;
+  if (count >= 8) {
+    for (int64_t i = 0; i + 8 <= count; i += 8)
+      *reinterpret_cast<Eight*>(out + i) = *reinterpret_cast<const Eight*>(from + i);
+    // The last ones, some of them again.
+    *reinterpret_cast<Eight*>(out + count - 8) = *reinterpret_cast<const Eight*>(from + count - 8);
+    return;
+  }
+  using Quad = FloatVector<4>::unaligned;
+  if (count >= 4) {
+    *reinterpret_cast<Quad*>(out) = *reinterpret_cast<const Quad*>(from);
+    *reinterpret_cast<Quad*>(out + count - 4) = *reinterpret_cast<const Quad*>(from + count - 4);
+    return;
+  }
+  switch (count) {
+    case 3:
+      out[2] = from[2];
+      [[fallthrough]];
+    case 2:
+      out[1] = from[1];
+      [[fallthrough]];
+    case 1:
+      out[0] = from[0];
+      [[fallthrough]];
+    default:
+      break;
+  }
+}
+
+/// Every kStep-th of the values from `from` on.
+template <int kStep>
+void copy_every(const float* from, int64_t count, float* out) {
+  for (int64_t i = 0; i < count; ++i) out[i] = from[i * kStep];
+}
+
+}  // namespace lenslet
