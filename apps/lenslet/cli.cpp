@@ -95,7 +95,7 @@ CommandLine lenslet_command_line() {
   line.environment("LENSLET_PYTHON", "Python interpreter for these scripts [python3]");
 
   const auto classify =
-      line.command("classify", "Read the digit in pictures", run_classify, kClassifyExamples);
+      line.command("classify", "Read the number in pictures", run_classify, kClassifyExamples);
   const auto eval = line.command("eval", "Count correct digits of MNIST", run_eval, kEvalExamples);
   const auto profile = line.command("profile", "Time every layer", run_profile, kProfileExamples);
   const auto tune =

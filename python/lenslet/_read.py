@@ -26,7 +26,7 @@ def read(picture: Picture, model: typing.Optional[Model] = None) -> Reading:
         model: None: the built-in set "robust" on the CPU, loaded at the first call.
 
     Returns:
-        Reading. A picture that shows no number is no error: `number` is empty and `reason` tells why.
+        Reading. A picture without a number is not an error: `number` is empty and `reason` tells why.
 
     Raises:
         TypeError, ValueError, DataError: As for `Model.read`.

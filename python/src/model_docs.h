@@ -54,7 +54,7 @@ Returns:
 Raises:
     TypeError: `images` is no array, or has another type.
     ValueError: `images` has another shape, is in the memory of a GPU, or fails `check`.
-    DataError: The network reads no 28x28 pictures or has not ten classes: `run` serves it.
+    DataError: The network does not read 28x28 pictures, or does not have ten classes: call `run`.
     UsageError, UnavailableError, OutOfMemoryError: As for `load`.
     DeviceError: The GPU failed.)";
 
@@ -70,11 +70,11 @@ Args:
         grey, 2 grey and alpha, 3 RGB or 4 RGBA channels. Dark on light or light on dark.
 
 Returns:
-    Reading. A picture that shows no number is no error: `number` is empty and `reason` tells why. Only weights with an
+    Reading. A picture without a number is not an error: `number` is empty and `reason` tells why. Only weights with an
     `energy_threshold`, such as "robust", refuse letters.
 
 Raises:
-    TypeError, ValueError: `picture` is nothing of this, or an array of another type or shape.
+    TypeError, ValueError: `picture` is none of these, or an array of another type or shape.
     DataError: The file is missing, damaged or of another format, or the network reads no digits.
     UsageError, OutOfMemoryError, DeviceError: As for `predict`.)";
 
