@@ -12,19 +12,17 @@ find_affected() {
 }
 
 # Installs what the tests with the label `apps` need: packages of apt, and of PyPI in a virtual environment that sees
-# those of apt. What cannot be installed only skips tests.
+# those of apt. Without apt's packages tests are skipped, without PyPI's there is nothing to run.
 setup_apps() {
   local names=tests/apps_requirements.txt venv=build/apps/venv python=$apt_python
   install_missing optional "${for_apps[@]}"
   ! cmp -s "$names" "$venv/installed.txt" || return 0
   has_program "$python" || python=python3
   say "installing the packages of $names into $venv"
-  if logged "$python" -m venv --clear --system-site-packages "$venv" &&
-    logged "$venv/bin/pip" --disable-pip-version-check install --requirement "$names"; then
-    cp "$names" "$venv/installed.txt"
-  else
-    say "pip could not install them (the reason is in $log): tests that need them are skipped"
-  fi
+  logged "$python" -m venv --clear --system-site-packages "$venv" &&
+    logged "$venv/bin/pip" --disable-pip-version-check install --requirement "$names" ||
+    log_die "pip could not install the packages of $names"
+  cp "$names" "$venv/installed.txt"
 }
 
 cmd_test() {

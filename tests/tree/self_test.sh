@@ -81,7 +81,7 @@ if [ "$part" = dev ]; then
   red dev.d/log.sh 'log_end() { tail "$log"; }' 'was printed' "${steps[@]}"
   red dev.d/test.sh 'awk() { [[ $* == *skipped.awk* ]] || command awk "$@"; }' 'lists other skips' "${steps[@]}"
   red dev.d/test.sh 'find_affected() { targets=all pattern=.; }' '2 of 9 tests' "${steps[@]}"
-  red dev.d/test.sh 'setup_apps() { :; }' 'pip could not install them' "${steps[@]}"
+  red dev.d/test.sh 'setup_apps() { :; }' 'pip could not install the packages' "${steps[@]}"
   red dev.d/lint.sh 'tidy() { :; }' 'no "tidy .*framework/a.cpp"' "${steps[@]}"
   red dev.d/lint.sh 'lint_checks() { :; }; bash() { :; }' 'lint found faults: text' "${steps[@]}"
   finish
