@@ -128,7 +128,7 @@ TEST(Diff, FilesThatCannotBeComparedAreRefused) {
   std::swap(channels_last.dims.at(1), channels_last.dims.at(3));
   refused({{"input", all.at("input")}, {"norm2_output", channels_last}}, "norm2_output|each 1x");
   refused({{"input", all.at("input")}, {"clases_output", all.at("classes_output")}},
-          "clases_output is no tensor of the model");
+          "clases_output is not a tensor of the model");
   expect_run(run_line(kDiff + " --against {source}/LICENSE"), kData, "", "no ZIP archive");
   expect_run(run_line(kDiff + " --against {dir}/none.npz"), kData, "", "none.npz");
   expect_run(run_line(kDiff), kUsage, "", "--against");

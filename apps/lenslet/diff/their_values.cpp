@@ -63,7 +63,7 @@ void take_input(const NpyArray& array, const Shape& sample, const std::string& w
   for (const double value : array.values(where)) {
     const auto rounded = static_cast<float>(value);
     if (!std::isfinite(value) || double{rounded} != value)
-      throw DataError(concat(where, ": ", value, " is no float32; both must read the same inputs"));
+      throw DataError(concat(where, ": ", value, " is not a finite float32; both must read the same inputs"));
     theirs.input.push_back(rounded);
   }
 }
@@ -75,7 +75,7 @@ TheirValues take(const std::vector<uint8_t>& file, const std::string& origin, co
       parse_npz(file, origin, kMaxBytes, [&](const std::string& name, const NpyArray&) {
         if (values.count(name) != 0) return;
         throw DataError(concat(origin, ": ", printable_excerpt(name, 60),
-                               " is no tensor of the model: name it as the model does, or leave it out"));
+                               " is not a tensor of the model: name it as the model does, or leave it out"));
       });
   const Graph& graph = *import.graph;
   const std::string& input = model.inputs.at(0).name;

@@ -295,7 +295,7 @@ ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, 
   };
   run.write(kSchema, body, csv_of(rows));
   if (const ExitCode code = run.end(); code != ExitCode::kOk) return code;
-  if (!any_ran) throw UnavailableError("no combination of backends could run; the table says why");
+  if (!any_ran) throw UnavailableError("no combination of backends could run; the table has the reasons");
   return failed ? ExitCode::kCheckFailed : ExitCode::kOk;
 }
 

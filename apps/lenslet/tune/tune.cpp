@@ -257,7 +257,7 @@ void tune(const TuneOptions& options, const Session& session, const Ceilings& ce
   const Executable* const chosen = interrupted() ? nullptr : plans.choose();
   print_tuned_plans(console, report);
   if (interrupted()) return;
-  if (!chosen) throw UnavailableError("no plan could be chosen; the table says why");
+  if (!chosen) throw UnavailableError("no plan could be chosen; the table has the reasons");
   write_result(options.save_plan, options.save_plan.empty() ? std::string() : chosen->plan().to_json());
   console.line();
   console.prose(concat("chosen: ", describe_backends(chosen->plan())));
