@@ -40,22 +40,15 @@ void Lane::take(const void* images, int64_t count, ElementType given, void* to) 
   }
 }
 
-void Lane::give(const void* answers, int64_t count, ElementType wanted, void* to) const {
+void Lane::give(void* answers, int64_t count, ElementType wanted, void* to) const {
   if (wanted == ends().output) {
     std::memcpy(to, answers, output_bytes(count));
     return;
   }
-  const auto* const values = static_cast<const float*>(answers);
-  std::vector<float> probabilities;
-  for (int64_t i = 0; i < count; ++i) {
-    const float* logits = values + i * answer_values_;
-    if (writes_probabilities_) {
-      probabilities.assign(logits, logits + answer_values_);
-      make_logits(probabilities.data(), answer_values_);
-      logits = probabilities.data();
-    }
-    static_cast<Prediction*>(to)[i] = prediction_of(logits, answer_values_);
-  }
+  auto* const logits = static_cast<float*>(answers);
+  if (writes_probabilities_) make_logits(logits, count * answer_values_);
+  for (int64_t i = 0; i < count; ++i)
+    static_cast<Prediction*>(to)[i] = prediction_of(logits + i * answer_values_, answer_values_);
 }
 
 void Lane::run(const void* images, int64_t count, void* answers, InputOutput call) {
@@ -158,7 +151,7 @@ int64_t Feed::run(const void* images, int64_t count, void* answers, InputOutput 
                        chunk.images, call.input, slot.images.data());
         slot.lane.enqueue(slot.images.data(), chunk.images, slot.answers());
       },
-      [&](Chunk chunk, const char* landed) {
+      [&](Chunk chunk, char* landed) {
         lane().give(landed, chunk.images, call.output,
                     static_cast<char*>(answers) + static_cast<size_t>(chunk.first) * answer_bytes);
         done += chunk.images;

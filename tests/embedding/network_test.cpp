@@ -1,6 +1,7 @@
 // Model with a network of an ONNX file: its shapes, its values against the judge of the file's nodes, its layers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <random>
@@ -9,6 +10,7 @@
 #include "models/onnx/reader.h"
 #include "tests/models/onnx/evaluate.h"
 #include "tests/models/onnx/onnx_writer.h"
+#include "tests/support/allocation_counter.h"
 #include "tests/support/expect_error.h"
 
 namespace lenslet {
@@ -96,6 +98,43 @@ TEST(NetworkOfAFile, LayersOfTheWholeNetworkAreComputedByIt) {
   EXPECT_EQ(layer_of(layers, "pool2").computed_by, "conv2");
 }
 
+std::string write_network(const std::string& name, const test::onnx::GraphParts& parts) {
+  std::string path = testing::TempDir() + name;
+  const std::vector<uint8_t> bytes = test::onnx::model_of(parts, 13).file();
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  return path;
+}
+
+// Ten windows of 28 x 10 pixels, their maxima, and softmax.
+TEST(NetworkOfAFile, ProbabilitiesBecomePredictionsWithoutAllocating) {
+  using test::onnx::attribute;
+  test::onnx::GraphParts parts;
+  parts.inputs = {test::onnx::value("x", {-1, 1, 28, 28})};
+  parts.nodes = {test::onnx::node("MaxPool", {"x"}, "maxima",
+                                  {attribute("kernel_shape", std::vector<int64_t>{28, 10}),
+                                   attribute("strides", std::vector<int64_t>{28, 2})}),
+                 test::onnx::node("Flatten", {"maxima"}, "flat"),
+                 test::onnx::node("Softmax", {"flat"}, "y", {attribute("axis", 1)})};
+  parts.outputs = {test::onnx::value("y", {-1, 10})};
+  Model model = Model::load(write_network("softmax.onnx", parts), on_cpu());
+  constexpr int64_t kCount = 3;
+  const std::vector<float> inputs = random_values(kCount * 28 * 28);
+  std::vector<float> probabilities(kCount * 10);
+  std::vector<Prediction> predictions(kCount);
+  model.run(inputs.data(), kCount, probabilities.data());
+  model.predict(inputs.data(), kCount, predictions.data());
+  const AllocationCounter counter;
+  model.predict(inputs.data(), kCount, predictions.data());
+  EXPECT_EQ(counter.allocations(), 0);
+  for (size_t i = 0; i < predictions.size(); ++i) {
+    const auto first = probabilities.begin() + static_cast<std::ptrdiff_t>(i * 10);
+    const auto largest = std::max_element(first, first + 10);
+    EXPECT_EQ(predictions[i].label, largest - first);
+    EXPECT_NEAR(predictions[i].probability, *largest, 1e-6);
+  }
+}
+
 // A pass of 1,024 pictures of 224x224 would take gigabytes.
 TEST(NetworkOfAFile, LargeLayersMakeSmallPasses) {
   EXPECT_EQ(Model::built_in(on_cpu()).pass_size(), 1024);
@@ -104,11 +143,7 @@ TEST(NetworkOfAFile, LargeLayersMakeSmallPasses) {
   parts.inputs = {test::onnx::value("x", {-1, 1, 2048, 2048})};
   parts.nodes = {test::onnx::node("Relu", {"x"}, "y", {})};
   parts.outputs = {test::onnx::value("y", {-1, 1, 2048, 2048})};
-  const std::string path = testing::TempDir() + "large.onnx";
-  const std::vector<uint8_t> bytes = test::onnx::model_of(parts, 13).file();
-  std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  EXPECT_EQ(Model::load(path, on_cpu()).pass_size(), 8);
+  EXPECT_EQ(Model::load(write_network("large.onnx", parts), on_cpu()).pass_size(), 8);
 }
 
 }  // namespace
