@@ -62,8 +62,8 @@ class Lane {
   /// Enqueues copy_in(), a pass, and the copy of `count` answers. The remaining images of the pass are those of earlier
   /// calls. On a GPU both ends must be page-locked for the call to return before the pass is done.
   void enqueue(const void* images, int64_t count, void* answers);
-  /// Copies answers of the pass to `to` as type `wanted`; converts logits to predictions if needed. Probabilities become
-  /// logits in place.
+  /// Copies answers of the pass to `to` as type `wanted`; converts logits to predictions if needed. Turns probabilities
+  /// into logits in place.
   void give(void* answers, int64_t count, ElementType wanted, void* to) const;
 
  private:
