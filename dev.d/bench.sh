@@ -23,8 +23,8 @@ card_name() {
   esac
 }
 
-# The parts of ./dev bench; calls and peers require python3 with NumPy.
-readonly bench_parts=(lenet conv calls peers)
+# The parts of ./dev bench; calls, peers and networks require python3 with NumPy.
+readonly bench_parts=(lenet conv calls peers networks)
 
 # measure PROGRAM COMMAND OPTIONS…
 measure() {
@@ -90,6 +90,18 @@ bench_peers() {
   [ "$device" != cpu ] || kind=cpu
   [ -z "$seconds" ] || limit=(--seconds "$seconds")
   compare lenet5_peers.py --lenslet "$built/bin/lenslet" --device "$kind" "${limit[@]}" --json "$out/peers.json"
+}
+
+bench_networks() {
+  local kind=cuda limit=()
+  [ "$device" != cpu ] || kind=cpu
+  [ -z "$seconds" ] || limit=(--seconds "$seconds")
+  if ! python3 -c 'import numpy' >/dev/null 2>&1; then
+    say 'skipped: apps/peers/networks_peers.py needs a python3 with NumPy (python3-numpy)'
+    return
+  fi
+  show "python3 apps/peers/networks_peers.py --device $kind" python3 apps/peers/networks_peers.py \
+    --lenslet "$built/bin/lenslet" --device "$kind" "${limit[@]}" --json "$out/networks.json"
 }
 
 cmd_bench() {

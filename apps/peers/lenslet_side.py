@@ -10,6 +10,7 @@ from side import NotMeasured, Pass, Side
 
 # `lenslet bench` takes at least 20 windows per turn, however short the requested time is.
 LEAST_MS, WARMUP_MS, CALLS = 30, 10, 1000
+TUNING = ["--warmup-ms", "2", "--min-time-ms", "10"]
 IN_ORDER = 200  # single passes behind a median (apps/lenslet/bench/bench_latency.cpp)
 
 
@@ -27,7 +28,7 @@ class Bench:
     """The rows of `lenslet bench` for a device and thread count, measured once a turn and shared by the sides."""
 
     def __init__(self, program, data, device, threads, options):
-        self.command = ["bench", "--device", device, "--data", str(data), *options]
+        self.command = ["bench", "--device", device, *(["--data", str(data)] if data else []), *options]
         if threads:
             self.command += ["--threads", str(threads)]
         self.program, self.documents = program, {}
@@ -106,6 +107,32 @@ class LensletSide(Side):
         if row["status"] not in ("PASSED", "SUSPECT"):
             raise NotMeasured(row["status"], row["reason"])
         return work
+
+
+class TunedSide(LensletSide):
+    """A network of an ONNX file, layer by layer, with the plan that `lenslet tune` finds for each batch size."""
+
+    def __init__(self, program, device, threads, model, folder):
+        super().__init__(Bench(program, None, device, threads, []), device, threads, "layered", "fp32", "fp32",
+                         "logits")
+        self.name, self.program, self.model, self.folder = "Lenslet, tuned", program, model, folder
+
+    def prepare(self, batch):
+        plan = str(Path(self.folder) / f"{Path(self.model).stem}-{batch}.json")
+        model = ["--device", self.device, "--model", self.model]
+        model += ["--threads", str(self.threads)] if self.threads else []
+        _run(self.program, ["tune", *model, "--batch-size", str(batch), "--save-plan", plan, *TUNING])
+        self.bench.command = ["bench", *model, "--plan", plan]
+        return super().prepare(batch)
+
+
+def network_side(program, device, threads, name, options):
+    """LeNet-5 of those options, the whole network at once."""
+    plan = ["--plan", "fused", "--math", "fp32", "--input", "fp32", "--output", "logits"]
+    side = LensletSide(Bench(program, None, device, threads, [*plan, *options]), device, threads, "fused", "fp32",
+                       "fp32", "logits")
+    side.name = name
+    return side
 
 
 def on_gpu(program, data):

@@ -1,4 +1,4 @@
-"""LeNet-5 in PyTorch (cuDNN and cuBLAS): captured as a CUDA graph, and compiled by torch.compile."""
+"""LeNet-5, or another network, in PyTorch (cuDNN and cuBLAS): as a CUDA graph, and compiled by torch.compile."""
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ ROUND_TRIP_WARM_UP, LARGEST_ROUND_TRIP = 100, 64
 COMPILED_AT_ONCE = 1000  # more than the sides of a batch size
 
 pool = None  # of all graphs of the current batch size, which never run at the same time
-inputs = {}  # for the current batch size, shared by all sides
+inputs = {}  # for the current images and batch size, shared by all sides
 
 
 class LeNet5(torch.nn.Module):
@@ -40,12 +40,13 @@ class LeNet5(torch.nn.Module):
 def input_of(images, batch):
     """Also releases the memory of other batch sizes, whose graphs are no longer replayed."""
     global pool
-    if batch not in inputs:
+    key = (images.data_ptr(), batch)
+    if key not in inputs:
         inputs.clear()
         pool = torch.cuda.graph_pool_handle()
         torch._dynamo.reset()
-        inputs[batch] = images.repeat(-(-batch // len(images)), 1, 1, 1)[:batch].contiguous()
-    return inputs[batch]
+        inputs[key] = images.repeat(-(-batch // len(images)), 1, 1, 1)[:batch].contiguous()
+    return inputs[key]
 
 
 def set_precision(math):
@@ -151,9 +152,8 @@ class TorchGraph(Side):
     name = "PyTorch, CUDA graph"
     method = "CUDA graph, device events"
 
-    def __init__(self, weights, images, math, layout):
-        self.math, self.layout, self.images = math, layout, images
-        self.module = LeNet5(weights, PRECISION[math][1], layout)
+    def __init__(self, module, images, math, layout):
+        self.module, self.math, self.layout, self.images = module, math, layout, images
 
     @staticmethod
     def on_device(images):
@@ -170,8 +170,8 @@ class TorchGraph(Side):
 class TorchCompile(TorchGraph):
     """torch.compile, captured here: its own CUDA-graph mode copies the input first."""
 
-    def __init__(self, weights, images, math, layout, mode, batches=None):
-        super().__init__(weights, images, math, layout)
+    def __init__(self, module, images, math, layout, mode, batches=None):
+        super().__init__(module, images, math, layout)
         self.mode, self.batches, self.frozen = mode, batches, layout == "NHWC"
         self.name = "PyTorch, torch.compile" + ("" if mode == "default" else ", max-autotune")
         self.cost = 2 if mode != "default" else 1 if self.frozen else 0
@@ -194,11 +194,34 @@ class TorchCompile(TorchGraph):
         return super().prepare(batch)
 
 
-def sides(weights, images, autotune_batches):
+def every_side(make, images, maths, autotune_batches):
+    """make(math, layout) returns the module."""
     x = TorchGraph.on_device(images)
-    every = [(layout, math) for layout in LAYOUTS for math in PRECISION]
-    found = [TorchGraph(weights, x, math, layout) for layout, math in every]
+    every = [(make(math, layout), x, math, layout) for layout in LAYOUTS for math in maths]
+    found = [TorchGraph(*one) for one in every]
     for mode in ("default", "max-autotune"):
         batches = None if mode == "default" else autotune_batches
-        found += [TorchCompile(weights, x, math, layout, mode, batches) for layout, math in every]
+        found += [TorchCompile(*one, mode, batches) for one in every]
     return found
+
+
+def sides(weights, images, autotune_batches):
+    return every_side(lambda math, layout: LeNet5(weights, PRECISION[math][1], layout), images, PRECISION,
+                      autotune_batches)
+
+
+class InLayout(torch.nn.Module):
+    """A network in a memory layout: x [N, C, H, W] contiguous -> outputs."""
+
+    def __init__(self, network, layout):
+        super().__init__()
+        self.format = LAYOUTS[layout]
+        self.network = network.eval().cuda().to(memory_format=self.format)
+
+    def forward(self, x):
+        return self.network(x.contiguous(memory_format=self.format))
+
+
+def network_sides(network, samples, autotune_batches):
+    """Of a class of networks.py, in fp32."""
+    return every_side(lambda math, layout: InLayout(network(), layout), samples, ("fp32",), autotune_batches)

@@ -28,6 +28,7 @@ except ImportError:
     sys.exit(77)
 import lenet5_peers  # noqa: E402
 import lenslet_side  # noqa: E402
+import networks_peers  # noqa: E402
 import side as sides  # noqa: E402
 import user_calls  # noqa: E402
 
@@ -164,6 +165,37 @@ class PeersTest(unittest.TestCase):
         self.assertEqual(found, [("cuda", None, "GPU"), ("cpu", 1, "one"), ("cpu", 2, "two")])
         lenet5_peers.add_environment(document, [sides.Absent("JAX", "not installed")])
         self.assertEqual(document["ceilings"], "GPU")
+
+
+class NetworksTest(unittest.TestCase):
+    def rows(self, outputs):
+        """A row of a peer that gives `outputs`, where LOGITS are right."""
+        arguments = types.SimpleNamespace(window_ms=1, turns=1, windows=1, calls=1, latency_batches=())
+        contest = networks_peers.NetworkContest(BATCH, arguments, LOGITS.astype(np.float64))
+        contest.prepare(Peer("peer", Passed(outputs)), None)
+        contest.measure()
+        return contest.rows[0]
+
+    def test_outputs_are_judged_by_their_largest_error(self):
+        near, far, broken = LOGITS.copy(), LOGITS.copy(), LOGITS.copy()
+        near[3, 4], far[3, 4], broken[3, 4] = 9e-5, 1.1e-4, np.nan
+        self.assertEqual(self.rows(near)["status"], "PASSED")
+        self.assertEqual((self.rows(far)["status"], self.rows(broken)["status"]), ("FAILED", "FAILED"))
+        self.assertIn("differs from fp64", self.rows(far)["reason"])
+
+    def test_lenslet_is_judged_by_what_diff_prints(self):
+        def check(line, folder):
+            program = Path(folder) / "lenslet"
+            program.write_text(f"#!/bin/sh\necho '{line}'\nexit 3\n")
+            program.chmod(0o755)
+            arguments = types.SimpleNamespace(lenslet=str(program), folder=folder, device="cpu")
+            return networks_peers.check_with_diff("resnet20", LOGITS, LOGITS, arguments)
+
+        with tempfile.TemporaryDirectory() as folder:
+            row = "whole pass             layered    {}  7.70e+15       0.0 %  SKIPPED     1"
+            self.assertEqual(check(row.format("7.15e-07"), folder), "")
+            self.assertIn("0.00072", check(row.format("7.15e-04"), folder))
+            self.assertIn("gave 3", check("nothing", folder))
 
 
 class UserCallsTest(unittest.TestCase):
