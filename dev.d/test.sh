@@ -19,9 +19,10 @@ setup_apps() {
   ! cmp -s "$names" "$venv/installed.txt" || return 0
   has_program "$python" || python=python3
   say "installing the packages of $names into $venv"
-  logged "$python" -m venv --clear --system-site-packages "$venv" &&
-    logged "$venv/bin/pip" --disable-pip-version-check install --requirement "$names" ||
+  if ! logged "$python" -m venv --clear --system-site-packages "$venv" ||
+    ! logged "$venv/bin/pip" --disable-pip-version-check install --requirement "$names"; then
     log_die "pip could not install the packages of $names"
+  fi
   cp "$names" "$venv/installed.txt"
 }
 
