@@ -47,9 +47,9 @@ inline SimdLevel simd_level() noexcept { return SimdLevel::kBaseline; }
 #define LENSLET_SIMD_CLONES
 #endif
 
-/// "avx512", "avx2" or "baseline".
+/// "AVX-512", "AVX2" or "baseline".
 inline const char* to_string(SimdLevel level) noexcept {
-  return level == SimdLevel::kAvx512 ? "avx512" : level == SimdLevel::kAvx2 ? "avx2" : "baseline";
+  return level == SimdLevel::kAvx512 ? "AVX-512" : level == SimdLevel::kAvx2 ? "AVX2" : "baseline";
 }
 
 }  // namespace lenslet
