@@ -7,6 +7,7 @@ from selection import title_of
 from style import BACK, INK, SOFT, drawing, legend_below, log_axis, one_panel, series
 from words import per_second
 
+SHADE = {"facecolor": BACK, "edgecolor": "none", "alpha": 0.75, "pad": 0.6}  # behind a name, over points and lines
 MOST_LABELLED = 14  # points; of more the fastest of each kind are labelled
 
 
@@ -24,15 +25,16 @@ def _labelled(rows, kinds):
 
 
 def _write_names(figure, axes, rows):
-    """Names beside the points; one that would cover an earlier one is left out."""
+    """Names beside the points; one that would cover an earlier one, or a ceiling's, is left out."""
     canvas = FigureCanvasAgg(figure)  # SVG's canvas does not measure text
     canvas.draw()
-    renderer, taken = canvas.get_renderer(), []
+    renderer = canvas.get_renderer()
+    taken = [text.get_window_extent(renderer) for text in axes.texts]
     limits = axes.get_window_extent(renderer)
     for row in sorted(rows, key=lambda row: -row.gflops):
         for offset, side in (((5, 3), "left"), ((-5, 3), "right"), ((5, -9), "left"), ((-5, -9), "right")):
             text = axes.annotate(title_of(row), (row.flops / row.bytes, row.gflops), xytext=offset, ha=side,
-                                 textcoords="offset points", fontsize=8, color=INK)
+                                 textcoords="offset points", fontsize=8, color=INK, bbox=SHADE)
             box = text.get_window_extent(renderer)
             free = not any(box.overlaps(other) for other in taken)
             if free and box.x0 > limits.x0 and box.x1 < limits.x1 and box.y0 > limits.y0:

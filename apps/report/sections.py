@@ -1,5 +1,7 @@
 """Sections of the page, one per subject."""
 
+import re
+
 import beside
 import figures_ladder
 import figures_lenet
@@ -24,9 +26,14 @@ def listed(items, css=""):
     return f"<ul{css}>{lines}</ul>" if lines else ""
 
 
+def hardware(source):
+    """"Quadro M4000" of "study A, Quadro M4000" and of "study A (Quadro M4000)": the page names studies by title."""
+    return re.sub(r"^study [A-E](, | )?", "", source).strip("()") or "hardware that the study does not name"
+
+
 def sources(rows):
-    found = dict.fromkeys(row.published_source for row in rows if row.published_source)
-    return f"<p>Printed figures: {esc('; '.join(found))}.</p>" if found else ""
+    found = dict.fromkeys(hardware(row.published_source) for row in rows if row.published_source)
+    return f"<p>The printed figures were measured on: {esc('; '.join(found))}.</p>" if found else ""
 
 
 def drawings(group):

@@ -68,4 +68,6 @@ def shape(problem):
     kernel = re.search(r"kh(\d+)", problem)
     parts = [f"G{g}" if g else "", f"N{n}" if n != "1" else "", f"C{c}", f"{h}²" if w in (None, h) else f"{h}×{w}"]
     parts += [f"K{k}", f"{kernel.group(1)}×{kernel.group(1)}" if kernel and kernel.group(1) != "3" else ""]
+    stride = re.search(r"sh(\d+)", problem)
+    parts.append(f"stride {stride.group(1)}" if stride else "")
     return " ".join(filter(None, parts))
