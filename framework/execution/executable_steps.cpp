@@ -72,7 +72,7 @@ const BackendEntry& Executable::choose_backend(size_t node, OperatorRequest& req
   const Layer& layer = *graph_.nodes()[node].layer;
   const auto cannot = [&name](const std::string& backend, const Support& support) {
     const std::string message =
-        concat("layer ", name, ": backend ", backend, " cannot serve: ", support.reason());
+        concat("layer ", name, ": backend ", backend, " cannot compute it: ", support.reason());
     if (support.code() == ExitCode::kMemory) throw MemoryError(message);
     throw UnavailableError(message);
   };

@@ -1,4 +1,4 @@
-// Every subject with a promise on one kind of device: each backend of each layer type, each variant of the fused model.
+// Every subject with a promise on one kind of device: each backend of each layer type, each variant of LeNet-5 as a whole.
 // The names come from the registries, so a new backend is tested automatically.
 #pragma once
 

@@ -82,7 +82,7 @@ TEST(Executable, RefusesWithTheBackendsReason) {
   BuildOptions options;
   options.backends = BackendSpec::parse("a=refusing");
   expect_error<UnavailableError>([&] { Executable executable(graph, options); },
-                                 "layer a: backend refusing cannot serve: it always refuses");
+                                 "layer a: backend refusing cannot compute it: it always refuses");
   options.backends = {};
   options.math = MathMode::kTf32;
   expect_error<UnavailableError>(
