@@ -1,5 +1,5 @@
-// Every subject with a promise on one kind of device: each backend of each layer type, each variant of LeNet-5 as a whole.
-// The names come from the registries, so a new backend is tested automatically.
+// Every subject with a promise on one kind of device: each backend of each layer type, each variant of the whole
+// network. The names come from the registries, so a new backend is tested automatically.
 #pragma once
 
 #include <string>
