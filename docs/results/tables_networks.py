@@ -32,7 +32,7 @@ def networks(folder):
     place = common.cpu_name(document) if rows[0]["device"] == "cpu" else document.device
     threads = f", {rows[0]['threads']} threads" if rows[0].get("threads") else ""
     return markdown(
-        f"**Networks of ONNX files**, {place}{threads}, fp32, samples in memory where they are computed, turn by turn in"
-        f" one run, medians, µs a pass ({versions}; `apps/peers/networks_peers.py`):",
+        f"**Networks of ONNX files**, {place}{threads}, fp32, samples in memory where they are computed, turn by turn"
+        f" in one run, medians, µs a pass ({versions}; `apps/peers/networks_peers.py`):",
         ["network", "batch", "Lenslet", "fastest peer, or Lenslet's other way", "ratio"], lines,
     )
