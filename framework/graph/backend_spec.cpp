@@ -45,6 +45,12 @@ std::string nearest_match(std::string_view text, const std::vector<std::string>&
   std::string best;
   size_t best_distance = std::max<size_t>(2, text.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
+    // The shortest that continues `text`.
+    const bool continues = text.size() > 3 && candidate.compare(0, text.size(), text) == 0;
+    if (continues && (best_distance > 0 || candidate.size() < best.size())) {
+      best = candidate;
+      best_distance = 0;
+    }
     if (candidate.size() > 4 * text.size() + 8 || text.size() > 4 * candidate.size() + 8) continue;
     const size_t distance = edit_distance(text, candidate);
     if (distance < best_distance) {

@@ -29,7 +29,8 @@ class BackendSpec {
   std::map<std::string, std::string> by_layer_;
 };
 
-/// The candidate with the smallest edit distance to `text`, if it is a likely typing error; else empty.
+/// The shortest candidate that continues `text`, or the one with the smallest edit distance to it, if that is a likely
+/// typing error; else empty.
 std::string nearest_match(std::string_view text, const std::vector<std::string>& candidates);
 
 }  // namespace lenslet

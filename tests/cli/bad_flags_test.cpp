@@ -13,6 +13,7 @@ constexpr BadInput kFlags[] = {
     {"unknown_flag", "lenslet eval --backnd direct", kUsage,
      "--backnd; did you mean --backend? See lenslet eval --help"},
     {"unknown_flag_with_value", "lenslet eval --treads=2", kUsage, "--treads|did you mean --threads"},
+    {"beginning_of_a_flag", "lenslet profile --batch 1", kUsage, "did you mean --batch-size?"},
     {"unknown_flag_far", "lenslet doctor --zzzzzzzzzzzz", kUsage,
      "--zzzzzzzzzzzz; see lenslet doctor --help"},
     {"stray_argument", "lenslet doctor extra", kUsage, "extra"},

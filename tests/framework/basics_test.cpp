@@ -80,6 +80,8 @@ TEST(BackendSpec, SuggestsOnlyWhatIsNear) {
   EXPECT_EQ(nearest_match("stagged", names), "staged");
   EXPECT_EQ(nearest_match("im2co_gem", names), "im2col_gemm");
   EXPECT_EQ(nearest_match("winograd", names), "");
+  EXPECT_EQ(nearest_match("--batch", {"--math", "--batch-sizes", "--batch-size", "--batches-of"}),
+            "--batch-size");
   EXPECT_EQ(nearest_match("", names), "");
 }
 
