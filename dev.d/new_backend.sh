@@ -6,7 +6,7 @@ cmd_new_backend() {
   local name='' device='' side='' layer=conv
   while [ "$#" -gt 0 ]; do
     case $1 in
-      --cpu | --cuda)
+      --cpu | --cuda | --gpu)
         [ -z "$device" ] || usage_error "new-backend: one device expected, found $device and $1"
         device=$1 side=${1#--}
         [ "$side" = cpu ] || side=gpu

@@ -31,6 +31,7 @@ expect 2 "found 'Fancy'" ./dev new-backend Fancy --cpu
 expect 2 "not of 'pool'" ./dev new-backend fancy --cpu --layer pool
 expect 2 "new-backend: unknown option '--bogus'" ./dev new-backend fancy --bogus
 expect 1 'has a row for direct on the GPU already' ./dev new-backend direct --cuda
+expect 1 'has a row for direct on the GPU already' ./dev new-backend direct --gpu
 expect 2 '--build-only needs a value' ./dev mutate --build-only
 expect 2 'no fault has a name with nonesuch' ./dev mutate --list --filter nonesuch
 expect 0 '^cpu executable_keeps_no_input in framework/execution/executable.cpp: ' ./dev mutate --list
