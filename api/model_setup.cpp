@@ -13,7 +13,7 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kMaxPlanBytes = 1 << 20;
+constexpr size_t kMaxPlanBytes = 4 << 20;
 
 std::optional<Plan> load_plan(const Choices& choices) {
   if (choices.plan == ModelSetup::kAuto || choices.plan == Plan::kLayered || choices.plan == Plan::kFused) {

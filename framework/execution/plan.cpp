@@ -13,8 +13,8 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr size_t kMaxPlanBytes = 1u << 20;
-constexpr size_t kMaxLayers = 1024;  // each is compared with all before it
+constexpr size_t kMaxPlanBytes = 4u << 20;
+constexpr size_t kMaxLayers = 4096;  // the most of an ONNX model; each is compared with all before it
 
 constexpr size_t kMaxTextBytes = 500;  // names; a library's choice is the longest
 

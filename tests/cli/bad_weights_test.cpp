@@ -45,7 +45,7 @@ constexpr BadInput kWeights[] = {
     {"symlink_loop", "{weights}/loop", kData, "w/loop"},
     {"huge_file", "{eval} --weights /proc/kcore", kData, "/proc/kcore"},
     {"plan_empty", "{eval} --plan {dir}/plans/empty.json", kData, "empty.json"},
-    {"plan_large", "{eval} --plan {dir}/plans/large.json", kData, "large.json|1048576"},
+    {"plan_large", "{eval} --plan {dir}/plans/large.json", kData, "large.json|4194304"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Weights, BadInputTest, testing::ValuesIn(kWeights), name_of);

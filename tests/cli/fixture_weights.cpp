@@ -144,7 +144,7 @@ void write_weights(const fs::path& dir) {
   write_fixture(dir / "plans/other.json", bytes_of("{\"schema\":\"something/1\"}"));
   write_fixture(dir / "plans/deep.json", Bytes(100000, '['));
   write_fixture(dir / "plans/empty.json", {});
-  write_fixture(dir / "plans/large.json", Bytes(2u << 20, ' '));
+  write_fixture(dir / "plans/large.json", Bytes(5u << 20, ' '));
 }
 
 }  // namespace lenslet::test
