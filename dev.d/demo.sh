@@ -8,7 +8,7 @@ cmd_demo() {
   done
   check_mnist_dir
   setup_if_needed
-  build lenslet_programs
+  build lenslet_demo
   local lenslet=build/$preset/bin/lenslet folder
   show 'lenslet classify samples/*.png' "$lenslet" classify samples/*.png
   show 'lenslet profile --plan layered' "$lenslet" profile --plan layered --min-time-ms 100
