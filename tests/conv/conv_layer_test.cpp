@@ -249,7 +249,7 @@ TEST(ConvRegistry, NamesTheLegalBackends) {
       EXPECT_EQ(&find_conv_backend(device, entry.name()), &entry);
     }
   }
-  EXPECT_EQ(conv_backend_rows(DeviceKind::kCpu).front().name(), "direct");
+  EXPECT_EQ(conv_backend_rows(DeviceKind::kCpu).front().name(), "depthwise");
 }
 
 // Without a limit cuDNN gets this much; --help of both programs and docs/cli.md state it.

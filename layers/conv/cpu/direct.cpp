@@ -252,9 +252,10 @@ class DirectKernel : public ConvKernel {
       const float* plane = image + c * (nhwc ? 1 : int64_t{problem.h} * problem.w);
       for (int64_t row_residue = 0; row_residue < problem.stride_h; ++row_residue) {
         for (int64_t column_residue = 0; column_residue < problem.stride_w; ++column_residue) {
+          const Cells cells = cells_of(column_residue);
           for (int64_t i = 0; i < rows + halo; ++i) {
             const int64_t row = (first + i) * problem.stride_h + row_residue - problem.pad_h;
-            pack_row(row < 0 || row >= problem.h ? nullptr : plane + row * row_step, column_residue,
+            pack_row(row < 0 || row >= problem.h ? nullptr : plane + row * row_step, cells,
                      out + i * walk_.pitch);
           }
           out += walk_.band_rows * walk_.pitch;
@@ -263,29 +264,37 @@ class DirectKernel : public ConvKernel {
     }
   }
 
-  /// Copies cells column_residue, column_residue + stride, … of one padded row; zeros for a row outside the image
-  /// (null).
-  void pack_row(const float* row, int64_t column_residue, float* out) const {
+  /// Cells column_residue, column_residue + stride, … of a padded row: zeros but for [inside, past), which begin at
+  /// column `start + inside * stride` of the image. Worked out once, because divisions take longer than a short row.
+  struct Cells {
+    int64_t start = 0, inside = 0, past = 0;
+  };
+  Cells cells_of(int64_t column_residue) const {
     const int64_t stride = problem_.stride_w, start = column_residue - problem_.pad_w;
-    // First cell at or after column 0, first cell at or after column W.
-    const int64_t inside =
-        row ? std::min(start < 0 ? ceil_div(-start, stride) : 0, walk_.pitch) : walk_.pitch;
-    const int64_t past = row && problem_.w > start
-                             ? std::clamp(ceil_div(problem_.w - start, stride), inside, walk_.pitch)
-                             : inside;
-    zero_row(out, inside);
-    zero_row(out + past, walk_.pitch - past);
-    if (past == inside) return;
+    const int64_t inside = std::min(start < 0 ? ceil_div(-start, stride) : 0, walk_.pitch);
+    const int64_t past =
+        problem_.w > start ? std::clamp(ceil_div(problem_.w - start, stride), inside, walk_.pitch) : inside;
+    return {start, inside, past};
+  }
+
+  /// Copies the cells of one padded row; zeros for a row outside the image (null).
+  void pack_row(const float* row, const Cells& cells, float* out) const {
+    const int64_t stride = problem_.stride_w;
+    if (!row || cells.past == cells.inside) return zero_row(out, walk_.pitch);
+    zero_row(out, cells.inside);
+    zero_row(out + cells.past, walk_.pitch - cells.past);
     const int64_t cell = problem_.layout == TensorLayout::kNhwc ? problem_.c : 1, step = stride * cell;
-    const float* from = row + (start + inside * stride) * cell;
+    const float* from = row + (cells.start + cells.inside * stride) * cell;
+    const int64_t count = cells.past - cells.inside;
+    out += cells.inside;
     if (step == 1) {
-      copy_row(from, past - inside, out + inside);
+      copy_row(from, count, out);
     } else if (step == 2) {
-      copy_every<2>(from, past - inside, out + inside);
+      copy_every<2>(from, count, out);
     } else if (step == 3) {  // RGB
-      copy_every<3>(from, past - inside, out + inside);
+      copy_every<3>(from, count, out);
     } else {
-      for (int64_t i = 0; i < past - inside; ++i) out[inside + i] = from[i * step];
+      for (int64_t i = 0; i < count; ++i) out[i] = from[i * step];
     }
   }
 

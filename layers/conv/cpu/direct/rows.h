@@ -5,13 +5,24 @@
 #include <cstdint>
 
 #include "framework/tensor/float_vector.h"
+#include "layers/vector_exp.h"
 
 namespace lenslet {
+
+/// In a loop over `i`: keeps the compiler from making the loop a call of memcpy or memset.
+LENSLET_ALWAYS_INLINE void keep_loop(int64_t& i) {
+#if defined(__GNUC__)
+  asm("" : "+r"(i));
+#endif
+}
 
 /// `count` zeros.
 inline void zero_row(float* out, int64_t count) {
   using Quad = FloatVector<4>::unaligned;
-  for (; count >= 4; count -= 4, out += 4) *reinterpret_cast<Quad*>(out) = Quad{};
+  for (; count >= 4; count -= 4, out += 4) {
+    keep_loop(count);
+    *reinterpret_cast<Quad*>(out) = Quad{};
+  }
   switch (count) {
     case 3:
       out[2] = 0;
@@ -27,16 +38,20 @@ inline void zero_row(float* out, int64_t count) {
   }
 }
 
-/// `count` neighbouring values; the rows do not overlap.
-inline void copy_row(const float* from, int64_t count, float* out) {
-  using Eight = FloatVector<8>::unaligned;
-  if (count >= 8) {
-    for (int64_t i = 0; i + 8 <= count; i += 8)
-      *reinterpret_cast<Eight*>(out + i) = *reinterpret_cast<const Eight*>(from + i);
+/// `count` neighbouring values, W at a time; the rows do not overlap.
+template <int W = 8>
+LENSLET_ALWAYS_INLINE void copy_row(const float* from, int64_t count, float* out) {
+  using Vector = typename FloatVector<W>::unaligned;
+  if (count >= W) {
+    for (int64_t i = 0; i + W <= count; i += W) {
+      keep_loop(i);
+      *reinterpret_cast<Vector*>(out + i) = *reinterpret_cast<const Vector*>(from + i);
+    }
     // The last ones, some of them again.
-    *reinterpret_cast<Eight*>(out + count - 8) = *reinterpret_cast<const Eight*>(from + count - 8);
+    *reinterpret_cast<Vector*>(out + count - W) = *reinterpret_cast<const Vector*>(from + count - W);
     return;
   }
+  if constexpr (W > 8) return copy_row<W / 2>(from, count, out);
   using Quad = FloatVector<4>::unaligned;
   if (count >= 4) {
     *reinterpret_cast<Quad*>(out) = *reinterpret_cast<const Quad*>(from);
@@ -60,7 +75,7 @@ inline void copy_row(const float* from, int64_t count, float* out) {
 
 /// Every kStep-th of the values from `from` on.
 template <int kStep>
-void copy_every(const float* from, int64_t count, float* out) {
+LENSLET_ALWAYS_INLINE void copy_every(const float* from, int64_t count, float* out) {
   for (int64_t i = 0; i < count; ++i) out[i] = from[i * kStep];
 }
 
