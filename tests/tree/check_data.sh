@@ -46,7 +46,8 @@ while IFS= read -r -d '' file; do
 done < <(files)
 while IFS= read -r file; do
   complain "$file" 'larger than 4 MiB (a report: 8)'
-done < <(files | xargs -0 -r stat -c '%s %n' 2>/dev/null | awk '$1 > (/docs\/results\/[^\/]*\/report\.html$/ ? 8 : 4) * 1048576 { sub(/^[0-9]+ /, ""); print }')
+done < <(files | xargs -0 -r stat -c '%s %n' 2>/dev/null |
+  awk '$1 > (/docs\/results\/[^\/]*\/report\.html$/ ? 8 : 4) * 1048576 { sub(/^[0-9]+ /, ""); print }')
 [ "$seen" -gt 0 ] || { echo 'no files found: wrong folder?' >&2; exit 1; }
 [ "$found" -eq 0 ] || exit 1
 printf '%d files, no data set among them\n' "$seen"
