@@ -24,7 +24,9 @@ constexpr const char* kEvalExamples = R"(Examples:
   lenslet eval --data mnist --device cpu
   lenslet eval --backend conv1=direct,conv2=winograd --min-accuracy 0.99
   lenslet eval --device cuda --plan fused --input uint8 --batch-size 65536 --streams 3 --repeat 20000
-  lenslet eval --backend-matrix --backend fc1=direct,fc2=direct,fc3=direct --json matrix.json)";
+  lenslet eval --backend-matrix --backend fc1=direct,fc2=direct,fc3=direct --json matrix.json
+  lenslet eval --model my.onnx --data photos --labels classes.txt --keep-aspect
+  lenslet eval --model my.onnx --data set.npz)";
 
 constexpr const char* kProfileExamples = R"(Examples:
   lenslet profile --batch-size 10000
@@ -96,7 +98,8 @@ CommandLine lenslet_command_line() {
 
   const auto classify =
       line.command("classify", "Read the number in pictures", run_classify, kClassifyExamples);
-  const auto eval = line.command("eval", "Count correct digits of MNIST", run_eval, kEvalExamples);
+  const auto eval = line.command(
+      "eval", "Count correct digits of MNIST, or correct answers of any classifier", run_eval, kEvalExamples);
   const auto profile = line.command("profile", "Time every layer", run_profile, kProfileExamples);
   const auto tune =
       line.command("tune", "Find the fastest plan for a batch size by timing", run_tune, kTuneExamples);
@@ -137,8 +140,13 @@ CommandLine lenslet_command_line() {
                  "a word of a table, result file or report; none: list them", explain);
   line.flag("--explain", LENSLET_MEMBER(explain), "show each step from the picture to the model's input",
             classify);
-  line.option("--data", Text{"DIR"}, LENSLET_MEMBER(data),
-              "folder with the MNIST IDX files [LENSLET_MNIST_DIR, else ./data]", eval);
+  line.option(
+      "--data", Text{"DIR|FILE"}, LENSLET_MEMBER(data),
+      "folder with the MNIST IDX files, or with a folder of pictures for each class, or arrays as .npz "
+      "(inputs and labels) or .npy [LENSLET_MNIST_DIR, else ./data]",
+      eval);
+  line.option("--answers", Text{"FILE", nullptr, {".npy"}}, LENSLET_MEMBER(answers),
+              "the class of each sample of --data FILE.npy", eval);
   line.option("--data", Text{"DIR"}, LENSLET_MEMBER(data),
               "folder with the MNIST IDX files [LENSLET_MNIST_DIR, else ./data, else drawn digits]", bench);
   line.option("--split", words({"t10k", "train"}), LENSLET_MEMBER(split), "which images", eval);
@@ -147,18 +155,19 @@ CommandLine lenslet_command_line() {
   line.option("--limit", Integer{1}, LENSLET_MEMBER(limit), "evaluate only the first N images", eval);
   line.option("--index", Integer{0}, LENSLET_MEMBER(index), "classify only image N of each IDX file",
               classify);
-  add_image_limits(line, classify);
+  add_image_limits(line, classify | eval);
   line.option(
       "--mean", List{Number{-1000, 1000}}, LENSLET_MEMBER(mean),
       "mean of pixels / 255, one number or one a channel, for a network of other pictures than digits "
       "[the model's metadata, else 0]",
-      classify);
+      classify | eval);
   line.option("--std", List{Number{1e-6, 1000}}, LENSLET_MEMBER(std),
-              "standard deviation of pixels / 255, likewise [the model's metadata, else 1]", classify);
+              "standard deviation of pixels / 255, likewise [the model's metadata, else 1]", classify | eval);
   line.flag("--keep-aspect", LENSLET_MEMBER(keep_aspect),
             "cut the middle out of a picture of another aspect than the network's, instead of stretching it",
-            classify);
-  line.option("--labels", Text{"FILE"}, LENSLET_MEMBER(labels), "names of the classes, one a line", classify);
+            classify | eval);
+  line.option("--labels", Text{"FILE"}, LENSLET_MEMBER(labels), "names of the classes, one a line",
+              classify | eval);
   line.repeated("--problem", Text{"STR"}, LENSLET_MEMBER(problems),
                 "a convolution to show instead of the model's layers; may be given repeatedly", backends);
 

@@ -22,19 +22,23 @@ struct CommonOptions : Choices, OutputOptions {
   bool cuda_graph = false;
 };
 
-struct ClassifyOptions : CommonOptions {
-  std::vector<std::string> inputs;
-  bool explain = false;
-  std::optional<int64_t> limit, index;  // index in an IDX file
+/// How pictures become the input of a network; all but the limits are for one that reads others than digits.
+struct PictureOptions {
   ImageLimits image_limits = {"--max-image-pixels"};
-  // Of a network that reads other pictures than digits:
   std::vector<double> mean, std;  // of pixels / 255: one number, or one a channel; empty: the model's
   bool keep_aspect = false;       // cut the middle out instead of stretching the picture
   std::string labels;             // file with a line per class; empty: numbers
 };
 
-struct EvalOptions : CommonOptions {
-  std::string data;  // folder; empty: LENSLET_MNIST_DIR, then ./data
+struct ClassifyOptions : CommonOptions, PictureOptions {
+  std::vector<std::string> inputs;
+  bool explain = false;
+  std::optional<int64_t> limit, index;  // index in an IDX file
+};
+
+struct EvalOptions : CommonOptions, PictureOptions {
+  std::string data;     // folder or arrays; empty: LENSLET_MNIST_DIR, then ./data
+  std::string answers;  // labels of the array in `data`
   std::string split = "t10k";
   std::optional<int64_t> limit;
   std::optional<double> min_accuracy;  // 0..1

@@ -10,6 +10,7 @@ import json
 import math
 import pathlib
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -30,6 +31,7 @@ COMMANDS = (
     "lenslet doctor --device cpu --json doctor.json",
     "lenslet inspect {root}/tests/models/onnx/separable.onnx --json inspect.json",
     "lenslet diff {root}/tests/models/onnx/mean_pool.onnx --device cpu --against values.npz --json diff.json",
+    "lenslet eval --device cpu --data digits --json samples.json",
 )
 
 
@@ -71,13 +73,17 @@ def main():
     faults, seen = [], {schema: set() for schema in page}
     with tempfile.TemporaryDirectory() as folder:
         write_values(pathlib.Path(folder) / "values.npz")
+        three = pathlib.Path(folder) / "digits/3"
+        three.mkdir(parents=True)
+        for sample in ("digit_3_a.png", "digit_7_a.png"):  # the second is a miss
+            shutil.copy(root / "samples" / sample, three)
         for command in COMMANDS:
             name, *arguments = command.format(root=root).split()
             subprocess.run([programs / name, *arguments], cwd=folder, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, timeout=300, check=False)
         made = sorted(pathlib.Path(folder).glob("*.json"))
-        if len(made) != 10:
-            faults.append(f"expected 10 files of the commands, found {[path.name for path in made]}")
+        if len(made) != 11:
+            faults.append(f"expected 11 files of the commands, found {[path.name for path in made]}")
         for path in [*made, *sorted(root.glob("docs/results/20*/*.json"))]:
             document = json.loads(path.read_text(encoding="utf-8"))
             schema = document["schema"]

@@ -89,7 +89,7 @@ expect 'lenslet tune --plan ' auto layered fused
 expect 'convbench filter --output ' digit.png 'a picture.png' pictures 'two words'
 expect 'convbench compare ot' other.json
 expect 'convbench compare ' plan.json other.json pictures 'two words'
-expect 'lenslet eval --data ' pictures 'two words'
+expect 'lenslet bench --data ' pictures 'two words'
 expect 'lenslet classify pictures/' pictures/one.png
 expect 'lenslet classify digit.png p' plan.json pictures
 expect 'lenslet classify --json=pictures/' pictures/one.png

@@ -101,7 +101,7 @@ expect_some 'lenslet classify --plan ' auto layered fused plan.json
 expect 'lenslet tune --plan ' auto layered fused
 expect_some 'lenslet classify d' digit.png
 expect_some 'lenslet classify --explain p' plan.json
-expect 'lenslet eval --data ' pictures
+expect 'lenslet bench --data ' pictures
 expect_some 'lenslet bench --math fp32,' fp32,tf32 fp32,fp16
 expect_some 'lenslet eval --backend ' direct auto conv1 fc3
 expect_some 'lenslet eval --backend conv1=' conv1=direct conv1=winograd

@@ -56,7 +56,7 @@ void PictureChoices::normalise(const std::vector<uint8_t>& pixels, float* out) c
     channels[c].apply(pixels.data() + c * plane, static_cast<int64_t>(plane), out + c * plane);
 }
 
-PictureChoices picture_choices(const ClassifyOptions& options, const Network& network) {
+PictureChoices picture_choices(const PictureOptions& options, const Network& network) {
   PictureChoices choices;
   const bool chosen =
       !options.mean.empty() || !options.std.empty() || options.keep_aspect || !options.labels.empty();

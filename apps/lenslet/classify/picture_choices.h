@@ -1,4 +1,5 @@
-// What `classify` is told about a network that reads pictures: the normalisation of its channels, the names of classes.
+// What `classify` and `eval` are told about a network that reads pictures: the normalisation of its channels, the names
+// of classes.
 #pragma once
 
 #include <string>
@@ -21,6 +22,6 @@ struct PictureChoices {
 /// --mean and --std, by default those of the model's file, and the lines of --labels. Throws UsageError for another
 /// number of values than one or one a channel, and if a network that reads digits gets any of these options; DataError
 /// for a file of labels with another number of lines than there are classes.
-PictureChoices picture_choices(const ClassifyOptions& options, const Network& network);
+PictureChoices picture_choices(const PictureOptions& options, const Network& network);
 
 }  // namespace lenslet

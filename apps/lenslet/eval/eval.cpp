@@ -7,11 +7,14 @@
 #include "apps/common/output/progress.h"
 #include "apps/common/output/text.h"
 #include "apps/common/system/signals.h"
+#include "apps/lenslet/classify/picture_choices.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/eval/contact_sheet.h"
 #include "apps/lenslet/eval/eval_output.h"
+#include "apps/lenslet/eval/eval_samples.h"
 #include "apps/lenslet/eval/logits_file.h"
 #include "apps/lenslet/eval/mnist_folder.h"
+#include "apps/lenslet/eval/sample_set.h"
 #include "framework/base/clock.h"
 #include "framework/base/parallel.h"
 #include "framework/measuring/statistics.h"
@@ -150,7 +153,14 @@ int64_t eval_batch(const Session& session, int64_t count) {
 
 ExitCode run_eval(const EvalOptions& options) {
   std::vector<NamedFile> read = files_read(options);
-  for (NamedFile& file : mnist_files(options.data)) read.push_back(std::move(file));
+  const bool samples = names_sample_set(options.data);
+  if (samples) {
+    read.emplace_back("--data", options.data);
+    read.emplace_back("--answers", options.answers);
+    read.emplace_back("--labels", options.labels);
+  } else {
+    for (NamedFile& file : mnist_files(options.data)) read.push_back(std::move(file));
+  }
   Run run(options.backend_matrix ? "lenslet eval --backend-matrix" : "lenslet eval", options,
           {{"--misses", options.misses},
            {"--logits", options.logits},
@@ -160,7 +170,12 @@ ExitCode run_eval(const EvalOptions& options) {
   Console& console = run.console();
   Session session(options);
   session.demand_logits();
-  demand_digits(session.network(), "lenslet eval");
+  if (samples) return run_eval_samples(options, session, run);
+  demand_digits(session.network(), "lenslet eval",
+                "; give other networks a folder a class, or arrays, by --data (docs/models.md)");
+  if (!options.answers.empty() || !options.labels.empty())
+    throw UsageError("--answers and --labels belong to --data with other files than MNIST's");
+  (void)picture_choices(options, session.network());
   if (options.streams && !session.device().is_cuda()) {
     throw UsageError(
         "--streams overlaps the copies and kernels of a GPU, and the CPU needs no copies: leave it out; "

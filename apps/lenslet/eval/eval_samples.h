@@ -1,0 +1,14 @@
+// Evaluates any classifier on samples with labels (sample_set.h).
+#pragma once
+
+#include "apps/lenslet/options.h"
+#include "apps/lenslet/session.h"
+#include "apps/measuring/run.h"
+
+namespace lenslet {
+
+/// Counts the correct answers, prints and writes them. Throws DataError, UsageError, DeviceError, and CheckError below
+/// --min-accuracy.
+ExitCode run_eval_samples(const EvalOptions& options, const Session& session, Run& run);
+
+}  // namespace lenslet

@@ -1,0 +1,213 @@
+#include "apps/lenslet/eval/sample_set.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include "apps/lenslet/classify/digit_inputs.h"
+#include "framework/base/error.h"
+#include "framework/base/parallel.h"
+#include "framework/base/text.h"
+#include "framework/io/file.h"
+#include "framework/io/image.h"
+#include "framework/io/npz.h"
+#include "models/classifier.h"
+#include "models/digit/digit_image.h"
+#include "models/digit/image_dataset.h"
+#include "models/digit/picture_input.h"
+
+namespace lenslet {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr size_t kMostBytes = size_t{1} << 32;  // of arrays
+constexpr const char* kInputs = "inputs";
+constexpr const char* kLabels = "labels";
+
+// The folders directly in a folder, in byte order of their names.
+std::vector<std::string> folders_in(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
+    if (entry->is_directory(error)) names.push_back(entry->path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+int64_t classes_of(const Network& network) { return network.graph.output_shape().num_elements(); }
+
+/// Pictures in a folder for each class.
+class PictureFolders : public SampleSet {
+ public:
+  PictureFolders(const EvalOptions& options, const Network& network, const PictureChoices& choices)
+      : options_(options),
+        choices_(choices),
+        sample_(network.graph.input_shape()),
+        digits_(reads_digits(network.graph)),
+        normalisation_(network.graph.normalisation()) {
+    const std::string shown = printable_excerpt(options.data);
+    if (!takes_pictures(sample_))
+      throw DataError(concat(printable_excerpt(network.origin), ": it reads ", sample_.to_string(),
+                             ", no picture of 1 or 3 channels; give arrays by --data FILE.npz"));
+    const std::vector<std::string> folders = folders_in(options.data);
+    classes_ = names(folders, classes_of(network));
+    for (const std::string& folder : folders) {
+      const auto found = std::find(classes_.begin(), classes_.end(), folder);
+      if (found == classes_.end())
+        throw DataError(concat(shown, ": the folder ", printable_excerpt(folder), " is no line of ",
+                               printable_excerpt(options.labels)));
+      for (std::string& file : pictures_named({(fs::path(options.data) / folder).string()})) {
+        files_.push_back(std::move(file));
+        labels_.push_back(static_cast<int>(found - classes_.begin()));
+      }
+    }
+    if (files_.empty()) throw DataError(concat(shown, ": there is no picture in its folders"));
+  }
+  std::string name(int64_t i) const override { return files_[static_cast<size_t>(i)]; }
+  void read(int64_t first, int64_t count, float* inputs) const override {
+    parallel_for(count, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        read_picture(files_[static_cast<size_t>(first + i)], inputs + i * sample_.num_elements());
+    });
+  }
+
+ private:
+  // Class c has the folder of its label, of its number, or the c-th folder.
+  std::vector<std::string> names(const std::vector<std::string>& folders, int64_t classes) const {
+    if (!choices_.labels.empty()) return choices_.labels;
+    std::vector<std::string> numbers;
+    for (int64_t c = 0; c < classes; ++c) numbers.push_back(std::to_string(c));
+    const bool numbered = std::all_of(folders.begin(), folders.end(), [&](const std::string& folder) {
+      return std::find(numbers.begin(), numbers.end(), folder) != numbers.end();
+    });
+    if (numbered) return numbers;
+    if (static_cast<int64_t>(folders.size()) != classes)
+      throw DataError(
+          concat(printable_excerpt(options_.data), ": expected a folder for each of the ", classes,
+                 " classes of the network, found ", folders.size(),
+                 "; or name the folders by the numbers of their classes, or give the names by --labels"));
+    return folders;
+  }
+
+  void read_picture(const std::string& file, float* out) const {
+    const std::vector<uint8_t> bytes = read_file(file, options_.image_limits.max_file_bytes);
+    const Image image = decode_image(bytes, printable_excerpt(file), options_.image_limits);
+    if (digits_)
+      normalisation_.apply(prepare_digit(image).pixels.data(), sample_.num_elements(), out);
+    else
+      choices_.normalise(picture_input(image, sample_, options_.keep_aspect), out);
+  }
+
+  const EvalOptions& options_;
+  const PictureChoices& choices_;
+  const Shape sample_;
+  const bool digits_;
+  const Normalisation& normalisation_;
+  std::vector<std::string> files_;
+};
+
+/// Arrays `inputs` [N, …] and `labels` [N].
+class Arrays : public SampleSet {
+ public:
+  Arrays(const EvalOptions& options, const Network& network, const PictureChoices& choices)
+      : choices_(choices),
+        sample_(network.graph.input_shape()),
+        normalisation_(network.graph.normalisation()) {
+    const std::string shown = printable_excerpt(options.data);
+    classes_ = choices.labels;
+    NpyArray labels;
+    std::string inputs_name = shown, labels_name = printable_excerpt(options.answers);
+    if (ends_with(options.data, ".npz")) {
+      if (!options.answers.empty())
+        throw UsageError("--answers belongs to --data FILE.npy; an .npz file has its labels in it");
+      std::map<std::string, NpyArray> arrays =
+          parse_npz(read_file(options.data, kMostBytes), shown, kMostBytes);
+      if (arrays.size() != 2 || arrays.count(kInputs) == 0 || arrays.count(kLabels) == 0)
+        throw DataError(concat(shown, ": expected the arrays inputs and labels, found ", arrays.size(),
+                               " arrays: numpy.savez(\"", shown, "\", inputs=x, labels=y)"));
+      inputs_ = std::move(arrays.at(kInputs));
+      labels = std::move(arrays.at(kLabels));
+      inputs_name += concat(": ", kInputs);
+      labels_name = concat(shown, ": ", kLabels);
+    } else {
+      if (options.answers.empty()) throw UsageError("--data FILE.npy needs the labels by --answers FILE.npy");
+      inputs_ = parse_npy(read_file(options.data, kMostBytes), shown);
+      labels = parse_npy(read_file(options.answers, kMostBytes), labels_name);
+    }
+    demand_inputs(inputs_name);
+    take_labels(labels, labels_name, classes_of(network));
+  }
+  std::string name(int64_t i) const override { return concat("inputs[", i, "]"); }
+  void read(int64_t first, int64_t count, float* inputs) const override {
+    const auto values = static_cast<size_t>(sample_.num_elements());
+    const uint8_t* const from = inputs_.data.data() + static_cast<size_t>(first) * values * inputs_.item;
+    if (inputs_.kind == 'f') {
+      std::memcpy(inputs, from, static_cast<size_t>(count) * values * sizeof(float));
+      return;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      const uint8_t* const pixels = from + static_cast<size_t>(i) * values;
+      float* const out = inputs + static_cast<size_t>(i) * values;
+      if (choices_.channels.empty())
+        normalisation_.apply(pixels, sample_.num_elements(), out);
+      else
+        choices_.normalise({pixels, pixels + values}, out);
+    }
+  }
+
+ private:
+  // [N, C, H, W], the same without channels of 1, or a row for each sample; float32 or the bytes of pixels.
+  void demand_inputs(const std::string& where) const {
+    std::vector<int64_t> sample;
+    for (int i = 0; i < sample_.rank(); ++i) sample.push_back(sample_[i]);
+    const std::vector<int64_t> found(inputs_.dims.begin() + (inputs_.dims.empty() ? 0 : 1),
+                                     inputs_.dims.end());
+    const bool grey =
+        !sample.empty() && sample[0] == 1 && found == std::vector<int64_t>(sample.begin() + 1, sample.end());
+    const bool fits = found == sample || grey || found == std::vector<int64_t>{sample_.num_elements()};
+    const bool typed =
+        (inputs_.kind == 'f' && inputs_.item == 4) || (inputs_.kind == 'u' && inputs_.item == 1);
+    if (!fits || !typed || inputs_.dims[0] < 1)
+      throw DataError(concat(where, ": expected Nx", sample_.to_string(),
+                             " of float32, or of uint8 for pixels, found ", inputs_.describe()));
+  }
+  void take_labels(const NpyArray& labels, const std::string& where, int64_t classes) {
+    const bool whole = labels.kind == 'i' || labels.kind == 'u';
+    if (!whole || labels.dims.size() != 1 || labels.dims[0] != inputs_.dims[0])
+      throw DataError(
+          concat(where, ": expected ", inputs_.dims[0], " whole numbers, found ", labels.describe()));
+    for (const double value : labels.values(where)) {
+      if (value < 0 || value >= static_cast<double>(classes))
+        throw DataError(
+            concat(where, ": label ", value, " at index ", labels_.size(), ", expected 0 to ", classes - 1));
+      labels_.push_back(static_cast<int>(value));
+    }
+  }
+
+  const PictureChoices& choices_;
+  const Shape sample_;
+  const Normalisation& normalisation_;
+  NpyArray inputs_;
+};
+
+}  // namespace
+
+bool names_sample_set(const std::string& path) {
+  if (ends_with(path, ".npz") || ends_with(path, ".npy")) return true;
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored) || folders_in(path).empty()) return false;
+  const std::vector<std::string> idx = image_dataset_files(path);
+  return std::none_of(idx.begin(), idx.end(),
+                      [&](const std::string& file) { return fs::exists(file, ignored); });
+}
+
+std::unique_ptr<SampleSet> open_sample_set(const EvalOptions& options, const Network& network,
+                                           const PictureChoices& choices) {
+  if (ends_with(options.data, ".npz") || ends_with(options.data, ".npy"))
+    return std::make_unique<Arrays>(options, network, choices);
+  if (!options.answers.empty()) throw UsageError("--answers belongs to --data FILE.npy");
+  return std::make_unique<PictureFolders>(options, network, choices);
+}
+
+}  // namespace lenslet

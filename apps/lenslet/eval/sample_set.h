@@ -1,0 +1,42 @@
+// Samples with labels for any classifier: a folder of pictures for each class, or arrays of NumPy.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/model_setup.h"
+#include "apps/lenslet/classify/picture_choices.h"
+#include "apps/lenslet/options.h"
+
+namespace lenslet {
+
+/// What one is told about samples before the network reads them.
+class SampleSet {
+ public:
+  virtual ~SampleSet() = default;
+  int64_t count() const noexcept { return static_cast<int64_t>(labels_.size()); }  ///< Samples.
+  /// The class of a sample, 0 to the network's classes - 1.
+  int label(int64_t i) const { return labels_[static_cast<size_t>(i)]; }
+  /// The sample's file, or "inputs[17]".
+  virtual std::string name(int64_t i) const = 0;
+  /// Writes the values that the network reads of `count` samples from `first` on, normalised. Throws DataError.
+  virtual void read(int64_t first, int64_t count, float* inputs) const = 0;
+  /// Names of the classes; empty if they have none.
+  const std::vector<std::string>& classes() const noexcept { return classes_; }
+
+ protected:
+  std::vector<int> labels_;
+  std::vector<std::string> classes_;
+};
+
+/// Whether --data names an .npy or .npz file, or a folder that has folders and no IDX files.
+bool names_sample_set(const std::string& path);
+
+/// The set that --data names. Throws DataError, for a network that reads no pictures too if the set has pictures, and
+/// UsageError for options that do not fit. All three must outlive it.
+std::unique_ptr<SampleSet> open_sample_set(const EvalOptions& options, const Network& network,
+                                           const PictureChoices& choices);
+
+}  // namespace lenslet

@@ -1,0 +1,157 @@
+// lenslet eval on a folder of pictures for each class, and on arrays of NumPy.
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/cli/fixture_files.h"
+#include "tests/models/onnx/onnx_writer.h"
+#include "tests/support/npz_writer.h"
+
+namespace lenslet::test {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+void write_bytes(const std::string& path, const std::string& bytes) {
+  fs::create_directories(fs::path(expand(path)).parent_path());
+  std::ofstream(expand(path), std::ios::binary) << bytes;
+}
+
+// A picture of one colour.
+std::string picture(int red, int green, int blue) {
+  std::string bytes = "P6\n3 2\n255\n";
+  for (int i = 0; i < 6; ++i)
+    for (const int value : {red, green, blue}) bytes += static_cast<char>(value);
+  return bytes;
+}
+
+// A network whose logits are the means of its three channels, so that its class is the picture's colour.
+class EvalSamples : public testing::Test {
+ protected:
+  void SetUp() override {
+    onnx::GraphParts parts;
+    parts.inputs = {onnx::value("x", {-1, 3, 2, 2})};
+    parts.nodes = {onnx::node("GlobalAveragePool", {"x"}, "m", {}), onnx::node("Flatten", {"m"}, "y", {})};
+    parts.outputs = {onnx::value("y", {-1, 3})};
+    write_bytes("{dir}/out/colours.onnx", onnx::model_of(parts, 13).bytes());
+    for (const auto& [folder, red, green, blue] :
+         {std::tuple("blue", 10, 20, 200), {"green", 10, 200, 20}, {"red", 200, 10, 20}})
+      write_bytes(std::string("{dir}/out/colours/") + folder + "/1.ppm", picture(red, green, blue));
+    write_bytes("{dir}/out/colours/green/2.ppm", picture(90, 80, 10));  // looks red
+    write_bytes("{dir}/out/colours/green/notes.txt", "no picture");
+    write_bytes("{dir}/out/colours.txt", "red\ngreen\nblue\n");
+  }
+  static std::string command(const std::string& rest) {
+    return "lenslet eval --device cpu --model {dir}/out/colours.onnx --data {dir}/out/" + rest;
+  }
+  static json result_of(const std::string& rest) {
+    return json::parse(expect_run(run_line(command(rest) + " --json -"), kOk).out);
+  }
+};
+
+TEST_F(EvalSamples, CountsAFolderOfPicturesForEachClass) {
+  const json result = result_of("colours --labels {dir}/out/colours.txt --misses {dir}/out/misses.csv");
+  EXPECT_EQ(result.at("count"), 4);
+  EXPECT_EQ(result.at("correct"), 3);
+  EXPECT_EQ(result.at("accuracy"), 0.75);
+  ASSERT_EQ(result.at("classes").size(), 3u);
+  EXPECT_EQ(result.at("classes").at(1),
+            (json{{"class", "green"}, {"count", 2}, {"correct", 1}, {"read_as", "red 1"}}));
+  ASSERT_EQ(result.at("misses").size(), 1u);
+  const json& miss = result.at("misses").at(0);
+  EXPECT_EQ(fs::path(miss.at("sample").get<std::string>()).filename(), "2.ppm");
+  EXPECT_EQ(miss.at("predicted"), "red");
+  const double logits[] = {90 / 255.0, 80 / 255.0, 10 / 255.0};
+  double sum = 0;
+  for (const double logit : logits) sum += std::exp(logit);
+  EXPECT_NEAR(miss.at("probability").get<double>(), std::exp(logits[0]) / sum, 1e-6);
+  EXPECT_TRUE(fs::exists(expand("{dir}/out/misses.csv")));
+  // Without names the folders stand in alphabetical order, which is that of no class here: blue, green, red.
+  EXPECT_EQ(result_of("colours").at("correct"), 1);
+  EXPECT_EQ(result_of("colours --labels {dir}/out/colours.txt --limit 1").at("count"), 1);
+}
+
+TEST_F(EvalSamples, NumbersNameClassesToo) {
+  write_bytes("{dir}/out/numbered/2/a.ppm", picture(0, 0, 255));
+  write_bytes("{dir}/out/numbered/0/a.ppm", picture(255, 0, 0));
+  const json result = result_of("numbered");
+  EXPECT_EQ(result.at("count"), 2);
+  EXPECT_EQ(result.at("correct"), 2);
+}
+
+TEST_F(EvalSamples, DigitsArePreparedAsMnists) {
+  for (const char* digit : {"3", "7"})
+    fs::create_directories(expand(std::string("{dir}/out/digits/") + digit));
+  fs::copy(LENSLET_SOURCE_DIR "/samples/digit_3_a.png", expand("{dir}/out/digits/3/a.png"),
+           fs::copy_options::overwrite_existing);
+  fs::copy(LENSLET_SOURCE_DIR "/samples/digit_7_a.png", expand("{dir}/out/digits/7/a.png"),
+           fs::copy_options::overwrite_existing);
+  expect_run(run_line("lenslet eval --device cpu --data {dir}/out/digits"), kOk, "2 of 2 = 100.00 %");
+}
+
+TEST_F(EvalSamples, ReadsArraysOfValuesAndOfPixels) {
+  std::vector<float> values;
+  std::vector<uint8_t> pixels;
+  const std::vector<int64_t> labels = {0, 1, 2, 2, 1};
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const int64_t shown = i == 3 ? 0 : labels[i];  // the fourth is wrong
+    for (int64_t c = 0; c < 3; ++c) {
+      for (int k = 0; k < 4; ++k) {
+        values.push_back(c == shown ? 2.0f : -1.0f);
+        pixels.push_back(c == shown ? 200 : 10);
+      }
+    }
+  }
+  write_bytes("{dir}/out/x.npy", npy("<f4", {5, 3, 2, 2}, values));
+  write_bytes("{dir}/out/p.npy", npy("|u1", {5, 3, 2, 2}, pixels));
+  write_bytes("{dir}/out/y.npy", npy("<i8", {5}, labels));
+  for (const char* inputs : {"x.npy", "p.npy"})
+    for (const char* batch : {"1", "3", "64"})
+      EXPECT_EQ(
+          result_of(std::string(inputs) + " --answers {dir}/out/y.npy --batch-size " + batch).at("correct"),
+          4);
+  NpzWriter set;
+  set.add("inputs.npy", npy("<f4", {5, 12}, values)).add("labels.npy", npy("<i8", {5}, labels));
+  set.write(expand("{dir}/out/set.npz"));
+  EXPECT_EQ(result_of("set.npz").at("correct"), 4);
+  expect_run(run_line(command("set.npz --answers {dir}/out/y.npy")), kUsage, "", "--answers belongs to");
+  NpzWriter wrong;
+  wrong.add("x.npy", npy("<f4", {5, 12}, values)).write(expand("{dir}/out/wrong.npz"));
+  expect_run(run_line(command("wrong.npz")), kData, "", "the arrays inputs and labels|numpy.savez");
+  // A mean by channel changes the class of pixels, and not that of values.
+  const std::string dark = " --answers {dir}/out/y.npy --mean 0,0,-5";
+  EXPECT_EQ(result_of("p.npy" + dark).at("correct"), 2);
+  EXPECT_EQ(result_of("x.npy" + dark).at("correct"), 4);
+  expect_run(run_line(command("x.npy --answers {dir}/out/y.npy --min-accuracy 0.9")), kCheckFailed, "",
+             "accuracy 0.800000 is below");
+  expect_run(run_line(command("x.npy")), kUsage, "", "--answers FILE.npy");
+  write_bytes("{dir}/out/short.npy", npy("<i8", {4}, std::vector<int64_t>{0, 1, 2, 2}));
+  expect_run(run_line(command("x.npy --answers {dir}/out/short.npy")), kData, "", "expected 5 whole numbers");
+  write_bytes("{dir}/out/large.npy", npy("<i8", {5}, std::vector<int64_t>{0, 1, 2, 3, 1}));
+  expect_run(run_line(command("x.npy --answers {dir}/out/large.npy")), kData, "",
+             "label 3 at index 3|0 to 2");
+  write_bytes("{dir}/out/other.npy", npy("<f4", {5, 2, 2, 3}, values));
+  expect_run(run_line(command("other.npy --answers {dir}/out/y.npy")), kData, "",
+             "Nx3x2x2|5x2x2x3 of float32");
+}
+
+TEST_F(EvalSamples, RefusesWhatDoesNotFit) {
+  fs::remove_all(expand("{dir}/out/two"));
+  write_bytes("{dir}/out/two/red/a.ppm", picture(1, 2, 3));
+  write_bytes("{dir}/out/two/blue/a.ppm", picture(1, 2, 3));
+  expect_run(run_line(command("two")), kData, "", "3 classes|found 2|--labels");
+  write_bytes("{dir}/out/two/pink/a.ppm", picture(1, 2, 3));
+  expect_run(run_line(command("two --labels {dir}/out/colours.txt")), kData, "", "pink|colours.txt");
+  write_bytes("{dir}/out/bad/0/a.ppm", "P6\n3 2\n255\n");
+  expect_run(run_line(command("bad")), kData, "", "bad/0/a.ppm");
+  fs::create_directories(expand("{dir}/out/empty/0"));
+  expect_run(run_line(command("empty")), kData, "", "no picture in its folders");
+  expect_run(run_line(command("colours --contact-sheet {dir}/out/s.png")), kUsage, "", "--contact-sheet");
+  expect_run(run_line("lenslet eval --device cpu --model {dir}/out/colours.onnx --data {dir}/data"), kData,
+             "", "1x28x28|a folder a class");
+}
+
+}  // namespace
+}  // namespace lenslet::test
