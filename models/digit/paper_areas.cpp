@@ -205,7 +205,10 @@ PaperAreas areas_of(const Plane& samples) {
     } else if (area.along_edge() && area.wide && area.count >= kLeastOther * all) {
       const double low = std::min(level, area.mean()), high = std::max(level, area.mean());
       const bool table = low < kMostShadow * high && high - low > kLeastTable;
-      found.kind[i] = table ? PaperAreas::kBeside : PaperAreas::kOther;
+      // A high digit cuts the paper into two areas of one level.
+      found.kind[i] = high - low < step ? PaperAreas::kMain
+                      : table           ? PaperAreas::kBeside
+                                        : PaperAreas::kOther;
     }
   }
   return found;
