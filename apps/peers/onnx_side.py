@@ -1,16 +1,17 @@
 """LeNet-5, or the network of a file, in ONNX Runtime on the CPU."""
 
 import numpy as np
-import onnx
 import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
 from side import HostPass, Side, tiled
 
 OPSET, IR_VERSION = 17, 8
 
 
 def model(weights):
-    """The network as an ONNX graph with a free batch dimension."""
+    """LeNet-5 as an ONNX graph with a free batch dimension."""
+    import onnx  # a network of a file needs only its run-time
+    from onnx import TensorProto, helper, numpy_helper
+
     def conv(name, source):
         return [helper.make_node("Conv", [source, f"{name}.weight", f"{name}.bias"], [name]),
                 helper.make_node("Relu", [name], [f"{name}.relu"]),
