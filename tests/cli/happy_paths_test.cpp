@@ -378,6 +378,7 @@ TEST(Eval, TheMatrixLeavesAloneWhatBackendPins) {
       kOk);
   const json pinned = read_json("{dir}/out/pinned.json");
   for (const json& row : pinned.at("rows")) {
+    if (row.at("status") == "UNSUPPORTED") continue;  // names only the layer that a backend refuses
     EXPECT_EQ(row.at("backends").get<std::string>().rfind("conv1=direct,conv2=", 0), 0u) << row.dump();
   }
 }
