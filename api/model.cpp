@@ -8,6 +8,8 @@
 
 #include "api/feed.h"
 #include "api/model_setup.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "framework/execution/profiler.h"
 #include "framework/execution/tuner.h"
 #include "models/classifier.h"
@@ -261,6 +263,10 @@ void Model::run(const float* inputs, int64_t count, float* outputs) {
 }
 
 int64_t Model::run(const uint8_t* pixels, int64_t count, float* outputs, const Progress& progress) {
+  if (!state_->setup().network().channels.empty())
+    throw DataError(
+        concat(printable_excerpt(state_->setup().network().origin),
+               ": each channel has its own mean and std; run() takes its normalised values only"));
   return state_->answer(pixels, count, outputs, output_shape().num_elements(),
                         {ElementType::kUint8, ElementType::kFp32}, progress);
 }

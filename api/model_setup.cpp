@@ -1,5 +1,7 @@
 #include "api/model_setup.h"
 
+#include <algorithm>
+#include <map>
 #include <vector>
 
 #include "framework/base/text.h"
@@ -42,6 +44,36 @@ DeviceChoice device_for(const Choices& choices, const std::optional<Plan>& plan)
   return choose_device(choices.device);
 }
 
+// One for all channels, or one for each, where the metadata list them.
+std::vector<Normalisation> metadata_normalisations(const std::map<std::string, std::string>& metadata,
+                                                   const Normalisation& fallback, int64_t channels,
+                                                   const std::string& origin) {
+  std::map<std::string, std::vector<std::string>> parts;
+  size_t count = 1;
+  for (const char* name : {"mean", "std"}) {
+    const auto found = metadata.find(name);
+    if (found == metadata.end()) continue;
+    std::vector<std::string>& values = parts[name];
+    std::string text = found->second;
+    for (size_t comma = text.find(','); comma != std::string::npos; comma = text.find(',')) {
+      values.push_back(text.substr(0, comma));
+      text.erase(0, comma + 1);
+    }
+    values.push_back(text);
+    if (values.size() != 1 && static_cast<int64_t>(values.size()) != channels)
+      throw DataError(concat(origin, ": its metadata have ", name, " \"", printable_excerpt(found->second),
+                             "\", expected one number, or one for each of its ", channels, " channels"));
+    count = std::max(count, values.size());
+  }
+  std::vector<Normalisation> normalisations;
+  for (size_t c = 0; c < count; ++c) {
+    std::map<std::string, std::string> of_channel;
+    for (const auto& [name, values] : parts) of_channel[name] = values[values.size() == 1 ? 0 : c];
+    normalisations.push_back(metadata_normalisation(of_channel, fallback, origin));
+  }
+  return normalisations;
+}
+
 }  // namespace
 
 Safetensors load_lenet5_weights(const std::string& weights) {
@@ -64,7 +96,7 @@ std::shared_ptr<const Network> load_network(const std::string& weights) {
   const std::string shown = printable_excerpt(origin);
   const auto lenet5 = [&](const Safetensors& tensors) {
     return std::make_shared<const Network>(
-        Network{origin, lenet5_energy_threshold(tensors, shown), make_lenet5(tensors, shown)});
+        Network{origin, lenet5_energy_threshold(tensors, shown), make_lenet5(tensors, shown), {}});
   };
   if (names_builtin_weights(weights) || !ends_with(weights, ".onnx"))
     return lenet5(load_lenet5_weights(weights));
@@ -73,8 +105,15 @@ std::shared_ptr<const Network> load_network(const std::string& weights) {
   // Pictures of digits are those of MNIST, unless the file states another normalisation.
   const Normalisation usual =
       reads_digits(*read.graph) ? Normalisation(kMnistMean, kMnistStd) : Normalisation();
-  read.graph->set_normalisation(metadata_normalisation(read.metadata, usual, shown));
-  return std::make_shared<const Network>(Network{origin, std::nullopt, std::move(*read.graph)});
+  const Shape& sample = read.graph->input_shape();
+  std::vector<Normalisation> channels =
+      metadata_normalisations(read.metadata, usual, sample.rank() > 0 ? sample[0] : 1, shown);
+  if (channels.size() == 1) {
+    read.graph->set_normalisation(channels[0]);
+    channels.clear();
+  }
+  return std::make_shared<const Network>(
+      Network{origin, std::nullopt, std::move(*read.graph), std::move(channels)});
 }
 
 void demand_digits(const Network& network, const std::string& what, const char* remedy) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "framework/execution/executable.h"
 #include "framework/execution/plan.h"
@@ -58,6 +59,7 @@ struct Network {
   std::optional<double>
       energy_threshold;  // below it a picture shows no digit; none if the weights cannot tell
   Graph graph;
+  std::vector<Normalisation> channels;  // of pictures, one a channel; empty: the graph's, for all channels
   /// "LeNet-5", or the graph's name.
   std::string title() const;
 };

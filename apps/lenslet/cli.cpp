@@ -163,9 +163,15 @@ CommandLine lenslet_command_line() {
       classify | eval);
   line.option("--std", List{Number{1e-6, 1000}}, LENSLET_MEMBER(std),
               "standard deviation of pixels / 255, likewise [the model's metadata, else 1]", classify | eval);
-  line.flag("--keep-aspect", LENSLET_MEMBER(keep_aspect),
+  line.flag("--keep-aspect", LENSLET_MEMBER(fit.keep_aspect),
             "cut the middle out of a picture of another aspect than the network's, instead of stretching it",
             classify | eval);
+  line.option(
+      "--size", Integer{1, kMaxPictureSide}, LENSLET_MEMBER(fit.size),
+      "scale a picture's shorter side to N pixels and cut the network's rows and columns out of the middle",
+      classify | eval);
+  line.option("--channels", Words<bool>{{{"rgb", false}, {"bgr", true}}}, LENSLET_MEMBER(fit.bgr),
+              "order of the colours that the network reads", classify | eval);
   line.option("--labels", Text{"FILE"}, LENSLET_MEMBER(labels), "names of the classes, one a line",
               classify | eval);
   line.repeated("--problem", Text{"STR"}, LENSLET_MEMBER(problems),
@@ -289,6 +295,9 @@ CommandLine lenslet_command_line() {
   line.refuse(
       "diff needs --against FILE.npz or --against onnxruntime",
       [](const auto& o) { return o.against.empty(); }, diff);
+  line.refuse(
+      "--size and --keep-aspect cut a picture in different ways; leave one out",
+      [](const auto& o) { return o.fit.size > 0 && o.fit.keep_aspect; }, classify | eval);
   line.refuse(
       "--index and --limit exclude each other; leave one out",
       [](const auto& o) { return o.index && o.limit; }, classify);

@@ -10,6 +10,7 @@
 #include "apps/common/command_line/output_options.h"
 #include "apps/measuring/measure.h"
 #include "framework/io/image.h"
+#include "models/digit/picture_input.h"
 
 namespace lenslet {
 
@@ -26,8 +27,8 @@ struct CommonOptions : Choices, OutputOptions {
 struct PictureOptions {
   ImageLimits image_limits = {"--max-image-pixels"};
   std::vector<double> mean, std;  // of pixels / 255: one number, or one a channel; empty: the model's
-  bool keep_aspect = false;       // cut the middle out instead of stretching the picture
-  std::string labels;             // file with a line per class; empty: numbers
+  PictureFit fit;
+  std::string labels;  // file with a line per class; empty: numbers
 };
 
 struct ClassifyOptions : CommonOptions, PictureOptions {

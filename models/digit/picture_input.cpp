@@ -31,10 +31,12 @@ Plane grey_over_white(const Image& image) {
   return grey;
 }
 
-// The largest part of the picture around its middle with the aspect width : height, in whole pixels.
-Box middle_of(const Image& image, int width, int height) {
-  const double factor =
+// The part of the picture around its middle that becomes width x height: the largest, or that of a picture whose
+// shorter side has `size` pixels; in whole pixels.
+Box middle_of(const Image& image, int width, int height, int64_t size) {
+  const double largest =
       std::min(static_cast<double>(image.width) / width, static_cast<double>(image.height) / height);
+  const double factor = size > 0 ? std::min(image.width, image.height) / static_cast<double>(size) : largest;
   const int w = std::clamp(static_cast<int>(std::lround(factor * width)), 1, image.width);
   const int h = std::clamp(static_cast<int>(std::lround(factor * height)), 1, image.height);
   const int x = (image.width - w) / 2, y = (image.height - h) / 2;
@@ -48,14 +50,15 @@ bool takes_pictures(const Shape& sample) {
          sample[2] <= kMaxPictureSide;
 }
 
-std::vector<uint8_t> picture_input(const Image& image, const Shape& sample, bool keep_aspect) {
+std::vector<uint8_t> picture_input(const Image& image, const Shape& sample, const PictureFit& fit) {
   const int height = static_cast<int>(sample[1]), width = static_cast<int>(sample[2]);
-  const Box part = keep_aspect ? middle_of(image, width, height) : Box{0, 0, image.width, image.height};
+  const bool cuts = fit.keep_aspect || fit.size > 0;
+  const Box part = cuts ? middle_of(image, width, height, fit.size) : Box{0, 0, image.width, image.height};
   std::vector<uint8_t> bytes;
   bytes.reserve(static_cast<size_t>(sample.num_elements()));
   for (int64_t c = 0; c < sample[0]; ++c) {
-    const Plane colour =
-        sample[0] == 1 ? grey_over_white(image) : colour_over_white(image, static_cast<size_t>(c));
+    const Plane colour = sample[0] == 1 ? grey_over_white(image)
+                                        : colour_over_white(image, static_cast<size_t>(fit.bgr ? 2 - c : c));
     for (const float value : resize(colour, part, width, height).values)
       bytes.push_back(static_cast<uint8_t>(std::lround(std::clamp(value, 0.0f, 255.0f))));
   }

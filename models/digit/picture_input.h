@@ -13,9 +13,16 @@ namespace lenslet {
 bool takes_pictures(const Shape& sample);
 inline constexpr int64_t kMaxPictureSide = 4096;  // rows or columns
 
-/// The bytes [C, H, W] of `sample`, which must take pictures. Alpha is laid over white. Of a picture of another aspect
-/// `keep_aspect` takes the largest part around the middle that has the network's; otherwise it is stretched. Shrinks by
-/// the mean of the covered pixels and enlarges linearly.
-std::vector<uint8_t> picture_input(const Image& image, const Shape& sample, bool keep_aspect = false);
+/// Which part of a picture becomes the input, and in which order its colours stand.
+struct PictureFit {
+  bool keep_aspect =
+      false;         // the largest part around the middle that has the network's aspect; else it is stretched
+  int64_t size = 0;  // above 0: the part around the middle that fits once the shorter side has so many pixels
+  bool bgr = false;  // blue before green before red
+};
+
+/// The bytes [C, H, W] of `sample`, which must take pictures. Alpha is laid over white. Shrinks by the mean of the
+/// covered pixels and enlarges linearly.
+std::vector<uint8_t> picture_input(const Image& image, const Shape& sample, const PictureFit& fit = {});
 
 }  // namespace lenslet

@@ -64,6 +64,58 @@ TEST(PictureNetwork, KeepsTheAspectByTheMiddle) {
   expect_softmax(answer_with("--keep-aspect"), {0.2, 0.8, 0.2});
 }
 
+// The shorter side, 2 rows, becomes 3 pixels: the middle 2x2 of 9x3 pixels lies in the green pair.
+TEST(PictureNetwork, ScalesToASizeAndCutsTheMiddle) {
+  expect_softmax(answer_with("--size 3"), {0.2, 0.8, 0.2});
+  expect_softmax(answer_with("--size 2"), {0.2, 0.8, 0.2});
+  expect_run(run_line(channel_means() + "--size 1"), kUsage, "", "--size|at least the 2 pixels|found 1");
+  expect_run(run_line(channel_means() + "--size 3 --keep-aspect"), kUsage, "", "--size and --keep-aspect");
+}
+
+TEST(PictureNetwork, ReadsColoursInEitherOrder) {
+  (void)channel_means();
+  std::string picture = "P6\n2 2\n255\n";
+  for (int i = 0; i < 4; ++i) picture += "\xff\x33\x66";
+  write_text("{dir}/out/pink.ppm", picture);
+  const auto answer = [](const std::string& options) {
+    return json::parse(expect_run(run_line("lenslet classify --device cpu --model {dir}/out/means.onnx "
+                                           "{dir}/out/pink.ppm --json - " +
+                                           options),
+                                  kOk)
+                           .out)
+        .at("results")
+        .at(0);
+  };
+  expect_softmax(answer(""), {1, 0.2, 0.4});
+  expect_softmax(answer("--channels rgb"), {1, 0.2, 0.4});
+  expect_softmax(answer("--channels bgr"), {0.4, 0.2, 1});
+  expect_softmax(answer("--channels bgr --mean 0.4,0,0"), {0, 0.2, 1});
+}
+
+TEST(PictureNetwork, MetadataMayListTheChannels) {
+  (void)channel_means();
+  onnx::GraphParts parts;
+  parts.inputs = {onnx::value("x", {-1, 3, 2, 2})};
+  parts.nodes = {onnx::node("GlobalAveragePool", {"x"}, "m", {}), onnx::node("Flatten", {"m"}, "y", {})};
+  parts.outputs = {onnx::value("y", {-1, 3})};
+  const auto with = [&](const std::string& mean, const std::string& std) {
+    onnx::Message model = onnx::model_of(parts, 13);
+    model.message(14, onnx::Message().text(1, "mean").text(2, mean));
+    model.message(14, onnx::Message().text(1, "std").text(2, std));
+    write_text("{dir}/out/stated.onnx", model.bytes());
+    return run_line(
+        "lenslet classify --device cpu --model {dir}/out/stated.onnx {dir}/out/pairs.ppm --json - ");
+  };
+  const double mean = (204 + 51 + 51) / 3.0 / 255;
+  const auto first = [](const ProgramRun& run) { return json::parse(run.out).at("results").at(0); };
+  expect_softmax(first(expect_run(with("0.1,0.2,0.4", "0.25,0.5,2"), kOk)),
+                 {(mean - 0.1) / 0.25, (mean - 0.2) / 0.5, (mean - 0.4) / 2});
+  expect_softmax(first(expect_run(with("0.1,0.2,0.4", "0.5"), kOk)),
+                 {(mean - 0.1) / 0.5, (mean - 0.2) / 0.5, (mean - 0.4) / 0.5});
+  expect_run(with("0.1,0.2", "0.5"), kData, "", "mean|one for each of its 3 channels");
+  expect_run(with("0.1,0.2,x", "0.5"), kData, "", "mean|decimal number");
+}
+
 TEST(PictureNetwork, NamesTheClasses) {
   write_text("{dir}/out/labels.txt", "\xEF\xBB\xBFred\r\ngreen apple\nblue");
   expect_run(run_line(channel_means() + "--keep-aspect --std 0.1 --labels {dir}/out/labels.txt"), kOk,
@@ -78,7 +130,8 @@ TEST(PictureNetwork, NamesTheClasses) {
 TEST(PictureNetwork, OptionsThatDoNotFitAreRefused) {
   expect_run(run_line(channel_means() + "--mean 0.1,0.2"), kUsage, "", "--mean|3 channels|found 2");
   expect_run(run_line(channel_means() + "--std 0"), kUsage, "", "--std");
-  for (const std::string option : {"--mean 0.5", "--std 0.5", "--keep-aspect", "--labels {dir}/out/two.txt"})
+  for (const std::string option : {"--mean 0.5", "--std 0.5", "--keep-aspect", "--size 30", "--channels bgr",
+                                   "--labels {dir}/out/two.txt"})
     expect_run(run_line("{classify} " LENSLET_SOURCE_DIR "/samples/digit_3_a.png " + option), kUsage, "",
                "reads digits");
 }

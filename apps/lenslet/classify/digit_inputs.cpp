@@ -172,9 +172,10 @@ void DigitInputs::decode(File& file) const {
     if (digits_) {
       file.input.number = prepare_number(image);
     } else {
-      file.input.pixels = picture_input(image, sample_, options_.keep_aspect);
-      file.input.steps = {concat(options_.keep_aspect ? "the middle scaled from " : "scaled from ",
-                                 image.width, "x", image.height, " to ", sample_.to_string())};
+      file.input.pixels = picture_input(image, sample_, options_.fit);
+      const bool cuts = options_.fit.keep_aspect || options_.fit.size > 0;
+      file.input.steps = {concat(cuts ? "the middle scaled from " : "scaled from ", image.width, "x",
+                                 image.height, " to ", sample_.to_string())};
     }
     if (keep_originals_) file.input.original = std::move(image);
   });

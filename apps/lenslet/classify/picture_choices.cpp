@@ -58,22 +58,31 @@ void PictureChoices::normalise(const std::vector<uint8_t>& pixels, float* out) c
 
 PictureChoices picture_choices(const PictureOptions& options, const Network& network) {
   PictureChoices choices;
-  const bool chosen =
-      !options.mean.empty() || !options.std.empty() || options.keep_aspect || !options.labels.empty();
+  const PictureFit& fit = options.fit;
+  const bool chosen = !options.mean.empty() || !options.std.empty() || fit.keep_aspect || fit.size > 0 ||
+                      fit.bgr || !options.labels.empty();
   if (reads_digits(network.graph)) {
     if (chosen) {
       throw UsageError(
-          concat("--mean, --std, --keep-aspect and --labels are for networks that read other "
-                 "pictures than digits; ",
+          concat("--mean, --std, --size, --channels, --keep-aspect and --labels are for networks that read "
+                 "other pictures than digits; ",
                  network.title(), " reads digits, which are prepared as MNIST's"));
     }
     return choices;
   }
-  const auto channels = static_cast<size_t>(network.graph.input_shape()[0]);
-  const Normalisation& own = network.graph.normalisation();
-  for (size_t c = 0; c < channels; ++c)
+  const Shape& sample = network.graph.input_shape();
+  const int64_t longer = sample.rank() == 3 ? std::max(sample[1], sample[2]) : 0;
+  if (fit.size > 0 && fit.size < longer)
+    throw UsageError(concat("--size expects at least the ", longer, " pixels of the longer side of ",
+                            sample.to_string(), ", which the network reads, found ", fit.size));
+  if (fit.bgr && sample[0] != 3)
+    throw UsageError(concat("--channels is for networks of 3 channels; this one reads ", sample.to_string()));
+  const auto channels = static_cast<size_t>(sample[0]);
+  for (size_t c = 0; c < channels; ++c) {
+    const Normalisation& own = network.channels.empty() ? network.graph.normalisation() : network.channels[c];
     choices.channels.emplace_back(value_of(options.mean, c, channels, "--mean", own.mean()),
                                   value_of(options.std, c, channels, "--std", own.std()));
+  }
   if (!options.labels.empty())
     choices.labels = read_labels(options.labels, network.graph.output_shape().num_elements());
   return choices;

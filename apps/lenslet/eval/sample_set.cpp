@@ -96,7 +96,7 @@ class PictureFolders : public SampleSet {
     if (digits_)
       normalisation_.apply(prepare_digit(image).pixels.data(), sample_.num_elements(), out);
     else
-      choices_.normalise(picture_input(image, sample_, options_.keep_aspect), out);
+      choices_.normalise(picture_input(image, sample_, options_.fit), out);
   }
 
   const EvalOptions& options_;
@@ -160,6 +160,7 @@ class Arrays : public SampleSet {
   // [N, C, H, W], the same without channels of 1, or a row for each sample; float32 or the bytes of pixels.
   void demand_inputs(const std::string& where) const {
     std::vector<int64_t> sample;
+    sample.reserve(static_cast<size_t>(sample_.rank()));
     for (int i = 0; i < sample_.rank(); ++i) sample.push_back(sample_[i]);
     const std::vector<int64_t> found(inputs_.dims.begin() + (inputs_.dims.empty() ? 0 : 1),
                                      inputs_.dims.end());
