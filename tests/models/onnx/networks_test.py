@@ -2,7 +2,8 @@
 
 networks_test.py PROGRAM LENSLET [--device cuda]    PROGRAM is onnx_run_models; exit 77: skipped without onnxruntime
 
-Each answers 10,000 inputs with ONNX Runtime's class, in passes of 64, and the first of them in passes of 1 and 3 too.
+Each answers 10,000 inputs with ONNX Runtime's class, in passes of 64, and the first of them in passes of 1 and 3 too;
+where ONNX Runtime itself has two classes within TIE, either is right.
 `lenslet diff` then checks every layer and the whole pass against the bound that it derives.
 """
 
@@ -24,6 +25,7 @@ except ImportError as reason:
     sys.exit(77)
 
 FILES = sorted((Path(__file__).parent / "networks").glob("*.onnx"))
+TIE = 2e-6  # of the largest output: two classes whose values differ by less are one to arithmetic in fp32
 BATCHES = {64: 10000, 3: 600, 1: 200}  # samples of a pass: inputs
 
 
@@ -43,7 +45,7 @@ class Networks(unittest.TestCase):
         random = np.random.default_rng(1)
         runner = lenslet_backend.Runner(OPTIONS.program, OPTIONS.device)
         self.addCleanup(runner.close)
-        worst = 0
+        worst = ties = 0
         for file in FILES:
             x, expected = runtime_outputs(
                 file, lambda shape: random.standard_normal((max(BATCHES.values()), *shape), np.float32))
@@ -52,10 +54,13 @@ class Networks(unittest.TestCase):
             for batch, count in BATCHES.items():
                 with self.subTest(file.name, batch=batch):
                     y = runner.run_file(file, x[:count], batch).reshape(count, -1)
-                    np.testing.assert_array_equal(y.argmax(1), classes[:count])
+                    other = np.flatnonzero(y.argmax(1) != classes[:count])
+                    margins = expected[other, classes[other]] - expected[other, y[other].argmax(1)]
+                    ties += len(other)
+                    self.assertTrue(np.all(margins < TIE * np.max(np.abs(expected))), (other, margins))
                     worst = max(worst, float(np.max(np.abs(y - expected[:count])) / np.max(np.abs(expected))))
         print(f"{len(FILES)} networks, {BATCHES} inputs by samples of a pass: differences up to {worst:.2g} of the "
-              "largest output")
+              f"largest output, {ties} ties to within {TIE} of it broken the other way")
 
     def test_stay_within_the_derived_bounds(self):
         environment = {**os.environ, "LENSLET_PYTHON": sys.executable}
