@@ -52,7 +52,7 @@ constexpr BadInput kFlags[] = {
     {"backend_of_the_rest_twice", "{eval} --backend direct,*=im2col_gemm", kUsage,
      "a second NAME for the other layers"},
     {"backend_of_other_device", "{eval} --backend cudnn", kUnavailable,
-     "'cudnn' runs on cuda, and this run is on cpu|there are: direct"},
+     "'cudnn' runs on cuda, and this run is on cpu|there are: depthwise, direct"},
     {"layers_backend_of_other_device", "lenslet profile --device cpu --backend conv1=winograd", kUnavailable,
      "'winograd' of layer conv1 runs on cuda"},
     {"plan_word", "lenslet eval --device cpu --plan turbo", kUsage, "--plan|turbo"},
