@@ -297,7 +297,7 @@ CommandLine lenslet_command_line() {
       [](const auto& o) { return o.against.empty(); }, diff);
   line.refuse(
       "--size and --keep-aspect cut a picture in different ways; leave one out",
-      [](const auto& o) { return o.fit.size > 0 && o.fit.keep_aspect; }, classify | eval);
+      [](const auto& o) { return o.fit.size && o.fit.keep_aspect; }, classify | eval);
   line.refuse(
       "--index and --limit exclude each other; leave one out",
       [](const auto& o) { return o.index && o.limit; }, classify);

@@ -32,9 +32,9 @@ const char* refusal_name(Refusal refusal);
 
 /// A mark as it might have been written more plainly.
 struct DigitRetake {
-  DigitImage digit;
+  DigitImage digit;     // what the model reads instead
   PictureWarning code;  // of the warning for a digit that was read from it
-  std::string warning;
+  std::string warning;  // that warning, one line
 };
 
 /// A mark that may be a digit.
@@ -42,7 +42,8 @@ struct DigitMark {
   Box box;           // in pixels of the picture
   DigitImage digit;  // what the model reads
   /// Whether a straight stroke leans like a slash.
-  enum class Slash { kNo, kPerhaps, kYes } slash = Slash::kNo;
+  enum class Slash { kNo, kPerhaps, kYes };
+  Slash slash = Slash::kNo;                  // of this mark
   bool small = false;                        // too small for a digit beside the others
   bool wide = false;                         // wider than one digit usually is
   std::vector<std::vector<DigitMark>> cuts;  // of a wide mark: the ways to divide it, each from left to right

@@ -33,10 +33,10 @@ Plane grey_over_white(const Image& image) {
 
 // The part of the picture around its middle that becomes width x height: the largest, or that of a picture whose
 // shorter side has `size` pixels; in whole pixels.
-Box middle_of(const Image& image, int width, int height, int64_t size) {
+Box middle_of(const Image& image, int width, int height, std::optional<int64_t> size) {
   const double largest =
       std::min(static_cast<double>(image.width) / width, static_cast<double>(image.height) / height);
-  const double factor = size > 0 ? std::min(image.width, image.height) / static_cast<double>(size) : largest;
+  const double factor = size ? std::min(image.width, image.height) / static_cast<double>(*size) : largest;
   const int w = std::clamp(static_cast<int>(std::lround(factor * width)), 1, image.width);
   const int h = std::clamp(static_cast<int>(std::lround(factor * height)), 1, image.height);
   const int x = (image.width - w) / 2, y = (image.height - h) / 2;
@@ -52,7 +52,7 @@ bool takes_pictures(const Shape& sample) {
 
 std::vector<uint8_t> picture_input(const Image& image, const Shape& sample, const PictureFit& fit) {
   const int height = static_cast<int>(sample[1]), width = static_cast<int>(sample[2]);
-  const bool cuts = fit.keep_aspect || fit.size > 0;
+  const bool cuts = fit.keep_aspect || fit.size;
   const Box part = cuts ? middle_of(image, width, height, fit.size) : Box{0, 0, image.width, image.height};
   std::vector<uint8_t> bytes;
   bytes.reserve(static_cast<size_t>(sample.num_elements()));

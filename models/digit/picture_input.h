@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "framework/io/image.h"
@@ -15,9 +16,10 @@ inline constexpr int64_t kMaxPictureSide = 4096;  // rows or columns
 
 /// Which part of a picture becomes the input, and in which order its colours stand.
 struct PictureFit {
-  bool keep_aspect =
-      false;         // the largest part around the middle that has the network's aspect; else it is stretched
-  int64_t size = 0;  // above 0: the part around the middle that fits once the shorter side has so many pixels
+  /// The largest part around the middle that has the network's aspect; else it is stretched.
+  bool keep_aspect = false;
+  /// The part around the middle that fits once the shorter side has so many pixels, at least 1.
+  std::optional<int64_t> size;
   bool bgr = false;  // blue before green before red
 };
 

@@ -173,7 +173,7 @@ void DigitInputs::decode(File& file) const {
       file.input.number = prepare_number(image);
     } else {
       file.input.pixels = picture_input(image, sample_, options_.fit);
-      const bool cuts = options_.fit.keep_aspect || options_.fit.size > 0;
+      const bool cuts = options_.fit.keep_aspect || options_.fit.size;
       file.input.steps = {concat(cuts ? "the middle scaled from " : "scaled from ", image.width, "x",
                                  image.height, " to ", sample_.to_string())};
     }

@@ -59,7 +59,7 @@ void PictureChoices::normalise(const std::vector<uint8_t>& pixels, float* out) c
 PictureChoices picture_choices(const PictureOptions& options, const Network& network) {
   PictureChoices choices;
   const PictureFit& fit = options.fit;
-  const bool chosen = !options.mean.empty() || !options.std.empty() || fit.keep_aspect || fit.size > 0 ||
+  const bool chosen = !options.mean.empty() || !options.std.empty() || fit.keep_aspect || fit.size ||
                       fit.bgr || !options.labels.empty();
   if (reads_digits(network.graph)) {
     if (chosen) {
@@ -72,9 +72,9 @@ PictureChoices picture_choices(const PictureOptions& options, const Network& net
   }
   const Shape& sample = network.graph.input_shape();
   const int64_t longer = sample.rank() == 3 ? std::max(sample[1], sample[2]) : 0;
-  if (fit.size > 0 && fit.size < longer)
+  if (fit.size && *fit.size < longer)
     throw UsageError(concat("--size expects at least the ", longer, " pixels of the longer side of ",
-                            sample.to_string(), ", which the network reads, found ", fit.size));
+                            sample.to_string(), ", which the network reads, found ", *fit.size));
   if (fit.bgr && sample[0] != 3)
     throw UsageError(concat("--channels is for networks of 3 channels; this one reads ", sample.to_string()));
   const auto channels = static_cast<size_t>(sample[0]);
