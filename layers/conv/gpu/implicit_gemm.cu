@@ -104,7 +104,7 @@ class ImplicitGemm : public OneLaunchConv<ImplicitGemmShape, const float*, const
     shape_.by_plane = FastDivide(shape_.plane);
     shape_.by_q = FastDivide(shape_.q);
     shape_.vector_store = shape_.plane % 4 == 0;
-    shape_.after = request.applied();
+    shape_.after = StoreRectifier(request.applied());
 
     filters_ = upload_filters(request, padded_taps, shape_.filter_pitch);
     bias_ = upload_bias(request, shape_.filter_pitch);

@@ -6,7 +6,7 @@
 #include "layers/conv/gpu/epilogue.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
 #include "layers/conv/gpu/sgemm_tile.cuh"
-#include "layers/rectifier.h"
+#include "layers/conv/gpu/store_rectifier.cuh"
 
 namespace lenslet {
 
@@ -29,7 +29,7 @@ struct ImplicitGemmShape {
   int stride_h, stride_w, pad_h, pad_w;
   FastDivide by_filter_tiles, by_plane, by_q;
   bool vector_store;  // P*Q is a multiple of 4: four columns lie in one image, 16-byte aligned
-  Rectifier after;
+  StoreRectifier after;
 };
 
 /// Gathers kBlockL x kBlockN elements of the im2col matrix a step. A thread keeps its columns, so that the
@@ -131,6 +131,12 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
   float sums[Tile::kThreadM][Tile::kThreadN] = {};
   sgemm_tile_multiply<Tile>(shared, load_filters, gather, shape.steps, sums);
 
+  const float* offsets = bias + group * shape.filter_pitch;
+  shape.after.apply(sums, [&](int i) {
+    const int filter = first_filter + Tile::row(i);
+    return filter < shape.group_filters ? __ldg(offsets + filter) : 0.0f;
+  });
+  const bool relu = shape.after.relu;
 #pragma unroll
   for (int j = 0; j < Tile::kThreadN; j += 4) {
     const int column = first_column + Tile::column(j);
@@ -141,13 +147,13 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
     for (int i = 0; i < Tile::kThreadM; ++i) {
       const int filter = first_filter + Tile::row(i);
       if (filter >= shape.group_filters) continue;
-      const float offset = __ldg(bias + group * shape.filter_pitch + filter);
+      const float offset = shape.after.offset(__ldg(offsets + filter));
       const int64_t channel = static_cast<int64_t>(group) * shape.group_filters + filter;
       float* target = y + (static_cast<int64_t>(n) * shape.k + channel) * shape.plane + pixel;
       if (shape.vector_store) {
         *reinterpret_cast<float4*>(target) =
-            make_float4(shape.after.of(sums[i][j] + offset), shape.after.of(sums[i][j + 1] + offset),
-                        shape.after.of(sums[i][j + 2] + offset), shape.after.of(sums[i][j + 3] + offset));
+            make_float4(relu_if(relu, sums[i][j] + offset), relu_if(relu, sums[i][j + 1] + offset),
+                        relu_if(relu, sums[i][j + 2] + offset), relu_if(relu, sums[i][j + 3] + offset));
         continue;
       }
 #pragma unroll
@@ -157,7 +163,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
         int other_pixel;
         const int other = shape.by_plane.divide(column + e, other_pixel);
         y[(static_cast<int64_t>(other) * shape.k + channel) * shape.plane + other_pixel] =
-            shape.after.of(sums[i][j + e] + offset);
+            relu_if(relu, sums[i][j + e] + offset);
       }
     }
   }

@@ -15,7 +15,7 @@
 #include "layers/conv/gpu/async_copy.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
 #include "layers/conv/gpu/sgemm_tile.cuh"
-#include "layers/rectifier.h"
+#include "layers/conv/gpu/store_rectifier.cuh"
 
 namespace lenslet {
 
@@ -36,7 +36,7 @@ struct ImplicitGemmRowsShape {
   int steps;               // C/G*R over kRows, rounded up
   int stride_h, pad_h;
   FastDivide by_filter_tiles, by_positions, by_w;  // positions = P*W
-  Rectifier after;
+  StoreRectifier after;
 };
 
 /// kPadW: zeros to the left and right of a row, 0 or 1.
@@ -259,6 +259,11 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
     }
   }
 
+  const float* offsets = bias + group * shape.filter_pitch;
+  shape.after.apply(sums, [&](int i) {
+    const int filter = first_filter + Tile::row(i);
+    return filter < shape.group_filters ? __ldg(offsets + filter) : 0.0f;
+  });
 #pragma unroll
   for (int j = 0; j < 8; j += 4) {
     const int position = first_column + Tile::column(j);
@@ -271,12 +276,12 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
     for (int i = 0; i < 8; ++i) {
       const int filter = first_filter + Tile::row(i);
       if (filter >= shape.group_filters) continue;
-      const float offset = __ldg(bias + group * shape.filter_pitch + filter);
+      const float offset = shape.after.offset(__ldg(offsets + filter));
       const int64_t channel = static_cast<int64_t>(group) * shape.group_filters + filter;
       float* target = y + (static_cast<int64_t>(n) * shape.k + channel) * shape.plane + p * shape.q + w;
       float out[4];
 #pragma unroll
-      for (int e = 0; e < 4; ++e) out[e] = shape.after.of(sums[i][j + e] + offset);
+      for (int e = 0; e < 4; ++e) out[e] = relu_if(shape.after.relu, sums[i][j + e] + offset);
       if constexpr (Tile::kPadW == 1) {  // Q = W: whole groups of four
         *reinterpret_cast<float4*>(target) = make_float4(out[0], out[1], out[2], out[3]);
       } else {  // Q = W - 2: the last group of a row has two
