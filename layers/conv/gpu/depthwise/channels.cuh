@@ -4,7 +4,7 @@
 
 #include "layers/conv/gpu/epilogue.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
-#include "layers/conv/gpu/store_rectifier.cuh"
+#include "layers/rectifier.h"
 
 namespace lenslet {
 
@@ -13,7 +13,7 @@ struct DepthwiseChannelsShape {
   int stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
   int threads;  // one for each patch and group of channels
   FastDivide by_multiplier, by_channel_groups, by_column_segments, by_row_segments;
-  StoreRectifier after;
+  Rectifier after;
 };
 
 /// kVector neighbouring floats.
@@ -98,8 +98,7 @@ __global__ void __launch_bounds__(128)
       if (p0 + row >= shape.p || q0 + j >= shape.q) continue;
       Vector out;
 #pragma unroll
-      for (int v = 0; v < kVector; ++v) out.at[v] = relu_if(shape.after.relu, sums[row][j].at[v]);
-      shape.after.apply(out.at);
+      for (int v = 0; v < kVector; ++v) out.at[v] = shape.after.of(sums[row][j].at[v]);
       const int64_t position = (static_cast<int64_t>(n) * shape.p + p0 + row) * shape.q + q0 + j;
       *reinterpret_cast<Vector*>(y + position * shape.k + k) = out;
     }
@@ -144,7 +143,7 @@ __global__ void __launch_bounds__(128)
       sum = fmaf(__ldg(weights + r * shape.s + s), __ldg(input + pixel * pixel_step), sum);
     }
   }
-  y[thread] = shape.after.after.of(sum);
+  y[thread] = shape.after.of(sum);
 }
 
 }  // namespace lenslet

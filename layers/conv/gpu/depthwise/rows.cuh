@@ -7,7 +7,7 @@
 
 #include "layers/conv/gpu/epilogue.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
-#include "layers/conv/gpu/store_rectifier.cuh"
+#include "layers/rectifier.h"
 
 namespace lenslet {
 
@@ -27,7 +27,7 @@ struct DepthwiseShape {
   FastDivide row_segments, column_segments;  // by ceil(P / kRows), ceil(Q / 4)
   FastDivide by_k, by_multiplier;            // by K, by K / C
   int store_width;                           // floats a store may take at once: 4, 2 or 1, as Q allows
-  StoreRectifier after;
+  Rectifier after;
 };
 
 /// kCount values of an input row from column `column` - pad on, zero outside. kVector > 1: width, `column` and row are
@@ -142,8 +142,7 @@ __global__ void __launch_bounds__(128, depthwise_min_blocks(R, kStride))
     if (p0 + row >= shape.p) continue;
     float out[4];
 #pragma unroll
-    for (int j = 0; j < 4; ++j) out[j] = relu_if(shape.after.relu, sums[row][j]);
-    shape.after.apply(out);
+    for (int j = 0; j < 4; ++j) out[j] = shape.after.of(sums[row][j]);
     store_depthwise_row(output + row * shape.q, out, shape.store_width, shape.q - q0);
   }
 }
