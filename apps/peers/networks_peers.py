@@ -103,7 +103,7 @@ def check_with_diff(network, samples, outputs, arguments):
     found = re.search(r"^whole pass +[a-z ]+? +([0-9.e+-]+) ", done.stdout, re.MULTILINE)
     if not found:
         return f"`lenslet diff` gave {done.returncode}: {done.stderr.strip()}"
-    error = float(found[1]) / np.abs(outputs).max()
+    error = float(found[1]) / float(np.abs(outputs).max())
     return "" if error <= LARGEST_ERROR else f"`lenslet diff`: {error:.2g} of the largest output from its peers'"
 
 
