@@ -58,6 +58,7 @@ constexpr const char* kBackendsExamples = R"(Examples:
 constexpr const char* kDoctorExamples = R"(Examples:
   lenslet doctor
   lenslet doctor --device cpu --json doctor.json
+  lenslet doctor --model my.onnx
 Without a GPU the GPU backends are SKIPPED, which is not a failure. A FAILED backend gives exit
 code 1.)";
 
@@ -238,6 +239,8 @@ CommandLine lenslet_command_line() {
               model | bench | backends);
   line.option("--model", Text{"FILE", nullptr, {".onnx"}}, LENSLET_MEMBER(model),
               "a network as ONNX (.onnx), instead of --weights", model | bench | backends);
+  line.option("--model", Text{"FILE", nullptr, {".onnx"}}, LENSLET_MEMBER(model),
+              "test the layers of this network (.onnx) instead of each kind of layer", doctor);
   line.option("--plan", Text{"auto|layered|fused|FILE"}, LENSLET_MEMBER(plan),
               "layer by layer (layered), the whole network at once (fused), or the choices in a saved plan "
               "(.json); auto: layered with --backend, else fused for bytes, for predictions, and on the CPU "

@@ -181,22 +181,24 @@ class Model:
 
     def __reduce__(self) -> NoReturn: ...
 
-def backends(device: str = 'auto', *, math: str = 'fp32') -> dict[str, dict[str, lenslet._types.Backend]]:
+def backends(device: str = 'auto', *, math: str = 'fp32', model: str | os.PathLike[str] | None = None) -> dict[str, dict[str, lenslet._types.Backend]]:
     """
     Lists the backends of each layer, in the order in which "auto" tries them.
 
     Args:
         device: As for `Model.load`.
         math: "fp32", "tf32" or "fp16".
+        model: An ONNX file, whose layers are listed; None: LeNet-5's.
 
     Returns:
         A dict by layer, then by backend, of dicts: "serves", whether it is supported; "reason", why it is not;
         "determinism", which bits it repeats: "bounded", "bitwise" in every run of the same batch, or "position" in any
-        batch and at any place in it. The entry "lenet5" has the variants of the fused plan. Each backend is prepared
-        once to find out.
+        batch and at any place in it. For LeNet-5 the entry "lenet5" has the variants of the fused plan. Each backend is
+        prepared once to find out.
 
     Raises:
         UsageError: An unknown device or math mode.
+        DataError: The file is missing or damaged, or has a network that Lenslet cannot run.
         UnavailableError: The device does not exist.
     """
 

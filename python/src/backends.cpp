@@ -1,17 +1,21 @@
 // `lenslet.backends` and `lenslet.devices`: what can compute on this machine.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "api/model_setup.h"
 #include "framework/base/error.h"
 #include "framework/device/device.h"
 #include "framework/device/stream.h"
 #include "framework/graph/determinism.h"
-#include "models/lenet5.h"
 #include "python/src/bindings.h"
 #include "python/src/process.h"
 
@@ -59,13 +63,15 @@ LayerBackends layer_backends(const Layer& layer, const std::string& name, const 
   return row;
 }
 
-std::vector<LayerBackends> list_backends(const std::string& device_name, const std::string& math_name) {
+std::vector<LayerBackends> list_backends(const std::string& device_name, const std::string& math_name,
+                                         const std::string& model) {
   const Computation computation;
   const Device device = choose_device(device_name).device;
   const MathMode math = parse_math_mode(math_name);
   const DeviceGuard guard(device);
   Stream stream(device);
-  const Graph graph = make_lenet5(builtin_lenet5_weights(), "built-in weights");
+  const std::shared_ptr<const Network> network = load_network(model);
+  const Graph& graph = network->graph;
   const std::vector<Shape> shapes = graph.infer_shapes(1);
   std::vector<LayerBackends> rows;
   for (const Graph::Node& node : graph.nodes()) {
@@ -75,16 +81,18 @@ std::vector<LayerBackends> list_backends(const std::string& device_name, const s
     rows.push_back(layer_backends(*node.layer, node.name,
                                   request_for(*node.layer, std::move(inputs), device, math), stream));
   }
+  if (!graph.network()) return rows;
   rows.push_back(
       layer_backends(*graph.network(), graph.name(), graph.network_request(device, 1, math), stream));
   return rows;
 }
 
-nb::dict backends(const std::string& device, const std::string& math) {
+nb::dict backends(const std::string& device, const std::string& math,
+                  const std::optional<std::filesystem::path>& model) {
   std::vector<LayerBackends> rows;
   {
     const nb::gil_scoped_release no_gil;
-    rows = list_backends(device, math);
+    rows = list_backends(device, math, model ? model->string() : std::string());
   }
   nb::dict result;
   for (const LayerBackends& row : rows) {
@@ -117,15 +125,17 @@ constexpr const char* kBackendsDoc =
 Args:
     device: As for `Model.load`.
     math: "fp32", "tf32" or "fp16".
+    model: An ONNX file, whose layers are listed; None: LeNet-5's.
 
 Returns:
     A dict by layer, then by backend, of dicts: "serves", whether it is supported; "reason", why it is not;
     "determinism", which bits it repeats: "bounded", "bitwise" in every run of the same batch, or "position" in any
-    batch and at any place in it. The entry "lenet5" has the variants of the fused plan. Each backend is prepared
-    once to find out.
+    batch and at any place in it. For LeNet-5 the entry "lenet5" has the variants of the fused plan. Each backend is
+    prepared once to find out.
 
 Raises:
     UsageError: An unknown device or math mode.
+    DataError: The file is missing or damaged, or has a network that Lenslet cannot run.
     UnavailableError: The device does not exist.)";
 
 constexpr const char* kDevicesDoc =
@@ -134,10 +144,12 @@ constexpr const char* kDevicesDoc =
 }  // namespace
 
 void add_backends(nb::module_& module) {
-  module.def("backends", &backends, nb::arg("device") = "auto", nb::kw_only(), nb::arg("math") = "fp32",
-             nb::sig("def backends(device: str = 'auto', *, math: str = 'fp32') -> dict[str, dict[str, "
-                     "lenslet._types.Backend]]"),
-             kBackendsDoc);
+  module.def(
+      "backends", &backends, nb::arg("device") = "auto", nb::kw_only(), nb::arg("math") = "fp32",
+      nb::arg("model") = nb::none(),
+      nb::sig("def backends(device: str = 'auto', *, math: str = 'fp32', model: str | os.PathLike[str] | "
+              "None = None) -> dict[str, dict[str, lenslet._types.Backend]]"),
+      kBackendsDoc);
   module.def("devices", &devices, nb::sig("def devices() -> list[str]"), kDevicesDoc);
 }
 

@@ -159,6 +159,19 @@ def test_threads_share_a_network(network, samples):
     assert not wrong
 
 
+def test_backends_of_its_layers(network_file, network, root):
+    table = lenslet.backends("cpu", model=network_file)
+    assert list(table) == [layer.name for layer in network.layers]  # no whole-network backends
+    assert table["stem"]["direct"] == {"serves": True, "reason": "", "determinism": "position"}
+    assert not table["stem"]["depthwise"]["serves"] and "one group" in table["stem"]["depthwise"]["reason"]
+    for layer, names in table.items():
+        serving = next(name for name, entry in names.items() if entry["serves"])
+        assert lenslet.Model.load(network_file, device="cpu", backend=f"{layer}={serving}").layers
+    assert list(lenslet.backends("cpu", model=root / "tests/models/onnx/lenet5.onnx"))[-1] == "lenet5"
+    with pytest.raises(lenslet.DataError, match="none.onnx"):
+        lenslet.backends("cpu", model="none.onnx")
+
+
 def test_a_signal_ends_a_long_run(network_file):
     model = lenslet.Model.load(network_file, device="cpu", max_batch=16)
     many = np.broadcast_to(np.zeros(SHAPE, np.float32), (200_000, *SHAPE))

@@ -1,5 +1,6 @@
 // lenslet inspect, and --model with a file that PyTorch wrote.
 #include <fstream>
+#include <map>
 
 #include "tests/cli/fixture_files.h"
 
@@ -58,6 +59,31 @@ TEST(Inspect, AnotherNetworkIsProfiledAndReadsPictures) {
     EXPECT_NE(run.out.find(text), std::string::npos) << text << " in\n" << run.out;
   expect_run(lenslet("classify" + model + " " LENSLET_SOURCE_DIR "/samples/digit_3_a.png"), kOk, "then");
   expect_run(lenslet("backends --device cpu" + model), kOk, "pointwise");
+}
+
+// Every layer by every backend that can compute it, alone and fused, and the whole pass.
+TEST(Doctor, TestsTheLayersOfANetwork) {
+  const std::string model = " --model " LENSLET_SOURCE_DIR "/tests/models/onnx/separable.onnx";
+  const ProgramRun run =
+      expect_run(lenslet("doctor --device cpu --json {dir}/out/doctor_model.json" + model), kOk,
+                 "self-test of separable: cpu:|every backend that can run here computes separable correctly");
+  std::map<std::string, json> rows;
+  const json document = read_json("{dir}/out/doctor_model.json");
+  for (const json& row : document.at("results")) rows[row.at("name")] = row;
+  for (const char* name : {"cpu /depthwise/Conv depthwise", "cpu /depthwise/Conv depthwise with /Relu, /Clip",
+                           "cpu /depthwise/Conv direct", "cpu whole pass, layered"}) {
+    ASSERT_EQ(rows.count(name), 1u) << name << " in\n" << document.dump(1);
+    EXPECT_EQ(rows[name].at("status"), "PASSED") << rows[name];
+    EXPECT_GT(rows[name].at("error").at("checked").get<int>(), 0) << rows[name];
+  }
+  EXPECT_EQ(rows["cpu /depthwise/Conv depthwise"].at("problem"), "conv2d 3@3x3 stride 1 pad 1 groups 3");
+  for (const auto& [name, row] : rows) {
+    EXPECT_NE(row.at("status"), "FAILED") << row;
+    EXPECT_EQ(row.at("status") == "UNSUPPORTED", !row.at("reason").is_null()) << row;
+  }
+  expect_run(lenslet("doctor --device cpu --verbose --model {dir}/m/lenet5.onnx"), kOk,
+             "cpu conv1 direct with relu1, pool1|cpu whole pass, fused");
+  expect_run(lenslet("doctor --device cpu --model {dir}/m/acos.onnx"), kData, "", "operator Acos");
 }
 
 TEST(Inspect, PrintsNamesOfTheFileInsideTheirLine) {

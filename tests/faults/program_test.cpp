@@ -54,6 +54,18 @@ TEST(ProgramFaults, BackendsKeepsTheRowsBeforeIt) {
   EXPECT_EQ(document.at("rows").back().at("status"), "ERROR");
 }
 
+TEST(ProgramFaults, DoctorNamesTheWrongLayersOfANetwork) {
+  const std::string line = "lenslet doctor --device cpu --json {dir}/doctor.json --model " LENSLET_SOURCE_DIR
+                           "/tests/models/onnx/separable.onnx";
+  const ProgramRun run = after(1000, line);
+  EXPECT_EQ(run.exit_code, 1) << run.out;
+  EXPECT_NE(run.out.find("FAILED: cpu /pointwise/Conv onednn"), std::string::npos) << run.out;
+  const json document = result_file("doctor.json");
+  for (const json& row : document.at("results"))
+    EXPECT_EQ(row.at("status") == "FAILED", row.at("backend") == "onednn") << row;
+  expect_fault(after(1, line), "/pointwise/Conv onednn|planted fault");
+}
+
 TEST(ProgramFaults, ProfileKeepsCeilingsAndFirstCall) {
   expect_fault(after(5,
                      "lenslet profile --device cpu --backend conv1=onednn --min-time-ms 5 --warmup-ms 0 "

@@ -27,7 +27,8 @@ if(LENSLET_BUILD_APPS)
   if(TARGET lenslet_test_faulty_backend)
     lenslet_test(faults_programs SOURCES faults/program_test.cpp faults/program_faults.cpp
                  DEPENDS ${faults_program_targets})
-    target_compile_definitions(test_faults_programs PRIVATE LENSLET_FAULTY_MODULE_DIR="${PROJECT_BINARY_DIR}/tests/faulty")
+    target_compile_definitions(test_faults_programs PRIVATE LENSLET_SOURCE_DIR="${LENSLET_TEST_SOURCE_DIR}"
+      LENSLET_FAULTY_MODULE_DIR="${PROJECT_BINARY_DIR}/tests/faulty")
     add_dependencies(test_faults_programs lenslet_test_faulty_backend)
   else()
     lenslet_skipped_test(faults_programs "this build has no oneDNN module, which the stand-in with a fault replaces")

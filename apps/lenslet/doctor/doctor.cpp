@@ -1,6 +1,7 @@
 // lenslet doctor: lists what this machine and build offer, and checks that every backend computes correctly here.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <set>
 
 #include "apps/common/output/text.h"
@@ -8,6 +9,7 @@
 #include "apps/common/system/environment.h"
 #include "apps/common/system/loaded_libraries.h"
 #include "apps/lenslet/commands.h"
+#include "apps/lenslet/doctor/model_test.h"
 #include "apps/lenslet/doctor/self_test.h"
 #include "apps/lenslet/session.h"
 #include "apps/measuring/row_table.h"
@@ -147,13 +149,13 @@ Table summary_table(const std::vector<Group>& groups) {
 }
 
 // "on cpu: 310 PASSED, 12 UNSUPPORTED in 27 backends and math modes".
-std::string summary_line(const Target& target, const std::vector<ResultRow>& rows) {
+std::string summary_line(const Target& target, const std::string& of, const std::vector<ResultRow>& rows) {
   std::string text;
   for (const char* status : {"PASSED", "FAILED", "UNSUPPORTED", "SKIPPED", "ERROR"}) {
     const int64_t count = count_status(rows, status);
     if (count > 0) text += concat(text.empty() ? "" : ", ", count, " ", status);
   }
-  return concat("self-test: ", target.device.to_string(), ": ", text, ", in ", groups_of(rows).size(),
+  return concat("self-test", of, ": ", target.device.to_string(), ": ", text, ", in ", groups_of(rows).size(),
                 " backends and math modes, against the fp64 reference");
 }
 
@@ -163,6 +165,8 @@ ExitCode run_doctor(const DoctorOptions& options) {
   Run run("lenslet doctor", options, {}, files_read(options));
   Console& console = run.console();
   if (options.threads) set_num_threads(*options.threads);
+  const std::shared_ptr<const Network> network =
+      options.model.empty() ? nullptr : load_network(options.model);
   const std::vector<Target> targets = targets_for(options.device);
   report(console, "program:", version_line("lenslet"));
   report(console, "CPU:",
@@ -177,10 +181,11 @@ ExitCode run_doctor(const DoctorOptions& options) {
   std::vector<ResultRow> shown;  // without --verbose: of usable devices
   for (const Target& target : targets) {
     run.on(target.usable ? target.device : Device::cpu());  // the last one is the GPU, if one is used
-    const std::vector<ResultRow> rows = self_test({target, options.seed, options.workspace_limit});
+    const SelfTestOptions test{target, options.seed, options.workspace_limit};
+    const std::vector<ResultRow> rows = network ? model_test(network->graph, test) : self_test(test);
     run.add(rows);
-    if (!target.usable && !options.verbose) continue;
-    console.prose(summary_line(target, rows), kLabel);
+    if (!target.usable && (!options.verbose || network)) continue;
+    console.prose(summary_line(target, network ? " of " + network->title() : "", rows), kLabel);
     shown.insert(shown.end(), rows.begin(), rows.end());
   }
   std::vector<Group> listed = groups_of(shown);
@@ -203,7 +208,8 @@ ExitCode run_doctor(const DoctorOptions& options) {
   });
   if (!run.stopped()) {
     const int64_t failed = count_status(run.rows(), "FAILED") + count_status(run.rows(), "ERROR");
-    console.line(failed == 0 ? "every backend that can run here computes correctly"
+    console.line(failed == 0 ? concat("every backend that can run here computes ",
+                                      network ? network->title() + " " : "", "correctly")
                              : concat(failed, " of ", run.rows().size(), " self-tests failed"));
     if (options.device != "cpu" && !cuda_status().usable)
       console.prose("no GPU was tested: " + cuda_status().reason);
