@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <memory>
@@ -24,21 +25,52 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-int default_threads() {
-  if (const auto count = number_setting("LENSLET_NUM_THREADS", "a number", 1, kMaxThreads)) return *count;
+/// Cores that this process may run on.
+int available_cores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::clamp(CPU_COUNT(&set), 1, kMaxThreads);
   return 1;
 }
 
+int default_threads() {
+  if (const auto count = number_setting("LENSLET_NUM_THREADS", "a number", 1, kMaxThreads)) return *count;
+  return available_cores();
+}
+
 thread_local bool inside_loop = false;
 
-// Workers sleep between loops. One mutex guards the loop number and the range bounds. A worker takes part in a loop at
-// most once, with the part of its index, so that the split does not depend on timing.
+using Clock = std::chrono::steady_clock;
+
+// The loops of a network follow each other within some microseconds, and to wake a sleeping thread takes 10 us or, in a
+// virtual machine, more: a thread that waits first polls for this long. Longer than the layers that one thread computes
+// alone, and short enough that an idle process uses no time.
+constexpr std::chrono::microseconds kPollTime{100};
+constexpr int kPollsPerClock = 32;  // reading the clock costs as much as some polls
+// Where other processes want the cores, the system takes them from threads that poll, for milliseconds, and prefers
+// those that slept. So after a loop that waited much longer than it computed, threads sleep at once for this long.
+constexpr std::chrono::milliseconds kCrowdedTime{100};
+
+/// Polls from `start` until `done` returns true, or for kPollTime. Returns whether it did.
+template <typename Done>
+bool poll(Clock::time_point start, const Done& done) {
+  do {
+    for (int i = 0; i < kPollsPerClock; ++i) {
+      if (done()) return true;
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+  } while (Clock::now() - start < kPollTime);
+  return false;
+}
+
+// Workers poll for the next loop, then sleep. The mutex orders changes of what sleeping threads wait for; the range
+// bounds are written before the loop number and read after it. A worker takes part in a loop at most once, with the
+// part of its index, so that the split does not depend on timing.
 class Pool {
  public:
   /// Throws MemoryError if the system refuses a thread, after the started ones have ended.
-  explicit Pool(int threads) : threads_(threads) {
+  explicit Pool(int threads) : threads_(threads), polls_(threads <= available_cores()) {
     const auto refused = [&](const char* reason) {
       const size_t started = workers_.size();
       end_workers();
@@ -73,14 +105,23 @@ class Pool {
       count_ = count;
       part_ = part;
       body_ = &body;
-      pending_ = threads_ - 1;
+      pending_.store(threads_ - 1, std::memory_order_relaxed);
       failure_ = nullptr;
-      ++loop_;
+      loop_.fetch_add(1, std::memory_order_release);
     }
+    const Clock::time_point start = Clock::now();
     start_.notify_all();
     take_part(0);
-    std::unique_lock<std::mutex> lock(mutex_);
-    done_.wait(lock, [this] { return pending_ == 0; });
+    const auto done = [this] { return pending_.load(std::memory_order_acquire) == 0; };
+    const Clock::time_point finished = Clock::now();
+    if (!polls_at(finished) || !poll(finished, done)) {
+      {
+        std::unique_lock<std::mutex> lock(mutex_);
+        done_.wait(lock, done);
+      }
+      const Clock::time_point end = Clock::now();
+      if (end - finished > kPollTime + (finished - start)) crowded_until_ = end + kCrowdedTime;
+    }
     if (failure_) std::rethrow_exception(failure_);
   }
 
@@ -97,16 +138,22 @@ class Pool {
 
   void work(int index) {
     uint64_t seen = 0;
+    const auto called = [&] {
+      return loop_.load(std::memory_order_acquire) != seen || stop_.load(std::memory_order_relaxed);
+    };
     for (;;) {
-      {
+      const Clock::time_point now = Clock::now();
+      if (!polls_at(now) || seen == 0 || !poll(now, called)) {
         std::unique_lock<std::mutex> lock(mutex_);
-        start_.wait(lock, [&] { return stop_ || loop_ != seen; });
-        if (stop_) return;
-        seen = loop_;
+        start_.wait(lock, called);
       }
+      if (stop_) return;
+      seen = loop_.load(std::memory_order_acquire);
       take_part(index);
-      std::lock_guard<std::mutex> lock(mutex_);
-      if (--pending_ == 0) done_.notify_one();
+      if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        done_.notify_one();
+      }
     }
   }
 
@@ -123,13 +170,20 @@ class Pool {
     inside_loop = false;
   }
 
+  /// Whether a thread that waits from then on polls first.
+  bool polls_at(Clock::time_point now) const {
+    return polls_ && now >= crowded_until_.load(std::memory_order_relaxed);
+  }
+
   const int threads_;
+  const bool polls_;  // not with more threads than cores: a polling one would keep another from its work
   std::vector<std::thread> workers_;
   std::mutex loop_mutex_, mutex_;
   std::condition_variable start_, done_;
-  bool stop_ = false;
-  uint64_t loop_ = 0;
-  int pending_ = 0;
+  std::atomic<Clock::time_point> crowded_until_{Clock::time_point{}};
+  std::atomic<bool> stop_{false};
+  std::atomic<uint64_t> loop_{0};
+  std::atomic<int> pending_{0};
   int64_t count_ = 0, part_ = 0;
   const RangeBody* body_ = nullptr;
   std::exception_ptr failure_;

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <thread>
 
 #include "framework/base/parallel.h"
 #include "framework/device/device.h"
@@ -129,6 +131,23 @@ TEST(ParallelFor, PassesTheFirstExceptionOnAndServesAgain) {
   }
   set_num_threads(before);
   EXPECT_THROW(set_num_threads(0), UsageError);
+}
+
+// Longer than a thread polls before it sleeps: within a loop, and between loops.
+TEST(ParallelFor, WaitsForTheSlowestThread) {
+  const auto nap = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); };
+  const int before = num_threads();
+  set_num_threads(2);
+  for (int round = 0; round < 12; ++round) {
+    std::atomic<int> done{0};
+    parallel_for(2, 1, [&](int64_t begin, int64_t end) {
+      if (begin == round % 2) nap();
+      done += static_cast<int>(end - begin);
+    });
+    EXPECT_EQ(done.load(), 2) << "round " << round;
+    if (round % 3 == 0) nap();
+  }
+  set_num_threads(before);
 }
 
 // Every core has an L1 of its own, two cores share an L3, and there is no L2.
