@@ -15,8 +15,6 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kMaxPlanBytes = 4 << 20;
-
 std::optional<Plan> load_plan(const Choices& choices) {
   if (choices.plan == ModelSetup::kAuto || choices.plan == Plan::kLayered || choices.plan == Plan::kFused) {
     return std::nullopt;
@@ -31,7 +29,7 @@ std::optional<Plan> load_plan(const Choices& choices) {
                             "plan FILE replays its own backends, math modes, input and output; leave out ",
                             prefix, "backend, ", prefix, "math, ", prefix, "input and ", prefix, "output"));
   }
-  const std::vector<uint8_t> bytes = read_file(choices.plan, kMaxPlanBytes);
+  const std::vector<uint8_t> bytes = read_file(choices.plan, Plan::kMaxBytes);
   return Plan::from_json(std::string(bytes.begin(), bytes.end()), printable_excerpt(choices.plan));
 }
 

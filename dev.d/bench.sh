@@ -70,38 +70,44 @@ bench_conv() {
   fi
 }
 
-# compare SCRIPT OPTIONS…: a script of apps/peers on MNIST.
+# compare SCRIPT OPTIONS…: a script of apps/peers.
 compare() {
-  if [ "${#on_mnist[@]}" -eq 0 ] || ! python3 -c 'import numpy' >/dev/null 2>&1; then
-    say "skipped: apps/peers/$1 needs MNIST (./dev mnist) and a python3 with NumPy (python3-numpy)"
+  if ! python3 -c 'import numpy' >/dev/null 2>&1; then
+    say "skipped: apps/peers/$1 needs a python3 with NumPy (python3-numpy)"
     return
   fi
-  show "python3 apps/peers/$1 ${on_mnist[*]} ${*:2}" python3 "apps/peers/$1" "${on_mnist[@]}" "${@:2}"
+  show "python3 apps/peers/$1 ${*:2}" python3 "apps/peers/$1" "${@:2}"
+}
+
+# compare_on_mnist SCRIPT OPTIONS…
+compare_on_mnist() {
+  if [ "${#on_mnist[@]}" -eq 0 ]; then
+    say "skipped: apps/peers/$1 needs MNIST (./dev mnist)"
+    return
+  fi
+  compare "$1" "${on_mnist[@]}" "${@:2}"
+}
+
+# compare_frameworks COMPARE SCRIPT OPTIONS…: one that times Lenslet's program and its peers.
+compare_frameworks() {
+  local kind=cuda limit=()
+  [ "$device" != cpu ] || kind=cpu
+  [ -z "$seconds" ] || limit=(--seconds "$seconds")
+  "$1" "$2" --lenslet "$built/bin/lenslet" --device "$kind" "${limit[@]}" "${@:3}"
 }
 
 bench_calls() {
   local interpreter=()
   [ -z "$python" ] || interpreter=(--python "$python")
-  compare user_calls.py --build "$built" --device "$device" "${interpreter[@]}" --json "$out/calls.json"
+  compare_on_mnist user_calls.py --build "$built" --device "$device" "${interpreter[@]}" --json "$out/calls.json"
 }
 
 bench_peers() {
-  local kind=cuda limit=()
-  [ "$device" != cpu ] || kind=cpu
-  [ -z "$seconds" ] || limit=(--seconds "$seconds")
-  compare lenet5_peers.py --lenslet "$built/bin/lenslet" --device "$kind" "${limit[@]}" --json "$out/peers.json"
+  compare_frameworks compare_on_mnist lenet5_peers.py --json "$out/peers.json"
 }
 
 bench_networks() {
-  local kind=cuda limit=()
-  [ "$device" != cpu ] || kind=cpu
-  [ -z "$seconds" ] || limit=(--seconds "$seconds")
-  if ! python3 -c 'import numpy' >/dev/null 2>&1; then
-    say 'skipped: apps/peers/networks_peers.py needs a python3 with NumPy (python3-numpy)'
-    return
-  fi
-  show "python3 apps/peers/networks_peers.py --device $kind" python3 apps/peers/networks_peers.py \
-    --lenslet "$built/bin/lenslet" --device "$kind" "${limit[@]}" --json "$out/networks.json"
+  compare_frameworks compare networks_peers.py --json "$out/networks.json"
 }
 
 cmd_bench() {

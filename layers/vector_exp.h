@@ -19,6 +19,17 @@
 
 namespace lenslet {
 
+/// (e^r - 1) / r by the Taylor polynomial of degree 6.
+LENSLET_HOST_DEVICE LENSLET_ALWAYS_INLINE float exp_series(float r) {
+  float p = 1.98412698e-4f;  // 1/7!, 1/6!, …
+  p = p * r + 1.38888889e-3f;
+  p = p * r + 8.33333333e-3f;
+  p = p * r + 4.16666667e-2f;
+  p = p * r + 1.66666667e-1f;
+  p = p * r + 0.5f;
+  return p * r + 1.0f;
+}
+
 /// e^x for x <= 0; NaN for NaN.
 LENSLET_HOST_DEVICE LENSLET_ALWAYS_INLINE float exp_nonpositive(float x) {
 #ifdef __CUDA_ARCH__
@@ -32,14 +43,7 @@ LENSLET_HOST_DEVICE LENSLET_ALWAYS_INLINE float exp_nonpositive(float x) {
   const float biased = limited * kLog2e + kRound;
   const float n = biased - kRound;
   const float r = (limited - n * kLn2High) - n * kLn2Low;
-  float p = 1.98412698e-4f;  // 1/7!, 1/6!, …
-  p = p * r + 1.38888889e-3f;
-  p = p * r + 8.33333333e-3f;
-  p = p * r + 4.16666667e-2f;
-  p = p * r + 1.66666667e-1f;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
+  const float p = exp_series(r) * r + 1.0f;
   uint32_t bits, bias;
   std::memcpy(&bits, &biased, sizeof bits);
   std::memcpy(&bias, &kRound, sizeof bias);

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared  # noqa: E402  (the scripts' common module, beside the weights)
 import lenslet_side  # noqa: E402
-from side import MOST_DIFFERING, Absent, NotMeasured, middle  # noqa: E402
+from side import MOST_DIFFERING, Absent, NotMeasured, middle, numbers  # noqa: E402
 
 SCHEMA = "lenslet.peers/3"
 ROOT = Path(__file__).resolve().parents[2]
@@ -228,7 +228,6 @@ def save(document, path, status):
 
 
 def parse_arguments():
-    numbers = lambda text: [int(part) for part in text.split(",") if part]  # noqa: E731
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lenslet", default="build/release/bin/lenslet", help="the program")
     parser.add_argument("--data", default=os.environ.get("LENSLET_MNIST_DIR", "data"), help="folder of MNIST")

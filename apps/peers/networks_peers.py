@@ -10,8 +10,8 @@ column of its own.
 
 What was timed is judged in the same run: a peer's outputs against the module in fp64 (without PyTorch against ONNX
 Runtime in fp32), and Lenslet by `lenslet bench` against its own reference in fp64, and by `lenslet diff` against the
-same outputs as its peers. A side that is not installed, fails, or
-does not fit into --seconds gives a row with its status and the reason, and the comparison goes on.
+same outputs as its peers. A side that is not installed, fails, or does not fit into --seconds gives a row with its
+status and the reason, and the comparison goes on.
 """
 
 import argparse
@@ -29,7 +29,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import lenslet_side  # noqa: E402
 from lenet5_peers import LIBRARIES, ROOT, Contest, add_environment, installed, print_row, save  # noqa: E402
-from side import NotMeasured, tiled  # noqa: E402
+from side import NotMeasured, numbers, tiled  # noqa: E402
 
 SCHEMA = "lenslet.networks/1"
 FILES = ROOT / "tests" / "models" / "onnx"
@@ -108,7 +108,6 @@ def check_with_diff(network, samples, outputs, arguments):
 
 
 def parse_arguments():
-    numbers = lambda text: [int(part) for part in text.split(",") if part]  # noqa: E731
     words = lambda text: [part for part in text.split(",") if part]  # noqa: E731
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lenslet", default="build/release/bin/lenslet", help="the program")

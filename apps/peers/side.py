@@ -12,6 +12,11 @@ MOST_DIFFERING = 3  # test images that a side may classify unlike `lenslet eval`
 BATCH_NS, MOST_PASSES = 200e3, 256  # passes captured or compiled as one launch, as in apps/measuring/measure.cpp
 
 
+def numbers(text):
+    """The whole numbers of an option, such as 1,64,1024."""
+    return [int(part) for part in text.split(",") if part]
+
+
 class NotMeasured(Exception):
     """The reason of a row without a time, and its status, such as SKIPPED or UNSUPPORTED."""
 

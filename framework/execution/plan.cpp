@@ -13,7 +13,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr size_t kMaxPlanBytes = 4u << 20;
 constexpr size_t kMaxLayers = 4096;  // the most of an ONNX model; each is compared with all before it
 
 constexpr size_t kMaxTextBytes = 500;  // names; a library's choice is the longest
@@ -109,8 +108,8 @@ std::string Plan::to_json() const {
 }
 
 Plan Plan::from_json(const std::string& text, const std::string& origin) {
-  if (text.size() > kMaxPlanBytes) {
-    throw DataError(concat(origin, ": a plan has at most ", kMaxPlanBytes, " bytes, found ", text.size()));
+  if (text.size() > kMaxBytes) {
+    throw DataError(concat(origin, ": a plan has at most ", kMaxBytes, " bytes, found ", text.size()));
   }
   const ordered_json root = parse_strict_json(text, origin);
   const Reader plan_reader(root, origin, "the plan");

@@ -200,6 +200,14 @@ NpyArray parse_header(const std::vector<uint8_t>& bytes, size_t size, const std:
 
 }  // namespace
 
+bool NpyArray::holds_samples_of(const Shape& sample) const {
+  if (dims.empty() || dims[0] < 1) return false;
+  std::vector<int64_t> wanted;
+  for (int i = 0; i < sample.rank(); ++i) wanted.push_back(sample[i]);
+  const std::vector<int64_t> found(dims.begin() + 1, dims.end());
+  return found == wanted || found == std::vector<int64_t>{sample.num_elements()};
+}
+
 std::string NpyArray::describe() const {
   std::string text;
   for (const int64_t dim : dims) text += concat(text.empty() ? "" : "x", dim);

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "framework/tensor/shape.h"
+
 namespace lenslet {
 
 /// An array in C order.
@@ -19,6 +21,8 @@ struct NpyArray {
 
   /// Values.
   int64_t count() const noexcept { return static_cast<int64_t>(data.size() / item); }
+  /// Whether it is [N, …] of samples of this shape, N at least 1, or has each as one row of values.
+  bool holds_samples_of(const Shape& sample) const;
   /// "2x3x32x32 of float32".
   std::string describe() const;
   /// The values. Throws DataError naming `origin` for an array of complex or other numbers.

@@ -63,14 +63,7 @@ LENSLET_HOST_DEVICE LENSLET_ALWAYS_INLINE float logistic(float x) {
 LENSLET_HOST_DEVICE LENSLET_ALWAYS_INLINE float below_zero(float x) {
   constexpr float kSeries = -0.35f;
   const float negative = x > 0.0f ? 0.0f : x;
-  float p = 1.98412698e-4f;  // 1/7!, 1/6!, …
-  p = p * negative + 1.38888889e-3f;
-  p = p * negative + 8.33333333e-3f;
-  p = p * negative + 4.16666667e-2f;
-  p = p * negative + 1.66666667e-1f;
-  p = p * negative + 0.5f;
-  p = p * negative + 1.0f;
-  return negative > kSeries ? p * negative : exp_nonpositive(negative) - 1.0f;
+  return negative > kSeries ? exp_series(negative) * negative : exp_nonpositive(negative) - 1.0f;
 }
 /// log(1 + e^x).
 LENSLET_HOST_DEVICE LENSLET_ALWAYS_INLINE float log_of_one_plus_exp(float x) {

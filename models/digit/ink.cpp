@@ -77,11 +77,6 @@ void keep_digits_at_edge(const std::vector<Component>& marks, float peak, const 
   }
 }
 
-Box merge(const Box& a, const Box& b) {
-  if (a.width() == 0) return b;
-  return {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)};
-}
-
 // Whether a mark that is too faint to be kept has the size and the place of a digit beside those kept.
 bool is_faint_digit(const Component& c, const Ink& ink) {
   int highest = 0;
@@ -226,7 +221,7 @@ Ink find_ink(const GreyPlanes& grey) {
     }
     ink.marks.push_back(c);
     kept[i] = static_cast<int32_t>(ink.marks.size());
-    ink.box = merge(ink.box, c.box);
+    ink.box = united(ink.box, c.box);
     at_border = at_border || c.at_border;
   }
   if (ink.level > 0 && std::any_of(marks.begin(), marks.end(), [&](const Component& c) {

@@ -46,10 +46,6 @@ void warn_of_left_out(PictureWarnings& warnings) {
 int shared_columns(const Box& a, const Box& b) { return std::min(a.x1, b.x1) - std::max(a.x0, b.x0); }
 int shared_rows(const Box& a, const Box& b) { return std::min(a.y1, b.y1) - std::max(a.y0, b.y0); }
 
-Box united(const Box& a, const Box& b) {
-  return {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)};
-}
-
 double digit_height(const std::vector<MarkGroup>& groups) {
   std::vector<std::pair<int, double>> heights;
   double mass = 0;
@@ -121,7 +117,7 @@ void leave_out_specks(std::vector<MarkGroup>& groups, PictureWarnings& warnings)
   if (height == 0) return;
   Box row{0, 0, 0, 0};
   for (const MarkGroup& group : groups) {
-    if (!is_small(group.box, height)) row = row.width() == 0 ? group.box : united(row, group.box);
+    if (!is_small(group.box, height)) row = united(row, group.box);
   }
   const auto is_beside = [&](const MarkGroup& group) {
     return is_small(group.box, height) && shared_rows(group.box, row) <= 0.25 * group.box.height();

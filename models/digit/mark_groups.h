@@ -24,8 +24,6 @@ struct MarkGroup {
 int shared_columns(const Box& a, const Box& b);
 /// The same for rows.
 int shared_rows(const Box& a, const Box& b);
-/// The smallest box around both.
-Box united(const Box& a, const Box& b);
 
 /// Height of the digits: the median height of the ink.
 double digit_height(const std::vector<MarkGroup>& groups);

@@ -71,6 +71,12 @@ void lower_envelope(const std::vector<float>& f, std::vector<float>& out, std::v
 
 }  // namespace
 
+Box united(const Box& a, const Box& b) {
+  if (a.width() == 0) return b;
+  if (b.width() == 0) return a;
+  return {std::min(a.x0, b.x0), std::min(a.y0, b.y0), std::max(a.x1, b.x1), std::max(a.y1, b.y1)};
+}
+
 Plane resize(const Plane& in, const Box& box, int width, int height) {
   const std::vector<Span> columns = spans(box.x0, box.width(), width),
                           rows = spans(box.y0, box.height(), height);

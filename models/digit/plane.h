@@ -37,6 +37,9 @@ struct Box {
   int longer() const { return width() > height() ? width() : height(); }
 };
 
+/// The smallest box around both; a box without columns adds nothing.
+Box united(const Box& a, const Box& b);
+
 /// Resizes the part of `in` within `box` to width x height: averages the covered pixels to shrink, interpolates
 /// linearly to enlarge, copies otherwise.
 Plane resize(const Plane& in, const Box& box, int width, int height);

@@ -15,7 +15,7 @@ void Importer::demand_later_meaning(const Node& node) const {
   if (!node.find("axis") || node.integer_or("broadcast", 0) == 0 || node.inputs.size() != 2) return;
   const std::optional<Shape>&a = values_.at(node.inputs[0]).shape, &b = values_.at(node.inputs[1]).shape;
   const int64_t axis = node.integer_or("axis", 0);
-  if (!a || !b || (axis < 0 ? axis + a->rank() : axis) + b->rank() != a->rank())
+  if (!a || !b || from_front(axis, a->rank()) + b->rank() != a->rank())
     throw Unsupported{
         concat("broadcasting from axis ", axis, ", as operator set 6 has it, is not supported")};
 }
@@ -25,7 +25,7 @@ void Importer::softmax(const Node& node) {
   const bool logarithms = node.op == "LogSoftmax";
   const Shape x = shape(node.inputs.at(0));
   const int64_t stated = node.integer_or("axis", model_.opset < 13 ? 1 : -1);
-  const int64_t axis = stated < 0 ? stated + x.rank() : stated;
+  const int64_t axis = from_front(stated, x.rank());
   if (axis < 1 || axis >= x.rank())
     throw Unsupported{concat("softmax over axis ", stated, " is not supported")};
   const int last = x.rank() - 1;

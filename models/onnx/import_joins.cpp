@@ -73,7 +73,7 @@ void Importer::pairwise(const Node& node) {
 
 void Importer::concatenate(const Node& node) {
   const Shape y = shape(node.outputs.at(0));
-  const int64_t stated = node.integer_or("axis", 1), axis = stated < 0 ? stated + y.rank() : stated;
+  const int64_t axis = from_front(node.integer_or("axis", 1), y.rank());
   if (axis < 1) throw Unsupported{"Concat of samples is not supported"};
   std::vector<Held> parts;
   for (size_t i = 0; i < node.inputs.size(); ++i) parts.push_back(shaped(node, i));
@@ -97,11 +97,10 @@ void Importer::slice(const Node& node) {
   const std::vector<int64_t> paces = list("steps", 4, std::vector<int64_t>(given.size(), 1));
   std::vector<int64_t> starts(static_cast<size_t>(x.rank()), 0), steps(static_cast<size_t>(x.rank()), 1);
   for (size_t i = 0; i < given.size(); ++i) {
-    const auto axis = static_cast<size_t>(axes.at(i) < 0 ? axes[i] + x.rank() : axes[i]);
+    const auto axis = static_cast<size_t>(from_front(axes.at(i), x.rank()));
     const int64_t size = x[static_cast<int>(axis)], pace = paces.at(i);
     if (axis == 0) throw Unsupported{"Slice of samples is not supported"};
-    const int64_t start = given[i] < 0 ? given[i] + size : given[i];
-    starts[axis] = std::clamp<int64_t>(start, 0, pace > 0 ? size : size - 1);
+    starts[axis] = std::clamp<int64_t>(from_front(given[i], size), 0, pace > 0 ? size : size - 1);
     steps[axis] = pace;
   }
   put(node, std::make_unique<SliceLayer>(starts, steps, dims_of(y)), {shaped(node, 0)});
@@ -110,7 +109,7 @@ void Importer::slice(const Node& node) {
 // A slice for each part.
 void Importer::split(const Node& node) {
   const Shape x = shape(node.inputs.at(0));
-  const int64_t stated = node.integer_or("axis", 0), axis = stated < 0 ? stated + x.rank() : stated;
+  const int64_t axis = from_front(node.integer_or("axis", 0), x.rank());
   if (axis == 0) throw Unsupported{"Split of samples is not supported"};
   const auto at = static_cast<size_t>(axis);
   std::vector<int64_t> starts(static_cast<size_t>(x.rank()), 0);
@@ -128,7 +127,7 @@ void Importer::split(const Node& node) {
 // Indices at equal distances are a slice.
 void Importer::gather(const Node& node) {
   const Shape x = shape(node.inputs.at(0));
-  const int64_t stated = node.integer_or("axis", 0), axis = stated < 0 ? stated + x.rank() : stated;
+  const int64_t axis = from_front(node.integer_or("axis", 0), x.rank());
   if (axis == 0) throw Unsupported{"Gather of samples is not supported"};
   if (!has(node, 1) || !values_.at(node.inputs[1]).integers || values_.at(node.inputs[1]).integers->empty())
     throw Unsupported{"indices that are not constant are not supported"};

@@ -119,7 +119,7 @@ void Importer::reduce(const Node& node) {
     axes = *values_.at(node.inputs[1]).integers;
   }
   if (axes.empty() && node.integer_or("noop_with_empty_axes", 0) != 0) return same_values(node);
-  for (int64_t& axis : axes) axis = axis < 0 ? axis + x.rank() : axis;
+  for (int64_t& axis : axes) axis = from_front(axis, x.rank());
   std::sort(axes.begin(), axes.end());
   if (axes.empty() || axes[0] == 0) throw Unsupported{"the samples of a batch cannot be reduced to one"};
   if (axes.back() - axes[0] + 1 != static_cast<int64_t>(axes.size()))

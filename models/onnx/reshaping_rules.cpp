@@ -134,7 +134,7 @@ void pad(Inference& node) {
 void shape_of(Inference& node) {
   const Dims all = dims_of(node.shape(0));
   const auto rank = static_cast<int64_t>(all.size());
-  const auto bound = [rank](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  const auto bound = [rank](int64_t at) { return std::clamp<int64_t>(from_front(at, rank), 0, rank); };
   const int64_t start = bound(node.node().integer_or("start", 0));
   const int64_t end = std::max(start, bound(node.node().integer_or("end", rank)));
   node.set({end - start}, Dims(all.begin() + start, all.begin() + end));
@@ -204,9 +204,8 @@ void slice(Inference& node) {
     const int64_t size = x[axis], step = steps[i];
     if (step == 0) node.fail("a step of 0");
     const auto place = [&](int64_t at, int64_t least) {
-      const int64_t from_front = at < 0 ? at + size : at;
       const int64_t most = step > 0 ? size : size - 1;
-      return std::clamp<int64_t>(from_front, std::min(least, most), most);
+      return std::clamp<int64_t>(from_front(at, size), std::min(least, most), most);
     };
     // A backward slice to the front states an end before it; one that starts there has the first value.
     const int64_t start = place(starts[i], 0), end = place(ends[i], step > 0 ? 0 : -1);

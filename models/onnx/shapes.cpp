@@ -113,7 +113,7 @@ void Inference::set(const std::vector<int64_t>& dims, std::vector<int64_t> integ
 
 int Inference::axis(int64_t axis, int rank) const {
   if (axis < -rank || axis >= rank) fail(concat("axis ", axis, " of a value with ", rank, " dimensions"));
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
+  return static_cast<int>(from_front(axis, rank));
 }
 
 void Inference::demand(const std::vector<int64_t>& values, size_t count, int64_t least, int64_t most,

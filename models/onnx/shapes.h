@@ -21,6 +21,9 @@ struct Value {
   int64_t parameters = 0;    // of a constant: the floating values that it is made of
 };
 
+/// An axis or an index among `size`, which a node may count from the end by a negative number.
+inline int64_t from_front(int64_t stated, int64_t size) { return stated < 0 ? stated + size : stated; }
+
 using Values = std::unordered_map<std::string, Value>;
 
 /// Infers in the order of the nodes. A free first dimension of an input becomes `batch`. The outputs of operators

@@ -3,26 +3,10 @@
 
 #include <string>
 
-#include "api/number_reader.h"
-#include "tests/models/drawn_pictures.h"
+#include "tests/models/number_reading.h"
 
 namespace lenslet::test {
 namespace {
-
-Reading read(const Image& picture) {
-  static Model robust = [] {
-    ModelOptions options;
-    options.device = "cpu";
-    return Model::load("robust", options);
-  }();
-  return read_number(robust, picture);
-}
-
-std::string told(const Reading& reading) {
-  std::string text = reading.number + "|" + reading.reason;
-  for (const std::string& warning : reading.warnings.texts) text += "|" + warning;
-  return text;
-}
 
 Image slanted(const std::string& text, double slant, uint32_t seed, double pen = .07) {
   return DrawnPicture(240 + 130 * static_cast<int>(text.size()), 300, kWhite, seed)

@@ -6,27 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "api/number_reader.h"
 #include "tests/io/crafted_files.h"
-#include "tests/models/drawn_pictures.h"
+#include "tests/models/number_reading.h"
 
 namespace lenslet::test {
 namespace {
-
-Reading read(const DrawnPicture& picture) {
-  static Model robust = [] {
-    ModelOptions options;
-    options.device = "cpu";
-    return Model::load("robust", options);
-  }();
-  return read_number(robust, picture.image());
-}
-
-std::string told(const Reading& reading) {
-  std::string text = reading.number + "|" + reading.reason;
-  for (const std::string& warning : reading.warnings.texts) text += "|" + warning;
-  return text;
-}
 
 // A small point was dropped as a speck: 7.08 was read as 708.
 TEST(NumberSigns, PointOfAThinPenIsNoSpeck) {

@@ -5,11 +5,10 @@
 #include <cmath>
 #include <string>
 
-#include "api/number_reader.h"
 #include "framework/io/image.h"
 #include "tests/io/crafted_files.h"
-#include "tests/models/drawn_pictures.h"
 #include "tests/models/number_pictures.h"
+#include "tests/models/number_reading.h"
 
 namespace lenslet::test {
 namespace {
@@ -20,21 +19,10 @@ Model load(const char* weights) {
   return Model::load(weights, options);
 }
 
-Reading read(const Image& picture) {
-  static Model robust = load("robust");
-  return read_number(robust, picture);
-}
-
 Image written(const std::string& text, double spacing = 0.25, const Pen& pen = {}) {
   return DrawnPicture(160 + 130 * static_cast<int>(text.size()), 240)
       .write(text, 70, 50, 130, pen, spacing)
       .image();
-}
-
-std::string told(const Reading& reading) {
-  std::string text = reading.number + "|" + reading.reason;
-  for (const std::string& warning : reading.warnings.texts) text += "|" + warning;
-  return text;
 }
 
 // Some pictures are hard, and a refusal is an answer. A wrong number is none.

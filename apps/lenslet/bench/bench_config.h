@@ -33,9 +33,10 @@ std::vector<int64_t> bench_batches(const ModelBenchOptions& options, const Sessi
 /// The options with the saved plan that they name in `plan`. Throws UsageError for an unknown plan.
 ModelBenchOptions with_saved_plan(ModelBenchOptions options);
 
-/// That of a saved plan, or every combination of the requested plans, variants, math modes, inputs and outputs; the
-/// layered plan takes part only with fp32 input and logits. Throws UsageError for an unknown variant, or if no
-/// combination is left; UnavailableError if only the fused plan is requested and the network has none.
+/// What to time at this batch size: the saved plan, or else every combination of the requested plans, variants, math
+/// modes, inputs and outputs; the layered plan takes part only with fp32 input and logits. Throws UsageError for an
+/// unknown variant, or if no combination is left; UnavailableError if only the fused plan is requested and the network
+/// has none.
 std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const Session& session,
                                        int64_t batch);
 

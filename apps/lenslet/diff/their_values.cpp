@@ -29,15 +29,6 @@ std::string names_of(const std::map<std::string, NpyArray>& arrays) {
   return text.empty() ? "none" : text;
 }
 
-// Whether the array holds samples of this shape, or each as one row of values.
-bool holds_samples(const NpyArray& array, const Shape& sample) {
-  if (array.dims.empty() || array.dims[0] < 1) return false;
-  const std::vector<int64_t> rest(array.dims.begin() + 1, array.dims.end());
-  std::vector<int64_t> wanted;
-  for (int i = 0; i < sample.rank(); ++i) wanted.push_back(sample[i]);
-  return rest == wanted || rest == std::vector<int64_t>{sample.num_elements()};
-}
-
 // Whether the sizes are the expected ones in another order: values that another framework keeps channels last.
 bool is_permuted(const NpyArray& array, const Shape& of_one_sample) {
   std::vector<int64_t> found(array.dims.begin() + (array.dims.empty() ? 0 : 1), array.dims.end()), wanted;
@@ -55,7 +46,7 @@ std::set<std::string> values_of(const onnx::Model& model) {
 
 // The input in fp32, exactly.
 void take_input(const NpyArray& array, const Shape& sample, const std::string& where, TheirValues& theirs) {
-  if (!holds_samples(array, sample)) {
+  if (!array.holds_samples_of(sample)) {
     throw DataError(
         concat(where, ": expected Nx", sample.to_string(), " of float32, found ", array.describe()));
   }

@@ -175,7 +175,7 @@ ExitCode run_eval(const EvalOptions& options) {
                 "; give other networks a folder a class, or arrays, by --data (docs/models.md)");
   if (!options.answers.empty() || !options.labels.empty())
     throw UsageError("--answers and --labels belong to --data with other files than MNIST's");
-  (void)picture_choices(options, session.network());
+  (void)picture_choices(options, session.network());  // refuses options that digits have no use for
   if (options.streams && !session.device().is_cuda()) {
     throw UsageError(
         "--streams overlaps the copies and kernels of a GPU, and the CPU needs no copies: leave it out; "
@@ -231,10 +231,7 @@ ExitCode run_eval(const EvalOptions& options) {
     throw CheckError(concat(outcome.streaming->differing, " of ", outcome.streaming->images,
                             " results that were streamed are not, bit for bit, those of a plain pass"));
   }
-  if (options.min_accuracy && evaluation.accuracy() < *options.min_accuracy) {
-    throw CheckError(concat("accuracy ", format_fixed(evaluation.accuracy(), 6), " is below --min-accuracy ",
-                            format_fixed(*options.min_accuracy, 6)));
-  }
+  demand_accuracy(options, evaluation.accuracy());
   return ExitCode::kOk;
 }
 

@@ -25,9 +25,7 @@ void judge(const float* logits, int label, int64_t index, Evaluation& part) {
   }
   double probabilities[kLenet5Classes];
   softmax(logits, kLenet5Classes, probabilities);
-  // log p = logit - log(sum of exp), relative to the largest logit so that a tiny p does not underflow.
-  part.loss -= static_cast<double>(logits[label]) - static_cast<double>(logits[predicted]) +
-               std::log(probabilities[predicted]);
+  part.loss += log_loss(logits, label, predicted, probabilities[predicted]);
   ++part.confusion[static_cast<size_t>(label)][static_cast<size_t>(predicted)];
   if (predicted == label) {
     ++part.correct;
@@ -52,6 +50,17 @@ Interval wilson_95(int64_t correct, int64_t count) {
 int predicted_class(const float* logits, int classes) {
   if (!std::all_of(logits, logits + classes, [](float value) { return std::isfinite(value); })) return -1;
   return static_cast<int>(std::max_element(logits, logits + classes) - logits);
+}
+
+double log_loss(const float* logits, int label, int predicted, double probability) {
+  // log p = logit - log(sum of exp), relative to the largest logit so that a tiny p does not underflow.
+  return static_cast<double>(logits[predicted]) - static_cast<double>(logits[label]) - std::log(probability);
+}
+
+void demand_accuracy(const EvalOptions& options, double accuracy) {
+  if (options.min_accuracy && accuracy < *options.min_accuracy)
+    throw CheckError(concat("accuracy ", format_fixed(accuracy, 6), " is below --min-accuracy ",
+                            format_fixed(*options.min_accuracy, 6)));
 }
 
 int class_of(ElementType type, const void* answers, int64_t index) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/common/results/table.h"
+#include "apps/lenslet/options.h"
 #include "models/digit/image_dataset.h"
 #include "models/lenet5.h"
 
@@ -48,6 +49,10 @@ Interval wilson_95(int64_t correct, int64_t count);
 
 /// The index of the largest of `classes` logits, the first if equal; -1 if one is not a number.
 int predicted_class(const float* logits, int classes);
+/// -log of the probability of class `label`, given that of the class `predicted`, which has the largest logit.
+double log_loss(const float* logits, int label, int predicted, double probability);
+/// Throws CheckError below --min-accuracy.
+void demand_accuracy(const EvalOptions& options, double accuracy);
 /// The class of answer number `index`; -1 if it is not a number. `answers`: logits [count, 10] (kFp32) or predictions
 /// [count].
 int class_of(ElementType type, const void* answers, int64_t index);

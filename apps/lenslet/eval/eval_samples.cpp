@@ -93,9 +93,7 @@ class Counting {
     std::vector<double> probabilities(static_cast<size_t>(classes));
     softmax(logits, classes, probabilities.data());
     const double probability = probabilities[static_cast<size_t>(predicted)];
-    // As in eval_report.cpp: relative to the largest logit, so that a tiny probability does not underflow.
-    loss_ +=
-        static_cast<double>(logits[predicted]) - static_cast<double>(logits[label]) - std::log(probability);
+    loss_ += log_loss(logits, label, predicted, probability);
     score_.in_top +=
         std::count_if(logits, logits + classes, [&](float logit) { return logit > logits[label]; }) < kTop;
     if (predicted == label) {
@@ -236,14 +234,12 @@ ExitCode run_eval_samples(const EvalOptions& options, const Session& session, Ru
       csv_line(row.columns) + csv_line(row.cells));
   if (!options.misses.empty()) write_result(options.misses, csv_of(score.misses));
   if (!options.logits.empty()) write_logits(options.logits, all, static_cast<int>(classes));
-  const ExitCode code = run.end();
+  if (const ExitCode code = run.end(); code != ExitCode::kOk) return code;
   if (score.not_numbers > 0)
     throw CheckError(concat(score.not_numbers, " of ", score.count,
                             " samples have outputs that are not numbers; look at the weights' values"));
-  if (options.min_accuracy && score.share(score.correct) < *options.min_accuracy)
-    throw CheckError(concat("accuracy ", format_fixed(score.share(score.correct), 6),
-                            " is below --min-accuracy ", format_fixed(*options.min_accuracy, 6)));
-  return code;
+  demand_accuracy(options, score.share(score.correct));
+  return ExitCode::kOk;
 }
 
 }  // namespace lenslet

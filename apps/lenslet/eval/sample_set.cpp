@@ -159,17 +159,11 @@ class Arrays : public SampleSet {
  private:
   // [N, C, H, W], the same without channels of 1, or a row for each sample; float32 or the bytes of pixels.
   void demand_inputs(const std::string& where) const {
-    std::vector<int64_t> sample;
-    sample.reserve(static_cast<size_t>(sample_.rank()));
-    for (int i = 0; i < sample_.rank(); ++i) sample.push_back(sample_[i]);
-    const std::vector<int64_t> found(inputs_.dims.begin() + (inputs_.dims.empty() ? 0 : 1),
-                                     inputs_.dims.end());
     const bool grey =
-        !sample.empty() && sample[0] == 1 && found == std::vector<int64_t>(sample.begin() + 1, sample.end());
-    const bool fits = found == sample || grey || found == std::vector<int64_t>{sample_.num_elements()};
+        takes_pictures(sample_) && sample_[0] == 1 && inputs_.holds_samples_of(Shape{sample_[1], sample_[2]});
     const bool typed =
         (inputs_.kind == 'f' && inputs_.item == 4) || (inputs_.kind == 'u' && inputs_.item == 1);
-    if (!fits || !typed || inputs_.dims[0] < 1)
+    if (!(grey || inputs_.holds_samples_of(sample_)) || !typed)
       throw DataError(concat(where, ": expected Nx", sample_.to_string(),
                              " of float32, or of uint8 for pixels, found ", inputs_.describe()));
   }

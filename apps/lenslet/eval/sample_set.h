@@ -12,7 +12,7 @@
 
 namespace lenslet {
 
-/// What one is told about samples before the network reads them.
+/// Samples as the values that a network reads, each with its class.
 class SampleSet {
  public:
   virtual ~SampleSet() = default;

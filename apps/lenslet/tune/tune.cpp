@@ -1,9 +1,9 @@
 // lenslet tune: finds the fastest plan for a batch by timing.
 //
 // First it times every operator of every layer, alone and with what it can fuse, on its inputs within a pass; layers
-// that differ in their weights only are timed once. Then it
-// times the layered plan of the fastest operators against the fused variants. Candidates take turns on one stream, and
-// the fp64 reference judges each before and after it is timed; a wrong candidate gets no time and is never chosen.
+// that differ in their weights only are timed once. Then it times the layered plan of the fastest operators against the
+// fused variants. Candidates take turns on one stream, and the fp64 reference judges each before and after it is timed;
+// a wrong candidate gets no time and is never chosen.
 #include <algorithm>
 #include <map>
 #include <optional>

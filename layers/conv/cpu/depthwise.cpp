@@ -15,7 +15,7 @@
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/cpu/direct/rows.h"
 #include "layers/fp32_only.h"
-#include "layers/vector_exp.h"
+#include "layers/vector_rectifier.h"
 
 namespace lenslet {
 namespace {
@@ -58,16 +58,6 @@ struct PlaneTask {
   int64_t p, q, pitch;
   Rectifier after;
 };
-
-template <typename Vector>
-LENSLET_ALWAYS_INLINE void rectify(const Rectifier& after, Vector& y) {
-  if (after.slope == 0.0f) {
-    y = y < 0.0f ? Vector{} : y;
-  } else if (after.slope != 1.0f) {
-    y = y < 0.0f ? y * after.slope : y;
-  }
-  y = y > after.ceiling ? Vector{} + after.ceiling : y;
-}
 
 /// kBlockRows rows of W outputs from (p, q) on.
 template <int W, int R, int kStride>

@@ -1,6 +1,6 @@
 // What implicit_gemm applies to its sums before it stores them. ReLU is an instruction or two of the store. Any other
-// rectifier is a pass of its own over the sums, behind one branch: in the store it made 28 of 93 problems 3 to 11 %
-// slower also where there is none. In depthwise, whose kernels are shorter, the branch costs more than the store.
+// rectifier is a pass of its own over the sums, behind one branch: in the store it would cost instructions also where
+// there is none. In depthwise, whose kernels are shorter, the branch costs more than those instructions.
 #pragma once
 
 #include "framework/tensor/keep_nan.h"

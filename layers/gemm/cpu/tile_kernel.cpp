@@ -4,6 +4,7 @@
 
 #include "framework/base/simd.h"
 #include "framework/tensor/float_vector.h"
+#include "layers/vector_rectifier.h"
 
 namespace lenslet {
 namespace {
@@ -35,8 +36,7 @@ LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t first) {
       for (int v = 0; v < V; ++v) sum[j][v] += x[v] * a[j];
     }
   }
-  const float slope = args.after.slope, ceiling = args.after.ceiling;
-  const bool limited = !std::isinf(ceiling);
+  const Rectifier after = args.after;
 #pragma GCC unroll 16
   for (int j = 0; j < J; ++j) {
     const float bias = args.bias ? args.bias[j] : 0.0f;
@@ -44,13 +44,7 @@ LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t first) {
 #pragma GCC unroll 16
     for (int v = 0; v < V; ++v) {
       Vector y = sum[j][v] + bias;
-      // A comparison with NaN is false, so NaN is kept, as in PyTorch.
-      if (slope == 0.0f) {
-        y = y < 0.0f ? Vector{} : y;
-      } else if (slope != 1.0f) {
-        y = y < 0.0f ? y * slope : y;
-      }
-      if (limited) y = y > ceiling ? Vector{} + ceiling : y;
+      rectify(after, y);
       *reinterpret_cast<Vector*>(out + v * W) = y;
     }
   }
