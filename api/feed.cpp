@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "framework/base/parallel.h"
 #include "framework/measuring/nvtx.h"
 #include "models/classifier.h"
 
@@ -45,10 +46,14 @@ void Lane::give(void* answers, int64_t count, ElementType wanted, void* to) cons
     std::memcpy(to, answers, output_bytes(count));
     return;
   }
+  constexpr int64_t kValuesPerTask = 4096;
   auto* const logits = static_cast<float*>(answers);
-  if (writes_probabilities_) make_logits(logits, count * answer_values_);
-  for (int64_t i = 0; i < count; ++i)
-    static_cast<Prediction*>(to)[i] = prediction_of(logits + i * answer_values_, answer_values_);
+  auto* const predictions = static_cast<Prediction*>(to);
+  parallel_for(count, std::max<int64_t>(kValuesPerTask / answer_values_, 1), [&](int64_t begin, int64_t end) {
+    if (writes_probabilities_) make_logits(logits + begin * answer_values_, (end - begin) * answer_values_);
+    for (int64_t i = begin; i < end; ++i)
+      predictions[i] = prediction_of(logits + i * answer_values_, answer_values_);
+  });
 }
 
 void Lane::run(const void* images, int64_t count, void* answers, InputOutput call) {

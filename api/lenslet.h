@@ -217,7 +217,8 @@ LENSLET_API lenslet_status lenslet_read_memory(lenslet_model* model, const void*
  * Classifies `count` pictures; 0 is allowed. This and lenslet_logits_* serve networks that read 1 x 28 x 28 pictures
  * and have ten classes; for any other they return LENSLET_ERROR_DATA. They look at up to 64 pictures and return
  * LENSLET_ERROR_USAGE for those that options.images refuses. The first call with a number of pictures prepares the
- * model for that number; the last four preparations are kept. After a failure the contents of the output are undefined.
+ * model for that number; the last four preparations are kept, on the CPU more if they are small. After a failure the
+ * contents of the output are undefined.
  */
 LENSLET_API lenslet_status lenslet_predict_u8(lenslet_model* model, const uint8_t* pixels, int64_t count,
                                               lenslet_prediction* predictions);

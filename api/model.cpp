@@ -20,6 +20,9 @@ namespace {
 
 // Enough for the batches of a typical caller and their remainders; a pass on a GPU may hold gigabytes.
 constexpr size_t kPassesKept = 4;
+// On the CPU more are kept while their work, which bounds the memory of each, is below this: preparing a pass of a few
+// images takes as long as computing it.
+constexpr double kCpuBytesKept = double{1 << 26};
 // Small passes fit the CPU's caches; a GPU needs large ones.
 constexpr int64_t kDefaultCpuBatch = 1024, kDefaultGpuBatch = 65536;
 // Values that one layer writes in a default pass: 128 MiB, 1 GiB. LeNet-5 is below both.
@@ -148,8 +151,9 @@ class Model::State {
         return kept.lane->ends().input == pass.input && kept.lane->ends().output == pass.output;
       });
       if (found == lanes_.end()) {
-        if (lanes_.size() == kPassesKept) lanes_.pop_back();
+        if (setup_->device().is_cuda() && lanes_.size() == kPassesKept) lanes_.pop_back();
         std::unique_ptr<Lane> built = build(batch, pass);
+        drop_lanes_beside(*built);
         found = lanes_.insert(lanes_.begin(), {std::move(built), 0});
       }
       found->calls |= bit_of(call);
@@ -187,6 +191,20 @@ class Model::State {
   InputOutput served(InputOutput call) const {
     demand_serves(feed_->lane().executable().plan(), call);
     return call;
+  }
+
+  // Those used least recently, until the rest and `built` are few or small.
+  void drop_lanes_beside(Lane& built) {
+    double bytes = bytes_of(built);
+    for (const KeptLane& kept : lanes_) bytes += bytes_of(*kept.lane);
+    for (; lanes_.size() >= kPassesKept && bytes > kCpuBytesKept; lanes_.pop_back())
+      bytes -= bytes_of(*lanes_.back().lane);
+  }
+
+  static double bytes_of(Lane& lane) {
+    double bytes = 0;
+    for (const Executable::Step& step : lane.executable().steps()) bytes += step.work.bytes;
+    return bytes;
   }
 
   std::unique_ptr<Lane> build(int64_t batch, InputOutput pass) {

@@ -110,6 +110,35 @@ TEST(Passes, KeptOnesAllocateNothing) {
   }
 }
 
+TEST(Passes, OfManySmallSizesAreKeptOnTheCpu) {
+  Model model = cpu_model_of("");
+  std::vector<Prediction> predictions(20);
+  const auto round = [&] {
+    for (int64_t count = 1; count <= 20; ++count)
+      model.predict(pictures().pixels.data(), count, predictions.data());
+  };
+  round();
+  round();
+  const AllocationCounter counter;
+  round();
+  EXPECT_EQ(counter.allocations(), 0);
+}
+
+TEST(Passes, OfManyLargeSizesAreNot) {
+  ModelOptions options;
+  options.device = "cpu";
+  options.plan = "layered";  // a pass of 1,000 images holds 30 MB and more
+  Model model = Model::built_in(options);
+  const std::vector<uint8_t> pixels(1004 * kPixels);
+  std::vector<float> logits(1004 * 10);
+  for (int64_t count = 1000; count < 1005; ++count) model.logits(pixels.data(), count, logits.data());
+  const AllocationCounter counter;
+  model.logits(pixels.data(), 1001, logits.data());
+  EXPECT_EQ(counter.allocations(), 0) << "one of the last four";
+  model.logits(pixels.data(), 1000, logits.data());
+  EXPECT_GT(counter.allocations(), 0) << "the first of five";
+}
+
 TEST(Passes, OnViewsRefuseWhatDoesNotFit) {
   const Graph graph = make_lenet5(builtin_lenet5_weights(), "built in");
   BuildOptions options;
