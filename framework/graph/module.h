@@ -13,7 +13,7 @@
 namespace lenslet {
 
 /// Increase it with every change of a class that programs and modules share.
-inline constexpr int kModuleAbiVersion = 5;
+inline constexpr int kModuleAbiVersion = 6;
 
 /// One vendor library that a module uses. A module exports
 ///   int lenslet_library_info(ModuleLibrary* libraries, int capacity)

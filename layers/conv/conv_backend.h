@@ -100,6 +100,8 @@ class ConvBackend {
   virtual Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const {
     return Determinism::kPosition;
   }
+  /// Whether it is likely to be faster than a backend after it in rank: `auto` then takes it for a supported problem.
+  virtual bool suits(const Conv2dProblem& /*problem*/) const { return true; }
   /// Transforms, packs and uploads weights, and chooses algorithms. Throws UnavailableError with the reason if the
   /// backend, its library or the device does not support the request, MemoryError if the workspace limit excludes every
   /// algorithm.

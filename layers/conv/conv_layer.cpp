@@ -126,9 +126,11 @@ Support Conv2dLayer::check(const BackendEntry& backend, const OperatorRequest& r
 }
 
 bool Conv2dLayer::is_suited(const BackendEntry& backend, const OperatorRequest& request) const {
+  const ConvBackend& opened = static_cast<const ConvBackendEntry&>(backend).open();
+  const Conv2dProblem problem = problem_for(request.inputs.at(0));
+  if (request.fused.empty()) return opened.suits(problem);
   const Fusion fusion = read_fusion(request.fused);
-  return !fusion.max_pool || static_cast<const ConvBackendEntry&>(backend).open().suits_max_pool(
-                                 problem_for(request.inputs.at(0)), *fusion.max_pool);
+  return !fusion.max_pool || opened.suits_max_pool(problem, *fusion.max_pool);
 }
 
 Determinism Conv2dLayer::promise(const BackendEntry& backend, const OperatorRequest& request) const {

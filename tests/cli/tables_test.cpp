@@ -109,7 +109,7 @@ TEST(Doctor, WithoutAGpuItsBlocksArePrintedOnRequestOnly) {
   for (const std::string command : {"lenslet doctor", "lenslet backends"}) {
     const ProgramRun run = run_in(command, "100", hidden);
     EXPECT_EQ(run.exit_code, kOk) << run.err;
-    for (const char* const backend : {"winograd ", "tensor_core", "warp_reduce"})
+    for (const char* const backend : {"implicit_gemm", "tensor_core", "warp_reduce"})
       EXPECT_EQ(run.out.find(backend), std::string::npos) << command << ":\n" << run.out;
   }
 }

@@ -266,7 +266,7 @@ TEST(ConvRegistry, CudnnStopsAt512MiBUnlessToldOtherwise) {
 // A backend that exists for the other kind of device is no typing error, but an unavailable device.
 TEST(ConvRegistry, TellsABackendOfAnotherDeviceFromNone) {
   for (const auto& [device, name] :
-       {std::pair{DeviceKind::kCpu, "winograd"}, {DeviceKind::kCuda, "onednn"}}) {
+       {std::pair{DeviceKind::kCpu, "tensor_core"}, {DeviceKind::kCuda, "onednn"}}) {
     try {
       find_conv_backend(device, name);
       FAIL() << name;
@@ -277,6 +277,27 @@ TEST(ConvRegistry, TellsABackendOfAnotherDeviceFromNone) {
           << message;
       EXPECT_NE(message.find("there are: "), std::string::npos) << message;
     }
+  }
+}
+
+// By the problem alone: channels and filters that pay for the transforms, and enough tiles for whole vectors.
+TEST(Conv2dLayer, TakesWinogradWhereItSuits) {
+  for (const auto& [text, backend] : {std::pair{"mb1ic16ih32oc16kh3ph1", "winograd"},
+                                      {"mb4ic64ih8oc64kh3ph1", "winograd"},
+                                      {"mb1ic64ih8oc64kh3ph1", "direct"},
+                                      {"mb64ic3ih32oc16kh3ph1", "direct"},
+                                      {"mb64ic16ih32oc2kh3ph1", "direct"},
+                                      {"mb64ic16ih32oc16kh5ph2", "direct"},
+                                      {"g16mb64ic16ih32oc16kh3ph1", "depthwise"}}) {
+    const Conv2dProblem problem = Conv2dProblem::parse(text);
+    const Conv2dLayer layer = make_layer(text);
+    OperatorRequest request = request_for(layer, problem.input_shape());
+    EXPECT_EQ(layer.preferred(request), backend) << text;
+    // One that does not suit fuses as much when it is asked for by name.
+    const ReluLayer behind;
+    request.fused = {&behind};
+    const BackendEntry* const winograd = layer.find_backend("winograd", DeviceKind::kCpu);
+    EXPECT_TRUE(!layer.supports(*winograd, request) || layer.suits(*winograd, request)) << text;
   }
 }
 
