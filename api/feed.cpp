@@ -8,7 +8,7 @@
 #include "models/classifier.h"
 
 namespace lenslet {
-bool serves(InputOutput pass, InputOutput call) noexcept {
+bool supports(InputOutput pass, InputOutput call) noexcept {
   return (pass.input == call.input || pass.input == ElementType::kFp32) &&
          (pass.output == call.output || pass.output == ElementType::kFp32);
 }

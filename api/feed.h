@@ -79,7 +79,7 @@ class Lane {
 };
 
 /// Whether `pass` can answer `call`: bytes can be normalised and logits converted to predictions, but not the reverse.
-bool serves(InputOutput pass, InputOutput call) noexcept;
+bool supports(InputOutput pass, InputOutput call) noexcept;
 
 struct FeedOptions {
   int lanes = 1;  // executables, each with its own stream; all replay the choices of the first

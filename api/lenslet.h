@@ -78,9 +78,9 @@ typedef struct lenslet_prediction {
   float probability; /* 0 to 1; NaN if the picture contains a NaN */
 } lenslet_prediction;
 
-/** Device time in nanoseconds of one layer of a pass; with a fused plan, of the whole pass. */
+/** Device time in nanoseconds of one layer of a pass; with a whole-network plan, of the whole pass. */
 typedef struct lenslet_layer_time {
-  char name[32];    /* "conv1"; "lenet5" for a fused plan */
+  char name[32];    /* "conv1"; "lenet5" for a whole-network plan */
   char backend[32]; /* the code that ran */
   char math[8];     /* "fp32"; empty for layers without products */
   double median_ns; /* over the passes measured */
@@ -214,7 +214,7 @@ LENSLET_API lenslet_status lenslet_read_memory(lenslet_model* model, const void*
                                                lenslet_reading* reading);
 
 /**
- * Classifies `count` pictures; 0 is allowed. This and lenslet_logits_* serve networks that read 1 x 28 x 28 pictures
+ * Classifies `count` pictures; 0 is allowed. This and lenslet_logits_* support networks that read 1 x 28 x 28 pictures
  * and have ten classes; for any other they return LENSLET_ERROR_DATA. They look at up to 64 pictures and return
  * LENSLET_ERROR_USAGE for those that options.images refuses. The first call with a number of pictures prepares the
  * model for that number; the last four preparations are kept, on the CPU more if they are small. After a failure the
@@ -249,7 +249,7 @@ LENSLET_API lenslet_status lenslet_profile(lenslet_model* model, int64_t batch, 
  *         Saved as a file it is a value of options.plan.
  *   backends: one line per layer and backend, "layer TAB backend TAB reason".
  *             The reason is empty if the backend supports a pass of `batch` pictures on the model's device.
- *             The variants of the fused plan belong to layer "lenet5".
+ *             The variants of the whole-network plan belong to layer "lenet5".
  */
 LENSLET_API lenslet_status lenslet_model_plan(lenslet_model* model, int64_t batch, char* text,
                                               size_t capacity, size_t* length);

@@ -28,7 +28,7 @@ constexpr int64_t kDefaultCpuBatch = 1024, kDefaultGpuBatch = 65536;
 // Values that one layer writes in a default pass: 128 MiB, 1 GiB. LeNet-5 is below both.
 constexpr int64_t kDefaultCpuValues = int64_t{1} << 25, kDefaultGpuValues = int64_t{1} << 28;
 constexpr InputOutput kBytesToPredictions{ElementType::kUint8, ElementType::kClass};
-constexpr const char* kRunServes = "; run() serves any network";
+constexpr const char* kRunSupports = "; run() supports any network";
 constexpr InputOutput kValues{ElementType::kFp32, ElementType::kFp32};
 
 Choices choices_of(const ModelOptions& options, const std::string& weights) {
@@ -93,7 +93,7 @@ class Model::State {
     if (count == 0) return 0;
     if (!images || !answers)
       throw UsageError(concat("the ", images ? "answers' place" : "images", " must not be a null pointer"));
-    if (feed_) return feed_->run(images, count, answers, served(call), progress);
+    if (feed_) return feed_->run(images, count, answers, supported(call), progress);
     int64_t done = 0;
     while (done < count && (!progress || progress(done))) {
       const int64_t batch = std::min(pass_limit_, count - done);
@@ -112,7 +112,7 @@ class Model::State {
   /// Element types of the pass for `call`: those of the call if the plan supports them, else the nearest that can
   /// serve.
   InputOutput pass_for(int64_t batch, InputOutput call) const {
-    if (const Plan* saved = setup_->saved_plan()) return demand_serves(*saved, call);
+    if (const Plan* saved = setup_->saved_plan()) return demand_supports(*saved, call);
     const InputOutput plain;
     const InputOutput wishes[] = {call, {plain.input, call.output}, {call.input, plain.output}};
     for (const InputOutput& wish : wishes) {
@@ -163,7 +163,7 @@ class Model::State {
   }
 
  private:
-  /// A lane, and the types of calls that it serves, found without asking the backends again.
+  /// A lane, and the types of calls that it supports, found without asking the backends again.
   struct KeptLane {
     std::unique_ptr<Lane> lane;
     unsigned calls = 0;  // of bit_of()
@@ -180,16 +180,16 @@ class Model::State {
     return options;
   }
 
-  static InputOutput demand_serves(const Plan& plan, InputOutput call) {
+  static InputOutput demand_supports(const Plan& plan, InputOutput call) {
     const InputOutput pass{plan.input, plan.output};
-    if (serves(pass, call)) return pass;
+    if (supports(pass, call)) return pass;
     throw DataError(concat(plan.origin, ": the plan reads ", to_string(pass.input), " and writes ",
                            to_string(pass.output), "; this call gives ", to_string(call.input), " and wants ",
                            call.output == ElementType::kFp32 ? "logits" : "predictions"));
   }
 
-  InputOutput served(InputOutput call) const {
-    demand_serves(feed_->lane().executable().plan(), call);
+  InputOutput supported(InputOutput call) const {
+    demand_supports(feed_->lane().executable().plan(), call);
     return call;
   }
 
@@ -252,17 +252,17 @@ Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
 void Model::predict(const uint8_t* pixels, int64_t count, Prediction* predictions) {
-  demand_digits(state_->setup().network(), "predict()", kRunServes);
+  demand_digits(state_->setup().network(), "predict()", kRunSupports);
   state_->answer(pixels, count, predictions, 1, kBytesToPredictions);
 }
 
 void Model::predict(const float* images, int64_t count, Prediction* predictions) {
-  demand_digits(state_->setup().network(), "predict()", kRunServes);
+  demand_digits(state_->setup().network(), "predict()", kRunSupports);
   state_->answer(images, count, predictions, 1, {ElementType::kFp32, ElementType::kClass});
 }
 
 int64_t Model::logits(const uint8_t* pixels, int64_t count, float* logits, const Progress& progress) {
-  demand_digits(state_->setup().network(), "logits()", kRunServes);
+  demand_digits(state_->setup().network(), "logits()", kRunSupports);
   const int64_t done = run(pixels, count, logits, progress);
   if (writes_probabilities(state_->setup().graph()))
     make_logits(logits, done * output_shape().num_elements());
@@ -270,7 +270,7 @@ int64_t Model::logits(const uint8_t* pixels, int64_t count, float* logits, const
 }
 
 void Model::logits(const float* images, int64_t count, float* logits) {
-  demand_digits(state_->setup().network(), "logits()", kRunServes);
+  demand_digits(state_->setup().network(), "logits()", kRunSupports);
   run(images, count, logits);
   if (writes_probabilities(state_->setup().graph()))
     make_logits(logits, count * output_shape().num_elements());

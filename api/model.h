@@ -36,9 +36,9 @@ struct ModelOptions {
   int64_t max_batch = 0;  // images per pass; larger calls take several. 0: as Model::pass_size() has it
 };
 
-/// Device time of one layer of a pass; with a fused plan, of the whole pass.
+/// Device time of one layer of a pass; with a whole-network plan, of the whole pass.
 struct LayerTime {
-  std::string name;      // "conv1"; "lenet5" for a fused plan
+  std::string name;      // "conv1"; "lenet5" for a whole-network plan
   std::string backend;   // the code that ran
   std::string math;      // "fp32"; empty for layers without products
   double median_ns = 0;  // over the passes measured
@@ -57,7 +57,7 @@ struct ModelProfile {
 
 /// One backend of a layer, supported or not.
 struct BackendChoice {
-  std::string layer;    // "conv1"; the model's name for a variant of the fused plan
+  std::string layer;    // "conv1"; the model's name for a variant of the whole-network plan
   std::string backend;  // "direct"
   std::string reason;   // why it is unsupported; empty if it is supported
 };
@@ -150,7 +150,8 @@ class Model {
   /// The executable of plan(batch), for programs that time or inspect it. Valid until passes of other batches replace
   /// it. A single-pass model ignores `batch`.
   Executable& executable(int64_t batch = 1);
-  /// Every backend of each layer for such a pass on this device, in rank order, and every variant of the fused plan.
+  /// Every backend of each layer for such a pass on this device, in rank order, and every variant of the whole-network
+  /// plan.
   std::vector<BackendChoice> backends(int64_t batch) const;
 
  private:

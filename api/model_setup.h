@@ -104,7 +104,7 @@ class ModelSetup {
   /// The replayed plan; null if there is none.
   const Plan* saved_plan() const noexcept { return saved_ ? &*saved_ : nullptr; }
 
-  /// Whether a variant of the fused plan supports that: the requested one, else any.
+  /// Whether a variant of the whole-network plan supports that: the requested one, else any.
   bool fused_serves(int64_t batch, InputOutput io) const;
   /// Plan::kLayered or Plan::kFused, from the plan file or the choices. `auto` takes layered if a backend is requested;
   /// else fused if only fused supports the input or output, or on the CPU if a variant supports the request; else

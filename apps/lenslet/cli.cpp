@@ -262,18 +262,20 @@ CommandLine lenslet_command_line() {
       "fused one of its variants [auto]",
       model | diff);
   line.option("--backend", List{Text{"", variant_suggestions}}, LENSLET_MEMBER(variants),
-              "variants of the fused plan, or all [the one that auto selects]", bench);
+              "variants of the whole-network plan, or all [the one that auto selects]", bench);
   line.option("--math", maths, LENSLET_MEMBER(math), "arithmetic of convolutions and matrix products [fp32]",
               model | backends | diff);
   line.option("--math", List{maths}, LENSLET_MEMBER(maths),
               "arithmetic: any of fp32, tf32, fp16 [all on a GPU, fp32 on the CPU]", bench);
-  line.option("--input", inputs, LENSLET_MEMBER(input),
-              "the model reads normalised images (fp32) or their bytes (uint8, fused plan only) [fp32]",
-              model);
+  line.option(
+      "--input", inputs, LENSLET_MEMBER(input),
+      "the model reads normalised images (fp32) or their bytes (uint8, whole-network plan only) [fp32]",
+      model);
   line.option("--input", List{inputs}, LENSLET_MEMBER(inputs), "fp32, uint8 or both", bench);
-  line.option("--output", outputs, LENSLET_MEMBER(output),
-              "the model writes 10 logits, or class and probability (prediction, fused plan only) [logits]",
-              profile | tune);
+  line.option(
+      "--output", outputs, LENSLET_MEMBER(output),
+      "the model writes 10 logits, or class and probability (prediction, whole-network plan only) [logits]",
+      profile | tune);
   line.option("--output", List{outputs}, LENSLET_MEMBER(outputs), "logits, prediction or both", bench);
   line.option("--batch-size", Integer{1, kMaxBatch}, LENSLET_MEMBER(batch_size), "images computed together",
               model | diff);

@@ -1,13 +1,14 @@
-// Completions for --backend: the backends of the model's layers and the variants of its fused plan in this build.
+// Completions for --backend: the backends of the model's layers and the variants of its whole-network plan in this
+// build.
 #pragma once
 
 #include "apps/common/command_line/cli_description.h"
 
 namespace lenslet {
 
-/// Backends of any layer and variants of the fused plan, for both kinds of device; the layers as keys.
+/// Backends of any layer and variants of the whole-network plan, for both kinds of device; the layers as keys.
 Suggestions backend_suggestions();
-/// Variants of the fused plan, for both kinds of device, and "all".
+/// Variants of the whole-network plan, for both kinds of device, and "all".
 Suggestions variant_suggestions();
 
 /// The words of the glossary.

@@ -135,7 +135,7 @@ def calls(folder, name):
 
 
 def bench(gpu):
-    """lenslet bench over batch sizes: the fused plan by math mode and by kinds of input and output."""
+    """lenslet bench over batch sizes: the whole-network plan by math mode and by kinds of input and output."""
     timed, parts = rows_of(gpu, "bench.json").drawn, []
     texts = {("uint8", "prediction"): "bytes in, class and probability out", ("fp32", "logits"): "fp32 in, logits out"}
     for (read, output), text in texts.items() if (gpu / "bench.json").exists() else ():
@@ -149,7 +149,7 @@ def bench(gpu):
             cells = [(f"{row.ns / 1e3:,.2f}", millions(row["images_per_s"])) if row else ("–", "–") for row in first]
             lines.append([f"{int(batch):,}", *(text for pair in cells for text in pair)])
         parts.append(markdown(
-            f"**The fused plan over batch sizes** (`lenslet bench`), {load(gpu, 'bench.json').device},"
+            f"**The whole-network plan over batch sizes** (`lenslet bench`), {load(gpu, 'bench.json').device},"
             f" {text}, µs a pass and images/s. In fp32 the convolutions are Winograd's, with half the products of the"
             " direct sum:",
             ["batch", *(head for math in maths for head in (f"{math}, µs", "images/s"))], lines,
@@ -168,7 +168,7 @@ def latency(gpu):
         lines.append([row.labels["batch"], row["math"], row.labels["mode"], *texts])
     return markdown(
         f"**One call, wall time** from page-locked host memory and back to it (`lenslet bench --latency`),"
-        f" {load(gpu, 'latency.json').device}, fused plan, bytes in, predictions out, µs:",
+        f" {load(gpu, 'latency.json').device}, whole-network plan, bytes in, predictions out, µs:",
         ["batch", "math", "way", "pass, pipelined", "pass, in order", "median", "p10", "p90", "p99"], lines,
     ) if lines else ""
 
@@ -178,9 +178,10 @@ def streaming(gpu):
     documents = [load(gpu, path.name) for path in sorted(gpu.glob("stream-*.json"))]
     runs = [(document, document["sustained"]) for document in documents]
     return "\n\n".join(
-        f"**Sustained from page-locked host memory**, {document['device_name']}, fused plan in {document['math']},"
-        f" bytes in: {millions(run['images_per_s'])} images/s, {run['bus_fraction']:.1%} of the bus's rate measured"
-        f" in the same run ({run['streams']} streams, chunks of {run['chunk']:,}; `lenslet eval --repeat`)."
+        f"**Sustained from page-locked host memory**, {document['device_name']}, whole-network plan in"
+        f" {document['math']}, bytes in: {millions(run['images_per_s'])} images/s, {run['bus_fraction']:.1%} of the"
+        f" bus's rate measured in the same run ({run['streams']} streams, chunks of {run['chunk']:,};"
+        " `lenslet eval --repeat`)."
         for document, run in runs
     )
 

@@ -6,10 +6,10 @@
 
 The first folder is a GPU's, with peers.json, calls.json, matrix.json and profile-batch-10000.json. The second is a
 CPU's, with eval.json, matrix.json and peers.json. bench.json, latency.json and stream-*.json of the first give tables
-of the fused plan; networks.json of either those of ONNX files; reproduce.json, ladder.json and sweep.json, which
-convbench writes, the tables of convolutions. The headline figures of both folders go into history.csv. --report first
-draws report.html with apps/report and the pictures with draw.py, which need matplotlib; all else is Python's standard
-library.
+of the whole-network plan; networks.json of either those of ONNX files; reproduce.json, ladder.json and sweep.json,
+which convbench writes, the tables of convolutions. The headline figures of both folders go into history.csv. --report
+first draws report.html with apps/report and the pictures with draw.py, which need matplotlib; all else is Python's
+standard library.
 
 Where a file lacks a row that a table needs, nothing is written and the error lists what is lacking. With --partial the
 pages are written without it and name it. --check rejects a page or picture of other files than those there, and a

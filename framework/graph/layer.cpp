@@ -34,7 +34,7 @@ Support Layer::supports(const BackendEntry& backend, const OperatorRequest& requ
   if (!converts_ends() &&
       (request.input_type != ElementType::kFp32 || request.output_type != ElementType::kFp32)) {
     return Support::no(concat("reads and writes fp32, not ", to_string(request.input_type), " in and ",
-                              to_string(request.output_type), " out; use the fused plan"));
+                              to_string(request.output_type), " out; use the whole-network plan"));
   }
   try {
     return check(backend, request);

@@ -1,4 +1,5 @@
-// PolledLenet5: the fused LeNet-5 on a few images of bytes in host memory, with the shortest wait that a launch allows.
+// PolledLenet5: the whole-network LeNet-5 on a few images of bytes in host memory, with the shortest wait that a launch
+// allows.
 //
 // One captured CUDA graph is a call. The kernel reads and writes page-locked host memory, and the host polls the
 // predictions there instead of waiting for the stream.

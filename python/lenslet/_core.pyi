@@ -132,8 +132,8 @@ class Model:
 
         Returns:
             A dict with "device", "plan", "batch", "total_ns" (a pass without events between the layers) and "layers". These
-            map each layer's name, in order, to its "backend", "math", "median_ns", "p10_ns" and "p90_ns". A fused plan has
-            one layer, "lenet5".
+            map each layer's name, in order, to its "backend", "math", "median_ns", "p10_ns" and "p90_ns". A whole-network plan
+            has one layer, "lenet5".
         """
 
     def plan(self, batch: int = 1, *, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> dict[str, Any]:
@@ -191,10 +191,10 @@ def backends(device: str = 'auto', *, math: str = 'fp32', model: str | os.PathLi
         model: An ONNX file, whose layers are listed; None: LeNet-5's.
 
     Returns:
-        A dict by layer, then by backend, of dicts: "serves", whether it is supported; "reason", why it is not;
+        A dict by layer, then by backend, of dicts: "supported", whether it is supported; "reason", why it is not;
         "determinism", which bits it repeats: "bounded", "bitwise" in every run of the same batch, or "position" in any
-        batch and at any place in it. For LeNet-5 the entry "lenet5" has the variants of the fused plan. Each backend is
-        prepared once to find out.
+        batch and at any place in it. For LeNet-5 the entry "lenet5" has the variants of the whole-network plan. Each
+        backend is prepared once to find out.
 
     Raises:
         UsageError: An unknown device or math mode.

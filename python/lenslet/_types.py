@@ -119,7 +119,7 @@ class Profile(typing.TypedDict):
 class Backend(typing.TypedDict):
     """Whether a backend supports a layer."""
 
-    serves: bool
+    supported: bool
     reason: str
     """Why it is unsupported; empty if it is supported."""
     determinism: str

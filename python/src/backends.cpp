@@ -99,7 +99,7 @@ nb::dict backends(const std::string& device, const std::string& math,
     nb::dict names;
     for (const Backend& backend : row.backends) {
       nb::dict entry;
-      entry["serves"] = !backend.reason;
+      entry["supported"] = !backend.reason;
       entry["reason"] = backend.reason.value_or("");
       entry["determinism"] = backend.reason ? "" : to_string(backend.determinism);
       names[backend.name.c_str()] = entry;
@@ -128,10 +128,10 @@ Args:
     model: An ONNX file, whose layers are listed; None: LeNet-5's.
 
 Returns:
-    A dict by layer, then by backend, of dicts: "serves", whether it is supported; "reason", why it is not;
+    A dict by layer, then by backend, of dicts: "supported", whether it is supported; "reason", why it is not;
     "determinism", which bits it repeats: "bounded", "bitwise" in every run of the same batch, or "position" in any
-    batch and at any place in it. For LeNet-5 the entry "lenet5" has the variants of the fused plan. Each backend is
-    prepared once to find out.
+    batch and at any place in it. For LeNet-5 the entry "lenet5" has the variants of the whole-network plan. Each
+    backend is prepared once to find out.
 
 Raises:
     UsageError: An unknown device or math mode.

@@ -108,8 +108,8 @@ Args:
 
 Returns:
     A dict with "device", "plan", "batch", "total_ns" (a pass without events between the layers) and "layers". These
-    map each layer's name, in order, to its "backend", "math", "median_ns", "p10_ns" and "p90_ns". A fused plan has
-    one layer, "lenet5".)";
+    map each layer's name, in order, to its "backend", "math", "median_ns", "p10_ns" and "p90_ns". A whole-network plan
+    has one layer, "lenet5".)";
 
 constexpr const char* kPlanDoc =
     R"(Returns the plan of a pass of `batch` images with bytes in and predictions out, as a dict.

@@ -45,7 +45,7 @@ class SharedModel {
   /// `outputs` [count, output_shape()].
   void run(const SampleArray& inputs, const Choices& choices, float* outputs,
            const std::function<void()>& pause);
-  /// Throws DataError unless predict() and logits() serve the network.
+  /// Throws DataError unless predict() and logits() support the network.
   void demand_digits();
   Reading read(const Image& picture);
   std::vector<LayerInfo> layers();

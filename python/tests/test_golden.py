@@ -14,7 +14,7 @@ def specs(device, math):
     ways = [("auto", None), ("layered", None)]
     for layer, names in table.items():
         for name, entry in names.items():
-            if entry["serves"]:
+            if entry["supported"]:
                 ways.append(("fused", name) if layer == "lenet5" else ("layered", f"{layer}={name}"))
     return ways
 
@@ -24,7 +24,7 @@ def test_every_backend_gives_the_golden_logits(device, golden, math):
     model = lenslet.Model.built_in(device=device)
     ways = specs(device, math)
     if device == "cpu" and math != "fp32":
-        assert all(not names[n]["serves"] for names in [lenslet.backends(device, math=math)["conv1"]] for n in names)
+        assert all(not names[n]["supported"] for names in [lenslet.backends(device, math=math)["conv1"]] for n in names)
         with pytest.raises(lenslet.UnavailableError):
             model.predict(golden["input_u8"], math=math)
         return

@@ -188,11 +188,11 @@ def test_backends_name_what_serves_and_why_not(device):
     table = lenslet.backends(device)
     assert list(table)[0] == "conv1" and list(table)[-1] == "lenet5"
     for names in table.values():
-        assert any(entry["serves"] for entry in names.values())
+        assert any(entry["supported"] for entry in names.values())
         for entry in names.values():
-            assert entry["serves"] == (entry["reason"] == "")
-            assert entry["determinism"] in (("bounded", "bitwise", "position") if entry["serves"] else ("",))
-    assert table["conv1"]["direct"]["serves"]
+            assert entry["supported"] == (entry["reason"] == "")
+            assert entry["determinism"] in (("bounded", "bitwise", "position") if entry["supported"] else ("",))
+    assert table["conv1"]["direct"]["supported"]
     with pytest.raises(lenslet.UsageError):
         lenslet.backends(device, math="fp8")
     with pytest.raises(lenslet.UnavailableError):

@@ -123,7 +123,7 @@ def test_other_choices_of_a_call(network, samples):
 def test_predict_is_for_digits(network, images):
     for call in (network.predict, network.logits):
         for given in (images, np.zeros((2, *SHAPE), np.float32), images[:0]):
-            with pytest.raises(lenslet.DataError, match=r"reads 3x32x32 and writes 10; run\(\) serves any network"):
+            with pytest.raises(lenslet.DataError, match=r"reads 3x32x32 and writes 10; run\(\) supports any network"):
                 call(given)
 
 

@@ -1,5 +1,5 @@
-// run() of every CPU backend of every layer, and of every fused variant, allocates nothing: no Buffer, nothing by
-// operator new. The names come from the registries, so a new backend is tested automatically.
+// run() of every CPU backend of every layer, and of every whole-network variant, allocates nothing: no Buffer, nothing
+// by operator new. The names come from the registries, so a new backend is tested automatically.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using determinism::Prepared;
 using determinism::Subject;
 
 constexpr int64_t kBatch = 7;
-constexpr size_t kMost = 60;  // subjects of a backend, spread over all that it serves
+constexpr size_t kMost = 60;  // subjects of a backend, spread over all that it supports
 constexpr int kRuns = 3;
 
 /// Describes the allocations of runs; empty if there are none.

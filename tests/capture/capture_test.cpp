@@ -1,6 +1,6 @@
-// run() of every GPU backend of every layer, and of every fused variant, only enqueues: it can be captured into a CUDA
-// graph, which neither an allocation nor a wait can, and many runs take no memory. The names come from the registries,
-// so a new backend is tested automatically.
+// run() of every GPU backend of every layer, and of every whole-network variant, only enqueues: it can be captured into
+// a CUDA graph, which neither an allocation nor a wait can, and many runs take no memory. The names come from the
+// registries, so a new backend is tested automatically.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using determinism::Prepared;
 using determinism::Subject;
 
 constexpr int64_t kBatch = 7;
-constexpr size_t kMost = 200;  // subjects of a backend, spread over all that it serves
+constexpr size_t kMost = 200;  // subjects of a backend, spread over all that it supports
 constexpr int kRuns = 50;
 constexpr int kGoes = 3;
 constexpr int64_t kFlat = int64_t{1} << 20;  // accepted growth in bytes: repeated growth exceeds it

@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-// Input and output types of the fused plan.
+// Input and output types of the whole-network plan.
 const std::set<std::string> kTensors = {"fp32 logits", "fp32 prediction", "uint8 logits", "uint8 prediction"};
 
 constexpr const char* kQuick = " --device cpu --min-time-ms 1 --warmup-ms 0 ";

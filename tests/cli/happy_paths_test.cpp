@@ -448,11 +448,11 @@ TEST(Backends, EveryLayerHasOneAutoAndReasonsForTheRest) {
   std::map<std::string, int> autos;
   for (const json& row : document.at("rows")) {
     autos[row.at("layer").get<std::string>()] += row.at("auto").get<bool>() ? 1 : 0;
-    EXPECT_EQ(row.at("can").get<bool>(), row.at("reason").is_null()) << row.dump();
+    EXPECT_EQ(row.at("supported").get<bool>(), row.at("reason").is_null()) << row.dump();
     EXPECT_TRUE(row.at("backend") != "direct" || row.at("observed") == "bitwise") << row.dump();
     EXPECT_TRUE(row.at("backend") != "direct" || row.at("determinism") == "position") << row.dump();
-    EXPECT_EQ(row.at("determinism").is_null(), !row.at("can").get<bool>()) << row.dump();
-    EXPECT_TRUE(row.at("determinism") == "bounded" || !row.at("can").get<bool>() ||
+    EXPECT_EQ(row.at("determinism").is_null(), !row.at("supported").get<bool>()) << row.dump();
+    EXPECT_TRUE(row.at("determinism") == "bounded" || !row.at("supported").get<bool>() ||
                 row.at("observed") == "bitwise")
         << row.dump();
   }

@@ -1,4 +1,4 @@
-// --plan, --input, --output and --backend with the fused plan, in the commands that run the model.
+// --plan, --input, --output and --backend with the whole-network plan, in the commands that run the model.
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -10,11 +10,11 @@ namespace {
 
 using nlohmann::json;
 
-// A CPU variant of the fused plan; empty if there is none.
+// A CPU variant of the whole-network plan; empty if there is none.
 std::string cpu_variant() {
   const json rows = json::parse(lenslet("backends --device cpu --json -").out).at("rows");
   for (const json& row : rows) {
-    if (row.at("type") == "network" && row.at("can").get<bool>()) return row.at("backend");
+    if (row.at("type") == "network" && row.at("supported").get<bool>()) return row.at("backend");
   }
   return {};
 }
@@ -30,7 +30,7 @@ class FusedPlan : public testing::Test {
  protected:
   void SetUp() override {
     variant_ = cpu_variant();
-    if (variant_.empty()) GTEST_SKIP() << "the fused plan has no variant that serves on this CPU";
+    if (variant_.empty()) GTEST_SKIP() << "the whole-network plan has no variant for this CPU";
   }
   std::string variant_;
 };

@@ -64,7 +64,7 @@ std::string digests() {
     std::string why_not;
     for (const Subject& subject : subjects(family, test_device(), why_not, true)) {
       if (subject.promise < Determinism::kBitwise) continue;
-      text << std::hex << digest(subject, 1) << ' ' << digest(subject, subject.serves(64) ? 64 : 1) << ' '
+      text << std::hex << digest(subject, 1) << ' ' << digest(subject, subject.supports(64) ? 64 : 1) << ' '
            << subject.name << '\n';
     }
   }
@@ -74,7 +74,7 @@ std::string digests() {
 // The test below runs this one in another process.
 TEST(DeterminismOfProcesses, WriteDigests) {
   const char* const path = std::getenv(kDigestFile);
-  if (path == nullptr) GTEST_SKIP() << "it serves the test of processes";
+  if (path == nullptr) GTEST_SKIP() << "only the test of processes runs it";
   std::ofstream(path) << digests();
 }
 

@@ -54,7 +54,8 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-/// Options for every way to compute LeNet-5: the fused variants, and layered with each backend for both convolutions.
+/// Options for every way to compute LeNet-5: the whole-network variants, and layered with each backend for both
+/// convolutions.
 struct Way {
   std::string name;
   BuildOptions options;

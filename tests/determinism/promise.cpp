@@ -78,7 +78,7 @@ Bytes batch_of(const Subject& subject, int64_t batch, int64_t first) {
 int64_t largest_served(const Subject& subject, int64_t limit) {
   int64_t largest = 1;
   for (const int64_t batch : kBatches) {
-    if (batch <= limit && subject.serves(batch)) largest = batch;
+    if (batch <= limit && subject.supports(batch)) largest = batch;
   }
   return largest;
 }
@@ -102,7 +102,7 @@ std::string broken_position(const Subject& subject) {
   const std::unique_ptr<Prepared> single = subject.prepare(1);
   for (const Bytes& sample : subject.samples) alone.push_back(single->run(sample));
   for (const int64_t batch : kBatches) {
-    if (!subject.serves(batch)) continue;
+    if (!subject.supports(batch)) continue;
     const std::unique_ptr<Prepared> prepared = subject.prepare(batch);
     for (const int64_t first : {int64_t{0}, int64_t{1}}) {  // each place sees two samples
       const Bytes results = prepared->run(batch_of(subject, batch, first));

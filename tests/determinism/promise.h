@@ -48,7 +48,7 @@ struct Subject {
   Determinism promise = Determinism::kBounded;
   Device device;
   std::vector<Bytes> samples;  // some distinct ones
-  std::function<bool(int64_t batch)> serves;
+  std::function<bool(int64_t batch)> supports;
   std::function<std::unique_ptr<Prepared>(int64_t batch)> prepare;  // the promise for a supported request
 };
 

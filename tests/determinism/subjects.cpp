@@ -104,7 +104,7 @@ void add_layer_subjects(const LayerCase& entry, const std::string& backend, Devi
 Subject fused_subject(const std::string& variant, const OperatorRequest& request) {
   constexpr int64_t kLargest = 1 << 20;
   Subject subject = layer_subject(*lenet5().network(), variant, request, 0, kLargest);
-  subject.name = concat("the fused plan by ", variant, ", ", to_string(request.math), ", ",
+  subject.name = concat("the whole-network plan by ", variant, ", ", to_string(request.math), ", ",
                         to_string(request.input_type), " in, ", to_string(request.output_type), " out");
   constexpr size_t kPixels = 28 * 28;
   reference::Random random(9);
@@ -148,7 +148,7 @@ Subject layer_subject(const Layer& layer, const std::string& backend, const Oper
     other.output = with_batch(request.output, batch);
     return other;
   };
-  const auto serves = [&layer, backend, at, largest_batch](int64_t batch) {
+  const auto supports = [&layer, backend, at, largest_batch](int64_t batch) {
     return batch <= largest_batch && static_cast<bool>(layer.supports(backend, at(batch)));
   };
   std::string behind;
@@ -158,14 +158,14 @@ Subject layer_subject(const Layer& layer, const std::string& backend, const Oper
                         layer.describe(), " of ", request.inputs[0].to_string());
   // For the smallest batch and the largest: a backend may promise less for one of them.
   subject.promise = layer.determinism(backend, request);
-  if (serves(largest_batch)) {
+  if (supports(largest_batch)) {
     subject.promise = weaker(subject.promise, layer.determinism(backend, at(largest_batch)));
   }
   subject.device = request.device;
   for (int i = 0; i < samples; ++i) {
     subject.samples.push_back(sample_of(request.inputs[0], static_cast<uint64_t>(i)));
   }
-  subject.serves = serves;
+  subject.supports = supports;
   subject.prepare = [&layer, backend, at](int64_t batch) {
     const OperatorRequest here = at(batch);
     return std::make_unique<Prepared>(

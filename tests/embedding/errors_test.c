@@ -209,7 +209,7 @@ static void use_network(void) {
   EXPECT(lenslet_run(model, inputs, -1, both), LENSLET_ERROR_USAGE, "-1");
   EXPECT(lenslet_run(NULL, inputs, 1, both), LENSLET_ERROR_USAGE, "model must not be");
   EXPECT(lenslet_predict_f32(model, inputs, 1, &answer), LENSLET_ERROR_DATA, "reads 3x32x32 and writes 10");
-  EXPECT(lenslet_logits_f32(model, inputs, 1, one), LENSLET_ERROR_DATA, "run() serves any network");
+  EXPECT(lenslet_logits_f32(model, inputs, 1, one), LENSLET_ERROR_DATA, "run() supports any network");
   CHECK(answer.label == -7);
   lenslet_model_destroy(model);
 

@@ -61,7 +61,7 @@ TEST(ModelGpu, AnswersByEveryPlanAndMath) {
     for (const auto& [math, tolerance] : maths) {
       SCOPED_TRACE(std::string(plan) + " " + math);
       ModelOptions options = on_gpu(plan, math);
-      // The fused plan supports fp16; a layered plan may be unavailable.
+      // The whole-network plan supports fp16; a layered plan may be unavailable.
       try {
         Model model = Model::built_in(options);
         for (const int64_t count : {1, 20, 64, 65, 1000}) check_answers(model, count, tolerance);

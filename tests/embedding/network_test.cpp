@@ -64,7 +64,7 @@ TEST(NetworkOfAFile, IsNoDigitModel) {
   Prediction prediction;
   float values[10];
   const std::vector<float> input(3 * 32 * 32);
-  const char* const words = "reads 3x32x32 and writes 10; run() serves any network";
+  const char* const words = "reads 3x32x32 and writes 10; run() supports any network";
   expect_error<DataError>([&] { model.predict(input.data(), 1, &prediction); }, words);
   expect_error<DataError>([&] { model.logits(input.data(), 1, values); }, words);
 }

@@ -34,7 +34,7 @@ class ExactArray {
 };
 
 std::vector<std::string> conv_backends() {
-  std::vector<std::string> names = {""};  // the fused plan
+  std::vector<std::string> names = {""};  // the whole-network plan
   ModelOptions options;
   options.device = "cpu";
   for (const BackendChoice& choice : Model::built_in(options).backends(1)) {

@@ -1,4 +1,4 @@
-// The fused LeNet-5 on the CPU with the kernels of every instruction set of this processor, one by one.
+// The whole-network LeNet-5 on the CPU with the kernels of every instruction set of this processor, one by one.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Runs variants of the fused LeNet-5 in guarded memory and checks their outputs, on the kind of device that the test
-// was compiled for.
+// Runs variants of the whole-network LeNet-5 in guarded memory and checks their outputs, on the kind of device that the
+// test was compiled for.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The judge of the fused variants detects planted faults: each fault in each variant fails, for every input and output
-// type.
+// The judge of the whole-network variants detects planted faults: each fault in each variant fails, for every input and
+// output type.
 #include "tests/lenet/fused_fixture.h"
 #include "tests/support/planted_faults.h"
 

@@ -1,4 +1,4 @@
-// References for the tests of the fused LeNet-5: random parameters, and the fp64 judge's logits.
+// References for the tests of the whole-network LeNet-5: random parameters, and the fp64 judge's logits.
 #pragma once
 
 #include <vector>

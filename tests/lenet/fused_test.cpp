@@ -1,5 +1,5 @@
-// Verifies every variant of the fused LeNet-5 on the kind of device that this program was compiled for: each supported
-// math mode, input and output, batches around every tile, trained and random parameters.
+// Verifies every variant of the whole-network LeNet-5 on the kind of device that this program was compiled for: each
+// supported math mode, input and output, batches around every tile, trained and random parameters.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -295,8 +295,9 @@ TEST_F(Fused, RefusesWhatItCannotDo) {
   options = {};
   options.device = kDevice;
   options.input = ElementType::kUint8;
-  expect_error<UnavailableError>([&] { Executable(lenet5(), options); },
-                                 "reads and writes fp32, not uint8 in and fp32 out; use the fused plan");
+  expect_error<UnavailableError>(
+      [&] { Executable(lenet5(), options); },
+      "reads and writes fp32, not uint8 in and fp32 out; use the whole-network plan");
   Graph other("other", "input", {1, 28, 28});
   options = {};
   options.device = kDevice;

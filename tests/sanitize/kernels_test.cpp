@@ -119,7 +119,7 @@ TEST_P(ConvOnce, RunsOnBareMemory) {
   const std::vector<Conv2dProblem> all = problems_of(part.backend, part.list);
   const size_t end = std::min(all.size(), part.begin + part.count);
   if (run_all(*backend, {all.data() + part.begin, all.data() + end}) == 0)
-    GTEST_SKIP() << part.backend << " serves none of " << part.list;
+    GTEST_SKIP() << part.backend << " supports none of " << part.list;
 }
 
 std::string as_name(std::string text) {
@@ -151,7 +151,7 @@ TEST_P(RungOnce, RunsOnBareMemory) {
   const auto& [name, list] = GetParam();
   for (const ConvRung& rung : conv_ladder(name.substr(0, name.find('.')))) {
     if (rung.name == name && run_all(rung.getter(), problems_of(name, list)) == 0)
-      GTEST_SKIP() << name << " serves none of " << list;
+      GTEST_SKIP() << name << " supports none of " << list;
   }
 }
 

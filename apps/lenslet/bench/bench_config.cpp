@@ -99,7 +99,7 @@ std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const S
   const Device device = session.device();
   const Graph& graph = session.graph();
   if (!options.variants.empty() && !graph.network()) {
-    throw UsageError(concat("--backend names variants of the fused plan here, and ", graph.name(),
+    throw UsageError(concat("--backend names variants of the whole-network plan here, and ", graph.name(),
                             " has none; lenslet profile --backend and lenslet tune time its layers"));
   }
   if (!holds<std::string>(options.plans, Plan::kLayered)) demand_whole_network(graph);

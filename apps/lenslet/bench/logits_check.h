@@ -28,7 +28,7 @@ class ReferenceLogits {
   static constexpr double kTieMargin = 4 * kProbabilityError;
 
   int64_t count() const noexcept { return count_; }
-  /// The largest accepted error of a logit that `executable` computes. For a fused plan its variant derives it
+  /// The largest accepted error of a logit that `executable` computes. For a whole-network plan its variant derives it
   /// (Layer::output_bound). For a layered plan it is, relative to the largest of the judge's logits,
   ///   sum over the layers that sum products of  cancellation * (terms * 2^-24 + 2 * operand),
   /// cancellation = largest sum of |term| / largest |sum| in that layer of the judge; operand = relative error of each
@@ -73,8 +73,8 @@ class LogitsCheck {
     size_t index;      // of Executable::steps()
     std::string what;  // "layer conv2 (winograd): output 17 is …"
   };
-  /// The first wrong step of a pass over the executable's input, run step by step; nullopt for a fused plan, or if
-  /// every step is within its bound.
+  /// The first wrong step of a pass over the executable's input, run step by step; nullopt for a whole-network plan, or
+  /// if every step is within its bound.
   std::optional<WrongStep> first_wrong_step(Executable& executable) const;
   /// The largest deviation of all runs.
   const ResultError& error() const noexcept { return error_; }

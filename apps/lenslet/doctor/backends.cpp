@@ -16,7 +16,7 @@
 namespace lenslet {
 namespace {
 
-constexpr const char* kSchema = "lenslet.backends/1";
+constexpr const char* kSchema = "lenslet.backends/2";
 
 Tensor random_tensor(const Shape& shape, unsigned seed) {
   Tensor tensor(shape);
@@ -24,6 +24,8 @@ Tensor random_tensor(const Shape& shape, unsigned seed) {
   std::memcpy(tensor.data(), values.data(), shape.bytes());
   return tensor;
 }
+
+bool supported(const BackendRow& row) { return row.status == "PASSED"; }
 
 std::string math_modes(const BackendRow& row) {
   if (row.supports.empty()) return "-";
@@ -41,13 +43,12 @@ template <>
 struct Fields<BackendRow> {
   template <class Self, class V>
   static void of(Self& row, V&& v) {
-    const bool can = row.status == "PASSED";
     std::vector<std::pair<std::string, bool>> math;
     for (size_t i = 0; i < row.supports.size(); ++i)
       math.emplace_back(to_string(kMathModes[i]), static_cast<bool>(row.supports[i]));
     v("device", row.device)("layer", row.layer)("type", row.type)("problem", row.problem);
     v("rank", row.rank)("backend", row.backend);
-    v("status", row.status)("can", can)("auto", row.is_auto);
+    v("status", row.status)("supported", supported(row))("auto", row.is_auto);
     v("math", math)("reads", row.reads)("writes", row.writes)
         .column("math_modes", math_modes(row) + (row.reads.empty() || math_modes(row) == "-"
                                                      ? ""
@@ -65,21 +66,20 @@ Table table_of(const std::vector<BackendRow>& rows) {
   const auto layer_once = [last = std::string()](const BackendRow& row) mutable {
     return std::exchange(last, row.layer) == row.layer ? "" : row.layer;
   };
-  const auto can = [](const BackendRow& row) { return row.status == "PASSED"; };
   TableOf<BackendRow> table;
   // The layer's name once, above its rows.
   table.words("layer", layer_once).number("rank", [](const BackendRow& row) {
     return std::to_string(row.rank);
   });
   table.words("backend", &BackendRow::backend);
-  table.words("can", [=](const BackendRow& row) {
-    return row.status == "ERROR" ? "ERROR" : can(row) ? "yes" : "no";
+  table.words("supported", [](const BackendRow& row) {
+    return row.status == "ERROR" ? "ERROR" : supported(row) ? "yes" : "no";
   });
   table.words("auto", [](const BackendRow& row) { return row.is_auto ? "<-" : ""; });
   table.words("math modes", math_modes);
-  table.number("workspace", [=](const BackendRow& row) { return can(row) ? row.workspace : "-"; });
+  table.number("workspace", [](const BackendRow& row) { return supported(row) ? row.workspace : "-"; });
   table.words("determinism", &BackendRow::determinism);
-  table.words("observed", [=](const BackendRow& row) { return can(row) ? row.observed : "-"; });
+  table.words("observed", [](const BackendRow& row) { return supported(row) ? row.observed : "-"; });
   table.words("reads", [](const BackendRow& row) { return joined(row.reads, " "); }).if_it_fits();
   table.words("writes", [](const BackendRow& row) { return joined(row.writes, " "); }).if_it_fits();
   table.note("reason", [](const BackendRow& row) { return row.reason; });

@@ -41,7 +41,7 @@ struct EndRow {
 };
 
 /// Which backends compute a layer on one kind of device, and why the others do not.
-struct ServedLayer {
+struct SupportedLayer {
   std::string layer, type, device;
   std::vector<std::string> backends, refused;  // "winograd: supports 3x3 and 5x5 kernels, ..."
   template <class Self, class V>
@@ -52,15 +52,15 @@ struct ServedLayer {
 };
 
 // In the order of rank. No device has to be there: a backend decides by the problem.
-std::vector<ServedLayer> served_layers(const Graph& graph) {
+std::vector<SupportedLayer> supported_layers(const Graph& graph) {
   const std::vector<Shape> shapes = graph.infer_shapes(1);
-  std::vector<ServedLayer> rows;
+  std::vector<SupportedLayer> rows;
   for (const Target& target : targets_for(ModelSetup::kAuto)) {
     BuildOptions build;
     build.device = target.device;
     for (size_t i = 1; i < graph.nodes().size(); ++i) {
       const Graph::Node& node = graph.nodes()[i];
-      ServedLayer row{
+      SupportedLayer row{
           node.name, std::string(node.layer->type()), target.device.is_cuda() ? "cuda" : "cpu", {}, {}};
       const OperatorRequest request = node_request(graph, i, shapes, build);
       for (const BackendEntry* entry : node.layer->backend_entries(target.device.kind)) {
@@ -144,15 +144,15 @@ Acceptance acceptance_of(const onnx::Model& model, const onnx::Values& values, c
   return acceptance;
 }
 
-Table table_of(const std::vector<ServedLayer>& layers) {
-  TableOf<ServedLayer> table;
-  table.words("layer", &ServedLayer::layer)
-      .words("type", &ServedLayer::type)
-      .words("device", &ServedLayer::device);
-  table.words("backends", [](const ServedLayer& row) {
+Table table_of(const std::vector<SupportedLayer>& layers) {
+  TableOf<SupportedLayer> table;
+  table.words("layer", &SupportedLayer::layer)
+      .words("type", &SupportedLayer::type)
+      .words("device", &SupportedLayer::device);
+  table.words("backends", [](const SupportedLayer& row) {
     return row.backends.empty() ? std::string("none") : comma_list(row.backends);
   });
-  table.note("refused", [](const ServedLayer& row) {
+  table.note("refused", [](const SupportedLayer& row) {
     std::string text;
     for (const std::string& refused : row.refused) text += concat(text.empty() ? "not " : "; not ", refused);
     return text;
@@ -205,10 +205,10 @@ ExitCode run_inspect(const InspectOptions& options) {
                        macs_text(summary.macs), " multiply-adds (MACs) per sample; ", summary.constant_nodes,
                        " nodes compute constants"));
   print_acceptance(console, summary, acceptance);
-  std::vector<ServedLayer> layers;
+  std::vector<SupportedLayer> layers;
   std::optional<PassMemory> memory;
   if (import.graph) {
-    layers = served_layers(*import.graph);
+    layers = supported_layers(*import.graph);
     console.line();
     console.print(table_of(layers));
     console.line();

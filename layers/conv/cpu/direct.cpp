@@ -328,7 +328,7 @@ class DirectBackend : public ConvBackend {
   }
   Support fuses_max_pool(const Conv2dProblem& problem, MathMode /*math*/,
                          const Pool2dWindow& window) const override {
-    if (const Support serves = supports(problem, MathMode::kFp32); !serves) return serves;
+    if (const Support supported = supports(problem, MathMode::kFp32); !supported) return supported;
     if (const Support fits = windows_fit(problem, window); !fits) return fits;
     if (int64_t{window.kernel_h} * window.kernel_w > kMaxPositions) {
       return Support::no(concat("direct pools windows of up to ", kMaxPositions,

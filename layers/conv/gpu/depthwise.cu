@@ -88,7 +88,7 @@ int64_t row_segments(const Conv2dProblem& problem, const RowsVariant& variant) {
   return int64_t{problem.n} * problem.k * ceil_div(problem.p(), variant.rows) * ceil_div(problem.q(), 4);
 }
 
-bool serves(const RowsVariant& variant, const Conv2dProblem& problem) {
+bool supports(const RowsVariant& variant, const Conv2dProblem& problem) {
   const bool size =
       variant.filter == problem.r && variant.filter == problem.s && variant.stride == problem.stride_h;
   const bool pad =
@@ -102,7 +102,7 @@ const RowsVariant* choose_rows_variant(const Conv2dProblem& problem, int multipr
   if (!plain(problem) || problem.layout != TensorLayout::kNchw) return nullptr;
   const RowsVariant* chosen = nullptr;
   for (const RowsVariant& variant : kRowsVariants) {
-    if (!serves(variant, problem) || (chosen && variant.vector != chosen->vector)) continue;
+    if (!supports(variant, problem) || (chosen && variant.vector != chosen->vector)) continue;
     chosen = &variant;
     if (row_segments(problem, variant) >= int64_t{kBusyThreads} * multiprocessor_count) break;
   }

@@ -153,9 +153,9 @@ inline CudnnNode convolution(const Conv2dProblem& problem) {
   return node;
 }
 
-/// Whether an engine with these notes computes in that mode or more precisely, repeats its bits, and stays within the
-/// error bound that the backend states.
-inline bool serves(const std::vector<cudnnBackendNumericalNote_t>& notes, MathMode math, bool may_transform) {
+/// Whether an engine with these notes computes at least as precisely as `math`, repeats its bits and keeps the bound.
+inline bool supports(const std::vector<cudnnBackendNumericalNote_t>& notes, MathMode math,
+                     bool may_transform) {
   for (const cudnnBackendNumericalNote_t note : notes) {
     switch (note) {
       case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
@@ -240,7 +240,7 @@ inline std::vector<std::shared_ptr<CudnnPlan>> cudnn_plans(cudnnHandle_t handle,
       if (config.read_into(CUDNN_ATTR_ENGINECFG_ENGINE, engine) != 1) continue;
       const auto notes = engine[0].read<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
                                                                      CUDNN_TYPE_NUMERICAL_NOTE, kMostNotes);
-      if (!serves(notes, math, may_transform)) continue;
+      if (!supports(notes, math, may_transform)) continue;
       const std::string name = name_of(engine[0], config);
       const bool known =
           std::any_of(plans.begin(), plans.end(), [&](const auto& plan) { return plan->name() == name; });

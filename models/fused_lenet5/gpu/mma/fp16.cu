@@ -1,4 +1,4 @@
-// The fused LeNet-5 with fp16 operands: mma/fp16_kernel.cuh instantiated for all input and output types.
+// The whole-network LeNet-5 with fp16 operands: mma/fp16_kernel.cuh instantiated for all input and output types.
 #include "models/fused_lenet5/gpu/mma/fp16_kernel.cuh"
 
 namespace lenslet::fused_lenet5 {

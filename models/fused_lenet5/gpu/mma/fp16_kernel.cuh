@@ -89,7 +89,7 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
 // requires    compute capability 8.0, MmaFp16Shared::kBytes of shared memory (checked by mma.cu); images 16-byte
 //             aligned
 // measured    H200, 1,048,576 images of bytes, predictions: 1,678 us = 624.8 M images/s
-//             (docs/results.md, "The fused plan over batch sizes")
+//             (docs/results.md, "The whole-network plan over batch sizes")
 template <typename Pixel, typename Output, int kWarps>
 __global__ void __launch_bounds__(kWarps * 32, 1)
     fused_lenet5_mma_fp16_kernel(const Pixel* __restrict__ images, int64_t count, int images_a_round,

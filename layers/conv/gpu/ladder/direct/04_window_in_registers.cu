@@ -91,7 +91,7 @@ const ConvBackend& direct_04_window_in_registers() {
     RungDesign design;
     design.name = "direct.04_window_in_registers";
     design.kernel_name = "conv_direct_window_in_registers_kernel";
-    design.serves = &serves_compiled_windows;
+    design.supports = &supports_compiled_windows;
     design.kernels = &choose;
     design.columns = kColumns;
     design.filters = kFilters;

@@ -107,7 +107,7 @@ const ConvBackend& direct_05_vector_loads() {
     RungDesign design;
     design.name = "direct.05_vector_loads";
     design.kernel_name = "conv_direct_vector_loads_kernel";
-    design.serves = &serves_compiled_windows;
+    design.supports = &supports_compiled_windows;
     design.kernels = &choose;
     design.columns = kColumns;
     design.filters = kFilters;

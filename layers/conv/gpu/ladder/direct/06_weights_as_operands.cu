@@ -15,7 +15,7 @@ constexpr int kColumns = 4, kChannels = 3;
 // work split  block = up to 8 rows x 128 columns of all K filters, thread = 4 neighbouring columns of K filters
 // memory      shared: input tile [chunk, tile_h, pitch]; filters and biases in constant memory; registers: 4*K sums and
 //             a row of inputs
-// requires    C, K and stride as compiled, no dilation, groups = 1 (serves_rgb, RungBackend)
+// requires    C, K and stride as compiled, no dilation, groups = 1 (supports_rgb, RungBackend)
 // measured    H200: docs/kernels/direct.md, "The climb" (docs/results/2026-11-22-h200/ladder.json)
 template <int K, int kStride>
 __global__ void __launch_bounds__(256)
@@ -79,9 +79,9 @@ RungKernels choose(const Conv2dProblem& problem) {
   return kernels;
 }
 
-Support serves_rgb(const char* name, const Conv2dProblem& problem) {
+Support supports_rgb(const char* name, const Conv2dProblem& problem) {
   const bool rgb = problem.c == kChannels && (problem.k == 1 || problem.k == 3) && problem.r == 3;
-  if (rgb && serves_compiled_windows(name, problem)) return Support::yes();
+  if (rgb && supports_compiled_windows(name, problem)) return Support::yes();
   return Support::no(concat(
       name, " supports 3x3 from 3 channels to 1 or 3 at strides 1 to 3, without dilation: use direct"));
 }
@@ -96,7 +96,7 @@ const ConvBackend& direct_06_weights_as_operands() {
     RungDesign design;
     design.name = "direct.06_weights_as_operands";
     design.kernel_name = "conv_direct_weights_as_operands_kernel";
-    design.serves = &serves_rgb;
+    design.supports = &supports_rgb;
     design.kernels = &choose;
     design.columns = kColumns;
     design.filters = kChannels;

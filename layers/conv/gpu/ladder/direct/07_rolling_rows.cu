@@ -17,7 +17,7 @@ constexpr unsigned kAllLanes = 0xffffffffu;
 // work split  block = 4 warps on top of each other, warp = kRows rows x 128 columns of all K filters, lane = 4 columns
 // memory      none shared: inputs as float4, neighbours' columns by shuffle; filters and biases in constant memory;
 //             registers: three rows of 4*K sums
-// requires    C and K as compiled, W a multiple of 4, groups = 1 (serves_rolling_rows, RungBackend)
+// requires    C and K as compiled, W a multiple of 4, groups = 1 (supports_rolling_rows, RungBackend)
 // measured    H200: docs/kernels/direct.md, "The climb" (docs/results/2026-11-22-h200/ladder.json)
 template <int K>
 __global__ void __launch_bounds__(128)
@@ -81,7 +81,7 @@ RungKernels choose(const Conv2dProblem& problem) {
   return kernels;
 }
 
-Support serves_rolling_rows(const char* name, const Conv2dProblem& problem) {
+Support supports_rolling_rows(const char* name, const Conv2dProblem& problem) {
   const bool rgb = problem.c == kChannels && (problem.k == 1 || problem.k == 3);
   const bool window = problem.r == 3 && problem.s == 3 && problem.dilation_h == 1 && problem.dilation_w == 1;
   const bool place =
@@ -101,7 +101,7 @@ const ConvBackend& direct_07_rolling_rows() {
     RungDesign design;
     design.name = "direct.07_rolling_rows";
     design.kernel_name = "conv_direct_rolling_rows_kernel";
-    design.serves = &serves_rolling_rows;
+    design.supports = &supports_rolling_rows;
     design.kernels = &choose;
     design.columns = kColumns;
     design.rows = kRows;

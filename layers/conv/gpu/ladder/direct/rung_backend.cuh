@@ -36,7 +36,7 @@ struct RungDesign {
   const char* name = nullptr;         // of the backend: "direct.02_shared_tile"
   const char* kernel_name = nullptr;  // "conv_direct_shared_tile_kernel"
   /// Yes, or no with the unsupported property; LadderBackend checks groups and sizes.
-  Support (*serves)(const char* name, const Conv2dProblem& problem) = nullptr;
+  Support (*supports)(const char* name, const Conv2dProblem& problem) = nullptr;
   RungKernels (*kernels)(const Conv2dProblem& problem) = nullptr;
   int columns = 1, rows = 1, filters = 1;  // outputs of one thread
   int threads_x = 32, threads_y = 8;       // of a block, at most
@@ -48,7 +48,7 @@ struct RungDesign {
 };
 
 /// The problems that kernels with a compiled-in window support.
-inline Support serves_compiled_windows(const char* name, const Conv2dProblem& problem) {
+inline Support supports_compiled_windows(const char* name, const Conv2dProblem& problem) {
   const bool dense = problem.dilation_h == 1 && problem.dilation_w == 1;
   const bool square = problem.r == problem.s && problem.stride_h == problem.stride_w;
   const bool three = problem.r == 3 && problem.stride_h <= 3, five = problem.r == 5 && problem.stride_h == 1;
@@ -118,8 +118,8 @@ class RungConv : public ConvKernel {
  public:
   using Design = RungDesign;
   static Support supports(const Conv2dProblem& problem, const RungDesign& design) {
-    if (design.serves) {
-      if (const Support served = design.serves(design.name, problem); !served) return served;
+    if (design.supports) {
+      if (const Support supported = design.supports(design.name, problem); !supported) return supported;
     }
     const int64_t weights = int64_t{problem.k} * problem.c * problem.r * problem.s + problem.k;
     if (!design.kernels(problem).global && weights > LargeBank::kCapacity) {
