@@ -28,8 +28,7 @@ FORMATS = ("svg", "png", "pdf")
 
 class Look:
     format = "svg"  # of the drawings
-    narrow = False  # for a screen of 390 pixels: one panel beside another becomes one below another
-    narrow_too = True  # a page has each figure in both forms
+    narrow = False  # as a page has it: no wider than a phone, one panel below another (style.for_page)
     filter = ()  # names of the figures to draw; empty: all
     suffix = ""  # of names: ids on a page differ
     sources = ()  # [(name, SHA-256)] of the files that are drawn, for PNG and PDF

@@ -90,7 +90,7 @@ def set_beside(devices, others):
 def write_figures(group, suffix, options, sections, style):
     sources = [(file.name, file.sha256) for file in group.files]
     look.sources, look.suffix, look.filter = sources, group.suffix, options.filter
-    drawings = group.pictures or sections.drawings(group)  # those of the page
+    drawings = sections.drawings(group)
     for drawing in drawings.values():
         if options.filter and drawing.name not in options.filter:
             continue

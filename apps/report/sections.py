@@ -60,24 +60,16 @@ def drawings(group):
 
 
 def pictures(group):
-    """All figures of a group by name, for wide and narrow screens, drawn once each."""
+    """All figures of a group by name, for the page, drawn once each."""
     if group.pictures is None:
-        suffix = look.suffix = group.suffix
+        look.narrow, look.suffix = True, group.suffix
         group.pictures = drawings(group)
-        look.narrow, look.suffix = look.narrow_too, f"{suffix}-narrow"
-        for name, narrow in drawings(group).items() if look.narrow_too else ():
-            group.pictures[name].narrow = narrow.content
         look.narrow, look.suffix = False, ""
     return group.pictures
 
 
 def one_drawing(drawing):
-    """The figure twice; the style sheet shows the one that fits the screen."""
-    return "".join(
-        f'<div class="drawing {screen}" role="img" aria-label="{esc(drawing.title)}">{style.for_page(svg)}</div>'
-        for screen, svg in (("wide", drawing.content), ("narrow", drawing.narrow))
-        if svg
-    )
+    return f'<div class="drawing" role="img" aria-label="{esc(drawing.title)}">{style.for_page(drawing)}</div>'
 
 
 def names_of(group):

@@ -4,6 +4,7 @@ import hashlib
 import io
 import re
 import warnings
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,8 @@ FAMILIES = ["direct", "im2col_gemm", "cudnn", "implicit_gemm", "winograd", "tens
 
 INK, SOFT, LINES, BACK = map(drawn, (FOREGROUND, MUTED, GRID, PAPER))
 NARROW = 4.4  # inches, as wide as a phone shows at the size of its text
+TITLE, LINE = 19, 13  # points above the axes of a panel for its title, and above the foot of a legend's first line
+APART = weakref.WeakKeyDictionary()  # {figure: its panels, if they stand on their own}
 PUBLISHED = {"linestyle": (0, (4, 2)), "markerfacecolor": BACK, "linewidth": 1.1, "alpha": 0.9}
 DOTTED = {"color": SOFT, "linewidth": 1.1, "linestyle": (0, (1, 2))}  # a limit
 
@@ -34,7 +37,8 @@ if "text.parse_math" in plt.rcParams:
 else:  # matplotlib 3.5
     matplotlib.text.Text._preprocess_math = lambda self, text: (text, False)
 
-plt.rcParams.update({"svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9.5, "legend.fontsize": 9})
+plt.rcParams.update({"svg.fonttype": "none", "font.family": "sans-serif", "font.sans-serif": "DejaVu Sans"})
+plt.rcParams.update({"font.size": 9.5, "legend.fontsize": 9})
 plt.rcParams.update({"axes.titlesize": 10, "axes.titleweight": "bold", "axes.grid": True, "axes.axisbelow": True})
 plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False})
 plt.rcParams.update({"lines.linewidth": 1.6, "lines.markersize": 5, "grid.linewidth": 0.7, "hatch.linewidth": 0.6})
@@ -62,7 +66,7 @@ class Drawing:
     title: str
     content: object  # SVG with placeholder colours, or the bytes of a PNG or PDF file
     caption: str  # computed from the rows that are drawn
-    narrow: str = ""  # the same for a narrow screen, SVG
+    panels: int = 0  # that stand on their own
 
 
 def drawing(name, title, figure, caption):
@@ -70,7 +74,7 @@ def drawing(name, title, figure, caption):
         plt.close(figure)
         return None
     content = to_svg(figure, slug(name) + look.suffix) if look.format == "svg" else to_bytes(figure)
-    return Drawing(slug(name), title, content, caption)
+    return Drawing(slug(name), title, content, caption, APART.get(figure, 0))
 
 
 def colour(index):
@@ -105,12 +109,15 @@ def panels(count, width=9.6, height=3.5, columns=3, share=True):
     flat = list(axes.flat)
     for left_over in flat[count:]:
         left_over.remove()
+    APART[figure] = count
     return figure, flat[:count]
 
 
 def one_panel(width, height):
     width = min(width, NARROW) if look.narrow else width
-    return plt.subplots(figsize=(width, height), constrained_layout=True)
+    figure, axes = plt.subplots(figsize=(width, height), constrained_layout=True)
+    APART[figure] = 1
+    return figure, axes
 
 
 def bar(axes, at, value, width, index, text=None, across=False, pattern=None, **more):
@@ -237,8 +244,31 @@ def to_svg(figure, name):
     return re.sub(r"\s*\n\s*", "\n", svg).strip()
 
 
-def for_page(svg):
-    """Placeholders become CSS variables of the page."""
+def strips(drawing):
+    """The drawing as one window a panel, and one for the legend below: CSS puts as many beside each other as fit.
+
+    The first window contains the drawing; the others show their part of it.
+    """
+    svg = drawing.content
+    width, height = map(float, re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups())
+    corners = re.findall(r'<g id="[^"]*axes_\d+">\s*<g id="[^"]*">\s*<path d="M \S+ \S+\s+L \S+ \S+\s+L \S+ (\S+)', svg)
+    legend = re.search(r'legend_1">.*?<text [^>]*\by="([\d.]+)"', svg, re.S)
+    cuts = [0, *(float(top) - TITLE for top in corners[1 : drawing.panels])]
+    cuts += [float(legend[1]) - LINE, height] if legend else [height]
+    head, content = re.match(r"<svg[^>]*>", svg)[0], svg[svg.index(">") + 1 : svg.rindex("</svg>")]
+    head = re.sub(r' (width|height|viewBox)="[^"]*"', "", head)
+    whole = f"{drawing.name}-{hashlib.sha256(content.encode()).hexdigest()[:6]}"
+    parts = [f'<g id="{whole}">{content}</g>'] + [f'<use href="#{whole}"/>'] * (len(cuts) - 2)
+    boxes = [
+        f'width="{width:g}pt" height="{end - begin:.2f}pt" viewBox="0 {begin:.2f} {width:g} {end - begin:.2f}"'
+        for begin, end in zip(cuts, cuts[1:])
+    ]
+    return "".join(f"{head[:-1]} {box}>{part}</svg>" for box, part in zip(boxes, parts))
+
+
+def for_page(drawing):
+    """The narrow drawing as markup: panels beside each other where they fit, the page's CSS variables as colours."""
+    svg = strips(drawing) if drawing.panels else drawing.content
     for name, (placeholder, _, _) in PALETTE:
         svg = svg.replace(placeholder, f"var(--{name})")
     return svg

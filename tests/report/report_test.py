@@ -102,22 +102,17 @@ class ReportTest(unittest.TestCase):
             env={**os.environ, **(environment or {})},
         )
 
-    def page(self, *documents, narrow_too=True):
-        """In this process: most of a small page's time is the start of matplotlib, and of a large one's its figures,
-        which are drawn twice, for wide and for narrow screens. The forms differ in sizes and in the number of columns,
-        so the tests of what is drawn draw one."""
+    def page(self, *documents):
+        """In this process: most of a small page's time is the start of matplotlib."""
         import page
         import results
-        from look import look
 
         texts = tuple(document if isinstance(document, str) else json.dumps(document) for document in documents)
-        if (texts, narrow_too) not in self.pages:
-            look.narrow_too = narrow_too
-            self.pages[texts, narrow_too] = page.render(
+        if texts not in self.pages:
+            self.pages[texts] = page.render(
                 results.groups([results.File(f"results-{i}.json", text) for i, text in enumerate(texts)])
             )
-            look.narrow_too = True
-        return self.pages[texts, narrow_too]
+        return self.pages[texts]
 
     def test_page_is_self_contained_and_well_formed(self):
         text = self.page(synthetic.everything())
@@ -296,13 +291,24 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(re.findall(r"(?i)\bstudy [a-e]\b", words), [])
         self.assertIn("RGB images and matrix products", words)
 
-    def test_every_figure_has_a_form_for_narrow_screens(self):
+    def test_every_figure_is_drawn_once_and_fits_a_phone(self):
         text = self.page(synthetic.everything())
-        wide, narrow = (re.findall(f'class="drawing {kind}".*?<svg [^>]*?width="([0-9.]+)pt"', text, re.S)
-                        for kind in ("wide", "narrow"))
-        self.assertEqual(len(wide), len(narrow))
-        self.assertGreater(len(narrow), 10)
-        self.assertLess(max(map(float, narrow)), 390, "points: a phone of 390 pixels shows them at two thirds")
+        drawings = re.findall(r'<div class="drawing".*?</div>', text, re.S)
+        self.assertGreater(len(drawings), 10)
+        several = 0
+        for drawing in drawings:
+            found = re.findall(r'<svg [^>]*?width="([\d.]+)pt"[^>]*viewBox="0 ([\d.]+) [\d.]+ ([\d.]+)"', drawing)
+            windows = [tuple(map(float, window)) for window in found]
+            self.assertEqual(len(windows), drawing.count("<svg "))
+            for width, _, height in windows:
+                self.assertLess(width, 390, "points: a phone of 390 pixels shows them at two thirds")
+                self.assertGreater(height, 10)
+            for (_, top, height), (_, next_top, _) in zip(windows, windows[1:]):
+                self.assertAlmostEqual(top + height, next_top, delta=0.02)
+            # Each panel is in a window of its own.
+            panels = len(re.findall(r'<g id="[^"]*axes_\d+">', drawing))
+            several += len(windows) > 2 and len(windows) in (panels, panels + 1)
+        self.assertGreater(several, 3)
         self.assertIn("@media (max-width: 640px)", text)
 
     def test_two_runs_side_by_side(self):
@@ -352,7 +358,7 @@ class ReportTest(unittest.TestCase):
         for number, form in enumerate(forms):
             with self.subTest(form=number):
                 kept = [row for rows in tables.values() for row in form(rows)]
-                self.assertEqual(Page(self.page(synthetic.document(kept), narrow_too=False)).problems, [])
+                self.assertEqual(Page(self.page(synthetic.document(kept))).problems, [])
 
     def test_a_trace_becomes_a_timeline(self):
         events = [
@@ -383,7 +389,7 @@ class ReportTest(unittest.TestCase):
         maker = synthetic.Maker()
         maker.rgb()
         documents = synthetic.document(maker.rows), synthetic.document(maker.rows[:50], device="cpu")
-        text = self.page(*documents, narrow_too=False)
+        text = self.page(*documents)
         page = Page(text)
         self.assertEqual(page.problems, [])
         self.assertEqual(len(page.ids), len(set(page.ids)))
@@ -394,7 +400,7 @@ class ReportTest(unittest.TestCase):
         for file in sorted((ROOT / "docs" / "results").glob("*/*.json")):
             if json.loads(file.read_text()).get("schema") == "lenslet.results/1":
                 with self.subTest(file.name):
-                    text = self.page(file.read_text(encoding="utf-8"), narrow_too=False)
+                    text = self.page(file.read_text(encoding="utf-8"))
                     self.assertEqual(Page(text).problems, [])
 
     def test_bad_files(self):
