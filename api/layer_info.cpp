@@ -1,3 +1,4 @@
+// The layers that an embedder sees: shapes, the backend of each, and the layers fused into it.
 #include <array>
 
 #include "api/model.h"

@@ -5,6 +5,7 @@ import io
 import re
 import warnings
 import weakref
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<"]
 HATCHES = ["", "//", "..", "xx", "\\\\", "++", "oo", "--"]
-# The same backend has the same colour in every figure.
+# Their places in the palette. Any other name has the place that its letters give.
 FAMILIES = ["direct", "im2col_gemm", "cudnn", "implicit_gemm", "winograd", "tensor_core", "depthwise", "onednn"]
 
 INK, SOFT, LINES, BACK = map(drawn, (FOREGROUND, MUTED, GRID, PAPER))
@@ -87,13 +88,13 @@ def line_style(index):
 
 
 def series(names):
-    """{name: keywords of a line}: backends by family, other names by position."""
+    """{name: keywords of a line}: a name has one colour in all figures, unless another name has it in this one."""
     styles = {}
     for name in names:
         used = [style["color"] for style in styles.values()]
         family = name.split(".")[0].split(" ")[0]
-        index = FAMILIES.index(family) if family in FAMILIES else None
-        if index is None or colour(index) in used:
+        index = FAMILIES.index(family) if family in FAMILIES else zlib.crc32(family.encode()) % len(SERIES)
+        if colour(index) in used:
             index = next((i for i in range(len(SERIES)) if colour(i) not in used), len(styles))
         styles[name] = line_style(index)
     return styles

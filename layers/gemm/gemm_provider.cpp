@@ -1,3 +1,4 @@
+// The provider of matrix products: cuBLAS on a GPU; on the CPU oneDNN, or the blocked loop where it cannot be opened.
 #include "layers/gemm/cpu/blocked.h"
 #include "layers/gemm/gemm_backend.h"
 

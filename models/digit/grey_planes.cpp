@@ -1,3 +1,4 @@
+// A part of a picture, averaged to a limited size, as planes of grey and of each colour over an opaque background.
 #include <algorithm>
 
 #include "models/digit/paper.h"

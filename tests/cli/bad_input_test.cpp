@@ -1,3 +1,4 @@
+// Bad input of every kind gets its exit code and one line on stderr, and leaves no file behind.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// Lists of convolution problems and result files for convbench, each with one fault.
 #include "tests/cli/fixture_parts.h"
 
 namespace lenslet::test {

@@ -1,3 +1,4 @@
+// IDX data sets: valid ones, and one folder for each fault.
 #include <sys/stat.h>
 #include <unistd.h>
 

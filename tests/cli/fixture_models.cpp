@@ -1,3 +1,4 @@
+// ONNX files, each with one fault.
 #include <cmath>
 #include <fstream>
 #include <iterator>

@@ -1,3 +1,4 @@
+// Pictures: valid ones of every kind, cut and damaged ones, and decompression bombs.
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// Files of weights: LeNet-5's tensors with one change each, damaged headers, and other formats.
 #include <cmath>
 #include <cstring>
 #include <utility>

@@ -1,3 +1,4 @@
+// The cheating kernels in a build without the GPU side: they do nothing.
 #include "tests/convbench/bad_launch.h"
 
 namespace lenslet {

@@ -1,3 +1,4 @@
+// Buffers that are alive together never overlap, and share memory otherwise.
 #include "framework/execution/memory_layout.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Plans as JSON: what is written is read back, and a wrong member is named.
 #include "framework/execution/plan.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// The profiler's rows add up to its total, and its trace nests.
 #include "framework/execution/profiler.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// The fuzz targets of this program as a table for its main function.
 #include "tests/fuzz/fuzz_target.h"
 
 namespace lenslet::fuzz {

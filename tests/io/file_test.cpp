@@ -1,3 +1,4 @@
+// Files are read whole or refused at once, and an output appears whole or not at all.
 #include "framework/io/file.h"
 
 #include <fcntl.h>

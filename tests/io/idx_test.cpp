@@ -1,3 +1,4 @@
+// The reader of IDX files, plain and compressed: every fault has its own message.
 #include "framework/io/idx.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// JPEG pictures of every kind are decoded; damaged and oversized ones are refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>

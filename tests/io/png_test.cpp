@@ -1,3 +1,4 @@
+// PNG pictures of every kind are decoded; damaged ones and decompression bombs are refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The reader of safetensors files accepts one form only and names what departs from it.
 #include "framework/io/safetensors.h"
 
 #include <gtest/gtest.h>

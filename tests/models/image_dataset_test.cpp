@@ -1,3 +1,4 @@
+// Folders of images and labels: their names, and whether both belong together.
 #include "models/digit/image_dataset.h"
 
 #include <gtest/gtest.h>

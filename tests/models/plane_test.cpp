@@ -1,3 +1,4 @@
+// Operations on planes of values: resizing, distances, a fitted quadratic, components, percentiles.
 #include "models/digit/plane.h"
 
 #include <gtest/gtest.h>

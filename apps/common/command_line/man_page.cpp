@@ -1,3 +1,4 @@
+// Manual pages from the table of options.
 #include "apps/common/command_line/cli_description.h"
 
 #include <cctype>

@@ -1,3 +1,4 @@
+// LeNet-5's parameters in the order in which the SIMD kernels read them.
 #include <algorithm>
 
 #include "framework/base/integer_math.h"
