@@ -162,11 +162,11 @@ def test_threads_share_a_network(network, samples):
 def test_backends_of_its_layers(network_file, network, root):
     table = lenslet.backends("cpu", model=network_file)
     assert list(table) == [layer.name for layer in network.layers]  # no whole-network backends
-    assert table["stem"]["direct"] == {"serves": True, "reason": "", "determinism": "position"}
-    assert not table["stem"]["depthwise"]["serves"] and "one group" in table["stem"]["depthwise"]["reason"]
+    assert table["stem"]["direct"] == {"supported": True, "reason": "", "determinism": "position"}
+    assert not table["stem"]["depthwise"]["supported"] and "one group" in table["stem"]["depthwise"]["reason"]
     for layer, names in table.items():
-        serving = next(name for name, entry in names.items() if entry["serves"])
-        assert lenslet.Model.load(network_file, device="cpu", backend=f"{layer}={serving}").layers
+        usable = next(name for name, entry in names.items() if entry["supported"])
+        assert lenslet.Model.load(network_file, device="cpu", backend=f"{layer}={usable}").layers
     assert list(lenslet.backends("cpu", model=root / "tests/models/onnx/lenet5.onnx"))[-1] == "lenet5"
     with pytest.raises(lenslet.DataError, match="none.onnx"):
         lenslet.backends("cpu", model="none.onnx")
