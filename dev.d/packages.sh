@@ -14,9 +14,10 @@ readonly required=(
   'header zlib.h|zlib1g-dev'
   'header protozero/pbf_reader.hpp|libprotozero-dev'
 )
-# Optional: oneDNN's CPU kernels, faster rebuilds.
+# Optional: oneDNN's CPU kernels, the server, faster rebuilds.
 readonly optional=(
   'header oneapi/dnnl/dnnl.hpp|libdnnl-dev libonednn-dev'
+  'header boost/beast.hpp|libboost-dev'
   'program ccache|ccache'
 )
 readonly clang_major=14  # the version that formats and lints the tree; other versions differ in details

@@ -12,6 +12,7 @@ namespace lenslet {
 namespace {
 
 constexpr int64_t kMaxBatch = 1 << 20, kMaxStreams = 64, kMaxRepeat = 1'000'000'000;
+constexpr int64_t kMostServedBatch = 65536, kMostDelayUs = 1'000'000;
 constexpr int64_t kLeastCalls = 10, kMostCalls = 1'000'000;
 
 constexpr const char* kClassifyExamples = R"(Examples:
@@ -80,6 +81,13 @@ An .npz file has the input under the name of the model's input, and values of an
 under theirs. A difference beyond its bound gives exit code 1. Without a Python that has
 onnxruntime, --against onnxruntime gives exit code 4.)";
 
+constexpr const char* kServeExamples = R"(Examples:
+  lenslet serve
+  lenslet serve --port 0 --model my.onnx --max-batch 256 --max-delay-us 500
+  curl --data-binary @samples/digit_3_a.png http://127.0.0.1:8080/classify
+Clients of the Open Inference Protocol v2 (REST) work unchanged. SIGTERM and SIGINT answer the
+requests that were received, then end it with exit code 0.)";
+
 constexpr const char* kExplainExamples = R"(Examples:
   lenslet explain winograd
   lenslet explain nearest ceiling
@@ -116,11 +124,14 @@ CommandLine lenslet_command_line() {
                    kInspectExamples);
   const auto diff = line.command("diff", "Compare a model layer by layer with another framework's values",
                                  run_diff, kDiffExamples);
+  const auto serve = line.command("serve", "Serve a model over HTTP (Open Inference Protocol v2)", run_serve,
+                                  kServeExamples);
   const auto explain =
       line.command("explain", "Explain a word of the tables: a backend, column, status or ceiling",
                    run_explain, kExplainExamples);
   const auto model = classify | eval | profile | tune;
   const auto all = model | bench | backends | doctor;
+  const auto pictures = classify | eval | serve;
 
   const auto maths = words({MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}, to_string);
   const auto inputs = words({ElementType::kFp32, ElementType::kUint8}, to_string);
@@ -156,25 +167,24 @@ CommandLine lenslet_command_line() {
   line.option("--limit", Integer{1}, LENSLET_MEMBER(limit), "evaluate only the first N images", eval);
   line.option("--index", Integer{0}, LENSLET_MEMBER(index), "classify only image N of each IDX file",
               classify);
-  add_image_limits(line, classify | eval);
+  add_image_limits(line, pictures);
   line.option(
       "--mean", List{Number{-1000, 1000}}, LENSLET_MEMBER(mean),
       "mean of pixels / 255, one number or one a channel, for a network of other pictures than digits "
       "[the model's metadata, else 0]",
-      classify | eval);
+      pictures);
   line.option("--std", List{Number{1e-6, 1000}}, LENSLET_MEMBER(std),
-              "standard deviation of pixels / 255, likewise [the model's metadata, else 1]", classify | eval);
+              "standard deviation of pixels / 255, likewise [the model's metadata, else 1]", pictures);
   line.flag("--keep-aspect", LENSLET_MEMBER(fit.keep_aspect),
             "cut the middle out of a picture of another aspect than the network's, instead of stretching it",
-            classify | eval);
+            pictures);
   line.option(
       "--size", Integer{1, kMaxPictureSide}, LENSLET_MEMBER(fit.size),
       "scale a picture's shorter side to N pixels and cut the network's rows and columns out of the middle",
-      classify | eval);
+      pictures);
   line.option("--channels", Words<bool>{{{"rgb", false}, {"bgr", true}}}, LENSLET_MEMBER(fit.bgr),
-              "order of the colours that the network reads", classify | eval);
-  line.option("--labels", Text{"FILE"}, LENSLET_MEMBER(labels), "names of the classes, one a line",
-              classify | eval);
+              "order of the colours that the network reads", pictures);
+  line.option("--labels", Text{"FILE"}, LENSLET_MEMBER(labels), "names of the classes, one a line", pictures);
   line.repeated("--problem", Text{"STR"}, LENSLET_MEMBER(problems),
                 "a convolution to show instead of the model's layers; may be given repeatedly", backends);
 
@@ -234,18 +244,19 @@ CommandLine lenslet_command_line() {
   line.option("--seed", Integer{0}, LENSLET_MEMBER(seed), "seed of the random samples", diff);
 
   // The model and its execution.
-  line.option("--weights", Text{"FILE"}, LENSLET_MEMBER(weights),
-              "weights as safetensors, or a built-in set: mnist or robust [mnist; classify: robust]",
-              model | bench | backends);
+  line.option(
+      "--weights", Text{"FILE"}, LENSLET_MEMBER(weights),
+      "weights as safetensors, or a built-in set: mnist or robust [mnist; classify and serve: robust]",
+      model | bench | backends | serve);
   line.option("--model", Text{"FILE", nullptr, {".onnx"}}, LENSLET_MEMBER(model),
-              "a network as ONNX (.onnx), instead of --weights", model | bench | backends);
+              "a network as ONNX (.onnx), instead of --weights", model | bench | backends | serve);
   line.option("--model", Text{"FILE", nullptr, {".onnx"}}, LENSLET_MEMBER(model),
               "test the layers of this network (.onnx) instead of each kind of layer", doctor);
   line.option("--plan", Text{"auto|layered|fused|FILE"}, LENSLET_MEMBER(plan),
               "layer by layer (layered), the whole network at once (fused), or the choices in a saved plan "
               "(.json); auto: layered with --backend, else fused for bytes, for predictions, and on the CPU "
               "where a variant supports it, else layered",
-              classify | eval);
+              pictures);
   line.option("--plan", Text{"auto|layered|fused|FILE"}, LENSLET_MEMBER(plan),
               "layer by layer (layered), the whole network at once (fused), or the choices in a saved plan "
               "(.json); auto: layered, but fused for bytes and for predictions",
@@ -260,11 +271,11 @@ CommandLine lenslet_command_line() {
       "--backend", Text{"SPEC", backend_suggestions}, LENSLET_MEMBER(backend),
       "one for all layers, such as cudnn, or by layer: conv1=direct,conv2=winograd,*=auto; with --plan "
       "fused one of its variants [auto]",
-      model | diff);
+      model | diff | serve);
   line.option("--backend", List{Text{"", variant_suggestions}}, LENSLET_MEMBER(variants),
               "variants of the whole-network plan, or all [the one that auto selects]", bench);
   line.option("--math", maths, LENSLET_MEMBER(math), "arithmetic of convolutions and matrix products [fp32]",
-              model | backends | diff);
+              model | backends | diff | serve);
   line.option("--math", List{maths}, LENSLET_MEMBER(maths),
               "arithmetic: any of fp32, tf32, fp16 [all on a GPU, fp32 on the CPU]", bench);
   line.option(
@@ -285,8 +296,28 @@ CommandLine lenslet_command_line() {
               "replay a captured CUDA graph", eval | profile);
   line.option("--save-plan", Text{"FILE"}, LENSLET_MEMBER(save_plan),
               "write the choices that were made; --plan FILE replays them", model);
-  add_execution_options(line, "layer", all | diff);
+  add_execution_options(line, "layer", all | diff | serve);
   add_table_options(line, eval | profile | tune | bench | backends | doctor | inspect | diff);
+
+  // The server.
+  line.option("--port", Integer{0, 65535}, LENSLET_MEMBER(port), "TCP port; 0: a free one", serve);
+  line.option("--host", Text{"ADDRESS"}, LENSLET_MEMBER(host),
+              "IP address to listen at; 0.0.0.0 or :: serves other machines too", serve);
+  line.option("--allow-host", List{Text{"NAME"}}, LENSLET_MEMBER(allow_host),
+              "names under which clients reach this machine, besides addresses and localhost [none]", serve);
+  line.option("--max-batch", Integer{1, kMostServedBatch}, LENSLET_MEMBER(max_batch),
+              "compute the samples of waiting requests together, up to N", serve);
+  line.option("--max-delay-us", Integer{0, kMostDelayUs}, LENSLET_MEMBER(max_delay_us),
+              "wait up to N microseconds for more samples before a batch that is not full", serve);
+  line.option("--max-queue", Integer{1, kMaxBatch}, LENSLET_MEMBER(max_queue),
+              "let up to N samples wait; requests beyond get status 503", serve);
+  line.option("--max-body", ByteCount{}, LENSLET_MEMBER(max_body), "bytes of a request's body", serve);
+  line.option("--max-connections", Integer{1, kMaxBatch}, LENSLET_MEMBER(max_connections),
+              "connections at a time; further ones are closed at once", serve);
+  line.option(
+      "--timeout", Number{0.1, 3600, "SECONDS"}, LENSLET_MEMBER(timeout_s),
+      "close a connection whose client takes longer to send a header, to send a body or to take an answer",
+      serve);
   line.flag("--verbose", LENSLET_MEMBER(verbose),
             "also the libraries, every backend, and what a missing GPU would offer", backends | doctor);
   line.option("--json", Text{"FILE"}, LENSLET_MEMBER(json), "result as JSON; '-' is standard output",
@@ -296,13 +327,13 @@ CommandLine lenslet_command_line() {
 
   line.refuse(
       "--model and --weights exclude each other; leave one out",
-      [](const auto& o) { return !o.model.empty() && !o.weights.empty(); }, model | bench | backends);
+      [](const auto& o) { return !o.model.empty() && !o.weights.empty(); }, model | bench | backends | serve);
   line.refuse(
       "diff needs --against FILE.npz or --against onnxruntime",
       [](const auto& o) { return o.against.empty(); }, diff);
   line.refuse(
       "--size and --keep-aspect cut a picture in different ways; leave one out",
-      [](const auto& o) { return o.fit.size && o.fit.keep_aspect; }, classify | eval);
+      [](const auto& o) { return o.fit.size && o.fit.keep_aspect; }, pictures);
   line.refuse(
       "--index and --limit exclude each other; leave one out",
       [](const auto& o) { return o.index && o.limit; }, classify);

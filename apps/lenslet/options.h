@@ -98,4 +98,14 @@ struct DiffOptions : CommonOptions {
   int64_t samples = 8;             // random ones, for ONNX Runtime
 };
 
+struct ServeOptions : CommonOptions, PictureOptions {
+  std::string host = "127.0.0.1";
+  int64_t port = 8080;
+  std::vector<std::string> allow_host;  // names that the Host field may have
+  int64_t max_batch = 64, max_queue = 1024, max_delay_us = 0;
+  int64_t max_connections = 10000;
+  size_t max_body = 16 << 20;  // bytes
+  double timeout_s = 30;
+};
+
 }  // namespace lenslet

@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,7 @@ HERE = Path(__file__).resolve().parent
 BUILDS = re.compile(r"^\s*(cmake --(build|preset|workflow)|ctest|\.ci/run|\./dev (?!help|format)\w+)", re.M)
 SHELLS = ("sh", "bash", "shell", "console")
 LIMIT_S = 300
+PORT = "8080"  # of servers in the documents; a free one takes its place
 ADVICE = """Mend the document, or say on the line before the block what this test should do with it:
   <!-- run: gpu -->            it needs a GPU
   <!-- run: tests/FOLDER -->   the test in that folder performs it
@@ -65,8 +67,16 @@ def shown(output):
     return "".join("(.*\n)*" if line == ".*\n" else line for line in lines)
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
 def run_script(text, exit_code, tree, environment):
     """(What it printed, None or what went wrong)."""
+    if PORT in text:
+        text = text.replace(PORT, free_port())
     try:
         result = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", text],

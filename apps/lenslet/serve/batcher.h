@@ -1,0 +1,68 @@
+// Batcher: collects the samples of several requests into one pass.
+//
+// One thread computes. It takes the requests that wait, in order of arrival, up to `max_batch` samples together; with
+// `max_delay` it waits that long after the first one for more. A request is never divided between passes of the
+// batcher: one that is larger than `max_batch` is computed alone.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace lenslet::serve {
+
+struct BatcherOptions {
+  int64_t max_batch = 64;                  // samples
+  std::chrono::microseconds max_delay{0};  // after the first request of a batch
+  int64_t max_queue = 1024;  // samples that may wait; a request to an empty queue is always taken
+};
+
+/// Thread-safe.
+class Batcher {
+ public:
+  /// Computes outputs [count, …] of inputs [count, …]; called by one thread. May throw.
+  using Compute = std::function<std::vector<float>(const float* inputs, int64_t count)>;
+  /// Receives the outputs of the request, or why there are none. Called once, by the computing thread; must not throw.
+  using Done = std::function<void(std::vector<float> outputs, const std::string& error)>;
+
+  Batcher(const BatcherOptions& options, Compute compute);
+  /// Computes what waits, then ends.
+  ~Batcher();
+
+  /// Returns false, and never calls `done`, if the queue is full. `values` [count, …], count >= 1.
+  bool submit(std::vector<float> values, int64_t count, Done done);
+
+  struct Counts {
+    int64_t waiting = 0;  // samples
+    int64_t samples = 0, passes = 0, refused = 0;
+  };
+  Counts counts() const;
+
+ private:
+  struct Request {
+    std::vector<float> values;
+    int64_t count;
+    Done done;
+    std::chrono::steady_clock::time_point arrived;
+  };
+  void work();
+  std::vector<Request> next_batch();
+  void compute(std::vector<Request>& batch);
+
+  const BatcherOptions options_;
+  const Compute compute_;
+  mutable std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<Request> queue_;
+  Counts counts_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace lenslet::serve

@@ -1,0 +1,128 @@
+#include "apps/lenslet/serve/engine.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/number_reader.h"
+#include "apps/common/output/text.h"
+#include "apps/common/results/fields.h"
+#include "apps/lenslet/classify/answer.h"
+#include "framework/base/error.h"
+#include "framework/io/image.h"
+#include "models/classifier.h"
+#include "models/digit/picture_input.h"
+
+namespace lenslet::serve {
+namespace {
+
+constexpr int64_t kStep = 4;  // between the sizes of passes
+constexpr const char* kPictureName = "picture";
+
+// A name that stands in a URL as it is.
+std::string url_name(const ServeOptions& options, const Graph& graph) {
+  std::string name = graph.network() ? graph.name() : options.model;
+  if (const size_t slash = name.rfind('/'); slash != std::string::npos) name.erase(0, slash + 1);
+  if (ends_with(name, ".onnx")) name.resize(name.size() - 5);
+  for (char& c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_';
+    if (!plain) c = '_';
+  }
+  return name.empty() ? "model" : name;
+}
+
+ServeOptions with_default_weights(ServeOptions options) {
+  if (options.weights_file().empty()) options.weights = kRobustWeights;
+  return options;
+}
+
+std::string text_of(const Answer& answer) {
+  nlohmann::ordered_json json;
+  JsonObject::put(json, answer);
+  return json.dump();
+}
+
+}  // namespace
+
+Engine::Engine(const ServeOptions& options)
+    : options_(with_default_weights(options)),
+      session_(options_),
+      choices_(picture_choices(options_, session_.network())),
+      pictures_(session_.model(1)) {
+  session_.demand_logits();
+  const Graph& graph = session_.graph();
+  signature_.model = url_name(options_, graph);
+  signature_.input = graph.nodes().front().name;
+  signature_.output = graph.nodes().back().name;
+  signature_.input_shape = graph.input_shape();
+  signature_.output_shape = graph.output_shape();
+  signature_.normalisations = session_.network().channels;
+  if (signature_.normalisations.empty()) signature_.normalisations = {graph.normalisation()};
+  signature_.most_samples = std::max(options_.max_queue, options_.max_batch);
+
+  std::vector<int64_t> sizes = {options_.max_batch};
+  for (int64_t size = 1; size < options_.max_batch; size *= kStep) sizes.push_back(size);
+  std::sort(sizes.rbegin(), sizes.rend());
+  const Plan* largest = nullptr;
+  for (const int64_t size : sizes) {
+    BuildOptions build = session_.build_options(size);
+    if (largest) build.plan = largest;  // the same backends, so that the same bits
+    Model& model = passes_.emplace(size, session_.model(build)).first->second;
+    model.prepare();
+    if (!largest) largest = &model.executable().plan();
+    same_bits_ = same_bits_ && model.executable().determinism() == Determinism::kPosition;
+  }
+  const std::vector<float> zeros(static_cast<size_t>(graph.input_shape().num_elements() * sizes.front()));
+  for (const int64_t size : sizes) infer(zeros.data(), size);
+}
+
+std::vector<float> Engine::infer(const float* values, int64_t count) {
+  const int64_t input = signature_.input_shape.num_elements(),
+                output = signature_.output_shape.num_elements();
+  std::vector<float> outputs(static_cast<size_t>(count * output));
+  int64_t done = 0;
+  for (auto& [size, model] : passes_) {
+    const int64_t share = (count - done) / size * size;
+    if (share == 0) continue;
+    model.run(values + done * input, share, outputs.data() + done * output);
+    done += share;
+  }
+  return outputs;
+}
+
+std::string Engine::classify(const std::vector<uint8_t>& picture) {
+  return reads_digits(session_.graph()) ? classify_digits(picture) : classify_other(picture);
+}
+
+std::string Engine::classify_digits(const std::vector<uint8_t>& picture) {
+  const Image image = decode_image(picture, kPictureName, options_.image_limits);
+  DigitInput input;
+  input.file = kPictureName;
+  return text_of(answer_from(input, read_number(pictures_, image)));
+}
+
+std::string Engine::classify_other(const std::vector<uint8_t>& picture) {
+  const Shape& sample = signature_.input_shape;
+  if (!takes_pictures(sample))
+    throw DataError(concat("the model '", signature_.model, "' reads ", sample.to_string(),
+                           ", no picture of 1 or 3 channels; use infer"));
+  const Image image = decode_image(picture, kPictureName, options_.image_limits);
+  const std::vector<uint8_t> pixels = picture_input(image, sample, options_.fit);
+  std::vector<float> values(pixels.size()),
+      logits(static_cast<size_t>(signature_.output_shape.num_elements()));
+  choices_.normalise(pixels, values.data());
+  pictures_.run(values.data(), 1, logits.data());
+  if (writes_probabilities(session_.graph())) make_logits(logits.data(), static_cast<int64_t>(logits.size()));
+  DigitInput input;
+  input.file = kPictureName;
+  return text_of(answer_from(input, logits, choices_.labels));
+}
+
+std::string Engine::describe() {
+  return concat(session_.network().title(), ", ", printable(session_.weights_origin()), ", on ",
+                session_.describe_device(), ": ",
+                describe_backends(passes_.begin()->second.executable().plan()));
+}
+
+}  // namespace lenslet::serve

@@ -1,0 +1,51 @@
+// Engine: the model behind the server, prepared for batches of several sizes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "api/model.h"
+#include "apps/lenslet/classify/picture_choices.h"
+#include "apps/lenslet/options.h"
+#include "apps/lenslet/serve/infer_request.h"
+#include "apps/lenslet/session.h"
+
+namespace lenslet::serve {
+
+class Engine {
+ public:
+  /// Builds passes of 1, 4, 16, … up to options.max_batch samples, which all replay the choices of the largest, and
+  /// runs each once. Throws like Session and Model.
+  explicit Engine(const ServeOptions& options);
+
+  /// The names and shapes of the model.
+  const Signature& signature() const noexcept { return signature_; }
+  /// Outputs [count, …] of values [count, …]. The samples are divided between the passes by their count alone. One
+  /// thread at a time.
+  std::vector<float> infer(const float* values, int64_t count);
+  /// What `lenslet classify --json` writes about a picture. One thread at a time, also beside infer(). Throws DataError
+  /// for a picture that cannot be read, or a network that reads no pictures.
+  std::string classify(const std::vector<uint8_t>& picture);
+
+  /// "LeNet-5 with the built-in weights, robust set, on cpu (…): fused simd".
+  std::string describe();
+  /// Whether a sample's output has the same bits in every batch.
+  bool same_bits() const noexcept { return same_bits_; }
+  Device device() const noexcept { return session_.device(); }
+
+ private:
+  std::string classify_digits(const std::vector<uint8_t>& picture);
+  std::string classify_other(const std::vector<uint8_t>& picture);
+
+  const ServeOptions options_;
+  Session session_;
+  PictureChoices choices_;
+  Signature signature_;
+  std::map<int64_t, Model, std::greater<>> passes_;  // by samples, the largest first
+  Model pictures_;
+  bool same_bits_ = true;
+};
+
+}  // namespace lenslet::serve

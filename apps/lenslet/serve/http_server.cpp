@@ -1,0 +1,178 @@
+#include "apps/lenslet/serve/http_server.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <exception>
+#include <thread>
+#include <vector>
+
+#include "apps/common/output/output.h"
+#include "apps/lenslet/serve/http_connection.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+
+namespace lenslet::serve {
+
+namespace net = boost::asio;
+using net::ip::tcp;
+
+namespace {
+
+constexpr int64_t kOtherFiles = 64;  // that the process needs besides its connections
+constexpr std::chrono::milliseconds kRetry(50), kPoll(10);
+
+/// Raises the limit of open files, and returns how many connections it permits, at most `wanted`.
+int64_t permit_connections(int64_t wanted) {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  const auto needed = static_cast<rlim_t>(wanted + kOtherFiles);
+  if (limit.rlim_cur < needed) {
+    limit.rlim_cur = std::min(limit.rlim_max, needed);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+  }
+  const auto permitted = static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, needed));
+  return std::max<int64_t>(1, permitted - kOtherFiles);
+}
+
+tcp::endpoint endpoint_of(const HttpServerOptions& options) {
+  boost::system::error_code error;
+  const std::string& name = options.address;
+  const net::ip::address address = net::ip::make_address(name == "localhost" ? "127.0.0.1" : name, error);
+  if (error)
+    throw UsageError(
+        concat("--host expects an IP address or localhost, found '", printable_excerpt(name, 80), "'"));
+  return {address, static_cast<unsigned short>(options.port)};
+}
+
+}  // namespace
+
+class HttpServer::Listener {
+ public:
+  Listener(const HttpServerOptions& options, HttpService& service, ConnectionCounts& counts)
+      : share_(options, service, counts),
+        max_connections_(permit_connections(options.max_connections)),
+        work_(io_.get_executor()),
+        acceptor_(net::make_strand(io_)),
+        retry_(acceptor_.get_executor()) {
+    open();
+    accept();
+    for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { run(); });
+  }
+
+  ~Listener() { stop(); }
+
+  void stop() {
+    io_.stop();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  std::string url() const {
+    const tcp::endpoint own = acceptor_.local_endpoint();
+    const std::string address = own.address().to_string();
+    return concat("http://", own.address().is_v6() ? "[" + address + "]" : address, ":", own.port());
+  }
+  int64_t max_connections() const noexcept { return max_connections_; }
+
+  bool drain() {
+    share_.draining = true;
+    net::post(acceptor_.get_executor(), [this] {
+      boost::system::error_code ignored;
+      acceptor_.close(ignored);
+      retry_.cancel();
+    });
+    const auto end = std::chrono::steady_clock::now() + share_.options.timeout;
+    while (share_.counts.open > 0) {
+      if (std::chrono::steady_clock::now() >= end) return false;
+      close_waiting();  // also those that were just accepted
+      std::this_thread::sleep_for(kPoll);
+    }
+    return true;
+  }
+
+ private:
+  void open() {
+    const tcp::endpoint endpoint = endpoint_of(share_.options);
+    boost::system::error_code error;
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(net::socket_base::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(net::socket_base::max_listen_connections, error);
+    if (error)
+      throw UsageError(concat("cannot listen at ", share_.options.address, " port ", share_.options.port,
+                              ": ", error.message(), "; --port 0 takes a free port"));
+  }
+
+  void accept() {
+    acceptor_.async_accept(net::make_strand(io_),
+                           [this](boost::system::error_code error, tcp::socket socket) {
+                             if (share_.draining) return;
+                             if (error) {  // no more files, perhaps: waits until some are closed
+                               retry_.expires_after(kRetry);
+                               retry_.async_wait([this](boost::system::error_code) {
+                                 if (!share_.draining) accept();
+                               });
+                               return;
+                             }
+                             take(std::move(socket));
+                             accept();
+                           });
+  }
+
+  void take(tcp::socket socket) {
+    if (share_.counts.open >= max_connections_) {
+      ++share_.counts.refused;
+      return;
+    }
+    ++share_.counts.accepted;
+    boost::system::error_code ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    std::make_shared<Connection>(std::move(socket), share_)->start();
+  }
+
+  void close_waiting() {
+    std::vector<std::shared_ptr<Connection>> alive;  // released without the mutex, which the destructor takes
+    {
+      const std::lock_guard<std::mutex> lock(share_.mutex);
+      for (Connection* const connection : share_.open) alive.push_back(connection->weak_from_this().lock());
+    }
+    for (const std::shared_ptr<Connection>& connection : alive)
+      if (connection) connection->close_if_waiting();
+  }
+
+  void run() {
+    for (;;) {
+      try {
+        io_.run();
+        return;
+      } catch (const std::exception& error) {  // a connection without memory ends; the others go on
+        write_standard_error(
+            concat("lenslet: error: a connection was dropped: ", printable_line(error.what()), "\n"));
+      }
+    }
+  }
+
+  ConnectionShare share_;
+  const int64_t max_connections_;
+  net::io_context io_;
+  net::executor_work_guard<net::io_context::executor_type> work_;
+  tcp::acceptor acceptor_;
+  net::steady_timer retry_;
+  std::vector<std::thread> threads_;
+};
+
+void HttpServer::demand_available() {}
+
+HttpServer::HttpServer(const HttpServerOptions& options, HttpService& service, ConnectionCounts& counts)
+    : listener_(std::make_unique<Listener>(options, service, counts)) {}
+HttpServer::~HttpServer() = default;
+std::string HttpServer::url() const { return listener_->url(); }
+int64_t HttpServer::max_connections() const noexcept { return listener_->max_connections(); }
+void HttpServer::stop() { listener_->stop(); }
+bool HttpServer::drain() { return listener_->drain(); }
+
+}  // namespace lenslet::serve

@@ -1,0 +1,29 @@
+// Open Inference Protocol, version 2: the bodies of answers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "apps/lenslet/serve/infer_request.h"
+
+namespace lenslet::serve {
+
+/// {"error": …}.
+std::string error_json(const std::string& message);
+/// Of `GET /v2`.
+std::string server_json();
+/// Of `GET /v2/models/NAME`.
+std::string model_json(const Signature& signature);
+
+/// A body, and how much of it is JSON; the rest are the bytes of the output.
+struct InferAnswer {
+  std::string body;
+  size_t json_bytes = 0;
+};
+/// `values` [request.count, output_shape] are the outputs. In JSON each has the fewest digits that read back as the
+/// same FP32 value; a value that is not finite is null.
+InferAnswer infer_answer(const Signature& signature, const InferRequest& request,
+                         const std::vector<float>& values);
+
+}  // namespace lenslet::serve

@@ -1,0 +1,79 @@
+#include "apps/lenslet/serve/routes.h"
+
+#include <vector>
+
+namespace lenslet::serve {
+namespace {
+
+std::vector<std::string_view> parts_of(std::string_view path) {
+  std::vector<std::string_view> parts;
+  while (!path.empty()) {
+    path.remove_prefix(1);  // the slash
+    const size_t end = path.find('/');
+    parts.push_back(path.substr(0, end));
+    path = end == std::string_view::npos ? std::string_view() : path.substr(end);
+  }
+  return parts;
+}
+
+}  // namespace
+
+const char* to_string(Endpoint endpoint) noexcept {
+  switch (endpoint) {
+    case Endpoint::kRoot:
+      return "root";
+    case Endpoint::kServer:
+      return "server";
+    case Endpoint::kLive:
+      return "live";
+    case Endpoint::kReady:
+      return "ready";
+    case Endpoint::kModel:
+      return "model";
+    case Endpoint::kModelReady:
+      return "model_ready";
+    case Endpoint::kInfer:
+      return "infer";
+    case Endpoint::kClassify:
+      return "classify";
+    case Endpoint::kMetrics:
+      return "metrics";
+  }
+  return "?";
+}
+
+const char* method_of(Endpoint endpoint) noexcept {
+  return endpoint == Endpoint::kInfer || endpoint == Endpoint::kClassify ? "POST" : "GET";
+}
+
+std::optional<Route> route_of(std::string_view target) {
+  const std::string_view path = target.substr(0, target.find('?'));
+  if (path.empty() || path[0] != '/') return std::nullopt;
+  if (path == "/") return Route{Endpoint::kRoot, {}, {}};
+  if (path == "/classify") return Route{Endpoint::kClassify, {}, {}};
+  if (path == "/metrics") return Route{Endpoint::kMetrics, {}, {}};
+  if (path == "/v2" || path == "/v2/") return Route{Endpoint::kServer, {}, {}};
+  if (path == "/v2/health/live") return Route{Endpoint::kLive, {}, {}};
+  if (path == "/v2/health/ready") return Route{Endpoint::kReady, {}, {}};
+
+  std::vector<std::string_view> parts = parts_of(path);
+  if (parts.size() < 3 || parts[0] != "v2" || parts[1] != "models" || parts[2].empty()) return std::nullopt;
+  Route route{Endpoint::kModel, std::string(parts[2]), {}};
+  size_t next = 3;
+  if (parts.size() > next + 1 && parts[next] == "versions" && !parts[next + 1].empty()) {
+    route.version = parts[next + 1];
+    next += 2;
+  }
+  if (parts.size() == next) return route;
+  if (parts.size() > next + 1) return std::nullopt;
+  if (parts[next] == "ready") {
+    route.endpoint = Endpoint::kModelReady;
+  } else if (parts[next] == "infer") {
+    route.endpoint = Endpoint::kInfer;
+  } else {
+    return std::nullopt;
+  }
+  return route;
+}
+
+}  // namespace lenslet::serve

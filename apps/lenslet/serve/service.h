@@ -1,0 +1,65 @@
+// Service: answers the requests of `lenslet serve`. It computes through functions, so that tests need neither a network
+// nor a socket.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/lenslet/serve/batcher.h"
+#include "apps/lenslet/serve/http.h"
+#include "apps/lenslet/serve/infer_request.h"
+#include "apps/lenslet/serve/metrics.h"
+#include "apps/lenslet/serve/routes.h"
+#include "apps/lenslet/serve/task_queue.h"
+
+namespace lenslet::serve {
+
+struct ServiceOptions {
+  Signature signature;
+  std::vector<std::string> host_names;  // besides addresses and localhost
+  BatcherOptions batching;
+  size_t picture_queue = 64;  // pictures that may wait
+};
+
+/// How the service computes.
+struct Computation {
+  Batcher::Compute infer;
+  /// The JSON answer to a picture of these bytes; called by one thread, beside that of `infer`. Throws DataError for a
+  /// picture that cannot be read.
+  std::function<std::string(const std::vector<uint8_t>& picture)> classify;
+};
+
+class Service : public HttpService {
+ public:
+  Service(ServiceOptions options, Computation computation, const ConnectionCounts& connections);
+
+  std::optional<HttpResponse> refuse(const HttpHead& head) override;
+  HttpResponse failure(int status, const std::string& reason) override;
+  void handle(const HttpHead& head, std::string body, Respond respond) override;
+
+  /// From now on the server is not ready, which tells a load balancer to send its requests elsewhere.
+  void drain() noexcept { ready_ = false; }
+
+ private:
+  HttpResponse answer(const Route& route) const;
+  void infer(const HttpHead& head, const std::string& body, const Respond& respond);
+  void classify(std::string body, const Respond& respond);
+  /// The response to whether the named model is this one; nullopt if it is.
+  std::optional<HttpResponse> unknown_model(const Route& route) const;
+
+  const ServiceOptions options_;
+  const Computation computation_;
+  const ConnectionCounts& connections_;
+  Metrics metrics_;
+  std::atomic<bool> ready_{true};
+  // Last, so that their threads end first.
+  Batcher batcher_;
+  TaskQueue pictures_;
+};
+
+}  // namespace lenslet::serve

@@ -1,0 +1,61 @@
+// A thread with a bounded queue of tasks.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace lenslet::serve {
+
+/// Thread-safe. Tasks run one after another and must not throw.
+class TaskQueue {
+ public:
+  explicit TaskQueue(size_t most) : most_(most), thread_([this] { work(); }) {}
+  /// Runs what waits, then ends.
+  ~TaskQueue() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ending_ = true;
+    }
+    arrived_.notify_all();
+    thread_.join();
+  }
+
+  /// Returns false, and never runs the task, if `most` wait.
+  bool submit(std::function<void()> task) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (tasks_.size() >= most_) return false;
+      tasks_.push_back(std::move(task));
+    }
+    arrived_.notify_one();
+    return true;
+  }
+
+ private:
+  void work() {
+    for (;;) {
+      std::function<void()> task;
+      {
+        std::unique_lock<std::mutex> lock(mutex_);
+        arrived_.wait(lock, [&] { return ending_ || !tasks_.empty(); });
+        if (tasks_.empty()) return;
+        task = std::move(tasks_.front());
+        tasks_.pop_front();
+      }
+      task();
+    }
+  }
+
+  const size_t most_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<std::function<void()>> tasks_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace lenslet::serve

@@ -1,0 +1,28 @@
+# Finds the headers of Boost, of which `lenslet serve` uses Asio and Beast, as the target lenslet_boost, honouring
+# LENSLET_BOOST (AUTO, ON or OFF). No library of Boost is linked.
+
+if(NOT LENSLET_BOOST MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "LENSLET_BOOST must be AUTO, ON or OFF, found '${LENSLET_BOOST}'")
+endif()
+if(LENSLET_BOOST STREQUAL "OFF")
+  message(STATUS "Lenslet: no server (LENSLET_BOOST=OFF)")
+else()
+  find_path(LENSLET_BOOST_INCLUDE_DIR boost/beast.hpp)
+  mark_as_advanced(LENSLET_BOOST_INCLUDE_DIR)
+  set(lenslet_boost_found "nothing")
+  if(LENSLET_BOOST_INCLUDE_DIR)
+    file(STRINGS "${LENSLET_BOOST_INCLUDE_DIR}/boost/version.hpp" line REGEX "define BOOST_LIB_VERSION ")
+    string(REGEX REPLACE ".*\"([0-9]+)_([0-9]+).*" "\\1.\\2" lenslet_boost_found "${line}")
+  endif()
+  if(lenslet_boost_found VERSION_GREATER_EQUAL 1.70)
+    add_library(lenslet_boost INTERFACE)
+    target_include_directories(lenslet_boost SYSTEM INTERFACE "${LENSLET_BOOST_INCLUDE_DIR}")
+    target_compile_definitions(lenslet_boost INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ERROR_CODE_HEADER_ONLY)
+    message(STATUS "Lenslet: Boost ${lenslet_boost_found} at ${LENSLET_BOOST_INCLUDE_DIR}, for lenslet serve")
+  elseif(LENSLET_BOOST STREQUAL "ON")
+    message(FATAL_ERROR "LENSLET_BOOST=ON wants the headers of Boost 1.70 or newer, found ${lenslet_boost_found}: "
+                        "install libboost-dev, or set LENSLET_BOOST_INCLUDE_DIR")
+  else()
+    message(STATUS "Lenslet: no Boost 1.70 or newer (found ${lenslet_boost_found}), so no lenslet serve")
+  endif()
+endif()

@@ -1,0 +1,190 @@
+// Batcher: what is computed together, in which order, and when it refuses. A computation that waits for the test makes
+// the queue's state certain, whatever the machine's speed.
+#include "apps/lenslet/serve/batcher.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <stdexcept>
+
+#include "apps/lenslet/serve/task_queue.h"
+
+namespace lenslet::serve {
+namespace {
+
+using Outputs = std::vector<float>;
+
+/// Doubles its inputs of one value each, in passes that begin only after let().
+class Gate {
+ public:
+  Outputs operator()(const float* inputs, int64_t count) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++began_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return permitted_ > 0; });
+    --permitted_;
+    sizes_.push_back(count);
+    if (fails_) throw std::runtime_error("broken");
+    Outputs outputs;
+    for (int64_t i = 0; i < count; ++i) outputs.push_back(2 * inputs[i]);
+    return outputs;
+  }
+  void let(int passes) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    permitted_ += passes;
+    changed_.notify_all();
+  }
+  void wait_for(int passes) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return began_ >= passes; });
+  }
+  void fail() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    fails_ = true;
+  }
+  std::vector<int64_t> sizes() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return sizes_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int began_ = 0, permitted_ = 0;
+  bool fails_ = false;
+  std::vector<int64_t> sizes_;
+};
+
+BatcherOptions options(int64_t max_batch, int64_t max_queue = 1000) {
+  BatcherOptions result;
+  result.max_batch = max_batch;
+  result.max_queue = max_queue;
+  return result;
+}
+
+/// The outputs of a request, or an exception with the error; an invalid future if it was refused.
+std::future<Outputs> submit(Batcher& batcher, const Outputs& values) {
+  auto promise = std::make_shared<std::promise<Outputs>>();
+  std::future<Outputs> result = promise->get_future();
+  const bool taken = batcher.submit(
+      values, static_cast<int64_t>(values.size()), [promise](Outputs outputs, const std::string& error) {
+        if (error.empty()) return promise->set_value(std::move(outputs));
+        promise->set_exception(std::make_exception_ptr(std::runtime_error(error)));
+      });
+  return taken ? std::move(result) : std::future<Outputs>();
+}
+
+TEST(Batcher, JoinsWhatWaitsAndReturnsToEachItsOwn) {
+  Gate gate;
+  Batcher batcher(options(4), std::ref(gate));
+  auto first = submit(batcher, {1});
+  gate.wait_for(1);  // the first is being computed: the next four wait
+  auto a = submit(batcher, {2}), b = submit(batcher, {3, 4}), c = submit(batcher, {5, 6}),
+       d = submit(batcher, {7});
+  EXPECT_EQ(batcher.counts().waiting, 6);
+  gate.let(3);
+  EXPECT_EQ(first.get(), (Outputs{2}));
+  EXPECT_EQ(a.get(), (Outputs{4}));
+  EXPECT_EQ(b.get(), (Outputs{6, 8}));
+  EXPECT_EQ(c.get(), (Outputs{10, 12}));
+  EXPECT_EQ(d.get(), (Outputs{14}));
+  // The third request did not fit the second batch, and none passed it.
+  EXPECT_EQ(gate.sizes(), (std::vector<int64_t>{1, 3, 3}));
+  EXPECT_EQ(batcher.counts().passes, 3);
+  EXPECT_EQ(batcher.counts().samples, 7);
+  EXPECT_EQ(batcher.counts().waiting, 0);
+}
+
+TEST(Batcher, ComputesALargeRequestAlone) {
+  Gate gate;
+  gate.let(10);
+  Batcher batcher(options(2), std::ref(gate));
+  EXPECT_EQ(submit(batcher, {1, 2, 3, 4, 5}).get(), (Outputs{2, 4, 6, 8, 10}));
+  EXPECT_EQ(gate.sizes(), (std::vector<int64_t>{5}));
+}
+
+TEST(Batcher, RefusesBeyondItsQueue) {
+  Gate gate;
+  Batcher batcher(options(4, 3), std::ref(gate));
+  auto computed = submit(batcher, {0});
+  gate.wait_for(1);
+  auto a = submit(batcher, {1, 2}), b = submit(batcher, {3});
+  EXPECT_TRUE(a.valid() && b.valid());
+  EXPECT_FALSE(submit(batcher, {4}).valid());
+  EXPECT_EQ(batcher.counts().refused, 1);
+  gate.let(10);
+  EXPECT_EQ(a.get(), (Outputs{2, 4}));
+  EXPECT_EQ(b.get(), (Outputs{6}));
+  // A request larger than the whole queue is taken when nothing waits.
+  EXPECT_EQ(submit(batcher, {1, 1, 1, 1, 1}).get().size(), 5u);
+}
+
+TEST(Batcher, WaitsForMoreUntilTheBatchIsFull) {
+  Gate gate;
+  gate.let(10);
+  BatcherOptions patient = options(3);
+  patient.max_delay = std::chrono::hours(1);
+  Batcher batcher(patient, std::ref(gate));
+  auto a = submit(batcher, {1}), b = submit(batcher, {2});
+  EXPECT_EQ(a.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  auto c = submit(batcher, {3});
+  EXPECT_EQ(a.get(), (Outputs{2}));
+  EXPECT_EQ(b.get(), (Outputs{4}));
+  EXPECT_EQ(c.get(), (Outputs{6}));
+  EXPECT_EQ(gate.sizes(), (std::vector<int64_t>{3}));
+}
+
+TEST(Batcher, EndsTheWaitAfterTheDelay) {
+  Gate gate;
+  gate.let(10);
+  BatcherOptions patient = options(3);
+  patient.max_delay = std::chrono::milliseconds(20);
+  Batcher batcher(patient, std::ref(gate));
+  EXPECT_EQ(submit(batcher, {1}).get(), (Outputs{2}));
+}
+
+TEST(Batcher, ComputesWhatWaitsBeforeItEnds) {
+  Gate gate;
+  std::future<Outputs> first, second;
+  {
+    BatcherOptions patient = options(3);
+    patient.max_delay = std::chrono::hours(1);
+    Batcher batcher(patient, std::ref(gate));
+    first = submit(batcher, {1});
+    second = submit(batcher, {2});
+    gate.let(10);
+  }
+  EXPECT_EQ(first.get(), (Outputs{2}));
+  EXPECT_EQ(second.get(), (Outputs{4}));
+}
+
+TEST(Batcher, ReportsAFailureToEveryRequestOfTheBatch) {
+  Gate gate;
+  gate.fail();
+  Batcher batcher(options(4), std::ref(gate));
+  auto first = submit(batcher, {0});
+  gate.wait_for(1);
+  auto a = submit(batcher, {1}), b = submit(batcher, {2});
+  gate.let(10);
+  for (auto* request : {&first, &a, &b}) EXPECT_THROW(request->get(), std::runtime_error);
+}
+
+TEST(TaskQueue, RunsInOrderAndRefusesBeyondItsLength) {
+  std::promise<void> began, go_on;
+  std::vector<int> order;
+  {
+    TaskQueue queue(2);
+    EXPECT_TRUE(queue.submit([&] {
+      began.set_value();
+      go_on.get_future().wait();
+      order.push_back(0);
+    }));
+    began.get_future().wait();
+    for (int i = 1; i <= 4; ++i) EXPECT_EQ(queue.submit([&order, i] { order.push_back(i); }), i <= 2);
+    go_on.set_value();
+  }
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2}));
+}
+
+}  // namespace
+}  // namespace lenslet::serve

@@ -1,0 +1,39 @@
+// The model `mymodel` of the protocol's examples, and requests to it.
+#pragma once
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "apps/lenslet/serve/infer_request.h"
+
+namespace lenslet::serve::test {
+
+inline Signature my_model() {
+  Signature signature;
+  signature.model = "mymodel";
+  signature.input = "input0";
+  signature.output = "output0";
+  signature.input_shape = {2};
+  signature.output_shape = {2};
+  signature.normalisations = {Normalisation(0.5f, 0.25f)};
+  signature.most_samples = 100;
+  return signature;
+}
+
+inline std::string example(const std::string& name) {
+  std::ifstream file(LENSLET_SOURCE_DIR "/tests/serve/examples/" + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+inline std::string bytes_of(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+/// {"inputs":[{"name":"input0", …}]} with these members of the input, and these after the inputs.
+inline std::string request_json(const std::string& members, const std::string& rest = "") {
+  return R"({"inputs":[{"name":"input0",)" + members + "}]" + rest + "}";
+}
+
+}  // namespace lenslet::serve::test

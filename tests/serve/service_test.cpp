@@ -1,0 +1,268 @@
+// Service: which request gets which response, without sockets.
+#include "apps/lenslet/serve/service.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <nlohmann/json.hpp>
+
+#include "apps/lenslet/serve/guard.h"
+#include "framework/base/error.h"
+#include "tests/serve/fixture.h"
+
+namespace lenslet::serve::test {
+namespace {
+
+using Json = nlohmann::json;
+
+class ServeService : public testing::Test {
+ protected:
+  ServeService() : service_(options(), {infer, classify}, connections_) {}
+
+  static ServiceOptions options() {
+    ServiceOptions result;
+    result.signature = my_model();
+    result.host_names = {"Digits.example"};
+    return result;
+  }
+  static std::vector<float> infer(const float* values, int64_t count) {
+    if (values[0] == -1) throw std::runtime_error("the device is broken");
+    std::vector<float> outputs(values, values + 2 * count);
+    for (float& output : outputs) output *= 10;
+    return outputs;
+  }
+  static std::string classify(const std::vector<uint8_t>& picture) {
+    if (picture.empty()) throw DataError("picture: it is empty");
+    return "{\"bytes\":" + std::to_string(picture.size()) + "}";
+  }
+
+  static HttpHead head(const std::string& method, const std::string& target) {
+    HttpHead result;
+    result.method = method;
+    result.target = target;
+    result.host = "127.0.0.1:8080";
+    return result;
+  }
+
+  /// The response, as a server asks for it.
+  HttpResponse ask(const HttpHead& head, const std::string& body = "") {
+    if (std::optional<HttpResponse> refused = service_.refuse(head)) return *refused;
+    std::mutex mutex;
+    std::condition_variable came;
+    std::optional<HttpResponse> response;
+    service_.handle(head, body, [&](HttpResponse answer) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      response = std::move(answer);
+      came.notify_all();
+    });
+    std::unique_lock<std::mutex> lock(mutex);
+    came.wait(lock, [&] { return response.has_value(); });
+    return *response;
+  }
+  HttpResponse get(const std::string& target) { return ask(head("GET", target)); }
+  HttpResponse post(const std::string& target, const std::string& body) {
+    return ask(head("POST", target), body);
+  }
+
+  static std::string error_of(const HttpResponse& response) { return Json::parse(response.body).at("error"); }
+
+  ConnectionCounts connections_;
+  Service service_;
+};
+
+TEST_F(ServeService, AnswersTheProtocolsPaths) {
+  EXPECT_EQ(get("/v2").status, 200);
+  EXPECT_EQ(get("/v2").body, get("/v2/").body);
+  EXPECT_EQ(get("/v2/health/live").body, "{\"live\":true}");
+  EXPECT_EQ(get("/v2/health/ready").body, "{\"ready\":true}");
+  EXPECT_EQ(get("/v2/models/mymodel/ready").body, "{\"name\":\"mymodel\",\"ready\":true}");
+  EXPECT_EQ(get("/v2/models/mymodel/versions/1/ready").status, 200);
+  EXPECT_EQ(Json::parse(get("/v2/models/mymodel").body)["name"], "mymodel");
+  EXPECT_EQ(get("/v2/models/mymodel/versions/1").body, get("/v2/models/mymodel").body);
+  EXPECT_EQ(get("/").status, 200);
+  EXPECT_EQ(ask(head("HEAD", "/v2/health/live?verbose=1")).status, 200);
+}
+
+TEST_F(ServeService, RefusesOtherPathsModelsAndMethods) {
+  for (const char* path :
+       {"/v1", "/v2/models", "/v2/models/", "/v2/models/mymodel/", "/v2/models/mymodel/x",
+        "/v2/models/mymodel/versions", "/v2/models/mymodel/versions//infer", "/../etc/passwd",
+        "/v2/models/mymodel/infer/x", "http://x/v2", "", "*", "/classify/x", "/v2//health/live"})
+    EXPECT_EQ(ask(head("GET", path)).status, 404) << path;
+  EXPECT_EQ(error_of(get("/v2/models/other")), "unknown model 'other'; here is 'mymodel'");
+  EXPECT_EQ(error_of(get("/v2/models/mymodel/versions/2")), "the model 'mymodel' has only version 1");
+  EXPECT_EQ(post("/v2/models/other/infer", "{}").status, 404);
+  const HttpResponse wrong = get("/v2/models/mymodel/infer");
+  EXPECT_EQ(wrong.status, 405);
+  EXPECT_EQ(wrong.fields, (std::vector<std::pair<std::string, std::string>>{{"Allow", "POST"}}));
+  EXPECT_EQ(post("/v2", "").status, 405);
+  EXPECT_EQ(ask(head("DELETE", "/v2")).status, 405);
+}
+
+TEST_F(ServeService, Infers) {
+  const HttpResponse flat = post("/v2/models/mymodel/infer", example("flat.json"));
+  EXPECT_EQ(flat.status, 200) << flat.body;
+  EXPECT_EQ(flat.type, "application/json");
+  EXPECT_EQ(Json::parse(flat.body)["outputs"][0]["data"], Json({10, 20, 30, 40}));
+  EXPECT_EQ(Json::parse(flat.body)["id"], "42");
+
+  const std::string json = example("binary.json");
+  HttpHead binary = head("POST", "/v2/models/mymodel/versions/1/infer");
+  binary.json_bytes = std::to_string(json.size());
+  const HttpResponse answer = ask(binary, json + bytes_of({1, 2, 3, 4}));
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(answer.type, "application/octet-stream");
+  ASSERT_EQ(answer.fields.size(), 1u);
+  EXPECT_EQ(answer.fields[0].first, "Inference-Header-Content-Length");
+  EXPECT_EQ(answer.body.substr(std::stoul(answer.fields[0].second)), bytes_of({10, 20, 30, 40}));
+}
+
+TEST_F(ServeService, ExplainsWhatItCannotInfer) {
+  EXPECT_EQ(post("/v2/models/mymodel/infer", "{").status, 400);
+  for (const char* length : {"", "-1", "12x", "99999999999999999999"}) {
+    HttpHead binary = head("POST", "/v2/models/mymodel/infer");
+    binary.json_bytes = length;
+    EXPECT_EQ(ask(binary, "{}").status, 400) << length;
+  }
+  const HttpResponse broken =
+      post("/v2/models/mymodel/infer", request_json(R"("shape":[1,2],"datatype":"FP32","data":[-1,0])"));
+  EXPECT_EQ(broken.status, 500);
+  EXPECT_EQ(error_of(broken), "the device is broken");
+  HttpHead packed = head("POST", "/v2/models/mymodel/infer");
+  packed.content_encoding = "gzip";
+  EXPECT_EQ(ask(packed, "x").status, 415);
+}
+
+TEST_F(ServeService, ReadsPictures) {
+  EXPECT_EQ(post("/classify", "12345").body, "{\"bytes\":5}");
+  const HttpResponse empty = post("/classify", "");
+  EXPECT_EQ(empty.status, 400);
+  EXPECT_EQ(error_of(empty), "picture: it is empty");
+}
+
+TEST_F(ServeService, ServesNoOtherOrigin) {
+  const auto status = [&](std::optional<std::string> host, std::optional<std::string> origin) {
+    HttpHead asked = head("GET", "/v2");
+    asked.host = std::move(host);
+    asked.origin = std::move(origin);
+    return ask(asked).status;
+  };
+  for (const char* host : {"127.0.0.1", "127.0.0.1:8080", "localhost:8080", "LOCALHOST", "[::1]:8080",
+                           "[::1]", "192.168.1.7", "digits.example", "DIGITS.EXAMPLE:80"})
+    EXPECT_EQ(status(host, {}), 200) << host;
+  for (const char* host :
+       {"", ":8080", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "[::1", "[::1]x",
+        "127.0.0.1:x", "127.0.0.1:80:80", "127.0.0.1@evil.example", "digits.example."})
+    EXPECT_EQ(status(host, {}), 403) << host;
+  EXPECT_EQ(status({}, {}), 400);
+  EXPECT_EQ(status("localhost:8080", "http://localhost:8080"), 200);
+  EXPECT_EQ(status("digits.example", "https://digits.example"), 200);
+  for (const char* origin : {"", "null", "http://localhost", "http://localhost:8081", "http://evil.example",
+                             "http://localhost:8080.evil.example", "ftp://localhost:8080", "localhost:8080"})
+    EXPECT_EQ(status("localhost:8080", origin), 403) << origin;
+  EXPECT_EQ(host_name("[2001:DB8::1]:80"), "2001:db8::1");
+}
+
+TEST_F(ServeService, IsNotReadyWhileItDrains) {
+  service_.drain();
+  EXPECT_EQ(get("/v2/health/ready").status, 503);
+  EXPECT_EQ(get("/v2/models/mymodel/ready").status, 503);
+  EXPECT_EQ(get("/v2/health/live").status, 200);
+  EXPECT_EQ(post("/v2/models/mymodel/infer", example("flat.json")).status, 200);
+}
+
+TEST_F(ServeService, Counts) {
+  post("/v2/models/mymodel/infer", example("flat.json"));
+  post("/v2/models/mymodel/infer", "{");
+  get("/nowhere");
+  connections_.open = 3;
+  const HttpResponse metrics = get("/metrics");
+  EXPECT_EQ(metrics.type, "text/plain; version=0.0.4; charset=utf-8");
+  for (const char* line :
+       {"lenslet_requests_total{endpoint=\"infer\",code=\"200\"} 1\n",
+        "lenslet_requests_total{endpoint=\"infer\",code=\"400\"} 1\n",
+        "lenslet_requests_total{endpoint=\"none\",code=\"404\"} 1\n",
+        "# TYPE lenslet_request_seconds histogram\n",
+        "lenslet_request_seconds_bucket{endpoint=\"infer\",le=\"+Inf\"} 2\n",
+        "lenslet_request_seconds_count{endpoint=\"infer\"} 2\n", "lenslet_samples_total 2\n",
+        "lenslet_passes_total 1\n", "lenslet_queue_samples 0\n", "lenslet_connections 3\n"})
+    EXPECT_NE(metrics.body.find(line), std::string::npos) << line << metrics.body;
+}
+
+TEST(ServeMetrics, CountTimesUpToEachBound) {
+  Metrics metrics;
+  for (const int us : {50, 100, 150, 3'000'000})
+    metrics.answered("infer", 200, std::chrono::microseconds(us));
+  const std::string text = metrics.text({}, {});
+  for (const char* line : {"{endpoint=\"infer\",le=\"0.0001\"} 2\n", "{endpoint=\"infer\",le=\"0.0002\"} 3\n",
+                           "{endpoint=\"infer\",le=\"2\"} 3\n", "{endpoint=\"infer\",le=\"+Inf\"} 4\n",
+                           "lenslet_request_seconds_sum{endpoint=\"infer\"} 3.0003\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+}
+
+// The queue holds one sample, and the computation waits: the third request finds it full.
+TEST(ServeQueue, IsBounded) {
+  ServiceOptions options;
+  options.signature = my_model();
+  options.batching.max_queue = 1;
+  options.picture_queue = 1;
+  ConnectionCounts connections;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool open = false;
+  int began = 0;
+  const auto wait = [&] {
+    std::unique_lock<std::mutex> lock(mutex);
+    ++began;
+    changed.notify_all();
+    changed.wait(lock, [&] { return open; });
+  };
+  Service service(options,
+                  {[&](const float*, int64_t count) {
+                     wait();
+                     return std::vector<float>(static_cast<size_t>(2 * count));
+                   },
+                   [&](const std::vector<uint8_t>&) {
+                     wait();
+                     return std::string("{}");
+                   }},
+                  connections);
+  const std::string body = request_json(R"("shape":[1,2],"datatype":"FP32","data":[1,0])");
+  for (const char* path : {"/v2/models/mymodel/infer", "/classify"}) {
+    open = false;
+    began = 0;
+    HttpHead head;
+    head.method = "POST";
+    head.target = path;
+    head.host = "localhost";
+    std::vector<int> statuses;
+    const auto ask = [&] {
+      service.handle(head, body, [&](const HttpResponse& response) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        statuses.push_back(response.status);
+        if (response.status == 503) {
+          EXPECT_EQ(response.fields.at(0).first, "Retry-After");
+        }
+        changed.notify_all();
+      });
+    };
+    ask();
+    {
+      std::unique_lock<std::mutex> lock(mutex);
+      changed.wait(lock, [&] { return began == 1; });
+    }
+    ask();
+    ask();
+    {
+      std::unique_lock<std::mutex> lock(mutex);
+      EXPECT_EQ(statuses, std::vector<int>{503}) << path;
+      open = true;
+      changed.notify_all();
+      changed.wait(lock, [&] { return statuses.size() == 3; });
+      EXPECT_EQ(statuses, (std::vector<int>{503, 200, 200})) << path;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lenslet::serve::test

@@ -1,0 +1,428 @@
+"""`lenslet serve` on a socket, as clients of every kind find it. Python's standard library alone.
+
+python3 tests/serve/sockets_test.py LENSLET SAMPLES [TESTS…]
+"""
+
+import http.client
+import json
+import os
+import random
+import re
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+PROGRAM, SAMPLES = Path(sys.argv[1]), Path(sys.argv[2])
+PATIENCE_S = 120  # for hangs: a busy machine may take seconds for milliseconds of work
+INFER = "/v2/models/lenet5/infer"
+
+
+def random_pixels(count, seed=1):
+    return random.Random(seed).randbytes(784 * count)
+
+
+def binary_request(pixels):
+    """(Body, fields) of an inference of pixels, with the answer in bytes."""
+    count = len(pixels) // 784
+    tensor = {"name": "input", "shape": [count, 1, 28, 28], "datatype": "UINT8"}
+    tensor["parameters"] = {"binary_data_size": len(pixels)}
+    head = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
+    return head + pixels, {"Inference-Header-Content-Length": str(len(head))}
+
+
+class Server:
+    """A running `lenslet serve`."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen(
+            [PROGRAM, "serve", "--port", "0", "--device", "cpu", "--threads", "2", *options],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.lines = []
+        for line in self.process.stdout:
+            self.lines.append(line.strip())
+            found = re.fullmatch(r"serving at http://127\.0\.0\.1:(\d+)", line.strip())
+            if found:
+                self.port = int(found.group(1))
+                return
+        raise RuntimeError(f"it does not serve: {self.process.stderr.read()}")
+
+    def ask(self, method, path, body=None, fields=None):
+        """(Status, fields, body) on a connection of its own."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        try:
+            connection.request(method, path, body, fields or {})
+            response = connection.getresponse()
+            return response.status, response.headers, response.read()
+        finally:
+            connection.close()
+
+    def infer(self, pixels):
+        """The logits' bytes."""
+        status, fields, body = self.ask("POST", INFER, *binary_request(pixels))
+        if status != 200:
+            raise RuntimeError(f"{status}: {body}")
+        return body[int(fields["Inference-Header-Content-Length"]):]
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+
+    def raw(self, data):
+        """What comes back for these bytes until the server closes, or b"" for a reset."""
+        with self.connect() as client:
+            try:
+                client.sendall(data)
+                client.shutdown(socket.SHUT_WR)
+                return b"".join(iter(lambda: client.recv(65536), b""))
+            except (ConnectionResetError, BrokenPipeError):
+                return b""
+
+    def metric(self, name):
+        text = self.ask("GET", "/metrics")[2].decode()
+        return float(re.search(rf"^{re.escape(name)} (\S+)$", text, re.M).group(1))
+
+    def wait_for(self, name, value):
+        end = time.monotonic() + PATIENCE_S
+        while self.metric(name) != value:
+            if time.monotonic() > end:
+                raise RuntimeError(f"{name} is {self.metric(name)}, expected {value}")
+            time.sleep(0.01)
+
+    def end(self):
+        """(Exit code, last line, standard error) after SIGTERM."""
+        self.process.send_signal(signal.SIGTERM)
+        out, err = self.process.communicate(timeout=PATIENCE_S)
+        return self.process.returncode, out.strip().split("\n")[-1], err
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+class ServeTest(unittest.TestCase):
+    def serve(self, *options):
+        server = Server(*options)
+        self.addCleanup(server.kill)
+        return server
+
+    def connect(self, server):
+        client = server.connect()
+        self.addCleanup(client.close)
+        return client
+
+    def check_alive(self, server):
+        self.assertEqual(server.ask("GET", "/v2/health/live")[0], 200)
+        self.assertEqual(len(server.infer(random_pixels(1))), 40)
+        self.assertEqual(server.end(), (0, "SIGTERM: every request was answered", ""))
+
+
+class Answers(ServeTest):
+    def test_pictures_as_classify_reads_them(self):
+        server = self.serve()
+        names = sorted(SAMPLES.glob("digit_*_a.png"))
+        self.assertEqual(len(names), 10)
+        with tempfile.TemporaryDirectory() as folder:
+            listed = Path(folder) / "answers.json"
+            command = [PROGRAM, "classify", "--device", "cpu", "--json", listed, *names]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            expected = json.loads(listed.read_text())["results"]
+        for name, row in zip(names, expected):
+            status, fields, body = server.ask("POST", "/classify", name.read_bytes())
+            self.assertEqual(status, 200)
+            self.assertEqual(fields["Content-Type"], "application/json")
+            answer = json.loads(body)
+            self.assertEqual(answer.pop("file"), "picture")
+            row.pop("file")
+            self.assertEqual(answer, row)
+            self.assertEqual(answer["digit"], int(name.name[6]))
+        status, _, body = server.ask("POST", "/classify", b"GIF89a")
+        self.assertEqual(status, 400)
+        self.assertIn("GIF", json.loads(body)["error"])
+        self.check_alive(server)
+
+    def test_the_same_bits_in_every_batch_and_form(self):
+        server = self.serve("--max-batch", "16", "--max-delay-us", "100000")
+        pixels = [random_pixels(1, seed) for seed in range(24)]
+        results = [None] * len(pixels)
+
+        def ask(index):
+            results[index] = server.infer(pixels[index])
+
+        threads = [threading.Thread(target=ask, args=(index,)) for index in range(len(pixels))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        samples, passes = server.metric("lenslet_samples_total"), server.metric("lenslet_passes_total")
+        self.assertEqual(samples, len(pixels))
+        self.assertLess(passes, samples)  # some were computed together
+        together = server.infer(b"".join(pixels))
+        for index, logits in enumerate(results):
+            self.assertEqual(logits, server.infer(pixels[index]), index)
+            self.assertEqual(logits, together[40 * index:40 * index + 40], index)
+            rows = [[list(pixels[index][y * 28:y * 28 + 28]) for y in range(28)]]
+            text = {"inputs": [{"name": "input", "shape": [1, 1, 28, 28], "datatype": "UINT8", "data": [rows]}]}
+            if index < 3:
+                answer = json.loads(server.ask("POST", INFER, json.dumps(text))[2])["outputs"][0]["data"]
+                self.assertEqual(struct.pack("<10f", *answer), logits)
+        self.check_alive(server)
+
+    def test_requests_on_one_connection(self):
+        server = self.serve()
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
+        for _ in range(50):
+            connection.request("GET", "/v2")
+            response = connection.getresponse()
+            self.assertEqual(json.loads(response.read())["name"], "lenslet")
+        connection.request("HEAD", "/v2")
+        response = connection.getresponse()
+        self.assertEqual((response.status, response.read()), (200, b""))
+        self.assertGreater(int(response.headers["Content-Length"]), 10)
+        for name, value in (("X-Content-Type-Options", "nosniff"), ("Cache-Control", "no-store")):
+            self.assertEqual(response.headers[name], value)
+        self.assertIn("default-src 'none'", response.headers["Content-Security-Policy"])
+        connection.close()
+        # Pipelined: the answers come in order.
+        both = server.raw(b"GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                          b"GET /v2/models/lenet5 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        self.assertEqual(both.count(b"HTTP/1.1 200 OK"), 2)
+        self.assertLess(both.index(b"live"), both.index(b"versions"))
+        # A client that asks before it sends its body.
+        body, fields = binary_request(random_pixels(1))
+        with server.connect() as client:
+            client.sendall(f"POST {INFER} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nConnection: close\r\n"
+                           f"Inference-Header-Content-Length: {fields['Inference-Header-Content-Length']}\r\n"
+                           f"Content-Length: {len(body)}\r\n\r\n".encode())
+            self.assertTrue(client.recv(100).startswith(b"HTTP/1.1 100 Continue"))
+            client.sendall(body)
+            self.assertIn(b"HTTP/1.1 200 OK", b"".join(iter(lambda: client.recv(65536), b"")))
+        self.check_alive(server)
+
+    def test_another_network(self):
+        model = SAMPLES.parent / "tests" / "models" / "onnx" / "mean_pool.onnx"
+        server = self.serve("--model", str(model))
+        described = json.loads(server.ask("GET", "/v2/models/mean_pool")[2])
+        shape = described["inputs"][0]["shape"]
+        self.assertEqual(shape[0], -1)
+        values = 1
+        for dim in shape[1:]:
+            values *= dim
+        request = {"inputs": [{"name": described["inputs"][0]["name"], "shape": [2, *shape[1:]], "datatype": "FP32",
+                               "data": [0.5] * (2 * values)}]}
+        status, _, body = server.ask("POST", "/v2/models/mean_pool/infer", json.dumps(request))
+        self.assertEqual(status, 200, body)
+        output = json.loads(body)["outputs"][0]
+        self.assertEqual(output["shape"], [2, *described["outputs"][0]["shape"][1:]])
+        half = len(output["data"]) // 2
+        self.assertEqual(output["data"][:half], output["data"][half:])
+        self.assertEqual(server.end()[0], 0)
+
+
+class Limits(ServeTest):
+    def test_malformed_requests(self):
+        server = self.serve()
+        host = b"Host: localhost\r\n"
+        for data, status in (
+            (b"\x16\x03\x01\x02\x00\x01\x00", 400),
+            (b"nonsense\r\n\r\n", 400),
+            (b"GET /v2 HTTP/9.9\r\n" + host + b"\r\n", 400),
+            (b"GET /v2 HTTP/1.1\r\n\r\n", 400),
+            (b"GET /v2 HTTP/1.1\r\nHost: a\r\nHost: localhost\r\n\r\n", 403),
+            (b"GET /v2 HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403),
+            (b"GET /v2 HTTP/1.1\r\n" + host + b"Origin: http://evil.example\r\n\r\n", 403),
+            (b"GET /../../etc/passwd HTTP/1.1\r\n" + host + b"\r\n", 404),
+            (b"GET /%2e%2e/etc/passwd HTTP/1.1\r\n" + host + b"\r\n", 404),
+            (b"PUT /v2 HTTP/1.1\r\n" + host + b"Content-Length: 5\r\n\r\nhello", 405),
+            (b"POST /classify HTTP/1.1\r\n" + host + b"\r\n", 411),
+            (b"POST /classify HTTP/1.1\r\n" + host + b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n", 411),
+            (b"POST /classify HTTP/1.1\r\n" + host + b"Content-Length: -1\r\n\r\n", 400),
+            (b"POST /classify HTTP/1.1\r\n" + host + b"Content-Length: 99999999999999999999999\r\n\r\n", 400),
+            (b"POST /classify HTTP/1.1\r\n" + host + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nx", 400),
+            (b"POST /classify HTTP/1.1\r\n" + host + b"Content-Length: 17000000\r\n\r\n", 413),
+            (b"POST /classify HTTP/1.1\r\n" + host + b"Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx", 415),
+            (b"GET /v2 HTTP/1.1\r\n" + host + b"X: " + b"x" * 20000 + b"\r\n\r\n", 431),
+            (b"GET /" + b"x" * 20000, 431),
+        ):
+            answer = server.raw(data)
+            self.assertTrue(answer.startswith(b"HTTP/1.1 %d " % status), (data[:80], answer[:200]))
+            self.assertIn("error", json.loads(answer.partition(b"\r\n\r\n")[2]))
+        for data in (b"", b"GET", b"GET /v2 HTTP/1.1\r\nHost: localhost\r\n",
+                     b"POST /classify HTTP/1.1\r\n" + host + b"Content-Length: 100\r\n\r\nhalf of it"):
+            self.assertEqual(server.raw(data), b"")
+        generator = random.Random(7)
+        for _ in range(200):
+            server.raw(generator.randbytes(generator.randint(1, 300)))
+        self.assertEqual(server.metric("lenslet_body_bytes"), 0)
+        self.check_alive(server)
+
+    def test_a_body_beyond_the_limit_gets_its_answer(self):
+        server = self.serve("--max-body", "100K")
+        self.assertEqual(server.ask("POST", "/classify", bytes(100 << 10))[0], 400)
+        status, _, body = server.ask("POST", "/classify", bytes((100 << 10) + 1))
+        self.assertEqual(status, 413)
+        self.assertIn("--max-body", json.loads(body)["error"])
+        self.check_alive(server)
+
+    def test_a_full_queue_is_503(self):
+        server = self.serve("--max-batch", "4", "--max-queue", "4", "--max-delay-us", "1000000")
+        for _ in range(20):  # until the one request still waits when the other comes
+            first = threading.Thread(target=server.infer, args=(random_pixels(2),))
+            first.start()
+            status, fields, body = server.ask("POST", INFER, *binary_request(random_pixels(3)))
+            first.join()
+            if status == 503:
+                break
+        self.assertEqual(status, 503, body)
+        self.assertEqual(fields["Retry-After"], "1")
+        self.assertGreater(server.metric("lenslet_queue_refused_total"), 0)
+        self.check_alive(server)
+
+    def test_slow_clients_are_closed(self):
+        server = self.serve("--timeout", "1")
+        idle, loris, half = (self.connect(server) for _ in range(3))
+        half.sendall(b"POST /classify HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf")
+        for client in (loris, half):
+            client.settimeout(0.1)
+        # One byte every 100 ms does not extend the time.
+        closed, end = set(), time.monotonic() + PATIENCE_S
+        while len(closed) < 2:
+            self.assertLess(time.monotonic(), end)
+            for name, client in (("header", loris), ("body", half)):
+                try:
+                    if name not in closed:
+                        client.sendall(b"G" if name == "header" else b"x")
+                        if client.recv(100) == b"":
+                            closed.add(name)
+                except TimeoutError:
+                    pass
+                except (ConnectionResetError, BrokenPipeError):
+                    closed.add(name)
+        self.assertEqual(idle.recv(100), b"")
+        self.assertGreaterEqual(server.metric("lenslet_connections_timed_out_total"), 3)
+        server.wait_for("lenslet_body_bytes", 0)
+        self.check_alive(server)
+
+    def test_a_client_that_takes_no_answers_is_closed(self):
+        server = self.serve("--timeout", "1", "--max-batch", "256")
+        with socket.socket() as deaf:
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf.connect(("127.0.0.1", server.port))
+            request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            deaf.settimeout(PATIENCE_S)
+            try:
+                for _ in range(100000):  # until no byte more fits between the two, and the server gives up
+                    deaf.sendall(request)
+            except (ConnectionResetError, BrokenPipeError):
+                pass
+            else:
+                self.fail("the server took every request")
+        self.check_alive(server)
+
+    def test_many_idle_connections_and_the_limit_of_connections(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = 4000 if hard == resource.RLIM_INFINITY else min(hard, 4000)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most) if soft != resource.RLIM_INFINITY else soft, hard))
+        count = min(1500, most - 300)
+        server = self.serve("--max-connections", str(count + 10))
+        idle = [server.connect() for _ in range(count)]
+        self.assertEqual(len(server.infer(random_pixels(1))), 40)
+        self.assertGreaterEqual(server.metric("lenslet_connections"), count)
+        more = [server.connect() for _ in range(20)]
+        closed = 0
+        for client in more:
+            client.settimeout(0.3)
+            try:
+                closed += client.recv(1) == b""
+            except ConnectionResetError:
+                closed += 1
+            except TimeoutError:
+                pass
+        self.assertGreaterEqual(closed, 9)
+        for client in idle + more:
+            client.close()
+        server.wait_for("lenslet_connections", 1)
+        self.check_alive(server)
+
+
+class Clients(ServeTest):
+    SCRIPT = """
+import socket, sys, time
+client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+client.sendall(sys.stdin.buffer.read())
+print("sent", flush=True)
+time.sleep(1000)
+"""
+
+    def test_killed_clients_harm_no_other(self):
+        server = self.serve("--max-batch", "64", "--max-delay-us", "2000")
+        body, fields = binary_request(random_pixels(100))
+        (field, value), = fields.items()
+        whole = (f"POST {INFER} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+                 f"{field}: {value}\r\n\r\n").encode() + body
+        expected = server.infer(random_pixels(1))
+        stop, failures = threading.Event(), []
+
+        def keep_asking():
+            while not stop.is_set():
+                if server.infer(random_pixels(1)) != expected:
+                    failures.append("other bits")
+
+        threads = [threading.Thread(target=keep_asking) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for data in (whole, whole[:-1000], whole[:50], whole * 5):
+            client = subprocess.Popen([sys.executable, "-c", self.SCRIPT, str(server.port)], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE)
+            client.stdin.write(data)
+            client.stdin.close()
+            self.assertEqual(client.stdout.readline(), b"sent\n")
+            client.kill()
+            client.wait()
+            client.stdout.close()
+        stop.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        server.wait_for("lenslet_connections", 1)
+        self.assertEqual(server.metric("lenslet_body_bytes"), 0)
+        self.check_alive(server)
+
+    def test_a_signal_drains(self):
+        server = self.serve("--max-batch", "4", "--max-delay-us", "1000000")
+        idle = self.connect(server)
+        results = []
+        asking = threading.Thread(target=lambda: results.append(server.infer(random_pixels(3))))
+        asking.start()
+        while not results and server.metric("lenslet_queue_samples") == 0:
+            time.sleep(0.01)
+        self.assertEqual(server.end(), (0, "SIGTERM: every request was answered", ""))
+        asking.join()
+        self.assertEqual([len(result) for result in results], [120])
+        self.assertEqual(idle.recv(100), b"")
+        with self.assertRaises(ConnectionRefusedError):
+            server.connect()
+
+    def fail_to_serve(self, *options):
+        return subprocess.run([PROGRAM, "serve", "--device", "cpu", *options], capture_output=True, text=True)
+
+    def test_the_port_is_taken(self):
+        server = self.serve()
+        second = self.fail_to_serve("--port", str(server.port))
+        self.assertEqual(second.returncode, 2)
+        self.assertIn("cannot listen at 127.0.0.1", second.stderr)
+        self.check_alive(server)
+        other = self.fail_to_serve("--host", "nowhere.example")
+        self.assertEqual(other.returncode, 2)
+        self.assertIn("--host expects an IP address or localhost", other.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)

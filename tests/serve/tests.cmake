@@ -1,0 +1,13 @@
+if(LENSLET_BUILD_APPS)
+  # The protocol, the batcher and the service, without sockets.
+  lenslet_test(serve SOURCES serve/protocol_test.cpp serve/batcher_test.cpp serve/service_test.cpp
+               DEPENDS lenslet_serve nlohmann_json::nlohmann_json)
+  # The program on a socket. Its clients are Python's standard library.
+  if(TARGET lenslet_boost)
+    lenslet_python_test(serve_sockets "${CMAKE_CURRENT_LIST_DIR}/sockets_test.py" "$<TARGET_FILE:lenslet_app>"
+                        "${PROJECT_SOURCE_DIR}/samples")
+  else()
+    lenslet_skipped_test(serve_sockets "this build has no Boost (./dev setup)")
+  endif()
+  lenslet_apps_test(serve_tritonclient "${CMAKE_CURRENT_LIST_DIR}/tritonclient_test.py" "$<TARGET_FILE:lenslet_app>")
+endif()
