@@ -16,6 +16,7 @@ find_affected() {
 setup_apps() {
   local names=tests/apps_requirements.txt venv=build/apps/venv python=$apt_python
   install_missing optional "${for_apps[@]}"
+  setup_ray
   ! cmp -s "$names" "$venv/installed.txt" || return 0
   has_program "$python" || python=python3
   say "installing the packages of $names into $venv"
@@ -24,6 +25,16 @@ setup_apps() {
     log_die "pip could not install the packages of $names"
   fi
   cp "$names" "$venv/installed.txt"
+}
+
+# Installs Ray beside the package that ./dev python installed, if it did. Ray has no build for some versions of Python.
+setup_ray() {
+  local venv=build/python/venv names=tests/ray/requirements.txt
+  [ -x "$venv/bin/pip" ] || return 0
+  ! has_python_module ray "$venv/bin/python" || return 0
+  say "installing the packages of $names into $venv"
+  logged "$venv/bin/pip" --disable-pip-version-check install --requirement "$names" ||
+    say "pip could not install them (the reasons are in $log): the test of Ray is skipped"
 }
 
 cmd_test() {

@@ -29,7 +29,7 @@ import history
 import tables_conv
 import tables_lenet
 import tables_networks
-from common import FULL, KERNELS, PAGE, PICTURES, PROFILE_PICTURES, README, REPORT
+from common import FULL, KERNELS, PAGE, PICTURES, PROFILE_PICTURES, README, REPORT, SCALE
 from results import BadFile
 
 BY = ", by `docs/results/update_readme.py`."
@@ -70,6 +70,13 @@ def full_tables(gpu, cpu):
     return "\n\n".join([*texts, source(FULL, gpu, cpu)])
 
 
+def whole_calls(gpu, cpu):
+    """What programs get that hand over ordinary memory, what the bus carries, and what a CPU computes."""
+    tables = [tables_lenet.calls(gpu, common.load(gpu, "peers.json").device), tables_lenet.streaming(gpu),
+              tables_lenet.cpu_peers(cpu)]
+    return "\n\n".join([*filter(None, tables), source(SCALE, gpu, cpu)])
+
+
 def sections(gpu, cpu):
     """{page: {name of its markers: what stands between them}}."""
     group = common.convbench_group(gpu)
@@ -87,6 +94,7 @@ def sections(gpu, cpu):
             "swap": f"{headline.swap(cpu)}\n\n{source(README, cpu)}",
         },
         FULL: {"results": full + lacking()},
+        SCALE: {"measured": whole_calls(gpu, cpu) + lacking()},
     }
     for name, (table, what) in measured.items():
         page, text = KERNELS / f"{name}.md", table(group) if group else ""

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import lenslet
+import lenslet.ray
 
 PACKAGE = Path(lenslet.__file__).parent
 
@@ -32,7 +33,7 @@ def test_the_package_brings_what_it_needs_and_no_more():
     extensions = {name for name in names if name.startswith("_core.") and name.endswith(".so")}
     modules = {name for name in names if re.fullmatch(r"lenslet_\w+\.so", name)}
     assert len(extensions) == 1
-    assert names - extensions - modules == {"__init__.py", "_read.py", "_types.py", "_core.pyi", "py.typed"}
+    assert names - extensions - modules == {"__init__.py", "_read.py", "_types.py", "_core.pyi", "py.typed", "ray.py"}
 
 
 def test_modules_are_opened_from_the_package():
@@ -68,7 +69,7 @@ def test_everything_public_has_a_docstring():
     for name, thing in public_objects():
         if callable(thing) and name not in ("Images", "Inputs", "Picture"):
             assert thing.__doc__ and len(thing.__doc__) > 20, name
-    assert set(lenslet.__all__) == {name for name in vars(lenslet) if name[0] != "_"} | {"__version__"}
+    assert set(lenslet.__all__) == {name for name in vars(lenslet) if name[0] != "_"} - {"ray"} | {"__version__"}
 
 
 def run_examples(name, text):
@@ -83,8 +84,9 @@ def run_examples(name, text):
 
 def test_examples_in_the_documents_are_true(root):
     blocks = re.findall(r"```pycon\n(.*?)```", (root / "docs" / "python.md").read_text(), re.DOTALL)
-    assert len(blocks) == 7 and run_examples("docs/python.md", "\n".join(blocks)) >= 15
+    assert len(blocks) == 8 and run_examples("docs/python.md", "\n".join(blocks)) >= 15
     assert run_examples("lenslet", lenslet.__doc__) == 4
+    assert run_examples("lenslet.ray", lenslet.ray.__doc__) == 4
 
 
 @pytest.mark.skipif(not os.environ.get("LENSLET_TEST_TYPES"), reason="LENSLET_TEST_TYPES=1 runs mypy, which takes long")

@@ -178,6 +178,18 @@ not_called 'label-exclude'
 expect 0 'what was skipped' staged test --apps
 not_called 'pip'
 not_called 'apt-get'
+# Ray goes beside the package that ./dev python installed; without a build of Ray its test is skipped.
+mkdir -p "$stage/build/python/venv/bin" "$stage/tests/ray"
+cp tests/ray/requirements.txt "$stage/tests/ray"
+cp "$stage/build/apps/venv/bin/pip" "$stage/build/python/venv/bin"
+printf '#!/bin/sh\nexit 1\n' >"$stage/build/python/venv/bin/python"
+chmod +x "$stage/build/python/venv/bin/python"
+BREAK='' expect 0 'what was skipped' staged test --apps
+called 'pip .*install --requirement tests/ray/requirements.txt'
+BREAK=pip expect 0 'the test of Ray is skipped' staged test --apps
+printf '#!/bin/sh\nexit 0\n' >"$stage/build/python/venv/bin/python"
+expect 0 'what was skipped' staged test --apps
+not_called 'pip'
 expect 0 'what was skipped' staged test --quick
 called 'label-exclude ^(tree|long|apps)\$'
 # A CMake that is too old is replaced by pip's, once, which is then used.
