@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -47,8 +48,16 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds kPollTime{100};
 constexpr int kPollsPerClock = 32;  // reading the clock costs as much as some polls
 // Where other processes want the cores, the system takes them from threads that poll, for milliseconds, and prefers
-// those that slept. So after a loop that waited much longer than it computed, threads sleep at once for this long.
-constexpr std::chrono::milliseconds kCrowdedTime{100};
+// those that slept. So threads sleep at once for a time after a loop that waited much longer than it computed, and after
+// the system took the core from the caller more often than it does on an idle machine.
+constexpr std::chrono::milliseconds kCrowdedTime{100}, kSwitchesTime{10};
+constexpr int64_t kCrowdedSwitches = 2;
+
+/// How often the system took the core from this thread.
+int64_t core_losses() {
+  rusage usage{};
+  return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
 
 /// Polls from `start` until `done` returns true, or for kPollTime. Returns whether it did.
 template <typename Done>
@@ -98,6 +107,19 @@ class Pool {
   /// destroyed, and stays reachable here.
   Pool* next_abandoned = nullptr;
 
+  /// Whether no thread sleeps. Otherwise wakes them, for a later loop, unless other processes want the cores.
+  bool awake() {
+    if (awake_.load(std::memory_order_relaxed) == threads_ - 1) return true;
+    if (polls_at(Clock::now())) {
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        ++wakes_;
+      }
+      start_.notify_all();
+    }
+    return false;
+  }
+
   void run(int64_t count, int64_t part, RangeBody body) {
     std::lock_guard<std::mutex> one_loop_at_a_time(loop_mutex_);
     {
@@ -109,6 +131,7 @@ class Pool {
       failure_ = nullptr;
       loop_.fetch_add(1, std::memory_order_release);
     }
+    const bool all_awake = awake_.load(std::memory_order_relaxed) == threads_ - 1;
     const Clock::time_point start = Clock::now();
     start_.notify_all();
     take_part(0);
@@ -120,8 +143,9 @@ class Pool {
         done_.wait(lock, done);
       }
       const Clock::time_point end = Clock::now();
-      if (end - finished > kPollTime + (finished - start)) crowded_until_ = end + kCrowdedTime;
+      if (all_awake && end - finished > kPollTime + (finished - start)) crowded_until_ = end + kCrowdedTime;
     }
+    if (polls_ && finished - switches_read_ > kSwitchesTime) count_switches(finished);
     if (failure_) std::rethrow_exception(failure_);
   }
 
@@ -137,15 +161,20 @@ class Pool {
   }
 
   void work(int index) {
-    uint64_t seen = 0;
+    uint64_t seen = 0, wakes = 0;
+    ++awake_;
     const auto called = [&] {
       return loop_.load(std::memory_order_acquire) != seen || stop_.load(std::memory_order_relaxed);
     };
     for (;;) {
       const Clock::time_point now = Clock::now();
-      if (!polls_at(now) || seen == 0 || !poll(now, called)) {
+      if (!polls_at(now) || !poll(now, called)) {
         std::unique_lock<std::mutex> lock(mutex_);
-        start_.wait(lock, called);
+        --awake_;
+        start_.wait(lock, [&] { return called() || wakes_ != wakes; });
+        ++awake_;
+        wakes = wakes_;
+        if (!called()) continue;
       }
       if (stop_) return;
       seen = loop_.load(std::memory_order_acquire);
@@ -170,6 +199,16 @@ class Pool {
     inside_loop = false;
   }
 
+  void count_switches(Clock::time_point now) {
+    const int64_t losses = core_losses();
+    const std::thread::id caller = std::this_thread::get_id();
+    const bool often = (losses - losses_) * kSwitchesTime >= kCrowdedSwitches * (now - switches_read_);
+    if (caller == switches_of_ && often) crowded_until_ = now + kCrowdedTime;
+    switches_of_ = caller;
+    losses_ = losses;
+    switches_read_ = now;
+  }
+
   /// Whether a thread that waits from then on polls first.
   bool polls_at(Clock::time_point now) const {
     return polls_ && now >= crowded_until_.load(std::memory_order_relaxed);
@@ -181,6 +220,11 @@ class Pool {
   std::mutex loop_mutex_, mutex_;
   std::condition_variable start_, done_;
   std::atomic<Clock::time_point> crowded_until_{Clock::time_point{}};
+  Clock::time_point switches_read_{};  // this and the next two: by the caller, under loop_mutex_
+  std::thread::id switches_of_;
+  int64_t losses_ = 0;
+  std::atomic<int> awake_{0};  // workers
+  uint64_t wakes_ = 0;         // a change wakes workers without a loop
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> loop_{0};
   std::atomic<int> pending_{0};
@@ -258,19 +302,31 @@ void set_num_threads(int count) {
 
 void demand_startable_threads(int count) { const Pool tried(count); }
 
-void parallel_for(int64_t count, int64_t grain, RangeBody body) {
+namespace {
+
+void run_loop(int64_t count, int64_t grain, RangeBody body, bool light) {
   if (count <= 0) return;
-  if (parallel_host().parallel_for) return parallel_host().parallel_for(count, grain, body);
   grain = std::max<int64_t>(grain, 1);
   const int threads = thread_count();
   // Whole grains, split evenly; the last part may be short.
   const int64_t grains = (count + grain - 1) / grain;
   const int64_t part = (grains + threads - 1) / threads * grain;
-  if (inside_loop || threads == 1 || part >= count) {
-    body(0, count);
-    return;
-  }
-  ProcessPool::get().with_threads(threads)->run(count, part, body);
+  if (inside_loop || threads == 1 || part >= count) return body(0, count);
+  const std::shared_ptr<Pool> pool = ProcessPool::get().with_threads(threads);
+  if (light && !pool->awake()) return body(0, count);
+  pool->run(count, part, body);
+}
+
+}  // namespace
+
+void parallel_for(int64_t count, int64_t grain, RangeBody body) {
+  if (parallel_host().parallel_for) return parallel_host().parallel_for(count, grain, body);
+  run_loop(count, grain, body, false);
+}
+
+void parallel_for_light(int64_t count, int64_t grain, RangeBody body) {
+  if (parallel_host().parallel_for) return parallel_host().parallel_for(count, grain, body);
+  run_loop(count, grain, body, true);
 }
 
 }  // namespace lenslet

@@ -150,6 +150,23 @@ TEST(ParallelFor, WaitsForTheSlowestThread) {
   set_num_threads(before);
 }
 
+// Whether the other threads sleep (after a nap), have just been woken or poll.
+TEST(ParallelFor, LightLoopsCoverEveryIndexOnce) {
+  const int before = num_threads();
+  for (int threads : {1, 2, 3}) {
+    set_num_threads(threads);
+    for (int round = 0; round < 60; ++round) {
+      if (round % 20 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      std::atomic<int> seen[7] = {};
+      parallel_for_light(7, 2, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) ++seen[i];
+      });
+      for (const auto& times : seen) EXPECT_EQ(times.load(), 1) << threads << " threads, round " << round;
+    }
+  }
+  set_num_threads(before);
+}
+
 // Every core has an L1 of its own, two cores share an L3, and there is no L2.
 TEST(CpuCaches, AreThoseOfTheCoresThatMayBeUsed) {
   const std::filesystem::path folder =

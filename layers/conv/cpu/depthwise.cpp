@@ -20,9 +20,10 @@
 namespace lenslet {
 namespace {
 
-constexpr int64_t kBlockRows = 4;         // output rows computed at once
-constexpr int64_t kWidestVector = 16;     // floats
-constexpr double kFlopsPerThread = 1e6;   // below it waking a second thread costs more than it saves
+constexpr int64_t kBlockRows = 4;      // output rows computed at once
+constexpr int64_t kWidestVector = 16;  // floats
+// Below this work a second thread costs more than it saves: one that sleeps, and one that is awake.
+constexpr double kFlopsPerThread = 1e6, kFlopsPerAwakeThread = 0.05e6;
 constexpr double kMostPlaneFloats = 1e9;  // of a padded plane, so that no product here overflows
 
 /// The padded plane of one channel: [row][column residue of the stride][pitch].
@@ -175,7 +176,7 @@ class DepthwiseKernel : public ConvKernel {
         bias_(static_cast<size_t>(request.problem.k), 0.0f) {
     if (request.bias) std::copy_n(request.bias, bias_.size(), bias_.begin());
     for (int64_t residue = 0; residue < plane_.stride; ++residue) columns_[residue] = columns_of(residue);
-    const double threads = std::min(problem_.flops() / kFlopsPerThread, 1e6);
+    const double threads = std::min(problem_.flops() / kFlopsPerAwakeThread, 1e6);
     slots_ = std::clamp<int64_t>(static_cast<int64_t>(threads), 1,
                                  std::min<int64_t>(num_threads(), int64_t{problem_.n} * problem_.c));
   }
@@ -186,14 +187,16 @@ class DepthwiseKernel : public ConvKernel {
 
   void run(const ConvArgs& args, RunContext& context) override {
     const int64_t planes = int64_t{problem_.n} * problem_.c;
-    parallel_for(slots_, 1, [&](int64_t begin, int64_t end) {
+    const auto run_slots = [&](int64_t begin, int64_t end) {
       for (int64_t slot = begin; slot < end; ++slot) {
         float* const memory = static_cast<float*>(context.workspace) + slot * plane_.floats();
         std::fill_n(memory, plane_.floats(), 0.0f);  // the padding; each plane overwrites the rest
         for (int64_t i = slot * planes / slots_; i < (slot + 1) * planes / slots_; ++i)
           run_plane(args, i, memory);
       }
-    });
+    };
+    const bool light = problem_.flops() < kFlopsPerThread * static_cast<double>(slots_);
+    light ? parallel_for_light(slots_, 1, run_slots) : parallel_for(slots_, 1, run_slots);
   }
 
  private:

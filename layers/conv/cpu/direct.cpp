@@ -29,8 +29,9 @@
 namespace lenslet {
 namespace {
 
-// Below this work a second thread costs more than it saves (waking one takes about 10 us).
-constexpr double kFlopsPerThread = 1.5e6;
+// Below this work a second thread costs more than it saves: one that sleeps (waking it takes about 10 us), and one that
+// is awake.
+constexpr double kFlopsPerThread = 1.5e6, kFlopsPerAwakeThread = 0.2e6;
 
 class DirectKernel : public ConvKernel {
  public:
@@ -44,7 +45,8 @@ class DirectKernel : public ConvKernel {
     if (request.max_pool) pooled_.emplace(walk_, *request.max_pool);
     if (request.bias) bias_.assign(request.bias, request.bias + problem_.k);
     const double flops = problem_.flops();
-    slots_ = std::clamp<int64_t>(static_cast<int64_t>(std::min(flops / kFlopsPerThread, 1e6)), 1, max_slots_);
+    slots_ =
+        std::clamp<int64_t>(static_cast<int64_t>(std::min(flops / kFlopsPerAwakeThread, 1e6)), 1, max_slots_);
     const int64_t bands = int64_t{problem_.n} * problem_.groups * walk_.bands;
     const int64_t outputs = problem_.k / problem_.groups;
     const int64_t blocks = ceil_div(outputs, TileKernels::kMaxRows);
@@ -53,6 +55,7 @@ class DirectKernel : public ConvKernel {
     parts_ = ceil_div(outputs, part_outputs_);
     items_ = bands * parts_;
     slots_ = std::min(slots_, items_);
+    light_ = flops < kFlopsPerThread * static_cast<double>(slots_);
   }
 
   size_t workspace_bytes() const override {
@@ -62,12 +65,13 @@ class DirectKernel : public ConvKernel {
 
   void run(const ConvArgs& args, RunContext& context) override {
     if (slots_ == 1) return run_items(args, 0, items_, static_cast<float*>(context.workspace));
-    parallel_for(slots_, 1, [&](int64_t begin, int64_t end) {
+    const auto run_slots = [&](int64_t begin, int64_t end) {
       for (int64_t slot = begin; slot < end; ++slot) {
         float* memory = static_cast<float*>(context.workspace) + slot * walk_.packed_floats(problem_);
         run_items(args, slot * items_ / slots_, (slot + 1) * items_ / slots_, memory);
       }
-    });
+    };
+    light_ ? parallel_for_light(slots_, 1, run_slots) : parallel_for(slots_, 1, run_slots);
   }
 
  private:
@@ -252,6 +256,11 @@ class DirectKernel : public ConvKernel {
       const float* plane = image + c * (nhwc ? 1 : int64_t{problem.h} * problem.w);
       for (int64_t row_residue = 0; row_residue < problem.stride_h; ++row_residue) {
         for (int64_t column_residue = 0; column_residue < problem.stride_w; ++column_residue) {
+          if (!read_by_a_tap(row_residue, problem.r, problem.dilation_h, problem.stride_h) ||
+              !read_by_a_tap(column_residue, problem.s, problem.dilation_w, problem.stride_w)) {
+            out += walk_.band_rows * walk_.pitch;  // such as three of four with a 1x1 filter of stride 2
+            continue;
+          }
           const Cells cells = cells_of(column_residue);
           for (int64_t i = 0; i < rows + halo; ++i) {
             const int64_t row = (first + i) * problem.stride_h + row_residue - problem.pad_h;
@@ -262,6 +271,13 @@ class DirectKernel : public ConvKernel {
         }
       }
     }
+  }
+
+  static bool read_by_a_tap(int64_t residue, int64_t taps, int64_t dilation, int64_t stride) {
+    for (int64_t tap = 0; tap < std::min(taps, stride); ++tap) {
+      if (tap * dilation % stride == residue) return true;
+    }
+    return false;
   }
 
   /// Cells column_residue, column_residue + stride, … of a padded row: zeros but for [inside, past), which begin at
@@ -303,6 +319,7 @@ class DirectKernel : public ConvKernel {
   Rectifier after_;
   int64_t max_slots_;
   int64_t slots_ = 1;         // threads
+  bool light_ = false;        // too little work to wake them
   int64_t parts_ = 1;         // of the outputs of a band, where there are fewer bands than threads
   int64_t part_outputs_ = 0;  // whole row blocks
   int64_t items_ = 0;

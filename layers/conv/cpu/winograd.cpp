@@ -48,12 +48,14 @@ class WinogradKernel : public ConvKernel {
   void run(const ConvArgs& args, RunContext& context) override {
     float* const memory = static_cast<float*>(context.workspace);
     if (blocks_.slots == 1) return run_items(args, 0, blocks_.items, memory);
-    parallel_for(blocks_.slots, 1, [&](int64_t begin, int64_t end) {
+    const auto run_slots = [&](int64_t begin, int64_t end) {
       for (int64_t slot = begin; slot < end; ++slot) {
         run_items(args, slot * blocks_.items / blocks_.slots, (slot + 1) * blocks_.items / blocks_.slots,
                   memory + slot * blocks_.floats());
       }
-    });
+    };
+    blocks_.light ? parallel_for_light(blocks_.slots, 1, run_slots)
+                  : parallel_for(blocks_.slots, 1, run_slots);
   }
 
  private:

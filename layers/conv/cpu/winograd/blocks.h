@@ -17,8 +17,8 @@ constexpr int64_t kBlockTiles = 48;
 // Transformed inputs of a block stay in the L2 cache of a core, next to the products of eight filters.
 constexpr int64_t kInputBytes = 1024 * 1024;
 constexpr int64_t kMostChannels = 8192;  // of a group: 18 MiB for the narrowest block
-constexpr double kFlopsPerThread =
-    1e6;  // of the direct sum; below it a second thread costs more than it saves
+// Of the direct sum; below it a second thread costs more than it saves: one that sleeps, and one that is awake.
+constexpr double kFlopsPerThread = 3e6, kFlopsPerAwakeThread = 0.4e6;
 // Positions lie this much further apart than the tiles need, so that powers of two do not meet in the same cache sets.
 constexpr int64_t kGap = 16;
 
@@ -31,8 +31,8 @@ struct Blocks {
         channels(problem.c / problem.groups),
         filters(problem.k / problem.groups) {
     const int64_t lanes = tile_kernels().vector_floats;
-    slots = std::clamp<int64_t>(static_cast<int64_t>(std::min(problem.flops() / kFlopsPerThread, 1e6)), 1,
-                                num_threads());
+    slots = std::clamp<int64_t>(static_cast<int64_t>(std::min(problem.flops() / kFlopsPerAwakeThread, 1e6)),
+                                1, num_threads());
     const int64_t fit = kInputBytes / (kPositions * channels * static_cast<int64_t>(sizeof(float)));
     width = std::clamp(fit / lanes * lanes, lanes, kBlockTiles);
     const int64_t equal = round_up(ceil_div(tiles, width), slots);  // blocks of equal width for all threads
@@ -45,6 +45,7 @@ struct Blocks {
     parts = ceil_div(filters, part_filters);
     items = problem.groups * count * parts;
     slots = std::min(slots, items);
+    light = problem.flops() < kFlopsPerThread * static_cast<double>(slots);
   }
   int64_t position_step() const { return channels * width + kGap; }
   int64_t product_step() const { return TileKernels::kMaxRows * width + kGap; }
@@ -56,6 +57,7 @@ struct Blocks {
   int64_t rows, columns, tiles;  // of an image; of all images
   int64_t channels, filters;     // of a group
   int64_t slots = 1;             // threads
+  bool light = false;            // too little work to wake them
   int64_t width = 0;             // tiles of a block: whole vectors
   int64_t count = 0;             // blocks
   int64_t parts = 1;             // of the filters of a block, where there are fewer blocks than threads
