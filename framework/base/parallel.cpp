@@ -48,8 +48,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds kPollTime{100};
 constexpr int kPollsPerClock = 32;  // reading the clock costs as much as some polls
 // Where other processes want the cores, the system takes them from threads that poll, for milliseconds, and prefers
-// those that slept. So threads sleep at once for a time after a loop that waited much longer than it computed, and after
-// the system took the core from the caller more often than it does on an idle machine.
+// those that slept. So threads sleep at once for a time after a loop that waited much longer than it computed, and
+// after the system took the core from the caller more often than it does on an idle machine.
 constexpr std::chrono::milliseconds kCrowdedTime{100}, kSwitchesTime{10};
 constexpr int64_t kCrowdedSwitches = 2;
 
