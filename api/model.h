@@ -100,7 +100,7 @@ class Model {
 
   /// Writes class 0..9 and its probability of each image to `predictions` [count]; count may be 0. `pixels` [count, 28,
   /// 28] is host memory, bright ink on 0; on the CPU it is read in place. Throws MemoryError, DeviceError, and
-  /// DataError unless the network reads 1x28x28 pictures and has ten classes.
+  /// DataError unless the network reads 28x28 grey pictures and has ten classes.
   void predict(const uint8_t* pixels, int64_t count, Prediction* predictions);
   /// `images` [count, 28, 28] are normalised with normalisation(); for the built-in weights (x / 255 - 0.1307) /
   /// 0.3081.

@@ -8,6 +8,7 @@
 #include "framework/device/other_device.h"
 #include "framework/io/file.h"
 #include "models/classifier.h"
+#include "models/digit/picture_input.h"
 #include "models/fused_lenet5/fold.h"
 #include "models/lenet5.h"
 #include "models/onnx/network.h"
@@ -100,12 +101,14 @@ std::shared_ptr<const Network> load_network(const std::string& weights) {
     return lenet5(load_lenet5_weights(weights));
   onnx::Network read = onnx::read_network(weights);
   if (read.lenet5) return lenet5(*read.lenet5);
-  // Pictures of digits are those of MNIST, unless the file states another normalisation.
-  const Normalisation usual =
-      reads_digits(*read.graph) ? Normalisation(kMnistMean, kMnistStd) : Normalisation();
+  // Unless the file states another normalisation, digits in PyTorch's order are those of MNIST, and pixels / 255 in
+  // Keras's, as the examples of both normalise them.
   const Shape& sample = read.graph->input_shape();
-  std::vector<Normalisation> channels =
-      metadata_normalisations(read.metadata, usual, sample.rank() > 0 ? sample[0] : 1, shown);
+  const bool normalised = reads_digits(*read.graph) && sample.rank() == 3 && sample[0] == 1;
+  const Normalisation usual = normalised ? Normalisation(kMnistMean, kMnistStd) : Normalisation();
+  const std::optional<PictureLayout> layout = picture_layout(sample);
+  const int64_t planes = layout ? layout->channels : sample.rank() > 0 ? sample[0] : 1;
+  std::vector<Normalisation> channels = metadata_normalisations(read.metadata, usual, planes, shown);
   if (channels.size() == 1) {
     read.graph->set_normalisation(channels[0]);
     channels.clear();
@@ -116,7 +119,7 @@ std::shared_ptr<const Network> load_network(const std::string& weights) {
 
 void demand_digits(const Network& network, const std::string& what, const char* remedy) {
   if (reads_digits(network.graph)) return;
-  throw DataError(concat(printable_excerpt(network.origin), ": ", what, " takes networks that read 1x",
+  throw DataError(concat(printable_excerpt(network.origin), ": ", what, " takes networks that read ",
                          kLenet5Side, "x", kLenet5Side, " pictures and have ", kLenet5Classes,
                          " classes; this one reads ", network.graph.input_shape().to_string(), " and writes ",
                          network.graph.output_shape().to_string(), remedy));

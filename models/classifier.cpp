@@ -9,8 +9,11 @@
 namespace lenslet {
 
 bool reads_digits(const Graph& graph) {
-  return graph.input_shape() == Shape{1, kLenet5Side, kLenet5Side} &&
-         graph.output_shape().num_elements() == kLenet5Classes;
+  constexpr int64_t kSide = kLenet5Side;
+  const Shape& sample = graph.input_shape();
+  const bool grey =
+      sample == Shape{1, kSide, kSide} || sample == Shape{kSide, kSide, 1} || sample == Shape{kSide, kSide};
+  return grey && graph.output_shape().num_elements() == kLenet5Classes;
 }
 
 bool writes_probabilities(const Graph& graph) {

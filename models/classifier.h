@@ -8,7 +8,8 @@
 
 namespace lenslet {
 
-/// Whether it reads 28x28 grey pictures and writes a value for each of the ten digits, as LeNet-5 does.
+/// Whether it reads 28x28 grey pictures and writes a value for each of the ten digits, as LeNet-5 does: 1x28x28, or the
+/// same values as 28x28x1 or 28x28.
 bool reads_digits(const Graph& graph);
 
 /// Whether it ends in softmax, so that it writes probabilities instead of logits.

@@ -202,10 +202,12 @@ NpyArray parse_header(const std::vector<uint8_t>& bytes, size_t size, const std:
 
 bool NpyArray::holds_samples_of(const Shape& sample) const {
   if (dims.empty() || dims[0] < 1) return false;
-  std::vector<int64_t> wanted;
+  std::vector<int64_t> wanted, found(dims.begin() + 1, dims.end());
   for (int i = 0; i < sample.rank(); ++i) wanted.push_back(sample[i]);
-  const std::vector<int64_t> found(dims.begin() + 1, dims.end());
-  return found == wanted || found == std::vector<int64_t>{sample.num_elements()};
+  const bool flat = found == std::vector<int64_t>{sample.num_elements()};
+  for (std::vector<int64_t>* const list : {&wanted, &found})
+    list->erase(std::remove(list->begin(), list->end(), 1), list->end());
+  return flat || found == wanted;
 }
 
 std::string NpyArray::describe() const {

@@ -21,7 +21,8 @@ struct NpyArray {
 
   /// Values.
   int64_t count() const noexcept { return static_cast<int64_t>(data.size() / item); }
-  /// Whether it is [N, …] of samples of this shape, N at least 1, or has each as one row of values.
+  /// Whether it is [N, …] of samples of this shape, N at least 1, or has each as one row of values. Dimensions of 1 may
+  /// be anywhere and missing: the values keep their order.
   bool holds_samples_of(const Shape& sample) const;
   /// "2x3x32x32 of float32".
   std::string describe() const;

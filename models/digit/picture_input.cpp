@@ -45,22 +45,31 @@ Box middle_of(const Image& image, int width, int height, std::optional<int64_t> 
 
 }  // namespace
 
-bool takes_pictures(const Shape& sample) {
-  return sample.rank() == 3 && (sample[0] == 1 || sample[0] == 3) && sample[1] <= kMaxPictureSide &&
-         sample[2] <= kMaxPictureSide;
+std::optional<PictureLayout> picture_layout(const Shape& sample) {
+  if (sample.rank() != 3) return std::nullopt;
+  const auto is_colours = [](int64_t count) { return count == 1 || count == 3; };
+  const bool first = is_colours(sample[0]);
+  const PictureLayout layout = first ? PictureLayout{sample[0], sample[1], sample[2], false}
+                                     : PictureLayout{sample[2], sample[0], sample[1], true};
+  if (!is_colours(layout.channels) || layout.height > kMaxPictureSide || layout.width > kMaxPictureSide)
+    return std::nullopt;
+  return layout;
 }
 
-std::vector<uint8_t> picture_input(const Image& image, const Shape& sample, const PictureFit& fit) {
-  const int height = static_cast<int>(sample[1]), width = static_cast<int>(sample[2]);
+std::vector<uint8_t> picture_input(const Image& image, const PictureLayout& layout, const PictureFit& fit) {
+  const int height = static_cast<int>(layout.height), width = static_cast<int>(layout.width);
   const bool cuts = fit.keep_aspect || fit.size;
   const Box part = cuts ? middle_of(image, width, height, fit.size) : Box{0, 0, image.width, image.height};
-  std::vector<uint8_t> bytes;
-  bytes.reserve(static_cast<size_t>(sample.num_elements()));
-  for (int64_t c = 0; c < sample[0]; ++c) {
-    const Plane colour = sample[0] == 1 ? grey_over_white(image)
-                                        : colour_over_white(image, static_cast<size_t>(fit.bgr ? 2 - c : c));
-    for (const float value : resize(colour, part, width, height).values)
-      bytes.push_back(static_cast<uint8_t>(std::lround(std::clamp(value, 0.0f, 255.0f))));
+  const auto channels = static_cast<size_t>(layout.channels);
+  const size_t plane = static_cast<size_t>(layout.height) * static_cast<size_t>(layout.width);
+  std::vector<uint8_t> bytes(channels * plane);
+  for (size_t c = 0; c < channels; ++c) {
+    const Plane colour =
+        channels == 1 ? grey_over_white(image) : colour_over_white(image, fit.bgr ? 2 - c : c);
+    const Plane scaled = resize(colour, part, width, height);
+    for (size_t i = 0; i < plane; ++i)
+      bytes[layout.channels_last ? i * channels + c : c * plane + i] =
+          static_cast<uint8_t>(std::lround(std::clamp(scaled.values[i], 0.0f, 255.0f)));
   }
   return bytes;
 }

@@ -10,9 +10,16 @@
 
 namespace lenslet {
 
-/// Whether pictures fit `sample`: [1, H, W] grey or [3, H, W] RGB, H and W at most kMaxPictureSide.
-bool takes_pictures(const Shape& sample);
 inline constexpr int64_t kMaxPictureSide = 4096;  // rows or columns
+
+/// How a sample holds a picture: grey in 1 channel, RGB in 3.
+struct PictureLayout {
+  int64_t channels = 1, height = 0, width = 0;
+  bool channels_last = false;
+};
+/// Of [C, H, W], as PyTorch's networks read pictures, or [H, W, C], as Keras's do; C is 1 or 3, H and W are at most
+/// kMaxPictureSide. None for any other sample. What fits both is [C, H, W].
+std::optional<PictureLayout> picture_layout(const Shape& sample);
 
 /// Which part of a picture becomes the input, and in which order its colours stand.
 struct PictureFit {
@@ -23,8 +30,9 @@ struct PictureFit {
   bool bgr = false;  // blue before green before red
 };
 
-/// The bytes [C, H, W] of `sample`, which must take pictures. Alpha is laid over white. Shrinks by the mean of the
-/// covered pixels and enlarges linearly.
-std::vector<uint8_t> picture_input(const Image& image, const Shape& sample, const PictureFit& fit = {});
+/// The bytes of a sample of that layout. Alpha is laid over white. Shrinks by the mean of the covered pixels and
+/// enlarges linearly.
+std::vector<uint8_t> picture_input(const Image& image, const PictureLayout& layout,
+                                   const PictureFit& fit = {});
 
 }  // namespace lenslet

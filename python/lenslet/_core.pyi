@@ -57,10 +57,10 @@ class Model:
         Returns the digit of each image and its probability.
 
         Args:
-            images: [N, 28, 28], [N, 1, 28, 28], or [28, 28] for one image. A NumPy array, or any object with DLPack or the
-                buffer protocol, such as a torch.Tensor on the CPU. uint8, ink bright on 0; or float32, normalised by
-                `lenslet.normalize` with the model's `normalization`. Contiguous arrays are read in place, others are copied
-                in parts. N may be 0.
+            images: [N, 28, 28], [N, 1, 28, 28], [N, 28, 28, 1], or [28, 28] for one image. A NumPy array, or any object
+                with DLPack or the buffer protocol, such as a torch.Tensor on the CPU. uint8, ink bright on 0; or float32,
+                normalised by `lenslet.normalize` with the model's `normalization`. Contiguous arrays are read in place,
+                others are copied in parts. N may be 0.
             invert: Exchange dark and bright: for dark ink on light paper.
             check: Refuse images that are dark on light, and float32 that is not normalised, after a look at 64 of them.
             plan, backend, math: Override the model's options for this call. A plan has its own choice of backends, unless

@@ -13,7 +13,7 @@ class SupportsDLPack(typing.Protocol):
     def __dlpack__(self) -> typing.Any: ...
 
 
-# uint8 (pixels 0 to 255) or float32 (normalised), [N, 28, 28], [N, 1, 28, 28] or [28, 28].
+# uint8 (pixels 0 to 255) or float32 (normalised), [N, 28, 28], [N, 1, 28, 28], [N, 28, 28, 1] or [28, 28].
 Images = typing.Union[npt.NDArray[np.uint8], npt.NDArray[np.float32], SupportsDLPack]
 
 

@@ -87,12 +87,14 @@ SampleArray SampleArray::images(nb::handle given) {
   Array array = array_of(given, name);
   demand_values(array, name, "uint8 (pixels 0 to 255) or float32 (normalised)");
   const size_t rank = array.ndim();
-  const bool fits = rank >= 2 && rank <= 4 && array.shape(rank - 1) == kSide &&
-                    array.shape(rank - 2) == kSide && (rank < 4 || array.shape(1) == 1);
+  const size_t last = rank == 4 && array.shape(3) == 1 ? 3 : rank;  // of the sides, as Keras orders a batch
+  const bool fits = rank >= 2 && rank <= 4 && array.shape(last - 1) == kSide &&
+                    array.shape(last - 2) == kSide && (last < 4 || array.shape(1) == 1);
   if (!fits) {
-    throw nb::value_error(concat("images: expected the shape [N, 28, 28], [N, 1, 28, 28] or [28, 28], found ",
-                                 text_of(dims_of(array)))
-                              .c_str());
+    throw nb::value_error(
+        concat("images: expected the shape [N, 28, 28], [N, 1, 28, 28], [N, 28, 28, 1] or [28, 28], found ",
+               text_of(dims_of(array)))
+            .c_str());
   }
   return {std::move(array), rank == 2 ? size_t{0} : size_t{1}};
 }

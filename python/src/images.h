@@ -17,8 +17,8 @@ namespace lenslet::python {
 /// Samples [count, sample] in the memory of a Python array, which stays alive as long as this object.
 class SampleArray {
  public:
-  /// Pictures: takes [N, 28, 28], [N, 1, 28, 28] or [28, 28] of uint8 or float32 in host memory. Throws TypeError for
-  /// another type or an object that is no array, ValueError for another shape or GPU memory.
+  /// Pictures: takes [N, 28, 28], [N, 1, 28, 28], [N, 28, 28, 1] or [28, 28] of uint8 or float32 in host memory. Throws
+  /// TypeError for another type or an object that is no array, ValueError for another shape or GPU memory.
   static SampleArray images(nanobind::handle array);
   /// One picture of any size: takes [H, W] and [H, W, C], C 1 to 4, of uint8, and one dimension as the bytes of a file.
   /// Throws like images().

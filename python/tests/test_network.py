@@ -172,6 +172,20 @@ def test_backends_of_its_layers(network_file, network, root):
         lenslet.backends("cpu", model="none.onnx")
 
 
+def test_digits_of_keras_have_channels_last(root):
+    model = lenslet.Model.load(root / "tests/models/onnx/keras/digits.onnx", device="cpu")
+    assert model.input_shape == (28, 28, 1) and model.normalization == (0, 1)
+    images = np.zeros((3, 28, 28, 1), np.uint8)
+    images[:, 4:24, 13:15] = 255
+    answers = model.predict(images)
+    assert list(answers.labels) == [1, 1, 1]
+    assert np.array_equal(model.predict(images[..., 0]).labels, answers.labels)
+    probabilities = model.run(images / np.float32(255))
+    assert np.array_equal(probabilities.argmax(1), answers.labels)
+    with pytest.raises(ValueError, match=r"\[N, 28, 28, 1\]"):
+        model.predict(images.transpose(0, 3, 1, 2)[:, :, :, :14])
+
+
 def test_a_signal_ends_a_long_run(network_file):
     model = lenslet.Model.load(network_file, device="cpu", max_batch=16)
     many = np.broadcast_to(np.zeros(SHAPE, np.float32), (200_000, *SHAPE))

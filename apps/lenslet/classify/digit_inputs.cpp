@@ -7,11 +7,11 @@
 #include <filesystem>
 
 #include "apps/common/output/text.h"
+#include "apps/lenslet/classify/picture_choices.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/io/file.h"
 #include "models/classifier.h"
-#include "models/digit/picture_input.h"
 
 namespace lenslet {
 namespace {
@@ -103,11 +103,8 @@ DigitInputs::DigitInputs(const ClassifyOptions& options, bool keep_originals)
 }
 
 void DigitInputs::prepare_for(const Network& network) {
-  sample_ = network.graph.input_shape();
   digits_ = reads_digits(network.graph);
-  if (takes_pictures(sample_)) return;
-  throw DataError(concat(printable_excerpt(network.origin), ": it reads ", sample_.to_string(),
-                         ", no picture of 1 or 3 channels; run it from C++ by Model::run()"));
+  if (!digits_) layout_ = demand_pictures(network, "run it from C++, C or Python by run()");
 }
 
 // Replaces a folder by its pictures.
@@ -172,10 +169,11 @@ void DigitInputs::decode(File& file) const {
     if (digits_) {
       file.input.number = prepare_number(image);
     } else {
-      file.input.pixels = picture_input(image, sample_, options_.fit);
+      file.input.pixels = picture_input(image, layout_, options_.fit);
       const bool cuts = options_.fit.keep_aspect || options_.fit.size;
       file.input.steps = {concat(cuts ? "the middle scaled from " : "scaled from ", image.width, "x",
-                                 image.height, " to ", sample_.to_string())};
+                                 image.height, " to ", layout_.channels, "x", layout_.height, "x",
+                                 layout_.width)};
     }
     if (keep_originals_) file.input.original = std::move(image);
   });
@@ -185,9 +183,10 @@ void DigitInputs::decode(File& file) const {
 void DigitInputs::open_idx(File& file) {
   const std::string name = printable_excerpt(file.input.file);
   const auto check = [&](const std::vector<int64_t>& dims) {
-    if (sample_[0] != 1 || dims[1] != sample_[1] || dims[2] != sample_[2]) {
-      throw DataError(concat(name, ": expected images of ", sample_[0] == 1 ? "" : concat(sample_[0], "x"),
-                             sample_[1], "x", sample_[2], ", found ", dims[1], "x", dims[2]));
+    if (layout_.channels != 1 || dims[1] != layout_.height || dims[2] != layout_.width) {
+      throw DataError(concat(name, ": expected images of ",
+                             layout_.channels == 1 ? "" : concat(layout_.channels, "x"), layout_.height, "x",
+                             layout_.width, ", found ", dims[1], "x", dims[2]));
     }
     if (options_.index && *options_.index >= dims[0]) {
       throw DataError(concat(name, ": --index ", *options_.index, " is outside its ", dims[0], " images"));
@@ -205,11 +204,12 @@ DigitInput DigitInputs::next_of_idx() {
   DigitInput input;
   input.file = idx_file_;
   input.index = idx_next_;
-  const uint8_t* const pixels = idx_.data.data() + idx_next_++ * sample_.num_elements();
+  const int64_t values = layout_.height * layout_.width;
+  const uint8_t* const pixels = idx_.data.data() + idx_next_++ * values;
   if (digits_) {
     input.number = number_of(pixels);
   } else {
-    input.pixels.assign(pixels, pixels + sample_.num_elements());
+    input.pixels.assign(pixels, pixels + values);
   }
   return input;
 }

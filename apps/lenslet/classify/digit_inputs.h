@@ -59,8 +59,8 @@ class DigitInputs {
   DigitInput next_of_idx();
 
   const ClassifyOptions& options_;
-  Shape sample_{1, DigitImage::kSide, DigitImage::kSide};  // what the network reads
-  bool digits_ = true;                                     // whether it reads them as LeNet-5 does
+  PictureLayout layout_{1, DigitImage::kSide, DigitImage::kSide, false};  // what the network reads
+  bool digits_ = true;  // whether it reads them as LeNet-5 does
   bool keep_originals_;
   bool single_ = false;
   size_t next_argument_ = 0;

@@ -51,6 +51,10 @@ std::vector<std::string> read_labels(const std::string& path, int64_t classes) {
 }  // namespace
 
 void PictureChoices::normalise(const std::vector<uint8_t>& pixels, float* out) const {
+  if (channels_last && channels.size() > 1) {
+    for (size_t i = 0; i < pixels.size(); ++i) channels[i % channels.size()].apply(&pixels[i], 1, out + i);
+    return;
+  }
   const size_t plane = pixels.size() / channels.size();
   for (size_t c = 0; c < channels.size(); ++c)
     channels[c].apply(pixels.data() + c * plane, static_cast<int64_t>(plane), out + c * plane);
@@ -71,13 +75,15 @@ PictureChoices picture_choices(const PictureOptions& options, const Network& net
     return choices;
   }
   const Shape& sample = network.graph.input_shape();
-  const int64_t longer = sample.rank() == 3 ? std::max(sample[1], sample[2]) : 0;
+  const PictureLayout layout = picture_layout(sample).value_or(PictureLayout{sample[0], 0, 0, false});
+  const int64_t longer = std::max(layout.height, layout.width);
   if (fit.size && *fit.size < longer)
     throw UsageError(concat("--size expects at least the ", longer, " pixels of the longer side of ",
                             sample.to_string(), ", which the network reads, found ", *fit.size));
-  if (fit.bgr && sample[0] != 3)
+  if (fit.bgr && layout.channels != 3)
     throw UsageError(concat("--channels is for networks of 3 channels; this one reads ", sample.to_string()));
-  const auto channels = static_cast<size_t>(sample[0]);
+  const auto channels = static_cast<size_t>(layout.channels);
+  choices.channels_last = layout.channels_last;
   for (size_t c = 0; c < channels; ++c) {
     const Normalisation& own = network.channels.empty() ? network.graph.normalisation() : network.channels[c];
     choices.channels.emplace_back(value_of(options.mean, c, channels, "--mean", own.mean()),
@@ -86,6 +92,13 @@ PictureChoices picture_choices(const PictureOptions& options, const Network& net
   if (!options.labels.empty())
     choices.labels = read_labels(options.labels, network.graph.output_shape().num_elements());
   return choices;
+}
+
+PictureLayout demand_pictures(const Network& network, const char* remedy) {
+  const Shape& sample = network.graph.input_shape();
+  if (const std::optional<PictureLayout> layout = picture_layout(sample)) return *layout;
+  throw DataError(concat(printable_excerpt(network.origin), ": it reads ", sample.to_string(),
+                         ", no picture of 1 or 3 channels; ", remedy));
 }
 
 }  // namespace lenslet

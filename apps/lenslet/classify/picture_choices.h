@@ -8,14 +8,16 @@
 #include "api/model_setup.h"
 #include "apps/lenslet/options.h"
 #include "framework/tensor/normalisation.h"
+#include "models/digit/picture_input.h"
 
 namespace lenslet {
 
 struct PictureChoices {
   std::vector<Normalisation> channels;  // of the network's input
+  bool channels_last = false;           // in the input, as in PictureLayout
   std::vector<std::string> labels;      // by class; empty: they are shown as numbers
 
-  /// Writes the values of pixels [C, H, W] to `out`.
+  /// Writes the values of a sample's pixels to `out`.
   void normalise(const std::vector<uint8_t>& pixels, float* out) const;
 };
 
@@ -23,5 +25,8 @@ struct PictureChoices {
 /// number of values than one or one a channel, and if a network that reads digits gets any of these options; DataError
 /// for a file of labels with another number of lines than there are classes.
 PictureChoices picture_choices(const PictureOptions& options, const Network& network);
+
+/// How the network reads pictures. Throws DataError, which ends with `remedy`, if it reads none.
+PictureLayout demand_pictures(const Network& network, const char* remedy);
 
 }  // namespace lenslet

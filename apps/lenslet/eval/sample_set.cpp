@@ -47,9 +47,7 @@ class PictureFolders : public SampleSet {
         digits_(reads_digits(network.graph)),
         normalisation_(network.graph.normalisation()) {
     const std::string shown = printable_excerpt(options.data);
-    if (!takes_pictures(sample_))
-      throw DataError(concat(printable_excerpt(network.origin), ": it reads ", sample_.to_string(),
-                             ", no picture of 1 or 3 channels; give arrays by --data FILE.npz"));
+    if (!digits_) layout_ = demand_pictures(network, "give arrays by --data FILE.npz");
     const std::vector<std::string> folders = folders_in(options.data);
     classes_ = names(folders, classes_of(network));
     for (const std::string& folder : folders) {
@@ -96,13 +94,14 @@ class PictureFolders : public SampleSet {
     if (digits_)
       normalisation_.apply(prepare_digit(image).pixels.data(), sample_.num_elements(), out);
     else
-      choices_.normalise(picture_input(image, sample_, options_.fit), out);
+      choices_.normalise(picture_input(image, layout_, options_.fit), out);
   }
 
   const EvalOptions& options_;
   const PictureChoices& choices_;
   const Shape sample_;
   const bool digits_;
+  PictureLayout layout_;  // unless it reads digits
   const Normalisation& normalisation_;
   std::vector<std::string> files_;
 };
@@ -157,13 +156,12 @@ class Arrays : public SampleSet {
   }
 
  private:
-  // [N, C, H, W], the same without channels of 1, or a row for each sample; float32 or the bytes of pixels.
+  // [N, C, H, W] or [N, H, W, C], as the network reads them, or the same without channels of 1, or a row for each
+  // sample; float32 or the bytes of pixels.
   void demand_inputs(const std::string& where) const {
-    const bool grey =
-        takes_pictures(sample_) && sample_[0] == 1 && inputs_.holds_samples_of(Shape{sample_[1], sample_[2]});
     const bool typed =
         (inputs_.kind == 'f' && inputs_.item == 4) || (inputs_.kind == 'u' && inputs_.item == 1);
-    if (!(grey || inputs_.holds_samples_of(sample_)) || !typed)
+    if (!inputs_.holds_samples_of(sample_) || !typed)
       throw DataError(concat(where, ": expected Nx", sample_.to_string(),
                              " of float32, or of uint8 for pixels, found ", inputs_.describe()));
   }
