@@ -158,6 +158,7 @@ void Importer::take(const Node& node) {
   type_ = kNothing;
   const Rule rule = rule_of(node.op);
   try {
+    if (node.op == "If") throw Unsupported{"If is supported with a condition that depends on no input only"};
     if (!rule) throw Unsupported{concat("operator ", printable_excerpt(node.op, 40), " is not supported")};
     for (size_t i = 1; i < node.outputs.size() && node.op != "Split"; ++i) {
       if (!node.outputs[i].empty() && readers_.count(node.outputs[i]) != 0)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "framework/base/error.h"
@@ -117,6 +118,11 @@ void same(Inference& node) {
   if (node.node().op == "Cast") {  // as floats they would not divide as whole numbers
     const auto to = static_cast<ValueType>(node.node().integer_or("to", 0));
     whole = to == ValueType::kInt32 || to == ValueType::kInt64;
+    if (to == ValueType::kBool && value.integers) {
+      std::vector<int64_t> truths = *value.integers;
+      for (int64_t& truth : truths) truth = truth != 0;
+      return node.set(dims_of(node.shape(0)), std::move(truths));
+    }
   }
   if (value.integers && whole) {
     const std::vector<int64_t> integers = *value.integers, dims = dims_of(node.shape(0));
@@ -126,7 +132,28 @@ void same(Inference& node) {
   }
 }
 
-// Whole numbers of a shape: both of one length, or one number for all. False if a result overflows.
+// Of a comparison or a logical operator.
+std::optional<bool> compared(std::string_view op, int64_t x, int64_t y) {
+  if (op == "Equal") return x == y;
+  if (op == "Greater") return x > y;
+  if (op == "GreaterOrEqual") return x >= y;
+  if (op == "Less") return x < y;
+  if (op == "LessOrEqual") return x <= y;
+  if (op == "And") return x != 0 && y != 0;
+  if (op == "Or") return x != 0 || y != 0;
+  return std::nullopt;
+}
+
+void negation(Inference& node) {
+  const std::vector<int64_t> dims = dims_of(node.shape(0));
+  if (!node.input(0).integers) return node.set(dims);
+  std::vector<int64_t> truths = *node.input(0).integers;
+  for (int64_t& truth : truths) truth = truth == 0;
+  node.set(dims, std::move(truths));
+}
+
+// Whole numbers of a shape: both of one length, or one number for all. False if a result overflows, or of an operator
+// that makes no whole numbers.
 bool combine(std::string_view op, const std::vector<int64_t>& a, const std::vector<int64_t>& b,
              std::vector<int64_t>& out) {
   const size_t count = std::max(a.size(), b.size());
@@ -134,6 +161,10 @@ bool combine(std::string_view op, const std::vector<int64_t>& a, const std::vect
   for (size_t i = 0; i < count; ++i) {
     const int64_t x = a[a.size() == 1 ? 0 : i], y = b[b.size() == 1 ? 0 : i];
     int64_t result = 0;
+    if (const std::optional<bool> truth = compared(op, x, y)) {
+      out.push_back(*truth ? 1 : 0);
+      continue;
+    }
     const bool overflows = op == "Add"   ? __builtin_add_overflow(x, y, &result)
                            : op == "Sub" ? __builtin_sub_overflow(x, y, &result)
                            : op == "Mul" ? __builtin_mul_overflow(x, y, &result)
@@ -167,12 +198,15 @@ Rule layer_rule(const std::string& op) {
       "Identity", "Dropout",   "Cast",        "Sqrt",    "Exp",        "Log",     "Neg",
       "Abs",      "Erf",       "Softplus",    "Gelu",    "Mish",       "Celu",    "ThresholdedRelu",
       "Softsign", "Ceil",      "Floor",       "Swish",   "Reciprocal", "Round",   "Sign"};
-  static constexpr std::array<std::string_view, 10> kElementwise = {"Add", "Sub", "Mul", "Div",     "Pow",
-                                                                    "Sum", "Max", "Min", "Greater", "Where"};
+  static constexpr std::array<std::string_view, 16> kElementwise = {
+      "Add",  "Sub",         "Mul",   "Div",   "Pow",     "Sum",
+      "Max",  "Min",         "Where", "Equal", "Greater", "GreaterOrEqual",
+      "Less", "LessOrEqual", "And",   "Or"};
   if (op == "Conv") return conv;
   if (op == "MaxPool" || op == "AveragePool") return pool;
   if (op == "GlobalAveragePool" || op == "GlobalMaxPool") return global_pool;
   if (op == "Gemm") return gemm;
+  if (op == "Not") return negation;
   if (op == "MatMul") return matmul;
   if (std::find(kSame.begin(), kSame.end(), op) != kSame.end()) return same;
   if (std::find(kElementwise.begin(), kElementwise.end(), op) != kElementwise.end()) return elementwise;

@@ -68,7 +68,8 @@ struct Attribute {
   std::vector<float> reals;
   std::vector<int64_t> integers;
   std::optional<TensorData> tensor;
-  bool has_graph = false;  // a branch or a loop body, which is not read
+  bool has_graph = false;  // a branch or a loop body
+  std::string_view graph;  // its GraphProto, unless it is one of several; read where branches.h needs it
 };
 
 struct Node {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "framework/base/text.h"
+#include "models/onnx/branches.h"
 #include "models/onnx/check_graph.h"
 #include "models/onnx/read_tensor.h"
 #include "models/onnx/wire.h"
@@ -88,6 +89,9 @@ Attribute read_attribute(std::string_view bytes, Left& left, const std::string& 
         attribute.tensor = read_tensor(message.bytes(), origin);
         break;
       case 6:
+        attribute.has_graph = true;
+        attribute.graph = message.bytes();
+        break;
       case 11:
         attribute.has_graph = true;
         message.skip();
@@ -148,11 +152,10 @@ NodeOfDomain read_node(std::string_view bytes, size_t index, Left& left, const s
   return {std::move(node), std::move(domain)};
 }
 
-void read_graph(std::string_view bytes, Model& model, const std::string& origin) {
+void read_graph(std::string_view bytes, Model& model, Left& left, const std::string& origin) {
   WireMessage message(bytes, "GraphProto", origin);
   std::vector<std::string> foreign;
   size_t foreign_count = 0;
-  Left left;
   const auto shared_origin = std::make_shared<const std::string>(origin);
   while (message.next()) {
     switch (message.field()) {
@@ -243,6 +246,7 @@ Model parse_model(std::vector<uint8_t> bytes, const std::string& origin, const E
   model.files.push_back(owned);
   WireMessage message({reinterpret_cast<const char*>(owned->data()), owned->size()}, "ModelProto", origin);
   bool has_graph = false;
+  Left left;
   while (message.next()) {
     switch (message.field()) {
       case 1:
@@ -256,7 +260,7 @@ Model parse_model(std::vector<uint8_t> bytes, const std::string& origin, const E
         break;
       case 7:
         if (std::exchange(has_graph, true)) message.fail("two graphs");
-        read_graph(message.bytes(), model, origin);
+        read_graph(message.bytes(), model, left, origin);
         break;
       case 8:
         if (const int64_t version = read_opset(message.bytes(), origin)) model.opset = version;
@@ -274,6 +278,13 @@ Model parse_model(std::vector<uint8_t> bytes, const std::string& origin, const E
   if (model.opset == 0) message.fail("it states no version of the ONNX operator set");
   attach_values(model, origin, external);
   check_graph(model, origin);
+  const auto read_branch = [&](std::string_view graph) {
+    Model branch;
+    read_graph(graph, branch, left, origin);
+    attach_values(branch, origin, external);
+    return branch;
+  };
+  if (inline_branches(model, origin, kMaxNodes, read_branch)) check_graph(model, origin);
   return model;
 }
 

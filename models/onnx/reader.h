@@ -27,8 +27,8 @@ using ExternalFiles = std::function<std::shared_ptr<const std::vector<uint8_t>>(
 
 /// Parses a ModelProto and checks that it is whole: every value that a node reads is an input, a constant tensor or the
 /// output of an earlier node; names are unique; constant tensors have the values that their shapes state, all finite.
-/// Without `external` a tensor with external data is refused. Subgraphs and functions are not read. Throws DataError
-/// naming `origin`.
+/// Without `external` a tensor with external data is refused. The branch of an If with a known condition takes its
+/// place (branches.h); other subgraphs and functions are not read. Throws DataError naming `origin`.
 Model parse_model(std::vector<uint8_t> bytes, const std::string& origin, const ExternalFiles& external = {});
 
 /// Reads and parses a file. External files lie in its folder or below; links that lead out are refused. Throws like

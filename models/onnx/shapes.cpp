@@ -141,45 +141,52 @@ std::vector<int64_t> broadcast(const Shape& a, const Shape& b, const Inference& 
   return dims;
 }
 
-Values infer_values(const Model& model, const std::string& origin, int64_t batch) {
+Values initial_values(const Model& model, const std::string& origin, int64_t batch) {
   Values values;
   for (const auto& [name, tensor] : model.initializers) values[name] = constant_value(tensor, origin);
   for (const ValueInfo& input : model.inputs) values[input.name] = input_value(input, batch, origin);
-  for (const Node& node : model.nodes) {
-    for (const std::string& output : node.outputs) {
-      if (!output.empty()) values[output];
-    }
-    Inference inference(node, model.opset, origin, values);
-    if (node.outputs.empty() || node.outputs[0].empty()) inference.fail("it has no output");
-    Rule rule = layer_rule(node.op);
-    if (!rule) rule = reshaping_rule(node.op);
-    try {
-      if (node.op == "Constant") {
-        constant_node(inference, values, origin);
-      } else if (rule) {
-        rule(inference);
-      }
-    } catch (const Inference::Unknown&) {  // the outputs stay unknown
-    }
-    if (node.op == "Constant") continue;
-    // What a branch reads from around it is not among the inputs.
-    bool constant = std::none_of(node.attributes.begin(), node.attributes.end(),
-                                 [](const Attribute& attribute) { return attribute.has_graph; });
-    int64_t parameters = 0;
-    for (const std::string& input : node.inputs) {
-      if (input.empty()) continue;
-      const Value& value = values.at(input);
-      constant = constant && value.is_constant;
-      parameters += value.is_constant ? value.parameters : 0;
-    }
-    for (const std::string& output : node.outputs) {
-      if (output.empty()) continue;
-      Value& value = values[output];
-      const bool follows = constant && !node.inputs.empty();
-      value.is_constant = follows || value.integers;
-      value.parameters = follows ? parameters : 0;
-    }
+  return values;
+}
+
+void infer_node(const Node& node, int64_t opset, const std::string& origin, Values& values) {
+  for (const std::string& output : node.outputs) {
+    if (!output.empty()) values[output];
   }
+  Inference inference(node, opset, origin, values);
+  if (node.outputs.empty() || node.outputs[0].empty()) inference.fail("it has no output");
+  Rule rule = layer_rule(node.op);
+  if (!rule) rule = reshaping_rule(node.op);
+  try {
+    if (node.op == "Constant") {
+      constant_node(inference, values, origin);
+    } else if (rule) {
+      rule(inference);
+    }
+  } catch (const Inference::Unknown&) {  // the outputs stay unknown
+  }
+  if (node.op == "Constant") return;
+  // What a branch reads from around it is not among the inputs.
+  bool constant = std::none_of(node.attributes.begin(), node.attributes.end(),
+                               [](const Attribute& attribute) { return attribute.has_graph; });
+  int64_t parameters = 0;
+  for (const std::string& input : node.inputs) {
+    if (input.empty()) continue;
+    const Value& value = values.at(input);
+    constant = constant && value.is_constant;
+    parameters += value.is_constant ? value.parameters : 0;
+  }
+  for (const std::string& output : node.outputs) {
+    if (output.empty()) continue;
+    Value& value = values[output];
+    const bool follows = constant && !node.inputs.empty();
+    value.is_constant = follows || value.integers;
+    value.parameters = follows ? parameters : 0;
+  }
+}
+
+Values infer_values(const Model& model, const std::string& origin, int64_t batch) {
+  Values values = initial_values(model, origin, batch);
+  for (const Node& node : model.nodes) infer_node(node, model.opset, origin, values);
   return values;
 }
 

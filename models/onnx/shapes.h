@@ -26,6 +26,12 @@ inline int64_t from_front(int64_t stated, int64_t size) { return stated < 0 ? st
 
 using Values = std::unordered_map<std::string, Value>;
 
+/// Of the initializers and inputs, before any node. A free first dimension of an input becomes `batch`.
+Values initial_values(const Model& model, const std::string& origin, int64_t batch);
+
+/// Infers the outputs of one node, whose inputs must be among `values`.
+void infer_node(const Node& node, int64_t opset, const std::string& origin, Values& values);
+
 /// Infers in the order of the nodes. A free first dimension of an input becomes `batch`. The outputs of operators
 /// without a rule have no shape, nor has what depends on them. Throws DataError, with the node's name, for shapes
 /// that do not fit each other and for outputs of more than 2^31 - 1 values.

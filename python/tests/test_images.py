@@ -125,7 +125,7 @@ BAD_SHAPES = {
     "no row": np.zeros((5, 0, 28), np.uint8),
     "two channels": np.zeros((5, 2, 28, 28), np.uint8),
     "no channel": np.zeros((5, 0, 28, 28), np.uint8),
-    "channel last": np.zeros((5, 28, 28, 1), np.uint8),
+    "channel last, 27 columns": np.zeros((5, 28, 27, 1), np.uint8),
     "five axes": np.zeros((1, 5, 1, 28, 28), np.uint8),
     "bytes": b"\0" * 784,
 }

@@ -4,7 +4,7 @@ lenslet_test(digit_image
 lenslet_test(samples SOURCES models/samples_test.cpp DEPENDS lenslet_models lenslet_crafted_files)
 lenslet_apps_test(onnx_checker "${CMAKE_CURRENT_LIST_DIR}/onnx/checker_test.py")
 lenslet_test(onnx SOURCES models/onnx/reader_test.cpp models/onnx/lenet5_test.cpp
-  models/onnx/import_test.cpp models/onnx/import_activations_test.cpp models/onnx/import_joins_test.cpp
+  models/onnx/import_test.cpp models/onnx/branches_test.cpp models/onnx/import_activations_test.cpp models/onnx/import_joins_test.cpp
   models/onnx/import_parts_test.cpp models/onnx/import_refusals_test.cpp models/onnx/files_test.cpp
   models/onnx/networks_test.cpp models/onnx/import_fixture.cpp
   models/onnx/evaluate.cpp models/onnx/evaluate_functions.cpp DEPENDS lenslet_models lenslet_crafted_files)

@@ -280,13 +280,5 @@ TEST(OnnxSummary, NamesEveryNodeWithoutALayer) {
             "supported; e_node: operator Round is not supported; y_node: operator Mean is not supported");
 }
 
-TEST(OnnxSummary, NamesBranchesWhoseConditionIsConstant) {
-  GraphParts parts = small_graph();
-  parts.initializers.push_back(int64s("condition", {1}));
-  parts.nodes = {node("If", {"condition"}, "y", {Message().text(1, "then_branch").message(6, Message())})};
-  const Model model = parse(parts);
-  EXPECT_EQ(lenslet::onnx::faults_of(import(model), model), "y_node: operator If is not supported");
-}
-
 }  // namespace
 }  // namespace lenslet::test::onnx
