@@ -52,7 +52,7 @@ class Model:
         The arguments and errors are those of `load`.
         """
 
-    def predict(self, images: lenslet._types.Images, *, invert: bool = False, check: bool = True, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> lenslet._types.Prediction:
+    def predict(self, images: lenslet._types.Images, *, invert: bool = False, check: bool = True, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None, out: tuple[lenslet._types.Output, lenslet._types.Output] | None = None) -> lenslet._types.Prediction:
         """
         Returns the digit of each image and its probability.
 
@@ -65,23 +65,25 @@ class Model:
             check: Refuse images that are dark on light, and float32 that is not normalised, after a look at 64 of them.
             plan, backend, math: Override the model's options for this call. A plan has its own choice of backends, unless
                 `backend` is given too. A plan's file is read once.
+            out: Two arrays to write to in place, contiguous and in host memory, such as a Prediction of the same N or tensors
+                of PyTorch. They must not overlap `images`; after an error their contents are undefined.
 
         Returns:
-            Prediction(labels int32 [N], probabilities float32 [N]).
+            Prediction(labels int32 [N], probabilities float32 [N]): new arrays, or those of `out`.
 
         Raises:
-            TypeError: `images` is no array, or has another type.
-            ValueError: `images` has another shape, is in the memory of a GPU, or fails `check`.
+            TypeError: `images` is no array, or has another type; or `out` cannot be written to in place.
+            ValueError: `images` or `out` has another shape, `images` is in the memory of a GPU or fails `check`.
             DataError: The network does not read 28x28 pictures, or does not have ten classes: call `run`.
             UsageError, UnavailableError, OutOfMemoryError: As for `load`.
             DeviceError: The GPU failed.
         """
 
-    def logits(self, images: lenslet._types.Images, *, invert: bool = False, check: bool = True, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> numpy.typing.NDArray[numpy.float32]:
+    def logits(self, images: lenslet._types.Images, *, invert: bool = False, check: bool = True, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None, out: lenslet._types.Output | None = None) -> numpy.typing.NDArray[numpy.float32]:
         """
-        Returns the 10 values of each image before softmax, float32 [N, 10].
+        Returns the 10 values of each image before softmax, float32 [N, 10]: a new array, or `out`.
 
-        Arguments and errors are those of `predict`.
+        Arguments and errors are those of `predict`; `out` is one array.
         """
 
     def read(self, picture: lenslet._types.Picture) -> lenslet._types.Reading:
@@ -102,7 +104,7 @@ class Model:
             UsageError, OutOfMemoryError, DeviceError: As for `predict`.
         """
 
-    def run(self, inputs: lenslet._types.Inputs, *, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> numpy.typing.NDArray[numpy.float32]:
+    def run(self, inputs: lenslet._types.Inputs, *, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None, out: lenslet._types.Output | None = None) -> numpy.typing.NDArray[numpy.float32]:
         """
         Runs any network on samples and returns what it writes.
 
@@ -110,13 +112,14 @@ class Model:
             inputs: [N, *input_shape], or one sample of input_shape; float32, the values that the network reads: nothing is
                 normalised here. Kinds of array and memory as for `predict`. N may be 0.
             plan, backend, math: As for `predict`.
+            out: An array to write to, of the shape that is returned; as for `predict`.
 
         Returns:
-            float32 [N, *output_shape], or output_shape for one sample without N.
+            float32 [N, *output_shape], or output_shape for one sample without N: a new array, or `out`.
 
         Raises:
-            TypeError: `inputs` is no array, or has another type.
-            ValueError: `inputs` has another shape, or is in the memory of a GPU.
+            TypeError: `inputs` is no array, or has another type; or `out` cannot be written to in place.
+            ValueError: `inputs` or `out` has another shape, or `inputs` is in the memory of a GPU.
             UsageError, UnavailableError, OutOfMemoryError: As for `load`.
             DeviceError: The GPU failed.
         """

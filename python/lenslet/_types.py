@@ -21,6 +21,10 @@ Images = typing.Union[npt.NDArray[np.uint8], npt.NDArray[np.float32], SupportsDL
 Inputs = typing.Union[npt.NDArray[np.float32], SupportsDLPack]
 
 
+# Where answers are written: contiguous host memory of the type and shape of the answers.
+Output = typing.Union[npt.NDArray[np.int32], npt.NDArray[np.float32], SupportsDLPack]
+
+
 # The path of a file, the bytes of one, or pixels: uint8 [H, W] or [H, W, 1 to 4].
 Picture = typing.Union[str, "os.PathLike[str]", bytes, bytearray, npt.NDArray[np.uint8], SupportsDLPack]
 

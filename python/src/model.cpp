@@ -67,11 +67,15 @@ SampleArray images_of(SharedModel& self, nb::handle images, bool invert, bool ch
 }
 
 nb::object predict(SharedModel& self, nb::handle images, bool invert, bool check, const OptionalPath& plan,
-                   const OptionalText& backend, const OptionalText& math) {
+                   const OptionalText& backend, const OptionalText& math, nb::handle out) {
   const SampleArray input = images_of(self, images, invert, check);
   const auto count = static_cast<size_t>(input.count());
-  OwnedArray<int32_t> labels({count});
-  OwnedArray<float> probabilities({count});
+  if (!out.is_none() && !(nb::isinstance<nb::tuple>(out) && nb::len(out) == 2))
+    throw nb::type_error("out: expected a tuple of two arrays, for labels and probabilities");
+  const nb::object first = out.is_none() ? nb::none() : nb::object(out[0]);
+  const nb::object second = out.is_none() ? nb::none() : nb::object(out[1]);
+  OwnedArray<int32_t> labels({count}, first, "out[0]");
+  OwnedArray<float> probabilities({count}, second, "out[1]");
   {
     const nb::gil_scoped_release no_gil;
     self.predict(input, {text_of(plan), backend, math}, labels.data(), probabilities.data(), check_signals);
@@ -81,9 +85,9 @@ nb::object predict(SharedModel& self, nb::handle images, bool invert, bool check
 }
 
 nb::object logits(SharedModel& self, nb::handle images, bool invert, bool check, const OptionalPath& plan,
-                  const OptionalText& backend, const OptionalText& math) {
+                  const OptionalText& backend, const OptionalText& math, nb::handle out) {
   const SampleArray input = images_of(self, images, invert, check);
-  OwnedArray<float> values({static_cast<size_t>(input.count()), kLenet5Classes});
+  OwnedArray<float> values({static_cast<size_t>(input.count()), kLenet5Classes}, out, "out");
   {
     const nb::gil_scoped_release no_gil;
     self.logits(input, {text_of(plan), backend, math}, values.data(), check_signals);
@@ -100,11 +104,11 @@ std::vector<size_t> sizes_of(const Shape& shape) {
 nb::tuple tuple_of(const Shape& shape) { return nb::tuple(nb::cast(sizes_of(shape))); }
 
 nb::object run(SharedModel& self, nb::handle inputs, const OptionalPath& plan, const OptionalText& backend,
-               const OptionalText& math) {
+               const OptionalText& math, nb::handle out) {
   const SampleArray input = SampleArray::inputs(inputs, self.input_shape());
   std::vector<size_t> sizes = sizes_of(self.output_shape());
   if (input.has_batch()) sizes.insert(sizes.begin(), static_cast<size_t>(input.count()));
-  OwnedArray<float> values(std::move(sizes));
+  OwnedArray<float> values(std::move(sizes), out, "out");
   {
     const nb::gil_scoped_release no_gil;
     self.run(input, {text_of(plan), backend, math}, values.data(), check_signals);
@@ -210,28 +214,32 @@ void add_model(nb::module_& module) {
           kBuiltInDoc)
       .def("predict", &predict, nb::arg("images").none(), nb::kw_only(), nb::arg("invert") = false,
            nb::arg("check") = true, nb::arg("plan") = nb::none(), nb::arg("backend") = nb::none(),
-           nb::arg("math") = nb::none(),
+           nb::arg("math") = nb::none(), nb::arg("out") = nb::none(),
            nb::sig("def predict(self, images: lenslet._types.Images, *, invert: bool = False, check: bool = "
                    "True, plan: str | os.PathLike[str] | None "
                    "= None, "
-                   "backend: str | None = None, math: str | None = None) -> lenslet._types.Prediction"),
+                   "backend: str | None = None, math: str | None = None, out: tuple[lenslet._types.Output, "
+                   "lenslet._types.Output] | None = None) -> lenslet._types.Prediction"),
            kPredictDoc)
       .def("logits", &logits, nb::arg("images").none(), nb::kw_only(), nb::arg("invert") = false,
            nb::arg("check") = true, nb::arg("plan") = nb::none(), nb::arg("backend") = nb::none(),
-           nb::arg("math") = nb::none(),
+           nb::arg("math") = nb::none(), nb::arg("out") = nb::none(),
            nb::sig(
                "def logits(self, images: lenslet._types.Images, *, invert: bool = False, check: bool = True, "
                "plan: str | os.PathLike[str] | None = "
                "None, "
-               "backend: str | None = None, math: str | None = None) -> numpy.typing.NDArray[numpy.float32]"),
+               "backend: str | None = None, math: str | None = None, out: lenslet._types.Output | None = "
+               "None) "
+               "-> numpy.typing.NDArray[numpy.float32]"),
            kLogitsDoc)
       .def("read", &read_picture, nb::arg("picture").none(),
            nb::sig("def read(self, picture: lenslet._types.Picture) -> lenslet._types.Reading"), kReadDoc)
       .def("run", &run, nb::arg("inputs").none(), nb::kw_only(), nb::arg("plan") = nb::none(),
-           nb::arg("backend") = nb::none(), nb::arg("math") = nb::none(),
+           nb::arg("backend") = nb::none(), nb::arg("math") = nb::none(), nb::arg("out") = nb::none(),
            nb::sig("def run(self, inputs: lenslet._types.Inputs, *, plan: str | os.PathLike[str] | None = "
                    "None, "
-                   "backend: str | None = None, math: str | None = None) -> "
+                   "backend: str | None = None, math: str | None = None, out: lenslet._types.Output | None = "
+                   "None) -> "
                    "numpy.typing.NDArray[numpy.float32]"),
            kRunDoc)
       .def("profile", &profile, nb::arg("batch") = 1, nb::kw_only(), nb::arg("min_time_ms") = 100.0,

@@ -108,6 +108,24 @@ TEST(Passes, KeptOnesAllocateNothing) {
   }
 }
 
+TEST(Passes, FromBytesToClassesCopyNothingOnTheCpu) {
+  constexpr int64_t kBatch = 8;
+  Model model = cpu_model_of("", kBatch);
+  Executable& pass = model.executable(kBatch);
+  ASSERT_EQ(pass.plan().input, ElementType::kUint8);
+  ASSERT_EQ(pass.plan().output, ElementType::kClass);
+  const auto own = [](ConstTensorView view) {
+    return std::string(reinterpret_cast<const char*>(view.data), view.bytes());
+  };
+  std::memset(pass.input().data, 0x5a, pass.input().bytes());
+  const std::string input = own(pass.input()), output = own(pass.output());
+  std::vector<Prediction> predictions(2 * kBatch);
+  model.predict(pictures().pixels.data(), 2 * kBatch, predictions.data());
+  for (size_t i = 0; i < predictions.size(); ++i) EXPECT_EQ(predictions[i].label, pictures().digits[i]);
+  EXPECT_EQ(own(pass.input()), input) << "the images were copied";
+  EXPECT_EQ(own(pass.output()), output) << "the answers were copied";
+}
+
 TEST(Passes, OfManySmallSizesAreKeptOnTheCpu) {
   Model model = cpu_model_of("");
   std::vector<Prediction> predictions(20);

@@ -35,6 +35,7 @@ except ImportError as missing:
 ACTORS = 4
 SEED = 1
 PICTURES = 4096
+LIMIT_S = 300  # of a start of the example, a few seconds on an idle machine
 
 
 def pictures():
@@ -146,9 +147,13 @@ def tail(options):
     return (options.folder / "example.log").read_text()[-4000:]
 
 
+def committed(checkpoint):
+    return [file for file in checkpoint.glob("*.parquet") if not file.stem.endswith(".pending")]
+
+
 def check_example(options, expected):
     """The example killed once some of its files are written, then started again, and once more."""
-    count, files = 4096, 16
+    count, files = 8192, 32
     source, output, done = (options.folder / name for name in ("source", "output", "done"))
     source.mkdir()
     for i, ids in enumerate(np.array_split(np.arange(count), files)):
@@ -163,7 +168,7 @@ def check_example(options, expected):
         return subprocess.Popen(command, env=environment, stdout=log, stderr=log)
 
     def finish(what):
-        status = start().wait(timeout=120)
+        status = start().wait(timeout=LIMIT_S)
         assert status == 0, f"{what}: exit code {status}\n{tail(options)}"
         found = pyarrow.parquet.read_table(output).to_pydict()
         order = np.argsort(found["id"], kind="stable")
@@ -171,14 +176,13 @@ def check_example(options, expected):
                       "probability": np.array(found["probability"], np.float32)[order]}, count, expected, what)
 
     killed = start()
-    deadline = time.monotonic() + 120
-    while not any(done.glob("*.parquet")):
+    deadline = time.monotonic() + LIMIT_S
+    while not committed(done):
         assert killed.poll() is None and time.monotonic() < deadline, tail(options)
-        time.sleep(0.01)
+        time.sleep(0.002)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
-    before = sum(pyarrow.parquet.read_metadata(file).num_rows for file in done.glob("*.parquet")
-                 if not file.stem.endswith(".pending"))
+    before = sum(pyarrow.parquet.read_metadata(file).num_rows for file in committed(done))
     print(f"example: killed with {before:,} of {count:,} rows done")
     finish("the example, killed and started again")
     written = sorted(output.iterdir())
