@@ -194,6 +194,12 @@ TEST(ServeProtocol, NormalisesEachChannel) {
   const std::string body =
       request_json(R"("shape":[2,2,1,2],"datatype":"UINT8","data":[0,255,0,255,255,0,255,0])");
   EXPECT_EQ(read_infer_request(body, {}, signature).values, (std::vector<float>{0, 1, -2, 0, 1, 0, 0, -2}));
+  signature.input_shape = {4, 1, 3};  // channels last
+  signature.normalisations = {Normalisation(0, 1), Normalisation(1, 0.5f), Normalisation(0, 0.5f)};
+  const std::string last =
+      request_json(R"("shape":[1,4,1,3],"datatype":"UINT8","data":[255,255,255,0,0,0,255,0,255,0,255,0])");
+  EXPECT_EQ(read_infer_request(last, {}, signature).values,
+            (std::vector<float>{1, 0, 2, 0, -2, 0, 1, -2, 2, 0, 0, 0}));
 }
 
 TEST(ServeAnswer, HasTheFormOfTheProtocol) {

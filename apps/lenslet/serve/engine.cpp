@@ -103,12 +103,12 @@ std::string Engine::classify_digits(const std::vector<uint8_t>& picture) {
 }
 
 std::string Engine::classify_other(const std::vector<uint8_t>& picture) {
-  const Shape& sample = signature_.input_shape;
-  if (!takes_pictures(sample))
-    throw DataError(concat("the model '", signature_.model, "' reads ", sample.to_string(),
+  const std::optional<PictureLayout> layout = picture_layout(signature_.input_shape);
+  if (!layout)
+    throw DataError(concat("the model '", signature_.model, "' reads ", signature_.input_shape.to_string(),
                            ", no picture of 1 or 3 channels; use infer"));
   const Image image = decode_image(picture, kPictureName, options_.image_limits);
-  const std::vector<uint8_t> pixels = picture_input(image, sample, options_.fit);
+  const std::vector<uint8_t> pixels = picture_input(image, *layout, options_.fit);
   std::vector<float> values(pixels.size()),
       logits(static_cast<size_t>(signature_.output_shape.num_elements()));
   choices_.normalise(pixels, values.data());

@@ -7,6 +7,7 @@
 #include "apps/lenslet/serve/infer_json.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "models/digit/picture_input.h"
 
 namespace lenslet::serve {
 namespace {
@@ -43,10 +44,12 @@ void demand_size(size_t found, size_t expected, const char* what) {
     throw DataError(concat("the input's shape demands ", expected, " ", what, ", found ", found));
 }
 
-/// Pixels [count, C, H, W] to values.
+/// Pixels of samples to values; a channel is a plane, or every C-th value where channels are last.
 void normalise(const std::vector<uint8_t>& pixels, const Signature& signature, std::vector<float>& values) {
   const size_t channels = signature.normalisations.size();
-  const auto plane = static_cast<size_t>(signature.input_shape.num_elements()) / channels;
+  const std::optional<PictureLayout> layout = picture_layout(signature.input_shape);
+  const bool apart = channels > 1 && layout && layout->channels_last;
+  const auto plane = apart ? 1 : static_cast<size_t>(signature.input_shape.num_elements()) / channels;
   for (size_t first = 0, c = 0; first < pixels.size(); first += plane, c = (c + 1) % channels)
     signature.normalisations[c].apply(pixels.data() + first, static_cast<int64_t>(plane),
                                       values.data() + first);
