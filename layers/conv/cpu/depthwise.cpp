@@ -111,15 +111,18 @@ LENSLET_ALWAYS_INLINE void pack_plane(const PackTask& task) {
   for (int64_t h = 0; h < task.rows; ++h) {
     const float* const row = task.x + h * task.w;
     float* const target = task.out + h * kStride * task.pitch;
-#pragma GCC unroll 2
-    for (int residue = 0; residue < kStride; ++residue) {
-      const Columns columns = task.columns[residue];
-      float* const to = target + residue * task.pitch + columns.to;
-      if constexpr (kStride == 1) {
-        copy_row<W>(row + columns.from, columns.count, to);
-      } else {
-        copy_every<kStride>(row + columns.from, columns.count, to);
-      }
+    if constexpr (kStride == 1) {
+      copy_row<W>(row + task.columns[0].from, task.columns[0].count, target + task.columns[0].to);
+    } else {
+      // Of one residue the columns begin at 0, of the other at 1; there may be one more of the first.
+      const int first = task.columns[0].from == 0 ? 0 : 1;
+      const Columns even = task.columns[first], odd = task.columns[1 - first];
+      const int64_t pairs = std::min(even.count, odd.count);
+      float* const to_even = target + first * task.pitch + even.to;
+      float* const to_odd = target + (1 - first) * task.pitch + odd.to;
+      split_pairs<W>(row, pairs, to_even, to_odd);
+      for (int64_t i = pairs; i < even.count; ++i) to_even[i] = row[2 * i];
+      for (int64_t i = pairs; i < odd.count; ++i) to_odd[i] = row[2 * i + 1];
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "framework/tensor/float_vector.h"
+#include "layers/conv/cpu/lanes.h"
 #include "layers/vector_exp.h"
 
 namespace lenslet {
@@ -77,6 +78,32 @@ LENSLET_ALWAYS_INLINE void copy_row(const float* from, int64_t count, float* out
 template <int kStep>
 LENSLET_ALWAYS_INLINE void copy_every(const float* from, int64_t count, float* out) {
   for (int64_t i = 0; i < count; ++i) out[i] = from[i * kStep];
+}
+
+/// `count` pairs of neighbouring values, the first of each to `even` and the second to `odd`, W pairs at a time.
+template <int W>
+LENSLET_ALWAYS_INLINE void split_pairs(const float* from, int64_t count, float* even, float* odd) {
+  using Memory = typename FloatVector<W>::unaligned;
+  using Vector = typename FloatVector<W>::type;
+  if (count < W) {
+    if constexpr (W > 4) return split_pairs<W / 2>(from, count, even, odd);
+    for (int64_t i = 0; i < count; ++i) {
+      even[i] = from[2 * i];
+      odd[i] = from[2 * i + 1];
+    }
+    return;
+  }
+  for (int64_t i = 0;; i += W) {
+    if (i > count - W) i = count - W;  // the last ones, some of them again
+    const Vector a = *reinterpret_cast<const Memory*>(from + 2 * i),
+                 b = *reinterpret_cast<const Memory*>(from + 2 * i + W);
+    Vector firsts, seconds;
+    every_second<0>(a, b, firsts, std::make_integer_sequence<int, W>());
+    every_second<1>(a, b, seconds, std::make_integer_sequence<int, W>());
+    *reinterpret_cast<Memory*>(even + i) = firsts;
+    *reinterpret_cast<Memory*>(odd + i) = seconds;
+    if (i == count - W) return;
+  }
 }
 
 }  // namespace lenslet

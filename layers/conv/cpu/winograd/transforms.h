@@ -13,6 +13,7 @@
 #include "framework/base/simd.h"
 #include "framework/tensor/float_vector.h"
 #include "layers/conv/cpu/direct/rows.h"
+#include "layers/conv/cpu/lanes.h"
 #include "layers/rectifier.h"
 #include "layers/vector_exp.h"
 
@@ -75,28 +76,6 @@ struct OutputTask {
   const Piece* pieces;
   int64_t piece_count;
 };
-
-/// Lanes kFirst, kFirst + 2, … of a and then b.
-template <int kFirst, typename Vector, int... kLane>
-LENSLET_ALWAYS_INLINE void every_second(const Vector& a, const Vector& b, Vector& out,
-                                        std::integer_sequence<int, kLane...> /*lanes*/) {
-#if defined(__clang__)
-  out = __builtin_shufflevector(a, b, (kFirst + 2 * kLane)...);
-#else
-  out = __builtin_shuffle(a, b, decltype(a < b){(kFirst + 2 * kLane)...});
-#endif
-}
-/// Lanes of a and b in turns, from lane kFirst of both on.
-template <int kFirst, typename Vector, int... kLane>
-LENSLET_ALWAYS_INLINE void in_turns(const Vector& a, const Vector& b, Vector& out,
-                                    std::integer_sequence<int, kLane...> /*lanes*/) {
-  constexpr int kLanes = sizeof...(kLane);
-#if defined(__clang__)
-  out = __builtin_shufflevector(a, b, (kFirst + kLane / 2 + kLane % 2 * kLanes)...);
-#else
-  out = __builtin_shuffle(a, b, decltype(a < b){(kFirst + kLane / 2 + kLane % 2 * kLanes)...});
-#endif
-}
 
 /// v = B^T d.
 template <typename Vector>
