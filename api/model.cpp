@@ -117,7 +117,7 @@ class Model::State {
     const InputOutput wishes[] = {call, {plain.input, call.output}, {call.input, plain.output}};
     for (const InputOutput& wish : wishes) {
       if (setup_->execution(batch, wish) != Plan::kFused) continue;
-      if (setup_->fused_serves(batch, wish)) return wish;
+      if (setup_->whole_network_supports(batch, wish)) return wish;
     }
     return plain;
   }

@@ -99,7 +99,7 @@ std::shared_ptr<const Network> load_network(const std::string& weights) {
   };
   if (names_builtin_weights(weights) || !ends_with(weights, ".onnx"))
     return lenet5(load_lenet5_weights(weights));
-  onnx::Network read = onnx::read_network(weights);
+  onnx::NetworkFile read = onnx::read_network(weights);
   if (read.lenet5) return lenet5(*read.lenet5);
   // Unless the file states another normalisation, digits in PyTorch's order are those of MNIST, and pixels / 255 in
   // Keras's, as the examples of both normalise them.
@@ -127,7 +127,8 @@ void demand_digits(const Network& network, const std::string& what, const char* 
 
 void demand_whole_network(const Graph& graph) {
   if (graph.network()) return;
-  throw UnavailableError(concat("the model ", graph.name(), " has no fused plan; use the layered plan"));
+  throw UnavailableError(
+      concat("the model ", graph.name(), " has no whole-network plan; use the layered plan"));
 }
 
 BackendSpec network_backend(const std::string& name, const Graph& graph, DeviceKind kind,
@@ -168,7 +169,7 @@ std::string ModelSetup::device_name() const {
   return cuda_status().devices.at(static_cast<size_t>(device_.ordinal)).name;
 }
 
-bool ModelSetup::fused_serves(int64_t batch, InputOutput io) const {
+bool ModelSetup::whole_network_supports(int64_t batch, InputOutput io) const {
   const Layer* const network = graph().network();
   if (!network) return false;
   const OperatorRequest request = graph().network_request(device_, batch, math(), io.input, io.output);
@@ -184,7 +185,7 @@ std::string ModelSetup::execution(int64_t batch, InputOutput io) const {
   if (choices_.plan != kAuto) return choices_.plan;
   if (!choices_.backend.empty()) return Plan::kLayered;
   if (io.input != ElementType::kFp32 || io.output != ElementType::kFp32) return Plan::kFused;
-  return !device_.is_cuda() && fused_serves(batch, io) ? Plan::kFused : Plan::kLayered;
+  return !device_.is_cuda() && whole_network_supports(batch, io) ? Plan::kFused : Plan::kLayered;
 }
 
 BuildOptions ModelSetup::build_options(int64_t batch, InputOutput io) const {

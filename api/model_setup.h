@@ -105,7 +105,7 @@ class ModelSetup {
   const Plan* saved_plan() const noexcept { return saved_ ? &*saved_ : nullptr; }
 
   /// Whether a variant of the whole-network plan supports that: the requested one, else any.
-  bool fused_serves(int64_t batch, InputOutput io) const;
+  bool whole_network_supports(int64_t batch, InputOutput io) const;
   /// Plan::kLayered or Plan::kFused, from the plan file or the choices. `auto` takes layered if a backend is requested;
   /// else fused if only fused supports the input or output, or on the CPU if a variant supports the request; else
   /// layered.

@@ -34,8 +34,10 @@ class Session {
   /// "cuda:0 (NVIDIA H200), taken because …".
   std::string describe_device() const { return lenslet::describe_device(device(), setup_->device_reason()); }
 
-  /// ModelSetup::fused_serves().
-  bool fused_serves(int64_t batch, InputOutput io) const { return setup_->fused_serves(batch, io); }
+  /// ModelSetup::whole_network_supports().
+  bool whole_network_supports(int64_t batch, InputOutput io) const {
+    return setup_->whole_network_supports(batch, io);
+  }
   /// The plan to replay; null if there is none.
   const Plan* saved_plan() const { return setup_->saved_plan(); }
   /// Throws DataError if the replayed plan does not write logits.

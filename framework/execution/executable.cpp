@@ -76,7 +76,8 @@ void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
 const Graph& graph_to_run(const Graph& graph, const BuildOptions& options) {
   if ((options.plan ? options.plan->execution : options.execution) != Plan::kFused) return graph;
   if (graph.whole()) return *graph.whole();
-  throw UnavailableError(concat("the model ", graph.name(), " has no fused plan; use the layered plan"));
+  throw UnavailableError(
+      concat("the model ", graph.name(), " has no whole-network plan; use the layered plan"));
 }
 
 }  // namespace

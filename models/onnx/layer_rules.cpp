@@ -191,7 +191,7 @@ void elementwise(Inference& node) {
 
 }  // namespace
 
-Rule layer_rule(const std::string& op) {
+ShapeRule layer_rule(const std::string& op) {
   static constexpr std::array<std::string_view, 35> kSame = {
       "Relu",     "LeakyRelu", "PRelu",       "Elu",     "Selu",       "Sigmoid", "Tanh",
       "Clip",     "HardSwish", "HardSigmoid", "Softmax", "LogSoftmax", "LRN",     "BatchNormalization",

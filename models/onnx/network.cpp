@@ -16,11 +16,11 @@ std::string network_name(const std::string& path) {
   return name.empty() ? "network" : name;
 }
 
-Network read_network(const std::string& path) {
+NetworkFile read_network(const std::string& path) {
   const std::string origin = printable_excerpt(path);
   const Model model = read_model(path);
   const Values values = infer_values(model, origin);
-  Network network;
+  NetworkFile network;
   network.metadata = model.metadata;
   Lenet5Match match = match_lenet5(model, values, origin);
   if (match.difference.empty()) {

@@ -12,14 +12,14 @@
 namespace lenslet::onnx {
 
 /// Either LeNet-5's weights, which the whole-network backends compute, or a graph of layers.
-struct Network {
+struct NetworkFile {
   std::optional<Safetensors> lenet5;
   std::unique_ptr<Graph> graph;  // null for LeNet-5
   std::map<std::string, std::string> metadata;
 };
 
 /// Throws DataError for a damaged file, and with all nodes that keep a network from running.
-Network read_network(const std::string& path);
+NetworkFile read_network(const std::string& path);
 
 /// The graph's name: that of the file, without folder and ending.
 std::string network_name(const std::string& path);

@@ -263,21 +263,21 @@ void reduce(Inference& node) {
 
 }  // namespace
 
-Rule reshaping_rule(const std::string& op) {
-  static const std::vector<std::pair<const char*, Rule>> rules = {{"Flatten", flatten},
-                                                                  {"Reshape", reshape},
-                                                                  {"Transpose", transpose},
-                                                                  {"Concat", concatenate},
-                                                                  {"Pad", pad},
-                                                                  {"Shape", shape_of},
-                                                                  {"Gather", gather},
-                                                                  {"Unsqueeze", unsqueeze},
-                                                                  {"Squeeze", squeeze},
-                                                                  {"Slice", slice},
-                                                                  {"ConstantOfShape", constant_of_shape},
-                                                                  {"Split", split},
-                                                                  {"ReduceMean", reduce},
-                                                                  {"ReduceMax", reduce}};
+ShapeRule reshaping_rule(const std::string& op) {
+  static const std::vector<std::pair<const char*, ShapeRule>> rules = {{"Flatten", flatten},
+                                                                       {"Reshape", reshape},
+                                                                       {"Transpose", transpose},
+                                                                       {"Concat", concatenate},
+                                                                       {"Pad", pad},
+                                                                       {"Shape", shape_of},
+                                                                       {"Gather", gather},
+                                                                       {"Unsqueeze", unsqueeze},
+                                                                       {"Squeeze", squeeze},
+                                                                       {"Slice", slice},
+                                                                       {"ConstantOfShape", constant_of_shape},
+                                                                       {"Split", split},
+                                                                       {"ReduceMean", reduce},
+                                                                       {"ReduceMax", reduce}};
   const auto found =
       std::find_if(rules.begin(), rules.end(), [&](const auto& rule) { return rule.first == op; });
   return found == rules.end() ? nullptr : found->second;

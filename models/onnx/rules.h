@@ -50,10 +50,10 @@ class Inference {
   Values& values_;
 };
 
-using Rule = void (*)(Inference&);
+using ShapeRule = void (*)(Inference&);
 /// Null for an operator without a rule.
-Rule layer_rule(const std::string& op);      // convolutions, pooling, products, element by element
-Rule reshaping_rule(const std::string& op);  // operators that move values or compute shapes
+ShapeRule layer_rule(const std::string& op);      // convolutions, pooling, products, element by element
+ShapeRule reshaping_rule(const std::string& op);  // operators that move values or compute shapes
 
 /// The dimensions of a shape.
 std::vector<int64_t> dims_of(const Shape& shape);

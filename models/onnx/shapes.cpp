@@ -154,7 +154,7 @@ void infer_node(const Node& node, int64_t opset, const std::string& origin, Valu
   }
   Inference inference(node, opset, origin, values);
   if (node.outputs.empty() || node.outputs[0].empty()) inference.fail("it has no output");
-  Rule rule = layer_rule(node.op);
+  ShapeRule rule = layer_rule(node.op);
   if (!rule) rule = reshaping_rule(node.op);
   try {
     if (node.op == "Constant") {

@@ -184,7 +184,7 @@ def test_a_saved_plan_is_replayed(model, tmp_path, images):
         assert np.array_equal(model.predict(images, plan=file).labels, again.predict(images).labels)
 
 
-def test_backends_name_what_serves_and_why_not(device):
+def test_backends_name_what_is_supported_and_why_not(device):
     table = lenslet.backends(device)
     assert list(table)[0] == "conv1" and list(table)[-1] == "lenet5"
     for names in table.values():

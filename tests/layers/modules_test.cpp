@@ -36,7 +36,7 @@ TEST_F(Modules, AMissingModuleIsNamedWithItsFolder) {
 
 // Each of our own backends supports one of these in one math mode: some only fp32, some only tensor cores, some only
 // one channel per group.
-Support serves_any(const ConvBackendEntry& entry) {
+Support supports_any(const ConvBackendEntry& entry) {
   Support last = Support::no("");
   for (const char* problem : {"mb1ic1ih8oc1oh6kh3", "g4mb1ic4ih8oc4oh6kh3"}) {
     for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
@@ -50,7 +50,7 @@ Support serves_any(const ConvBackendEntry& entry) {
 TEST_F(Modules, ConvolutionBackendsInModulesAreRefusedAndTheRestServe) {
   for (DeviceKind device : {DeviceKind::kCpu, DeviceKind::kCuda}) {
     for (const ConvBackendEntry& entry : conv_backend_rows(device)) {
-      const Support support = serves_any(entry);
+      const Support support = supports_any(entry);
       if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn) {
         // Except for features that the card of this machine lacks.
         EXPECT_TRUE(support || support.reason().find("compute capability") != std::string::npos)

@@ -302,7 +302,8 @@ TEST_F(Fused, RefusesWhatItCannotDo) {
   options = {};
   options.device = kDevice;
   options.execution = Plan::kFused;
-  expect_error<UnavailableError>([&] { Executable(other, options); }, "the model other has no fused plan");
+  expect_error<UnavailableError>([&] { Executable(other, options); },
+                                 "the model other has no whole-network plan");
 }
 
 // Input and output in host memory that the device addresses: the same bits without a copy.

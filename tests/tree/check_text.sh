@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Committed files are finished and portable: no reminders, no absolute path of
-# one machine, no CR, no trailing blanks, no source line above 120 columns;
+# one machine, no CR, no trailing blanks, no source line above 120 columns, a head;
 # shell scripts parse, and pass the linter shellcheck if it is installed.
 #   check_text.sh ROOT
 set -euo pipefail
@@ -28,6 +28,14 @@ complain '[|] *grep( -[A-Za-z]+)* -[A-Za-z]*[q]' \
 complain '(^|[^A-Za-z_=])([Nn]obody|[Ww]hoever|[Bb]elieves|[Hh]ears)([^A-Za-z_]|$)' \
   'name the actor: code is not a person'
 complain '[[:space:]]$' 'blank or carriage return at the end of a line'
+
+# A reader starts at the head: that of a header also describes the source of its name.
+while read -r source; do
+  [[ $source =~ \.cu$|\.cpp$ ]] && { [ -e "${source%.*}.h" ] || [ -e "${source%.*}.cuh" ]; } && continue
+  printf '%s: begin with a comment that tells what the file holds\n' "$source"
+  found=1
+done < <(printf '%s\n' "${sources[@]}" | grep -E '\.(h|c|cpp|cuh?)$' |
+  xargs -r awk 'FNR == 1 && !/^\/[\/*]/ { print FILENAME }')
 
 # Narrow enough for two files side by side. Not Markdown, whose tables have a line per row, nor rows of CMake.
 mapfile -t narrow < <(printf '%s\n' "${sources[@]}" | grep -vE '\.(md|cmake)$|/CMakeLists\.txt$')

@@ -53,6 +53,8 @@ awk '
     word("behavior|favor[^i]|favorite|neighbor|honor", "-our")
     word("analyz(e|ing)", "analyse")
     word("artifact", "artefact")
+    word("serves[(_]|_serves|\"serves\"", "supports, supported")
+    word("(^|[^a-z])fused (plan|variant)", "whole-network (fused is of layers, and the value of --plan)")
     word("gray", "grey")
     word("labeled|canceled|modeled|signaled", "a double l")
     drawn = count  # names of drawing libraries and of CSS in Python
@@ -65,6 +67,7 @@ awk '
   {
     text = $0
     gsub(/"rival"/, "", text)  # the label of ladder rows in result files
+    gsub(/layered fused plan\.json|"fused VARIANT"/, "", text)  # completions: values and a file; a label of rows
     gsub(/cu(da|dnn|blas)[A-Z][A-Za-z]*|[A-Z]+_[A-Z_]+|(jpeg|in|out)_color_space/, "", text)
     gsub(/initializer(s|_list)?|BatchNormalization|programmaticStreamSerialization|ray\.is_initialized/, "", text)
     gsub(/UndefinedBehaviorSanitizer|artifact_prefix|WIFSIGNALED/, "", text)

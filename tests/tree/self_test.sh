@@ -118,6 +118,9 @@ red models/planted.cpp 'stream.synchronize();' 'synchroniz' "${words[@]}"
 red layers/planted.cuh 'int color = 0;' 'colour' "${words[@]}"
 red apps/planted.py '# its behavior' '-our' "${words[@]}"
 red docs/planted.md 'the gray center' 'grey' "${words[@]}"
+red layers/planted.h 'bool serves(const Conv2dProblem& problem);' 'supports' "${words[@]}"
+red python/planted.py 'entry["serves"] = True' 'supports' "${words[@]}"
+red api/planted.h '// A variant of the fused plan.' 'whole-network' "${words[@]}"
 
 public=(bash "$here/check_public_headers.sh" "$copy")
 green "${public[@]}"
@@ -156,6 +159,8 @@ red layers/planted.cu 'LENSLET_CUDA_CHECK(cuda''GetLastError());' 'must name its
 red framework/planted.h '// No''body reads it.' 'name the actor' "${text[@]}"
 red models/planted.h 'int a; ' 'at the end of a line' "${text[@]}"
 red models/planted.inc 'int a; ' 'at the end of a line' "${text[@]}"
+red tests/planted_test.cpp '#include "no.h"' 'begin with a comment' "${text[@]}"
+red framework/planted.h '#pragma once' 'begin with a comment' "${text[@]}"
 for name in framework/planted.h apps/planted.cu tests/planted.c docs/planted.awk python/planted.py tests/planted.sh \
   dev.d/planted.sh dev; do
   red "$name" "# $(printf 'x%.0s' {1..119})" 'a line above 120 columns' "${text[@]}"

@@ -1,3 +1,4 @@
+// lenslet eval --matrix: the answers of every combination of backends, compared with those of the first.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -62,7 +63,7 @@ void add_layered(const Session& session, int64_t batch, std::vector<MatrixCase>&
   cases.insert(cases.end(), grown.begin(), grown.end());
 }
 
-// Every variant of the fused plan in every math mode, with every input that it supports.
+// Every variant of the whole-network plan in every math mode, with every input that it supports.
 void add_fused(const Session& session, int64_t batch, std::vector<MatrixCase>& cases,
                std::vector<MatrixCase>& refused) {
   const Graph& graph = session.graph();
@@ -83,8 +84,8 @@ void add_fused(const Session& session, int64_t batch, std::vector<MatrixCase>& c
   }
 }
 
-// In this order: the model in fp32, if --math is another mode; the combinations of the layers' backends; the fused
-// plan, unless --backend or --plan layered excludes it; then what cannot run.
+// In this order: the model in fp32, if --math is another mode; the combinations of the layers' backends; the
+// whole-network plan, unless --backend or --plan layered excludes it; then what cannot run.
 std::vector<MatrixCase> matrix_cases(const EvalOptions& options, const Session& session, int64_t batch) {
   std::vector<MatrixCase> cases, refused;
   if (session.math() != MathMode::kFp32) {

@@ -208,7 +208,7 @@ class Streaming {
 // Predictions need a fifth of the bytes of logits; a saved plan decides itself.
 ElementType result_type(const Session& session, const BuildOptions& options) {
   if (options.plan) return options.plan->output;
-  return session.fused_serves(options.batch, {options.input, ElementType::kClass}) &&
+  return session.whole_network_supports(options.batch, {options.input, ElementType::kClass}) &&
                  options.execution == Plan::kFused
              ? ElementType::kClass
              : ElementType::kFp32;

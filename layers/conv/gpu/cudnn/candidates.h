@@ -73,7 +73,7 @@ inline std::string candidate_name(const CudnnCandidate& candidate, TensorLayout 
                 filter);
 }
 
-inline bool serves_math(cudnnMathType_t offered, MathMode asked) {
+inline bool supports_math(cudnnMathType_t offered, MathMode asked) {
   // The default math type of fp32 data is TF32 on cards that have it.
   return asked == MathMode::kFp32 ? offered == CUDNN_FMA_MATH
                                   : offered == CUDNN_TENSOR_OP_MATH || offered == CUDNN_DEFAULT_MATH;
@@ -100,7 +100,7 @@ inline std::vector<CudnnCandidate> cudnn_algorithms(cudnnHandle_t handle, const 
   std::vector<CudnnCandidate> accepted;
   for (const cudnnConvolutionFwdAlgoPerf_t& offer : offers) {
     if (offer.status != CUDNN_STATUS_SUCCESS || offer.determinism != CUDNN_DETERMINISTIC ||
-        !serves_math(offer.mathType, request.math) ||
+        !supports_math(offer.mathType, request.math) ||
         (transforms_tiles(offer.algo) && !may_transform(request.problem, request.math))) {
       continue;
     }

@@ -38,7 +38,7 @@ inline int64_t implicit_gemm_rows_blocks(const Conv2dProblem& problem,
   return ceil_div(problem.k / problem.groups, choice.block_m) * ceil_div(columns, choice.block_n);
 }
 
-inline bool implicit_gemm_rows_serves(const ImplicitGemmRowsVariant& choice, const Conv2dProblem& problem) {
+inline bool implicit_gemm_rows_supports(const ImplicitGemmRowsVariant& choice, const Conv2dProblem& problem) {
   return problem.s == 3 && problem.stride_w == 1 && problem.dilation_w == 1 &&
          problem.pad_w == choice.pad_w && problem.w % 4 == 0 &&
          problem.q() == problem.w + 2 * choice.pad_w - 2 &&
@@ -52,7 +52,7 @@ inline const ImplicitGemmRowsVariant* choose_implicit_gemm_rows(const Conv2dProb
   if (compute_capability(device) < GpuLimits::kAsyncCopies) return nullptr;
   const ImplicitGemmRowsVariant* best = nullptr;
   for (const ImplicitGemmRowsVariant& candidate : kImplicitGemmRowsVariants) {
-    if (!implicit_gemm_rows_serves(candidate, problem)) continue;
+    if (!implicit_gemm_rows_supports(candidate, problem)) continue;
     const double cost =
         implicit_gemm_cost(implicit_gemm_rows_blocks(problem, candidate) * problem.groups, candidate.block_m,
                            candidate.block_n, candidate.efficiency, multiprocessor_count(device));
