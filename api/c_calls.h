@@ -53,8 +53,8 @@ T& demand(T* pointer, const char* name) {
   return *pointer;
 }
 
-/// Checks the size by which a caller tells its version of a struct: from `first`, that of the version which introduced
-/// the struct, to `now`.
+/// A caller states the size of its struct, and so its version. Throws UsageError unless `size` lies between `first`,
+/// the size when the struct was introduced, and `now`.
 inline void check_size(const char* what, size_t size, size_t first, size_t now, const char* remedy) {
   if (size >= first && size <= now) return;
   throw UsageError(concat(what, " is ", size, ", lenslet ", kVersion, " supports ", first, " to ", now, ": ",

@@ -18,7 +18,7 @@ using lenslet::c::cut_copy;
 using lenslet::c::demand;
 using lenslet::c::guarded;
 
-static_assert(LENSLET_MAX_DIGITS == lenslet::kMostDigits, "lenslet.h tells the most digits of a reading");
+static_assert(LENSLET_MAX_DIGITS == lenslet::kMostDigits, "lenslet.h states another number of digits");
 constexpr bool same(int code, Refusal refusal) { return code == static_cast<int>(refusal); }
 constexpr bool same(unsigned code, PictureWarning warning) { return code == static_cast<unsigned>(warning); }
 static_assert(same(LENSLET_READ, Refusal::kNone) && same(LENSLET_REFUSED_BLANK, Refusal::kBlank) &&
@@ -97,8 +97,8 @@ lenslet_status read_into(lenslet_model* model, lenslet_reading* reading, Decode&
     demand(model, "model");
     check_reading_size("reading->size", demand(reading, "reading").size,
                        "call lenslet_reading_init(reading, sizeof *reading)");
-    const lenslet_reading empty =
-        empty_reading(reading->size);  // a failure leaves no number of another picture
+    // Emptied first, so that a failure does not leave the number of an earlier picture.
+    const lenslet_reading empty = empty_reading(reading->size);
     std::memcpy(reading, &empty, empty.size);
     give(lenslet::read_number(model->model, decode()), reading);
   });

@@ -13,14 +13,14 @@ namespace {
 
 constexpr size_t kPixels = DigitImage::kSide * DigitImage::kSide;
 constexpr size_t kTop = 3;
-// Twice as wide as high is no single digit, however it is taken.
+// A mark with a larger ratio of width to height is never a single digit.
 constexpr double kTooWide = 1.6;
-// Width to height of a mark that is called touching digits if it is refused, and not simply no digit.
+// A refused mark with a larger ratio is reported as touching digits; any other as no digit.
 constexpr double kSeveral = 1.2;
 // Energy by which the worst part of a cut must exceed the whole mark, since halves of a wide 0 look like digits too.
 constexpr double kBetterCut = 1.5;
 // Energy above the threshold that every part of a cut needs, since parts of letters look like digits too. A wide mark
-// with less may be several digits.
+// below it may be several digits.
 constexpr double kSure = 1.5;
 
 std::string percent(double fraction) {
@@ -29,7 +29,7 @@ std::string percent(double fraction) {
   return concat(hundredths / 100, ".", rest < 10 ? "0" : "", rest, " %");
 }
 
-// What the model reads of the pictures in one order: each mark, its cuts, its retakes.
+// Calls `body` for every digit that the model must judge: each mark, then its cuts, then its retakes.
 template <typename Body>
 void for_each_digit(const std::vector<NumberImage>& pictures, Body&& body) {
   for (const NumberImage& picture : pictures) {
@@ -43,7 +43,7 @@ void for_each_digit(const std::vector<NumberImage>& pictures, Body&& body) {
   }
 }
 
-// Takes the answers in the order of for_each_digit().
+// The model's answers, which next() returns in the order of for_each_digit().
 class Answers {
  public:
   Answers(Model& model, const std::vector<NumberImage>& pictures) : threshold_(model.energy_threshold()) {
@@ -99,8 +99,8 @@ class Answers {
   size_t next_ = 0;
 };
 
-// A mark is one digit if the model takes it for one and it is not too wide; else the parts of the best cut are, if the
-// model takes each of them for a digit.
+// Adds a mark as one digit if the model reads one in it and it is not too wide. Otherwise adds the parts of the best
+// cut, if the model reads a digit in each.
 void add_mark(const DigitMark& mark, Answers& answers, Reading& reading) {
   std::vector<ReadDigit>& digits = reading.digits;
   ReadDigit whole = answers.next(mark);

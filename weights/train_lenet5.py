@@ -246,7 +246,7 @@ class Bank:
         self.parts = [(begin, end - begin, share) for begin, end, share in zip(ends, ends[1:], shares)]
 
     def draw(self, batch, reach=1.0):
-        """Returns indices [batch] of random images, each part by its share; of the first, from the prefix `reach`."""
+        """Returns indices [batch] of random images: the share of each part; of the first only its fraction `reach`."""
         parts, left = [], batch
         for position, (begin, size, share) in enumerate(self.parts):
             count = left if position == len(self.parts) - 1 else round(batch * share)
@@ -256,7 +256,7 @@ class Bank:
         return torch.cat(parts)
 
     def fill_targets(self, teachers, data, batch=65536):
-        """Asks the teachers; without any, the target is the label, nearly certain."""
+        """Sets each target to the teachers' mean logits; without teachers to a nearly certain label."""
         for begin in range(0, len(self.pixels), batch):
             rows = slice(begin, begin + batch)
             if teachers:
@@ -388,7 +388,7 @@ def evaluate_students(flat, data, trial=None):
 
 
 class Trial:
-    """What a robust student is judged on besides validation images: made of them, and of fonts kept apart."""
+    """Further images that judge robust students: corrupted validation images, and glyphs of fonts kept apart."""
 
     def __init__(self, data, glyphs, n):
         torch.manual_seed(0)

@@ -60,7 +60,7 @@ inline Support needs_capability(const std::string& who, int least, int found, co
                             found / 10, ".", found % 10, ": ", remedy));
 }
 
-/// The same for a GPU whose absence another check reports: yes if there is none.
+/// The same for the GPU `device`; yes if there is no such GPU, which another check reports.
 inline Support needs_capability(const std::string& who, int least, Device device, const char* remedy) {
   const CudaDeviceInfo* const gpu = find_gpu(device);
   return gpu ? needs_capability(who, least, gpu->compute_capability, remedy) : Support::yes();

@@ -10,8 +10,8 @@ namespace lenslet {
 
 /// x and y [outer, classes, inner].
 struct SoftmaxProblem {
-  int64_t outer = 0, classes = 0, inner = 1;  ///< The values before, of and behind the dimension.
-  bool logarithms = false;                    ///< Of the probabilities, instead of them.
+  int64_t outer = 0, classes = 0, inner = 1;  ///< Elements before, along and after the softmax's dimension.
+  bool logarithms = false;                    ///< Whether y gets the logarithms of the probabilities.
 };
 
 /// Supports every shape and needs no preparation.
@@ -24,7 +24,7 @@ struct SoftmaxBackend {
 const BackendTable<SoftmaxBackend>& softmax_table();
 
 namespace softmax_backends {
-using Interface = SoftmaxBackend;  ///< What LENSLET_BACKEND makes here.
+using Interface = SoftmaxBackend;  ///< The type that LENSLET_BACKEND registers.
 }
 
 }  // namespace lenslet

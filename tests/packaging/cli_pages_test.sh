@@ -13,11 +13,11 @@ trap 'rm -rf "$folder"' EXIT
 
 # Names of options at the beginning of a --help line: "  -h,--help   Print…".
 flags_of_help() { sed -nE 's/^  (-[-a-z0-9,]+).*/\1/p' | tr ',' '\n' | sort; }
-# Of a page's rows: the line after .TP begins with them in bold.
+# The same of a manual page: the line after .TP begins with them in bold.
 flags_of_page() { grep -A 1 '^\.TP$' | sed 's/\\-/-/g' | grep -oE '\\fB--?[a-z0-9-]+' | sed 's/\\fB//' | sort; }
 # section_of_page COMMAND: its part of the page on standard input.
 section_of_page() { awk -v wanted=".SS $1" '/^\.S[SH] / { inside = $0 == wanted } inside'; }
-# Of zsh's specifications.
+# The same of the specifications for zsh.
 flags_of_zsh() { sed -nE "s/^ +'(\([^)]*\)|\*)?(-[a-z0-9-]+)=?\[.*/\2/p" | sort; }
 
 same() {

@@ -24,8 +24,8 @@ import time
 import pieces
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# We cannot fix kernels of cuDNN and cuBLAS. memcheck checks them nevertheless, because their arguments are ours, and
-# initcheck must, because it only knows what a checked kernel wrote.
+# Kernels of cuDNN and cuBLAS are not ours to fix. memcheck checks them all the same, because we pass their arguments,
+# and initcheck because it tracks only what checked kernels write.
 OWN_KERNELS = ['--kernel-name', 'kernel_substring=lenslet']
 OPTIONS = {
     'memcheck': [],

@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kMiB = 1024 * 1024;
 constexpr int kGpuGemmSide = 4096, kTensorGemmSide = 8192;  // the size at which cuBLAS is fastest
 constexpr int kCpuGemmSide = 768;
-constexpr size_t kRandomValues = size_t{1} << 22;  // of an operand, then again; divides both sides' squares
+constexpr size_t kRandomValues = size_t{1} << 22;  // repeated to fill an operand, whose size is a multiple
 constexpr int kLaunches = 200;
 // A few tenths of a millisecond: long enough that starting the threads is negligible, short enough that some windows
 // are undisturbed on a busy machine.
@@ -34,8 +34,8 @@ void note(Ceilings& ceilings, const std::string& text) {
   ceilings.notes += (ceilings.notes.empty() ? "" : "; ") + text;
 }
 
-// A level of the CPU's caches, as large as all that the copying threads can fill; `fallback` per thread where Linux
-// does not describe them.
+// A level of the CPU's caches. Its capacity is that of all caches that the copying threads use; where Linux does not
+// describe them, `fallback` for each thread.
 CacheCeiling cpu_cache(int level, size_t fallback) {
   const CpuCaches caches = cpu_caches(level);
   const double bytes = static_cast<double>(caches.count > 0 ? caches.bytes : fallback);
@@ -181,7 +181,7 @@ Ceilings measure_ceilings(Device device) {
   }
   if (device.is_cuda()) {
 #ifdef LENSLET_HAS_CUDA
-    // Before the matrix products, after whose power a card may lower its clock.
+    // Before the matrix products, because a card may lower its clock after drawing much power.
     measure_gpu_peaks(ceilings, stream);
     measure_launches(ceilings, stream);
 #endif

@@ -22,7 +22,7 @@ void write_standard_output(const std::string& text);
 /// Writes a line to standard error and ignores errors.
 void write_standard_error(const std::string& text) noexcept;
 
-/// An option or another name for a file, and the file: {"--json", "x.json"}.
+/// What messages call a file, such as its option, and its path: {"--json", "x.json"}.
 using NamedFile = std::pair<std::string, std::string>;
 
 /// Throws UsageError if two outputs name the same file, or if an output is also read. Links and redirected streams are

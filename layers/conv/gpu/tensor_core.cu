@@ -208,7 +208,7 @@ class TensorCoreBackend : public SummingBackend {
     }
     return card_supports(compute_capability(Device::cuda(device)));
   }
-  // Kernels that sum in different orders compete by the number of output pixels, so by the batch.
+  // The number of output pixels, and so the batch, decides among kernels with different orders of sums.
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
     return Determinism::kBitwise;
   }

@@ -75,7 +75,8 @@ class Networks(unittest.TestCase):
                     layers = [row for row in rows if row["layer"] != "whole pass"]
                     self.assertGreater(len(layers), 4)
                     self.assertEqual({row["status"] for row in layers}, {"PASSED"}, layers)
-                    # The bound of a pass that never takes ONNX Runtime's values may exceed the values.
+                    # The last row is a pass from the input to the output. Its bound adds up over the layers and may
+                    # exceed the values, which skips the comparison.
                     self.assertIn(rows[-1]["status"], ("PASSED", "SKIPPED"))
 
 
