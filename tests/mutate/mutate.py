@@ -228,6 +228,13 @@ class Judge:
         return row
 
 
+def document(members):
+    """JSON with a line for each fault in `rows`, the last member."""
+    rows = ',\n'.join('  ' + json.dumps(row) for row in members['rows'])
+    rest = json.dumps({**members, 'rows': []}, indent=1)
+    return rest.removesuffix('[]\n}') + f'[\n{rows}\n ]\n}}\n'
+
+
 class Report:
     def __init__(self, options, total):
         self.options, self.total, self.rows, self.lock = options, total, [], threading.Lock()
@@ -241,10 +248,10 @@ class Report:
             words = f'[{len(self.rows)}/{self.total}] {fault["name"]}: {status}' + (f' by {by}' if by else '')
             print(words + (f' ({reason})' if reason else '') + (f', {seconds:.1f} s' if seconds else ''), flush=True)
             if self.options.json:
-                self.options.json.write_text(json.dumps(
-                    {'schema': 'lenslet.mutate/1', 'machine': self.machine,
-                     'seconds': round(time.monotonic() - self.began, 1),
-                     'complete': len(self.rows) == self.total, 'rows': self.rows}, indent=1) + '\n')
+                self.options.json.write_text(document({
+                    'schema': 'lenslet.mutate/1', 'machine': self.machine,
+                    'seconds': round(time.monotonic() - self.began, 1),
+                    'complete': len(self.rows) == self.total, 'rows': self.rows}))
 
     def end(self):
         counts = {status: sum(row['status'] == status for row in self.rows) for status in STATUSES}
