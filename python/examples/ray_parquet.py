@@ -29,13 +29,17 @@ def main():
     parser.add_argument("--actors", type=int, default=4, help="models in the cluster [4]")
     parser.add_argument("--cpus", type=float, default=1, help="CPU threads of each [1]")
     parser.add_argument("--gpus", type=float, default=0, help="GPUs of each [0]")
+    parser.add_argument("--block-bytes", type=int, help="input whose answers are written and recorded together "
+                        "[Ray's 128 MiB]")
     parser.add_argument("--batch-size", type=int, default=16384, help="images of a call [16384]")
     args = parser.parse_args()
 
     ray.init()
+    context = ray.data.DataContext.get_current()
     # Kept after success, so that a second start finds nothing to do.
-    ray.data.DataContext.get_current().checkpoint_config = CheckpointConfig(
-        args.id, args.checkpoint, delete_checkpoint_on_success=False)
+    context.checkpoint_config = CheckpointConfig(args.id, args.checkpoint, delete_checkpoint_on_success=False)
+    if args.block_bytes is not None:
+        context.target_max_block_size = args.block_bytes
     ray.data.read_parquet(args.input, columns=[args.id, args.column]).map_batches(
         lenslet.ray.Predictor,
         fn_constructor_kwargs={"model": args.model, "column": args.column, "keep": [args.id]},

@@ -160,7 +160,8 @@ def check_example(options, expected):
         images = [picture.tobytes() for picture in pictures()[ids % PICTURES]]
         pyarrow.parquet.write_table(pyarrow.table({"id": ids, "image": images}), source / f"{i}.parquet")
     command = [sys.executable, str(ROOT / "python" / "examples" / "ray_parquet.py"), str(source), str(output),
-               "--checkpoint", str(done), "--actors", "1", "--cpus", "0.5", "--batch-size", "64"]
+               "--checkpoint", str(done), "--actors", "1", "--cpus", "0.5", "--batch-size", "16",
+               "--block-bytes", "200000"]
     environment = {**os.environ, "RAY_ADDRESS": ray.get_runtime_context().gcs_address}
 
     def start():
