@@ -117,7 +117,10 @@ TEST_F(StreamCheats, WritingOutsideItsOutputOnceItIsTimed) {
 TEST_F(StreamCheats, WorkingElsewhere) {
   if (kRacesAreReported) GTEST_SKIP() << "ThreadSanitizer reports the race that this cheat is";
   for (const ResultRow& row : rows_of(work_elsewhere))
-    expect_caught(row, "FAILED", {concat("stream 0: ", kElsewhere)});
+    // On a busy machine the other thread may still work when the result with bias and ReLU is verified.
+    expect_caught(row, "FAILED",
+                  {concat("stream 0: ", kElsewhere),
+                   concat("stream 0: with bias, ReLU for mb2ic3ih48oc3oh48kh3ph1: ", kElsewhere)});
 }
 
 TEST_F(StreamCheats, DroppingTheBias) {
