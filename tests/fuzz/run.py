@@ -41,6 +41,8 @@ TARGETS = {
     "results": (16384, 16, "json"),
     "filter": (4096, 16, "problem"),
     "arguments": (1024, 16, SEEDS),
+    "infer": (4096, 16, "json"),
+    "http": (8192, 16, "http"),
 }
 RSS_LIMIT_MB = 1024
 SLOW_UNIT_S = 10  # a slower input is a finding

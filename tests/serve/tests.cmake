@@ -2,6 +2,9 @@ if(LENSLET_BUILD_APPS)
   # The protocol, the batcher and the service, without sockets.
   lenslet_test(serve SOURCES serve/protocol_test.cpp serve/batcher_test.cpp serve/service_test.cpp
                DEPENDS lenslet_serve nlohmann_json::nlohmann_json)
+  if(TARGET lenslet_boost)
+    lenslet_test(serve_http SOURCES serve/http_server_test.cpp DEPENDS lenslet_serve)
+  endif()
   # The program on a socket. Its clients are Python's standard library.
   if(TARGET lenslet_boost)
     lenslet_python_test(serve_sockets "${CMAKE_CURRENT_LIST_DIR}/sockets_test.py" "$<TARGET_FILE:lenslet_app>"

@@ -31,6 +31,20 @@ const std::string& server_name() {
 
 }  // namespace
 
+HttpHead head_of(const http::request_header<>& header) {
+  const auto single = [&](beast::string_view name) {
+    return header.count(name) > 1 ? std::optional<std::string>("") : field(header, name);
+  };
+  HttpHead head;
+  head.method = std::string(header.method_string());
+  head.target = std::string(header.target());
+  head.host = single("Host");
+  head.origin = single("Origin");
+  head.content_encoding = field(header, "Content-Encoding");
+  head.json_bytes = single("Inference-Header-Content-Length");
+  return head;
+}
+
 Connection::Connection(net::ip::tcp::socket socket, ConnectionShare& share)
     : share_(share), stream_(std::move(socket)), buffer_(share.options.max_header + kBufferBytes) {
   ++share_.counts.open;
@@ -84,7 +98,7 @@ void Connection::read_header() {
 void Connection::on_header(Error error) {
   waiting_ = false;
   if (error) return refuse_header(error);
-  if (std::optional<HttpResponse> refused = share_.service.refuse(head()))
+  if (std::optional<HttpResponse> refused = share_.service.refuse(head_of(request_->get())))
     return send(std::move(*refused), false);
   prepare_body();
 }
@@ -103,22 +117,6 @@ void Connection::refuse_header(Error error) {
   // Errors of the parser; those of the network have another category and end the connection.
   if (error.category() == make_error_code(http::error::bad_method).category())
     send(share_.service.failure(400, "no valid HTTP request: " + error.message()), false);
-}
-
-HttpHead Connection::head() const {
-  const auto& message = request_->get();
-  HttpHead head;
-  head.method = std::string(message.method_string());
-  head.target = std::string(message.target());
-  // A field that is there twice is empty, which is refused.
-  const auto single = [&](beast::string_view name) {
-    return message.count(name) > 1 ? std::optional<std::string>("") : field(message, name);
-  };
-  head.host = single("Host");
-  head.origin = single("Origin");
-  head.content_encoding = field(message, "Content-Encoding");
-  head.json_bytes = single("Inference-Header-Content-Length");
-  return head;
 }
 
 void Connection::prepare_body() {
@@ -150,7 +148,7 @@ void Connection::read_body() {
 
 void Connection::answer() {
   stream_.expires_never();  // the service takes its time
-  const HttpHead known = head();
+  const HttpHead known = head_of(request_->get());
   const bool keep_alive = request_->get().keep_alive();
   std::string body = std::move(request_->get().body());
   share_.service.handle(

@@ -20,6 +20,9 @@ namespace lenslet::serve {
 
 class Connection;
 
+/// The fields that a service looks at. One that must be single but is there twice is empty, which is refused.
+HttpHead head_of(const boost::beast::http::request_header<>& header);
+
 /// What the connections of a server share.
 struct ConnectionShare {
   ConnectionShare(const HttpServerOptions& its_options, HttpService& its_service,
@@ -52,7 +55,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void read_header();
   void on_header(Error error);
-  HttpHead head() const;
   void refuse_header(Error error);
   void prepare_body();
   void read_body();

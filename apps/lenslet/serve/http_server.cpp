@@ -60,7 +60,12 @@ class HttpServer::Listener {
         retry_(acceptor_.get_executor()) {
     open();
     accept();
-    for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { run(); });
+    try {
+      for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { run(); });
+    } catch (...) {  // the system starts no more threads
+      stop();
+      throw;
+    }
   }
 
   ~Listener() { stop(); }
@@ -71,11 +76,7 @@ class HttpServer::Listener {
     threads_.clear();
   }
 
-  std::string url() const {
-    const tcp::endpoint own = acceptor_.local_endpoint();
-    const std::string address = own.address().to_string();
-    return concat("http://", own.address().is_v6() ? "[" + address + "]" : address, ":", own.port());
-  }
+  const std::string& url() const noexcept { return url_; }
   int64_t max_connections() const noexcept { return max_connections_; }
 
   bool drain() {
@@ -105,6 +106,9 @@ class HttpServer::Listener {
     if (error)
       throw UsageError(concat("cannot listen at ", share_.options.address, " port ", share_.options.port,
                               ": ", error.message(), "; --port 0 takes a free port"));
+    const tcp::endpoint own = acceptor_.local_endpoint();
+    const std::string address = own.address().to_string();
+    url_ = concat("http://", own.address().is_v6() ? "[" + address + "]" : address, ":", own.port());
   }
 
   void accept() {
@@ -162,6 +166,7 @@ class HttpServer::Listener {
   net::executor_work_guard<net::io_context::executor_type> work_;
   tcp::acceptor acceptor_;
   net::steady_timer retry_;
+  std::string url_;
   std::vector<std::thread> threads_;
 };
 

@@ -1,0 +1,227 @@
+// HttpServer in this process, with a service that computes nothing: threads, lifetimes and limits, also under the
+// sanitizers. sockets_test.py tests the program.
+#include "apps/lenslet/serve/http_server.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <thread>
+
+#include "apps/lenslet/serve/service.h"
+#include "framework/base/error.h"
+#include "tests/serve/fixture.h"
+
+namespace lenslet::serve::test {
+namespace {
+
+/// A client's socket.
+class Client {
+ public:
+  explicit Client(const std::string& url) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in place = {};
+    place.sin_family = AF_INET;
+    place.sin_port = htons(static_cast<uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
+    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const timeval patience = {30, 0};  // a server that forgets a client fails a test instead of stopping it
+    ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    connected_ = ::connect(socket_, reinterpret_cast<const sockaddr*>(&place), sizeof place) == 0;
+  }
+  Client(const Client&) = delete;
+  ~Client() { ::close(socket_); }
+
+  bool connected() const { return connected_; }
+  void send(const std::string& text) { ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
+  /// What comes until `end` is in it, or the server closes.
+  std::string receive(const std::string& end = "") {
+    std::string text;
+    char bytes[4096];
+    for (;;) {
+      if (!end.empty() && text.find(end) != std::string::npos) return text;
+      const ssize_t count = ::recv(socket_, bytes, sizeof bytes, 0);
+      if (count <= 0) return text;
+      text.append(bytes, static_cast<size_t>(count));
+    }
+  }
+  /// Closing then resets the connection, as the end of a killed process may.
+  void reset_at_close() {
+    const linger at_once = {1, 0};
+    ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  }
+
+ private:
+  int socket_;
+  bool connected_ = false;
+};
+
+std::string post(const std::string& body, const std::string& more = "") {
+  return concat("POST /v2/models/mymodel/infer HTTP/1.1\r\nHost: localhost\r\n", more,
+                "Content-Length: ", body.size(), "\r\n\r\n", body);
+}
+
+class ServeHttp : public testing::Test {
+ protected:
+  void start(HttpServerOptions options = {}) {
+    options.port = 0;
+    options.threads = 3;
+    ServiceOptions settings;
+    settings.signature = my_model();
+    service_ = std::make_unique<Service>(settings,
+                                         Computation{[this](const float* values, int64_t count) {
+                                                       std::unique_lock<std::mutex> lock(mutex_);
+                                                       ++computing_;
+                                                       changed_.notify_all();
+                                                       changed_.wait(lock, [&] { return open_; });
+                                                       return std::vector<float>(values, values + 2 * count);
+                                                     },
+                                                     [](const auto&) { return std::string("{}"); }},
+                                         counts_);
+    server_ = std::make_unique<HttpServer>(options, *service_, counts_);
+  }
+  void TearDown() override {
+    let_compute();
+    if (!server_) return;
+    server_->stop();
+    service_.reset();
+    server_.reset();
+    EXPECT_EQ(counts_.open, 0);
+    EXPECT_EQ(counts_.body_bytes, 0);
+  }
+  void let_compute(bool open = true) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    open_ = open;
+    changed_.notify_all();
+  }
+  void wait_until_computing() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return computing_ > 0; });
+  }
+  void expect_served() {
+    Client client(server_->url());
+    client.send(post(example("nested.json"), "Connection: close\r\n"));
+    EXPECT_NE(client.receive().find("\"data\":[1,2,3,4]"), std::string::npos);
+  }
+
+  ConnectionCounts counts_;
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<HttpServer> server_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = true;
+  int computing_ = 0;
+};
+
+TEST_F(ServeHttp, ServesManyClientsAtATime) {
+  start();
+  std::vector<std::thread> clients;
+  std::atomic<int> answers{0};
+  for (int i = 0; i < 6; ++i) {
+    clients.emplace_back([&, i] {
+      Client client(server_->url());
+      for (int turn = 0; turn < 30; ++turn) {
+        const std::string value = std::to_string(100 * i + turn);
+        client.send(post(request_json(R"("shape":[1,2],"datatype":"FP32","data":[7,)" + value + "]")));
+        answers += client.receive("]}]}").find("\"data\":[7," + value + "]") != std::string::npos;
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(answers, 180);
+}
+
+TEST_F(ServeHttp, OutlivesClientsThatVanish) {
+  start();
+  const std::string whole = post(example("nested.json"));
+  for (size_t i = 0; i < 60; ++i) {
+    Client client(server_->url());
+    if (i % 2 == 0) client.reset_at_close();
+    client.send(whole.substr(0, whole.size() * i / 50));
+  }
+  expect_served();
+}
+
+TEST_F(ServeHttp, DrainsWhatItReceived) {
+  start();
+  let_compute(false);
+  Client idle(server_->url()), asking(server_->url());
+  asking.send(post(example("nested.json")));
+  wait_until_computing();
+  std::thread drain([&] { EXPECT_TRUE(server_->drain()); });
+  EXPECT_EQ(idle.receive(), "");
+  let_compute();
+  const std::string answer = asking.receive();
+  EXPECT_NE(answer.find("\"data\":[1,2,3,4]"), std::string::npos);
+  EXPECT_NE(answer.find("Connection: close"), std::string::npos);
+  drain.join();
+  EXPECT_FALSE(Client(server_->url()).connected());
+}
+
+// The answer comes after the end of its connection.
+TEST_F(ServeHttp, EndsBesideAComputationThatTakesTooLong) {
+  HttpServerOptions hurried;
+  hurried.timeout = std::chrono::milliseconds(100);
+  start(hurried);
+  let_compute(false);
+  Client asking(server_->url());
+  asking.send(post(example("nested.json")));
+  wait_until_computing();
+  EXPECT_FALSE(server_->drain());
+  server_->stop();
+  let_compute();
+  service_.reset();
+  server_.reset();
+  EXPECT_EQ(counts_.open, 0);
+  EXPECT_EQ(asking.receive(), "");
+}
+
+TEST_F(ServeHttp, ClosesClientsThatTakeTooLong) {
+  HttpServerOptions hurried;
+  hurried.timeout = std::chrono::milliseconds(100);
+  start(hurried);
+  Client idle(server_->url()), header(server_->url()), body(server_->url());
+  header.send("GET /v2 HT");
+  const std::string whole = post(example("nested.json"));
+  body.send(whole.substr(0, whole.size() - 1));
+  for (Client* client : {&idle, &header, &body}) EXPECT_EQ(client->receive(), "");
+  // A socket is closed before it is counted.
+  for (int i = 0; i < 3000 && counts_.timed_out < 3; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(counts_.timed_out, 3);
+}
+
+TEST_F(ServeHttp, BoundsConnectionsAndBodies) {
+  HttpServerOptions small;
+  small.max_connections = 2;
+  small.max_body = 1000;
+  small.max_bodies = 1500;
+  start(small);
+  Client first(server_->url()), second(server_->url());
+  const std::string begun =
+      "POST /classify HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n";
+  first.send(begun);
+  EXPECT_NE(first.receive("\r\n\r\n").find("100 Continue"), std::string::npos);
+  EXPECT_EQ(counts_.body_bytes, 1000);
+  Client third(server_->url());
+  EXPECT_EQ(third.receive(), "");  // beyond the connections
+  EXPECT_EQ(counts_.refused, 1);
+  second.send(begun);
+  EXPECT_NE(second.receive().find("HTTP/1.1 503"), std::string::npos);  // beyond the bodies
+  first.send(std::string(1000, 'x'));
+  EXPECT_NE(first.receive("{}").find("HTTP/1.1 200"), std::string::npos);
+  first.send("POST /classify HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1001\r\n\r\n");
+  EXPECT_NE(first.receive().find("HTTP/1.1 413"), std::string::npos);
+}
+
+TEST_F(ServeHttp, RefusesAPortThatIsTakenAndANameThatIsNoAddress) {
+  start();
+  HttpServerOptions taken;
+  taken.port = std::stoi(server_->url().substr(server_->url().rfind(':') + 1));
+  EXPECT_THROW(HttpServer(taken, *service_, counts_), UsageError);
+  taken.address = "nowhere.example";
+  EXPECT_THROW(HttpServer(taken, *service_, counts_), UsageError);
+}
+
+}  // namespace
+}  // namespace lenslet::serve::test
