@@ -244,5 +244,17 @@ TEST(OnnxImport, NamesAreThoseOfTheFile) {
   EXPECT_EQ(imported.graph->output_shape(), (Shape{2, 2, 2}));
 }
 
+// Small variances, where epsilon decides.
+TEST(OnnxImport, AddsEpsilonToVariances) {
+  for (const bool folded : {false, true}) {
+    Writer w({3, 4, 4});
+    if (folded) w.add("Conv", {w.weights({3, 3, 1, 1})});
+    w.add("BatchNormalization",
+          {w.weights({3}, 0.3f, 1), w.weights({3}), w.weights({3}), w.weights({3}, 0.01f, 0.02f)},
+          {real_attribute("epsilon", 0.5f)});
+    expect_as_judged(w.model());
+  }
+}
+
 }  // namespace
 }  // namespace lenslet::test::onnx

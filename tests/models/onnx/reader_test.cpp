@@ -266,6 +266,16 @@ TEST(OnnxShapes, RefuseWindowsAndSizesThatDoNotFit) {
   expect_refused([&] { conv({1, 1, int64_t{1} << 40, int64_t{1} << 40}, {0, 0, 0, 0}); }, "2^31 - 1 values");
 }
 
+TEST(OnnxSummary, CountsSharedWeightsOnce) {
+  GraphParts parts = small_graph();
+  parts.nodes = {node("Add", {"x", "b"}, "once"), node("Mul", {"once", "b"}, "y")};
+  const Model model = parse(parts);
+  const auto values = lenslet::onnx::infer_values(model, "m.onnx");
+  const auto summary = lenslet::onnx::summarise(model, values, import(model).fates);
+  EXPECT_EQ(summary.parameters, 2);
+  EXPECT_EQ(summary.nodes.at(1).parameters, 0);
+}
+
 TEST(OnnxSummary, NamesEveryNodeWithoutALayer) {
   GraphParts parts = small_graph();
   parts.nodes = {
