@@ -53,7 +53,12 @@ TEST_F(FilterCli, EdgesAreTheSameFromEveryBackend) {
   for (const Json& row : file["results"]) {
     if (row["status"] == "UNSUPPORTED") continue;
     EXPECT_TRUE(row["status"] == "PASSED" || row["status"] == "SUSPECT") << row;
-    EXPECT_EQ(row["error"]["max_abs"], 0) << row;
+    // Sums of whole numbers are exact; the transforms of Winograd have fractions.
+    if (row["products_saved"] > 1) {
+      EXPECT_LT(row["error"]["max_abs"], 0.5) << row;
+    } else {
+      EXPECT_EQ(row["error"]["max_abs"], 0) << row;
+    }
     EXPECT_EQ(row["labels"]["filter"], "edge");
     expect_words(row["repro"], "convbench filter --input ");
     ++passed;
