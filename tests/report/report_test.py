@@ -512,7 +512,8 @@ class ReportTest(unittest.TestCase):
 
     def test_readme_is_written_from_the_files(self):
         tree = self.folder / "tree"
-        for path in ("README.md", "docs/results.md", *("docs/" + name for name in ("results", "pictures", "kernels")),
+        for path in ("README.md", "docs/results.md", "docs/scale.md",
+                     *("docs/" + name for name in ("results", "pictures", "kernels")),
                      "apps/report", "apps/peers", "weights"):
             source = ROOT / path
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
