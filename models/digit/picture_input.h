@@ -14,8 +14,8 @@ inline constexpr int64_t kMaxPictureSide = 4096;  // rows or columns
 
 /// How a sample holds a picture: grey in 1 channel, RGB in 3.
 struct PictureLayout {
-  int64_t channels = 1, height = 0, width = 0;
-  bool channels_last = false;
+  int64_t channels = 1, height = 0, width = 0;  ///< Sizes.
+  bool channels_last = false;                   ///< Whether a pixel's colours are neighbours.
 };
 /// Of [C, H, W], as PyTorch's networks read pictures, or [H, W, C], as Keras's do; C is 1 or 3, H and W are at most
 /// kMaxPictureSide. None for any other sample. What fits both is [C, H, W].
