@@ -52,7 +52,7 @@ RULES = (
     rule('layers_gpu', rf'Backends/LayerSubjects\.(?P<piece>AgreeWithTheReference/({NO_SHARED}))',
          ('memcheck', 'initcheck', 'synccheck')),
     rule('layers_gpu', r'Backends/LayerSubjects\.(?P<piece>AgreeWithTheReference/\w+)'),
-    rule('layers_gpu', r'(?P<piece>CublasGemm)\..*', ('memcheck', 'initcheck')),
+    rule('layers_gpu', r'(?P<piece>CublasGemm\.\w+)', ('memcheck', 'initcheck')),
     rule('layers_gpu', r'(?P<piece>(?!Large\.)\w+)\.(?!SeesPlanted).*'),
     rule('lenet_gpu', r'GoldenGpu\.EveryLinearBackend\w+'),
     rule('lenet_gpu', r'GoldenGpu\.(?P<piece>FusedPooling\w+|ACapturedGraph\w+)', ('memcheck',)),
