@@ -76,7 +76,7 @@ function(lenslet_library name)
   set_property(GLOBAL APPEND PROPERTY LENSLET_LIBRARIES ${name})
 endfunction()
 
-# lenslet_compile_lightly(<target>): -O1 instead of a release's -O3, for code whose time nobody waits for.
+# lenslet_compile_lightly(<target>): -O1 instead of a release's -O3, for code that a program runs once.
 function(lenslet_compile_lightly name)
   target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
 endfunction()
