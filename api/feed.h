@@ -1,16 +1,19 @@
-// Lane: takes images from host memory through one executable and its answers back. Feed: deals the images of a call to
-// lanes in turn, chunk by chunk, so that one chunk is copied while another computes. Internal: Model, the accuracy of
-// `lenslet bench` and the streaming measurement of `lenslet eval` use them.
+// Lane: takes images through one executable and its answers back, from host memory or in the memory of a GPU. Feed: deals
+// the images of a call to lanes in turn, chunk by chunk, so that one chunk is copied while another computes. Internal:
+// Model, the accuracy of `lenslet bench` and the streaming measurement of `lenslet eval` use them.
 //
 //   lane 0   in 0 | compute 0 | out 0     in 3 | ...
 //   lane 1          in 1 | compute 1 | out 1     in 4 | ...
 //   lane 2                 in 2 | compute 2 | out 2
 //
-// Chunk boundaries depend on the number of images and the batch only, never on load, so that results repeat bit for
+// One thread copies ordinary memory several times slower than the bus carries it. So each lane of a call from ordinary
+// memory has a thread, which copies chunks to page-locked memory. Page-locked memory is read in place by one thread.
+// Chunk boundaries depend on the number of images and the lanes only, never on load, so that results repeat bit for
 // bit. Dealing allocates nothing after prepare().
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -21,7 +24,21 @@
 
 namespace lenslet {
 
-/// Not thread-safe. The executable's device must be current (DeviceGuard), except for run() and load().
+/// Where the answers of a call go.
+struct Answers {
+  /// Of one array, or of predictions as two.
+  Answers(void* all, float* of_predictions = nullptr) noexcept : data(all), probabilities(of_predictions) {}
+
+  void* data = nullptr;  // logits [count, ...] or predictions [count]; labels [count] if they are apart
+  float* probabilities = nullptr;  // [count], of predictions as two arrays; else null
+  /// Those of the images from `first` on, with `bytes` an answer in `data`.
+  Answers from(int64_t first, size_t bytes) const noexcept {
+    return {static_cast<char*>(data) + static_cast<size_t>(first) * (probabilities ? sizeof(int32_t) : bytes),
+            probabilities ? probabilities + first : nullptr};
+  }
+};
+
+/// Not thread-safe. The executable's device must be current (DeviceGuard), except for run(), run_on_device() and load().
 class Lane {
  public:
   /// Builds an executable. Throws like Executable.
@@ -50,7 +67,12 @@ class Lane {
   /// Runs one pass over `count` <= batch() images of call.input in host memory and waits. `answers` are logits
   /// [count, ...] or predictions [count], by call.output. On the CPU a full pass reads and writes the caller's memory
   /// in place if the types agree.
-  void run(const void* images, int64_t count, void* answers, InputOutput call);
+  void run(const void* images, int64_t count, Answers answers, InputOutput call);
+  /// Enqueues one pass over batch() images in the GPU's memory, of the types of a pass, after the work of `stream`. Both
+  /// ends are read and written in place. Neither waits nor allocates, except that the first call with predictions as
+  /// two arrays allocates. Calls on different streams take turns if they share memory; while a stream is captured, the
+  /// caller orders them.
+  void run_on_device(const void* images, Answers answers, Stream& stream);
   /// Fills the input of the pass with batch() images of bytes and waits.
   void load(const uint8_t* pixels);
 
@@ -64,7 +86,7 @@ class Lane {
   void enqueue(const void* images, int64_t count, void* answers);
   /// Copies answers of the pass to `to` as type `wanted`; converts logits to predictions if needed. Turns probabilities
   /// into logits in place.
-  void give(void* answers, int64_t count, ElementType wanted, void* to) const;
+  void give(void* answers, int64_t count, ElementType wanted, Answers to) const;
 
  private:
   Lane(std::unique_ptr<Executable> own, Executable* borrowed);
@@ -75,7 +97,10 @@ class Lane {
   int64_t image_values_, answer_values_;
   bool writes_probabilities_;
   std::unique_ptr<PinnedBuffer> staging_;  // normalised images on their way to a GPU
-  std::vector<float> logits_;              // [batch, ...], of a pass whose logits become predictions
+  std::vector<float> written_;             // answers of a pass that are given in another form
+  Buffer pairs_;                           // predictions on a GPU on their way to two arrays
+  std::unique_ptr<Event> used_;            // the last use of memory that calls on the device share
+  void* last_stream_ = nullptr;            // of that use
 };
 
 /// Whether `pass` can answer `call`: bytes can be normalised and logits converted to predictions, but not the reverse.
@@ -86,6 +111,9 @@ struct FeedOptions {
   int depth = 1;  // chunks in flight per lane
   bool staged =
       false;  // copies images to page-locked memory first; otherwise the caller's memory is page-locked
+  /// The lanes that feed a GPU at the rate of its bus, for chunks of `chunk_bytes` of input; one for the CPU and with one
+  /// thread.
+  static FeedOptions for_host_memory(Device device, bool whole_network, size_t chunk_bytes);
 };
 
 class Feed {
@@ -123,15 +151,29 @@ class Feed {
   }
 
   /// Runs `count` images of call.input in any host memory through the lanes; needs `staged`. Returns the number of
-  /// images computed, counted from the first: fewer than `count` if `progress` ended the call. `progress` has been
-  /// called for every image computed when an exception leaves this function.
-  int64_t run(const void* images, int64_t count, void* answers, InputOutput call, const Progress& progress);
+  /// images computed, counted from the first: fewer than `count` if `progress` ended the call. `progress` is called in
+  /// the caller's thread, also for the last images computed when an exception leaves this function.
+  int64_t run(const void* images, int64_t count, Answers answers, InputOutput call, const Progress& progress);
 
   /// Deals the chunks of [0, total) to the slots in turn while more() is true. enqueue(slot) enqueues slot.chunk on the
   /// lane's stream; its answers go to slot.answers(). land(chunk, answers) receives them on the host. A slot gets its
   /// next chunk when the previous one is done, and only then does the previous one land.
   template <typename More, typename Enqueue, typename Land>
   void deal(int64_t total, More&& more, Enqueue&& enqueue, Land&& land) {
+    prepare();
+    deal({0, lanes_.size(), lane().batch()}, total, more, enqueue, land);
+  }
+
+ private:
+  /// The lanes [first, end) of a call whose chunks have `size` images.
+  struct Share {
+    size_t first, end;
+    int64_t size;
+  };
+
+  // Chunk k belongs to lane k mod the lanes.
+  template <typename More, typename Enqueue, typename Land>
+  void deal(Share share, int64_t total, More&& more, Enqueue&& enqueue, Land&& land) {
     const auto move_on = [&](Slot& slot, Chunk next) {
       const Chunk before = slot.chunk;
       char* const answers = slot.answers();
@@ -149,19 +191,30 @@ class Feed {
       }
       if (before.images > 0) land(before, answers);
     };
-    prepare();
-    for (Slot& slot : slots_) slot.chunk = {};  // left by a fault
-    const int64_t size = lane().batch();
+    const auto is_mine = [&](size_t turn) {
+      return turn % lanes_.size() >= share.first && turn % lanes_.size() < share.end;
+    };
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      if (is_mine(i)) slots_[i].chunk = {};  // left by a fault
+    }
     size_t turn = 0;
-    for (int64_t first = 0; first < total && more(); first += size, turn = (turn + 1) % slots_.size())
-      move_on(slots_[turn], {first, std::min(size, total - first)});
-    for (size_t i = 0; i < slots_.size(); ++i, turn = (turn + 1) % slots_.size()) move_on(slots_[turn], {});
+    for (int64_t first = 0; first < total; first += share.size, turn = (turn + 1) % slots_.size()) {
+      if (!is_mine(turn)) continue;
+      if (!more()) break;
+      move_on(slots_[turn], {first, std::min(share.size, total - first)});
+    }
+    for (size_t i = 0; i < slots_.size(); ++i, turn = (turn + 1) % slots_.size()) {
+      if (is_mine(turn)) move_on(slots_[turn], {});
+    }
   }
 
- private:
+  int64_t chunk_of(int64_t count) const noexcept;
+  int64_t landed_in_order(int64_t count, int64_t chunk) const noexcept;
+
   FeedOptions options_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::vector<Slot> slots_;  // one per lane, repeated up to the depth
+  std::vector<Slot> slots_;                   // one per lane, repeated up to the depth
+  std::vector<std::atomic<int64_t>> landed_;  // chunks of each lane in the present call
 };
 
 }  // namespace lenslet

@@ -4,8 +4,9 @@
  *
  * A picture has 28 x 28 values in row-major order. The pictures of a call are contiguous. Bytes are 0 for background
  * and 255 for ink, as in MNIST. Floats are normalised: (x / 255 - mean) / std, with the mean and std of the weights
- * file's metadata; default 0.1307 and 0.3081. All pictures and answers are host memory of the caller. On the CPU they
- * are read and written in place. The library keeps no pointer to them.
+ * file's metadata; default 0.1307 and 0.3081. Pictures and answers are memory of the caller: host memory, or a GPU's
+ * for the functions whose name ends in _device. On the CPU they are read and written in place. The library keeps no
+ * pointer to them.
  *
  * Errors: a function that can fail returns a lenslet_status. lenslet_last_error() then returns one line: what was
  * expected, what was found and what to do. No C++ exception leaves the library. No function prints, exits or changes
@@ -229,6 +230,28 @@ LENSLET_API lenslet_status lenslet_logits_u8(lenslet_model* model, const uint8_t
                                              float* logits);
 LENSLET_API lenslet_status lenslet_logits_f32(lenslet_model* model, const float* images, int64_t count,
                                               float* logits);
+
+/**
+ * The same for pictures and answers in the memory of the model's GPU, aligned to 16 bytes. `stream` is a cudaStream_t;
+ * null is the default stream. A call enqueues its work after that of the stream and returns LENSLET_OK: it waits for
+ * nothing and copies nothing, and a failure of the work itself is reported by a later call. The first call with a
+ * number of pictures prepares the model for that number, which allocates. The stream may record a CUDA graph once the
+ * same call has been made outside of it; the model must outlive the graph, and calls in one graph must depend on each
+ * other. The pictures are not looked at; options.images "invert" is LENSLET_ERROR_UNAVAILABLE, and so is a plan that
+ * does not itself read what is passed and write what is wanted: "layered" reads and writes floats, as
+ * lenslet_logits_f32_device() and lenslet_run_device() do. Memory of the host or of another GPU is LENSLET_ERROR_USAGE.
+ */
+LENSLET_API lenslet_status lenslet_predict_device(lenslet_model* model, const uint8_t* pixels, int64_t count,
+                                                  lenslet_prediction* predictions, void* stream);
+LENSLET_API lenslet_status lenslet_predict_f32_device(lenslet_model* model, const float* images,
+                                                      int64_t count, lenslet_prediction* predictions,
+                                                      void* stream);
+LENSLET_API lenslet_status lenslet_logits_device(lenslet_model* model, const uint8_t* pixels, int64_t count,
+                                                 float* logits, void* stream);
+LENSLET_API lenslet_status lenslet_logits_f32_device(lenslet_model* model, const float* images, int64_t count,
+                                                     float* logits, void* stream);
+LENSLET_API lenslet_status lenslet_run_device(lenslet_model* model, const float* inputs, int64_t count,
+                                              float* outputs, void* stream);
 
 /**
  * Times the layers in passes of `batch` (1 to 1,048,576) pictures, for at least `min_time_ms` (0 to 600,000). With

@@ -10,6 +10,7 @@
 #include "api/model_setup.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/device/runtime.h"
 #include "framework/execution/profiler.h"
 #include "framework/execution/tuner.h"
 #include "models/classifier.h"
@@ -30,6 +31,11 @@ constexpr int64_t kDefaultCpuValues = int64_t{1} << 25, kDefaultGpuValues = int6
 constexpr InputOutput kBytesToPredictions{ElementType::kUint8, ElementType::kClass};
 constexpr const char* kRunSupports = "; run() supports any network";
 constexpr InputOutput kValues{ElementType::kFp32, ElementType::kFp32};
+constexpr InputOutput kValuesToPredictions{ElementType::kFp32, ElementType::kClass};
+constexpr InputOutput kBytesToValues{ElementType::kUint8, ElementType::kFp32};
+// Host memory from this size on goes through a Feed, in chunks of the other size. Below it a copy by the driver takes
+// as long as it takes to wake threads.
+constexpr size_t kLeastFedBytes = size_t{2} << 20, kFedChunkBytes = size_t{4} << 20;
 
 Choices choices_of(const ModelOptions& options, const std::string& weights) {
   Choices choices;
@@ -61,6 +67,20 @@ void check_batch(int64_t batch) {
     throw UsageError(concat("the batch must be 1 to ", kMaxModelBatch, ", found ", batch));
 }
 
+Answers both(PredictionArrays arrays, int64_t count) {
+  if (count > 0 && !arrays.probabilities)
+    throw UsageError("the probabilities' place must not be a null pointer");
+  return {arrays.labels, arrays.probabilities};
+}
+
+// The host turns probabilities into logits.
+void demand_logits(const Network& network) {
+  if (!writes_probabilities(network.graph)) return;
+  throw UnavailableError(concat(printable_excerpt(network.origin),
+                                ": the network writes probabilities, and logits of them are computed in host "
+                                "memory only; call run() for the probabilities"));
+}
+
 // Times do not depend on the pixels.
 std::vector<uint8_t> random_pixels(int64_t count) {
   std::vector<uint8_t> bytes(static_cast<size_t>(count));
@@ -74,31 +94,35 @@ std::vector<uint8_t> random_pixels(int64_t count) {
 class Model::State {
  public:
   State(std::shared_ptr<const ModelSetup> setup, const ModelOptions& options)
-      : setup_(std::move(setup)), pass_limit_(pass_limit(options, setup_->device(), setup_->graph())) {
+      : setup_(std::move(setup)),
+        pass_limit_(pass_limit(options, setup_->device(), setup_->graph())),
+        asked_batch_(options.max_batch > 0) {
     lane(1, kBytesToPredictions);  // reports an unsupported request now instead of at the first call
   }
   State(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass)
       : setup_(std::move(setup)),
         pass_limit_(pass.batch),
         pass_(pass),
-        feed_(std::make_unique<Feed>(setup_->graph(), pass, feed_options(pass.device))) {}
+        feed_(std::make_unique<Feed>(setup_->graph(), pass, feed_options(pass, setup_->graph()))) {}
 
   const ModelSetup& setup() const noexcept { return *setup_; }
   int64_t pass_size() const noexcept { return pass_limit_; }
 
-  template <typename Input, typename Answer>
-  int64_t answer(const Input* images, int64_t count, Answer* answers, int64_t answers_per_image,
-                 InputOutput call, const Progress& progress = {}) {
+  int64_t answer(const void* images, int64_t count, Answers answers, InputOutput call,
+                 const Place& place = {}, const Progress& progress = {}) {
     if (count < 0) throw UsageError(concat("the number of images must not be negative, found ", count));
     if (count == 0) return 0;
-    if (!images || !answers)
+    if (!images || !answers.data)
       throw UsageError(concat("the ", images ? "answers' place" : "images", " must not be a null pointer"));
+    if (place.is_on_device()) return answer_on_device(images, count, answers, call, place.stream());
     if (feed_) return feed_->run(images, count, answers, supported(call), progress);
+    if (Feed* const feed = feed_for(count, call)) return feed->run(images, count, answers, call, progress);
     int64_t done = 0;
     while (done < count && (!progress || progress(done))) {
       const int64_t batch = std::min(pass_limit_, count - done);
       Lane& taken = lane(batch, call);
-      taken.run(images + done * taken.image_values(), batch, answers + done * answers_per_image, call);
+      taken.run(at(images, done, taken.image_bytes(call.input)), batch,
+                answers.from(done, taken.answer_bytes(call.output)), call);
       done += batch;
     }
     if (progress && done == count) progress(done);
@@ -163,6 +187,137 @@ class Model::State {
   }
 
  private:
+  static const void* at(const void* images, int64_t first, size_t bytes) {
+    return static_cast<const char*>(images) + static_cast<size_t>(first) * bytes;
+  }
+
+  int64_t answer_on_device(const void* images, int64_t count, Answers answers, InputOutput call,
+                           void* handle) {
+    const Device device = setup_->device();
+    if (!device.is_cuda())
+      throw UsageError(
+          "the model computes on the CPU, which cannot read the memory of a GPU; load it with a "
+          "CUDA device, or pass host memory");
+    if (pass_) throw UsageError("a single-pass model takes host memory");
+    const DeviceGuard guard(device);
+    demand_on(device, images, "images");
+    demand_on(device, answers.data, "answers' place");
+    if (answers.probabilities) demand_on(device, answers.probabilities, "probabilities' place");
+    Stream stream = Stream::borrowed(device, handle);
+    const uint64_t capture = stream.capture_id();
+    const bool apart = answers.probabilities != nullptr;
+    for (int64_t done = 0; done < count;) {
+      const int64_t batch = std::min(device_pass_limit(call), count - done);
+      Lane& taken = device_lane(batch, call, apart, capture);
+      taken.run_on_device(at(images, done, taken.image_bytes(call.input)),
+                          answers.from(done, taken.answer_bytes(call.output)), stream);
+      done += batch;
+    }
+    return count;
+  }
+
+  static void demand_on(Device device, const void* data, const char* what) {
+    const runtime::Whereabouts found = runtime::whereabouts(data);
+    const bool on_device = found.kind == runtime::Whereabouts::Kind::kDevice;
+    if (!on_device || found.ordinal != device.ordinal)
+      throw UsageError(concat("the ", what, " must be memory of ", device.to_string(), ", found ",
+                              on_device ? concat("that of cuda:", found.ordinal) : "host memory"));
+    if (reinterpret_cast<uintptr_t>(data) % sizeof(int32_t) != 0)
+      throw UsageError(concat("the ", what, " must be aligned to ", sizeof(int32_t), " bytes"));
+  }
+
+  // The whole network at once takes no memory for images and few for the rest, so a call is one pass.
+  int64_t device_pass_limit(InputOutput call) const {
+    return asked_batch_ || setup_->execution(1, call) != Plan::kFused ? pass_limit_ : kMaxModelBatch;
+  }
+
+  /// A lane for calls on the device. One whose passes write memory of their own, recorded into a CUDA graph, belongs to
+  /// that graph, which may run at any time; so do the weights of any recorded one.
+  struct DeviceLane {
+    std::unique_ptr<Lane> lane;
+    InputOutput call;
+    bool apart = false;    // predictions as two arrays
+    uint64_t capture = 0;  // that recorded it last; 0: none
+    bool fits(uint64_t id) const {
+      return capture == 0 || capture == id || !(apart || lane->executable().writes_own_memory());
+    }
+  };
+
+  Lane& device_lane(int64_t batch, InputOutput call, bool apart, uint64_t capture) {
+    auto found = std::find_if(device_lanes_.begin(), device_lanes_.end(), [&](const DeviceLane& kept) {
+      return kept.lane->batch() == batch && kept.call.input == call.input &&
+             kept.call.output == call.output && kept.apart == apart && kept.fits(capture);
+    });
+    if (found == device_lanes_.end()) {
+      if (capture != 0)
+        throw UsageError(concat("the stream records a CUDA graph, and the model is not prepared for ", batch,
+                                " images there: make the same call once before the capture"));
+      drop_device_lane();
+      found = device_lanes_.insert(device_lanes_.begin(), {build_on_device(batch, call), call, apart, 0});
+    }
+    if (capture != 0) found->capture = capture;
+    std::rotate(device_lanes_.begin(), found, found + 1);
+    return *device_lanes_.front().lane;
+  }
+
+  // The one used least recently, if there are many. The runtime waits for the work of any stream before it frees.
+  void drop_device_lane() {
+    const auto is_free = [](const DeviceLane& kept) { return kept.capture == 0; };
+    if (std::count_if(device_lanes_.begin(), device_lanes_.end(), is_free) <
+        static_cast<std::ptrdiff_t>(kPassesKept))
+      return;
+    const auto last = std::find_if(device_lanes_.rbegin(), device_lanes_.rend(), is_free);
+    device_lanes_.erase(std::next(last).base());
+  }
+
+  std::unique_ptr<Lane> build_on_device(int64_t batch, InputOutput call) {
+    const InputOutput pass = pass_for(batch, call);
+    if (pass.input != call.input || pass.output != call.output)
+      throw UnavailableError(
+          concat("a pass of this plan reads ", to_string(pass.input), " and writes ", to_string(pass.output),
+                 "; in the GPU's memory ", to_string(call.input), " and ", to_string(call.output),
+                 " are not converted: use plan auto or fused, or pass normalised floats to run()"));
+    BuildOptions options = setup_->build_options(batch, pass);
+    options.caller_ends = options.execution == Plan::kFused;
+    return std::make_unique<Lane>(setup_->graph(), options);
+  }
+
+  /// For a large call from host memory; null if lane() should serve it.
+  Feed* feed_for(int64_t count, InputOutput call) {
+    if (!setup_->device().is_cuda()) return nullptr;
+    const size_t image =
+        static_cast<size_t>(setup_->graph().input_shape().num_elements()) * element_bytes(call.input);
+    if (static_cast<size_t>(count) * image < kLeastFedBytes) return nullptr;
+    for (KeptFeed& kept : feeds_) {
+      if (kept.call.input == call.input && kept.call.output == call.output) return kept.feed.get();
+    }
+    const int64_t batch = std::min(pass_limit_, static_cast<int64_t>(kFedChunkBytes / image));
+    std::unique_ptr<Feed> feed;
+    if (batch > 0) {
+      const BuildOptions options = setup_->build_options(batch, pass_for(batch, call));
+      if (options.execution == Plan::kFused) {
+        const auto build = [&] {
+          feed = std::make_unique<Feed>(setup_->graph(), options, feed_options(options, setup_->graph()));
+          feed->prepare();
+        };
+        try {
+          build();
+        } catch (const MemoryError&) {
+          if (lanes_.empty()) throw;
+          lanes_.clear();  // frees the cached passes and tries again
+          build();
+        }
+      }
+    }
+    return feeds_.emplace_back(KeptFeed{call, std::move(feed)}).feed.get();
+  }
+
+  /// A feed for large calls of these types; none if layers compute them.
+  struct KeptFeed {
+    InputOutput call;
+    std::unique_ptr<Feed> feed;
+  };
+
   /// A lane, and the types of calls that it supports, found without asking the backends again.
   struct KeptLane {
     std::unique_ptr<Lane> lane;
@@ -173,11 +328,12 @@ class Model::State {
                   static_cast<int>(call.output == ElementType::kClass));
   }
 
-  static FeedOptions feed_options(Device device) {
-    FeedOptions options;
-    options.depth = device.is_cuda() ? 2 : 1;  // the host prepares one chunk while another computes
-    options.staged = true;
-    return options;
+  static FeedOptions feed_options(const BuildOptions& pass, const Graph& graph) {
+    const ElementType input = pass.plan ? pass.plan->input : pass.input;
+    const bool whole = (pass.plan ? pass.plan->execution : pass.execution) == Plan::kFused;
+    return FeedOptions::for_host_memory(
+        pass.device, whole,
+        static_cast<size_t>(pass.batch * graph.input_shape().num_elements()) * element_bytes(input));
   }
 
   static InputOutput demand_supports(const Plan& plan, InputOutput call) {
@@ -223,10 +379,14 @@ class Model::State {
 
   std::shared_ptr<const ModelSetup> setup_;
   int64_t pass_limit_;
+  bool asked_batch_ = false;  // by the caller
   // For a single-pass model.
   std::optional<BuildOptions> pass_;
   std::unique_ptr<Feed> feed_;
-  std::vector<KeptLane> lanes_;  // for any other model, most recently used first
+  // For any other model, most recently used first.
+  std::vector<KeptLane> lanes_;
+  std::vector<DeviceLane> device_lanes_;
+  std::vector<KeptFeed> feeds_;
 };
 
 Model Model::load(const std::string& path, const ModelOptions& options) {
@@ -251,14 +411,24 @@ Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
-void Model::predict(const uint8_t* pixels, int64_t count, Prediction* predictions) {
+void Model::predict(const uint8_t* pixels, int64_t count, Prediction* predictions, const Place& place) {
   demand_digits(state_->setup().network(), "predict()", kRunSupports);
-  state_->answer(pixels, count, predictions, 1, kBytesToPredictions);
+  state_->answer(pixels, count, {predictions}, kBytesToPredictions, place);
 }
 
-void Model::predict(const float* images, int64_t count, Prediction* predictions) {
+void Model::predict(const float* images, int64_t count, Prediction* predictions, const Place& place) {
   demand_digits(state_->setup().network(), "predict()", kRunSupports);
-  state_->answer(images, count, predictions, 1, {ElementType::kFp32, ElementType::kClass});
+  state_->answer(images, count, {predictions}, kValuesToPredictions, place);
+}
+
+void Model::predict(const uint8_t* pixels, int64_t count, PredictionArrays answers, const Place& place) {
+  demand_digits(state_->setup().network(), "predict()", kRunSupports);
+  state_->answer(pixels, count, both(answers, count), kBytesToPredictions, place);
+}
+
+void Model::predict(const float* images, int64_t count, PredictionArrays answers, const Place& place) {
+  demand_digits(state_->setup().network(), "predict()", kRunSupports);
+  state_->answer(images, count, both(answers, count), kValuesToPredictions, place);
 }
 
 int64_t Model::logits(const uint8_t* pixels, int64_t count, float* logits, const Progress& progress) {
@@ -269,15 +439,26 @@ int64_t Model::logits(const uint8_t* pixels, int64_t count, float* logits, const
   return done;
 }
 
-void Model::logits(const float* images, int64_t count, float* logits) {
+void Model::logits(const uint8_t* pixels, int64_t count, float* logits, const Place& place) {
+  if (!place.is_on_device()) {
+    this->logits(pixels, count, logits);
+    return;
+  }
   demand_digits(state_->setup().network(), "logits()", kRunSupports);
-  run(images, count, logits);
+  demand_logits(state_->setup().network());
+  state_->answer(pixels, count, {logits}, kBytesToValues, place);
+}
+
+void Model::logits(const float* images, int64_t count, float* logits, const Place& place) {
+  demand_digits(state_->setup().network(), "logits()", kRunSupports);
+  if (place.is_on_device()) demand_logits(state_->setup().network());
+  run(images, count, logits, place);
   if (writes_probabilities(state_->setup().graph()))
     make_logits(logits, count * output_shape().num_elements());
 }
 
-void Model::run(const float* inputs, int64_t count, float* outputs) {
-  state_->answer(inputs, count, outputs, output_shape().num_elements(), kValues);
+void Model::run(const float* inputs, int64_t count, float* outputs, const Place& place) {
+  state_->answer(inputs, count, {outputs}, kValues, place);
 }
 
 int64_t Model::run(const uint8_t* pixels, int64_t count, float* outputs, const Progress& progress) {
@@ -285,8 +466,7 @@ int64_t Model::run(const uint8_t* pixels, int64_t count, float* outputs, const P
     throw DataError(
         concat(printable_excerpt(state_->setup().network().origin),
                ": each channel has its own mean and std; run() takes its normalised values only"));
-  return state_->answer(pixels, count, outputs, output_shape().num_elements(),
-                        {ElementType::kUint8, ElementType::kFp32}, progress);
+  return state_->answer(pixels, count, {outputs}, kBytesToValues, {}, progress);
 }
 
 Shape Model::input_shape() const { return state_->setup().graph().input_shape(); }

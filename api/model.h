@@ -75,6 +75,38 @@ struct LayerInfo {
 /// Every layer of the executable's graph, in order of execution.
 std::vector<LayerInfo> layers_of(const Executable& executable);
 
+/// Where the memory of a call is.
+class Place {
+ public:
+  /// Images and answers are in host memory, ordinary or page-locked. The call returns when the answers are
+  /// there.
+  Place() = default;
+  /// Images and answers are in the memory of the model's GPU, aligned to 16 bytes. `stream` is a cudaStream_t of the
+  /// caller; null is the default stream. The call enqueues its work there and returns: it waits for nothing and copies
+  /// nothing. The first call with a number of images prepares the model for that number, which allocates. The stream
+  /// may record a CUDA graph once the same call has been made outside; the model must outlive the graph.
+  static Place on_device(void* stream) noexcept {
+    Place place;
+    place.on_device_ = true;
+    place.stream_ = stream;
+    return place;
+  }
+  /// Whether it is the memory of the model's GPU.
+  bool is_on_device() const noexcept { return on_device_; }
+  /// The caller's cudaStream_t.
+  void* stream() const noexcept { return stream_; }
+
+ private:
+  bool on_device_ = false;
+  void* stream_ = nullptr;
+};
+
+/// Predictions as two arrays [count], in the memory of the call's Place.
+struct PredictionArrays {
+  int32_t* labels = nullptr;       // class 0..9
+  float* probabilities = nullptr;  // of that class
+};
+
 /// Not thread-safe: one thread at a time for one Model; different Models may run in different threads, also on one
 /// device.
 class Model {
@@ -99,17 +131,24 @@ class Model {
   ~Model();
 
   /// Writes class 0..9 and its probability of each image to `predictions` [count]; count may be 0. `pixels` [count, 28,
-  /// 28] is host memory, bright ink on 0; on the CPU it is read in place. Throws MemoryError, DeviceError, and
-  /// DataError unless the network reads 28x28 grey pictures and has ten classes.
-  void predict(const uint8_t* pixels, int64_t count, Prediction* predictions);
+  /// 28] have bright ink on 0; on the CPU they are read in place. Throws MemoryError, DeviceError, and DataError unless
+  /// the network reads 28x28 grey pictures and has ten classes. With Place::on_device() also UsageError for memory that
+  /// is not the GPU's, and UnavailableError for a plan that does not read and write these types itself, as the layered
+  /// plan reads and writes only fp32.
+  void predict(const uint8_t* pixels, int64_t count, Prediction* predictions, const Place& place = {});
   /// `images` [count, 28, 28] are normalised with normalisation(); for the built-in weights (x / 255 - 0.1307) /
   /// 0.3081.
-  void predict(const float* images, int64_t count, Prediction* predictions);
-  /// Writes the values before softmax to `logits` [count, 10], host memory. Arguments and errors as for predict().
-  /// Returns the number of images computed, counted from the first: `count`, or fewer if `progress` ended the call.
+  void predict(const float* images, int64_t count, Prediction* predictions, const Place& place = {});
+  /// The same with the answers as two arrays.
+  void predict(const uint8_t* pixels, int64_t count, PredictionArrays answers, const Place& place = {});
+  void predict(const float* images, int64_t count, PredictionArrays answers,
+               const Place& place = {});  ///< See above.
+  /// Writes the values before softmax to `logits` [count, 10]. Arguments and errors as for predict(). Returns the
+  /// number of images computed, counted from the first: `count`, or fewer if `progress` ended the call.
   int64_t logits(const uint8_t* pixels, int64_t count, float* logits, const Progress& progress = {});
+  void logits(const uint8_t* pixels, int64_t count, float* logits, const Place& place);  ///< See above.
   /// The same for normalised images.
-  void logits(const float* images, int64_t count, float* logits);
+  void logits(const float* images, int64_t count, float* logits, const Place& place = {});
 
   /// Shape of one sample that the network reads and writes: {1, 28, 28} and {10} for LeNet-5.
   Shape input_shape() const;
@@ -120,8 +159,8 @@ class Model {
   /// many writes more than 2^25 values on the CPU, or 2^28 on a GPU.
   int64_t pass_size() const noexcept;
   /// Runs any network: `inputs` [count, input_shape()] are the values that it reads, `outputs` [count, output_shape()]
-  /// those that it writes, both host memory. Arguments and errors as for predict().
-  void run(const float* inputs, int64_t count, float* outputs);
+  /// those that it writes. Arguments and errors as for predict().
+  void run(const float* inputs, int64_t count, float* outputs, const Place& place = {});
   /// The same for pixels, which are first normalised with normalisation(). Returns the number of samples computed, as
   /// logits() does.
   int64_t run(const uint8_t* pixels, int64_t count, float* outputs, const Progress& progress = {});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "framework/device/device.h"
 
@@ -22,16 +23,29 @@ void release(void* data) noexcept;
 void* allocate_pinned(size_t bytes);
 void release_pinned(void* data) noexcept;
 
+/// Where the driver has memory at an address: kPageable if it does not know it.
+struct Whereabouts {
+  enum class Kind { kPageable, kPinned, kDevice } kind = Kind::kPageable;
+  int ordinal =
+      0;  // of the device that has it or that it was page-locked for; managed memory counts as the device's
+};
+Whereabouts whereabouts(const void* data);
+
 void copy_async(void* dst, const void* src, size_t bytes, void* stream);
 void fill_async(void* dst, int byte, size_t bytes, void* stream);
 /// Fills the shared memory of every multiprocessor of the current device, so that a kernel that reads it before writing
 /// does not find zeros.
 void fill_shared_async(int byte, void* stream);
 
+/// Splits `count` pairs [count, 2] of 4-byte words, aligned to 8 bytes, into two arrays [count].
+void split_pairs_async(const void* pairs, int64_t count, void* first, void* second, void* stream);
+
 /// Throws if an earlier call or launch of this thread failed unchecked.
 void throw_on_unreported_error();
 
 void* create_stream();
+/// The default stream of the current device, which waits for all blocking streams.
+void* default_stream() noexcept;
 void destroy_stream(void* stream) noexcept;
 void synchronise_stream(void* stream);
 
@@ -39,9 +53,13 @@ void* create_event();
 void destroy_event(void* event) noexcept;
 void record_event(void* event, void* stream);
 void synchronise_event(void* event);
+/// Holds later work of the stream back until the event has been passed.
+void wait_event(void* stream, void* event);
 double elapsed_ns(void* from, void* to);
 
 void begin_capture(void* stream);
+/// Of the capture that the stream takes part in; 0 if it is not capturing.
+uint64_t capture_id(void* stream);
 /// The captured work as an executable graph; with `discard`, null without an error.
 void* end_capture(void* stream, bool discard);
 void launch_graph(void* graph, void* stream);

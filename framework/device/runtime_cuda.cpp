@@ -113,11 +113,18 @@ void keep_unreported_error() {
   if (unreported == cudaSuccess && cudaPeekAtLastError() != cudaSuccess) unreported = cudaGetLastError();
 }
 
+void pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
 // Waits like the runtime's call, but by polling and with a time limit, because a kernel that never ends would hang the
 // program.
 template <typename Query>
 void wait_until_ready(const char* what, Query&& query) {
   constexpr unsigned kQueriesPerLook = 64;  // at the clock
+  constexpr unsigned kPauses = 16;          // about a microsecond
   throw_if_device_lost();
   keep_unreported_error();
   double began = 0;
@@ -129,6 +136,8 @@ void wait_until_ready(const char* what, Query&& query) {
         throw_cuda_error(error, concat("waiting for ", what).c_str(), __FILE__, __LINE__);
       return;
     }
+    // Later queries come further apart, so that threads that wait leave the driver to those that enqueue.
+    for (unsigned i = 0; asked > kQueriesPerLook && i < kPauses; ++i) pause();
     if (asked % kQueriesPerLook != 0) continue;
     const double now = host_now_ns();
     if (began == 0) began = now;
@@ -329,6 +338,17 @@ void* allocate_pinned(size_t bytes) {
 
 void release_pinned(void* data) noexcept { release_when_idle(data, cudaFreeHost); }
 
+Whereabouts whereabouts(const void* data) {
+  throw_if_device_lost();
+  cudaPointerAttributes attributes{};
+  LENSLET_CUDA_CHECK(cudaPointerGetAttributes(&attributes, data));
+  using Kind = Whereabouts::Kind;
+  const Kind kind = attributes.type == cudaMemoryTypeUnregistered ? Kind::kPageable
+                    : attributes.type == cudaMemoryTypeHost       ? Kind::kPinned
+                                                                  : Kind::kDevice;
+  return {kind, attributes.device};
+}
+
 void copy_async(void* dst, const void* src, size_t bytes, void* stream_handle) {
   throw_if_device_lost();
   const auto stream = static_cast<cudaStream_t>(stream_handle);
@@ -351,6 +371,8 @@ void throw_on_unreported_error() {
   if (const cudaError_t error = std::exchange(unreported, cudaSuccess); error != cudaSuccess)
     throw_cuda_error(error, "unchecked kernel launch", __FILE__, __LINE__);
 }
+
+void* default_stream() noexcept { return cudaStreamLegacy; }
 
 void* create_stream() {
   throw_if_device_lost();
@@ -388,6 +410,12 @@ void synchronise_event(void* event) {
   wait_until_ready("an event", [&] { return cudaEventQuery(static_cast<cudaEvent_t>(event)); });
 }
 
+void wait_event(void* stream, void* event) {
+  throw_if_device_lost();
+  LENSLET_CUDA_CHECK(
+      cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), static_cast<cudaEvent_t>(event), 0));
+}
+
 double elapsed_ns(void* from, void* to) {
   throw_if_device_lost();
   float ms = 0;
@@ -400,6 +428,16 @@ void begin_capture(void* stream) {
   live_streams().set_capturing(static_cast<cudaStream_t>(stream), true);
   LENSLET_CUDA_CHECK(
       cudaStreamBeginCapture(static_cast<cudaStream_t>(stream), cudaStreamCaptureModeThreadLocal));
+}
+
+uint64_t capture_id(void* stream) {
+  throw_if_device_lost();
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  unsigned long long id = 0;
+  LENSLET_CUDA_CHECK(cudaStreamGetCaptureInfo(static_cast<cudaStream_t>(stream), &status, &id));
+  if (status == cudaStreamCaptureStatusInvalidated)
+    throw DeviceError("the stream records a CUDA graph, and the capture has failed before this call");
+  return status == cudaStreamCaptureStatusActive ? id : 0;
 }
 
 void* end_capture(void* stream, bool discard) {

@@ -24,19 +24,24 @@ void* allocate(size_t) { refuse(); }
 void release(void*) noexcept {}
 void* allocate_pinned(size_t) { refuse(); }
 void release_pinned(void*) noexcept {}
+Whereabouts whereabouts(const void*) { return {}; }
 void copy_async(void*, const void*, size_t, void*) { refuse(); }
 void fill_async(void*, int, size_t, void*) { refuse(); }
 void fill_shared_async(int, void*) { refuse(); }
+void split_pairs_async(const void*, int64_t, void*, void*, void*) { refuse(); }
 void throw_on_unreported_error() {}
 void* create_stream() { refuse(); }
+void* default_stream() noexcept { return nullptr; }
 void destroy_stream(void*) noexcept {}
 void synchronise_stream(void*) { refuse(); }
 void* create_event() { refuse(); }
 void destroy_event(void*) noexcept {}
 void record_event(void*, void*) { refuse(); }
 void synchronise_event(void*) { refuse(); }
+void wait_event(void*, void*) { refuse(); }
 double elapsed_ns(void*, void*) { refuse(); }
 void begin_capture(void*) { refuse(); }
+uint64_t capture_id(void*) { refuse(); }
 void* end_capture(void*, bool) { refuse(); }
 void launch_graph(void*, void*) { refuse(); }
 void destroy_graph(void*) noexcept {}

@@ -25,22 +25,37 @@ Stream::Stream(Device device) : device_(device) {
   handle_ = runtime::create_stream();
 }
 
+Stream Stream::borrowed(Device device, void* handle) noexcept {
+  Stream stream;
+  stream.device_ = device;
+  stream.handle_ = handle ? handle : runtime::default_stream();
+  stream.owned_ = false;
+  return stream;
+}
+
 Stream::~Stream() {
-  if (handle_) runtime::destroy_stream(handle_);
+  if (handle_ && owned_) runtime::destroy_stream(handle_);
 }
 
 Stream::Stream(Stream&& other) noexcept
-    : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)) {}
+    : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)), owned_(other.owned_) {}
 
 Stream& Stream::operator=(Stream&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(handle_, other.handle_);
+  std::swap(owned_, other.owned_);
   return *this;
 }
 
 void Stream::synchronise() {
   if (handle_) runtime::synchronise_stream(handle_);
 }
+
+void Stream::wait_for(const Event& event) {
+  if (handle_) runtime::wait_event(handle_, event.handle_);
+}
+
+uint64_t Stream::capture_id() const { return handle_ ? runtime::capture_id(handle_) : 0; }
 
 Event::Event(Device device) : device_(device) {
   if (!device.is_cuda()) return;

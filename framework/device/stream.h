@@ -2,17 +2,22 @@
 // On the CPU work runs immediately in the calling thread, and an event is a reading of the steady clock.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "framework/device/device.h"
 
 namespace lenslet {
 
-/// Owns one CUDA stream (non-blocking with respect to the default stream), or represents the CPU. Movable.
+class Event;
+
+/// Owns one CUDA stream (non-blocking with respect to the default stream), borrows one, or represents the CPU. Movable.
 class Stream {
  public:
   /// Creates a stream on the device. Throws DeviceError.
   explicit Stream(Device device);
+  /// A caller's cudaStream_t of that GPU, which stays the caller's; null means its default stream.
+  static Stream borrowed(Device device, void* handle) noexcept;
   ~Stream();
   Stream(Stream&& other) noexcept;
   Stream& operator=(Stream&& other) noexcept;
@@ -25,10 +30,18 @@ class Stream {
   void* native_handle() const noexcept { return handle_; }
   /// Waits for all enqueued work. Throws DeviceError if any of it failed or device_timeout_s() passed.
   void synchronise();
+  /// Holds later work of this stream back until the event has been passed.
+  void wait_for(const Event& event);
+  /// A number of the capture that records this stream's work into a graph; 0 if it runs. Throws DeviceError if the
+  /// capture has failed.
+  uint64_t capture_id() const;
 
  private:
+  Stream() = default;
+
   Device device_;
   void* handle_ = nullptr;
+  bool owned_ = true;
 };
 
 /// A point in a stream. Movable.
@@ -50,6 +63,8 @@ class Event {
   double ns_since(const Event& earlier) const;
 
  private:
+  friend class Stream;
+
   Device device_;
   void* handle_ = nullptr;
   double host_ns_ = 0;

@@ -150,6 +150,9 @@ void Executable::build(const BuildOptions& options) {
     throw UsageError(
         "mapped_io needs a CUDA device; switch it off on the CPU, which always reads host memory");
   }
+  caller_ends_ = options.caller_ends;
+  if (caller_ends_ && (options.mapped_io || options.cuda_graph || options.keep_activations))
+    throw UsageError("caller_ends does not work with mapped_io, cuda_graph or keep_activations");
   if (options.plan) {
     check_plan_fits(*options.plan, graph_, device_);
   } else {
@@ -169,10 +172,11 @@ void Executable::build(const BuildOptions& options) {
                " out, on ", plan_.device, " (", plan_.device_name, ")");
   const std::vector<OperatorRequest> requests = choose_steps(options);
   shape_outputs();
-  const MemoryLayout memory = place_activations(options.keep_activations, options.mapped_io);
+  const MemoryLayout memory =
+      place_activations(options.keep_activations, options.mapped_io || options.caller_ends);
   demand_memory(memory.total_bytes);
   prepare_steps(requests, options.workspace_limit);
-  book_memory(memory, options.mapped_io);
+  book_memory(memory, options);
   if (options.cuda_graph) capture();
 }
 
@@ -184,9 +188,9 @@ void Executable::shape_outputs() {
   if (plan_.output == ElementType::kClass) node_outputs_.back().shape = {batch_};
 }
 
-// A pass keeps the bytes of its input, so that it can be repeated; its output has its own memory too. With mapped_io
-// neither has a place in the block.
-MemoryLayout Executable::place_activations(bool keep_all, bool mapped_io) {
+// A pass keeps the bytes of its input, so that it can be repeated; its output has its own memory too. With mapped_io or
+// caller_ends neither has a place in the block.
+MemoryLayout Executable::place_activations(bool keep_all, bool ends_elsewhere) {
   keep_activations_ = keep_all;
   const int last_step = static_cast<int>(steps_.size());
   std::vector<BufferLifetime> lifetimes(shapes_.size());
@@ -195,7 +199,7 @@ MemoryLayout Executable::place_activations(bool keep_all, bool mapped_io) {
     const bool end = i == 0 || i + 1 == shapes_.size();
     const bool lasting = end || keep_all;
     BufferLifetime& life = lifetimes[i];
-    life = {end && mapped_io ? 0 : node_outputs_[i].bytes(), lasting ? 0 : step_of_[i],
+    life = {end && ends_elsewhere ? 0 : node_outputs_[i].bytes(), lasting ? 0 : step_of_[i],
             lasting ? last_step : step_of_[i]};
     for (int reader : graph_.consumers(static_cast<int>(i))) {
       life.last = std::max(life.last, step_of_[static_cast<size_t>(reader)]);
@@ -215,7 +219,7 @@ void Executable::prepare_steps(const std::vector<OperatorRequest>& requests, siz
 }
 
 // One block for the activations, and one workspace of the largest size that a step needs.
-void Executable::book_memory(const MemoryLayout& memory, bool mapped_io) {
+void Executable::book_memory(const MemoryLayout& memory, const BuildOptions& options) {
   plan_.activation_bytes = memory.total_bytes;
   demand_memory(memory.total_bytes + plan_.workspace_bytes);
   activations_ = Buffer(device_, memory.total_bytes);
@@ -224,7 +228,7 @@ void Executable::book_memory(const MemoryLayout& memory, bool mapped_io) {
     if (buffer_of_[i] != static_cast<int>(i)) continue;
     node_outputs_[i].data = reinterpret_cast<float*>(activations_.as<char>() + memory.offsets[i]);
   }
-  place_io(node_outputs_.front(), node_outputs_.back(), mapped_io);
+  place_io(node_outputs_.front(), node_outputs_.back(), options);
   for (Step& step : steps_) {
     for (int input : graph_.nodes()[step.node].inputs) {
       step.inputs.push_back(node_outputs_[static_cast<size_t>(buffer_of_[static_cast<size_t>(input)])]);
@@ -237,8 +241,12 @@ void Executable::book_memory(const MemoryLayout& memory, bool mapped_io) {
 
 // Input and output: at their places in the memory layout, or in one block of page-locked host memory that the device
 // addresses directly.
-void Executable::place_io(TensorView& input, TensorView& output, bool mapped_io) {
-  if (mapped_io) {
+void Executable::place_io(TensorView& input, TensorView& output, const BuildOptions& options) {
+  if (options.caller_ends) {  // two addresses that no buffer has, for move_ends()
+    input.data = reinterpret_cast<float*>(Buffer::kAlignment);
+    output.data = reinterpret_cast<float*>(2 * Buffer::kAlignment);
+  }
+  if (options.mapped_io) {
     const size_t output_offset = align_up(input.bytes(), Buffer::kAlignment);
     mapped_ = std::make_unique<PinnedBuffer>(device_, output_offset + output.bytes());
     char* const base = static_cast<char*>(mapped_->data());
@@ -254,7 +262,7 @@ void Executable::place_io(TensorView& input, TensorView& output, bool mapped_io)
 void Executable::capture() {
   run_checked();  // libraries initialise themselves on their first call, which must not be captured
   captured_ = CapturedGraph::capture(stream_, [this] {
-    for (size_t i = 0; i < steps_.size(); ++i) enqueue_step(i, nullptr);
+    for (size_t i = 0; i < steps_.size(); ++i) enqueue_step(i, nullptr, stream_);
   });
 }
 
@@ -276,6 +284,7 @@ Determinism Executable::determinism() const noexcept {
 }
 
 void Executable::run() {
+  if (caller_ends_) throw UsageError("with caller_ends only run(input, output) has memory to work on");
   DeviceGuard guard(device_);
   NvtxRange range("run");
   if (captured_) {
@@ -285,7 +294,7 @@ void Executable::run() {
   for (size_t i = 0; i < steps_.size(); ++i) run_step(i);
 }
 
-void Executable::run(ConstTensorView input, TensorView output) {
+void Executable::run(ConstTensorView input, TensorView output, Stream& stream) {
   if (captured_ || mapped_ || keep_activations_) {
     throw UsageError(
         "run(input, output) does not work with cuda_graph, mapped_io or keep_activations; use run() without "
@@ -301,7 +310,9 @@ void Executable::run(ConstTensorView input, TensorView output) {
   };
   move_ends(own, given);
   const Restore restore{*this, given, own};
-  run();
+  DeviceGuard guard(device_);
+  NvtxRange range("run");
+  for (size_t i = 0; i < steps_.size(); ++i) run_step_on(i, nullptr, stream);
 }
 
 void Executable::demand_place(ConstTensorView given, ConstTensorView own, const char* role) const {
@@ -312,7 +323,7 @@ void Executable::demand_place(ConstTensorView given, ConstTensorView own, const 
                             given.shape.to_string(), "] on ", given.device.to_string()));
   }
   const size_t alignment =
-      device_.is_cuda() ? Buffer::kAlignment : std::min(element_bytes(own.type), sizeof(float));
+      device_.is_cuda() ? kEndAlignment : std::min(element_bytes(own.type), sizeof(float));
   if (reinterpret_cast<uintptr_t>(given.data) % alignment != 0) {
     throw UsageError(concat("the ", role, " of run() must be aligned to ", alignment, " bytes"));
   }
@@ -329,13 +340,14 @@ void Executable::move_ends(Ends from, Ends to) noexcept {
 }
 
 void Executable::run_checked() {
+  if (caller_ends_) throw UsageError("with caller_ends only run(input, output) has memory to work on");
   DeviceGuard guard(device_);
   if (captured_) {  // its layers ran one by one before it was captured
     run();
     stream_.synchronise();
   } else {
     NvtxRange range("run");
-    for (size_t i = 0; i < steps_.size(); ++i) run_step_and_wait(i, nullptr);
+    for (size_t i = 0; i < steps_.size(); ++i) run_step_and_wait(i, nullptr, stream_);
   }
   checked_ = true;
 }
@@ -348,28 +360,30 @@ void Executable::run_first_checked() {
   }
 }
 
-void Executable::run_step(size_t index, Tracer* tracer) {
+void Executable::run_step(size_t index, Tracer* tracer) { run_step_on(index, tracer, stream_); }
+
+void Executable::run_step_on(size_t index, Tracer* tracer, Stream& stream) {
   if (checks_layers()) {
-    run_step_and_wait(index, tracer);
+    run_step_and_wait(index, tracer, stream);
   } else {
-    enqueue_step(index, tracer);
+    enqueue_step(index, tracer, stream);
   }
 }
 
-void Executable::run_step_and_wait(size_t index, Tracer* tracer) {
-  enqueue_step(index, tracer);
+void Executable::run_step_and_wait(size_t index, Tracer* tracer, Stream& stream) {
+  enqueue_step(index, tracer, stream);
   try {
-    stream_.synchronise();
+    stream.synchronise();
   } catch (const DeviceError& error) {
     throw DeviceError(concat(describe(steps_[index]), ": ", error.what()));
   }
 }
 
-void Executable::enqueue_step(size_t index, Tracer* tracer) {
+void Executable::enqueue_step(size_t index, Tracer* tracer, Stream& stream) {
   static NvtxTracer nvtx_tracer;
   Step& step = steps_[index];
   NvtxRange range(step.range.c_str()), backend_range(step.backend_range.c_str());
-  RunContext context{stream_, workspace_.data(), tracer ? tracer : &nvtx_tracer};
+  RunContext context{stream, workspace_.data(), tracer ? tracer : &nvtx_tracer};
   try {
     step.op->run(step.inputs, step.output, context);
   } catch (const DeviceError& error) {

@@ -34,6 +34,8 @@ struct BuildOptions {
   /// Input and output are in page-locked host memory that the device reads and writes over the bus, without copies. For
   /// small batches. Refused on the CPU.
   bool mapped_io = false;
+  /// Only run(input, output) is called: no memory is taken for input and output. Refused with mapped_io and cuda_graph.
+  bool caller_ends = false;
   bool fuse = true;  // fuse layers into their producer if it supports that, except those named in `backends`
   bool keep_activations = false;  // every node has its own buffer, for activation()
   bool cuda_graph = false;        // capture once, replay with one launch (CUDA only)
@@ -75,6 +77,9 @@ class Executable {
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
 
+  /// Of memory of a GPU that run(input, output) reads and writes: the longest load or copy of a kernel.
+  static constexpr size_t kEndAlignment = 16;
+
   /// The memory that a run reads, [N, ...]. The caller fills it (framework/tensor/tensor.h: copy) on stream(). With
   /// mapped_io its device is the CPU, and the caller writes it when the previous run is done.
   TensorView input() noexcept { return input_; }
@@ -105,8 +110,13 @@ class Executable {
   void run();
   /// Enqueues one pass step by step that reads `input` and writes `output` in place, instead of input() and output().
   /// Both must have the shape, element type and device of those views, must not overlap, and on a GPU must be aligned
-  /// to Buffer::kAlignment. Throws UsageError otherwise, and with a captured graph, mapped_io or keep_activations.
-  void run(ConstTensorView input, TensorView output);
+  /// to kEndAlignment bytes. Throws UsageError otherwise, and with a captured graph, mapped_io or keep_activations.
+  void run(ConstTensorView input, TensorView output) { run(input, output, stream_); }
+  /// The same on another stream of the device. Runs of one executable share its activations and workspace, so the
+  /// caller orders those of different streams (writes_own_memory()).
+  void run(ConstTensorView input, TensorView output, Stream& stream);
+  /// Whether run(input, output) writes memory besides the output: activations, or a workspace.
+  bool writes_own_memory() const noexcept { return steps_.size() != 1 || workspace_.bytes() > 0; }
   /// Runs one pass and waits after each layer, so that a DeviceError names the layer that failed. For the first pass
   /// and for finding faults.
   void run_checked();
@@ -123,11 +133,11 @@ class Executable {
   std::vector<OperatorRequest> choose_steps(const BuildOptions& options);  // executable_steps.cpp
   void fuse_readers(Step& step, OperatorRequest& request, const BuildOptions& options);
   void shape_outputs();
-  MemoryLayout place_activations(bool keep_all, bool mapped_io);
+  MemoryLayout place_activations(bool keep_all, bool ends_elsewhere);
   void prepare_steps(const std::vector<OperatorRequest>& requests, size_t workspace_limit);
-  void book_memory(const MemoryLayout& memory, bool mapped_io);
+  void book_memory(const MemoryLayout& memory, const BuildOptions& options);
   void demand_memory(size_t needed) const;
-  void place_io(TensorView& input, TensorView& output, bool mapped_io);
+  void place_io(TensorView& input, TensorView& output, const BuildOptions& options);
   /// Where a pass begins and ends.
   struct Ends {
     const float* input;
@@ -136,8 +146,9 @@ class Executable {
   void demand_place(ConstTensorView given, ConstTensorView own, const char* role) const;
   void move_ends(Ends from, Ends to) noexcept;
   void capture();
-  void enqueue_step(size_t index, Tracer* tracer);
-  void run_step_and_wait(size_t index, Tracer* tracer);
+  void enqueue_step(size_t index, Tracer* tracer, Stream& stream);
+  void run_step_on(size_t index, Tracer* tracer, Stream& stream);
+  void run_step_and_wait(size_t index, Tracer* tracer, Stream& stream);
   const BackendEntry& choose_backend(size_t node, OperatorRequest& request,
                                      const BuildOptions& options) const;
 
@@ -160,6 +171,7 @@ class Executable {
       buffer_of_;  // the node whose buffer holds each node's output; for a producer, the last node fused into it
   std::vector<TensorView> node_outputs_;  // by node; without data for a node fused away
   bool keep_activations_ = false;
+  bool caller_ends_ = false;
   std::vector<Step> steps_;
   Plan plan_;
   CapturedGraph captured_;

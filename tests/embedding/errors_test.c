@@ -155,6 +155,15 @@ static void use(lenslet_model* model) {
   }
   CHECK(best == 4);
 
+  /* A GPU's memory, to a model on the CPU. */
+  EXPECT(lenslet_predict_device(model, pixels, 1, &answer, NULL), LENSLET_ERROR_USAGE, "computes on the CPU");
+  EXPECT(lenslet_predict_f32_device(model, logits, 1, &answer, NULL), LENSLET_ERROR_USAGE, "the CPU");
+  EXPECT(lenslet_logits_device(model, pixels, 1, logits, NULL), LENSLET_ERROR_USAGE, "the CPU");
+  EXPECT(lenslet_logits_f32_device(model, logits, 1, logits, NULL), LENSLET_ERROR_USAGE, "the CPU");
+  EXPECT(lenslet_run_device(model, logits, 1, logits, NULL), LENSLET_ERROR_USAGE, "pass host memory");
+  EXPECT(lenslet_run_device(NULL, logits, 1, logits, NULL), LENSLET_ERROR_USAGE, "model must not be");
+  EXPECT(lenslet_predict_device(model, NULL, 0, NULL, NULL), LENSLET_OK, "");
+
   /* Texts: only their length, truncated, complete. */
   EXPECT(lenslet_model_backends(model, 3, NULL, 0, &length), LENSLET_OK, "");
   CHECK(length > sizeof text);

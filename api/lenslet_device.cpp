@@ -1,0 +1,65 @@
+// The C interface over Model's calls in the memory of a GPU.
+#include "api/c_calls.h"
+
+namespace {
+
+using lenslet::Place;
+using lenslet::Prediction;
+using lenslet::c::demand;
+using lenslet::c::guarded;
+
+// Predictions are written where the caller wants them: lenslet_predict.cpp compares the layouts.
+Prediction* as_predictions(lenslet_prediction* predictions) {
+  return reinterpret_cast<Prediction*>(predictions);
+}
+
+void demand_as_they_are(const lenslet_model& model) {
+  if (model.images != lenslet_model::Images::kInvert) return;
+  throw lenslet::UnavailableError(
+      "options.images \"invert\" exchanges dark and bright in host memory only; subtract from 255 on the "
+      "GPU");
+}
+
+template <typename Value>
+lenslet_status predict(lenslet_model* model, const Value* images, int64_t count,
+                       lenslet_prediction* predictions, void* stream) {
+  return guarded([&] {
+    demand_as_they_are(demand(model, "model"));
+    model->model.predict(images, count, as_predictions(predictions), Place::on_device(stream));
+  });
+}
+
+template <typename Value>
+lenslet_status logits(lenslet_model* model, const Value* images, int64_t count, float* values, void* stream) {
+  return guarded([&] {
+    demand_as_they_are(demand(model, "model"));
+    model->model.logits(images, count, values, Place::on_device(stream));
+  });
+}
+
+}  // namespace
+
+lenslet_status lenslet_predict_device(lenslet_model* model, const uint8_t* pixels, int64_t count,
+                                      lenslet_prediction* predictions, void* stream) {
+  return predict(model, pixels, count, predictions, stream);
+}
+
+lenslet_status lenslet_predict_f32_device(lenslet_model* model, const float* images, int64_t count,
+                                          lenslet_prediction* predictions, void* stream) {
+  return predict(model, images, count, predictions, stream);
+}
+
+lenslet_status lenslet_logits_device(lenslet_model* model, const uint8_t* pixels, int64_t count,
+                                     float* values, void* stream) {
+  return logits(model, pixels, count, values, stream);
+}
+
+lenslet_status lenslet_logits_f32_device(lenslet_model* model, const float* images, int64_t count,
+                                         float* values, void* stream) {
+  return logits(model, images, count, values, stream);
+}
+
+lenslet_status lenslet_run_device(lenslet_model* model, const float* inputs, int64_t count, float* outputs,
+                                  void* stream) {
+  return guarded([&] { demand(model, "model").model.run(inputs, count, outputs, Place::on_device(stream)); });
+}

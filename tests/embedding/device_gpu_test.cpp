@@ -1,0 +1,257 @@
+// Model's calls in the memory of a GPU: the answers of host memory, the order of the caller's stream, captured graphs.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "api/model.h"
+#include "framework/device/runtime.h"
+#include "framework/tensor/tensor.h"
+#include "tests/embedding/pictures.h"
+#include "tests/support/allocation_counter.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/gpu.h"
+
+namespace lenslet {
+namespace {
+
+using test::kPixels;
+using test::pictures;
+
+Model fused(const char* math = "fp32") {
+  ModelOptions options;
+  options.device = "cuda";
+  options.plan = "fused";
+  options.math = math;
+  return Model::built_in(options);
+}
+
+template <typename Value>
+std::vector<Value> repeated(const std::vector<Value>& values, int64_t count) {
+  std::vector<Value> all(static_cast<size_t>(count * kPixels));
+  for (size_t i = 0; i < all.size(); ++i) all[i] = values[i % values.size()];
+  return all;
+}
+
+/// Values in the memory of the GPU; copies wait.
+template <typename Value>
+class OnDevice {
+ public:
+  explicit OnDevice(size_t size) : size_(size), memory_(Device::cuda(), size * sizeof(Value)) {}
+  explicit OnDevice(const std::vector<Value>& values) : OnDevice(values.size()) { write(values); }
+  Value* data() { return memory_.as<Value>(); }
+  void write(const std::vector<Value>& values) {
+    Stream stream(Device::cuda());
+    copy_bytes(data(), Device::cuda(), values.data(), Device::cpu(), values.size() * sizeof(Value), stream);
+    stream.synchronise();
+  }
+  std::vector<Value> read() {
+    std::vector<Value> values(size_);
+    Stream stream(Device::cuda());
+    copy_bytes(values.data(), Device::cpu(), data(), Device::cuda(), size_ * sizeof(Value), stream);
+    stream.synchronise();
+    return values;
+  }
+
+ private:
+  size_t size_;
+  Buffer memory_;
+};
+
+template <typename Value>
+bool same_bits(const std::vector<Value>& a, const std::vector<Value>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(Value)) == 0;
+}
+
+template <typename Value>
+void check_forms(Model& model, const std::vector<Value>& images, int64_t count) {
+  const auto size = static_cast<size_t>(count);
+  std::vector<Prediction> predictions(size);
+  std::vector<float> logits(size * 10);
+  model.predict(images.data(), count, predictions.data());
+  model.logits(images.data(), count, logits.data());
+
+  Stream stream(Device::cuda());
+  const Place place = Place::on_device(stream.native_handle());
+  OnDevice<Value> input(images);
+  OnDevice<Prediction> together(size);
+  OnDevice<int32_t> labels(size);
+  OnDevice<float> probabilities(size), values(size * 10);
+  for (int round = 0; round < 2; ++round) {  // prepared by the first
+    model.predict(input.data(), count, together.data(), place);
+    model.predict(input.data(), count, PredictionArrays{labels.data(), probabilities.data()}, place);
+    model.logits(input.data(), count, values.data(), place);
+    stream.synchronise();
+    EXPECT_TRUE(same_bits(together.read(), predictions));
+    EXPECT_TRUE(same_bits(values.read(), logits));
+    const std::vector<int32_t> apart = labels.read();
+    const std::vector<float> of_them = probabilities.read();
+    for (size_t i = 0; i < size; ++i) {
+      ASSERT_EQ(apart[i], predictions[i].label) << i;
+      ASSERT_EQ(of_them[i], predictions[i].probability) << i;
+    }
+  }
+  EXPECT_TRUE(same_bits(input.read(), images)) << "input changed";
+}
+
+TEST(DeviceGpu, AnswersHaveTheBitsOfThoseFromHostMemory) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  for (const char* math : {"fp32", "fp16"}) {
+    SCOPED_TRACE(math);
+    Model model = fused(math);
+    for (const int64_t count : {1, 20, 64, 65, 1000, 70000}) {
+      SCOPED_TRACE(count);
+      check_forms(model, repeated(pictures().pixels, count), count);
+      check_forms(model, repeated(pictures().images, count), count);
+    }
+  }
+}
+
+TEST(DeviceGpu, LayersRunInPlaceToo) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  ModelOptions options;
+  options.device = "cuda";
+  options.max_batch = 300;  // so that a call takes several passes, the last of another size
+  Model model = Model::built_in(options);
+  const std::vector<float> images = repeated(pictures().images, 1000);
+  std::vector<float> expected(10000);
+  model.run(images.data(), 1000, expected.data());
+  OnDevice<float> input(images), values(10000);
+  model.run(input.data(), 1000, values.data(), Place::on_device(nullptr));
+  Stream::borrowed(Device::cuda(), nullptr).synchronise();
+  const std::vector<float> found = values.read();
+  for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-4) << i;
+}
+
+// Holds a stream back until it is let go.
+class Held {
+ public:
+  explicit Held(Stream& stream) {
+    runtime::hold_stream(
+        stream.native_handle(),
+        [](void* argument) {
+          while (!static_cast<std::atomic<bool>*>(argument)->load()) {
+          }
+        },
+        &free_);
+  }
+  ~Held() { let_go(); }
+  void let_go() { free_ = true; }
+
+ private:
+  std::atomic<bool> free_{false};
+};
+
+TEST(DeviceGpu, CallsWaitForTheStreamAndTheCallerForNothing) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  Model model = fused();
+  std::vector<Prediction> expected(20);
+  model.predict(pictures().pixels.data(), 20, expected.data());
+  Stream stream(Device::cuda());
+  const Place place = Place::on_device(stream.native_handle());
+  OnDevice<uint8_t> input(std::vector<uint8_t>(20 * kPixels));
+  OnDevice<int32_t> labels(20);
+  OnDevice<float> probabilities(20);
+  PinnedBuffer pixels(Device::cuda(), 20 * kPixels), answers(Device::cuda(), 20 * sizeof(int32_t));
+  std::memcpy(pixels.data(), pictures().pixels.data(), pixels.bytes());
+  model.predict(input.data(), 20, PredictionArrays{labels.data(), probabilities.data()}, place);
+  stream.synchronise();
+  {
+    Held held(stream);
+    copy_bytes(input.data(), Device::cuda(), pixels.data(), Device::cpu(), pixels.bytes(), stream);
+    const AllocationCounter counter;
+    model.predict(input.data(), 20, PredictionArrays{labels.data(), probabilities.data()}, place);
+    EXPECT_EQ(counter.allocations(), 0) << "a prepared call allocates nothing";
+    copy_bytes(answers.data(), Device::cpu(), labels.data(), Device::cuda(), answers.bytes(), stream);
+    held.let_go();  // the line is reached only if the call waits for nothing
+    stream.synchronise();
+  }
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(static_cast<const int32_t*>(answers.data())[i], expected[static_cast<size_t>(i)].label) << i;
+}
+
+// Both calls use the model's memory for predictions on their way to two arrays.
+TEST(DeviceGpu, CallsOnTwoStreamsTakeTurns) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  Model model = fused();
+  constexpr int64_t kCount = 5000;
+  std::vector<uint8_t> forwards = repeated(pictures().pixels, kCount);
+  std::vector<uint8_t> backwards(forwards.rbegin(), forwards.rend());
+  std::vector<Prediction> expected[2] = {std::vector<Prediction>(kCount), std::vector<Prediction>(kCount)};
+  model.predict(forwards.data(), kCount, expected[0].data());
+  model.predict(backwards.data(), kCount, expected[1].data());
+  OnDevice<uint8_t> inputs[2] = {OnDevice<uint8_t>(forwards), OnDevice<uint8_t>(backwards)};
+  OnDevice<int32_t> labels[2] = {OnDevice<int32_t>(kCount), OnDevice<int32_t>(kCount)};
+  OnDevice<float> probabilities[2] = {OnDevice<float>(kCount), OnDevice<float>(kCount)};
+  Stream streams[2] = {Stream(Device::cuda()), Stream(Device::cuda())};
+  for (int round = 0; round < 20; ++round) {
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      model.predict(inputs[i].data(), kCount, PredictionArrays{labels[i].data(), probabilities[i].data()},
+                    Place::on_device(streams[i].native_handle()));
+    }
+  }
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    streams[i].synchronise();
+    const std::vector<int32_t> found = labels[i].read();
+    for (size_t k = 0; k < found.size(); ++k) ASSERT_EQ(found[k], expected[i][k].label) << k;
+  }
+}
+
+TEST(DeviceGpu, AGraphRecordsPreparedCalls) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  Model model = fused();
+  Stream stream(Device::cuda());
+  const Place place = Place::on_device(stream.native_handle());
+  OnDevice<uint8_t> input(std::vector<uint8_t>(100 * kPixels));
+  OnDevice<int32_t> labels(100);
+  OnDevice<float> probabilities(100);
+  const auto call = [&] {
+    model.predict(input.data(), 100, PredictionArrays{labels.data(), probabilities.data()}, place);
+  };
+  expect_error<UsageError>([&] { (void)CapturedGraph::capture(stream, call); },
+                           "make the same call once before the capture");
+  call();
+  const CapturedGraph graph = CapturedGraph::capture(stream, call);
+  // Later calls get memory of their own, and neither they nor many other counts take that of the graph.
+  for (int64_t count = 100; count > 88; --count)
+    model.predict(input.data(), count, PredictionArrays{labels.data(), probabilities.data()}, place);
+  stream.synchronise();
+  const std::vector<uint8_t> pixels = repeated(pictures().pixels, 100);
+  std::vector<Prediction> expected(100);
+  model.predict(pixels.data(), 100, expected.data());
+  input.write(pixels);
+  for (int round = 0; round < 3; ++round) {
+    labels.write(std::vector<int32_t>(100, -1));
+    graph.launch(stream);
+    stream.synchronise();
+    const std::vector<int32_t> found = labels.read();
+    for (size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], expected[i].label) << i;
+  }
+}
+
+TEST(DeviceGpu, OtherMemoryAndPlansAreRefused) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  Model model = fused();
+  const Place place = Place::on_device(nullptr);
+  OnDevice<uint8_t> input(pictures().pixels);
+  OnDevice<Prediction> answers(20);
+  std::vector<Prediction> host(20);
+  expect_error<UsageError>([&] { model.predict(pictures().pixels.data(), 20, answers.data(), place); },
+                           "the images must be memory of cuda:0, found host memory");
+  expect_error<UsageError>([&] { model.predict(input.data(), 20, host.data(), place); },
+                           "the answers' place must be memory of cuda:0, found host memory");
+  expect_error<UsageError>([&] { model.predict(input.data() + 4, 1, answers.data(), place); },
+                           "aligned to 16 bytes");
+  expect_error<UsageError>([&] { model.predict(input.data(), -1, answers.data(), place); }, "-1");
+  model.predict(input.data(), 0, answers.data(), place);
+  ModelOptions options;
+  options.device = "cuda";
+  options.plan = "layered";
+  Model layered = Model::built_in(options);
+  expect_error<UnavailableError>([&] { layered.predict(input.data(), 20, answers.data(), place); },
+                                 "reads fp32 and writes fp32");
+}
+
+}  // namespace
+}  // namespace lenslet
