@@ -271,6 +271,7 @@ Subjects long_subjects() {
     add(subjects, softmax_subject({2, 1100}, 8, next_seed(), 1, logarithms));
     add(subjects, softmax_subject({3, 10, 40, 41}, 8, next_seed(), 1, logarithms));
   }
+  add(subjects, softmax_subject({11, 45}, 8, next_seed(), 1, true));
   return subjects;
 }
 

@@ -5,14 +5,11 @@
 // No GPU is needed: the cards are simulated, and the host's decisions for them are real.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <future>
 #include <map>
-#include <regex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -32,39 +29,14 @@
 #include "layers/conv/gpu/tensor_core/mma.cuh"
 #include "layers/conv/gpu/winograd/fused.cuh"
 #include "layers/conv/gpu/winograd/kernels.cuh"
-#include "layers/gemm/gemm_backend.h"
-#include "layers/gemm/gpu/cublas_workspace.h"
 #include "tests/conv/conv_fixture.h"
+#include "tests/support/kernel_census.h"
 #include "tests/support/simulated_gpu.h"
 
 namespace lenslet {
 namespace {
 
 using simulated_gpu::Card;
-using simulated_gpu::Launch;
-
-/// One direction of a launch: `count` items, `tile` of them per tile.
-struct Cut {
-  const char* of;
-  int64_t count, tile;
-};
-using Cuts = std::vector<Cut>;
-
-/// Whether it has two tiles and, if tiles can be partly filled, a partly filled one.
-bool shows(const Cut& cut) { return cut.count > cut.tile && (cut.tile == 1 || cut.count % cut.tile != 0); }
-
-/// A launch and the numbers among its kernel's template arguments.
-struct Seen {
-  const Launch& launch;
-  std::vector<int> numbers;
-
-  template <typename T>
-  const T& argument(int index) const {
-    return *static_cast<const T*>(launch.arguments[index]);
-  }
-  int64_t threads() const { return launch.block.x; }
-  int number(size_t index) const { return numbers.at(index); }
-};
 
 Cuts cuts_of_tile(const Seen& seen) {
   const auto& shape = seen.argument<DirectTileShape>(0);
@@ -238,13 +210,9 @@ Cuts cuts_of_depthwise_channels(const Seen& seen, int64_t rows, int64_t columns)
   return cuts;
 }
 
-Cuts cuts_of_bias_relu(const Seen& seen) { return {{"blocks", seen.launch.grid.x, 1}}; }
-
-/// How to read a launch of the kernel of that name. A kernel without a row is held to two blocks; a row adds the
-/// directions in which it cuts the problem.
-using Reader = Cuts (*)(const Seen&);
-const std::map<std::string, Reader>& readers() {
-  static const std::map<std::string, Reader> map = {
+/// How to read a launch of the kernel of that name.
+const std::map<std::string, CutReader>& readers() {
+  static const std::map<std::string, CutReader> map = {
       {"conv_direct_tile_kernel", cuts_of_tile},
       {"conv_direct_strip_kernel", cuts_of_strip},
       {"conv_direct_rows_kernel", cuts_of_rows},
@@ -273,40 +241,6 @@ const std::map<std::string, Reader>& readers() {
   return map;
 }
 
-Cuts cuts_of_blocks(const Seen& seen) {
-  const dim3& grid = seen.launch.grid;
-  return {{"blocks", int64_t{grid.x} * grid.y * grid.z, 1}};
-}
-Reader reader_of(const std::string& kernel) {
-  const auto found = readers().find(kernel);
-  return found == readers().end() ? cuts_of_blocks : found->second;
-}
-
-/// The integers among the template arguments, in order; true is 1.
-std::vector<int> numbers_in(const std::string& name) {
-  static const std::regex kNumber(R"((?:^|[<, ()])(-?\d+|true|false)(?=[>, )u]))");
-  std::vector<int> numbers;
-  const std::string arguments = name.substr(std::min(name.find('<'), name.size()));
-  for (std::sregex_iterator i(arguments.begin(), arguments.end(), kNumber), end; i != end; ++i) {
-    const std::string text = (*i)[1];
-    numbers.push_back(text == "true" ? 1 : text == "false" ? 0 : std::stoi(text));
-  }
-  return numbers;
-}
-
-/// "conv_direct_any_kernel" of "lenslet::conv_direct_any_kernel<4, 1>".
-std::string base_name(const std::string& name) {
-  const std::string head = name.substr(0, name.find('<', name.rfind("::conv_") == std::string::npos ? 0 : 1));
-  const size_t colon = head.rfind("::");
-  return colon == std::string::npos ? head : head.substr(colon + 2);
-}
-
-/// Kernels and directions that no problem can exercise, with the reason.
-struct Exempt {
-  const char* kernel;  // a regular expression for its whole name
-  const char* cut;     // the same for the direction; empty: the kernel cannot be launched at all
-  const char* reason;
-};
 const Exempt kExempt[] = {
     {"conv_direct_(any|any_pool|nhwc)_kernel<1,", "filters of a group", "is for groups of one filter"},
     {"conv_direct_rows_kernel<1, 6,", "columns", "W a multiple of 4 leaves Q = W - 4 one"},
@@ -322,39 +256,13 @@ const Exempt kExempt[] = {
     {"bias_relu_kernel<., unsigned long>", "", "is for 2^31 values and more, which linear layers alone have"},
 };
 
-bool exempt(const std::string& kernel, const std::string& cut) {
-  return std::any_of(std::begin(kExempt), std::end(kExempt), [&](const Exempt& row) {
-    return std::regex_search(kernel, std::regex(row.kernel)) && *row.kernel &&
-           std::regex_match(cut, std::regex(row.cut));
-  });
+/// Whether the census counts a kernel of that name.
+bool counted(const std::string& base) { return readers().count(base) != 0 || base.rfind("conv_", 0) == 0; }
+
+KernelCensus& census() {
+  static KernelCensus one(readers(), {std::begin(kExempt), std::end(kExempt)});
+  return one;
 }
-
-// Which directions of which kernels the launches so far have exercised.
-std::map<std::string, std::map<std::string, bool>> shown;
-
-void record(const Launch& launch) {
-  static const std::map<const void*, std::string> names = [] {
-    std::map<const void*, std::string> map;
-    for (const simulated_gpu::Kernel& kernel : simulated_gpu::kernels()) map[kernel.address] = kernel.name;
-    return map;
-  }();
-  const std::string& name = names.at(launch.kernel);
-  auto& of_kernel = shown[name];
-  for (const Cut& cut : reader_of(base_name(name))({launch, numbers_in(name)}))
-    of_kernel[cut.of] |= shows(cut);
-}
-
-/// Computes nothing, because cuBLAS needs a GPU.
-struct NoGemm : Gemm {
-  size_t workspace_bytes() const override { return kCublasWorkspaceBytes; }
-  void run(const GemmProblem&, const GemmArgs&, void*, RunContext&) override {}
-  std::string describe() const override { return "none"; }
-};
-struct NoGemmBackend : GemmBackend {
-  Support supports(MathMode) const override { return Support::yes(); }
-  std::unique_ptr<Gemm> prepare(MathMode, Stream&) const override { return std::make_unique<NoGemm>(); }
-  std::string name() const override { return "none"; }
-};
 
 /// With bias and ReLU.
 std::unique_ptr<ConvKernel> prepare(const ConvBackend& backend, const Conv2dProblem& problem, MathMode math,
@@ -381,9 +289,7 @@ void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode
 
 /// The problems that conv_backends_test.cpp and conv_pooling_test.cpp verify on a card.
 void run_lists(const Card& card) {
-  shown.clear();
-  simulated_gpu::insert(card);
-  simulated_gpu::on_launch(record);
+  census().begin(card);
   Stream stream(Device::cuda());
   for (const std::string& name : backend_names()) {
     if (name == "cudnn") continue;  // launches no kernel of ours
@@ -415,45 +321,22 @@ void run_lists(const Card& card) {
 
 TEST(ConvLaunches, ShowEveryKernelAtWork) {
   run_lists({132, 90, 227 * 1024});  // H200
-  std::set<std::string> missing;
-  std::map<std::string, std::set<std::string>> directions;  // by kernel without its template arguments
-  for (const auto& [kernel, cuts] : shown) {
-    for (const auto& [cut, unused] : cuts) directions[base_name(kernel)].insert(cut);
-  }
-  int kernels = 0;
-  for (const simulated_gpu::Kernel& kernel : simulated_gpu::kernels()) {
-    if (readers().count(base_name(kernel.name)) == 0 && kernel.name.find("::conv_") == std::string::npos)
-      continue;
-    ++kernels;
-    const auto found = shown.find(kernel.name);
-    if (found == shown.end()) {
-      if (!exempt(kernel.name, "")) missing.insert(kernel.name + ": is never launched");
-      continue;
-    }
-    for (const std::string& cut : directions[base_name(kernel.name)]) {
-      if (!found->second[cut] && !exempt(kernel.name, cut)) missing.insert(kernel.name + ": " + cut);
-    }
-  }
-  EXPECT_GT(kernels, 100);
-  for (const std::string& line : missing) ADD_FAILURE() << line;
+  EXPECT_GT(census().count(counted), 100);
+  for (const std::string& line : census().missing(counted)) ADD_FAILURE() << line;
 }
 
 // Fewer multiprocessors, less shared memory, older instructions:
 // everything that a backend supports can be prepared.
 TEST(ConvLaunches, ServeSmallerCards) {
-  const auto launched = [](const char* kernel) {
-    return std::any_of(shown.begin(), shown.end(),
-                       [&](const auto& row) { return row.first.find(kernel) != std::string::npos; });
-  };
   run_lists({28, 86, 99 * 1024});
-  EXPECT_TRUE(launched("conv_winograd_fused_kernel<4>"));
-  EXPECT_TRUE(launched("conv_tensor_core_mma_kernel"));
-  EXPECT_FALSE(launched("conv_tensor_core_wgmma_kernel"));
+  EXPECT_TRUE(census().launched("conv_winograd_fused_kernel<4>"));
+  EXPECT_TRUE(census().launched("conv_tensor_core_mma_kernel"));
+  EXPECT_FALSE(census().launched("conv_tensor_core_wgmma_kernel"));
   run_lists({40, 75, 64 * 1024});
-  EXPECT_FALSE(launched("conv_winograd_fused_kernel"));
-  EXPECT_FALSE(launched("conv_tensor_core_mma_kernel"));
-  EXPECT_FALSE(launched("conv_implicit_gemm_rows_kernel"));
-  EXPECT_TRUE(launched("conv_winograd_multiply_kernel"));
+  EXPECT_FALSE(census().launched("conv_winograd_fused_kernel"));
+  EXPECT_FALSE(census().launched("conv_tensor_core_mma_kernel"));
+  EXPECT_FALSE(census().launched("conv_implicit_gemm_rows_kernel"));
+  EXPECT_TRUE(census().launched("conv_winograd_multiply_kernel"));
 }
 
 // Operators that share a kernel need different amounts of shared memory: none takes it from another.
@@ -504,11 +387,3 @@ TEST(ConvLaunches, KeepTheirSharedMemoryBesideOtherThreads) {
 
 }  // namespace
 }  // namespace lenslet
-
-// The linker redirects calls of lenslet::gemm_provider(DeviceKind) to this function.
-const lenslet::GemmBackend& simulated_gemm_provider(lenslet::DeviceKind) __asm__(
-    "__wrap__ZN7lenslet13gemm_providerENS_10DeviceKindE");
-const lenslet::GemmBackend& simulated_gemm_provider(lenslet::DeviceKind) {
-  static const lenslet::NoGemmBackend provider;
-  return provider;
-}

@@ -11,6 +11,7 @@
 #include "layers/reference/fill.h"
 #include "layers/relu/relu_layer.h"
 #include "layers/softmax/softmax_layer.h"
+#include "tests/layers/layer_problems.h"
 #include "tests/support/gpu.h"
 
 namespace lenslet {
@@ -155,15 +156,11 @@ TEST_F(Large, ReluPasses2To31Values) {
 }
 
 TEST_F(Large, PoolingPasses2To31Values) {
-  const Shape input{2, 300001, 61, 60};
+  const Shape& input = kPoolInputPast2To31;
   ASSERT_GT(input.num_elements(), k2To31);
   const Buffer x = repeated(input.num_elements());
-  check_pool(input, x, Pool2dWindow::square(2, 2), true, true);
-  check_pool(input, x, Pool2dWindow::square(2, 2), false, true);
-  check_pool(input, x, Pool2dWindow::square(3, 2, 1), true, true);
-  check_pool(input, x, Pool2dWindow::square(3, 2, 1), false, true);
-  check_pool(input, x, Pool2dWindow::square(3, 2, 1), false, false);
-  check_pool(input, x, Pool2dWindow::square(3, 1, 1), true, true);  // as many outputs
+  for (const auto& [kind, window] : pools_past_2_to_31())
+    check_pool(input, x, window, kind == reference::Pooling::kMax, kind == reference::Pooling::kAverage);
 }
 
 TEST_F(Large, SoftmaxPasses2To31Values) {
@@ -196,13 +193,11 @@ TEST_F(Large, LinearReads2To31Values) {
 }
 
 TEST_F(Large, LinearWrites2To31Values) {
-  constexpr int64_t kBatch = 8500013, kInputs = 8;
-  const Buffer x = repeated(kBatch * kInputs);
-  for (const char* backend : {"tiled", "warp_reduce", "cublas"}) {
-    for (const int64_t outputs : {260, 259}) {  // whole quads, and not
-      ASSERT_GT(kBatch * outputs, k2To31);
-      check_linear(backend, kBatch, kInputs, outputs, x);
-    }
+  for (const auto& [batch, inputs, outputs] : kLinearPast2To31) {
+    ASSERT_GT(batch * outputs, k2To31);
+    const Buffer x = repeated(batch * inputs);
+    for (const char* backend : {"tiled", "warp_reduce", "cublas"})
+      check_linear(backend, batch, inputs, outputs, x);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "layers/linear/linear_layer.h"
 #include "layers/reference/layer_subject.h"
 #include "tests/layers/layer_fixture.h"
+#include "tests/layers/layer_problems.h"
 #include "tests/support/expect_error.h"
 
 namespace lenslet {
@@ -22,22 +23,15 @@ Tensor host_tensor(const Shape& shape, const std::vector<float>& values) {
 
 using Linear = LayerTest;
 
-// Several tiles and a tail in each direction, for every tile size; with whole quads of inputs, and without.
 TEST_F(Linear, HasEveryTileRight) {
   if (!device_.is_cuda()) GTEST_SKIP() << "the GPU's kernels have tiles";
-  // A taller tile is chosen only for more samples; how many depends on the number of multiprocessors.
-  const int64_t many = cuda_status().devices[0].multiprocessors;
   std::set<std::string> tiles;
-  for (const int64_t outputs : {31, 61, 93, 127, 150, 319, 190, 251}) {
-    for (const int64_t batch : {int64_t{41}, 25 * many + 3, 75 * many + 7}) {
-      for (const int64_t inputs : {36, 35}) {
-        Stream stream(device_);
-        const VerifyResult result =
-            reference::linear_subject({batch, inputs}, outputs).verify("tiled", MathMode::kFp32, stream);
-        EXPECT_TRUE(result.passed) << inputs << " -> " << outputs << ": " << result.reason;
-        tiles.insert(result.detail);
-      }
-    }
+  for (const auto& [batch, inputs, outputs] : linear_tile_sizes(cuda_status().devices[0].multiprocessors)) {
+    Stream stream(device_);
+    const VerifyResult result =
+        reference::linear_subject({batch, inputs}, outputs).verify("tiled", MathMode::kFp32, stream);
+    EXPECT_TRUE(result.passed) << inputs << " -> " << outputs << ": " << result.reason;
+    tiles.insert(result.detail);
   }
   for (const char* rows : {"20", "40", "80"}) {
     for (const char* columns : {"32", "64", "96", "128"}) {

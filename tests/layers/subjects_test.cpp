@@ -8,6 +8,7 @@
 #include "layers/reference/layer_subject.h"
 #include "layers/relu/relu_layer.h"
 #include "tests/layers/layer_fixture.h"
+#include "tests/layers/layer_problems.h"
 #include "tests/support/planted_faults.h"
 
 namespace lenslet {
@@ -18,7 +19,6 @@ using reference::Pooling;
 using reference::Subject;
 
 constexpr DeviceKind kKind = LENSLET_TEST_DEVICE;
-constexpr double kLargeBytes = 2e5;  // of a subject whose work several threads share
 
 const reference::Subjects& all_subjects() {
   static const reference::Subjects all = reference::long_subjects();
@@ -47,9 +47,6 @@ class LayerSubjects : public testing::TestWithParam<Family> {
     if (kKind == DeviceKind::kCuda) LENSLET_SKIP_WITHOUT_GPU();
   }
 
-  bool is_large(const Subject& subject) const {
-    return subject.layer()->work(subject.inputs()).bytes > kLargeBytes;
-  }
   /// Every backend computes in fp32, cuBLAS also in tf32; the build may lack cuBLAS.
   static bool must_serve(const std::string& backend, MathMode math) {
     if (backend == "cublas") return kHasCublas && math != MathMode::kFp16;

@@ -12,6 +12,11 @@ if(TARGET lenslet_module_gemm_gpu_cublas)
   target_compile_definitions(test_layers_gpu PRIVATE LENSLET_TEST_HAS_CUBLAS=1)
 endif()
 target_compile_definitions(test_layers_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
+if(LENSLET_HAS_CUDA)
+  # The launches of the GPU kernels, on a simulated card.
+  lenslet_test(layer_launches SOURCES layers/layer_launches_test.cu DEPENDS ${lenslet_layer_targets})
+  lenslet_simulate_gpu(layer_launches)
+endif()
 lenslet_test(modules SOURCES layers/modules_test.cpp DEPENDS lenslet_linear lenslet_conv)
 
 get_property(lenslet_modules GLOBAL PROPERTY LENSLET_MODULES)

@@ -11,7 +11,7 @@ namespace lenslet::simulated_gpu {
 namespace {
 
 Card card{};
-void (*visitor)(const Launch&) = nullptr;
+std::function<void(const Launch&)> visitor;
 
 struct Configuration {
   dim3 grid, block;
@@ -61,7 +61,7 @@ cudaError_t launch(const void* kernel, dim3 grid, dim3 block, void** arguments, 
 }  // namespace
 
 void insert(const Card& inserted) { card = inserted; }
-void on_launch(void (*visit)(const Launch&)) { visitor = visit; }
+void on_launch(std::function<void(const Launch&)> visit) { visitor = std::move(visit); }
 void on_attributes(std::function<void()> visit) { attributes_visitor = std::move(visit); }
 const std::vector<Kernel>& kernels() { return registered(); }
 

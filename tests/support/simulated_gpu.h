@@ -32,7 +32,7 @@ struct Kernel {
 /// Sets the simulated card.
 void insert(const Card& card);
 /// Sets the function that is called for each launch.
-void on_launch(void (*visit)(const Launch& launch));
+void on_launch(std::function<void(const Launch& launch)> visit);
 /// Sets the function that is called after each read of a kernel's attributes, before the caller sees them.
 void on_attributes(std::function<void()> visit);
 /// The kernels in the order in which the program registers them.

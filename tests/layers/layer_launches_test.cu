@@ -1,0 +1,217 @@
+// Every kernel of the layers beside convolutions has a subject or problem, among those on which the card verifies it,
+// that exercises it: the kernel is launched, with at least two tiles, the last partly filled, in each direction of the
+// launch. No GPU is needed (tests/support/kernel_census.h).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layers/fusion.h"
+#include "layers/linear/linear_layer.h"
+#include "layers/lrn/lrn_backend.h"
+#include "layers/pool/pool_backend.h"
+#include "layers/pool/pool_layer.h"
+#include "layers/relu/relu_layer.h"
+#include "layers/softmax/softmax_backend.h"
+#include "layers/strides.h"
+#include "tests/layers/layer_problems.h"
+#include "tests/support/kernel_census.h"
+
+namespace lenslet {
+namespace {
+
+constexpr simulated_gpu::Card kH200{132, 90, 227 * 1024};
+
+/// A direction that a launch has, or has not.
+Cut only_if(bool present, const char* of) { return {of, present ? 2 : 0, 1}; }
+
+/// Of kernels that take values in quads where the addresses allow it.
+Cuts cuts_of_quads(const Seen& seen, int first_size) {
+  const auto quads = seen.argument<int64_t>(first_size), count = seen.argument<int64_t>(first_size + 1);
+  if (quads == 0) return {{"values, one by one", count, seen.threads()}};
+  return {{"quads", quads, seen.threads()}, {"values behind the quads", count, 4}};
+}
+
+Cuts cuts_of_strides(const Seen& seen, const StridedPair& places, const char* first, const char* second) {
+  const auto repeats = [&](const int64_t* strides) {
+    return std::find(strides, strides + places.rank, 0) != strides + places.rank;
+  };
+  Cuts cuts = {{"values", places.count(), seen.threads()}, {"dimensions", places.rank, 2}};
+  if (first) cuts.push_back(only_if(repeats(places.first), first));
+  if (second) cuts.push_back(only_if(repeats(places.second), second));
+  return cuts;
+}
+
+Cuts cuts_of_lrn(const Seen& seen) {
+  const auto& problem = seen.argument<LrnProblem>(2);
+  return {{"values", problem.samples * problem.channels * problem.inner, seen.threads()},
+          {"samples", problem.samples, 1},
+          {"channels", problem.channels, problem.before + 1 + problem.after},
+          {"positions", problem.inner, 1}};
+}
+
+Cuts cuts_of_softmax(const Seen& seen) {
+  const int64_t group = seen.number(0);
+  const auto rows = seen.argument<int64_t>(2), classes = seen.argument<int64_t>(3);
+  if (seen.argument<bool>(4))
+    return {{"rows of logarithms", rows, seen.threads() / group}, {"classes of logarithms", classes, group}};
+  return {{"rows", rows, seen.threads() / group}, {"classes", classes, group}};
+}
+
+Cuts cuts_of_softmax_columns(const Seen& seen) {
+  const auto& problem = seen.argument<SoftmaxProblem>(2);
+  return {{problem.logarithms ? "rows of logarithms" : "rows", problem.outer * problem.inner, seen.threads()},
+          {"samples", problem.outer, 1},
+          {"classes", problem.classes, 1}};
+}
+
+Cuts cuts_of_pool_2x2(const Seen& seen) {
+  const bool wide = seen.name.find("unsigned long") != std::string::npos;
+  const auto size = [&](int index) {
+    return wide ? static_cast<int64_t>(seen.argument<uint64_t>(index)) : seen.argument<uint32_t>(index);
+  };
+  const int64_t rows = size(2), rows_of_y = size(4), quads = size(5), threads = size(6);
+  return {{"threads", threads, seen.threads()},
+          {"planes", threads / quads / rows_of_y, 1},
+          {"rows", rows, 2},
+          {"quads", quads, 1}};
+}
+
+Cuts cuts_of_pool_any(const Seen& seen) {
+  const auto& problem = seen.argument<Pool2dProblem>(2);
+  const Pool2dWindow& window = problem.window;
+  return {{"outputs", problem.planes * problem.p * problem.q, seen.threads()},
+          {"planes", problem.planes, 1},
+          {"rows", problem.p, 1},
+          {"columns", problem.q, 1},
+          {"cells of a window", window.kernel_h, 1},
+          only_if(window.pad_h > 0 && window.pad_w > 0, "padding")};
+}
+
+Cuts cuts_of_pool_plane(const Seen& seen) {
+  return {{"planes", seen.argument<int64_t>(2), seen.threads() / 32},
+          {"values", seen.argument<int64_t>(3), 32}};
+}
+
+Cuts cuts_of_linear_tiled(const Seen& seen) {
+  const int64_t outputs = seen.argument<int>(6);
+  const int64_t columns = int64_t{32} * seen.number(1) * seen.number(2);
+  return {
+      {"samples", seen.argument<int64_t>(4), int64_t{20} * seen.number(0)},
+      {"inputs", seen.argument<int>(5), 16},
+      {outputs % 4 == 0 ? "outputs, four stored at once" : "outputs, stored one by one", outputs, columns}};
+}
+
+Cuts cuts_of_linear_warp_reduce(const Seen& seen) {
+  return {{"samples", seen.argument<int64_t>(4), seen.number(0)},
+          {"outputs", seen.argument<int64_t>(6), 8},
+          {"inputs", seen.argument<int64_t>(5), int64_t{32} * seen.number(1)}};
+}
+
+const std::map<std::string, CutReader> kReaders = {
+    {"activation_direct_kernel", [](const Seen& seen) { return cuts_of_quads(seen, 4); }},
+    {"relu_direct_kernel", [](const Seen& seen) { return cuts_of_quads(seen, 2); }},
+    {"pairwise_direct_same_kernel", [](const Seen& seen) { return cuts_of_quads(seen, 4); }},
+    {"pairwise_direct_strided_kernel",
+     [](const Seen& seen) {
+       return cuts_of_strides(seen, seen.argument<StridedPair>(4), "a repeated", "b repeated");
+     }},
+    {"rearrange_copy_kernel",
+     [](const Seen& seen) { return cuts_of_strides(seen, seen.argument<StridedPair>(2), nullptr, nullptr); }},
+    {"rearrange_fill_kernel",
+     [](const Seen& seen) {
+       return Cuts{{"values", seen.argument<int64_t>(1), seen.threads()}};
+     }},
+    {"lrn_direct_kernel", cuts_of_lrn},
+    {"softmax_direct_kernel", cuts_of_softmax},
+    {"softmax_direct_columns_kernel", cuts_of_softmax_columns},
+    {"pool2d_direct_2x2_kernel", cuts_of_pool_2x2},
+    {"pool2d_direct_any_kernel", cuts_of_pool_any},
+    {"pool2d_direct_plane_kernel", cuts_of_pool_plane},
+    {"linear_tiled_kernel", cuts_of_linear_tiled},
+    {"linear_warp_reduce_kernel", cuts_of_linear_warp_reduce},
+    {"bias_relu_kernel", cuts_of_bias_relu},
+};
+
+const std::vector<Exempt> kExempt = {
+    {"linear_warp_reduce_kernel<1,", "samples", "is for one sample"},
+    {"bias_relu_kernel", "values of a channel", "is of convolutions: ConvLaunches"},
+    {"fill_shared_kernel", "", "is of no layer: it fills shared memory before verified runs"},
+};
+
+// conv_launches_test.cu counts those of convolutions.
+bool counted(const std::string& base) { return base.rfind("conv_", 0) != 0; }
+
+class LayerLaunches : public testing::Test {
+ protected:
+  /// Runs every backend that offers the layer, alone and with a fused ReLU. `shift`: of each address, in values.
+  void run(const Layer& layer, const std::vector<Shape>& inputs, int64_t shift = 0) {
+    static const ReluLayer kRelu;
+    for (const std::string& backend : layer.backends(DeviceKind::kCuda)) {
+      for (const Layer* const fused :
+           {static_cast<const Layer*>(nullptr), static_cast<const Layer*>(&kRelu)}) {
+        OperatorRequest request;
+        request.device = stream_.device();
+        request.inputs = inputs;
+        request.output = layer.infer_shape(inputs);
+        if (fused) request.fused = {fused};
+        if (!layer.supports(backend, request)) break;
+        const std::unique_ptr<Operator> op = layer.prepare(backend, request, stream_);
+        // Addresses of memory that the simulated card need not have.
+        float* const data = reinterpret_cast<float*>(uintptr_t{1} << 44) + shift;
+        std::vector<ConstTensorView> views;
+        for (const Shape& shape : inputs) views.push_back({data, shape, request.device});
+        RunContext context{stream_, data, nullptr};
+        op->run(views, {data, request.output, request.device}, context);
+      }
+    }
+  }
+
+  KernelCensus census_{kReaders, kExempt};
+  Stream stream_{Device::cuda()};
+};
+
+__global__ void launched_by_no_problem_kernel() {}
+[[maybe_unused]] void (*const kRegistered)() = launched_by_no_problem_kernel;
+
+TEST_F(LayerLaunches, ShowEveryKernelAtWork) {
+  census_.begin(kH200);
+  for (const auto& subject : reference::long_subjects()) {  // subjects_test.cpp
+    const auto* const layer_subject = dynamic_cast<const reference::LayerSubject*>(subject.get());
+    ASSERT_TRUE(layer_subject) << subject->problem();
+    for (const reference::LayerCase& one : layer_subject->cases()) {
+      for (int64_t shift = 0; shift < (is_large(*subject) ? 1 : 4); ++shift)
+        run(*one.layer, one.inputs(), shift);
+    }
+  }
+  const auto run_linear = [&](const LinearSize& size) {
+    run(LinearLayer(Tensor({size.outputs, size.inputs}), Tensor({size.outputs})),
+        {{size.batch, size.inputs}});
+  };
+  for (const LinearSize& size : linear_tile_sizes(kH200.multiprocessors)) run_linear(size);
+  for (const LinearSize& size : kLinearPast2To31) run_linear(size);
+  for (const auto& [kind, window] : pools_past_2_to_31()) {
+    if (kind == reference::Pooling::kMax) {
+      run(MaxPool2dLayer(window), {kPoolInputPast2To31});
+    } else {
+      run(AvgPool2dLayer(window, kind == reference::Pooling::kAverage), {kPoolInputPast2To31});
+    }
+  }
+
+  EXPECT_GT(census_.count(counted), 70);
+  std::vector<std::string> missing = census_.missing(counted);
+  // The census misses what no problem launches.
+  const auto planted = std::find_if(missing.begin(), missing.end(), [](const std::string& line) {
+    return line.find("launched_by_no_problem_kernel: is never launched") != std::string::npos;
+  });
+  EXPECT_NE(planted, missing.end());
+  if (planted != missing.end()) missing.erase(planted);
+  for (const std::string& line : missing) ADD_FAILURE() << line;
+}
+
+}  // namespace
+}  // namespace lenslet

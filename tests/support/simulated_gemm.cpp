@@ -1,0 +1,31 @@
+// Products on the simulated card (simulated_gpu.h): they compute nothing, because cuBLAS needs a GPU.
+#include <memory>
+#include <string>
+
+#include "layers/gemm/gemm_backend.h"
+#include "layers/gemm/gpu/cublas_workspace.h"
+
+namespace lenslet {
+namespace {
+
+struct NoGemm : Gemm {
+  size_t workspace_bytes() const override { return kCublasWorkspaceBytes; }
+  void run(const GemmProblem&, const GemmArgs&, void*, RunContext&) override {}
+  std::string describe() const override { return "none"; }
+};
+struct NoGemmBackend : GemmBackend {
+  Support supports(MathMode) const override { return Support::yes(); }
+  std::unique_ptr<Gemm> prepare(MathMode, Stream&) const override { return std::make_unique<NoGemm>(); }
+  std::string name() const override { return "none"; }
+};
+
+}  // namespace
+}  // namespace lenslet
+
+// The linker redirects calls of lenslet::gemm_provider(DeviceKind) to this function.
+const lenslet::GemmBackend& simulated_gemm_provider(lenslet::DeviceKind) __asm__(
+    "__wrap__ZN7lenslet13gemm_providerENS_10DeviceKindE");
+const lenslet::GemmBackend& simulated_gemm_provider(lenslet::DeviceKind) {
+  static const lenslet::NoGemmBackend provider;
+  return provider;
+}
