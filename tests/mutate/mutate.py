@@ -33,7 +33,7 @@ import sanitize  # noqa: E402
 from machine import machine  # noqa: E402
 from scratch_tree import copy_tree  # noqa: E402
 
-KEYS = {'name', 'side', 'file', 'before', 'after', 'caught_by', 'equivalent'}
+KEYS = {'name', 'side', 'file', 'before', 'after', 'caught_by', 'equivalent', 'unjudged'}
 LIST = 'faults.json'         # the folder of built programs
 UNMUTATED = 'unmutated'      # the folder of programs without a fault
 LIMIT = 300                  # seconds for a test of the unmutated tree

@@ -13,6 +13,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import mutate
+import verdicts
 
 PASSES = 'echo "[       OK ] A.B (3 ms)"\n'
 FAILS = 'echo "[  FAILED  ] A.B (3 ms)"; exit 1\n'
@@ -61,6 +62,24 @@ class Scratch(unittest.TestCase):
             except SystemExit as end:
                 code = end.code
         return code, out.getvalue() + err.getvalue()
+
+
+class Verdicts(Scratch):
+    def complaints(self, status, **keys):
+        self.faults(fault('planted', **keys))
+        rows = [{'name': 'planted', 'status': each} for each in status]
+        self.write('docs/results/card/mutate.json', json.dumps({'rows': rows}))
+        return verdicts.complaints_of(self.root)[0]
+
+    def test_each_fault_is_judged_or_says_why_not(self):
+        self.assertEqual(self.complaints(['skipped', 'killed']), [])
+        self.assertEqual(self.complaints([], unjudged='needs a GPU'), [])
+        self.assertEqual(self.complaints([], caught_by=None, equivalent='same sum'), [])
+
+    def test_what_is_missing(self):
+        self.assertIn('no verdict', self.complaints(['skipped'])[0])
+        self.assertIn('says survived', self.complaints(['survived'])[0])
+        self.assertIn('remove "unjudged"', self.complaints(['killed'], unjudged='needs a GPU')[0])
 
 
 class Check(Scratch):
