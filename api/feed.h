@@ -1,4 +1,4 @@
-// Lane: takes images through one executable and its answers back, from host memory or in the memory of a GPU. Feed: deals
+// Lane: takes images through one executable and its answers back, from host memory or in a GPU's memory. Feed: deals
 // the images of a call to lanes in turn, chunk by chunk, so that one chunk is copied while another computes. Internal:
 // Model, the accuracy of `lenslet bench` and the streaming measurement of `lenslet eval` use them.
 //
@@ -38,7 +38,7 @@ struct Answers {
   }
 };
 
-/// Not thread-safe. The executable's device must be current (DeviceGuard), except for run(), run_on_device() and load().
+/// Not thread-safe. The executable's device must be current (DeviceGuard), but for run(), run_on_device() and load().
 class Lane {
  public:
   /// Builds an executable. Throws like Executable.
@@ -68,7 +68,7 @@ class Lane {
   /// [count, ...] or predictions [count], by call.output. On the CPU a full pass reads and writes the caller's memory
   /// in place if the types agree.
   void run(const void* images, int64_t count, Answers answers, InputOutput call);
-  /// Enqueues one pass over batch() images in the GPU's memory, of the types of a pass, after the work of `stream`. Both
+  /// Enqueues one pass over batch() images in the GPU's memory, of a pass's types, after the work of `stream`. Both
   /// ends are read and written in place. Neither waits nor allocates, except that the first call with predictions as
   /// two arrays allocates. Calls on different streams take turns if they share memory; while a stream is captured, the
   /// caller orders them.
@@ -111,8 +111,8 @@ struct FeedOptions {
   int depth = 1;  // chunks in flight per lane
   bool staged =
       false;  // copies images to page-locked memory first; otherwise the caller's memory is page-locked
-  /// The lanes that feed a GPU at the rate of its bus, for chunks of `chunk_bytes` of input; one for the CPU and with one
-  /// thread.
+  /// The lanes that feed a GPU at the rate of its bus, for chunks of `chunk_bytes` of input; one for the CPU and with
+  /// one thread.
   static FeedOptions for_host_memory(Device device, bool whole_network, size_t chunk_bytes);
 };
 
