@@ -4,6 +4,7 @@
 #include "apps/common/command_line/shared_options.h"
 #include "apps/common/results/report_command.h"
 #include "apps/lenslet/commands.h"
+#include "apps/lenslet/show/layer_times.h"
 #include "apps/lenslet/suggestions.h"
 #include "apps/measuring/cache_option.h"
 #include "framework/execution/plan.h"
@@ -81,6 +82,12 @@ An .npz file has the input under the name of the model's input, and values of an
 under theirs. A difference beyond its bound gives exit code 1. Without a Python that has
 onnxruntime, --against onnxruntime gives exit code 4.)";
 
+constexpr const char* kShowExamples = R"(Examples:
+  lenslet show samples/digit_3_a.png --html three.html
+  lenslet show cat.jpg --model my.onnx --labels classes.txt --html cat.html
+The page holds the picture, each step to the network's input, the values and the time of each layer.
+It loads nothing from the network. lenslet serve has the same page to draw on.)";
+
 constexpr const char* kServeExamples = R"(Examples:
   lenslet serve
   lenslet serve --port 0 --model my.onnx --max-batch 256 --max-delay-us 500
@@ -124,6 +131,8 @@ CommandLine lenslet_command_line() {
                    kInspectExamples);
   const auto diff = line.command("diff", "Compare a model layer by layer with another framework's values",
                                  run_diff, kDiffExamples);
+  const auto show = line.command("show", "Write a page that shows what each layer does with a picture",
+                                 run_show, kShowExamples);
   const auto serve = line.command("serve", "Serve a model over HTTP (Open Inference Protocol v2)", run_serve,
                                   kServeExamples);
   const auto explain =
@@ -131,7 +140,7 @@ CommandLine lenslet_command_line() {
                    run_explain, kExplainExamples);
   const auto model = classify | eval | profile | tune;
   const auto all = model | bench | backends | doctor;
-  const auto pictures = classify | eval | serve;
+  const auto pictures = classify | eval | serve | show;
 
   const auto maths = words({MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}, to_string);
   const auto inputs = words({ElementType::kFp32, ElementType::kUint8}, to_string);
@@ -143,6 +152,10 @@ CommandLine lenslet_command_line() {
       "pictures (PNG, JPEG, BMP, PGM, PPM), IDX files, folders of pictures, or '-' for one picture "
       "from standard input",
       classify, 1);
+  line.arguments("picture", Text{"FILE"}, LENSLET_MEMBER(inputs), "picture (PNG, JPEG, BMP, PGM, PPM)", show,
+                 1, 1);
+  line.option("--html", Text{"FILE"}, LENSLET_MEMBER(html),
+              "the page to write; '-' is standard output [lenslet.html]", show);
   line.arguments("file", Text{"FILE"}, LENSLET_MEMBER(files), "ONNX model", inspect | diff, 1, 1);
   line.option("--against", Text{"FILE|onnxruntime"}, LENSLET_MEMBER(against),
               "what to compare with: values in an .npz file, or those that ONNX Runtime computes", diff);
@@ -244,12 +257,12 @@ CommandLine lenslet_command_line() {
   line.option("--seed", Integer{0}, LENSLET_MEMBER(seed), "seed of the random samples", diff);
 
   // The model and its execution.
-  line.option(
-      "--weights", Text{"FILE"}, LENSLET_MEMBER(weights),
-      "weights as safetensors, or a built-in set: mnist or robust [mnist; classify and serve: robust]",
-      model | bench | backends | serve);
+  line.option("--weights", Text{"FILE"}, LENSLET_MEMBER(weights),
+              "weights as safetensors, or a built-in set: mnist or robust [mnist; classify, serve and show: "
+              "robust]",
+              model | bench | backends | serve | show);
   line.option("--model", Text{"FILE", nullptr, {".onnx"}}, LENSLET_MEMBER(model),
-              "a network as ONNX (.onnx), instead of --weights", model | bench | backends | serve);
+              "a network as ONNX (.onnx), instead of --weights", model | bench | backends | serve | show);
   line.option("--model", Text{"FILE", nullptr, {".onnx"}}, LENSLET_MEMBER(model),
               "test the layers of this network (.onnx) instead of each kind of layer", doctor);
   line.option("--plan", Text{"auto|layered|fused|FILE"}, LENSLET_MEMBER(plan),
@@ -271,11 +284,11 @@ CommandLine lenslet_command_line() {
       "--backend", Text{"SPEC", backend_suggestions}, LENSLET_MEMBER(backend),
       "one for all layers, such as cudnn, or by layer: conv1=direct,conv2=winograd,*=auto; with --plan "
       "fused one of its variants [auto]",
-      model | diff | serve);
+      model | diff | serve | show);
   line.option("--backend", List{Text{"", variant_suggestions}}, LENSLET_MEMBER(variants),
               "variants of the whole-network plan, or all [the one that auto selects]", bench);
   line.option("--math", maths, LENSLET_MEMBER(math), "arithmetic of convolutions and matrix products [fp32]",
-              model | backends | diff | serve);
+              model | backends | diff | serve | show);
   line.option("--math", List{maths}, LENSLET_MEMBER(maths),
               "arithmetic: any of fp32, tf32, fp16 [all on a GPU, fp32 on the CPU]", bench);
   line.option(
@@ -290,13 +303,15 @@ CommandLine lenslet_command_line() {
   line.option("--output", List{outputs}, LENSLET_MEMBER(outputs), "logits, prediction or both", bench);
   line.option("--batch-size", Integer{1, kMaxBatch}, LENSLET_MEMBER(batch_size), "images computed together",
               model | diff);
+  line.option("--batch-size", Integer{1, kMostShownBatch}, LENSLET_MEMBER(batch_size),
+              "batch size of the times on the page [1]", show);
   line.option("--batch-size", Integer{1, kMaxBatch}, LENSLET_MEMBER(batch_size),
               "batch size of the model's layers [1]", backends);
   line.option("--graph", Words<bool>{{{"on", true}, {"off", false}}}, LENSLET_MEMBER(cuda_graph),
               "replay a captured CUDA graph", eval | profile);
   line.option("--save-plan", Text{"FILE"}, LENSLET_MEMBER(save_plan),
               "write the choices that were made; --plan FILE replays them", model);
-  add_execution_options(line, "layer", all | diff | serve);
+  add_execution_options(line, "layer", all | diff | serve | show);
   add_table_options(line, eval | profile | tune | bench | backends | doctor | inspect | diff);
 
   // The server.
@@ -327,7 +342,8 @@ CommandLine lenslet_command_line() {
 
   line.refuse(
       "--model and --weights exclude each other; leave one out",
-      [](const auto& o) { return !o.model.empty() && !o.weights.empty(); }, model | bench | backends | serve);
+      [](const auto& o) { return !o.model.empty() && !o.weights.empty(); },
+      model | bench | backends | serve | show);
   line.refuse(
       "diff needs --against FILE.npz or --against onnxruntime",
       [](const auto& o) { return o.against.empty(); }, diff);

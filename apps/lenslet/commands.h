@@ -15,6 +15,7 @@ ExitCode run_backends(const BackendsOptions& options);
 ExitCode run_doctor(const DoctorOptions& options);
 ExitCode run_inspect(const InspectOptions& options);
 ExitCode run_diff(const DiffOptions& options);
+ExitCode run_show(const ShowOptions& options);
 ExitCode run_serve(const ServeOptions& options);
 ExitCode run_explain(const ExplainOptions& options);
 

@@ -98,6 +98,11 @@ struct DiffOptions : CommonOptions {
   int64_t samples = 8;             // random ones, for ONNX Runtime
 };
 
+struct ShowOptions : CommonOptions, PictureOptions {
+  std::vector<std::string> inputs;  // one picture
+  std::string html = "lenslet.html";
+};
+
 struct ServeOptions : CommonOptions, PictureOptions {
   std::string host = "127.0.0.1";
   int64_t port = 8080;

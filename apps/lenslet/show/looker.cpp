@@ -1,0 +1,268 @@
+#include "apps/lenslet/show/looker.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/number_reader.h"
+#include "apps/common/output/text.h"
+#include "apps/common/results/fields.h"
+#include "apps/common/system/environment.h"
+#include "apps/lenslet/classify/answer.h"
+#include "apps/lenslet/show/encode.h"
+#include "apps/lenslet/show/network_json.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "framework/execution/tuner.h"
+#include "framework/io/png_writer.h"
+#include "models/classifier.h"
+#include "models/digit/ink_picture.h"
+#include "models/lenet5.h"
+
+namespace lenslet {
+
+using Json = Looker::Json;
+
+namespace {
+
+constexpr size_t kMostPasses = 8;      // kept, one for each choice of backends
+constexpr int kLongest = 280;          // pixels of a picture on the page
+constexpr size_t kMostClasses = 1000;  // with a probability on the page
+
+std::string data_url(const Image& image) {
+  const std::string png = encode_png(image);
+  return "data:image/png;base64," + base64(png.data(), png.size());
+}
+
+Json stage(const char* name, const std::string& text, const Image& image) {
+  return {{"name", name},
+          {"text", text},
+          {"width", image.width},
+          {"height", image.height},
+          {"png", data_url(image)}};
+}
+
+// The picture with colours, not larger than the page needs.
+Image thumbnail(const Image& image) {
+  const double scale = std::min(1.0, double{1} * kLongest / std::max(image.width, image.height));
+  const auto side = [&](int size) { return std::max<int64_t>(1, std::lround(size * scale)); };
+  const PictureLayout layout{3, side(image.height), side(image.width), true};
+  return {static_cast<int>(layout.width), static_cast<int>(layout.height), 3, picture_input(image, layout),
+          "PNG"};
+}
+
+// The pixels of a sample as a picture, whatever their order.
+Image sample_picture(const std::vector<uint8_t>& pixels, const PictureLayout& layout) {
+  const auto planes = static_cast<size_t>(layout.channels);
+  const size_t size = pixels.size() / planes;
+  Image image{static_cast<int>(layout.width), static_cast<int>(layout.height),
+              static_cast<int>(layout.channels), pixels, "PNG"};
+  if (layout.channels_last) return image;
+  for (size_t i = 0; i < size; ++i)
+    for (size_t c = 0; c < planes; ++c) image.pixels[i * planes + c] = pixels[c * size + i];
+  return image;
+}
+
+// Of a network of other pictures than digits. Throws DataError if it reads none.
+PictureLayout layout_of(const Network& network) {
+  if (reads_digits(network.graph)) return {};
+  return demand_pictures(network, "a page shows a network that reads pictures");
+}
+
+std::vector<std::string> parts_of(const std::string& list) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin < list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    if (end > begin) parts.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+Json json_of(const Answer& answer) {
+  Json json;
+  JsonObject::put(json, answer);
+  return json;
+}
+
+std::vector<float> values_of(ConstTensorView view, int64_t count, Stream& stream) {
+  std::vector<float> values(static_cast<size_t>(count));
+  copy_bytes(values.data(), Device::cpu(), view.data, view.device, values.size() * sizeof(float), stream);
+  stream.synchronise();
+  return values;
+}
+
+}  // namespace
+
+// What the network reads of a picture, and how it came to be.
+struct Looker::Seen {
+  Answer answer;
+  std::vector<float> input;  // empty: there is nothing to read
+  Json stages = Json::array();
+  std::vector<std::string> steps;
+};
+
+Looker::Looker(const Session& session, const PictureOptions& options)
+    : session_(session),
+      options_(options),
+      choices_(picture_choices(options, session.network())),
+      layout_(layout_of(session.network())),
+      channels_(shown_channels(session.graph())),
+      model_(session.model(session.build_options(1))) {
+  session.demand_logits();
+}
+
+BuildOptions Looker::build(const std::string& backends, int64_t batch, bool fuse) const {
+  BuildOptions build = session_.build_options(batch);
+  if (build.execution == Plan::kFused) build.backends = BackendSpec();  // of the whole network
+  if (const Plan* const plan = std::exchange(build.plan, nullptr); plan && plan->execution == Plan::kLayered)
+    for (const PlanLayer& layer : plan->layers)
+      if (layer.fused_into.empty()) build.backends.set(layer.name, layer.backend);
+  for (const std::string& part : parts_of(backends)) {
+    const size_t equals = part.rfind('=');
+    if (equals == std::string::npos)
+      throw DataError(concat("backends are LAYER=NAME,…; found '", printable_excerpt(part, 60), "'"));
+    build.backends.set(part.substr(0, equals), part.substr(equals + 1));
+  }
+  build.execution = Plan::kLayered;
+  build.input = build.output = ElementType::kFp32;
+  build.cuda_graph = build.mapped_io = false;
+  build.fuse = fuse;
+  build.keep_activations = !fuse;
+  return build;
+}
+
+Json Looker::network() const {
+  const Graph& graph = session_.graph();
+  Json json = {{"title", session_.network().title()},
+               {"weights", session_.weights_origin()},
+               {"device", describe_device(session_.device(), "")},
+               {"math", to_string(session_.math())},
+               {"version", program_version()},
+               {"digits", reads_digits(graph)},
+               {"labels", choices_.labels},
+               {"nodes", nodes_json(graph)}};
+  BuildOptions build = this->build("", 1, true);
+  build.backends = BackendSpec();
+  std::map<std::string, Json> menus;
+  for (const TuneCandidate& candidate : tune_candidates(graph, build)) {
+    if (candidate.nodes.size() > 1) continue;
+    const bool refused = candidate.status == "UNSUPPORTED";
+    menus[graph.nodes()[candidate.nodes[0]].name].push_back(
+        {{"name", candidate.backend}, {"reason", refused ? Json(candidate.reason) : Json(nullptr)}});
+  }
+  for (Json& node : json["nodes"]) node["backends"] = menus[node["name"].get<std::string>()];
+  return json;
+}
+
+Looker::Seen Looker::see_number(const Image& image, const std::string& name, int64_t digit) {
+  constexpr int kSide = DigitImage::kSide;
+  Seen seen;
+  const Reading reading = read_number(model_, image);
+  DigitInput input;
+  input.file = name;
+  seen.answer = answer_from(input, reading);
+  seen.steps = reading.steps;
+  const auto as_it_is = concat(image.width, " × ", image.height, " pixels");
+  seen.stages.push_back(stage("picture", as_it_is, thumbnail(image)));
+  if (reading.digits.empty()) return seen;
+  if (image.width != kSide || image.height != kSide)
+    if (const Image ink = ink_picture(image, kLongest); !ink.pixels.empty())
+      seen.stages.push_back(stage("ink", "the paper removed", ink));
+  const auto last = static_cast<int64_t>(reading.digits.size()) - 1;
+  const auto which = static_cast<size_t>(std::clamp<int64_t>(digit, 0, last));
+  const DigitImage& read = reading.digits[which].input;
+  const Image placed{kSide, kSide, 1, {read.pixels.begin(), read.pixels.end()}, "PNG"};
+  seen.stages.push_back(stage("digit", "20 pixels high, centred in 28 × 28", placed));
+  seen.input.resize(read.pixels.size());
+  session_.graph().normalisation().apply(read.pixels.data(), kSide * kSide, seen.input.data());
+  return seen;
+}
+
+Looker::Seen Looker::see_other(const Image& image, const std::string& name) {
+  Seen seen;
+  const std::vector<uint8_t> pixels = picture_input(image, layout_, options_.fit);
+  seen.input.resize(pixels.size());
+  choices_.normalise(pixels, seen.input.data());
+  std::vector<float> logits(static_cast<size_t>(session_.graph().output_shape().num_elements()));
+  model_.run(seen.input.data(), 1, logits.data());
+  if (writes_probabilities(session_.graph())) make_logits(logits.data(), static_cast<int64_t>(logits.size()));
+  DigitInput input;
+  input.file = name;
+  seen.answer = answer_from(input, logits, choices_.labels);
+  seen.stages.push_back(
+      stage("picture", concat(image.width, " × ", image.height, " pixels"), thumbnail(image)));
+  seen.stages.push_back(stage("input", concat("scaled to ", layout_.width, " × ", layout_.height),
+                              sample_picture(pixels, layout_)));
+  return seen;
+}
+
+Executable& Looker::pass(const std::string& backends) {
+  const auto known = passes_.find(backends);
+  if (known != passes_.end()) return *known->second;
+  if (passes_.size() >= kMostPasses) passes_.clear();
+  auto made = std::make_unique<Executable>(session_.graph(), build(backends, 1, false));
+  return *passes_.emplace(backends, std::move(made)).first->second;
+}
+
+void Looker::add_values(const std::vector<float>& input, const std::string& backends, Json& look) {
+  const DeviceGuard guard(session_.device());
+  Executable& executable = pass(backends);
+  Stream& stream = executable.stream();
+  copy_bytes(executable.input().data, executable.device(), input.data(), Device::cpu(),
+             input.size() * sizeof(float), stream);
+  executable.run_first_checked();
+  const Graph& graph = executable.graph();
+  Json values = Json::array(), names = Json::object();
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const Graph::Node& node = graph.nodes()[i];
+    const ConstTensorView view =
+        node.layer ? executable.activation(node.name) : ConstTensorView(executable.input());
+    const std::vector<float> shown = values_of(view, channels_[i] * channel_values(view.shape), stream);
+    values.push_back(base64(shown.data(), shown.size() * sizeof(float)));
+  }
+  for (const Executable::Step& step : executable.steps())
+    names[step.name] = step.detail.empty() ? step.backend : concat(step.backend, " (", step.detail, ")");
+  std::vector<float> logits =
+      values_of(executable.output(), executable.output().shape.num_elements(), stream);
+  if (writes_probabilities(graph)) make_logits(logits.data(), static_cast<int64_t>(logits.size()));
+  std::vector<double> probabilities(logits.size());
+  softmax(logits.data(), static_cast<int>(logits.size()), probabilities.data());
+  look["values"] = std::move(values);
+  look["ran"] = std::move(names);
+  if (logits.size() <= kMostClasses) look["probabilities"] = probabilities;
+  // The model of the other commands computes with the session's own plan: another order of sums.
+  std::vector<float> own(logits.size());
+  model_.run(input.data(), 1, own.data());
+  if (writes_probabilities(graph)) make_logits(own.data(), static_cast<int64_t>(own.size()));
+  double difference = 0;
+  for (size_t i = 0; i < own.size(); ++i)
+    difference = std::max(difference, std::fabs(double{own[i]} - double{logits[i]}));
+  look["difference_to_model"] = difference;
+}
+
+Json Looker::look(const std::vector<uint8_t>& picture, const std::string& name, const std::string& backends,
+                  int64_t digit) {
+  const Image image = decode_image(picture, printable_excerpt(name, 100), options_.image_limits);
+  const Seen seen = reads_digits(session_.graph()) ? see_number(image, name, digit) : see_other(image, name);
+  Json look = {{"answer", json_of(seen.answer)},
+               {"stages", seen.stages},
+               {"steps", seen.steps},
+               {"width", image.width},
+               {"height", image.height},
+               {"backends", backends},
+               {"values", nullptr},
+               {"probabilities", nullptr}};
+  if (seen.input.empty()) return look;
+  try {
+    add_values(seen.input, backends, look);
+  } catch (const UsageError& error) {
+    throw DataError(error.what());
+  } catch (const UnavailableError& error) {
+    throw DataError(error.what());
+  }
+  return look;
+}
+
+}  // namespace lenslet

@@ -1,0 +1,280 @@
+// The page: its state, and what happens when something changes.
+
+const get = (id) => document.getElementById(id);
+const page = JSON.parse(get("data").textContent);
+const state = { values: [], chosen: null, digit: 0, backends: new Map(), batch: 1, before: null };
+let cards = [], pad = null;
+
+function complain(error) {
+  get("problem").textContent = error.message;
+  get("problem").hidden = false;
+}
+
+// Awaits what a click starts; the button is off meanwhile.
+async function busy(button, call) {
+  button.disabled = true;
+  try {
+    await call();
+    get("problem").hidden = true;
+  } catch (error) {
+    complain(error);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+const backendsText = () => [...state.backends].map(([layer, backend]) => `${layer}=${backend}`).join(",");
+
+function showAnswer(look) {
+  const answer = look.answer, top = answer.top || [];
+  const name = answer.number || (!answer.reason && top.length > 0 ? top[0].label || String(top[0].digit) : "");
+  get("number").textContent = name || "–";
+  get("sure").textContent = name && answer.probability !== null ? percentText(answer.probability) : "";
+  get("reason").textContent = [answer.reason, ...(answer.warnings || [])].filter(Boolean).join("; ");
+  const digits = answer.digits || [], marks = get("marks");
+  marks.hidden = digits.length < 2;
+  if (digits.length > 1) {
+    marks.replaceChildren(...digits.map((digit, i) => {
+      const button = element("button", digit.digit === null ? "?" : String(digit.digit));
+      button.type = "button";
+      button.setAttribute("aria-pressed", String(i === state.digit));
+      button.disabled = !page.live;
+      button.addEventListener("click", () => { state.digit = i; refresh(); });
+      return button;
+    }));
+  }
+  showClasses(look);
+}
+
+function showClasses(look) {
+  const labels = page.network.labels, probabilities = look.probabilities || [];
+  let order = probabilities.map((_, i) => i);
+  if (order.length > 10) order = order.sort((a, b) => probabilities[b] - probabilities[a]).slice(0, 10);
+  if (order.length === 0) order = page.network.digits ? Array.from({ length: 10 }, (_, i) => i) : [];
+  const list = get("classes");
+  while (list.children.length > order.length) list.lastChild.remove();
+  while (list.children.length < order.length) {
+    const row = element("li"), bar = element("span", undefined, "bar");
+    bar.append(element("i"));
+    row.append(element("span"), bar, element("b"));
+    list.append(row);
+  }
+  order.forEach((c, i) => {
+    const [name, bar, share] = list.children[i].children, probability = probabilities[c] || 0;
+    name.textContent = labels.length > 0 ? labels[c] : String(c);
+    bar.firstChild.style.width = `${100 * probability}%`;
+    share.textContent = probabilities.length > 0 ? `${(100 * probability).toFixed(1)} %` : "";
+  });
+}
+
+function showStages(look) {
+  const list = get("stages");
+  while (list.children.length > look.stages.length) list.lastChild.remove();
+  look.stages.forEach((stage, i) => {
+    if (!list.children[i]) {
+      const item = element("li"), frame = element("div", undefined, "frame");
+      frame.append(document.createElement("img"));
+      item.append(frame, element("strong"), element("span"));
+      list.append(item);
+    }
+    const [frame, name, text] = list.children[i].children, image = frame.firstChild;
+    if (image.src !== stage.png) image.src = stage.png;
+    image.alt = `${stage.name}: ${stage.text}`;
+    name.textContent = stage.name;
+    text.textContent = stage.text;
+  });
+  get("steps").replaceChildren(...look.steps.map((step) => element("li", step)));
+}
+
+// The values that the chosen one reads, by layer.
+function marksOf(index) {
+  if (state.chosen === null || state.values.length === 0) return [];
+  if (state.chosen.index === index) return [state.chosen.at];
+  if (!state.chosen.reads || page.network.nodes[state.chosen.index].inputs[0] !== index) return [];
+  return state.chosen.reads;
+}
+
+function drawAll() {
+  for (const card of cards) drawCard(card, state.values[card.index] || null, marksOf(card.index));
+}
+
+function point(index, at) {
+  if (state.values.length === 0) return;
+  const found = showValue(get("inspector"), get("what"), page.network, state.values, index, at);
+  const before = state.chosen;
+  const reads = found.groups.flatMap((group) => group.where.filter((_, i) => !Number.isNaN(group.x[i])));
+  state.chosen = { index, at, reads: reads.length <= 512 && page.network.nodes[index].type !== "linear" ? reads : [] };
+  cards[index].at = at;
+  get("right").classList.add("chosen");
+  get("status").textContent = `${get("what").textContent}: ${exact(found.value)}`;
+  const touched = new Set([index, page.network.nodes[index].inputs[0]]);
+  if (before) touched.add(before.index).add(page.network.nodes[before.index].inputs[0]);
+  for (const i of touched) if (cards[i]) drawCard(cards[i], state.values[i], marksOf(i));
+  keepLink();
+}
+
+function showLook(look) {
+  page.look = look;
+  state.values = look.values ? look.values.map(floatsOf) : [];
+  showAnswer(look);
+  showStages(look);
+  drawAll();
+  if (state.values.length > 0 && state.chosen) point(state.chosen.index, state.chosen.at);
+}
+
+function keepLink() {
+  if (!page.live || !pad) return;
+  clearTimeout(keepLink.timer);
+  keepLink.timer = setTimeout(() => {
+    const chosen = state.chosen;
+    writeLink({ strokes: pad.picture === null ? pad.strokes : [], backends: backendsText(), batch: state.batch,
+                value: chosen ? [page.network.nodes[chosen.index].name, chosen.at.c, chosen.at.y, chosen.at.x].join(".") : "" });
+  }, 300);
+}
+
+const refresh = latestOnly(async () => {
+  const began = performance.now();
+  try {
+    showLook(await server.look(pad.bytes(), backendsText(), state.digit));
+    document.body.dataset.lookMs = (performance.now() - began).toFixed(1);
+    document.body.dataset.looks = String(Number(document.body.dataset.looks || 0) + 1);
+    get("problem").hidden = true;
+  } catch (error) {
+    complain(error);
+  }
+  keepLink();
+});
+
+async function measure() {
+  page.profile = await server.profile(backendsText(), state.batch);
+  showTimes(cards, page.look, page.profile);
+  showTotal(get("total"), page.profile);
+}
+
+function largestDifference(a, b) {
+  return a && b && a.length === b.length ? a.reduce((most, x, i) => Math.max(most, Math.abs(x - b[i])), 0) : NaN;
+}
+
+// Another backend for one layer: its name, its time, and how far its values and the answer moved.
+async function changeBackend(name, backend) {
+  const card = cards.find((one) => one.node.name === name), before = state.values, ns = Number(card.box.dataset.ns);
+  const old = card.box.dataset.backend;
+  if (backend) state.backends.set(name, backend);
+  else state.backends.delete(name);
+  await busy(card.select, async () => {
+    showLook(await server.look(pad.bytes(), backendsText(), state.digit));
+    await measure();
+    const of = (values) => short(largestDifference(before[values], state.values[values]));
+    const now = Number(card.box.dataset.ns), faster = ns && now ? `, ${timeText(ns)} → ${timeText(now)}` : "";
+    card.change.textContent = before.length === 0 ? "" :
+      `${old} → ${card.box.dataset.backend}${faster}. ${name} differs by ${of(card.index)}, the answer by ${of(cards.length - 1)}.`;
+    card.change.dataset.difference = String(largestDifference(before[cards.length - 1], state.values[cards.length - 1]));
+  });
+  keepLink();
+}
+
+async function tune() {
+  const found = await server.tune(state.batch), box = get("tuned");
+  const faster = found[found.fastest], other = found[found.fastest === "usual" ? "layered" : "usual"];
+  const button = element("button", "Download plan.json");
+  button.type = "button";
+  button.addEventListener("click", () => download("plan.json", found.plan, "application/json"));
+  box.replaceChildren(`Fastest: ${found[`${found.fastest}_name`]}, ${timeText(faster.median_ns)}; the other plan, `,
+                      `${found[found.fastest === "usual" ? "layered_name" : "usual_name"]}, takes ${timeText(other.median_ns)}. `, button,
+                      " lenslet classify --plan plan.json replays it.");
+  box.hidden = false;
+}
+
+function showBatch() {
+  get("batch").value = String(Math.log2(state.batch));
+  get("batchtext").textContent = String(state.batch);
+}
+
+function takePictures() {
+  const open = (files) => {
+    const file = [...files].find((one) => one.type.startsWith("image/") || /\.p[bgpn]m$/i.test(one.name));
+    if (file) pad.open(file);
+  };
+  get("choose").addEventListener("click", () => get("file").click());
+  get("file").addEventListener("change", () => open(get("file").files));
+  document.addEventListener("dragover", (event) => event.preventDefault());
+  document.addEventListener("drop", (event) => { event.preventDefault(); open(event.dataTransfer.files); });
+  document.addEventListener("paste", (event) => open(event.clipboardData.files));
+}
+
+async function startLive() {
+  page.network = await server.network();
+  const link = readLink();
+  for (const part of link.backends.split(",").filter(Boolean)) {
+    const equals = part.lastIndexOf("=");
+    state.backends.set(part.slice(0, equals), part.slice(equals + 1));
+  }
+  if (Number.isInteger(Math.log2(link.batch)) && link.batch <= 1024) state.batch = link.batch;
+  for (const id of ["padbox", "tools", "link", "save"]) get(id).hidden = false;
+  get("padtitle").textContent = page.network.digits ? "Draw a digit" : "Open a picture, or draw";
+  pad = makePad(get("pad"), () => { state.digit = 0; refresh(); });
+  fillSamples(get("samples"), pad);
+  get("clear").addEventListener("click", () => pad.clear());
+  takePictures();
+  get("batch").addEventListener("input", () => { state.batch = 2 ** Number(get("batch").value); showBatch(); keepLink(); });
+  get("batch").addEventListener("change", () => busy(get("measure"), measure));
+  get("measure").addEventListener("click", () => busy(get("measure"), measure));
+  get("tune").addEventListener("click", () => busy(get("tune"), tune));
+  get("link").addEventListener("click", () => busy(get("link"), () => navigator.clipboard.writeText(location.href)));
+  get("save").addEventListener("click", () => busy(get("save"), async () =>
+    download("lenslet.html", await pageWith({ ...page, live: false }), "text/html")));
+  showBatch();
+  return link;
+}
+
+async function start() {
+  readPalette();
+  const link = page.live ? await startLive() : null;
+  const network = page.network;
+  document.title = `${network.title} – Lenslet`;
+  get("subtitle").textContent = `${network.title}, ${network.weights}, on ${network.device}`;
+  for (const node of network.nodes) {
+    node.weightValues = node.weights ? floatsOf(node.weights) : null;
+    node.biasValues = node.bias ? floatsOf(node.bias) : null;
+  }
+  cards = makeCards(get("layers"), network, page.live, {
+    onPoint: point,
+    onBackend: changeBackend,
+    onRace: (name, button) => busy(button, async () =>
+      showRace(cards.find((card) => card.node.name === name), await server.race(name, state.batch))),
+  });
+  for (const card of cards) if (card.select) card.select.value = state.backends.get(card.node.name) || "";
+  new ResizeObserver(drawAll).observe(get("layers"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readPalette(); drawAll(); });
+  if (!page.live) {
+    showLook(page.look);
+    get("tools").remove();
+  } else {
+    pad.show(link.strokes.length > 0 ? link.strokes : sampleStrokes[3]);
+    await refresh();
+    if (!page.look) return;
+    await measure();
+  }
+  showTimes(cards, page.look, page.profile);
+  showTotal(get("total"), page.profile);
+  chooseFirst(link);
+  document.body.dataset.ready = "yes";
+}
+
+// The value of the link; else, where there is room for it, one of the first convolution.
+function chooseFirst(link) {
+  if (state.values.length === 0) return;
+  const [name, ...at] = link && link.value ? link.value.split(/\.(?=\d+(?:\.\d+)*$)/).flatMap((part, i) => i ? part.split(".") : [part]) : [];
+  const index = page.network.nodes.findIndex((node) => node.name === name);
+  const [c, y, x] = at.map(Number);
+  if (index >= 0 && at.length === 3) {
+    const [, rows, columns] = planesOf(page.network.nodes[index]);
+    if (c < page.network.nodes[index].shown_channels && y < rows && x < columns) return point(index, { c, y, x });
+  }
+  const first = page.network.nodes.findIndex((node) => node.type === "conv2d");
+  if (first < 0 || !matchMedia("(min-width: 860px)").matches) return undefined;
+  const [, rows, columns] = planesOf(page.network.nodes[first]);
+  return point(first, { c: 0, y: rows >> 1, x: columns >> 1 });
+}
+
+start().catch(complain);

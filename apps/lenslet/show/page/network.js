@@ -1,0 +1,159 @@
+// The cards of the layers: name, backend, time, values.
+
+// onPoint(index, at): a value was pointed at. onBackend(name, backend), onRace(name): only on a served page.
+function makeCards(box, network, live, { onPoint, onBackend, onRace }) {
+  return network.nodes.map((node, index) => {
+    const card = { node, index, at: null, plan: null };
+    card.box = element("article", undefined, "layer");
+    card.box.dataset.layer = node.name;
+    const top = element("div", undefined, "top"), title = element("h3", node.name);
+    top.append(title, element("span", summaryOf(node), "quiet"));
+    card.box.append(top);
+    if (node.type !== "input") card.box.append(controlsOf(card, live, onBackend, onRace));
+    card.change = element("p", "", "change");
+    card.change.setAttribute("aria-live", "polite");
+    card.race = element("div", undefined, "race");
+    card.race.hidden = true;
+    card.canvas = document.createElement("canvas");
+    card.canvas.tabIndex = 0;
+    card.canvas.setAttribute("role", "application");
+    card.canvas.setAttribute("aria-label", `Values of ${node.name}, ${node.shape.join(" by ")}. Arrow keys move, Page Up and Page Down change the channel.`);
+    card.box.append(card.change, card.race, card.canvas);
+    if (node.shape.length === 3 && node.shown_channels < node.shape[0])
+      card.box.append(element("p", `The first ${node.shown_channels} of ${node.shape[0]} channels.`, "quiet"));
+    listen(card, onPoint);
+    box.append(card.box);
+    return card;
+  });
+}
+
+function summaryOf(node) {
+  const shape = node.shape.join(" × "), text = (node.description || "").replace("->", "→");
+  return text === "" ? shape : text.endsWith(`→ ${shape}`) ? text : `${text} → ${shape}`;
+}
+
+function controlsOf(card, live, onBackend, onRace) {
+  const node = card.node, line = element("div", undefined, "bottom");
+  card.name = element("span", "", "name");
+  card.name.hidden = live;
+  card.select = document.createElement("select");
+  card.select.setAttribute("aria-label", `Backend of ${node.name}`);
+  card.automatic = element("option", "auto");
+  card.automatic.value = "";
+  card.select.append(card.automatic);
+  for (const backend of node.backends || []) {
+    const option = element("option", backend.reason ? `${backend.name}: ${backend.reason}` : backend.name);
+    option.value = backend.name;
+    option.disabled = backend.reason !== null;
+    if (backend.reason) option.title = backend.reason;
+    card.select.append(option);
+  }
+  card.select.hidden = !live;
+  card.select.addEventListener("change", () => onBackend(node.name, card.select.value));
+  card.time = element("span", "", "time");
+  card.share = element("span", undefined, "share");
+  line.append(card.select, card.name, card.time, card.share);
+  if (live && (node.backends || []).filter((backend) => !backend.reason).length > 1) {
+    const race = element("button", "Race");
+    race.type = "button";
+    race.setAttribute("aria-label", `Race the backends of ${node.name}`);
+    race.addEventListener("click", () => onRace(node.name, race));
+    line.append(race);
+  }
+  return line;
+}
+
+function listen(card, onPoint) {
+  const point = (at) => {
+    if (at !== null && card.plan !== null) onPoint(card.index, at);
+  };
+  const under = (event) => {
+    const box = card.canvas.getBoundingClientRect();
+    return valueAt(card.node, card.plan, event.clientX - box.left, event.clientY - box.top);
+  };
+  card.canvas.addEventListener("pointermove", (event) => { if (event.pointerType !== "touch") point(under(event)); });
+  card.canvas.addEventListener("pointerdown", (event) => point(under(event)));
+  card.canvas.addEventListener("focus", () => { if (card.canvas.matches(":focus-visible")) point(card.at || { c: 0, y: 0, x: 0 }); });
+  card.canvas.addEventListener("keydown", (event) => {
+    const steps = { ArrowLeft: [0, 0, -1], ArrowRight: [0, 0, 1], ArrowUp: [0, -1, 0], ArrowDown: [0, 1, 0],
+                    PageUp: [-1, 0, 0], PageDown: [1, 0, 0] };
+    if (!(event.key in steps)) return;
+    event.preventDefault();
+    point(moved(card, card.at || { c: 0, y: 0, x: 0 }, steps[event.key]));
+  });
+}
+
+// The value a step further, not beyond the edge. In strips up and down move by a row of cells.
+function moved(card, at, [c, y, x]) {
+  const node = card.node, [, rows, columns] = planesOf(node);
+  const within = (value, size) => Math.max(0, Math.min(size - 1, value));
+  if (isPicture(node)) return { c: within(at.c + c, node.shown_channels), y: within(at.y + y, rows), x: within(at.x + x, columns) };
+  const step = x + (y + c) * card.plan.across;
+  if (node.shape.length === 3) return { c: within(at.c + step, node.shown_channels), y: 0, x: 0 };
+  return { c: 0, y: 0, x: within(at.x + step, columns) };
+}
+
+function drawCard(card, values, marked) {
+  const width = card.canvas.clientWidth;
+  if (width === 0) return;
+  card.plan = arrange(card.node, width);
+  card.canvas.style.height = `${card.plan.height}px`;
+  drawValues(card.canvas, card.node, card.plan, values, marked);
+}
+
+// Names and times. A layer that another one computes says which.
+function showTimes(cards, look, profile) {
+  const rows = new Map((profile ? profile.layers : []).map((layer) => [layer.name, layer]));
+  const inside = new Map();
+  for (const layer of rows.values()) for (const name of layer.with) inside.set(name, layer.name);
+  for (const card of cards) {
+    if (!card.select) continue;
+    const name = card.node.name, row = rows.get(name);
+    const ran = row ? row.backend : (look && look.ran ? look.ran[name] : "");
+    card.automatic.textContent = inside.has(name) ? `in ${inside.get(name)}` : ran && card.select.value === "" ? `auto: ${ran}` : "auto";
+    card.name.textContent = inside.has(name) ? `computed in ${inside.get(name)}` : ran || "";
+    card.box.dataset.backend = card.select.value || ran || "";
+    card.time.textContent = row ? timeText(row.median_ns) : inside.has(name) ? "" : profile ? "–" : "";
+    card.box.dataset.ns = row ? row.median_ns : "";
+    card.share.replaceChildren();
+    if (row && row.with.length > 0) card.time.textContent += ` with ${row.with.join(", ")}`;
+    if (!row || row.ceiling_fraction === null) continue;
+    const bar = element("span", undefined, "bar"), fill = element("i");
+    fill.style.width = `${Math.min(100, 100 * row.ceiling_fraction)}%`;
+    bar.append(fill);
+    card.share.append(bar, element("span", `${percentText(row.ceiling_fraction)} of ${row.bound_by}`));
+  }
+}
+
+function showTotal(box, profile) {
+  box.replaceChildren();
+  if (!profile) return;
+  const rate = Math.round((profile.batch / profile.total_ns) * 1e9).toLocaleString("en");
+  const images = profile.batch === 1 ? "1 image" : `${profile.batch} images`;
+  box.append(element("strong", `${timeText(profile.total_ns)} for ${images}`), `, ${rate} images/s. `);
+  const residual = `${profile.residual_ns < 0 ? "\u2212" : "+"} ${timeText(Math.abs(profile.residual_ns))}`;
+  box.append(element("span", `Layers ${timeText(profile.sum_ns)} \u2212 clock ${timeText(profile.events_ns)} ${residual} unexplained.`, "quiet"));
+}
+
+function showRace(card, race) {
+  const times = race.rows.filter((row) => row.median_ns !== undefined);
+  const slowest = Math.max(...times.map((row) => row.median_ns)), table = element("table");
+  for (const row of race.rows) {
+    const line = element("tr", undefined, row.median_ns === undefined ? "no" : "");
+    line.append(element("td", row.backend));
+    if (row.median_ns === undefined) {
+      const reason = element("td", row.reason);
+      reason.colSpan = 3;
+      line.append(reason);
+    } else {
+      const track = element("td", undefined, "track"), bar = element("div"), fill = element("i");
+      fill.style.width = `${(100 * row.median_ns) / slowest}%`;
+      bar.append(fill);
+      track.append(bar);
+      line.append(track, element("td", timeText(row.median_ns)), element("td", `differs by ${short(row.difference)}`, "quiet"));
+    }
+    table.append(line);
+  }
+  card.race.replaceChildren(element("p", `${times.length} backends by turns, ${race.batch === 1 ? "1 image" : `${race.batch} images`}, alone:`, "quiet"), table);
+  card.race.hidden = false;
+}
