@@ -42,6 +42,7 @@ readonly for_tests=(
 readonly for_apps=(
   'python_module_of_apt torch|python3-torch'
   'python_module_of_apt ensurepip|python3-venv'
+  'program chromedriver|chromium-driver'
 )
 
 has_program() {

@@ -35,6 +35,10 @@ LENSLET_FUZZ_TARGET(http) {
   const std::optional<serve::Route> route = serve::route_of(head.target);
   if (!route) return;
   require(head.target[0] == '/', "a served path begins with a slash");
+  try {
+    serve::query_of(head.target);
+  } catch (const DataError&) {  // refused
+  }
   require(route->model.find('/') == std::string::npos && route->version.find('/') == std::string::npos,
           "a name is one part of the path");
 }
@@ -42,8 +46,8 @@ LENSLET_FUZZ_TARGET(http) {
 LENSLET_FUZZ_SEEDS(http) {
   const auto seed = [](const std::string& text) { return Bytes(text.begin(), text.end()); };
   std::vector<Bytes> seeds;
-  for (const char* path :
-       {"/", "/v2", "/v2/health/live", "/v2/models/m/versions/1/infer", "/classify?x=1", "/metrics"})
+  for (const char* path : {"/", "/v2", "/v2/health/live", "/v2/models/m/versions/1/infer", "/classify?x=1",
+                           "/page/look?digit=1&backends=a%3db+c", "/metrics"})
     seeds.push_back(seed(std::string("GET ") + path + " HTTP/1.1\r\nHost: localhost:8080\r\n\r\n"));
   for (const char* field :
        {"Host: [::1]:80", "Host: 127.0.0.1", "Host: digits.example", "Host: evil.example",

@@ -17,12 +17,14 @@ using Json = nlohmann::json;
 
 class ServeService : public testing::Test {
  protected:
-  ServeService() : service_(options(), {infer, classify}, connections_) {}
+  ServeService() : service_(options(), {infer, classify, page}, connections_) {}
 
   static ServiceOptions options() {
     ServiceOptions result;
     result.signature = my_model();
     result.host_names = {"Digits.example"};
+    result.home = "<p>";
+    result.home_policy = "default-src 'none'";
     return result;
   }
   static std::vector<float> infer(const float* values, int64_t count) {
@@ -34,6 +36,12 @@ class ServeService : public testing::Test {
   static std::string classify(const std::vector<uint8_t>& picture) {
     if (picture.empty()) throw DataError("picture: it is empty");
     return "{\"bytes\":" + std::to_string(picture.size()) + "}";
+  }
+
+  static std::string page(const PageRequest& request) {
+    std::string text = concat(request.part, " ", request.body.size());
+    for (const auto& [key, value] : request.query) text += concat(" ", key, "=", value);
+    return text;
   }
 
   static HttpHead head(const std::string& method, const std::string& target) {
@@ -131,6 +139,32 @@ TEST_F(ServeService, ExplainsWhatItCannotInfer) {
   HttpHead packed = head("POST", "/v2/models/mymodel/infer");
   packed.content_encoding = "gzip";
   EXPECT_EQ(ask(packed, "x").status, 415);
+}
+
+TEST_F(ServeService, AnswersThePage) {
+  const HttpResponse home = get("/");
+  EXPECT_EQ(home.body, "<p>");
+  EXPECT_EQ(home.type, "text/html; charset=utf-8");
+  EXPECT_EQ(home.fields, (std::vector<std::pair<std::string, std::string>>{
+                             {"Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"}}));
+  EXPECT_EQ(get("/page/network").body, "network 0");
+  EXPECT_EQ(post("/page/look?digit=1&backends=conv2%3Ddirect%2cfc1=a+b", "123").body,
+            "look 3 backends=conv2=direct,fc1=a b digit=1");
+  EXPECT_EQ(get("/page/look").status, 405);
+  EXPECT_EQ(post("/page/network", "").status, 405);
+  for (const char* path : {"/page", "/page/", "/page/index.html", "/page/look/x", "/page/..%2fetc"})
+    EXPECT_EQ(ask(head("GET", path)).status, 404) << path;
+  for (const char* query : {"digit=%", "digit=%4", "digit=%zz"})
+    EXPECT_EQ(post(std::string("/page/look?") + query, "").status, 400) << query;
+}
+
+TEST(ServePage, ReadsNumbers) {
+  const PageRequest request{
+      "race", query_of("/page/race?batch=64&batch=8&n=-1&x=1e3&big=1000000000&=5&empty"), {}};
+  EXPECT_EQ(request.number("batch", 1), 8);
+  EXPECT_EQ(request.number("none", 7), 7);
+  EXPECT_EQ(request.text("empty"), "");
+  for (const char* key : {"n", "x", "big"}) EXPECT_THROW(request.number(key, 0), DataError) << key;
 }
 
 TEST_F(ServeService, ReadsPictures) {

@@ -34,6 +34,8 @@ class Engine {
   /// Whether a sample's output has the same bits in every batch.
   bool same_bits() const noexcept { return same_bits_; }
   Device device() const noexcept { return session_.device(); }
+  const Session& session() const noexcept { return session_; }
+  const ServeOptions& options() const noexcept { return options_; }
 
  private:
   std::string classify_digits(const std::vector<uint8_t>& picture);

@@ -1,9 +1,13 @@
 #include "apps/lenslet/serve/routes.h"
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 namespace lenslet::serve {
 namespace {
+
+constexpr std::array<std::string_view, 5> kPageParts = {"network", "look", "profile", "race", "tune"};
 
 std::vector<std::string_view> parts_of(std::string_view path) {
   std::vector<std::string_view> parts;
@@ -38,27 +42,34 @@ const char* to_string(Endpoint endpoint) noexcept {
       return "classify";
     case Endpoint::kMetrics:
       return "metrics";
+    case Endpoint::kPage:
+      return "page";
   }
   return "?";
 }
 
-const char* method_of(Endpoint endpoint) noexcept {
-  return endpoint == Endpoint::kInfer || endpoint == Endpoint::kClassify ? "POST" : "GET";
+const char* method_of(const Route& route) noexcept {
+  if (route.endpoint == Endpoint::kPage) return route.part == "network" ? "GET" : "POST";
+  return route.endpoint == Endpoint::kInfer || route.endpoint == Endpoint::kClassify ? "POST" : "GET";
 }
 
 std::optional<Route> route_of(std::string_view target) {
   const std::string_view path = target.substr(0, target.find('?'));
   if (path.empty() || path[0] != '/') return std::nullopt;
-  if (path == "/") return Route{Endpoint::kRoot, {}, {}};
-  if (path == "/classify") return Route{Endpoint::kClassify, {}, {}};
-  if (path == "/metrics") return Route{Endpoint::kMetrics, {}, {}};
-  if (path == "/v2" || path == "/v2/") return Route{Endpoint::kServer, {}, {}};
-  if (path == "/v2/health/live") return Route{Endpoint::kLive, {}, {}};
-  if (path == "/v2/health/ready") return Route{Endpoint::kReady, {}, {}};
+  if (path == "/") return Route{Endpoint::kRoot, {}, {}, {}};
+  if (path == "/classify") return Route{Endpoint::kClassify, {}, {}, {}};
+  if (path == "/metrics") return Route{Endpoint::kMetrics, {}, {}, {}};
+  if (path == "/v2" || path == "/v2/") return Route{Endpoint::kServer, {}, {}, {}};
+  if (path == "/v2/health/live") return Route{Endpoint::kLive, {}, {}, {}};
+  if (path == "/v2/health/ready") return Route{Endpoint::kReady, {}, {}, {}};
 
   std::vector<std::string_view> parts = parts_of(path);
+  if (parts.size() == 2 && parts[0] == "page") {
+    if (std::find(kPageParts.begin(), kPageParts.end(), parts[1]) == kPageParts.end()) return std::nullopt;
+    return Route{Endpoint::kPage, {}, {}, std::string(parts[1])};
+  }
   if (parts.size() < 3 || parts[0] != "v2" || parts[1] != "models" || parts[2].empty()) return std::nullopt;
-  Route route{Endpoint::kModel, std::string(parts[2]), {}};
+  Route route{Endpoint::kModel, std::string(parts[2]), {}, {}};
   size_t next = 3;
   if (parts.size() > next + 1 && parts[next] == "versions" && !parts[next + 1].empty()) {
     route.version = parts[next + 1];

@@ -9,7 +9,9 @@
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/serve/engine.h"
 #include "apps/lenslet/serve/http_server.h"
+#include "apps/lenslet/serve/pages.h"
 #include "apps/lenslet/serve/service.h"
+#include "apps/lenslet/show/page.h"
 #include "framework/base/parallel.h"
 #include "framework/device/device_health.h"
 
@@ -36,10 +38,13 @@ ExitCode run_serve(const ServeOptions& options) {
   serve::HttpServer::demand_available();
   Console console({});
   serve::Engine engine(options);
+  serve::Pages pages(engine);
 
   serve::ServiceOptions settings;
   settings.signature = engine.signature();
   settings.host_names = options.allow_host;
+  settings.home = serve::home_page();
+  settings.home_policy = page_policy();
   settings.batching.max_batch = options.max_batch;
   settings.batching.max_delay = std::chrono::microseconds(options.max_delay_us);
   settings.batching.max_queue = options.max_queue;
@@ -47,7 +52,8 @@ ExitCode run_serve(const ServeOptions& options) {
   auto service = std::make_unique<serve::Service>(
       std::move(settings),
       serve::Computation{[&](const float* values, int64_t count) { return engine.infer(values, count); },
-                         [&](const std::vector<uint8_t>& picture) { return engine.classify(picture); }},
+                         [&](const std::vector<uint8_t>& picture) { return engine.classify(picture); },
+                         [&](const serve::PageRequest& request) { return pages.answer(request); }},
       counts);
   serve::HttpServer server(server_options(options), *service, counts);
 

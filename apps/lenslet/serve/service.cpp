@@ -65,7 +65,8 @@ Service::Service(ServiceOptions options, Computation computation, const Connecti
       computation_(std::move(computation)),
       connections_(connections),
       batcher_(options_.batching, computation_.infer),
-      pictures_(options_.picture_queue) {}
+      pictures_(options_.picture_queue),
+      pages_(options_.page_queue) {}
 
 std::optional<HttpResponse> Service::refuse(const HttpHead& head) {
   const auto response = [&]() -> std::optional<HttpResponse> {
@@ -73,7 +74,7 @@ std::optional<HttpResponse> Service::refuse(const HttpHead& head) {
       return error(head.host ? 403 : 400, reason);
     const std::optional<Route> route = route_of(head.target);
     if (!route) return error(404, concat("there is nothing at ", printable_excerpt(head.target, 100)));
-    const std::string method = method_of(route->endpoint);
+    const std::string method = method_of(*route);
     if (head.method != method && !(method == "GET" && head.method == "HEAD")) {
       HttpResponse wrong = error(405, concat("this path takes ", method));
       wrong.fields.emplace_back("Allow", method == "GET" ? "GET, HEAD" : method);
@@ -113,6 +114,7 @@ void Service::handle(const HttpHead& head, std::string body, Respond respond) {
   try {
     if (route.endpoint == Endpoint::kInfer) return infer(head, body, counted);
     if (route.endpoint == Endpoint::kClassify) return classify(std::move(body), counted);
+    if (route.endpoint == Endpoint::kPage) return page(head, route, body, counted);
   } catch (const std::exception&) {  // before the computation took the request over
     return counted(guarded([]() -> HttpResponse { throw; }));
   }
@@ -140,7 +142,11 @@ HttpResponse Service::answer(const Route& route) const {
     case Endpoint::kMetrics:
       return {200, metrics_.text(batcher_.counts(), connections_), kPrometheus};
     default:
-      return {200, kHome, "text/plain; charset=utf-8"};
+      if (options_.home.empty()) return {200, kHome, "text/plain; charset=utf-8"};
+      return {200,
+              options_.home,
+              "text/html; charset=utf-8",
+              {{"Content-Security-Policy", options_.home_policy + "; frame-ancestors 'none'"}}};
   }
 }
 
@@ -174,6 +180,16 @@ void Service::classify(std::string body, const Respond& respond) {
         respond(guarded([&]() -> HttpResponse { return {200, computation_.classify(picture)}; }));
       });
   if (!taken) respond(busy("pictures"));
+}
+
+void Service::page(const HttpHead& head, const Route& route, const std::string& body,
+                   const Respond& respond) {
+  if (!computation_.page) return respond(error(404, "this server has no page"));
+  const bool taken = pages_.submit(
+      [this, respond, request = PageRequest{route.part, query_of(head.target), {body.begin(), body.end()}}] {
+        respond(guarded([&]() -> HttpResponse { return {200, computation_.page(request)}; }));
+      });
+  if (!taken) respond(busy("requests of the page"));
 }
 
 }  // namespace lenslet::serve

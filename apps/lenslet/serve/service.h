@@ -14,6 +14,7 @@
 #include "apps/lenslet/serve/http.h"
 #include "apps/lenslet/serve/infer_request.h"
 #include "apps/lenslet/serve/metrics.h"
+#include "apps/lenslet/serve/page_request.h"
 #include "apps/lenslet/serve/routes.h"
 #include "apps/lenslet/serve/task_queue.h"
 
@@ -24,6 +25,9 @@ struct ServiceOptions {
   std::vector<std::string> host_names;  // besides addresses and localhost
   BatcherOptions batching;
   size_t picture_queue = 64;  // pictures that may wait
+  size_t page_queue = 16;     // requests of the page that may wait
+  std::string home;           // the page at "/"; empty: a list of the paths as text
+  std::string home_policy;    // its content security policy
 };
 
 /// How the service computes.
@@ -32,6 +36,8 @@ struct Computation {
   /// The JSON answer to a picture of these bytes; called by one thread, beside that of `infer`. Throws DataError for a
   /// picture that cannot be read.
   std::function<std::string(const std::vector<uint8_t>& picture)> classify;
+  /// The JSON answer to a request of the page, by a thread of its own. Throws DataError for what cannot be answered.
+  std::function<std::string(const PageRequest& request)> page = {};
 };
 
 class Service : public HttpService {
@@ -49,6 +55,7 @@ class Service : public HttpService {
   HttpResponse answer(const Route& route) const;
   void infer(const HttpHead& head, const std::string& body, const Respond& respond);
   void classify(std::string body, const Respond& respond);
+  void page(const HttpHead& head, const Route& route, const std::string& body, const Respond& respond);
   /// The response to whether the named model is this one; nullopt if it is.
   std::optional<HttpResponse> unknown_model(const Route& route) const;
 
@@ -60,6 +67,7 @@ class Service : public HttpService {
   // Last, so that their threads end first.
   Batcher batcher_;
   TaskQueue pictures_;
+  TaskQueue pages_;
 };
 
 }  // namespace lenslet::serve

@@ -158,7 +158,7 @@ function largestDifference(a, b) {
 // Another backend for one layer: its name, its time, and how far its values and the answer moved.
 async function changeBackend(name, backend) {
   const card = cards.find((one) => one.node.name === name), before = state.values, ns = Number(card.box.dataset.ns);
-  const old = card.box.dataset.backend;
+  const old = card.box.dataset.backend, kept = new Map(state.backends);
   if (backend) state.backends.set(name, backend);
   else state.backends.delete(name);
   await busy(card.select, async () => {
@@ -170,6 +170,10 @@ async function changeBackend(name, backend) {
       `${old} → ${card.box.dataset.backend}${faster}. ${name} differs by ${of(card.index)}, the answer by ${of(cards.length - 1)}.`;
     card.change.dataset.difference = String(largestDifference(before[cards.length - 1], state.values[cards.length - 1]));
   });
+  if (!get("problem").hidden) {
+    state.backends = kept;
+    card.select.value = kept.get(name) || "";
+  }
   keepLink();
 }
 
@@ -220,7 +224,11 @@ async function startLive() {
   get("batch").addEventListener("change", () => busy(get("measure"), measure));
   get("measure").addEventListener("click", () => busy(get("measure"), measure));
   get("tune").addEventListener("click", () => busy(get("tune"), tune));
-  get("link").addEventListener("click", () => busy(get("link"), () => navigator.clipboard.writeText(location.href)));
+  get("link").addEventListener("click", () => busy(get("link"), async () => {
+    await navigator.clipboard.writeText(location.href);
+    get("link").textContent = "Copied";
+    setTimeout(() => { get("link").textContent = "Copy link"; }, 1500);
+  }));
   get("save").addEventListener("click", () => busy(get("save"), async () =>
     download("lenslet.html", await pageWith({ ...page, live: false }), "text/html")));
   showBatch();
@@ -244,6 +252,7 @@ async function start() {
       showRace(cards.find((card) => card.node.name === name), await server.race(name, state.batch))),
   });
   for (const card of cards) if (card.select) card.select.value = state.backends.get(card.node.name) || "";
+  get("close").addEventListener("click", () => get("right").classList.remove("chosen"));
   new ResizeObserver(drawAll).observe(get("layers"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readPalette(); drawAll(); });
   if (!page.live) {

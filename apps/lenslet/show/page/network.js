@@ -8,8 +8,9 @@ function makeCards(box, network, live, { onPoint, onBackend, onRace }) {
     card.box.dataset.layer = node.name;
     const top = element("div", undefined, "top"), title = element("h3", node.name);
     top.append(title, element("span", summaryOf(node), "quiet"));
+    if (live && (node.backends || []).filter((backend) => !backend.reason).length > 1) top.append(raceOf(node.name, onRace));
     card.box.append(top);
-    if (node.type !== "input") card.box.append(controlsOf(card, live, onBackend, onRace));
+    if (node.type !== "input") card.box.append(controlsOf(card, live, onBackend));
     card.change = element("p", "", "change");
     card.change.setAttribute("aria-live", "polite");
     card.race = element("div", undefined, "race");
@@ -32,7 +33,15 @@ function summaryOf(node) {
   return text === "" ? shape : text.endsWith(`→ ${shape}`) ? text : `${text} → ${shape}`;
 }
 
-function controlsOf(card, live, onBackend, onRace) {
+function raceOf(name, onRace) {
+  const race = element("button", "Race");
+  race.type = "button";
+  race.setAttribute("aria-label", `Race the backends of ${name}`);
+  race.addEventListener("click", () => onRace(name, race));
+  return race;
+}
+
+function controlsOf(card, live, onBackend) {
   const node = card.node, line = element("div", undefined, "bottom");
   card.name = element("span", "", "name");
   card.name.hidden = live;
@@ -53,13 +62,6 @@ function controlsOf(card, live, onBackend, onRace) {
   card.time = element("span", "", "time");
   card.share = element("span", undefined, "share");
   line.append(card.select, card.name, card.time, card.share);
-  if (live && (node.backends || []).filter((backend) => !backend.reason).length > 1) {
-    const race = element("button", "Race");
-    race.type = "button";
-    race.setAttribute("aria-label", `Race the backends of ${node.name}`);
-    race.addEventListener("click", () => onRace(node.name, race));
-    line.append(race);
-  }
   return line;
 }
 

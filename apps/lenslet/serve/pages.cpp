@@ -1,0 +1,42 @@
+#include "apps/lenslet/serve/pages.h"
+
+#include <nlohmann/json.hpp>
+
+#include "apps/lenslet/show/layer_times.h"
+#include "apps/lenslet/show/looker.h"
+#include "apps/lenslet/show/network_json.h"
+#include "apps/lenslet/show/page.h"
+
+namespace lenslet::serve {
+
+struct Pages::Made {
+  explicit Made(const Engine& engine) : looker(engine.session(), engine.options()), times(looker) {}
+  Looker looker;
+  LayerTimes times;
+};
+
+Pages::Pages(const Engine& engine) : engine_(engine) {}
+Pages::~Pages() = default;
+
+std::string Pages::answer(const PageRequest& request) {
+  if (!made_) made_ = std::make_unique<Made>(engine_);
+  const std::string backends = request.text("backends");
+  const int64_t batch = request.number("batch", 1);
+  nlohmann::ordered_json json;
+  if (request.part == "network") {
+    json = made_->looker.network();
+  } else if (request.part == "look") {
+    json = made_->looker.look(request.body, "picture", backends, request.number("digit", 0));
+  } else if (request.part == "profile") {
+    json = made_->times.profile(backends, batch);
+  } else if (request.part == "race") {
+    json = made_->times.race(request.text("layer"), batch);
+  } else {
+    json = made_->times.tune(batch);
+  }
+  return page_text(json);
+}
+
+std::string home_page() { return page_html(R"({"schema":"lenslet.page/1","live":true})"); }
+
+}  // namespace lenslet::serve

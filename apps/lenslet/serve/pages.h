@@ -1,0 +1,32 @@
+// Pages: what the page at `/` asks for, computed by the engine's network.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "apps/lenslet/serve/engine.h"
+#include "apps/lenslet/serve/page_request.h"
+
+namespace lenslet::serve {
+
+/// One thread at a time, also beside the engine's. Builds nothing before the first request.
+class Pages {
+ public:
+  /// `engine` must outlive this.
+  explicit Pages(const Engine& engine);
+  ~Pages();
+
+  /// JSON (docs/serve.md). Throws DataError for what cannot be answered.
+  std::string answer(const PageRequest& request);
+
+ private:
+  struct Made;
+
+  const Engine& engine_;
+  std::unique_ptr<Made> made_;
+};
+
+/// The page itself, which asks for everything else.
+std::string home_page();
+
+}  // namespace lenslet::serve

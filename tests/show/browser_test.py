@@ -1,0 +1,250 @@
+"""The page of `lenslet serve` in a browser: Chromium without a window, driven by Selenium.
+
+python3 tests/show/browser_test.py LENSLET ROOT [TESTS…]
+SCREENSHOTS=FOLDER keeps pictures of the page at several widths. Exit code 77: no browser.
+"""
+
+import base64
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.request
+from pathlib import Path
+
+from selenium import webdriver
+from selenium.webdriver.common.actions.action_builder import ActionBuilder
+from selenium.webdriver.common.actions.interaction import POINTER_MOUSE
+from selenium.webdriver.common.actions.pointer_input import PointerInput
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+PROGRAM, ROOT = Path(sys.argv[1]), Path(sys.argv[2])
+PATIENCE_S = 120  # for hangs: a busy machine may take seconds for milliseconds of work
+WIDTHS = (390, 1400, 2560)
+
+
+def floats(text):
+    data = base64.b64decode(text)
+    return struct.unpack(f"<{len(data) // 4}f", data)
+
+
+def data_of(html):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S).group(1))
+
+
+def samples():
+    """The strokes of the page's samples, which are the digits that the test draws."""
+    text = (ROOT / "apps/lenslet/show/page/samples.js").read_text(encoding="utf-8")
+    return json.loads(re.sub(r",\s*\]", "]", text[text.index("= [") + 2:text.rindex(";")]))
+
+
+def browser(downloads):
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or shutil.which("chromium-browser")
+    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                 "--disable-background-networking", "--window-size=1400,900"):
+        options.add_argument(word)
+    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
+    return webdriver.Chrome(options=options, service=service)
+
+
+class Browser(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.downloads = Path(cls.folder.name)
+        cls.server = subprocess.Popen([PROGRAM, "serve", "--port", "0", "--device", "cpu", "--threads", "1"],
+                                      stdout=subprocess.PIPE, text=True)
+        cls.url = next(found.group(1) for line in cls.server.stdout
+                       if (found := re.fullmatch(r"serving at (http://127\.0\.0\.1:\d+)", line.strip())))
+        cls.driver = browser(cls.downloads)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.driver.quit()
+        cls.server.terminate()
+        cls.server.wait(PATIENCE_S)
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.driver.get("about:blank")
+        self.driver.get_log("browser")
+        self.open(self.url + "/")
+
+    def tearDown(self):
+        self.assertEqual([entry["message"] for entry in self.driver.get_log("browser")], [])
+
+    def open(self, url):
+        self.driver.get(url)
+        self.wait(lambda: self.js("return document.body.dataset.ready"))
+
+    def js(self, code, *arguments):
+        return self.driver.execute_script(code, *arguments)
+
+    def wait(self, condition):
+        until = time.monotonic() + PATIENCE_S
+        while not (value := condition()):
+            self.assertLess(time.monotonic(), until, self.text("#problem"))
+            time.sleep(0.02)
+        return value
+
+    def find(self, selector):
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def text(self, selector):
+        return self.js("return document.querySelector(arguments[0]).textContent", selector)
+
+    def card(self, layer):
+        return f'.layer[data-layer="{layer}"]'
+
+    def draw(self, strokes):
+        self.find("#clear").click()
+        self.wait(lambda: self.text("#number") == "–")
+        pad = self.find("#pad")
+        scale = pad.size["width"] / 280
+        action = ActionBuilder(self.driver, mouse=PointerInput(POINTER_MOUSE, "mouse"), duration=0)
+        at = [(round((x - 140) * scale), round((y - 140) * scale)) for x, y in strokes[0]]
+        action.pointer_action.move_to(pad, *at[0]).pointer_down()
+        for point in at[1:]:
+            action.pointer_action.move_to(pad, *point)
+        action.pointer_action.pointer_up()
+        action.perform()
+
+    def saved(self):
+        self.find("#save").click()
+        file = self.downloads / "lenslet.html"
+        self.wait(file.exists)
+        html = file.read_text(encoding="utf-8")
+        return file, html
+
+    def test_reads_ten_drawn_digits(self):
+        for digit, strokes in enumerate(samples()):
+            self.draw(strokes)
+            self.wait(lambda digit=digit: self.text("#number") == str(digit))
+        print("from stroke to drawn layers:", self.js("return document.body.dataset.lookMs"), "ms")
+
+    def test_numbers_are_the_models(self):
+        self.draw(samples()[5])
+        self.wait(lambda: self.text("#number") == "5")
+        file, html = self.saved()
+        self.addCleanup(file.unlink)
+        page = data_of(html)
+        values = {node["name"]: floats(text) for node, text in zip(page["network"]["nodes"], page["look"]["values"])}
+        request = {"inputs": [{"name": "input", "shape": [1, 1, 28, 28], "datatype": "FP32", "data": values["input"]}]}
+        answer = urllib.request.urlopen(self.url + "/v2/models/lenet5/infer", json.dumps(request).encode())
+        logits = json.load(answer)["outputs"][0]["data"]
+        canvas = self.find(self.card("fc3") + " canvas")
+        self.js("arguments[0].focus()", canvas)
+        canvas.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_LEFT)
+        for digit in range(10):
+            shown = self.js("return {...document.getElementById('inspector').dataset}")
+            self.assertEqual(self.text("#what"), f"fc3, value {digit}")
+            self.assertEqual(float(shown["value"]), values["fc3"][digit])
+            self.assertAlmostEqual(float(shown["value"]), logits[digit], delta=1e-4)
+            self.assertAlmostEqual(float(shown["total"]), logits[digit], delta=1e-4)
+            canvas.send_keys(Keys.ARROW_RIGHT)
+
+    def test_a_value_under_the_mouse(self):
+        canvas = self.find(self.card("conv2") + " canvas")
+        self.js("arguments[0].scrollIntoView({block: 'center'})", canvas)
+        action = ActionBuilder(self.driver, mouse=PointerInput(POINTER_MOUSE, "mouse"), duration=0)
+        action.pointer_action.move_to(canvas, -canvas.size["width"] // 2 + 20, -canvas.size["height"] // 2 + 20)
+        action.perform()
+        self.wait(lambda: self.text("#what").startswith("conv2, channel 0"))
+        shown = self.js("return {...document.getElementById('inspector').dataset}")
+        self.assertAlmostEqual(float(shown["value"]), float(shown["total"]), delta=1e-4)
+        self.assertEqual(self.js("return document.querySelectorAll('#inspector td canvas').length"), 6 * 3)
+        self.find("#inspector summary").click()
+        self.wait(lambda: self.js("return document.querySelectorAll('#inspector details tr').length") == 151)
+
+    def test_another_backend(self):
+        select = Select(self.find(self.card("conv2") + " select"))
+        refused = [option for option in select.options if not option.is_enabled()]
+        self.assertTrue(all(": " in option.text for option in refused))
+        before = self.js("return document.querySelector(arguments[0]).dataset.backend", self.card("conv2"))
+        other = "im2col_gemm" if before != "im2col_gemm" else "direct"
+        select.select_by_value(other)
+        change = self.card("conv2") + " .change"
+        self.wait(lambda: self.text(change).startswith(f"{before} → {other}, "))
+        self.assertLess(float(self.js("return document.querySelector(arguments[0]).dataset.difference", change)), 1e-4)
+        card = self.js("return {...document.querySelector(arguments[0]).dataset}", self.card("conv2"))
+        self.assertEqual(card["backend"], other)
+        self.assertGreater(float(card["ns"]), 0)
+        self.find(self.card("conv2") + " button").click()
+        self.wait(lambda: other in self.text(self.card("conv2") + " .race"))
+        # The link has it all.
+        number = self.text("#number")
+        link = self.wait(lambda: "b=conv2" in self.driver.current_url and self.driver.current_url)
+        self.driver.get("about:blank")
+        self.open(link)
+        self.assertEqual(self.text("#number"), number)
+        self.assertEqual(Select(self.find(self.card("conv2") + " select")).first_selected_option.text, other)
+
+    def test_the_fastest_plan_is_a_file_for_classify(self):
+        self.js("const batch = document.getElementById('batch'); batch.value = 2;"
+                "batch.dispatchEvent(new Event('input')); batch.dispatchEvent(new Event('change'))")
+        self.wait(lambda: "4 images" in self.text("#total"))
+        self.find("#tune").click()
+        self.wait(lambda: self.js("return !document.getElementById('tuned').hidden"))
+        self.find("#tuned button").click()
+        plan = self.downloads / "plan.json"
+        self.wait(plan.exists)
+        words = [PROGRAM, "classify", "--device", "cpu", "--plan", plan, ROOT / "samples/digit_3_a.png"]
+        self.assertIn(": 3 ", subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+
+    def test_a_saved_page_needs_no_server(self):
+        number = self.text("#number")
+        file, html = self.saved()
+        self.addCleanup(file.unlink)
+        self.assertLess(len(html.encode()), 1_000_000)
+        self.open(file.as_uri())
+        self.assertEqual(self.text("#number"), number)
+        self.assertTrue(self.text(self.card("conv1") + " .time"))
+        self.assertFalse(self.find("#padbox").is_displayed())
+
+    def test_nothing_leaves_the_machine(self):
+        asked = set()
+        for entry in self.driver.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                asked.add(message["params"]["request"]["url"])
+        outside = [url for url in asked if not url.startswith((self.url, "data:", "blob:", "file:", "about:"))]
+        self.assertEqual([url for url in outside if not url.startswith("chrome")], [])
+        self.assertIn(self.url + "/page/network", asked)
+
+    def test_keys_labels_and_widths(self):
+        self.find("body").send_keys(Keys.TAB)
+        self.assertEqual(self.js("return document.activeElement.className"), "skip")
+        unnamed = self.js("""const ways = 'button, select, input:not([hidden]), canvas[tabindex]';
+            return [...document.querySelectorAll(ways)]
+            .filter((one) => !(one.textContent.trim() && one.tagName === 'BUTTON') && !one.getAttribute('aria-label')
+                             && !one.getAttribute('aria-labelledby') && !(one.labels && one.labels.length > 0))
+            .map((one) => one.outerHTML)""")
+        self.assertEqual(unnamed, [])
+        for width in WIDTHS:
+            self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+                "width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False})
+            self.wait(lambda width=width: self.js("return innerWidth") == width)
+            self.assertLessEqual(self.js("return document.documentElement.scrollWidth"), width)
+            if "SCREENSHOTS" in os.environ:
+                self.js("document.activeElement.blur()")
+                time.sleep(0.5)
+                self.driver.save_screenshot(f"{os.environ['SCREENSHOTS']}/page_{width}.png")
+        self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+if __name__ == "__main__":
+    if not shutil.which("chromedriver") or not (shutil.which("chromium") or shutil.which("chromium-browser")):
+        print("skipped: chromium and chromium-driver are not installed (./dev setup --tests)")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
