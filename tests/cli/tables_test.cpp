@@ -63,7 +63,11 @@ long width_of(const std::string& line) {
 
 TEST(Tables, FitTheWidth) {
   for (const TableCommand& command : table_commands()) {
-    for (const int width : {100, 80}) {
+    // At both widths, except those that take their time to measure; run has the widest of their tables.
+    static const std::set<std::string> kMeasure = {"tune",    "bench", "latency",
+                                                   "profile", "sweep", "separable"};
+    const bool measures = kMeasure.count(command.name) != 0;
+    for (const int width : measures ? std::vector<int>{80} : std::vector<int>{100, 80}) {
       const ProgramRun run = run_in(command.line, std::to_string(width));
       EXPECT_EQ(run.exit_code, kOk) << command.name << ": " << run.err;
       for (const std::string& line : lines_of(run.out)) {
