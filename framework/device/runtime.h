@@ -19,6 +19,9 @@ size_t free_memory();
 /// On the current device.
 void* allocate(size_t bytes);
 void release(void* data) noexcept;
+/// In the order of a stream of the current device, without waiting.
+void* allocate_on(size_t bytes, void* stream);
+void release_on(void* data, void* stream) noexcept;
 /// Page-locked host memory.
 void* allocate_pinned(size_t bytes);
 void release_pinned(void* data) noexcept;
@@ -53,6 +56,8 @@ void* create_event();
 void destroy_event(void* event) noexcept;
 void record_event(void* event, void* stream);
 void synchronise_event(void* event);
+/// Whether the work before the event is done, without waiting.
+bool event_passed(void* event);
 /// Holds later work of the stream back until the event has been passed.
 void wait_event(void* stream, void* event);
 double elapsed_ns(void* from, void* to);

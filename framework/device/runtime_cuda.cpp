@@ -323,6 +323,17 @@ void* allocate(size_t bytes) {
 
 void release(void* data) noexcept { release_when_idle(data, cudaFree); }
 
+void* allocate_on(size_t bytes, void* stream) {
+  throw_if_device_lost();
+  void* data = nullptr;
+  LENSLET_CUDA_CHECK(cudaMallocAsync(&data, bytes, static_cast<cudaStream_t>(stream)));
+  return data;
+}
+
+void release_on(void* data, void* stream) noexcept {
+  if (data && !device_lost()) (void)cudaFreeAsync(data, static_cast<cudaStream_t>(stream));
+}
+
 void* allocate_pinned(size_t bytes) {
   throw_if_device_lost();
   void* data = nullptr;
@@ -408,6 +419,15 @@ void record_event(void* event, void* stream) {
 
 void synchronise_event(void* event) {
   wait_until_ready("an event", [&] { return cudaEventQuery(static_cast<cudaEvent_t>(event)); });
+}
+
+bool event_passed(void* event) {
+  throw_if_device_lost();
+  keep_unreported_error();
+  const cudaError_t error = cudaEventQuery(static_cast<cudaEvent_t>(event));
+  if (error != cudaErrorNotReady) LENSLET_CUDA_CHECK(error);
+  (void)cudaGetLastError();  // "not ready" counts as an error there
+  return error == cudaSuccess;
 }
 
 void wait_event(void* stream, void* event) {

@@ -22,6 +22,8 @@ void restore_device(int) noexcept {}
 size_t free_memory() { refuse(); }
 void* allocate(size_t) { refuse(); }
 void release(void*) noexcept {}
+void* allocate_on(size_t, void*) { refuse(); }
+void release_on(void*, void*) noexcept {}
 void* allocate_pinned(size_t) { refuse(); }
 void release_pinned(void*) noexcept {}
 Whereabouts whereabouts(const void*) { return {}; }
@@ -38,6 +40,7 @@ void* create_event() { refuse(); }
 void destroy_event(void*) noexcept {}
 void record_event(void*, void*) { refuse(); }
 void synchronise_event(void*) { refuse(); }
+bool event_passed(void*) { refuse(); }
 void wait_event(void*, void*) { refuse(); }
 double elapsed_ns(void*, void*) { refuse(); }
 void begin_capture(void*) { refuse(); }

@@ -7,7 +7,7 @@
 ((3,), (3,))
 """
 
-from ._core import Model, backends, devices, normalize, num_threads, set_num_threads
+from ._core import GpuArray, Model, backends, devices, normalize, num_threads, set_num_threads
 from ._core import version as __version__
 from ._read import read
 from ._types import (
@@ -36,6 +36,7 @@ __all__ = [
     "DeviceError",
     "Digit",
     "Error",
+    "GpuArray",
     "Images",
     "Inputs",
     "Layer",

@@ -21,7 +21,7 @@ Images = typing.Union[npt.NDArray[np.uint8], npt.NDArray[np.float32], SupportsDL
 Inputs = typing.Union[npt.NDArray[np.float32], SupportsDLPack]
 
 
-# Where answers are written: contiguous host memory of the type and shape of the answers.
+# Where answers are written: contiguous memory of the type and shape of the answers, where the images are.
 Output = typing.Union[npt.NDArray[np.int32], npt.NDArray[np.float32], SupportsDLPack]
 
 

@@ -14,8 +14,6 @@ namespace nb = nanobind;
 namespace lenslet::python {
 namespace {
 
-constexpr size_t kSide = kLenet5Side;
-
 std::string type_name(nb::dlpack::dtype type) {
   using Code = nb::dlpack::dtype_code;
   const auto code = static_cast<Code>(type.code);
@@ -82,21 +80,38 @@ void demand_values(const nb::ndarray<nb::ro>& array, const std::string& name, co
 
 }  // namespace
 
+size_t demand_image_dims(const std::vector<int64_t>& dims) {
+  constexpr auto kSide = int64_t{kLenet5Side};
+  const size_t rank = dims.size();
+  const size_t last = rank == 4 && dims[3] == 1 ? 3 : rank;  // of the sides, as Keras orders a batch
+  const bool fits = rank >= 2 && rank <= 4 && dims[last - 1] == kSide && dims[last - 2] == kSide &&
+                    (last < 4 || dims[1] == 1);
+  if (fits) return rank == 2 ? 0 : 1;
+  throw nb::value_error(
+      concat("images: expected the shape [N, 28, 28], [N, 1, 28, 28], [N, 28, 28, 1] or [28, 28], found ",
+             text_of(dims))
+          .c_str());
+}
+
+size_t demand_input_dims(const std::vector<int64_t>& dims, const Shape& sample) {
+  std::vector<int64_t> expected;
+  expected.reserve(static_cast<size_t>(sample.rank()));
+  for (int i = 0; i < sample.rank(); ++i) expected.push_back(sample[i]);
+  const size_t first_dim = dims.size() == expected.size() ? 0 : 1;
+  if (dims.size() == expected.size() + first_dim &&
+      std::equal(expected.begin(), expected.end(), dims.begin() + static_cast<std::ptrdiff_t>(first_dim)))
+    return first_dim;
+  throw nb::value_error(concat("inputs: expected the shape ", text_of(expected, "N"), " or ",
+                               text_of(expected), ", found ", text_of(dims))
+                            .c_str());
+}
+
 SampleArray SampleArray::images(nb::handle given) {
   const std::string name = "images";
   Array array = array_of(given, name);
   demand_values(array, name, "uint8 (pixels 0 to 255) or float32 (normalised)");
-  const size_t rank = array.ndim();
-  const size_t last = rank == 4 && array.shape(3) == 1 ? 3 : rank;  // of the sides, as Keras orders a batch
-  const bool fits = rank >= 2 && rank <= 4 && array.shape(last - 1) == kSide &&
-                    array.shape(last - 2) == kSide && (last < 4 || array.shape(1) == 1);
-  if (!fits) {
-    throw nb::value_error(
-        concat("images: expected the shape [N, 28, 28], [N, 1, 28, 28], [N, 28, 28, 1] or [28, 28], found ",
-               text_of(dims_of(array)))
-            .c_str());
-  }
-  return {std::move(array), rank == 2 ? size_t{0} : size_t{1}};
+  const size_t first_dim = demand_image_dims(dims_of(array));
+  return {std::move(array), first_dim};
 }
 
 SampleArray SampleArray::picture(nb::handle given) {
@@ -125,17 +140,7 @@ SampleArray SampleArray::inputs(nb::handle given, const Shape& sample) {
   const std::string name = "inputs";
   Array array = array_of(given, name);
   demand_values(array, name, nullptr);
-  std::vector<int64_t> dims;
-  dims.reserve(static_cast<size_t>(sample.rank()));
-  for (int i = 0; i < sample.rank(); ++i) dims.push_back(sample[i]);
-  const std::vector<int64_t> found = dims_of(array);
-  const size_t first_dim = found.size() == dims.size() ? 0 : 1;
-  if (found.size() != dims.size() + first_dim ||
-      !std::equal(dims.begin(), dims.end(), found.begin() + static_cast<std::ptrdiff_t>(first_dim))) {
-    throw nb::value_error(concat("inputs: expected the shape ", text_of(dims, "N"), " or ", text_of(dims),
-                                 ", found ", text_of(found))
-                              .c_str());
-  }
+  const size_t first_dim = demand_input_dims(dims_of(array), sample);
   return {std::move(array), first_dim};
 }
 
@@ -177,8 +182,7 @@ const Value* SampleArray::slice(int64_t begin, int64_t count, std::vector<Value>
   // In bytes, because an array may begin at any address, where an element is no aligned Value.
   const auto* first = static_cast<const char*>(array_.data());
   constexpr int64_t kBytes = sizeof(Value);
-  if (in_order_ && !inverted_from_)
-    return reinterpret_cast<const Value*>(first + begin * sample_values_ * kBytes);
+  if (is_in_place()) return reinterpret_cast<const Value*>(first + begin * sample_values_ * kBytes);
   room.resize(static_cast<size_t>(count * sample_values_));
   Value* to = room.data();
   for (int64_t i = begin; i < begin + count; ++i)

@@ -14,6 +14,11 @@
 
 namespace lenslet::python {
 
+/// Dimensions of images and inputs as SampleArray::images() and inputs() take them. Returns how many come before those
+/// of a sample: 0 or 1. Throws ValueError for others.
+size_t demand_image_dims(const std::vector<int64_t>& dims);
+size_t demand_input_dims(const std::vector<int64_t>& dims, const Shape& sample);
+
 /// Samples [count, sample] in the memory of a Python array, which stays alive as long as this object.
 class SampleArray {
  public:
@@ -33,6 +38,8 @@ class SampleArray {
   void demand_bright_ink(const Normalisation& normalisation) const;
 
   int64_t count() const noexcept { return count_; }
+  /// Whether slice() copies nothing.
+  bool is_in_place() const noexcept { return in_order_ && !inverted_from_; }
   /// Whether there is a dimension of samples in front.
   bool has_batch() const noexcept { return has_batch_; }
   /// Pixels 0..255; otherwise float32.

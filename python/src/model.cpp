@@ -14,6 +14,7 @@
 #include "framework/base/error.h"
 #include "models/lenet5.h"
 #include "python/src/bindings.h"
+#include "python/src/gpu_array.h"
 #include "python/src/model_docs.h"
 #include "python/src/owned_array.h"
 #include "python/src/reading.h"
@@ -58,7 +59,6 @@ std::unique_ptr<SharedModel> open(const OptionalText& path, const std::string& d
 }
 
 SampleArray images_of(SharedModel& self, nb::handle images, bool invert, bool check) {
-  self.demand_digits();
   SampleArray input = SampleArray::images(images);
   const Normalisation& normalisation = self.normalisation();
   if (invert) input.invert(input.holds_bytes() ? 255 : (1 - 2 * normalisation.mean()) / normalisation.std());
@@ -66,26 +66,98 @@ SampleArray images_of(SharedModel& self, nb::handle images, bool invert, bool ch
   return input;
 }
 
+nb::object prediction(const nb::object& labels, const nb::object& probabilities) {
+  static const nb::object& make =  // never destroyed: the interpreter ends first
+      *new nb::object(nb::module_::import_("lenslet._types").attr("Prediction"));
+  return make(labels, probabilities);
+}
+
+// Images or inputs in the memory of the model's GPU; none if they are elsewhere. `sample` as for SampleArray::inputs().
+struct GpuInput {
+  GpuArray array;
+  int64_t count;
+  bool has_batch;
+};
+
+std::optional<GpuInput> gpu_input(SharedModel& self, nb::handle given, const char* name, bool invert,
+                                  const Shape* sample) {
+  std::optional<GpuArray> array = GpuArray::from(given, name);
+  if (!array) return std::nullopt;
+  array->demand_in_place(self.device());
+  array->demand_type(sample ? "f" : "uf");
+  const std::vector<int64_t>& dims = array->dims();
+  const bool has_batch = (sample ? demand_input_dims(dims, *sample) : demand_image_dims(dims)) > 0;
+  if (invert)
+    throw nb::value_error("invert: arrays in the memory of a GPU are read as they are; pass 255 - images");
+  const int64_t count = has_batch ? dims[0] : 1;
+  return GpuInput{std::move(*array), count, has_batch};
+}
+
+// `out`, or a new array beside the input.
+GpuArray gpu_output(SharedModel& self, const GpuInput& input, nb::handle out, const char* name, char type,
+                    const std::vector<int64_t>& dims) {
+  if (out.is_none()) return input.array.make(type, dims);
+  std::optional<GpuArray> array = GpuArray::from(out, name);
+  if (!array)
+    throw nb::type_error(
+        concat(name, ": expected an array in the memory of the GPU, where the input is").c_str());
+  array->demand_in_place(self.device());
+  array->demand_type(type == 'i' ? "i" : "f");
+  array->demand_writable();
+  if (array->dims() != dims)
+    throw nb::value_error(concat(name, ": it has another shape than the answers").c_str());
+  return std::move(*array);
+}
+
+std::pair<nb::object, nb::object> two_of(nb::handle out) {
+  if (out.is_none()) return {nb::none(), nb::none()};
+  if (!nb::isinstance<nb::tuple>(out) || nb::len(out) != 2)
+    throw nb::type_error("out: expected a tuple of two arrays, for labels and probabilities");
+  return {nb::object(out[0]), nb::object(out[1])};
+}
+
 nb::object predict(SharedModel& self, nb::handle images, bool invert, bool check, const OptionalPath& plan,
                    const OptionalText& backend, const OptionalText& math, nb::handle out) {
+  self.demand_digits();
+  const auto [first, second] = two_of(out);
+  if (const auto gpu = gpu_input(self, images, "images", invert, nullptr)) {
+    const GpuArray labels = gpu_output(self, *gpu, first, "out[0]", 'i', {gpu->count});
+    const GpuArray probabilities = gpu_output(self, *gpu, second, "out[1]", 'f', {gpu->count});
+    {
+      const nb::gil_scoped_release no_gil;
+      self.predict_on_device(
+          gpu->array.data(), gpu->array.holds_bytes(), gpu->count, {text_of(plan), backend, math},
+          {static_cast<int32_t*>(labels.data()), static_cast<float*>(probabilities.data())},
+          gpu->array.stream());
+    }
+    gpu->array.keep_while_used();
+    return prediction(labels.publish(), probabilities.publish());
+  }
   const SampleArray input = images_of(self, images, invert, check);
   const auto count = static_cast<size_t>(input.count());
-  if (!out.is_none() && !(nb::isinstance<nb::tuple>(out) && nb::len(out) == 2))
-    throw nb::type_error("out: expected a tuple of two arrays, for labels and probabilities");
-  const nb::object first = out.is_none() ? nb::none() : nb::object(out[0]);
-  const nb::object second = out.is_none() ? nb::none() : nb::object(out[1]);
   OwnedArray<int32_t> labels({count}, first, "out[0]");
   OwnedArray<float> probabilities({count}, second, "out[1]");
   {
     const nb::gil_scoped_release no_gil;
     self.predict(input, {text_of(plan), backend, math}, labels.data(), probabilities.data(), check_signals);
   }
-  return nb::module_::import_("lenslet._types")
-      .attr("Prediction")(labels.to_python(), probabilities.to_python());
+  return prediction(labels.to_python(), probabilities.to_python());
 }
 
 nb::object logits(SharedModel& self, nb::handle images, bool invert, bool check, const OptionalPath& plan,
                   const OptionalText& backend, const OptionalText& math, nb::handle out) {
+  self.demand_digits();
+  if (const auto gpu = gpu_input(self, images, "images", invert, nullptr)) {
+    const GpuArray values = gpu_output(self, *gpu, out, "out", 'f', {gpu->count, kLenet5Classes});
+    {
+      const nb::gil_scoped_release no_gil;
+      self.logits_on_device(gpu->array.data(), gpu->array.holds_bytes(), gpu->count,
+                            {text_of(plan), backend, math}, static_cast<float*>(values.data()),
+                            gpu->array.stream());
+    }
+    gpu->array.keep_while_used();
+    return values.publish();
+  }
   const SampleArray input = images_of(self, images, invert, check);
   OwnedArray<float> values({static_cast<size_t>(input.count()), kLenet5Classes}, out, "out");
   {
@@ -105,7 +177,23 @@ nb::tuple tuple_of(const Shape& shape) { return nb::tuple(nb::cast(sizes_of(shap
 
 nb::object run(SharedModel& self, nb::handle inputs, const OptionalPath& plan, const OptionalText& backend,
                const OptionalText& math, nb::handle out) {
-  const SampleArray input = SampleArray::inputs(inputs, self.input_shape());
+  const Shape sample = self.input_shape();
+  if (const auto gpu = gpu_input(self, inputs, "inputs", false, &sample)) {
+    std::vector<int64_t> dims;
+    if (gpu->has_batch) dims.push_back(gpu->count);
+    const Shape written = self.output_shape();
+    for (int i = 0; i < written.rank(); ++i) dims.push_back(written[i]);
+    const GpuArray values = gpu_output(self, *gpu, out, "out", 'f', dims);
+    {
+      const nb::gil_scoped_release no_gil;
+      self.run_on_device(static_cast<const float*>(gpu->array.data()), gpu->count,
+                         {text_of(plan), backend, math}, static_cast<float*>(values.data()),
+                         gpu->array.stream());
+    }
+    gpu->array.keep_while_used();
+    return values.publish();
+  }
+  const SampleArray input = SampleArray::inputs(inputs, sample);
   std::vector<size_t> sizes = sizes_of(self.output_shape());
   if (input.has_batch()) sizes.insert(sizes.begin(), static_cast<size_t>(input.count()));
   OwnedArray<float> values(std::move(sizes), out, "out");

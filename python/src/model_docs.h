@@ -40,22 +40,26 @@ constexpr const char* kPredictDoc = R"(Returns the digit of each image and its p
 
 Args:
     images: [N, 28, 28], [N, 1, 28, 28], [N, 28, 28, 1], or [28, 28] for one image. A NumPy array, or any object
-        with DLPack or the buffer protocol, such as a torch.Tensor on the CPU. uint8, ink bright on 0; or float32,
-        normalised by `lenslet.normalize` with the model's `normalization`. Contiguous arrays are read in place,
-        others are copied in parts. N may be 0.
-    invert: Exchange dark and bright: for dark ink on light paper.
+        with DLPack or the buffer protocol, such as a torch.Tensor. uint8, ink bright on 0; or float32, normalised by
+        `lenslet.normalize` with the model's `normalization`. Contiguous arrays are read in place, others are copied
+        in parts. N may be 0. Contiguous arrays in the memory of the model's GPU (PyTorch, CuPy, JAX, DLPack, CUDA
+        Array Interface) are read there, on the library's current stream: the call enqueues its work and returns.
+    invert: Exchange dark and bright: for dark ink on light paper. Not on a GPU.
     check: Refuse images that are dark on light, and float32 that is not normalised, after a look at 64 of them.
+        Arrays on a GPU are not looked at.
     plan, backend, math: Override the model's options for this call. A plan has its own choice of backends, unless
         `backend` is given too. A plan's file is read once.
-    out: Two arrays to write to in place, contiguous and in host memory, such as a Prediction of the same N or tensors
-        of PyTorch. They must not overlap `images`; after an error their contents are undefined.
+    out: Two arrays to write to in place, contiguous, where `images` are, such as a Prediction of the same N or
+        tensors of PyTorch. They must not overlap `images`; after an error their contents are undefined.
 
 Returns:
-    Prediction(labels int32 [N], probabilities float32 [N]): new arrays, or those of `out`.
+    Prediction(labels int32 [N], probabilities float32 [N]): new arrays, or those of `out`. Of images on a GPU they are
+    arrays of the same library on the same device.
 
 Raises:
     TypeError: `images` is no array, or has another type; or `out` cannot be written to in place.
-    ValueError: `images` or `out` has another shape, `images` is in the memory of a GPU or fails `check`.
+    ValueError: `images` or `out` has another shape; `images` fails `check`, is in the memory of another device than
+        the model's GPU, or has gaps there.
     DataError: The network does not read 28x28 pictures, or does not have ten classes: call `run`.
     UsageError, UnavailableError, OutOfMemoryError: As for `load`.
     DeviceError: The GPU failed.)";
@@ -94,7 +98,8 @@ Returns:
 
 Raises:
     TypeError: `inputs` is no array, or has another type; or `out` cannot be written to in place.
-    ValueError: `inputs` or `out` has another shape, or `inputs` is in the memory of a GPU.
+    ValueError: `inputs` or `out` has another shape, or `inputs` is in the memory of another device than the model's
+        GPU, or has gaps there.
     UsageError, UnavailableError, OutOfMemoryError: As for `load`.
     DeviceError: The GPU failed.)";
 

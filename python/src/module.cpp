@@ -11,6 +11,7 @@
 #include "models/lenet5.h"
 #include "python/src/bindings.h"
 #include "python/src/errors.h"
+#include "python/src/gpu_array.h"
 #include "python/src/images.h"
 #include "python/src/owned_array.h"
 #include "python/src/process.h"
@@ -72,6 +73,7 @@ NB_MODULE(_core, module) {
   register_errors();
   add_model(module);
   add_backends(module);
+  add_gpu_array(module);
   module.def(
       "normalize", &normalise, nb::arg("images").none(), nb::arg("mean") = 0.1307, nb::arg("std") = 0.3081,
       nb::sig("def normalize(images: lenslet._types.Images, mean: float = 0.1307, std: float = 0.3081) -> "

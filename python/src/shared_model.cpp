@@ -13,6 +13,8 @@ namespace {
 // Images computed between two checks for Ctrl-C: a whole number of the library's passes on both kinds of device, some
 // tenths of a second on a CPU. Images that are not contiguous are copied in parts of this size.
 constexpr int64_t kImagesAtOnce = 65536;
+// On a GPU, where the lanes of a call fill and drain once a part; a tenth of a second over the bus.
+constexpr int64_t kImagesAtOnceOnGpu = int64_t{1} << 22;
 
 // Interval between two checks of a profile, so that they take almost none of its time.
 constexpr std::chrono::milliseconds kPause(10);
@@ -50,12 +52,14 @@ SharedModel::SharedModel(const std::optional<std::string>& path, ModelOptions op
     : options_(std::move(options)), model_(open_model(path, options_)), device_(model_.device()) {}
 
 // Parts are whole passes, so that the place of an image in a pass does not depend on the number of images.
-int64_t SharedModel::images_at_once() const noexcept {
+int64_t SharedModel::images_at_once(const SampleArray& images) const noexcept {
   const int64_t pass = options_.max_batch;
-  return pass <= 0 ? kImagesAtOnce : pass * std::max<int64_t>(kImagesAtOnce / pass, 1);
+  const int64_t part = device_.is_cuda() && images.is_in_place() ? kImagesAtOnceOnGpu : kImagesAtOnce;
+  return pass <= 0 ? part : pass * std::max<int64_t>(part / pass, 1);
 }
 
 Model& SharedModel::model_for(const Choices& choices) {
+  if (!choices.plan && !choices.backend && !choices.math) return model_;
   ModelOptions options = options_;
   // Backend names of one plan do not apply to another plan.
   if (choices.plan) options.backend.clear();
@@ -83,23 +87,50 @@ void SharedModel::serve(const Choices& choices) {
 void SharedModel::predict(const SampleArray& images, const Choices& choices, int32_t* labels,
                           float* probabilities, const std::function<void()>& pause) {
   serve(choices);
-  std::vector<Prediction> predictions;
-  in_parts(images, images_at_once(), pause, [&](const auto* pixels, int64_t begin, int64_t count) {
+  in_parts(images, images_at_once(images), pause, [&](const auto* pixels, int64_t begin, int64_t count) {
     const Computation computation;
     const std::lock_guard<std::recursive_mutex> turn(mutex_);
-    predictions.resize(static_cast<size_t>(count));
-    model_for(choices).predict(pixels, count, predictions.data());
-    for (int64_t i = 0; i < count; ++i) {
-      labels[begin + i] = predictions[static_cast<size_t>(i)].label;
-      probabilities[begin + i] = predictions[static_cast<size_t>(i)].probability;
-    }
+    model_for(choices).predict(pixels, count, PredictionArrays{labels + begin, probabilities + begin});
   });
+}
+
+void SharedModel::predict_on_device(const void* images, bool bytes, int64_t count, const Choices& choices,
+                                    PredictionArrays answers, void* stream) {
+  const Computation computation;
+  const std::lock_guard<std::recursive_mutex> turn(mutex_);
+  Model& model = model_for(choices);
+  const Place place = Place::on_device(stream);
+  if (bytes) {
+    model.predict(static_cast<const uint8_t*>(images), count, answers, place);
+  } else {
+    model.predict(static_cast<const float*>(images), count, answers, place);
+  }
+}
+
+void SharedModel::logits_on_device(const void* images, bool bytes, int64_t count, const Choices& choices,
+                                   float* logits, void* stream) {
+  const Computation computation;
+  const std::lock_guard<std::recursive_mutex> turn(mutex_);
+  Model& model = model_for(choices);
+  const Place place = Place::on_device(stream);
+  if (bytes) {
+    model.logits(static_cast<const uint8_t*>(images), count, logits, place);
+  } else {
+    model.logits(static_cast<const float*>(images), count, logits, place);
+  }
+}
+
+void SharedModel::run_on_device(const float* inputs, int64_t count, const Choices& choices, float* outputs,
+                                void* stream) {
+  const Computation computation;
+  const std::lock_guard<std::recursive_mutex> turn(mutex_);
+  model_for(choices).run(inputs, count, outputs, Place::on_device(stream));
 }
 
 void SharedModel::logits(const SampleArray& images, const Choices& choices, float* logits,
                          const std::function<void()>& pause) {
   serve(choices);
-  in_parts(images, images_at_once(), pause, [&](const auto* pixels, int64_t begin, int64_t count) {
+  in_parts(images, images_at_once(images), pause, [&](const auto* pixels, int64_t begin, int64_t count) {
     const Computation computation;
     const std::lock_guard<std::recursive_mutex> turn(mutex_);
     model_for(choices).logits(pixels, count, logits + begin * kLenet5Classes);

@@ -42,6 +42,13 @@ class SharedModel {
   /// `logits` [count, 10].
   void logits(const SampleArray& images, const Choices& choices, float* logits,
               const std::function<void()>& pause);
+  /// The same for pixels (`bytes`) or normalised images in the memory of the model's GPU; enqueues on `stream`.
+  void predict_on_device(const void* images, bool bytes, int64_t count, const Choices& choices,
+                         PredictionArrays answers, void* stream);
+  void logits_on_device(const void* images, bool bytes, int64_t count, const Choices& choices, float* logits,
+                        void* stream);
+  void run_on_device(const float* inputs, int64_t count, const Choices& choices, float* outputs,
+                     void* stream);
   /// `outputs` [count, output_shape()].
   void run(const SampleArray& inputs, const Choices& choices, float* outputs,
            const std::function<void()>& pause);
@@ -56,7 +63,7 @@ class SharedModel {
  private:
   Model& model_for(const Choices& choices);
   void serve(const Choices& choices);
-  int64_t images_at_once() const noexcept;
+  int64_t images_at_once(const SampleArray& images) const noexcept;
 
   const ModelOptions options_;
   std::recursive_mutex mutex_;  // recursive: profile() holds it while it calls `pause`

@@ -80,8 +80,9 @@ def test_tensors_with_a_gradient_are_read_or_refused(model, torch):
         assert np.array_equal(found, model.logits(tensor.detach()))
 
 
-def test_tensors_of_a_gpu_are_refused(model, torch_cuda):
+def test_a_model_on_the_cpu_refuses_tensors_of_a_gpu(torch_cuda):
     images = torch_cuda.zeros(1, 28, 28, dtype=torch_cuda.uint8, device="cuda")
+    model = lenslet.Model.built_in(device="cpu")
     with pytest.raises(ValueError, match=r"expected host memory, found that of cuda:0.*\.cpu\(\)"):
         model.predict(images)
     assert len(model.predict(images.cpu()).labels) == 1

@@ -1,0 +1,377 @@
+#include "python/src/gpu_array.h"
+
+#include <nanobind/ndarray.h>
+
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/device/runtime.h"
+#include "framework/device/stream.h"
+
+namespace nb = nanobind;
+
+namespace lenslet::python {
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+bool is_in_order(const Dims& dims, const Dims& strides) {
+  int64_t expected = 1;
+  for (size_t i = dims.size(); i-- > 0;) {
+    if (dims[i] != 1 && strides[i] != expected) return false;
+    expected *= dims[i];
+  }
+  return true;
+}
+
+int64_t values_of(const Dims& dims) {
+  int64_t values = 1;
+  for (const int64_t extent : dims) values *= extent;
+  return values;
+}
+
+Dims dims_of(nb::handle tuple) {
+  Dims dims(nb::len(tuple));
+  for (size_t i = 0; i < dims.size(); ++i) dims[i] = nb::cast<int64_t>(tuple[i]);
+  return dims;
+}
+
+nb::tuple tuple_of(const Dims& dims) {
+  nb::list list;
+  for (const int64_t extent : dims) list.append(extent);
+  return nb::tuple(list);
+}
+
+// What a call needs of PyTorch, looked up once: each look-up costs as much as a launch.
+struct Torch {
+  nb::object uint8, int32, float32, raw_stream, current_stream;
+  nb::object is_cuda = nb::str("is_cuda"), get_device = nb::str("get_device"), data_ptr = nb::str("data_ptr"),
+             is_contiguous = nb::str("is_contiguous"), new_empty = nb::str("new_empty"),
+             shape = nb::str("shape"), dtype = nb::str("dtype"), dtype_names = nb::make_tuple("dtype");
+
+  static const Torch& get() {
+    static const Torch* const torch = new Torch;  // never destroyed: the interpreter ends first
+    return *torch;
+  }
+
+ private:
+  Torch() {
+    const nb::module_ module = nb::module_::import_("torch");
+    uint8 = module.attr("uint8");
+    int32 = module.attr("int32");
+    float32 = module.attr("float32");
+    raw_stream = nb::getattr(module.attr("_C"), "_cuda_getCurrentRawStream", nb::none());
+    current_stream = module.attr("cuda").attr("current_stream");
+  }
+};
+
+nb::object attribute(nb::handle object, const nb::object& name) {
+  PyObject* const value = PyObject_GetAttr(object.ptr(), name.ptr());
+  if (!value) throw nb::python_error();
+  return nb::steal(value);
+}
+
+nb::object call(nb::handle object, const nb::object& method) {
+  PyObject* const result = PyObject_CallMethodNoArgs(object.ptr(), method.ptr());
+  if (!result) throw nb::python_error();
+  return nb::steal(result);
+}
+
+// 0 is not allowed in the protocols; 1 is the default stream, 2 that of the thread, as cudaStream_t has them, too.
+void* stream_from(nb::handle number) {
+  return number.is_none() ? runtime::default_stream() : reinterpret_cast<void*>(nb::cast<uintptr_t>(number));
+}
+
+/// Memory of Lenslet's own, in the order of the default stream.
+class OwnArray {
+ public:
+  OwnArray(Device device, char type, Dims dims) : device_(device), type_(type), dims_(std::move(dims)) {
+    const DeviceGuard guard(device_);
+    const auto bytes = static_cast<size_t>(values_of(dims_)) * 4;
+    if (bytes > 0) data_ = runtime::allocate_on(bytes, runtime::default_stream());
+  }
+  OwnArray(const OwnArray&) = delete;
+  OwnArray& operator=(const OwnArray&) = delete;
+  ~OwnArray() {
+    if (!data_) return;
+    try {
+      const DeviceGuard guard(device_);
+      runtime::release_on(data_, runtime::default_stream());
+    } catch (const std::exception&) {  // the device is lost, and its memory with it
+    }
+  }
+  void* data() const noexcept { return data_; }
+  Device device() const noexcept { return device_; }
+  nb::tuple shape() const { return tuple_of(dims_); }
+
+  nb::dict interface() const {
+    nb::dict dict;
+    dict["shape"] = shape();
+    dict["typestr"] = type_ == 'i' ? "<i4" : "<f4";
+    dict["data"] = nb::make_tuple(reinterpret_cast<uintptr_t>(data_), false);
+    dict["version"] = 3;
+    dict["strides"] = nb::none();
+    dict["stream"] = 1;
+    return dict;
+  }
+
+  /// A capsule whose memory the consumer may use on `stream` at once.
+  static nb::object dlpack(const nb::object& self, const nb::object& stream, const nb::kwargs&) {
+    const auto& array = nb::cast<const OwnArray&>(self);
+    if (!stream.is_none() && nb::cast<int64_t>(stream) > 1) {
+      const DeviceGuard guard(array.device_);
+      Stream own = Stream::borrowed(array.device_, nullptr),
+             theirs = Stream::borrowed(array.device_, stream_from(stream));
+      Event written(array.device_);
+      written.record(own);
+      theirs.wait_for(written);
+    }
+    std::vector<size_t> shape(array.dims_.begin(), array.dims_.end());
+    return nb::cast(nb::ndarray<>(array.data_, shape.size(), shape.data(), self, nullptr,
+                                  array.type_ == 'i' ? nb::dtype<int32_t>() : nb::dtype<float>(),
+                                  nb::device::cuda::value, array.device_.ordinal));
+  }
+
+ private:
+  Device device_;
+  char type_;
+  Dims dims_;
+  void* data_ = nullptr;
+};
+
+// Memory in use by work that is not done: an event behind the work, and what holds the memory.
+struct Used {
+  void* event;
+  nb::object array;
+  nb::ndarray<nb::ro> memory;
+};
+std::vector<Used>& used() {
+  static auto* const all = new std::vector<Used>;  // never destroyed: the interpreter ends first
+  return *all;
+}
+
+}  // namespace
+
+GpuArray::Kind GpuArray::kind_of(nb::handle object) {
+  static auto& kinds = *new std::unordered_map<PyTypeObject*, Kind>;
+  PyTypeObject* const type = Py_TYPE(object.ptr());
+  const auto found = kinds.find(type);
+  if (found != kinds.end()) return found->second;
+  const std::string module =
+      nb::str(nb::handle(reinterpret_cast<PyObject*>(type)).attr("__module__")).c_str();
+  const std::string library = module.substr(0, module.find('.'));
+  const Kind kind =
+      library == "torch" && nb::hasattr(object, "is_cuda") ? Kind::kTorch
+      : library == "numpy" || library == "builtins"        ? Kind::kHost
+      : library == "cupy"                                  ? Kind::kCupy
+      : library == "jaxlib" || library == "jax"            ? Kind::kJax
+      : nb::hasattr(object, "__dlpack_device__") || nb::hasattr(object, "__cuda_array_interface__")
+          ? Kind::kOther
+          : Kind::kHost;
+  Py_INCREF(reinterpret_cast<PyObject*>(type));  // so that no other type gets its address
+  kinds.emplace(type, kind);
+  return kind;
+}
+
+std::optional<GpuArray> GpuArray::from(nb::handle object, const char* name) {
+  const Kind kind = kind_of(object);
+  if (kind == Kind::kHost) return std::nullopt;
+  std::optional<GpuArray> array = kind == Kind::kTorch  ? from_torch(object)
+                                  : kind == Kind::kCupy ? from_interface(object, kind)
+                                                        : from_dlpack(object, kind);
+  if (array) {
+    array->kind_ = kind;
+    array->name_ = name;
+    array->object_ = nb::borrow(object);
+  }
+  return array;
+}
+
+std::optional<GpuArray> GpuArray::from_torch(nb::handle tensor) {
+  const Torch& torch = Torch::get();
+  if (attribute(tensor, torch.is_cuda).ptr() != Py_True) return std::nullopt;
+  GpuArray array;
+  array.data_ = reinterpret_cast<void*>(PyLong_AsSize_t(call(tensor, torch.data_ptr).ptr()));
+  const nb::object type = attribute(tensor, torch.dtype);
+  array.type_ = type.is(torch.uint8) ? 'u' : type.is(torch.int32) ? 'i' : type.is(torch.float32) ? 'f' : 0;
+  if (array.type_ == 0) array.type_name_ = nb::str(type).c_str();
+  const nb::object shape = attribute(tensor, torch.shape);
+  array.dims_.resize(static_cast<size_t>(PyTuple_GET_SIZE(shape.ptr())));
+  for (size_t i = 0; i < array.dims_.size(); ++i)
+    array.dims_[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape.ptr(), static_cast<Py_ssize_t>(i)));
+  array.in_order_ = call(tensor, torch.is_contiguous).ptr() == Py_True;
+  const nb::object ordinal = call(tensor, torch.get_device);
+  array.ordinal_ = static_cast<int>(PyLong_AsLong(ordinal.ptr()));
+  const nb::object stream = torch.raw_stream.is_none() ? torch.current_stream(ordinal).attr("cuda_stream")
+                                                       : torch.raw_stream(ordinal);
+  array.stream_ = reinterpret_cast<void*>(PyLong_AsSize_t(stream.ptr()));
+  if (PyErr_Occurred()) throw nb::python_error();
+  return array;
+}
+
+std::optional<GpuArray> GpuArray::from_interface(nb::handle object, Kind) {
+  const nb::object interface = object.attr("__cuda_array_interface__");
+  GpuArray array;
+  array.dims_ = dims_of(interface["shape"]);
+  const std::string type = nb::cast<nb::str>(interface["typestr"]).c_str();
+  array.type_ = type == "|u1" || type == "<u1" ? 'u' : type == "<i4" ? 'i' : type == "<f4" ? 'f' : 0;
+  array.type_name_ = type;
+  const nb::object data = interface["data"];
+  array.data_ = reinterpret_cast<void*>(nb::cast<uintptr_t>(data[0]));
+  array.read_only_ = nb::cast<bool>(data[1]);
+  const nb::object strides = interface.attr("get")("strides");
+  array.in_order_ = true;
+  if (!strides.is_none()) {
+    Dims elements = dims_of(strides);
+    const int64_t bytes = array.type_ == 'u' ? 1 : 4;
+    for (int64_t& stride : elements) stride = stride % bytes == 0 ? stride / bytes : -1;
+    array.in_order_ = is_in_order(array.dims_, elements);
+  }
+  array.stream_ = stream_from(interface.attr("get")("stream"));
+  if (array.data_) array.ordinal_ = cuda_status().usable ? runtime::whereabouts(array.data_).ordinal : 0;
+  return array;
+}
+
+std::optional<GpuArray> GpuArray::from_dlpack(nb::handle object, Kind kind) {
+  if (!nb::hasattr(object, "__dlpack_device__")) return from_interface(object, kind);
+  const nb::object device = object.attr("__dlpack_device__")();
+  const int place = nb::cast<int>(device[0]);
+  if (place != nb::device::cuda::value && place != nb::device::cuda_managed::value) return std::nullopt;
+  GpuArray array;
+  const nb::object capsule = object.attr("__dlpack__")(nb::arg("stream") = 1);
+  nb::ndarray<nb::ro>& view = array.memory_;
+  if (!nb::try_cast(capsule, view, false))
+    throw nb::type_error("the array cannot be shared: its __dlpack__() returns no capsule of DLPack");
+  array.data_ = const_cast<void*>(static_cast<const void*>(view.data()));
+  Dims strides;
+  for (size_t i = 0; i < view.ndim(); ++i) {
+    array.dims_.push_back(static_cast<int64_t>(view.shape(i)));
+    strides.push_back(view.stride(i));
+  }
+  array.in_order_ = is_in_order(array.dims_, strides);
+  array.type_ = view.dtype() == nb::dtype<uint8_t>()   ? 'u'
+                : view.dtype() == nb::dtype<int32_t>() ? 'i'
+                : view.dtype() == nb::dtype<float>()   ? 'f'
+                                                       : 0;
+  array.type_name_ = "another type";
+  array.ordinal_ = view.device_id();
+  array.stream_ = runtime::default_stream();
+  array.read_only_ = kind == Kind::kJax;
+  return array;
+}
+
+void GpuArray::demand_in_place(Device device) const {
+  const std::string found = concat("cuda:", ordinal_);
+  if (!device.is_cuda())
+    throw nb::value_error(concat(name_, ": expected host memory, found that of ", found,
+                                 "; copy them first, as .cpu() does for a torch.Tensor, or load the model "
+                                 "with device=\"cuda\"")
+                              .c_str());
+  if (ordinal_ >= 0 && ordinal_ != device.ordinal)
+    throw nb::value_error(concat(name_, ": expected memory of ", device.to_string(),
+                                 ", where the model computes, found that of ", found)
+                              .c_str());
+  if (!in_order_)
+    throw nb::value_error(concat(name_,
+                                 ": expected a contiguous array in the memory of a GPU, found gaps or "
+                                 "another order; copy it first, as .contiguous() does for a "
+                                 "torch.Tensor")
+                              .c_str());
+}
+
+void GpuArray::demand_type(const char* types) const {
+  if (type_ && std::strchr(types, type_)) return;
+  const auto word = [](char type) { return type == 'u' ? "uint8" : type == 'i' ? "int32" : "float32"; };
+  std::string expected;
+  for (const char* type = types; *type; ++type)
+    expected += concat(*expected.c_str() ? " or " : "", word(*type));
+  throw nb::type_error(
+      concat(name_, ": expected ", expected, ", found ", type_ ? word(type_) : type_name_).c_str());
+}
+
+void GpuArray::demand_writable() const {
+  if (read_only_)
+    throw nb::type_error(concat(name_, ": the array is read-only, as all arrays of JAX are").c_str());
+}
+
+GpuArray GpuArray::make(char type, const Dims& dims) const {
+  GpuArray made;
+  made.kind_ = kind_;
+  made.type_ = type;
+  made.dims_ = dims;
+  made.stream_ = stream_;
+  if (kind_ == Kind::kTorch) {
+    const Torch& torch = Torch::get();
+    const nb::tuple shape = tuple_of(dims);
+    PyObject* arguments[] = {object_.ptr(), shape.ptr(), (type == 'i' ? torch.int32 : torch.float32).ptr()};
+    PyObject* const tensor =
+        PyObject_VectorcallMethod(torch.new_empty.ptr(), arguments, 2, torch.dtype_names.ptr());
+    if (!tensor) throw nb::python_error();
+    made.object_ = nb::steal(tensor);
+    made.data_ = reinterpret_cast<void*>(PyLong_AsSize_t(call(made.object_, torch.data_ptr).ptr()));
+  } else if (kind_ == Kind::kCupy) {
+    made.object_ =
+        nb::module_::import_("cupy").attr("empty")(tuple_of(dims), type == 'i' ? "int32" : "float32");
+    made.data_ = reinterpret_cast<void*>(nb::cast<uintptr_t>(made.object_.attr("data").attr("ptr")));
+  } else {
+    const Device device = Device::cuda(ordinal_ < 0 ? 0 : ordinal_);
+    made.object_ = nb::cast(new OwnArray(device, type, dims), nb::rv_policy::take_ownership);
+    made.data_ = nb::cast<const OwnArray&>(made.object_).data();
+  }
+  return made;
+}
+
+nb::object GpuArray::publish() const {
+  if (kind_ != Kind::kJax) return object_;
+  if (!nb::isinstance<OwnArray>(object_)) return object_;
+  return nb::module_::import_("jax.dlpack").attr("from_dlpack")(object_);
+}
+
+// Allocators of PyTorch and CuPy reuse memory in the order of the stream. Others may reuse it at once.
+void GpuArray::keep_while_used() const {
+  if (kind_ == Kind::kTorch || kind_ == Kind::kCupy || ordinal_ < 0) return;
+  const DeviceGuard guard(Device::cuda(ordinal_));
+  std::vector<Used>& all = used();
+  for (size_t i = 0; i < all.size();) {
+    if (!runtime::event_passed(all[i].event)) {
+      ++i;
+      continue;
+    }
+    runtime::destroy_event(all[i].event);
+    std::swap(all[i], all.back());
+    all.pop_back();
+  }
+  void* const event = runtime::create_event();
+  runtime::record_event(event, stream_ ? stream_ : runtime::default_stream());
+  all.push_back({event, object_, memory_});
+}
+
+void add_gpu_array(nb::module_& module) {
+  nb::class_<OwnArray>(module, "GpuArray",
+                       R"(Answers in the memory of a GPU, for libraries whose arrays Lenslet cannot make.
+
+Any library with DLPack or the CUDA Array Interface reads it without a copy. The memory is freed in the order of the
+default stream: on another one, keep the array until the work is done.)")
+      .def_prop_ro("shape", &OwnArray::shape, nb::sig("def shape(self) -> tuple[int, ...]"),
+                   "The dimensions.")
+      .def_prop_ro("__cuda_array_interface__", &OwnArray::interface,
+                   nb::sig("def __cuda_array_interface__(self) -> dict[str, typing.Any]"), "Version 3.")
+      .def(
+          "__dlpack__",
+          [](const nb::object& self, const nb::object& stream, const nb::kwargs& others) {
+            return OwnArray::dlpack(self, stream, others);
+          },
+          nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("others"),
+          nb::sig("def __dlpack__(self, *, stream: int | None = None, **others: typing.Any) -> typing.Any"),
+          "A capsule; the stream waits until the answers are written.")
+      .def(
+          "__dlpack_device__",
+          [](const OwnArray& self) {
+            return nb::make_tuple(static_cast<int>(nb::device::cuda::value), self.device().ordinal);
+          },
+          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"), "CUDA, and the number of the GPU.");
+}
+
+}  // namespace lenslet::python

@@ -1,0 +1,196 @@
+"""Arrays in the memory of a GPU: read and written in place, in the order of their library's stream."""
+
+import ctypes
+import gc
+
+import numpy as np
+import pytest
+
+import lenslet
+
+COUNTS = (1, 64, 300)
+
+
+class Interface:
+    """What a library without DLPack offers."""
+
+    def __init__(self, shape, typestr="|u1", address=4096, strides=None):
+        self.__cuda_array_interface__ = {"shape": shape, "typestr": typestr, "data": (address, False), "version": 3,
+                                         "strides": strides, "stream": 1}
+
+
+def test_a_model_on_the_cpu_refuses_them():
+    model = lenslet.Model.built_in(device="cpu")
+    with pytest.raises(ValueError, match=r"images: expected host memory, found that of cuda:\d+"):
+        model.predict(Interface((2, 28, 28)))
+    with pytest.raises(ValueError, match="inputs: expected host memory"):
+        model.run(Interface((2, 1, 28, 28), "<f4"))
+
+
+@pytest.fixture(scope="module")
+def gpu(torch_cuda):
+    return torch_cuda
+
+
+@pytest.fixture(scope="module", params=["fp32", "fp16"])
+def on_gpu(gpu, request):
+    return lenslet.Model.built_in(device="cuda", plan="fused", math=request.param)
+
+
+def same(tensor, array):
+    return np.array_equal(tensor.cpu().numpy(), array)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_tensors_give_the_bits_of_arrays(gpu, on_gpu, images, count):
+    for array in (images[:count], lenslet.normalize(images[:count])):
+        expected, logits = on_gpu.predict(array, check=False), on_gpu.logits(array, check=False)
+        tensor = gpu.from_numpy(array).cuda()
+        for view in (tensor, tensor[:, None], tensor[:, :, :, None]):
+            found = on_gpu.predict(view)
+            assert isinstance(found, lenslet.Prediction)
+            assert found.labels.device == tensor.device and found.labels.dtype == gpu.int32
+            assert found.probabilities.dtype == gpu.float32 and found.labels.shape == (count,)
+            assert same(found.labels, expected.labels) and same(found.probabilities, expected.probabilities)
+            assert same(on_gpu.logits(view), logits)
+        assert same(tensor, array)
+    values = lenslet.normalize(images[:count])[:, None]
+    assert same(on_gpu.run(gpu.from_numpy(values).cuda()), on_gpu.run(values))
+
+
+def test_one_image_and_none(gpu, on_gpu, images):
+    assert on_gpu.predict(gpu.from_numpy(images[0]).cuda()).labels.shape == (1,)
+    none = gpu.zeros((0, 28, 28), dtype=gpu.uint8, device="cuda")
+    assert on_gpu.predict(none).labels.shape == (0,) and on_gpu.logits(none).shape == (0, 10)
+
+
+def test_answers_are_written_in_place(gpu, on_gpu, images):
+    tensor = gpu.from_numpy(images).cuda()
+    expected = on_gpu.predict(images)
+    place = (gpu.full((300,), -1, dtype=gpu.int32, device="cuda"), gpu.zeros(300, device="cuda"))
+    found = on_gpu.predict(tensor, out=place)
+    assert found.labels is place[0] and found.probabilities is place[1]
+    assert same(place[0], expected.labels) and same(place[1], expected.probabilities)
+    room = gpu.full((302, 10), -1.0, device="cuda")
+    on_gpu.logits(tensor[:256], out=room[2:258])
+    assert same(room[2:258], on_gpu.logits(images[:256])) and bool((room[258:] == -1).all())
+
+
+def test_calls_follow_the_current_stream(gpu, on_gpu, images):
+    """The producer writes late, on a stream of its own; the consumer reads there, too. Nothing waits on the host."""
+    expected, late = on_gpu.predict(images).labels, gpu.from_numpy(images).cuda()
+    tensor = gpu.zeros_like(late)
+    on_gpu.predict(tensor)  # prepared
+    stream = gpu.cuda.Stream()
+    gpu.cuda.synchronize()
+    with gpu.cuda.stream(stream):
+        gpu.cuda._sleep(200_000_000)  # a tenth of a second
+        tensor.copy_(late, non_blocking=True)
+        found = on_gpu.predict(tensor)
+        doubled = found.labels * 2
+        assert not stream.query(), "the call waited"
+        tensor.zero_()  # after the call has read it
+    stream.synchronize()
+    assert same(found.labels, expected) and same(doubled, 2 * expected)
+
+
+def test_a_graph_records_calls(gpu, on_gpu, images):
+    tensor = gpu.zeros((300, 28, 28), dtype=gpu.uint8, device="cuda")
+    fresh = gpu.zeros((77, 28, 28), dtype=gpu.uint8, device="cuda")
+    with pytest.raises(lenslet.UsageError, match="make the same call once before the capture"):
+        with gpu.cuda.graph(gpu.cuda.CUDAGraph()):
+            on_gpu.predict(fresh)
+    on_gpu.predict(tensor)
+    graph = gpu.cuda.CUDAGraph()
+    with gpu.inference_mode(), gpu.cuda.graph(graph):
+        found = on_gpu.predict(tensor)
+    for shift in range(3):
+        shifted = np.roll(images, shift, axis=0)
+        tensor.copy_(gpu.from_numpy(shifted))
+        graph.replay()
+        assert same(found.labels, on_gpu.predict(shifted).labels)
+
+
+def test_what_cannot_be_read_or_written_is_refused(gpu, on_gpu, images):
+    tensor = gpu.from_numpy(images).cuda()
+    with pytest.raises(ValueError, match="images: expected a contiguous array"):
+        on_gpu.predict(tensor.transpose(1, 2))
+    with pytest.raises(ValueError, match="expected a contiguous array"):
+        on_gpu.predict(tensor[::2])
+    with pytest.raises(TypeError, match="expected uint8 or float32, found torch.float16"):
+        on_gpu.predict(tensor.half())
+    with pytest.raises(ValueError, match=r"expected the shape \[N, 28, 28\].*found \[300, 784\]"):
+        on_gpu.predict(tensor.reshape(300, 784))
+    with pytest.raises(ValueError, match="invert"):
+        on_gpu.predict(tensor, invert=True)
+    with pytest.raises(TypeError, match="expected an array in the memory of the GPU"):
+        on_gpu.logits(tensor, out=np.zeros((300, 10), np.float32))
+    with pytest.raises(TypeError, match="out: expected float32, found torch.float64"):
+        on_gpu.logits(tensor, out=gpu.zeros((300, 10), device="cuda", dtype=gpu.float64))
+    with pytest.raises(ValueError, match="another shape"):
+        on_gpu.logits(tensor, out=gpu.zeros((300, 9), device="cuda"))
+    with pytest.raises(lenslet.UnavailableError, match="reads fp32 and writes fp32"):
+        on_gpu.predict(tensor, plan="layered")
+
+
+def test_calls_are_flat_in_memory(gpu, on_gpu, images):
+    tensor = gpu.from_numpy(images[:64]).cuda()
+
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1])
+
+    for _ in range(1000):
+        on_gpu.predict(tensor)
+    gpu.cuda.synchronize()
+    gc.collect()
+    pages, free = resident(), gpu.cuda.mem_get_info()[0]
+    for _ in range(10_000):
+        on_gpu.predict(tensor)
+    gpu.cuda.synchronize()
+    gc.collect()
+    assert resident() - pages < 512, "2 MiB of host memory"
+    assert free - gpu.cuda.mem_get_info()[0] < 1 << 22
+
+
+def test_arrays_of_cupy(gpu, on_gpu, images):
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+    expected = on_gpu.predict(images)
+    with cupy.cuda.Stream(non_blocking=True):
+        array = cupy.asarray(images)
+        found = on_gpu.predict(array)
+        assert isinstance(found.labels, cupy.ndarray)
+        assert np.array_equal(cupy.asnumpy(found.labels), expected.labels)
+        assert np.array_equal(cupy.asnumpy(found.probabilities), expected.probabilities)
+        with pytest.raises(ValueError, match="contiguous"):
+            on_gpu.predict(array[::2])
+
+
+def test_arrays_of_jax(gpu, on_gpu, images):
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    try:
+        device = jax.devices("cuda")[0]
+    except RuntimeError as why:
+        pytest.skip(f"JAX sees no GPU: {why}")
+    expected, logits = on_gpu.predict(images), on_gpu.logits(images)
+    for _ in range(20):
+        array = jax.device_put(images, device) + 0  # computed by JAX, perhaps not yet
+        found = on_gpu.predict(array)
+        values = on_gpu.logits(array)
+        del array
+        assert isinstance(found.labels, jax.Array) and found.labels.devices() == {device}
+        assert np.array_equal(np.asarray(found.labels + 0), expected.labels)
+        assert np.array_equal(np.asarray(values), logits)
+
+
+def test_arrays_with_the_interface_alone(gpu, on_gpu, images):
+    tensor = gpu.from_numpy(images).cuda()
+    gpu.cuda.synchronize()
+    found = on_gpu.predict(Interface((300, 28, 28), address=tensor.data_ptr()))
+    assert isinstance(found.labels, lenslet.GpuArray) and found.labels.shape == (300,)
+    expected = on_gpu.predict(images)
+    assert same(gpu.from_dlpack(found.labels), expected.labels)
+    assert same(gpu.as_tensor(found.probabilities, device="cuda"), expected.probabilities)
+    host = np.zeros((300, 28, 28), np.uint8)
+    with pytest.raises(lenslet.UsageError, match="found host memory"):
+        on_gpu.predict(Interface((300, 28, 28), address=host.ctypes.data_as(ctypes.c_void_p).value))
