@@ -222,6 +222,30 @@ class Browser(unittest.TestCase):
         self.assertEqual([url for url in outside if not url.startswith("chrome")], [])
         self.assertIn(self.url + "/page/network", asked)
 
+    def test_text_stands_out(self):
+        def luminance(colour):
+            parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+            linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+            return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+        def set_scheme(value):
+            self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+                "features": [{"name": "prefers-color-scheme", "value": value}]})
+
+        self.addCleanup(set_scheme, "")
+        papers = set()
+        for scheme in ("light", "dark"):
+            set_scheme(scheme)
+            style = self.js("const style = getComputedStyle(document.documentElement); return Object.fromEntries("
+                            "arguments[0].map((name) => [name, style.getPropertyValue('--' + name).trim()]))",
+                            ["paper", "card", "ink", "quiet", "accent", "wrong", "on-accent"])
+            papers.add(style["paper"])
+            for text, ground in [(text, ground) for text in ("ink", "quiet", "accent", "wrong")
+                                 for ground in ("paper", "card")] + [("on-accent", "accent")]:
+                light, dark = sorted((luminance(style[text]), luminance(style[ground])), reverse=True)
+                self.assertGreaterEqual((light + 0.05) / (dark + 0.05), 4.5, (scheme, text, ground))
+        self.assertEqual(len(papers), 2)
+
     def test_keys_labels_and_widths(self):
         self.find("body").send_keys(Keys.TAB)
         self.assertEqual(self.js("return document.activeElement.className"), "skip")

@@ -16,14 +16,6 @@ namespace {
 constexpr const char* kBytes = "application/octet-stream";
 constexpr const char* kPrometheus = "text/plain; version=0.0.4; charset=utf-8";
 constexpr const char* kNoRequest = "none";  // endpoint of bytes that name no path
-constexpr const char* kHome =
-    "Lenslet serves a network by the Open Inference Protocol, version 2.\n\n"
-    "GET  /v2                            the server\n"
-    "GET  /v2/health/live  /v2/health/ready\n"
-    "GET  /v2/models/MODEL               its tensors\n"
-    "POST /v2/models/MODEL/infer         values in, values out: JSON, or JSON and bytes\n"
-    "POST /classify                      a picture in (PNG, JPEG, BMP, PNM), the answer out\n"
-    "GET  /metrics                       counters for Prometheus\n";
 
 HttpResponse error(int status, const std::string& reason) {
   return {status, error_json(printable_line(reason))};
@@ -142,7 +134,6 @@ HttpResponse Service::answer(const Route& route) const {
     case Endpoint::kMetrics:
       return {200, metrics_.text(batcher_.counts(), connections_), kPrometheus};
     default:
-      if (options_.home.empty()) return {200, kHome, "text/plain; charset=utf-8"};
       return {200,
               options_.home,
               "text/html; charset=utf-8",

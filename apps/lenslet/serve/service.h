@@ -26,7 +26,7 @@ struct ServiceOptions {
   BatcherOptions batching;
   size_t picture_queue = 64;  // pictures that may wait
   size_t page_queue = 16;     // requests of the page that may wait
-  std::string home;           // the page at "/"; empty: a list of the paths as text
+  std::string home;           // the page at "/"
   std::string home_policy;    // its content security policy
 };
 

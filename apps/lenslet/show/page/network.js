@@ -134,7 +134,7 @@ function showTotal(box, profile) {
   const images = profile.batch === 1 ? "1 image" : `${profile.batch} images`;
   box.append(element("strong", `${timeText(profile.total_ns)} for ${images}`), `, ${rate} images/s. `);
   const residual = `${profile.residual_ns < 0 ? "\u2212" : "+"} ${timeText(Math.abs(profile.residual_ns))}`;
-  box.append(element("span", `Layers ${timeText(profile.sum_ns)} \u2212 clock ${timeText(profile.events_ns)} ${residual} unexplained.`, "quiet"));
+  box.append(element("span", `Layers ${timeText(profile.sum_ns)} \u2212 events ${timeText(profile.events_ns)} ${residual} residual.`, "quiet"));
 }
 
 function showRace(card, race) {

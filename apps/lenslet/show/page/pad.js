@@ -1,9 +1,11 @@
 // The pad: strokes of a pointer on white paper, or a picture from outside.
 
 const padSide = 280, penWidth = 20;
+const sentSide = 140;  // the digit becomes 20 pixels high: half of the paper is plenty, and found four times as fast
 
 function makePad(canvas, changed) {
   const context = canvas.getContext("2d", { willReadFrequently: true });
+  const sent = new OffscreenCanvas(sentSide, sentSide).getContext("2d", { willReadFrequently: true });
   const pad = { strokes: [], picture: null };
   let current = null;
 
@@ -89,11 +91,12 @@ function makePad(canvas, changed) {
   // The picture to read: the file, or the paper as PGM, which needs no compression.
   pad.bytes = () => {
     if (pad.picture !== null) return pad.picture;
-    const pixels = context.getImageData(0, 0, padSide, padSide).data;
-    const head = new TextEncoder().encode(`P5 ${padSide} ${padSide} 255\n`);
-    const bytes = new Uint8Array(head.length + padSide * padSide);
+    sent.drawImage(canvas, 0, 0, sentSide, sentSide);
+    const pixels = sent.getImageData(0, 0, sentSide, sentSide).data;
+    const head = new TextEncoder().encode(`P5 ${sentSide} ${sentSide} 255\n`);
+    const bytes = new Uint8Array(head.length + sentSide * sentSide);
     bytes.set(head);
-    for (let i = 0; i < padSide * padSide; ++i) bytes[head.length + i] = pixels[4 * i];
+    for (let i = 0; i < sentSide * sentSide; ++i) bytes[head.length + i] = pixels[4 * i];
     return bytes.buffer;
   };
   clearPaper();
