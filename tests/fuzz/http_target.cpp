@@ -3,7 +3,9 @@
 
 #include "apps/lenslet/serve/guard.h"
 #include "apps/lenslet/serve/http_connection.h"
+#include "apps/lenslet/serve/page_request.h"
 #include "apps/lenslet/serve/routes.h"
+#include "framework/base/error.h"
 #include "tests/fuzz/fuzz_target.h"
 
 using namespace lenslet;

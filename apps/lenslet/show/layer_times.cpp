@@ -176,6 +176,7 @@ Json LayerTimes::race(const std::string& layer, int64_t batch) {
         }
       rows.push_back({{"backend", candidate.backend}, {"reason", reason}});
     }
+    runners.reserve(racers.size());
     for (Racer& racer : racers)
       runners.push_back({[&racer] { racer.pass->run_step(racer.step); }, &racer.pass->stream()});
     if (!runners.empty()) take_turns(runners, kRaceMs);

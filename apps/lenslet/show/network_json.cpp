@@ -116,6 +116,7 @@ std::vector<int64_t> shown_channels(const Graph& graph) {
                            " in one channel of each layer; a page shows at most ", kPageValues));
   while (total(most) > kPageValues) --most;
   std::vector<int64_t> channels;
+  channels.reserve(shapes.size());
   for (const Shape& shape : shapes) channels.push_back(std::min(most, channel_count(shape)));
   return channels;
 }
