@@ -232,14 +232,23 @@ LENSLET_API lenslet_status lenslet_logits_f32(lenslet_model* model, const float*
                                               float* logits);
 
 /**
- * The same for pictures and answers in the memory of the model's GPU, aligned to 16 bytes. `stream` is a cudaStream_t;
- * null is the default stream. A call enqueues its work after that of the stream and returns LENSLET_OK: it waits for
- * nothing and copies nothing, and a failure of the work itself is reported by a later call. The first call with a
- * number of pictures prepares the model for that number, which allocates. The stream may record a CUDA graph once the
- * same call has been made outside of it; the model must outlive the graph, and calls in one graph must depend on each
- * other. The pictures are not looked at; options.images "invert" is LENSLET_ERROR_UNAVAILABLE, and so is a plan that
- * does not itself read what is passed and write what is wanted: "layered" reads and writes floats, as
- * lenslet_logits_f32_device() and lenslet_run_device() do. Memory of the host or of another GPU is LENSLET_ERROR_USAGE.
+ * Page-locked host memory, which a GPU reads over the bus without a copy by the host: large calls run fastest from it.
+ * Every function for host memory takes it. `*memory` is null for 0 bytes and after a failure;
+ * LENSLET_ERROR_UNAVAILABLE without a usable GPU. lenslet_host_free() takes what lenslet_host_alloc() gave, and null.
+ */
+LENSLET_API lenslet_status lenslet_host_alloc(size_t bytes, void** memory);
+LENSLET_API void lenslet_host_free(void* memory);
+
+/**
+ * lenslet_predict_*, lenslet_logits_* and lenslet_run for memory of the model's GPU, aligned to 16 bytes. `stream` is
+ * a cudaStream_t; null is the default stream. A call enqueues its work after that of the stream and returns
+ * LENSLET_OK: it waits for nothing and copies nothing, and a failure of the work itself is reported by a later call.
+ * The first call with a number of pictures prepares the model for that number, which allocates. The stream may record
+ * a CUDA graph once the same call has been made outside of it; the model must outlive the graph, and calls in one
+ * graph must depend on each other. The pictures are not looked at; options.images "invert" is
+ * LENSLET_ERROR_UNAVAILABLE, and so is a plan that does not itself read what is passed and write what is wanted:
+ * "layered" reads and writes floats, as lenslet_logits_f32_device() and lenslet_run_device() do. Memory of the host or
+ * of another GPU is LENSLET_ERROR_USAGE.
  */
 LENSLET_API lenslet_status lenslet_predict_device(lenslet_model* model, const uint8_t* pixels, int64_t count,
                                                   lenslet_prediction* predictions, void* stream);

@@ -1,5 +1,6 @@
-// The C interface over Model's calls in the memory of a GPU.
+// The C interface over Model's calls in the memory of a GPU, and page-locked memory of the host.
 #include "api/c_calls.h"
+#include "api/host_memory.h"
 
 namespace {
 
@@ -38,6 +39,15 @@ lenslet_status logits(lenslet_model* model, const Value* images, int64_t count, 
 }
 
 }  // namespace
+
+lenslet_status lenslet_host_alloc(size_t bytes, void** memory) {
+  return guarded([&] {
+    demand(memory, "memory") = nullptr;
+    *memory = lenslet::allocate_host_memory(bytes);
+  });
+}
+
+void lenslet_host_free(void* memory) { lenslet::free_host_memory(memory); }
 
 lenslet_status lenslet_predict_device(lenslet_model* model, const uint8_t* pixels, int64_t count,
                                       lenslet_prediction* predictions, void* stream) {

@@ -78,8 +78,8 @@ std::vector<LayerInfo> layers_of(const Executable& executable);
 /// Where the memory of a call is.
 class Place {
  public:
-  /// Images and answers are in host memory, ordinary or page-locked. The call returns when the answers are
-  /// there.
+  /// Images and answers are in host memory, ordinary or page-locked (api/host_memory.h). The call returns when the
+  /// answers are there.
   Place() = default;
   /// Images and answers are in the memory of the model's GPU, aligned to 16 bytes. `stream` is a cudaStream_t of the
   /// caller; null is the default stream. The call enqueues its work there and returns: it waits for nothing and copies

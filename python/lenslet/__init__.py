@@ -7,7 +7,7 @@
 ((3,), (3,))
 """
 
-from ._core import GpuArray, Model, backends, devices, normalize, num_threads, set_num_threads
+from ._core import GpuArray, Model, backends, devices, empty_pinned, normalize, num_threads, set_num_threads
 from ._core import version as __version__
 from ._read import read
 from ._types import (
@@ -53,6 +53,7 @@ __all__ = [
     "__version__",
     "backends",
     "devices",
+    "empty_pinned",
     "normalize",
     "num_threads",
     "read",

@@ -253,6 +253,22 @@ def normalize(images: lenslet._types.Images, mean: float = 0.1307, std: float = 
         UsageError: The mean or std is not finite, or the std is not above 0.
     """
 
+def empty_pinned(shape: int | tuple[int, ...], dtype: numpy.typing.DTypeLike = 'uint8') -> numpy.typing.NDArray[Any]:
+    """
+    Returns an uninitialised array in page-locked memory, which a GPU reads over the bus without a copy by the host.
+
+    Args:
+        shape: A number or a tuple of them.
+        dtype: As NumPy takes it.
+
+    Returns:
+        An array of NumPy. `predict`, `logits` and `run` read it in place, fastest for many images.
+
+    Raises:
+        UnavailableError: There is no usable GPU.
+        OutOfMemoryError: The system gives no more page-locked memory.
+    """
+
 def num_threads() -> int:
     """
     Returns the number of CPU threads: LENSLET_NUM_THREADS, else the cores that the process may run on.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "api/host_memory.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/tensor/normalisation.h"
@@ -36,6 +37,33 @@ nb::object normalise(nb::handle images, double mean, double std) {
   }
   return values.to_python();
 }
+
+// Of numpy: memory that numpy frees by a capsule.
+nb::object empty_pinned(nb::handle shape, nb::handle dtype) {
+  const nb::object type = nb::module_::import_("numpy").attr("dtype")(dtype);
+  const nb::tuple dims = nb::isinstance<nb::int_>(shape) ? nb::make_tuple(shape) : nb::tuple(shape);
+  size_t bytes = nb::cast<size_t>(type.attr("itemsize"));
+  for (const nb::handle extent : dims) bytes *= nb::cast<size_t>(extent);
+  void* const memory = allocate_host_memory(bytes);
+  if (!memory) return nb::module_::import_("numpy").attr("empty")(dims, type);
+  const nb::capsule owner(memory, [](void* pointer) noexcept { free_host_memory(pointer); });
+  using Array = nb::ndarray<nb::numpy, uint8_t>;
+  return nb::cast(Array(memory, {bytes}, owner)).attr("view")(type).attr("reshape")(dims);
+}
+
+constexpr const char* kEmptyPinnedDoc =
+    R"(Returns an uninitialised array in page-locked memory, which a GPU reads over the bus without a copy by the host.
+
+Args:
+    shape: A number or a tuple of them.
+    dtype: As NumPy takes it.
+
+Returns:
+    An array of NumPy. `predict`, `logits` and `run` read it in place, fastest for many images.
+
+Raises:
+    UnavailableError: There is no usable GPU.
+    OutOfMemoryError: The system gives no more page-locked memory.)";
 
 constexpr const char* kNormaliseDoc =
     R"(Normalises pixels for the network: (x / 255 - mean) / std, each step rounded to float32.
@@ -79,6 +107,11 @@ NB_MODULE(_core, module) {
       nb::sig("def normalize(images: lenslet._types.Images, mean: float = 0.1307, std: float = 0.3081) -> "
               "numpy.typing.NDArray[numpy.float32]"),
       kNormaliseDoc);
+  module.def(
+      "empty_pinned", &empty_pinned, nb::arg("shape"), nb::arg("dtype") = "uint8",
+      nb::sig("def empty_pinned(shape: int | tuple[int, ...], dtype: numpy.typing.DTypeLike = 'uint8') -> "
+              "numpy.typing.NDArray[typing.Any]"),
+      kEmptyPinnedDoc);
   module.def("num_threads", &lenslet::num_threads, kNumThreadsDoc);
   module.def("set_num_threads", &set_threads, nb::arg("count"), nb::call_guard<nb::gil_scoped_release>(),
              kSetNumThreadsDoc);

@@ -27,6 +27,22 @@ def test_a_model_on_the_cpu_refuses_them():
         model.run(Interface((2, 1, 28, 28), "<f4"))
 
 
+def test_pinned_memory_needs_a_gpu(images):
+    if "cuda:0" not in lenslet.devices():
+        with pytest.raises(lenslet.UnavailableError, match="page-locked memory needs a GPU"):
+            lenslet.empty_pinned((3, 28, 28))
+        return
+    model = lenslet.Model.built_in(device="cuda")
+    pinned = lenslet.empty_pinned((30_000, 28, 28), np.uint8)
+    assert pinned.dtype == np.uint8 and lenslet.empty_pinned(7, "float32").shape == (7,)
+    pinned[:] = np.tile(images, (100, 1, 1))
+    expected = model.predict(images)  # small enough for one pass
+    for array in (pinned, pinned.copy()):
+        found = model.predict(array)
+        assert np.array_equal(found.labels, np.tile(expected.labels, 100))
+        assert np.array_equal(found.probabilities, np.tile(expected.probabilities, 100))
+
+
 @pytest.fixture(scope="module")
 def gpu(torch_cuda):
     return torch_cuda

@@ -143,6 +143,7 @@ static void use(lenslet_model* model) {
   float logits[LENSLET_CLASSES];
   lenslet_layer_time layers[2];
   char text[64], *whole;
+  void* memory = NULL;
   size_t length = 0, count = 0, i;
   int best = 0;
   double total_ns = 0;
@@ -163,6 +164,17 @@ static void use(lenslet_model* model) {
   EXPECT(lenslet_run_device(model, logits, 1, logits, NULL), LENSLET_ERROR_USAGE, "pass host memory");
   EXPECT(lenslet_run_device(NULL, logits, 1, logits, NULL), LENSLET_ERROR_USAGE, "model must not be");
   EXPECT(lenslet_predict_device(model, NULL, 0, NULL, NULL), LENSLET_OK, "");
+
+  /* Page-locked memory: only with a GPU. */
+  EXPECT(lenslet_host_alloc(1, NULL), LENSLET_ERROR_USAGE, "memory must not be");
+  if (lenslet_host_alloc(4096, &memory) == LENSLET_OK) {
+    memset(memory, 1, 4096);
+  } else {
+    EXPECT(lenslet_host_alloc(4096, &memory), LENSLET_ERROR_UNAVAILABLE, "needs a GPU");
+    CHECK(memory == NULL);
+  }
+  lenslet_host_free(memory);
+  lenslet_host_free(NULL);
 
   /* Texts: only their length, truncated, complete. */
   EXPECT(lenslet_model_backends(model, 3, NULL, 0, &length), LENSLET_OK, "");
