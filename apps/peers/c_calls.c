@@ -1,6 +1,6 @@
 /*
  * Times calls of liblenslet.so from C with ordinary memory; prints one line of JSON per number of pictures.
- *   c_calls DEVICE MATH FOLDER MIN_MS COUNT...
+ *   c_calls [page-locked] DEVICE MATH FOLDER MIN_MS COUNT...
  * FOLDER has pixels.bin (784 bytes per picture), labels.bin and expected.bin (one byte per picture: its label, and the
  * class that `lenslet eval` answers), as user_calls.py writes them; larger counts repeat them. Each count is called for
  * MIN_MS and at least ten times, after three calls that are not timed. The answers of the last call are judged.
@@ -8,6 +8,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "lenslet.h"
@@ -51,8 +52,11 @@ static void demand(lenslet_status status) {
 }
 
 int main(int argc, char** argv) {
+  const int page_locked = argc > 1 && strcmp(argv[1], "page-locked") == 0;
+  argc -= page_locked;
+  argv += page_locked;
   if (argc < 6) {
-    fputs("usage: c_calls DEVICE MATH FOLDER MIN_MS COUNT...\n", stderr);
+    fputs("usage: c_calls [page-locked] DEVICE MATH FOLDER MIN_MS COUNT...\n", stderr);
     return 2;
   }
   size_t pixel_bytes, known, expected_bytes;
@@ -73,8 +77,15 @@ int main(int argc, char** argv) {
   demand(lenslet_model_built_in(&options, &model));
   for (int argument = 5; argument < argc; ++argument) {
     const size_t count = (size_t)atoll(argv[argument]);
-    unsigned char* input = malloc(count * LENSLET_PIXELS);
+    unsigned char* input = NULL;
     lenslet_prediction* answers = malloc(count * sizeof *answers);
+    if (page_locked) {
+      void* memory;
+      demand(lenslet_host_alloc(count * LENSLET_PIXELS, &memory));
+      input = memory;
+    } else {
+      input = malloc(count * LENSLET_PIXELS);
+    }
     if (!samples || !input || !answers) {
       fprintf(stderr, "c_calls: no memory for %zu pictures\n", count);
       return 6;
@@ -103,7 +114,11 @@ int main(int argc, char** argv) {
         count, samples[calls / 10], samples[calls / 2], samples[calls * 9 / 10], samples[calls * 99 / 100],
         calls, correct, differing, count, lenslet_model_device(model));
     fflush(stdout);
-    free(input);
+    if (page_locked) {
+      lenslet_host_free(input);
+    } else {
+      free(input);
+    }
     free(answers);
   }
   lenslet_model_destroy(model);

@@ -7,7 +7,8 @@ Compiles c_calls.c against BUILD's liblenslet.so and runs it. Runs python_calls.
 package (`pip install .`). Each call classifies bytes in host memory into labels and probabilities. The host's clock
 times it, after three calls that are not counted. All answers of the last call are judged: a row whose classes are not
 those of `lenslet eval` in fp32 is FAILED. A caller that is missing or fails gives a SKIPPED or ERROR row with the
-reason. Exit code 1: a row is FAILED.
+reason. On a GPU also runs gpu_calls.py, if INTERPRETER has PyTorch with CUDA: `gpu_rows` of the file. Exit code 1: a
+row is FAILED.
 """
 
 import argparse
@@ -28,6 +29,7 @@ SCHEMA = "lenslet.calls/1"
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 COUNTS = (1, 64, 10_000, 1_000_000)
+LARGEST = COUNTS[-1:]
 LIMIT_S = 120
 
 
@@ -62,23 +64,23 @@ def python_program(interpreter):
     return [interpreter, str(HERE / "python_calls.py")]
 
 
-def rows_of(caller, find, device, math, folder, min_ms):
+def rows_of(caller, find, device, math, folder, min_ms, counts=COUNTS):
     """A row a count. main() writes the pictures, their labels and the classes of `lenslet eval` to `folder`."""
     known = (Path(folder) / "labels.bin").stat().st_size
     base = {"caller": caller, "call": "predict, bytes in, label and probability out", "device": device, "math": math}
     try:
         command = find()
     except (LookupError, OSError) as why:
-        return [{**base, "count": count, "status": "SKIPPED", "reason": str(why)} for count in COUNTS]
+        return [{**base, "count": count, "status": "SKIPPED", "reason": str(why)} for count in counts]
     try:
-        command = [*command, device, math, str(folder), str(min_ms), *map(str, COUNTS)]
+        command = [*command, device, math, str(folder), str(min_ms), *map(str, counts)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
         lines, words = done.stdout.splitlines(), done.stderr.strip().splitlines()
     except subprocess.TimeoutExpired as late:
         lines, words = (late.stdout or b"").decode().splitlines(), [f"ended after {LIMIT_S} s"]
     found = {row["count"]: row for row in map(json.loads, lines)}
     rows = []
-    for count in COUNTS:
+    for count in counts:
         row = {**base, "count": count}
         if count in found:
             times = {key: found[count][key] for key in ("p10", "median", "p90", "p99", "samples")}
@@ -95,6 +97,50 @@ def rows_of(caller, find, device, math, folder, min_ms):
     return rows
 
 
+def gpu_rows(interpreter, program, data, math, folder, min_ms):
+    """Rows of gpu_calls.py; those of tensors with their share of the rate of `lenslet bench`."""
+    check = "import lenslet, torch; assert torch.cuda.is_available(), 'PyTorch sees no GPU'"
+    done = subprocess.run([interpreter, "-c", check], capture_output=True, text=True)
+    if done.returncode:
+        return [{"way": "tensor", "math": math, "status": "SKIPPED", "reason": done.stderr.strip().splitlines()[-1]}]
+    try:
+        command = [interpreter, str(HERE / "gpu_calls.py"), math, str(folder), str(min_ms)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+        lines, words = done.stdout.splitlines(), done.stderr.strip().splitlines() if done.returncode else []
+    except subprocess.TimeoutExpired as late:
+        lines, words = (late.stdout or b"").decode().splitlines(), [f"ended after {LIMIT_S} s"]
+    known = (Path(folder) / "labels.bin").stat().st_size
+    options = ["--plan", "fused", "--math", math, "--input", "uint8", "--output", "prediction"]
+    bench = lenslet_side.Bench(program, data, "cuda", None, options)
+    rows = []
+    for row in map(json.loads, lines):
+        row.update(status="PASSED", reason=None)
+        most = MOST_DIFFERING * -(-row["count"] // known)
+        if row["way"] != "PyTorch" and row.get("differing", 0) > most:
+            row.update(status="FAILED", reason=f"{row['differing']:,} answers differ, expected at most {most:,}")
+        if row["way"].startswith("tensor"):
+            passes = [one for one in bench.turn(row["count"], 0)["results"] if one["status"] in ("PASSED", "SUSPECT")]
+            if passes:
+                row["bench_images_per_s"] = row["count"] / passes[0]["time_ns"]["median"] * 1e9
+                row["share_of_bench"] = row["images_per_s"] / row["bench_images_per_s"]
+        rows.append(row)
+    if words:
+        rows.append({"way": "tensor", "math": math, "status": "ERROR", "reason": words[-1]})
+    return rows
+
+
+def print_gpu_row(row):
+    head = f"{row['way']:<12} {row['math']:<5}"
+    if row["status"] != "PASSED":
+        print(f"{head} {row['status']}: {row['reason']}")
+        return
+    more = f" {row['bytes_per_s'] / 1e9:.1f} GB/s" if "bytes_per_s" in row else ""
+    more += f" alone {row['alone_ns']['median'] / 1e3:,.1f} us" if "alone_ns" in row else ""
+    more += f" {row['share_of_bench']:.1%} of lenslet bench" if "share_of_bench" in row else ""
+    print(f"{head} {row['count']:>9,} {row['time_ns']['median'] / 1e3:>12,.1f} us "
+          f"{row['images_per_s'] / 1e6:>9.3f} M images/s{more}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/release", help="a build folder with bin/lenslet and liblenslet.so")
@@ -107,7 +153,7 @@ def main():
     arguments = parser.parse_args()
     pixels, labels = shared.read_mnist(arguments.data, "t10k")
     program = str(Path(arguments.build) / "bin" / "lenslet")
-    rows = []
+    rows, beside = [], []
     with tempfile.TemporaryDirectory() as folder:
         pixels.tofile(Path(folder) / "pixels.bin")
         labels.tofile(Path(folder) / "labels.bin")
@@ -118,9 +164,14 @@ def main():
                             arguments.min_time_ms)
             rows += rows_of("Python", lambda: python_program(arguments.python), arguments.device, math, folder,
                             arguments.min_time_ms)
+            if arguments.device.startswith("cuda"):
+                beside += [{"way": "C, page-locked", **row} for row in rows_of(
+                    "C, page-locked", lambda: [*c_program(arguments.build, folder), "page-locked"], arguments.device,
+                    math, folder, arguments.min_time_ms, LARGEST)]
+                beside += gpu_rows(arguments.python, program, arguments.data, math, folder, arguments.min_time_ms)
     bench = lenslet_side.Bench(program, arguments.data, arguments.device, None, ["--plan", "fused", "--math", "fp32"])
     environment = bench.turn(1, 0)
-    document = {"schema": SCHEMA, "argv": sys.argv, "rows": rows}
+    document = {"schema": SCHEMA, "argv": sys.argv, "rows": rows, "gpu_rows": beside}
     document.update({key: environment[key] for key in ("meta", "host", "devices", "conditions") if key in environment})
     Path(arguments.json).write_text(json.dumps(document, indent=1) + "\n")
     for row in rows:
@@ -130,7 +181,9 @@ def main():
                   f"{row['correct']:,} of {row['judged']:,} right")
         else:
             print(f"{head} {row['status']}: {row['reason']}")
-    return 1 if any(row["status"] == "FAILED" for row in rows) else 0
+    for row in beside:
+        print_gpu_row(row)
+    return 1 if any(row["status"] == "FAILED" for row in [*rows, *beside]) else 0
 
 
 if __name__ == "__main__":
