@@ -58,7 +58,7 @@ cd "$folder/work" || exit 1
 mkdir pictures 'two words'
 touch plan.json other.json digit.png 'a picture.png' pictures/one.png
 
-expect 'lenslet ' classify eval profile tune bench report backends doctor inspect diff serve explain completion man
+expect 'lenslet ' classify eval profile tune bench report backends doctor inspect diff show serve explain completion man
 expect 'lenslet cl' classify
 expect 'lenslet --' --help --version
 expect 'convbench s' sweep streams separable stencil

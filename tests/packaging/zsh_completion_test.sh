@@ -87,7 +87,7 @@ expect_some() {
   done
 }
 
-expect 'lenslet ' classify eval profile tune bench report backends doctor inspect diff serve explain completion man
+expect 'lenslet ' classify eval profile tune bench report backends doctor inspect diff show serve explain completion man
 expect 'convbench s' sweep streams separable stencil
 expect_some 'lenslet doctor --' --seed --device --help
 expect 'lenslet doctor --ex' ''
