@@ -166,7 +166,7 @@ Feed::Slot::Slot(Lane& its_lane, bool staged)
 
 FeedOptions FeedOptions::for_host_memory(Device device, bool whole_network, size_t chunk_bytes) {
   FeedOptions options;
-  options.staged = true;
+  options.staged = options.fewer = true;
   if (!device.is_cuda()) return options;
   options.depth = 2;  // the host prepares one chunk while another computes
   const size_t fitting = kMostStaging / (2 * std::max<size_t>(chunk_bytes, 1));
@@ -182,7 +182,12 @@ Feed::Feed(const Graph& graph, const BuildOptions& options, const FeedOptions& f
   DeviceGuard guard(options.device);
   BuildOptions build = options;
   for (int i = 0; i < feed.lanes; ++i) {
-    lanes_.push_back(std::make_unique<Lane>(graph, build));
+    try {
+      lanes_.push_back(std::make_unique<Lane>(graph, build));
+    } catch (const MemoryError&) {
+      if (!feed.fewer || lanes_.empty()) throw;
+      break;
+    }
     build.plan = &lane().executable().plan();  // so that choices made by timing agree
   }
 }

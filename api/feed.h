@@ -111,6 +111,7 @@ struct FeedOptions {
   int depth = 1;  // chunks in flight per lane
   bool staged =
       false;  // copies images to page-locked memory first; otherwise the caller's memory is page-locked
+  bool fewer = false;  // lanes, but at least one, if memory for more is short
   /// The lanes that feed a GPU at the rate of its bus, for chunks of `chunk_bytes` of input; one for the CPU and with
   /// one thread.
   static FeedOptions for_host_memory(Device device, bool whole_network, size_t chunk_bytes);
