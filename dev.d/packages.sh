@@ -34,6 +34,8 @@ readonly for_tests=(
   'program shellcheck|shellcheck'
   'program curl|curl'
   'program git|git'
+  'program mpicxx|libopenmpi-dev'
+  'program mpirun|openmpi-bin'
   "program clang-format-$clang_major|clang-format-$clang_major"
   "program clang-tidy-$clang_major|clang-tidy-$clang_major"
 )

@@ -30,6 +30,9 @@ endif()
 if(TARGET CUDNN::cudnn)
   list(APPEND suggests "libcudnn9-cuda-${CUDAToolkit_VERSION_MAJOR}")
 endif()
+if(TARGET MPI::MPI_CXX)
+  list(APPEND suggests openmpi-bin)  # for lenslet eval under mpirun
+endif()
 list(JOIN suggests ", " CPACK_DEBIAN_RUNTIME_PACKAGE_SUGGESTS)
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "LeNet-5 inference with interchangeable convolution backends
 Lenslet reads handwritten digits with LeNet-5, on the CPU or on an NVIDIA GPU,

@@ -10,6 +10,7 @@
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/device/device_memory.h"
+#include "framework/device/launched_rank.h"
 #include "framework/device/runtime.h"
 #include "framework/device/stream.h"
 
@@ -23,14 +24,17 @@ bool parse_ordinal(std::string_view digits, int& ordinal) {
   return error == std::errc() && stop == end && ordinal >= 0 && !digits.empty() && digits[0] != '-';
 }
 
+// Their number. Throws UnavailableError if there is none.
+int demand_cards(std::string_view device) {
+  const CudaStatus& status = cuda_status();
+  if (!status.devices.empty()) return static_cast<int>(status.devices.size());
+  throw UnavailableError(concat("device ", device, " is unavailable: ", status.reason, "; use device cpu"));
+}
+
 Device require_cuda(int ordinal) {
   const CudaStatus& status = cuda_status();
   const Device device = Device::cuda(ordinal);
-  if (status.devices.empty()) {
-    throw UnavailableError(
-        concat("device ", device.to_string(), " is unavailable: ", status.reason, "; use device cpu"));
-  }
-  const int count = static_cast<int>(status.devices.size());
+  const int count = demand_cards(device.to_string());
   if (ordinal >= count) {
     throw UnavailableError(concat("device ", device.to_string(),
                                   " does not exist: this machine has cuda:0 to cuda:", count - 1));
@@ -57,6 +61,17 @@ const CudaStatus& cuda_status() {
 
 namespace {
 
+DeviceChoice device_of_rank() {
+  const std::optional<LaunchedRank> rank = launched_rank();
+  if (!rank)
+    throw UsageError(
+        "device cuda:rank is for processes that mpirun starts: OMPI_COMM_WORLD_LOCAL_RANK is not set; use "
+        "device cuda:N, or start with mpirun");
+  const int cards = demand_cards("cuda:rank");
+  return {require_cuda(card_of_rank(rank->local, cards)),
+          concat("rank ", rank->local, " of this machine, ", cards, cards == 1 ? " card" : " cards")};
+}
+
 DeviceChoice find_device(std::string_view text) {
   if (text == "cpu") return {Device::cpu(), "requested"};
   if (text == "cuda") return {require_cuda(0), "requested"};
@@ -64,8 +79,9 @@ DeviceChoice find_device(std::string_view text) {
   if (text.substr(0, 5) == "cuda:" && parse_ordinal(text.substr(5), ordinal)) {
     return {require_cuda(ordinal), "requested"};
   }
+  if (text == "cuda:rank") return device_of_rank();
   if (text != "auto") {
-    throw UsageError(concat("device must be auto, cpu, cuda or cuda:N with N >= 0, found '",
+    throw UsageError(concat("device must be auto, cpu, cuda or cuda:N with N >= 0, or cuda:rank, found '",
                             printable_excerpt(std::string(text)), "'"));
   }
   const CudaStatus& status = cuda_status();

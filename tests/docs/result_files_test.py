@@ -20,7 +20,7 @@ import zipfile
 FREE = {"meta", "host", "devices", "libs", "settings", "labels", "stages_ns"}
 QUANTILES = {"min", "p10", "median", "p90", "max"}
 CONVBENCH = "convbench run --device cpu --problem mb1ic1ih8oc1kh3 --min-time-ms 1 --warmup-ms 0"
-# Write run, again, compare, backends, classify, tune, plan, doctor, inspect and diff.json.
+# Write run, again, compare, backends, classify, tune, plan, doctor, inspect, diff, samples and eval.json.
 COMMANDS = (
     f"{CONVBENCH} --json run.json",
     f"{CONVBENCH} --json again.json",
@@ -32,6 +32,7 @@ COMMANDS = (
     "lenslet inspect {root}/tests/models/onnx/separable.onnx --json inspect.json",
     "lenslet diff {root}/tests/models/onnx/mean_pool.onnx --device cpu --against values.npz --json diff.json",
     "lenslet eval --device cpu --data digits --json samples.json",
+    "lenslet eval --device cpu --data idx --json eval.json",
 )
 
 
@@ -67,12 +68,20 @@ def write_values(path):
             archive.writestr(f"{name}.npy", b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + values)
 
 
+def write_images(folder):
+    """Two blank digits as MNIST has them."""
+    folder.mkdir()
+    (folder / "t10k-images-idx3-ubyte").write_bytes(struct.pack(">4I", 0x803, 2, 28, 28) + bytes(2 * 28 * 28))
+    (folder / "t10k-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 0x801, 2) + bytes(2))
+
+
 def main():
     root, programs = map(pathlib.Path, sys.argv[1:])
     page = sections((root / "docs/result_files.md").read_text(encoding="utf-8"))
     faults, seen = [], {schema: set() for schema in page}
     with tempfile.TemporaryDirectory() as folder:
         write_values(pathlib.Path(folder) / "values.npz")
+        write_images(pathlib.Path(folder) / "idx")
         three = pathlib.Path(folder) / "digits/3"
         three.mkdir(parents=True)
         for sample in ("digit_3_a.png", "digit_7_a.png"):  # the second is a miss
@@ -82,8 +91,8 @@ def main():
             subprocess.run([programs / name, *arguments], cwd=folder, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, timeout=300, check=False)
         made = sorted(pathlib.Path(folder).glob("*.json"))
-        if len(made) != 11:
-            faults.append(f"expected 11 files of the commands, found {[path.name for path in made]}")
+        if len(made) != 12:
+            faults.append(f"expected 12 files of the commands, found {[path.name for path in made]}")
         for path in [*made, *sorted(root.glob("docs/results/20*/*.json"))]:
             document = json.loads(path.read_text(encoding="utf-8"))
             schema = document["schema"]

@@ -9,8 +9,10 @@ namespace lenslet {
 template <typename... Options>
 void add_execution_options(CommandLine& line, const std::string& what, const Commands<Options...>& commands) {
   constexpr int64_t kMaxThreads = 1024;
-  line.option("--device", Text{"auto|cpu|cuda[:N]"}, LENSLET_MEMBER(device),
-              "auto selects a usable GPU, else the CPU", commands);
+  line.option(
+      "--device", Text{"auto|cpu|cuda[:N]"}, LENSLET_MEMBER(device),
+      "auto selects a usable GPU, else the CPU; cuda:rank is one GPU for each process that mpirun started",
+      commands);
   line.option("--threads", Integer{1, kMaxThreads}, LENSLET_MEMBER(threads),
               "CPU threads [LENSLET_NUM_THREADS, else all cores]", commands);
   line.option("--workspace-limit", ByteCount{}, LENSLET_MEMBER(workspace_limit),

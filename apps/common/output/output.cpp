@@ -29,6 +29,13 @@ void prepare_standard_streams() {
   }
 }
 
+void silence_standard_output() {
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere < 0) throw OutputError(concat("/dev/null: cannot be opened: ", std::strerror(errno)));
+  ::dup2(nowhere, STDOUT_FILENO);
+  ::close(nowhere);
+}
+
 void write_standard_output(const std::string& text) {
   const int error = write_all(STDOUT_FILENO, text.data(), text.size());
   if (error == EPIPE) throw ClosedPipe();

@@ -22,6 +22,9 @@ void write_standard_output(const std::string& text);
 /// Writes a line to standard error and ignores errors.
 void write_standard_error(const std::string& text) noexcept;
 
+/// Drops what is written to standard output from now on: of a process whose results another one prints.
+void silence_standard_output();
+
 /// What messages call a file, such as its option, and its path: {"--json", "x.json"}.
 using NamedFile = std::pair<std::string, std::string>;
 

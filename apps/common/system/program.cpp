@@ -10,6 +10,7 @@
 
 #include "apps/common/output/output.h"
 #include "apps/common/output/text.h"
+#include "apps/common/ranks/ranks.h"
 #include "apps/common/system/environment.h"
 #include "apps/common/system/signals.h"
 #include "framework/base/interruption.h"
@@ -43,11 +44,22 @@ void force_exit_later() {
   }
 }
 
+// A wrong command line is the same for all processes that mpirun started: the first of each machine reports it.
+std::function<ExitCode()> parsed(const Parse& parse, int argc, const char* const* argv) {
+  try {
+    return parse(argc, argv);
+  } catch (const UsageError& error) {
+    if (reports_before_joining()) throw;
+    return [code = error.exit_code()] { return code; };
+  }
+}
+
 }  // namespace
 
 int run_program(const std::string& name, const std::string& memory_hint, int argc, char** argv,
-                const std::function<std::function<ExitCode()>(int, const char* const*)>& parse) noexcept {
+                const Parse& parse) noexcept {
   ExitCode code = ExitCode::kDevice;
+  bool reported = false;  // an interruption, of another rank
   try {
     prepare_standard_streams();
     install_signal_handlers(name);
@@ -55,13 +67,14 @@ int run_program(const std::string& name, const std::string& memory_hint, int arg
     remember_command_line(argc, argv);
     the_program = name;
     on_device_lost(force_exit_later);
-    code = parse(argc, argv)();
+    code = parsed(parse, argc, argv)();
   } catch (const ClosedPipe& closed) {
     code = closed.exit_code();
   } catch (const InterruptedError& error) {
     code = error.exit_code();
   } catch (const Error& error) {
     report(name, error.what());
+    reported = true;
     code = error.exit_code();
   } catch (const std::bad_alloc&) {
     report(name, "out of memory; " + memory_hint);
@@ -69,7 +82,7 @@ int run_program(const std::string& name, const std::string& memory_hint, int arg
   } catch (const std::exception& error) {
     report(name, error.what());
   }
-  if (code == ExitCode::kInterrupted) {
+  if (code == ExitCode::kInterrupted && !reported && first_of_machine()) {
     write_standard_error(name + ": interrupted by " + interrupting_signal() +
                          ": every file that was written is whole\n");
   }

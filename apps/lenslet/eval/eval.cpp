@@ -11,6 +11,7 @@
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/eval/contact_sheet.h"
 #include "apps/lenslet/eval/eval_output.h"
+#include "apps/lenslet/eval/eval_ranks.h"
 #include "apps/lenslet/eval/eval_samples.h"
 #include "apps/lenslet/eval/logits_file.h"
 #include "apps/lenslet/eval/mnist_folder.h"
@@ -54,12 +55,13 @@ double device_resident_rate(Executable& executable, double min_time_ms) {
   }
 }
 
-void run_passes(Model& model, const ImageDataset& data, int64_t count, EvalOutcome& outcome) {
+void run_passes(Model& model, const ImageDataset& data, int64_t count, bool shows_progress,
+                EvalOutcome& outcome) {
   const double start = host_now_ns();
   model.executable().run_checked();
   outcome.speed.first_call_ns = host_now_ns() - start;
   {
-    ProgressBar bar("evaluating", count);
+    ProgressBar bar("evaluating", shows_progress ? count : 0);
     run_images(model, data, count, outcome.run, [&](int64_t done) { bar.update(done); });
   }
   std::vector<double> passes = {outcome.run.wall_ns};
@@ -148,12 +150,45 @@ void run_images(Model& model, const ImageDataset& data, int64_t count, BatchRun&
 
 int64_t eval_batch(const Session& session, int64_t count) {
   const int64_t fallback = session.device().is_cuda() ? kGpuBatch : kCpuBatchPerThread * num_threads();
-  return session.batch_or(std::min(count, fallback));
+  return session.batch_or(std::clamp<int64_t>(count, 1, fallback));
 }
 
-ExitCode run_eval(const EvalOptions& options) {
+namespace {
+
+// What only one process does.
+void demand_alone(const EvalOptions& options, bool samples, const Ranks& ranks) {
+  if (ranks.alone()) return;
+  if (samples)
+    throw UsageError("under mpirun lenslet eval reads folders of IDX files; start it without for other data");
+  if (options.backend_matrix || options.streams || options.repeat || !options.contact_sheet.empty())
+    throw UsageError(
+        "--backend-matrix, --streams, --repeat and --contact-sheet are for one process; start it without "
+        "mpirun");
+}
+
+// The exit code, once everything is written.
+ExitCode verdict(const EvalOptions& options, const Run& run, const EvalOutcome& outcome, int64_t count) {
+  const Evaluation& evaluation = outcome.evaluation;
+  if (!run.fault().empty()) {
+    throw DeviceError(concat("after ", evaluation.count, " of ", count, " images: ", run.fault()));
+  }
+  if (interrupted()) return ExitCode::kInterrupted;
+  if (evaluation.not_numbers > 0) {
+    throw CheckError(concat(evaluation.not_numbers, " of ", evaluation.count,
+                            " images have logits that are not numbers; look at the weights' values"));
+  }
+  if (outcome.streaming && outcome.streaming->differing > 0) {
+    throw CheckError(concat(outcome.streaming->differing, " of ", outcome.streaming->images,
+                            " results that were streamed are not, bit for bit, those of a plain pass"));
+  }
+  demand_accuracy(options, evaluation.accuracy());
+  return ExitCode::kOk;
+}
+
+ExitCode run_rank(const EvalOptions& options, Ranks& ranks) {
   std::vector<NamedFile> read = files_read(options);
   const bool samples = names_sample_set(options.data);
+  demand_alone(options, samples, ranks);
   if (samples) {
     read.emplace_back("--data", options.data);
     read.emplace_back("--answers", options.answers);
@@ -181,7 +216,7 @@ ExitCode run_eval(const EvalOptions& options) {
         "--streams overlaps the copies and kernels of a GPU, and the CPU needs no copies: leave it out; "
         "--repeat works without it");
   }
-  const ImageDataset data = read_image_dataset(data_folder(options), options.split, kLenet5Side, kLenet5Side);
+  ImageDataset data = read_image_dataset(data_folder(options), options.split, kLenet5Side, kLenet5Side);
   const int64_t count = std::min(data.count, options.limit.value_or(data.count));
   console.prose(concat(session.network().title(), ", ", printable(session.weights_origin()), ", ",
                        to_string(session.math()), " on ", session.describe_device()));
@@ -190,11 +225,15 @@ ExitCode run_eval(const EvalOptions& options) {
   run.on(session.device());
   if (options.backend_matrix) return run_backend_matrix(options, session, data, count, run);
 
-  Model model = session.model(eval_batch(session, count));
+  const Share share = eval_share(ranks, count);
+  if (!ranks.alone()) keep_share(data, share);
+  Model model = session.model(eval_batch(session, share.count));
   const Executable& executable = model.executable();
   EvalOutcome outcome;
+  ranks.meet();  // all are prepared and start together
   run.guard([&] {
-    run_passes(model, data, count, outcome);
+    if (share.count == 0) return;
+    run_passes(model, data, share.count, ranks.first(), outcome);
     if (!interrupted()) outcome.fp32 = read_in_fp32(session, executable, data, outcome.run);
     if ((options.streams || options.repeat) && !interrupted()) {
       outcome.streaming = stream(options, session, executable, data, count);
@@ -202,6 +241,11 @@ ExitCode run_eval(const EvalOptions& options) {
   });
   outcome.evaluation = evaluate(outcome.run.logits, data, outcome.run.count);
   const Evaluation& evaluation = outcome.evaluation;
+  if (!ranks.alone()) {  // a part of the answers has no use
+    if (!run.fault().empty() || interrupted()) return verdict(options, run, outcome, share.count);
+    join_outcomes(ranks, options, session, share, outcome);
+    if (!ranks.first()) return ExitCode::kOk;
+  }
   print_eval(console, options, session, executable, outcome);
   write_eval_files(run, options, session, executable, data, outcome);
   if (!options.misses.empty()) write_result(options.misses, misses_csv(evaluation));
@@ -216,23 +260,15 @@ ExitCode run_eval(const EvalOptions& options) {
           concat("the contact sheet shows the first ", shown, " of ", evaluation.misses.size(), " misses"));
     }
   }
-  if (!run.fault().empty()) {
-    throw DeviceError(concat("after ", evaluation.count, " of ", count, " images: ", run.fault()));
-  }
-  if (interrupted()) {
+  if (run.fault().empty() && interrupted())
     console.line(concat("interrupted after ", evaluation.count, " of ", count, " images"));
-    return ExitCode::kInterrupted;
-  }
-  if (evaluation.not_numbers > 0) {
-    throw CheckError(concat(evaluation.not_numbers, " of ", evaluation.count,
-                            " images have logits that are not numbers; look at the weights' values"));
-  }
-  if (outcome.streaming && outcome.streaming->differing > 0) {
-    throw CheckError(concat(outcome.streaming->differing, " of ", outcome.streaming->images,
-                            " results that were streamed are not, bit for bit, those of a plain pass"));
-  }
-  demand_accuracy(options, evaluation.accuracy());
-  return ExitCode::kOk;
+  return verdict(options, run, outcome, count);
+}
+
+}  // namespace
+
+ExitCode run_eval(const EvalOptions& options) {
+  return run_in_ranks([&](Ranks& ranks) { return run_rank(options_of_rank(ranks, options), ranks); });
 }
 
 }  // namespace lenslet

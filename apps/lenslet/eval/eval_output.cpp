@@ -1,6 +1,8 @@
 #include "apps/lenslet/eval/eval_output.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "apps/common/output/text.h"
 #include "apps/lenslet/eval/eval.h"
@@ -51,9 +53,22 @@ struct EvalFile {
       speed({"first_call_ns", "first_call_ns"}, outcome.speed.first_call_ns);
       speed({"bitwise_repeatable", "bitwise_repeatable"}, outcome.speed.bitwise);
     });
-    v("sustained", outcome.streaming);
+    v("sustained", outcome.streaming)("ranks", outcome.ranks);
   }
 };
+
+// "4 with 2,320 to 2,560 images: 4 on cpu of node1".
+std::string describe_ranks(const std::vector<RankPart>& ranks) {
+  const auto fewer = [](const RankPart& a, const RankPart& b) { return a.count < b.count; };
+  const auto [least, most] = std::minmax_element(ranks.begin(), ranks.end(), fewer);
+  std::map<std::string, int> places;
+  for (const RankPart& rank : ranks) ++places[concat(rank.device, " of ", rank.host)];
+  std::string text;
+  for (const auto& [place, count] : places) text += concat(text.empty() ? "" : ", ", count, " on ", place);
+  return concat(ranks.size(), " with ", format_count(least->count),
+                least->count == most->count ? "" : " to " + format_count(most->count),
+                " images: ", printable(text));
+}
 
 }  // namespace
 
@@ -62,6 +77,7 @@ void print_eval(Console& console, const EvalOptions& options, const Session& ses
   const Evaluation& evaluation = outcome.evaluation;
   const Interval interval = wilson_95(evaluation.correct, evaluation.count);
   console.prose(concat("backends:   ", describe_backends(executable.plan())), kLabel);
+  if (!outcome.ranks.empty()) console.prose("ranks:      " + describe_ranks(outcome.ranks), kLabel);
   console.prose(
       concat("accuracy:   ", format_count(evaluation.correct), " of ", format_count(evaluation.count), " = ",
              format_percent(evaluation.accuracy()), "  (95 % interval ", format_percent(interval.low), " to ",
@@ -85,7 +101,7 @@ void print_eval(Console& console, const EvalOptions& options, const Session& ses
              format_time(outcome.speed.pass.median), " a pass, p10 ", format_time(outcome.speed.pass.p10),
              ", p90 ", format_time(outcome.speed.pass.p90), ", ", outcome.speed.pass.samples, " passes), ",
              format_rate(outcome.speed.resident_per_s), " images/s with the input on ",
-             session.device().to_string()),
+             outcome.ranks.empty() ? session.device().to_string() : "the devices"),
       kLabel);
   console.prose(
       concat("set-up:     ", format_time(executable.build_ns()), " to build, first call ",

@@ -35,12 +35,26 @@ struct Fp32Beside {
   }
 };
 
+/// The share of one of several ranks. Ranks send it as it is in memory.
+struct RankPart {
+  char host[65] = {}, device[16] = {};
+  int64_t first = 0, count = 0;  // images
+  double images_per_s = NAN;     // from bytes to logits; NaN without images
+
+  template <class Self, class V>
+  static void fields(Self& self, V&& v) {
+    v("host", std::string(self.host))("device", std::string(self.device));
+    v("first", self.first)("count", self.count)("images_per_s", self.images_per_s);
+  }
+};
+
 struct EvalOutcome {
   BatchRun run;
   Evaluation evaluation;
   Throughput speed;
   std::optional<Fp32Beside> fp32;
   std::optional<StreamingReport> streaming;
+  std::vector<RankPart> ranks;  // empty in a process that is alone
 };
 
 void print_eval(Console& console, const EvalOptions& options, const Session& session,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "apps/common/output/text.h"
 #include "apps/common/results/fields.h"
@@ -13,7 +14,6 @@ namespace lenslet {
 namespace {
 
 constexpr double kZ95 = 1.959963984540054;  // 97.5th percentile of the standard normal distribution
-constexpr int64_t kImagesPerTask = 512;
 
 void judge(const float* logits, int label, int64_t index, Evaluation& part) {
   const int predicted = predicted_class(logits, kLenet5Classes);
@@ -89,7 +89,7 @@ Evaluation evaluate(const std::vector<float>& logits, const ImageDataset& data, 
     total.count += part.count;
     total.correct += part.correct;
     total.not_numbers += part.not_numbers;
-    total.loss += part.loss;
+    total.losses.push_back(part.loss);
     for (size_t label = 0; label < kLenet5Classes; ++label) {
       for (size_t predicted = 0; predicted < kLenet5Classes; ++predicted) {
         total.confusion[label][predicted] += part.confusion[label][predicted];
@@ -97,9 +97,14 @@ Evaluation evaluate(const std::vector<float>& logits, const ImageDataset& data, 
     }
     total.misses.insert(total.misses.end(), part.misses.begin(), part.misses.end());
   }
-  const int64_t numbers = total.count - total.not_numbers;
-  total.loss = numbers > 0 ? total.loss / static_cast<double>(numbers) : NAN;
+  total.loss = mean_loss(total);
   return total;
+}
+
+double mean_loss(const Evaluation& evaluation) {
+  const int64_t numbers = evaluation.count - evaluation.not_numbers;
+  const double sum = std::accumulate(evaluation.losses.begin(), evaluation.losses.end(), 0.0);
+  return numbers > 0 ? sum / static_cast<double>(numbers) : NAN;
 }
 
 Table confusion_table(const Evaluation& evaluation) {

@@ -30,8 +30,9 @@ struct Miss {
 
 struct Evaluation {
   int64_t count = 0, correct = 0;
-  int64_t not_numbers = 0;  // images with a NaN or infinite logit: counted as wrong, not in the loss
-  double loss = 0;          // mean negative log-likelihood
+  int64_t not_numbers = 0;     // images with a NaN or infinite logit: counted as wrong, not in the loss
+  double loss = 0;             // mean negative log-likelihood
+  std::vector<double> losses;  // its sums, over kImagesPerTask images each
   std::array<std::array<int64_t, kLenet5Classes>, kLenet5Classes> confusion{};  // [label][predicted]
   std::vector<Miss> misses;
 
@@ -57,8 +58,12 @@ void demand_accuracy(const EvalOptions& options, double accuracy);
 /// [count].
 int class_of(ElementType type, const void* answers, int64_t index);
 
+/// Images that evaluate() judges in one task.
+inline constexpr int64_t kImagesPerTask = 512;
 /// Compares logits [count, 10] with the labels of the first `count` images.
 Evaluation evaluate(const std::vector<float>& logits, const ImageDataset& data, int64_t count);
+/// Evaluation::loss from `losses`, summed in their order: NaN if no image has a number.
+double mean_loss(const Evaluation& evaluation);
 
 /// Text for people.
 Table confusion_table(const Evaluation& evaluation);

@@ -1,0 +1,25 @@
+// lenslet eval in several processes: each evaluates its share of the images, rank 0 has the results of all.
+#pragma once
+
+#include "apps/common/ranks/ranks.h"
+#include "apps/lenslet/eval/eval_output.h"
+#include "models/digit/image_dataset.h"
+
+namespace lenslet {
+
+/// The share of this rank in the first `count` images: whole tasks of evaluate(), so that the loss is summed as in one
+/// process.
+Share eval_share(const Ranks& ranks, int64_t count);
+
+/// Keeps only these images.
+void keep_share(ImageDataset& data, Share share);
+
+/// What this rank may print and write: rank 0 all, another one nothing. Redirects the standard output of that one.
+EvalOptions options_of_rank(const Ranks& ranks, const EvalOptions& options);
+
+/// Combines the outcomes of all ranks, with the logits if rank 0 writes them: rank 0 gets that of all images, in order.
+/// The rate is that of the slowest rank, since all compute at the same time.
+void join_outcomes(Ranks& ranks, const EvalOptions& options, const Session& session, Share share,
+                   EvalOutcome& outcome);
+
+}  // namespace lenslet

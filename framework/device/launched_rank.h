@@ -1,0 +1,21 @@
+// The place of this process among those that mpirun started for one command. MPI itself is not needed for it.
+#pragma once
+
+#include <optional>
+
+namespace lenslet {
+
+/// Counted from 0.
+struct LaunchedRank {
+  int rank = 0;   // of all processes
+  int size = 1;   // their number
+  int local = 0;  // of the processes on this machine
+};
+
+/// From the environment variables of Open MPI's mpirun; nullopt if one is not set or is no whole number in its range.
+std::optional<LaunchedRank> launched_rank();
+
+/// The ordinal of the card for `device cuda:rank`: one process a card, and in turn again if there are more processes.
+inline int card_of_rank(int local_rank, int cards) { return local_rank % cards; }
+
+}  // namespace lenslet

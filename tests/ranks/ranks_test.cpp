@@ -1,0 +1,286 @@
+// Shares of ranks, how they agree on errors, and the card of each. Threads stand in for the processes.
+#include "apps/common/ranks/ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <thread>
+
+#include "framework/device/device.h"
+#include "framework/device/launched_rank.h"
+#include "tests/support/expect_error.h"
+
+namespace lenslet {
+namespace {
+
+TEST(Shares, CoverEveryItemOnceInOrderAndCutNoGroup) {
+  for (const int size : {1, 2, 3, 4, 8, 13}) {
+    for (const int64_t count : {1, 511, 512, 513, 2048, 10000}) {
+      int64_t next = 0, least = INT64_MAX, most = 0;
+      for (int rank = 0; rank < size; ++rank) {
+        const Share share = share_of(count, 512, rank, size);
+        EXPECT_EQ(share.first, next) << count << " items, rank " << rank << " of " << size;
+        EXPECT_TRUE(share.first % 512 == 0 || share.count == 0);
+        next += share.count;
+        const int64_t groups = (share.count + 511) / 512;
+        least = std::min(least, groups);
+        most = std::max(most, groups);
+      }
+      EXPECT_EQ(next, count);
+      EXPECT_LE(most - least, 1) << count << " items for " << size;
+    }
+  }
+}
+
+/// Variables of mpirun, as long as it exists.
+class LaunchedBy {
+ public:
+  explicit LaunchedBy(const std::map<std::string, std::string>& variables) {
+    for (const char* name : kNames) ::unsetenv(name);
+    for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~LaunchedBy() {
+    for (const char* name : kNames) ::unsetenv(name);
+  }
+
+ private:
+  static constexpr const char* kNames[] = {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                                           "OMPI_COMM_WORLD_LOCAL_RANK"};
+};
+
+std::map<std::string, std::string> variables(const char* rank, const char* size, const char* local) {
+  return {
+      {"OMPI_COMM_WORLD_RANK", rank}, {"OMPI_COMM_WORLD_SIZE", size}, {"OMPI_COMM_WORLD_LOCAL_RANK", local}};
+}
+
+TEST(LaunchedRank, IsReadFromTheEnvironment) {
+  {
+    const LaunchedBy shell({});
+    EXPECT_FALSE(launched_rank());
+  }
+  {
+    const LaunchedBy mpirun(variables("11", "16", "3"));
+    ASSERT_TRUE(launched_rank());
+    EXPECT_EQ(launched_rank()->rank, 11);
+    EXPECT_EQ(launched_rank()->size, 16);
+    EXPECT_EQ(launched_rank()->local, 3);
+  }
+  for (const auto& [rank, size, local] :
+       {std::tuple("4", "4", "0"), std::tuple("-1", "4", "0"), std::tuple("1", "4", "x"),
+        std::tuple("1", "", "0"), std::tuple("1", "4 ", "0")}) {
+    const LaunchedBy odd(variables(rank, size, local));
+    EXPECT_FALSE(launched_rank()) << rank << " of " << size << ", local " << local;
+  }
+}
+
+TEST(CardOfRank, IsOneForEachProcessAndInTurnBeyond) {
+  std::vector<int> cards;
+  for (int local = 0; local < 6; ++local) cards.push_back(card_of_rank(local, 4));
+  EXPECT_EQ(cards, (std::vector<int>{0, 1, 2, 3, 0, 1}));
+}
+
+TEST(CardOfRank, NeedsMpirunAndACard) {
+  {
+    const LaunchedBy shell({});
+    expect_error<UsageError>([] { choose_device("cuda:rank"); }, "OMPI_COMM_WORLD_LOCAL_RANK is not set");
+  }
+  const LaunchedBy mpirun(variables("5", "8", "5"));
+  const auto cards = static_cast<int>(cuda_status().devices.size());
+  if (cards > 0)
+    EXPECT_EQ(choose_device("cuda:rank").device, Device::cuda(5 % cards));
+  else
+    expect_error<UnavailableError>([] { choose_device("cuda:rank"); }, "device cuda:rank is unavailable: ");
+}
+
+constexpr int kRanks = 4;
+
+/// What the ranks of a test exchange.
+struct Room {
+  std::mutex mutex;
+  int round = 0, arrived = 0;
+  std::string data[kRanks], collected;
+  std::optional<int> aborted;
+};
+
+/// A link between threads: a call waits until all have made it.
+class ThreadLink : public RankLink {
+ public:
+  ThreadLink(Room& room, int rank) : room_(room), rank_(rank) {}
+  int rank() const override { return rank_; }
+  int size() const override { return kRanks; }
+  bool exchange(const void* mine, size_t bytes, void* all, const std::function<bool()>& wait) override {
+    std::unique_lock<std::mutex> lock(room_.mutex);
+    const int round = room_.round;
+    room_.data[rank_].assign(static_cast<const char*>(mine), bytes);
+    if (++room_.arrived == kRanks) {
+      room_.collected.clear();
+      for (const std::string& data : room_.data) room_.collected += data;
+      room_.arrived = 0;
+      ++room_.round;
+    }
+    while (room_.round == round) {
+      lock.unlock();
+      if (!wait()) return false;
+      std::this_thread::yield();
+      lock.lock();
+    }
+    std::memcpy(all, room_.collected.data(), room_.collected.size());
+    return true;
+  }
+  void broadcast(void* data, size_t bytes, int from) override {
+    std::string all(bytes * kRanks, '\0');
+    exchange(data, bytes, all.data(), [] { return true; });
+    std::memcpy(data, all.data() + bytes * static_cast<size_t>(from), bytes);
+  }
+  void sum(int64_t* values, int count) override {
+    const auto values_each = static_cast<size_t>(count);
+    std::vector<int64_t> all(values_each * kRanks);
+    exchange(values, values_each * sizeof *values, all.data(), [] { return true; });
+    if (rank_ != 0) return;
+    for (size_t i = values_each; i < all.size(); ++i) values[i % values_each] += all[i];
+  }
+  void send(const void* data, size_t bytes) override {
+    const std::lock_guard<std::mutex> lock(room_.mutex);
+    sent_.emplace(rank_, std::string(static_cast<const char*>(data), bytes));
+  }
+  void receive(int from, void* data, size_t bytes) override {
+    for (;; std::this_thread::yield()) {
+      const std::lock_guard<std::mutex> lock(room_.mutex);
+      const auto found = sent_.find(from);
+      if (found == sent_.end()) continue;
+      EXPECT_EQ(found->second.size(), bytes);
+      std::memcpy(data, found->second.data(), bytes);
+      sent_.erase(found);
+      return;
+    }
+  }
+  void abort(int code) override {
+    const std::lock_guard<std::mutex> lock(room_.mutex);
+    if (!room_.aborted) room_.aborted = code;
+  }
+
+ private:
+  static inline std::map<int, std::string> sent_;
+  Room& room_;
+  int rank_;
+};
+
+struct Ended {
+  ExitCode code = ExitCode::kOk;
+  std::string message;
+};
+
+/// How each rank ends.
+std::vector<Ended> in_threads(const std::function<ExitCode(Ranks&)>& body,
+                              std::optional<int>* aborted = nullptr) {
+  Room room;
+  std::vector<Ended> ended(kRanks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      ThreadLink link(room, rank);
+      Ranks ranks(&link);
+      Ended& mine = ended[static_cast<size_t>(rank)];
+      try {
+        mine.code = ranks.together([&] { return body(ranks); });
+      } catch (const Error& error) {
+        mine = {error.exit_code(), error.what()};
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  if (aborted != nullptr) *aborted = room.aborted;
+  return ended;
+}
+
+TEST(Ranks, SumAndGatherInTheOrderOfTheRanks) {
+  const std::vector<Ended> ended = in_threads([](Ranks& ranks) {
+    int64_t one = 1, squares = ranks.rank() * ranks.rank();
+    ranks.sum({&one, &squares});
+    std::vector<int> values(static_cast<size_t>(ranks.rank()), ranks.rank());  // rank 0 has none
+    ranks.gather(values);
+    const std::vector<int> all = ranks.all(10 * ranks.rank());
+    EXPECT_EQ(all, (std::vector<int>{0, 10, 20, 30}));
+    if (!ranks.first()) return ExitCode::kOk;
+    EXPECT_EQ(one, 4);
+    EXPECT_EQ(squares, 14);
+    EXPECT_EQ(values, (std::vector<int>{1, 2, 2, 3, 3, 3}));
+    return ExitCode::kOk;
+  });
+  for (const Ended& rank : ended) EXPECT_EQ(rank.code, ExitCode::kOk) << rank.message;
+}
+
+TEST(Ranks, OneThatFailsEndsAllAndTheFirstReportsIt) {
+  const std::vector<Ended> ended = in_threads([](Ranks& ranks) {
+    if (ranks.rank() == 2) throw DataError("no such file");
+    ranks.meet();
+    ADD_FAILURE() << "rank " << ranks.rank() << " went on";
+    return ExitCode::kOk;
+  });
+  for (const Ended& rank : ended) EXPECT_EQ(rank.code, ExitCode::kData);
+  EXPECT_EQ(ended[0].message, "rank 2 of 4: no such file");
+  for (size_t other = 1; other < kRanks; ++other) EXPECT_EQ(ended[other].message, "");
+}
+
+TEST(Ranks, EndWithTheLargestExitCode) {
+  const std::vector<Ended> ended = in_threads([](Ranks& ranks) -> ExitCode {
+    if (ranks.rank() == 3) throw OutputError("disk is full");
+    if (ranks.rank() == 1) return ExitCode::kOk;
+    throw DataError("no such file");
+  });
+  for (const Ended& rank : ended) EXPECT_EQ(rank.code, ExitCode::kOutput);
+  EXPECT_EQ(ended[0].message, "rank 3 of 4: disk is full");
+}
+
+// A verdict of the first rank, after the others have done their part.
+TEST(Ranks, KeepTheErrorOfTheFirst) {
+  const std::vector<Ended> ended = in_threads([](Ranks& ranks) -> ExitCode {
+    if (ranks.first()) throw CheckError("accuracy is too low");
+    return ExitCode::kOk;
+  });
+  for (const Ended& rank : ended) EXPECT_EQ(rank.code, ExitCode::kCheckFailed);
+  EXPECT_EQ(ended[0].message, "accuracy is too low");
+}
+
+/// A rank whose others never answer.
+class DeafLink : public ThreadLink {
+ public:
+  using ThreadLink::ThreadLink;
+  bool exchange(const void*, size_t, void*, const std::function<bool()>& wait) override {
+    while (wait()) std::this_thread::yield();
+    return false;
+  }
+};
+
+TEST(Ranks, OneThatFailsEndsOthersThatComputeOn) {
+  Room room;
+  DeafLink link(room, 1);
+  Ranks ranks(&link);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(ranks.together([]() -> ExitCode { throw DeviceError("the card is lost"); }), ExitCode::kDevice);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "lenslet: error: rank 1 of 4: the card is lost; all ranks end\n");
+  EXPECT_EQ(room.aborted, static_cast<int>(ExitCode::kDevice));
+}
+
+TEST(Ranks, AProcessAloneNeedsNoLink) {
+  Ranks ranks;
+  EXPECT_TRUE(ranks.alone() && ranks.first());
+  EXPECT_EQ(ranks.share(1000, 512).count, 1000);
+  int64_t value = 7;
+  ranks.sum({&value});
+  std::vector<int> values = {1, 2};
+  ranks.gather(values);
+  ranks.meet();
+  EXPECT_EQ(value, 7);
+  EXPECT_EQ(values, (std::vector<int>{1, 2}));
+  EXPECT_EQ(ranks.together([] { return ExitCode::kCheckFailed; }), ExitCode::kCheckFailed);
+}
+
+}  // namespace
+}  // namespace lenslet

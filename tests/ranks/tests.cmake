@@ -1,0 +1,10 @@
+# lenslet eval in several processes.
+if(LENSLET_BUILD_APPS)
+  lenslet_test(ranks SOURCES ranks/ranks_test.cpp DEPENDS lenslet_apps_common)
+  if(TARGET lenslet_module_mpi)
+    lenslet_apps_test(ranks_mpirun "${CMAKE_CURRENT_LIST_DIR}/mpirun_test.py" "$<TARGET_FILE:lenslet_app>")
+    set_tests_properties(ranks_mpirun PROPERTIES TIMEOUT 600)
+  else()
+    lenslet_skipped_test(ranks_mpirun "MPI was not found when Lenslet was configured (./dev setup --tests)")
+  endif()
+endif()
