@@ -80,6 +80,7 @@ TEST(LaunchedRank, IsReadFromTheEnvironment) {
 
 TEST(CardOfRank, IsOneForEachProcessAndInTurnBeyond) {
   std::vector<int> cards;
+  cards.reserve(6);
   for (int local = 0; local < 6; ++local) cards.push_back(card_of_rank(local, 4));
   EXPECT_EQ(cards, (std::vector<int>{0, 1, 2, 3, 0, 1}));
 }
@@ -181,6 +182,7 @@ std::vector<Ended> in_threads(const std::function<ExitCode(Ranks&)>& body,
   Room room;
   std::vector<Ended> ended(kRanks);
   std::vector<std::thread> threads;
+  threads.reserve(kRanks);
   for (int rank = 0; rank < kRanks; ++rank) {
     threads.emplace_back([&, rank] {
       ThreadLink link(room, rank);

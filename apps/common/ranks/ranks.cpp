@@ -99,6 +99,7 @@ void Ranks::sum(const std::vector<int64_t*>& values) {
   if (alone()) return;
   meet();
   std::vector<int64_t> sums;
+  sums.reserve(values.size());
   for (const int64_t* value : values) sums.push_back(*value);
   link_->sum(sums.data(), static_cast<int>(sums.size()));
   if (!first()) return;

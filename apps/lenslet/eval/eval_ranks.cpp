@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "apps/common/output/output.h"
 
@@ -18,9 +17,9 @@ struct RankSpeed {
   bool bitwise = true;
 };
 
+// `to` is zero-filled, and keeps its last zero.
 void copy_text(const std::string& text, char* to, size_t capacity) {
-  std::memset(to, 0, capacity);
-  std::memcpy(to, text.data(), std::min(text.size(), capacity - 1));
+  std::copy_n(text.begin(), std::min(text.size(), capacity - 1), to);
 }
 
 RankSpeed speed_of(const Session& session, Share share, const Throughput& speed) {
