@@ -6,8 +6,8 @@
 Every side reads the images of the MNIST test set as fp32, in memory where it computes, and writes fp32 logits. Rows
 of Lenslet with bytes in and predictions out are compared with nothing. On the GPU: PyTorch as a CUDA graph in both
 layouts, torch.compile (default; with freezing and channels last; max-autotune), JAX in both layouts, tinygrad with
-its beam search. On the CPU: ONNX Runtime with IO binding, OpenVINO. A row's `method` names what is timed and the
-clock.
+its beam search. On the CPU: ONNX Runtime with IO binding, OpenVINO (pip install onnx onnxruntime openvino). A row's
+`method` names what is timed and the clock.
 
 For each batch the sides take turns, a few windows each, so that a drift of the clocks touches all. What a side needs
 once (capturing, compiling, choosing algorithms) is a column of its own. What was timed is judged: its logits' classes
