@@ -263,15 +263,14 @@ std::optional<GpuArray> GpuArray::from_dlpack(nb::handle object, Kind kind) {
 }
 
 void GpuArray::demand_in_place(Device device) const {
-  const std::string found = concat("cuda:", ordinal_);
   if (!device.is_cuda())
-    throw nb::value_error(concat(name_, ": expected host memory, found that of ", found,
+    throw nb::value_error(concat(name_, ": expected host memory, found that of cuda:", ordinal_,
                                  "; copy them first, as .cpu() does for a torch.Tensor, or load the model "
                                  "with device=\"cuda\"")
                               .c_str());
   if (ordinal_ >= 0 && ordinal_ != device.ordinal)
     throw nb::value_error(concat(name_, ": expected memory of ", device.to_string(),
-                                 ", where the model computes, found that of ", found)
+                                 ", where the model computes, found that of cuda:", ordinal_)
                               .c_str());
   if (!in_order_)
     throw nb::value_error(concat(name_,
