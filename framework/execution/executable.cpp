@@ -12,23 +12,13 @@
 #include "framework/device/device_memory.h"
 #include "framework/execution/fitting_batch.h"
 #include "framework/execution/memory_layout.h"
+#include "framework/execution/slices.h"
 #include "framework/measuring/nvtx.h"
 #include "framework/version.h"
 
 namespace lenslet {
 
 namespace {
-
-// Makes the stages of an uninstrumented pass visible to Nsight.
-class NvtxTracer : public Tracer {
- public:
-  void begin(const char* name) override { nvtx_push(name); }
-  void end() noexcept override { nvtx_pop(); }
-};
-
-std::string describe(const Executable::Step& step) {
-  return concat("layer ", step.name, " (", step.backend, ")");
-}
 
 std::string device_name(Device device) {
   return device.is_cuda() ? cuda_status().devices[static_cast<size_t>(device.ordinal)].name : "CPU";
@@ -87,6 +77,7 @@ Executable::Executable(const Graph& graph, const BuildOptions& options)
       graph_(graph_to_run(graph, options)),
       device_(options.device),
       batch_(options.batch),
+      slice_images_(options.batch),
       own_stream_(options.stream ? nullptr : std::make_unique<Stream>(options.device)),
       stream_(options.stream ? *options.stream : *own_stream_) {
   (void)checks_layers();  // refuse an invalid value before anything is built
@@ -158,7 +149,9 @@ void Executable::build(const BuildOptions& options) {
   } else {
     requested_ = options.backends.resolve(graph_, device_.kind);
   }
-  shapes_ = graph_.infer_shapes(batch_);
+  pass_shapes_ = graph_.infer_shapes(batch_);
+  slice_images_ = lenslet::slice_images(graph_, options);
+  shapes_ = slices() == 1 ? pass_shapes_ : graph_.infer_shapes(slice_images_);
   plan_.model = graph_.name();
   plan_.version = kVersion;
   plan_.device = device_.to_string();
@@ -169,7 +162,8 @@ void Executable::build(const BuildOptions& options) {
   plan_.output = options.plan ? options.plan->output : options.output;
   trace_choice("plan", plan_.execution, options.plan ? " of " + options.plan->origin : "", ": ", plan_.model,
                ", batch ", batch_, ", ", to_string(plan_.input), " in, ", to_string(plan_.output),
-               " out, on ", plan_.device, " (", plan_.device_name, ")");
+               " out, on ", plan_.device, " (", plan_.device_name, ")",
+               slices() == 1 ? "" : concat(", ", slice_images_, " images at a time"));
   const std::vector<OperatorRequest> requests = choose_steps(options);
   shape_outputs();
   const MemoryLayout memory =
@@ -185,11 +179,15 @@ void Executable::shape_outputs() {
   for (const Shape& shape : shapes_) node_outputs_.push_back({nullptr, shape, device_});
   node_outputs_.front().type = plan_.input;
   node_outputs_.back().type = plan_.output;
-  if (plan_.output == ElementType::kClass) node_outputs_.back().shape = {batch_};
+  input_ = node_outputs_.front();
+  output_ = node_outputs_.back();
+  input_.shape = pass_shapes_.front();
+  output_.shape = pass_shapes_.back();
+  if (plan_.output == ElementType::kClass) node_outputs_.back().shape = output_.shape = {batch_};
 }
 
-// A pass keeps the bytes of its input, so that it can be repeated; its output has its own memory too. With mapped_io or
-// caller_ends neither has a place in the block.
+// A pass keeps the bytes of its input, so that it can be repeated; its output has its own memory too. Both hold the
+// whole batch, the others a slice. With mapped_io or caller_ends neither has a place in the block.
 MemoryLayout Executable::place_activations(bool keep_all, bool ends_elsewhere) {
   keep_activations_ = keep_all;
   const int last_step = static_cast<int>(steps_.size());
@@ -199,8 +197,8 @@ MemoryLayout Executable::place_activations(bool keep_all, bool ends_elsewhere) {
     const bool end = i == 0 || i + 1 == shapes_.size();
     const bool lasting = end || keep_all;
     BufferLifetime& life = lifetimes[i];
-    life = {end && ends_elsewhere ? 0 : node_outputs_[i].bytes(), lasting ? 0 : step_of_[i],
-            lasting ? last_step : step_of_[i]};
+    const size_t bytes = i == 0 ? input_.bytes() : end ? output_.bytes() : node_outputs_[i].bytes();
+    life = {end && ends_elsewhere ? 0 : bytes, lasting ? 0 : step_of_[i], lasting ? last_step : step_of_[i]};
     for (int reader : graph_.consumers(static_cast<int>(i))) {
       life.last = std::max(life.last, step_of_[static_cast<size_t>(reader)]);
     }
@@ -228,7 +226,7 @@ void Executable::book_memory(const MemoryLayout& memory, const BuildOptions& opt
     if (buffer_of_[i] != static_cast<int>(i)) continue;
     node_outputs_[i].data = reinterpret_cast<float*>(activations_.as<char>() + memory.offsets[i]);
   }
-  place_io(node_outputs_.front(), node_outputs_.back(), options);
+  place_io(options);
   for (Step& step : steps_) {
     for (int input : graph_.nodes()[step.node].inputs) {
       step.inputs.push_back(node_outputs_[static_cast<size_t>(buffer_of_[static_cast<size_t>(input)])]);
@@ -241,22 +239,26 @@ void Executable::book_memory(const MemoryLayout& memory, const BuildOptions& opt
 
 // Input and output: at their places in the memory layout, or in one block of page-locked host memory that the device
 // addresses directly.
-void Executable::place_io(TensorView& input, TensorView& output, const BuildOptions& options) {
+void Executable::place_io(const BuildOptions& options) {
+  TensorView& input = node_outputs_.front();
+  TensorView& output = node_outputs_.back();
   if (options.caller_ends) {  // two addresses that no buffer has, for move_ends()
     input.data = reinterpret_cast<float*>(Buffer::kAlignment);
     output.data = reinterpret_cast<float*>(2 * Buffer::kAlignment);
   }
   if (options.mapped_io) {
-    const size_t output_offset = align_up(input.bytes(), Buffer::kAlignment);
-    mapped_ = std::make_unique<PinnedBuffer>(device_, output_offset + output.bytes());
+    const size_t output_offset = align_up(input_.bytes(), Buffer::kAlignment);
+    mapped_ = std::make_unique<PinnedBuffer>(device_, output_offset + output_.bytes());
     char* const base = static_cast<char*>(mapped_->data());
     std::memset(base, 0, mapped_->bytes());
     input.data = reinterpret_cast<float*>(base);
     output.data = reinterpret_cast<float*>(base + output_offset);
     input.device = output.device = Device::cpu();
   }
-  input_ = input;
-  output_ = output;
+  input_.data = input.data;
+  output_.data = output.data;
+  input_.device = input.device;
+  output_.device = output.device;
 }
 
 void Executable::capture() {
@@ -281,116 +283,6 @@ Determinism Executable::determinism() const noexcept {
   Determinism weakest = Determinism::kPosition;
   for (const Step& step : steps_) weakest = weaker(weakest, step.determinism);
   return weakest;
-}
-
-void Executable::run() {
-  if (caller_ends_) throw UsageError("with caller_ends only run(input, output) has memory to work on");
-  DeviceGuard guard(device_);
-  NvtxRange range("run");
-  if (captured_) {
-    captured_.launch(stream_);
-    return;
-  }
-  for (size_t i = 0; i < steps_.size(); ++i) run_step(i);
-}
-
-void Executable::run(ConstTensorView input, TensorView output, Stream& stream) {
-  if (captured_ || mapped_ || keep_activations_) {
-    throw UsageError(
-        "run(input, output) does not work with cuda_graph, mapped_io or keep_activations; use run() without "
-        "arguments");
-  }
-  demand_place(input, input_, "input");
-  demand_place(output, output_, "output");
-  const Ends own{input_.data, output_.data}, given{input.data, output.data};
-  struct Restore {
-    Executable& executable;
-    Ends from, to;
-    ~Restore() { executable.move_ends(from, to); }
-  };
-  move_ends(own, given);
-  const Restore restore{*this, given, own};
-  DeviceGuard guard(device_);
-  NvtxRange range("run");
-  for (size_t i = 0; i < steps_.size(); ++i) run_step_on(i, nullptr, stream);
-}
-
-void Executable::demand_place(ConstTensorView given, ConstTensorView own, const char* role) const {
-  if (!given.data || given.shape != own.shape || given.type != own.type || given.device != device_) {
-    throw UsageError(concat("the ", role, " of run() must be ", to_string(own.type), " [",
-                            own.shape.to_string(), "] on ", device_.to_string(), ", found ",
-                            given.data ? "" : "no memory for ", to_string(given.type), " [",
-                            given.shape.to_string(), "] on ", given.device.to_string()));
-  }
-  const size_t alignment =
-      device_.is_cuda() ? kEndAlignment : std::min(element_bytes(own.type), sizeof(float));
-  if (reinterpret_cast<uintptr_t>(given.data) % alignment != 0) {
-    throw UsageError(concat("the ", role, " of run() must be aligned to ", alignment, " bytes"));
-  }
-}
-
-// A pass overwrites neither input nor output, so no other buffer shares their addresses.
-void Executable::move_ends(Ends from, Ends to) noexcept {
-  for (Step& step : steps_) {
-    for (ConstTensorView& view : step.inputs) {
-      if (view.data == from.input) view.data = to.input;
-    }
-    if (step.output.data == from.output) step.output.data = to.output;
-  }
-}
-
-void Executable::run_checked() {
-  if (caller_ends_) throw UsageError("with caller_ends only run(input, output) has memory to work on");
-  DeviceGuard guard(device_);
-  if (captured_) {  // its layers ran one by one before it was captured
-    run();
-    stream_.synchronise();
-  } else {
-    NvtxRange range("run");
-    for (size_t i = 0; i < steps_.size(); ++i) run_step_and_wait(i, nullptr, stream_);
-  }
-  checked_ = true;
-}
-
-void Executable::run_first_checked() {
-  if (checked_) {
-    run();
-  } else {
-    run_checked();
-  }
-}
-
-void Executable::run_step(size_t index, Tracer* tracer) { run_step_on(index, tracer, stream_); }
-
-void Executable::run_step_on(size_t index, Tracer* tracer, Stream& stream) {
-  if (checks_layers()) {
-    run_step_and_wait(index, tracer, stream);
-  } else {
-    enqueue_step(index, tracer, stream);
-  }
-}
-
-void Executable::run_step_and_wait(size_t index, Tracer* tracer, Stream& stream) {
-  enqueue_step(index, tracer, stream);
-  try {
-    stream.synchronise();
-  } catch (const DeviceError& error) {
-    throw DeviceError(concat(describe(steps_[index]), ": ", error.what()));
-  }
-}
-
-void Executable::enqueue_step(size_t index, Tracer* tracer, Stream& stream) {
-  static NvtxTracer nvtx_tracer;
-  Step& step = steps_[index];
-  NvtxRange range(step.range.c_str()), backend_range(step.backend_range.c_str());
-  RunContext context{stream, workspace_.data(), tracer ? tracer : &nvtx_tracer};
-  try {
-    step.op->run(step.inputs, step.output, context);
-  } catch (const DeviceError& error) {
-    // A kernel of an earlier layer may have failed; this launch would be the first to report it.
-    const char* const which = device_.is_cuda() && device_lost() ? " or before it" : "";
-    throw DeviceError(concat(describe(step), which, ": ", error.what()));
-  }
 }
 
 }  // namespace lenslet

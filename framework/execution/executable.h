@@ -2,7 +2,7 @@
 //
 // Building infers shapes, chooses a backend for each layer, fuses layers into their producer if its backend offers
 // it, places activation buffers by lifetime, allocates one workspace and prepares the weights. run()
-// then only enqueues.
+// then only enqueues. On the CPU it computes a large batch in slices (framework/execution/slices.h).
 #pragma once
 
 #include <memory>
@@ -46,7 +46,7 @@ struct BuildOptions {
 
 class Executable {
  public:
-  /// One operator and what it reads and writes.
+  /// One operator and what it reads and writes, of the first slice.
   struct Step {
     std::string name;                                 // the layer; stages and ranges are named after it
     std::string type;                                 // "conv2d"
@@ -56,7 +56,7 @@ class Executable {
     bool uses_math = false;                           // whether `math` affects this layer
     Determinism determinism = Determinism::kBounded;  // the promise of the step
     std::vector<std::string> fused;  // nodes this operator computes besides its own ("relu1", "pool1")
-    Work work;                       // of the step, including the nodes fused into it
+    Work work;                       // of the step for the whole batch, including the nodes fused into it
     size_t workspace_bytes = 0;      // of the step alone
     double prepare_ns = 0;           // time to prepare it, once
     const Layer* layer = nullptr;    // the layer
@@ -85,6 +85,7 @@ class Executable {
   TensorView input() noexcept { return input_; }
   /// The memory that a run writes: the last node's output, or [N] predictions. With mapped_io its device is the CPU.
   ConstTensorView output() const noexcept { return output_; }
+  TensorView output() noexcept { return output_; }
   /// A node's output after a run. Needs keep_activations, and `fuse` off for a node that would be fused.
   ConstTensorView activation(const std::string& node) const;
 
@@ -94,6 +95,10 @@ class Executable {
   Device device() const noexcept { return device_; }
   /// Images per pass.
   int64_t batch() const noexcept { return batch_; }
+  /// Images that the steps compute at once: fewer than batch() if a pass on the CPU repeats them for each slice.
+  int64_t slice_images() const noexcept { return slice_images_; }
+  /// How often a pass repeats the steps. The last slice may share images with the one before it.
+  int64_t slices() const noexcept { return (batch_ + slice_images_ - 1) / slice_images_; }
   /// The graph that it was built from.
   const Graph& graph() const noexcept { return model_; }
   /// The choices; replaying them gives the same executable.
@@ -123,31 +128,35 @@ class Executable {
   /// run_checked() until one such pass succeeded, then run(): a layer that fails does so in the first pass, and is
   /// named.
   void run_first_checked();
-  /// Enqueues one step within its NVTX range. Stages are reported to `tracer`, which may be null, and to NVTX. With
-  /// LENSLET_CHECK_LAYERS=1 it also waits, so that an error names its layer; times are then meaningless.
-  void run_step(size_t index, Tracer* tracer = nullptr);
+  /// Enqueues one step of a slice within its NVTX range. Stages are reported to `tracer`, which may be null, and to
+  /// NVTX. With LENSLET_CHECK_LAYERS=1 it also waits, so that an error names its layer; times are then meaningless.
+  void run_step(size_t index, Tracer* tracer = nullptr, int64_t slice = 0);
 
  private:
   void build(const BuildOptions& options);
   void finish_step(Step& step, size_t workspace_limit);
   std::vector<OperatorRequest> choose_steps(const BuildOptions& options);  // executable_steps.cpp
   void fuse_readers(Step& step, OperatorRequest& request, const BuildOptions& options);
+  OperatorRequest of_pass(OperatorRequest request, size_t first, size_t last) const;
   void shape_outputs();
   MemoryLayout place_activations(bool keep_all, bool ends_elsewhere);
   void prepare_steps(const std::vector<OperatorRequest>& requests, size_t workspace_limit);
   void book_memory(const MemoryLayout& memory, const BuildOptions& options);
   void demand_memory(size_t needed) const;
-  void place_io(TensorView& input, TensorView& output, const BuildOptions& options);
-  /// Where a pass begins and ends.
+  void place_io(const BuildOptions& options);
+  /// Where a pass or a slice begins and ends.
   struct Ends {
     const float* input;
     float* output;
   };
+  class StepsAt;
   void demand_place(ConstTensorView given, ConstTensorView own, const char* role) const;
   void move_ends(Ends from, Ends to) noexcept;
+  Ends slice_of(Ends pass, int64_t slice) const noexcept;
+  void run_between(Ends pass, Stream& stream);
   void capture();
   void enqueue_step(size_t index, Tracer* tracer, Stream& stream);
-  void run_step_on(size_t index, Tracer* tracer, Stream& stream);
+  void visit_step(size_t index, Tracer* tracer, Stream& stream);
   void run_step_and_wait(size_t index, Tracer* tracer, Stream& stream);
   const BackendEntry& choose_backend(size_t node, OperatorRequest& request,
                                      const BuildOptions& options) const;
@@ -155,7 +164,7 @@ class Executable {
   const Graph& model_;
   const Graph& graph_;  // what runs: model_, or its whole()
   Device device_;
-  int64_t batch_;
+  int64_t batch_, slice_images_;
   std::unique_ptr<Stream> own_stream_;  // null if the stream is borrowed
   Stream& stream_;
   Buffer activations_;
@@ -163,7 +172,8 @@ class Executable {
   std::unique_ptr<PinnedBuffer> mapped_;  // with mapped_io: the input, then the output
   TensorView input_;
   TensorView output_;
-  std::vector<Shape> shapes_;  // of each node's output
+  std::vector<Shape> pass_shapes_;  // of each node's output, for the batch
+  std::vector<Shape> shapes_;       // for a slice
   std::vector<const BackendEntry*>
       requested_;             // by node, from BuildOptions::backends; empty if a plan is replayed
   std::vector<int> step_of_;  // the step that computes each node; -1 for the input

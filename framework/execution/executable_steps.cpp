@@ -130,6 +130,15 @@ void Executable::fuse_readers(Step& step, OperatorRequest& request, const BuildO
   }
 }
 
+// The request for the whole batch, of a step from node `first` to node `last`.
+OperatorRequest Executable::of_pass(OperatorRequest request, size_t first, size_t last) const {
+  if (slices() == 1) return request;
+  for (size_t k = 0; k < request.inputs.size(); ++k)
+    request.inputs[k] = pass_shapes_[static_cast<size_t>(graph_.nodes()[first].inputs[k])];
+  request.output = pass_shapes_[last];
+  return request;
+}
+
 // One step per node, except for nodes that their producer's step computes.
 std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& options) {
   const std::vector<Graph::Node>& nodes = graph_.nodes();
@@ -162,7 +171,8 @@ std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& option
 
     fuse_readers(step, request, options);
     trace_step(step, layer, request, options.plan ? "as planned" : requested_[i] ? "requested" : kFirst);
-    step.work = layer.work_of(request);
+    step.work = layer.work_of(of_pass(request, i, static_cast<size_t>(buffer_of_[i])));
+    step.work.working_set = layer.work_of(request).bytes;
     step.determinism = layer.determinism(*step.entry, request);
     requests.push_back(std::move(request));
     steps_.push_back(std::move(step));

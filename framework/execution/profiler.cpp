@@ -74,8 +74,9 @@ class PassProfiler {
         options_(options),
         stream_(executable.stream()),
         steps_(executable.steps().size()),
+        slices_(static_cast<size_t>(executable.slices())),
         recorder_(stream_, 2 * kStagesPerStep * steps_) {
-    for (size_t i = 0; i <= steps_; ++i) events_.emplace_back(executable.device());
+    for (size_t i = 0; i <= steps_ * slices_; ++i) events_.emplace_back(executable.device());
   }
 
   Profile measure() {
@@ -104,13 +105,25 @@ class PassProfiler {
   void warm_up() {
     const double end = host_now_ns() + options_.warmup_ms * 1e6;
     do {
-      for (size_t i = 0; i < steps_; ++i) executable_.run_step(i, &recorder_);
+      for_each_step([&](size_t i, size_t slice, size_t) { run_step(i, slice, &recorder_); });
       recorder_.clear();
       executable_.run();
       stream_.synchronise();
     } while (host_now_ns() < end && !(options_.stop && options_.stop()));
     pass(true, &recorder_);  // the longest kind of pass shows whether the stream can be held back
     recorder_.clear();
+  }
+
+  // Calls visit(step, slice, number in the pass) in the order of a pass.
+  template <typename Visit>
+  void for_each_step(const Visit& visit) const {
+    for (size_t slice = 0; slice < slices_; ++slice) {
+      for (size_t i = 0; i < steps_; ++i) visit(i, slice, slice * steps_ + i);
+    }
+  }
+
+  void run_step(size_t step, size_t slice, Tracer* tracer) {
+    executable_.run_step(step, tracer, static_cast<int64_t>(slice));
   }
 
   // Runs the work that `enqueue` puts on the stream, held back until all of it is enqueued.
@@ -128,19 +141,19 @@ class PassProfiler {
   double pass(bool inner, Tracer* tracer) {
     held([&] {
       events_[0].record(stream_);
-      for (size_t i = 0; i < steps_; ++i) {
-        executable_.run_step(i, tracer);
-        if (inner || i + 1 == steps_) events_[i + 1].record(stream_);
-      }
+      for_each_step([&](size_t i, size_t slice, size_t number) {
+        run_step(i, slice, tracer);
+        if (inner || number + 1 == steps_ * slices_) events_[number + 1].record(stream_);
+      });
     });
-    return events_[steps_].ns_since(events_[0]);
+    return events_.back().ns_since(events_[0]);
   }
 
   double events_only() {
     held([&] {
       for (Event& event : events_) event.record(stream_);
     });
-    return events_[steps_].ns_since(events_[0]) / static_cast<double>(steps_);
+    return events_.back().ns_since(events_[0]) / static_cast<double>(steps_ * slices_);
   }
 
   // The kinds of pass take turns, so that clock drift affects all of them alike.
@@ -151,7 +164,10 @@ class PassProfiler {
     while (sampler.next()) {
       unprofiled.push_back(pass(false, nullptr));
       profiled.push_back(pass(true, nullptr));
-      for (size_t i = 0; i < steps_; ++i) layers[i].push_back(events_[i + 1].ns_since(events_[i]));
+      for (std::vector<double>& samples : layers) samples.push_back(0);
+      for_each_step([&](size_t i, size_t, size_t number) {
+        layers[i].back() += events_[number + 1].ns_since(events_[number]);
+      });
       events.push_back(events_only());
       const double start = host_now_ns();
       executable_.run();
@@ -174,22 +190,23 @@ class PassProfiler {
     while (sampler.next()) {
       ++passes;
       recorder_.clear();
-      std::vector<size_t> first_entry(steps_ + 1, 0);
+      std::vector<size_t> first_entry(steps_ * slices_ + 1, 0);
       held([&] {
         events_[0].record(stream_);
-        for (size_t i = 0; i < steps_; ++i) {
-          executable_.run_step(i, &recorder_);
-          events_[i + 1].record(stream_);
-          first_entry[i + 1] = recorder_.entries().size();
-        }
+        for_each_step([&](size_t i, size_t slice, size_t number) {
+          run_step(i, slice, &recorder_);
+          events_[number + 1].record(stream_);
+          first_entry[number + 1] = recorder_.entries().size();
+        });
       });
       if (recorder_.failed()) throw DeviceError("an event inside a layer could not be recorded");
-      const double total = events_[steps_].ns_since(events_[0]);
+      const double total = events_.back().ns_since(events_[0]);
       std::vector<TraceSpan> spans = {{"pass", "pass", 0, total}};
-      for (size_t i = 0; i < steps_; ++i) {
-        const double begin = events_[i].ns_since(events_[0]);
-        spans.push_back({executable_.steps()[i].name, "layer", begin, events_[i + 1].ns_since(events_[i])});
-        for (size_t e = first_entry[i]; e < first_entry[i + 1]; ++e) {
+      for_each_step([&](size_t i, size_t, size_t number) {
+        const double begin = events_[number].ns_since(events_[0]);
+        spans.push_back(
+            {executable_.steps()[i].name, "layer", begin, events_[number + 1].ns_since(events_[number])});
+        for (size_t e = first_entry[number]; e < first_entry[number + 1]; ++e) {
           const StageRecorder::Entry& entry = recorder_.entries()[e];
           const double duration = recorder_.duration_ns(entry);
           spans.push_back({entry.name, "stage", recorder_.begin_ns(entry, events_[0]), duration});
@@ -204,7 +221,7 @@ class PassProfiler {
             row->second.back() += duration;
           }
         }
-      }
+      });
       traces.emplace_back(total, std::move(spans));
     }
     for (size_t i = 0; i < steps_; ++i) {
@@ -227,10 +244,10 @@ class PassProfiler {
         held([&] {
           flush.enqueue(stream_);
           events_[0].record(stream_);
-          executable_.run_step(i);
+          run_step(i, 0, nullptr);
           events_[1].record(stream_);
         });
-        samples.push_back(events_[1].ns_since(events_[0]));
+        samples.push_back(events_[1].ns_since(events_[0]) * static_cast<double>(slices_));
       }
       profile.layers[i].cold = summarise(samples);
     }
@@ -271,14 +288,15 @@ class PassProfiler {
 
   void account(Profile& profile) const {
     for (const LayerProfile& layer : profile.layers) profile.layers_ns += layer.hot.median;
-    profile.events_ns = profile.event_ns * static_cast<double>(steps_ - 1);
+    profile.steps = steps_ * slices_;
+    profile.events_ns = profile.event_ns * static_cast<double>(profile.steps - 1);
     profile.residual_ns = profile.unprofiled.median - (profile.layers_ns - profile.events_ns);
   }
 
   Executable& executable_;
   const ProfileOptions& options_;
   Stream& stream_;
-  size_t steps_;
+  size_t steps_, slices_;
   bool held_back_ = true;
   StageRecorder recorder_;
   std::vector<Event> events_;

@@ -1,7 +1,8 @@
 // Profiler: the time of an executable layer by layer. The times add up to that of an uninstrumented pass.
 //
-// An instrumented pass records N+1 events on the stream and synchronises once. On the GPU the stream is held back until
-// the whole pass is enqueued, so that intervals measure the GPU and not the host's launch rate.
+// An instrumented pass records an event before the first step and one after each step of each slice, and synchronises
+// once. On the GPU the stream is held back until the whole pass is enqueued, so that intervals measure the GPU and not
+// the host's launch rate.
 #pragma once
 
 #include <functional>
@@ -33,9 +34,9 @@ struct StageProfile {
 
 /// The times of one layer.
 struct LayerProfile {
-  size_t step = 0;                   // index into Executable::steps()
-  TimeStats hot;                     // inside a whole pass, after the layers before it
-  TimeStats cold;                    // alone, caches flushed; no samples if not requested
+  size_t step = 0;  // index into Executable::steps()
+  TimeStats hot;    // inside a whole pass, after the layers before it; sum of all slices
+  TimeStats cold;   // alone, caches flushed: of one slice, times slices(); no samples if not requested
   std::vector<StageProfile> stages;  // empty if the backend has none
 };
 
@@ -56,8 +57,9 @@ struct Profile {
   TimeStats wall;        // one pass, host clock, enqueue and synchronise
   double event_ns = 0;   // cost of one event inside a pass, measured on a pass of events alone
   double layers_ns = 0;  // sum of the layers' hot medians
-  /// Cost of the events between the layers: (N - 1) * event_ns. A pass without them also ends with an event, so one of
-  /// the N that end a layer is in both totals. Idle time between two layers counts to the later one.
+  size_t steps = 0;      // that a pass runs: of all slices
+  /// Cost of the events between the steps: (steps - 1) * event_ns. A pass without them also ends with an event, so one
+  /// of those that end a step is in both totals. Idle time between two layers counts to the later one.
   double events_ns = 0;
   double residual_ns = 0;               // unprofiled median - (layers_ns - events_ns)
   TimeStats h2d, d2h;                   // no samples if not requested

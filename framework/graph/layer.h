@@ -34,6 +34,8 @@ struct RunContext {
 struct Work {
   double flops = 0;  // 2 per multiply-add, counted for the direct algorithm with every backend
   double bytes = 0;  // inputs + weights + outputs, each once
+  /// Bytes in use at a time, if fewer than `bytes`; 0: all of them. A pass on the CPU computes slices of its batch.
+  double working_set = 0;
 };
 
 class Layer;

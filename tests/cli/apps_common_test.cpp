@@ -477,6 +477,8 @@ TEST(Ceilings, TheOneThatTakesLongestBinds) {
   EXPECT_EQ(binding_ceiling(ceilings, {0, 100}, MathMode::kFp32, true).by, "L2");
   EXPECT_DOUBLE_EQ(binding_ceiling(ceilings, {0, 100}, MathMode::kFp32, true).best_ns, 10);
   EXPECT_EQ(binding_ceiling(ceilings, {0, 3000}, MathMode::kFp32, true).by, "memory");
+  EXPECT_EQ(binding_ceiling(ceilings, {0, 3000, 100}, MathMode::kFp32, true).by, "L2") << "of 100 at a time";
+  EXPECT_EQ(binding_ceiling(ceilings, {0, 3000, 100}, MathMode::kFp32, false).by, "memory");
   EXPECT_EQ(binding_ceiling(ceilings, {1000, 100}, MathMode::kFp32, true).by, "fp32 gemm");
   EXPECT_EQ(binding_ceiling(ceilings, {1000, 100}, MathMode::kTf32, true).by, "L2");  // tf32 was not measured
   ceilings.fp16_flops_per_s = 2e9;

@@ -214,9 +214,10 @@ Bound binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math,
   const auto consider = [&](double ns, const std::string& by) {
     if (std::isfinite(ns) && !(ns <= bound.best_ns)) bound = {ns, by};
   };
+  const double working_set = work.working_set > 0 ? work.working_set : work.bytes;
   // A working set of up to twice a cache's size may still hit it in part; the ceiling must not be too low.
   const auto cache = std::find_if(ceilings.caches.begin(), ceilings.caches.end(), [&](const CacheCeiling& c) {
-    return hot && work.bytes <= 2 * c.capacity_bytes;
+    return hot && working_set <= 2 * c.capacity_bytes;
   });
   const bool cached = cache != ceilings.caches.end();
   const double bytes_per_s = cached ? std::fmax(cache->copy_bytes_per_s, cache->read_bytes_per_s)

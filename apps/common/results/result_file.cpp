@@ -19,8 +19,9 @@ std::string ResultRow::label(std::string_view of) const {
 }
 
 void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math) {
-  const Bound bound =
-      binding_ceiling(ceilings, {work.flops / row.products_saved, work.bytes}, math, row.cache == "hot");
+  Work computed = work;
+  computed.flops /= row.products_saved;
+  const Bound bound = binding_ceiling(ceilings, computed, math, row.cache == "hot");
   row.bound_by = bound.by;
   if (row.time.median > 0) row.ceiling_fraction = bound.best_ns / row.time.median;
   if (row.status == "PASSED" && row.ceiling_fraction > 1 + kCeilingNoise) {

@@ -158,6 +158,7 @@ class ModelBench {
       for (const Executable::Step& step : executable.steps()) {
         work.flops += step.work.flops;
         work.bytes += step.work.bytes;
+        work.working_set += step.work.working_set;
       }
       return work;
     }

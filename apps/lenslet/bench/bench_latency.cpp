@@ -44,7 +44,7 @@ class CallPath : public LatencyPath {
   explicit CallPath(Executable& executable) : executable_(executable) {}
   std::string mode() const override { return "call"; }
   TensorView input() override { return executable_.input(); }
-  TensorView output() override { return executable_.steps().back().output; }
+  TensorView output() override { return executable_.output(); }
   void call() override { executable_.run(); }
 
  private:
@@ -63,7 +63,7 @@ class CopyPath : public LatencyPath {
   }
   std::string mode() const override { return graph_ ? "graph" : "copy"; }
   TensorView input() override { return on_host(executable_.input(), host_in_); }
-  TensorView output() override { return on_host(executable_.steps().back().output, host_out_); }
+  TensorView output() override { return on_host(executable_.output(), host_out_); }
   void call() override {
     if (graph_) {
       graph_.launch(executable_.stream());
@@ -98,7 +98,7 @@ class MappedPath : public LatencyPath {
   MappedPath(const Graph& graph, const BuildOptions& build) : executable_(graph, build) {}
   std::string mode() const override { return "mapped"; }
   TensorView input() override { return executable_.input(); }
-  TensorView output() override { return executable_.steps().back().output; }
+  TensorView output() override { return executable_.output(); }
   void call() override {
     executable_.run();
     executable_.stream().synchronise();

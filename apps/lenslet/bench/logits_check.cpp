@@ -203,8 +203,9 @@ std::string LogitsCheck::run(Executable& executable) {
   for (const Executable::Step& step : executable.steps()) {
     fill_bytes(step.output.data, executable.device(), kNanByte, step.output.bytes(), stream);
   }
+  const TensorView output = executable.output();
+  fill_bytes(output.data, executable.device(), kNanByte, output.bytes(), stream);
   executable.run();
-  const ConstTensorView output = executable.output();
   std::vector<float> answers(output.bytes() / sizeof(float));
   copy_bytes(answers.data(), Device::cpu(), output.data, executable.device(), output.bytes(), stream);
   stream.synchronise();
@@ -214,7 +215,7 @@ std::string LogitsCheck::run(Executable& executable) {
 
 std::optional<LogitsCheck::WrongStep> LogitsCheck::first_wrong_step(Executable& executable) const {
   if (executable.plan().execution == Plan::kFused) return std::nullopt;
-  const int64_t count = std::min(executable.batch(), expected_.count());
+  const int64_t count = std::min(executable.slice_images(), expected_.count());
   for (size_t i = 0; i < executable.steps().size(); ++i) {
     const Executable::Step& step = executable.steps()[i];
     std::vector<std::vector<float>> x;

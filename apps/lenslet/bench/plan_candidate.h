@@ -67,7 +67,7 @@ class PlanCandidate : public Candidate {
   void load(int round, Stream&) override { pictures_.load(*executable_, round); }
   /// The first run waits after every layer, so that a failing layer is reported by name.
   void run(Stream&) override { executable_->run_first_checked(); }
-  float* output() override { return executable_->steps().back().output.data; }
+  float* output() override { return executable_->output().data; }
   size_t output_count() const override { return executable_->output().bytes() / sizeof(float); }
   /// Judges every slot.
   Verdict judge(int round, const std::vector<float>& output) override;

@@ -212,8 +212,7 @@ Table sum_table(const Executable& executable, const Measured& measured) {
     table.row({name, format_us(ns), format_share(ns / total)});
   };
   row("layers, sum", profile.layers_ns);
-  row(concat("- events (", executable.steps().size() - 1, " x ", format_time(profile.event_ns), ")"),
-      -profile.events_ns);
+  row(concat("- events (", profile.steps - 1, " x ", format_time(profile.event_ns), ")"), -profile.events_ns);
   row("= explained", profile.layers_ns - profile.events_ns);
   row("residual", profile.residual_ns);
   table.rule();
@@ -238,14 +237,14 @@ constexpr double kSmallResidual = 0.03;
 
 // The cost of one event between two kernels. It includes that the next launch cannot overlap the end of the kernel
 // before it.
-double event_inside_ns(const Executable& executable, const Profile& profile) {
-  const double between = static_cast<double>(executable.steps().size()) - 1;
+double event_inside_ns(const Profile& profile) {
+  const double between = static_cast<double>(profile.steps) - 1;
   return between > 0 ? (profile.profiled.median - profile.unprofiled.median) / between : 0;
 }
 
-std::string explain_residual(const Executable& executable, const Profile& profile) {
-  const double inside = event_inside_ns(executable, profile);
-  const double explained = (profile.event_ns - inside) * (static_cast<double>(executable.steps().size()) - 1);
+std::string explain_residual(const Profile& profile) {
+  const double inside = event_inside_ns(profile);
+  const double explained = (profile.event_ns - inside) * (static_cast<double>(profile.steps) - 1);
   const double left = profile.residual_ns - explained;
   return concat("the residual: between kernels an event costs ", format_time(inside),
                 ", with nothing between two ", format_time(profile.event_ns), "; that is ",
@@ -264,7 +263,7 @@ void print_report(Console& console, const Executable& executable, const std::vec
                       " images/s with the input on the device; residual ",
                       format_share(measured.profile.residual_ns / total)));
   if (std::fabs(measured.profile.residual_ns) > kSmallResidual * total) {
-    console.prose(explain_residual(executable, measured.profile));
+    console.prose(explain_residual(measured.profile));
   }
   if (!measured.profile.held_back) {
     console.prose(
@@ -278,12 +277,12 @@ void print_report(Console& console, const Executable& executable, const std::vec
 }
 
 // The members of --json besides rows, if the device did not fail.
-void add_members(JsonObject& json, const Executable& executable, const Measured& measured) {
+void add_members(JsonObject& json, const Measured& measured) {
   const Profile& profile = measured.profile;
   json.group("sums_ns", [&](JsonObject& sums) {
     sums("layers", profile.layers_ns)("events", profile.events_ns)("residual", profile.residual_ns);
     sums("unprofiled", profile.unprofiled.median)("event_alone", profile.event_ns);
-    sums("event_inside", event_inside_ns(executable, profile));
+    sums("event_inside", event_inside_ns(profile));
   });
   json("held_back", profile.held_back)("check", measured.error);
 }
@@ -330,7 +329,7 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
   }
   return run.finish([&](JsonObject& json) {
     json("batch", executable.batch());
-    if (run.fault().empty()) add_members(json, executable, measured);
+    if (run.fault().empty()) add_members(json, measured);
   });
 }
 

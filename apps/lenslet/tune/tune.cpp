@@ -18,6 +18,7 @@
 #include "apps/lenslet/tune/layer_candidate.h"
 #include "apps/lenslet/tune/tune_report.h"
 #include "apps/measuring/measure.h"
+#include "framework/execution/slices.h"
 
 namespace lenslet {
 namespace {
@@ -179,6 +180,7 @@ std::optional<Plan> tune_layers(const TuneOptions& options, const Session& sessi
                                 TuneReport& report) {
   BuildOptions build = session.build_options(report.batch);
   build.execution = Plan::kLayered;
+  build.batch = report.layer_batch = slice_images(session.graph(), build);
   report.layers = tune_candidates(session.graph(), build);
   report.efforts.resize(report.layers.size());
   LayerStage stage(session.graph(), build, pictures, stream);
@@ -191,6 +193,7 @@ std::optional<Plan> tune_layers(const TuneOptions& options, const Session& sessi
     throw;
   }
   print_tuned_layers(console, session.graph(), report);
+  build.batch = report.batch;
   return tuned_plan(session.graph(), build, report.layers);
 }
 

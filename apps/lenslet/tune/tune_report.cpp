@@ -171,6 +171,10 @@ void print_tuned_layers(Console& console, const Graph& graph, const TuneReport& 
   table.note("implementation", [](const TuneCandidate& candidate) { return candidate.detail; });
   console.line();
   console.print(table.of(report.layers, region));
+  if (report.layer_batch < report.batch) {
+    console.prose(concat("A layer's time is that of ", format_count(report.layer_batch), " of the ",
+                         format_count(report.batch), " images: as many as a pass computes at a time."));
+  }
   print_why(console, why_layers(graph, report));
 }
 
@@ -208,7 +212,7 @@ void write_tune_files(const Run& run, const TuneOptions& options, const Session&
     json("device", session.device())("device_name", session.device_name());
     json("math", session.math())("weights", session.weights_origin());
     json("input", options.ends().input)("output", options.ends().output)("batch", report.batch);
-    json("ceilings", run.ceilings());
+    json("layer_batch", report.layer_batch)("ceilings", run.ceilings());
     document.begin_list("candidates");
     for (size_t i = 0; i < report.layers.size(); ++i)
       document.entry(CandidateRow{session.graph(), report.layers[i], report.efforts[i]});

@@ -29,7 +29,7 @@ void Effort::add(const Work& work, double products_saved, MathMode math, const C
   part.flops = work.flops;
   part.computed = work.flops / products_saved;
   part.bytes = work.bytes;
-  const Bound bound = binding_ceiling(ceilings, {part.computed, part.bytes}, math, true);
+  const Bound bound = binding_ceiling(ceilings, {part.computed, part.bytes, work.working_set}, math, true);
   part.best_ns = part.largest_ns_ = bound.best_ns;
   part.bound_by = bound.by;
   add(part);

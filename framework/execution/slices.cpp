@@ -1,0 +1,63 @@
+#include "framework/execution/slices.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/base/integer_math.h"
+#include "framework/base/parallel.h"
+
+namespace lenslet {
+namespace {
+
+// What one layer of a slice reads and writes. Measured with ResNet-20 and a depthwise-separable network, 0.2 and 0.4 MB
+// an image: the time per image is the same from 1 MB on up to three times this, and 8 to 30 % longer for batches of
+// 64 to 1,024 at once (AMD EPYC, 1 MB of L2 a core and 32 MB of L3).
+constexpr double kBytesPerThread = double{1 << 21};
+
+/// Of one image, in bytes.
+struct Sizes {
+  double at_once = 0;  // the most that one layer reads and writes, without weights
+  double written = 0;  // by all layers
+  double weights = 0;  // of all layers
+};
+
+Sizes sizes_of(const Graph& graph, const BuildOptions& options) {
+  const std::vector<Shape> shapes = graph.infer_shapes(1);
+  Sizes sizes;
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const Graph::Node& node = graph.nodes()[i];
+    if (!node.layer) continue;
+    const auto output = static_cast<double>(shapes[i].bytes());
+    double values = output;
+    for (const int input : node.inputs)
+      values += static_cast<double>(shapes[static_cast<size_t>(input)].bytes());
+    sizes.at_once = std::max(sizes.at_once, values);
+    sizes.written += output;
+    sizes.weights += node.layer->work_of(node_request(graph, i, shapes, options)).bytes - values;
+  }
+  return sizes;
+}
+
+}  // namespace
+
+int64_t slice_images(const Graph& graph, const BuildOptions& options) {
+  const int64_t batch = options.batch;
+  const bool layered = (options.plan ? options.plan->execution : options.execution) == Plan::kLayered;
+  if (options.device.is_cuda() || options.keep_activations || !layered || batch < 2) return batch;
+  const Sizes sizes = sizes_of(graph, options);
+  const auto fitting = static_cast<int64_t>(
+      std::min(num_threads() * kBytesPerThread / sizes.at_once, static_cast<double>(batch)));
+  // Each slice reads the weights again.
+  if (fitting < 1 || sizes.weights > static_cast<double>(fitting) * sizes.written) return batch;
+  // The last slice begins before the end of the one before it if the batch is no multiple, and computes some images a
+  // second time: the number near `fitting` that computes the fewest.
+  int64_t best = fitting;
+  for (int64_t slice = std::max<int64_t>(fitting / 2, 1); slice <= std::min(2 * fitting, batch); ++slice) {
+    const int64_t computed = ceil_div(batch, slice) * slice, least = ceil_div(batch, best) * best;
+    const bool nearer = std::abs(slice - fitting) < std::abs(best - fitting);
+    if (computed < least || (computed == least && nearer)) best = slice;
+  }
+  return best;
+}
+
+}  // namespace lenslet
