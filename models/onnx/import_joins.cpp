@@ -14,9 +14,9 @@ namespace {
 
 Pairwise function_of(const std::string& op) {
   static const std::unordered_map<std::string, Pairwise> functions = {
-      {"Add", Pairwise::kAdd}, {"Sum", Pairwise::kAdd}, {"Sub", Pairwise::kSub},
-      {"Mul", Pairwise::kMul}, {"Div", Pairwise::kDiv}, {"Pow", Pairwise::kPow},
-      {"Max", Pairwise::kMax}, {"Min", Pairwise::kMin}, {"PRelu", Pairwise::kPrelu}};
+      {"Add", Pairwise::kAdd}, {"Sum", Pairwise::kAdd},    {"Mean", Pairwise::kAdd}, {"Sub", Pairwise::kSub},
+      {"Mul", Pairwise::kMul}, {"Div", Pairwise::kDiv},    {"Pow", Pairwise::kPow},  {"Max", Pairwise::kMax},
+      {"Min", Pairwise::kMin}, {"PRelu", Pairwise::kPrelu}};
   return functions.at(op);
 }
 
@@ -48,8 +48,9 @@ Importer::Held Importer::join(const Node& node, const Held& left, size_t right) 
 
 void Importer::pairwise(const Node& node) {
   const size_t count = node.inputs.size();
-  // A sum or maximum takes any number of operands in any order; the others have two.
-  const bool any_order = node.op == "Sum" || node.op == "Max" || node.op == "Min";
+  // A sum, mean or maximum takes any number of operands in any order; the others have two.
+  const bool mean = node.op == "Mean";
+  const bool any_order = mean || node.op == "Sum" || node.op == "Max" || node.op == "Min";
   if (!any_order && count != 2) throw Unsupported{concat("it has ", count, " inputs, expected 2")};
   for (size_t i = 0; i < count; ++i)
     if (!has(node, i)) throw Unsupported{concat("input ", i, " is missing")};
@@ -64,6 +65,10 @@ void Importer::pairwise(const Node& node) {
   } else {
     for (size_t i = 0; i < count; ++i)
       if (i != data) value = join(node, value, i);
+  }
+  if (mean) {
+    const float share = 1 / static_cast<float>(count);
+    value = add(node, std::make_unique<PairwiseLayer>(Pairwise::kMul, tensor({1}, {share})), {value});
   }
   if (value.shape != shape(node.outputs.at(0)))
     throw Unsupported{concat("Lenslet makes ", value.shape.to_string(), " of it, expected ",

@@ -36,7 +36,7 @@ Importer::Rule Importer::rule_of(const std::string& op) {
         {"Greater", &Importer::comparison},
         {"Where", &Importer::choice},
     };
-    for (const char* each : {"Add", "Sub", "Mul", "Div", "Pow", "PRelu", "Sum", "Max", "Min"})
+    for (const char* each : {"Add", "Sub", "Mul", "Div", "Pow", "PRelu", "Sum", "Mean", "Max", "Min"})
       all[each] = &Importer::pairwise;
     all["Concat"] = &Importer::concatenate;
     all["Slice"] = &Importer::slice;

@@ -56,9 +56,14 @@ void Importer::pad(const Node& node) {
     const std::vector<float> values = constants_.floats(node.inputs[2]);
     value = values.empty() ? 0 : values[0];
   }
-  if (node.text_or("mode", "constant") != "constant" || has(node, 3))
-    throw Unsupported{"Pad is supported with a constant, for all axes at once, only"};
+  if (node.text_or("mode", "constant") != "constant")
+    throw Unsupported{"Pad is supported with a constant only"};
   const auto rank = static_cast<size_t>(x.rank());
+  if (has(node, 3)) {
+    if (!values_.at(node.inputs[3]).integers)
+      throw Unsupported{"axes that are not constant are not supported"};
+    pads = pads_of_all(pads, *values_.at(node.inputs[3]).integers, x.rank());
+  }
   if (pads.size() != 2 * rank || pads[0] != 0 || pads[rank] != 0)
     throw Unsupported{"Pad of samples is not supported"};
   const bool outer = (rank != 3 && rank != 4) || pads[1] != 0 || pads[rank + 1] != 0;

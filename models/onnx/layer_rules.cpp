@@ -198,10 +198,23 @@ ShapeRule layer_rule(const std::string& op) {
       "Identity", "Dropout",   "Cast",        "Sqrt",    "Exp",        "Log",     "Neg",
       "Abs",      "Erf",       "Softplus",    "Gelu",    "Mish",       "Celu",    "ThresholdedRelu",
       "Softsign", "Ceil",      "Floor",       "Swish",   "Reciprocal", "Round",   "Sign"};
-  static constexpr std::array<std::string_view, 16> kElementwise = {
-      "Add",  "Sub",         "Mul",   "Div",   "Pow",     "Sum",
-      "Max",  "Min",         "Where", "Equal", "Greater", "GreaterOrEqual",
-      "Less", "LessOrEqual", "And",   "Or"};
+  static constexpr std::array<std::string_view, 17> kElementwise = {"Add",
+                                                                    "Sub",
+                                                                    "Mul",
+                                                                    "Div",
+                                                                    "Pow",
+                                                                    "Sum",
+                                                                    "Mean",
+                                                                    "Max",
+                                                                    "Min",
+                                                                    "Where",
+                                                                    "Equal",
+                                                                    "Greater",
+                                                                    "GreaterOrEqual",
+                                                                    "Less",
+                                                                    "LessOrEqual",
+                                                                    "And",
+                                                                    "Or"};
   if (op == "Conv") return conv;
   if (op == "MaxPool" || op == "AveragePool") return pool;
   if (op == "GlobalAveragePool" || op == "GlobalMaxPool") return global_pool;

@@ -123,10 +123,18 @@ void concatenate(Inference& node) {
 
 void pad(Inference& node) {
   const Shape& x = node.shape(0);
-  if (node.has(3)) throw Inference::Unknown();  // padding of some axes only
-  Dims dims = dims_of(x);
-  const Dims pads = node.attribute_or_input("pads", 1, {});
-  node.demand(pads, 2 * dims.size(), -(1 << 20), 1 << 20, "pads");
+  Dims dims = dims_of(x), axes;
+  for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
+  if (node.has(3)) axes = node.integers(3);
+  Dims pads = node.attribute_or_input("pads", 1, {});
+  node.demand(pads, 2 * axes.size(), -(1 << 20), 1 << 20, "pads");
+  std::vector<bool> seen(dims.size(), false);
+  for (const int64_t stated : axes) {
+    const auto axis = static_cast<size_t>(node.axis(stated, x.rank()));
+    if (seen[axis]) node.fail(concat("it pads axis ", axis, " twice"));
+    seen[axis] = true;
+  }
+  pads = pads_of_all(pads, axes, x.rank());
   for (size_t i = 0; i < dims.size(); ++i) dims[i] += pads[i] + pads[i + dims.size()];
   node.set(dims);
 }
@@ -262,6 +270,16 @@ void reduce(Inference& node) {
 }
 
 }  // namespace
+
+Dims pads_of_all(const Dims& pads, const Dims& axes, int rank) {
+  Dims all(2 * static_cast<size_t>(rank), 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<size_t>(from_front(axes[i], rank));
+    all[axis] = pads[i];
+    all[axis + static_cast<size_t>(rank)] = pads[i + axes.size()];
+  }
+  return all;
+}
 
 ShapeRule reshaping_rule(const std::string& op) {
   static const std::vector<std::pair<const char*, ShapeRule>> rules = {{"Flatten", flatten},

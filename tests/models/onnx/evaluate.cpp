@@ -330,7 +330,18 @@ Array Evaluation::padded(const Node& node) const {
   const Array& x = input(node);
   Dims pads = node.integers_or("pads", {});
   if (has(node, 1)) pads = integers_of(input(node, 1));
-  const double value = has(node, 2) ? input(node, 2).values.at(0) : node.real_or("value", 0);
+  const double value =
+      has(node, 2) && !input(node, 2).values.empty() ? input(node, 2).values[0] : node.real_or("value", 0);
+  if (has(node, 3)) {
+    const Dims axes = integers_of(input(node, 3)), given = pads;
+    pads.assign(2 * x.dims.size(), 0);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const size_t axis =
+          axes[i] < 0 ? x.dims.size() - static_cast<size_t>(-axes[i]) : static_cast<size_t>(axes[i]);
+      pads[axis] = given[i];
+      pads[x.dims.size() + axis] = given[axes.size() + i];
+    }
+  }
   Array y{x.dims, {}};
   for (size_t d = 0; d < y.dims.size(); ++d) y.dims[d] += pads[d] + pads[d + y.dims.size()];
   for_each_index(y.dims, [&](const Dims& index) {
@@ -523,6 +534,11 @@ Array Evaluation::compute(const Node& node) const {
     if (to == 6 || to == 7)  // int32, int64
       for (double& value : values.values) value = std::trunc(value);
     return values;
+  }
+  if (op == "Mean") {
+    Array mean = pairwise(node, [](double a, double b) { return a + b; });
+    for (double& value : mean.values) value /= static_cast<double>(node.inputs.size());
+    return mean;
   }
   if (op == "Add" || op == "Sum") return pairwise(node, [](double a, double b) { return a + b; });
   if (op == "Sub") return pairwise(node, [](double a, double b) { return a - b; });

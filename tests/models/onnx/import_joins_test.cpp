@@ -1,7 +1,9 @@
 // Branches and joins of ONNX files, and layers that move values, against the judge.
 #include <gtest/gtest.h>
 
+#include "framework/base/error.h"
 #include "tests/models/onnx/import_fixture.h"
+#include "tests/support/expect_error.h"
 
 namespace lenslet::test::onnx {
 namespace {
@@ -132,6 +134,30 @@ TEST(OnnxImport, PadsBeforeAnyLayer) {
   w.add("Pad", {w.numbers({0, 1, 0, 0, 0, 0, 0, 0})});
   w.add("Pad", {w.numbers({0, 0, 1, 1, 0, 0, 1, 1})});
   conv(w, w.last(), {3, 3, 3, 3});
+  expect_as_judged(w.model());
+}
+
+TEST(OnnxImport, PadsTheAxesThatAreNamed) {
+  Writer w({2, 5, 6});
+  w.add("Pad", {w.numbers({1, 2, 0, 3}), w.weights({}, 0, -2.5f), w.numbers({3, -2})});
+  w.add("Pad", {w.numbers({2, 1}), "", w.numbers({-1})});
+  conv(w, w.last(), {3, 2, 3, 3});
+  const lenslet::onnx::Model model = w.model(18);
+  expect_as_judged(model);
+  EXPECT_EQ(import(model).graph->nodes().size(), 3u) << "the second one is the padding of the convolution";
+  Writer twice({2, 5, 6});
+  twice.add("Pad", {twice.numbers({1, 2, 0, 3}), "", twice.numbers({3, -1})});
+  expect_error<DataError>([&] { import(twice.model(18)); }, "it pads axis 3 twice");
+  Writer outside({2, 5, 6});
+  outside.add("Pad", {outside.numbers({1, 0}), "", outside.numbers({4})});
+  expect_error<DataError>([&] { import(outside.model(18)); }, "axis 4");
+}
+
+TEST(OnnxImport, AveragesAnyNumberOfValues) {
+  Writer w({3, 4});
+  const std::string one = w.add("Sigmoid"), two = w.add("Tanh");
+  w.join("Mean", {one, w.weights({4}), two, one});
+  w.join("Mean", {w.last()});
   expect_as_judged(w.model());
 }
 
