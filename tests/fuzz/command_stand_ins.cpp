@@ -16,6 +16,7 @@ ExitCode run_doctor(const DoctorOptions&) { return ExitCode::kOk; }
 ExitCode run_inspect(const InspectOptions&) { return ExitCode::kOk; }
 ExitCode run_diff(const DiffOptions&) { return ExitCode::kOk; }
 ExitCode run_serve(const ServeOptions&) { return ExitCode::kOk; }
+ExitCode run_show(const ShowOptions&) { return ExitCode::kOk; }
 ExitCode run_explain(const ExplainOptions&) { return ExitCode::kOk; }
 Suggestions backend_suggestions() { return {}; }
 Suggestions variant_suggestions() { return {}; }
