@@ -230,7 +230,10 @@ std::optional<GpuArray> GpuArray::from_interface(nb::handle object, Kind) {
     array.in_order_ = is_in_order(array.dims_, elements);
   }
   array.stream_ = stream_from(interface.attr("get")("stream"));
-  if (array.data_) array.ordinal_ = cuda_status().usable ? runtime::whereabouts(array.data_).ordinal : 0;
+  if (array.data_ && cuda_status().usable) {
+    const runtime::Whereabouts found = runtime::whereabouts(array.data_);
+    array.ordinal_ = found.kind == runtime::Whereabouts::Kind::kDevice ? found.ordinal : -1;
+  }
   return array;
 }
 
@@ -264,7 +267,8 @@ std::optional<GpuArray> GpuArray::from_dlpack(nb::handle object, Kind kind) {
 
 void GpuArray::demand_in_place(Device device) const {
   if (!device.is_cuda())
-    throw nb::value_error(concat(name_, ": expected host memory, found that of cuda:", ordinal_,
+    throw nb::value_error(concat(name_, ": expected host memory, found that of ",
+                                 ordinal_ < 0 ? "a GPU" : concat("cuda:", ordinal_),
                                  "; copy them first, as .cpu() does for a torch.Tensor, or load the model "
                                  "with device=\"cuda\"")
                               .c_str());
