@@ -203,11 +203,13 @@ void Feed::prepare() {
   slots_ = std::move(slots);
 }
 
-// A call of few images has smaller chunks, so that all lanes take part.
+// Several lanes have equally many chunks of equal size, so that they end together.
 int64_t Feed::chunk_of(int64_t count) const noexcept {
   const auto lanes = static_cast<int64_t>(lanes_.size());
   const int64_t most = lanes_.front()->batch();
-  return lanes == 1 ? most : std::clamp((count + lanes - 1) / lanes, std::min(kLeastChunk, most), most);
+  if (lanes == 1) return most;
+  const int64_t chunks = lanes * std::max<int64_t>((count + lanes * most - 1) / (lanes * most), 1);
+  return std::clamp((count + chunks - 1) / chunks, std::min(kLeastChunk, most), most);
 }
 
 // Images before the first chunk that has not landed.
