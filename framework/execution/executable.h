@@ -85,6 +85,7 @@ class Executable {
   TensorView input() noexcept { return input_; }
   /// The memory that a run writes: the last node's output, or [N] predictions. With mapped_io its device is the CPU.
   ConstTensorView output() const noexcept { return output_; }
+  /// As above, for a caller that writes it.
   TensorView output() noexcept { return output_; }
   /// A node's output after a run. Needs keep_activations, and `fuse` off for a node that would be fused.
   ConstTensorView activation(const std::string& node) const;

@@ -24,7 +24,7 @@ stand_in() {
 }
 stand_in c++ <<<'cat >/dev/null'
 for tool in ninja ccache mandoc groff doxygen dpkg-shlibdeps pkg-config python3 shellcheck curl git clang-format-14 \
-  clang-tidy-14 mpicxx mpirun chromedriver nvcc; do
+  clang-tidy-14 mpicxx mpirun nvcc; do
   stand_in "$tool" <<<':'
 done
 # shellcheck disable=SC2016  # the stand-in expands them

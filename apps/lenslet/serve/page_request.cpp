@@ -36,7 +36,7 @@ std::string PageRequest::text(const std::string& key) const {
   return found == query.end() ? std::string() : found->second;
 }
 
-int64_t PageRequest::number(const std::string& key, int64_t fallback) const {
+int64_t PageRequest::whole_number(const std::string& key, int64_t fallback) const {
   const std::string given = text(key);
   if (given.empty()) return fallback;
   int64_t value = -1;

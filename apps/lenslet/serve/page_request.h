@@ -17,7 +17,7 @@ struct PageRequest {
   /// A member of the query; empty if it is missing.
   std::string text(const std::string& key) const;
   /// A whole number from 0 to 999,999,999. Throws DataError for anything else; `fallback` if it is missing.
-  int64_t number(const std::string& key, int64_t fallback) const;
+  int64_t whole_number(const std::string& key, int64_t fallback) const;
 };
 
 /// What follows the question mark: names and values, percent-decoded. Of equal names the last counts. Throws DataError

@@ -21,12 +21,12 @@ Pages::~Pages() = default;
 std::string Pages::answer(const PageRequest& request) {
   if (!made_) made_ = std::make_unique<Made>(engine_);
   const std::string backends = request.text("backends");
-  const int64_t batch = request.number("batch", 1);
+  const int64_t batch = request.whole_number("batch", 1);
   nlohmann::ordered_json json;
   if (request.part == "network") {
     json = made_->looker.network();
   } else if (request.part == "look") {
-    json = made_->looker.look(request.body, "picture", backends, request.number("digit", 0));
+    json = made_->looker.look(request.body, "picture", backends, request.whole_number("digit", 0));
   } else if (request.part == "profile") {
     json = made_->times.profile(backends, batch);
   } else if (request.part == "race") {
