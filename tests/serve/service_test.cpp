@@ -161,10 +161,10 @@ TEST_F(ServeService, AnswersThePage) {
 TEST(ServePage, ReadsNumbers) {
   const PageRequest request{
       "race", query_of("/page/race?batch=64&batch=8&n=-1&x=1e3&big=1000000000&=5&empty"), {}};
-  EXPECT_EQ(request.number("batch", 1), 8);
-  EXPECT_EQ(request.number("none", 7), 7);
+  EXPECT_EQ(request.whole_number("batch", 1), 8);
+  EXPECT_EQ(request.whole_number("none", 7), 7);
   EXPECT_EQ(request.text("empty"), "");
-  for (const char* key : {"n", "x", "big"}) EXPECT_THROW(request.number(key, 0), DataError) << key;
+  for (const char* key : {"n", "x", "big"}) EXPECT_THROW(request.whole_number(key, 0), DataError) << key;
 }
 
 TEST_F(ServeService, ReadsPictures) {
