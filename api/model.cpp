@@ -33,10 +33,13 @@ constexpr const char* kRunSupports = "; run() supports any network";
 constexpr InputOutput kValues{ElementType::kFp32, ElementType::kFp32};
 constexpr InputOutput kValuesToPredictions{ElementType::kFp32, ElementType::kClass};
 constexpr InputOutput kBytesToValues{ElementType::kUint8, ElementType::kFp32};
-// Host memory from this size on goes through a Feed, in chunks of the other size. Below it a copy by the driver takes
-// as long as it takes to wake threads. Of 4, 8, 16 and 32 MiB a chunk, 8 fed an H200 fastest from ordinary memory; more
-// only pays from page-locked memory.
-constexpr size_t kLeastFedBytes = size_t{2} << 20, kFedChunkBytes = size_t{8} << 20;
+// Host memory from this size on goes through a Feed. Below it a copy by the driver takes as long as it takes to wake
+// threads.
+constexpr size_t kLeastFedBytes = size_t{2} << 20;
+// Chunks of a Feed. Of 4, 8, 16 and 32 MiB, 8 fed an H200 fastest from ordinary memory; more only pays from page-locked
+// memory. A smaller call has smaller chunks, because a pass computes all its images, however few a chunk has.
+constexpr size_t kChunkBytes = size_t{8} << 20, kSmallChunkBytes = size_t{2} << 20;
+constexpr size_t kLargeCallBytes = size_t{64} << 20;
 
 Choices choices_of(const ModelOptions& options, const std::string& weights) {
   Choices choices;
@@ -288,11 +291,14 @@ class Model::State {
     if (!setup_->device().is_cuda()) return nullptr;
     const size_t image =
         static_cast<size_t>(setup_->graph().input_shape().num_elements()) * element_bytes(call.input);
-    if (static_cast<size_t>(count) * image < kLeastFedBytes) return nullptr;
+    const size_t bytes = static_cast<size_t>(count) * image;
+    if (bytes < kLeastFedBytes) return nullptr;
+    const size_t chunk = bytes < kLargeCallBytes ? kSmallChunkBytes : kChunkBytes;
+    const int64_t batch = std::min(pass_limit_, static_cast<int64_t>(chunk / image));
     for (KeptFeed& kept : feeds_) {
-      if (kept.call.input == call.input && kept.call.output == call.output) return kept.feed.get();
+      if (kept.call.input == call.input && kept.call.output == call.output && kept.batch == batch)
+        return kept.feed.get();
     }
-    const int64_t batch = std::min(pass_limit_, static_cast<int64_t>(kFedChunkBytes / image));
     std::unique_ptr<Feed> feed;
     if (batch > 0) {
       const BuildOptions options = setup_->build_options(batch, pass_for(batch, call));
@@ -310,12 +316,13 @@ class Model::State {
         }
       }
     }
-    return feeds_.emplace_back(KeptFeed{call, std::move(feed)}).feed.get();
+    return feeds_.emplace_back(KeptFeed{call, batch, std::move(feed)}).feed.get();
   }
 
   /// A feed for large calls of these types; none if layers compute them.
   struct KeptFeed {
     InputOutput call;
+    int64_t batch = 0;  // of its passes
     std::unique_ptr<Feed> feed;
   };
 
