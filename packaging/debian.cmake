@@ -30,7 +30,7 @@ endif()
 if(TARGET CUDNN::cudnn)
   list(APPEND suggests "libcudnn9-cuda-${CUDAToolkit_VERSION_MAJOR}")
 endif()
-if(TARGET MPI::MPI_CXX)
+if(LENSLET_HAS_MPI)
   list(APPEND suggests openmpi-bin)  # for lenslet eval under mpirun
 endif()
 list(JOIN suggests ", " CPACK_DEBIAN_RUNTIME_PACKAGE_SUGGESTS)
