@@ -167,7 +167,7 @@ class Pieces(unittest.TestCase):
     def test_kept_times_order_the_first_run(self):
         kept = sanitize.kept_seconds()
         self.assertGreater(len(kept), 100)
-        self.assertGreater(kept['racecheck', 'layers_gpu.CublasGemm'], 10)
+        self.assertGreater(kept['racecheck', 'layers_gpu.AgreeWithTheReference/linear_tiled'], 10)
 
 
 if __name__ == '__main__':
