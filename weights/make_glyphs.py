@@ -73,7 +73,7 @@ def glyphs_of(path, draw):
         if any(float(unit(digits[i]) @ unit(digits[j])) > 0.97 for i in range(10) for j in range(i)):
             return None  # the font shows a box for every character, or dots
         letters = []
-        for char in LATIN + "".join(draw.sample(OTHERS, 60)):
+        for char in LATIN + "".join(draw.sample(OTHERS, 30)):
             picture = render(font, char)
             if picture is None or (missing is not None and np.abs(picture - missing).sum() < 1):
                 continue
@@ -88,7 +88,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="searched for .ttf and .otf files")
     parser.add_argument("out", type=Path, help="the file to write")
-    parser.add_argument("--fonts", type=int, default=320, help="at most (default: %(default)s)")
+    parser.add_argument("--fonts", type=int, default=700, help="at most (default: %(default)s)")
     args = parser.parse_args()
     draw = random.Random(1)
     paths = sorted(path for path in args.folder.rglob("*") if path.suffix.lower() in (".ttf", ".otf"))

@@ -1,4 +1,4 @@
-"""What is no digit, for the robust training: letters, doodles, outlines, textures, pairs of digits; and more digits.
+"""What is no digit, for the robust training: letters, doodles, noise, blobs, pairs of digits ...; and more digits.
 
 Letters are those of text fonts and those that a pen writes along the paths of skeletons.py; digits of both kinds too.
 
@@ -243,22 +243,135 @@ def pairs(pixels, n):
     return centred(out)
 
 
+def curves(n, device):
+    """One line that wanders: sums of a few waves, open or closed, pieces between random corners, or a spiral."""
+    points = 112
+    t = torch.linspace(0, 1, points, device=device)[None]
+
+    def draw(low, high, *shape):
+        return low + (high - low) * torch.rand(n, *shape, device=device)
+
+    def waves(part):
+        total = torch.zeros(n, points, device=device)
+        for k in range(1, 6):
+            reach = torch.randn(n, 1, device=device) / k**0.7
+            total = total + reach * torch.sin(6.2832 * k * part * t + draw(0, 6.3, 1))
+        return total
+
+    open_ = torch.where(draw(0, 1, 1) < 0.5, draw(0.3, 1, 1), torch.ones(n, 1, device=device))
+    drift = draw(0, 4, 1) * (draw(0, 1, 1) < 0.4)
+    at = t * (torch.randint(4, 11, (n, 1), device=device) - 1.0001)
+    first, corners = torch.floor(at).long(), torch.randn(2, n, 11, device=device)
+    steady = draw(0, 1, 1) < 0.4  # corners that advance, as in a zigzag
+    corners[0] = torch.where(steady, 0.6 * torch.arange(11.0, device=device) + 0.1 * corners[0], corners[0])
+    pieces = [c.gather(1, first) + (c.gather(1, first + 1) - c.gather(1, first)) * (at - first) for c in corners]
+    around, radius = draw(8, 26, 1) * t + draw(0, 6.3, 1), t ** draw(0.5, 1.2, 1)
+    spiral = [radius * torch.cos(around) * draw(0.7, 1.3, 1), radius * torch.sin(around)]
+    kind = draw(0, 1, 1)
+    px, py = (
+        torch.where(kind < 0.55, w, torch.where(kind < 0.85, p, s))
+        for w, p, s in zip([waves(open_) + drift * t, waves(open_)], pieces, spiral)
+    )
+    angle = draw(0, 6.3, 1)
+    px, py = px * torch.cos(angle) - py * torch.sin(angle), px * torch.sin(angle) + py * torch.cos(angle)
+    return centred(ink(*fitted(px, py)))
+
+
 def spot(n, device):
     """A soft spot of any width, place and elongation; half of the time none."""
     x, y = coordinates(device)
     angle = uniform(n, 0, math.pi, device)
-    dx, dy = x - uniform(n, -8, 8, device), y - uniform(n, -8, 8, device)
+    dx, dy = x - uniform(n, -10, 10, device), y - uniform(n, -10, 10, device)
     along, across = dx * torch.cos(angle) + dy * torch.sin(angle), dy * torch.cos(angle) - dx * torch.sin(angle)
-    width = uniform(n, 1.5, 6, device)
+    width = uniform(n, 1.5, 7, device)
     distance = (along / width) ** 2 + (across / width / uniform(n, 0.4, 1, device)) ** 2
     return torch.exp(-0.5 * distance) * uniform(n, 0.4, 1.6, device) * (uniform(n, 0, 1, device) < 0.6)
 
 
+def one_of(choices, n):
+    """Returns images [N, 28, 28] in 0 to 1, each from a choice drawn for it."""
+    kind = torch.randint(len(choices), (n,), device=choices[0].device)
+    out = torch.empty(n, SIDE, SIDE, device=kind.device)
+    for index, images in enumerate(choices):
+        rows = kind == index
+        out[rows] = images.clamp(0, 1)[rows]
+    return out
+
+
+def soft_field(n, device):
+    """Random grids of 3 to 14 nodes a side, smoothly between the nodes, about 0; some are two grids."""
+
+    def grid():
+        choices = [
+            F.interpolate(torch.randn(n, 1, size, size, device=device), size=(SIDE, SIDE), mode="bicubic")[:, 0]
+            for size in (3, 4, 5, 7, 9, 11, 14)
+        ]
+        kind = torch.randint(len(choices), (n, 1, 1), device=device)
+        return sum(torch.where(kind == index, field, torch.zeros_like(field)) for index, field in enumerate(choices))
+
+    return grid() + grid() * uniform(n, 0, 1, device) * (uniform(n, 0, 1, device) < 0.4)
+
+
+def peaks(field, low, high):
+    """Keeps what exceeds a share of the pixels, between low and high and drawn for each; hard or soft at the border."""
+    n, device = len(field), field.device
+    share = (uniform(n, low, high, device).flatten() * (SIDE * SIDE - 1)).long()
+    least = field.flatten(1).sort(1).values.gather(1, share[:, None])[:, :, None]
+    slope = torch.exp(uniform(n, -0.5, 3.5, device)) / field.std((1, 2), keepdim=True)
+    return ((field - least) * slope).clamp(0, 1) * uniform(n, 0.5, 1.5, device).clamp(max=1)
+
+
+def blobs(n, device):
+    """Soft or hard spots of every scale: peaks of fields and of sums of spots."""
+    spots, sums = torch.zeros(2, n, SIDE, SIDE, device=device)
+    for _ in range(5):
+        one = spot(n, device)
+        spots, sums = torch.maximum(spots, one), sums + one * torch.sign(uniform(n, -1, 3, device))
+    rough = blur(torch.randn(n, SIDE, SIDE, device=device), 0.6, 2.2)
+    return one_of(
+        (
+            peaks(soft_field(n, device), 0.3, 0.97),
+            peaks(soft_field(n, device), 0.5, 0.95),
+            peaks(rough, 0.4, 0.95),
+            peaks(blur(rough, 1, 2.5), 0.4, 0.95),
+            peaks(sums + 1e-3 * rough, 0.5, 0.97),
+            spots,
+            spots * (0.4 + 1.2 * smooth_field(n, device)),
+            centred(peaks(soft_field(n, device), 0.6, 0.95)),
+        ),
+        n,
+    )
+
+
+def noise(n, device):
+    """Pixels, rows or tiles drawn apart: uniform, about a level, of two values, counted, sparse, and over a field."""
+    flat, field = uniform(n, 0, 1, device), smooth_field(n, device)
+    normal, even = torch.randn(n, SIDE, SIDE, device=device), torch.rand(n, SIDE, SIDE, device=device)
+    spread = uniform(n, 0.02, 0.6, device)
+    few = (torch.rand(n, SIDE, SIDE, device=device) < uniform(n, 0.002, 0.65, device)).float()
+    tile = F.interpolate(torch.rand(n, 1, 14, 14, device=device), size=(SIDE, SIDE))[:, 0]
+    row = torch.rand(n, SIDE, 1, device=device).expand_as(even)
+    return one_of(
+        (
+            even,
+            even ** torch.exp(uniform(n, -1.5, 1.5, device)),
+            normal * spread + flat,
+            normal * spread + field,
+            few,
+            few * even,
+            torch.where(few > 0, (even < 0.5).float(), flat),
+            torch.poisson(flat * 8 + 0.05 * even) / 8,
+            blur(few, 0.4, 1.2) * uniform(n, 1, 3, device),
+            tile,
+            (tile > flat).float(),
+            row * (1 - spread) + even * spread,
+        ),
+        n,
+    )
+
+
 def textures(n, device):
-    """Noise, blobs, gratings, tiles, bars, flat grey and nothing."""
-    spots = torch.zeros(n, SIDE, SIDE, device=device)
-    for _ in range(3):
-        spots = torch.maximum(spots, spot(n, device))
+    """Fields, gratings, tiles, bars, flat grey and nothing."""
     x, y = coordinates(device)
     flat = uniform(n, 0, 1, device).expand(n, SIDE, SIDE)
     field = smooth_field(n, device)
@@ -268,34 +381,12 @@ def textures(n, device):
     tiles = ((torch.floor(x / period + 9) + torch.floor(y / period + 9)) % 2).abs()
     from_middle = torch.sqrt((x - 6 * low) ** 2 + ((y - 6 * high) * (0.5 + low)) ** 2)
     disc = (uniform(n, 2, 11, device) - from_middle).clamp(0, 1)
-    speck = (torch.rand(n, SIDE, SIDE, device=device) < uniform(n, 0.002, 0.5, device)).float()
     wide, tall = uniform(n, 3, 14, device), uniform(n, 3, 14, device)
     box = (((x - 8 * low).abs() < wide) & ((y + 8 * high).abs() < tall)).float()
-    choices = (
-        torch.rand(n, SIDE, SIDE, device=device),
-        (torch.randn(n, SIDE, SIDE, device=device) * uniform(n, 0.02, 0.6, device) + flat).clamp(0, 1),
-        field,
-        ((field - low) * 40).clamp(0, 1),
-        wave,
-        (wave > high).float(),
-        tiles * flat,
-        disc,
-        spots,
-        ((spots - 0.5 * high) * 20).clamp(0, 1),
-        (spots * (0.4 + 1.2 * field)).clamp(0, 1),
-        speck,
-        blur(speck, 0.4, 1.5) * 3,
-        box,
-        flat,
-        torch.zeros_like(field),
-        1 - box,
+    nothing = torch.zeros_like(field)
+    return one_of(
+        (field, ((field - low) * 40), wave, (wave > high).float(), tiles * flat, disc, box, 1 - box, flat, nothing), n
     )
-    kind = torch.randint(len(choices), (n,), device=device)
-    out = torch.empty(n, SIDE, SIDE, device=device)
-    for index, images in enumerate(choices):
-        rows = kind == index
-        out[rows] = images.clamp(0, 1)[rows]
-    return out
 
 
 def spoil(images, share):
@@ -306,7 +397,10 @@ def spoil(images, share):
     return images
 
 
-KINDS = {"letters": 0.28, "written": 0.24, "doodles": 0.15, "outlines": 0.1, "textures": 0.14, "pairs": 0.09}
+KINDS = {
+    "letters": 0.3, "written": 0.26, "doodles": 0.09, "curves": 0.08, "outlines": 0.09, "noise": 0.04, "blobs": 0.07,
+    "textures": 0.03, "pairs": 0.04,
+}  # fmt: skip
 
 
 def outliers(n, letter_pixels, digit_pixels, paths, kind=None):
@@ -316,10 +410,13 @@ def outliers(n, letter_pixels, digit_pixels, paths, kind=None):
         kind = torch.multinomial(torch.tensor(list(KINDS.values()), device=device), n, replacement=True)
     out = torch.empty(n, SIDE, SIDE, device=device)
     parts = {
-        "letters": lambda count: spoil(letters(letter_pixels, count), 0.15),
-        "written": lambda count: spoil(written(paths, count)[0], 0.15),
+        "letters": lambda count: spoil(letters(letter_pixels, count), 0.1),
+        "written": lambda count: spoil(written(paths, count)[0], 0.1),
         "doodles": lambda count: spoil(doodles(count, device), 0.1),
+        "curves": lambda count: spoil(curves(count, device), 0.1),
         "outlines": lambda count: spoil(outlines(count, device), 0.1),
+        "noise": lambda count: noise(count, device),
+        "blobs": lambda count: blobs(count, device),
         "textures": lambda count: textures(count, device),
         "pairs": lambda count: spoil(pairs(digit_pixels, count), 0.1),
     }

@@ -15,9 +15,9 @@ every combination is trained --replicates times.
 Example: python3 weights/train_lenet5.py --data data --out out
 
 With --robust glyphs.npz (make_glyphs.py) the set for pictures is trained instead: the bank then also holds corrupted
-digits (corruptions.py) and what is no digit (outliers.py). No digit is an eleventh class. Teachers have a logit for it;
-a student's is 0, so that the energy of its ten logits, log(sum(exp)), is its log odds of "digit". Temperature and the
-energy under which a picture is refused are fitted on the validation split.
+digits (corruptions.py) and what is no digit (outliers.py). The energy of a picture, log(sum(exp)) of the ten logits, is
+trained to be the log odds of "digit", with known labels and no teacher. Temperature and the energy under which a
+picture is refused are fitted on the validation split.
 
 Sources: distillation after Hinton, Vinyals, Dean (2015, arXiv:1503.02531) and, for the long schedule on distorted
 images without labels, Beyer et al. (2022, arXiv:2106.05237). Teachers M3, M5, M7 after An et al. (2020,
@@ -40,94 +40,49 @@ from torch import nn
 
 import corruptions
 import outliers
+from bank import DEVICE, Data, make_bank, to_bytes
 from lenet5 import (
     MEAN,
     PARAMETER_COUNT,
     PARAMETER_SHAPES,
     STD,
-    load_safetensors,
-    normalisation_table,
     read_mnist,
     save_safetensors,
     wilson_interval,
 )
 
 START = time.monotonic()
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # without a GPU only the smallest runs end
 
 # Students of one chunk share their batches and one block-diagonal second convolution. With 8 students, the arithmetic
 # on zero blocks still costs less than a grouped convolution with 6 input channels per group.
 CHUNK = 8
 
-MORE = 6  # of how many digits of the robust bank one is not MNIST's
+CHECKS = 10  # how often students are validated and written during their training
+AVERAGE = 0.9995  # decay of the moving average of the students' weights
+ENERGY = 0.5, 0.15, 1.0  # weights of digits, corrupted digits and outliers in the log loss of the energy
+TRIAL = 5000  # images of each kind that a robust student is judged on, at most
+
+# The errors in percent that a robust student may have; its score counts its errors in these units.
+ALLOWED = {
+    "clean": 0.4, "corrupted": 2.5, "printed": 1.5, "letters": 5, "written": 5, "doodles": 3, "curves": 3,
+    "outlines": 3, "noise": 0.1, "blobs": 0.3, "textures": 0.3, "pairs": 3,
+}  # fmt: skip
 
 
 def log(text):
     print(f"[{time.monotonic() - START:6.1f} s] {text}", flush=True)
 
 
-# ---------------------------------------------------------------------------------------------------------- data
-
-
-class Data:
-    """MNIST's training images on the GPU: uint8 [N, 784] and int64 labels [N], split into learning and validation."""
-
-    def __init__(self, folder, validation):
-        images, labels = read_mnist(folder, "train")
-        images = torch.tensor(images).reshape(-1, 784).to(DEVICE)
-        labels = torch.tensor(labels).long().to(DEVICE)
-        self.images, self.valid_images = images[:-validation], images[-validation:]
-        self.labels, self.valid_labels = labels[:-validation], labels[-validation:]
-        self.table = torch.from_numpy(normalisation_table()).to(DEVICE)
-
-    def normalise(self, pixels):
-        """Maps uint8 [N, 784] to normalised float32 [N, 1, 28, 28]."""
-        return self.table[pixels.long()].view(-1, 1, 28, 28)
-
-
-def distort(pixels, strength):
-    """Returns distorted copies of uint8 images [N, 784]; strength [N] runs from 0 (unchanged) to 1.
-
-    At strength 1: rotation up to 20 degrees, scale of either axis 0.8 to 1.25, shear up to 0.25, translation up to
-    2.5 pixels, all uniform, and a smooth elastic displacement with a standard deviation of 1.2 pixels at the nodes
-    of a 6 x 6 grid. Bicubic sampling keeps weakly distorted strokes sharp.
-    """
-    n = len(pixels)
-
-    def uniform(limit):
-        return (2 * torch.rand(n, device=pixels.device) - 1) * limit * strength
-
-    angle, shear = uniform(math.radians(20)), uniform(0.25)
-    scale_x, scale_y = torch.exp(uniform(math.log(1.25))), torch.exp(uniform(math.log(1.25)))
-    shift_x, shift_y = uniform(2.5 / 14), uniform(2.5 / 14)  # grid_sample counts in half widths: 14 pixels
-    cos, sin = torch.cos(angle), torch.sin(angle)
-    centres = (torch.arange(28, device=pixels.device) - 13.5) / 14
-    y, x = torch.meshgrid(centres, centres, indexing="ij")  # [28, 28]
-
-    def row(a, b, c):
-        return a.view(-1, 1, 1) * x + b.view(-1, 1, 1) * y + c.view(-1, 1, 1)
-
-    from_x = row(cos * scale_x, (shear * cos - sin) * scale_y, shift_x)
-    from_y = row(sin * scale_x, (shear * sin + cos) * scale_y, shift_y)
-    nodes = torch.randn(n, 2, 6, 6, device=pixels.device) * (1.2 / 14) * strength.view(-1, 1, 1, 1)
-    elastic = F.interpolate(nodes, size=(28, 28), mode="bicubic", align_corners=True)
-    grid = torch.stack([from_x, from_y], dim=3) + elastic.permute(0, 2, 3, 1)  # [N, 28, 28, 2]
-
-    images = pixels.view(n, 1, 28, 28).float()
-    images = F.grid_sample(images, grid, mode="bicubic", padding_mode="zeros", align_corners=False)
-    return images.round().clamp(0, 255).to(torch.uint8).view(n, 784)
-
-
 # ------------------------------------------------------------------------------------------------------ teachers
 
 
-def make_teacher(kernel, channels, classes):
+def make_teacher(kernel, channels):
     """Builds one network of An et al.: unpadded convolutions, batch norm, ReLU; linear and batch norm on top."""
     layers, size, c = [], 28, 1
     for k in channels:
         layers += [nn.Conv2d(c, k, kernel, bias=False), nn.BatchNorm2d(k), nn.ReLU(inplace=True)]
         size, c = size - kernel + 1, k
-    layers += [nn.Flatten(), nn.Linear(c * size * size, classes, bias=False), nn.BatchNorm1d(classes)]
+    layers += [nn.Flatten(), nn.Linear(c * size * size, 10, bias=False), nn.BatchNorm1d(10)]
     return nn.Sequential(*layers).to(DEVICE).to(memory_format=torch.channels_last)
 
 
@@ -161,7 +116,7 @@ def capture(step, warmup=5):
 
 @torch.no_grad()
 def teacher_logits(teachers, data, pixels, batch=16384):
-    """Returns the mean logits float32 [N, classes] of the teachers for uint8 images [N, 784]."""
+    """Returns the mean logits float32 [N, 10] of the teachers for uint8 images [N, 784]."""
     parts = []
     for chunk in pixels.split(batch):
         x = data.normalise(chunk).contiguous(memory_format=torch.channels_last)
@@ -170,10 +125,17 @@ def teacher_logits(teachers, data, pixels, batch=16384):
     return torch.cat(parts)
 
 
+def fill_targets(bank, teachers, data, batch=65536):
+    """Sets the target of each digit of the bank to the teachers' mean logits."""
+    for begin in range(0, len(bank.targets), batch):
+        rows = slice(begin, min(begin + batch, len(bank.targets)))
+        bank.targets[rows] = teacher_logits(teachers, data, bank.pixels[rows]).half()
+
+
 def train_teacher(name, bank, data, args):
-    """Trains one teacher on the bank with labels and returns the moving average of its weights."""
+    """Trains one teacher on the bank's digits with labels and returns the moving average of its weights."""
     torch.manual_seed(args.seed)
-    model = make_teacher(*TEACHERS[name], args.classes)
+    model = make_teacher(*TEACHERS[name])
     average = copy.deepcopy(model).requires_grad_(False).eval()
     steps = args.teacher_epochs * len(data.images) // args.teacher_batch
     lr = torch.zeros((), device=DEVICE)  # a tensor, so that the captured graph reads each step's rate
@@ -185,7 +147,7 @@ def train_teacher(name, bank, data, args):
     ]
 
     def step():
-        index = bank.draw(args.teacher_batch)
+        index = bank.draw(args.teacher_batch, parts=bank.digits)
         x = data.normalise(bank.pixels[index]).contiguous(memory_format=torch.channels_last)
         optimizer.zero_grad(set_to_none=True)
         with autocast():
@@ -206,14 +168,14 @@ def train_teacher(name, bank, data, args):
 
 
 def count_wrong(teachers, data):
-    return int((teacher_logits(teachers, data, data.valid_images)[:, :10].argmax(1) != data.valid_labels).sum())
+    return int((teacher_logits(teachers, data, data.valid_images).argmax(1) != data.valid_labels).sum())
 
 
 def get_teachers(bank, data, args):
     """Trains the teachers, or loads them from --teachers where that file exists."""
     if args.teachers and args.teachers.is_file():
         states = torch.load(args.teachers, map_location=DEVICE)
-        teachers = [make_teacher(*TEACHERS[name], args.classes).requires_grad_(False).eval() for name in TEACHERS]
+        teachers = [make_teacher(*TEACHERS[name]).requires_grad_(False).eval() for name in TEACHERS]
         for teacher, name in zip(teachers, TEACHERS):
             teacher.load_state_dict(states[name])
     else:
@@ -228,87 +190,6 @@ def get_teachers(bank, data, args):
     return teachers, wrong
 
 
-# ---------------------------------------------------------------------------------------------------------- bank
-
-
-class Bank:
-    """uint8 images [B, 784], labels [B] and float16 targets [B, classes] of B images in parts.
-
-    A part is (begin, size, share of every batch). The first is ordered by the strength of its distortion, so that a
-    prefix holds the weaker ones.
-    """
-
-    def __init__(self, size, classes, shares):
-        self.pixels = torch.empty(size, 784, dtype=torch.uint8, device=DEVICE)
-        self.labels = torch.empty(size, dtype=torch.uint8, device=DEVICE)
-        self.targets = torch.empty(size, classes, dtype=torch.float16, device=DEVICE)
-        ends = [round(size * sum(shares[:k])) for k in range(len(shares) + 1)]
-        self.parts = [(begin, end - begin, share) for begin, end, share in zip(ends, ends[1:], shares)]
-
-    def draw(self, batch, reach=1.0):
-        """Returns indices [batch] of random images: the share of each part; of the first only its fraction `reach`."""
-        parts, left = [], batch
-        for position, (begin, size, share) in enumerate(self.parts):
-            count = left if position == len(self.parts) - 1 else round(batch * share)
-            left -= count
-            limit = reach * size if position == 0 else size
-            parts.append(begin + (torch.rand(count, device=DEVICE) * limit).long().clamp(max=size - 1))
-        return torch.cat(parts)
-
-    def fill_targets(self, teachers, data, batch=65536):
-        """Sets each target to the teachers' mean logits; without teachers to a nearly certain label."""
-        for begin in range(0, len(self.pixels), batch):
-            rows = slice(begin, begin + batch)
-            if teachers:
-                self.targets[rows] = teacher_logits(teachers, data, self.pixels[rows]).half()
-            else:
-                self.targets[rows] = 12 * F.one_hot(self.labels[rows].long(), self.targets.shape[1]).half()
-
-
-def to_bytes(images):
-    return (images.flatten(1) * 255).round().clamp(0, 255).to(torch.uint8)
-
-
-def fill_digits(bank, data, part, glyphs=None, corrupted=False, batch=65536):
-    """Fills a part with distorted training images: image i of n with strength i / n, corrupted ones up to a half.
-
-    With glyphs, every MORE-th image is a digit of a text font or of a path.
-    """
-    first, size, _ = bank.parts[part]
-    for begin in range(0, size, batch):
-        end = min(begin + batch, size)
-        n, rows = end - begin, slice(first + begin, first + end)
-        strength = torch.rand(n, device=DEVICE) * 0.5 if corrupted else torch.arange(begin, end, device=DEVICE) / size
-        index = torch.randint(len(data.images), (n,), device=DEVICE)
-        pixels, labels = data.images[index], data.labels[index]
-        if glyphs:
-            more, of_more = glyphs.more_digits(len(pixels[::MORE]))
-            pixels[::MORE], labels[::MORE] = to_bytes(more), of_more
-        pixels = distort(pixels, strength)
-        if corrupted:
-            pixels = to_bytes(corruptions.corrupt(pixels.view(n, 28, 28).float() / 255))
-        bank.pixels[rows], bank.labels[rows] = pixels, labels.to(torch.uint8)
-
-
-def fill_outliers(bank, data, part, glyphs, batch=65536):
-    first, size, _ = bank.parts[part]
-    for begin in range(first, first + size, batch):
-        end = min(begin + batch, first + size)
-        images = outliers.outliers(end - begin, glyphs.letters, data.images, glyphs.letter_paths)
-        bank.pixels[begin:end], bank.labels[begin:end] = to_bytes(images), 10
-
-
-def make_bank(data, glyphs, args):
-    torch.manual_seed(args.seed + 1)
-    bank = Bank(args.bank, args.classes, args.shares if glyphs else [1.0])
-    fill_digits(bank, data, 0, glyphs)
-    if glyphs:
-        fill_digits(bank, data, 1, glyphs, corrupted=True)
-        fill_outliers(bank, data, 2, glyphs)
-    log(f"bank: {args.bank} images")
-    return bank
-
-
 # ------------------------------------------------------------------------------------------------------ students
 
 
@@ -318,11 +199,8 @@ def unpack(flat):
     return {name: part.unflatten(1, shape) for (name, shape), part in zip(PARAMETER_SHAPES.items(), parts)}
 
 
-def initial_parameters(seed, path=None):
-    """Returns the weights of a file, else PyTorch's default U(-1/sqrt(fan in), 1/sqrt(fan in)), as float32 [44426]."""
-    if path:
-        tensors = load_safetensors(path)[0]
-        return torch.cat([torch.tensor(tensors[name]).flatten() for name in PARAMETER_SHAPES])
+def initial_parameters(seed):
+    """Returns PyTorch's default initialisation, U(-1/sqrt(fan in), 1/sqrt(fan in)), as float32 [44426]."""
     generator = torch.Generator().manual_seed(seed)
     parts, bound = [], 0.0
     for name, shape in PARAMETER_SHAPES.items():
@@ -363,11 +241,12 @@ def evaluate_students(flat, data, trial=None):
     wrong_shifted  the same, averaged over the nine copies shifted by up to one pixel
     score          their sum, to be minimised: the shifted copies make it less noisy than the bare count
 
-    With a trial the score is the trial's instead, see Trial.judge.
+    With a trial, flat is calibrated first, in place, and the score is the trial's, see Trial.judge.
     """
     flags = torch.backends.cuda.matmul, torch.backends.cudnn
     for flag in flags:
         flag.allow_tf32 = False
+    fitted = [calibrate(one, data) for one in flat] if trial else [{} for _ in flat]
     copies = shift_copies(data.valid_images)
     wrong = torch.stack(
         [
@@ -379,7 +258,7 @@ def evaluate_students(flat, data, trial=None):
     rows = []
     for i in range(len(flat)):
         bare, shifted = int(wrong[4, i]), float(wrong[:, i].float().mean())
-        rows.append({"wrong": bare, "wrong_shifted": shifted, "score": bare + shifted})
+        rows.append(fitted[i] | {"wrong": bare, "wrong_shifted": round(shifted, 3), "score": bare + shifted})
     if trial:
         trial.judge(flat, data, rows)
     for flag in flags:
@@ -413,10 +292,9 @@ class Trial:
         }
 
     def judge(self, flat, data, rows):
-        """Adds to each row, in percent: wrong per family and on average; outliers accepted at 99 % of digits kept.
+        """Adds to each row, in percent: wrong per family and on average; outliers accepted at its threshold.
 
-        The score is a sum of percentages: twice what is wrong of the validation images, bare and shifted, the mean
-        wrong of the corrupted, a quarter of the printed, half of the textures accepted, a tenth of other outliers.
+        The score is the mean over what is ALLOWED of the errors in its unit.
         """
 
         def logits(pixels):
@@ -425,56 +303,69 @@ class Trial:
         def wrong(pixels, labels):
             return 100 * (logits(pixels).argmax(2) != labels).float().mean(1)
 
-        energy = logits(data.valid_images).logsumexp(2)  # [S, N]
-        least = energy.kthvalue(max(1, energy.shape[1] // 100), dim=1).values
+        least = torch.tensor([[row["threshold"]] for row in rows], device=DEVICE)
         families = {name: wrong(pixels, self.labels) for name, pixels in self.families.items()}
         printed = wrong(self.printed, self.printed_labels)
         accepted = {
-            name: 100 * (logits(pixels).logsumexp(2) > least[:, None]).float().mean(1)
-            for name, pixels in self.outliers.items()
+            name: 100 * (logits(pixels).logsumexp(2) > least).float().mean(1) for name, pixels in self.outliers.items()
         }
         for i, row in enumerate(rows):
             row["families"] = {name: round(float(value[i]), 3) for name, value in families.items()}
             row["accepted"] = {name: round(float(value[i]), 3) for name, value in accepted.items()}
             row["corrupted"] = round(sum(row["families"].values()) / len(families), 4)
             row["printed"] = round(float(printed[i]), 3)
-            bare, others = 100 * row["score"] / energy.shape[1], row["accepted"]
-            row["score"] = 2 * bare + row["corrupted"] + 0.25 * row["printed"] + 0.5 * others["textures"]
-            row["score"] += 0.1 * sum(others[kind] for kind in ("letters", "written", "doodles", "outlines", "pairs"))
+            row["clean"] = round(50 * row["score"] / len(data.valid_labels), 4)
+            errors = row | row["accepted"]
+            row["score"] = round(sum(errors[name] / allowed for name, allowed in ALLOWED.items()) / len(ALLOWED), 4)
 
 
 @torch.no_grad()
 def calibrate(flat, data):
-    """Fits one student to the validation images: returns (parameters, temperature, energy threshold).
+    """Fits one student [44426], in place, to the validation images: returns its temperature and energy threshold.
 
     The temperature, in steps of 0.01, has the lowest log loss; fc3 is divided by it, so that the logits need no more.
     The threshold keeps 99 % of the images.
     """
     logits = forward_students(flat[None], data.normalise(data.valid_images))[0].double()
     steps = [t / 100 for t in range(20, 500)]
-    losses = [float(F.cross_entropy(logits / t, data.valid_labels)) for t in steps]
-    temperature = steps[losses.index(min(losses))]
-    flat = flat.clone()
+    losses = torch.stack([F.cross_entropy(logits / t, data.valid_labels) for t in steps])
+    temperature = steps[int(losses.argmin())]
     flat[-sum(math.prod(PARAMETER_SHAPES[f"fc3.{kind}"]) for kind in ("weight", "bias")) :] /= temperature
     energy = (logits / temperature).logsumexp(1)
-    return flat, temperature, float(energy.kthvalue(max(1, len(energy) // 100)).values)
+    threshold = float(energy.kthvalue(max(1, len(energy) // 100)).values)
+    return {"fitted_temperature": temperature, "threshold": round(threshold, 4)}
 
 
-def train_students(configs, bank, trial, data, args):
-    """Trains one student for each configuration and returns (parameters [S, 44426], validation rows).
+def train_students(configs, bank, data, args, trial):
+    """Trains one student for each configuration and returns (parameters [S, 44426], steps done).
 
-    Loss: T^2 KL(teachers at temperature T || student at T). Adam with a linear warm-up, a cosine to zero, and a
-    moving average of the weights, which is what is kept. One replay of the graph is one step of every student.
+    Loss: T^2 KL(teachers at temperature T || student at T) of digits. A robust student's is a weighted sum of the means
+    over the parts of the bank; that of corrupted digits has the first weight of the student's trade. Its second weighs
+    the log loss of "digit" by the energy, in which ENERGY weighs the parts. Adam with a linear warm-up, a cosine to
+    zero, and a moving average of the weights, which is what is kept. One replay of the graph is one step of every
+    student.
     """
     count, steps = len(configs), args.steps
     torch.manual_seed(args.seed + 2)
-    flat = torch.stack([initial_parameters(config["seed"], args.init) for config in configs]).to(DEVICE)
+    flat = torch.stack([initial_parameters(config["seed"]) for config in configs]).to(DEVICE)
     mean, square, average = torch.zeros_like(flat), torch.zeros_like(flat), flat.clone()
     lr = torch.tensor([[config["lr"]] for config in configs], device=DEVICE)
     temperature = torch.tensor([config["temperature"] for config in configs], device=DEVICE).view(-1, 1, 1)
     clock = torch.zeros((), device=DEVICE)  # steps done
     total = torch.full((), float(steps), device=DEVICE)
     chunks = [slice(begin, begin + CHUNK) for begin in range(0, count, CHUNK)]
+    sizes = bank.counts(args.batch, bank.parts)
+    digits = sum(sizes[:2])
+
+    def of_images(weights):
+        """Spreads the weights of the parts, a list for each student, over the images of a batch: [S, N]."""
+        each = [[w / size for w, size in zip(parts, sizes) for _ in range(size)] for parts in weights]
+        return torch.tensor(each, device=DEVICE)
+
+    kl_weights = of_images([[1 - config["trade"][0], config["trade"][0]] if args.robust else [1] for config in configs])
+    if args.robust:
+        energy_weights = of_images([[config["trade"][1] * w for w in ENERGY] for config in configs])
+        sign = torch.where(torch.arange(args.batch, device=DEVICE) < digits, -1.0, 1.0)
     flat.requires_grad_(True)
 
     def reach(end):
@@ -487,12 +378,13 @@ def train_students(configs, bank, trial, data, args):
             ends = {config["curriculum_end"] for config in configs[chunk]}
             index = bank.draw(args.batch, reach(*ends))
             logits = forward_students(flat[chunk], data.normalise(bank.pixels[index]))
-            if args.robust:
-                logits = F.pad(logits, (0, 1))  # the logit of "no digit" is 0
             t = temperature[chunk]
-            soft = F.log_softmax(bank.targets[index].float() / t, dim=2)  # [S, N, classes]
-            kl = F.kl_div(F.log_softmax(logits / t, dim=2), soft, reduction="none", log_target=True)
-            losses.append((t * t * kl).sum() / args.batch)
+            soft = F.log_softmax(bank.targets[index[:digits]].float() / t, dim=2)  # [S, N, 10]
+            hard = F.log_softmax(logits[:, :digits] / t, dim=2)
+            kl = t[:, :, 0] ** 2 * F.kl_div(hard, soft, reduction="none", log_target=True).sum(2)
+            losses.append((kl_weights[chunk] * kl).sum())
+            if args.robust:
+                losses.append((energy_weights[chunk] * F.softplus(sign * logits.logsumexp(2))).sum())
         (gradient,) = torch.autograd.grad(sum(losses), flat)
         with torch.no_grad():
             clock.add_(1)
@@ -501,7 +393,7 @@ def train_students(configs, bank, trial, data, args):
             schedule = (clock / 1000).clamp(max=1) * 0.5 * (1 + torch.cos(math.pi * (clock / total).clamp(max=1)))
             update = (mean / (1 - 0.9**clock)) / ((square / (1 - 0.999**clock)).sqrt() + 1e-8)
             flat.sub_(lr * schedule * update)
-            average.lerp_(flat, 1 - args.average)
+            average.lerp_(flat, 1 - AVERAGE)
 
     graph = capture(step)
     begin, i = time.monotonic(), 0
@@ -518,13 +410,20 @@ def train_students(configs, bank, trial, data, args):
             if i == 1000:
                 epochs = rate * args.batch / len(data.images)
                 log(f"students: {rate:.0f} steps/s, {epochs:.2f} epochs/s each, {steps} steps")
-        if i % max(1, steps // args.checks) == 0:
-            rows = evaluate_students(average, data, trial)
-            best = min(range(count), key=lambda s: rows[s]["score"])
-            log(f"students: step {i}, wrong {[row['wrong'] for row in rows]}, best {best}: {rows[best]}")
-            write_weights(args.out / "lenet5.safetensors", average[best], {"note": f"unfinished, step {i}"})
+        if i % max(1, steps // CHECKS) == 0 and i < steps:
+            rows = write_students(args.out, average, configs, i, data, trial)[1]
+            log(f"students: step {i}, wrong {[row['wrong'] for row in rows]}, scores {[row['score'] for row in rows]}")
     log(f"students: {steps} steps in {time.monotonic() - begin:.1f} s")
-    return average, evaluate_students(average, data, trial), steps
+    return average, steps
+
+
+def write_students(folder, average, configs, step, data, trial):
+    """Validates the students and writes all, also of an unfinished run; returns their parameters and rows."""
+    flat = average.detach().clone()
+    rows = [config | row for config, row in zip(configs, evaluate_students(flat, data, trial))]
+    np.save(folder / "students.npy", flat.cpu().numpy())
+    (folder / "students.json").write_text(json.dumps({"steps": step, "students": rows}, indent=1) + "\n")
+    return flat, rows
 
 
 def write_weights(path, flat, metadata):
@@ -546,6 +445,11 @@ def count_test_errors(flat, data, folder):
 # ---------------------------------------------------------------------------------------------------------- main
 
 
+def weights_of_trade(text):
+    corrupted, energy = text.split(":")
+    return float(corrupted), float(energy)
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
@@ -561,12 +465,10 @@ def parse_arguments():
     parser.add_argument("--validation", type=int, default=5000, metavar="N", help="size of the validation split")
     parser.add_argument("--teachers", type=Path, metavar="FILE", help="load the teachers from here if it exists")
     parser.add_argument("--robust", type=Path, metavar="GLYPHS", help="train the set for pictures, with these glyphs")
-    parser.add_argument("--shares", type=float, nargs=3, default=[0.45, 0.35, 0.2], metavar="S",
+    parser.add_argument("--shares", type=float, nargs=3, default=[0.36, 0.22, 0.42], metavar="S",
                         help="of digits, corrupted digits and outliers, with --robust (default: %(default)s)")
-    parser.add_argument("--init", type=Path, metavar="FILE", help="start the students from these weights")
-    parser.add_argument("--trial", type=int, default=2000, metavar="N",
-                        help="images of each kind that a robust student is judged on (default: %(default)s)")
-    parser.add_argument("--no-teachers", action="store_true", help="students learn from the labels")
+    parser.add_argument("--trade", type=weights_of_trade, nargs="+", default=[(0.25, 2.0)], metavar="C:E",
+                        help="weights of corrupted digits and of the energy, with --robust (default: 0.25:2)")
     parser.add_argument("--teacher-epochs", type=int, default=50)
     parser.add_argument("--teacher-batch", type=int, default=500)
     parser.add_argument("--teacher-lr", type=float, default=2e-3)
@@ -576,14 +478,10 @@ def parse_arguments():
     parser.add_argument("--replicates", type=int, default=8, help="students a configuration, seeds counting up")
     parser.add_argument("--lr", type=float, nargs="+", default=[3e-3, 6e-3])
     parser.add_argument("--temperature", type=float, nargs="+", default=[4.0])
-    parser.add_argument("--average", type=float, default=0.9995, help="decay of the moving average of the weights")
-    parser.add_argument("--checks", type=int, default=10, metavar="N", help="validate N times (default: %(default)s)")
     parser.add_argument("--curriculum-end", type=float, nargs="+", default=[0.3], help="strength at the end")
     parser.add_argument("--max-seconds", type=float, default=math.inf, help="shorten the students' run to end by then")
     parser.add_argument("--no-test", action="store_true", help="a search: leave the test images unread")
-    args = parser.parse_args()
-    args.classes = 11 if args.robust else 10
-    return args
+    return parser.parse_args()
 
 
 def main():
@@ -593,8 +491,9 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     configs = [
         {"curriculum_end": end, "lr": lr, "temperature": temperature, "seed": args.seed + replicate}
-        for end, lr, temperature, replicate in itertools.product(
-            args.curriculum_end, args.lr, args.temperature, range(args.replicates)
+        | ({"trade": trade} if args.robust else {})
+        for end, lr, temperature, trade, replicate in itertools.product(
+            args.curriculum_end, args.lr, args.temperature, args.trade, range(args.replicates)
         )
     ]
     for begin in range(0, len(configs), CHUNK):
@@ -605,14 +504,14 @@ def main():
     device = torch.cuda.get_device_name() if DEVICE == "cuda" else "CPU"
     log(f"{device}, torch {torch.__version__}, {len(data.images)} images to learn from")
     glyphs = outliers.Glyphs(args.robust, DEVICE) if args.robust else None
-    trial = Trial(data, glyphs, min(args.trial, args.validation)) if args.robust else None
+    trial = Trial(data, glyphs, min(TRIAL, args.validation)) if args.robust else None
     bank = make_bank(data, glyphs, args)
-    teachers, ensemble_wrong = ([], None) if args.no_teachers else get_teachers(bank, data, args)
-    bank.fill_targets(teachers, data)
+    log(f"bank: {args.bank} images")
+    teachers, ensemble_wrong = get_teachers(bank, data, args)
+    fill_targets(bank, teachers, data)
     log("targets made")
-    flat, rows, steps = train_students(configs, bank, trial, data, args)
-    np.save(args.out / "students.npy", flat.detach().cpu().numpy())
-
+    average, steps = train_students(configs, bank, data, args, trial)
+    flat, rows = write_students(args.out, average, configs, steps, data, trial)
     best = min(range(len(rows)), key=lambda s: rows[s]["score"])
     report = {
         "device": device,
@@ -621,7 +520,7 @@ def main():
         "parameters": PARAMETER_COUNT,
         "ensemble_wrong": ensemble_wrong,
         "steps": steps,
-        "students": [config | row for config, row in zip(configs, rows)],
+        "students": rows,
         "chosen": best,
     }
     for row in sorted(report["students"], key=lambda row: row["score"]):
@@ -632,18 +531,15 @@ def main():
         "validation_accuracy": f"{1 - rows[best]['wrong'] / args.validation:.4f}",
         "seed": str(configs[best]["seed"]),
     }
-    chosen = flat.detach()[best]
     if args.robust:
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-        chosen, report["temperature"], threshold = calibrate(chosen, data)
-        metadata["temperature"], metadata["energy_threshold"] = "1", f"{threshold:.4f}"
+        metadata["temperature"], metadata["energy_threshold"] = "1", f"{rows[best]['threshold']:.4f}"
     if not args.no_test:
-        correct, total = count_test_errors(chosen, data, args.data)
+        correct, total = count_test_errors(flat[best], data, args.data)
         low, high = wilson_interval(correct, total)
         log(f"test: {correct} of {total} correct, 95 % interval {100 * low:.2f} to {100 * high:.2f} %")
         report["test_correct"], report["test_total"] = correct, total
         metadata["accuracy"] = f"{correct / total:.4f}"
-    write_weights(args.out / "lenet5.safetensors", chosen, metadata)
+    write_weights(args.out / "lenet5.safetensors", flat[best], metadata)
     report["seconds"] = round(time.monotonic() - START, 1)
     (args.out / "training.json").write_text(json.dumps(report, indent=1) + "\n")
     log("done")

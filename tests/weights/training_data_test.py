@@ -1,4 +1,4 @@
-"""The pictures that the robust weights are trained on (weights/corruptions.py, outliers.py, skeletons.py).
+"""The pictures that the robust weights are trained on (weights/bank.py, corruptions.py, outliers.py, skeletons.py).
 
 python3 tests/weights/training_data_test.py     # exit 77: skipped, because PyTorch is not installed
 """
@@ -15,6 +15,7 @@ try:
 except ImportError as reason:
     print(f"skipped: {reason} (./dev test --apps installs it)")
     sys.exit(77)
+import bank  # noqa: E402
 import corruptions  # noqa: E402
 import lenet5  # noqa: E402
 import outliers  # noqa: E402
@@ -81,6 +82,13 @@ class TrainingData(unittest.TestCase):
 
     def test_no_letter_is_written_like_a_digit(self):
         self.assertFalse(set("OoIlSsZz0123456789") & set(outliers.Paths(skeletons.LETTERS, "cpu").names))
+
+    def test_a_batch_holds_the_digits_first_and_targets_are_theirs(self):
+        images = bank.Bank(80, [0.5, 0.25, 0.25])
+        index = images.draw(16, reach=0.5)
+        part = torch.searchsorted(torch.tensor([20, 40, 60, 80]), index.cpu(), right=True)
+        self.assertEqual(part.tolist(), [0] * 8 + [2] * 4 + [3] * 4)
+        self.assertLess(int(images.draw(16, parts=images.digits).max()), len(images.targets))
 
     def test_ink_is_placed_as_in_mnist(self):
         small = torch.zeros(4, 28, 28)
