@@ -20,9 +20,14 @@ constexpr int64_t kLeastChunk = 1024;
 
 }  // namespace
 
-bool supports(InputOutput pass, InputOutput call) noexcept {
-  return (pass.input == call.input || pass.input == ElementType::kFp32) &&
-         (pass.output == call.output || pass.output == ElementType::kFp32);
+size_t bytes_of_image(const Graph& graph, ElementType type) {
+  return static_cast<size_t>(graph.input_shape().num_elements()) * element_bytes(type);
+}
+
+size_t bytes_of_answer(const Graph& graph, ElementType type) {
+  return type == ElementType::kClass
+             ? sizeof(Prediction)
+             : static_cast<size_t>(graph.output_shape().num_elements()) * sizeof(float);
 }
 
 Lane::Lane(const Graph& graph, const BuildOptions& options)
@@ -34,15 +39,6 @@ Lane::Lane(std::unique_ptr<Executable> own, Executable* borrowed)
       image_values_(executable_.graph().input_shape().num_elements()),
       answer_values_(executable_.graph().output_shape().num_elements()),
       writes_probabilities_(writes_probabilities(executable_.graph())) {}
-
-size_t Lane::image_bytes(ElementType type) const noexcept {
-  return static_cast<size_t>(image_values_) * element_bytes(type);
-}
-
-size_t Lane::answer_bytes(ElementType type) const noexcept {
-  return type == ElementType::kClass ? sizeof(Prediction)
-                                     : static_cast<size_t>(answer_values_) * sizeof(float);
-}
 
 void Lane::take(const void* images, int64_t count, ElementType given, void* to) const {
   if (given == ends().input) {

@@ -26,7 +26,7 @@ namespace lenslet {
 
 /// Where the answers of a call go.
 struct Answers {
-  /// Of one array, or of predictions as two.
+  /// `all` is `data`; `of_predictions` is `probabilities` if they have an array of their own.
   Answers(void* all, float* of_predictions = nullptr) noexcept : data(all), probabilities(of_predictions) {}
 
   void* data = nullptr;  // logits [count, ...] or predictions [count]; labels [count] if they are apart
@@ -37,6 +37,10 @@ struct Answers {
             probabilities ? probabilities + first : nullptr};
   }
 };
+
+/// Bytes of one image of the network, and of the answer to it: kFp32 means the values that the network writes.
+size_t bytes_of_image(const Graph& graph, ElementType type);
+size_t bytes_of_answer(const Graph& graph, ElementType type);
 
 /// Not thread-safe. The executable's device must be current (DeviceGuard), but for run(), run_on_device() and load().
 class Lane {
@@ -53,14 +57,12 @@ class Lane {
   InputOutput ends() const noexcept { return {executable_.plan().input, executable_.plan().output}; }
   /// Values of one image.
   int64_t image_values() const noexcept { return image_values_; }
-  /// Bytes of one image, and of the answer to it: kFp32 means logits.
-  size_t image_bytes(ElementType type) const noexcept;
-  size_t answer_bytes(ElementType type) const noexcept;
+  /// As bytes_of_image() and bytes_of_answer().
+  size_t image_bytes(ElementType type) const { return bytes_of_image(executable_.graph(), type); }
+  size_t answer_bytes(ElementType type) const { return bytes_of_answer(executable_.graph(), type); }
   /// Bytes of `images` images in the types of a pass.
-  size_t input_bytes(int64_t images) const noexcept {
-    return static_cast<size_t>(images) * image_bytes(ends().input);
-  }
-  size_t output_bytes(int64_t images) const noexcept {
+  size_t input_bytes(int64_t images) const { return static_cast<size_t>(images) * image_bytes(ends().input); }
+  size_t output_bytes(int64_t images) const {
     return static_cast<size_t>(images) * answer_bytes(ends().output);
   }
 
@@ -102,9 +104,6 @@ class Lane {
   std::unique_ptr<Event> used_;            // the last use of memory that calls on the device share
   void* last_stream_ = nullptr;            // of that use
 };
-
-/// Whether `pass` can answer `call`: bytes can be normalised and logits converted to predictions, but not the reverse.
-bool supports(InputOutput pass, InputOutput call) noexcept;
 
 struct FeedOptions {
   int lanes = 1;  // executables, each with its own stream; all replay the choices of the first

@@ -143,6 +143,19 @@ BackendSpec network_backend(const std::string& name, const Graph& graph, DeviceK
   return spec;
 }
 
+bool supports(InputOutput pass, InputOutput call) noexcept {
+  return (pass.input == call.input || pass.input == ElementType::kFp32) &&
+         (pass.output == call.output || pass.output == ElementType::kFp32);
+}
+
+InputOutput demand_supports(const Plan& plan, InputOutput call) {
+  const InputOutput pass{plan.input, plan.output};
+  if (supports(pass, call)) return pass;
+  throw DataError(concat(plan.origin, ": the plan reads ", to_string(pass.input), " and writes ",
+                         to_string(pass.output), "; this call gives ", to_string(call.input), " and wants ",
+                         call.output == ElementType::kFp32 ? "logits" : "predictions"));
+}
+
 ModelSetup::ModelSetup(const Choices& choices) : ModelSetup(choices, nullptr) {}
 
 ModelSetup::ModelSetup(const Choices& choices, const ModelSetup& weights)
@@ -186,6 +199,16 @@ std::string ModelSetup::execution(int64_t batch, InputOutput io) const {
   if (!choices_.backend.empty()) return Plan::kLayered;
   if (io.input != ElementType::kFp32 || io.output != ElementType::kFp32) return Plan::kFused;
   return !device_.is_cuda() && whole_network_supports(batch, io) ? Plan::kFused : Plan::kLayered;
+}
+
+InputOutput ModelSetup::pass_for(int64_t batch, InputOutput call) const {
+  if (saved_) return demand_supports(*saved_, call);
+  const InputOutput plain;
+  const InputOutput wishes[] = {call, {plain.input, call.output}, {call.input, plain.output}};
+  for (const InputOutput& wish : wishes) {
+    if (execution(batch, wish) == Plan::kFused && whole_network_supports(batch, wish)) return wish;
+  }
+  return plain;
 }
 
 BuildOptions ModelSetup::build_options(int64_t batch, InputOutput io) const {

@@ -31,6 +31,10 @@ struct InputOutput {
   ElementType input = ElementType::kFp32;   // what a pass reads
   ElementType output = ElementType::kFp32;  // what a pass writes
 };
+/// Whether `pass` can answer `call`: bytes can be normalised and logits converted to predictions, but not the reverse.
+bool supports(InputOutput pass, InputOutput call) noexcept;
+/// The types of a pass of `plan`. Throws DataError unless it can answer `call`.
+InputOutput demand_supports(const Plan& plan, InputOutput call);
 
 /// A caller's choices of device, plan, backend and arithmetic, with the values of the command line.
 struct Choices {
@@ -110,6 +114,9 @@ class ModelSetup {
   /// else fused if only fused supports the input or output, or on the CPU if a variant supports the request; else
   /// layered.
   std::string execution(int64_t batch, InputOutput io) const;
+  /// The types of the pass for `call`: its own if the plan supports them, else the nearest that can answer it. Throws
+  /// DataError if a replayed plan cannot.
+  InputOutput pass_for(int64_t batch, InputOutput call) const;
   /// Options for an Executable. They refer to this object, which must live while the Executable is built.
   BuildOptions build_options(int64_t batch, InputOutput io) const;
   /// The same for a profile: if plan and backend are `auto` and the pass reads and writes fp32, it is layered, because

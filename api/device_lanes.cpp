@@ -1,0 +1,89 @@
+#include "api/device_lanes.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/device/runtime.h"
+
+namespace lenslet {
+namespace {
+
+void demand_on(Device device, const void* data, const char* what) {
+  const runtime::Whereabouts found = runtime::whereabouts(data);
+  const bool on_device = found.kind == runtime::Whereabouts::Kind::kDevice;
+  if (!on_device || found.ordinal != device.ordinal)
+    throw UsageError(concat("the ", what, " must be memory of ", device.to_string(), ", found ",
+                            on_device ? concat("that of cuda:", found.ordinal) : "host memory"));
+  if (reinterpret_cast<uintptr_t>(data) % sizeof(int32_t) != 0)
+    throw UsageError(concat("the ", what, " must be aligned to ", sizeof(int32_t), " bytes"));
+}
+
+}  // namespace
+
+void DeviceLanes::run(const void* images, int64_t count, Answers answers, InputOutput call, void* handle) {
+  const Device device = setup_.device();
+  if (!device.is_cuda())
+    throw UsageError(
+        "the model computes on the CPU, which cannot read the memory of a GPU; load it with a CUDA "
+        "device, or pass host memory");
+  const bool apart = answers.probabilities != nullptr;
+  const DeviceGuard guard(device);
+  demand_on(device, images, "images");
+  demand_on(device, answers.data, "answers' place");
+  if (apart) demand_on(device, answers.probabilities, "probabilities' place");
+  Stream stream = Stream::borrowed(device, handle);
+  const uint64_t capture = stream.capture_id();
+  const Graph& graph = setup_.graph();
+  const size_t image_bytes = bytes_of_image(graph, call.input);
+  const size_t answer_bytes = bytes_of_answer(graph, call.output);
+  // The whole network at once takes no memory for images and little for the rest, so a call is one pass.
+  const bool one_pass = !asked_ && setup_.execution(1, call) == Plan::kFused;
+  const int64_t most = one_pass ? kMaxModelBatch : pass_limit_;
+  for (int64_t done = 0; done < count;) {
+    const int64_t batch = std::min(most, count - done);
+    const void* const first = static_cast<const char*>(images) + static_cast<size_t>(done) * image_bytes;
+    lane(batch, call, apart, capture).run_on_device(first, answers.from(done, answer_bytes), stream);
+    done += batch;
+  }
+}
+
+Lane& DeviceLanes::lane(int64_t batch, InputOutput call, bool apart, uint64_t capture) {
+  auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
+    return kept.lane->batch() == batch && kept.call.input == call.input && kept.call.output == call.output &&
+           kept.apart == apart && kept.fits(capture);
+  });
+  if (found == kept_.end()) {
+    if (capture != 0)
+      throw UsageError(concat("the stream records a CUDA graph, and the model is not prepared for ", batch,
+                              " images there: make the same call once before the capture"));
+    make_room();
+    found = kept_.insert(kept_.begin(), {build(batch, call), call, apart, 0});
+  }
+  if (capture != 0) found->capture = capture;
+  std::rotate(kept_.begin(), found, found + 1);
+  return *kept_.front().lane;
+}
+
+// Drops the least recently used lane that no graph has recorded, if there are many. The runtime waits for the work of
+// any stream before it frees memory.
+void DeviceLanes::make_room() {
+  const auto is_free = [](const Kept& kept) { return kept.capture == 0; };
+  if (std::count_if(kept_.begin(), kept_.end(), is_free) < static_cast<std::ptrdiff_t>(kLanesKept)) return;
+  kept_.erase(std::next(std::find_if(kept_.rbegin(), kept_.rend(), is_free)).base());
+}
+
+std::unique_ptr<Lane> DeviceLanes::build(int64_t batch, InputOutput call) const {
+  const InputOutput pass = setup_.pass_for(batch, call);
+  if (pass.input != call.input || pass.output != call.output)
+    throw UnavailableError(
+        concat("a pass of this plan reads ", to_string(pass.input), " and writes ", to_string(pass.output),
+               "; in the GPU's memory ", to_string(call.input), " and ", to_string(call.output),
+               " are not converted: use plan auto or fused, or pass normalised floats to run()"));
+  BuildOptions options = setup_.build_options(batch, pass);
+  options.caller_ends = options.execution == Plan::kFused;
+  return std::make_unique<Lane>(setup_.graph(), options);
+}
+
+}  // namespace lenslet

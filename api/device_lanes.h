@@ -1,0 +1,55 @@
+// DeviceLanes: answers calls in the memory of a GPU. It builds a lane for each number of images on first use and keeps
+// it. Internal: Model uses it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "api/feed.h"
+#include "api/model_setup.h"
+
+namespace lenslet {
+
+/// Lanes kept of each kind: enough for the batches of a typical caller and their remainders. A pass on a GPU may hold
+/// gigabytes.
+inline constexpr size_t kLanesKept = 4;
+
+/// Not thread-safe.
+class DeviceLanes {
+ public:
+  /// A pass has `pass_limit` images, or, if the caller did not ask for that, as many as the whole network takes at
+  /// once. `setup` must outlive this.
+  DeviceLanes(const ModelSetup& setup, int64_t pass_limit, bool asked) noexcept
+      : setup_(setup), pass_limit_(pass_limit), asked_(asked) {}
+
+  /// Enqueues the answers to `count` >= 0 images on a cudaStream_t, as Place::on_device() has it. Throws UsageError for
+  /// memory that is not the GPU's, and for a capture of an unprepared call; UnavailableError for a plan
+  /// that does not read and write the types of `call`.
+  void run(const void* images, int64_t count, Answers answers, InputOutput call, void* stream);
+
+ private:
+  /// One whose passes write memory of their own, recorded into a CUDA graph, belongs to that graph, which may run at
+  /// any time; so do the weights of any recorded one.
+  struct Kept {
+    std::unique_ptr<Lane> lane;
+    InputOutput call;
+    bool apart = false;    // predictions as two arrays
+    uint64_t capture = 0;  // the last that recorded it; 0: none
+    bool fits(uint64_t id) const {
+      return capture == 0 || capture == id || !(apart || lane->executable().writes_own_memory());
+    }
+  };
+
+  Lane& lane(int64_t batch, InputOutput call, bool apart, uint64_t capture);
+  void make_room();
+  std::unique_ptr<Lane> build(int64_t batch, InputOutput call) const;
+
+  const ModelSetup& setup_;
+  int64_t pass_limit_;
+  bool asked_;
+  std::vector<Kept> kept_;  // most recently used first
+};
+
+}  // namespace lenslet
