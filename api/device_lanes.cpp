@@ -10,17 +10,27 @@
 namespace lenslet {
 namespace {
 
-void demand_on(Device device, const void* data, const char* what) {
+void demand_on(Device device, const void* data, size_t alignment, const char* what) {
   const runtime::Whereabouts found = runtime::whereabouts(data);
   const bool on_device = found.kind == runtime::Whereabouts::Kind::kDevice;
   if (!on_device || found.ordinal != device.ordinal)
     throw UsageError(concat("the ", what, " must be memory of ", device.to_string(), ", found ",
                             on_device ? concat("that of cuda:", found.ordinal) : "host memory"));
-  if (reinterpret_cast<uintptr_t>(data) % sizeof(int32_t) != 0)
-    throw UsageError(concat("the ", what, " must be aligned to ", sizeof(int32_t), " bytes"));
+  if (const size_t past = reinterpret_cast<uintptr_t>(data) % alignment; past != 0)
+    throw UsageError(concat("the ", what, " must be aligned to ", alignment, " bytes, found ", past,
+                            " bytes past such an address"));
 }
 
 }  // namespace
+
+// The alignment is a power of two, so the number of images between two aligned ones is one, too.
+int64_t aligned_pass(int64_t limit, size_t image_bytes, size_t answer_bytes) noexcept {
+  constexpr size_t kTo = Executable::kEndAlignment;
+  int64_t step = 1;
+  for (size_t images = 1; images * image_bytes % kTo != 0 || images * answer_bytes % kTo != 0; images *= 2)
+    step *= 2;
+  return std::max<int64_t>(limit / step, 1) * step;
+}
 
 void DeviceLanes::run(const void* images, int64_t count, Answers answers, InputOutput call, void* handle) {
   const Device device = setup_.device();
@@ -30,9 +40,10 @@ void DeviceLanes::run(const void* images, int64_t count, Answers answers, InputO
         "device, or pass host memory");
   const bool apart = answers.probabilities != nullptr;
   const DeviceGuard guard(device);
-  demand_on(device, images, "images");
-  demand_on(device, answers.data, "answers' place");
-  if (apart) demand_on(device, answers.probabilities, "probabilities' place");
+  demand_on(device, images, Executable::kEndAlignment, "images");
+  // A pass writes predictions to memory of the lane before they are split into two arrays.
+  demand_on(device, answers.data, apart ? sizeof(int32_t) : Executable::kEndAlignment, "answers' place");
+  if (apart) demand_on(device, answers.probabilities, sizeof(float), "probabilities' place");
   Stream stream = Stream::borrowed(device, handle);
   const uint64_t capture = stream.capture_id();
   const Graph& graph = setup_.graph();
@@ -40,7 +51,8 @@ void DeviceLanes::run(const void* images, int64_t count, Answers answers, InputO
   const size_t answer_bytes = bytes_of_answer(graph, call.output);
   // The whole network at once takes no memory for images and little for the rest, so a call is one pass.
   const bool one_pass = !asked_ && setup_.execution(1, call) == Plan::kFused;
-  const int64_t most = one_pass ? kMaxModelBatch : pass_limit_;
+  const int64_t most =
+      aligned_pass(one_pass ? kMaxModelBatch : pass_limit_, image_bytes, apart ? 0 : answer_bytes);
   for (int64_t done = 0; done < count;) {
     const int64_t batch = std::min(most, count - done);
     const void* const first = static_cast<const char*>(images) + static_cast<size_t>(done) * image_bytes;

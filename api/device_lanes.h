@@ -16,6 +16,10 @@ namespace lenslet {
 /// gigabytes.
 inline constexpr size_t kLanesKept = 4;
 
+/// The largest number of images up to `limit` for which each pass of a call begins at a multiple of
+/// Executable::kEndAlignment, if the first does; the smallest one if `limit` is below it. 0 bytes: no such end.
+int64_t aligned_pass(int64_t limit, size_t image_bytes, size_t answer_bytes) noexcept;
+
 /// Not thread-safe.
 class DeviceLanes {
  public:
@@ -25,7 +29,7 @@ class DeviceLanes {
       : setup_(setup), pass_limit_(pass_limit), asked_(asked) {}
 
   /// Enqueues the answers to `count` >= 0 images on a cudaStream_t, as Place::on_device() has it. Throws UsageError for
-  /// memory that is not the GPU's, and for a capture of an unprepared call; UnavailableError for a plan
+  /// memory that is not the GPU's or not aligned, and for a capture of an unprepared call; UnavailableError for a plan
   /// that does not read and write the types of `call`.
   void run(const void* images, int64_t count, Answers answers, InputOutput call, void* stream);
 

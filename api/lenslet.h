@@ -247,8 +247,8 @@ LENSLET_API void lenslet_host_free(void* memory);
  * a CUDA graph once the same call has been made outside of it; the model must outlive the graph, and calls in one
  * graph must depend on each other. The pictures are not looked at; options.images "invert" is
  * LENSLET_ERROR_UNAVAILABLE, and so is a plan that does not itself read what is passed and write what is wanted:
- * "layered" reads and writes floats, as lenslet_logits_f32_device() and lenslet_run_device() do. Memory of the host or
- * of another GPU is LENSLET_ERROR_USAGE.
+ * "layered" reads and writes floats, as lenslet_logits_f32_device() and lenslet_run_device() do. Memory that is not
+ * aligned, of the host or of another GPU is LENSLET_ERROR_USAGE.
  */
 LENSLET_API lenslet_status lenslet_predict_device(lenslet_model* model, const uint8_t* pixels, int64_t count,
                                                   lenslet_prediction* predictions, void* stream);

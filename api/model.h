@@ -81,10 +81,12 @@ class Place {
   /// Images and answers are in host memory, ordinary or page-locked (api/host_memory.h). The call returns when the
   /// answers are there.
   Place() = default;
-  /// Images and answers are in the memory of the model's GPU, aligned to 16 bytes. `stream` is a cudaStream_t of the
-  /// caller; null is the default stream. The call enqueues its work there and returns: it waits for nothing and copies
-  /// nothing. The first call with a number of images prepares the model for that number, which allocates. The stream
-  /// may record a CUDA graph once the same call has been made outside; the model must outlive the graph.
+  /// Images and answers are in the memory of the model's GPU, aligned to 16 bytes; labels and probabilities in
+  /// PredictionArrays are aligned to 4. `stream` is a cudaStream_t of the caller; null is the default stream. The call
+  /// enqueues its work there and returns: it waits for nothing and copies nothing. The first call with a number of
+  /// images prepares the model for that number, which allocates. The stream may record a CUDA graph once the same call
+  /// has been made outside; the model must outlive the graph. A call of several passes rounds max_batch to a multiple
+  /// of 2 or 4 where its passes would otherwise not be aligned.
   static Place on_device(void* stream) noexcept {
     Place place;
     place.on_device_ = true;
@@ -133,8 +135,8 @@ class Model {
   /// Writes class 0..9 and its probability of each image to `predictions` [count]; count may be 0. `pixels` [count, 28,
   /// 28] have bright ink on 0; on the CPU they are read in place. Throws MemoryError, DeviceError, and DataError unless
   /// the network reads 28x28 grey pictures and has ten classes. With Place::on_device() also UsageError for memory that
-  /// is not the GPU's, and UnavailableError for a plan that does not read and write these types itself, as the layered
-  /// plan reads and writes only fp32.
+  /// is not the GPU's or not aligned, and UnavailableError for a plan that does not read and write these types itself,
+  /// as the layered plan reads and writes only fp32.
   void predict(const uint8_t* pixels, int64_t count, Prediction* predictions, const Place& place = {});
   /// `images` [count, 28, 28] are normalised with normalisation(); for the built-in weights (x / 255 - 0.1307) /
   /// 0.3081.

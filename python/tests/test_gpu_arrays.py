@@ -87,6 +87,9 @@ def test_answers_are_written_in_place(gpu, on_gpu, images):
     found = on_gpu.predict(tensor, out=place)
     assert found.labels is place[0] and found.probabilities is place[1]
     assert same(place[0], expected.labels) and same(place[1], expected.probabilities)
+    labels, probabilities = gpu.zeros(301, dtype=gpu.int32, device="cuda"), gpu.zeros(301, device="cuda")
+    on_gpu.predict(tensor, out=(labels[1:], probabilities[1:]))  # a multiple of 4 bytes is enough
+    assert same(labels[1:], expected.labels) and same(probabilities[1:], expected.probabilities)
     room = gpu.full((302, 10), -1.0, device="cuda")
     on_gpu.logits(tensor[:256], out=room[2:258])
     assert same(room[2:258], on_gpu.logits(images[:256])) and bool((room[258:] == -1).all())
@@ -151,6 +154,8 @@ def test_what_cannot_be_read_or_written_is_refused(gpu, on_gpu, images):
         on_gpu.logits(tensor, out=gpu.zeros((300, 10), device="cuda", dtype=gpu.float64))
     with pytest.raises(ValueError, match="another shape"):
         on_gpu.logits(tensor, out=gpu.zeros((300, 9), device="cuda"))
+    with pytest.raises(lenslet.UsageError, match="the answers' place must be aligned to 16 bytes, found 8 bytes past"):
+        on_gpu.logits(tensor, out=gpu.zeros((301, 10), device="cuda")[1:])
     with pytest.raises(lenslet.UnavailableError, match="reads fp32 and writes fp32|no backend supports fp16"):
         on_gpu.predict(tensor, plan="layered")
 

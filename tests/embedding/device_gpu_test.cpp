@@ -124,6 +124,44 @@ TEST(DeviceGpu, LayersRunInPlaceToo) {
   for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-4) << i;
 }
 
+// Answers of 8 and 40 bytes: every second pass of an odd number of images would begin beside a multiple of 16.
+TEST(DeviceGpu, PassesOfAnOddNumberOfImagesAreAligned) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  constexpr int64_t kCount = 7;
+  for (const int64_t max_batch : {1, 3}) {
+    SCOPED_TRACE(max_batch);
+    ModelOptions options;
+    options.device = "cuda";
+    options.max_batch = max_batch;
+    Model model = Model::built_in(options);
+    const std::vector<uint8_t> pixels = repeated(pictures().pixels, kCount);
+    std::vector<Prediction> expected(kCount);
+    std::vector<float> expected_logits(kCount * 10);
+    model.predict(pixels.data(), kCount, expected.data());
+    model.logits(pixels.data(), kCount, expected_logits.data());
+    OnDevice<uint8_t> input(pixels);
+    OnDevice<Prediction> answers(kCount);
+    OnDevice<int32_t> labels(kCount + 1);
+    OnDevice<float> logits(kCount * 10), probabilities(kCount + 1);
+    const Place place = Place::on_device(nullptr);
+    model.predict(input.data(), kCount, answers.data(), place);
+    model.logits(input.data(), kCount, logits.data(), place);
+    // Predictions as two arrays need no more than the alignment of their types.
+    model.predict(input.data(), kCount, PredictionArrays{labels.data() + 1, probabilities.data() + 1}, place);
+    Stream::borrowed(Device::cuda(), nullptr).synchronise();
+    const std::vector<Prediction> found = answers.read();
+    const std::vector<int32_t> apart = labels.read();
+    for (size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(found[i].label, expected[i].label) << i;
+      EXPECT_NEAR(found[i].probability, expected[i].probability, 1e-4) << i;
+      EXPECT_EQ(apart[i + 1], expected[i].label) << i;
+    }
+    const std::vector<float> found_logits = logits.read();
+    for (size_t i = 0; i < found_logits.size(); ++i)
+      EXPECT_NEAR(found_logits[i], expected_logits[i], 1e-3) << i;
+  }
+}
+
 // Holds a stream back until it is let go.
 class Held {
  public:
@@ -242,7 +280,16 @@ TEST(DeviceGpu, OtherMemoryAndPlansAreRefused) {
   expect_error<UsageError>([&] { model.predict(input.data(), 20, host.data(), place); },
                            "the answers' place must be memory of cuda:0, found host memory");
   expect_error<UsageError>([&] { model.predict(input.data() + 4, 1, answers.data(), place); },
-                           "aligned to 16 bytes");
+                           "the images must be aligned to 16 bytes, found 4 bytes past such an address");
+  expect_error<UsageError>([&] { model.predict(input.data(), 1, answers.data() + 1, place); },
+                           "the answers' place must be aligned to 16 bytes, found 8 bytes past");
+  auto* const labels = reinterpret_cast<int32_t*>(reinterpret_cast<char*>(answers.data()) + 2);
+  auto* const probabilities = reinterpret_cast<float*>(answers.data() + 10);
+  expect_error<UsageError>(
+      [&] {
+        model.predict(input.data(), 1, PredictionArrays{labels, probabilities}, place);
+      },
+      "the answers' place must be aligned to 4 bytes, found 2 bytes past");
   expect_error<UsageError>([&] { model.predict(input.data(), -1, answers.data(), place); }, "-1");
   model.predict(input.data(), 0, answers.data(), place);
   ModelOptions options;

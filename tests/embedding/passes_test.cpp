@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 
+#include "api/device_lanes.h"
 #include "api/model.h"
 #include "framework/execution/executable.h"
 #include "tests/embedding/pictures.h"
@@ -153,6 +154,16 @@ TEST(Passes, OfManyLargeSizesAreNot) {
   EXPECT_EQ(counter.allocations(), 0) << "one of the last four";
   model.logits(pixels.data(), 1000, logits.data());
   EXPECT_GT(counter.allocations(), 0) << "the first of five";
+}
+
+TEST(Passes, InTheMemoryOfAGpuBeginAtAlignedAddresses) {
+  EXPECT_EQ(aligned_pass(300, 784, sizeof(Prediction)), 300);
+  EXPECT_EQ(aligned_pass(301, 784, sizeof(Prediction)), 300);
+  EXPECT_EQ(aligned_pass(301, 784, 0), 301) << "answers that are placed elsewhere";
+  EXPECT_EQ(aligned_pass(7, 3136, 10 * sizeof(float)), 6);
+  EXPECT_EQ(aligned_pass(7, 3 * sizeof(float), 0), 4);
+  EXPECT_EQ(aligned_pass(100, 1, 0), 96);
+  EXPECT_EQ(aligned_pass(1, 784, sizeof(Prediction)), 2) << "fewer would not be aligned";
 }
 
 TEST(Passes, OnViewsRefuseWhatDoesNotFit) {
