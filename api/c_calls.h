@@ -47,6 +47,14 @@ lenslet_status guarded(Body&& body) noexcept {
   }
 }
 
+static_assert(sizeof(lenslet_prediction) == sizeof(Prediction) &&
+                  offsetof(lenslet_prediction, label) == offsetof(Prediction, label) &&
+                  offsetof(lenslet_prediction, probability) == offsetof(Prediction, probability),
+              "predictions are written to the caller's memory as they are");
+inline Prediction* as_predictions(lenslet_prediction* predictions) {
+  return reinterpret_cast<Prediction*>(predictions);
+}
+
 template <typename T>
 T& demand(T* pointer, const char* name) {
   if (!pointer) throw UsageError(concat(name, " must not be a null pointer"));

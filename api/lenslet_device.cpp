@@ -5,14 +5,9 @@
 namespace {
 
 using lenslet::Place;
-using lenslet::Prediction;
+using lenslet::c::as_predictions;
 using lenslet::c::demand;
 using lenslet::c::guarded;
-
-// Predictions are written where the caller wants them: lenslet_predict.cpp compares the layouts.
-Prediction* as_predictions(lenslet_prediction* predictions) {
-  return reinterpret_cast<Prediction*>(predictions);
-}
 
 void demand_as_they_are(const lenslet_model& model) {
   if (model.images != lenslet_model::Images::kInvert) return;

@@ -1,6 +1,5 @@
 // The C interface over Model::predict() and Model::logits(), with the check of the images.
 #include <algorithm>
-#include <cstddef>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -15,21 +14,12 @@ namespace {
 using lenslet::concat;
 using lenslet::ImageCheck;
 using lenslet::Normalisation;
-using lenslet::Prediction;
+using lenslet::c::as_predictions;
 using lenslet::c::demand;
 using lenslet::c::guarded;
 using Images = lenslet_model::Images;
 
 constexpr size_t kPixels = LENSLET_PIXELS;
-
-static_assert(sizeof(lenslet_prediction) == sizeof(Prediction) &&
-                  offsetof(lenslet_prediction, label) == offsetof(Prediction, label) &&
-                  offsetof(lenslet_prediction, probability) == offsetof(Prediction, probability),
-              "predictions are written where the caller wants them");
-
-Prediction* as_predictions(lenslet_prediction* predictions) {
-  return reinterpret_cast<Prediction*>(predictions);
-}
 
 // Paper plus ink: what exchanges them by a subtraction.
 template <typename Value>
