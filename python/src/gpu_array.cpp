@@ -1,7 +1,5 @@
 #include "python/src/gpu_array.h"
 
-#include <nanobind/ndarray.h>
-
 #include <cstring>
 #include <unordered_map>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "framework/base/error.h"
 #include "framework/device/runtime.h"
 #include "framework/device/stream.h"
+#include "python/src/own_gpu_array.h"
 
 namespace nb = nanobind;
 
@@ -26,22 +25,10 @@ bool is_in_order(const Dims& dims, const Dims& strides) {
   return true;
 }
 
-int64_t values_of(const Dims& dims) {
-  int64_t values = 1;
-  for (const int64_t extent : dims) values *= extent;
-  return values;
-}
-
 Dims dims_of(nb::handle tuple) {
   Dims dims(nb::len(tuple));
   for (size_t i = 0; i < dims.size(); ++i) dims[i] = nb::cast<int64_t>(tuple[i]);
   return dims;
-}
-
-nb::tuple tuple_of(const Dims& dims) {
-  nb::list list;
-  for (const int64_t extent : dims) list.append(extent);
-  return nb::tuple(list);
 }
 
 // What a call needs of PyTorch, looked up once: each look-up costs as much as a launch.
@@ -78,68 +65,6 @@ nb::object call(nb::handle object, const nb::object& method) {
   if (!result) throw nb::python_error();
   return nb::steal(result);
 }
-
-// 0 is not allowed in the protocols; 1 is the default stream, 2 that of the thread, as cudaStream_t has them, too.
-void* stream_from(nb::handle number) {
-  return number.is_none() ? runtime::default_stream() : reinterpret_cast<void*>(nb::cast<uintptr_t>(number));
-}
-
-/// Memory of Lenslet's own, in the order of the default stream.
-class OwnArray {
- public:
-  OwnArray(Device device, char type, Dims dims) : device_(device), type_(type), dims_(std::move(dims)) {
-    const DeviceGuard guard(device_);
-    const auto bytes = static_cast<size_t>(values_of(dims_)) * 4;
-    if (bytes > 0) data_ = runtime::allocate_on(bytes, runtime::default_stream());
-  }
-  OwnArray(const OwnArray&) = delete;
-  OwnArray& operator=(const OwnArray&) = delete;
-  ~OwnArray() {
-    if (!data_) return;
-    try {
-      const DeviceGuard guard(device_);
-      runtime::release_on(data_, runtime::default_stream());
-    } catch (const std::exception&) {  // the device is lost, and its memory with it
-    }
-  }
-  void* data() const noexcept { return data_; }
-  Device device() const noexcept { return device_; }
-  nb::tuple shape() const { return tuple_of(dims_); }
-
-  nb::dict interface() const {
-    nb::dict dict;
-    dict["shape"] = shape();
-    dict["typestr"] = type_ == 'i' ? "<i4" : "<f4";
-    dict["data"] = nb::make_tuple(reinterpret_cast<uintptr_t>(data_), false);
-    dict["version"] = 3;
-    dict["strides"] = nb::none();
-    dict["stream"] = 1;
-    return dict;
-  }
-
-  /// A capsule whose memory the consumer may use on `stream` at once.
-  static nb::object dlpack(const nb::object& self, const nb::object& stream, const nb::kwargs&) {
-    const auto& array = nb::cast<const OwnArray&>(self);
-    if (!stream.is_none() && nb::cast<int64_t>(stream) > 1) {
-      const DeviceGuard guard(array.device_);
-      Stream own = Stream::borrowed(array.device_, nullptr),
-             theirs = Stream::borrowed(array.device_, stream_from(stream));
-      Event written(array.device_);
-      written.record(own);
-      theirs.wait_for(written);
-    }
-    std::vector<size_t> shape(array.dims_.begin(), array.dims_.end());
-    return nb::cast(nb::ndarray<>(array.data_, shape.size(), shape.data(), self, nullptr,
-                                  array.type_ == 'i' ? nb::dtype<int32_t>() : nb::dtype<float>(),
-                                  nb::device::cuda::value, array.device_.ordinal));
-  }
-
- private:
-  Device device_;
-  char type_;
-  Dims dims_;
-  void* data_ = nullptr;
-};
 
 // Memory in use by work that is not done: an event behind the work, and what holds the memory.
 struct Used {
@@ -179,7 +104,7 @@ std::optional<GpuArray> GpuArray::from(nb::handle object, const char* name) {
   const Kind kind = kind_of(object);
   if (kind == Kind::kHost) return std::nullopt;
   std::optional<GpuArray> array = kind == Kind::kTorch  ? from_torch(object)
-                                  : kind == Kind::kCupy ? from_interface(object, kind)
+                                  : kind == Kind::kCupy ? from_interface(object)
                                                         : from_dlpack(object, kind);
   if (array) {
     array->kind_ = kind;
@@ -211,7 +136,7 @@ std::optional<GpuArray> GpuArray::from_torch(nb::handle tensor) {
   return array;
 }
 
-std::optional<GpuArray> GpuArray::from_interface(nb::handle object, Kind) {
+std::optional<GpuArray> GpuArray::from_interface(nb::handle object) {
   const nb::object interface = object.attr("__cuda_array_interface__");
   GpuArray array;
   array.dims_ = dims_of(interface["shape"]);
@@ -238,7 +163,7 @@ std::optional<GpuArray> GpuArray::from_interface(nb::handle object, Kind) {
 }
 
 std::optional<GpuArray> GpuArray::from_dlpack(nb::handle object, Kind kind) {
-  if (!nb::hasattr(object, "__dlpack_device__")) return from_interface(object, kind);
+  if (!nb::hasattr(object, "__dlpack_device__")) return from_interface(object);
   const nb::object device = object.attr("__dlpack_device__")();
   const int place = nb::cast<int>(device[0]);
   if (place != nb::device::cuda::value && place != nb::device::cuda_managed::value) return std::nullopt;
@@ -320,15 +245,15 @@ GpuArray GpuArray::make(char type, const Dims& dims) const {
     made.data_ = reinterpret_cast<void*>(nb::cast<uintptr_t>(made.object_.attr("data").attr("ptr")));
   } else {
     const Device device = Device::cuda(ordinal_ < 0 ? 0 : ordinal_);
-    made.object_ = nb::cast(new OwnArray(device, type, dims), nb::rv_policy::take_ownership);
-    made.data_ = nb::cast<const OwnArray&>(made.object_).data();
+    made.object_ = nb::cast(new OwnGpuArray(device, type, dims), nb::rv_policy::take_ownership);
+    made.data_ = nb::cast<const OwnGpuArray&>(made.object_).data();
   }
   return made;
 }
 
 nb::object GpuArray::publish() const {
   if (kind_ != Kind::kJax) return object_;
-  if (!nb::isinstance<OwnArray>(object_)) return object_;
+  if (!nb::isinstance<OwnGpuArray>(object_)) return object_;
   return nb::module_::import_("jax.dlpack").attr("from_dlpack")(object_);
 }
 
@@ -349,32 +274,6 @@ void GpuArray::keep_while_used() const {
   void* const event = runtime::create_event();
   runtime::record_event(event, stream_ ? stream_ : runtime::default_stream());
   all.push_back({event, object_, memory_});
-}
-
-void add_gpu_array(nb::module_& module) {
-  nb::class_<OwnArray>(module, "GpuArray",
-                       R"(Answers in the memory of a GPU, for libraries whose arrays Lenslet cannot make.
-
-Any library with DLPack or the CUDA Array Interface reads it without a copy. The memory is freed in the order of the
-default stream: on another one, keep the array until the work is done.)")
-      .def_prop_ro("shape", &OwnArray::shape, nb::sig("def shape(self) -> tuple[int, ...]"),
-                   "The dimensions.")
-      .def_prop_ro("__cuda_array_interface__", &OwnArray::interface,
-                   nb::sig("def __cuda_array_interface__(self) -> dict[str, typing.Any]"), "Version 3.")
-      .def(
-          "__dlpack__",
-          [](const nb::object& self, const nb::object& stream, const nb::kwargs& others) {
-            return OwnArray::dlpack(self, stream, others);
-          },
-          nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("others"),
-          nb::sig("def __dlpack__(self, *, stream: int | None = None, **others: typing.Any) -> typing.Any"),
-          "A capsule; the stream waits until the answers are written.")
-      .def(
-          "__dlpack_device__",
-          [](const OwnArray& self) {
-            return nb::make_tuple(static_cast<int>(nb::device::cuda::value), self.device().ordinal);
-          },
-          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"), "CUDA, and the number of the GPU.");
 }
 
 }  // namespace lenslet::python

@@ -14,6 +14,7 @@
 
 namespace lenslet::python {
 
+/// An array of another library, or one that is made for a call's answers.
 class GpuArray {
  public:
   /// Nothing for an array in host memory, and for what is no array. The work that has been enqueued for the array comes
@@ -45,7 +46,7 @@ class GpuArray {
   enum class Kind { kHost, kTorch, kCupy, kJax, kOther };
   static Kind kind_of(nanobind::handle object);
   static std::optional<GpuArray> from_torch(nanobind::handle tensor);
-  static std::optional<GpuArray> from_interface(nanobind::handle object, Kind kind);
+  static std::optional<GpuArray> from_interface(nanobind::handle object);
   static std::optional<GpuArray> from_dlpack(nanobind::handle object, Kind kind);
 
   Kind kind_ = Kind::kHost;
@@ -60,8 +61,5 @@ class GpuArray {
   int ordinal_ = -1;       // of the device; -1 for no values
   bool in_order_ = false, read_only_ = false;
 };
-
-/// Adds the class of arrays that belong to Lenslet, for libraries that have none of their own.
-void add_gpu_array(nanobind::module_& module);
 
 }  // namespace lenslet::python

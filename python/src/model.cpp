@@ -77,6 +77,8 @@ struct GpuInput {
   GpuArray array;
   int64_t count;
   bool has_batch;
+
+  GpuSamples samples() const { return {array.data(), array.holds_bytes(), count, array.stream()}; }
 };
 
 std::optional<GpuInput> gpu_input(SharedModel& self, nb::handle given, const char* name, bool invert,
@@ -125,10 +127,8 @@ nb::object predict(SharedModel& self, nb::handle images, bool invert, bool check
     const GpuArray probabilities = gpu_output(self, *gpu, second, "out[1]", 'f', {gpu->count});
     {
       const nb::gil_scoped_release no_gil;
-      self.predict_on_device(
-          gpu->array.data(), gpu->array.holds_bytes(), gpu->count, {text_of(plan), backend, math},
-          {static_cast<int32_t*>(labels.data()), static_cast<float*>(probabilities.data())},
-          gpu->array.stream());
+      self.predict(gpu->samples(), {text_of(plan), backend, math},
+                   {static_cast<int32_t*>(labels.data()), static_cast<float*>(probabilities.data())});
     }
     gpu->array.keep_while_used();
     return prediction(labels.publish(), probabilities.publish());
@@ -151,9 +151,7 @@ nb::object logits(SharedModel& self, nb::handle images, bool invert, bool check,
     const GpuArray values = gpu_output(self, *gpu, out, "out", 'f', {gpu->count, kLenet5Classes});
     {
       const nb::gil_scoped_release no_gil;
-      self.logits_on_device(gpu->array.data(), gpu->array.holds_bytes(), gpu->count,
-                            {text_of(plan), backend, math}, static_cast<float*>(values.data()),
-                            gpu->array.stream());
+      self.logits(gpu->samples(), {text_of(plan), backend, math}, static_cast<float*>(values.data()));
     }
     gpu->array.keep_while_used();
     return values.publish();
@@ -186,9 +184,7 @@ nb::object run(SharedModel& self, nb::handle inputs, const OptionalPath& plan, c
     const GpuArray values = gpu_output(self, *gpu, out, "out", 'f', dims);
     {
       const nb::gil_scoped_release no_gil;
-      self.run_on_device(static_cast<const float*>(gpu->array.data()), gpu->count,
-                         {text_of(plan), backend, math}, static_cast<float*>(values.data()),
-                         gpu->array.stream());
+      self.run(gpu->samples(), {text_of(plan), backend, math}, static_cast<float*>(values.data()));
     }
     gpu->array.keep_while_used();
     return values.publish();

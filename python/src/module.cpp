@@ -12,8 +12,8 @@
 #include "models/lenet5.h"
 #include "python/src/bindings.h"
 #include "python/src/errors.h"
-#include "python/src/gpu_array.h"
 #include "python/src/images.h"
+#include "python/src/own_gpu_array.h"
 #include "python/src/owned_array.h"
 #include "python/src/process.h"
 
@@ -44,7 +44,11 @@ nb::object empty_pinned(nb::handle shape, nb::handle dtype) {
   const nb::tuple dims = nb::isinstance<nb::int_>(shape) ? nb::make_tuple(shape) : nb::tuple(shape);
   size_t bytes = nb::cast<size_t>(type.attr("itemsize"));
   for (const nb::handle extent : dims) bytes *= nb::cast<size_t>(extent);
-  void* const memory = allocate_host_memory(bytes);
+  void* memory = nullptr;
+  {
+    const nb::gil_scoped_release no_gil;  // page-locking a gigabyte takes about 0.1 s
+    memory = allocate_host_memory(bytes);
+  }
   if (!memory) return nb::module_::import_("numpy").attr("empty")(dims, type);
   const nb::capsule owner(memory, [](void* pointer) noexcept { free_host_memory(pointer); });
   using Array = nb::ndarray<nb::numpy, uint8_t>;
@@ -101,7 +105,7 @@ NB_MODULE(_core, module) {
   register_errors();
   add_model(module);
   add_backends(module);
-  add_gpu_array(module);
+  add_own_gpu_array(module);
   module.def(
       "normalize", &normalise, nb::arg("images").none(), nb::arg("mean") = 0.1307, nb::arg("std") = 0.3081,
       nb::sig("def normalize(images: lenslet._types.Images, mean: float = 0.1307, std: float = 0.3081) -> "

@@ -77,63 +77,56 @@ Model& SharedModel::model_for(const Choices& choices) {
   return others_.emplace(key, model_.with_options(options)).first->second;
 }
 
-// Refuses unsupported choices also if there are no images.
-void SharedModel::serve(const Choices& choices) {
+template <typename Use>
+auto SharedModel::with_model(const Choices& choices, const Use& use) {
   const Computation computation;
   const std::lock_guard<std::recursive_mutex> turn(mutex_);
-  model_for(choices);
+  return use(model_for(choices));
+}
+
+template <typename Use>
+void SharedModel::with_samples(const GpuSamples& images, const Choices& choices, const Use& use) {
+  with_model(choices, [&](Model& model) {
+    if (images.are_bytes) {
+      use(model, static_cast<const uint8_t*>(images.values));
+    } else {
+      use(model, static_cast<const float*>(images.values));
+    }
+  });
+}
+
+// Refuses unsupported choices also if there are no images.
+void SharedModel::serve(const Choices& choices) {
+  with_model(choices, [](Model&) {});
 }
 
 void SharedModel::predict(const SampleArray& images, const Choices& choices, int32_t* labels,
                           float* probabilities, const std::function<void()>& pause) {
   serve(choices);
   in_parts(images, images_at_once(images), pause, [&](const auto* pixels, int64_t begin, int64_t count) {
-    const Computation computation;
-    const std::lock_guard<std::recursive_mutex> turn(mutex_);
-    model_for(choices).predict(pixels, count, PredictionArrays{labels + begin, probabilities + begin});
+    with_model(choices, [&](Model& model) {
+      model.predict(pixels, count, PredictionArrays{labels + begin, probabilities + begin});
+    });
   });
 }
 
-void SharedModel::predict_on_device(const void* images, bool bytes, int64_t count, const Choices& choices,
-                                    PredictionArrays answers, void* stream) {
-  const Computation computation;
-  const std::lock_guard<std::recursive_mutex> turn(mutex_);
-  Model& model = model_for(choices);
-  const Place place = Place::on_device(stream);
-  if (bytes) {
-    model.predict(static_cast<const uint8_t*>(images), count, answers, place);
-  } else {
-    model.predict(static_cast<const float*>(images), count, answers, place);
-  }
-}
-
-void SharedModel::logits_on_device(const void* images, bool bytes, int64_t count, const Choices& choices,
-                                   float* logits, void* stream) {
-  const Computation computation;
-  const std::lock_guard<std::recursive_mutex> turn(mutex_);
-  Model& model = model_for(choices);
-  const Place place = Place::on_device(stream);
-  if (bytes) {
-    model.logits(static_cast<const uint8_t*>(images), count, logits, place);
-  } else {
-    model.logits(static_cast<const float*>(images), count, logits, place);
-  }
-}
-
-void SharedModel::run_on_device(const float* inputs, int64_t count, const Choices& choices, float* outputs,
-                                void* stream) {
-  const Computation computation;
-  const std::lock_guard<std::recursive_mutex> turn(mutex_);
-  model_for(choices).run(inputs, count, outputs, Place::on_device(stream));
+void SharedModel::predict(const GpuSamples& images, const Choices& choices, PredictionArrays answers) {
+  with_samples(images, choices, [&](Model& model, const auto* pixels) {
+    model.predict(pixels, images.count, answers, Place::on_device(images.stream));
+  });
 }
 
 void SharedModel::logits(const SampleArray& images, const Choices& choices, float* logits,
                          const std::function<void()>& pause) {
   serve(choices);
   in_parts(images, images_at_once(images), pause, [&](const auto* pixels, int64_t begin, int64_t count) {
-    const Computation computation;
-    const std::lock_guard<std::recursive_mutex> turn(mutex_);
-    model_for(choices).logits(pixels, count, logits + begin * kLenet5Classes);
+    with_model(choices, [&](Model& model) { model.logits(pixels, count, logits + begin * kLenet5Classes); });
+  });
+}
+
+void SharedModel::logits(const GpuSamples& images, const Choices& choices, float* logits) {
+  with_samples(images, choices, [&](Model& model, const auto* pixels) {
+    model.logits(pixels, images.count, logits, Place::on_device(images.stream));
   });
 }
 
@@ -143,9 +136,14 @@ void SharedModel::run(const SampleArray& inputs, const Choices& choices, float* 
   serve(choices);
   const int64_t values = output_shape().num_elements();
   in_parts<float>(inputs, model_.pass_size(), pause, [&](const float* samples, int64_t begin, int64_t count) {
-    const Computation computation;
-    const std::lock_guard<std::recursive_mutex> turn(mutex_);
-    model_for(choices).run(samples, count, outputs + begin * values);
+    with_model(choices, [&](Model& model) { model.run(samples, count, outputs + begin * values); });
+  });
+}
+
+void SharedModel::run(const GpuSamples& inputs, const Choices& choices, float* outputs) {
+  with_model(choices, [&](Model& model) {
+    model.run(static_cast<const float*>(inputs.values), inputs.count, outputs,
+              Place::on_device(inputs.stream));
   });
 }
 
@@ -153,35 +151,29 @@ void SharedModel::demand_digits() { model_.predict(static_cast<const uint8_t*>(n
 
 Reading SharedModel::read(const Image& picture) {
   const NumberImage number = prepare_number(picture);
-  const Computation computation;
-  const std::lock_guard<std::recursive_mutex> turn(mutex_);
-  return std::move(read_numbers(model_, {number}).front());
+  return with_model({}, [&](Model& model) { return std::move(read_numbers(model, {number}).front()); });
 }
 
 std::vector<LayerInfo> SharedModel::layers() {
-  const Computation computation;
-  const std::lock_guard<std::recursive_mutex> turn(mutex_);
-  return model_.layers();
+  return with_model({}, [](Model& model) { return model.layers(); });
 }
 
 ModelProfile SharedModel::profile(int64_t batch, double min_time_ms, const Choices& choices,
                                   const std::function<void()>& pause) {
-  const Computation computation;
-  const std::lock_guard<std::recursive_mutex> turn(mutex_);
-  auto last = std::chrono::steady_clock::now();
-  return model_for(choices).profile(batch, min_time_ms, [&] {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last < kPause) return false;
-    last = now;
-    pause();
-    return false;
+  return with_model(choices, [&](Model& model) {
+    auto last = std::chrono::steady_clock::now();
+    return model.profile(batch, min_time_ms, [&] {
+      const auto now = std::chrono::steady_clock::now();
+      if (now - last < kPause) return false;
+      last = now;
+      pause();
+      return false;
+    });
   });
 }
 
 Plan SharedModel::plan(int64_t batch, const Choices& choices) {
-  const Computation computation;
-  const std::lock_guard<std::recursive_mutex> turn(mutex_);
-  return model_for(choices).plan(batch);
+  return with_model(choices, [&](Model& model) { return model.plan(batch); });
 }
 
 }  // namespace lenslet::python

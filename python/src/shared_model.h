@@ -21,6 +21,14 @@ struct Choices {
   std::optional<std::string> plan, backend, math;
 };
 
+/// Samples in the memory of the model's GPU: pixels (`are_bytes`) or float32 values.
+struct GpuSamples {
+  const void* values;
+  bool are_bytes;
+  int64_t count;
+  void* stream;  // a cudaStream_t
+};
+
 /// Threads take turns, because a lenslet::Model is not thread-safe. Call every member except the constructor without
 /// the GIL. `pause` is called at intervals: it may throw to end the work, and may call any member, as a signal handler
 /// does.
@@ -42,16 +50,13 @@ class SharedModel {
   /// `logits` [count, 10].
   void logits(const SampleArray& images, const Choices& choices, float* logits,
               const std::function<void()>& pause);
-  /// The same for pixels (`bytes`) or normalised images in the memory of the model's GPU; enqueues on `stream`.
-  void predict_on_device(const void* images, bool bytes, int64_t count, const Choices& choices,
-                         PredictionArrays answers, void* stream);
-  void logits_on_device(const void* images, bool bytes, int64_t count, const Choices& choices, float* logits,
-                        void* stream);
-  void run_on_device(const float* inputs, int64_t count, const Choices& choices, float* outputs,
-                     void* stream);
+  /// The same for images in the memory of the model's GPU; enqueues on their stream.
+  void predict(const GpuSamples& images, const Choices& choices, PredictionArrays answers);
+  void logits(const GpuSamples& images, const Choices& choices, float* logits);
   /// `outputs` [count, output_shape()].
   void run(const SampleArray& inputs, const Choices& choices, float* outputs,
            const std::function<void()>& pause);
+  void run(const GpuSamples& inputs, const Choices& choices, float* outputs);  ///< See predict().
   /// Throws DataError unless predict() and logits() support the network.
   void demand_digits();
   Reading read(const Image& picture);
@@ -63,6 +68,12 @@ class SharedModel {
  private:
   Model& model_for(const Choices& choices);
   void serve(const Choices& choices);
+  /// Calls use(model), alone and with the choices.
+  template <typename Use>
+  auto with_model(const Choices& choices, const Use& use);
+  /// Calls use(model, pixels) for the values as their type.
+  template <typename Use>
+  void with_samples(const GpuSamples& images, const Choices& choices, const Use& use);
   int64_t images_at_once(const SampleArray& images) const noexcept;
 
   const ModelOptions options_;
