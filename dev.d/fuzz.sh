@@ -11,7 +11,7 @@ cmd_fuzz() {
   local options=()
   while [ "$#" -gt 0 ]; do
     case $1 in
-      --seconds | --json)
+      --seconds | --jobs | --json)
         [ "$#" -ge 2 ] || usage_error "$1 needs a value"
         options+=("$1" "$2")
         shift

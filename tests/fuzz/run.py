@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Runs the libFuzzer programs one after another and summarises their results.
+"""Runs the libFuzzer programs and summarises their results.
 
-    run.py BUILD [TARGET ...] [--seconds 60] [--merge] [--json FILE]
+    run.py BUILD [TARGET ...] [--seconds 60] [--jobs 1] [--merge] [--json FILE]
 
 BUILD is the folder of the preset `fuzz`. A run starts from the seeds, the corpus in the tree and the inputs of earlier
-runs in BUILD/fuzz/corpus/. Its log goes to BUILD/fuzz/logs/, the input of a finding to BUILD/fuzz/findings/.
+runs in BUILD/fuzz/corpus/. Its log goes to BUILD/fuzz/logs/, the input of a finding to BUILD/fuzz/findings/. --jobs N
+runs N targets at a time.
 --merge does not fuzz, but adds a few small inputs that reach much code to the corpus in the tree. --json writes the
 summary of the last run of every target, as summarise.py reads it.
 
 Exit codes: 0 no finding, 1 a finding (its input and how to run it again are printed), 2 usage.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -23,7 +25,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent / "support"))
-from machine import machine, output_of  # noqa: E402
+from machine import machine  # noqa: E402
 
 SEEDS = "seeds"  # instead of a dictionary: the lines of the target's seeds, which are generated from the option table
 # Longest input, largest block of memory in MiB (a reader that trusts a header exceeds it), dictionary.
@@ -126,17 +128,17 @@ def fuzz(build, target, seconds):
     record = {"target": target, "finding": code != 0, **(summary or {})}
     (build / "fuzz" / "logs" / f"{target}.json").write_text(json.dumps(record) + "\n")
     if code == 0 and summary:
-        print(f"   no finding in {summary['executions']:,} executions, {summary['executions_per_s']:,} a second, "
-              f"{summary['edges']:,} edges, {summary['features']:,} features, {summary['peak_rss_mb']} MiB at most")
+        print(f"   {target}: no finding in {summary['executions']:,} executions, "
+              f"{summary['executions_per_s']:,} a second, {summary['edges']:,} edges, "
+              f"{summary['features']:,} features, {summary['peak_rss_mb']} MiB at most", flush=True)
         return True
     text = log.read_text(errors="replace")
     wrong = re.findall(r"ERROR:.*|runtime error:.*|SUMMARY:.*|what\(\):.*|libFuzzer: .*", text)
-    for one in list(dict.fromkeys(wrong))[:4]:
-        print("   " + one[:300])
-    files = re.findall(r"Test unit written to (\S+)", text)
-    print(f"   FINDING (exit code {code}), log {log}")
-    for file in files:
-        print(f"   input {file}; run it again: {build / 'fuzz' / target} {file}")
+    lines = ["   " + one[:300] for one in list(dict.fromkeys(wrong))[:4]]
+    lines.append(f"   {target}: FINDING (exit code {code}), log {log}")
+    for file in re.findall(r"Test unit written to (\S+)", text):
+        lines.append(f"   input {file}; run it again: {build / 'fuzz' / target} {file}")
+    print("\n".join(lines), flush=True)  # together, beside those of other targets
     return False
 
 
@@ -161,13 +163,19 @@ def merge(build, target):
         print(f"{target}: {kept} inputs in {folder}")
 
 
+def compiler_of(program):
+    """What compiled a program: a machine that only runs it may have no compiler."""
+    found = re.search(rb"[\w. ]*clang version [\w.]+", program.read_bytes())
+    return found[0].decode().strip() if found else "unknown"
+
+
 def write_summary(build, path):
     records = []
     for target in TARGETS:
         record = build / "fuzz" / "logs" / f"{target}.json"
         if record.exists():
             records.append(json.loads(record.read_text()))
-    compiler = output_of("clang++", "--version").split("\n", maxsplit=1)[0]
+    compiler = compiler_of(build / "fuzz" / "write_seeds")
     document = {"schema": "lenslet.fuzz/1", "machine": {**machine(), "compiler": compiler}, "targets": records}
     pathlib.Path(path).write_text(json.dumps(document, indent=2) + "\n")
 
@@ -177,6 +185,7 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("targets", nargs="*", metavar="TARGET")
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--merge", action="store_true")
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
@@ -186,14 +195,19 @@ def main():
         parser.error(f"there is no target {unknown[0]}; there are: {' '.join(TARGETS)}")
     if options.seconds < 1:
         parser.error("--seconds expects 1 or more")
+    if options.jobs < 1:
+        parser.error("--jobs expects 1 or more")
     subprocess.run([str(build / "fuzz" / "write_seeds"), str(build / "fuzz" / "seeds")], check=True,
                    stdout=subprocess.DEVNULL)
     found = []
-    for target in options.targets or TARGETS:
-        if options.merge:
+    targets = options.targets or list(TARGETS)
+    if options.merge:
+        for target in targets:
             merge(build, target)
-        elif not fuzz(build, target, options.seconds):
-            found.append(target)
+    else:
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            clean = pool.map(lambda target: fuzz(build, target, options.seconds), targets)
+            found = [target for target, passed in zip(targets, clean) if not passed]
     if options.json:
         write_summary(build, options.json)
     if found:

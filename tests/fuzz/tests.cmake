@@ -26,6 +26,8 @@ target_compile_definitions(lenslet_fuzz_targets PRIVATE LENSLET_SOURCE_DIR="${LE
 target_link_libraries(lenslet_fuzz_targets PUBLIC lenslet_options ${fuzz_depends} PRIVATE lenslet_own_flags)
 
 lenslet_test(fuzz_corpus SOURCES fuzz/corpus_test.cpp fuzz/targets.cpp DEPENDS lenslet_fuzz_targets)
+lenslet_python_test(fuzz_script "${CMAKE_CURRENT_LIST_DIR}/run_test.py")
+set_tests_properties(fuzz_script PROPERTIES LABELS tree)
 
 if(LENSLET_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
