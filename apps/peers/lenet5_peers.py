@@ -38,7 +38,10 @@ ROOT = Path(__file__).resolve().parents[2]
 REASON_LENGTH = 300
 LIBRARIES = ("torch", "triton", "jax", "jaxlib", "onnxruntime", "openvino", "tinygrad", "numpy")
 # Frameworks that no script here measures; the results name them.
-NEVER = {"TensorRT": "apps/peers has no side for it", "CUTLASS": "apps/peers has no side for its sm_90 convolutions"}
+NEVER = {
+    "TensorRT": "apps/peers has no side for it",
+    "CUTLASS": "its sm_90 convolutions need channels in multiples of 16 bytes; LeNet-5's have 1 and 6",
+}
 
 
 def installed(makers, device="cuda", threads=None):

@@ -1,7 +1,7 @@
 """The tables of convolutions, from convbench's files. Each is a text."""
 
 import selection
-from common import PICTURES, picture
+from common import PICTURES, convbench_group, picture
 from results import Rows, geometric_mean
 from tables import markdown
 from words import ratio, short
@@ -155,6 +155,26 @@ def tensor_core(group):
         for name, backend, math in kinds
         for layout in ("NCHW", "NHWC")
     })
+
+
+def cutlass(gpu):
+    """The deep shapes of a build with CUTLASS: a line a shape, a column a cache state and backend."""
+    group = convbench_group(gpu, ("cutlass.json",))
+    if not group:
+        return ""
+    names = {"tensor_core": "tensor_core", "cuDNN": "cudnn", "CUTLASS": "cutlass"}
+    columns = {f"{name}, {cache}": group.rows.where(backend=backend, math="tf32", cache=cache)
+               for cache in ("hot", "cold") for name, backend in names.items()}
+    problems = group.rows.problems()
+    best = {name: [rows.where(problem=problem).best() for problem in problems] for name, rows in columns.items()}
+    lines = [[f"`{selection.bare(problem)}`", *(short(rows[i].ns / 1e3) if rows[i] else "–" for rows in best.values())]
+             for i, problem in enumerate(problems)]
+    means = [short(geometric_mean(row.ns / 1e3 for row in rows)) if all(rows) else "–" for rows in best.values()]
+    return markdown(
+        f"**With CUTLASS's convolutions for Hopper**, {group.device}, tf32, µs, all in one run; tensor_core and cuDNN"
+        " in their faster layout, CUTLASS in NHWC, the one that it supports.",
+        ["problem", *columns], [*lines, ["geometric mean", *means]],
+    )
 
 
 def winograd(group):

@@ -60,7 +60,8 @@ def full_tables(gpu, cpu):
         "LeNet-5 on the CPU": [lenet.cpu_peers(cpu), lenet.calls(cpu, "CPU"), lenet.cpu(cpu)],
         "Networks of your own": [tables_networks.networks(gpu), tables_networks.networks(cpu)],
         "Convolutions": [
-            conv.rgb(gpu, common.rgb_group(gpu)), conv.deep(group), conv.ladder(gpu, group), page_link(gpu),
+            conv.rgb(gpu, common.rgb_group(gpu)), conv.deep(group), conv.cutlass(gpu), conv.ladder(gpu, group),
+            page_link(gpu),
         ] if group else [],
     }
     texts = []

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Rows whose file does not make the backend of that name end in an error of CMake that tells both names.
+# Rows whose file does not make the backend of that name end in an error of CMake that tells both names. A folder
+# without CUTLASS ends in one too, and so does a build that cannot use it.
 #   row_test.sh ROOT CMAKE
 set -euo pipefail
 root=$1 cmake=$2
@@ -10,6 +11,7 @@ cat >"$work/CMakeLists.txt" <<PROJECT
 cmake_minimum_required(VERSION 3.24)
 project(rows LANGUAGES NONE)
 include($root/cmake/LensletBackend.cmake)
+include($root/cmake/LensletCutlass.cmake)
 add_subdirectory(layers/conv)
 PROJECT
 
@@ -36,4 +38,11 @@ row 'lenslet_backend(conv cpu fancy)' 'LENSLET_BACKEND(pool, cpu_fancy, FancyBac
   'found LENSLET_BACKEND(pool, cpu_fancy,'
 row 'lenslet_backend(conv cpu fancy)' '// nothing' 'found no LENSLET_BACKEND'
 row 'lenslet_backend(conv cpu fanci)' '' 'lenslet_backend(conv cpu fanci): there is no layers/conv/cpu/fanci.cpp'
+row $'set(LENSLET_CUTLASS "")\nlenslet_cutlass_backend()' '' ''
+row $'set(LENSLET_CUTLASS /nowhere)\nlenslet_cutlass_backend()' '' \
+  'LENSLET_CUTLASS adds convolutions for compute capability 9.0'
+hopper=$'set(LENSLET_HAS_CUDA ON)\nset(CMAKE_CUDA_ARCHITECTURES 90-real)\nset(CMAKE_CUDA_COMPILER_VERSION 13.0)\n'
+row "$hopper"$'set(LENSLET_CUTLASS /nowhere)\nlenslet_cutlass_backend()' '' \
+  'there is no /nowhere/include/cutlass/conv/kernel/conv_universal.hpp'
 printf 'five rows of backends: the right one is accepted, four misspelt ones are named\n'
+printf 'CUTLASS is optional, and looked for where it is asked for\n'

@@ -70,7 +70,7 @@ awk '
     gsub(/layered fused plan\.json|"fused VARIANT"/, "", text)  # completions: values and a file; a label of rows
     gsub(/cu(da|dnn|blas)[A-Z][A-Za-z]*|[A-Z]+_[A-Z_]+|(jpeg|in|out)_color_space/, "", text)
     gsub(/initializer(s|_list)?|BatchNormalization|programmaticStreamSerialization|ray\.is_initialized/, "", text)
-    gsub(/UndefinedBehaviorSanitizer|artifact_prefix|WIFSIGNALED/, "", text)
+    gsub(/TmaWarpSpecialized|UndefinedBehaviorSanitizer|artifact_prefix|WIFSIGNALED/, "", text)
     gsub(/"Numerical behavior of|"Optimizing batched|S\. Gray|Lavin and Gray|^[^A-Za-z]*Gray, arXiv/, "", text)
     if (python) gsub(/normaliz|\.synchronize\(|[Oo]ptimiz(er|ation)|runner\.summarize|SerializeToString/, "", text)
     text = tolower(text)

@@ -26,6 +26,7 @@
 #include "layers/conv/gpu/cudnn/candidates.h"
 #include "layers/conv/gpu/cudnn/libraries.h"
 #include "layers/conv/gpu/cudnn/objects.h"
+#include "layers/conv/gpu/library_inputs.h"
 
 LENSLET_DEFINE_MODULE()
 
@@ -45,39 +46,12 @@ constexpr int kPlayOffTurns = 2;
 // Suffix of a choice with bias and activation inside the library's call.
 constexpr const char* kFusedMark = "+fused";
 
-/// [K, C/G, R, S] to [K, R, S, C/G].
-std::vector<float> channels_last(const Conv2dProblem& problem, const float* weights) {
-  const int64_t channels = problem.c / problem.groups, taps = int64_t{problem.r} * problem.s;
-  std::vector<float> packed(static_cast<size_t>(problem.k * channels * taps));
-  for (int64_t k = 0; k < problem.k; ++k) {
-    for (int64_t c = 0; c < channels; ++c) {
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        packed[static_cast<size_t>((k * taps + tap) * channels + c)] =
-            weights[(k * channels + c) * taps + tap];
-      }
-    }
-  }
-  return packed;
-}
-
 /// Followed by zeros, because kernels of cuDNN 9.14 for compute capability 9.0 read past the end of a small filter,
 /// which compute-sanitizer reports.
 std::shared_ptr<float> upload_filter(PrepareServices& services, std::vector<float> filter) {
   constexpr size_t kWhole = 64;
   filter.resize(align_up(filter.size(), kWhole));
   return services.upload(filter.data(), filter.size());
-}
-
-std::vector<float> random_values(size_t count) {
-  std::vector<float> values(count);
-  uint32_t state = 2463534242u;  // xorshift (Marsaglia 2003)
-  for (float& value : values) {
-    state ^= state << 13;
-    state ^= state >> 17;
-    state ^= state << 5;
-    value = static_cast<float>(static_cast<int32_t>(state)) * 0x1p-31f;
-  }
-  return values;
 }
 
 class CudnnKernel : public ConvKernel {

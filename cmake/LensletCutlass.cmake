@@ -1,0 +1,25 @@
+# lenslet_cutlass_backend(): with LENSLET_CUTLASS the row of the backend cutlass, from the headers in that folder: CUTLASS 4's
+# source, or cutlass_library/source of its Python package. Without, no row.
+function(lenslet_cutlass_backend)
+  if(NOT LENSLET_CUTLASS)
+    return()
+  endif()
+  lenslet_builds_for_hopper(hopper)
+  if(NOT LENSLET_HAS_CUDA OR NOT hopper)
+    message(FATAL_ERROR "LENSLET_CUTLASS adds convolutions for compute capability 9.0: configure with CUDA and with "
+                        "-DCMAKE_CUDA_ARCHITECTURES=90")
+  endif()
+  set(folders "${LENSLET_CUTLASS}/include" "${LENSLET_CUTLASS}/tools/util/include")
+  list(GET folders 0 headers)
+  list(GET folders 1 utilities)
+  foreach(header "${headers}/cutlass/conv/kernel/conv_universal.hpp" "${utilities}/cutlass/util/packed_stride.hpp")
+    if(NOT EXISTS "${header}")
+      message(FATAL_ERROR "LENSLET_CUTLASS must be a folder of CUTLASS's source, with include and tools/util/include; there is "
+                          "no ${header}")
+    endif()
+  endforeach()
+  lenslet_backend(conv gpu cutlass HOPPER)
+  target_include_directories(lenslet_conv_gpu_cutlass_hopper SYSTEM PRIVATE ${folders})
+  target_compile_options(lenslet_conv_gpu_cutlass_hopper PRIVATE --expt-relaxed-constexpr)
+  message(STATUS "Lenslet: CUTLASS at ${LENSLET_CUTLASS}")
+endfunction()

@@ -1,0 +1,92 @@
+// Convolution by NVIDIA's CUTLASS on Hopper, which this project's kernels are compared with. Only a build with
+// LENSLET_CUTLASS has it.
+//
+// x and y NHWC, fp32 in memory, products in tf32; see cutlass/hopper.cu. This file: which problems it supports, which
+// are the limits of CUTLASS's forward convolution of that card and of TMA's im2col mode, which it reads x with.
+#include <string>
+
+#include "framework/base/error.h"
+#include "framework/device/gpu_limits.h"
+#include "layers/conv/conv_backend.h"
+#include "layers/conv/gpu/cutlass/hopper.h"
+
+namespace lenslet {
+namespace {
+
+// TMA's addresses and pitches are multiples of 16 bytes.
+constexpr int kAlignment = 4;
+// "CUDA Driver API", cuTensorMapEncodeIm2col, for tensors of four dimensions.
+constexpr int kMostStride = 8, kLeastCorner = -128, kMostCorner = 127;
+// CUTLASS's limit for the distance between the first and the last tap.
+constexpr int64_t kMostReach = 254;
+
+/// One direction: padding before and after, kernel size, stride, dilation.
+Support window_fits(int64_t before, int64_t after, int kernel, int stride, int dilation) {
+  const int64_t reach = int64_t{kernel - 1} * dilation;
+  if (stride > kMostStride)
+    return Support::no(concat("cutlass supports strides of up to ", kMostStride, ", found ", stride));
+  if (after < 0) return Support::no("cutlass cannot leave out the last inputs");
+  if (reach > kMostReach)
+    return Support::no(
+        concat("cutlass supports kernels of up to ", kMostReach + 1, " inputs, found ", reach + 1));
+  if (-before < kLeastCorner || after - reach > kMostCorner || after - reach < kLeastCorner) {
+    return Support::no(concat("cutlass supports paddings of up to ", -kLeastCorner,
+                              " and last taps of up to as many inputs behind them, found padding ", before,
+                              " and ", after, ", last tap ", reach));
+  }
+  return Support::yes();
+}
+
+Support card_supports(int capability) {
+  if (capability == GpuLimits::kWgmma) return Support::yes();
+  return Support::no(concat("cutlass has kernels for compute capability 9.0 alone here, this GPU has ",
+                            capability / 10, ".", capability % 10));
+}
+
+class CutlassBackend : public ConvBackend {
+ public:
+  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (math != MathMode::kTf32) {
+      return Support::no(concat("cutlass multiplies fp32 tensors in tf32, not ", to_string(math),
+                                math == MathMode::kFp16 ? ": its fp16 kernels read fp16 tensors" : "",
+                                ": use --math tf32"));
+    }
+    if (problem.layout != TensorLayout::kNhwc) return Support::no("cutlass reads and writes NHWC, not NCHW");
+    if (problem.groups != 1) return Support::no(concat("cutlass supports one group, found ", problem.groups));
+    if (problem.c % kAlignment != 0 || problem.k % kAlignment != 0) {
+      return Support::no(concat("cutlass supports multiples of ", kAlignment, " channels and filters, found ",
+                                problem.c, " and ", problem.k));
+    }
+    const Support rows = window_fits(problem.pad_h, int64_t{problem.pad_h} + problem.more_pad_h, problem.r,
+                                     problem.stride_h, problem.dilation_h);
+    if (!rows) return rows;
+    const Support columns = window_fits(problem.pad_w, int64_t{problem.pad_w} + problem.more_pad_w, problem.s,
+                                        problem.stride_w, problem.dilation_w);
+    if (!columns) return columns;
+    int device = 0;
+    if (cudaGetDevice(&device) != cudaSuccess) {
+      (void)cudaGetLastError();  // no usable GPU: the answer depends only on the problem
+      return Support::yes();
+    }
+    return card_supports(compute_capability(Device::cuda(device)));
+  }
+  size_t workspace_bytes(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override { return 0; }
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return accuracy_of_sums(problem, math);
+  }
+  // The choice is made by timing.
+  Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
+    return Determinism::kBounded;
+  }
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
+    const Support card = card_supports(compute_capability(request.stream.device()));
+    if (!card) throw UnavailableError(card.reason());
+    return prepare_cutlass_hopper(request);
+  }
+};
+
+}  // namespace
+
+LENSLET_BACKEND(conv, gpu_cutlass, CutlassBackend())
+
+}  // namespace lenslet
