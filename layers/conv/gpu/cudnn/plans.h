@@ -59,6 +59,7 @@ class CudnnNode {
   /// Fills existing objects; returns how many were filled.
   int64_t read_into(cudnnBackendAttributeName_t name, std::vector<CudnnNode>& nodes) const {
     std::vector<cudnnBackendDescriptor_t> raw;
+    raw.reserve(nodes.size());
     for (const CudnnNode& node : nodes) raw.push_back(node.get());
     int64_t count = 0;
     const cudnnStatus_t status = cudnnBackendGetAttribute(
