@@ -274,6 +274,7 @@ Tensor Importer::tensor(const Shape& shape, const std::vector<float>& values) {
     throw Unsupported{"too many layers share its weights: together they exceed twice those of the file"};
   if (shape.num_elements() != static_cast<int64_t>(values.size()))
     throw Unsupported{concat(values.size(), " weights, expected ", shape.to_string())};
+  if (values.empty()) throw Unsupported{"a constant without elements is not supported"};
   Tensor made(shape);
   std::memcpy(made.data(), values.data(), shape.bytes());
   return made;

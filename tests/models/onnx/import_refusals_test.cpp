@@ -107,5 +107,13 @@ TEST(OnnxImport, RefusesAThirdOperand) {
   expect_as_judged(sum.model());
 }
 
+TEST(OnnxImport, RefusesConstantsWithoutElements) {
+  for (const Dims& none : {Dims{0}, Dims{1, 0}}) {
+    Writer w({1});
+    w.add("Add", {w.weights(none)});
+    expect_refused(w, "a constant without elements is not supported");
+  }
+}
+
 }  // namespace
 }  // namespace lenslet::test::onnx
