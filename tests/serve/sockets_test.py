@@ -5,11 +5,8 @@ python3 tests/serve/sockets_test.py LENSLET SAMPLES [TESTS…]
 
 import http.client
 import json
-import os
 import random
-import re
 import resource
-import signal
 import socket
 import struct
 import subprocess
@@ -20,103 +17,16 @@ import time
 import unittest
 from pathlib import Path
 
+sys.dont_write_bytecode = True  # keeps the source tree unchanged
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from running_server import INFER, PATIENCE_S, Server, binary_request, random_pixels, whole_request  # noqa: E402
+
 PROGRAM, SAMPLES = Path(sys.argv[1]), Path(sys.argv[2])
-PATIENCE_S = 120  # for hangs: a busy machine may take seconds for milliseconds of work
-INFER = "/v2/models/lenet5/infer"
-
-
-def random_pixels(count, seed=1):
-    return random.Random(seed).randbytes(784 * count)
-
-
-def binary_request(pixels):
-    """(Body, fields) of an inference of pixels, with the answer in bytes."""
-    count = len(pixels) // 784
-    tensor = {"name": "input", "shape": [count, 1, 28, 28], "datatype": "UINT8"}
-    tensor["parameters"] = {"binary_data_size": len(pixels)}
-    head = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
-    return head + pixels, {"Inference-Header-Content-Length": str(len(head))}
-
-
-class Server:
-    """A running `lenslet serve`."""
-
-    def __init__(self, *options):
-        self.process = subprocess.Popen(
-            [PROGRAM, "serve", "--port", "0", "--device", "cpu", "--threads", "2", *options],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.lines = []
-        for line in self.process.stdout:
-            self.lines.append(line.strip())
-            found = re.fullmatch(r"serving at http://127\.0\.0\.1:(\d+)", line.strip())
-            if found:
-                self.port = int(found.group(1))
-                return
-        raise RuntimeError(f"it does not serve: {self.process.stderr.read()}")
-
-    def ask(self, method, path, body=None, fields=None):
-        """(Status, fields, body) on a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
-        try:
-            connection.request(method, path, body, fields or {})
-            response = connection.getresponse()
-            return response.status, response.headers, response.read()
-        finally:
-            connection.close()
-
-    def infer(self, pixels):
-        """The logits' bytes."""
-        status, fields, body = self.ask("POST", INFER, *binary_request(pixels))
-        if status != 200:
-            raise RuntimeError(f"{status}: {body}")
-        return body[int(fields["Inference-Header-Content-Length"]):]
-
-    def connect(self):
-        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
-
-    def raw(self, data):
-        """What comes back for these bytes until the server closes, or b"" for a reset."""
-        with self.connect() as client:
-            try:
-                client.sendall(data)
-                client.shutdown(socket.SHUT_WR)
-                return b"".join(iter(lambda: client.recv(65536), b""))
-            except (ConnectionResetError, BrokenPipeError):
-                return b""
-
-    def metric(self, name):
-        text = self.ask("GET", "/metrics")[2].decode()
-        return float(re.search(rf"^{re.escape(name)} (\S+)$", text, re.M).group(1))
-
-    def wait_for(self, name, least, most=None):
-        """Until the metric is in this range. A server at its limit of connections may refuse the question."""
-        end = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                value = self.metric(name)
-                if least <= value <= (least if most is None else most):
-                    return
-            except ConnectionError:
-                value = "unknown"
-            if time.monotonic() > end:
-                raise RuntimeError(f"{name} is {value}, expected {least}")
-            time.sleep(0.01)
-
-    def end(self):
-        """(Exit code, last line, standard error) after SIGTERM."""
-        self.process.send_signal(signal.SIGTERM)
-        out, err = self.process.communicate(timeout=PATIENCE_S)
-        return self.process.returncode, out.strip().split("\n")[-1], err
-
-    def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
 
 
 class ServeTest(unittest.TestCase):
     def serve(self, *options):
-        server = Server(*options)
+        server = Server(PROGRAM, *options)
         self.addCleanup(server.kill)
         return server
 
@@ -372,10 +282,7 @@ time.sleep(1000)
 
     def test_killed_clients_harm_no_other(self):
         server = self.serve("--max-batch", "64", "--max-delay-us", "2000")
-        body, fields = binary_request(random_pixels(100))
-        (field, value), = fields.items()
-        whole = (f"POST {INFER} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
-                 f"{field}: {value}\r\n\r\n").encode() + body
+        whole = whole_request(random_pixels(100))
         expected = server.infer(random_pixels(1))
         stop, failures = threading.Event(), []
 
