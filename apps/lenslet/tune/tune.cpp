@@ -5,17 +5,15 @@
 // whole-network variants. Candidates take turns on one stream, and the fp64 reference judges each before and after it
 // is timed; a wrong candidate gets no time and is never chosen.
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "apps/common/output/progress.h"
 #include "apps/common/output/text.h"
-#include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/bench/plan_candidate.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/session.h"
-#include "apps/lenslet/tune/layer_candidate.h"
+#include "apps/lenslet/tune/layer_contest.h"
 #include "apps/lenslet/tune/tune_report.h"
 #include "apps/measuring/measure.h"
 #include "framework/execution/slices.h"
@@ -33,86 +31,6 @@ MeasureOptions measure_options(const TuneOptions& options) {
   measure.max_noise = kMaxNoise;
   measure.cold = false;
   return measure;
-}
-
-template <typename Row>
-void take_over(const Measurement& measured, Row& row) {
-  row.status = measured.status;
-  row.reason = measured.reason.empty() ? measured.note : measured.reason;
-  row.time = measured.hot;
-}
-
-// Equal for regions whose candidates differ only in weights and names, so that their times are the same.
-std::string kind_of(const Graph& graph, const std::vector<TuneCandidate>& candidates,
-                    std::pair<size_t, size_t> region) {
-  std::string kind;
-  for (size_t i = region.first; i < region.second; ++i) {
-    const TuneCandidate& candidate = candidates[i];
-    kind += concat(candidate.backend, candidate.status == "UNSUPPORTED" ? " not" : "", " at ",
-                   candidate.nodes[0] - candidates[region.first].nodes[0], ": ");
-    for (const size_t node : candidate.nodes) {
-      const Layer& layer = *graph.nodes()[node].layer;
-      kind += concat(layer.type(), " ", layer.describe(), ", ");
-    }
-    for (const Shape& input : candidate.request.inputs) kind += concat(input.to_string(), ", ");
-    kind += concat(candidate.request.output.to_string(), "\n");
-  }
-  return kind;
-}
-
-// What measuring `from` found, for a candidate of the same kind.
-void copy_measured(const TuneCandidate& from, TuneCandidate& to) {
-  to.status = from.status;
-  to.reason = from.reason;
-  to.time = from.time;
-  to.choice = from.choice;
-  to.detail = from.detail;
-  to.workspace_bytes = from.workspace_bytes;
-}
-
-// `efforts` gets the work of each candidate that can be prepared.
-void measure_layers(const TuneOptions& options, const Ceilings& ceilings, LayerStage& stage,
-                    std::vector<TuneCandidate>& candidates, std::vector<Effort>& efforts) {
-  size_t largest = 0;
-  for (const TuneCandidate& candidate : candidates)
-    largest = std::max(largest, candidate.request.output.bytes());
-  const auto regions = tune_regions(candidates);
-  ProgressBar bar("layers", static_cast<int64_t>(candidates.size()));
-  std::map<std::string, size_t> measured_at;  // by kind: the first candidate of the region
-  for (const auto& region : regions) {
-    const auto [known, is_new] =
-        measured_at.emplace(kind_of(stage.graph(), candidates, region), region.first);
-    for (size_t i = region.first; !is_new && i < region.second; ++i) {
-      const size_t from = known->second + (i - region.first);
-      copy_measured(candidates[from], candidates[i]);
-      efforts[i] = efforts[from];
-    }
-    if (!is_new) continue;
-    std::vector<std::unique_ptr<LayerCandidate>> prepared;
-    std::vector<Candidate*> timed;
-    std::vector<TuneCandidate*> rows;
-    for (size_t i = region.first; i < region.second && !interrupted(); ++i) {
-      TuneCandidate& candidate = candidates[i];
-      if (candidate.status == "UNSUPPORTED") continue;
-      attempt(candidate, stage.stream(), [&] {
-        auto layer = std::make_unique<LayerCandidate>(candidate, stage);
-        candidate.choice = layer->op().choice();
-        candidate.detail = layer->op().detail();
-        candidate.workspace_bytes = layer->op().workspace_bytes();
-        const Layer& head = *stage.graph().nodes()[candidate.nodes[0]].layer;
-        efforts[i].add(head.work_of(candidate.request), layer->op().products_saved(), candidate.request.math,
-                       ceilings);
-        stage.book(largest, candidate.workspace_bytes);
-        timed.push_back(layer.get());
-        rows.push_back(&candidate);
-        prepared.push_back(std::move(layer));
-      });
-    }
-    if (timed.empty()) continue;
-    const std::vector<Measurement> measured = measure(timed, stage.stream(), measure_options(options));
-    for (size_t i = 0; i < rows.size(); ++i) take_over(measured[i], *rows[i]);
-    bar.update(static_cast<int64_t>(region.second));
-  }
 }
 
 /// The rows of a report, with their candidates.
@@ -184,7 +102,17 @@ std::optional<Plan> tune_layers(const TuneOptions& options, const Session& sessi
   report.layers = tune_candidates(session.graph(), build);
   report.efforts.resize(report.layers.size());
   LayerStage stage(session.graph(), build, pictures, stream);
-  measure_layers(options, ceilings, stage, report.layers, report.efforts);
+  ProgressBar bar("layers", static_cast<int64_t>(report.layers.size()));
+  const std::vector<LayerFinding> findings =
+      measure_layers(measure_options(options), stage, report.layers, [&](int64_t done) { bar.update(done); });
+  bar.clear();
+  for (size_t i = 0; i < findings.size(); ++i) {
+    const TuneCandidate& candidate = report.layers[i];
+    const Layer& head = *session.graph().nodes()[candidate.nodes[0]].layer;
+    if (findings[i].products_saved > 0)
+      report.efforts[i].add(head.work_of(candidate.request), findings[i].products_saved,
+                            candidate.request.math, ceilings);
+  }
   if (interrupted()) return std::nullopt;
   try {
     choose_candidates(session.graph(), report.layers);
