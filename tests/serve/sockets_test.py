@@ -142,6 +142,31 @@ class Answers(ServeTest):
         self.assertEqual(output["data"][:half], output["data"][half:])
         self.assertEqual(server.end()[0], 0)
 
+    def test_the_page_measures_as_tune_does(self):
+        server = self.serve()
+        status, _, body = server.ask("POST", "/page/race?layer=conv2&batch=2", b"")
+        self.assertEqual(status, 200, body)
+        rows = json.loads(body)["rows"]
+        timed = [row for row in rows if "median_ns" in row]
+        self.assertIn("direct", [row["backend"] for row in timed])
+        self.assertEqual(rows[:len(timed)], sorted(timed, key=lambda row: row["median_ns"]))
+        for row in timed:
+            self.assertTrue(0 <= row["error"] <= row["bound"] < 1, row)
+        self.assertTrue(all(row["reason"] for row in rows[len(timed):]))
+        status, _, body = server.ask("POST", "/page/tune?batch=2", b"")
+        self.assertEqual(status, 200, body)
+        found = json.loads(body)
+        plan = json.loads(found["plan"])
+        self.assertEqual((plan["schema"], plan["batch"]), ("lenslet.plan/1", 2))
+        self.assertEqual(plan["execution"], {"layered": "layered", "usual": "fused"}[found["fastest"]])
+        self.assertTrue(found["layered"]["name"].startswith("conv1 "))
+        self.assertTrue(found["usual"]["name"].startswith("fused "))
+        medians = {name: found[name]["median_ns"] for name in ("usual", "layered")}
+        self.assertEqual(found["fastest"], min(medians, key=medians.get))
+        for path in ("race?layer=input", "race?layer=conv9", "race?layer=conv2&batch=100000", "tune?batch=0"):
+            self.assertEqual(server.ask("POST", "/page/" + path, b"")[0], 400, path)
+        self.check_alive(server)
+
 
 class Limits(ServeTest):
     def test_malformed_requests(self):

@@ -1,19 +1,20 @@
 #include "apps/lenslet/show/layer_times.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <functional>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <vector>
 
 #include "api/feed.h"
 #include "apps/common/results/result_file.h"
+#include "apps/lenslet/show/of_request.h"
+#include "apps/lenslet/tune/layer_contest.h"
 #include "framework/base/error.h"
 #include "framework/execution/profiler.h"
+#include "framework/execution/slices.h"
 #include "framework/execution/tuner.h"
-#include "framework/measuring/sampler.h"
 
 namespace lenslet {
 
@@ -21,10 +22,8 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr double kProfileMs = 40, kRaceMs = 30, kPassMs = 60;  // of each measurement
-constexpr int kLeastTurns = 12, kMostTurns = 400;
-constexpr double kWindowNs =
-    20e3;  // what is shorter is repeated within one measurement: a clock has its own cost
+constexpr double kProfileMs = 40, kCandidateMs = 20;  // of each measurement
+constexpr uint64_t kSeed = 1;                         // of the judged pictures
 
 void demand_batch(int64_t batch) {
   if (batch < 1 || batch > kMostShownBatch)
@@ -40,62 +39,28 @@ void load_random(Executable& executable) {
   lane.load(pixels.data());
 }
 
-// Something to time: how often it runs in a window, and its times.
-struct Runner {
-  std::function<void()> enqueue;
-  Stream* stream;
-  int repeats = 1;
-  std::vector<double> ns = {};
-
-  double window() const {
-    Event begin(stream->device()), end(stream->device());
-    begin.record(*stream);
-    for (int i = 0; i < repeats; ++i) enqueue();
-    end.record(*stream);
-    stream->synchronise();
-    return end.ns_since(begin) / repeats;
-  }
-};
-
-// Times all by turns, so that a disturbance meets everyone.
-void take_turns(std::vector<Runner>& runners, double ms) {
-  for (Runner& runner : runners) {
-    runner.window();
-    const double once = std::max(1.0, runner.window());
-    runner.repeats = std::clamp(static_cast<int>(kWindowNs / once), 1, 1000);
-  }
-  Sampler sampler(ms * static_cast<double>(runners.size()), kLeastTurns, kMostTurns);
-  while (sampler.next())
-    for (Runner& runner : runners) runner.ns.push_back(runner.window());
+MeasureOptions measure_options() {
+  MeasureOptions options;
+  options.warmup_ms = kCandidateMs / 4;
+  options.min_time_ms = kCandidateMs;
+  options.cold = false;
+  return options;
 }
 
 Json json_of(const TimeStats& time) {
   return {{"median_ns", time.median}, {"p10_ns", time.p10}, {"p90_ns", time.p90}};
 }
 
-template <class Body>
-auto of_request(const Body& body) {
-  try {
-    return body();
-  } catch (const UsageError& error) {
-    throw DataError(error.what());
-  } catch (const UnavailableError& error) {
-    throw DataError(error.what());
-  }
+// A plan's or a backend's time, or why it has none.
+template <class Row>
+Json timed(const Row& row) {
+  return row.status == "PASSED" ? json_of(row.time) : Json{{"reason", row.reason}};
 }
 
-std::vector<float> values_of(ConstTensorView view, Stream& stream) {
-  std::vector<float> values(static_cast<size_t>(view.shape.num_elements()));
-  copy_bytes(values.data(), Device::cpu(), view.data, view.device, values.size() * sizeof(float), stream);
-  stream.synchronise();
-  return values;
-}
-
-// One backend of a layer in a pass of its own, where it reads what the layers before write.
-struct Racer {
-  std::string backend;
-  std::unique_ptr<Executable> pass;
-  size_t step = 0;
+struct PlanTime {
+  std::string status, reason;
+  TimeStats time;
+  bool passed() const { return status == "PASSED"; }
 };
 
 }  // namespace
@@ -103,6 +68,11 @@ struct Racer {
 const Ceilings& LayerTimes::ceilings() {
   if (!ceilings_) ceilings_ = measure_ceilings(looker_.session().device());
   return *ceilings_;
+}
+
+const BatchPictures& LayerTimes::pictures() {
+  if (!pictures_) pictures_.emplace(looker_.session().graph(), kSeed);
+  return *pictures_;
 }
 
 Json LayerTimes::profile(const std::string& backends, int64_t batch) {
@@ -154,52 +124,30 @@ Json LayerTimes::race(const std::string& layer, int64_t batch) {
     const auto node = static_cast<size_t>(&graph.node(layer) - graph.nodes().data());
     if (!graph.nodes()[node].layer)
       throw DataError(concat("'", layer, "' is the input; nothing computes it"));
-    BuildOptions listing = looker_.build("", batch, true);
-    listing.backends = BackendSpec();
+    BuildOptions build = looker_.build("", batch, true);
+    build.backends = BackendSpec();
+    std::vector<TuneCandidate> candidates = tune_candidates(graph, build);
+    const auto is_other = [&](const TuneCandidate& candidate) {
+      return candidate.nodes != std::vector<size_t>{node};
+    };
+    candidates.erase(std::remove_if(candidates.begin(), candidates.end(), is_other), candidates.end());
+    Stream stream(build.device);
+    LayerStage stage(graph, build, pictures(), stream);
+    const std::vector<LayerFinding> findings = measure_layers(measure_options(), stage, candidates);
     Json rows = Json::array();
-    std::vector<Racer> racers;
-    std::vector<Runner> runners;
-    for (const TuneCandidate& candidate : tune_candidates(graph, listing)) {
-      if (candidate.nodes != std::vector<size_t>{node}) continue;
-      std::string reason = candidate.status == "UNSUPPORTED" ? candidate.reason : std::string();
-      if (reason.empty()) try {
-          BuildOptions build = looker_.build("", batch, false);
-          build.backends.set(layer, candidate.backend);
-          Racer racer{candidate.backend, std::make_unique<Executable>(graph, build)};
-          while (racer.pass->steps()[racer.step].name != layer) ++racer.step;
-          load_random(*racer.pass);
-          racer.pass->run_checked();
-          racers.push_back(std::move(racer));
-          continue;
-        } catch (const Error& error) {
-          reason = error.what();
-        }
-      rows.push_back({{"backend", candidate.backend}, {"reason", reason}});
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      Json row = timed(candidates[i]);
+      row["backend"] = candidates[i].backend;
+      if (findings[i].error) {
+        row["error"] = findings[i].error->max_abs;
+        row["bound"] = findings[i].error->bound;
+      }
+      rows.push_back(std::move(row));
     }
-    runners.reserve(racers.size());
-    for (Racer& racer : racers)
-      runners.push_back({[&racer] { racer.pass->run_step(racer.step); }, &racer.pass->stream()});
-    if (!runners.empty()) take_turns(runners, kRaceMs);
-    Json timed = Json::array();
-    std::vector<float> first;
-    for (size_t i = 0; i < racers.size(); ++i) {
-      Json json = json_of(summarise(runners[i].ns));
-      const std::vector<float> values =
-          values_of(racers[i].pass->activation(layer), racers[i].pass->stream());
-      if (first.empty()) first = values;
-      double difference = 0;
-      for (size_t k = 0; k < values.size(); ++k)
-        difference = std::max(difference, std::fabs(double{values[k]} - double{first[k]}));
-      json["backend"] = racers[i].backend;
-      json["difference"] = difference;
-      json["samples_ns"] = runners[i].ns;
-      timed.push_back(std::move(json));
-    }
-    std::sort(timed.begin(), timed.end(), [](const Json& a, const Json& b) {
-      return a["median_ns"].get<double>() < b["median_ns"].get<double>();
+    std::stable_sort(rows.begin(), rows.end(), [](const Json& a, const Json& b) {
+      return a.value("median_ns", HUGE_VAL) < b.value("median_ns", HUGE_VAL);
     });
-    for (Json& row : rows) timed.push_back(std::move(row));
-    return Json{{"layer", layer}, {"batch", batch}, {"rows", std::move(timed)}};
+    return Json{{"layer", layer}, {"batch", batch}, {"rows", std::move(rows)}};
   });
 }
 
@@ -207,35 +155,40 @@ Json LayerTimes::tune(int64_t batch) {
   demand_batch(batch);
   const DeviceGuard guard(looker_.session().device());
   const Graph& graph = looker_.session().graph();
-  std::string best;
-  for (const Graph::Node& node : graph.nodes()) {
-    if (!node.layer || node.layer->backends(looker_.session().device().kind).size() < 2) continue;
-    const Json rows = race(node.name, batch)["rows"];
-    if (rows.empty() || !rows[0].contains("median_ns")) continue;
-    best += concat(best.empty() ? "" : ",", node.name, "=", rows[0]["backend"].get<std::string>());
-  }
   return of_request([&] {
-    Executable layered(graph, looker_.build(best, batch, true));
-    BuildOptions own = looker_.session().build_options(batch);
-    own.input = own.output = ElementType::kFp32;
-    Executable usual(graph, own);
-    load_random(layered);
-    load_random(usual);
-    layered.run_checked();
-    usual.run_checked();
-    std::vector<Runner> runners = {{[&] { layered.run(); }, &layered.stream()},
-                                   {[&] { usual.run(); }, &usual.stream()}};
-    take_turns(runners, kPassMs);
-    const TimeStats of_layered = summarise(runners[0].ns), of_usual = summarise(runners[1].ns);
-    const Executable& fastest = of_layered.median < of_usual.median ? layered : usual;
-    return Json{{"batch", batch},
-                {"backends", best},
-                {"layered", json_of(of_layered)},
-                {"usual", json_of(of_usual)},
-                {"usual_name", describe_backends(usual.plan())},
-                {"layered_name", describe_backends(layered.plan())},
-                {"fastest", &fastest == &layered ? "layered" : "usual"},
-                {"plan", fastest.plan().to_json()}};
+    BuildOptions layered = looker_.build("", batch, true);
+    layered.backends = BackendSpec();
+    layered.batch = slice_images(graph, layered);
+    Stream stream(layered.device);
+    std::vector<TuneCandidate> candidates = tune_candidates(graph, layered);
+    LayerStage stage(graph, layered, pictures(), stream);
+    measure_layers(measure_options(), stage, candidates);
+    choose_candidates(graph, candidates);
+    layered.batch = batch;
+    const Plan tuned = tuned_plan(graph, layered, candidates);
+    layered.plan = &tuned;
+    BuildOptions usual = looker_.session().build_options(batch);
+    usual.input = usual.output = ElementType::kFp32;
+    PlanContest contest(graph, pictures(), stream);
+    constexpr std::array<const char*, 2> kNames = {"layered", "usual"};
+    const std::array<PlanCandidate*, 2> passes = {contest.add(kNames[0], layered).candidate.get(),
+                                                  contest.add(kNames[1], usual).candidate.get()};
+    const std::vector<Measurement> measured = contest.measure(measure_options());
+    std::array<PlanTime, 2> plans;
+    Json json = {{"batch", batch}};
+    for (size_t i = 0; i < plans.size(); ++i) {
+      take_over(measured[i], plans[i]);
+      json[kNames[i]] = timed(plans[i]);
+      json[kNames[i]]["name"] = passes[i] ? describe_backends(passes[i]->executable().plan()) : kNames[i];
+    }
+    const auto& [first, second] = plans;
+    if (!first.passed() && !second.passed())
+      throw DataError(concat("no plan passed: ", first.reason, "; ", second.reason));
+    const bool layered_wins = first.passed() && (!second.passed() || first.time.median < second.time.median);
+    const size_t fastest = layered_wins ? 0 : 1;
+    json["fastest"] = kNames[fastest];
+    json["plan"] = passes[fastest]->executable().plan().to_json();
+    return json;
   });
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "apps/common/ceilings/ceilings.h"
+#include "apps/lenslet/bench/plan_candidate.h"
 #include "apps/lenslet/show/looker.h"
 
 namespace lenslet {
@@ -20,18 +21,20 @@ class LayerTimes {
 
   /// The member `profile` of a page: what `lenslet profile` measures of a pass with these backends, on random pictures.
   nlohmann::ordered_json profile(const std::string& backends, int64_t batch);
-  /// The times of every backend of a layer, by turns, on the values that the layers before it write; the reason for one
-  /// that refuses.
+  /// The times of every backend of a layer, by turns, on the values that the layers before it write, with its largest
+  /// error and the bound of that; the reason for one that refuses or that the fp64 reference does not verify.
   nlohmann::ordered_json race(const std::string& layer, int64_t batch);
-  /// The fastest backend of every layer by turns, the layered plan of those against the session's own plan, and the
-  /// faster of both as the text of a file for --plan.
+  /// The layered plan of the fastest operators, as `lenslet tune` chooses them, against the session's own plan: the
+  /// times of both, and the faster one as the text of a file for --plan.
   nlohmann::ordered_json tune(int64_t batch);
 
  private:
   const Ceilings& ceilings();
+  const BatchPictures& pictures();
 
   const Looker& looker_;
   std::optional<Ceilings> ceilings_;
+  std::optional<BatchPictures> pictures_;  // kept: judging them takes a while
 };
 
 }  // namespace lenslet

@@ -12,6 +12,7 @@
 #include "apps/lenslet/classify/answer.h"
 #include "apps/lenslet/show/encode.h"
 #include "apps/lenslet/show/network_json.h"
+#include "apps/lenslet/show/of_request.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/execution/tuner.h"
@@ -255,13 +256,7 @@ Json Looker::look(const std::vector<uint8_t>& picture, const std::string& name, 
                {"values", nullptr},
                {"probabilities", nullptr}};
   if (seen.input.empty()) return look;
-  try {
-    add_values(seen.input, backends, look);
-  } catch (const UsageError& error) {
-    throw DataError(error.what());
-  } catch (const UnavailableError& error) {
-    throw DataError(error.what());
-  }
+  of_request([&] { add_values(seen.input, backends, look); });
   return look;
 }
 

@@ -179,12 +179,12 @@ async function changeBackend(name, backend) {
 
 async function tune() {
   const found = await server.tune(state.batch), box = get("tuned");
-  const faster = found[found.fastest], other = found[found.fastest === "usual" ? "layered" : "usual"];
+  const fastest = found[found.fastest], other = found[found.fastest === "usual" ? "layered" : "usual"];
   const button = element("button", "Download plan.json");
   button.type = "button";
   button.addEventListener("click", () => download("plan.json", found.plan, "application/json"));
-  box.replaceChildren(`Fastest: ${found[`${found.fastest}_name`]}, ${timeText(faster.median_ns)}; the other plan, `,
-                      `${found[found.fastest === "usual" ? "layered_name" : "usual_name"]}, takes ${timeText(other.median_ns)}. `, button,
+  box.replaceChildren(`Fastest: ${fastest.name}, ${timeText(fastest.median_ns)}; the other plan, ${other.name}, `,
+                      other.median_ns === undefined ? `has no time: ${other.reason}. ` : `takes ${timeText(other.median_ns)}. `, button,
                       " lenslet classify --plan plan.json replays it.");
   box.hidden = false;
 }

@@ -152,7 +152,9 @@ function showRace(card, race) {
       fill.style.width = `${(100 * row.median_ns) / slowest}%`;
       bar.append(fill);
       track.append(bar);
-      line.append(track, element("td", timeText(row.median_ns)), element("td", `differs by ${short(row.difference)}`, "quiet"));
+      const error = element("td", `error ${short(row.error)}`, "quiet");
+      error.title = `bound ${short(row.bound)}`;
+      line.append(track, element("td", timeText(row.median_ns)), error);
     }
     table.append(line);
   }
