@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/model.h"
@@ -23,6 +24,9 @@ class Session {
  public:
   /// Throws UsageError, DataError or UnavailableError. Loads the weights; initialises CUDA only for a CUDA device.
   explicit Session(const CommonOptions& options);
+  /// Of choices that were made and weights that were loaded before; `options` must outlive this.
+  Session(const CommonOptions& options, std::shared_ptr<const ModelSetup> setup)
+      : options_(options), setup_(std::move(setup)) {}
 
   Device device() const noexcept { return setup_->device(); }
   std::string device_name() const { return setup_->device_name(); }

@@ -8,10 +8,9 @@
 #include "apps/common/ceilings/ceilings.h"
 #include "apps/lenslet/bench/plan_candidate.h"
 #include "apps/lenslet/show/looker.h"
+#include "apps/lenslet/show/pass_profile.h"
 
 namespace lenslet {
-
-inline constexpr int64_t kMostShownBatch = 1024;
 
 /// Not thread-safe. Errors of a request are DataError.
 class LayerTimes {

@@ -245,7 +245,11 @@ void Looker::add_values(const std::vector<float>& input, const std::string& back
 
 Json Looker::look(const std::vector<uint8_t>& picture, const std::string& name, const std::string& backends,
                   int64_t digit) {
-  const Image image = decode_image(picture, printable_excerpt(name, 100), options_.image_limits);
+  return look(decode_image(picture, printable_excerpt(name, 100), options_.image_limits), name, backends,
+              digit);
+}
+
+Json Looker::look(const Image& image, const std::string& name, const std::string& backends, int64_t digit) {
   const Seen seen = reads_digits(session_.graph()) ? see_number(image, name, digit) : see_other(image, name);
   Json look = {{"answer", json_of(seen.answer)},
                {"stages", seen.stages},

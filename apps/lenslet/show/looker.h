@@ -26,8 +26,9 @@ class Looker {
 
   /// The member `network` of a page: layers, weights, backends with the reasons of those that refuse.
   Json network() const;
-  /// The member `look`: what the network does with a picture of these bytes. `backends` as "conv2=direct,fc1=tiled";
-  /// the other layers keep what the session chose. `digit`: which one of a number.
+  /// The member `look`: what the network does with a picture, or that in these bytes of a file. `backends` as
+  /// "conv2=direct,fc1=tiled"; the other layers keep what the session chose. `digit`: which one of a number.
+  Json look(const Image& image, const std::string& name, const std::string& backends = "", int64_t digit = 0);
   Json look(const std::vector<uint8_t>& picture, const std::string& name, const std::string& backends = "",
             int64_t digit = 0);
 

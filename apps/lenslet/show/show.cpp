@@ -2,14 +2,13 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/output/output.h"
-#include "apps/common/output/text.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/session.h"
-#include "apps/lenslet/show/layer_times.h"
 #include "apps/lenslet/show/looker.h"
 #include "apps/lenslet/show/network_json.h"
 #include "apps/lenslet/show/page.h"
-#include "framework/io/file.h"
+#include "apps/lenslet/show/still_page.h"
+#include "framework/io/image.h"
 
 namespace lenslet {
 
@@ -23,16 +22,11 @@ ExitCode run_show(const ShowOptions& given) {
   Console console({{"--html", options.html}}, read);
   const Session session(options);
   Looker looker(session, options);
-  const std::vector<uint8_t> picture = read_file(file, options.image_limits.max_file_bytes);
-  nlohmann::ordered_json page = {{"schema", "lenslet.page/1"}, {"live", false}};
-  page["network"] = looker.network();
-  page["look"] = looker.look(picture, file);
-  page["profile"] = LayerTimes(looker).profile("", options.batch_size.value_or(1));
+  const Image picture = read_image(file, options.image_limits);
+  const nlohmann::ordered_json page =
+      still_page(looker, picture, file, options.batch_size.value_or(1), measure_ceilings(session.device()));
   write_result(options.html, page_html(page_text(page)));
-  const nlohmann::ordered_json& answer = page["look"]["answer"];
-  const std::string number = answer["number"].is_string() ? answer["number"].get<std::string>() : "";
-  console.line(concat(printable(file), ": ", number.empty() ? "see the page" : number, ", ",
-                      session.network().title(), " on ", session.describe_device()));
+  console.line(describe_page(page, file, session));
   if (options.html != "-") console.line("open " + options.html + " in a browser");
   return ExitCode::kOk;
 }

@@ -1,0 +1,29 @@
+#include "apps/lenslet/show/model_page.h"
+
+#include <nlohmann/json.hpp>
+
+#include "apps/common/ceilings/ceilings.h"
+#include "apps/lenslet/options.h"
+#include "apps/lenslet/session.h"
+#include "apps/lenslet/show/looker.h"
+#include "apps/lenslet/show/network_json.h"
+#include "apps/lenslet/show/page.h"
+#include "apps/lenslet/show/still_page.h"
+
+namespace lenslet {
+
+PageMaker::PageMaker() = default;
+PageMaker::~PageMaker() = default;
+
+ModelPage PageMaker::page(const std::shared_ptr<const ModelSetup>& model, const Image& picture,
+                          const std::string& name, int64_t batch) {
+  const CommonOptions options;
+  const PictureOptions pictures;
+  const Session session(options, model);
+  Looker looker(session, pictures);
+  if (!ceilings_) ceilings_ = std::make_unique<const Ceilings>(measure_ceilings(session.device()));
+  const auto data = still_page(looker, picture, name, batch, *ceilings_);
+  return {page_html(page_text(data)), describe_page(data, name, session)};
+}
+
+}  // namespace lenslet

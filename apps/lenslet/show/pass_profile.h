@@ -1,0 +1,23 @@
+// The times of a pass for a page, layer by layer.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "apps/common/ceilings/ceilings.h"
+#include "apps/lenslet/show/looker.h"
+
+namespace lenslet {
+
+inline constexpr int64_t kMostShownBatch = 1024;
+
+/// Throws DataError for a batch that no page shows: below 1 or above kMostShownBatch.
+void demand_shown_batch(int64_t batch);
+
+/// The member `profile` of a page: what `lenslet profile` measures of a pass with these backends, on random pictures.
+/// Errors of a request are DataError.
+nlohmann::ordered_json pass_profile(const Looker& looker, const std::string& backends, int64_t batch,
+                                    const Ceilings& ceilings);
+
+}  // namespace lenslet

@@ -1,0 +1,29 @@
+#include "apps/lenslet/show/still_page.h"
+
+#include <nlohmann/json.hpp>
+
+#include "apps/common/output/text.h"
+#include "apps/lenslet/show/pass_profile.h"
+#include "framework/base/text.h"
+
+namespace lenslet {
+
+nlohmann::ordered_json still_page(Looker& looker, const Image& picture, const std::string& name,
+                                  int64_t batch, const Ceilings& ceilings) {
+  demand_shown_batch(batch);
+  nlohmann::ordered_json page = {{"schema", "lenslet.page/1"}, {"live", false}};
+  page["network"] = looker.network();
+  page["look"] = looker.look(picture, name);
+  page["profile"] = pass_profile(looker, "", batch, ceilings);
+  return page;
+}
+
+std::string describe_page(const nlohmann::ordered_json& page, const std::string& name,
+                          const Session& session) {
+  const nlohmann::ordered_json& number = page.at("look").at("answer").at("number");
+  const std::string read = number.is_string() ? number.get<std::string>() : "";
+  return concat(printable(name), ": ", read.empty() ? "see the page" : read, ", ", session.network().title(),
+                " on ", session.describe_device());
+}
+
+}  // namespace lenslet

@@ -1,0 +1,23 @@
+// A page that needs no server: `lenslet show` writes it, and Model.show in Python returns it.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "apps/common/ceilings/ceilings.h"
+#include "apps/lenslet/show/looker.h"
+#include "framework/io/image.h"
+
+namespace lenslet {
+
+/// Its data (schema lenslet.page/1): what the network does with the picture `name`, and the times of a pass of `batch`.
+/// Throws DataError.
+nlohmann::ordered_json still_page(Looker& looker, const Image& picture, const std::string& name,
+                                  int64_t batch, const Ceilings& ceilings);
+
+/// "digit.png: 3, LeNet-5 on cpu": what that page shows, in a line.
+std::string describe_page(const nlohmann::ordered_json& page, const std::string& name,
+                          const Session& session);
+
+}  // namespace lenslet
