@@ -158,6 +158,8 @@ std::vector<LayerInfo> Model::layers(int64_t batch) {
 
 int64_t Model::pass_size() const noexcept { return state_->pass_size(); }
 
+const std::shared_ptr<const ModelSetup>& Model::setup() const noexcept { return state_->shared_setup(); }
+
 Device Model::device() const noexcept { return state_->setup().device(); }
 
 std::string Model::device_name() const { return state_->setup().device_name(); }

@@ -175,6 +175,9 @@ class Model {
   /// with the passes so far, or throws.
   ModelProfile profile(int64_t batch, double min_time_ms = 100, std::function<bool()> stop = {}) const;
 
+  /// What the options came to, for programs that build executables of their own of the same weights.
+  const std::shared_ptr<const ModelSetup>& setup() const noexcept;
+
   /// The device that computes.
   Device device() const noexcept;
   /// "NVIDIA H200", or the CPU's model.

@@ -25,6 +25,7 @@ class Model::State {
   State(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass);
 
   const ModelSetup& setup() const noexcept { return *setup_; }
+  const std::shared_ptr<const ModelSetup>& shared_setup() const noexcept { return setup_; }
   int64_t pass_size() const noexcept { return pass_limit_; }
   /// Builds the memory of a single-pass model's calls.
   void prepare() {

@@ -9,6 +9,7 @@
 
 from ._core import GpuArray, Model, backends, devices, empty_pinned, normalize, num_threads, set_num_threads
 from ._core import version as __version__
+from ._notebook import Page
 from ._read import read
 from ._types import (
     Backend,
@@ -44,6 +45,7 @@ __all__ = [
     "Model",
     "OutOfMemoryError",
     "Output",
+    "Page",
     "Picture",
     "Prediction",
     "Profile",

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 import numpy
 import numpy.typing
 
+import lenslet._notebook
 import lenslet._types
 
 
@@ -96,7 +97,7 @@ class Model:
 
         Args:
             picture: The path of a PNG, JPEG, BMP or PNM file; the bytes of one; or pixels, uint8 [H, W] or [H, W, C] with 1
-                grey, 2 grey and alpha, 3 RGB or 4 RGBA channels. Dark on light or light on dark.
+                grey, 2 grey and alpha, 3 RGB or 4 RGBA channels; or a picture of Pillow. Dark on light or light on dark.
 
         Returns:
             Reading. A picture without a number is not an error: `number` is empty and `reason` tells why. Only weights with an
@@ -106,6 +107,24 @@ class Model:
             TypeError, ValueError: `picture` is none of these, or an array of another type or shape.
             DataError: The file is missing, damaged or of another format, or the network reads no digits.
             UsageError, OutOfMemoryError, DeviceError: As for `predict`.
+        """
+
+    def show(self, picture: lenslet._types.Picture, *, batch: int = 1, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> lenslet._notebook.Page:
+        """
+        Shows what the network does with a picture, as `lenslet show` does: what it reads, each layer's values and times.
+
+        Args:
+            picture: As for `read`. A network of other pictures than digits takes it scaled to what it reads.
+            batch: Images in the pass that is timed, 1 to 1,024.
+            plan, backend, math: As for `predict`. Layers are computed one by one.
+
+        Returns:
+            Page: a notebook shows it; `html` is the document and `save(path)` writes it. At most 1 MB, and loads nothing.
+
+        Raises:
+            TypeError, ValueError: As for `read`.
+            DataError: As for `read`, or the network reads no pictures or is too large for a page.
+            UsageError, UnavailableError, OutOfMemoryError, DeviceError: As for `predict`.
         """
 
     def run(self, inputs: lenslet._types.Inputs, *, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None, out: lenslet._types.Output | None = None) -> numpy.typing.NDArray[numpy.float32]:
@@ -141,7 +160,7 @@ class Model:
         Returns:
             A dict with "device", "plan", "batch", "total_ns" (a pass without events between the layers) and "layers". These
             map each layer's name, in order, to its "backend", "math", "median_ns", "p10_ns" and "p90_ns". A whole-network plan
-            has one layer, "lenet5".
+            has one layer, "lenet5". A notebook shows a table.
         """
 
     def plan(self, batch: int = 1, *, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> dict[str, Any]:

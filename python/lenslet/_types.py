@@ -25,8 +25,18 @@ Inputs = typing.Union[npt.NDArray[np.float32], SupportsDLPack]
 Output = typing.Union[npt.NDArray[np.int32], npt.NDArray[np.float32], SupportsDLPack]
 
 
-# The path of a file, the bytes of one, or pixels: uint8 [H, W] or [H, W, 1 to 4].
-Picture = typing.Union[str, "os.PathLike[str]", bytes, bytearray, npt.NDArray[np.uint8], SupportsDLPack]
+class PillowImage(typing.Protocol):
+    """A picture of Pillow."""
+
+    @property
+    def mode(self) -> str: ...
+
+    @property
+    def __array_interface__(self) -> dict[str, typing.Any]: ...
+
+
+# The path of a file, the bytes of one, pixels, uint8 [H, W] or [H, W, 1 to 4], or a picture of Pillow.
+Picture = typing.Union[str, "os.PathLike[str]", bytes, bytearray, npt.NDArray[np.uint8], SupportsDLPack, PillowImage]
 
 
 class Digit(typing.NamedTuple):

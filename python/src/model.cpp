@@ -19,6 +19,7 @@
 #include "python/src/owned_array.h"
 #include "python/src/reading.h"
 #include "python/src/shared_model.h"
+#include "python/src/showing.h"
 
 namespace nb = nanobind;
 
@@ -167,6 +168,7 @@ nb::object logits(SharedModel& self, nb::handle images, bool invert, bool check,
 
 std::vector<size_t> sizes_of(const Shape& shape) {
   std::vector<size_t> sizes;
+  sizes.reserve(static_cast<size_t>(shape.rank()));
   for (int i = 0; i < shape.rank(); ++i) sizes.push_back(static_cast<size_t>(shape[i]));
   return sizes;
 }
@@ -214,8 +216,8 @@ nb::list layers(SharedModel& self) {
   return list;
 }
 
-nb::dict profile(SharedModel& self, int64_t batch, double min_time_ms, const OptionalPath& plan,
-                 const OptionalText& backend, const OptionalText& math) {
+nb::object profile(SharedModel& self, int64_t batch, double min_time_ms, const OptionalPath& plan,
+                   const OptionalText& backend, const OptionalText& math) {
   ModelProfile profile;
   {
     const nb::gil_scoped_release no_gil;
@@ -237,7 +239,7 @@ nb::dict profile(SharedModel& self, int64_t batch, double min_time_ms, const Opt
   result["batch"] = profile.batch;
   result["total_ns"] = profile.total_ns;
   result["layers"] = layers;
-  return result;
+  return nb::module_::import_("lenslet._notebook").attr("ProfileDict")(result);
 }
 
 nb::object plan(SharedModel& self, int64_t batch, const OptionalPath& plan, const OptionalText& backend,
@@ -318,6 +320,18 @@ void add_model(nb::module_& module) {
            kLogitsDoc)
       .def("read", &read_picture, nb::arg("picture").none(),
            nb::sig("def read(self, picture: lenslet._types.Picture) -> lenslet._types.Reading"), kReadDoc)
+      .def(
+          "show",
+          [](SharedModel& self, nb::handle picture, int64_t batch, const OptionalPath& plan,
+             const OptionalText& backend, const OptionalText& math) {
+            return show_picture(self, picture, batch, {text_of(plan), backend, math});
+          },
+          nb::arg("picture").none(), nb::kw_only(), nb::arg("batch") = 1, nb::arg("plan") = nb::none(),
+          nb::arg("backend") = nb::none(), nb::arg("math") = nb::none(),
+          nb::sig("def show(self, picture: lenslet._types.Picture, *, batch: int = 1, plan: str | "
+                  "os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None) -> "
+                  "lenslet._notebook.Page"),
+          kShowDoc)
       .def("run", &run, nb::arg("inputs").none(), nb::kw_only(), nb::arg("plan") = nb::none(),
            nb::arg("backend") = nb::none(), nb::arg("math") = nb::none(), nb::arg("out") = nb::none(),
            nb::sig("def run(self, inputs: lenslet._types.Inputs, *, plan: str | os.PathLike[str] | None = "

@@ -46,7 +46,22 @@ std::string path_of(nb::handle picture) {
   return {path.c_str(), path.size()};
 }
 
-Image load(nb::handle picture) {
+// A picture of Pillow as an array. Palettes, inks and single bits become colours, whose values are bytes.
+nb::object array_from_pillow(nb::handle picture) {
+  const auto mode = nb::cast<std::string>(picture.attr("mode"));
+  if (mode[0] == 'I' || mode[0] == 'F')
+    throw nb::type_error(concat("picture: Pillow's mode ", mode,
+                                " has other values than bytes; scale them to 0 to 255 "
+                                "and convert with .convert('L')")
+                             .c_str());
+  const bool bytes = mode == "L" || mode == "LA" || mode == "RGB" || mode == "RGBA";
+  const nb::object plain = bytes ? nb::borrow(picture) : picture.attr("convert")("RGBA");
+  return nb::module_::import_("numpy").attr("asarray")(plain);
+}
+
+}  // namespace
+
+NamedPicture picture_from(nb::handle picture) {
   if (PyBytes_Check(picture.ptr()) || PyByteArray_Check(picture.ptr())) {
     const bool constant = PyBytes_Check(picture.ptr());
     const char* const data =
@@ -54,15 +69,18 @@ Image load(nb::handle picture) {
     const Py_ssize_t size = constant ? PyBytes_GET_SIZE(picture.ptr()) : PyByteArray_GET_SIZE(picture.ptr());
     const Bytes bytes(data, data + size);
     const nb::gil_scoped_release no_gil;
-    return decode(bytes);
+    return {decode(bytes), "picture"};
   }
   if (PyUnicode_Check(picture.ptr()) || nb::hasattr(picture, "__fspath__")) {
     const std::string path = path_of(picture);
     const nb::gil_scoped_release no_gil;
-    return read_image(path);
+    return {read_image(path), path};
   }
-  return image_of(picture);
+  const bool pillow = nb::hasattr(picture, "mode") && nb::hasattr(picture, "convert");
+  return {image_of(pillow ? array_from_pillow(picture) : nb::borrow(picture)), "picture"};
 }
+
+namespace {
 
 nb::object digit_from(const nb::object& make, const ReadDigit& read) {
   const bool refused = read.refusal != Refusal::kNone;
@@ -76,7 +94,7 @@ nb::object digit_from(const nb::object& make, const ReadDigit& read) {
 
 nb::object read_picture(SharedModel& self, nb::handle picture) {
   self.demand_digits();
-  const Image image = load(picture);
+  const Image image = picture_from(picture).image;
   Reading reading;
   {
     const nb::gil_scoped_release no_gil;

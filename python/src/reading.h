@@ -7,6 +7,10 @@
 
 namespace lenslet::python {
 
+/// What Model.read and Model.show take: the path of a file, the bytes of one, an array of pixels or a picture of
+/// Pillow. Throws TypeError, ValueError or DataError.
+NamedPicture picture_from(nanobind::handle picture);
+
 /// Model.read.
 nanobind::object read_picture(SharedModel& self, nanobind::handle picture);
 

@@ -154,6 +154,11 @@ Reading SharedModel::read(const Image& picture) {
   return with_model({}, [&](Model& model) { return std::move(read_numbers(model, {number}).front()); });
 }
 
+ModelPage SharedModel::show(const NamedPicture& picture, int64_t batch, const Choices& choices) {
+  return with_model(
+      choices, [&](Model& model) { return pages_.page(model.setup(), picture.image, picture.name, batch); });
+}
+
 std::vector<LayerInfo> SharedModel::layers() {
   return with_model({}, [](Model& model) { return model.layers(); });
 }

@@ -12,6 +12,8 @@
 
 #include "api/model.h"
 #include "api/number_reader.h"
+#include "apps/lenslet/show/model_page.h"
+#include "framework/io/image.h"
 #include "python/src/images.h"
 
 namespace lenslet::python {
@@ -19,6 +21,12 @@ namespace lenslet::python {
 /// The choices that one call overrides.
 struct Choices {
   std::optional<std::string> plan, backend, math;
+};
+
+/// A picture, and the file that it is from, or "picture".
+struct NamedPicture {
+  Image image;
+  std::string name;
 };
 
 /// Samples in the memory of the model's GPU: pixels (`are_bytes`) or float32 values.
@@ -60,6 +68,8 @@ class SharedModel {
   /// Throws DataError unless predict() and logits() support the network.
   void demand_digits();
   Reading read(const Image& picture);
+  /// As PageMaker::page().
+  ModelPage show(const NamedPicture& picture, int64_t batch, const Choices& choices);
   std::vector<LayerInfo> layers();
   ModelProfile profile(int64_t batch, double min_time_ms, const Choices& choices,
                        const std::function<void()>& pause);
@@ -80,6 +90,7 @@ class SharedModel {
   std::recursive_mutex mutex_;  // recursive: profile() holds it while it calls `pause`
   Model model_;
   Device device_;
+  PageMaker pages_;
   std::map<std::tuple<std::string, std::string, std::string>, Model> others_;  // by plan, backend, math
 };
 

@@ -33,7 +33,8 @@ def test_the_package_brings_what_it_needs_and_no_more():
     extensions = {name for name in names if name.startswith("_core.") and name.endswith(".so")}
     modules = {name for name in names if re.fullmatch(r"lenslet_\w+\.so", name)}
     assert len(extensions) == 1
-    assert names - extensions - modules == {"__init__.py", "_read.py", "_types.py", "_core.pyi", "py.typed", "ray.py"}
+    assert names - extensions - modules == {
+        "__init__.py", "_notebook.py", "_read.py", "_types.py", "_core.pyi", "py.typed", "ray.py"}
 
 
 def test_modules_are_opened_from_the_package():
@@ -84,7 +85,7 @@ def run_examples(name, text):
 
 def test_examples_in_the_documents_are_true(root):
     blocks = re.findall(r"```pycon\n(.*?)```", (root / "docs" / "python.md").read_text(), re.DOTALL)
-    assert len(blocks) == 9 and run_examples("docs/python.md", "\n".join(blocks)) >= 15
+    assert len(blocks) == 10 and run_examples("docs/python.md", "\n".join(blocks)) >= 18
     assert run_examples("lenslet", lenslet.__doc__) == 4
     assert run_examples("lenslet.ray", lenslet.ray.__doc__) == 4
 

@@ -35,6 +35,7 @@ find framework layers models weights api apps python tests -type f \
     }
     function bad(why) { printf "%s includes \"%s\": %s\n", place, target, why; found = 1 }
     BEGIN {
+      shared = "apps/lenslet/show/model_page.h"
       n = split(neighbours, pairs, " "); for (i = 1; i <= n; ++i) legal[pairs[i]] = 1
       n = split("base device tensor measuring graph execution", rooms, " ")
       for (i = 1; i <= n; ++i) floor[rooms[i]] = i
@@ -52,8 +53,8 @@ find framework layers models weights api apps python tests -type f \
         bad("framework -> layers -> models -> api -> apps point one way, and this points up")
         next
       }
-      if (level(file) == 5 && level(target) == 5 && substr(target, 1, 4) != substr(file, 1, 4)) {
-        bad("apps and python stand side by side on api")
+      if (level(file) == 5 && level(target) == 5 && substr(target, 1, 4) != substr(file, 1, 4) && target != shared) {
+        bad("apps and python stand side by side on api; python takes " shared " alone")
         next
       }
       from = room(file); to = room(target)

@@ -96,6 +96,7 @@ red framework/device/planted.h '#include "framework/measuring/statistics.h"' 'ba
 red framework/measuring/planted.h '#include "framework/execution/executable.h"' 'graph, execution' "${includes[@]}"
 red framework/io/planted.h '#include "framework/graph/graph.h"' 'io on base and tensor alone' "${includes[@]}"
 red layers/relu/planted.cpp '#include "models/lenet5.h"' 'points up' "${includes[@]}"
+red apps/planted.cpp '#include "python/src/reading.h"' 'side by side on api' "${includes[@]}"
 red models/planted.cpp '  #  include "apps/lenslet/anything.h"' 'points up' "${includes[@]}"
 red python/src/planted.cpp '#include "apps/common/output/text.h"' 'side by side' "${includes[@]}"
 red api/planted.cpp '#include "python/src/images.h"' 'points up' "${includes[@]}"
