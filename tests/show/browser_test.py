@@ -119,6 +119,9 @@ class Browser(unittest.TestCase):
             action.pointer_action.move_to(pad, *point)
         action.pointer_action.pointer_up()
         action.perform()
+        # A digit may be read before its last stroke.
+        settled = "const {strokes, shownStrokes} = document.body.dataset; return strokes === shownStrokes"
+        self.wait(lambda: self.js(settled))
 
     def saved(self):
         self.find("#save").click()

@@ -133,11 +133,11 @@ function keepLink() {
 }
 
 const refresh = latestOnly(async () => {
-  const began = performance.now();
+  const began = performance.now(), strokes = document.body.dataset.strokes;
   try {
     showLook(await server.look(pad.bytes(), backendsText(), state.digit));
     document.body.dataset.lookMs = (performance.now() - began).toFixed(1);
-    document.body.dataset.looks = String(Number(document.body.dataset.looks || 0) + 1);
+    document.body.dataset.shownStrokes = strokes;
     get("problem").hidden = true;
   } catch (error) {
     complain(error);
@@ -216,7 +216,11 @@ async function startLive() {
   if (Number.isInteger(Math.log2(link.batch)) && link.batch <= 1024) state.batch = link.batch;
   for (const id of ["padbox", "tools", "link", "save"]) get(id).hidden = false;
   get("padtitle").textContent = page.network.digits ? "Draw a digit" : "Open a picture, or draw";
-  pad = makePad(get("pad"), () => { state.digit = 0; refresh(); });
+  pad = makePad(get("pad"), () => {
+    state.digit = 0;
+    document.body.dataset.strokes = String(Number(document.body.dataset.strokes || 0) + 1);  // changes so far
+    refresh();
+  });
   fillSamples(get("samples"), pad);
   get("clear").addEventListener("click", () => pad.clear());
   takePictures();
