@@ -23,6 +23,10 @@ if(LENSLET_HAS_CUDA)
   target_compile_definitions(test_conv_launches PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
   lenslet_simulate_gpu(conv_launches)
 endif()
+if(TARGET CUDNN::cudnn)
+  lenslet_test(cudnn_pack SOURCES conv/cudnn_pack_test.cpp support/allocation_counter.cpp
+               DEPENDS lenslet_framework CUDNN::cudnn)
+endif()
 
 lenslet_test(conv_ladder SOURCES conv/conv_ladder_test.cpp DEPENDS lenslet_conv_ladder lenslet_conv_verify GPU SHARDS 6)
 

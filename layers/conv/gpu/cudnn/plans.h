@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -33,11 +34,11 @@ class CudnnNode {
   CudnnNode& operator=(const CudnnNode&) = delete;
 
   cudnnBackendDescriptor_t get() const noexcept { return node_; }
-  template <typename T>
-  CudnnNode& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                 const std::vector<T>& values) {
-    LENSLET_CUDNN_CHECK(
-        cudnnBackendSetAttribute(node_, name, type, static_cast<int64_t>(values.size()), values.data()));
+  /// `values`: a vector or an array.
+  template <typename Values>
+  CudnnNode& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const Values& values) {
+    LENSLET_CUDNN_CHECK(cudnnBackendSetAttribute(node_, name, type, static_cast<int64_t>(std::size(values)),
+                                                 std::data(values)));
     return *this;
   }
   CudnnNode& set(cudnnBackendAttributeName_t name, const CudnnNode& other) {
@@ -74,6 +75,41 @@ class CudnnNode {
 /// The identifiers of the tensors whose pointers a plan gets.
 enum CudnnTensorId : int64_t { kCudnnX = 1, kCudnnW = 2, kCudnnY = 3 };
 
+/// The pointers of a run (cuDNN's "variant pack"). Changing them allocates nothing, so that run() does not.
+class CudnnPack {
+ public:
+  CudnnPack() { point(); }
+
+  cudnnBackendDescriptor_t at(const float* x, const float* w, float* y, void* workspace) {
+    const std::array<void*, 3> tensors = {const_cast<float*>(x), const_cast<float*>(w), y};
+    if (tensors != tensors_ || workspace != workspace_[0]) {
+      tensors_ = tensors;
+      workspace_[0] = workspace;
+      // A finished object refuses other attributes until it is initialised again. That function is deprecated, because
+      // cuDNN 9 creates a new object per run instead, with some allocations.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+      LENSLET_CUDNN_CHECK(cudnnBackendInitialize(node_.get()));
+#pragma GCC diagnostic pop
+      point();
+    }
+    return node_.get();
+  }
+
+ private:
+  void point() {
+    constexpr std::array<int64_t, 3> kIds = {kCudnnX, kCudnnW, kCudnnY};
+    node_.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, kIds)
+        .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, tensors_)
+        .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace_);
+    node_.finish();
+  }
+
+  CudnnNode node_{CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR};
+  std::array<void*, 3> tensors_{};  // x, w, y
+  std::array<void*, 1> workspace_{};
+};
+
 /// One engine with its settings, ready to run.
 class CudnnPlan {
  public:
@@ -93,19 +129,7 @@ class CudnnPlan {
            has(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4) || has(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6);
   }
   cudnnStatus_t execute(cudnnHandle_t handle, const float* x, const float* w, float* y, void* workspace) {
-    const std::array<void*, 4> pointers = {const_cast<float*>(x), const_cast<float*>(w), y, workspace};
-    if (!pack_ || pointers != pointers_) {
-      pack_ = std::make_unique<CudnnNode>(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-      pack_
-          ->set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64,
-                std::vector<int64_t>{kCudnnX, kCudnnW, kCudnnY})
-          .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
-               std::vector<void*>(pointers.begin(), pointers.end() - 1))
-          .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, std::vector<void*>{workspace});
-      pack_->finish();
-      pointers_ = pointers;
-    }
-    return cudnnBackendExecute(handle, plan_.get(), pack_->get());
+    return cudnnBackendExecute(handle, plan_.get(), pack_.at(x, w, y, workspace));
   }
 
  private:
@@ -117,8 +141,7 @@ class CudnnPlan {
   CudnnNode plan_;
   size_t workspace_bytes_;
   std::vector<cudnnBackendNumericalNote_t> notes_;
-  std::unique_ptr<CudnnNode> pack_;  // of the pointers of the last run
-  std::array<void*, 4> pointers_{};
+  CudnnPack pack_;
 };
 
 namespace cudnn_graph {
