@@ -1,37 +1,41 @@
-// Implicit GEMM, rung 08: 16 x 8 outputs per thread, with half the threads.
-//
-// 8 x 8 reads 16 floats from shared memory for 64 multiply-adds; 16 x 8 reads 24 for 128, a quarter less. The price:
-// half as many warps hide latency, 8 per multiprocessor.
+// The product of rungs 07 to 09: asynchronous copies into four stages of shared memory. A rung is a choice of the two
+// parameters below.
+#pragma once
+
 #include "layers/conv/gpu/async_copy.cuh"
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {
 namespace implicit_gemm_ladder {
-namespace {
 
-constexpr int kBlock = 128, kStep = 8, kStages = 4;
-constexpr int kThreadFilters = 16, kThreadColumns = 8;
-constexpr int kAcrossFilters = kBlock / kThreadFilters,
-              kAcrossColumns = kBlock / kThreadColumns;  // threads of a block
-constexpr int kThreads = kAcrossFilters * kAcrossColumns;
-constexpr int kWarpFilters = 4, kWarpColumns = 8;  // threads of a warp
-constexpr int kRows = kStep * kBlock / kThreads;   // taps of its column that a thread copies a step
+/// What a block of 128 filters x 128 columns copies and computes. A thread has kThreadFilters x kThreadColumns outputs,
+/// in tiles of 4 x 4.
+template <int kThreadFilters_>
+struct StagedTile {
+  static constexpr int kBlock = 128, kStep = 8, kStages = 4;
+  static constexpr int kThreadFilters = kThreadFilters_, kThreadColumns = 8;
+  static constexpr int kAcrossFilters = kBlock / kThreadFilters,
+                       kAcrossColumns = kBlock / kThreadColumns;  // threads of a block
+  static constexpr int kThreads = kAcrossFilters * kAcrossColumns;
+  static constexpr int kWarpFilters = 4, kWarpColumns = 8;  // threads of a warp
+  static constexpr int kRows = kStep * kBlock / kThreads;   // taps of its column that a thread copies a step
 
-struct Stage {
-  float filters[kStep][kBlock];  // [tap][filter]
-  float inputs[kStep][kBlock];   // [tap][column]
+  struct Stage {
+    float filters[kStep][kBlock];  // [tap][filter]
+    float inputs[kStep][kBlock];   // [tap][column]
+  };
 };
 
-// computes    y [N, K, P*Q] = w [K, C*R*S] x im2col(x), bias, optional ReLU
-// work split  block = 128 filters x 128 columns, thread = 16 x 8: rows 4 x 4, 32 apart; columns 4 + 4, 64 apart
-// memory      shared: four stages of 8 taps x 128 filters and 8 taps x 128 columns; registers: 128 sums, two
-//             taps of operands
-// requires    groups = 1, compute capability 8.0; unless kChecked no padding and C*R*S a multiple of 8 (all
-//             by RungBackend)
-// measured    H200: docs/results.md, "The ladder of implicit GEMM" (docs/results/2026-11-22-h200/reproduce.json)
-template <bool kChecked>
-__global__ void __launch_bounds__(kThreads, 2)
-    conv_implicit_gemm_thread_16x8_kernel(const RungShape shape, const RungOperands operands) {
+/// Three steps are in flight while one is computed. With kReadAhead the operands of the next tap are read from shared
+/// memory while this tap is computed. Without padding and with full steps, kChecked is false.
+template <typename Tile, bool kReadAhead, bool kChecked>
+__device__ __forceinline__ void staged_product(const RungShape& shape, const RungOperands& operands) {
+  using Stage = typename Tile::Stage;
+  constexpr int kBlock = Tile::kBlock, kStep = Tile::kStep, kStages = Tile::kStages, kRows = Tile::kRows;
+  constexpr int kThreads = Tile::kThreads, kThreadFilters = Tile::kThreadFilters,
+                kThreadColumns = Tile::kThreadColumns;
+  constexpr int kAcrossFilters = Tile::kAcrossFilters, kAcrossColumns = Tile::kAcrossColumns;
+  constexpr int kWarpFilters = Tile::kWarpFilters, kWarpColumns = Tile::kWarpColumns;
   __shared__ __align__(16) Stage stages[kStages];
   const RungTile tile(shape, kBlock, kBlock);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -88,7 +92,8 @@ __global__ void __launch_bounds__(kThreads, 2)
     commit_copies();
   }
   float sums[kThreadFilters][kThreadColumns] = {};
-  float a[2][kThreadFilters], b[2][kThreadColumns];  // of this tap and the next
+  constexpr int kTaps = kReadAhead ? 2 : 1;  // this tap and the next, or this one alone
+  float a[kTaps][kThreadFilters], b[kTaps][kThreadColumns];
   const auto read = [&](int buffer, const Stage& stage, int l) {
 #pragma unroll
     for (int i = 0; i < kThreadFilters; i += 4) {
@@ -103,7 +108,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   };
   wait_for_copies<kStages - 2>();
   __syncthreads();
-  read(0, stages[0], 0);
+  if (kReadAhead) read(0, stages[0], 0);
   int reading = 0, writing = kStages - 1;  // stages
 #pragma unroll 1
   for (int step = 0; step < shape.steps; ++step) {
@@ -111,14 +116,15 @@ __global__ void __launch_bounds__(kThreads, 2)
     const bool more = ahead < shape.steps;
 #pragma unroll
     for (int l = 0; l < kStep; ++l) {
+      if (!kReadAhead) read(0, stages[reading], l);
       if (l == kStep - 1) {
         // Also the barrier after which the stage that was read may be overwritten.
         wait_for_copies<kStages - 2>();
         __syncthreads();
         reading = reading + 1 == kStages ? 0 : reading + 1;
-        read(0, stages[reading], 0);
+        if (kReadAhead) read(0, stages[reading], 0);
       } else {
-        read((l + 1) & 1, stages[reading], l + 1);
+        if (kReadAhead) read((l + 1) & 1, stages[reading], l + 1);
         // The copies of a step are spread over the arithmetic of another.
         constexpr int kTurns = kStep - 1;
 #pragma unroll
@@ -138,7 +144,8 @@ __global__ void __launch_bounds__(kThreads, 2)
 #pragma unroll
       for (int i = 0; i < kThreadFilters; ++i) {
 #pragma unroll
-        for (int j = 0; j < kThreadColumns; ++j) sums[i][j] = fmaf(a[l & 1][i], b[l & 1][j], sums[i][j]);
+        for (int j = 0; j < kThreadColumns; ++j)
+          sums[i][j] = fmaf(a[l % kTaps][i], b[l % kTaps][j], sums[i][j]);
       }
     }
   }
@@ -152,26 +159,17 @@ __global__ void __launch_bounds__(kThreads, 2)
   }
 }
 
-}  // namespace
-}  // namespace implicit_gemm_ladder
-
-namespace conv_rungs {
-const ConvBackend& implicit_gemm_08_thread_16x8() {
-  using namespace implicit_gemm_ladder;
-  static const RungBackend backend([] {
-    RungDesign design;
-    design.name = "implicit_gemm.08_thread_16x8";
-    design.kernel_name = "conv_implicit_gemm_thread_16x8_kernel";
-    design.kernel = &conv_implicit_gemm_thread_16x8_kernel<true>;
-    design.whole = &conv_implicit_gemm_thread_16x8_kernel<false>;
-    design.threads = kThreads;
-    design.block_filters = kBlock;
-    design.block_columns = kBlock;
-    design.step = kStep;
-    design.least_capability = 80;
-    return design;
-  }());
-  return backend;
+/// The design of a rung, but for its names and kernels.
+template <typename Tile>
+RungDesign staged_design() {
+  RungDesign design;
+  design.threads = Tile::kThreads;
+  design.block_filters = Tile::kBlock;
+  design.block_columns = Tile::kBlock;
+  design.step = Tile::kStep;
+  design.least_capability = 80;
+  return design;
 }
-}  // namespace conv_rungs
+
+}  // namespace implicit_gemm_ladder
 }  // namespace lenslet
