@@ -7,7 +7,6 @@
 #include "api/c_calls.h"
 #include "api/image_check.h"
 #include "framework/tensor/normalisation.h"
-#include "models/lenet5.h"
 
 namespace {
 

@@ -13,7 +13,6 @@
 #include "framework/execution/fitting_batch.h"
 #include "framework/execution/memory_layout.h"
 #include "framework/execution/slices.h"
-#include "framework/measuring/nvtx.h"
 #include "framework/version.h"
 
 namespace lenslet {

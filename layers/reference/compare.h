@@ -11,8 +11,6 @@ class Comparison {
  public:
   /// Accepts |actual - expected| <= bound. `index` is for the message.
   void add(int64_t index, float actual, double expected, double bound);
-  /// Accepts only the expected value.
-  void add_exact(int64_t index, float actual, double expected) { add(index, actual, expected, 0); }
 
   /// True if at least one value was compared and all were close.
   bool passed() const noexcept { return failures_ == 0 && checked_ > 0; }

@@ -3,7 +3,6 @@
 #include <unordered_map>
 
 #include "framework/base/error.h"
-#include "framework/base/text.h"
 #include "layers/pairwise/pairwise_layer.h"
 #include "layers/rearrange/rearrange_layer.h"
 #include "models/onnx/importer.h"

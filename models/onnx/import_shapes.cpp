@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "framework/base/error.h"
-#include "framework/base/text.h"
 #include "layers/rearrange/rearrange_layer.h"
 #include "models/onnx/importer.h"
 #include "models/onnx/rules.h"

@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "framework/base/error.h"
-#include "framework/base/text.h"
 #include "models/onnx/constants.h"
 
 namespace lenslet::onnx {

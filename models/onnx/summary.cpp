@@ -4,7 +4,6 @@
 #include <unordered_set>
 
 #include "framework/base/error.h"
-#include "framework/base/text.h"
 
 namespace lenslet::onnx {
 namespace {

@@ -14,7 +14,6 @@
 #include "framework/base/parallel.h"
 #include "framework/device/stream.h"
 #include "framework/measuring/cpu_caches.h"
-#include "framework/measuring/statistics.h"
 #include "framework/tensor/tensor.h"
 #include "layers/gemm/gemm_backend.h"
 

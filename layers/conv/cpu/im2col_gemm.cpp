@@ -13,7 +13,6 @@
 
 #include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
-#include "framework/tensor/keep_nan.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/gemm/gemm_backend.h"

@@ -47,7 +47,6 @@ struct ImplicitGemmRowsTile
   static constexpr int kLeft = 4 * kPadW;              // floats before the tile's first column
   static constexpr int kPitch = kLeft + kBlockN_ + 4;  // 16 bytes after the last one
   static constexpr int kChunks = kBlockN_ / 4;         // of 16 bytes, in a row of the tile
-  static constexpr int kEdges = kRows * (1 + kPadW);   // chunks beside the tile, a step
   struct Stage {
     float filters[kRows * kTaps][kBlockM_];
     float inputs[kRows][kPitch];
