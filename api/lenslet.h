@@ -62,7 +62,7 @@ typedef struct lenslet_options {
   size_t size;            /* of this struct, as the caller was compiled: set by lenslet_options_init() */
   const char* device;     /* "auto", "cpu", "cuda", "cuda:N" */
   const char* plan;       /* "auto", "layered", "fused", or the path of a plan saved as .json */
-  const char* backend;    /* "direct", "conv1=direct,conv2=winograd"; with plan "fused" one of its variants */
+  const char* backend;    /* "direct", "conv1=direct,conv2=winograd"; with plan "fused" one of that plan */
   const char* math;       /* "fp32", "tf32", "fp16" */
   size_t workspace_limit; /* bytes, for each layer; SIZE_MAX: none */
   int64_t
@@ -281,7 +281,7 @@ LENSLET_API lenslet_status lenslet_profile(lenslet_model* model, int64_t batch, 
  *         Saved as a file it is a value of options.plan.
  *   backends: one line per layer and backend, "layer TAB backend TAB reason".
  *             The reason is empty if the backend supports a pass of `batch` pictures on the model's device.
- *             The variants of the whole-network plan belong to layer "lenet5".
+ *             The whole-network backends belong to layer "lenet5".
  */
 LENSLET_API lenslet_status lenslet_model_plan(lenslet_model* model, int64_t batch, char* text,
                                               size_t capacity, size_t* length);

@@ -30,8 +30,8 @@ using Progress = std::function<bool(int64_t done)>;
 struct ModelOptions {
   std::string device = "auto";  // "auto", "cpu", "cuda" or "cuda:N"
   std::string plan = "auto";    // "auto", "layered", "fused", or the path of a plan saved as .json
-  std::string backend;  // "direct", "conv1=direct,conv2=winograd"; with plan "fused" one of its variants
-  std::string math = "fp32";          // "fp32", "tf32" or "fp16"
+  std::string backend;          // "direct", "conv1=direct,conv2=winograd"; with plan "fused" one of that plan
+  std::string math = "fp32";    // "fp32", "tf32" or "fp16"
   size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
   int64_t max_batch = 0;  // images per pass; larger calls take several. 0: as Model::pass_size() has it
 };
@@ -57,7 +57,7 @@ struct ModelProfile {
 
 /// One backend of a layer, supported or not.
 struct BackendChoice {
-  std::string layer;    // "conv1"; the model's name for a variant of the whole-network plan
+  std::string layer;    // "conv1"; the model's name for a whole-network backend
   std::string backend;  // "direct"
   std::string reason;   // why it is unsupported; empty if it is supported
 };
@@ -194,8 +194,8 @@ class Model {
   /// The executable of plan(batch), for programs that time or inspect it. Valid until passes of other batches replace
   /// it. A single-pass model ignores `batch`.
   Executable& executable(int64_t batch = 1);
-  /// Every backend of each layer for such a pass on this device, in rank order, and every variant of the whole-network
-  /// plan.
+  /// Every backend of each layer for such a pass on this device, in rank order, and every whole-network
+  /// backend.
   std::vector<BackendChoice> backends(int64_t batch) const;
 
  private:

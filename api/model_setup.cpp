@@ -135,7 +135,7 @@ BackendSpec network_backend(const std::string& name, const Graph& graph, DeviceK
                             const std::string& prefix) {
   if (graph.network() && name.find_first_of("=,") != std::string::npos) {
     throw UsageError(concat(prefix, "plan fused computes all layers at once, so ", prefix,
-                            "backend names one variant, found '", printable_excerpt(name),
+                            "backend names one whole-network backend, found '", printable_excerpt(name),
                             "'; there are: ", comma_list(graph.network()->backends(kind))));
   }
   BackendSpec spec = BackendSpec::parse(name);

@@ -40,7 +40,7 @@ InputOutput demand_supports(const Plan& plan, InputOutput call);
 struct Choices {
   std::string device = "auto";   // as ModelOptions has it
   std::string plan = "auto";     // or "layered", "fused", FILE.json
-  std::string backend;           // a BackendSpec, or with plan "fused" one of its variants; empty: auto
+  std::string backend;           // a BackendSpec, or with plan "fused" a whole-network backend; empty: auto
   std::optional<MathMode> math;  // none: fp32, or the plan file's mode
   std::optional<ElementType> input, output;  // none: fp32, or the plan file's types
   std::string weights;                       // path of a safetensors file, or a set's name (kMnistWeights)
@@ -108,10 +108,10 @@ class ModelSetup {
   /// The replayed plan; null if there is none.
   const Plan* saved_plan() const noexcept { return saved_ ? &*saved_ : nullptr; }
 
-  /// Whether a variant of the whole-network plan supports that: the requested one, else any.
+  /// Whether a whole-network backend supports that: the requested one, else any.
   bool whole_network_supports(int64_t batch, InputOutput io) const;
   /// Plan::kLayered or Plan::kFused, from the plan file or the choices. `auto` takes layered if a backend is requested;
-  /// else fused if only fused supports the input or output, or on the CPU if a variant supports the request; else
+  /// else fused if only fused supports the input or output, or on the CPU if one supports the request; else
   /// layered.
   std::string execution(int64_t batch, InputOutput io) const;
   /// The types of the pass for `call`: its own if the plan supports them, else the nearest that can answer it. Throws

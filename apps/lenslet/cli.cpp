@@ -268,14 +268,14 @@ CommandLine lenslet_command_line() {
   line.option("--plan", Text{"auto|layered|fused|FILE"}, LENSLET_MEMBER(plan),
               "layer by layer (layered), the whole network at once (fused), or the choices in a saved plan "
               "(.json); auto: layered with --backend, else fused for bytes, for predictions, and on the CPU "
-              "where a variant supports it, else layered",
+              "where a whole-network backend supports it, else layered",
               pictures);
   line.option("--plan", Text{"auto|layered|fused|FILE"}, LENSLET_MEMBER(plan),
               "layer by layer (layered), the whole network at once (fused), or the choices in a saved plan "
               "(.json); auto: layered, but fused for bytes and for predictions",
               profile);
   line.option("--plan", words({"auto", "layered", "fused"}), LENSLET_MEMBER(plan),
-              "choose among plans layer by layer (layered), variants of the whole network (fused), or both; "
+              "choose among plans layer by layer (layered), backends of the whole network (fused), or both; "
               "auto with --backend: layered only",
               tune);
   line.option("--plan", List{Text{"layered|fused|FILE"}}, LENSLET_MEMBER(plans),
@@ -283,10 +283,10 @@ CommandLine lenslet_command_line() {
   line.option(
       "--backend", Text{"SPEC", backend_suggestions}, LENSLET_MEMBER(backend),
       "one for all layers, such as cudnn, or by layer: conv1=direct,conv2=winograd,*=auto; with --plan "
-      "fused one of its variants [auto]",
+      "fused a whole-network backend [auto]",
       model | diff | serve | show);
   line.option("--backend", List{Text{"", variant_suggestions}}, LENSLET_MEMBER(variants),
-              "variants of the whole-network plan, or all [the one that auto selects]", bench);
+              "whole-network backends, or all [the one that auto selects]", bench);
   line.option("--math", maths, LENSLET_MEMBER(math), "arithmetic of convolutions and matrix products [fp32]",
               model | backends | diff | serve | show);
   line.option("--math", List{maths}, LENSLET_MEMBER(maths),

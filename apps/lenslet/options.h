@@ -65,7 +65,7 @@ struct ModelBenchOptions : CommonOptions {
   std::vector<int64_t> batch_sizes;  // empty: depends on the device
   std::vector<std::string> plans = {"layered", "fused"};
   std::vector<std::string>
-      variants;                 // of the whole-network plan; empty: the one that auto takes; "all": every one
+      variants;                 // whole-network backends; empty: the one that auto takes; "all": every one
   std::vector<MathMode> maths;  // empty: depends on the device
   std::vector<ElementType> inputs = {ElementType::kFp32, ElementType::kUint8};
   std::vector<ElementType> outputs = {ElementType::kFp32, ElementType::kClass};

@@ -1,4 +1,4 @@
-// Completions for --backend: the backends of the model's layers and the variants of its whole-network plan in this
+// Completions for --backend: the backends of the model's layers and its whole-network backends in this
 // build.
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace lenslet {
 
-/// Backends of any layer and variants of the whole-network plan, for both kinds of device; the layers as keys.
+/// Backends of any layer and of the whole network, for both kinds of device; the layers as keys.
 Suggestions backend_suggestions();
-/// Variants of the whole-network plan, for both kinds of device, and "all".
+/// Whole-network backends, for both kinds of device, and "all".
 Suggestions variant_suggestions();
 
 /// The words of the glossary.

@@ -197,7 +197,7 @@ def swap(cpu):
     rows = [
         (dict(pair.split("=") for pair in row["backends"].split(",")), row)
         for row in document.rows
-        if row["correct"] is not None and "=" in row["backends"]  # the others are variants of the whole-network plan
+        if row["correct"] is not None and "=" in row["backends"]  # the others are whole-network backends
     ]
     first = rows[0][0]
     lines = [

@@ -31,7 +31,7 @@ class Model:
             device: "cpu", "cuda" or "cuda:N"; "auto" takes a usable GPU, else the CPU.
             plan: "layered", layer by layer; "fused", the whole network at once; "auto"; or the path of a plan saved as JSON.
             backend: One name for all layers that have it, or by layer: "conv1=direct,conv2=winograd". With plan "fused" one
-                of its variants. None: the library chooses. `lenslet.backends` lists the names.
+                for the whole network. None: the library chooses. `lenslet.backends` lists the names.
             math: "fp32", "tf32" or "fp16", for convolutions and matrix products. Never changed silently.
             max_batch: Images computed in one pass; more take several. None: 1,024 on the CPU, 65,536 on a GPU, fewer for a
                 network with large layers.
@@ -220,7 +220,7 @@ def backends(device: str = 'auto', *, math: str = 'fp32', model: str | os.PathLi
     Returns:
         A dict by layer, then by backend, of dicts: "supported", whether it is supported; "reason", why it is not;
         "determinism", which bits it repeats: "bounded", "bitwise" in every run of the same batch, or "position" in any
-        batch and at any place in it. For LeNet-5 the entry "lenet5" has the variants of the whole-network plan. Each
+        batch and at any place in it. For LeNet-5 the entry "lenet5" has the whole-network backends. Each
         backend is prepared once to find out.
 
     Raises:

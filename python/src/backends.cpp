@@ -130,7 +130,7 @@ Args:
 Returns:
     A dict by layer, then by backend, of dicts: "supported", whether it is supported; "reason", why it is not;
     "determinism", which bits it repeats: "bounded", "bitwise" in every run of the same batch, or "position" in any
-    batch and at any place in it. For LeNet-5 the entry "lenet5" has the variants of the whole-network plan. Each
+    batch and at any place in it. For LeNet-5 the entry "lenet5" has the whole-network backends. Each
     backend is prepared once to find out.
 
 Raises:

@@ -1,4 +1,4 @@
-// run() of every CPU backend of every layer, and of every whole-network variant, allocates nothing: no Buffer, nothing
+// run() of every CPU backend of every layer, and of every whole-network backend, allocates nothing: no Buffer, nothing
 // by operator new. The names come from the registries, so a new backend is tested automatically.
 #include <gtest/gtest.h>
 

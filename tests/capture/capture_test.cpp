@@ -1,4 +1,4 @@
-// run() of every GPU backend of every layer, and of every whole-network variant, only enqueues: it can be captured into
+// run() of every GPU backend of every layer, and of every whole-network backend, only enqueues: it can be captured into
 // a CUDA graph, which neither an allocation nor a wait can, and many runs take no memory. The names come from the
 // registries, so a new backend is tested automatically.
 #include <gtest/gtest.h>

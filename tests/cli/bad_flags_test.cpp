@@ -67,7 +67,7 @@ constexpr BadInput kFlags[] = {
      "--input uint8|--plan fused"},
     {"input_with_a_backend", "{eval} --backend direct --input uint8", kUsage, "--input uint8|--plan fused"},
     {"variant_by_layer", "{eval} --plan fused --backend conv1=direct", kUsage,
-     "names one variant|conv1=direct|there are"},
+     "names one whole-network backend|conv1=direct|there are"},
     {"variant_unknown", "{eval} --plan fused --backend zzzzzz", kUsage, "zzzzzz|cpu|there are"},
     {"variant_of_other_device", "lenslet profile --device cpu --plan fused --backend mma", kUnavailable,
      "'mma' runs on cuda|there are: simd"},

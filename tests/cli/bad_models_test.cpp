@@ -36,7 +36,7 @@ constexpr BadInput kModels[] = {
      kUnavailable, "mean_pool has no whole-network plan"},
     {"bench_variant",
      "lenslet bench --backend simd --model " LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx", kUsage,
-     "variants of the whole-network plan|mean_pool"},
+     "names whole-network backends here|mean_pool"},
     {"bench_data",
      "lenslet bench --data {dir}/data --model " LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx", kData,
      "28x28|reads 3x32x32"},

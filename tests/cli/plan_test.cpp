@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// A CPU variant of the whole-network plan; empty if there is none.
+// A whole-network backend of the CPU; empty if there is none.
 std::string cpu_variant() {
   const json rows = json::parse(lenslet("backends --device cpu --json -").out).at("rows");
   for (const json& row : rows) {
@@ -30,7 +30,7 @@ class FusedPlan : public testing::Test {
  protected:
   void SetUp() override {
     variant_ = cpu_variant();
-    if (variant_.empty()) GTEST_SKIP() << "the whole-network plan has no variant for this CPU";
+    if (variant_.empty()) GTEST_SKIP() << "no whole-network backend supports this CPU";
   }
   std::string variant_;
 };

@@ -54,7 +54,7 @@ TEST(MatrixGpu, CountsTheFusedVariantsInEveryMathMode) {
   for (const json& row : document.at("rows")) {
     fused += row.at("backends").get<std::string>().rfind("fused ", 0) == 0 ? 1 : 0;
   }
-  EXPECT_GE(fused, 6u) << "a variant has a row for each math mode and input";
+  EXPECT_GE(fused, 6u) << "a backend has a row for each math mode and input";
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-/// Options for every way to compute LeNet-5: the whole-network variants, and layered with each backend for both
+/// Options for every way to compute LeNet-5: the whole-network backends, and layered with each backend for both
 /// convolutions.
 struct Way {
   std::string name;
@@ -145,7 +145,7 @@ TEST_F(DeterminismOfPlans, APlanGivesAnImageTheSameLogitsAloneAndInABatch) {
       try {
         many = std::make_unique<Executable>(lenet5(), replay);
       } catch (const UnavailableError&) {
-        continue;  // a variant for small batches
+        continue;  // a backend for small batches
       }
       EXPECT_EQ(many->determinism(), Determinism::kPosition);
       const std::vector<float> together = logits(*many, 0);

@@ -1,4 +1,4 @@
-// Every subject with a promise on one kind of device: each backend of each layer type, each variant of the whole
+// Every subject with a promise on one kind of device: each backend of each layer type, each backend of the whole
 // network. The names come from the registries, so a new backend is tested automatically.
 #pragma once
 

@@ -75,7 +75,7 @@ const Graph& lenet5() {
   return graph;
 }
 
-/// Every way to compute the graph: each convolution backend that supports it, each whole-network variant, a captured
+/// Every way to compute the graph: each convolution backend that supports it, each whole-network backend, a captured
 /// graph.
 std::vector<std::pair<std::string, BuildOptions>> ways() {
   std::vector<std::pair<std::string, BuildOptions>> all;

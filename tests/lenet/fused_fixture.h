@@ -1,4 +1,4 @@
-// Runs variants of the whole-network LeNet-5 in guarded memory and checks their outputs, on the kind of device that the
+// Runs backends of the whole-network LeNet-5 in guarded memory and checks their outputs, on the kind of device that the
 // test was compiled for.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The judge of the whole-network variants detects planted faults: each fault in each variant fails, for every input and
+// The judge of the whole-network backends detects planted faults: each fault in each backend fails, for every input and
 // output type.
 #include "tests/lenet/fused_fixture.h"
 #include "tests/support/planted_faults.h"

@@ -1,4 +1,4 @@
-// Verifies every variant of the whole-network LeNet-5 on the kind of device that this program was compiled for: each
+// Verifies every backend of the whole-network LeNet-5 on the kind of device that this program was compiled for: each
 // supported math mode, input and output, batches around every tile, trained and random parameters.
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 lenslet_test(lenet SOURCES lenet/lenet5_test.cpp lenet/golden_test.cpp lenet/lenet_fixture.cpp
              support/allocation_counter.cpp DEPENDS lenslet_models lenslet_softmax)
 lenslet_test(lenet_gpu SOURCES lenet/golden_gpu_test.cpp lenet/lenet_fixture.cpp DEPENDS lenslet_models GPU)
-# One source for both kinds of device: every variant of LeNet-5 as a whole.
+# One source for both kinds of device: every backend of LeNet-5 as a whole.
 set(lenslet_fused_tests lenet/fused_test.cpp lenet/fused_planted_test.cpp lenet/fused_fixture.cpp lenet/fused_reference.cpp
     lenet/lenet_fixture.cpp support/planted_faults.cpp)
 lenslet_test(fused_cpu SOURCES ${lenslet_fused_tests} DEPENDS lenslet_models lenslet_subjects)

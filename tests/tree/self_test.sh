@@ -122,6 +122,7 @@ red docs/planted.md 'the gray center' 'grey' "${words[@]}"
 red layers/planted.h 'bool serves(const Conv2dProblem& problem);' 'supports' "${words[@]}"
 red python/planted.py 'entry["serves"] = True' 'supports' "${words[@]}"
 red api/planted.h '// A variant of the fused plan.' 'whole-network' "${words[@]}"
+red docs/planted.md 'times every whole-network variant' 'whole-network backend' "${words[@]}"
 
 public=(bash "$here/check_public_headers.sh" "$copy")
 green "${public[@]}"

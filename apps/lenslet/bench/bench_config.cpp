@@ -25,7 +25,7 @@ std::vector<MathMode> maths_of(const ModelBenchOptions& options, Device device) 
   return {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
 }
 
-// One configuration per variant: the named ones, all, or the one that `auto` takes.
+// One configuration per whole-network backend: the named ones, all, or the one that `auto` takes.
 void add_fused(const ModelBenchOptions& options, const Graph& graph, const BenchConfig& base, Device device,
                std::vector<BenchConfig>& configs) {
   std::vector<std::string> names = options.variants;
@@ -99,7 +99,7 @@ std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const S
   const Device device = session.device();
   const Graph& graph = session.graph();
   if (!options.variants.empty() && !graph.network()) {
-    throw UsageError(concat("--backend names variants of the whole-network plan here, and ", graph.name(),
+    throw UsageError(concat("--backend names whole-network backends here, and ", graph.name(),
                             " has none; lenslet profile --backend and lenslet tune time its layers"));
   }
   if (!holds<std::string>(options.plans, Plan::kLayered)) demand_whole_network(graph);

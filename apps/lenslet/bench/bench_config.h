@@ -13,9 +13,8 @@ namespace lenslet {
 
 struct BenchConfig {
   int64_t batch = 1;
-  std::string plan;  // Plan::kLayered or Plan::kFused
-  std::string
-      variant;  // of the whole-network plan; empty: none supports it, and building it gives the reason
+  std::string plan;      // Plan::kLayered or Plan::kFused
+  std::string variant;   // whole-network backend; empty: none supports it, and building it gives the reason
   bool by_name = false;  // named in --backend
   MathMode math = MathMode::kFp32;
   ElementType input = ElementType::kFp32, output = ElementType::kFp32;
@@ -34,7 +33,7 @@ std::vector<int64_t> bench_batches(const ModelBenchOptions& options, const Sessi
 /// The options with the saved plan that they name in `plan`. Throws UsageError for an unknown plan.
 ModelBenchOptions with_saved_plan(ModelBenchOptions options);
 
-/// What to time at this batch size: the saved plan, or else every combination of the requested plans, variants, math
+/// What to time at this batch size: the saved plan, or else every combination of the requested plans, backends, math
 /// modes, inputs and outputs; the layered plan takes part only with fp32 input and logits. Throws UsageError for an
 /// unknown variant, or if no combination is left; UnavailableError if only the whole-network plan is requested and the
 /// network has none.

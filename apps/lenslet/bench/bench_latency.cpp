@@ -28,7 +28,7 @@ class LatencyPath {
   virtual ~LatencyPath() = default;
   /// "copy", "graph", "mapped", …
   virtual std::string mode() const = 0;
-  /// Variant and detail; empty if they are the configuration's own.
+  /// Backend and detail; empty if they are the configuration's own.
   virtual std::string variant() const { return {}; }
   virtual std::string detail() const { return {}; }
   /// Where the caller's pictures are, in the model's format, and where its answers go.
@@ -294,7 +294,7 @@ std::vector<ResultRow> measure_latency(Executable& executable, const BuildOption
         if (label == "variant") text = variant;
       }
       row.detail = runner.path.detail();
-      row.stages_ns.clear();  // the GPU's time belongs to another variant
+      row.stages_ns.clear();  // the GPU's time belongs to another backend
     }
     row.error = runner.error;
     row.replayed = runner.path.mode() == "graph";

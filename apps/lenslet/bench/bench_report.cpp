@@ -20,7 +20,7 @@ RowTable first_columns() {
     return [name](const ResultRow& row) { return or_dash(row.label(name)); };
   };
   RowTable table;
-  table.number("batch", batch_of).words("plan", label("plan")).words("variant", label("variant"));
+  table.number("batch", batch_of).words("plan", label("plan")).words("backend", label("variant"));
   table.words("math", &ResultRow::math).words("input", label("input")).words("output", label("output"));
   return table;
 }

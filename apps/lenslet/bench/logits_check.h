@@ -28,7 +28,7 @@ class ReferenceLogits {
   static constexpr double kTieMargin = 4 * kProbabilityError;
 
   int64_t count() const noexcept { return count_; }
-  /// The largest accepted error of a logit that `executable` computes. For a whole-network plan its variant derives it
+  /// The largest accepted error of a logit that `executable` computes. For a whole-network plan its backend derives it
   /// (Layer::output_bound). For a layered plan it is, relative to the largest of the judge's logits,
   ///   sum over the layers that sum products of  cancellation * (terms * 2^-24 + 2 * operand),
   /// cancellation = largest sum of |term| / largest |sum| in that layer of the judge; operand = relative error of each

@@ -1,4 +1,4 @@
-// The self-test of `doctor`: verifies every backend of every layer and matrix product, and every variant of the
+// The self-test of `doctor`: verifies every backend of every layer and matrix product, and every backend of the
 // whole-network plan, with the fp64 judge on a few problems.
 #pragma once
 

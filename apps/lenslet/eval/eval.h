@@ -34,7 +34,7 @@ void evaluated_fields(V&& v, const Session& session, const ImageDataset& data, c
   v("split", split)("images_file", data.images_path);
 }
 
-/// Runs the images through every combination of backends and every variant of the whole-network plan, and compares the
+/// Runs the images through every combination of backends and every whole-network backend, and compares the
 /// answers with those of the first that runs. Returns kCheckFailed if a count in fp32 differs, or if one in a reduced
 /// math mode differs by more than 3 digits in 10,000.
 ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, const ImageDataset& data,

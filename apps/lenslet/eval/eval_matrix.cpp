@@ -63,7 +63,7 @@ void add_layered(const Session& session, int64_t batch, std::vector<MatrixCase>&
   cases.insert(cases.end(), grown.begin(), grown.end());
 }
 
-// Every variant of the whole-network plan in every math mode, with every input that it supports.
+// Every whole-network backend in every math mode, with every input that it supports.
 void add_fused(const Session& session, int64_t batch, std::vector<MatrixCase>& cases,
                std::vector<MatrixCase>& refused) {
   const Graph& graph = session.graph();

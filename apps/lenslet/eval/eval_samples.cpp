@@ -65,7 +65,7 @@ struct SampleScore {
     v("device", self.session->device())("math", self.session->math());
     v("weights", self.session->weights_origin())("data", self.data)("batch", self.batch);
     v("count", self.count)("correct", self.correct)("accuracy", self.share(self.correct));
-    v("low_95", interval.low)("high_95", interval.high);
+    v("accuracy_interval_95", std::vector<double>{interval.low, interval.high});
     v("correct_in_top_5", self.in_top)("loss", self.loss)("not_numbers", self.not_numbers);
     v("samples_per_s", self.samples_per_s());
   }

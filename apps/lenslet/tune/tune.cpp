@@ -2,7 +2,7 @@
 //
 // First it times every operator of every layer, alone and with what it can fuse, on its inputs within a pass; layers
 // that differ in their weights only are timed once. Then it times the layered plan of the fastest operators against the
-// whole-network variants. Candidates take turns on one stream, and the fp64 reference judges each before and after it
+// whole-network backends. Candidates take turns on one stream, and the fp64 reference judges each before and after it
 // is timed; a wrong candidate gets no time and is never chosen.
 #include <algorithm>
 #include <optional>
@@ -162,7 +162,7 @@ void tune(const TuneOptions& options, const Session& session, const Ceilings& ce
   if (options.plan != Plan::kFused && options.fp32_ends()) {
     try {
       tuned = tune_layers(options, session, ceilings, pictures, stream, console, report);
-    } catch (const Error& error) {  // a whole-network variant may still be usable
+    } catch (const Error& error) {  // a whole-network backend may still be usable
       const ExitCode code = error.exit_code();
       const bool cannot = code == ExitCode::kUnavailable || code == ExitCode::kMemory;
       if (!cannot || options.plan == Plan::kLayered) throw;

@@ -1,4 +1,4 @@
-// The variant `simd`: runs the kernels of simd/kernels.h over a batch, with the images split among threads.
+// The backend `simd`: runs the kernels of simd/kernels.h over a batch, with the images split among threads.
 #include <algorithm>
 #include <cmath>
 

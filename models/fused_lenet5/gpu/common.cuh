@@ -1,4 +1,4 @@
-// Internal: common parts of the GPU variants of the whole-network LeNet-5.
+// Internal: common parts of the GPU backends of the whole-network LeNet-5.
 #pragma once
 
 #include "models/prediction.h"

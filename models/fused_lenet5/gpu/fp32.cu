@@ -1,4 +1,4 @@
-// The variant `fp32`, LeNet-5 with fp32 operands, products and sums, for large batches, in two kernels:
+// The backend `fp32`, LeNet-5 with fp32 operands, products and sums, for large batches, in two kernels:
 //   x [N, 28, 28] -> h1 = pool(relu(conv1 x)) [N, 6, 12, 12] -> h2 = pool(relu(conv2 h1)) [N, 16, 4, 4]   fp32/conv.cuh
 //     -> relu(fc1 h2) [N, 120] -> relu(fc2) [N, 84] -> fc3 [N, 10]
 //     fp32/linear.cuh

@@ -1,4 +1,4 @@
-// The variant `mma`, LeNet-5 on tensor cores, for large batches:
+// The backend `mma`, LeNet-5 on tensor cores, for large batches:
 //   x [N, 28, 28] -> h1 = pool(relu(conv1 x)) [N, 6, 12, 12] -> h2 = pool(relu(conv2 h1)) [N, 16, 4, 4]
 //     -> relu(fc1 h2) [N, 120] -> relu(fc2) [N, 84] -> fc3 [N, 10]
 //

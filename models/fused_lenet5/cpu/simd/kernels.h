@@ -46,7 +46,7 @@ struct SimdKernels {
 /// All that this processor supports, best first. Every processor supports "baseline".
 const std::vector<const SimdKernels*>& all_simd_kernels();
 
-/// The variant's operator with the kernels of one instruction set; the variant itself takes the best.
+/// The operator with the kernels of one instruction set; the backend itself takes the best.
 std::unique_ptr<Operator> make_simd_operator(const Lenet5Parameters& parameters,
                                              const OperatorRequest& request, const SimdKernels& kernels);
 

@@ -1,4 +1,4 @@
-// Internal: the first kernel of the variant `fp32`, both convolutions with ReLU and pooling. Its maps stay on the chip.
+// Internal: the first kernel of the backend `fp32`, both convolutions with ReLU and pooling. Its maps stay on the chip.
 //
 // Both convolutions are Winograd's F(4, 5) along the rows (fp32/winograd.h) and direct down the columns:
 //   z[k, y, x0 + o] = sum over points t of A_to sum over c, r of U[k, c, r, t] V[c, y + r, x0, t]

@@ -1,4 +1,4 @@
-// Internal: the second kernel of the variant `fp32`, the three fully connected layers as matrix products in registers:
+// Internal: the second kernel of the backend `fp32`, the three fully connected layers as matrix products in registers:
 //   out [N, 10] = fc3(relu(fc2(relu(fc1 h2)))), inputs outermost everywhere, so that a load reads neighbouring images
 // Register tiling after V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008. Weights of
 // all layers pass through one ring of two stages: the next stage is copied while one is multiplied.

@@ -1,4 +1,4 @@
-// Internal: LeNet-5's parameters as the variant `fp32` reads them, packed on the host. G is WinogradF45's; each value
+// Internal: LeNet-5's parameters as the backend `fp32` reads them, packed on the host. G is WinogradF45's; each value
 // is computed in fp64 and rounded once.
 #pragma once
 

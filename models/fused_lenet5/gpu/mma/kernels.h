@@ -1,4 +1,4 @@
-// Internal: the kernels of the variant `mma`, and their parameters.
+// Internal: the kernels of the backend `mma`, and their parameters.
 #pragma once
 
 #include <vector>
