@@ -44,9 +44,9 @@ void for_each_digit(const std::vector<NumberImage>& pictures, Body&& body) {
 }
 
 // The model's answers, which next() returns in the order of for_each_digit().
-class Answers {
+class MarkAnswers {
  public:
-  Answers(Model& model, const std::vector<NumberImage>& pictures) : threshold_(model.energy_threshold()) {
+  MarkAnswers(Model& model, const std::vector<NumberImage>& pictures) : threshold_(model.energy_threshold()) {
     std::vector<uint8_t> pixels;
     for_each_digit(pictures, [&](const DigitImage& digit) {
       pixels.insert(pixels.end(), digit.pixels.begin(), digit.pixels.end());
@@ -101,7 +101,7 @@ class Answers {
 
 // Adds a mark as one digit if the model reads one in it and it is not too wide. Otherwise adds the parts of the best
 // cut, if the model reads a digit in each.
-void add_mark(const DigitMark& mark, Answers& answers, Reading& reading) {
+void add_mark(const DigitMark& mark, MarkAnswers& answers, Reading& reading) {
   std::vector<ReadDigit>& digits = reading.digits;
   ReadDigit whole = answers.next(mark);
   std::vector<ReadDigit> best;
@@ -160,7 +160,7 @@ void add_mark(const DigitMark& mark, Answers& answers, Reading& reading) {
 }  // namespace
 
 std::vector<Reading> read_numbers(Model& model, const std::vector<NumberImage>& pictures) {
-  Answers answers(model, pictures);
+  MarkAnswers answers(model, pictures);
   std::vector<Reading> readings;
   for (const NumberImage& picture : pictures) {
     Reading reading;

@@ -95,7 +95,7 @@ class Contest {
   template <typename Step>
   void guarded(CandidateState& state, Step&& step) {
     if (!state.alive) return;
-    const std::optional<Refusal> refusal = attempt_run(state.candidate.name(), stream_, step);
+    const std::optional<NoResult> refusal = attempt_run(state.candidate.name(), stream_, step);
     if (refusal) state.fail(refusal->status, refusal->reason);
   }
 

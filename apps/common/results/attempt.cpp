@@ -35,7 +35,7 @@ bool device_is_lost(Stream& stream) {
   }
 }
 
-std::optional<Refusal> attempt(const std::function<void()>& prepare) {
+std::optional<NoResult> attempt(const std::function<void()>& prepare) {
   try {
     if (interrupted()) throw InterruptedError(kInterrupted);
     prepare();
@@ -44,12 +44,12 @@ std::optional<Refusal> attempt(const std::function<void()>& prepare) {
     const ExitCode code = error.exit_code();
     const char* const status = status_of(code);
     if (!status) throw;
-    return Refusal{status, code, code == ExitCode::kInterrupted ? kInterrupted : error.what()};
+    return NoResult{status, code, code == ExitCode::kInterrupted ? kInterrupted : error.what()};
   }
 }
 
-std::optional<Refusal> attempt(Stream& stream, const std::function<void()>& prepare) {
-  std::optional<Refusal> refusal = attempt([&] {
+std::optional<NoResult> attempt(Stream& stream, const std::function<void()>& prepare) {
+  std::optional<NoResult> refusal = attempt([&] {
     prepare();
     throw_on_unreported_error(stream.device());
   });
@@ -58,18 +58,18 @@ std::optional<Refusal> attempt(Stream& stream, const std::function<void()>& prep
   return refusal;
 }
 
-std::optional<Refusal> attempt_run(const std::string& name, Stream& stream,
-                                   const std::function<void()>& run) {
+std::optional<NoResult> attempt_run(const std::string& name, Stream& stream,
+                                    const std::function<void()>& run) {
   try {
     if (interrupted()) throw InterruptedError(kInterrupted);
     run();
     return std::nullopt;
   } catch (const InterruptedError& error) {
-    return Refusal{"SKIPPED", error.exit_code(), kInterrupted};
+    return NoResult{"SKIPPED", error.exit_code(), kInterrupted};
   } catch (const Error& error) {
     if (error.exit_code() == ExitCode::kDevice && device_is_lost(stream))
       throw DeviceError(concat(name, ": ", error.what()));
-    return Refusal{"ERROR", error.exit_code(), error.what()};
+    return NoResult{"ERROR", error.exit_code(), error.what()};
   }
 }
 

@@ -15,7 +15,7 @@ namespace lenslet {
 inline constexpr const char* kInterrupted = "interrupted before it was measured";
 
 /// Why something has no result.
-struct Refusal {
+struct NoResult {
   // UNSUPPORTED: unavailable; SKIPPED: out of memory, or interrupted before it began; ERROR: it failed
   std::string status;
   ExitCode code = ExitCode::kOk;
@@ -27,20 +27,21 @@ bool device_is_lost(Stream& stream);
 
 /// Calls `prepare` unless a signal came. Returns its error as a refusal, nullopt on success. Errors that concern the
 /// whole run are thrown: a wrong command line, a file that cannot be read or written.
-std::optional<Refusal> attempt(const std::function<void()>& prepare);
+std::optional<NoResult> attempt(const std::function<void()>& prepare);
 /// The same for work on a stream: reports a failed launch that `prepare` left unchecked, and throws DeviceError if the
 /// device is lost, because every later attempt would fail.
-std::optional<Refusal> attempt(Stream& stream, const std::function<void()>& prepare);
+std::optional<NoResult> attempt(Stream& stream, const std::function<void()>& prepare);
 
 /// The same for running a prepared candidate: every error except an interruption becomes ERROR. If the device is lost,
 /// the message begins with `name`.
-std::optional<Refusal> attempt_run(const std::string& name, Stream& stream, const std::function<void()>& run);
+std::optional<NoResult> attempt_run(const std::string& name, Stream& stream,
+                                    const std::function<void()>& run);
 
 /// attempt() for a row: passes `arguments` on and copies a refusal's status and reason to the row. Returns whether
 /// `prepare` succeeded.
 template <class Row, class... Arguments, class = decltype(Row::status)>
 bool attempt(Row& row, Arguments&&... arguments) {
-  const std::optional<Refusal> refusal = attempt(std::forward<Arguments>(arguments)...);
+  const std::optional<NoResult> refusal = attempt(std::forward<Arguments>(arguments)...);
   if (refusal) {
     row.status = refusal->status;
     row.reason = refusal->reason;

@@ -47,7 +47,7 @@ void add_repro(ResultRow& row, const ConvBenchRequest& request, const ConvSpec& 
                               " --dtag=", layout, " ", shell_word(request.problem.to_benchdnn()));
 }
 
-void refuse(StudyCandidate& candidate, const ConvSpec& spec, BenchSession& session, const Refusal& refusal) {
+void refuse(StudyCandidate& candidate, const ConvSpec& spec, BenchSession& session, const NoResult& refusal) {
   candidate.prepared.reset();
   candidate.status = refusal.status;
   candidate.reason = refusal.reason;

@@ -63,7 +63,7 @@ std::vector<ResultRow> bench_study_into(std::vector<StudyCandidate> candidates,
   std::vector<ResultRow> rows = earlier_rows(candidates, session);
   if (rows.empty()) {
     DeviceGuard guard(session.device());
-    if (const std::optional<Refusal> no_memory = attempt(session.stream(), allocate)) {
+    if (const std::optional<NoResult> no_memory = attempt(session.stream(), allocate)) {
       for (StudyCandidate& candidate : candidates) {
         if (!std::exchange(candidate.prepared, nullptr)) continue;
         candidate.status = no_memory->status;

@@ -33,7 +33,7 @@ struct Variant {
   int streams;
   PassCandidate pass;
   Distrust distrust;
-  std::optional<Refusal> fault;
+  std::optional<NoResult> fault;
   std::vector<double> samples;
   int64_t passes = 0;
 };
@@ -65,17 +65,17 @@ class StreamsContest {
 
  private:
   /// Returns the fault that `step` finds or throws; rethrows if the device is lost.
-  std::optional<Refusal> fault_of(const std::function<std::string()>& step) {
+  std::optional<NoResult> fault_of(const std::function<std::string()>& step) {
     std::string wrong;
     StreamLane& lane = *pipeline_.lanes().front();
-    const std::optional<Refusal> refusal =
+    const std::optional<NoResult> refusal =
         attempt_run(lane.candidate.name(), lane.stream, [&] { wrong = step(); });
     if (refusal || wrong.empty()) return refusal;
-    return Refusal{"FAILED", ExitCode::kCheckFailed, wrong};
+    return NoResult{"FAILED", ExitCode::kCheckFailed, wrong};
   }
 
   /// Fails every row that uses that lane.
-  void fail(int lane, const Refusal& fault) {
+  void fail(int lane, const NoResult& fault) {
     for (auto& variant : variants_) {
       if (lane < variant->streams && !variant->fault) variant->fault = fault;
     }
@@ -84,7 +84,7 @@ class StreamsContest {
   // Checks each lane alone, then each candidate from host to host. A fault of a lane fails all rows that use it.
   void check(int round) {
     for (size_t i = 0; i < lane_distrust_.size(); ++i) {
-      std::optional<Refusal> fault = fault_of([&] { return check_lane(i, round); });
+      std::optional<NoResult> fault = fault_of([&] { return check_lane(i, round); });
       if (!fault) continue;
       if (fault->status != "SKIPPED") fault->reason = concat("stream ", i, ": ", fault->reason);
       fail(static_cast<int>(i), *fault);
@@ -177,7 +177,7 @@ class StreamsContest {
                      {"copy out", &Pipeline::copy_out_ns, {}}};
 };
 
-std::vector<ResultRow> rows_without_time(const StreamsRequest& request, const Refusal& refusal) {
+std::vector<ResultRow> rows_without_time(const StreamsRequest& request, const NoResult& refusal) {
   std::vector<ResultRow> rows;
   for (int streams : request.streams) {
     rows.push_back(request.base(streams));

@@ -171,7 +171,7 @@ class ResidentPath : public BytesPath {
 
 struct LatencyPaths {
   std::vector<std::unique_ptr<LatencyPath>> offered;
-  std::vector<std::pair<std::string, Refusal>> refused;  // by mode
+  std::vector<std::pair<std::string, NoResult>> refused;  // by mode
 };
 
 // The paths that the executable's configuration supports on its device.

@@ -87,7 +87,7 @@ class PlanContest {
 
   struct Prepared {
     std::unique_ptr<PlanCandidate> candidate;  // null if it cannot be prepared
-    Refusal refusal;                           // why
+    NoResult refusal;                          // why
   };
 
   /// Prepares a plan. The reference is valid until the next call. Throws DeviceError if the device is lost.
