@@ -63,7 +63,7 @@ struct Network {
   std::optional<double>
       energy_threshold;  // below it a picture shows no digit; none if the weights cannot tell
   Graph graph;
-  std::vector<Normalisation> channels;  // of pictures, one a channel; empty: the graph's, for all channels
+  std::vector<Normalisation> channels;  // of pictures, one per channel; empty: the graph's, for all channels
   /// "LeNet-5", or the graph's name.
   std::string title() const;
 };

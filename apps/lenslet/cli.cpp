@@ -183,7 +183,7 @@ CommandLine lenslet_command_line() {
   add_image_limits(line, pictures);
   line.option(
       "--mean", List{Number{-1000, 1000}}, LENSLET_MEMBER(mean),
-      "mean of pixels / 255, one number or one a channel, for a network of other pictures than digits "
+      "mean of pixels / 255, one number or one per channel, for a network of other pictures than digits "
       "[the model's metadata, else 0]",
       pictures);
   line.option("--std", List{Number{1e-6, 1000}}, LENSLET_MEMBER(std),
@@ -197,7 +197,8 @@ CommandLine lenslet_command_line() {
       pictures);
   line.option("--channels", Words<bool>{{{"rgb", false}, {"bgr", true}}}, LENSLET_MEMBER(fit.bgr),
               "order of the colours that the network reads", pictures);
-  line.option("--labels", Text{"FILE"}, LENSLET_MEMBER(labels), "names of the classes, one a line", pictures);
+  line.option("--labels", Text{"FILE"}, LENSLET_MEMBER(labels), "names of the classes, one per line",
+              pictures);
   line.repeated("--problem", Text{"STR"}, LENSLET_MEMBER(problems),
                 "a convolution to show instead of the model's layers; may be given repeatedly", backends);
 

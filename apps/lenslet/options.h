@@ -26,7 +26,7 @@ struct CommonOptions : Choices, OutputOptions {
 /// How pictures become the input of a network; all but the limits are for one that reads others than digits.
 struct PictureOptions {
   ImageLimits image_limits = {"--max-image-pixels"};
-  std::vector<double> mean, std;  // of pixels / 255: one number, or one a channel; empty: the model's
+  std::vector<double> mean, std;  // of pixels / 255: one number, or one per channel; empty: the model's
   PictureFit fit;
   std::string labels;  // file with a line per class; empty: numbers
 };

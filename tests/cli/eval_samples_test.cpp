@@ -150,7 +150,7 @@ TEST_F(EvalSamples, RefusesWhatDoesNotFit) {
   expect_run(run_line(command("empty")), kData, "", "no picture in its folders");
   expect_run(run_line(command("colours --contact-sheet {dir}/out/s.png")), kUsage, "", "--contact-sheet");
   expect_run(run_line("lenslet eval --device cpu --model {dir}/out/colours.onnx --data {dir}/data"), kData,
-             "", "28x28|a folder a class");
+             "", "28x28|a folder per class");
 }
 
 }  // namespace

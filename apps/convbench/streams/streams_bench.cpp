@@ -27,8 +27,8 @@ struct Alone {
 };
 
 /// A candidate: one number of streams.
-struct Variant {
-  Variant(Pipeline& pipeline, int count, Stream& host, std::vector<float>& scratch)
+struct StreamsCandidate {
+  StreamsCandidate(Pipeline& pipeline, int count, Stream& host, std::vector<float>& scratch)
       : streams(count), pass(pipeline, count), distrust(pass, host, scratch) {}
   int streams;
   PassCandidate pass;
@@ -43,7 +43,7 @@ class StreamsContest {
   StreamsContest(Pipeline& pipeline, const std::vector<int>& streams, const MeasureOptions& options)
       : pipeline_(pipeline), options_(options), host_(Device::cpu()) {
     for (int count : streams)
-      variants_.push_back(std::make_unique<Variant>(pipeline, count, host_, scratch_));
+      candidates_.push_back(std::make_unique<StreamsCandidate>(pipeline, count, host_, scratch_));
     for (auto& lane : pipeline.lanes())
       lane_distrust_.push_back(std::make_unique<Distrust>(lane->candidate, lane->stream, scratch_));
   }
@@ -54,7 +54,7 @@ class StreamsContest {
     if (options_.verify == Verify::kBoth) check(kAfter);
   }
 
-  const std::vector<std::unique_ptr<Variant>>& variants() const noexcept { return variants_; }
+  const std::vector<std::unique_ptr<StreamsCandidate>>& candidates() const noexcept { return candidates_; }
   std::vector<std::pair<std::string, double>> stages() const {
     std::vector<std::pair<std::string, double>> stages;
     for (const Alone& alone : alone_) {
@@ -76,8 +76,8 @@ class StreamsContest {
 
   /// Fails every row that uses that lane.
   void fail(int lane, const NoResult& fault) {
-    for (auto& variant : variants_) {
-      if (lane < variant->streams && !variant->fault) variant->fault = fault;
+    for (auto& candidate : candidates_) {
+      if (lane < candidate->streams && !candidate->fault) candidate->fault = fault;
     }
   }
 
@@ -89,9 +89,9 @@ class StreamsContest {
       if (fault->status != "SKIPPED") fault->reason = concat("stream ", i, ": ", fault->reason);
       fail(static_cast<int>(i), *fault);
     }
-    for (auto& variant : variants_) {
-      if (!variant->fault)
-        variant->fault = fault_of([&] { return variant->distrust.check(round, variant->passes, NAN); });
+    for (auto& candidate : candidates_) {
+      if (!candidate->fault)
+        candidate->fault = fault_of([&] { return candidate->distrust.check(round, candidate->passes, NAN); });
     }
   }
 
@@ -121,11 +121,11 @@ class StreamsContest {
     while (sampler.next()) samples.push_back(once());
   }
 
-  double pass_ns(Variant& variant) {
+  double pass_ns(StreamsCandidate& candidate) {
     NvtxRange range("measure");
     const double start = host_now_ns();
-    pipeline_.pass(variant.streams);
-    ++variant.passes;
+    pipeline_.pass(candidate.streams);
+    ++candidate.passes;
     return host_now_ns() - start;
   }
 
@@ -136,20 +136,20 @@ class StreamsContest {
       return {};
     });
     if (fault) return fail(0, *fault);
-    for (auto& variant : variants_) {
-      if (variant->fault) continue;
-      variant->fault = fault_of([&]() -> std::string {
+    for (auto& candidate : candidates_) {
+      if (candidate->fault) continue;
+      candidate->fault = fault_of([&]() -> std::string {
         const bool judged = last && options_.verify == Verify::kBoth;
-        if (judged) variant->distrust.poison();
-        sample(variant->samples, ms, [&] {
+        if (judged) candidate->distrust.poison();
+        sample(candidate->samples, ms, [&] {
           if (options_.verify == Verify::kBoth) pipeline_.poison_lanes();
-          return pass_ns(*variant);
+          return pass_ns(*candidate);
         });
         if (!judged) return {};
-        const std::string wrong = variant->distrust.judge_output(kTimed);
+        const std::string wrong = candidate->distrust.judge_output(kTimed);
         return wrong.empty()
                    ? wrong
-                   : concat("wrong after ", variant->passes, " passes, while it was timed: ", wrong);
+                   : concat("wrong after ", candidate->passes, " passes, while it was timed: ", wrong);
       });
     }
   }
@@ -162,7 +162,7 @@ class StreamsContest {
     if (fault) return fail(0, *fault);
     turn(options_.warmup_ms, false);
     for (Alone& alone : alone_) alone.samples.clear();
-    for (auto& variant : variants_) variant->samples.clear();
+    for (auto& candidate : candidates_) candidate->samples.clear();
     for (int i = 0; i < kTurns && !interrupted(); ++i) turn(options_.min_time_ms / kTurns, i + 1 == kTurns);
   }
 
@@ -170,7 +170,7 @@ class StreamsContest {
   const MeasureOptions& options_;
   Stream host_;
   std::vector<float> scratch_;
-  std::vector<std::unique_ptr<Variant>> variants_;
+  std::vector<std::unique_ptr<StreamsCandidate>> candidates_;
   std::vector<std::unique_ptr<Distrust>> lane_distrust_;
   Alone alone_[3] = {{"copy in", &Pipeline::copy_in_ns, {}},
                      {"conv", &Pipeline::compute_ns, {}},
@@ -211,18 +211,18 @@ std::vector<ResultRow> bench_streams(const StreamsRequest& request, BenchSession
   const auto longest = std::max_element(stages.begin(), stages.end(),
                                         [](const auto& a, const auto& b) { return a.second < b.second; });
   std::vector<ResultRow> rows;
-  for (const auto& variant : contest.variants()) {
-    ResultRow row = request.base(variant->streams);
+  for (const auto& candidate : contest.candidates()) {
+    ResultRow row = request.base(candidate->streams);
     row.detail = pipeline->kernel().detail();
     row.launches = pipeline->kernel().launches();
-    row.workspace_bytes = static_cast<int64_t>(pipeline->kernel().workspace_bytes()) * variant->streams;
+    row.workspace_bytes = static_cast<int64_t>(pipeline->kernel().workspace_bytes()) * candidate->streams;
     row.stages_ns = stages;
-    if (options.verify != Verify::kOff) row.error = variant->distrust.error();
-    if (variant->fault || variant->samples.empty()) {
-      row.status = variant->fault ? variant->fault->status : "SKIPPED";
-      row.reason = variant->fault ? variant->fault->reason : kInterrupted;
+    if (options.verify != Verify::kOff) row.error = candidate->distrust.error();
+    if (candidate->fault || candidate->samples.empty()) {
+      row.status = candidate->fault ? candidate->fault->status : "SKIPPED";
+      row.reason = candidate->fault ? candidate->fault->reason : kInterrupted;
     } else {
-      row.time = summarise(variant->samples);
+      row.time = summarise(candidate->samples);
       row.end_to_end = row.time;
       row.bound_by = longest->first;
       row.ceiling_fraction = longest->second / row.time.median;

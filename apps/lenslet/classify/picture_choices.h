@@ -21,9 +21,9 @@ struct PictureChoices {
   void normalise(const std::vector<uint8_t>& pixels, float* out) const;
 };
 
-/// --mean and --std, by default those of the model's file, and the lines of --labels. Throws UsageError for another
-/// number of values than one or one a channel, and if a network that reads digits gets any of these options; DataError
-/// for a file of labels with another number of lines than there are classes.
+/// --mean and --std, by default those of the model's file, and the lines of --labels. Throws UsageError unless there is
+/// one value or one per channel, and if a network that reads digits gets any of these options. Throws DataError for a
+/// file of labels with another number of lines than there are classes.
 PictureChoices picture_choices(const PictureOptions& options, const Network& network);
 
 /// How the network reads pictures. Throws DataError, which ends with `remedy`, if it reads none.

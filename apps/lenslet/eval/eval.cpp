@@ -207,7 +207,7 @@ ExitCode run_rank(const EvalOptions& options, Ranks& ranks) {
   session.demand_logits();
   if (samples) return run_eval_samples(options, session, run);
   demand_digits(session.network(), "lenslet eval",
-                "; give other networks a folder a class, or arrays, by --data (docs/models.md)");
+                "; give other networks a folder per class, or arrays, by --data (docs/models.md)");
   if (!options.answers.empty() || !options.labels.empty())
     throw UsageError("--answers and --labels belong to --data with other files than MNIST's");
   (void)picture_choices(options, session.network());  // refuses options that digits have no use for

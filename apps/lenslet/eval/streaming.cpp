@@ -259,7 +259,8 @@ void print_streaming(Console& console, const StreamingReport& report) {
                         rate(report.window_ns.median), ", p10 ", rate(report.window_ns.p90), ", p90 ",
                         rate(report.window_ns.p10)));
   }
-  console.line(concat("            ", to_string(report.input), " in, ", report.image_bytes, " bytes an image",
+  console.line(concat("            ", to_string(report.input), " in, ", report.image_bytes,
+                      " bytes per image",
                       report.input == ElementType::kFp32 ? " (normalised before the clock started)" : "",
                       "; ", report.output == ElementType::kFp32 ? "logits" : "class and probability",
                       " out, ", report.result_bytes, " bytes; chunks of ", format_count(request.chunk)));
