@@ -13,6 +13,15 @@ trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tree/expect.sh
 . "$here/expect.sh"
 
+# ./dev bench writes the files behind the tables of results, except those of other frameworks and of CUTLASS.
+wrote=$(sed 's/[$]batch/10000/g' dev.d/bench.sh)
+while read -r file; do
+  if [[ $file != peers.json && $file != cutlass.json ]] && ! grep -qE "/${file//\*/[a-z0-9]*}\"" <<<"$wrote"; then
+    printf 'FAILED: docs/results reads %s, which ./dev bench does not write\n' "$file"
+    fail
+  fi
+done < <(grep -ohE '[a-z0-9*-]+\.json' docs/results/*.py | sort -u)
+
 expect 0 '^  ./dev demo ' ./dev help
 expect 0 '^  ./dev test ' ./dev test --help
 expect 2 'Lenslet' ./dev
@@ -54,15 +63,6 @@ for command in demo test bench python; do
   expect 1 "^dev: LENSLET_MNIST_DIR=$work has no t10k-images" env "LENSLET_MNIST_DIR=$work" ./dev "$command"
   [ "$(wc -l <"$work/out")" -eq 1 ] || { echo "FAILED: ./dev $command went on without MNIST"; fail; }
 done
-
-# ./dev bench writes the files behind the tables of results, except those of other frameworks and of CUTLASS.
-wrote=$(sed 's/[$]batch/10000/g' dev.d/bench.sh)
-while read -r file; do
-  if [[ $file != peers.json && $file != cutlass.json ]] && ! grep -qE "/${file//\*/[a-z0-9]*}\"" <<<"$wrote"; then
-    printf 'FAILED: docs/results reads %s, which ./dev bench does not write\n' "$file"
-    fail
-  fi
-done < <(grep -ohE '[a-z0-9*-]+\.json' docs/results/*.py | sort -u)
 
 if command -v curl >/dev/null 2>&1; then
   first=train-images-idx3-ubyte.gz

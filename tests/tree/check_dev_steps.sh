@@ -1,43 +1,56 @@
 #!/usr/bin/env bash
 # What ./dev builds, installs and prints, with stand-ins for the tools that it calls. check_dev.sh has its refusals.
-#   check_dev_steps.sh ROOT [--first]
+#   check_dev_steps.sh ROOT [--first [PART…]]
+# PART: builds, affected, lint, apps, cmake, failures or skips; without one all run. Each has a stage of its own.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) first=${2:-}
 cd "$1"
+shift $(($# < 2 ? $# : 2))
+parts=("$@")
+[ "$#" -gt 0 ] || parts=(builds affected lint apps cmake failures skips)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tree/expect.sh
 . "$here/expect.sh"
 
-# A copy of ./dev, with stand-ins on PATH that record how
-# they are called: no compiler runs and nothing is installed.
 stage=$work/stage tools=$work/tools
-mkdir "$stage" "$tools"
-cp -r dev dev.d CMakePresets.json "$stage"
-for tool in awk bash cat chmod cut date dirname env grep head id mkdir nproc rm sed sh sort tail tee touch wc; do
-  ln -s "$(command -v "$tool")" "$tools/$tool"
-done
-# stand_in NAME: a tool with the script of standard input.
+# stand_in NAME: a tool with the script of standard input, for the shell that starts fastest.
 stand_in() {
-  { printf '#!/usr/bin/env bash\n' && cat; } >"$tools/$1"
+  local script
+  IFS= read -r -d '' script || true
+  printf '#!/bin/sh\n%s' "$script" >"$tools/$1"
   chmod +x "$tools/$1"
 }
-stand_in c++ <<<'cat >/dev/null'
-for tool in ninja ccache mandoc groff doxygen dpkg-shlibdeps pkg-config python3 shellcheck curl git clang-format-14 \
-  clang-tidy-14 mpicxx mpirun nvcc; do
-  stand_in "$tool" <<<':'
-done
-# shellcheck disable=SC2016  # the stand-in expands them
-stand_in sudo <<<'while [ "$1" = -n ]; do shift; done; exec "$@"'
-stand_in apt-cache <<<'echo "  Candidate: 1.0"'
-stand_in apt-get <<'STAND_IN'
+# real_tools NAME…: the machine's.
+real_tools() {
+  local name paths=()
+  for name in "$@"; do paths+=("$(command -v "$name")"); done
+  ln -sf "${paths[@]}" "$tools"
+}
+# A copy of ./dev, with stand-ins on PATH that record how they are called: no compiler runs and nothing is installed.
+# There is no GPU, and zsh is missing.
+set_stage() {
+  local tool
+  rm -rf "$stage" "$tools"
+  mkdir "$stage" "$tools"
+  cp -r dev dev.d CMakePresets.json "$stage"
+  real_tools awk bash cat chmod cut date dirname env grep head id mkdir nproc rm sed sh sort tail tee touch wc
+  stand_in c++ <<<'while read -r line; do :; done'
+  for tool in ninja ccache mandoc groff doxygen dpkg-shlibdeps pkg-config python3 shellcheck curl git clang-format-14 \
+    clang-tidy-14 mpicxx mpirun nvcc; do
+    stand_in "$tool" <<<':'
+  done
+  # shellcheck disable=SC2016  # the stand-in expands them
+  stand_in sudo <<<'while [ "$1" = -n ]; do shift; done; exec "$@"'
+  stand_in apt-cache <<<'echo "  Candidate: 1.0"'
+  stand_in apt-get <<'STAND_IN'
 echo "apt-get $*" >>../calls
 echo 'apt talks'
 echo 'pmstatus:zsh:50.0:unpacking zsh'
 printf '#!/bin/sh\n' >../tools/zsh
 chmod +x ../tools/zsh
 STAND_IN
-stand_in cmake <<'STAND_IN'
+  stand_in cmake <<'STAND_IN'
 case $1 in
   --version) echo "cmake version ${HAS_CMAKE:-3.30.1}" ;;
   --preset)
@@ -47,7 +60,8 @@ case $1 in
     ;;
   --build)
     echo "cmake $*" >>../calls
-    printf '[%d/40] compiling\n' {1..40}
+    i=0
+    while [ "$i" -lt 40 ]; do i=$((i + 1)) && echo "[$i/40] compiling"; done
     [ "${BREAK:-}" != build ] || { printf 'FAILED: thing.o\nthing.cpp:1: error: no such word\n'; exit 1; }
     mkdir -p "$2/bin"
     printf '#!/bin/sh\necho "reads $1"\n' >"$2/bin/lenslet"
@@ -55,7 +69,7 @@ case $1 in
     ;;
 esac
 STAND_IN
-stand_in ctest <<'STAND_IN'
+  stand_in ctest <<'STAND_IN'
 echo "ctest $*" >>../calls
 mkdir -p "build/$2/Testing/Temporary"
 test_block() {
@@ -78,6 +92,13 @@ echo '2/9 Test  #53: conv_gpu .........................***Skipped   1.38 sec'
 echo '3/9 Test #112: quiet ............................***Skipped   0.01 sec'
 [ "${BREAK:-}" != test ] || exit 8
 STAND_IN
+}
+# What most parts begin with: a GPU is visible, and nothing is missing.
+set_whole_stage() {
+  set_stage
+  stand_in zsh <<<':'
+  stand_in nvidia-smi <<<'echo "GPU 0: a card"'
+}
 # staged COMMAND…: runs ./dev there and records its calls in $work/calls.
 staged() {
   : >"$work/calls"
@@ -91,70 +112,85 @@ not_printed() { ! grep -e "$1" "$work/out" || { printf 'FAILED: ^ was printed\n'
 
 # Without a visible GPU it builds only the CPU side, unless requested; it installs nothing for tests; the tools' output
 # goes to the log.
-expect 0 'building only the CPU side (--cuda builds' staged demo
-called '--preset release .*-DLENSLET_CUDA=OFF'
-not_called apt-get
-not_printed 'talks'
-grep -q 'CMake talks' "$stage/build/log/demo.log" ||
-  { echo 'FAILED: build/log/demo.log lacks what CMake printed'; fail; }
-expect 0 'reads classify' staged demo --cuda
-called '--preset cuda'
-not_called '-DLENSLET_CUDA=OFF'
-expect 0 'building only the CPU side' staged test
-called 'apt-get install .*zsh'
-not_printed 'talks'
-stand_in nvidia-smi <<<'echo "GPU 0: a card"'
-expect 0 'CUDA toolkit' staged demo
-called '--preset release .*-DLENSLET_CUDA=AUTO'
-expect 0 'CUDA toolkit' staged test
-called '-DLENSLET_CUDA=AUTO'
-not_called apt-get
+check_builds() {
+  set_stage
+  expect 0 'building only the CPU side (--cuda builds' staged demo
+  called '--preset release .*-DLENSLET_CUDA=OFF'
+  not_called apt-get
+  not_printed 'talks'
+  grep -q 'CMake talks' "$stage/build/log/demo.log" ||
+    { echo 'FAILED: build/log/demo.log lacks what CMake printed'; fail; }
+  expect 0 'reads classify' staged demo --cuda
+  called '--preset cuda'
+  not_called '-DLENSLET_CUDA=OFF'
+  expect 0 'building only the CPU side' staged test
+  called 'apt-get install .*zsh'
+  not_printed 'talks'
+  stand_in nvidia-smi <<<'echo "GPU 0: a card"'
+  expect 0 'CUDA toolkit' staged demo
+  called '--preset release .*-DLENSLET_CUDA=AUTO'
+  expect 0 'CUDA toolkit' staged test
+  called '-DLENSLET_CUDA=AUTO'
+  not_called apt-get
+}
+
 # ./dev test --affected builds and runs the tests that affected.py names; none if it names none.
-stand_in python3 <<'STAND_IN'
+check_affected() {
+  set_whole_stage
+  # shellcheck disable=SC2016  # the stand-in expands it
+  stand_in python3 <<<'case $* in *--tests*) echo "$ANSWER" ;; esac'
+  ANSWER=$'2 of 9 tests are affected\ntests/test_a tests/test_b\n^(a|b)$' expect 0 '2 of 9 tests' staged test --affected
+  called 'ctest .*--tests-regex ^(a|b)\$'
+  called 'cmake --build .*--target tests/test_a tests/test_b'
+  ANSWER=$'1 of 9 tests are affected\n\n^(page)$' expect 0 'what was skipped' staged test --affected
+  called 'ctest .*--tests-regex ^(page)\$'
+  not_called 'cmake --build'
+  ANSWER='no test is affected' expect 0 'no test is affected' staged test --affected
+  not_called 'ctest'
+}
+
+# ./dev lint runs all its parts, names those with findings, and reports what it leaves out.
+check_lint() {
+  set_whole_stage
+  stand_in python3 <<'STAND_IN'
 case $* in
-  *--tests*) echo "$ANSWER" ;;
   *--sources*) [ "${BREAK:-}" != history ] && printf 'framework/a.cpp\nframework/b.cpp\n' ;;
 esac
 STAND_IN
-ANSWER=$'2 of 9 tests are affected\ntests/test_a tests/test_b\n^(a|b)$' expect 0 '2 of 9 tests' staged test --affected
-called 'ctest .*--tests-regex ^(a|b)\$'
-called 'cmake --build .*--target tests/test_a tests/test_b'
-ANSWER=$'1 of 9 tests are affected\n\n^(page)$' expect 0 'what was skipped' staged test --affected
-called 'ctest .*--tests-regex ^(page)\$'
-not_called 'cmake --build'
-ANSWER='no test is affected' expect 0 'no test is affected' staged test --affected
-not_called 'ctest'
-# ./dev lint runs all its parts, names those with findings, and reports what it leaves out.
-stand_in clang-format-14 <<'STAND_IN'
+  stand_in clang-format-14 <<'STAND_IN'
 [ "$1" != --version ] || echo 'version 14.0'
 STAND_IN
-stand_in clang-tidy-14 <<'STAND_IN'
+  stand_in clang-tidy-14 <<'STAND_IN'
 [ "$1" != --version ] || { echo 'version 14.0'; exit 0; }
 echo "tidy $*" >>../calls
 [ "${BREAK:-}" != tidy ] || { echo 'a.cpp:1: error: a slip'; exit 1; }
 STAND_IN
-for tool in find ln mktemp sleep xargs; do ln -sf "$(command -v "$tool")" "$tools/$tool"; done
-mkdir -p "$stage/framework" "$stage/tests/tree"
-touch "$stage/framework/a.cpp" "$stage/framework/b.cpp"
-read -ra checks <<<"$(sed -n 's/^readonly lint_checks=(\(.*\))$/\1/p' dev.d/lint.sh)"
-for check in "${checks[@]}"; do
-  # shellcheck disable=SC2016  # the stand-in expands it
-  printf '[ "$BREAK" != %s ] || { echo a fault; exit 1; }\n' "$check" >"$stage/tests/tree/check_$check.sh"
-done
-BREAK='' expect 0 'lint found nothing' staged lint
-called 'tidy .*framework/a.cpp'
-called 'tidy .*framework/b.cpp'
-BREAK='' expect 0 'no time left for 2 files: framework/a.cpp framework/b.cpp' staged lint --seconds 0
-not_called 'tidy'
-BREAK=history expect 0 'what changed is unknown' staged lint
-not_called 'tidy'
-BREAK=history expect 1 '' staged lint --base HEAD~1
-BREAK=text expect 1 'lint found faults: text' staged lint
-called 'tidy .*framework/b.cpp'
-BREAK=tidy expect 1 'lint found faults: clang-tidy' staged lint
-called 'tidy .*framework/b.cpp'
+  real_tools find ln mktemp sleep xargs
+  mkdir -p "$stage/framework" "$stage/tests/tree"
+  touch "$stage/framework/a.cpp" "$stage/framework/b.cpp"
+  read -ra checks <<<"$(sed -n 's/^readonly lint_checks=(\(.*\))$/\1/p' dev.d/lint.sh)"
+  for check in "${checks[@]}"; do
+    # shellcheck disable=SC2016  # the stand-in expands it
+    printf '[ "$BREAK" != %s ] || { echo a fault; exit 1; }\n' "$check" >"$stage/tests/tree/check_$check.sh"
+  done
+  BREAK='' expect 0 'lint found nothing' staged lint
+  called 'tidy .*framework/a.cpp'
+  called 'tidy .*framework/b.cpp'
+  BREAK='' expect 0 'no time left for 2 files: framework/a.cpp framework/b.cpp' staged lint --seconds 0
+  not_called 'tidy'
+  BREAK=history expect 0 'what changed is unknown' staged lint
+  not_called 'tidy'
+  BREAK=history expect 1 '' staged lint --base HEAD~1
+  BREAK=text expect 1 'lint found faults: text' staged lint
+  called 'tidy .*framework/b.cpp'
+  BREAK=tidy expect 1 'lint found faults: clang-tidy' staged lint
+  called 'tidy .*framework/b.cpp'
+}
+
 # ./dev test --apps installs those tests' packages once and runs them alone; other runs leave them out.
-stand_in python3 <<'STAND_IN'
+check_apps() {
+  set_whole_stage
+  stand_in python3 <<'STAND_IN'
 case "$1 $2" in
   '-c '*) exit "${LACKS:-0}" ;;
   '-m venv')
@@ -164,37 +200,41 @@ case "$1 $2" in
     ;;
 esac
 STAND_IN
-ln -sf "$(command -v cmp)" "$(command -v cp)" "$tools"
-sed -i 's|^readonly apt_python=.*|readonly apt_python=python3|' "$stage/dev.d/packages.sh"
-mkdir -p "$stage/tests"
-cp tests/apps_requirements.txt "$stage/tests"
-BREAK=pip expect 1 'pip could not install the packages of tests/apps_requirements.txt' staged test --apps
-LACKS=1 BREAK='' expect 0 'what was skipped' staged test --apps
-called 'apt-get install .*python3-torch.*chromium-driver'
-stand_in chromedriver <<<':'
-called 'pip .*install --requirement tests/apps_requirements.txt'
-called 'ctest .*--label-regex ^apps\$'
-called 'cmake --build .*--target apps_tests'
-not_called 'label-exclude'
-expect 0 'what was skipped' staged test --apps
-not_called 'pip'
-not_called 'apt-get'
-# Ray goes beside the package that ./dev python installed; without a build of Ray its test is skipped.
-mkdir -p "$stage/build/python/venv/bin" "$stage/tests/ray"
-cp tests/ray/requirements.txt "$stage/tests/ray"
-cp "$stage/build/apps/venv/bin/pip" "$stage/build/python/venv/bin"
-printf '#!/bin/sh\nexit 1\n' >"$stage/build/python/venv/bin/python"
-chmod +x "$stage/build/python/venv/bin/python"
-BREAK='' expect 0 'what was skipped' staged test --apps
-called 'pip .*install --requirement tests/ray/requirements.txt'
-BREAK=pip expect 0 'the test of Ray is skipped' staged test --apps
-printf '#!/bin/sh\nexit 0\n' >"$stage/build/python/venv/bin/python"
-expect 0 'what was skipped' staged test --apps
-not_called 'pip'
-expect 0 'what was skipped' staged test --quick
-called 'label-exclude ^(tree|long|apps)\$'
+  real_tools cmp cp
+  sed -i 's|^readonly apt_python=.*|readonly apt_python=python3|' "$stage/dev.d/packages.sh"
+  mkdir -p "$stage/tests"
+  cp tests/apps_requirements.txt "$stage/tests"
+  BREAK=pip expect 1 'pip could not install the packages of tests/apps_requirements.txt' staged test --apps
+  LACKS=1 BREAK='' expect 0 'what was skipped' staged test --apps
+  called 'apt-get install .*python3-torch.*chromium-driver'
+  stand_in chromedriver <<<':'
+  called 'pip .*install --requirement tests/apps_requirements.txt'
+  called 'ctest .*--label-regex ^apps\$'
+  called 'cmake --build .*--target apps_tests'
+  not_called 'label-exclude'
+  expect 0 'what was skipped' staged test --apps
+  not_called 'pip'
+  not_called 'apt-get'
+  # Ray goes beside the package that ./dev python installed; without a build of Ray its test is skipped.
+  mkdir -p "$stage/build/python/venv/bin" "$stage/tests/ray"
+  cp tests/ray/requirements.txt "$stage/tests/ray"
+  cp "$stage/build/apps/venv/bin/pip" "$stage/build/python/venv/bin"
+  printf '#!/bin/sh\nexit 1\n' >"$stage/build/python/venv/bin/python"
+  chmod +x "$stage/build/python/venv/bin/python"
+  BREAK='' expect 0 'what was skipped' staged test --apps
+  called 'pip .*install --requirement tests/ray/requirements.txt'
+  BREAK=pip expect 0 'the test of Ray is skipped' staged test --apps
+  printf '#!/bin/sh\nexit 0\n' >"$stage/build/python/venv/bin/python"
+  expect 0 'what was skipped' staged test --apps
+  not_called 'pip'
+  expect 0 'what was skipped' staged test --quick
+  called 'label-exclude ^(tree|long|apps)\$'
+}
+
 # A CMake that is too old is replaced by pip's, once, which is then used.
-stand_in python3 <<'STAND_IN'
+check_cmake() {
+  set_whole_stage
+  stand_in python3 <<'STAND_IN'
 [ "$1 $2" = '-m venv' ] || exit 0
 mkdir -p build/tools/bin
 printf '#!/bin/sh\necho "pip $*" >>../calls\nprintf "#!/bin/sh\\nHAS_CMAKE=3.28.1 '\
@@ -202,21 +242,30 @@ printf '#!/bin/sh\necho "pip $*" >>../calls\nprintf "#!/bin/sh\\nHAS_CMAKE=3.28.
 'chmod +x build/tools/bin/cmake\n' >build/tools/bin/pip
 chmod +x build/tools/bin/pip
 STAND_IN
-HAS_CMAKE=3.22.1 expect 0 'CMake 3.24 or newer is needed, found 3.22.1' staged demo
-called 'pip .*install cmake>=3.24'
-called '--preset release'
-HAS_CMAKE=3.22.1 expect 0 'reads classify' staged demo
-not_called 'pip'
+  HAS_CMAKE=3.22.1 expect 0 'CMake 3.24 or newer is needed, found 3.22.1' staged demo
+  called 'pip .*install cmake>=3.24'
+  called '--preset release'
+  HAS_CMAKE=3.22.1 expect 0 'reads classify' staged demo
+  not_called 'pip'
+}
+
 # A failure prints its cause and the path of the log.
-BREAK=configure expect 1 'CMake Error: no such thing' staged demo
-BREAK=configure expect 1 'build/release (the end of build/log/demo.log is above)' staged demo
-BREAK=build expect 1 'thing.cpp:1: error: no such word' staged demo
-not_printed '39/40'
+check_failures() {
+  set_whole_stage
+  BREAK=configure expect 1 'CMake Error: no such thing' staged demo
+  grep -q 'build/release (the end of build/log/demo.log is above)' "$work/out" ||
+    { echo 'FAILED: the path of the log was not printed'; fail; }
+  BREAK=build expect 1 'thing.cpp:1: error: no such word' staged demo
+  not_printed '39/40'
+}
+
 # ./dev test ends with the list of skips, also after a failed test.
-for code in 0 1; do
-  BREAK=${code/1/test} expect "$code" 'what was skipped, and why' staged test
-  sed -n '/what was skipped/,$p' "$work/out" >"$work/skipped"
-  diff "$work/skipped" - <<'SKIPPED' || { echo 'FAILED: ./dev test lists other skips (<) than expected (>)'; fail; }
+check_skips() {
+  set_whole_stage
+  for code in 0 1; do
+    BREAK=${code/1/test} expect "$code" 'what was skipped, and why' staged test
+    sed -n '/what was skipped/,$p' "$work/out" >"$work/skipped"
+    diff "$work/skipped" - <<'SKIPPED' || { echo 'FAILED: ./dev test lists other skips (<) than expected (>)'; fail; }
 == what was skipped, and why
    this build has no GPU side
       3 in conv_layer* conv_gpu
@@ -228,6 +277,9 @@ for code in 0 1; do
       1 in quiet
    2 tests skipped as a whole, 3 in part (marked *)
 SKIPPED
-done
+  done
+}
+
+for part in "${parts[@]}"; do "check_$part"; done
 [ "$failed" -eq 0 ] || exit 1
 echo 'dev takes the documented steps'
