@@ -104,25 +104,6 @@ red layers/reference/planted.cpp '#include "layers/conv/conv_backend.h"' 'the ju
 red layers/conv/planted.cpp '#include "conv_problem.h"' 'start at the root' "${includes[@]}"
 red layers/conv/planted.cpp '#include "../conv/conv_problem.h"' 'start at the root' "${includes[@]}"
 
-words=(bash "$here/check_words.sh" "$copy")
-green "${words[@]}"
-red framework/planted.h 'bool is_relu();' 'names a kind of layer' "${words[@]}"
-red framework/io/planted.cpp 'struct Lenet5Reader {};' 'or a model' "${words[@]}"
-red framework/planted.h 'struct Prediction { int label; };' 'the answer of a classifier' "${words[@]}"
-red framework/planted.cpp 'throw UsageError("leave out --math");' 'an option of a command line' "${words[@]}"
-red apps/planted.h 'class ConvContender;' 'contender.*candidate' "${words[@]}"
-red tests/planted.cpp 'for (auto& rival : all)' 'rival.*candidate' "${words[@]}"
-red docs/planted.md 'the memory plan' 'memory layout' "${words[@]}"
-red api/planted.h 'class Normalization;' 'normaliz' "${words[@]}"
-red models/planted.cpp 'stream.synchronize();' 'synchroniz' "${words[@]}"
-red layers/planted.cuh 'int color = 0;' 'colour' "${words[@]}"
-red apps/planted.py '# its behavior' '-our' "${words[@]}"
-red docs/planted.md 'the gray center' 'grey' "${words[@]}"
-red layers/planted.h 'bool serves(const Conv2dProblem& problem);' 'supports' "${words[@]}"
-red python/planted.py 'entry["serves"] = True' 'supports' "${words[@]}"
-red api/planted.h '// A variant of the fused plan.' 'whole-network' "${words[@]}"
-red docs/planted.md 'times every whole-network variant' 'whole-network backend' "${words[@]}"
-
 public=(bash "$here/check_public_headers.sh" "$copy")
 green "${public[@]}"
 red framework/planted.h '#pragma once\n#include <cuda_runtime.h>' 'vendor type' "${public[@]}"
@@ -151,31 +132,6 @@ rm "$copy/docs/planted.gz"
 head -c 5000000 /dev/zero >"$copy/docs/large.bin"
 red docs/unrelated.txt 'text' 'larger than 4 MiB' "${data[@]}"
 rm "$copy/docs/large.bin"
-
-text=(bash "$here/check_text.sh" "$copy")
-red framework/planted.cpp '// TO''DO later' 'tracker' "${text[@]}"
-red docs/planted.md 'see /wo''rk/anything' 'a path of one machine' "${text[@]}"
-red docs/results/planted.json '{"path": "/wo''rk/library.so"}' 'a path of one machine' "${text[@]}"
-red layers/planted.cu 'LENSLET_CUDA_CHECK(cuda''GetLastError());' 'must name its kernel' "${text[@]}"
-red framework/planted.h '// No''body reads it.' 'name the actor' "${text[@]}"
-red models/planted.h 'int a; ' 'at the end of a line' "${text[@]}"
-red models/planted.inc 'int a; ' 'at the end of a line' "${text[@]}"
-red tests/planted_test.cpp '#include "no.h"' 'begin with a comment' "${text[@]}"
-red framework/planted.h '#pragma once' 'begin with a comment' "${text[@]}"
-for name in framework/planted.h apps/planted.cu tests/planted.c docs/planted.awk python/planted.py tests/planted.sh \
-  dev.d/planted.sh dev; do
-  red "$name" "# $(printf 'x%.0s' {1..119})" 'a line above 120 columns' "${text[@]}"
-done
-red tests/planted.c '// TO''DO later' 'tracker' "${text[@]}"
-red docs/planted.awk '# TO''DO later' 'tracker' "${text[@]}"
-red tests/planted.sh '#!/bin/sh\nif true; then' 'syntax error' "${text[@]}"
-red tests/planted.sh 'ls | grep -''q name' 'may tell of SIGPIPE' "${text[@]}"
-red dev.d/setup.sh 'if true; then' 'syntax error' "${text[@]}"
-if command -v shellcheck >/dev/null 2>&1; then
-  red dev.d/setup.sh 'planted() { ls $1; }' 'SC2086' "${text[@]}"
-else
-  echo 'skipped: shellcheck is not installed (./dev setup --tests): the check of scripts was not tried'
-fi
 
 environment=(bash "$here/check_environment.sh" "$copy")
 green "${environment[@]}"
@@ -272,11 +228,57 @@ else
   echo 'skipped: no nvcc: the check of the architectures was not tried'
 fi
 
-# Checks of every header and every source file run in a tree with few files.
+# Checks that read every file run in a tree with few files.
 copy=$work/small
-mkdir -p "$copy/models"
-(cd "$root" && tar -cf - dev dev.d .clang-format framework/base/error.h models/lenet5.cpp) | tar -xf - -C "$copy"
-mkdir "$copy/layers" "$copy/api"
+mkdir "$copy"
+(cd "$root" && tar -cf - dev dev.d .clang-format README.md CONTRIBUTING.md framework/base/error.h \
+  models/fused_lenet5/resident_none.cpp) | tar -xf - -C "$copy"
+mkdir -p "$copy"/{layers,api,apps,python,weights,samples,docs/results,tests}
+
+words=(bash "$here/check_words.sh" "$copy")
+green "${words[@]}"
+red framework/planted.h 'bool is_relu();' 'names a kind of layer' "${words[@]}"
+red framework/io/planted.cpp 'struct Lenet5Reader {};' 'or a model' "${words[@]}"
+red framework/planted.h 'struct Prediction { int label; };' 'the answer of a classifier' "${words[@]}"
+red framework/planted.cpp 'throw UsageError("leave out --math");' 'an option of a command line' "${words[@]}"
+red apps/planted.h 'class ConvContender;' 'contender.*candidate' "${words[@]}"
+red tests/planted.cpp 'for (auto& rival : all)' 'rival.*candidate' "${words[@]}"
+red docs/planted.md 'the memory plan' 'memory layout' "${words[@]}"
+red api/planted.h 'class Normalization;' 'normaliz' "${words[@]}"
+red models/planted.cpp 'stream.synchronize();' 'synchroniz' "${words[@]}"
+red layers/planted.cuh 'int color = 0;' 'colour' "${words[@]}"
+red apps/planted.py '# its behavior' '-our' "${words[@]}"
+red docs/planted.md 'the gray center' 'grey' "${words[@]}"
+red layers/planted.h 'bool serves(const Conv2dProblem& problem);' 'supports' "${words[@]}"
+red python/planted.py 'entry["serves"] = True' 'supports' "${words[@]}"
+red api/planted.h '// A variant of the fused plan.' 'whole-network' "${words[@]}"
+red docs/planted.md 'times every whole-network variant' 'whole-network backend' "${words[@]}"
+
+text=(bash "$here/check_text.sh" "$copy")
+red framework/planted.cpp '// TO''DO later' 'tracker' "${text[@]}"
+red docs/planted.md 'see /wo''rk/anything' 'a path of one machine' "${text[@]}"
+red docs/results/planted.json '{"path": "/wo''rk/library.so"}' 'a path of one machine' "${text[@]}"
+red layers/planted.cu 'LENSLET_CUDA_CHECK(cuda''GetLastError());' 'must name its kernel' "${text[@]}"
+red framework/planted.h '// No''body reads it.' 'name the actor' "${text[@]}"
+red models/planted.h 'int a; ' 'at the end of a line' "${text[@]}"
+red models/planted.inc 'int a; ' 'at the end of a line' "${text[@]}"
+red tests/planted_test.cpp '#include "no.h"' 'begin with a comment' "${text[@]}"
+red framework/planted.h '#pragma once' 'begin with a comment' "${text[@]}"
+for name in framework/planted.h apps/planted.cu tests/planted.c docs/planted.awk python/planted.py tests/planted.sh \
+  dev.d/planted.sh dev; do
+  red "$name" "# $(printf 'x%.0s' {1..119})" 'a line above 120 columns' "${text[@]}"
+done
+red tests/planted.c '// TO''DO later' 'tracker' "${text[@]}"
+red docs/planted.awk '# TO''DO later' 'tracker' "${text[@]}"
+red tests/planted.sh '#!/bin/sh\nif true; then' 'syntax error' "${text[@]}"
+red tests/planted.sh 'ls | grep -''q name' 'may tell of SIGPIPE' "${text[@]}"
+red dev.d/setup.sh 'if true; then' 'syntax error' "${text[@]}"
+if command -v shellcheck >/dev/null 2>&1; then
+  red dev.d/setup.sh 'planted() { ls $1; }' 'SC2086' "${text[@]}"
+else
+  echo 'skipped: shellcheck is not installed (./dev setup --tests): the check of scripts was not tried'
+fi
+
 alone=(bash "$here/check_headers_alone.sh" "$copy" "$generated" "$cxx" -)
 green "${alone[@]}"
 red models/planted.h '#pragma once\n#include "no/such.h"' 'no/such.h' "${alone[@]}"
