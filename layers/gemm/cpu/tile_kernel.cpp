@@ -79,6 +79,16 @@ LENSLET_ALWAYS_INLINE void last_tile(const TileArgs& args, int64_t rest) {
   register_tile<W, J, V>(args, args.count - V * W);
 }
 
+/// Fewer than (V + 1) * W positions and at least W: as many whole vectors as there are, then one moved back.
+template <int W, int J, int V>
+LENSLET_ALWAYS_INLINE void only_tile(const TileArgs& args) {
+  if constexpr (V > 1) {
+    if (args.count < V * W) return only_tile<W, J, V - 1>(args);
+  }
+  register_tile<W, J, V>(args, 0);
+  if (args.count > V * W) register_tile<W, J, 1>(args, args.count - W);
+}
+
 /// All positions. V is chosen so that J * V sums, V inputs and one broadcast fit the registers.
 template <int W, int J, int V>
 LENSLET_ALWAYS_INLINE void tile_rows(const TileArgs& args) {
@@ -87,39 +97,39 @@ LENSLET_ALWAYS_INLINE void tile_rows(const TileArgs& args) {
   int64_t rest = args.count - i;
   if (rest == 0) return;
   if (i > 0) return last_tile<W, J, V>(args, rest);
-  // Fewer positions than one full tile: whole vectors, then one moved back, or single positions.
+  // Fewer positions than one full tile.
   if constexpr (W > 4) {
     if (args.count < W) return tile_rows<W / 2, J, (V < 4 ? V : 4)>(args);
   }
   if (args.count < W) return scalar_tile<J>(args);
-  for (; i + W <= args.count; i += W) register_tile<W, J, 1>(args, i);
-  if (i < args.count) register_tile<W, J, 1>(args, args.count - W);
+  if constexpr (V > 1) only_tile<W, J, V - 1>(args);
 }
 
-// V for J = 1, 2, 4, 6, 8 with 32 vector registers and with 16.
+// V for J = 1, 2, 4, 6, 8 with 32 vector registers and with 16. With 16, eight rows would leave room for one vector
+// only, and then each multiply-add takes more than one load.
 #define LENSLET_TILE_TABLE_32(isa) \
   { nullptr, isa<1, 8>, isa<2, 8>, nullptr, isa<4, 6>, nullptr, isa<6, 4>, nullptr, isa<8, 3> }
 #define LENSLET_TILE_TABLE_16(isa) \
-  { nullptr, isa<1, 6>, isa<2, 4>, nullptr, isa<4, 3>, nullptr, isa<6, 2>, nullptr, isa<8, 1> }
+  { nullptr, isa<1, 6>, isa<2, 4>, nullptr, isa<4, 3>, nullptr, isa<6, 2>, nullptr, nullptr }
 
 template <int J, int V>
 void run_baseline(const TileArgs& args) {
   tile_rows<4, J, V>(args);
 }
-const TileKernels kBaseline{"baseline", 4, LENSLET_TILE_TABLE_16(run_baseline)};
+const TileKernels kBaseline{"baseline", 4, 6, LENSLET_TILE_TABLE_16(run_baseline)};
 
 #if defined(__x86_64__)
 template <int J, int V>
 LENSLET_TARGET_AVX2 void run_avx2(const TileArgs& args) {
   tile_rows<8, J, V>(args);
 }
-const TileKernels kAvx2{"AVX2", 8, LENSLET_TILE_TABLE_16(run_avx2)};
+const TileKernels kAvx2{"AVX2", 8, 6, LENSLET_TILE_TABLE_16(run_avx2)};
 
 template <int J, int V>
 LENSLET_TARGET_AVX512 void run_avx512(const TileArgs& args) {
   tile_rows<16, J, V>(args);
 }
-const TileKernels kAvx512{"AVX-512", 16, LENSLET_TILE_TABLE_32(run_avx512)};
+const TileKernels kAvx512{"AVX-512", 16, 8, LENSLET_TILE_TABLE_32(run_avx512)};
 #endif
 
 std::vector<const TileKernels*> detect() {
@@ -142,8 +152,9 @@ const std::vector<const TileKernels*>& all_tile_kernels() {
 const TileKernels& tile_kernels() { return *all_tile_kernels().front(); }
 
 int next_row_block(int64_t rows_left) {
+  const int most = tile_kernels().most_rows;
   for (int rows : {8, 6, 4, 2}) {
-    if (rows_left >= rows) return rows;
+    if (rows <= most && rows_left >= rows) return rows;
   }
   return 1;
 }

@@ -32,10 +32,11 @@ struct TileArgs {
 struct TileKernels {
   /// The loop for one number of rows.
   using Run = void (*)(const TileArgs&);
-  static constexpr int kMaxRows = 8;  // limited by the number of registers
-  const char* isa;                    // "AVX-512", "AVX2" or "baseline"
-  int vector_floats;                  // positions in one vector
-  Run run[kMaxRows + 1];  // by number of rows; null if split() composes that number of smaller ones
+  static constexpr int kMaxRows = 8;
+  const char* isa;        // "AVX-512", "AVX2" or "baseline"
+  int vector_floats;      // positions in one vector
+  int most_rows;          // at most kMaxRows: those that leave registers for two vectors or more
+  Run run[kMaxRows + 1];  // by number of rows; null if next_row_block() composes that number of smaller ones
 };
 
 /// The best for this processor, selected once. Every processor supports "baseline".
@@ -43,7 +44,8 @@ const TileKernels& tile_kernels();
 /// All that this processor supports, best first; for tests.
 const std::vector<const TileKernels*>& all_tile_kernels();
 
-/// Splits `rows` into the row counts that have a kernel, largest first: 16 = 8 + 8, 6 = 6, 11 = 8 + 2 + 1.
+/// Splits `rows` into the row counts that have a kernel, largest first; of up to 8 rows: 16 = 8 + 8, 6 = 6,
+/// 11 = 8 + 2 + 1. A multiple of most_rows is always a border.
 int next_row_block(int64_t rows_left);
 
 }  // namespace lenslet
