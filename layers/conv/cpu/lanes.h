@@ -30,4 +30,19 @@ LENSLET_ALWAYS_INLINE void in_turns(const Vector& a, const Vector& b, Vector& ou
 #endif
 }
 
+/// Value j of vector i and value i of vector j change places.
+template <typename Quad>
+LENSLET_ALWAYS_INLINE void transpose_4x4(Quad (&rows)[4]) {
+  constexpr auto kLanes = std::make_integer_sequence<int, 4>();
+  Quad even[2], odd[2];
+  in_turns<0>(rows[0], rows[2], even[0], kLanes);
+  in_turns<2>(rows[0], rows[2], even[1], kLanes);
+  in_turns<0>(rows[1], rows[3], odd[0], kLanes);
+  in_turns<2>(rows[1], rows[3], odd[1], kLanes);
+  in_turns<0>(even[0], odd[0], rows[0], kLanes);
+  in_turns<2>(even[0], odd[0], rows[1], kLanes);
+  in_turns<0>(even[1], odd[1], rows[2], kLanes);
+  in_turns<2>(even[1], odd[1], rows[3], kLanes);
+}
+
 }  // namespace lenslet

@@ -4,30 +4,27 @@
 //   Y = A^T [sum over c of U_kc * V_c] A with V_c = B^T d_c B and U_kc = G g_kc G^T, for each 4x4 tile Y of outputs
 //   x [N, C, H, W], w [K, C/G, 3, 3], y [N, K, P, Q], all NCHW; winograd/transforms.h has the source and the matrices
 //
-// Tiles of all images are one line, of which a thread takes a block at a time. For each channel the rows of the block's
-// tiles are copied side by side, zeros where the padding is, and transformed, a tile in each lane of a vector. The sums
-// over c are then 36 matrix products [K/G, C/G] * [C/G, tiles] with the register tile of
-// layers/gemm/cpu/tile_kernel.h, for eight filters at a time, whose outputs are transformed while the products are in
-// the cache. Preparing transforms the filters, in fp64, and packs them in the order in which they are read.
+// winograd/steps.h has the steps: inputs are transformed with channels in the lanes of a vector, and products and outputs
+// have filters there, so that small planes lose nothing. A thread takes rows of tiles, also of several images, whose
+// transformed inputs stay in its L2 cache; where there are too few tiles, threads share the filters. Preparing
+// transforms the filters, in fp64, and packs them in the order in which they are read.
 #include <algorithm>
-#include <array>
 
 #include "framework/base/parallel.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/cpu/winograd/blocks.h"
-#include "layers/conv/cpu/winograd/transforms.h"
+#include "layers/conv/cpu/winograd/steps.h"
 #include "layers/fp32_only.h"
-#include "layers/gemm/cpu/tile_kernel.h"
 
 namespace lenslet {
 namespace {
 
 using namespace winograd_cpu;
 
-/// Neighbouring tiles of one row of tiles: `count` from column `column` on, in the block from `tile` on.
-struct Strip {
-  int64_t n, row, column, count, tile;
+/// The rows of tiles of a block that are of one image, `columns` wide from column `column` on.
+struct Rectangle {
+  int64_t n, row, column, rows, columns;
 };
 
 class WinogradKernel : public ConvKernel {
@@ -36,13 +33,12 @@ class WinogradKernel : public ConvKernel {
       : problem_(request.problem),
         blocks_(request.problem),
         after_(request.applied()),
-        filters_(pack_filters(request)) {
-    if (request.bias) bias_.assign(request.bias, request.bias + problem_.k);
-  }
+        filters_(pack_filters(request)),
+        bias_(pack_bias(request)) {}
   size_t workspace_bytes() const override {
     return static_cast<size_t>(blocks_.slots * blocks_.floats()) * sizeof(float);
   }
-  std::string detail() const override { return concat("F(4x4,3x3), ", tile_kernels().isa); }
+  std::string detail() const override { return concat("F(4x4,3x3), ", to_string(simd_level())); }
   double products_saved() const override { return double{kOut * kOut * kTaps * kTaps} / kPositions; }
 
   void run(const ConvArgs& args, RunContext& context) override {
@@ -59,23 +55,32 @@ class WinogradKernel : public ConvKernel {
   }
 
  private:
-  /// Per group: row blocks of up to eight filters, each [36][C/G, block].
-  static std::vector<float> pack_filters(const ConvPrepare& request) {
-    const Conv2dProblem& problem = request.problem;
-    const int64_t channels = problem.c / problem.groups, filters = problem.k / problem.groups;
-    std::vector<float> packed(static_cast<size_t>(problem.k * channels * kPositions));
-    float* out = packed.data();
-    for (int64_t k = 0; k < problem.k;) {
-      const int block = next_row_block(filters - k % filters);
-      for (int64_t c = 0; c < channels; ++c) {
-        for (int j = 0; j < block; ++j) {
-          transform_filter(request.weights + ((k + j) * channels + c) * kTaps * kTaps, channels * block,
-                           out + c * block + j);
-        }
-      }
-      out += kPositions * channels * block;
-      k += block;
+  /// Filters of a group, in whole blocks; those behind the last one are zero.
+  int64_t stored_filters() const { return blocks_.parts * blocks_.part_filters; }
+
+  /// Per group: blocks of filters, each [36][C/G][block].
+  std::vector<float> pack_filters(const ConvPrepare& request) const {
+    const int64_t channels = blocks_.channels, width = blocks_.block_filters;
+    std::vector<float> packed(
+        static_cast<size_t>(problem_.groups * stored_filters() * channels * kPositions));
+    for (int64_t k = 0; k < problem_.k; ++k) {
+      const int64_t group = k / blocks_.filters, filter = k % blocks_.filters;
+      float* const out = packed.data() +
+                         (group * stored_filters() + filter / width * width) * channels * kPositions +
+                         filter % width;
+      for (int64_t c = 0; c < channels; ++c)
+        transform_filter(request.weights + (k * channels + c) * kTaps * kTaps, channels * width,
+                         out + c * width);
     }
+    return packed;
+  }
+
+  /// [groups][stored filters].
+  std::vector<float> pack_bias(const ConvPrepare& request) const {
+    std::vector<float> packed(static_cast<size_t>(problem_.groups * stored_filters()), 0.0f);
+    for (int64_t k = 0; request.bias && k < problem_.k; ++k)
+      packed[static_cast<size_t>(k / blocks_.filters * stored_filters() + k % blocks_.filters)] =
+          request.bias[k];
     return packed;
   }
 
@@ -88,111 +93,102 @@ class WinogradKernel : public ConvKernel {
 
   void run_block(const ConvArgs& args, int64_t group, int64_t block, int64_t first_filter,
                  float* memory) const {
-    std::array<Strip, kBlockTiles> strips;
-    const int64_t strip_count = divide(block * blocks_.width, strips);
-    const int64_t row_step = kOut * blocks_.width;
     float* const v = memory;
-    float* const m = v + kPositions * blocks_.position_step();
-    float* const rows = m + kPositions * blocks_.product_step();
-    float* const out_rows = rows + 2 * kIn * row_step;
-    transform_inputs(args.x + group * blocks_.channels * problem_.h * problem_.w, strips, strip_count, rows,
-                     v);
-
+    float* const m = v + kPositions * blocks_.input_step();
+    float* const padded = m + kPositions * blocks_.product_step();
+    const int64_t tiles = for_each_rectangle(block, [&](const Rectangle& part, int64_t tile) {
+      transform_inputs(args, group, part, padded, v + tile * blocks_.stored_channels);
+    });
+    const int64_t width = blocks_.block_filters;
     const int64_t end = std::min(first_filter + blocks_.part_filters, blocks_.filters);
-    const int64_t plane = int64_t{problem_.p()} * problem_.q();
-    std::array<Piece, kBlockTiles * kOut> pieces;
-    const int64_t piece_count = output_pieces(strips, strip_count, pieces);
-    TileArgs tile;
-    tile.taps = blocks_.channels;
-    tile.b_step = blocks_.width;
-    tile.count = blocks_.width;
-    tile.out_step = blocks_.width;
-    for (int64_t j = first_filter; j < end;) {
-      const int filters = next_row_block(blocks_.filters - j);
-      const int64_t k = group * blocks_.filters + j;
-      const float* const u = filters_.data() + k * blocks_.channels * kPositions;
-      for (int64_t i = 0; i < kPositions; ++i) {
-        tile.a = u + i * blocks_.channels * filters;
-        tile.b = v + i * blocks_.position_step();
-        tile.out = m + i * blocks_.product_step();
-        tile_kernels().run[filters](tile);
-      }
-      for (int f = 0; f < filters; ++f) {
-        const float bias = bias_.empty() ? 0.0f : bias_[static_cast<size_t>(k + f)];
-        transforms().output({m + f * blocks_.width, blocks_.product_step(), bias, after_, out_rows, row_step,
-                             blocks_.width, args.y + (k + f) * plane, pieces.data(), piece_count});
-      }
-      j += filters;
+    for (int64_t first = first_filter; first < end; first += width) {
+      const int64_t stored = group * stored_filters() + first;
+      steps().products({v, blocks_.input_step(), blocks_.stored_channels,
+                        filters_.data() + stored * blocks_.channels * kPositions, blocks_.channels, width, m,
+                        blocks_.product_step(), tiles});
+      for_each_rectangle(block, [&](const Rectangle& part, int64_t tile) {
+        for (int64_t lane = 0; lane < std::min(width, end - first); lane += blocks_.lanes)
+          transform_outputs(args, group, part, first + lane, m + tile * width + lane);
+      });
     }
   }
 
-  /// The strips of the block from tile `first` on; returns their number.
-  int64_t divide(int64_t first, std::array<Strip, kBlockTiles>& strips) const {
-    const int64_t end = std::min(first + blocks_.width, blocks_.tiles);
-    int64_t count = 0;
-    for (int64_t tile = first; tile < end;) {
-      const int64_t row = tile / blocks_.columns, column = tile % blocks_.columns;
-      const int64_t length = std::min(blocks_.columns - column, end - tile);
-      strips[static_cast<size_t>(count++)] = {row / blocks_.rows, row % blocks_.rows, column, length,
-                                              tile - first};
-      tile += length;
+  /// Calls visit(rectangle, its first tile in the block) for each image of the block; returns the number of tiles.
+  template <typename Visit>
+  int64_t for_each_rectangle(int64_t block, const Visit& visit) const {
+    const int64_t column = block % blocks_.pieces * blocks_.width;
+    const int64_t columns = std::min(blocks_.width, blocks_.columns - column);
+    int64_t strip = block / blocks_.pieces * blocks_.height, tile = 0;
+    const int64_t end = std::min(strip + blocks_.height, blocks_.strips);
+    while (strip < end) {
+      const int64_t row = strip % blocks_.rows, rows = std::min(blocks_.rows - row, end - strip);
+      visit(Rectangle{strip / blocks_.rows, row, column, rows, columns}, tile);
+      tile += rows * columns;
+      strip += rows;
     }
-    return count;
+    return tile;
   }
 
-  /// Writes [36][C/G, width] for the images' group of channels that begins at x.
-  void transform_inputs(const float* x, const std::array<Strip, kBlockTiles>& strips, int64_t strip_count,
-                        float* rows, float* v) const {
-    const int64_t row_step = kOut * blocks_.width;
+  void transform_inputs(const ConvArgs& args, int64_t group, const Rectangle& part, float* padded,
+                        float* v) const {
     const int64_t plane = int64_t{problem_.h} * problem_.w;
-    std::array<Piece, kBlockTiles * kIn * 2> pieces;
-    int64_t count = 0;
-    for (int64_t s = 0; s < strip_count; ++s) {
-      const Strip& strip = strips[static_cast<size_t>(s)];
-      for (int64_t i = 0; i < kIn; ++i) {
-        const int64_t h = strip.row * kOut + i - problem_.pad_h;
-        if (h < 0 || h >= problem_.h) continue;
-        // Once from the tiles' first column on, once from that of their right neighbours on.
-        for (int64_t next = 0; next < 2; ++next) {
-          const int64_t start = (strip.column + next) * kOut - problem_.pad_w;
-          const int64_t begin = std::max<int64_t>(start, 0),
-                        end = std::min<int64_t>(start + strip.count * kOut, problem_.w);
-          if (begin >= end) continue;
-          pieces[static_cast<size_t>(count++)] = {
-              strip.n * problem_.c * plane + h * problem_.w + begin,
-              (next * kIn + i) * row_step + strip.tile * kOut + begin - start, end - begin};
-        }
-      }
+    const int64_t pitch = part.columns * kOut + kIn - kOut, height = part.rows * kOut + kIn - kOut;
+    // In the image.
+    const int64_t top = part.row * kOut - problem_.pad_h, left = part.column * kOut - problem_.pad_w;
+    const int64_t row = std::clamp<int64_t>(top, 0, problem_.h),
+                  end_row = std::clamp<int64_t>(top + height, row, problem_.h);
+    const int64_t column = std::clamp<int64_t>(left, 0, problem_.w),
+                  end_column = std::clamp<int64_t>(left + pitch, column, problem_.w);
+    InputTask task;
+    task.x = args.x + (part.n * problem_.c + group * blocks_.channels) * plane + row * problem_.w + column;
+    task.plane = plane;
+    task.w = problem_.w;
+    task.rows = column < end_column ? end_row - row : 0;
+    task.columns = end_column - column;
+    task.padded = padded;
+    task.first = (row - top) * pitch + column - left;
+    task.tile_rows = part.rows;
+    task.tile_columns = part.columns;
+    task.v = v;
+    task.v_step = blocks_.input_step();
+    task.tile_step = blocks_.stored_channels;
+    // The padding; each vector of channels overwrites the rest.
+    if (task.rows < height || task.columns < pitch) std::fill_n(padded, height * pitch * blocks_.lanes, 0.0f);
+    for (int64_t c = 0; c < blocks_.channels; c += blocks_.lanes) {
+      task.channels = blocks_.channels - c;
+      steps().input(task);
+      task.x += blocks_.lanes * plane;
+      task.v += blocks_.lanes;
     }
-    std::fill_n(rows, 2 * kIn * row_step, 0.0f);
-    InputTask task{x, pieces.data(),           count,        rows, rows + kIn * row_step, row_step,
-                   v, blocks_.position_step(), blocks_.width};
-    for (int64_t c = 0; c < blocks_.channels; ++c, task.v += blocks_.width, task.x += plane)
-      transforms().input(task);
   }
 
-  /// Of the planes of filter 0.
-  int64_t output_pieces(const std::array<Strip, kBlockTiles>& strips, int64_t strip_count,
-                        std::array<Piece, kBlockTiles * kOut>& pieces) const {
-    const int64_t p = problem_.p(), q = problem_.q();
-    int64_t count = 0;
-    for (int64_t s = 0; s < strip_count; ++s) {
-      const Strip& strip = strips[static_cast<size_t>(s)];
-      const int64_t column = strip.column * kOut, first = strip.row * kOut;
-      for (int64_t i = 0; i < std::min<int64_t>(kOut, p - first); ++i) {
-        pieces[static_cast<size_t>(count++)] = {strip.n * problem_.k * p * q + (first + i) * q + column,
-                                                i * kOut * blocks_.width + strip.tile * kOut,
-                                                std::min(strip.count * kOut, q - column)};
-      }
-    }
-    return count;
+  /// Of a vector of filters from `filter` of the group on.
+  void transform_outputs(const ConvArgs& args, int64_t group, const Rectangle& part, int64_t filter,
+                         const float* m) const {
+    const int64_t p = problem_.p(), q = problem_.q(), row = part.row * kOut, column = part.column * kOut;
+    const int64_t k = group * blocks_.filters + filter;
+    OutputTask task;
+    task.m = m;
+    task.m_step = blocks_.product_step();
+    task.width = blocks_.block_filters;
+    task.tile_rows = part.rows;
+    task.tile_columns = part.columns;
+    task.bias = bias_.data() + group * stored_filters() + filter;
+    task.after = after_;
+    task.filters = blocks_.filters - filter;
+    task.y = args.y + ((part.n * problem_.k + k) * p + row) * q + column;
+    task.plane = p * q;
+    task.q = q;
+    task.rows = p - row;
+    task.columns = q - column;
+    steps().output(task);
   }
 
   Conv2dProblem problem_;
   Blocks blocks_;
   Rectifier after_;
   std::vector<float> filters_;  // transformed and packed
-  std::vector<float> bias_;     // [K] or empty
+  std::vector<float> bias_;     // packed
 };
 
 class WinogradBackend : public ConvBackend {
@@ -220,7 +216,7 @@ class WinogradBackend : public ConvBackend {
   }
   bool suits(const Conv2dProblem& problem) const override {
     const Blocks blocks(problem);
-    return blocks.channels >= 8 && blocks.filters >= 8 && blocks.tiles >= 16;
+    return blocks.channels >= 8 && blocks.filters >= 8 && blocks.strips * blocks.columns >= 4;
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
     const Blocks blocks(problem);

@@ -1,4 +1,4 @@
-// How Winograd's convolution on the CPU divides a problem into blocks of tiles and their memory. Internal.
+// How Winograd's convolution on the CPU divides a problem into blocks of tiles and filters, and their memory. Internal.
 #pragma once
 
 #include <algorithm>
@@ -7,61 +7,79 @@
 #include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
 #include "layers/conv/conv_problem.h"
-#include "layers/conv/cpu/winograd/transforms.h"
-#include "layers/gemm/cpu/tile_kernel.h"
+#include "layers/conv/cpu/winograd/steps.h"
 
 namespace lenslet::winograd_cpu {
 
-// The register tile of eight filters is three vectors of sixteen wide.
-constexpr int64_t kBlockTiles = 48;
-// Transformed inputs of a block stay in the L2 cache of a core, next to the products of eight filters.
-constexpr int64_t kInputBytes = 1024 * 1024;
-constexpr int64_t kMostChannels = 8192;  // of a group: 18 MiB for the narrowest block
+// Transformed inputs of a block stay in the L2 cache of a core, next to the products of a block of filters.
+constexpr int64_t kBlockTiles = 48, kInputBytes = 512 * 1024;
+constexpr int64_t kMostChannels = 8192;  // of a group: 1.2 MB for a single tile
+// Fewer tiles of a thread do not fill the registers: threads rather share the filters.
+constexpr int64_t kFewTiles = 8;
 // Of the direct sum; below it a second thread costs more than it saves: one that sleeps, and one that is awake.
 constexpr double kFlopsPerThread = 3e6, kFlopsPerAwakeThread = 0.4e6;
 // Positions lie this much further apart than the tiles need, so that powers of two do not meet in the same cache sets.
 constexpr int64_t kGap = 16;
 
-/// How a problem is divided among `slots` threads.
+/// How a problem is divided among `slots` threads. A block is some rows of tiles, also of several images, or a piece of
+/// one row.
 struct Blocks {
   explicit Blocks(const Conv2dProblem& problem)
       : rows(ceil_div(problem.p(), kOut)),
         columns(ceil_div(problem.q(), kOut)),
-        tiles(problem.n * rows * columns),
+        strips(problem.n * rows),
         channels(problem.c / problem.groups),
-        filters(problem.k / problem.groups) {
-    const int64_t lanes = tile_kernels().vector_floats;
+        filters(problem.k / problem.groups),
+        lanes(steps().lanes),
+        stored_channels(round_up(channels, lanes)) {
     slots = std::clamp<int64_t>(static_cast<int64_t>(std::min(problem.flops() / kFlopsPerAwakeThread, 1e6)),
                                 1, num_threads());
-    const int64_t fit = kInputBytes / (kPositions * channels * static_cast<int64_t>(sizeof(float)));
-    width = std::clamp(fit / lanes * lanes, lanes, kBlockTiles);
-    const int64_t equal = round_up(ceil_div(tiles, width), slots);  // blocks of equal width for all threads
-    width = std::min(width, round_up(ceil_div(tiles, equal), lanes));
-    count = ceil_div(tiles, width);
-    const int64_t filter_blocks = ceil_div(filters, TileKernels::kMaxRows);
-    if (count * problem.groups < slots)
-      parts = std::min(ceil_div(slots, count * problem.groups), filter_blocks);
-    part_filters = ceil_div(filter_blocks, parts) * TileKernels::kMaxRows;
+    const int64_t fit = kInputBytes / (kPositions * stored_channels * static_cast<int64_t>(sizeof(float)));
+    const int64_t most = std::clamp<int64_t>(fit, 1, kBlockTiles);
+    pieces = ceil_div(columns, most);
+    width = ceil_div(columns, pieces);
+    pieces = ceil_div(columns, width);
+    height = std::clamp<int64_t>(most / width, 1, strips);
+    // Blocks of equal height for all threads.
+    if (strips * columns >= kFewTiles * slots)
+      height = ceil_div(strips, std::min(round_up(ceil_div(strips, height), slots), strips));
+    count = pieces * ceil_div(strips, height);
+    const int64_t vectors = ceil_div(filters, lanes);
+    if (count * problem.groups < slots) parts = std::min(ceil_div(slots, count * problem.groups), vectors);
+    const int64_t part_vectors = ceil_div(vectors, parts);
+    parts = ceil_div(vectors, part_vectors);
+    // Parts of whole filter blocks of equal width.
+    const int64_t part_blocks = ceil_div(part_vectors, steps().most_vectors);
+    block_filters = ceil_div(part_vectors, part_blocks) * lanes;
+    part_filters = part_blocks * block_filters;
     parts = ceil_div(filters, part_filters);
     items = problem.groups * count * parts;
     slots = std::min(slots, items);
     light = problem.flops() < kFlopsPerThread * static_cast<double>(slots);
   }
-  int64_t position_step() const { return channels * width + kGap; }
-  int64_t product_step() const { return TileKernels::kMaxRows * width + kGap; }
-  /// Of one thread: the inputs' rows twice, the transformed inputs, products, and the outputs' rows.
+  int64_t tiles() const { return height * width; }  // of a block
+  int64_t input_step() const { return tiles() * stored_channels + kGap; }
+  int64_t product_step() const { return tiles() * block_filters + kGap; }
+  /// Of a vector of channels: the most rows of tiles of one image, with those around them.
+  int64_t padded_floats() const {
+    return (std::min(height, rows) * kOut + kIn - kOut) * (width * kOut + kIn - kOut) * lanes;
+  }
+  /// Of one thread: the transformed inputs, the products, and the inputs of a vector of channels.
   int64_t floats() const {
-    return round_up(kPositions * (position_step() + product_step()) + (2 * kIn + kOut) * kOut * width, kGap);
+    return round_up(kPositions * (input_step() + product_step()) + padded_floats(), kGap);
   }
 
-  int64_t rows, columns, tiles;  // of an image; of all images
-  int64_t channels, filters;     // of a group
-  int64_t slots = 1;             // threads
-  bool light = false;            // too little work to wake them
-  int64_t width = 0;             // tiles of a block: whole vectors
-  int64_t count = 0;             // blocks
-  int64_t parts = 1;             // of the filters of a block, where there are fewer blocks than threads
-  int64_t part_filters = 0;      // whole row blocks
+  int64_t rows, columns, strips;   // of tiles: of an image, and of all images
+  int64_t channels, filters;       // of a group
+  int64_t lanes, stored_channels;  // of a vector; whole vectors of channels
+  int64_t slots = 1;               // threads
+  bool light = false;              // too little work to wake them
+  int64_t pieces = 1;              // of a row of tiles
+  int64_t width = 0, height = 0;   // tiles of a block
+  int64_t count = 0;               // blocks
+  int64_t parts = 1;               // of the filters of a block, where there are fewer blocks than threads
+  int64_t block_filters = 0;       // whole vectors, for which products are computed at a time
+  int64_t part_filters = 0;        // whole blocks
   int64_t items = 0;
 };
 
