@@ -2,24 +2,9 @@
 
 #include "framework/base/error.h"
 #include "layers/activation/activation_backend.h"
+#include "layers/function_operator.h"
 
 namespace lenslet {
-namespace {
-
-class ActivationOperator : public Operator {
- public:
-  ActivationOperator(const ActivationBackend& backend, const ActivationProblem& problem)
-      : backend_(backend), problem_(problem) {}
-  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
-    backend_.run(problem_, inputs[0].data, output.data, context.stream);
-  }
-
- private:
-  const ActivationBackend& backend_;
-  ActivationProblem problem_;
-};
-
-}  // namespace
 
 std::string ActivationLayer::describe() const {
   std::string text = function();
@@ -44,9 +29,8 @@ std::vector<const BackendEntry*> ActivationLayer::backend_entries(DeviceKind kin
 std::unique_ptr<Operator> ActivationLayer::make_operator(const BackendEntry& backend,
                                                          const OperatorRequest& request,
                                                          Stream& /*stream*/) const {
-  return std::make_unique<ActivationOperator>(
-      static_cast<const BackendEntryOf<ActivationBackend>&>(backend).open(),
-      ActivationProblem{function_, a_, b_, request.output.num_elements()});
+  return function_operator<ActivationBackend>(
+      backend, ActivationProblem{function_, a_, b_, request.output.num_elements()});
 }
 
 }  // namespace lenslet

@@ -1,24 +1,10 @@
 #include "layers/lrn/lrn_layer.h"
 
 #include "framework/base/error.h"
+#include "layers/function_operator.h"
 #include "layers/lrn/lrn_backend.h"
 
 namespace lenslet {
-namespace {
-
-class LrnOperator : public Operator {
- public:
-  LrnOperator(const LrnBackend& backend, const LrnProblem& problem) : backend_(backend), problem_(problem) {}
-  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
-    backend_.run(problem_, inputs[0].data, output.data, context.stream);
-  }
-
- private:
-  const LrnBackend& backend_;
-  LrnProblem problem_;
-};
-
-}  // namespace
 
 LrnLayer::LrnLayer(int64_t size, float alpha, float beta, float bias)
     : size_(size), alpha_(alpha), beta_(beta), bias_(bias) {
@@ -61,8 +47,7 @@ std::unique_ptr<Operator> LrnLayer::make_operator(const BackendEntry& backend, c
   problem.scale = alpha_ / static_cast<float>(size_);
   problem.beta = beta_;
   problem.bias = bias_;
-  return std::make_unique<LrnOperator>(static_cast<const BackendEntryOf<LrnBackend>&>(backend).open(),
-                                       problem);
+  return function_operator<LrnBackend>(backend, problem);
 }
 
 }  // namespace lenslet

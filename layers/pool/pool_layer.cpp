@@ -1,23 +1,11 @@
 #include "layers/pool/pool_layer.h"
 
 #include "framework/base/error.h"
+#include "layers/function_operator.h"
 #include "layers/pool/pool_backend.h"
 
 namespace lenslet {
 namespace {
-
-class PoolOperator : public Operator {
- public:
-  PoolOperator(const PoolBackend& backend, const Pool2dProblem& problem)
-      : backend_(backend), problem_(problem) {}
-  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
-    backend_.run(problem_, inputs[0].data, output.data, context.stream);
-  }
-
- private:
-  const PoolBackend& backend_;
-  Pool2dProblem problem_;
-};
 
 std::string pair_text(int height, int width) {
   return height == width ? std::to_string(height) : concat(height, "x", width);
@@ -113,8 +101,7 @@ std::unique_ptr<Operator> Pool2dLayer::make_operator(const BackendEntry& backend
   problem.w = x[3];
   problem.p = y[2];
   problem.q = y[3];
-  return std::make_unique<PoolOperator>(static_cast<const BackendEntryOf<PoolBackend>&>(backend).open(),
-                                        problem);
+  return function_operator<PoolBackend>(backend, problem);
 }
 
 }  // namespace lenslet

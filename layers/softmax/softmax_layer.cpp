@@ -1,25 +1,10 @@
 #include "layers/softmax/softmax_layer.h"
 
 #include "framework/base/error.h"
+#include "layers/function_operator.h"
 #include "layers/softmax/softmax_backend.h"
 
 namespace lenslet {
-namespace {
-
-class SoftmaxOperator : public Operator {
- public:
-  SoftmaxOperator(const SoftmaxBackend& backend, const SoftmaxProblem& problem)
-      : backend_(backend), problem_(problem) {}
-  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
-    backend_.run(problem_, inputs[0].data, output.data, context.stream);
-  }
-
- private:
-  const SoftmaxBackend& backend_;
-  SoftmaxProblem problem_;
-};
-
-}  // namespace
 
 std::string SoftmaxLayer::describe() const {
   const std::string where = axis_ == -1 ? "the last dimension" : concat("dimension ", axis_);
@@ -55,8 +40,7 @@ std::unique_ptr<Operator> SoftmaxLayer::make_operator(const BackendEntry& backen
   for (int i = axis + 1; i < x.rank(); ++i) problem.inner *= x[i];
   const int64_t row = problem.classes * problem.inner;
   problem.outer = row == 0 ? 0 : x.num_elements() / row;
-  return std::make_unique<SoftmaxOperator>(static_cast<const BackendEntryOf<SoftmaxBackend>&>(backend).open(),
-                                           problem);
+  return function_operator<SoftmaxBackend>(backend, problem);
 }
 
 }  // namespace lenslet
