@@ -57,7 +57,7 @@ class GemmBackend {
   /// chooses by m, n and batch, so it promises less.
   virtual Determinism determinism() const { return Determinism::kBitwise; }
   /// For fp16 operands in memory, summed and stored in fp32: the best rate of the tensor cores. Throws UnavailableError
-  /// if the provider does not support it.
+  /// if the backend does not support it.
   virtual std::unique_ptr<Gemm> prepare_half(Stream& /*stream*/) const {
     throw UnavailableError(concat(name(), " multiplies fp32 operands only"));
   }
@@ -67,7 +67,7 @@ class GemmBackend {
 const BackendTable<GemmBackend>& gemm_table();
 /// What layers use on that kind of device: cuBLAS, or oneDNN, else the blocked loop. Throws UnavailableError with the
 /// reason.
-const GemmBackend& gemm_provider(DeviceKind device);
+const GemmBackend& gemm_backend(DeviceKind device);
 
 namespace gemm_backends {
 using Interface = GemmBackend;  ///< What LENSLET_BACKEND makes here.

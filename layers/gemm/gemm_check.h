@@ -1,4 +1,4 @@
-// The one check of a GemmProblem that every provider makes before it touches memory.
+// The one check of a GemmProblem that every backend makes before it touches memory.
 #pragma once
 
 #include "framework/base/error.h"

@@ -77,9 +77,9 @@ void GemmSubject::open(DeviceKind kind, const std::string& backend) const {
 
 VerifyResult GemmSubject::judge(const std::string& backend, MathMode math, Stream& stream,
                                 int64_t shift) const {
-  const GemmBackend& provider = gemm_table().find(stream.device().kind, backend).open();
-  if (const Support support = provider.supports(math); !support) throw UnavailableError(support.reason());
-  const std::unique_ptr<Gemm> gemm = provider.prepare(math, stream);
+  const GemmBackend& opened = gemm_table().find(stream.device().kind, backend).open();
+  if (const Support support = opened.supports(math); !support) throw UnavailableError(support.reason());
+  const std::unique_ptr<Gemm> gemm = opened.prepare(math, stream);
   const GemmProblem& p = problem_;
   VerifyResult result;
   result.detail = gemm->describe();

@@ -96,14 +96,14 @@ TEST_P(CpuGemm, RefusesNonsense) {
   EXPECT_NE(gemm_->describe(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Providers, CpuGemm, testing::Values("blocked", "onednn"),
+INSTANTIATE_TEST_SUITE_P(Backends, CpuGemm, testing::Values("blocked", "onednn"),
                          [](const testing::TestParamInfo<const char*>& param) {
                            return std::string(param.param);
                          });
 
 TEST(CpuGemmBackend, RefusesAnUnknownName) {
   EXPECT_THROW(gemm_table().find(DeviceKind::kCpu, "mkl").open(), UsageError);
-  EXPECT_NE(gemm_provider(DeviceKind::kCpu).name(), "");
+  EXPECT_NE(gemm_backend(DeviceKind::kCpu).name(), "");
 }
 
 // Every instruction set of this processor, each number of rows, counts around its vectors; outputs between the rows and

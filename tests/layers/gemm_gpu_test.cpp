@@ -23,7 +23,7 @@ class CublasGemm : public testing::Test {
   void SetUp() override {
     LENSLET_SKIP_WITHOUT_GPU();
     try {
-      provider_ = &gemm_provider(DeviceKind::kCuda);
+      backend_ = &gemm_backend(DeviceKind::kCuda);
     } catch (const UnavailableError& error) {
       if (kHasCublas) FAIL() << error.what();
       GTEST_SKIP() << error.what();
@@ -41,7 +41,7 @@ class CublasGemm : public testing::Test {
     return static_cast<float*>(memory.block(index));
   }
 
-  const GemmBackend* provider_ = nullptr;
+  const GemmBackend* backend_ = nullptr;
   std::unique_ptr<Stream> stream_;
 };
 
@@ -84,12 +84,12 @@ TEST_F(CublasGemm, TensorCoresOnlyWhereAskedFor) {
   check(gemm_problem(128, 256, 512));
   check(gemm_problem(128, 256, 512), MathMode::kTf32);
   check(gemm_problem(128, 256, 64), MathMode::kTf32);
-  EXPECT_FALSE(provider_->supports(MathMode::kFp16));
+  EXPECT_FALSE(backend_->supports(MathMode::kFp16));
 }
 
 TEST_F(CublasGemm, CanBeCaptured) {
   const GemmProblem p = gemm_problem(64, 32, 48);
-  const std::unique_ptr<Gemm> gemm = provider_->prepare(MathMode::kFp32, *stream_);
+  const std::unique_ptr<Gemm> gemm = backend_->prepare(MathMode::kFp32, *stream_);
   const std::vector<float> a = reference::small_integers(64 * 48, 1),
                            b = reference::small_integers(48 * 32, 2);
   Buffer device_a(Device::cuda(), a.size() * 4), device_b(Device::cuda(), b.size() * 4),
@@ -115,7 +115,7 @@ TEST_F(CublasGemm, CanBeCaptured) {
 }
 
 TEST_F(CublasGemm, SaysWhatItIs) {
-  const std::unique_ptr<Gemm> gemm = provider_->prepare(MathMode::kFp32, *stream_);
+  const std::unique_ptr<Gemm> gemm = backend_->prepare(MathMode::kFp32, *stream_);
   EXPECT_NE(gemm->describe().find("cuBLAS"), std::string::npos) << gemm->describe();
 }
 

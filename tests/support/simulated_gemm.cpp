@@ -22,10 +22,10 @@ struct NoGemmBackend : GemmBackend {
 }  // namespace
 }  // namespace lenslet
 
-// The linker redirects calls of lenslet::gemm_provider(DeviceKind) to this function.
-const lenslet::GemmBackend& simulated_gemm_provider(lenslet::DeviceKind) __asm__(
-    "__wrap__ZN7lenslet13gemm_providerENS_10DeviceKindE");
-const lenslet::GemmBackend& simulated_gemm_provider(lenslet::DeviceKind) {
-  static const lenslet::NoGemmBackend provider;
-  return provider;
+// The linker redirects calls of lenslet::gemm_backend(DeviceKind) to this function.
+const lenslet::GemmBackend& simulated_gemm_backend(lenslet::DeviceKind) __asm__(
+    "__wrap__ZN7lenslet12gemm_backendENS_10DeviceKindE");
+const lenslet::GemmBackend& simulated_gemm_backend(lenslet::DeviceKind) {
+  static const lenslet::NoGemmBackend backend;
+  return backend;
 }

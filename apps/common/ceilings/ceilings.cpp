@@ -85,9 +85,9 @@ std::vector<char> random_operand(size_t count, bool half) {
 }
 
 double gemm_rate(MathMode math, Stream& stream, std::string& library) {
-  const GemmBackend& provider = gemm_provider(stream.device().kind);
+  const GemmBackend& backend = gemm_backend(stream.device().kind);
   const bool half = math == MathMode::kFp16;
-  const std::unique_ptr<Gemm> gemm = half ? provider.prepare_half(stream) : provider.prepare(math, stream);
+  const std::unique_ptr<Gemm> gemm = half ? backend.prepare_half(stream) : backend.prepare(math, stream);
   library = gemm->describe();
   const bool on_gpu = stream.device().is_cuda();
   const int side = !on_gpu ? kCpuGemmSide : half ? kTensorGemmSide : kGpuGemmSide;

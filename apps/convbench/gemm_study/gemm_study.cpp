@@ -114,7 +114,7 @@ std::unique_ptr<Candidate> matrix_candidate(const GemmCell& cell, MatrixTask& ta
 }
 
 std::unique_ptr<Candidate> cublas_candidate(MatrixTask& task, Stream& stream, size_t& workspace_bytes) {
-  const std::shared_ptr<Gemm> gemm = gemm_provider(stream.device().kind).prepare(MathMode::kFp32, stream);
+  const std::shared_ptr<Gemm> gemm = gemm_backend(stream.device().kind).prepare(MathMode::kFp32, stream);
   workspace_bytes = gemm->workspace_bytes();
   return std::make_unique<TaskCandidate>("cublas", task, stream, [gemm, &task](Stream& on) {
     GemmProblem problem;

@@ -65,7 +65,7 @@ void open_modules(Console& console, Device device) {
   const auto refusal = attempt([&] {
     DeviceGuard guard(device);
     Stream stream(device);
-    const std::string library = gemm_provider(device.kind).prepare(MathMode::kFp32, stream)->describe();
+    const std::string library = gemm_backend(device.kind).prepare(MathMode::kFp32, stream)->describe();
     report(console, "gemm:", concat(library, " on ", device.to_string()));
   });
   if (refusal) report(console, "gemm:", concat("none on ", device.to_string(), ": ", refusal->reason));

@@ -212,18 +212,18 @@ class Im2colGemmBackend : public ConvBackend {
     return Support::yes();
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
-    // The workspace of the blocked product is known only after a provider is chosen: it returns the size of its panels.
+    // The workspace of the blocked product is known only after a backend is chosen: it returns the size of its panels.
     return Rounds(problem).bytes(problem) + gemm_workspace_bytes();
   }
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
-    return gemm_provider(DeviceKind::kCpu).determinism();
+    return gemm_backend(DeviceKind::kCpu).determinism();
   }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
   bool fuses_rectifiers() const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
-    auto gemm = gemm_provider(DeviceKind::kCpu).prepare(request.math, request.stream);
+    auto gemm = gemm_backend(DeviceKind::kCpu).prepare(request.math, request.stream);
     auto kernel = std::make_unique<Im2colGemmKernel>(request, std::move(gemm));
     if (kernel->workspace_bytes() > request.workspace_limit) {
       throw MemoryError(concat("conv im2col_gemm needs ", kernel->workspace_bytes(),
@@ -235,7 +235,7 @@ class Im2colGemmBackend : public ConvBackend {
  private:
   static size_t gemm_workspace_bytes() {
     Stream stream{Device::cpu()};
-    return gemm_provider(DeviceKind::kCpu).prepare(MathMode::kFp32, stream)->workspace_bytes();
+    return gemm_backend(DeviceKind::kCpu).prepare(MathMode::kFp32, stream)->workspace_bytes();
   }
 };
 

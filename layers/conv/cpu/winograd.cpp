@@ -4,7 +4,7 @@
 //   Y = A^T [sum over c of U_kc * V_c] A with V_c = B^T d_c B and U_kc = G g_kc G^T, for each 4x4 tile Y of outputs
 //   x [N, C, H, W], w [K, C/G, 3, 3], y [N, K, P, Q], all NCHW; winograd/transforms.h has the source and the matrices
 //
-// winograd/steps.h has the steps: inputs are transformed with channels in the lanes of a vector, and products and outputs
+// winograd/steps.h has the steps: inputs are transformed with channels in the lanes of a vector, products and outputs
 // have filters there, so that small planes lose nothing. A thread takes rows of tiles, also of several images, whose
 // transformed inputs stay in its L2 cache; where there are too few tiles, threads share the filters. Preparing
 // transforms the filters, in fp64, and packs them in the order in which they are read.

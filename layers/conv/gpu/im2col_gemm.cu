@@ -279,7 +279,7 @@ class Im2colGemmBackend : public ConvBackend {
   }
 
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
-    return gemm_provider(DeviceKind::kCuda).determinism();
+    return gemm_backend(DeviceKind::kCuda).determinism();
   }
 
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
@@ -288,7 +288,7 @@ class Im2colGemmBackend : public ConvBackend {
 
   bool fuses_rectifiers() const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
-    std::unique_ptr<Gemm> gemm = gemm_provider(DeviceKind::kCuda).prepare(request.math, request.stream);
+    std::unique_ptr<Gemm> gemm = gemm_backend(DeviceKind::kCuda).prepare(request.math, request.stream);
     const size_t taken = gemm->workspace_bytes();
     const size_t limit = request.workspace_limit > taken ? request.workspace_limit - taken : 0;
     const Rounds rounds(request.problem, static_cast<int64_t>(std::min<size_t>(limit, kColumnBytes)));

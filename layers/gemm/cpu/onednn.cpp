@@ -89,7 +89,7 @@ class OneDnnGemm : public Gemm {
   }
 };
 
-class OneDnnProvider : public GemmBackend {
+class OneDnnGemmBackend : public GemmBackend {
  public:
   Support supports(MathMode math) const override { return fp32_only("the CPU", math); }
   std::unique_ptr<Gemm> prepare(MathMode math, Stream& /*stream*/) const override {
@@ -107,8 +107,8 @@ LENSLET_DEFINE_MODULE()
 LENSLET_MODULE_SHARES_THREADS()
 
 LENSLET_MODULE_EXPORT const lenslet::GemmBackend* lenslet_gemm_backend() {
-  static const lenslet::OneDnnProvider provider;
-  return &provider;
+  static const lenslet::OneDnnGemmBackend backend;
+  return &backend;
 }
 
 LENSLET_MODULE_EXPORT int lenslet_library_info(lenslet::ModuleLibrary* libraries, int capacity) {

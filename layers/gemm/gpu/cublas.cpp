@@ -116,7 +116,7 @@ class CublasGemm : public Gemm {
   std::string describe_;
 };
 
-class CublasProvider : public GemmBackend {
+class CublasGemmBackend : public GemmBackend {
  public:
   Support supports(MathMode math) const override {
     if (math == MathMode::kFp16) {
@@ -140,8 +140,8 @@ class CublasProvider : public GemmBackend {
 }  // namespace lenslet
 
 LENSLET_MODULE_EXPORT const lenslet::GemmBackend* lenslet_gemm_backend() {
-  static const lenslet::CublasProvider provider;
-  return &provider;
+  static const lenslet::CublasGemmBackend backend;
+  return &backend;
 }
 
 LENSLET_MODULE_EXPORT int lenslet_library_info(lenslet::ModuleLibrary* libraries, int capacity) {

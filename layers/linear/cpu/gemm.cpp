@@ -19,7 +19,7 @@ class GemmOperator : public Operator {
         outputs_(problem.outputs),
         relu_(problem.relu),
         weights_(Shape{problem.outputs, problem.inputs}),
-        gemm_(gemm_provider(DeviceKind::kCpu).prepare(problem.math, stream)) {
+        gemm_(gemm_backend(DeviceKind::kCpu).prepare(problem.math, stream)) {
     std::memcpy(weights_.data(), problem.weights, weights_.shape().bytes());
     product_.m = static_cast<int>(problem.batch);
     product_.n = static_cast<int>(problem.outputs);
@@ -70,9 +70,9 @@ class GemmOperator : public Operator {
 class GemmLinearBackend : public LinearBackend {
  public:
   Support supports(const LinearProblem& problem) const override {
-    return gemm_provider(DeviceKind::kCpu).supports(problem.math);
+    return gemm_backend(DeviceKind::kCpu).supports(problem.math);
   }
-  Determinism determinism() const override { return gemm_provider(DeviceKind::kCpu).determinism(); }
+  Determinism determinism() const override { return gemm_backend(DeviceKind::kCpu).determinism(); }
   std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const override {
     return std::make_unique<GemmOperator>(problem, stream);
   }

@@ -14,7 +14,7 @@ class CublasOperator : public Operator {
       : relu_(problem.relu),
         weights_(Shape{problem.outputs, problem.inputs}, stream.device()),
         bias_(Shape{problem.bias ? problem.outputs : 0}, stream.device()),
-        gemm_(gemm_provider(DeviceKind::kCuda).prepare(problem.math, stream)) {
+        gemm_(gemm_backend(DeviceKind::kCuda).prepare(problem.math, stream)) {
     copy_bytes(weights_.data(), stream.device(), problem.weights, Device::cpu(), weights_.shape().bytes(),
                stream);
     if (problem.bias) {
@@ -53,9 +53,9 @@ class CublasOperator : public Operator {
 class CublasBackend : public LinearBackend {
  public:
   Support supports(const LinearProblem& problem) const override {
-    return gemm_provider(DeviceKind::kCuda).supports(problem.math);
+    return gemm_backend(DeviceKind::kCuda).supports(problem.math);
   }
-  Determinism determinism() const override { return gemm_provider(DeviceKind::kCuda).determinism(); }
+  Determinism determinism() const override { return gemm_backend(DeviceKind::kCuda).determinism(); }
   size_t workspace_bytes() const override { return kCublasWorkspaceBytes; }
   std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const override {
     return std::make_unique<CublasOperator>(problem, stream);

@@ -1,4 +1,5 @@
-// The provider of matrix products: cuBLAS on a GPU; on the CPU oneDNN, or the blocked loop where it cannot be opened.
+// The backend of matrix products for other layers: cuBLAS on a GPU; on the CPU oneDNN, or the blocked loop where it
+// cannot be opened.
 #include "layers/gemm/cpu/blocked.h"
 #include "layers/gemm/gemm_backend.h"
 
@@ -18,7 +19,7 @@ const GemmBackend& choose_for_cpu() {
 
 }  // namespace
 
-const GemmBackend& gemm_provider(DeviceKind device) {
+const GemmBackend& gemm_backend(DeviceKind device) {
   if (device == DeviceKind::kCuda) return gemm_table().find(device, "cublas").open();
   static const GemmBackend& chosen = choose_for_cpu();
   return chosen;
