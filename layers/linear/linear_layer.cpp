@@ -1,5 +1,7 @@
 #include "layers/linear/linear_layer.h"
 
+#include <algorithm>
+
 #include "framework/base/error.h"
 #include "layers/fusion.h"
 
@@ -13,15 +15,10 @@ const LinearBackend& open(const BackendEntry& backend) {
   return static_cast<const BackendEntryOf<LinearBackend>&>(backend).open();
 }
 
-int64_t values_a_sample(const Shape& input) {
-  int64_t count = 1;
-  for (int i = 1; i < input.rank(); ++i) count *= input[i];
-  return count;
-}
-
 }  // namespace
 
-LinearLayer::LinearLayer(Tensor weights, Tensor bias) : weights_(std::move(weights)), bias_(std::move(bias)) {
+LinearLayer::LinearLayer(Tensor weights, Tensor bias, LinearVectors vectors)
+    : weights_(std::move(weights)), bias_(std::move(bias)), vectors_(vectors) {
   const Shape& w = weights_.shape();
   if (w.rank() != 2 || w.num_elements() < 1 || w.num_elements() > kMaxSize) {
     throw DataError(concat("linear expected weights [outputs, inputs] of 1 to ", kMaxSize, " values, found ",
@@ -38,19 +35,30 @@ LinearLayer::LinearLayer(Tensor weights, Tensor bias) : weights_(std::move(weigh
 
 std::string LinearLayer::describe() const { return concat(weights_.shape()[1], " -> ", weights_.shape()[0]); }
 
+Shape LinearLayer::as_vectors(const Shape& input) const {
+  const bool rows = vectors_ == LinearVectors::kRows;
+  int64_t values = 1;  // of a vector
+  for (int i = rows ? std::max(input.rank() - 1, 1) : 1; i < input.rank(); ++i) values *= input[i];
+  if (input.rank() < 2 || values != weights_.shape()[1]) {
+    throw DataError(concat("linear expected an input [N, ...] with ", weights_.shape()[1],
+                           rows ? " values a row, found " : " values a sample, found ", input.to_string()));
+  }
+  return {input.num_elements() / values, values};
+}
+
 Shape LinearLayer::infer_shape(const std::vector<Shape>& inputs) const {
   if (inputs.size() != 1) throw DataError(concat("linear has one input, found ", inputs.size()));
-  const Shape& x = inputs[0];
-  if (x.rank() < 2 || values_a_sample(x) != weights_.shape()[1]) {
-    throw DataError(concat("linear expected an input [N, ...] with ", weights_.shape()[1],
-                           " values a sample, found ", x.to_string()));
-  }
-  return {x[0], weights_.shape()[0]};
+  const int64_t vectors = as_vectors(inputs[0])[0], outputs = weights_.shape()[0];
+  if (vectors_ == LinearVectors::kSamples) return {vectors, outputs};
+  std::vector<int64_t> dims;
+  for (int i = 0; i < inputs[0].rank(); ++i) dims.push_back(inputs[0][i]);
+  dims.back() = outputs;
+  return Shape(dims.data(), inputs[0].rank());
 }
 
 Work LinearLayer::work(const std::vector<Shape>& inputs) const {
   const Shape y = infer_shape(inputs);
-  return {2.0 * static_cast<double>(y[0]) * static_cast<double>(weights_.shape().num_elements()),
+  return {2.0 * static_cast<double>(y.num_elements()) * static_cast<double>(weights_.shape()[1]),
           static_cast<double>(inputs[0].bytes()) + static_cast<double>(y.bytes()) +
               static_cast<double>(weights_.shape().bytes()) +
               (bias_.data() ? static_cast<double>(bias_.shape().bytes()) : 0.0)};
@@ -58,7 +66,7 @@ Work LinearLayer::work(const std::vector<Shape>& inputs) const {
 
 LinearProblem LinearLayer::problem_for(const OperatorRequest& request) const {
   LinearProblem problem;
-  problem.batch = request.inputs.at(0)[0];
+  problem.batch = as_vectors(request.inputs.at(0))[0];
   problem.outputs = weights_.shape()[0];
   problem.inputs = weights_.shape()[1];
   problem.weights = weights_.data();
@@ -79,7 +87,7 @@ Support LinearLayer::check(const BackendEntry& backend, const OperatorRequest& r
   if (!fusion.rectifier.none()) return Support::no("linear fuses ReLU only");
   const LinearProblem problem = problem_for(request);
   if (problem.batch > kMaxSize)
-    return Support::no(concat("linear supports up to ", kMaxSize, " samples, found ", problem.batch));
+    return Support::no(concat("linear supports up to ", kMaxSize, " vectors, found ", problem.batch));
   const LinearBackend& opened = open(backend);
   const Support support = opened.supports(problem);
   if (support && opened.workspace_bytes() > request.workspace_limit) {

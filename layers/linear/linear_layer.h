@@ -1,7 +1,7 @@
-// Linear (fully connected): y[n, o] = b[o] + sum over i of w[o, i] * x[n, i].
+// Linear (fully connected): y[v, o] = b[o] + sum over i of w[o, i] * x[v, i] for every vector v of I values.
 //
-// x [N, ...] with I values per sample, flattened in storage order (C, H, W); w [O, I], b [O],
-// y [N, O]; all fp32.
+// A vector is a sample: x [N, ...], flattened in storage order (C, H, W), y [N, O]; or each row of the last dimension:
+// x [N, ..., I], y [N, ..., O]. w [O, I], b [O]; all fp32.
 #pragma once
 
 #include "framework/graph/layer.h"
@@ -9,23 +9,28 @@
 
 namespace lenslet {
 
+/// The vectors of an input [N, ...]: its samples, or the rows of its last dimension.
+enum class LinearVectors { kSamples, kRows };
+
 /// A fully connected layer with its weights.
 class LinearLayer : public Layer {
  public:
   /// weights [O, I]; bias [O] or empty. Host tensors. Throws DataError on a mismatch.
-  LinearLayer(Tensor weights, Tensor bias);
+  LinearLayer(Tensor weights, Tensor bias, LinearVectors vectors = LinearVectors::kSamples);
 
   std::string_view type() const override { return "linear"; }
   std::string describe() const override;
   Shape infer_shape(const std::vector<Shape>& inputs) const override;
   bool uses_math() const override { return true; }
-  /// 2 * N * O * I operations.
+  /// 2 * O * I operations a vector.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
   /// [O, I].
   const Tensor& weights() const noexcept { return weights_; }
   /// [O].
   const Tensor& bias() const noexcept { return bias_; }
+  /// An input of that shape as [vectors, I]. Throws DataError if it does not fit the weights.
+  Shape as_vectors(const Shape& input) const;
 
  private:
   Support check(const BackendEntry& backend, const OperatorRequest& request) const override;
@@ -36,6 +41,7 @@ class LinearLayer : public Layer {
   LinearProblem problem_for(const OperatorRequest& request) const;
 
   Tensor weights_, bias_;
+  LinearVectors vectors_;
 };
 
 }  // namespace lenslet

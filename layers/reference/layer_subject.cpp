@@ -109,8 +109,11 @@ VerifyResult LayerSubject::judge(const std::string& backend, MathMode math, Stre
   return result;
 }
 
-LayerSubject linear_subject(const Shape& input, int64_t outputs, SubjectOptions options) {
-  const int64_t inputs = input.num_elements() / input[0];
+LayerSubject linear_subject(const Shape& input, int64_t outputs, SubjectOptions options,
+                            LinearVectors vectors) {
+  const bool rows = vectors == LinearVectors::kRows;
+  const int64_t inputs = rows ? input[-1] : input.num_elements() / input[0];
+  const Shape matrix{input.num_elements() / inputs, inputs};
   std::vector<LayerCase> cases;
   for (const Fill fill : {Fill::kRandom, Fill::kIntegers}) {
     const Values w = filled(fill, inputs * outputs, options.seed + 1),
@@ -119,13 +122,14 @@ LayerSubject linear_subject(const Shape& input, int64_t outputs, SubjectOptions 
     for (const bool bias : {true, false}) {
       LayerCase one;
       one.data = concat(to_string(fill), bias ? "" : ", no bias");
-      const auto layer = std::make_shared<const LinearLayer>(host_tensor({outputs, inputs}, w),
-                                                             bias ? host_tensor({outputs}, b) : Tensor());
+      const auto layer = std::make_shared<const LinearLayer>(
+          host_tensor({outputs, inputs}, w), bias ? host_tensor({outputs}, b) : Tensor(), vectors);
       one.layer = layer;
       one.input = input;
       one.x = x;
-      one.judge = [layer, input, outputs, bias](const float* values) {
-        return linear(input, values, outputs, layer->weights().data(), bias ? layer->bias().data() : nullptr);
+      one.judge = [layer, matrix, outputs, bias](const float* values) {
+        return linear(matrix, values, outputs, layer->weights().data(),
+                      bias ? layer->bias().data() : nullptr);
       };
       one.factor = [fill, inputs](MathMode math) {
         return fill == Fill::kIntegers ? 0.0 : sum_factor(inputs, math);
@@ -134,7 +138,7 @@ LayerSubject linear_subject(const Shape& input, int64_t outputs, SubjectOptions 
     }
   }
   const std::string samples = input.rank() == 2 ? concat(input[0], "x", inputs) : input.to_string();
-  return {concat("linear ", samples, " -> ", outputs), std::move(cases), options};
+  return {concat("linear ", samples, rows ? " by row -> " : " -> ", outputs), std::move(cases), options};
 }
 
 LayerSubject pool_subject(Pooling kind, const Shape& input, const Pool2dWindow& w, SubjectOptions options) {

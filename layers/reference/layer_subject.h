@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/graph/layer.h"
+#include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_window.h"
 #include "layers/reference/reference.h"
 #include "layers/reference/subjects.h"
@@ -74,8 +75,10 @@ class LayerSubject : public Subject {
 /// Maxima, means that include the padding, and means that exclude it.
 enum class Pooling { kMax, kAverage, kAverageInside };
 
-/// y [N, outputs] of x [N, ...], with and without bias, for integers and random values.
-LayerSubject linear_subject(const Shape& input, int64_t outputs, SubjectOptions options = {});
+/// y [N, outputs] of x [N, ...], or y [N, ..., outputs] of the rows of x, with and without bias, for integers and
+/// random values.
+LayerSubject linear_subject(const Shape& input, int64_t outputs, SubjectOptions options = {},
+                            LinearVectors vectors = LinearVectors::kSamples);
 /// For integers and random values.
 LayerSubject pool_subject(Pooling kind, const Shape& input, const Pool2dWindow& window,
                           SubjectOptions options = {});

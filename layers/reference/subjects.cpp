@@ -147,6 +147,7 @@ Subjects short_subjects(SubjectOptions options) {
   const int64_t linear[][3] = {{5, 256, 120}, {5, 120, 84}, {5, 84, 10}, {3, 31, 17}, {1, 1, 1}};
   for (const auto& [samples, inputs, outputs] : linear)
     add(subjects, linear_subject({samples, inputs}, outputs, options));
+  add(subjects, linear_subject({2, 3, 31}, 17, options, LinearVectors::kRows));
   const Pool2dWindow halves = Pool2dWindow::square(2, 2), padded = Pool2dWindow::square(3, 2, 1);
   for (const Pooling kind : kPoolings) {
     add(subjects, pool_subject(kind, {3, 6, 24, 24}, halves, options));
@@ -198,6 +199,8 @@ Subjects long_subjects() {
       {{1, 1000}, 3},       {{1, 2, 3, 5}, 129}, {{4, 4096}, 4},     {{5, 256}, 120},  {{64, 256}, 120},
       {{500, 300}, 200},    {{1, 3000}, 1500},   {{2001, 256}, 120}, {{10000, 84}, 10}};
   for (const auto& [input, outputs] : linear) add(subjects, linear_subject(input, outputs, next_seed()));
+  for (const Shape& input : {Shape{3, 7, 33}, Shape{1, 2, 3, 5}, Shape{17, 50, 64}, Shape{1, 2001, 256}})
+    add(subjects, linear_subject(input, 65, next_seed(), LinearVectors::kRows));
 
   const Pool2dWindow halves = Pool2dWindow::square(2, 2), padded = Pool2dWindow::square(3, 2, 1);
   const Pool2dWindow windows[] = {halves,
@@ -288,6 +291,7 @@ Subjects repeated_subjects(const std::string& folder) {
   }
   const std::pair<int64_t, int64_t> sizes[] = {{1, 1}, {7, 3}, {65, 33}, {400, 129}, {1030, 17}};
   for (const auto& [inputs, outputs] : sizes) add(subjects, linear_subject({1, inputs}, outputs));
+  add(subjects, linear_subject({1, 3, 65}, 33, {}, LinearVectors::kRows));
   const Shape planes{1, 5, 23, 19};
   add(subjects, pool_subject(Pooling::kMax, planes, Pool2dWindow::square(3, 2, 1)));
   for (const Pooling kind : {Pooling::kAverageInside, Pooling::kAverage})

@@ -7,12 +7,12 @@
 
 namespace lenslet::onnx {
 
-std::optional<std::vector<double>> Importer::per_channel(const std::string& name, int rank,
+std::optional<std::vector<double>> Importer::per_channel(const std::string& name, int rank, int axis,
                                                          int64_t channels) {
   const Shape& shape = constants_.shape(name);
   if (shape.rank() > rank) return std::nullopt;
   for (int i = 1; i <= shape.rank(); ++i) {
-    const bool is_channel = rank - i == 1;
+    const bool is_channel = rank - i == axis;
     if (shape[-i] != 1 && !(is_channel && shape[-i] == channels)) return std::nullopt;
   }
   const std::vector<float> values = constants_.floats(name);
@@ -50,8 +50,8 @@ Importer::Affine Importer::affine_of(const Node& node, int64_t channels) {
 }
 
 std::optional<Importer::Affine> Importer::affine_of_reader(const Node& node, const std::string& value,
-                                                           int64_t channels) {
-  if (node.op == "BatchNormalization" && node.inputs.at(0) == value && node.inputs.size() == 5)
+                                                           int axis, int64_t channels) {
+  if (axis == 1 && node.op == "BatchNormalization" && node.inputs.at(0) == value && node.inputs.size() == 5)
     return affine_of(node, channels);
   const bool adds = node.op == "Add" || node.op == "Sub", multiplies = node.op == "Mul" || node.op == "Div";
   if (!(adds || multiplies) || node.inputs.size() != 2) return std::nullopt;
@@ -60,7 +60,7 @@ std::optional<Importer::Affine> Importer::affine_of_reader(const Node& node, con
   if (!is_constant(node, term) || (ordered && term == 0)) return std::nullopt;
   const std::optional<Shape>&x = values_.at(value).shape, &y = values_.at(node.outputs.at(0)).shape;
   if (!x || x != y) return std::nullopt;
-  const auto constant = per_channel(node.inputs[term], x->rank(), channels);
+  const auto constant = per_channel(node.inputs[term], x->rank(), axis, channels);
   if (!constant) return std::nullopt;
   Affine affine{std::vector<double>(constant->size(), 1.0), std::vector<double>(constant->size(), 0.0)};
   for (size_t c = 0; c < constant->size(); ++c) {
@@ -73,7 +73,7 @@ std::optional<Importer::Affine> Importer::affine_of_reader(const Node& node, con
   return affine;
 }
 
-std::string Importer::fold_readers(std::string value, Affine& affine) {
+std::string Importer::fold_readers(std::string value, int axis, Affine& affine) {
   const auto channels = static_cast<int64_t>(affine.scale.size());
   while (value != model_.outputs.at(0).name) {
     const auto readers = readers_.find(value);
@@ -92,7 +92,7 @@ std::string Importer::fold_readers(std::string value, Affine& affine) {
                     std::vector<double>(affine.scale.size(), 0.0)};
     } else {
       try {
-        next = affine_of_reader(node, value, channels);
+        next = affine_of_reader(node, value, axis, channels);
       } catch (const Unsupported&) {  // the node's own rule repeats the reason
       }
     }

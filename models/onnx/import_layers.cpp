@@ -70,7 +70,7 @@ void Importer::conv(const Node& node) {
     affine.shift.assign(static_cast<size_t>(w[0]), 0.0);
   }
   std::vector<float> weights = constants_.floats(node.inputs[1]);
-  const std::string output = fold_readers(node.outputs.at(0), affine);
+  const std::string output = fold_readers(node.outputs.at(0), 1, affine);
   weights = scaled(std::move(weights), affine.scale);
   const std::vector<float> bias = rounded(affine.shift);
   demand_finite(weights);
@@ -88,31 +88,38 @@ void Importer::gemm(const Node& node) {
 
 void Importer::matmul(const Node& node) { linear(node, false, 1, 1); }
 
+// In more than two dimensions, which only MatMul takes, the rows of the last one are the vectors.
 void Importer::linear(const Node& node, bool weights_transposed, double alpha, double beta) {
   if (is_constant(node, 0) || !is_constant(node, 1) || (has(node, 2) && !is_constant(node, 2)))
     throw Unsupported{"Lenslet multiplies data by constant weights only"};
-  const Shape x = shape(node.inputs.at(0)), &w = constants_.shape(node.inputs[1]);
-  if (x.rank() != 2 || w.rank() != 2) throw Unsupported{"Lenslet multiplies [N, I] by weights [I, O] only"};
-  const Held input = data(node);
-  const int64_t outputs = w[weights_transposed ? 0 : 1], inputs = w[weights_transposed ? 1 : 0];
+  const Shape x = shape(node.inputs.at(0));
+  Sizes matrix = dims_of(constants_.shape(node.inputs[1]));
+  while (matrix.size() > 2 && matrix.front() == 1) matrix.erase(matrix.begin());
+  if (x.rank() < 2 || matrix.size() != 2)
+    throw Unsupported{"Lenslet multiplies [N, I] or [N, ..., I] by weights [I, O] only"};
+  const bool rows = x.rank() > 2;
+  const Held input = rows ? shaped(node, 0) : data(node);
+  const int64_t outputs = matrix[weights_transposed ? 0 : 1], inputs = matrix[weights_transposed ? 1 : 0];
   std::vector<float> weights = constants_.floats(node.inputs[1]);
   if (!weights_transposed) weights = transposed(weights, {inputs, outputs}, {1, 0});
 
   const auto count = static_cast<size_t>(outputs);
   Affine affine{std::vector<double>(count, alpha), std::vector<double>(count, 0.0)};
   if (has(node, 2)) {
-    const auto bias = per_channel(node.inputs[2], 2, outputs);
+    const auto bias = per_channel(node.inputs[2], 2, 1, outputs);
     if (!bias)
       throw Unsupported{concat("it adds ", constants_.shape(node.inputs[2]).to_string(),
                                ", expected a bias of ", outputs, " values")};
     for (size_t i = 0; i < count; ++i) affine.shift[i] = beta * (*bias)[i];
   }
-  const std::string output = fold_readers(node.outputs.at(0), affine);
+  const std::string output = fold_readers(node.outputs.at(0), x.rank() - 1, affine);
   weights = scaled(std::move(weights), affine.scale);
   const std::vector<float> bias = rounded(affine.shift);
   demand_finite(weights);
   demand_finite(bias);
-  put(node, std::make_unique<LinearLayer>(tensor({outputs, inputs}, weights), tensor({outputs}, bias)),
+  put(node,
+      std::make_unique<LinearLayer>(tensor({outputs, inputs}, weights), tensor({outputs}, bias),
+                                    rows ? LinearVectors::kRows : LinearVectors::kSamples),
       {input});
   if (output != node.outputs[0]) held_[output] = held_[node.outputs[0]];
 }

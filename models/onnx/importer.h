@@ -100,14 +100,19 @@ class Importer {
   void put(const Node& node, std::unique_ptr<Layer> layer, const std::vector<Held>& inputs);
   std::string unique_name(const std::string& wanted);
 
-  /// The constant `name` as one number per channel of a value of `rank` dimensions; none if it has another shape.
-  std::optional<std::vector<double>> per_channel(const std::string& name, int rank, int64_t channels);
+  /// The constant `name` as one number for each of the `channels` in dimension `axis` of a value of `rank` dimensions;
+  /// none if it has another shape.
+  std::optional<std::vector<double>> per_channel(const std::string& name, int rank, int axis,
+                                                 int64_t channels);
   /// What a BatchNormalization computes.
   Affine affine_of(const Node& node, int64_t channels);
-  /// What a node that adds or multiplies constants computes from `value`; none for any other.
-  std::optional<Affine> affine_of_reader(const Node& node, const std::string& value, int64_t channels);
-  /// Follows the readers of `value` that fold into the layer that computes it. Returns the last one's output.
-  std::string fold_readers(std::string value, Affine& affine);
+  /// What a node that adds or multiplies constants computes from `value`, whose channels are dimension `axis`; none for
+  /// any other.
+  std::optional<Affine> affine_of_reader(const Node& node, const std::string& value, int axis,
+                                         int64_t channels);
+  /// Follows the readers of `value` that fold into the layer that computes it, whose channels are dimension `axis`.
+  /// Returns the last one's output.
+  std::string fold_readers(std::string value, int axis, Affine& affine);
   /// Throws Unsupported where operator set 6 gives a node another meaning than later ones, which the rules follow.
   void demand_later_meaning(const Node& node) const;
   /// Whether `choice`, a Where, is PyTorch's softplus: x > 20 ? x : Softplus(x), which Softplus alone computes in fp32.

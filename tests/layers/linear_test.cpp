@@ -66,6 +66,20 @@ TEST_F(Linear, FlattensInStorageOrder) {
   EXPECT_EQ(run(layer, backend, {{2, 2, 3, 5}, x}), x);
 }
 
+TEST_F(Linear, MultipliesEachRow) {
+  const LinearLayer layer(host_tensor({2, 3}, {1, 0, 0, 0, 0, 1}), host_tensor({2}, {10, 20}),
+                          LinearVectors::kRows);
+  const Shape input{2, 2, 3};
+  EXPECT_EQ(layer.infer_shape({input}), (Shape{2, 2, 2}));
+  EXPECT_EQ(layer.as_vectors(input), (Shape{4, 3}));
+  EXPECT_EQ(layer.work({input}).flops, 2.0 * 4 * 2 * 3);
+  const std::string backend = layer.preferred(request_for(layer, {input, {}}));
+  EXPECT_EQ(run(layer, backend, {input, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}}),
+            (std::vector<float>{10, 22, 13, 25, 16, 28, 19, 31}));
+  expect_error<DataError>([&] { layer.infer_shape({Shape{2, 3, 2}}); }, "3 values a row");
+  expect_error<DataError>([&] { layer.infer_shape({Shape{3}}); }, "3 values a row");
+}
+
 TEST_F(Linear, PrefersByTheBatch) {
   const LinearLayer layer(Tensor({120, 256}), Tensor({120}));
   const auto preferred = [&](int64_t batch) {

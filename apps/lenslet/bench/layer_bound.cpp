@@ -109,7 +109,8 @@ std::vector<double> carried_errors(const Layer& layer, const std::vector<LayerIn
   }
   if (const auto* linear = dynamic_cast<const LinearLayer*>(&layer)) {
     const std::vector<float> weights = magnitudes_of(linear->weights());
-    return reference::linear(shape, errors[0].data(), linear->weights().shape()[0], weights.data(), nullptr)
+    return reference::linear(linear->as_vectors(shape), errors[0].data(), linear->weights().shape()[0],
+                             weights.data(), nullptr)
         .values;
   }
   if (dynamic_cast<const SoftmaxLayer*>(&layer)) {

@@ -79,7 +79,8 @@ reference::Result reference_layer(const Layer& layer, const std::vector<LayerInp
   if (const auto* linear = dynamic_cast<const LinearLayer*>(&layer)) {
     const Shape& weights = linear->weights().shape();
     terms = weights[1] + 1;
-    return reference::linear(shape, x, weights[0], linear->weights().data(), data_or_null(linear->bias()));
+    return reference::linear(linear->as_vectors(shape), x, weights[0], linear->weights().data(),
+                             data_or_null(linear->bias()));
   }
   if (const auto* pool = dynamic_cast<const MaxPool2dLayer*>(&layer)) {
     return reference::max_pool2d(shape, x, judged(pool->window()));

@@ -132,6 +132,7 @@ class Evaluation {
   Array constant(const Node& node) const;
   Array windows(const Node& node) const;
   Array product(const Node& node) const;
+  Array products(const Node& node) const;
   Array normalised(const Node& node) const;
   Array lrn(const Node& node) const;
   Array softmax(const Node& node) const;
@@ -237,6 +238,30 @@ Array Evaluation::product(const Node& node) const {
     for (int64_t k = 0; k < a.dims[1]; ++k) sum += at(a, {i[0], k}) * at(b, {k, i[1]});
     sum *= node.real_or("alpha", 1);
     if (has(node, 2)) sum += node.real_or("beta", 1) * broadcast_at(input(node, 2), i);
+    y.values.push_back(sum);
+  });
+  return y;
+}
+
+// Of the last two dimensions; those in front are broadcast.
+Array Evaluation::products(const Node& node) const {
+  const Array &a = input(node), &b = input(node, 1);
+  const size_t rank = std::max(a.dims.size(), b.dims.size());
+  const auto dim = [rank](const Array& x, size_t d) {
+    const size_t missing = rank - x.dims.size();
+    return d < missing ? 1 : x.dims[d - missing];
+  };
+  Array y;
+  for (size_t d = 0; d + 2 < rank; ++d) y.dims.push_back(std::max(dim(a, d), dim(b, d)));
+  y.dims.push_back(dim(a, rank - 2));
+  y.dims.push_back(dim(b, rank - 1));
+  for_each_index(y.dims, [&](const Dims& i) {
+    Dims left = i, right = i;
+    double sum = 0;
+    for (int64_t k = 0; k < dim(a, rank - 1); ++k) {
+      left[rank - 1] = right[rank - 2] = k;
+      sum += broadcast_at(a, left) * broadcast_at(b, right);
+    }
     y.values.push_back(sum);
   });
   return y;
@@ -506,7 +531,8 @@ Array Evaluation::compute(const Node& node) const {
   const std::string& op = node.op;
   if (op == "Constant") return constant(node);
   if (op == "Conv" || op == "MaxPool" || op == "AveragePool") return windows(node);
-  if (op == "Gemm" || op == "MatMul") return product(node);
+  if (op == "Gemm") return product(node);
+  if (op == "MatMul") return products(node);
   if (op == "BatchNormalization") return normalised(node);
   if (op == "Softmax" || op == "LogSoftmax") return softmax(node);
   if (op == "GlobalAveragePool" || op == "GlobalMaxPool" || op == "ReduceMean" || op == "ReduceMax")

@@ -106,6 +106,50 @@ TEST(OnnxImport, FoldsWhatFollowsAProduct) {
   EXPECT_EQ(import(model).graph->nodes().size(), 4u);  // the input, Conv, GlobalMaxPool, MatMul
 }
 
+TEST(OnnxImport, FoldsOnlyWhatNothingElseReads) {
+  Writer w({3, 6, 5});
+  w.add("Conv", {w.weights({4, 3, 3, 3})}, {attribute("pads", {1, 1, 1, 1})});
+  const std::string y = w.last(), scaled = w.add("Mul", {w.weights({1, 4, 1, 1}, 0.3f, 2)});
+  w.join("Add", {scaled, w.join("Tanh", {y})});
+  expect_as_judged(w.model());
+}
+
+// In [N, ..., I] every row of the last dimension is multiplied; what is added to its last dimension is folded.
+TEST(OnnxImport, MultipliesTheRowsOfMoreDimensions) {
+  Writer folded({3, 7});
+  folded.add("MatMul", {folded.weights({7, 5})});
+  folded.add("Add", {folded.weights({5})});
+  folded.add("Mul", {folded.weights({1, 1, 5}, 0.3f, 1)});
+  folded.add("Relu");
+  expect_as_judged(folded.model());
+  EXPECT_EQ(import(folded.model()).graph->nodes().size(), 3u);  // the input, MatMul, Relu
+
+  // As many rows as outputs: a constant by row, and a normalisation of dimension 1, are no constants by output.
+  Writer square({5, 7});
+  square.add("MatMul", {square.weights({7, 5})});
+  square.add("Add", {square.weights({5, 1})});
+  square.batch_norm(5);
+  square.add("MatMul", {square.weights({5, 4})});
+  square.batch_norm(5);
+  expect_as_judged(square.model());
+
+  Writer deep({2, 3, 2, 6});
+  deep.add("MatMul", {deep.weights({1, 1, 6, 4})});
+  deep.add("Sub", {deep.weights({4})});
+  deep.add("Transpose", {}, {attribute("perm", {0, 2, 1, 3, 4})});
+  deep.add("MatMul", {deep.weights({4, 3})});
+  deep.add("Flatten");
+  deep.add("MatMul", {deep.weights({36, 2})});
+  expect_as_judged(deep.model());
+
+  // A Flatten before it changes no value, so what is held has other dimensions than the model's.
+  Writer shaped({12, 2, 2});
+  shaped.add("Flatten");
+  shaped.add("Reshape", {shaped.numbers({0, 6, 8})});
+  shaped.add("MatMul", {shaped.weights({8, 3})});
+  expect_as_judged(shaped.model());
+}
+
 TEST(OnnxImport, NormalisesWhereNothingTakesIt) {
   Writer w({3, 6, 5});
   w.batch_norm(3);

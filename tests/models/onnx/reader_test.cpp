@@ -130,6 +130,28 @@ TEST(OnnxReader, RefusesEveryTruncation) {
         << size;
 }
 
+// A file with any one bit changed is another network or a DataError: nothing else is thrown, and nothing crashes.
+TEST(OnnxReader, ReadsOrRefusesEveryFlippedBit) {
+  GraphParts parts = small_graph();
+  parts.nodes.push_back(node("MatMul", {"y", "w"}, "z"));
+  parts.initializers.push_back(floats("w", {2, 3}, {1, 2, 3, 4, 5, 6}));
+  parts.outputs = {value("z", {-1, 3})};
+  const std::vector<uint8_t> whole = model_of(parts).file();
+  int read = 0, refused = 0;
+  for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+    std::vector<uint8_t> flipped = whole;
+    flipped[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+    try {
+      import(parse_model(flipped, "m.onnx"));
+      ++read;
+    } catch (const DataError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(read, 0);  // such as a weight of another value
+  EXPECT_GT(refused, 0);
+}
+
 TEST(OnnxReader, RefusesGraphsThatAreNotWhole) {
   GraphParts cyclic = small_graph();
   cyclic.nodes = {node("Add", {"x", "y"}, "sum"), node("Relu", {"sum"}, "y")};

@@ -66,8 +66,10 @@ function explain(network, values, index, at) {
     if (!complete) return { ...known, kind: "unknown", reason: `this page has only some channels of ${source.name}` };
     if (!node.weightValues)
       return { ...known, kind: "unknown", reason: `its ${node.weight_count.toLocaleString()} weights are not in this page` };
-    const bias = node.biasValues ? node.biasValues[node.type === "conv2d" ? at.c : at.x] : 0;
-    const groups = node.type === "conv2d" ? windowsOf(network, values, index, at) : [rowOf(source, values[from], node, at.x)];
+    const outputs = node.shape[node.shape.length - 1], flat = (at.c * rows + at.y) * columns + at.x;
+    const bias = node.biasValues ? node.biasValues[node.type === "conv2d" ? at.c : flat % outputs] : 0;
+    const groups = node.type === "conv2d" ? windowsOf(network, values, index, at)
+      : [vectorOf(source, values[from], node, Math.floor(flat / outputs), flat % outputs)];
     for (const group of groups) group.sum = group.x.reduce((sum, x, i) => sum + (Number.isNaN(x) ? 0 : x * group.w[i]), 0);
     const total = groups.reduce((sum, group) => sum + group.sum, bias);
     return { ...known, kind: "sum", groups, bias, total };
@@ -115,11 +117,14 @@ function windowsOf(network, values, index, at) {
   return groups;
 }
 
-// A fully connected value reads all there is: shown in rows of one length.
-function rowOf(source, x, node, output) {
-  const columns = source.shape.length === 3 ? source.shape[2] : 2 ** Math.ceil(Math.log2(Math.sqrt(x.length)));
+// A fully connected value reads a vector, which may be all there is: shown in rows of one length.
+function vectorOf(source, all, node, vector, output) {
+  const size = node.weightValues.length / node.shape[node.shape.length - 1], first = vector * size;
+  const x = Array.from(all.slice(first, first + size));
+  const columns = source.shape.length === 3 ? source.shape[2] : 2 ** Math.ceil(Math.log2(Math.sqrt(size)));
   const [, rows, width] = planesOf(source);
-  const where = Array.from(x, (_, i) => ({ c: Math.floor(i / (rows * width)), y: Math.floor(i / width) % rows, x: i % width }));
-  const w = node.weightValues.subarray(output * x.length, (output + 1) * x.length);
-  return { name: source.name, rows: Math.ceil(x.length / columns), columns, x: Array.from(x), w, where };
+  const place = (i) => ({ c: Math.floor(i / (rows * width)), y: Math.floor(i / width) % rows, x: i % width });
+  const where = x.map((_, i) => place(first + i));
+  const w = node.weightValues.subarray(output * size, (output + 1) * size);
+  return { name: source.name, rows: Math.ceil(size / columns), columns, x, w, where };
 }
