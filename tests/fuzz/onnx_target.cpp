@@ -103,6 +103,7 @@ LENSLET_FUZZ_SEEDS(onnx) {
           single("MaxPool", image, {}, {attribute("kernel_shape", {2, 2}), attribute("ceil_mode", 1)}),
           single("Gemm", {-1, 2}, {floats("a", {2, 2}, {1, 2, 3, 4})}, {attribute("transB", 1)}),
           single("MatMul", {-1, 2}, {floats("a", {2, 2}, {1, 2, 3, 4})}),
+          single("MatMul", {-1, 3, 2}, {floats("a", {1, 2, 2}, {1, 2, 3, 4})}),
           single("Transpose", image, {}, {attribute("perm", {0, 2, 3, 1})}),
           single("Squeeze", {-1, 2, 1}, {int64s("a", {2})}),
           single("Squeeze", {-1, 2, 1}, {}, {attribute("axes", std::vector<int64_t>{2})}, 11),
