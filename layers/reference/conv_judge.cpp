@@ -116,6 +116,21 @@ ConvCase ConvJudge::case_of(std::vector<float> x, uint64_t seed) const {
   return data;
 }
 
+ConvJudge ConvJudge::in_nhwc() const {
+  ConvJudge judge = *this;
+  judge.problem_.layout = TensorLayout::kNhwc;
+  return judge;
+}
+
+ConvCase ConvJudge::in_nhwc(const ConvCase& data) const {
+  ConvCase same = data;
+  same.x = nchw_to_nhwc(data.x, problem_.input_shape());
+  const int64_t pixels = rows_ * columns_;
+  for (ConvCase::Sample& sample : same.samples)
+    sample.index = (sample.n * pixels + sample.index % pixels) * problem_.k + sample.k;
+  return same;
+}
+
 ConvCase ConvJudge::answers_to(std::vector<float> x, uint64_t seed) const {
   const auto images = static_cast<size_t>(problem_.n);
   const size_t image_size = x.size() / images;

@@ -59,6 +59,10 @@ class ConvJudge {
   ConvCase make_case(uint64_t seed) const;
   /// The same for an input that another judge of the problem made; `x` in the problem's layout.
   ConvCase case_of(std::vector<float> x, uint64_t seed) const;
+  /// The judge of the same weights for the problem in NHWC.
+  ConvJudge in_nhwc() const;
+  /// A case of this judge, whose problem is NCHW, as in_nhwc().make_case() would compute it anew.
+  ConvCase in_nhwc(const ConvCase& data) const;
   /// Compares y (in the problem's layout) at the samples. All other elements must be numbers.
   reference::Comparison compare(const ConvCase& data, const std::vector<float>& y,
                                 const ConvAccuracy& accuracy, bool bias, const Rectifier& after) const;

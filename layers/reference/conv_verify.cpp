@@ -41,6 +41,13 @@ ConvVerifier::ConvVerifier(const Conv2dProblem& problem, const ConvVerifyOptions
   }
 }
 
+ConvVerifier ConvVerifier::in_nhwc() const {
+  ConvVerifier other = *this;
+  other.problem_.layout = TensorLayout::kNhwc;
+  for (FillCase& fill : other.fills_) fill = {fill.judge.in_nhwc(), fill.judge.in_nhwc(fill.data)};
+  return other;
+}
+
 VerifyResult ConvVerifier::verify(const ConvBackend& backend, MathMode math, Stream& stream) const {
   VerifyResult result;
   const Support support = backend.supports(problem_, math);

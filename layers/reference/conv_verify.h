@@ -35,6 +35,10 @@ class ConvVerifier {
  public:
   /// Makes the data. Throws UsageError for an impossible problem.
   explicit ConvVerifier(const Conv2dProblem& problem, const ConvVerifyOptions& options = {});
+  /// The verifier of the same problem, which is NCHW, in NHWC, with the same data and reference.
+  ConvVerifier in_nhwc() const;
+  /// Changes ConvVerifyOptions::workspace_limit for later calls of verify().
+  void limit_workspace(size_t bytes) noexcept { options_.workspace_limit = bytes; }
 
   /// Prepares and runs the backend on the device of `stream` with every fill, without and with bias and rectifier.
   /// Passes on exceptions of the backend (UnavailableError with its reason); a wrong result is not an exception.

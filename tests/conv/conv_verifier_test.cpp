@@ -401,6 +401,27 @@ TEST(ConvJudge, EndsWhenItIsAskedTo) {
   EXPECT_EQ(judge.make_case(1).samples.size(), 3u * 64 * 64);
 }
 
+// With pooling and with fewer judged outputs than there are: the same as computed for NHWC.
+TEST(ConvJudge, MovesACaseToNhwc) {
+  for (const char* text : {"mb3ic3ih10oc5kh3ph1", "mb2ic3ih64oc8oh31kh3sh2"}) {
+    Conv2dProblem problem = Conv2dProblem::parse(text);
+    const auto judge_of = [&] {
+      return ConvJudge(problem, reference::Fill::kRandom, 1, 28 * 9000, Pool2dWindow::square(2, 2));
+    };
+    const ConvJudge nchw = judge_of();
+    problem.layout = TensorLayout::kNhwc;
+    const ConvCase expected = judge_of().make_case(7), moved = nchw.in_nhwc(nchw.make_case(7));
+    EXPECT_EQ(moved.x, expected.x);
+    EXPECT_EQ(moved.image_maximum, expected.image_maximum);
+    ASSERT_EQ(moved.samples.size(), expected.samples.size());
+    for (size_t i = 0; i < moved.samples.size(); ++i) {
+      ASSERT_EQ(moved.samples[i].index, expected.samples[i].index) << text << " " << i;
+      ASSERT_EQ(moved.samples[i].term.value, expected.samples[i].term.value) << text << " " << i;
+    }
+    EXPECT_EQ(nchw.in_nhwc().make_case(7).x, expected.x);
+  }
+}
+
 TEST(ConvVerifier, PassesOnARefusal) {
   Stream stream(Device::cpu());
   EXPECT_THROW(ConvVerifier(Conv2dProblem::parse("mb1ic1ih6oc1kh3"))
