@@ -33,6 +33,10 @@ class Look:
     suffix = ""  # of names: ids on a page differ
     sources = ()  # [(name, SHA-256)] of the files that are drawn, for PNG and PDF
 
+    def wants(self, beginning):
+        """Whether figures are to be drawn whose names begin so."""
+        return not self.filter or any(name.startswith(beginning) for name in self.filter)
+
 
 look = Look()
 

@@ -37,25 +37,28 @@ def sources(rows):
 
 
 def drawings(group):
-    """All figures of a group by name, as look says."""
+    """All figures of a group by name, as look says; those of no name that look.filter wants are not begun."""
     rows = group.rows
-    found = [
-        figures_lenet.layers(rows),
-        figures_lenet.rates(rows),
-        figures_rgb.heat_map(rows),
-        *figures_rgb.by_size(rows),
-        figures_rgb.by_stride(rows),
-        *figures_rgb.products(rows),
-        figures_ladder.deep(rows),
-        *[figures_ladder.climb(name, some) for name, some in algorithms(rows).items()],
-        *figures_others.picture_filter(rows),
-        figures_streams.streams(rows),
-        *[figures_streams.timeline(trace, f"streams-timeline-{i}") for i, trace in enumerate(group.traces)],
-        figures_streams.separable(rows),
-        figures_others.stencil(rows, group.ceiling("copy_bytes_per_s")),
-        figures_others.singles(rows),
-        figures_roofline.roofline(group),
-    ]
+    by_beginning = {  # of their names
+        "layers": lambda: [figures_lenet.layers(rows)],
+        "rates": lambda: [figures_lenet.rates(rows)],
+        "rgb-ratio": lambda: [figures_rgb.heat_map(rows)],
+        "rgb-by-size": lambda: figures_rgb.by_size(rows),
+        "rgb-by-stride": lambda: [figures_rgb.by_stride(rows)],
+        "gemm": lambda: figures_rgb.products(rows),
+        "deep3x3": lambda: [figures_ladder.deep(rows)],
+        "ladder": lambda: [figures_ladder.climb(name, some) for name, some in algorithms(rows).items()],
+        "filter": lambda: figures_others.picture_filter(rows),
+        "streams": lambda: [
+            figures_streams.streams(rows),
+            *[figures_streams.timeline(trace, f"streams-timeline-{i}") for i, trace in enumerate(group.traces)],
+        ],
+        "separable": lambda: [figures_streams.separable(rows)],
+        "stencil": lambda: [figures_others.stencil(rows, group.ceiling("copy_bytes_per_s"))],
+        "singles": lambda: [figures_others.singles(rows)],
+        "roofline": lambda: [figures_roofline.roofline(group)],
+    }
+    found = [drawing for beginning, draw in by_beginning.items() if look.wants(beginning) for drawing in draw()]
     return {drawing.name: drawing for drawing in found if drawing}
 
 

@@ -190,12 +190,15 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(gzip.decompress(base64.b64decode(data[0])).decode("utf-8"), document)
 
     def test_figures_are_files_of_their_own_and_the_page_is_that_of_another_process(self):
-        document = synthetic.everything()
-        path, html = self.write(document, "results-0.json"), self.folder / "out.html"
-        figures = self.folder / "figures"
-        run = self.run_report(path, "--figures", figures, "--html", html)
+        few = synthetic.few_of_each_table()
+        path, html = self.write(few, "results-0.json"), self.folder / "out.html"
+        run = self.run_report(path, "--html", html)
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertEqual(self.page(document), html.read_text(encoding="utf-8"))
+        self.assertEqual(self.page(few), html.read_text(encoding="utf-8"))
+        document, figures = synthetic.everything(), self.folder / "figures"
+        path = self.write(document, "results-0.json")
+        run = self.run_report(path, "--figures", figures)
+        self.assertEqual(run.returncode, 0, run.stderr)
         names = {file.stem for file in figures.iterdir()}
         self.assertEqual(
             names,
@@ -350,15 +353,16 @@ class ReportTest(unittest.TestCase):
                 self.assertEqual(page.problems, [])
         self.assertIn("results-0.json (INTERRUPTED)", self.page(synthetic.document(some, status="INTERRUPTED")))
         # Every table in its smallest forms: one row, one column, no time.
-        tables = {}
-        for row in synthetic.everything()["results"]:
-            tables.setdefault((row.get("labels") or {}).get("table"), []).append(row)
-        forms = (lambda rows: rows[:1], lambda rows: rows[-1:] + rows[::7],
-                 lambda rows: [dict(row, status="ERROR", time_ns=None) for row in rows])
-        for number, form in enumerate(forms):
-            with self.subTest(form=number):
-                kept = [row for rows in tables.values() for row in form(rows)]
-                self.assertEqual(Page(self.page(synthetic.document(kept))).problems, [])
+        forms = {
+            "one row": synthetic.of_each_table(lambda rows: rows[:1]),
+            "a few rows": synthetic.few_of_each_table(),
+            "no time": synthetic.of_each_table(
+                lambda rows: [dict(row, status="ERROR", time_ns=None) for row in rows]
+            ),
+        }
+        for what, document in forms.items():
+            with self.subTest(what):
+                self.assertEqual(Page(self.page(document)).problems, [])
 
     def test_a_trace_becomes_a_timeline(self):
         events = [
@@ -386,22 +390,30 @@ class ReportTest(unittest.TestCase):
         self.assertIn("a trace alone", run.stderr)
 
     def test_devices_are_kept_apart(self):
-        maker = synthetic.Maker()
-        maker.rgb()
-        documents = synthetic.document(maker.rows), synthetic.document(maker.rows[:50], device="cpu")
-        text = self.page(*documents)
+        rows = [row for row in synthetic.everything()["results"] if (row.get("labels") or {}).get("table") == "stencil"]
+        text = self.page(synthetic.document(rows), synthetic.document(rows[:9], device="cpu"))
         page = Page(text)
         self.assertEqual(page.problems, [])
-        self.assertEqual(len(page.ids), len(set(page.ids)))
+        self.assertEqual(len(page.ids), len(set(page.ids)), "an id appears twice")
+        for tag, attributes in page.tags:
+            for name in ("href", "xlink:href"):
+                self.assertIn((attributes.get(name) or "#")[1:], ["", *page.ids], f"{name} leads nowhere")
         self.assertIn("<h2>NVIDIA H200</h2>", text)
         self.assertIn("<h2>Some Processor</h2>", text)
 
     def test_files_committed_are_shown(self):
-        for file in sorted((ROOT / "docs" / "results").glob("*/*.json")):
-            if json.loads(file.read_text()).get("schema") == "lenslet.results/1":
-                with self.subTest(file.name):
-                    text = self.page(file.read_text(encoding="utf-8"))
+        """The files of a folder in one page, as ./dev bench draws them."""
+        shown = 0
+        for folder in sorted((ROOT / "docs" / "results").glob("*/")):
+            texts = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.json"))]
+            texts = [text for text in texts if json.loads(text).get("schema") == "lenslet.results/1"]
+            if texts:
+                with self.subTest(folder.name):
+                    text = self.page(*texts)
                     self.assertEqual(Page(text).problems, [])
+                    self.assertEqual(text.count(">Save results-"), len(texts))
+                    shown += len(texts)
+        self.assertGreater(shown, 5)
 
     def test_bad_files(self):
         good = self.write(synthetic.document([]), "good.json")
@@ -437,8 +449,10 @@ class ReportTest(unittest.TestCase):
             if "size" in row["labels"]:
                 row["labels"]["size"] = "wide" if row["backend"].startswith("direct") else "1e300"
         html, figures = self.folder / "out.html", self.folder / "figures"
-        run = self.run_report(self.write(document), "--html", html, "--figures", figures)
+        run = self.run_report(self.write(document), "--html", html, "--figures", figures, "--filter",
+                              "gemm-memory,filter-kernel,stencil,singles,roofline")
         self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertGreater(len(list(figures.iterdir())), 3)
         text = html.read_text(encoding="utf-8")
         self.assertIn("$\\frac{$ $x^$ \\x1b[2J\\xe2\\x80\\xae\\xed\\xa0\\x80 &lt;b&gt;", text)
         self.assertNotRegex(text, "[\x1b\u202e]")
