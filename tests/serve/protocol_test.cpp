@@ -187,6 +187,29 @@ TEST(ServeProtocol, NormalisesPixels) {
                    request_json(R"("shape":[1,2],"datatype":"UINT8","data":[0,)" + std::string(wrong) + "]"));
 }
 
+// The JSON before raw tensors is kept parsed for the next request.
+TEST(ServeProtocol, ReadsEachRequestForItself) {
+  const auto json = [](const std::string& id) {
+    return request_json(R"("shape":[2,2],"datatype":"FP32","parameters":{"binary_data_size":16})",
+                        R"(,"id":")" + id + "\"");
+  };
+  const std::string raw = bytes_of(kValues);
+  for (const char* id : {"a", "a", "b", "a", "longer"}) {
+    const InferRequest request = read_infer_request(json(id) + raw, json(id).size(), my_model());
+    EXPECT_EQ(request.id, id);
+    EXPECT_EQ(request.values, kValues);
+  }
+  std::string broken = json("b");
+  broken.back() = ' ';
+  for (int i = 0; i < 2; ++i) expect_refusal("no valid JSON", broken + raw, broken.size());
+  // The same text for a model that takes less.
+  const std::string numbers = request_json(R"("shape":[2,2],"datatype":"FP32","data":[1,2,3,4])");
+  Signature less = my_model();
+  EXPECT_EQ(read_infer_request(numbers, numbers.size(), less).values, kValues);
+  less.most_samples = 1;
+  EXPECT_THROW(read_infer_request(numbers, numbers.size(), less), DataError);
+}
+
 TEST(ServeProtocol, NormalisesEachChannel) {
   Signature signature = my_model();
   signature.input_shape = {2, 1, 2};

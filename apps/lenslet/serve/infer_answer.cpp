@@ -15,6 +15,8 @@ using Json = nlohmann::ordered_json;
 // Bytes that are not UTF-8 become replacement characters.
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
+std::string quoted(const std::string& text) { return text_of(Json(text)); }
+
 Json tensor_json(const std::string& name, const Shape& sample, int64_t samples) {
   Json shape = {samples};
   for (int i = 0; i < sample.rank(); ++i) shape.push_back(sample[i]);
@@ -49,27 +51,29 @@ std::string model_json(const Signature& signature) {
 
 InferAnswer infer_answer(const Signature& signature, const InferRequest& request,
                          const std::vector<float>& values) {
-  Json json = {{"model_name", signature.model}, {"model_version", signature.version}};
-  if (request.id) json["id"] = *request.id;
-  Json output = tensor_json(signature.output, signature.output_shape, request.count);
   const size_t bytes = values.size() * sizeof(float);
-  if (request.binary_output) output["parameters"] = {{"binary_data_size", bytes}};
   InferAnswer answer;
-  answer.body = text_of(json);
-  answer.body.pop_back();
-  answer.body += ",\"outputs\":[" + text_of(output);
-  if (!request.binary_output) {
-    answer.body.back() = ',';
-    answer.body += "\"data\":[";
+  std::string& body = answer.body;
+  body = "{\"model_name\":" + quoted(signature.model) + ",\"model_version\":" + quoted(signature.version);
+  if (request.id) body += ",\"id\":" + quoted(*request.id);
+  body += ",\"outputs\":[{\"name\":" + quoted(signature.output) + ",\"datatype\":\"FP32\",\"shape\":[" +
+          std::to_string(request.count);
+  for (int i = 0; i < signature.output_shape.rank(); ++i)
+    body += "," + std::to_string(signature.output_shape[i]);
+  body += ']';
+  if (request.binary_output) {
+    body += ",\"parameters\":{\"binary_data_size\":" + std::to_string(bytes) + "}";
+  } else {
+    body += ",\"data\":[";
     for (size_t i = 0; i < values.size(); ++i) {
-      if (i > 0) answer.body += ',';
-      append_number(answer.body, values[i]);
+      if (i > 0) body += ',';
+      append_number(body, values[i]);
     }
-    answer.body += "]}";
+    body += ']';
   }
-  answer.body += "]}";
-  answer.json_bytes = answer.body.size();
-  if (request.binary_output) answer.body.append(reinterpret_cast<const char*>(values.data()), bytes);
+  body += "}]}";
+  answer.json_bytes = body.size();
+  if (request.binary_output) body.append(reinterpret_cast<const char*>(values.data()), bytes);
   return answer;
 }
 

@@ -12,6 +12,8 @@
 namespace lenslet::serve {
 namespace {
 
+constexpr size_t kShortJson = 1024;  // bytes
+
 std::string shown(const std::vector<int64_t>& shape) {
   std::string text;
   for (const int64_t dim : shape) text += concat(text.empty() ? "" : ",", dim);
@@ -45,14 +47,13 @@ void demand_size(size_t found, size_t expected, const char* what) {
 }
 
 /// Pixels of samples to values; a channel is a plane, or every C-th value where channels are last.
-void normalise(const std::vector<uint8_t>& pixels, const Signature& signature, std::vector<float>& values) {
+void normalise(const uint8_t* pixels, const Signature& signature, std::vector<float>& values) {
   const size_t channels = signature.normalisations.size();
   const std::optional<PictureLayout> layout = picture_layout(signature.input_shape);
   const bool apart = channels > 1 && layout && layout->channels_last;
   const auto plane = apart ? 1 : static_cast<size_t>(signature.input_shape.num_elements()) / channels;
-  for (size_t first = 0, c = 0; first < pixels.size(); first += plane, c = (c + 1) % channels)
-    signature.normalisations[c].apply(pixels.data() + first, static_cast<int64_t>(plane),
-                                      values.data() + first);
+  for (size_t first = 0, c = 0; first < values.size(); first += plane, c = (c + 1) % channels)
+    signature.normalisations[c].apply(pixels + first, static_cast<int64_t>(plane), values.data() + first);
 }
 
 std::vector<uint8_t> bytes_of(const std::vector<float>& values) {
@@ -94,6 +95,24 @@ bool wants_binary(const InferJson& json, const Signature& signature) {
   return output.binary.value_or(json.binary_outputs);
 }
 
+/// The JSON before raw tensors. The requests of a client mostly have the same: each thread keeps the last one that it
+/// parsed.
+const InferJson& json_before_tensors(std::string_view text, size_t most_values) {
+  struct Last {
+    std::string text;
+    size_t most_values = 0;
+    InferJson json;
+  };
+  thread_local Last last;
+  if (last.text.empty() || last.text != text || last.most_values != most_values) {
+    last.text.clear();  // also if it is refused
+    last.json = parse_infer_json(text, most_values);
+    last.most_values = most_values;
+    last.text = text;
+  }
+  return last.json;
+}
+
 }  // namespace
 
 InferRequest read_infer_request(std::string_view body, std::optional<size_t> json_bytes,
@@ -103,8 +122,12 @@ InferRequest read_infer_request(std::string_view body, std::optional<size_t> jso
                            body.size(), " bytes"));
   const std::string_view raw = json_bytes ? body.substr(*json_bytes) : std::string_view();
   const auto sample = static_cast<size_t>(signature.input_shape.num_elements());
-  InferJson json = parse_infer_json(json_bytes ? body.substr(0, *json_bytes) : body,
-                                    static_cast<size_t>(signature.most_samples) * sample);
+  const std::string_view text = json_bytes ? body.substr(0, *json_bytes) : body;
+  const size_t most_values = static_cast<size_t>(signature.most_samples) * sample;
+  InferJson own;
+  const bool is_short = json_bytes && text.size() <= kShortJson;
+  if (!is_short) own = parse_infer_json(text, most_values);
+  const InferJson& json = is_short ? json_before_tensors(text, most_values) : own;
   const InferInput& input = only_input(json, signature);
 
   InferRequest request;
@@ -125,14 +148,15 @@ InferRequest read_infer_request(std::string_view body, std::optional<size_t> jso
   }
 
   if (!pixels && input.data) {
-    request.values = std::move(*json.inputs.front().data);
+    request.values = is_short ? *input.data : std::move(*own.inputs.front().data);
   } else {
     request.values.resize(values);
     if (!pixels) {
       std::memcpy(request.values.data(), raw.data(), raw.size());
+    } else if (input.data) {
+      normalise(bytes_of(*input.data).data(), signature, request.values);
     } else {
-      normalise(input.data ? bytes_of(*input.data) : std::vector<uint8_t>(raw.begin(), raw.end()), signature,
-                request.values);
+      normalise(reinterpret_cast<const uint8_t*>(raw.data()), signature, request.values);
     }
   }
   return request;
