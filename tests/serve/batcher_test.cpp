@@ -6,6 +6,7 @@
 
 #include <future>
 #include <stdexcept>
+#include <thread>
 
 #include "apps/lenslet/serve/task_queue.h"
 
@@ -167,6 +168,51 @@ TEST(Batcher, ReportsAFailureToEveryRequestOfTheBatch) {
   auto a = submit(batcher, {1}), b = submit(batcher, {2});
   gate.let(10);
   for (auto* request : {&first, &a, &b}) EXPECT_THROW(request->get(), std::runtime_error);
+}
+
+/// Triples one value on the thread that brings it, unless it is busy.
+struct AtOnce {
+  bool operator()(const float* input, Outputs& outputs) {
+    if (busy) return false;
+    thread = std::this_thread::get_id();
+    if (*input < 0) throw std::runtime_error("broken");
+    outputs = {3 * *input};
+    return true;
+  }
+  bool busy = false;
+  std::thread::id thread;
+};
+
+TEST(Batcher, ComputesOneSampleAtOnceOnTheThreadThatBringsIt) {
+  Gate gate;
+  AtOnce at_once;
+  Batcher batcher(options(4), std::ref(gate), std::ref(at_once));
+  auto single = submit(batcher, {5});
+  ASSERT_EQ(single.wait_for(std::chrono::seconds(0)), std::future_status::ready);
+  EXPECT_EQ(single.get(), (Outputs{15}));
+  EXPECT_EQ(at_once.thread, std::this_thread::get_id());
+  EXPECT_THROW(submit(batcher, {-1}).get(), std::runtime_error);
+  EXPECT_TRUE(gate.sizes().empty());
+  gate.let(10);
+  EXPECT_EQ(submit(batcher, {1, 2}).get(), (Outputs{2, 4}));  // several samples: a pass of the batcher
+  at_once.busy = true;
+  EXPECT_EQ(submit(batcher, {5}).get(), (Outputs{10}));
+  EXPECT_EQ(gate.sizes(), (std::vector<int64_t>{2, 1}));
+  EXPECT_EQ(batcher.counts().passes, 4);
+  EXPECT_EQ(batcher.counts().samples, 5);
+}
+
+TEST(Batcher, ComputesNothingAtOnceWhereSamplesWaitForOthers) {
+  Gate gate;
+  gate.let(10);
+  AtOnce at_once;
+  BatcherOptions patient = options(2);
+  patient.max_delay = std::chrono::hours(1);
+  Batcher batcher(patient, std::ref(gate), std::ref(at_once));
+  auto a = submit(batcher, {1}), b = submit(batcher, {2});
+  EXPECT_EQ(a.get(), (Outputs{2}));
+  EXPECT_EQ(b.get(), (Outputs{4}));
+  EXPECT_EQ(gate.sizes(), (std::vector<int64_t>{2}));
 }
 
 TEST(TaskQueue, RunsInOrderAndRefusesBeyondItsLength) {

@@ -5,9 +5,20 @@
 #include <utility>
 
 namespace lenslet::serve {
+namespace {
 
-Batcher::Batcher(const BatcherOptions& options, Compute compute)
-    : options_(options), compute_(std::move(compute)), thread_([this] { work(); }) {}
+std::string text_of(const std::exception& failure) {
+  const std::string text = failure.what();
+  return text.empty() ? "the computation failed" : text;
+}
+
+}  // namespace
+
+Batcher::Batcher(const BatcherOptions& options, Compute compute, AtOnce at_once)
+    : options_(options),
+      compute_(std::move(compute)),
+      at_once_(options.max_delay.count() > 0 ? AtOnce() : std::move(at_once)),
+      thread_([this] { work(); }) {}
 
 Batcher::~Batcher() {
   {
@@ -18,7 +29,22 @@ Batcher::~Batcher() {
   thread_.join();
 }
 
+bool Batcher::computed_at_once(const std::vector<float>& values, const Done& done) {
+  std::vector<float> outputs;
+  std::string error;
+  try {
+    if (!at_once_(values.data(), outputs)) return false;
+  } catch (const std::exception& failure) {
+    outputs.clear();
+    error = text_of(failure);
+  }
+  ++single_passes_;
+  done(std::move(outputs), error);
+  return true;
+}
+
 bool Batcher::submit(std::vector<float> values, int64_t count, Done done) {
+  if (count == 1 && at_once_ && computed_at_once(values, done)) return true;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (counts_.waiting > 0 && counts_.waiting + count > options_.max_queue) {
@@ -33,8 +59,12 @@ bool Batcher::submit(std::vector<float> values, int64_t count, Done done) {
 }
 
 Batcher::Counts Batcher::counts() const {
+  const int64_t single = single_passes_;
   const std::lock_guard<std::mutex> lock(mutex_);
-  return counts_;
+  Counts counts = counts_;
+  counts.samples += single;
+  counts.passes += single;
+  return counts;
 }
 
 std::vector<Batcher::Request> Batcher::next_batch() {
@@ -70,8 +100,7 @@ void Batcher::compute(std::vector<Request>& batch) {
     }
     outputs = compute_(batch.size() > 1 ? joined.data() : batch.front().values.data(), samples);
   } catch (const std::exception& failure) {
-    error = failure.what();
-    if (error.empty()) error = "the computation failed";
+    error = text_of(failure);
   }
   const auto each = outputs.size() / static_cast<size_t>(samples > 0 ? samples : 1);
   auto first = outputs.begin();

@@ -2,9 +2,11 @@
 //
 // One thread computes. It takes the requests that wait, in order of arrival, up to `max_batch` samples together; with
 // `max_delay` it waits that long after the first one for more. A request is never divided between passes of the
-// batcher: one that is larger than `max_batch` is computed alone.
+// batcher: one that is larger than `max_batch` is computed alone. Where a pass of one sample takes less time than
+// handing it to another thread, the thread that brings the sample computes it (AtOnce).
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -28,10 +30,15 @@ class Batcher {
  public:
   /// Computes outputs [count, …] of inputs [count, …]; called by one thread. May throw.
   using Compute = std::function<std::vector<float>(const float* inputs, int64_t count)>;
-  /// Receives the outputs of the request, or why there are none. Called once, by the computing thread; must not throw.
+  /// Computes the outputs of one sample on the calling thread, any number of threads at a time, or returns false where
+  /// it cannot do so now. May throw.
+  using AtOnce = std::function<bool(const float* input, std::vector<float>& outputs)>;
+  /// Receives the outputs of the request, or why there are none. Called once, by the computing thread, perhaps
+  /// before submit() returns; must not throw.
   using Done = std::function<void(std::vector<float> outputs, const std::string& error)>;
 
-  Batcher(const BatcherOptions& options, Compute compute);
+  /// `at_once` may be empty; with `max_delay` it is not used, since a sample then waits for others.
+  Batcher(const BatcherOptions& options, Compute compute, AtOnce at_once = {});
   /// Computes what waits, then ends.
   ~Batcher();
 
@@ -51,12 +58,15 @@ class Batcher {
     Done done;
     std::chrono::steady_clock::time_point arrived;
   };
+  bool computed_at_once(const std::vector<float>& values, const Done& done);
   void work();
   std::vector<Request> next_batch();
   void compute(std::vector<Request>& batch);
 
   const BatcherOptions options_;
   const Compute compute_;
+  const AtOnce at_once_;
+  std::atomic<int64_t> single_passes_{0};  // by at_once_
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Request> queue_;

@@ -1,8 +1,10 @@
 // Engine: the model behind the server, prepared for batches of several sizes.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,10 @@ class Engine {
   /// Outputs [count, …] of values [count, …]. The samples are divided between the passes by their count alone. One
   /// thread at a time.
   std::vector<float> infer(const float* values, int64_t count);
+  /// The outputs of one sample, with the same bits as those of infer(), by any number of threads at a time. Returns
+  /// false where it cannot: handing a sample over to a thread that computes takes tens of microseconds, so that this
+  /// has passes only on the CPU, for networks that take less, and one for each thread of the server.
+  bool infer_at_once(const float* values, std::vector<float>& outputs);
   /// What `lenslet classify --json` writes about a picture. One thread at a time, also beside infer(). Throws DataError
   /// for a picture that cannot be read, or a network that reads no pictures.
   std::string classify(const std::vector<uint8_t>& picture);
@@ -38,6 +44,7 @@ class Engine {
   const ServeOptions& options() const noexcept { return options_; }
 
  private:
+  void prepare_single_passes(const Plan& plan);
   std::string classify_digits(const std::vector<uint8_t>& picture);
   std::string classify_other(const std::vector<uint8_t>& picture);
 
@@ -46,6 +53,13 @@ class Engine {
   PictureChoices choices_;
   Signature signature_;
   std::map<int64_t, Model, std::greater<>> passes_;  // by samples, the largest first
+  /// A pass of one sample for a thread at a time.
+  struct SinglePass {
+    explicit SinglePass(Model its_model) : model(std::move(its_model)) {}
+    Model model;
+    std::atomic<bool> taken{false};
+  };
+  std::vector<std::unique_ptr<SinglePass>> single_passes_;
   Model pictures_;
   bool same_bits_ = true;
 };

@@ -53,7 +53,10 @@ ExitCode run_serve(const ServeOptions& options) {
       std::move(settings),
       serve::Computation{[&](const float* values, int64_t count) { return engine.infer(values, count); },
                          [&](const std::vector<uint8_t>& picture) { return engine.classify(picture); },
-                         [&](const serve::PageRequest& request) { return pages.answer(request); }},
+                         [&](const serve::PageRequest& request) { return pages.answer(request); },
+                         [&](const float* values, std::vector<float>& outputs) {
+                           return engine.infer_at_once(values, outputs);
+                         }},
       counts);
   serve::HttpServer server(server_options(options), *service, counts);
 

@@ -56,7 +56,7 @@ Service::Service(ServiceOptions options, Computation computation, const Connecti
     : options_(std::move(options)),
       computation_(std::move(computation)),
       connections_(connections),
-      batcher_(options_.batching, computation_.infer),
+      batcher_(options_.batching, computation_.infer, computation_.infer_at_once),
       pictures_(options_.picture_queue),
       pages_(options_.page_queue) {}
 

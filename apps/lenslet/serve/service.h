@@ -38,6 +38,8 @@ struct Computation {
   std::function<std::string(const std::vector<uint8_t>& picture)> classify;
   /// The JSON answer to a request of the page, by a thread of its own. Throws DataError for what cannot be answered.
   std::function<std::string(const PageRequest& request)> page = {};
+  /// For requests of one sample, where that is faster; may be empty.
+  Batcher::AtOnce infer_at_once = {};
 };
 
 class Service : public HttpService {
