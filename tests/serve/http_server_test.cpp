@@ -191,6 +191,19 @@ TEST_F(ServeHttp, ClosesClientsThatTakeTooLong) {
   EXPECT_EQ(counts_.timed_out, 3);
 }
 
+TEST_F(ServeHttp, ClosesAClientThatStaysAfterItsLastAnswer) {
+  HttpServerOptions hurried;
+  hurried.timeout = std::chrono::milliseconds(100);
+  start(hurried);
+  Client staying(server_->url());
+  staying.send(post(example("nested.json"), "Connection: close\r\n"));
+  EXPECT_NE(staying.receive().find("\"data\":[1,2,3,4]"), std::string::npos);
+  for (int i = 0; i < 3000 && counts_.open > 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(counts_.open, 0);
+  EXPECT_EQ(counts_.timed_out, 0);  // it broke no rule
+}
+
 TEST_F(ServeHttp, BoundsConnectionsAndBodies) {
   HttpServerOptions small;
   small.max_connections = 2;

@@ -1,7 +1,10 @@
 #include "apps/lenslet/serve/http_connection.h"
 
+#include <array>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
 #include <utility>
 
 #include "apps/common/system/environment.h"
@@ -17,6 +20,8 @@ namespace {
 
 constexpr size_t kBufferBytes = 64 << 10, kKeptBufferBytes = 8 << 10, kMostDiscarded = 64 << 20;
 constexpr std::chrono::seconds kLinger(2);
+constexpr const char* kPolicy = "Content-Security-Policy";
+constexpr const char* kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::optional<std::string> field(const http::fields& fields, beast::string_view name) {
   const auto found = fields.find(name);
@@ -46,7 +51,7 @@ HttpHead head_of(const http::request_header<>& header) {
 }
 
 Connection::Connection(net::ip::tcp::socket socket, ConnectionShare& share)
-    : share_(share), stream_(std::move(socket)), buffer_(share.options.max_header + kBufferBytes) {
+    : share_(share), socket_(std::move(socket)), buffer_(share.options.max_header + kBufferBytes) {
   ++share_.counts.open;
   const std::lock_guard<std::mutex> lock(share_.mutex);
   share_.open.insert(this);
@@ -65,47 +70,56 @@ void Connection::release_body() noexcept {
 }
 
 void Connection::start() {
-  net::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->read_header(); });
+  net::dispatch(socket_.get_executor(), [self = shared_from_this()] { self->read_header(); });
 }
 
 void Connection::close_if_waiting() {
-  net::post(stream_.get_executor(), [self = shared_from_this()] {
-    if (self->waiting_) self->stream_.close();
+  net::post(socket_.get_executor(), [self = shared_from_this()] {
+    if (self->waiting_) self->close();
   });
 }
 
-void Connection::set_deadline() { stream_.expires_after(share_.options.timeout); }
+void Connection::close_if_late(Time now) {
+  net::post(socket_.get_executor(), [self = shared_from_this(), now] {
+    if (!self->is_late(now)) return;  // the client was faster than this handler
+    if (!self->lingers_) ++self->share_.counts.timed_out;
+    self->close();
+  });
+}
 
-/// Whether the connection ends with this error.
-bool Connection::note(Error error) {
-  if (error == beast::error::timeout) ++share_.counts.timed_out;
-  return static_cast<bool>(error);
+void Connection::close() {
+  deadline_ = kNever;
+  Error ignored;
+  socket_.close(ignored);  // what is read or written ends with an error
+}
+
+void Connection::set_deadline(std::chrono::milliseconds time) {
+  deadline_ = (std::chrono::steady_clock::now() + time).time_since_epoch().count();
 }
 
 void Connection::read_header() {
-  if (share_.draining) return stream_.close();
-  response_.reset();
+  if (share_.draining) return close();
   request_.emplace();
   request_->header_limit(static_cast<std::uint32_t>(share_.options.max_header));
   request_->body_limit(share_.options.max_body);
   if (buffer_.size() == 0 && buffer_.capacity() > kKeptBufferBytes) buffer_.shrink_to_fit();
   waiting_ = true;
-  set_deadline();  // of the whole header: bytes that trickle in do not extend it
-  http::async_read_header(stream_, buffer_, *request_,
+  set_deadline(share_.options.timeout);  // of the whole header: bytes that trickle in do not extend it
+  http::async_read_header(socket_, buffer_, *request_,
                           [self = shared_from_this()](Error error, size_t) { self->on_header(error); });
 }
 
 void Connection::on_header(Error error) {
   waiting_ = false;
   if (error) return refuse_header(error);
-  if (std::optional<HttpResponse> refused = share_.service.refuse(head_of(request_->get())))
+  head_ = head_of(request_->get());
+  if (std::optional<HttpResponse> refused = share_.service.refuse(head_))
     return send(std::move(*refused), false);
   prepare_body();
 }
 
 void Connection::refuse_header(Error error) {
-  if (note(error) && (error == http::error::end_of_stream || error == http::error::partial_message))
-    return linger();
+  if (error == http::error::end_of_stream || error == http::error::partial_message) return linger();
   if (error == http::error::header_limit)
     return send(
         share_.service.failure(431, concat("a header has at most ", share_.options.max_header, " bytes")),
@@ -132,55 +146,68 @@ void Connection::prepare_body() {
     return send(share_.service.failure(503, "too many bytes are being received; try again later"), false);
   }
   reserved_ = bytes;
-  set_deadline();
+  set_deadline(share_.options.timeout);
   if (!beast::iequals(message[http::field::expect], "100-continue")) return read_body();
-  response_.emplace(http::status::continue_, 11);
-  http::async_write(stream_, *response_, [self = shared_from_this()](Error error, size_t) {
-    if (!self->note(error)) self->read_body();
+  fields_ = kContinue;
+  net::async_write(socket_, net::buffer(fields_), [self = shared_from_this()](Error error, size_t) {
+    if (!error) self->read_body();
   });
 }
 
 void Connection::read_body() {
-  http::async_read(stream_, buffer_, *request_, [self = shared_from_this()](Error error, size_t) {
-    if (!self->note(error)) self->answer();
+  if (request_->is_done()) return answer();  // there is none, or it came with the header
+  http::async_read(socket_, buffer_, *request_, [self = shared_from_this()](Error error, size_t) {
+    if (!error) self->answer();
   });
 }
 
 void Connection::answer() {
-  stream_.expires_never();  // the service takes its time
-  const HttpHead known = head_of(request_->get());
+  deadline_ = kNever;  // the service takes its time
   const bool keep_alive = request_->get().keep_alive();
   std::string body = std::move(request_->get().body());
-  share_.service.handle(
-      known, std::move(body), [self = shared_from_this(), keep_alive](HttpResponse response) {
-        net::post(self->stream_.get_executor(), [self, keep_alive, response = std::move(response)]() mutable {
-          self->send(std::move(response), keep_alive);
-        });
-      });
+  // An answer that comes before handle() returns is sent by this thread.
+  share_.service.handle(head_, std::move(body),
+                        [self = shared_from_this(), keep_alive](HttpResponse response) {
+                          net::dispatch(self->socket_.get_executor(),
+                                        [self, keep_alive, response = std::move(response)]() mutable {
+                                          self->send(std::move(response), keep_alive);
+                                        });
+                        });
 }
 
 void Connection::send(HttpResponse response, bool keep_alive) {
   release_body();
   keep_alive = keep_alive && !share_.draining;
-  response_.emplace(static_cast<http::status>(response.status), 11);
-  Response& out = *response_;
-  out.set(http::field::server, server_name());
-  out.set(http::field::content_type, response.type);
-  out.set(http::field::cache_control, "no-store");
-  out.set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
-  out.set("X-Content-Type-Options", "nosniff");
-  for (const auto& [name, value] : response.fields) out.set(name, value);
-  out.keep_alive(keep_alive);
-  out.content_length(response.body.size());
-  if (request_->get().method() != http::verb::head) out.body() = std::move(response.body);
-  set_deadline();
-  http::async_write(stream_, out, [self = shared_from_this(), keep_alive](Error error, size_t) {
+  const auto reason = http::obsolete_reason(static_cast<http::status>(response.status));
+  fields_ = "HTTP/1.1 " + std::to_string(response.status) + " ";
+  fields_.append(reason.data(), reason.size());
+  const auto add = [this](const char* name, const std::string& value) {
+    fields_.append("\r\n").append(name).append(": ").append(value);
+  };
+  add("Server", server_name());
+  add("Content-Type", response.type);
+  add("Cache-Control", "no-store");
+  add("X-Content-Type-Options", "nosniff");
+  bool has_policy = false;
+  for (const auto& [name, value] : response.fields) {
+    has_policy = has_policy || name == kPolicy;
+    add(name.c_str(), value);
+  }
+  if (!has_policy) add(kPolicy, "default-src 'none'; frame-ancestors 'none'");
+  if (!keep_alive) add("Connection", "close");
+  add("Content-Length", std::to_string(response.body.size()));
+  fields_ += "\r\n\r\n";
+  body_.clear();
+  if (request_->get().method() != http::verb::head) body_ = std::move(response.body);
+  set_deadline(share_.options.timeout);
+  const std::array<net::const_buffer, 2> parts = {net::buffer(fields_), net::buffer(body_)};
+  net::async_write(socket_, parts, [self = shared_from_this(), keep_alive](Error error, size_t) {
     self->on_sent(error, keep_alive);
   });
 }
 
 void Connection::on_sent(Error error, bool keep_alive) {
-  if (note(error)) return;
+  if (error) return;
   if (keep_alive) return read_header();
   linger();
 }
@@ -189,14 +216,15 @@ void Connection::on_sent(Error error, bool keep_alive) {
 // reset.
 void Connection::linger() {
   Error ignored;
-  stream_.socket().shutdown(net::ip::tcp::socket::shutdown_send, ignored);
+  socket_.shutdown(net::ip::tcp::socket::shutdown_send, ignored);
   buffer_.clear();
-  stream_.expires_after(std::min<std::chrono::milliseconds>(kLinger, share_.options.timeout));
+  lingers_ = true;
+  set_deadline(std::min<std::chrono::milliseconds>(kLinger, share_.options.timeout));
   discard();
 }
 
 void Connection::discard() {
-  stream_.async_read_some(buffer_.prepare(kKeptBufferBytes),
+  socket_.async_read_some(buffer_.prepare(kKeptBufferBytes),
                           [self = shared_from_this()](Error error, size_t bytes) {
                             self->discarded_ += bytes;
                             if (!error && self->discarded_ < kMostDiscarded) self->discard();

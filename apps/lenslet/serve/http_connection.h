@@ -4,10 +4,10 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/strand.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <chrono>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -37,7 +37,8 @@ struct ConnectionShare {
   std::set<Connection*> open;  // guarded by the mutex
 };
 
-/// Every member function runs on the stream's strand.
+/// Every member function runs on the thread of the socket's loop, unless it says otherwise. Deadlines have no timers,
+/// which would be set and cancelled for each read and write: the server looks at all of them now and then.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(boost::asio::ip::tcp::socket socket, ConnectionShare& share);
@@ -47,11 +48,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void start();
   /// From any thread: closes the connection unless it has the header of a request.
   void close_if_waiting();
+  using Time = std::chrono::steady_clock::time_point;
+  /// From any thread: whether the client's time was over then.
+  bool is_late(Time now) const noexcept { return deadline_ <= now.time_since_epoch().count(); }
+  /// From any thread: closes the connection if it is late.
+  void close_if_late(Time now);
 
  private:
   using Error = boost::beast::error_code;
   using Request = boost::beast::http::request_parser<boost::beast::http::string_body>;
-  using Response = boost::beast::http::response<boost::beast::http::string_body>;
 
   void read_header();
   void on_header(Error error);
@@ -63,18 +68,22 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void on_sent(Error error, bool keep_alive);
   void linger();
   void discard();
-  void set_deadline();
-  bool note(Error error);
+  void set_deadline(std::chrono::milliseconds time);
+  void close();
   void release_body() noexcept;
 
   ConnectionShare& share_;
-  boost::beast::tcp_stream stream_;
+  boost::asio::ip::tcp::socket socket_;
   boost::beast::flat_buffer buffer_;
   std::optional<Request> request_;
-  std::optional<Response> response_;
-  int64_t reserved_ = 0;  // of ConnectionCounts::body_bytes
-  size_t discarded_ = 0;  // bytes read after the last response
-  bool waiting_ = true;   // for the header of a request
+  HttpHead head_;              // of the request
+  std::string fields_, body_;  // of the response
+  static constexpr auto kNever = std::numeric_limits<Time::rep>::max();
+  std::atomic<Time::rep> deadline_{kNever};  // of the client, since the clock's epoch
+  int64_t reserved_ = 0;                     // of ConnectionCounts::body_bytes
+  size_t discarded_ = 0;                     // bytes read after the last response
+  bool waiting_ = true;                      // for the header of a request
+  bool lingers_ = false;  // has its last response: the end of its time is no fault of the client
 };
 
 }  // namespace lenslet::serve

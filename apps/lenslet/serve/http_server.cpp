@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <deque>
 #include <exception>
 #include <thread>
 #include <vector>
@@ -23,6 +24,8 @@ namespace {
 
 constexpr int64_t kOtherFiles = 64;  // that the process needs besides its connections
 constexpr std::chrono::milliseconds kRetry(50), kPoll(10);
+constexpr std::chrono::milliseconds kLongestSweep(1000), kShortestSweep(5);  // between looks at the deadlines
+constexpr int kSweeps = 10;                                                  // in the time of a client
 
 /// Raises the limit of open files, and returns how many connections it permits, at most `wanted`.
 int64_t permit_connections(int64_t wanted) {
@@ -55,13 +58,15 @@ class HttpServer::Listener {
   Listener(const HttpServerOptions& options, HttpService& service, ConnectionCounts& counts)
       : share_(options, service, counts),
         max_connections_(permit_connections(options.max_connections)),
-        work_(io_.get_executor()),
-        acceptor_(net::make_strand(io_)),
-        retry_(acceptor_.get_executor()) {
+        loops_(static_cast<size_t>(options.threads)),
+        acceptor_(loops_.front().io),
+        retry_(loops_.front().io),
+        sweep_(loops_.front().io) {
     open();
     accept();
+    sweep();
     try {
-      for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { run(); });
+      for (Loop& loop : loops_) threads_.emplace_back([&loop] { run(loop.io); });
     } catch (...) {  // the system starts no more threads
       stop();
       throw;
@@ -71,7 +76,7 @@ class HttpServer::Listener {
   ~Listener() { stop(); }
 
   void stop() {
-    io_.stop();
+    for (Loop& loop : loops_) loop.io.stop();
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
   }
@@ -96,6 +101,12 @@ class HttpServer::Listener {
   }
 
  private:
+  /// What one thread runs. A connection stays with its loop, so that threads share neither a queue nor its lock.
+  struct Loop {
+    net::io_context io{1};
+    net::executor_work_guard<net::io_context::executor_type> work{io.get_executor()};
+  };
+
   void open() {
     const tcp::endpoint endpoint = endpoint_of(share_.options);
     boost::system::error_code error;
@@ -112,19 +123,19 @@ class HttpServer::Listener {
   }
 
   void accept() {
-    acceptor_.async_accept(net::make_strand(io_),
-                           [this](boost::system::error_code error, tcp::socket socket) {
-                             if (share_.draining) return;
-                             if (error) {  // no more files, perhaps: waits until some are closed
-                               retry_.expires_after(kRetry);
-                               retry_.async_wait([this](boost::system::error_code) {
-                                 if (!share_.draining) accept();
-                               });
-                               return;
-                             }
-                             take(std::move(socket));
-                             accept();
-                           });
+    next_ = (next_ + 1) % loops_.size();
+    acceptor_.async_accept(loops_[next_].io, [this](boost::system::error_code error, tcp::socket socket) {
+      if (share_.draining) return;
+      if (error) {  // no more files, perhaps: waits until some are closed
+        retry_.expires_after(kRetry);
+        retry_.async_wait([this](boost::system::error_code) {
+          if (!share_.draining) accept();
+        });
+        return;
+      }
+      take(std::move(socket));
+      accept();
+    });
   }
 
   void take(tcp::socket socket) {
@@ -138,20 +149,38 @@ class HttpServer::Listener {
     std::make_shared<Connection>(std::move(socket), share_)->start();
   }
 
-  void close_waiting() {
-    std::vector<std::shared_ptr<Connection>> alive;  // released without the mutex, which the destructor takes
-    {
-      const std::lock_guard<std::mutex> lock(share_.mutex);
-      for (Connection* const connection : share_.open) alive.push_back(connection->weak_from_this().lock());
-    }
-    for (const std::shared_ptr<Connection>& connection : alive)
-      if (connection) connection->close_if_waiting();
+  /// The connections for which `wanted` holds. They are released without the mutex, which their destructor takes.
+  template <typename Wanted>
+  std::vector<std::shared_ptr<Connection>> connections(const Wanted& wanted) {
+    std::vector<std::shared_ptr<Connection>> found;
+    const std::lock_guard<std::mutex> lock(share_.mutex);
+    for (Connection* const connection : share_.open)
+      if (wanted(*connection))
+        if (std::shared_ptr<Connection> alive = connection->weak_from_this().lock())
+          found.push_back(std::move(alive));
+    return found;
   }
 
-  void run() {
+  void close_waiting() {
+    for (const auto& connection : connections([](const Connection&) { return true; }))
+      connection->close_if_waiting();
+  }
+
+  /// Ends the connections whose clients take too long.
+  void sweep() {
+    sweep_.expires_after(std::clamp(share_.options.timeout / kSweeps, kShortestSweep, kLongestSweep));
+    sweep_.async_wait([this](boost::system::error_code) {
+      const auto now = std::chrono::steady_clock::now();
+      for (const auto& connection : connections([&](const Connection& one) { return one.is_late(now); }))
+        connection->close_if_late(now);
+      sweep();
+    });
+  }
+
+  static void run(net::io_context& io) {
     for (;;) {
       try {
-        io_.run();
+        io.run();
         return;
       } catch (const std::exception& error) {  // a connection without memory ends; the others go on
         write_standard_error(
@@ -162,10 +191,10 @@ class HttpServer::Listener {
 
   ConnectionShare share_;
   const int64_t max_connections_;
-  net::io_context io_;
-  net::executor_work_guard<net::io_context::executor_type> work_;
+  std::deque<Loop> loops_;
+  size_t next_ = 0;  // the loop of the next connection
   tcp::acceptor acceptor_;
-  net::steady_timer retry_;
+  net::steady_timer retry_, sweep_;
   std::string url_;
   std::vector<std::thread> threads_;
 };
