@@ -23,8 +23,8 @@ card_name() {
   esac
 }
 
-# The parts of ./dev bench; calls, peers and networks require python3 with NumPy.
-readonly bench_parts=(lenet conv calls peers networks)
+# The parts of ./dev bench; calls, peers and networks require python3 with NumPy, serve requires wrk.
+readonly bench_parts=(lenet conv calls peers networks serve)
 
 # measure PROGRAM COMMAND OPTIONS…
 measure() {
@@ -108,6 +108,18 @@ bench_peers() {
 
 bench_networks() {
   compare_frameworks compare networks_peers.py --json "$out/networks.json"
+}
+
+bench_serve() {
+  local kind=cuda
+  [ "$device" != cpu ] || kind=cpu
+  if ! has_program wrk; then
+    say 'skipped: apps/peers/serve_load.py needs wrk (apt-get install wrk)'
+    return
+  fi
+  [ "$built" != "build/$preset" ] || build beast_echo
+  show "python3 apps/peers/serve_load.py" \
+    python3 apps/peers/serve_load.py --build "$built" --device "$kind" --json "$out/serve.json"
 }
 
 cmd_bench() {

@@ -45,6 +45,7 @@ readonly for_apps=(
   'python_module_of_apt torch|python3-torch'
   'python_module_of_apt ensurepip|python3-venv'
   'program chromedriver|chromium-driver'
+  'program wrk|wrk'
 )
 
 has_program() {

@@ -6,10 +6,10 @@
 
 The first folder is a GPU's, with peers.json, calls.json, matrix.json and profile-batch-10000.json. The second is a
 CPU's, with eval.json, matrix.json and peers.json. bench.json, latency.json and stream-*.json of the first give tables
-of the whole-network plan; networks.json of either those of ONNX files; reproduce.json, ladder.json and sweep.json,
-which convbench writes, the tables of convolutions. The headline figures of both folders go into history.csv. --report
-first draws report.html with apps/report and the pictures with draw.py, which need matplotlib; all else is Python's
-standard library.
+of the whole-network plan; networks.json of either those of ONNX files, serve.json those of the server; reproduce.json,
+ladder.json and sweep.json, which convbench writes, the tables of convolutions. The headline figures of both folders go
+into history.csv. --report first draws report.html with apps/report and the pictures with draw.py, which need
+matplotlib; all else is Python's standard library.
 
 Where a file lacks a row that a table needs, nothing is written and the error lists what is lacking. With --partial the
 pages are written without it and name it. --check rejects a page or picture of other files than those there, and a
@@ -29,6 +29,7 @@ import history
 import tables_conv
 import tables_lenet
 import tables_networks
+import tables_serve
 from common import FULL, KERNELS, PAGE, PICTURES, PROFILE_PICTURES, README, REPORT, SCALE
 from results import BadFile
 
@@ -58,6 +59,7 @@ def full_tables(gpu, cpu):
             lenet.profile(gpu),
         ],
         "LeNet-5 on the CPU": [lenet.cpu_peers(cpu), lenet.calls(cpu, "CPU"), lenet.cpu(cpu)],
+        "The server": [tables_serve.server(gpu), tables_serve.server(cpu)],
         "Networks of your own": [tables_networks.networks(gpu), tables_networks.networks(cpu)],
         "Convolutions": [
             conv.rgb(gpu, common.rgb_group(gpu)), conv.deep(group), conv.cutlass(gpu), conv.ladder(gpu, group),

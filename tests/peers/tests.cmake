@@ -1,3 +1,4 @@
 # The comparison with other frameworks continues when one of them fails.
 lenslet_python_test(peers "${CMAKE_CURRENT_LIST_DIR}/peers_test.py")
-set_tests_properties(peers PROPERTIES LABELS tree)  # independent of the build, like the checks of the tree
+lenslet_python_test(peers_serve_load "${CMAKE_CURRENT_LIST_DIR}/serve_load_test.py")
+set_tests_properties(peers peers_serve_load PROPERTIES LABELS tree)  # independent of the build, like the checks of the tree

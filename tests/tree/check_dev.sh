@@ -56,7 +56,7 @@ expect 2 'leave out --quick, --threads-only, --apps and --filter' ./dev test --a
 expect 2 "python: unknown option '--gpu'" ./dev python --gpu
 expect 2 '--filter needs an expression' ./dev python --filter
 expect 2 "as -DNAME=VALUE, found 'LENSLET_CUDA=OFF'" ./dev python -- LENSLET_CUDA=OFF
-expect 2 "bench has no part 'speed': there are lenet conv calls peers networks" ./dev bench --part lenet,speed
+expect 2 "bench has no part 'speed': there are lenet conv calls peers networks serve" ./dev bench --part lenet,speed
 expect 2 "--built $work has no bin/lenslet" ./dev bench --built "$work"
 expect 2 'usage: .ci/run .--cpu|--cuda., found: --gpu' .ci/run --gpu
 for command in demo test bench python; do
