@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/digit/ink.h"
+#include "models/digit/number_of_ink.h"
 
 namespace lenslet {
+namespace {
 
-Image ink_picture(const Image& picture, int longest) {
-  Ink ink = find_ink(picture);
+Image picture_of(const Ink& ink, int longest) {
   if (ink.level == 0) return {};
-  Plane& depth = ink.depth;
+  Plane depth = ink.depth;
   for (size_t i = 0; i < depth.values.size(); ++i) {
     const float share = ink.labels[i] == 0 ? 0 : depth.values[i] / ink.level;
     depth.values[i] = 255 * std::clamp(share, 0.0f, 1.0f);
@@ -23,6 +23,18 @@ Image ink_picture(const Image& picture, int longest) {
   for (const float value : small.values)
     image.pixels.push_back(static_cast<uint8_t>(std::lround(std::clamp(value, 0.0f, 255.0f))));
   return image;
+}
+
+}  // namespace
+
+NumberImage prepare_number(const Image& image, int longest, Image& ink) {
+  if (has_digits_form(image)) {
+    ink = {};
+    return prepare_number(image);
+  }
+  const Ink found = find_ink(image);
+  ink = picture_of(found, longest);
+  return number_of_ink(image, found);
 }
 
 }  // namespace lenslet

@@ -2,11 +2,13 @@
 #pragma once
 
 #include "framework/io/image.h"
+#include "models/digit/number_image.h"
 
 namespace lenslet {
 
-/// What is left of the picture, or of the part of it that has the marks, once the paper and the marks left out are
-/// removed: grey, 0 = paper, 255 = full ink. The longer side has at most `longest` pixels. Empty without ink.
-Image ink_picture(const Image& picture, int longest);
+/// prepare_number(), and in `ink` what is left of the picture, or of the part of it that has the marks, once the paper
+/// and the marks left out are removed: grey, 0 = paper, 255 = full ink. The longer side has at most `longest` pixels.
+/// Empty without ink, and for a picture of 28x28 pixels, which is taken as it is.
+NumberImage prepare_number(const Image& image, int longest, Image& ink);
 
 }  // namespace lenslet

@@ -11,6 +11,7 @@
 #include "models/digit/mark_cuts.h"
 #include "models/digit/mark_groups.h"
 #include "models/digit/mark_retakes.h"
+#include "models/digit/number_of_ink.h"
 
 namespace lenslet {
 namespace {
@@ -204,23 +205,28 @@ NumberImage number_of(const uint8_t* pixels) {
   return number;
 }
 
+bool has_digits_form(const Image& image) {
+  return image.width == DigitImage::kSide && image.height == DigitImage::kSide;
+}
+
 NumberImage prepare_number(const Image& image) {
+  if (!has_digits_form(image)) return number_of_ink(image, find_ink(image));
   NumberImage number;
-  constexpr int kSide = DigitImage::kSide;
-  if (image.width == kSide && image.height == kSide) {
-    DigitMark mark;
-    mark.box = {0, 0, kSide, kSide};
-    mark.digit = prepare_digit(image);
-    number.steps = std::exchange(mark.digit.steps, {});
-    number.warnings = std::exchange(mark.digit.warnings, {});
-    if (mark.digit.blank) {
-      refuse(number, Refusal::kBlank, "blank: no ink found");
-    } else {
-      number.marks.push_back(std::move(mark));
-    }
-    return number;
+  DigitMark mark;
+  mark.box = {0, 0, DigitImage::kSide, DigitImage::kSide};
+  mark.digit = prepare_digit(image);
+  number.steps = std::exchange(mark.digit.steps, {});
+  number.warnings = std::exchange(mark.digit.warnings, {});
+  if (mark.digit.blank) {
+    refuse(number, Refusal::kBlank, "blank: no ink found");
+  } else {
+    number.marks.push_back(std::move(mark));
   }
-  const Ink ink = find_ink(image);
+  return number;
+}
+
+NumberImage number_of_ink(const Image& image, const Ink& ink) {
+  NumberImage number;
   number.steps = {describe_picture(image)};
   number.steps.insert(number.steps.end(), ink.steps.begin(), ink.steps.end());
   number.warnings = ink.warnings;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "framework/io/image.h"
+#include "models/digit/ink_picture.h"
 #include "tests/io/crafted_files.h"
 #include "tests/models/number_pictures.h"
 #include "tests/models/number_reading.h"
@@ -152,6 +153,23 @@ TEST(Numbers, OfOneDigitAreWhatPrepareDigitGives) {
     EXPECT_EQ(number.steps, digit.steps) << name;
     EXPECT_EQ(number.warnings.texts, digit.warnings.texts) << name;
   }
+}
+
+TEST(Numbers, ComeWithThePictureOfTheirInk) {
+  Image ink;
+  const Image picture = written("27");
+  const NumberImage number = prepare_number(picture, 100, ink);
+  EXPECT_EQ(number.steps, prepare_number(picture).steps);
+  ASSERT_EQ(number.marks.size(), 2u);
+  EXPECT_EQ(number.marks[1].digit.pixels, prepare_number(picture).marks[1].digit.pixels);
+  EXPECT_EQ(ink.width, 100);
+  EXPECT_LT(ink.height, ink.width);
+  const auto dark = std::count(ink.pixels.begin(), ink.pixels.end(), 0),
+             full = std::count(ink.pixels.begin(), ink.pixels.end(), 255);
+  EXPECT_GT(dark, 4 * full);
+  EXPECT_GT(full, 100);
+  prepare_number(make_image(28, 28, 1, Bytes(28 * 28, 9)), 100, ink);
+  EXPECT_TRUE(ink.pixels.empty());
 }
 
 TEST(Numbers, AreOneDigitIn28x28Pixels) {

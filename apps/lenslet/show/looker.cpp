@@ -160,7 +160,8 @@ Json Looker::network() const {
 Looker::Seen Looker::see_number(const Image& image, const std::string& name, int64_t digit) {
   constexpr int kSide = DigitImage::kSide;
   Seen seen;
-  const Reading reading = read_number(model_, image);
+  Image ink;
+  const Reading reading = std::move(read_numbers(model_, {prepare_number(image, kLongest, ink)}).front());
   DigitInput input;
   input.file = name;
   seen.answer = answer_from(input, reading);
@@ -168,9 +169,7 @@ Looker::Seen Looker::see_number(const Image& image, const std::string& name, int
   const auto as_it_is = concat(image.width, " × ", image.height, " pixels");
   seen.stages.push_back(stage("picture", as_it_is, thumbnail(image)));
   if (reading.digits.empty()) return seen;
-  if (image.width != kSide || image.height != kSide)
-    if (const Image ink = ink_picture(image, kLongest); !ink.pixels.empty())
-      seen.stages.push_back(stage("ink", "the paper removed", ink));
+  if (!ink.pixels.empty()) seen.stages.push_back(stage("ink", "the paper removed", ink));
   const auto last = static_cast<int64_t>(reading.digits.size()) - 1;
   const auto which = static_cast<size_t>(std::clamp<int64_t>(digit, 0, last));
   const DigitImage& read = reading.digits[which].input;
