@@ -94,8 +94,12 @@ function marksOf(index) {
   return state.chosen.reads;
 }
 
+function draw(card) {
+  drawCard(card, state.values[card.index] || null, marksOf(card.index));
+}
+
 function drawAll() {
-  for (const card of cards) drawCard(card, state.values[card.index] || null, marksOf(card.index));
+  cards.forEach(draw);
 }
 
 function point(index, at) {
@@ -109,7 +113,7 @@ function point(index, at) {
   get("status").textContent = `${get("what").textContent}: ${exact(found.value)}`;
   const touched = new Set([index, page.network.nodes[index].inputs[0]]);
   if (before) touched.add(before.index).add(page.network.nodes[before.index].inputs[0]);
-  for (const i of touched) if (cards[i]) drawCard(cards[i], state.values[i], marksOf(i));
+  for (const i of touched) if (cards[i]) draw(cards[i]);
   keepLink();
 }
 
@@ -132,11 +136,16 @@ function keepLink() {
   }, 300);
 }
 
+// How long the last changes took from their event until the layers were drawn.
+const follow = { since: null, times: [] };
+
 const refresh = latestOnly(async () => {
-  const began = performance.now(), strokes = document.body.dataset.strokes;
+  const since = follow.since, strokes = document.body.dataset.strokes;
+  follow.since = null;
   try {
     showLook(await server.look(pad.bytes(), backendsText(), state.digit));
-    document.body.dataset.lookMs = (performance.now() - began).toFixed(1);
+    if (since !== null) follow.times = [...follow.times.slice(-199), (performance.now() - since).toFixed(1)];
+    document.body.dataset.followMs = follow.times.join(" ");
     document.body.dataset.shownStrokes = strokes;
     get("problem").hidden = true;
   } catch (error) {
@@ -216,8 +225,9 @@ async function startLive() {
   if (Number.isInteger(Math.log2(link.batch)) && link.batch <= 1024) state.batch = link.batch;
   for (const id of ["padbox", "tools", "link", "save"]) get(id).hidden = false;
   get("padtitle").textContent = page.network.digits ? "Draw a digit" : "Open a picture, or draw";
-  pad = makePad(get("pad"), () => {
+  pad = makePad(get("pad"), (when) => {
     state.digit = 0;
+    if (follow.since === null) follow.since = when;
     document.body.dataset.strokes = String(Number(document.body.dataset.strokes || 0) + 1);  // changes so far
     refresh();
   });
@@ -257,7 +267,11 @@ async function start() {
   });
   for (const card of cards) if (card.select) card.select.value = state.backends.get(card.node.name) || "";
   get("close").addEventListener("click", () => get("right").classList.remove("chosen"));
-  new ResizeObserver(drawAll).observe(get("layers"));
+  watchCards(cards, draw);
+  addEventListener("beforeprint", () => {
+    for (const card of cards) card.seen = true;
+    drawAll();
+  });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readPalette(); drawAll(); });
   if (!page.live) {
     showLook(page.look);

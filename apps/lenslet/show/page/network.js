@@ -95,12 +95,40 @@ function moved(card, at, [c, y, x]) {
   return { c: 0, y: 0, x: within(at.x + step, columns) };
 }
 
+// Where the card is out of sight, it is drawn once it comes into sight.
 function drawCard(card, values, marked) {
-  const width = card.canvas.clientWidth;
-  if (width === 0) return;
-  card.plan = arrange(card.node, width);
-  card.canvas.style.height = `${card.plan.height}px`;
-  drawValues(card.canvas, card.node, card.plan, values, marked);
+  card.drawn = card.width > 0 && card.seen;
+  if (card.width === 0) return;
+  card.plan = arrange(card.node, card.width);
+  const height = `${card.plan.height}px`;
+  if (card.canvas.style.height !== height) card.canvas.style.height = height;
+  if (card.seen) drawValues(card.canvas, card.node, card.plan, card.width, values, marked);
+}
+
+// Keeps the widths of the cards' canvases, which would cost a layout each to read after a change, and which cards are in
+// sight. Calls draw(card) where one of them changes.
+function watchCards(cards, draw) {
+  const cardOf = new Map(cards.map((card) => [card.canvas, card]));
+  for (const card of cards) [card.width, card.seen] = [card.canvas.clientWidth, true];
+  const sizes = new ResizeObserver((entries) => {
+    for (const entry of entries) {
+      const card = cardOf.get(entry.target), width = card.canvas.clientWidth;
+      if (width === card.width) continue;
+      card.width = width;
+      draw(card);
+    }
+  });
+  const sights = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      const card = cardOf.get(entry.target);
+      card.seen = entry.isIntersecting;
+      if (card.seen && !card.drawn) draw(card);
+    }
+  }, { rootMargin: "300px" });
+  for (const card of cards) {
+    sizes.observe(card.canvas);
+    sights.observe(card.canvas);
+  }
 }
 
 // Names and times. A layer that another one computes says which.

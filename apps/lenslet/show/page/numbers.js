@@ -1,7 +1,8 @@
 // Numbers: from base64 to arrays, from arrays to text, and the sum behind one value.
 
 function floatsOf(text) {
-  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const plain = atob(text), bytes = new Uint8Array(plain.length);
+  for (let i = 0; i < plain.length; ++i) bytes[i] = plain.charCodeAt(i);
   return new Float32Array(bytes.buffer);
 }
 

@@ -1,4 +1,4 @@
-// The pad: strokes of a pointer on white paper, or a picture from outside.
+// The pad: strokes of a pointer on white paper, or a picture from outside. changed(when) gets the time of the event.
 
 const padSide = 280, penWidth = 20;
 const sentSide = 140;  // the digit becomes 20 pixels high: half of the paper is plenty, and found four times as fast
@@ -51,7 +51,7 @@ function makePad(canvas, changed) {
     current = [place(event)];
     pad.strokes.push(current);
     line(current[0], current[0]);
-    changed();
+    changed(event.timeStamp);
   });
   canvas.addEventListener("pointermove", (event) => {
     if (current === null) return;
@@ -62,7 +62,7 @@ function makePad(canvas, changed) {
       line(from, to);
       current.push(to);
     }
-    changed();
+    changed(event.timeStamp);
   });
   for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => { current = null; });
 
@@ -74,14 +74,14 @@ function makePad(canvas, changed) {
   };
   pad.draw = (strokes) => {
     pad.show(strokes);
-    changed();
+    changed(performance.now());
   };
   // A file's bytes go to the server as they are; the pad only shows them.
   pad.open = async (blob) => {
     pad.picture = await blob.arrayBuffer();
     pad.strokes = [];
     clearPaper();
-    changed();
+    changed(performance.now());
     const shown = await createImageBitmap(blob).catch(() => null);
     if (shown === null) return;
     const scale = Math.min(padSide / shown.width, padSide / shown.height);

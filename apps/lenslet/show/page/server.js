@@ -49,7 +49,8 @@ function download(name, text, type) {
 async function pageWith(data) {
   const source = await (await fetch(location.pathname)).text();
   const open = '<script type="application/json" id="data">', start = source.indexOf(open) + open.length;
-  const json = JSON.stringify(data, (key, value) => (ArrayBuffer.isView(value) ? undefined : value)).replaceAll("<", "\\u003c");
+  const own = new Set(["weightValues", "biasValues"]);  // of this page, made of the data
+  const json = JSON.stringify(data, (key, value) => (own.has(key) ? undefined : value)).replaceAll("<", "\\u003c");
   return source.slice(0, start) + json + source.slice(source.indexOf("</", start));
 }
 

@@ -78,9 +78,18 @@ function valueAt(node, plan, px, py) {
   return { c, y, x };
 }
 
-// Draws the values, and frames around those in `marked`.
-function drawValues(canvas, node, plan, values, marked) {
-  const scale = window.devicePixelRatio || 1, width = canvas.clientWidth;
+// A canvas for one channel at a time, which is then drawn larger. To make a context costs more than to draw.
+function tileContext(columns, rows) {
+  if (!tileContext.pen) tileContext.pen = new OffscreenCanvas(columns, rows).getContext("2d", { willReadFrequently: true });
+  const canvas = tileContext.pen.canvas;
+  if (canvas.width < columns) canvas.width = columns;
+  if (canvas.height < rows) canvas.height = rows;
+  return tileContext.pen;
+}
+
+// Draws the values on a canvas of that width, and frames around those in `marked`.
+function drawValues(canvas, node, plan, width, values, marked) {
+  const scale = window.devicePixelRatio || 1;
   const [pixelWidth, pixelHeight] = [Math.round(width * scale), Math.round(plan.height * scale)];
   if (canvas.width !== pixelWidth || canvas.height !== pixelHeight) [canvas.width, canvas.height] = [pixelWidth, pixelHeight];
   const context = canvas.getContext("2d");
@@ -94,7 +103,7 @@ function drawValues(canvas, node, plan, values, marked) {
     context.fillRect(x, y, w, h);
   };
   if (plan.picture) {
-    const tile = new ImageData(columns, rows), small = new OffscreenCanvas(columns, rows), pen = small.getContext("2d");
+    const tile = new ImageData(columns, rows), pen = tileContext(columns, rows);
     context.imageSmoothingEnabled = false;
     for (let c = 0; c < node.shown_channels; ++c) {
       for (let i = 0; i < rows * columns; ++i) {
@@ -103,7 +112,7 @@ function drawValues(canvas, node, plan, values, marked) {
       }
       pen.putImageData(tile, 0, 0);
       const [x, y] = placeOf(plan, { c, y: 0, x: 0 });
-      context.drawImage(small, x, y, columns * plan.cellWidth, rows * plan.cellHeight);
+      context.drawImage(pen.canvas, 0, 0, columns, rows, x, y, columns * plan.cellWidth, rows * plan.cellHeight);
     }
   } else {
     for (let i = 0; i < plan.columns; ++i) {
