@@ -55,7 +55,7 @@ def write_programs(tree, programs):
     folder.mkdir(parents=True)
     for name in ("lenslet", "convbench"):
         script = folder / name
-        words = [sys.executable, str(HERE / "shorten.py"), str(programs / name), str(tree / "ran.log")]
+        words = [sys.executable, "-IS", str(HERE / "shorten.py"), str(programs / name), str(tree / "ran.log")]
         script.write_text("#!/bin/sh\nexec " + " ".join(f"'{word}'" for word in words) + ' "$@"\n')
         script.chmod(0o755)
     return folder
@@ -165,6 +165,7 @@ def main():
         fixtures.write_all(tree)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LENSLET_")}
         environment["PATH"] = f"{path}:{environment['PATH']}"
+        environment["LENSLET_NUM_THREADS"] = "1"  # the other cores run other tests
         runner = Runner(root, tree, environment, arguments.gpu)
         for document in documents(tree):
             name = document.relative_to(tree)
