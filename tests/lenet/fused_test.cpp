@@ -20,8 +20,8 @@ namespace {
 constexpr double kMostDigitsOff = 3;
 
 const std::vector<int64_t>& batches() {
-  static const std::vector<int64_t> all = {1,  2,  3,  4,  5,  7,  8,   9,   15,  16,  17,   31,  32,
-                                           33, 63, 64, 65, 96, 97, 127, 128, 129, 257, 1000, 5003};
+  static const std::vector<int64_t> all = {1,  2,  3,  4,  5,  7,   8,   9,   15,  16,  17,  31,   32,  33,
+                                           63, 64, 65, 96, 97, 127, 128, 129, 257, 400, 700, 1000, 5003};
   return all;
 }
 
@@ -55,6 +55,20 @@ TEST_F(Fused, LogitsAgreeWithTheJudge) {
                      std::to_string(error * 1e9) + "e-9");
     }
   }
+}
+
+// A variant that computes in several math modes does not ignore the mode.
+TEST_F(Fused, AMathModeRounds) {
+  int compared = 0;
+  for_each_offer(
+      trained(), 3, ElementType::kFp32, [&](const std::string& variant, const OperatorRequest& request) {
+        OperatorRequest exact = request;
+        exact.math = MathMode::kFp32;
+        if (request.math == MathMode::kFp32 || !trained().network->supports(variant, exact)) return;
+        EXPECT_NE(run_batch(trained(), variant, request, 0), run_batch(trained(), variant, exact, 0));
+        ++compared;
+      });
+  EXPECT_EQ(compared > 0, kDevice.is_cuda());
 }
 
 // An image gives the same bits at every place of a batch, with any other images beside it.
@@ -94,11 +108,12 @@ struct Turn {
 };
 
 const std::vector<Turn>& turns() {
-  static const std::vector<Turn> gpu = {{"fp32", "fp32", MathMode::kFp32, 96},
-                                        {"mma_tf32", "mma", MathMode::kTf32, 96},
-                                        {"mma_fp16", "mma", MathMode::kFp16, 96},  // 12 warps of 8
-                                        {"small_fp32", "small", MathMode::kFp32, 2},
-                                        {"small_fp16", "small", MathMode::kFp16, 2}};
+  static const std::vector<Turn> gpu = {
+      {"fp32", "fp32", MathMode::kFp32, 96},         {"medium_fp32", "medium", MathMode::kFp32, 8},
+      {"medium_tf32", "medium", MathMode::kTf32, 8}, {"mma_tf32", "mma", MathMode::kTf32, 96},
+      {"mma_fp16", "mma", MathMode::kFp16, 96},  // 12 warps of 8
+      {"small_fp32", "small", MathMode::kFp32, 2},   {"small_tf32", "small", MathMode::kTf32, 2},
+      {"small_fp16", "small", MathMode::kFp16, 2}};
   static const std::vector<Turn> cpu = {{"simd", "simd", MathMode::kFp32, 96}};
   return kDevice.is_cuda() ? gpu : cpu;
 }

@@ -51,13 +51,7 @@ class Fp32Operator : public Operator {
     return concat("Winograd F(4, 5) along rows, ", linear_images(std::min(count_, kChunk)) * 16,
                   " images a block in the linear layers");
   }
-  // The convolutions multiply 8 times instead of the direct sum's 20; the linear layers save nothing.
-  double products_saved() const override {
-    constexpr double kConvolutions = 86400 + 153600, kLinear = 30720 + 10080 + 840;  // per image
-    constexpr double kSaved =
-        static_cast<double>(WinogradF45::kOutputs * WinogradF45::kTaps) / WinogradF45::kPoints;
-    return (kConvolutions + kLinear) / (kConvolutions / kSaved + kLinear);
-  }
+  double products_saved() const override { return network_products_saved(); }
 
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     const auto stream = static_cast<cudaStream_t>(context.stream.native_handle());

@@ -23,7 +23,7 @@ ResidentLaunch::ResidentLaunch(const Lenet5Parameters& parameters, Stream& strea
   }
   const DeviceGuard guard(device);
   for (const int blocks : {16, 8}) {
-    if (clusters_at_once(reinterpret_cast<const void*>(kernel_for(blocks)), blocks, 0) == 0) continue;
+    if (clusters_at_once(reinterpret_cast<const void*>(kernel_for(blocks)), {blocks}) == 0) continue;
     blocks_ = blocks;
     break;
   }
@@ -39,8 +39,8 @@ void ResidentLaunch::enqueue(resident::Memory* memory, uint64_t launch, uint64_t
                              int64_t lease_ns, Stream& stream) const {
   const DeviceGuard guard(stream.device());
   const ResidentArguments arguments{memory, packed_.as<float>(), launch, first, idle_ns, lease_ns, conv1_};
-  launch_clusters("fused_lenet5_resident_kernel", kernel_for(blocks_), 1, blocks_, 0, false, stream,
-                  arguments);
+  launch_clusters("fused_lenet5_resident_kernel", kernel_for(blocks_), 1, {blocks_, 0, kThreads, false},
+                  stream, arguments);
 }
 
 void throw_on_failure(Stream& stream) {

@@ -11,7 +11,7 @@
 // A block loads its weights while it waits for the image, or for the previous launch
 // (programmatic dependent launch).
 //
-// fp32: products and sums in fp32. fp16: weights are rounded to fp16 and multiplied in fp32. At these batch sizes
+// fp32: products and sums in fp32. fp16 and tf32: weights are rounded to it and multiplied in fp32. At these batches
 // neither bytes nor products limit the time, so activations need not be rounded.
 #include <algorithm>
 
@@ -50,6 +50,7 @@ std::vector<SmallChoice> all_choices() {
 class SmallOperator : public Operator {
  public:
   SmallOperator(const Lenet5Parameters& parameters, const OperatorRequest& request, Stream& stream) {
+    if (request.math != MathMode::kFp32) weights_ = concat(", ", to_string(request.math), " weights");
     arguments_.count = request.batch();
     arguments_.logits = request.output_type == ElementType::kFp32;
     arguments_.conv1 = pack_conv1(parameters, request.input_type, request.math);
@@ -60,23 +61,23 @@ class SmallOperator : public Operator {
     arguments_.packed = parameters_.as<float>();
   }
   std::string detail() const override {
-    return concat(clusters_, " clusters of ", choice_.blocks, " blocks, an image each");
+    return concat(clusters_, " clusters of ", choice_.blocks, " blocks, an image each", weights_);
   }
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     SmallArguments arguments = arguments_;
     arguments.input = inputs[0].data;
     arguments.output = output.data;
     arguments.input_on_host = !inputs[0].device.is_cuda();
-    launch_clusters("fused_lenet5_small_kernel", choice_.kernel, clusters_, choice_.blocks,
-                    choice_.tail_bytes, true, context.stream, arguments);
+    launch_clusters("fused_lenet5_small_kernel", choice_.kernel, clusters_,
+                    {choice_.blocks, choice_.tail_bytes}, context.stream, arguments);
   }
 
  private:
   // More blocks per image are faster, as long as all images run at once.
   void choose(const std::vector<SmallChoice>& choices) {
     for (const SmallChoice& candidate : choices) {
-      const int places = clusters_at_once(reinterpret_cast<const void*>(candidate.kernel), candidate.blocks,
-                                          candidate.tail_bytes);
+      const int places = clusters_at_once(reinterpret_cast<const void*>(candidate.kernel),
+                                          {candidate.blocks, candidate.tail_bytes});
       if (places == 0) continue;
       choice_ = candidate;
       clusters_ = static_cast<int>(std::min<int64_t>(places, arguments_.count));
@@ -93,25 +94,26 @@ class SmallOperator : public Operator {
   SmallArguments arguments_{};
   SmallChoice choice_{};
   int clusters_ = 0;
+  std::string weights_;  // how they are rounded, for detail()
   Buffer parameters_;
 };
 
 class Small : public NetworkBackend {
  public:
   Support supports(const OperatorRequest& request) const override {
-    if (request.math == MathMode::kTf32) {
-      return Support::no("small computes in fp32, or with fp16 weights, not in tf32: use mma");
-    }
     return clusters_supported(request.device);
   }
-  // Beyond that, clusters take turns, and other variants use more of the GPU.
+  // Beyond that, clusters take turns, or in fp16 an image in one warp of `mma` is as fast.
   bool suits(const OperatorRequest& request) const override {
-    return request.batch() <= (request.math == MathMode::kFp32 ? 66 : 16);
+    return request.batch() <= (request.math == MathMode::kFp16 ? 16 : multiprocessors(request.device) / 2);
   }
   // The number of blocks per image, and so the split of its sums, depends on the batch size.
   Determinism determinism(const OperatorRequest& /*request*/) const override { return Determinism::kBitwise; }
   double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& request) const override {
-    const LayerRounding layer{request.math == MathMode::kFp16 ? kUnitFp16 : kUnitFp32, 0, kUnitFp32};
+    const double unit = request.math == MathMode::kFp16   ? kUnitFp16
+                        : request.math == MathMode::kTf32 ? kUnitTf32
+                                                          : kUnitFp32;
+    const LayerRounding layer{unit, 0, kUnitFp32};
     return lenet5_logit_bound(parameters, {layer, layer, layer, layer, layer});
   }
   std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,

@@ -12,8 +12,7 @@
 
 #include "layers/conv/gpu/async_copy.cuh"
 #include "models/fused_lenet5/gpu/common.cuh"
-#include "models/fused_lenet5/gpu/fp32/parameters.h"
-#include "models/fused_lenet5/gpu/fp32/winograd.h"
+#include "models/fused_lenet5/gpu/fp32/conv1.cuh"
 
 namespace lenslet::fused_lenet5 {
 
@@ -25,77 +24,6 @@ struct Fp32Conv {
   static constexpr int kSharedBytes = (kImages * kImage + Fp32Conv2::kFloats) * 4;
   static constexpr int kTile = 128;  // images that are contiguous in h2
 };
-
-__device__ __forceinline__ void load_eight_pixels(float (&d)[8], const float* source) {
-  *reinterpret_cast<float4*>(d) = __ldg(reinterpret_cast<const float4*>(source));
-  *reinterpret_cast<float4*>(d + 4) = __ldg(reinterpret_cast<const float4*>(source) + 1);
-}
-__device__ __forceinline__ void load_eight_pixels(float (&d)[8], const uint8_t* source) {
-#pragma unroll
-  for (int i = 0; i < 8; i += 4) {
-    const uchar4 four = __ldg(reinterpret_cast<const uchar4*>(source + i));
-    d[i] = four.x;
-    d[i + 1] = four.y;
-    d[i + 2] = four.z;
-    d[i + 3] = four.w;
-  }
-}
-
-/// conv1, ReLU and pooling: 6 rows by 4 columns of outputs of `count` filters from `first` on. source: the pixel above
-/// and left; maps: h1 at the first pooled output.
-template <typename Pixel>
-__device__ __forceinline__ void fp32_conv1(const Fp32Constants& constants, const Pixel* source, float* maps,
-                                           int first, int count) {
-  float v[10][8];
-#pragma unroll
-  for (int row = 0; row < 10; ++row) {
-    float d[8];
-    load_eight_pixels(d, source + row * 28);
-    WinogradF45::input(d, v[row]);
-  }
-  maps += first * Fp32Conv::kMap;
-#pragma unroll 1
-  for (int k = first; k < first + count; ++k, maps += Fp32Conv::kMap) {
-    const float bias = constants.conv1_bias[k];
-    // The products of one point, down the columns; they start with the bias or with zero.
-    const auto multiply = [&](float(&sums)[6], int point, bool with_bias) {
-#pragma unroll
-      for (int r = 0; r < 5; ++r) {
-        const float w = constants.conv1[k][point * 5 + r];
-#pragma unroll
-        for (int row = 0; row < 6; ++row) {
-          const float x = v[row + r][point];
-          sums[row] = r > 0 ? fmaf(x, w, sums[row]) : with_bias ? fmaf(x, w, bias) : x * w;
-        }
-      }
-    };
-    float y[6][4], positive[6], negative[6];
-    multiply(positive, 6, true);  // zero
-    multiply(negative, 7, true);  // infinity
-#pragma unroll
-    for (int row = 0; row < 6; ++row) {
-      y[row][0] = positive[row];
-      y[row][3] = negative[row];
-    }
-#pragma unroll
-    for (int pair = 0; pair < 3; ++pair) {
-      multiply(positive, 2 * pair, false);
-      multiply(negative, 2 * pair + 1, false);
-#pragma unroll
-      for (int row = 0; row < 6; ++row) {
-        if (pair == 0) y[row][1] = y[row][2] = bias;
-        WinogradF45::add_pair(positive[row], negative[row], WinogradF45::power(pair, 1),
-                              WinogradF45::power(pair, 2), WinogradF45::power(pair, 3), y[row]);
-      }
-    }
-#pragma unroll
-    for (int row = 0; row < 6; row += 2) {
-      *reinterpret_cast<float2*>(maps + row / 2 * 12) =
-          make_float2(relu_pool_bits(y[row][0], y[row][1], y[row + 1][0], y[row + 1][1]),
-                      relu_pool_bits(y[row][2], y[row][3], y[row + 1][2], y[row + 1][3]));
-    }
-  }
-}
 
 /// Transforms h1 to V in place: three times, a warp takes four channels of [12 rows] x [2 halves of eight inputs].
 __device__ __forceinline__ void fp32_transform(float* shared, int warp, int lane) {
@@ -212,9 +140,9 @@ __global__ void __launch_bounds__(Fp32Conv::kThreads, 4)
       const int task = (part == 0 ? warp : Fp32Conv::kWarps + warp / 2) * 32 + lane;
       const int column = task % 6, image = task / 6 % Fp32Conv::kImages, row = task / (6 * Fp32Conv::kImages);
       const int source = min(first + image, count - 1);
-      fp32_conv1(constants, images + int64_t{source} * kPixels + row * (6 * 28) + column * 4,
-                 shared + image * Fp32Conv::kImage + row * 36 + column * 2, part * (warp % 2) * 3,
-                 part == 0 ? 6 : 3);
+      fp32_conv1<Fp32Conv::kMap>(constants, images + int64_t{source} * kPixels + row * (6 * 28) + column * 4,
+                                 shared + image * Fp32Conv::kImage + row * 36 + column * 2,
+                                 part * (warp % 2) * 3, part == 0 ? 6 : 3);
     }
     __syncthreads();
     fp32_transform(shared, warp, lane);

@@ -2,36 +2,23 @@
 
 #include <algorithm>
 
-#include "models/fused_lenet5/fold.h"
-#include "models/fused_lenet5/gpu/fp32/winograd.h"
+#include "models/fused_lenet5/gpu/mma/packing.h"
 
 namespace lenslet::fused_lenet5 {
-namespace {
 
-// Row `point` of G times a row of five taps.
-template <typename Value>
-float transform(int point, const Value* taps) {
-  double sum = 0;
-  for (int s = 0; s < WinogradF45::kTaps; ++s) sum += WinogradF45::kG[point][s] * double{taps[s]};
-  return static_cast<float>(sum);
-}
-
-}  // namespace
-
-Fp32Constants pack_fp32_constants(const Lenet5Parameters& parameters, ElementType input) {
+Fp32Constants pack_fp32_constants(const Lenet5Parameters& parameters, ElementType input, MathMode math) {
   Fp32Constants packed{};
-  const FoldedConv1 folded = fold_normalisation(parameters);
-  const bool bytes = input == ElementType::kUint8;
+  FoldedConv1 conv1 = conv1_for(parameters, input);
+  if (math != MathMode::kFp32) {
+    for (double& weight : conv1.weight) weight = rounded_weight(weight, math);
+  }
   for (int k = 0; k < 6; ++k) {
     for (int point = 0; point < WinogradF45::kPoints; ++point) {
       for (int r = 0; r < 5; ++r) {
-        const int row = (k * 5 + r) * 5;
-        packed.conv1[k][point * 5 + r] = bytes ? transform(point, folded.weight.data() + row)
-                                               : transform(point, parameters.conv1_weight.data() + row);
+        packed.conv1[k][point * 5 + r] = winograd_weight(point, conv1.weight.data() + (k * 5 + r) * 5);
       }
     }
-    packed.conv1_bias[k] =
-        bytes ? static_cast<float>(folded.bias[static_cast<size_t>(k)]) : parameters.conv1_bias.data()[k];
+    packed.conv1_bias[k] = static_cast<float>(conv1.bias[static_cast<size_t>(k)]);
   }
   std::copy_n(parameters.conv2_bias.data(), 16, packed.conv2_bias);
   for (int pair = 0; pair < 3; ++pair) {
@@ -48,7 +35,7 @@ std::vector<float> pack_fp32_conv2(const Lenet5Parameters& parameters) {
         for (int r = 0; r < 5; ++r) {
           const int at = k / 2 * Fp32Conv2::kPair + point * Fp32Conv2::kPoint + c * Fp32Conv2::kChannel;
           packed[static_cast<size_t>(at + r * 2 + k % 2)] =
-              transform(point, parameters.conv2_weight.data() + ((k * 6 + c) * 5 + r) * 5);
+              winograd_weight(point, parameters.conv2_weight.data() + ((k * 6 + c) * 5 + r) * 5);
         }
       }
     }

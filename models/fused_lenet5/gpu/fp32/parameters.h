@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "models/fused_lenet5/gpu/fp32/winograd.h"
 #include "models/fused_lenet5/network_backend.h"
 
 namespace lenslet::fused_lenet5 {
@@ -33,8 +34,18 @@ struct Fp32Linear {
   static constexpr int kFloats = kBias3 + 10;
 };
 
-/// For bytes the normalisation is folded into conv1.
-Fp32Constants pack_fp32_constants(const Lenet5Parameters& parameters, ElementType input);
+/// Row `point` of G times a row of five taps, rounded once.
+template <typename Value>
+float winograd_weight(int point, const Value* taps) {
+  double sum = 0;
+  for (int s = 0; s < WinogradF45::kTaps; ++s) sum += WinogradF45::kG[point][s] * double{taps[s]};
+  return static_cast<float>(sum);
+}
+
+/// For bytes the normalisation is folded into conv1. In a math mode other than fp32 conv1's weights are rounded to it
+/// before they are transformed.
+Fp32Constants pack_fp32_constants(const Lenet5Parameters& parameters, ElementType input,
+                                  MathMode math = MathMode::kFp32);
 std::vector<float> pack_fp32_conv2(const Lenet5Parameters& parameters);
 std::vector<float> pack_fp32_linear(const Lenet5Parameters& parameters);
 

@@ -28,6 +28,17 @@ class MmaPacker {
   std::vector<unsigned char> bytes_;
 };
 
+/// A weight as a kernel in that math mode multiplies it, rounded once.
+inline float rounded_weight(double value, MathMode math) {
+  const auto single = static_cast<float>(value);
+  if (math == MathMode::kFp16) return __half2float(__double2half(value));
+  if (math != MathMode::kTf32) return single;
+  const uint32_t bits = tf32_bits(single);
+  float rounded;
+  std::memcpy(&rounded, &bits, sizeof rounded);
+  return rounded;
+}
+
 /// conv1 on pixels as the kernel reads them: bytes with the normalisation folded in, or normalised values.
 inline FoldedConv1 conv1_for(const Lenet5Parameters& parameters, ElementType input) {
   if (input == ElementType::kUint8) return fold_normalisation(parameters);

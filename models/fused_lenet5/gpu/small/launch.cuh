@@ -15,20 +15,35 @@ inline Support clusters_supported(Device device) {
   return needs_capability("clusters of blocks need", GpuLimits::kClusters, device, "use another variant");
 }
 
+/// Multiprocessors of a GPU, for the batches that suit a variant; those of an H200 if there is no such GPU.
+inline int64_t multiprocessors(Device device) {
+  const CudaDeviceInfo* const gpu = find_gpu(device);
+  return gpu ? gpu->multiprocessors : 132;
+}
+
+/// How a kernel of clusters is launched. With `early` it may begin before the previous launch ends; it then waits for
+/// that.
+struct ClusterShape {
+  int blocks;  // of a cluster
+  int dynamic_shared_bytes = 0;
+  int threads = kThreads;
+  bool early = true;
+};
+
 /// Number of clusters of `kernel` that run at once on the current device; 0 if it does not support that size. Prepares
 /// the kernel for them.
-inline int clusters_at_once(const void* kernel, int blocks, int dynamic_shared_bytes) {
-  allow_shared_bytes(kernel, static_cast<size_t>(dynamic_shared_bytes));
-  if (blocks > GpuLimits::kPortableCluster) {
+inline int clusters_at_once(const void* kernel, const ClusterShape& shape) {
+  allow_shared_bytes(kernel, static_cast<size_t>(shape.dynamic_shared_bytes));
+  if (shape.blocks > GpuLimits::kPortableCluster) {
     LENSLET_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
   }
   cudaLaunchAttribute cluster{};
   cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+  cluster.val.clusterDim = {static_cast<unsigned>(shape.blocks), 1, 1};
   cudaLaunchConfig_t config{};
-  config.gridDim = static_cast<unsigned>(blocks);
-  config.blockDim = kThreads;
-  config.dynamicSmemBytes = static_cast<size_t>(dynamic_shared_bytes);
+  config.gridDim = static_cast<unsigned>(shape.blocks);
+  config.blockDim = static_cast<unsigned>(shape.threads);
+  config.dynamicSmemBytes = static_cast<size_t>(shape.dynamic_shared_bytes);
   config.attrs = &cluster;
   config.numAttrs = 1;
   int clusters = 0;
@@ -41,23 +56,22 @@ inline int clusters_at_once(const void* kernel, int blocks, int dynamic_shared_b
   return clusters;
 }
 
-/// Enqueues `clusters` clusters of `blocks` blocks. Throws DeviceError with the kernel's `name` if the launch fails.
-/// With `early` they may begin before the previous launch ends; the kernel then waits for it.
+/// Enqueues `clusters` clusters. Throws DeviceError with the kernel's `name` if the launch fails.
 template <typename Arguments>
-void launch_clusters(const char* name, void (*kernel)(Arguments), int clusters, int blocks,
-                     int dynamic_shared_bytes, bool early, Stream& stream, const Arguments& arguments) {
+void launch_clusters(const char* name, void (*kernel)(Arguments), int clusters, const ClusterShape& shape,
+                     Stream& stream, const Arguments& arguments) {
   cudaLaunchAttribute attributes[2]{};
   attributes[0].id = cudaLaunchAttributeClusterDimension;
-  attributes[0].val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+  attributes[0].val.clusterDim = {static_cast<unsigned>(shape.blocks), 1, 1};
   attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attributes[1].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
-  config.gridDim = static_cast<unsigned>(clusters * blocks);
-  config.blockDim = kThreads;
-  config.dynamicSmemBytes = static_cast<size_t>(dynamic_shared_bytes);
+  config.gridDim = static_cast<unsigned>(clusters * shape.blocks);
+  config.blockDim = static_cast<unsigned>(shape.threads);
+  config.dynamicSmemBytes = static_cast<size_t>(shape.dynamic_shared_bytes);
   config.stream = static_cast<cudaStream_t>(stream.native_handle());
   config.attrs = attributes;
-  config.numAttrs = early ? 2 : 1;
+  config.numAttrs = shape.early ? 2 : 1;
   (void)cudaLaunchKernelEx(&config, kernel, arguments);
   LENSLET_CUDA_CHECK_LAUNCH_OF(name);
 }

@@ -6,10 +6,6 @@
 namespace lenslet::small_lenet5 {
 namespace {
 
-float rounded(double value, MathMode math) {
-  return math == MathMode::kFp16 ? __half2float(__double2half(value)) : static_cast<float>(value);
-}
-
 template <class T>
 class Packer {
  public:
@@ -47,7 +43,8 @@ class Packer {
             const int group = tap / 4;
             const int place = group < kTapGroups ? group * kLaneGroups + 4 * lane + tap % 4
                                                  : kTapGroups * kLaneGroups + lane;
-            at(base + place) = rounded(p_.conv2_weight.data()[(out * kMaps1 + in) * kTaps + tap], math_);
+            at(base + place) = fused_lenet5::rounded_weight(
+                p_.conv2_weight.data()[(out * kMaps1 + in) * kTaps + tap], math_);
           }
         }
       }
@@ -67,7 +64,7 @@ class Packer {
             const int input =
                 (group % 4 * 4 + e) * 16 + position_row(position) * 4 + position_column(position);
             at(T::kFc1At + block * T::kFc1Share + (warp * T::kFc1Outputs + i) * kLaneGroups + 4 * lane + e) =
-                rounded(p_.fc1_weight.data()[out * 256 + input], math_);
+                fused_lenet5::rounded_weight(p_.fc1_weight.data()[out * 256 + input], math_);
           }
         }
       }
@@ -84,7 +81,7 @@ class Packer {
             const int input = 4 * (lane % 16 + i % 2 * 16) + e;
             if (input >= kF1) continue;
             at(T::kTailAt + T::kFc2InTail + (warp * 2 * T::kFc2Outputs + i) * kLaneGroups + 4 * lane + e) =
-                rounded(p_.fc2_weight.data()[out * kF1 + input], math_);
+                fused_lenet5::rounded_weight(p_.fc2_weight.data()[out * kF1 + input], math_);
           }
         }
       }
@@ -96,8 +93,8 @@ class Packer {
     for (int i = 0; i < 7; ++i) {
       for (int lane = 0; lane < 30; ++lane) {
         for (int e = 0; e < 4; ++e) {
-          at(T::kTailAt + T::kFc3InTail + i * kLaneGroups + 4 * lane + e) =
-              rounded(p_.fc3_weight.data()[lane % 10 * kF2 + 4 * (lane / 10 + 3 * i) + e], math_);
+          at(T::kTailAt + T::kFc3InTail + i * kLaneGroups + 4 * lane + e) = fused_lenet5::rounded_weight(
+              p_.fc3_weight.data()[lane % 10 * kF2 + 4 * (lane / 10 + 3 * i) + e], math_);
         }
       }
     }
@@ -115,7 +112,8 @@ Conv1Parameters pack_conv1(const Lenet5Parameters& parameters, ElementType input
   Conv1Parameters packed{};
   for (size_t k = 0; k < conv1.bias.size(); ++k) {
     for (size_t tap = 0; tap < kTaps; ++tap)
-      packed.weight[k * kFilterStride + tap] = rounded(conv1.weight[k * kTaps + tap], math);
+      packed.weight[k * kFilterStride + tap] =
+          fused_lenet5::rounded_weight(conv1.weight[k * kTaps + tap], math);
     packed.bias[k] = static_cast<float>(conv1.bias[k]);
   }
   return packed;

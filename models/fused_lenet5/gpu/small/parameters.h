@@ -8,8 +8,8 @@
 
 namespace lenslet::small_lenet5 {
 
-/// For pixels as bytes (kUint8: normalisation folded in) or as normalised values (kFp32). With kFp16 each weight is
-/// rounded to fp16.
+/// For pixels as bytes (kUint8: normalisation folded in) or as normalised values (kFp32). Each weight is rounded
+/// to fp16 (kFp16) or tf32 (kTf32).
 Conv1Parameters pack_conv1(const Lenet5Parameters& parameters, ElementType input, MathMode math);
 
 /// The parameters in device memory for clusters of `blocks` (2, 4, 8 or 16): Tile<blocks>::kPackedFloats values.

@@ -1,0 +1,118 @@
+// The whole-network LeNet-5 for some hundred images, up to a few on each multiprocessor:
+//   x [N, 28, 28] -> h1 = pool(relu(conv1 x)) [N, 6, 12, 12] -> h2 = pool(relu(conv2 h1)) [N, 16, 4, 4]
+//     -> relu(fc1 h2) [N, 120] -> relu(fc2) [N, 84] -> fc3 [N, 10]
+//
+// One launch; a block computes its images from the pixels to the answer. The convolutions save products as in the
+// variant `fp32` (fp32/winograd.h), whose threads have eight images' worth of work: with few images most
+// multiprocessors would be idle there, and each warp would wait for its own instructions. Here 16 warps share up to
+// eight images. The fully connected weights are copied to shared memory meanwhile (bulk copies; PTX ISA,
+// "cp.async.bulk").
+//
+// fp32: operands, products and sums in fp32. tf32: weights are rounded to tf32 and multiplied in fp32; at these batch
+// sizes tensor cores save no time.
+#include <algorithm>
+
+#include "framework/base/integer_math.h"
+#include "framework/device/cuda_check.h"
+#include "models/fused_lenet5/error_bound.h"
+#include "models/fused_lenet5/gpu/medium/kernel.cuh"
+#include "models/fused_lenet5/gpu/medium/parameters.h"
+#include "models/fused_lenet5/gpu/small/launch.cuh"
+
+namespace lenslet {
+namespace fused_lenet5 {
+namespace {
+
+using medium_lenet5::MediumArguments;
+using small_lenet5::ClusterShape;
+using MediumTile = medium_lenet5::Tile;
+
+using MediumFunction = void (*)(MediumArguments);
+
+constexpr ClusterShape kShape{1, MediumTile::kSharedBytes, MediumTile::kThreads};
+
+template <typename Pixel>
+MediumFunction kernel_for(ElementType output) {
+  return output == ElementType::kClass ? &medium_lenet5::fused_lenet5_medium_kernel<Pixel, Prediction>
+                                       : &medium_lenet5::fused_lenet5_medium_kernel<Pixel, float>;
+}
+
+class MediumOperator : public Operator {
+ public:
+  MediumOperator(const Lenet5Parameters& parameters, const OperatorRequest& request, Stream& stream)
+      : math_(request.math),
+        kernel_(request.input_type == ElementType::kUint8 ? kernel_for<uint8_t>(request.output_type)
+                                                          : kernel_for<float>(request.output_type)) {
+    arguments_.count = request.batch();
+    arguments_.constants = pack_fp32_constants(parameters, request.input_type, request.math);
+    const int places = clusters_at_once(reinterpret_cast<const void*>(kernel_), kShape);
+    if (places == 0)
+      throw UnavailableError("fused LeNet-5, variant medium: the GPU has no place for a block");
+    blocks_ = static_cast<int>(std::min<int64_t>(places, arguments_.count));
+    const std::vector<float> packed = medium_lenet5::pack_parameters(parameters, request.math);
+    parameters_ = Buffer(request.device, packed.size() * sizeof(float));
+    copy_bytes(parameters_.data(), request.device, packed.data(), Device::cpu(), parameters_.bytes(), stream);
+    arguments_.packed = parameters_.as<float>();
+  }
+  std::string detail() const override {
+    const int64_t most = ceil_div(arguments_.count, blocks_);
+    return concat("Winograd F(4, 5) along rows, ", blocks_, " blocks, ",
+                  std::min<int64_t>(most, MediumTile::kImages), " images at once",
+                  math_ == MathMode::kFp32 ? "" : concat(", ", to_string(math_), " weights"));
+  }
+  double products_saved() const override { return network_products_saved(); }
+  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
+    MediumArguments arguments = arguments_;
+    arguments.input = inputs[0].data;
+    arguments.output = output.data;
+    launch_clusters("fused_lenet5_medium_kernel", kernel_, blocks_, kShape, context.stream, arguments);
+  }
+
+ private:
+  MathMode math_;
+  MediumFunction kernel_;
+  MediumArguments arguments_{};
+  int blocks_ = 0;
+  Buffer parameters_;
+};
+
+class Medium : public NetworkBackend {
+ public:
+  Support supports(const OperatorRequest& request) const override {
+    if (request.math == MathMode::kFp16)
+      return Support::no("medium computes in fp32, or with tf32 weights, not in fp16: use mma");
+    const Support clusters = small_lenet5::clusters_supported(request.device);
+    const CudaDeviceInfo* const gpu = find_gpu(request.device);
+    if (!clusters || !gpu) return clusters;
+    if (gpu->shared_bytes_per_block_optin < size_t{MediumTile::kSharedBytes}) {
+      return Support::no(concat("medium needs ", MediumTile::kSharedBytes,
+                                " bytes of shared memory a block, this GPU has ",
+                                gpu->shared_bytes_per_block_optin, ": use another variant"));
+    }
+    return Support::yes();
+  }
+  // Measured on H100. Beyond that the variant `fp32` needs less time, and in tf32 `mma`.
+  bool suits(const OperatorRequest& request) const override {
+    const int64_t images = request.math == MathMode::kTf32 ? 4 : 3 * MediumTile::kImages;
+    return request.batch() <= images * small_lenet5::multiprocessors(request.device);
+  }
+  // A transformed filter has been rounded once, a transformed input three times; in tf32 a weight once before.
+  double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& request) const override {
+    constexpr double kUnit = WinogradF45::kDeviation * kUnitFp32;
+    const double weight = request.math == MathMode::kTf32 ? kUnitTf32 : 0;
+    const LayerRounding convolution{weight + kUnit, 3 * kUnit, kUnit}, direct{weight, 0, kUnitFp32};
+    return lenet5_logit_bound(parameters, {convolution, convolution, direct, direct, direct});
+  }
+  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
+                                    Stream& stream) const override {
+    return std::make_unique<MediumOperator>(parameters, request, stream);
+  }
+};
+
+}  // namespace
+
+}  // namespace fused_lenet5
+
+LENSLET_BACKEND(network, gpu_medium, fused_lenet5::Medium())
+
+}  // namespace lenslet

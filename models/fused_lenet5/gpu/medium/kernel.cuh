@@ -1,0 +1,109 @@
+// LeNet-5 for some hundred images, one block per multiprocessor. Internal: includes CUDA.
+#pragma once
+
+#include "models/fused_lenet5/gpu/medium/conv.cuh"
+#include "models/fused_lenet5/gpu/medium/linear.cuh"
+#include "models/fused_lenet5/gpu/small/kernel.cuh"
+
+namespace lenslet::medium_lenet5 {
+
+struct MediumArguments {
+  const void* input;  // [count, 28, 28] pixels
+  void* output;       // [count, 10] logits or [count] predictions
+  int64_t count;
+  const float* packed;  // in the order of Tile
+  fused_lenet5::Fp32Constants constants;
+};
+
+__device__ __forceinline__ void store_answer(float* output, int64_t image, float logit, int lane) {
+  if (lane < fused_lenet5::kClasses) output[image * fused_lenet5::kClasses + lane] = logit;
+}
+__device__ __forceinline__ void store_answer(Prediction* output, int64_t image, float logit, int lane) {
+  const Prediction prediction = small_lenet5::predict_from_lanes(logit);
+  if (lane == 0) small_lenet5::store_prediction(output + image, prediction);
+}
+
+// computes   logits or predictions of `count` images
+// work split persistent blocks of 16 warps; a block takes neighbouring images, up to eight at once; conv1: thread = 6 x
+//            4 outputs of 1 to 3 filters; conv2: one of 8 points of 8 x 4 outputs of 4 filters, then an eighth of the
+//            outputs; fc1, fc2: warp = 8 neurons of all images at once; fc3: a warp an image
+// memory     226 KB per block: all parameters but conv1's, copied while conv1 runs, and 5.4 KB per image, for h1, V,
+//            h2, f1 and f2 in turn
+// requires   compute capability 9.0, Tile::kSharedBytes, an image for each block (MediumOperator ensures it)
+// measured   H200, docs/results.md, "The whole-network plan over batch sizes"
+template <typename Pixel, typename Output>
+__global__ void __launch_bounds__(Tile::kThreads, 1)
+    fused_lenet5_medium_kernel(const __grid_constant__ MediumArguments args) {
+  using namespace small_lenet5;
+  using medium_lenet5::Tile;
+  extern __shared__ __align__(128) float shared[];
+  __shared__ uint64_t conv2_arrived, linear_arrived;
+  float* const parameters = shared;
+  float* const maps = shared + Tile::kFloats;
+
+  let_next_launch_begin();
+  // The shuffle makes the value uniform over a warp for the compiler, so that filters are uniform operands.
+  const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x) / 32, 0), lane = lane_of();
+  if (threadIdx.x == 0) {
+    barrier_init(&conv2_arrived);
+    barrier_init(&linear_arrived);
+    barriers_ready();
+    constexpr int kConv2Bytes = Tile::kConv2Floats * 4, kLinearBytes = Tile::kLinearFloats * 4;
+    barrier_expect(&conv2_arrived, kConv2Bytes);
+    bulk_copy(parameters, args.packed, kConv2Bytes, &conv2_arrived);
+    barrier_expect(&linear_arrived, kLinearBytes);
+    bulk_copy(parameters + Tile::kConv2Floats, args.packed + Tile::kConv2Floats, kLinearBytes,
+              &linear_arrived);
+  }
+  wait_for_launch_before();
+
+  const int64_t blocks = gridDim.x, block = blockIdx.x;
+  const int64_t share = args.count / blocks, rest = args.count % blocks;
+  int64_t first = block * share + min(block, rest), left = share + (block < rest ? 1 : 0);
+#pragma unroll 1
+  while (left > 0) {
+    const int images = static_cast<int>(min(left, int64_t{Tile::kImages}));
+    conv1_stage(args.constants, static_cast<const Pixel*>(args.input) + first * fused_lenet5::kPixels, maps,
+                images, warp, lane);
+    __syncthreads();  // the barriers are visible from here on
+    transform_stage(maps, images, warp, lane);
+    __syncthreads();
+    barrier_wait(&conv2_arrived, 0);
+    const int image = warp / 2, point = lane % 8, half = lane / 8 % 2, quad = warp % 2 * 2 + lane / 16;
+    const bool convolves = image < images;
+    float pooled[2][2];
+    if (convolves) {
+      float sums[8][4];
+      conv2_point(maps + image * Tile::kImage + point * Tile::kPoint + half * 12,
+                  parameters + quad * Tile::kQuadFilters + point * Tile::kPointFilters, sums);
+      conv2_outputs(sums, parameters + Tile::kBias2 + quad * 4 + (lane & 4) / 2, pooled);
+    }
+    __syncthreads();  // h2 overwrites V
+    if (convolves) {
+      float* const h2 = maps + image * Tile::kImage + Tile::kH2 + (quad * 4 + (lane & 4) / 2) * 16 +
+                        (lane & 3) * 4 + half * 2;
+#pragma unroll
+      for (int f = 0; f < 2; ++f) *reinterpret_cast<float2*>(h2 + f * 16) = {pooled[f][0], pooled[f][1]};
+    }
+    __syncthreads();
+    barrier_wait(&linear_arrived, 0);
+    if (images == 1) {
+      hidden_layers<1>(maps, parameters, images, warp, lane);
+    } else if (images == 2) {
+      hidden_layers<2>(maps, parameters, images, warp, lane);
+    } else if (images <= 4) {
+      hidden_layers<4>(maps, parameters, images, warp, lane);
+    } else {
+      hidden_layers<8>(maps, parameters, images, warp, lane);
+    }
+    if (warp < images) {
+      const float logit = last_layer(maps + warp * Tile::kImage + Tile::kF2, parameters, lane);
+      store_answer(static_cast<Output*>(args.output), first + warp, logit, lane);
+    }
+    first += images;
+    left -= images;
+    if (left > 0) __syncthreads();  // h1 overwrites f2
+  }
+}
+
+}  // namespace lenslet::medium_lenet5
