@@ -191,6 +191,20 @@ TEST_F(ServeHttp, ClosesClientsThatTakeTooLong) {
   EXPECT_EQ(counts_.timed_out, 3);
 }
 
+TEST_F(ServeHttp, AnswersAfterAComputationThatTakesLongerThanAClientMay) {
+  HttpServerOptions hurried;
+  hurried.timeout = std::chrono::milliseconds(100);
+  start(hurried);
+  let_compute(false);
+  Client asking(server_->url());
+  asking.send(post(example("nested.json"), "Connection: close\r\n"));
+  wait_until_computing();
+  std::this_thread::sleep_for(3 * hurried.timeout);
+  let_compute();
+  EXPECT_NE(asking.receive().find("\"data\":[1,2,3,4]"), std::string::npos);
+  EXPECT_EQ(counts_.timed_out, 0);
+}
+
 TEST_F(ServeHttp, ClosesAClientThatStaysAfterItsLastAnswer) {
   HttpServerOptions hurried;
   hurried.timeout = std::chrono::milliseconds(100);
