@@ -90,11 +90,13 @@ int main(int argc, char** argv) {
   const Response answer = read_response(argv[2]);
   std::deque<net::io_context> loops;
   std::vector<net::executor_work_guard<net::io_context::executor_type>> work;
+  work.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) work.emplace_back(loops.emplace_back(1).get_executor());
   tcp::acceptor acceptor(loops.front(), {net::ip::make_address("127.0.0.1"), 0});
   accept(loops, 0, acceptor, answer);
   std::cout << "serving at http://127.0.0.1:" << acceptor.local_endpoint().port() << std::endl;
   std::vector<std::thread> threads;
+  threads.reserve(loops.size());
   for (net::io_context& loop : loops) threads.emplace_back([&loop] { loop.run(); });
   for (std::thread& thread : threads) thread.join();
 }

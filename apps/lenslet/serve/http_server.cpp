@@ -65,6 +65,7 @@ class HttpServer::Listener {
     open();
     accept();
     sweep();
+    threads_.reserve(loops_.size());
     try {
       for (Loop& loop : loops_) threads_.emplace_back([&loop] { run(loop.io); });
     } catch (...) {  // the system starts no more threads
