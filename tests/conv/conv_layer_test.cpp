@@ -280,11 +280,12 @@ TEST(ConvRegistry, TellsABackendOfAnotherDeviceFromNone) {
   }
 }
 
-// By the problem alone: channels and filters that pay for the transforms, and enough tiles for whole vectors.
+// By the problem alone: channels and filters that fill vectors, and more than a tile or two.
 TEST(Conv2dLayer, TakesWinogradWhereItSuits) {
   for (const auto& [text, backend] : {std::pair{"mb1ic16ih32oc16kh3ph1", "winograd"},
                                       {"mb4ic64ih8oc64kh3ph1", "winograd"},
-                                      {"mb1ic64ih8oc64kh3ph1", "direct"},
+                                      {"mb1ic64ih8oc64kh3ph1", "winograd"},
+                                      {"mb1ic64ih4oc64kh3ph1", "direct"},
                                       {"mb64ic3ih32oc16kh3ph1", "direct"},
                                       {"mb64ic16ih32oc2kh3ph1", "direct"},
                                       {"mb64ic16ih32oc16kh5ph2", "direct"},
