@@ -109,8 +109,8 @@ TEST(OnnxImport, FoldsWhatFollowsAProduct) {
 TEST(OnnxImport, FoldsOnlyWhatNothingElseReads) {
   Writer w({3, 6, 5});
   w.add("Conv", {w.weights({4, 3, 3, 3})}, {attribute("pads", {1, 1, 1, 1})});
-  const std::string y = w.last(), scaled = w.add("Mul", {w.weights({1, 4, 1, 1}, 0.3f, 2)});
-  w.join("Add", {scaled, w.join("Tanh", {y})});
+  const std::string y = w.last(), bent = w.add("Tanh");
+  w.join("Add", {bent, w.join("Mul", {y, w.weights({1, 4, 1, 1}, 0.3f, 2)})});
   expect_as_judged(w.model());
 }
 
@@ -132,6 +132,11 @@ TEST(OnnxImport, MultipliesTheRowsOfMoreDimensions) {
   square.add("MatMul", {square.weights({5, 4})});
   square.batch_norm(5);
   expect_as_judged(square.model());
+
+  Writer normalised({5, 7});
+  normalised.add("MatMul", {normalised.weights({7, 5})});
+  normalised.batch_norm(5);
+  expect_as_judged(normalised.model());
 
   Writer deep({2, 3, 2, 6});
   deep.add("MatMul", {deep.weights({1, 1, 6, 4})});
@@ -202,7 +207,7 @@ TEST(OnnxImport, ComputesConstantWeights) {
   const std::string root = w.join("Sqrt", {w.weights({4, 6}, 0.5f, 1)});
   const std::string turned = w.join("Transpose", {root});
   const std::string scaled = w.join("Mul", {turned, w.weights({4})});
-  w.join("MatMul", {"x", scaled});
+  w.join("MatMul", {"x", w.join("Sub", {scaled, w.weights({6, 1})})});
   expect_as_judged(w.model());
 }
 
