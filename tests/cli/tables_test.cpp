@@ -5,6 +5,7 @@
 #include <regex>
 #include <set>
 
+#include "framework/base/error.h"
 #include "tests/cli/fixture_files.h"
 
 namespace lenslet::test {
@@ -150,6 +151,36 @@ TEST(Explain, KnowsEveryColumn) {
     EXPECT_EQ(run_program({program_path("lenslet"), "explain", plain}, options).exit_code, kOk) << plain;
   }
   EXPECT_GT(columns, 60);
+}
+
+// The instructions that this code measures as peaks, "AVX2" or "wgmma", on any machine.
+std::set<std::string> measured_instructions() {
+  const std::string folder = LENSLET_SOURCE_DIR "/apps/common/ceilings/";
+  const std::string text = read_text(folder + "peak_rates.cpp") + read_text(folder + "ceiling_kernels.cu");
+  const std::regex name(
+      "(?:kBaselineName = |loops\\.push_back\\(\\{|\\{MathMode::k\\w+, |\\{math, )\"([^\"]+)\"");
+  std::set<std::string> names;
+  for (std::sregex_iterator at(text.begin(), text.end(), name), end; at != end; ++at)
+    names.insert((*at)[1].str());
+  return names;
+}
+
+TEST(Explain, KnowsTheCeilingsAsTheyArePrinted) {
+  std::set<std::string> words = measured_instructions();
+  EXPECT_EQ(words.size(), 8u);
+  std::set<std::string> printed = {"library GEMM"};
+  for (const char* const math : {"fp32", "tf32", "fp16"}) {  // as the report names them
+    printed.insert(concat(math, " matrix product"));
+    for (const std::string& instruction : words) printed.insert(concat(math, " ", instruction));
+  }
+  words.insert(printed.begin(), printed.end());
+  for (const std::string& word : words) expect_run(lenslet("explain " + word), kOk, ": ceiling");
+  expect_run(lenslet("explain fp32 winograd"), kUsage, "", "no entry for 'fp32 winograd'");
+}
+
+TEST(Explain, KnowsTheWordsOfNotes) {
+  for (const char* const word : {"noise", "tied", "roofline", "residual", "CUDA graph"})
+    expect_run(lenslet(concat("explain ", word)), kOk, ": term");
 }
 
 TEST(Explain, KnowsEveryBackendStatusAndCeiling) {

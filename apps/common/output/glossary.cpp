@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <sstream>
 
 #include "framework/base/error.h"
@@ -51,10 +52,17 @@ const std::vector<GlossaryEntry>& glossary() {
 }
 
 const GlossaryEntry* find_in_glossary(const std::string& word) {
+  const std::string wanted = lower_case(word);
   for (const GlossaryEntry& entry : glossary()) {
     for (const std::string& known : entry.words) {
-      if (lower_case(known) == lower_case(word)) return &entry;
+      if (lower_case(known) == wanted) return &entry;
     }
+  }
+  // "fp32 AVX2": a ceiling as the report prints it.
+  for (const char* const math : {"fp32 ", "tf32 ", "fp16 "}) {
+    if (wanted.rfind(math, 0) != 0) continue;
+    const GlossaryEntry* const entry = find_in_glossary(wanted.substr(std::strlen(math)));
+    if (entry != nullptr && entry->kind == "ceiling") return entry;
   }
   return nullptr;
 }
