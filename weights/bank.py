@@ -121,7 +121,7 @@ def fill_outliers(bank, data, part, glyphs, batch=65536):
     first, size, _ = bank.parts[part]
     for begin in range(first, first + size, batch):
         end = min(begin + batch, first + size)
-        images = outliers.outliers(end - begin, glyphs.letters, data.images, glyphs.letter_paths)
+        images = outliers.outliers(end - begin, glyphs.letters, glyphs.hands, data.images, glyphs.letter_paths)
         bank.pixels[begin:end], bank.labels[begin:end] = to_bytes(images), 10
 
 

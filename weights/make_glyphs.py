@@ -3,14 +3,18 @@
 
 Letters and other marks teach the network what is no digit; digits of text fonts are a few more digits. Each glyph is
 placed as models/digit/digit_image.cpp places a digit: longer side 20 pixels, centre of mass on pixel (14, 14). Marks
-that look like a digit of their own font (O, l, Cyrillic ze ...) are dropped. No font that imitates handwriting may be
-among the fonts: those are what the result is judged on.
+that look like a digit of their own font (Cyrillic ze ...) are dropped; Latin letters only if they are the same mark.
+
+No font that imitates handwriting may be among the text fonts. Those of --hands may, and give letters alone: digits of
+handwriting are what the result is judged on. No font that judges the result may be in either folder.
 
     letters        uint8 [L, 784]   letter_font  int32 [L]
+    hands          uint8 [H, 784]   hand_font    int32 [H]
     digits         uint8 [D, 784]   digit_font   int32 [D]   digit_labels uint8 [D]
-    fonts          names, by index
+    fonts          names, by index; hand_fonts likewise
 
-Example: apt-get download fonts-dejavu-core ...; dpkg -x each fonts; python3 weights/make_glyphs.py fonts glyphs.npz
+Example: apt-get download fonts-dejavu-core ...; dpkg -x each into the folder fonts or hands;
+python3 weights/make_glyphs.py fonts glyphs.npz --hands hands
 """
 
 import argparse
@@ -27,6 +31,7 @@ OTHERS = (
     "шщъыьэюяאבגהחטלמםנסעפצקשת€£¥§¶©®±×÷µ¤∂∆∏∑√∞≈≠≤≥◊←↑→↓"
 )
 LOOKALIKE = 0.88  # cosine of the angle between two pictures
+SAME = 0.96  # of Latin letters, which are letters also where a hand writes them nearly like a digit (S, Z, b, q ...)
 
 
 def render(font, char):
@@ -77,50 +82,60 @@ def glyphs_of(path, draw):
             picture = render(font, char)
             if picture is None or (missing is not None and np.abs(picture - missing).sum() < 1):
                 continue
-            if float((shapes @ unit(picture)).max()) < LOOKALIKE:
+            if float((shapes @ unit(picture)).max()) < (SAME if char in LATIN else LOOKALIKE):
                 letters.append(picture)
     except (OSError, ValueError):
         return None
     return (digits, letters) if len(letters) > 20 else None
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="searched for .ttf and .otf files")
-    parser.add_argument("out", type=Path, help="the file to write")
-    parser.add_argument("--fonts", type=int, default=700, help="at most (default: %(default)s)")
-    args = parser.parse_args()
-    draw = random.Random(1)
-    paths = sorted(path for path in args.folder.rglob("*") if path.suffix.lower() in (".ttf", ".otf"))
+def glyphs_of_folder(folder, limit, draw):
+    """Returns, for the first `limit` fonts in a drawn order: names, digits by font and label, letters by font."""
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in (".ttf", ".otf"))
     draw.shuffle(paths)
-    fonts, letters, letter_font, digits, digit_font, labels = [], [], [], [], [], []
+    fonts, digits, letters = [], [], []
     for path in paths:
         found = glyphs_of(path, draw)
         if found is None:
             continue
-        for label, picture in enumerate(found[0]):
-            digits.append(picture)
-            digit_font.append(len(fonts))
-            labels.append(label)
-        letters += found[1]
-        letter_font += [len(fonts)] * len(found[1])
+        if any(np.array_equal(found[1][0], other[0]) for other in letters):
+            continue  # the same A under another name
+        digits.append(found[0])
+        letters.append(found[1])
         fonts.append(path.stem)
-        if len(fonts) == args.fonts:
+        if len(fonts) == limit:
             break
+    return fonts, digits, letters
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="text fonts; searched for .ttf and .otf files")
+    parser.add_argument("out", type=Path, help="the file to write")
+    parser.add_argument("--hands", type=Path, required=True, metavar="FOLDER",
+                        help="fonts that give letters alone, handwriting too")
+    parser.add_argument("--fonts", type=int, default=700, help="of a folder at most (default: %(default)s)")
+    args = parser.parse_args()
+    draw = random.Random(1)
+    fonts, digits, letters = glyphs_of_folder(args.folder, args.fonts, draw)
+    hand_fonts, _, hands = glyphs_of_folder(args.hands, args.fonts, draw)
 
     def pixels(pictures):
-        return np.rint(255 * np.stack(pictures)).astype(np.uint8).reshape(-1, 784)
+        flat = np.array([picture for of_font in pictures for picture in of_font], np.float32).reshape(-1, 784)
+        return np.rint(255 * flat).astype(np.uint8)
 
-    np.savez_compressed(
-        args.out,
-        letters=pixels(letters),
-        letter_font=np.array(letter_font, np.int32),
-        digits=pixels(digits),
-        digit_font=np.array(digit_font, np.int32),
-        digit_labels=np.array(labels, np.uint8),
-        fonts=np.array(fonts),
-    )
-    print(f"{len(fonts)} fonts, {len(letters)} letters, {len(digits)} digits")
+    def font_of(pictures):
+        return np.repeat(np.arange(len(pictures), dtype=np.int32), [len(of_font) for of_font in pictures])
+
+    arrays = {
+        "letters": pixels(letters), "letter_font": font_of(letters), "fonts": np.array(fonts),
+        "hands": pixels(hands), "hand_font": font_of(hands), "hand_fonts": np.array(hand_fonts, str),
+        "digits": pixels(digits), "digit_font": font_of(digits),
+        "digit_labels": np.tile(np.arange(10, dtype=np.uint8), len(digits)),
+    }  # fmt: skip
+    np.savez_compressed(args.out, **arrays)
+    counts = {name: len(arrays[name]) for name in ("fonts", "letters", "digits", "hand_fonts", "hands")}
+    print(", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items()))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ class Glyphs:
             return torch.tensor(arrays[name][keep]).to(device), keep
 
         self.letters, self.valid_letters = part("letters", False)[0], part("letters", True)[0]
+        self.hands, self.valid_hands = part("hands", False)[0], part("hands", True)[0]
         (self.digits, keep), (self.valid_digits, held) = part("digits", False), part("digits", True)
         self.labels = torch.tensor(arrays["digit_labels"][keep]).long().to(device)
         self.valid_labels = torch.tensor(arrays["digit_labels"][held]).long().to(device)
@@ -49,13 +50,13 @@ def pick(pixels, n):
     return pixels[index].view(n, SIDE, SIDE).float() / 255, index
 
 
-def by_hand(images):
+def by_hand(images, bend=1.6):
     """Bends printed glyphs as a hand would: slant, aspect, waves, width of the pen; then centres them again."""
     n, device = len(images), images.device
     x, y = coordinates(device)
-    nodes = torch.randn(n, 2, 5, 5, device=device) * uniform(n, 0, 1.6, device)[:, None]
-    bend = F.interpolate(nodes, size=(SIDE, SIDE), mode="bicubic", align_corners=True)
-    images = sample(images, x + bend[:, 0], y + bend[:, 1])
+    nodes = torch.randn(n, 2, 5, 5, device=device) * uniform(n, 0, bend, device)[:, None]
+    bent = F.interpolate(nodes, size=(SIDE, SIDE), mode="bicubic", align_corners=True)
+    images = sample(images, x + bent[:, 0], y + bent[:, 1])
     unit = torch.exp(uniform(n, -0.25, 0.25, device))
     images = affine(
         images, uniform(n, -0.3, 0.3, device), uniform(n, -0.35, 0.35, device), unit, 1 / unit,
@@ -89,8 +90,8 @@ def centred(images):
     return sample(images, x + (shift_x - 0.5).round(), y + (shift_y - 0.5).round())
 
 
-def letters(pixels, n):
-    return by_hand(pick(pixels, n)[0])
+def letters(pixels, n, bend=1.6):
+    return by_hand(pick(pixels, n)[0], bend)
 
 
 def doodles(n, device):
@@ -182,6 +183,12 @@ def written(paths, n):
     px = px * aspect - slant * py
     px, py = px * torch.cos(angle) - py * torch.sin(angle), px * torch.sin(angle) + py * torch.cos(angle)
     return centred(ink(*fitted(px, py))), index
+
+
+def bars(n, device):
+    """The plainest 1: a straight stroke, upright or nearly so. No outlier: a robust student must read it."""
+    t = torch.linspace(-9, 9, 60, device=device)[None]
+    return centred(ink(uniform(n, -0.15, 0.15, device)[:, 0] * t, t.expand(n, -1)))
 
 
 def outlines(n, device):
@@ -398,19 +405,23 @@ def spoil(images, share):
 
 
 KINDS = {
-    "letters": 0.3, "written": 0.26, "doodles": 0.09, "curves": 0.08, "outlines": 0.09, "noise": 0.04, "blobs": 0.07,
-    "textures": 0.03, "pairs": 0.04,
+    "letters": 0.17, "hands": 0.2, "written": 0.2, "doodles": 0.09, "curves": 0.08, "outlines": 0.09, "noise": 0.04,
+    "blobs": 0.07, "textures": 0.03, "pairs": 0.03,
 }  # fmt: skip
 
 
-def outliers(n, letter_pixels, digit_pixels, paths, kind=None):
-    """Returns n outliers, each kind by its share in KINDS, or all of the kind at index `kind` [N]."""
+def outliers(n, letter_pixels, hand_pixels, digit_pixels, paths, kind=None):
+    """Returns n outliers, each kind by its share in KINDS, or all of the kind at index `kind` [N].
+
+    Letters are of text fonts, hands are letters of fonts that imitate handwriting.
+    """
     device = digit_pixels.device
     if kind is None:
         kind = torch.multinomial(torch.tensor(list(KINDS.values()), device=device), n, replacement=True)
     out = torch.empty(n, SIDE, SIDE, device=device)
     parts = {
         "letters": lambda count: spoil(letters(letter_pixels, count), 0.1),
+        "hands": lambda count: spoil(letters(hand_pixels, count, bend=1.0), 0.1),
         "written": lambda count: spoil(written(paths, count)[0], 0.1),
         "doodles": lambda count: spoil(doodles(count, device), 0.1),
         "curves": lambda count: spoil(curves(count, device), 0.1),

@@ -2,7 +2,8 @@
 
 A line of LETTERS or DIGITS is one way to write one character: strokes apart by "/", each a list of points "x,y" on a
 grid of 10 by 10 with y downwards. A stroke that begins with "~" is a smooth curve through its points, else straight
-pieces. O, o, I, l, S, s, Z and z are not among the letters: a hand writes them as it writes 0, 1, 5 and 2.
+pieces. O, o, I and l are not among the letters: a hand writes them as it writes 0 and 1. S is one curve without the
+corner of a 5, Z has three straight pieces.
 """
 
 import numpy as np
@@ -31,6 +32,11 @@ N 1,10 1,0 9,10 9,0
 P 1,0 1,10 / ~1,0 6,0 9,2 6,5 1,5
 Q ~5,0 1,3 1,7 5,10 9,7 9,3 5,0 / 5,7 10,11
 R 1,0 1,10 / ~1,0 6,0 9,2 6,5 1,5 / 4,5 9,10
+S ~8,2 5,0 2,2 3,4 5,5 7,6 8,8 5,10 2,8
+S ~8,1 5,0 2,1 2,3 5,5 8,7 8,9 5,10 1,9
+S ~9,1 7,0 4,1 4,4 6,6 6,9 3,10 1,9
+Z 1,0 9,0 1,10 9,10
+Z 1,0 8,0 1,10 9,10 / 3,5 7,5
 T 0,0 10,0 / 5,0 5,10
 U ~1,0 1,6 2,9 5,10 8,9 9,6 9,0
 V 0,0 5,10 10,0
@@ -55,6 +61,10 @@ n 1,4 1,10 / ~1,6 4,4 7,5 8,10
 p 1,4 1,14 / ~1,6 4,4 8,6 8,8 5,10 1,9
 q ~8,6 5,4 2,5 1,8 3,10 6,9 8,7 / 8,4 8,14 10,12
 r 1,4 1,10 / ~1,7 3,5 6,4
+s ~7,4.6 5,4 3,5 4,6.6 6,7.4 7,9 5,10 2.5,9.4
+s ~0,9 5,4 5,6 7,8 5,10 2,9.4
+z 1,4 7,4 1,10 7,10
+z 1,4 7,4 1,10 7,10 / 2,7 6,7
 r ~0,6 2,3 3,5 6,5 6,8 8,10
 t ~4,0 4,8 6,10 8,9 / 1,3 7,3
 u ~1,4 1,8 3,10 6,9 8,6 / 8,4 8,10

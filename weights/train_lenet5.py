@@ -59,13 +59,13 @@ CHUNK = 8
 
 CHECKS = 10  # how often students are validated and written during their training
 AVERAGE = 0.9995  # decay of the moving average of the students' weights
-ENERGY = 0.5, 0.15, 1.0  # weights of digits, corrupted digits and outliers in the log loss of the energy
+CORRUPTED, OUTLIERS = 0.15, 1.0  # their weights in the log loss of the energy; that of digits is in the trade
 TRIAL = 5000  # images of each kind that a robust student is judged on, at most
 
 # The errors in percent that a robust student may have; its score counts its errors in these units.
 ALLOWED = {
-    "clean": 0.4, "corrupted": 2.5, "printed": 1.5, "letters": 5, "written": 5, "doodles": 3, "curves": 3,
-    "outlines": 3, "noise": 0.1, "blobs": 0.3, "textures": 0.3, "pairs": 3,
+    "clean": 0.4, "corrupted": 2.5, "printed": 1.5, "bars": 1, "letters": 5, "hands": 5, "written": 5,
+    "doodles": 3, "curves": 3, "outlines": 3, "noise": 0.1, "blobs": 0.3, "textures": 0.3, "pairs": 3,
 }  # fmt: skip
 
 
@@ -284,15 +284,19 @@ class Trial:
         copies = torch.arange(n, device=DEVICE) % len(glyphs.valid_digits)
         self.printed = to_bytes(outliers.by_hand(glyphs.valid_digits[copies].view(n, 28, 28).float() / 255))
         self.printed_labels = glyphs.valid_labels[copies]
+        self.bars = to_bytes(outliers.bars(n, DEVICE))
         self.outliers = {
             name: to_bytes(
-                outliers.outliers(n, glyphs.valid_letters, data.valid_images, glyphs.letter_paths, all_of(kind))
+                outliers.outliers(
+                    n, glyphs.valid_letters, glyphs.valid_hands, data.valid_images, glyphs.letter_paths, all_of(kind)
+                )
             )
             for kind, name in enumerate(outliers.KINDS)
         }
 
     def judge(self, flat, data, rows):
-        """Adds to each row, in percent: wrong per family and on average; outliers accepted at its threshold.
+        """Adds to each row, in percent: wrong per family and on average; bars that are not read as 1, and outliers
+        accepted, at its threshold.
 
         The score is the mean over what is ALLOWED of the errors in its unit.
         """
@@ -306,6 +310,8 @@ class Trial:
         least = torch.tensor([[row["threshold"]] for row in rows], device=DEVICE)
         families = {name: wrong(pixels, self.labels) for name, pixels in self.families.items()}
         printed = wrong(self.printed, self.printed_labels)
+        read = logits(self.bars)
+        bars = 100 * ((read.argmax(2) != 1) | (read.logsumexp(2) <= least)).float().mean(1)
         accepted = {
             name: 100 * (logits(pixels).logsumexp(2) > least).float().mean(1) for name, pixels in self.outliers.items()
         }
@@ -314,6 +320,7 @@ class Trial:
             row["accepted"] = {name: round(float(value[i]), 3) for name, value in accepted.items()}
             row["corrupted"] = round(sum(row["families"].values()) / len(families), 4)
             row["printed"] = round(float(printed[i]), 3)
+            row["bars"] = round(float(bars[i]), 3)
             row["clean"] = round(50 * row["score"] / len(data.valid_labels), 4)
             errors = row | row["accepted"]
             row["score"] = round(sum(errors[name] / allowed for name, allowed in ALLOWED.items()) / len(ALLOWED), 4)
@@ -341,7 +348,7 @@ def train_students(configs, bank, data, args, trial):
 
     Loss: T^2 KL(teachers at temperature T || student at T) of digits. A robust student's is a weighted sum of the means
     over the parts of the bank; that of corrupted digits has the first weight of the student's trade. Its second weighs
-    the log loss of "digit" by the energy, in which ENERGY weighs the parts. Adam with a linear warm-up, a cosine to
+    the log loss of "digit" by the energy, in which its third weighs the digits. Adam with a linear warm-up, a cosine to
     zero, and a moving average of the weights, which is what is kept. One replay of the graph is one step of every
     student.
     """
@@ -364,7 +371,9 @@ def train_students(configs, bank, data, args, trial):
 
     kl_weights = of_images([[1 - config["trade"][0], config["trade"][0]] if args.robust else [1] for config in configs])
     if args.robust:
-        energy_weights = of_images([[config["trade"][1] * w for w in ENERGY] for config in configs])
+        energy_weights = of_images(
+            [[energy * w for w in (kept, CORRUPTED, OUTLIERS)] for _, energy, kept in (c["trade"] for c in configs)]
+        )
         sign = torch.where(torch.arange(args.batch, device=DEVICE) < digits, -1.0, 1.0)
     flat.requires_grad_(True)
 
@@ -446,8 +455,8 @@ def count_test_errors(flat, data, folder):
 
 
 def weights_of_trade(text):
-    corrupted, energy = text.split(":")
-    return float(corrupted), float(energy)
+    corrupted, energy, kept = text.split(":")
+    return float(corrupted), float(energy), float(kept)
 
 
 def parse_arguments():
@@ -467,8 +476,9 @@ def parse_arguments():
     parser.add_argument("--robust", type=Path, metavar="GLYPHS", help="train the set for pictures, with these glyphs")
     parser.add_argument("--shares", type=float, nargs=3, default=[0.36, 0.22, 0.42], metavar="S",
                         help="of digits, corrupted digits and outliers, with --robust (default: %(default)s)")
-    parser.add_argument("--trade", type=weights_of_trade, nargs="+", default=[(0.25, 2.0)], metavar="C:E",
-                        help="weights of corrupted digits and of the energy, with --robust (default: 0.25:2)")
+    parser.add_argument("--trade", type=weights_of_trade, nargs="+", default=[(0.25, 2.0, 0.5)],
+                        metavar="C:E:K", help="weights of corrupted digits, of the energy, and of digits in the "
+                        "energy, with --robust (default: 0.25:2:0.5)")
     parser.add_argument("--teacher-epochs", type=int, default=50)
     parser.add_argument("--teacher-batch", type=int, default=500)
     parser.add_argument("--teacher-lr", type=float, default=2e-3)

@@ -4,6 +4,7 @@ python3 tests/weights/training_data_test.py     # exit 77: skipped, because PyTo
 """
 
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -27,6 +28,21 @@ def bars(n):
     images = torch.zeros(n, 28, 28, dtype=torch.uint8)
     images[:, 5:24, 12:16] = 255
     return images.view(n, 784)
+
+
+def read_by_mnist(images):
+    """The digits that the built-in set mnist reads in images [n, 28, 28]."""
+    tensors = lenet5.load_safetensors(WEIGHTS / "lenet5.safetensors")[0]
+    w = {name: torch.tensor(value.copy()) for name, value in tensors.items()}
+    table = torch.from_numpy(lenet5.normalisation_table())
+    x = table[(images * 255).round().long()].view(-1, 1, 28, 28)
+    f = torch.nn.functional
+    for layer in ("conv1", "conv2"):
+        x = f.max_pool2d(f.relu(f.conv2d(x, w[f"{layer}.weight"], w[f"{layer}.bias"])), 2)
+    x = x.flatten(1)
+    for layer in ("fc1", "fc2"):
+        x = f.relu(f.linear(x, w[f"{layer}.weight"], w[f"{layer}.bias"]))
+    return f.linear(x, w["fc3.weight"], w["fc3.bias"]).argmax(1)
 
 
 class TrainingData(unittest.TestCase):
@@ -56,7 +72,7 @@ class TrainingData(unittest.TestCase):
         for kind, name in enumerate(outliers.KINDS):
             with self.subTest(name):
                 torch.manual_seed(1)
-                images = outliers.outliers(12, bars(3), bars(5), paths, kind=torch.full((12,), kind))
+                images = outliers.outliers(12, bars(3), bars(4), bars(5), paths, torch.full((12,), kind))
                 self.check(images, 12)
                 self.assertGreater(len({picture.tobytes() for picture in images.numpy()}), 6)
 
@@ -67,21 +83,41 @@ class TrainingData(unittest.TestCase):
         images, index = outliers.written(paths, 400)
         self.check(images, 400)
         labels = torch.tensor([int(paths.names[k]) for k in index])
-        tensors = lenet5.load_safetensors(WEIGHTS / "lenet5.safetensors")[0]
-        w = {name: torch.tensor(value.copy()) for name, value in tensors.items()}
-        table = torch.from_numpy(lenet5.normalisation_table())
-        x = table[(images * 255).round().long()].view(-1, 1, 28, 28)
-        f = torch.nn.functional
-        for layer in ("conv1", "conv2"):
-            x = f.max_pool2d(f.relu(f.conv2d(x, w[f"{layer}.weight"], w[f"{layer}.bias"])), 2)
-        x = x.flatten(1)
-        for layer in ("fc1", "fc2"):
-            x = f.relu(f.linear(x, w[f"{layer}.weight"], w[f"{layer}.bias"]))
-        read = f.linear(x, w["fc3.weight"], w["fc3.bias"]).argmax(1)
-        self.assertGreater((read == labels).float().mean(), 0.8)  # by the set that was not trained on them
+        self.assertGreater((read_by_mnist(images) == labels).float().mean(), 0.8)  # the set not trained on them
+
+    def test_bars_are_the_plainest_one(self):
+        images = outliers.bars(60, "cpu")
+        self.check(images, 60)
+        ink = images > 0.5
+        tall, wide = ink.any(2).sum(1), ink.any(1).sum(1)
+        self.assertGreaterEqual(int(tall.min()), 18)
+        self.assertLessEqual(int(wide.max()), 8)
+        self.assertGreater((read_by_mnist(images) == 1).float().mean(), 0.9)
+
+    def test_each_kind_of_letters_has_pixels_of_its_own(self):
+        paths = outliers.Paths(skeletons.LETTERS, "cpu")
+        none, some = torch.zeros(2, 784, dtype=torch.uint8), bars(2)
+        kinds = list(outliers.KINDS)
+        for name, pixels in (("letters", (some, none)), ("hands", (none, some))):
+            images = outliers.outliers(60, *pixels, bars(5), paths, torch.full((60,), kinds.index(name)))
+            drawn = (images.amax((1, 2)) > 0.5).float().mean()
+            self.assertGreater(drawn, 0.9, name)  # the tenth that is corrupted may be faint
+
+    def test_every_tenth_font_of_a_kind_is_kept_for_validation(self):
+        fonts = np.repeat(np.arange(20, dtype=np.int32), 2)
+        marks = np.repeat(np.arange(40, dtype=np.uint8)[:, None], 784, 1)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "glyphs.npz"
+            np.savez(path, letters=marks, letter_font=fonts, hands=marks + 100, hand_font=fonts,
+                     digits=marks, digit_font=fonts, digit_labels=fonts % 10)  # fmt: skip
+            glyphs = outliers.Glyphs(path, "cpu")
+        self.assertEqual(glyphs.valid_letters[:, 0].tolist(), [0, 1, 20, 21])
+        self.assertEqual(glyphs.valid_hands[:, 0].tolist(), [100, 101, 120, 121])
+        self.assertEqual(glyphs.valid_labels.tolist(), [0, 0, 0, 0])
+        self.assertEqual((len(glyphs.letters), len(glyphs.hands), len(glyphs.digits)), (36, 36, 36))
 
     def test_no_letter_is_written_like_a_digit(self):
-        self.assertFalse(set("OoIlSsZz0123456789") & set(outliers.Paths(skeletons.LETTERS, "cpu").names))
+        self.assertFalse(set("OoIl0123456789") & set(outliers.Paths(skeletons.LETTERS, "cpu").names))
 
     def test_a_batch_holds_the_digits_first_and_targets_are_theirs(self):
         images = bank.Bank(80, [0.5, 0.25, 0.25])
