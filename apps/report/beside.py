@@ -46,5 +46,6 @@ def rows_table(found, names):
     """The rows of both, those that changed most first."""
     heads = ["what", *names, "other / this", "this is"]
     lines = [_line(*pair) for pair in found]
-    rest = details(f"{len(lines) - MOST_SHOWN:,} more", table(heads, lines[MOST_SHOWN:])) if lines[MOST_SHOWN:] else ""
-    return table(heads, lines[:MOST_SHOWN], "The largest changes first", css="both") + rest
+    first, rest = lines[:MOST_SHOWN], lines[MOST_SHOWN:]
+    more = details(f"{len(rest):,} more", table(heads, rest, css="both")) if rest else ""
+    return table(heads, first, "The largest changes first", css="both") + more

@@ -4,7 +4,7 @@ In HTML each cell keeps the value that the file has, shown on hover.
 """
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from glossary import meaning
 from results import Row, Rows, natural, number
@@ -47,8 +47,24 @@ def rate_cell(value, unit, css="n", effective=False):
     return numeric(f"{text} effective" if effective and value is not None else text, value, unit, css)
 
 
-def ceiling_cell(row):
-    return numeric(percent(row.ceiling_fraction) if row.drawn else "–")
+def ceiling_cell(row, css="n"):
+    return numeric(percent(row.ceiling_fraction) if row.drawn else "–", css=css)
+
+
+PHONE_COLUMNS = 5  # as many as a phone shows beside each other
+
+
+def hidden_on_phone(cell):
+    return replace(cell, css=f"{cell.css} w".lstrip())
+
+
+def fastest_cell(rows):
+    """The fastest of the rows, by name of its column: what a phone shows instead of a column for each."""
+    timed = {name: row for name, row in rows.items() if row is not None and row.drawn and row.ns}
+    if not timed:
+        return Cell("–")
+    name = min(timed, key=lambda name: timed[name].ns)
+    return Cell(f"{name} {time_text(timed[name].ns)}", f"{timed[name].ns!r} ns")
 
 
 def printed_cell(row):
@@ -129,30 +145,31 @@ def beside_table(rows, labels, column_of, caption, copies_as_rate=False):
     # A backend that supports no line needs no column; the reason is below the table.
     columns = {name: some for name, some in by_column.items() if some.drawn or name in printed} or by_column
     with_copies = any(row.end_to_end_ns for row in rows)
+    many = len(labels) + len(columns) > PHONE_COLUMNS
     notes = Footnotes()
     heads = [name.replace("_", " ") for name in labels]
     for name in columns:
         heads += [name] + [f"{name}, with copies"] * with_copies + [f"{name}, printed"] * (name in printed)
     lines = []
     for values in sorted(places, key=lambda values: [natural(value) for value in values]):
-        cells, here = [head(value) for value in values], places[values].by(column_of)
+        cells, here, of_column = [head(value) for value in values], places[values].by(column_of), {}
         for name in columns:
             candidates = here.get(name, Rows())
-            row = candidates.best() or next(iter(candidates), None)
-            cells.append(notes.cell(row))
+            row = of_column[name] = candidates.best() or next(iter(candidates), None)
+            cells.append(hidden_on_phone(notes.cell(row)) if many else notes.cell(row))
             timed = row if row is not None and row.drawn else None
             if with_copies and copies_as_rate:
                 rate = timed and timed.end_to_end_gflops
-                cells.append(rate_cell(rate, "GFLOP/s", effective=bool(timed and timed.effective)))
+                cells.append(rate_cell(rate, "GFLOP/s", "n w", effective=bool(timed and timed.effective)))
             elif with_copies:
-                cells.append(time_cell(timed and timed.end_to_end_ns))
+                cells.append(time_cell(timed and timed.end_to_end_ns, "n w"))
             if name in printed:
                 cells.append(printed_cell(row))
-        lines.append(cells)
+        lines.append(cells + [fastest_cell(of_column)] * many)
     for name, some in by_column.items():
         for why in some.by(Row.no_figure) if name not in columns else ():
             notes.mark(f"{name}: {why}")
-    return table(heads, lines, caption, notes=notes)
+    return table(heads + ["fastest"] * many, lines, caption, notes=notes)
 
 
 LADDER_HEADS = ("rung", "time", "rate", "of cuDNN", "of nearest ceiling", "registers", "shared", "occupancy", "printed",
@@ -160,6 +177,7 @@ LADDER_HEADS = ("rung", "time", "rate", "of cuDNN", "of nearest ceiling", "regis
 
 
 def ladder_tables(name, rows):
+    """A table for each problem. A phone shows each rung's time, its share of cuDNN's rate and its change."""
     for problem in rows.problems():
         lines, notes = [], Footnotes()
         for row in rows.where(problem=problem):
@@ -168,13 +186,13 @@ def ladder_tables(name, rows):
             lines.append([
                 head(candidate(row)),
                 notes.cell(row),
-                rate_cell(rate, "TFLOP/s", effective=row.effective),
+                rate_cell(rate, "TFLOP/s", "n w", effective=row.effective),
                 numeric(percent(row.ratio), row.ratio) if row.drawn and row.ratio else numeric("–"),
-                ceiling_cell(row),
-                numeric(str(launch.get("registers_per_thread", "–"))),
-                numeric(bytes_text(number(launch.get("shared_bytes")))),
-                numeric(percent(number(launch.get("occupancy")))),
-                time_cell(row.published_ns, "n theirs") if row.published_ns else numeric("–"),
+                ceiling_cell(row, "n w"),
+                numeric(str(launch.get("registers_per_thread", "–")), css="n w"),
+                numeric(bytes_text(number(launch.get("shared_bytes"))), css="n w"),
+                numeric(percent(number(launch.get("occupancy"))), css="n w"),
+                time_cell(row.published_ns, "n theirs w") if row.published_ns else numeric("–", css="n w"),
                 Cell(row.labels.get("change", "")),
             ])
         yield table(LADDER_HEADS, lines, f"{name} on {shape(problem)} ({problem}), hot", notes=notes)
@@ -187,8 +205,13 @@ def deep_table(rows):
     def rate(row):
         return numeric("–") if row is None else rate_cell(row.gflops / 1e3, "TFLOP/s", effective=row.effective)
 
-    lines = [[head(shape(problem)), *(rate(best.get(name)) for name in names)] for problem, best in found.items()]
-    return table(["shape", *names], lines, "Median rate, hot, each in its fastest layout")
+    many = len(names) >= PHONE_COLUMNS
+    lines = []
+    for problem, best in found.items():
+        rates = [rate(best.get(name)) for name in names]
+        cells = [head(shape(problem)), *(map(hidden_on_phone, rates) if many else rates)]
+        lines.append(cells + [fastest_cell(best)] * many)
+    return table(["shape", *names, *["fastest"] * many], lines, "Median rate, hot, each in its fastest layout")
 
 
 def _with(text, reason, form):

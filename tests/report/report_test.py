@@ -314,6 +314,29 @@ class ReportTest(unittest.TestCase):
         self.assertGreater(several, 3)
         self.assertIn("@media (max-width: 640px)", text)
 
+    def test_tables_fit_a_phone(self):
+        text = self.page(synthetic.everything())
+        tables = re.findall(r"<table .*?</table>", text, re.S)
+        self.assertGreater(len(tables), 5)
+        several = 0
+        for table in tables:
+            heads = re.findall(r"<th scope='col'([^>]*)>([^<]*)</th>", table)
+            shown = [title for css, title in heads if not re.search(r'class="[^"]*\bw\b', css)]
+            self.assertLessEqual(len(shown), 5, shown)
+            lines = re.findall(r"<tr>(.*?)</tr>", table.split("<tbody>")[1], re.S)
+            for line in lines:  # a hidden head has hidden cells
+                hidden = len(re.findall(r'<td class="[^"]*\bw"', line))
+                self.assertEqual(line.count("<t") - hidden, len(shown), line)
+            if shown[-1] != "fastest":
+                continue
+            several += 1
+            for line in lines:
+                times = re.findall(r'<td class="n w" title="([\d.]+) ns">', line)
+                fastest = re.search(r'<td title="([\d.]+) ns">\w', line)
+                if fastest and times and "direct, with copies" not in table:
+                    self.assertEqual(float(fastest.group(1)), min(map(float, times)), line)
+        self.assertGreater(several, 1)
+
     def test_two_runs_side_by_side(self):
         new, old = self.write(self.network(2), "new.json"), self.write(self.network(), "old.json")
         html = self.folder / "both.html"
