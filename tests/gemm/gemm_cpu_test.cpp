@@ -106,6 +106,54 @@ TEST(CpuGemmBackend, RefusesAnUnknownName) {
   EXPECT_NE(gemm_backend(DeviceKind::kCpu).name(), "");
 }
 
+// A product's bits depend on its own terms alone: full vectors, shorter ones and single positions add them in one order,
+// and all with fused multiply-adds or none. An optimised build for a processor that has them uses them.
+TEST(TileKernels, SumsAreFusedInEveryVector) {
+  constexpr int64_t kTaps = 37, kStep = 160;
+  for (const TileKernels* kernels : all_tile_kernels()) {
+    bool fused = false, separate = false;
+    for (int rows : {1, 2, 4, 6, 8}) {
+      if (rows > kernels->most_rows) continue;
+      const auto a = reference::uniform_values(static_cast<size_t>(kTaps * rows), 1);
+      const auto b = reference::uniform_values(static_cast<size_t>(kTaps * kStep), 2);
+      for (int64_t count = 1; count <= 150; count += count < 40 ? 1 : 7) {
+        std::vector<float> out(static_cast<size_t>(rows * kStep), NAN);
+        TileArgs args;
+        args.a = a.data();
+        args.b = b.data();
+        args.b_step = kStep;
+        args.taps = kTaps;
+        args.out = out.data();
+        args.out_step = kStep;
+        args.count = count;
+        kernels->run[rows](args);
+        for (int64_t j = 0; j < rows; ++j) {
+          for (int64_t i = 0; i < count; ++i) {
+            float once = 0, twice = 0;  // rounded once, or the product and the sum
+            for (int64_t t = 0; t < kTaps; ++t) {
+              const float weight = a[static_cast<size_t>(t * rows + j)],
+                          x = b[static_cast<size_t>(t * kStep + i)];
+              const volatile float product = weight * x;
+              once = std::fma(weight, x, once);
+              twice += product;
+            }
+            const float found = out[static_cast<size_t>(j * kStep + i)];
+            ASSERT_TRUE(found == once || found == twice)
+                << kernels->isa << " rows " << rows << " of " << count;
+            if (once == twice) continue;
+            (found == once ? fused : separate) = true;
+          }
+        }
+      }
+    }
+    EXPECT_NE(fused, separate) << kernels->isa << " adds some products rounded and some not";
+#if defined(__x86_64__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+    EXPECT_EQ(fused, kernels->isa != std::string("baseline")) << kernels->isa;
+#endif
+  }
+}
+
 // Every instruction set of this processor, each number of rows, counts around its vectors; outputs between the rows and
 // behind them stay unchanged.
 TEST(TileKernels, EveryInstructionSetAgrees) {
