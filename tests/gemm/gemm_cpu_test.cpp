@@ -106,8 +106,8 @@ TEST(CpuGemmBackend, RefusesAnUnknownName) {
   EXPECT_NE(gemm_backend(DeviceKind::kCpu).name(), "");
 }
 
-// A product's bits depend on its own terms alone: full vectors, shorter ones and single positions add them in one order,
-// and all with fused multiply-adds or none. An optimised build for a processor that has them uses them.
+// A product's bits depend on its own terms alone: full vectors, shorter ones and single positions add them in one
+// order, and all with fused multiply-adds or none. An optimised build for a processor that has them uses them.
 TEST(TileKernels, SumsAreFusedInEveryVector) {
   constexpr int64_t kTaps = 37, kStep = 160;
   for (const TileKernels* kernels : all_tile_kernels()) {

@@ -94,10 +94,11 @@ void Engine::prepare_single_passes(const Plan& plan) {
   if (quickest > kQuick) return;
   BuildOptions build = session_.build_options(1);
   build.plan = &plan;
+  std::vector<float> outputs(static_cast<size_t>(signature_.output_shape.num_elements()));
   for (int i = 0; i < num_threads(); ++i) {
-    single_passes_.push_back(std::make_unique<SinglePass>(session_.model(build)));
-    std::vector<float> outputs;
-    infer_at_once(zeros.data(), outputs);
+    auto pass = std::make_unique<SinglePass>(session_.model(build));
+    pass->model.run(zeros.data(), 1, outputs.data());  // allocates here, not with the first request
+    single_passes_.push_back(std::move(pass));
   }
 }
 

@@ -134,8 +134,8 @@ class HttpServer::Listener {
         });
         return;
       }
+      accept();  // first, since what follows may lack memory
       take(std::move(socket));
-      accept();
     });
   }
 
@@ -171,10 +171,10 @@ class HttpServer::Listener {
   void sweep() {
     sweep_.expires_after(std::clamp(share_.options.timeout / kSweeps, kShortestSweep, kLongestSweep));
     sweep_.async_wait([this](boost::system::error_code) {
+      sweep();  // first, since what follows may lack memory
       const auto now = std::chrono::steady_clock::now();
       for (const auto& connection : connections([&](const Connection& one) { return one.is_late(now); }))
         connection->close_if_late(now);
-      sweep();
     });
   }
 

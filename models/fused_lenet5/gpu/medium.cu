@@ -3,7 +3,7 @@
 //     -> relu(fc1 h2) [N, 120] -> relu(fc2) [N, 84] -> fc3 [N, 10]
 //
 // One launch; a block computes its images from the pixels to the answer. The convolutions save products as in the
-// variant `fp32` (fp32/winograd.h), whose threads have eight images' worth of work: with few images most
+// backend `fp32` (fp32/winograd.h), whose threads have eight images' worth of work: with few images most
 // multiprocessors would be idle there, and each warp would wait for its own instructions. Here 16 warps share up to
 // eight images. The fully connected weights are copied to shared memory meanwhile (bulk copies; PTX ISA,
 // "cp.async.bulk").
@@ -47,7 +47,7 @@ class MediumOperator : public Operator {
     arguments_.constants = pack_fp32_constants(parameters, request.input_type, request.math);
     const int places = clusters_at_once(reinterpret_cast<const void*>(kernel_), kShape);
     if (places == 0)
-      throw UnavailableError("fused LeNet-5, variant medium: the GPU has no place for a block");
+      throw UnavailableError("fused LeNet-5, backend medium: the GPU has no place for a block");
     blocks_ = static_cast<int>(std::min<int64_t>(places, arguments_.count));
     const std::vector<float> packed = medium_lenet5::pack_parameters(parameters, request.math);
     parameters_ = Buffer(request.device, packed.size() * sizeof(float));
@@ -87,11 +87,11 @@ class Medium : public NetworkBackend {
     if (gpu->shared_bytes_per_block_optin < size_t{MediumTile::kSharedBytes}) {
       return Support::no(concat("medium needs ", MediumTile::kSharedBytes,
                                 " bytes of shared memory a block, this GPU has ",
-                                gpu->shared_bytes_per_block_optin, ": use another variant"));
+                                gpu->shared_bytes_per_block_optin, ": use another backend"));
     }
     return Support::yes();
   }
-  // Measured on H100. Beyond that the variant `fp32` needs less time, and in tf32 `mma`.
+  // Measured on H100. Beyond that the backend `fp32` needs less time, and in tf32 `mma`.
   bool suits(const OperatorRequest& request) const override {
     const int64_t images = request.math == MathMode::kTf32 ? 4 : 3 * MediumTile::kImages;
     return request.batch() <= images * small_lenet5::multiprocessors(request.device);

@@ -84,7 +84,7 @@ class SmallOperator : public Operator {
       if (arguments_.count <= std::min(places, most_images(candidate.blocks))) break;
     }
     if (clusters_ == 0)
-      throw UnavailableError("fused LeNet-5, variant small: the GPU has no place for a cluster");
+      throw UnavailableError("fused LeNet-5, backend small: the GPU has no place for a cluster");
   }
   // The number of images from which smaller clusters were measured to be faster, even if the larger ones fit.
   static int most_images(int blocks) {

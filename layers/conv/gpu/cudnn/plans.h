@@ -78,30 +78,30 @@ enum CudnnTensorId : int64_t { kCudnnX = 1, kCudnnW = 2, kCudnnY = 3 };
 /// The pointers of a run (cuDNN's "variant pack"). Changing them allocates nothing, so that run() does not.
 class CudnnPack {
  public:
-  CudnnPack() { point(); }
+  CudnnPack() { point(tensors_, workspace_); }
 
   cudnnBackendDescriptor_t at(const float* x, const float* w, float* y, void* workspace) {
     const std::array<void*, 3> tensors = {const_cast<float*>(x), const_cast<float*>(w), y};
     if (tensors != tensors_ || workspace != workspace_[0]) {
-      tensors_ = tensors;
-      workspace_[0] = workspace;
       // A finished object refuses other attributes until it is initialised again. That function is deprecated, because
       // cuDNN 9 creates a new object per run instead, with some allocations.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
       LENSLET_CUDNN_CHECK(cudnnBackendInitialize(node_.get()));
 #pragma GCC diagnostic pop
-      point();
+      point(tensors, {workspace});
+      tensors_ = tensors;  // last: after an error the next run tries again
+      workspace_[0] = workspace;
     }
     return node_.get();
   }
 
  private:
-  void point() {
+  void point(const std::array<void*, 3>& tensors, const std::array<void*, 1>& workspace) {
     constexpr std::array<int64_t, 3> kIds = {kCudnnX, kCudnnW, kCudnnY};
     node_.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, kIds)
-        .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, tensors_)
-        .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace_);
+        .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, tensors)
+        .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace);
     node_.finish();
   }
 

@@ -1,7 +1,7 @@
-// The convolutions of the variant `medium`, by Winograd's F(4, 5) along the rows (fp32/winograd.h), direct down the
+// The convolutions of the backend `medium`, by Winograd's F(4, 5) along the rows (fp32/winograd.h), direct down the
 // columns. Internal: includes CUDA.
 //
-// Few images must keep 16 warps busy, so a thread has a smaller part than in the variant `fp32`: of conv1 one to three
+// Few images must keep 16 warps busy, so a thread has a smaller part than in the backend `fp32`: of conv1 one to three
 // filters of a tile, of conv2 one of the eight points. The eight lanes with the points of the same outputs exchange
 // their sums by shuffles, after which each transforms an eighth of the outputs.
 #pragma once

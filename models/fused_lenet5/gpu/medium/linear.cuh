@@ -1,4 +1,4 @@
-// The fully connected layers of the variant `medium`. Internal: includes CUDA.
+// The fully connected layers of the backend `medium`. Internal: includes CUDA.
 //
 // A warp computes eight neurons of all images, so that a weight is read from shared memory once for all of them. Its
 // lanes split the inputs, and sums over lanes are exchanged by halves.

@@ -1,4 +1,4 @@
-// Internal: LeNet-5's parameters as the variant `medium` reads them, packed on the host.
+// Internal: LeNet-5's parameters as the backend `medium` reads them, packed on the host.
 #pragma once
 
 #include <vector>

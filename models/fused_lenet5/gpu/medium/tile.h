@@ -1,4 +1,4 @@
-// Internal: the layout of the variant `medium` in shared memory, and of its packed parameters.
+// Internal: the layout of the backend `medium` in shared memory, and of its packed parameters.
 #pragma once
 
 namespace lenslet::medium_lenet5 {
