@@ -14,10 +14,12 @@
 #include <new>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "framework/base/choice_trace.h"
 #include "framework/base/error.h"
+#include "framework/base/serial_loops.h"
 #include "framework/base/settings.h"
 
 namespace lenslet {
@@ -318,6 +320,9 @@ void run_loop(int64_t count, int64_t grain, RangeBody body, bool light) {
 }
 
 }  // namespace
+
+SerialLoops::SerialLoops() noexcept : before_(std::exchange(inside_loop, true)) {}
+SerialLoops::~SerialLoops() { inside_loop = before_; }
 
 void parallel_for(int64_t count, int64_t grain, RangeBody body) {
   if (parallel_host().parallel_for) return parallel_host().parallel_for(count, grain, body);

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "framework/base/parallel.h"
+#include "framework/base/serial_loops.h"
 #include "framework/device/device.h"
 #include "framework/graph/backend_spec.h"
 #include "framework/graph/module.h"
@@ -131,6 +132,37 @@ TEST(ParallelFor, PassesTheFirstExceptionOnAndServesAgain) {
   }
   set_num_threads(before);
   EXPECT_THROW(set_num_threads(0), UsageError);
+}
+
+// The caller computes all of it, although another caller's loop has the pool and does not end.
+TEST(ParallelFor, SerialLoopsWaitForNoOther) {
+  const int before = num_threads();
+  set_num_threads(2);
+  std::atomic<bool> taken{false}, go_on{false};
+  std::thread other([&] {
+    parallel_for(2, 1, [&](int64_t, int64_t) {
+      taken = true;
+      while (!go_on) std::this_thread::yield();
+    });
+  });
+  while (!taken) std::this_thread::yield();
+  int ranges = 0;
+  {
+    const SerialLoops outer;
+    { const SerialLoops inner; }
+    parallel_for(100, 1, [&](int64_t begin, int64_t end) {
+      ++ranges;
+      EXPECT_EQ(begin, 0);
+      EXPECT_EQ(end, 100);
+    });
+  }
+  go_on = true;
+  other.join();
+  EXPECT_EQ(ranges, 1);
+  std::atomic<int> afterwards{0};
+  parallel_for(2, 1, [&](int64_t, int64_t) { ++afterwards; });
+  EXPECT_EQ(afterwards.load(), 2);
+  set_num_threads(before);
 }
 
 // Longer than a thread polls before it sleeps: within a loop, and between loops.

@@ -92,6 +92,34 @@ class Answers(ServeTest):
                 self.assertEqual(struct.pack("<10f", *answer), logits)
         self.check_alive(server)
 
+    def test_single_samples_beside_batches_have_the_same_bits(self):
+        # Without a delay the thread that received a single sample computes it; more clients than threads.
+        for plan in ("fused", "layered"):
+            server = self.serve("--plan", plan, "--threads", "3")
+            pixels = [random_pixels(1, seed) for seed in range(12)]
+            together = server.infer(b"".join(pixels))
+            wrong = []
+
+            def ask(first):
+                for index in range(first, first + 40):
+                    at = index % len(pixels)
+                    if server.infer(pixels[at]) != together[40 * at:40 * at + 40]:
+                        wrong.append(index)
+
+            def ask_for_all():
+                for _ in range(20):
+                    if server.infer(b"".join(pixels)) != together:
+                        wrong.append("all")
+
+            threads = [threading.Thread(target=ask, args=(first,)) for first in range(6)]
+            threads.append(threading.Thread(target=ask_for_all))
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(wrong, [], plan)
+            self.check_alive(server)
+
     def test_requests_on_one_connection(self):
         server = self.serve()
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
