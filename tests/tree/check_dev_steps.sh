@@ -206,8 +206,9 @@ STAND_IN
   cp tests/apps_requirements.txt "$stage/tests"
   BREAK=pip expect 1 'pip could not install the packages of tests/apps_requirements.txt' staged test --apps
   LACKS=1 BREAK='' expect 0 'what was skipped' staged test --apps
-  called 'apt-get install .*python3-torch.*chromium-driver'
+  called 'apt-get install .*python3-torch.*chromium-driver.*wrk'
   stand_in chromedriver <<<':'
+  stand_in wrk <<<':'
   called 'pip .*install --requirement tests/apps_requirements.txt'
   called 'ctest .*--label-regex ^apps\$'
   called 'cmake --build .*--target apps_tests'

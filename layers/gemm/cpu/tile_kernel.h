@@ -32,7 +32,7 @@ struct TileArgs {
 struct TileKernels {
   /// The loop for one number of rows.
   using Run = void (*)(const TileArgs&);
-  static constexpr int kMaxRows = 8;
+  static constexpr int kMaxRows = 8;  // of any instruction set
   const char* isa;        // "AVX-512", "AVX2" or "baseline"
   int vector_floats;      // positions in one vector
   int most_rows;          // at most kMaxRows: those that leave registers for two vectors or more
