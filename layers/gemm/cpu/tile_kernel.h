@@ -33,9 +33,9 @@ struct TileKernels {
   /// The loop for one number of rows.
   using Run = void (*)(const TileArgs&);
   static constexpr int kMaxRows = 8;  // of any instruction set
-  const char* isa;        // "AVX-512", "AVX2" or "baseline"
-  int vector_floats;      // positions in one vector
-  int most_rows;          // at most kMaxRows: those that leave registers for two vectors or more
+  const char* isa;                    // "AVX-512", "AVX2" or "baseline"
+  int vector_floats;                  // positions in one vector
+  int most_rows;                      // at most kMaxRows: those that leave registers for two vectors or more
   Run run[kMaxRows + 1];  // by number of rows; null if next_row_block() composes that number of smaller ones
 };
 
