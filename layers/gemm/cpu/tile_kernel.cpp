@@ -2,14 +2,14 @@
 // (2008), without packing of b: here b is an image read at shifted places, whose rows are contiguous already.
 #include "layers/gemm/cpu/tile_kernel.h"
 
+#include <algorithm>
+
 #include "framework/base/simd.h"
 #include "framework/tensor/float_vector.h"
 #include "layers/vector_rectifier.h"
 
 namespace lenslet {
 namespace {
-
-#define LENSLET_ALWAYS_INLINE inline __attribute__((always_inline))
 
 /// One register tile: J rows by V vectors of W positions from position `first`.
 /// The pragmas are needed: the sums stay in registers only if every loop is unrolled.
@@ -43,7 +43,7 @@ LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t first) {
     float* out = args.out + j * args.out_step + first;
 #pragma GCC unroll 16
     for (int v = 0; v < V; ++v) {
-      Vector y = sum[j][v] + bias;
+      typename FloatVector<W>::type y = sum[j][v] + bias;
       rectify(after, y);
       *reinterpret_cast<Vector*>(out + v * W) = y;
     }
@@ -99,7 +99,7 @@ LENSLET_ALWAYS_INLINE void tile_rows(const TileArgs& args) {
   if (i > 0) return last_tile<W, J, V>(args, rest);
   // Fewer positions than one full tile.
   if constexpr (W > 4) {
-    if (args.count < W) return tile_rows<W / 2, J, (V < 4 ? V : 4)>(args);
+    if (args.count < W) return tile_rows<W / 2, J, std::min(V, 4)>(args);
   }
   if (args.count < W) return scalar_tile<J>(args);
   if constexpr (V > 1) only_tile<W, J, V - 1>(args);
@@ -107,29 +107,42 @@ LENSLET_ALWAYS_INLINE void tile_rows(const TileArgs& args) {
 
 // V for J = 1, 2, 4, 6, 8 with 32 vector registers and with 16. With 16, eight rows would leave room for one vector
 // only, and then each multiply-add takes more than one load.
-#define LENSLET_TILE_TABLE_32(isa) \
-  { nullptr, isa<1, 8>, isa<2, 8>, nullptr, isa<4, 6>, nullptr, isa<6, 4>, nullptr, isa<8, 3> }
-#define LENSLET_TILE_TABLE_16(isa) \
-  { nullptr, isa<1, 6>, isa<2, 4>, nullptr, isa<4, 3>, nullptr, isa<6, 2>, nullptr, nullptr }
+template <template <int J, int V> class Isa>
+constexpr TileKernels with_32_registers(const char* isa, int vector_floats) {
+  return {isa,
+          vector_floats,
+          8,
+          {nullptr, Isa<1, 8>::run, Isa<2, 8>::run, nullptr, Isa<4, 6>::run, nullptr, Isa<6, 4>::run, nullptr,
+           Isa<8, 3>::run}};
+}
+
+template <template <int J, int V> class Isa>
+constexpr TileKernels with_16_registers(const char* isa, int vector_floats) {
+  return {isa,
+          vector_floats,
+          6,
+          {nullptr, Isa<1, 6>::run, Isa<2, 4>::run, nullptr, Isa<4, 3>::run, nullptr, Isa<6, 2>::run, nullptr,
+           nullptr}};
+}
 
 template <int J, int V>
-void run_baseline(const TileArgs& args) {
-  tile_rows<4, J, V>(args);
-}
-const TileKernels kBaseline{"baseline", 4, 6, LENSLET_TILE_TABLE_16(run_baseline)};
+struct Baseline {
+  static void run(const TileArgs& args) { tile_rows<4, J, V>(args); }
+};
+constexpr TileKernels kBaseline = with_16_registers<Baseline>("baseline", 4);
 
 #if defined(__x86_64__)
 template <int J, int V>
-LENSLET_TARGET_AVX2 void run_avx2(const TileArgs& args) {
-  tile_rows<8, J, V>(args);
-}
-const TileKernels kAvx2{"AVX2", 8, 6, LENSLET_TILE_TABLE_16(run_avx2)};
+struct Avx2 {
+  LENSLET_TARGET_AVX2 static void run(const TileArgs& args) { tile_rows<8, J, V>(args); }
+};
+constexpr TileKernels kAvx2 = with_16_registers<Avx2>("AVX2", 8);
 
 template <int J, int V>
-LENSLET_TARGET_AVX512 void run_avx512(const TileArgs& args) {
-  tile_rows<16, J, V>(args);
-}
-const TileKernels kAvx512{"AVX-512", 16, 8, LENSLET_TILE_TABLE_32(run_avx512)};
+struct Avx512 {
+  LENSLET_TARGET_AVX512 static void run(const TileArgs& args) { tile_rows<16, J, V>(args); }
+};
+constexpr TileKernels kAvx512 = with_32_registers<Avx512>("AVX-512", 16);
 #endif
 
 std::vector<const TileKernels*> detect() {
