@@ -249,11 +249,10 @@ def last_seconds(path):
 
 
 def kept_seconds(root=ROOT):
-    """(tool, piece) -> seconds, from the last docs/results/*/sanitizer.txt; the later row of a piece counts."""
-    files = sorted(root.glob('docs/results/*/sanitizer.txt'))
+    """(tool, piece) -> seconds, from docs/results/*/sanitizer.txt: a piece's last row, since a run may be of a part."""
+    text = '\n'.join(path.read_text() for path in sorted(root.glob('docs/results/*/sanitizer.txt')))
     row = rf'^({"|".join(pieces.TOOLS)}) +(\S+) .* ([\d.]+) s  '
-    return {(tool, piece): float(seconds)
-            for tool, piece, seconds in re.findall(row, files[-1].read_text() if files else '', re.M)}
+    return {(tool, piece): float(seconds) for tool, piece, seconds in re.findall(row, text, re.M)}
 
 
 if __name__ == '__main__':
