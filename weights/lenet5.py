@@ -18,6 +18,7 @@ import gzip
 import hashlib
 import json
 import math
+import re
 import struct
 from pathlib import Path
 
@@ -124,6 +125,16 @@ def load_safetensors(path):
         begin, end = (8 + length + offset for offset in entry["data_offsets"])
         tensors[name] = np.frombuffer(data[begin:end], "<f4").reshape(entry["shape"])
     return tensors, metadata
+
+
+def json_text(document):
+    """A document as JSON for people: each short innermost object or list, such as a student's figures, is a line."""
+
+    def on_one_line(found):
+        line = re.sub(r"\n *", " ", re.sub(r"(?<=[\[{])\n *|\n *(?=[\]}])", "", found.group()))
+        return line if len(line) <= 150 else found.group()
+
+    return re.sub(r"[\[{][^\[\]{}]*[\]}]", on_one_line, json.dumps(document, indent=1)) + "\n"
 
 
 def wilson_interval(correct, total, z=1.959964):

@@ -4,15 +4,14 @@
     golden/activations.safetensors         six drawn inputs and the activations after every layer, computed in fp64
     golden/mnist_test_logits.safetensors   logits of the 10,000 test images, PyTorch in fp32 on the CPU
     golden/mnist_test_predictions.txt      the predicted class of each test image, one line of 10,000 digits
-    golden/summary.json                    counts, closest decisions and agreement of fp32 and fp64
 
-The inputs are drawn by this script and hold no pixel of MNIST. Without --data only the first file is made.
+Prints counts, the wrong images, the closest decisions and the agreement of fp32 and fp64. The inputs are drawn by this
+script and hold no pixel of MNIST. Without --data only the first file is made.
 
 Example: python3 weights/make_golden.py --data data
 """
 
 import argparse
-import json
 import os
 from pathlib import Path
 
@@ -22,6 +21,7 @@ import torch.nn.functional as F
 
 from lenet5 import (
     PARAMETER_SHAPES,
+    json_text,
     load_safetensors,
     normalisation_table,
     read_mnist,
@@ -219,10 +219,9 @@ def main():
     summary["activations"] = make_activations(weights, args.out / "activations.safetensors")
     if args.data.is_dir():
         summary["mnist_test"] = make_mnist(weights, args.data, args.out)
-        (args.out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
     else:
         print(f"no folder {args.data}: only the activations are made")
-    print(json.dumps(summary, indent=1))
+    print(json_text(summary), end="")
 
 
 if __name__ == "__main__":

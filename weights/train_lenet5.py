@@ -46,6 +46,7 @@ from lenet5 import (
     PARAMETER_COUNT,
     PARAMETER_SHAPES,
     STD,
+    json_text,
     read_mnist,
     save_safetensors,
     wilson_interval,
@@ -431,7 +432,7 @@ def write_students(folder, average, configs, step, data, trial):
     flat = average.detach().clone()
     rows = [config | row for config, row in zip(configs, evaluate_students(flat, data, trial))]
     np.save(folder / "students.npy", flat.cpu().numpy())
-    (folder / "students.json").write_text(json.dumps({"steps": step, "students": rows}, indent=1) + "\n")
+    (folder / "students.json").write_text(json_text({"steps": step, "students": rows}))
     return flat, rows
 
 
@@ -551,7 +552,7 @@ def main():
         metadata["accuracy"] = f"{correct / total:.4f}"
     write_weights(args.out / "lenet5.safetensors", flat[best], metadata)
     report["seconds"] = round(time.monotonic() - START, 1)
-    (args.out / "training.json").write_text(json.dumps(report, indent=1) + "\n")
+    (args.out / "training.json").write_text(json_text(report))
     log("done")
 
 

@@ -3,6 +3,7 @@
 python3 tests/weights/training_data_test.py     # exit 77: skipped, because PyTorch is not installed
 """
 
+import json
 import sys
 import tempfile
 import unittest
@@ -54,6 +55,14 @@ class TrainingData(unittest.TestCase):
         self.assertTrue(torch.isfinite(images).all())
         self.assertGreaterEqual(images.min(), 0)
         self.assertLessEqual(images.max(), 1)
+
+    def test_records_have_a_line_for_each_student(self):
+        record = {"lr": [0.001, 0.003], "students": [{"seed": 1, "wrong": 19}, {"seed": 2, "wrong": None}], "x": "{\n"}
+        text = lenet5.json_text(record)
+        self.assertEqual(json.loads(text), record)
+        self.assertEqual(text.splitlines()[1:5],
+                         [' "lr": [0.001, 0.003],', ' "students": [', '  {"seed": 1, "wrong": 19},',
+                          '  {"seed": 2, "wrong": null}'])
 
     def test_a_corruption_changes_a_picture_by_its_own_strength(self):
         n = 16
