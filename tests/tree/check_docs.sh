@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # What the documents and the programs' examples name exists: every `./dev`, `lenslet` and `convbench` command with its
 # flags, every preset, every file in backticks, every relative link; and what sources cite as `docs/PAGE.md, "Heading"`:
-# a heading, or the bold words that begin a paragraph. docs/cli.md lists the exit codes of --help, and tables with the
-# heading `flag` write an option with its values as --help does.
+# a heading, or the bold words that begin a paragraph. docs/cli.md lists the exit codes of --help. Tables with the
+# heading `flag` write an option with its values as --help does. The functions of tables with the headings `file` and
+# `function` are in their files.
 #   check_docs.sh ROOT [PROGRAM…]
 # Commands of a program that is not given are not checked.
 set -euo pipefail
@@ -26,11 +27,11 @@ while IFS= read -r path; do written[$path]=1; done < <(sed -nE 's/^<!-- file: (.
 is_there() { [ -e "$1" ] || [ -n "${written[$1]:-}" ]; }
 
 # "document:line<TAB>kind<TAB>text" of commands (fenced blocks sh and console, and backticks that begin with one), files
-# in backticks, and links.
+# in backticks, links, and functions in backticks as "FILE NAME".
 extract() {
   awk '
     function emit(kind, text) { printf "%s:%d\t%s\t%s\n", FILENAME, FNR, kind, text }
-    FNR == 1 { fence = ""; held = ""; in_flags = 0 }
+    FNR == 1 { fence = ""; held = ""; in_flags = in_functions = 0 }
     /^[[:space:]]*```/ {
       if (fence != "") { fence = ""; next }
       fence = $0; sub(/^[[:space:]]*```/, "", fence); if (fence == "") fence = "text"
@@ -51,6 +52,13 @@ extract() {
       cell = $0; sub(/ \| .*/, "", cell); gsub(/\\\|/, "|", cell)
       while (match(cell, /`--[^`]+`/)) {
         emit("option", substr(cell, RSTART + 1, RLENGTH - 2)); cell = substr(cell, RSTART + RLENGTH)
+      }
+    }
+    { in_functions = /\| file \| function \|/ || (in_functions && /^\|/) }
+    in_functions {
+      split($0, cells, "|"); file = cells[3]; gsub(/[` ]/, "", file); rest = cells[4]
+      while (match(rest, /`[^`]+`/)) {
+        emit("function", file " " substr(rest, RSTART + 1, RLENGTH - 2)); rest = substr(rest, RSTART + RLENGTH)
       }
     }
     {
@@ -186,6 +194,9 @@ while IFS=$'\t' read -r place kind text; do
         bad "$place" "no --help has '$text'"
       ;;
     file) is_there "$text" || bad "$place" "there is no $text" ;;
+    function)
+      grep -qE "(^|[^A-Za-z0-9_])${text##*[ :]}\(" "${text% *}" || bad "$place" "${text% *} has no ${text##* }"
+      ;;
     link)
       document=${place%:*}
       [ -e "${document%/*}/$text" ] || bad "$place" "the link leads nowhere: $text"

@@ -186,6 +186,8 @@ red README.md '```sh\n./dev test --fast\n```' 'has no --fast' "${docs[@]}"
 red README.md '## Two commands\n```sh\n./dev test --cpu    # quicker\n```' '.ci/run does not run it so' "${docs[@]}"
 red docs/planted.md '[here](nowhere.md)' 'leads nowhere' "${docs[@]}"
 red docs/planted.md 'in `framework/nothing.h`' 'there is no framework/nothing.h' "${docs[@]}"
+red docs/planted.md '| step | file | function |\n|---|---|---|\n| 1 | `api/feed.cpp` | `Feed::run`, `Feed::fly` |' \
+  'api/feed.cpp has no Feed::fly' "${docs[@]}"
 red layers/planted.cu '// measured   docs/kernels/direct.md, "The descent"' \
   'docs/kernels/direct.md has no heading "The descent"' "${docs[@]}"
 red layers/planted.h '// docs/nothing.md, "Heading"' 'there is no docs/nothing.md' "${docs[@]}"
