@@ -54,14 +54,17 @@ class Scratch(unittest.TestCase):
     def faults(self, *rows):
         self.write('tests/mutate/faults/cpu.json', json.dumps(rows))
 
-    def mutate(self, *arguments):
+    def mutate(self, *arguments, main=mutate.main):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
-                code = mutate.main([str(argument) for argument in arguments])
+                code = main([str(argument) for argument in arguments])
             except SystemExit as end:
                 code = end.code
         return code, out.getvalue() + err.getvalue()
+
+    def verdicts(self, *arguments):
+        return self.mutate(*arguments, main=verdicts.main)
 
 
 class Verdicts(Scratch):
@@ -80,6 +83,22 @@ class Verdicts(Scratch):
         self.assertIn('no verdict', self.complaints(['skipped'])[0])
         self.assertIn('says survived', self.complaints(['survived'])[0])
         self.assertIn('remove "unjudged"', self.complaints(['killed'], unjudged='needs a GPU')[0])
+
+    def test_a_list_without_faults_is_refused(self):
+        for root in (self.root, self.root / 'none'):
+            code, output = self.verdicts(root)
+            self.assertEqual((code, output), (1, f'verdicts: error: {root}/tests/mutate/faults holds no fault\n'))
+
+    def test_its_command_line(self):
+        self.complaints(['killed'])
+        self.assertEqual(self.verdicts(self.root),
+                         (0, '1 planted faults have verdicts or say why they have none\n'))
+        code, output = self.verdicts('--help')
+        self.assertEqual((code, output[:19]), (0, 'usage: verdicts.py '))
+        for wrong in (['--halp'], [self.root, self.root]):
+            code, output = self.verdicts(*wrong)
+            self.assertEqual(code, 2)
+            self.assertIn('usage: verdicts.py', output)
 
 
 class Check(Scratch):

@@ -4,8 +4,9 @@
     verdicts.py [ROOT]
 
 Every fault of tests/mutate/faults has a verdict in a docs/results/*/mutate.json: killed by a test. A fault without a
-verdict states the reason under the key `unjudged`. Exit codes: 0 all so, 1 not.
+verdict states the reason under the key `unjudged`. Exit codes: 0 all so, 1 not so or no fault found, 2 usage.
 """
+import argparse
 import json
 import pathlib
 import sys
@@ -19,7 +20,7 @@ def complaints_of(root):
                 kept.setdefault(row['name'], set()).add(row['status'])
     faults = [(path.name, fault) for path in sorted((root / 'tests/mutate/faults').glob('*.json'))
               for fault in json.loads(path.read_text())]
-    found = []
+    found = [] if faults else [f'{root}/tests/mutate/faults holds no fault']
     for file, fault in faults:
         where, status = f'{file}: {fault["name"]}', kept.get(fault['name'], set())
         if bad := status - {'killed', 'equivalent'}:
@@ -33,8 +34,9 @@ def complaints_of(root):
 
 
 def main(arguments):
-    root = pathlib.Path(arguments[0]) if arguments else pathlib.Path(__file__).resolve().parents[2]
-    found, count = complaints_of(root)
+    parser = argparse.ArgumentParser(prog='verdicts.py', description='planted faults, and the verdicts kept on them')
+    parser.add_argument('root', type=pathlib.Path, nargs='?', default=pathlib.Path(__file__).resolve().parents[2])
+    found, count = complaints_of(parser.parse_args(arguments).root)
     for line in found:
         print(f'verdicts: error: {line}', file=sys.stderr)
     if not found:
