@@ -137,9 +137,15 @@ cmd_bench() {
           --name) name=$2 ;;
           --out) out=$2 ;;
           --built) built=$2 ;;
-          --part) parts=${2//,/ } ;;
+          --part)
+            parts=${2//,/ }
+            [ -n "${parts// /}" ] || usage_error "bench has no part '$2': there are ${bench_parts[*]}"
+            ;;
           --python) python=$2 ;;
-          --seconds) seconds=$2 ;;
+          --seconds)
+            whole_number "$1" "$2"
+            seconds=$2
+            ;;
         esac
         shift
         ;;

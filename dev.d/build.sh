@@ -30,7 +30,10 @@ take_which() {
 }
 
 check_preset() {
-  grep -q "\"name\": \"$preset\"" CMakePresets.json || usage_error "CMakePresets.json has no preset '$preset'"
+  local known
+  known=$(<CMakePresets.json)
+  [[ $known == *"{ \"name\": \"$preset\", \"configurePreset\": "* ]] ||
+    usage_error "CMakePresets.json has no preset '$preset'"
 }
 
 has_gpu() {

@@ -13,12 +13,16 @@ cmd_fuzz() {
     case $1 in
       --seconds | --jobs | --json)
         [ "$#" -ge 2 ] || usage_error "$1 needs a value"
+        [ "$1" = --json ] || whole_number "$1" "$2"
         options+=("$1" "$2")
         shift
         ;;
       --merge) options+=("$1") ;;
       -*) usage_error "fuzz: unknown option '$1'" ;;
-      *) options+=("$1") ;;
+      *)
+        [ -f "tests/fuzz/${1}_target.cpp" ] || usage_error "fuzz has no target '$1': docs/fuzzing.md lists them"
+        options+=("$1")
+        ;;
     esac
     shift
   done

@@ -36,16 +36,18 @@ cmd_lint() {
     case $1 in
       --base | --seconds)
         [ "$#" -ge 2 ] || usage_error "$1 needs a value"
-        if [ "$1" = --base ]; then base=(--base "$2"); else seconds=$2; fi
+        if [ "$1" = --base ]; then
+          base=(--base "$2")
+        else
+          whole_number "$1" "$2" 0
+          seconds=$2
+        fi
         shift
         ;;
       *) usage_error "lint: unknown option '$1'" ;;
     esac
     shift
   done
-  if [ -n "$seconds" ] && ! [[ $seconds =~ ^[0-9]{1,6}$ ]]; then
-    usage_error "--seconds takes a whole number, found '$seconds'"
-  fi
   (cmd_format --check) || failed+=(format)
   for check in "${lint_checks[@]}"; do
     bash "tests/tree/check_$check.sh" "$root" || failed+=("$check")

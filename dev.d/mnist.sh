@@ -102,6 +102,7 @@ cmd_mnist() {
     esac
     shift
   done
+  [ -n "$folder" ] || usage_error '--dir needs a folder'
   if ! has_program curl && ! has_program wget; then
     install_missing required 'program curl|curl' 'program update-ca-certificates|ca-certificates'
   fi

@@ -18,9 +18,15 @@ cmd_mutate() {
         [ "$#" -ge 2 ] || usage_error "$1 needs a value"
         case $1 in
           --filter) filter=("$1" "$2") ;;
-          --jobs) LENSLET_JOBS=$2 run_options+=("$1" "$2") ;;
+          --jobs)
+            whole_number "$1" "$2"
+            LENSLET_JOBS=$2 run_options+=("$1" "$2")
+            ;;
           --json) options+=("$1" "$2") ;;
-          --cards) run_options+=("$1" "$2") ;;
+          --cards)
+            whole_number "$1" "$2"
+            run_options+=("$1" "$2")
+            ;;
           --build-only) build_only=$2 ;;
           --run) run=$2 ;;
         esac

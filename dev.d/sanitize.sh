@@ -11,6 +11,14 @@ cmd_sanitize() {
     case $1 in
       --tool | --jobs | --cards | --limit | --filter)
         [ "$#" -ge 2 ] || usage_error "$1 needs a value"
+        case $1 in
+          --tool)
+            [[ " memcheck racecheck initcheck synccheck all " == *" $2 "* ]] ||
+              usage_error "sanitize has no tool '$2': there are memcheck racecheck initcheck synccheck all"
+            ;;
+          --filter) ;;
+          *) whole_number "$1" "$2" ;;
+        esac
         options+=("$1" "$2")
         shift
         ;;

@@ -22,6 +22,16 @@ while read -r file; do
   fi
 done < <(grep -ohE '[a-z0-9*-]+\.json' docs/results/*.py | sort -u)
 
+# The hosted CI calls .ci/run on every supported system, without the GPU side and with it.
+jobs=$(sed -nE "s/^ *- [{] image: '([^']*)', side: (cpu|cuda) [}]$/\1 \2/p" .github/workflows/ci.yml |
+  sed -E 's|^nvidia/cuda:[0-9.]+-devel-ubuntu|ubuntu:|' | sort | tr '\n' ',')
+if [ "$jobs" != 'debian:12 cpu,ubuntu:22.04 cpu,ubuntu:22.04 cuda,ubuntu:24.04 cpu,ubuntu:24.04 cuda,' ]; then
+  printf 'FAILED: the hosted CI (ci.yml) runs on other systems than CONTRIBUTING.md says: %s\n' "$jobs"
+  fail
+fi
+# shellcheck disable=SC2016  # GitHub expands it
+expect 0 'run: .ci/run --${{ matrix.side }}' cat .github/workflows/ci.yml
+
 expect 0 '^  ./dev demo ' ./dev help
 expect 0 '^  ./dev test ' ./dev test --help
 expect 2 'Lenslet' ./dev
@@ -29,10 +39,21 @@ expect 2 "there is no './dev bulid'" ./dev bulid
 expect 2 "build: unknown option '--gpu'" ./dev build --gpu
 expect 2 "no preset 'nonesuch'" ./dev test --preset nonesuch
 expect 2 '--preset needs a name' ./dev build --preset
+expect 2 "no preset '[.][*]'" ./dev build --preset '.*'
+expect 2 "no preset 'base'" ./dev build --preset base
+expect 2 "no preset ''" ./dev build --preset ''
+expect 2 "LENSLET_JOBS takes a whole number, found 'many'" env LENSLET_JOBS=many ./dev build
+expect 2 "LENSLET_JOBS takes a whole number of at least 1, found '0'" env LENSLET_JOBS=0 ./dev demo
 expect 2 "no preset 'nowhere'" env LENSLET_PRESET=nowhere ./dev demo
 expect 2 "setup: unknown option 'all'" ./dev setup all
 expect 2 "sanitize: unknown option '--bogus'" ./dev sanitize --bogus
 expect 2 '--tool needs a value' ./dev sanitize --tool
+expect 2 "sanitize has no tool 'nvcheck'" ./dev sanitize --tool nvcheck
+expect 2 "--jobs takes a whole number, found '-1'" ./dev sanitize --jobs -1
+expect 2 "--jobs takes a whole number, found 'two'" ./dev mutate --jobs two
+expect 2 "--cards takes a whole number of at least 1, found '0'" ./dev mutate --cards 0
+expect 2 "--seconds takes a whole number, found '1h'" ./dev fuzz --seconds 1h
+expect 2 "fuzz has no target 'nonesuch'" ./dev fuzz nonesuch
 expect 2 "mutate: unknown option '--bogus'" ./dev mutate --bogus
 expect 2 'new-backend needs a name' ./dev new-backend --cpu
 expect 2 'new-backend needs a device' ./dev new-backend fancy
@@ -45,6 +66,7 @@ expect 2 '--build-only needs a value' ./dev mutate --build-only
 expect 2 'no fault has a name with nonesuch' ./dev mutate --list --filter nonesuch
 expect 0 '^cpu executable_keeps_no_input in framework/execution/executable.cpp: ' ./dev mutate --list
 expect 2 '--dir needs a folder' ./dev mnist --dir
+expect 2 '--dir needs a folder' ./dev mnist --dir ''
 expect 2 "format: unknown option '--fix'" ./dev format --fix
 expect 2 "lint: unknown option '--fix'" ./dev lint --fix
 expect 2 "takes a whole number, found 'soon'" ./dev lint --seconds soon
@@ -57,6 +79,8 @@ expect 2 "python: unknown option '--gpu'" ./dev python --gpu
 expect 2 '--filter needs an expression' ./dev python --filter
 expect 2 "as -DNAME=VALUE, found 'LENSLET_CUDA=OFF'" ./dev python -- LENSLET_CUDA=OFF
 expect 2 "bench has no part 'speed': there are lenet conv calls peers networks serve" ./dev bench --part lenet,speed
+expect 2 "bench has no part '': there are lenet conv" ./dev bench --part ''
+expect 2 "--seconds takes a whole number, found '1e3'" ./dev bench --seconds 1e3
 expect 2 "--built $work has no bin/lenslet" ./dev bench --built "$work"
 expect 2 'usage: .ci/run .--cpu|--cuda., found: --gpu' .ci/run --gpu
 for command in demo test bench python; do

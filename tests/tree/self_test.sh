@@ -20,7 +20,7 @@ fresh_copy() {
   # Exit code 1: a folder changed meanwhile, for example by its first __pycache__.
   { (cd "$root" && tar -cf - --exclude=__pycache__ framework layers models api apps python tests weights cmake docs \
     samples README.md CONTRIBUTING.md CHANGELOG.md LICENSE CMakePresets.json CMakeLists.txt dev dev.d \
-    .clang-format .ci) || [ $? -eq 1 ]; } | tar -xf - -C "$copy"
+    .clang-format .ci .github) || [ $? -eq 1 ]; } | tar -xf - -C "$copy"
 }
 
 # green CHECK…
@@ -70,6 +70,7 @@ if [ "$part" = dev ]; then
   answers=(env -u LENSLET_MNIST_DIR bash "$here/check_dev.sh" "$copy" --first)
   steps=(bash "$here/check_dev_steps.sh" "$copy" --first)
   red docs/results/planted.py 'load(folder, "planted.json")' 'reads planted.json' "${answers[@]}"
+  red .github/workflows/ci.yml "          - { image: 'debian:11', side: cpu }" 'the hosted CI' "${answers[@]}"
   red dev.d/test.sh 'cmd_test() { build all; }' 'no "apt-get install' "${steps[@]}" builds
   red dev.d/build.sh 'has_gpu() { true; }' 'building only the CPU side' "${steps[@]}" builds
   red dev.d/build.sh 'has_gpu() { false; }' 'DLENSLET_CUDA=AUTO' "${steps[@]}" builds
