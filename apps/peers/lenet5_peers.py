@@ -200,7 +200,7 @@ def digits(rows, reference, torch_logits):
             differences.append({
                 "device": device,
                 "max_abs_difference_to_torch": float(np.abs(ours - torch_logits).max()),
-                "images_read_differently": [int(i) for i in np.flatnonzero(ours.argmax(1) != torch_logits.argmax(1))],
+                "differing_images": [int(i) for i in np.flatnonzero(ours.argmax(1) != torch_logits.argmax(1))],
             })
     return {"images": whole, "correct": list(counts.values()), "lenslet_logits": differences}
 

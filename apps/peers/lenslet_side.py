@@ -64,7 +64,7 @@ class _Pass(Pass):
         if row["status"] not in ("PASSED", "SUSPECT"):
             raise NotMeasured(row["status"], row["reason"])
         keys = ("setup_ns", "error", "ceiling_fraction", "bound_by", "replayed")
-        self.details = {"variant": row["labels"]["variant"], **{key: row[key] for key in keys}}
+        self.details = {"backend": row["backend"], **{key: row[key] for key in keys}}
         if row["status"] == "SUSPECT" or self.details.get("suspect"):
             self.details["suspect"] = row["reason"] or self.details.get("suspect")
         if row["accuracy"]:

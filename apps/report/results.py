@@ -76,12 +76,24 @@ def over(amount, time):
     return amount / time if amount and time else None
 
 
+def in_words_of_today(entry):
+    """A row with today's words: older files name the backend of `lenslet bench` in the label `variant`."""
+    labels = members(entry.get("labels"))
+    if labels.get("rung") == "rival":
+        return {**entry, "labels": {**labels, "rung": "beside"}}
+    if "variant" in labels:
+        backend = labels["variant"] or entry.get("backend")
+        return {**entry, "backend": backend, "labels": {k: v for k, v in labels.items() if k != "variant"}}
+    return entry
+
+
 class Row:
     """One entry of `results`, or of `rows`: row["side"] is its member, row.labels its labels."""
 
     IDENTITY = ("name", "problem", "backend", "math", "layout", "cache")  # with study and labels
 
     def __init__(self, entry):
+        entry = in_words_of_today(entry)
         self.entry, self.get = entry, entry.get
         self.labels = {str(k): str(v) for k, v in members(entry.get("labels")).items() if v is not None}
 

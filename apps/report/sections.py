@@ -152,7 +152,7 @@ def stencils(group):
         labels = " ".join(v if k != "dimensions" else v + "D" for k, v in row.labels.items() if k != "table")
         rate = rate_cell(row.gbytes if row.drawn else None, "GB/s")
         lines.append([head(labels), notes.cell(row), rate, ceiling_cell(row)])
-    heads = ["variant", "time", "effective bandwidth", "of nearest ceiling"]
+    heads = ["what", "time", "effective bandwidth", "of nearest ceiling"]
     speeds = table(heads, lines, "Hot", notes=notes)
     return section("stencils", "1D and 2D convolution", figures(group, "stencil"), speeds)
 

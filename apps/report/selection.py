@@ -62,7 +62,7 @@ def rung_of(row):
 
 def climbed(rows):
     """The rungs of a ladder, without the backends that are measured beside it."""
-    return Rows(row for row in rows if rung_of(row) != "rival")
+    return Rows(row for row in rows if rung_of(row) != "beside")
 
 
 def deep_rows(rows):

@@ -191,6 +191,25 @@ TEST(ResultReader, ReadsFilesOfTheFirstPrograms) {
   }
 }
 
+// Rows of older files pair with those of today.
+TEST(ResultReader, ReplacesTheWordsOfOlderFiles) {
+  ResultRow today = full_row();
+  today.backend = "resident";
+  today.labels = {{"plan", "fused"}, {"mode", "resident"}};
+  ResultRow before = today;
+  before.backend = "small";  // the one that the configuration named
+  before.labels.insert(before.labels.begin() + 1, {"variant", "resident"});
+  EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
+  before.backend = today.backend = "layered";
+  before.labels[1].second.clear();
+  EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
+  today.labels = {{"rung", "beside"}};
+  before.labels = {{"rung", "rival"}};
+  EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
+  today.labels = before.labels = {{"filter", "rival"}};  // another label
+  EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
+}
+
 // The files of docs/results that have this schema, parsed.
 std::map<std::string, ordered_json> files_in_the_tree(const std::string& schema) {
   std::map<std::string, ordered_json> found;

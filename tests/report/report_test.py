@@ -294,6 +294,18 @@ class ReportTest(unittest.TestCase):
         self.assertIn(">L1 400 GB/s<", text[text.index('id="fig-roofline"') :])
         self.assertIn("memory 20.0 GB/s · L1 400 GB/s", text)
 
+    def test_older_files_have_the_words_of_today(self):
+        import results
+
+        for labels, backend, expected in (
+            ({"plan": "fused", "variant": "mma"}, "small", ("mma", {"plan": "fused"})),
+            ({"plan": "layered", "variant": ""}, "layered", ("layered", {"plan": "layered"})),
+            ({"rung": "rival"}, "cudnn", ("cudnn", {"rung": "beside"})),
+            ({"filter": "rival"}, "direct", ("direct", {"filter": "rival"})),
+        ):
+            row = results.Row({"backend": backend, "labels": labels})
+            self.assertEqual((row.backend, row.labels), expected)
+
     def test_shapes_that_differ_in_the_stride_have_two_names(self):
         import words
 

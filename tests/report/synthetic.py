@@ -160,7 +160,7 @@ class Maker:
                 ("cudnn", 150000, "tf32", "NCHW"), ("tensor_core", 180000, "tf32", "NHWC"),
             ):
                 self.row(
-                    flops / rate, backend=backend, labels=labels("rival"), math=math, layout=layout,
+                    flops / rate, backend=backend, labels=labels("beside"), math=math, layout=layout,
                     ratio_to_cudnn=rate / 37000, **members,
                 )
 

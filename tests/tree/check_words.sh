@@ -67,7 +67,7 @@ awk '
   }
   {
     text = $0
-    gsub(/"rival"/, "", text)  # the label of ladder rows in result files
+    gsub(/"rival"/, "", text)  # a label in old result files
     gsub(/layered fused plan\.json|"fused VARIANT"/, "", text)  # completions: values and a file; a label of rows
     gsub(/cu(da|dnn|blas)[A-Z][A-Za-z]*|[A-Z]+_[A-Z_]+|(jpeg|in|out)_color_space/, "", text)
     gsub(/initializer(s|_list)?|BatchNormalization|programmaticStreamSerialization|ray\.is_initialized/, "", text)

@@ -60,9 +60,8 @@ std::vector<ConvSpec> specs_beside(const std::vector<BackendBeside>& backends, M
   std::vector<ConvSpec> specs;
   for (const BackendBeside& beside : backends) {
     for (ConvSpec& spec : registry_specs(DeviceKind::kCuda, {beside.backend}, math, beside.layouts)) {
-      spec.labels = {
-          {"rung", "rival"}};  // the word of older result files; compare pairs rows by their labels
-      spec.by_name = false;    // an unavailable candidate gives a row with a reason, no error
+      spec.labels = {{"rung", "beside"}};
+      spec.by_name = false;  // an unavailable candidate gives a row with a reason, no error
       specs.push_back(std::move(spec));
     }
   }

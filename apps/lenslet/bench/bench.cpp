@@ -124,7 +124,7 @@ class ModelBench {
       const PlanContest::Prepared& plan = contest.add(config.key(), candidate.build);
       candidate.prepared = plan.candidate.get();
       if (!candidate.prepared) {
-        run_.refuse(config.by_name ? config.variant : std::string(), plan.refusal.code,
+        run_.refuse(config.by_name ? config.backend : std::string(), plan.refusal.code,
                     concat("batch ", config.batch, ", ", candidate.base.backend, " ", candidate.base.math,
                            ": ", plan.refusal.reason));
       } else {

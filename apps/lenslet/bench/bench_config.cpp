@@ -38,7 +38,7 @@ void add_fused(const ModelBenchOptions& options, const Graph& graph, const Bench
   for (const std::string& name : names) {
     configs.push_back(base);
     configs.back().plan = Plan::kFused;
-    configs.back().variant = name;
+    configs.back().backend = name;
     configs.back().by_name = !all && !options.variants.empty();
   }
 }
@@ -50,13 +50,13 @@ const char* output_name(ElementType output) noexcept {
 }
 
 std::string BenchConfig::key() const {
-  return concat(plan, " ", variant, " ", to_string(math), " ", to_string(input), " ", output_name(output));
+  return concat(plan, " ", backend, " ", to_string(math), " ", to_string(input), " ", output_name(output));
 }
 
 BuildOptions BenchConfig::build_options(const Session& session, Stream& stream) const {
   BuildOptions build = session.build_options(batch);
   build.execution = plan;
-  if (!variant.empty() && !build.plan) build.backends.set(session.graph().name(), variant);
+  if (!backend.empty() && !build.plan) build.backends.set(session.graph().name(), backend);
   build.math = math;
   build.input = input;
   build.output = output;
@@ -131,12 +131,11 @@ ResultRow bench_row(const BenchConfig& config, const ModelBenchOptions& options,
   const bool fused = config.plan == Plan::kFused;
   ResultRow row;
   row.name = session.graph().name();
-  row.backend = fused ? config.variant : config.plan;
+  row.backend = fused ? config.backend : config.plan;
   row.math = to_string(config.math);
   row.layout.clear();
   row.images = config.batch;
   row.labels = {{"plan", config.plan},
-                {"variant", config.variant},
                 {"input", to_string(config.input)},
                 {"output", output_name(config.output)},
                 {"batch", std::to_string(config.batch)}};
@@ -145,7 +144,7 @@ ResultRow bench_row(const BenchConfig& config, const ModelBenchOptions& options,
       concat("lenslet bench --device ", session.device().to_string(),
              file.empty() ? "" : concat(options.model.empty() ? " --weights " : " --model ", file),
              " --batch-sizes ", config.batch, " --plan ", session.saved_plan() ? options.plan : config.plan,
-             config.variant.empty() ? "" : " --backend ", config.variant, " --math ", row.math, " --input ",
+             config.backend.empty() ? "" : " --backend ", config.backend, " --math ", row.math, " --input ",
              to_string(config.input), " --output ", output_name(config.output), " --seed ", options.seed);
   if (options.latency) row.repro += " --latency";
   if (options.threads) row.repro += concat(" --threads ", *options.threads);

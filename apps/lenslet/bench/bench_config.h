@@ -14,7 +14,7 @@ namespace lenslet {
 struct BenchConfig {
   int64_t batch = 1;
   std::string plan;      // Plan::kLayered or Plan::kFused
-  std::string variant;   // whole-network backend; empty: none supports it, and building it gives the reason
+  std::string backend;   // whole-network backend; empty: none supports it, and building it gives the reason
   bool by_name = false;  // named in --backend
   MathMode math = MathMode::kFp32;
   ElementType input = ElementType::kFp32, output = ElementType::kFp32;
@@ -35,7 +35,7 @@ ModelBenchOptions with_saved_plan(ModelBenchOptions options);
 
 /// What to time at this batch size: the saved plan, or else every combination of the requested plans, backends, math
 /// modes, inputs and outputs; the layered plan takes part only with fp32 input and logits. Throws UsageError for an
-/// unknown variant, or if no combination is left; UnavailableError if only the whole-network plan is requested and the
+/// unknown backend, or if no combination is left; UnavailableError if only the whole-network plan is requested and the
 /// network has none.
 std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const Session& session,
                                        int64_t batch);

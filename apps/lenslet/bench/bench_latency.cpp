@@ -29,7 +29,7 @@ class LatencyPath {
   /// "copy", "graph", "mapped", …
   virtual std::string mode() const = 0;
   /// Backend and detail; empty if they are the configuration's own.
-  virtual std::string variant() const { return {}; }
+  virtual std::string backend() const { return {}; }
   virtual std::string detail() const { return {}; }
   /// Where the caller's pictures are, in the model's format, and where its answers go.
   virtual TensorView input() = 0;
@@ -135,7 +135,7 @@ class PolledPath : public BytesPath {
   PolledPath(const Safetensors& weights, const Executable& executable, MathMode math)
       : BytesPath(executable), runner_(weights, executable.device(), math, executable.batch()) {}
   std::string mode() const override { return kPolled; }
-  std::string variant() const override { return "small"; }
+  std::string backend() const override { return "small"; }
   std::string detail() const override { return runner_.detail(); }
   void call() override { runner_.run(pixels_.data(), predictions_.data()); }
 
@@ -149,7 +149,7 @@ class ResidentPath : public BytesPath {
   ResidentPath(const Safetensors& weights, const Executable& executable, MathMode math)
       : BytesPath(executable), kernel_(weights, options(executable.device(), math)) {}
   std::string mode() const override { return kResident; }
-  std::string variant() const override { return "resident"; }
+  std::string backend() const override { return "resident"; }
   std::string detail() const override {
     return concat("resident, a cluster of ", kernel_.blocks(), " blocks");
   }
@@ -289,10 +289,8 @@ std::vector<ResultRow> measure_latency(Executable& executable, const BuildOption
   std::vector<ResultRow> rows;
   for (Runner& runner : runners) {
     ResultRow row = row_of(base, runner.path.mode());
-    if (const std::string variant = runner.path.variant(); !variant.empty()) {
-      for (auto& [label, text] : row.labels) {
-        if (label == "variant") text = variant;
-      }
+    if (const std::string backend = runner.path.backend(); !backend.empty()) {
+      row.backend = backend;
       row.detail = runner.path.detail();
       row.stages_ns.clear();  // the GPU's time belongs to another backend
     }

@@ -6,6 +6,7 @@
 #include "apps/common/output/text.h"
 #include "apps/measuring/row_table.h"
 #include "framework/base/error.h"
+#include "framework/execution/plan.h"
 
 namespace lenslet {
 namespace {
@@ -19,8 +20,11 @@ RowTable first_columns() {
   const auto label = [](const char* name) {
     return [name](const ResultRow& row) { return or_dash(row.label(name)); };
   };
+  const auto backend = [](const ResultRow& row) {
+    return row.label("plan") == Plan::kFused ? or_dash(row.backend) : "-";
+  };
   RowTable table;
-  table.number("batch", batch_of).words("plan", label("plan")).words("backend", label("variant"));
+  table.number("batch", batch_of).words("plan", label("plan")).words("backend", backend);
   table.words("math", &ResultRow::math).words("input", label("input")).words("output", label("output"));
   return table;
 }

@@ -91,9 +91,9 @@ void test_passes(const Graph& graph, BuildOptions build, const BatchPictures& pi
   test("whole pass,", "layered");
   if (!graph.network()) return;
   build.execution = Plan::kFused;
-  for (const std::string& variant : graph.network()->backends(stream.device().kind)) {
-    build.backends.set(graph.name(), variant);
-    test("whole pass, fused", variant);
+  for (const std::string& backend : graph.network()->backends(stream.device().kind)) {
+    build.backends.set(graph.name(), backend);
+    test("whole pass, fused", backend);
   }
 }
 

@@ -109,8 +109,8 @@ std::optional<Fp32Beside> read_in_fp32(const Session& session, const Executable&
   beside.backends = describe_backends(fp32.executable().plan());
   beside.correct = evaluate(exact.logits, data, exact.count).correct;
   for (size_t i = 0; i < exact.logits.size(); i += kLenet5Classes) {
-    beside.read_differently += predicted_class(exact.logits.data() + i, kLenet5Classes) !=
-                               predicted_class(run.logits.data() + i, kLenet5Classes);
+    beside.differing += predicted_class(exact.logits.data() + i, kLenet5Classes) !=
+                        predicted_class(run.logits.data() + i, kLenet5Classes);
   }
   if (exact.count < run.count) return std::nullopt;  // interrupted
   return beside;

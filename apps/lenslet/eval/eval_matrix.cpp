@@ -69,16 +69,16 @@ void add_fused(const Session& session, int64_t batch, std::vector<MatrixCase>& c
   const Graph& graph = session.graph();
   BuildOptions build = session.build_options(batch);
   build.execution = Plan::kFused;
-  for (const std::string& variant : graph.network()->backends(session.device().kind)) {
-    build.backends.set(graph.name(), variant);
+  for (const std::string& backend : graph.network()->backends(session.device().kind)) {
+    build.backends.set(graph.name(), backend);
     for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
       build.math = math;
       for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
         build.input = input;
         const Support support = graph.network()->supports(
-            variant, graph.network_request(build.device, batch, math, input, build.output));
+            backend, graph.network_request(build.device, batch, math, input, build.output));
         (support ? cases : refused)
-            .push_back({concat("fused ", variant, ", ", to_string(input), " in"), build, support.reason()});
+            .push_back({concat("fused ", backend, ", ", to_string(input), " in"), build, support.reason()});
       }
     }
   }

@@ -91,7 +91,7 @@ void print_eval(Console& console, const EvalOptions& options, const Session& ses
                format_percent(static_cast<double>(fp32.correct) / static_cast<double>(evaluation.count)),
                more == 0 ? std::string(", as many")
                          : concat(", ", std::abs(more), more > 0 ? " more" : " fewer"),
-               "; ", fp32.read_differently, " read differently (", fp32.backends, ")"),
+               "; ", fp32.differing, " read differently (", fp32.backends, ")"),
         kLabel);
   }
   console.prose(concat("loss:       ", format_fixed(evaluation.loss, 6), " (mean negative log-likelihood)"),

@@ -27,11 +27,11 @@ struct Throughput {
 struct Fp32Beside {
   std::string backends;
   int64_t correct = 0;
-  int64_t read_differently = 0;  // images that the two classify differently
+  int64_t differing = 0;  // images that the two classify differently
 
   template <class Self, class V>
   static void fields(Self& self, V&& v) {
-    v("backends", self.backends)("correct", self.correct)("read_differently", self.read_differently);
+    v("backends", self.backends)("correct", self.correct)("differing", self.differing);
   }
 };
 

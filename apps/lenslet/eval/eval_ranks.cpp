@@ -83,7 +83,7 @@ void join_outcomes(Ranks& ranks, const EvalOptions& options, const Session& sess
     for (int64_t& images : row) counts.push_back(&images);
   Fp32Beside none;
   Fp32Beside& fp32 = outcome.fp32 ? *outcome.fp32 : none;  // a rank without images has none
-  counts.insert(counts.end(), {&fp32.correct, &fp32.read_differently});
+  counts.insert(counts.end(), {&fp32.correct, &fp32.differing});
   ranks.sum(counts);
   ranks.gather(total.losses);
   ranks.gather(total.misses);

@@ -131,11 +131,11 @@ void add_fused(const TuneOptions& options, const Session& session, PlanRows& pla
   build.backends = {};
   const Graph& graph = session.graph();
   const std::string& named = options.backend;
-  for (const std::string& variant : graph.network()->backends(session.device().kind)) {
-    if (options.plan == Plan::kFused && !named.empty() && named != ModelSetup::kAuto && named != variant)
+  for (const std::string& backend : graph.network()->backends(session.device().kind)) {
+    if (options.plan == Plan::kFused && !named.empty() && named != ModelSetup::kAuto && named != backend)
       continue;
-    build.backends.set(graph.name(), variant);
-    plans.add("fused " + variant, build);
+    build.backends.set(graph.name(), backend);
+    plans.add("fused " + backend, build);
   }
 }
 
