@@ -110,19 +110,22 @@ TEST(FusedCpu, LogitsAgreeWithTheJudgeForPixelsReadEitherWay) {
   });
 }
 
-// Sums of small integers are exact in any order, so every product matters.
-TEST(FusedCpu, SmallIntegersComeOutExactly) {
+// Products of small integers are at least one, so each that is lost or counted twice moves the logits by far more than
+// Winograd's roundings.
+TEST(FusedCpu, SmallIntegersComeOutToAMillionth) {
   reference::Random random(3);
   const Safetensors parameters = make_parameters([&] { return static_cast<float>(random.below(3)) - 1; });
   const std::vector<float> input = reference::small_integers(kImages * kPixels, 5);
   double largest_sum = 0;
   const std::vector<double> expected = reference_logits(parameters, input, &largest_sum);
   ASSERT_LT(largest_sum, double{1 << 24});
+  double largest = 0;
+  for (const double logit : expected) largest = std::max(largest, std::abs(logit));
   for_each_instruction_set([&](const SimdKernels& kernels) {
     const auto logits = elements<float>(run(kernels, parameters, request_of(kImages), input.data()));
     reference::Comparison comparison;
     for (size_t i = 0; i < logits.size(); ++i)
-      comparison.add(static_cast<int64_t>(i), logits[i], expected[i], 0);
+      comparison.add(static_cast<int64_t>(i), logits[i], expected[i], 1e-6 * largest);
     EXPECT_TRUE(comparison.passed()) << comparison.reason();
   });
 }

@@ -5,6 +5,7 @@
 #include "framework/base/parallel.h"
 #include "models/fused_lenet5/cpu/simd/kernels.h"
 #include "models/fused_lenet5/error_bound.h"
+#include "models/fused_lenet5/winograd.h"
 
 namespace lenslet {
 namespace {
@@ -32,6 +33,7 @@ class SimdOperator : public Operator {
       : parameters_(parameters, request.input_type, kernels.lanes), request_(request), kernels_(kernels) {}
 
   std::string detail() const override { return kernels_.isa; }
+  double products_saved() const override { return fused_lenet5::network_products_saved(); }
 
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& /*context*/) override {
     if (request_.input_type == ElementType::kUint8) {
@@ -71,13 +73,12 @@ class SimdBackend : public NetworkBackend {
         concat("the CPU computes in fp32 only, not in ", to_string(request.math), ": use --math fp32"));
   }
 
-  double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& request) const override {
-    // Without fused multiply-add every product is rounded, which is the same as rounding its weight.
-    std::array<LayerRounding, 5> layers;
-    for (LayerRounding& layer : layers) layer.weight = kUnitFp32;
-    if (request.input_type == ElementType::kUint8)
-      layers[0].weight = 2 * kUnitFp32;  // folded and rounded once
-    return lenet5_logit_bound(parameters, layers);
+  double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& /*request*/) const override {
+    // Without fused multiply-add every product is rounded, which is the same as rounding its weight. A transformed
+    // filter has been rounded once, a transformed input four times.
+    constexpr double kUnit = fused_lenet5::WinogradF45::kDeviation * kUnitFp32;
+    const LayerRounding convolution{2 * kUnit, 4 * kUnit, kUnit}, direct{kUnitFp32, 0, kUnitFp32};
+    return lenet5_logit_bound(parameters, {convolution, convolution, direct, direct, direct});
   }
 
   std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,

@@ -21,9 +21,9 @@ struct SimdLenet5Parameters {
   /// For vectors of `lanes` floats. With kUint8 the normalisation of the pixels is folded into conv1.
   SimdLenet5Parameters(const Lenet5Parameters& parameters, ElementType input, int lanes);
 
-  Tensor conv1_weight;  // [5, 5, 6]
+  Tensor conv1_weight;  // G w of each row (winograd.h): [8 points, 5 rows, 6]
   Tensor conv1_bias;    // [6]
-  Tensor conv2_weight;  // [6, 5, 5, 16]
+  Tensor conv2_weight;  // the same: [8 points, 6 channels, 5 rows, 16]
   Tensor conv2_bias;    // [16]
   Dense fc1;            // its inputs in the order [4 * 4][16]: channels last, as conv2 leaves them
   Dense fc2;

@@ -4,16 +4,22 @@
 #include "framework/base/integer_math.h"
 #include "models/fused_lenet5/cpu/simd/kernels.h"
 #include "models/fused_lenet5/fold.h"
+#include "models/fused_lenet5/winograd.h"
 
 namespace lenslet {
 namespace {
 
-/// [rows, columns] to [columns, rows].
-Tensor transposed(const float* matrix, int64_t rows, int64_t columns, const Shape& shape) {
-  Tensor result(shape);
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t column = 0; column < columns; ++column)
-      result.data()[column * rows + row] = matrix[row * columns + column];
+/// [filters, channels, 5, 5] to G w of each row, [8 points, channels, 5 rows, filters].
+template <typename Value>
+Tensor transformed(const Value* weight, int64_t filters, int64_t channels) {
+  using fused_lenet5::WinogradF45;
+  Tensor result({WinogradF45::kPoints, channels, 5, filters});
+  float* out = result.data();
+  for (int point = 0; point < WinogradF45::kPoints; ++point) {
+    for (int64_t row = 0; row < channels * 5; ++row) {
+      for (int64_t k = 0; k < filters; ++k)
+        *out++ = fused_lenet5::winograd_weight(point, weight + (k * channels * 5 + row) * WinogradF45::kTaps);
+    }
   }
   return result;
 }
@@ -46,17 +52,16 @@ SimdLenet5Parameters::Dense panels_of(const Tensor& weight, const Tensor& bias, 
 }  // namespace
 
 SimdLenet5Parameters::SimdLenet5Parameters(const Lenet5Parameters& parameters, ElementType input, int lanes)
-    : conv1_weight(transposed(parameters.conv1_weight.data(), 6, 25, {5, 5, 6})),
+    : conv1_weight(transformed(parameters.conv1_weight.data(), 6, 1)),
       conv1_bias(copied(parameters.conv1_bias)),
-      conv2_weight(transposed(parameters.conv2_weight.data(), 16, 150, {6, 5, 5, 16})),
+      conv2_weight(transformed(parameters.conv2_weight.data(), 16, 6)),
       conv2_bias(copied(parameters.conv2_bias)),
       fc1(panels_of(parameters.fc1_weight, parameters.fc1_bias, 16, lanes)),
       fc2(panels_of(parameters.fc2_weight, parameters.fc2_bias, 1, lanes)),
       fc3(panels_of(parameters.fc3_weight, parameters.fc3_bias, 1, lanes)) {
   if (input != ElementType::kUint8) return;
   const FoldedConv1 folded = fold_normalisation(parameters);
-  const std::vector<float> weight(folded.weight.begin(), folded.weight.end());
-  conv1_weight = transposed(weight.data(), 6, 25, {5, 5, 6});
+  conv1_weight = transformed(folded.weight.data(), 6, 1);
   std::copy(folded.bias.begin(), folded.bias.end(), conv1_bias.data());
 }
 

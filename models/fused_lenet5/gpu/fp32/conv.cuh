@@ -1,6 +1,6 @@
 // Internal: the first kernel of the backend `fp32`, both convolutions with ReLU and pooling. Its maps stay on the chip.
 //
-// Both convolutions are Winograd's F(4, 5) along the rows (fp32/winograd.h) and direct down the columns:
+// Both convolutions are Winograd's F(4, 5) along the rows (winograd.h) and direct down the columns:
 //   z[k, y, x0 + o] = sum over points t of A_to sum over c, r of U[k, c, r, t] V[c, y + r, x0, t]
 // conv1 transforms pixels in registers and computes one filter after another. Its pooled maps are transformed in place
 // in shared memory. conv2 computes one point after another; for each a thread reads columns of 12 values. Weights that
@@ -116,7 +116,7 @@ __device__ __forceinline__ void fp32_conv2(const Fp32Constants& constants, int p
 //             outputs of 2 filters
 // memory      52.6 KB: h1, overwritten by V, of 8 images, and conv2's transformed filters; registers hold 10 x 8
 //             transformed pixels, then 64 outputs and 32 sums
-// requires    16-byte aligned images; blocks of kThreads, kSharedBytes (the launcher in fp32.cu)
+// requires    compute capability 8.0, 16-byte aligned images; blocks of kThreads, kSharedBytes (fp32.cu ensures all)
 // measured    H200, both kernels together: docs/results.md, "The whole-network plan over batch sizes"
 template <typename Pixel>
 __global__ void __launch_bounds__(Fp32Conv::kThreads, 4)

@@ -6,7 +6,7 @@
 
 #include "models/fused_lenet5/gpu/common.cuh"
 #include "models/fused_lenet5/gpu/fp32/parameters.h"
-#include "models/fused_lenet5/gpu/fp32/winograd.h"
+#include "models/fused_lenet5/winograd.h"
 
 namespace lenslet::fused_lenet5 {
 

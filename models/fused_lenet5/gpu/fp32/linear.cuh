@@ -106,7 +106,8 @@ __device__ __forceinline__ void fp32_write(Prediction* output, int64_t image,
 // work split  block = 16 * kEach images; thread = kEach images x 10 neurons of fc1, then 7 of fc2; in fc3 one thread
 //             per image
 // memory      92 KB with kEach = 8: activations, overwritten from layer to layer, and two stages of weights; 80 sums
-// requires    blocks of kThreads, kSharedBytes; h2 padded to whole 128 images (the launcher in fp32.cu)
+// requires    compute capability 8.0, blocks of kThreads, kSharedBytes; h2 padded to whole 128 images (fp32.cu
+//             ensures all)
 // measured    H200, both kernels together: docs/results.md, "The whole-network plan over batch sizes"
 template <int kEach, typename Output>
 __global__ void __launch_bounds__(Fp32LinearTile<kEach>::kThreads, 2)

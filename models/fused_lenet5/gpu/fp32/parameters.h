@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "models/fused_lenet5/gpu/fp32/winograd.h"
 #include "models/fused_lenet5/network_backend.h"
+#include "models/fused_lenet5/winograd.h"
 
 namespace lenslet::fused_lenet5 {
 
@@ -33,14 +33,6 @@ struct Fp32Linear {
   static constexpr int kBias1 = kFc3 + 84 * kFc3Row, kBias2 = kBias1 + 120, kBias3 = kBias2 + 84;
   static constexpr int kFloats = kBias3 + 10;
 };
-
-/// Row `point` of G times a row of five taps, rounded once.
-template <typename Value>
-float winograd_weight(int point, const Value* taps) {
-  double sum = 0;
-  for (int s = 0; s < WinogradF45::kTaps; ++s) sum += WinogradF45::kG[point][s] * double{taps[s]};
-  return static_cast<float>(sum);
-}
 
 /// For bytes the normalisation is folded into conv1. In a math mode other than fp32 conv1's weights are rounded to it
 /// before they are transformed.

@@ -1,4 +1,4 @@
-// The convolutions of the backend `medium`, by Winograd's F(4, 5) along the rows (fp32/winograd.h), direct down the
+// The convolutions of the backend `medium`, by Winograd's F(4, 5) along the rows (winograd.h), direct down the
 // columns. Internal: includes CUDA.
 //
 // Few images must keep 16 warps busy, so a thread has a smaller part than in the backend `fp32`: of conv1 one to three

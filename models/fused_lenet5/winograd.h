@@ -69,6 +69,14 @@ struct WinogradF45 {
 #endif
 };
 
+/// Row `point` of G times a row of five taps, rounded once.
+template <typename Value>
+float winograd_weight(int point, const Value* taps) {
+  double sum = 0;
+  for (int s = 0; s < WinogradF45::kTaps; ++s) sum += WinogradF45::kG[point][s] * double{taps[s]};
+  return static_cast<float>(sum);
+}
+
 /// Products of the direct sums over those computed, if both convolutions take 8 multiplications instead of 20 and the
 /// linear layers save nothing.
 inline double network_products_saved() {
