@@ -5,6 +5,7 @@
 // No GPU is needed: the cards are simulated, and the host's decisions for them are real.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -30,6 +31,7 @@
 #include "layers/conv/gpu/winograd/fused.cuh"
 #include "layers/conv/gpu/winograd/kernels.cuh"
 #include "tests/conv/conv_fixture.h"
+#include "tests/support/cards.h"
 #include "tests/support/kernel_census.h"
 #include "tests/support/simulated_gpu.h"
 
@@ -37,6 +39,12 @@ namespace lenslet {
 namespace {
 
 using simulated_gpu::Card;
+
+std::string name_of_card(const testing::TestParamInfo<Card>& info) {
+  std::string name = info.param.name;
+  name.erase(std::remove(name.begin(), name.end(), ' '), name.end());
+  return name;
+}
 
 Cuts cuts_of_tile(const Seen& seen) {
   const auto& shape = seen.argument<DirectTileShape>(0);
@@ -251,8 +259,7 @@ const Exempt kExempt[] = {
      "Q is W or W - 4, both multiples of 4"},
     {"conv_winograd_multiply_kernel<.*SgemmTile<(8|16|32|64),", "filters of a group",
      "is chosen where one tile takes all filters"},
-    {"conv_winograd_fused_kernel<4>", "",
-     "is for cards with less shared memory than an H200: ServeSmallerCards"},
+    {"conv_winograd_fused_kernel<4>", "", "is for cards with less shared memory than an H200: EveryCard"},
     {"bias_relu_kernel<., unsigned long>", "", "is for 2^31 values and more, which linear layers alone have"},
 };
 
@@ -325,18 +332,170 @@ TEST(ConvLaunches, ShowEveryKernelAtWork) {
   for (const std::string& line : census().missing(counted)) ADD_FAILURE() << line;
 }
 
-// Fewer multiprocessors, less shared memory, older instructions:
-// everything that a backend supports can be prepared.
-TEST(ConvLaunches, ServeSmallerCards) {
-  run_lists({28, 86, 99 * 1024});
-  EXPECT_TRUE(census().launched("conv_winograd_fused_kernel<4>"));
-  EXPECT_TRUE(census().launched("conv_tensor_core_mma_kernel"));
-  EXPECT_FALSE(census().launched("conv_tensor_core_wgmma_kernel"));
-  run_lists({40, 75, 64 * 1024});
-  EXPECT_FALSE(census().launched("conv_winograd_fused_kernel"));
-  EXPECT_FALSE(census().launched("conv_tensor_core_mma_kernel"));
-  EXPECT_FALSE(census().launched("conv_implicit_gemm_rows_kernel"));
+class EveryCard : public testing::TestWithParam<Card> {};
+
+// Fewer or more multiprocessors, less shared memory, other instructions: everything that a backend supports can be
+// prepared, and every launch is within the card's limits, which the simulated card enforces.
+TEST_P(EveryCard, RunsWhatABackendSupports) {
+  const Card& card = GetParam();
+  run_lists(card);
+  const bool mma = card.compute_capability >= 80, wide = card.shared_bytes_per_block >= 144 * 1024;
+  EXPECT_EQ(census().launched("conv_tensor_core_wgmma_kernel"), card.compute_capability == 90);
+  EXPECT_EQ(census().launched("conv_tensor_core_mma_kernel"), mma);
+  EXPECT_EQ(census().launched("conv_implicit_gemm_rows_kernel"), mma);
+  EXPECT_EQ(census().launched("conv_winograd_fused_kernel<8>"), mma && wide);
+  EXPECT_EQ(census().launched("conv_winograd_fused_kernel<4>"), mma && !wide);
   EXPECT_TRUE(census().launched("conv_winograd_multiply_kernel"));
+}
+
+INSTANTIATE_TEST_SUITE_P(ConvLaunches, EveryCard, testing::ValuesIn(published_cards()), name_of_card);
+
+// The choices of H100 and H200, whose kernels were measured there: a change is deliberate.
+TEST(ConvLaunches, RunOnHopperAsMeasured) {
+  const struct {
+    const char* problem;
+    const char* backend;
+    MathMode math;
+    const char* choice;  // of the kernel's form, then the blocks of its last launch
+  } kPinned[] = {
+      {"mb1ic1ih28oc6oh24kh5", "direct", MathMode::kFp32,
+       "rows, 1x4 positions x 2 channels a thread; 5x3x1 of 32"},
+      {"mb1ic1ih28oc6oh24kh5", "implicit_gemm", MathMode::kFp32,
+       "16 filters x 32 positions a block; 18x1x1 of 32"},
+      {"mb1ic1ih28oc6oh24kh5", "winograd", MathMode::kFp32,
+       "F(2x2,5x5), 1 chunks of 256 tiles; 2x6x1 of 128"},
+      {"mb1ic1ih28oc6oh24kh5", "tensor_core", MathMode::kTf32,
+       "mma, 32 filters x 32 positions a block; 18x1x1 of 128"},
+      {"mb1ic1ih28oc6oh24kh5", "tensor_core", MathMode::kFp16,
+       "mma, 32 filters x 32 positions a block; 18x1x1 of 128"},
+      {"mb64ic6ih12oc16oh8kh5", "direct", MathMode::kFp32,
+       "tile, 1x4 positions x 2 channels a thread, 8112 bytes shared; 32x8x1 of 64"},
+      {"mb64ic6ih12oc16oh8kh5", "implicit_gemm", MathMode::kFp32,
+       "16 filters x 32 positions a block; 128x1x1 of 32"},
+      {"mb64ic6ih12oc16oh8kh5", "winograd", MathMode::kFp32,
+       "F(2x2,5x5), 1 chunks of 1024 tiles; 8x16x1 of 128"},
+      {"mb64ic6ih12oc16oh8kh5", "tensor_core", MathMode::kTf32,
+       "mma, 32 filters x 32 positions a block; 128x1x1 of 128"},
+      {"mb64ic6ih12oc16oh8kh5", "tensor_core", MathMode::kFp16,
+       "wgmma, 128 positions x 64 filters, 8 slices of inputs, 4 stages of 5 taps; 72x1x1 of 512"},
+      {"mb10000ic6ih12oc16oh8kh5", "direct", MathMode::kFp32,
+       "tile, 2x4 positions x 4 channels a thread, 32448 bytes shared; 1250x2x1 of 128"},
+      {"mb10000ic6ih12oc16oh8kh5", "implicit_gemm", MathMode::kFp32,
+       "16 filters x 128 positions a block; 5000x1x1 of 64"},
+      {"mb10000ic6ih12oc16oh8kh5", "winograd", MathMode::kFp32,
+       "F(2x2,5x5), 5 chunks of 32000 tiles; 250x2x1 of 128"},
+      {"mb10000ic6ih12oc16oh8kh5", "tensor_core", MathMode::kTf32,
+       "mma, 16 filters x 128 positions a block; 5000x1x1 of 128"},
+      {"mb10000ic6ih12oc16oh8kh5", "tensor_core", MathMode::kFp16,
+       "mma, 16 filters x 128 positions a block; 5000x1x1 of 128"},
+      {"mb8ic64ih128oc256oh126kh3", "direct", MathMode::kFp32,
+       "tile, 2x4 positions x 8 channels a thread, 25344 bytes shared; 256x16x1 of 128"},
+      {"mb8ic64ih128oc256oh126kh3", "implicit_gemm", MathMode::kFp32,
+       "128 filters x 128 positions a block, rows of three taps; 2016x1x1 of 256"},
+      {"mb8ic64ih128oc256oh126kh3", "winograd", MathMode::kFp32,
+       "F(4x4,3x3), products kept in registers, 1 chunks of 8192 tiles; 2048x1x1 of 384"},
+      {"mb8ic64ih128oc256oh126kh3", "tensor_core", MathMode::kTf32,
+       "wgmma, 256 positions x 128 filters, 3 slices of inputs, 4 stages of 3 taps; 132x1x1 of 512"},
+      {"mb8ic64ih128oc256oh126kh3", "tensor_core", MathMode::kFp16,
+       "wgmma, 256 positions x 128 filters, 3 slices of inputs, 4 stages of 3 taps; 132x1x1 of 512"},
+      {"mb8ic128ih128oc256oh126kh3", "direct", MathMode::kFp32,
+       "tile, 2x4 positions x 8 channels a thread, 25344 bytes shared; 256x16x1 of 128"},
+      {"mb8ic128ih128oc256oh126kh3", "implicit_gemm", MathMode::kFp32,
+       "128 filters x 128 positions a block, rows of three taps; 2016x1x1 of 256"},
+      {"mb8ic128ih128oc256oh126kh3", "winograd", MathMode::kFp32,
+       "F(4x4,3x3), products kept in registers, 1 chunks of 8192 tiles; 2048x1x1 of 384"},
+      {"mb8ic128ih128oc256oh126kh3", "tensor_core", MathMode::kTf32,
+       "wgmma, 256 positions x 128 filters, 3 slices of inputs, 4 stages of 3 taps; 132x1x1 of 512"},
+      {"mb8ic128ih128oc256oh126kh3", "tensor_core", MathMode::kFp16,
+       "wgmma, 256 positions x 128 filters, 3 slices of inputs, 4 stages of 3 taps; 132x1x1 of 512"},
+      {"mb1ic64ih56oc64oh56kh3ph1", "direct", MathMode::kFp32,
+       "tile, 1x4 positions x 2 channels a thread, 10816 bytes shared; 14x32x1 of 64"},
+      {"mb1ic64ih56oc64oh56kh3ph1", "implicit_gemm", MathMode::kFp32,
+       "16 filters x 128 positions a block; 100x1x1 of 64"},
+      {"mb1ic64ih56oc64oh56kh3ph1", "winograd", MathMode::kFp32,
+       "F(2x2,3x3), 1 chunks of 896 tiles; 7x64x1 of 128"},
+      {"mb1ic64ih56oc64oh56kh3ph1", "tensor_core", MathMode::kTf32,
+       "wgmma, 128 positions x 64 filters, 8 slices of inputs, 4 stages of 3 taps; 26x1x1 of 512"},
+      {"mb1ic64ih56oc64oh56kh3ph1", "tensor_core", MathMode::kFp16,
+       "wgmma, 128 positions x 64 filters, 8 slices of inputs, 4 stages of 3 taps; 26x1x1 of 512"},
+      {"mb8ic3ih256oc3oh256kh3ph1", "direct", MathMode::kFp32,
+       "strips of 7 rows, 4 columns x 3 channels a lane; 132x1x1 of 128"},
+      {"mb8ic3ih256oc3oh256kh3ph1", "implicit_gemm", MathMode::kFp32,
+       "8 filters x 256 positions a block; 2048x1x1 of 64"},
+      {"mb8ic3ih256oc3oh256kh3ph1", "winograd", MathMode::kFp32,
+       "F(2x2,3x3), 1 chunks of 131072 tiles; 1024x1x1 of 128"},
+      {"mb8ic3ih256oc3oh256kh3ph1", "tensor_core", MathMode::kTf32,
+       "mma, 16 filters x 128 positions a block; 4096x1x1 of 128"},
+      {"mb8ic3ih256oc3oh256kh3ph1", "tensor_core", MathMode::kFp16,
+       "mma, 16 filters x 128 positions a block; 4096x1x1 of 128"},
+  };
+  for (const int ordinal : {kH100, kH200}) {
+    census().begin(published_cards()[static_cast<size_t>(ordinal)]);
+    Stream stream(Device::cuda());
+    std::string blocks;
+    simulated_gpu::on_launch([&](const simulated_gpu::Launch& launch) {
+      blocks = concat(launch.grid.x, "x", launch.grid.y, "x", launch.grid.z, " of ", launch.block.x);
+    });
+    for (const auto& row : kPinned) {
+      const ConvBackend& backend = find_conv_backend(DeviceKind::kCuda, row.backend).open();
+      const auto kernel =
+          prepare(backend, Conv2dProblem::parse(row.problem), row.math, SIZE_MAX, std::nullopt, stream);
+      run(*kernel, stream);
+      EXPECT_EQ(concat(kernel->detail(), "; ", blocks), row.choice)
+          << row.problem << " " << row.backend << " " << to_string(row.math);
+    }
+  }
+}
+
+// What the simulated cards refuse, so that the test above can fail.
+TEST(SimulatedCards, RefuseWhatTheyLack) {
+  const auto kernel_named = [](const char* part) {
+    const auto& kernels = simulated_gpu::kernels();
+    return std::find_if(kernels.begin(), kernels.end(),
+                        [&](const simulated_gpu::Kernel& kernel) {
+                          return kernel.name.find(part) != std::string::npos;
+                        })
+        ->address;
+  };
+  const auto launch = [&](const char* part, dim3 grid, dim3 block, size_t shared_bytes) {
+    const cudaError_t error =
+        cudaLaunchKernel(kernel_named(part), grid, block, nullptr, shared_bytes, nullptr);
+    EXPECT_EQ(error, cudaGetLastError());
+    return error;
+  };
+  simulated_gpu::on_launch(nullptr);
+  simulated_gpu::insert(published_cards());
+  const struct {
+    CardOrdinal card;
+    const char* kernel;
+    cudaError_t error;
+  } kLacks[] = {{kT4, "conv_direct_any_kernel", cudaSuccess},
+                {kT4, "conv_implicit_gemm_rows_kernel", cudaErrorNoKernelImageForDevice},
+                {kA100, "conv_implicit_gemm_rows_kernel", cudaSuccess},
+                {kL4, "conv_tensor_core_wgmma_kernel", cudaErrorNoKernelImageForDevice},
+                {kH100, "conv_tensor_core_wgmma_kernel", cudaSuccess},
+                {kB200, "conv_tensor_core_wgmma_kernel", cudaErrorNoKernelImageForDevice},
+                {kB200, "conv_tensor_core_mma_kernel", cudaSuccess}};
+  for (const auto& row : kLacks) {
+    LENSLET_CUDA_CHECK(cudaSetDevice(row.card));
+    EXPECT_EQ(launch(row.kernel, 1, 32, 0), row.error) << row.card << " " << row.kernel;
+  }
+  LENSLET_CUDA_CHECK(cudaSetDevice(kL4));
+  const char* const any = "conv_direct_any_kernel";
+  EXPECT_EQ(launch(any, 1, 1024, 48 * 1024), cudaSuccess);
+  EXPECT_EQ(launch(any, 1, 1025, 0), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch(any, dim3(INT32_MAX, 65535, 65535), dim3(1, 1, 64), 0), cudaSuccess);
+  EXPECT_EQ(launch(any, dim3(1, 65536), 32, 0), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch(any, dim3(1, 1, 65536), 32, 0), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch(any, 0, 32, 0), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch(any, 1, dim3(1, 1, 65), 0), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch(any, 1, 32, 48 * 1024 + 1), cudaErrorInvalidValue) << "not opted in";
+  const void* const kernel = kernel_named(any);
+  EXPECT_EQ(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 99 * 1024),
+            cudaSuccess);
+  EXPECT_EQ(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 99 * 1024 + 1),
+            cudaErrorInvalidValue);
+  (void)cudaGetLastError();
 }
 
 // Operators that share a kernel need different amounts of shared memory: none takes it from another.

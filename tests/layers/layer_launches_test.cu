@@ -19,12 +19,11 @@
 #include "layers/softmax/softmax_backend.h"
 #include "layers/strides.h"
 #include "tests/layers/layer_problems.h"
+#include "tests/support/cards.h"
 #include "tests/support/kernel_census.h"
 
 namespace lenslet {
 namespace {
-
-constexpr simulated_gpu::Card kH200{132, 90, 227 * 1024};
 
 /// A direction that a launch has, or has not.
 Cut only_if(bool present, const char* of) { return {of, present ? 2 : 0, 1}; }
@@ -172,6 +171,32 @@ class LayerLaunches : public testing::Test {
     }
   }
 
+  /// The subjects and problems on which a card verifies the layers.
+  void run_all(const simulated_gpu::Card& card) {
+    census_.begin(card);
+    for (const auto& subject : reference::long_subjects()) {  // subjects_test.cpp
+      const auto* const layer_subject = dynamic_cast<const reference::LayerSubject*>(subject.get());
+      ASSERT_TRUE(layer_subject) << subject->problem();
+      for (const reference::LayerCase& one : layer_subject->cases()) {
+        for (int64_t shift = 0; shift < (is_large(*subject) ? 1 : 4); ++shift)
+          run(*one.layer, one.inputs(), shift);
+      }
+    }
+    const auto run_linear = [&](const LinearSize& size) {
+      run(LinearLayer(Tensor({size.outputs, size.inputs}), Tensor({size.outputs})),
+          {{size.batch, size.inputs}});
+    };
+    for (const LinearSize& size : linear_tile_sizes(card.multiprocessors)) run_linear(size);
+    for (const LinearSize& size : kLinearPast2To31) run_linear(size);
+    for (const auto& [kind, window] : pools_past_2_to_31()) {
+      if (kind == reference::Pooling::kMax) {
+        run(MaxPool2dLayer(window), {kPoolInputPast2To31});
+      } else {
+        run(AvgPool2dLayer(window, kind == reference::Pooling::kAverage), {kPoolInputPast2To31});
+      }
+    }
+  }
+
   KernelCensus census_{kReaders, kExempt};
   Stream stream_{Device::cuda()};
 };
@@ -180,29 +205,7 @@ __global__ void launched_by_no_problem_kernel() {}
 [[maybe_unused]] void (*const kRegistered)() = launched_by_no_problem_kernel;
 
 TEST_F(LayerLaunches, ShowEveryKernelAtWork) {
-  census_.begin(kH200);
-  for (const auto& subject : reference::long_subjects()) {  // subjects_test.cpp
-    const auto* const layer_subject = dynamic_cast<const reference::LayerSubject*>(subject.get());
-    ASSERT_TRUE(layer_subject) << subject->problem();
-    for (const reference::LayerCase& one : layer_subject->cases()) {
-      for (int64_t shift = 0; shift < (is_large(*subject) ? 1 : 4); ++shift)
-        run(*one.layer, one.inputs(), shift);
-    }
-  }
-  const auto run_linear = [&](const LinearSize& size) {
-    run(LinearLayer(Tensor({size.outputs, size.inputs}), Tensor({size.outputs})),
-        {{size.batch, size.inputs}});
-  };
-  for (const LinearSize& size : linear_tile_sizes(kH200.multiprocessors)) run_linear(size);
-  for (const LinearSize& size : kLinearPast2To31) run_linear(size);
-  for (const auto& [kind, window] : pools_past_2_to_31()) {
-    if (kind == reference::Pooling::kMax) {
-      run(MaxPool2dLayer(window), {kPoolInputPast2To31});
-    } else {
-      run(AvgPool2dLayer(window, kind == reference::Pooling::kAverage), {kPoolInputPast2To31});
-    }
-  }
-
+  run_all(published_cards()[kH200]);
   EXPECT_GT(census_.count(counted), 70);
   std::vector<std::string> missing = census_.missing(counted);
   // The census misses what no problem launches.
@@ -212,6 +215,16 @@ TEST_F(LayerLaunches, ShowEveryKernelAtWork) {
   EXPECT_NE(planted, missing.end());
   if (planted != missing.end()) missing.erase(planted);
   for (const std::string& line : missing) ADD_FAILURE() << line;
+}
+
+// Every launch is within the limits of every card, which the simulated card enforces.
+TEST_F(LayerLaunches, AreWithinTheLimitsOfEveryCard) {
+  for (const simulated_gpu::Card& card : published_cards()) {
+    SCOPED_TRACE(card.name);
+    run_all(card);
+    EXPECT_TRUE(census_.launched("linear_tiled_kernel"));
+    EXPECT_TRUE(census_.launched("pool2d_direct_any_kernel"));
+  }
 }
 
 }  // namespace

@@ -2,16 +2,31 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <map>
+#include <set>
 #include <utility>
+
+#include "tests/support/kernel_needs.h"
 
 namespace lenslet::simulated_gpu {
 namespace {
 
-Card card{};
+constexpr int kWarp = 32, kRegisters = 65536;        // of a warp; of a multiprocessor of every supported card
+constexpr int kMostThreads = 1024, kMostDepth = 64;  // of a block; in z
+constexpr unsigned kMostX = INT32_MAX, kMostYZ = 65535;
+constexpr int kPortableCluster = 8, kLargestCluster = 16;
+constexpr int kReservedBytes = 1024;  // of shared memory, by the system, for each block
+
+std::vector<Card> cards;
+thread_local int current = 0;  // ordinal
 std::function<void(const Launch&)> visitor;
+
+const Card& card_of(int ordinal) { return cards.at(static_cast<size_t>(ordinal)); }
+const Card& card() { return card_of(current); }
 
 struct Configuration {
   dim3 grid, block;
@@ -43,24 +58,115 @@ std::string demangled(const char* name) {
   return result;
 }
 
-/// Bytes of dynamic shared memory that a launch may ask for; raised by cudaFuncSetAttribute.
+using KernelOnCard = std::pair<int, const void*>;
+
+/// Bytes of dynamic shared memory that a launch on the current card may ask for; raised by cudaFuncSetAttribute.
+std::map<KernelOnCard, int> shared_limits;
 int& shared_limit(const void* kernel) {
-  static std::map<const void*, int> limits;
-  return limits.emplace(kernel, 48 * 1024).first->second;
+  return shared_limits.emplace(KernelOnCard{current, kernel}, 48 * 1024).first->second;
+}
+std::set<KernelOnCard>
+    large_clusters;  // those that may have more blocks than every card with clusters allows
+
+std::map<std::string, int>& bounded_registers() {
+  static std::map<std::string, int> registers;
+  return registers;
+}
+
+const std::string& name_of(const void* kernel) {
+  const auto found = std::find_if(registered().begin(), registered().end(),
+                                  [&](const Kernel& row) { return row.address == kernel; });
+  static const std::string kUnknown;
+  return found == registered().end() ? kUnknown : found->name;
+}
+
+int registers_of(const void* kernel) {
+  const std::string& name = name_of(kernel);
+  for (const auto& [part, registers] : bounded_registers()) {
+    if (name.find(part) != std::string::npos) return registers;
+  }
+  return kRegisters / card().threads_per_multiprocessor;
+}
+
+/// Blocks of the kernel that are on one multiprocessor at once.
+int resident_blocks(const void* kernel, int threads, size_t shared_bytes) {
+  const int whole_warps = (threads + kWarp - 1) / kWarp * kWarp;
+  const int by_shared =
+      card().shared_bytes_per_multiprocessor / (static_cast<int>(shared_bytes) + kReservedBytes);
+  return std::min({card().threads_per_multiprocessor / whole_warps, card().blocks_per_multiprocessor,
+                   by_shared, kRegisters / (registers_of(kernel) * whole_warps)});
+}
+
+/// Multiprocessors come in pairs, and the pairs are dealt to the GPCs in turn.
+int clusters_at_once(const void* kernel, int cluster_blocks, int threads, size_t shared_bytes) {
+  const int resident = resident_blocks(kernel, threads, shared_bytes), pairs = card().multiprocessors / 2;
+  int clusters = 0;
+  for (int gpc = 0; gpc < card().gpu_clusters; ++gpc) {
+    const int here = pairs / card().gpu_clusters + (gpc < pairs % card().gpu_clusters ? 1 : 0);
+    clusters += 2 * here * resident / cluster_blocks;
+  }
+  return clusters;
+}
+
+bool allows_cluster(const void* kernel, int blocks) {
+  return blocks <= (large_clusters.count({current, kernel}) != 0 ? kLargestCluster : kPortableCluster);
 }
 
 cudaError_t last_error = cudaSuccess;
 std::function<void()> attributes_visitor;
 
-cudaError_t launch(const void* kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes) {
-  if (shared_bytes > static_cast<size_t>(shared_limit(kernel))) return last_error = cudaErrorInvalidValue;
-  if (visitor) visitor({kernel, grid, block, arguments});
+/// What the card refuses.
+cudaError_t error_of(const Launch& launch) {
+  const dim3 &grid = launch.grid, &block = launch.block;
+  if (!card_has_kernel(name_of(launch.kernel), card().compute_capability))
+    return cudaErrorNoKernelImageForDevice;
+  const uint64_t threads = uint64_t{block.x} * block.y * block.z;
+  if (threads == 0 || threads > kMostThreads || block.z > kMostDepth) return cudaErrorInvalidConfiguration;
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return cudaErrorInvalidConfiguration;
+  if (grid.x > kMostX || grid.y > kMostYZ || grid.z > kMostYZ) return cudaErrorInvalidConfiguration;
+  if (launch.shared_bytes > static_cast<size_t>(shared_limit(launch.kernel))) return cudaErrorInvalidValue;
+  if (!allows_cluster(launch.kernel, launch.cluster_blocks)) return cudaErrorInvalidClusterSize;
+  if (grid.x % static_cast<unsigned>(launch.cluster_blocks) != 0) return cudaErrorInvalidConfiguration;
+  return cudaSuccess;
+}
+
+cudaError_t launch(const Launch& launched) {
+  if (const cudaError_t error = error_of(launched); error != cudaSuccess) return last_error = error;
+  if (visitor) visitor(launched);
+  return cudaSuccess;
+}
+
+int cluster_blocks_of(const cudaLaunchConfig_t& config) {
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    if (config.attrs[i].id == cudaLaunchAttributeClusterDimension)
+      return static_cast<int>(config.attrs[i].val.clusterDim.x);
+  }
+  return 1;
+}
+
+cudaError_t get_properties(cudaDeviceProp* properties, int ordinal) {
+  const Card& one = card_of(ordinal);
+  *properties = {};
+  std::strncpy(properties->name, one.name, sizeof properties->name - 1);
+  properties->major = one.compute_capability / 10;
+  properties->minor = one.compute_capability % 10;
+  properties->multiProcessorCount = one.multiprocessors;
+  properties->totalGlobalMem = static_cast<size_t>(one.memory_gib) << 30;
+  properties->l2CacheSize = one.l2_mib << 20;
+  properties->sharedMemPerBlockOptin = static_cast<size_t>(one.shared_bytes_per_block);
   return cudaSuccess;
 }
 
 }  // namespace
 
-void insert(const Card& inserted) { card = inserted; }
+void insert(const std::vector<Card>& inserted) {
+  cards = inserted;
+  current = 0;
+  shared_limits.clear();
+  large_clusters.clear();
+}
+void insert(const Card& inserted) { insert(std::vector<Card>{inserted}); }
+void set_registers(const std::string& part, int registers) { bounded_registers()[part] = registers; }
 void on_launch(std::function<void(const Launch&)> visit) { visitor = std::move(visit); }
 void on_attributes(std::function<void()> visit) { attributes_visitor = std::move(visit); }
 const std::vector<Kernel>& kernels() { return registered(); }
@@ -97,31 +203,55 @@ cudaError_t __wrap___cudaGetKernel(const void** handle, const void* function) {
 }
 cudaError_t __wrap___cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
                                       size_t shared_bytes, cudaStream_t) {
-  return launch(kernel, grid, block, arguments, shared_bytes);
+  return launch({kernel, grid, block, arguments, shared_bytes});
 }
 cudaError_t __wrap_cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
                                     size_t shared_bytes, cudaStream_t) {
-  return launch(kernel, grid, block, arguments, shared_bytes);
+  return launch({kernel, grid, block, arguments, shared_bytes});
 }
 
-cudaError_t __wrap_cudaGetDevice(int* device) {
-  *device = 0;
+cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel,
+                                       void** arguments) {
+  return launch({kernel, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes,
+                 cluster_blocks_of(*config)});
+}
+
+cudaError_t __wrap_cudaGetDeviceCount(int* count) {
+  *count = static_cast<int>(cards.size());
   return cudaSuccess;
 }
-cudaError_t __wrap_cudaSetDevice(int) { return cudaSuccess; }
-cudaError_t __wrap_cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+// The same function by the names of toolkit 13 and of those before.
+cudaError_t __wrap_cudaGetDeviceProperties(cudaDeviceProp* properties, int ordinal) {
+  return get_properties(properties, ordinal);
+}
+cudaError_t __wrap_cudaGetDeviceProperties_v2(cudaDeviceProp* properties, int ordinal) {
+  return get_properties(properties, ordinal);
+}
+cudaError_t __wrap_cudaGetDevice(int* device) {
+  *device = current;
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaSetDevice(int device) {
+  current = device;
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  const Card& one = card_of(device);
   switch (attribute) {
     case cudaDevAttrMultiProcessorCount:
-      *value = card.multiprocessors;
+      *value = one.multiprocessors;
       return cudaSuccess;
     case cudaDevAttrComputeCapabilityMajor:
-      *value = card.compute_capability / 10;
+      *value = one.compute_capability / 10;
       return cudaSuccess;
     case cudaDevAttrComputeCapabilityMinor:
-      *value = card.compute_capability % 10;
+      *value = one.compute_capability % 10;
       return cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = card.shared_bytes_per_block;
+      *value = one.shared_bytes_per_block;
+      return cudaSuccess;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+      *value = one.threads_per_multiprocessor;
       return cudaSuccess;
     default:
       return cudaErrorInvalidValue;
@@ -134,6 +264,11 @@ cudaError_t __wrap_cudaMalloc(void** data, size_t bytes) {
   return cudaSuccess;
 }
 cudaError_t __wrap_cudaFree(void*) { return cudaSuccess; }
+cudaError_t __wrap_cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  *free_bytes = *total_bytes = static_cast<size_t>(card().memory_gib) << 30;
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaMemsetAsync(void*, int, size_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t __wrap_cudaMemcpyAsync(void*, const void*, size_t, cudaMemcpyKind, cudaStream_t) {
   return cudaSuccess;
 }
@@ -158,7 +293,31 @@ cudaError_t __wrap_cudaFuncGetAttributes(cudaFuncAttributes* attributes, const v
   return cudaSuccess;
 }
 cudaError_t __wrap_cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
-  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) shared_limit(kernel) = value;
+  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+    if (value > card().shared_bytes_per_block) return last_error = cudaErrorInvalidValue;
+    shared_limit(kernel) = value;
+  }
+  if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed && value != 0)
+    large_clusters.insert({current, kernel});
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaOccupancyMaxActiveClusters(int* clusters, const void* kernel,
+                                                  const cudaLaunchConfig_t* config) {
+  const int blocks = cluster_blocks_of(*config);
+  if (!allows_cluster(kernel, blocks)) return last_error = cudaErrorInvalidClusterSize;
+  *clusters =
+      clusters_at_once(kernel, blocks, static_cast<int>(config->blockDim.x), config->dynamicSmemBytes);
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* kernel,
+                                                                          int threads, size_t shared_bytes,
+                                                                          unsigned) {
+  *blocks = resident_blocks(kernel, threads, shared_bytes);
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int threads,
+                                                                 size_t shared_bytes) {
+  *blocks = resident_blocks(kernel, threads, shared_bytes);
   return cudaSuccess;
 }
 cudaError_t __wrap_cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }

@@ -146,11 +146,10 @@ class ImplicitGemmBackend : public SummingBackend {
   }
   bool fuses_rectifiers() const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
-    const Device device = request.stream.device();
-    const int multiprocessors = multiprocessor_count(device);
-    const Variant& variant = choose_variant(request.problem, multiprocessors);
+    const GpuCard card = gpu_card(request.stream.device());
+    const Variant& variant = choose_variant(request.problem, card.multiprocessors);
     if (const ImplicitGemmRowsVariant* rows = choose_implicit_gemm_rows(
-            request.problem, variant_cost(request.problem, variant, multiprocessors), device)) {
+            request.problem, variant_cost(request.problem, variant, card.multiprocessors), card)) {
       return std::make_unique<ImplicitGemmRows>(request, *rows);
     }
     return std::make_unique<ImplicitGemm>(request, variant);

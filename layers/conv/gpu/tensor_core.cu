@@ -65,13 +65,14 @@ struct Choice {
   double cycles;  // estimated
 };
 
-/// The variant whose busiest multiprocessor has the least to do.
-Choice choose_variant(const Conv2dProblem& problem, int multiprocessor_count) {
+/// The variant that fits the card and whose busiest multiprocessor has the least to do.
+Choice choose_variant(const Conv2dProblem& problem, const GpuCard& card) {
   constexpr double kProductsPerCycle =
       180;  // of a multiprocessor with the largest tile; the gather binds, in any mode
-  Choice best{&kVariants[0], INFINITY};
+  Choice best{nullptr, INFINITY};
   for (const Variant& candidate : kVariants) {
-    const int64_t waves = ceil_div(block_count(problem, candidate) * problem.groups, multiprocessor_count);
+    if (static_cast<size_t>(candidate.shared_bytes) > card.shared_bytes_per_block_optin) continue;
+    const int64_t waves = ceil_div(block_count(problem, candidate) * problem.groups, card.multiprocessors);
     const int64_t depth = round_up(conv_terms(problem) - 1, candidate.block_k);
     const double cycles = static_cast<double>(waves * depth) * candidate.block_m * candidate.block_n /
                           (candidate.efficiency * kProductsPerCycle);
@@ -213,13 +214,13 @@ class TensorCoreBackend : public SummingBackend {
     return Determinism::kBitwise;
   }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
-    const Device device = request.stream.device();
-    const int capability = compute_capability(device);
-    if (const Support card = card_supports(capability); !card) throw UnavailableError(card.reason());
-    const int multiprocessors = multiprocessor_count(device);
-    const Choice choice = choose_variant(request.problem, multiprocessors);
-    if (capability == GpuLimits::kWgmma) {
-      if (auto kernel = prepare_tensor_core_hopper(request, multiprocessors, choice.cycles)) return kernel;
+    const GpuCard card = gpu_card(request.stream.device());
+    if (const Support support = card_supports(card.compute_capability); !support)
+      throw UnavailableError(support.reason());
+    const Choice choice = choose_variant(request.problem, card);
+    if (card.compute_capability == GpuLimits::kWgmma) {
+      if (auto kernel = prepare_tensor_core_hopper(request, card.multiprocessors, choice.cycles))
+        return kernel;
     }
     return std::make_unique<TensorCoreMma>(request, *choice.variant);
   }

@@ -3,7 +3,7 @@
 //     -> relu(fc1 h2) [N, 120] -> relu(fc2) [N, 84] -> fc3 [N, 10]
 //     fp32/linear.cuh
 //
-// The convolutions need 8 multiplications instead of 20 for 4 neighbouring outputs of a row of taps (fp32/winograd.h).
+// The convolutions need 8 multiplications instead of 20 for 4 neighbouring outputs of a row of taps (winograd.h).
 // h2 passes through device memory, 1 KB per image, because the fully connected layers use 128 images per block and the
 // convolutions use eight. Batches are split into chunks, so that h2 needs at most 128 MB. docs/kernels/fused_lenet.md
 // has the counts.
@@ -13,6 +13,7 @@
 #include "framework/device/cuda_check.h"
 #include "framework/device/gpu_limits.h"
 #include "models/fused_lenet5/error_bound.h"
+#include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/fp32/conv.cuh"
 #include "models/fused_lenet5/gpu/fp32/linear.cuh"
 
@@ -27,6 +28,7 @@ class Fp32Operator : public Operator {
  public:
   Fp32Operator(const Lenet5Parameters& parameters, const OperatorRequest& request, Stream& stream)
       : count_(request.batch()),
+        card_(gpu_card(request.device)),
         constants_(pack_fp32_constants(parameters, request.input_type)),
         conv2_(upload(pack_fp32_conv2(parameters), request.device, stream)),
         linear_(upload(pack_fp32_linear(parameters), request.device, stream)) {
@@ -35,12 +37,11 @@ class Fp32Operator : public Operator {
     int resident = 0;
     LENSLET_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, conv, Fp32Conv::kThreads,
                                                                      Fp32Conv::kSharedBytes));
-    multiprocessors_ = multiprocessor_count(request.device);
-    most_blocks_ = std::max(resident, 1) * multiprocessors_;
-    allow_shared<8>(request.device);
-    allow_shared<4>(request.device);
-    allow_shared<2>(request.device);
-    allow_shared<1>(request.device);
+    most_blocks_ = std::max(resident, 1) * card_.multiprocessors;
+    allow_shared<8>();
+    allow_shared<4>();
+    allow_shared<2>();
+    allow_shared<1>();
   }
 
   size_t workspace_bytes() const override {
@@ -87,20 +88,18 @@ class Fp32Operator : public Operator {
     copy_bytes(buffer.data(), device, values.data(), Device::cpu(), buffer.bytes(), stream);
     return buffer;
   }
-  // The largest number of images per thread that leaves no multiprocessor without a block: fewer loads per product.
   int linear_images(int64_t images) const {
-    for (const int each : {8, 4, 2}) {
-      const bool fits = most_each_ >= each;
-      if (fits && ceil_div(images, int64_t{16} * each) >= multiprocessors_) return each;
-    }
-    return 1;
+    return fp32_images_a_thread(images, card_, [](int each) {
+      return static_cast<size_t>(each == 8   ? Fp32LinearTile<8>::kSharedBytes
+                                 : each == 4 ? Fp32LinearTile<4>::kSharedBytes
+                                             : Fp32LinearTile<2>::kSharedBytes);
+    });
   }
   template <int kEach>
-  void allow_shared(Device device) {
-    if (Fp32LinearTile<kEach>::kSharedBytes > shared_bytes_limit(device)) return;
+  void allow_shared() {
+    if (Fp32LinearTile<kEach>::kSharedBytes > card_.shared_bytes_per_block_optin) return;
     const auto kernel = fused_lenet5_fp32_linear_kernel<kEach, Output>;
     allow_shared_bytes(reinterpret_cast<const void*>(kernel), Fp32LinearTile<kEach>::kSharedBytes);
-    most_each_ = std::max(most_each_, kEach);
   }
   template <int kEach>
   void launch_linear(const float* h2, int images, Output* output, cudaStream_t stream) const {
@@ -112,11 +111,10 @@ class Fp32Operator : public Operator {
   }
 
   int64_t count_;
+  GpuCard card_;
   Fp32Constants constants_;
   Buffer conv2_, linear_;
-  int multiprocessors_ = 0;
   int most_blocks_ = 0;  // of the convolution kernel, all resident
-  int most_each_ = 1;    // images per thread of the linear kernel, limited by shared memory
 };
 
 class Fp32 : public NetworkBackend {
@@ -126,8 +124,10 @@ class Fp32 : public NetworkBackend {
       return Support::no(
           concat("fp32 rounds no operand, unlike ", to_string(request.math), ": use --math fp32"));
     }
+    const std::optional<GpuCard> card = find_gpu(request.device);
+    if (!card) return Support::yes();
     return needs_capability("fp32 copies to shared memory asynchronously: it needs", GpuLimits::kAsyncCopies,
-                            request.device, "use the layered plan");
+                            card->compute_capability, "use the layered plan");
   }
 
   // A transformed filter has been rounded once, a transformed input three times.

@@ -3,7 +3,7 @@
 //     -> relu(fc1 h2) [N, 120] -> relu(fc2) [N, 84] -> fc3 [N, 10]
 //
 // One launch; a block computes its images from the pixels to the answer. The convolutions save products as in the
-// backend `fp32` (fp32/winograd.h), whose threads have eight images' worth of work: with few images most
+// backend `fp32` (winograd.h), whose threads have eight images' worth of work: with few images most
 // multiprocessors would be idle there, and each warp would wait for its own instructions. Here 16 warps share up to
 // eight images. The fully connected weights are copied to shared memory meanwhile (bulk copies; PTX ISA,
 // "cp.async.bulk").
@@ -15,6 +15,7 @@
 #include "framework/base/integer_math.h"
 #include "framework/device/cuda_check.h"
 #include "models/fused_lenet5/error_bound.h"
+#include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/medium/kernel.cuh"
 #include "models/fused_lenet5/gpu/medium/parameters.h"
 #include "models/fused_lenet5/gpu/small/launch.cuh"
@@ -81,20 +82,10 @@ class Medium : public NetworkBackend {
   Support supports(const OperatorRequest& request) const override {
     if (request.math == MathMode::kFp16)
       return Support::no("medium computes in fp32, or with tf32 weights, not in fp16: use mma");
-    const Support clusters = small_lenet5::clusters_supported(request.device);
-    const CudaDeviceInfo* const gpu = find_gpu(request.device);
-    if (!clusters || !gpu) return clusters;
-    if (gpu->shared_bytes_per_block_optin < size_t{MediumTile::kSharedBytes}) {
-      return Support::no(concat("medium needs ", MediumTile::kSharedBytes,
-                                " bytes of shared memory a block, this GPU has ",
-                                gpu->shared_bytes_per_block_optin, ": use another backend"));
-    }
-    return Support::yes();
+    return medium_support(find_gpu(request.device));
   }
-  // Measured on H100. Beyond that the backend `fp32` needs less time, and in tf32 `mma`.
   bool suits(const OperatorRequest& request) const override {
-    const int64_t images = request.math == MathMode::kTf32 ? 4 : 3 * MediumTile::kImages;
-    return request.batch() <= images * small_lenet5::multiprocessors(request.device);
+    return medium_suits(request.math, request.batch(), find_gpu(request.device));
   }
   // A transformed filter has been rounded once, a transformed input three times; in tf32 a weight once before.
   double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& request) const override {

@@ -15,6 +15,7 @@
 #include "framework/device/gpu_limits.h"
 #include "framework/device/launch_check.h"
 #include "models/fused_lenet5/error_bound.h"
+#include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/mma/kernels.h"
 
 namespace lenslet {
@@ -28,12 +29,9 @@ class MmaOperator : public Operator {
       : kernel_(kernel), count_(request.batch()), packed_(request.device, packed.size()) {
     copy_bytes(packed_.data(), request.device, packed.data(), Device::cpu(), packed.size(), stream);
     allow_shared_bytes(kernel_.function, static_cast<size_t>(kernel_.shared_bytes));
-    // The smallest number of rounds, with rounds as short as possible, so that the warps end together.
-    const int blocks = multiprocessor_count(request.device);
-    const int64_t warps = int64_t{kernel_.warps} * blocks;
-    const int64_t rounds = ceil_div(count_, warps * kMmaImagesARound);
-    images_a_round_ = static_cast<int>(ceil_div(count_, warps * rounds));
-    blocks_ = static_cast<unsigned>(std::min<int64_t>(blocks, ceil_div(count_, images_a_round_)));
+    const MmaCut cut = cut_mma(count_, kernel_.warps, kMmaImagesARound, gpu_card(request.device));
+    images_a_round_ = cut.images_a_round;
+    blocks_ = static_cast<unsigned>(cut.blocks);
   }
   std::string detail() const override {
     return concat(blocks_, " blocks of ", kernel_.warps, " warps, ", images_a_round_, " images a round");
@@ -66,17 +64,13 @@ class Mma : public NetworkBackend {
     if (request.math == MathMode::kFp32) {
       return Support::no("mma rounds its operands to tf32 or fp16, not fp32: use --math tf32 or fp16");
     }
-    const Support card =
-        needs_capability("mma needs", GpuLimits::kAsyncCopies, request.device, "use --math fp32");
-    const CudaDeviceInfo* const gpu = find_gpu(request.device);
-    if (!card || !gpu) return card;
-    const size_t limit = gpu->shared_bytes_per_block_optin;
-    const auto needed = static_cast<size_t>(kernel_for(request, limit).shared_bytes);
-    if (needed > limit) {
-      return Support::no(concat("mma needs ", needed, " bytes of shared memory a block, this GPU has ", limit,
-                                ": use the layered plan"));
-    }
-    return Support::yes();
+    const std::optional<GpuCard> card = find_gpu(request.device);
+    if (!card) return Support::yes();
+    const Support instructions =
+        needs_capability("mma needs", GpuLimits::kAsyncCopies, card->compute_capability, "use --math fp32");
+    if (!instructions) return instructions;
+    const MmaKernel kernel = kernel_for(request, card->shared_bytes_per_block_optin);
+    return needs_shared_bytes("mma", static_cast<size_t>(kernel.shared_bytes), *card, "use the layered plan");
   }
 
   // Tensor cores multiply exactly and truncate their sums, one or two bits below fp32's last place. In conv1 on bytes
@@ -92,8 +86,7 @@ class Mma : public NetworkBackend {
 
   std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
                                     Stream& stream) const override {
-    const CudaDeviceInfo* const gpu = find_gpu(request.device);
-    const MmaKernel kernel = kernel_for(request, gpu ? gpu->shared_bytes_per_block_optin : 0);
+    const MmaKernel kernel = kernel_for(request, gpu_card(request.device).shared_bytes_per_block_optin);
     const std::vector<unsigned char> packed = request.math == MathMode::kTf32
                                                   ? pack_mma_tf32(parameters, request.input_type)
                                                   : pack_mma_fp16(parameters, request.input_type);

@@ -1,4 +1,5 @@
 // The GPU side of ResidentLenet5: choice of the cluster, and the launch.
+#include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/resident/kernel.cuh"
 #include "models/fused_lenet5/gpu/resident/launch.h"
 #include "models/fused_lenet5/gpu/small/launch.cuh"
@@ -18,15 +19,12 @@ ResidentFunction kernel_for(int blocks) {
 ResidentLaunch::ResidentLaunch(const Lenet5Parameters& parameters, Stream& stream)
     : conv1_(pack_conv1(parameters, ElementType::kUint8, MathMode::kFp32)) {
   const Device device = stream.device();
-  if (const Support support = clusters_supported(device); !support) {
-    throw UnavailableError("a resident kernel: " + support.reason());
-  }
+  if (const Support support = fused_lenet5::cluster_support("a resident kernel", find_gpu(device)); !support)
+    throw UnavailableError(support.reason());
   const DeviceGuard guard(device);
-  for (const int blocks : {16, 8}) {
-    if (clusters_at_once(reinterpret_cast<const void*>(kernel_for(blocks)), {blocks}) == 0) continue;
-    blocks_ = blocks;
-    break;
-  }
+  blocks_ = fused_lenet5::resident_blocks([](int blocks) {
+    return clusters_at_once(reinterpret_cast<const void*>(kernel_for(blocks)), {blocks});
+  });
   if (blocks_ == 0)
     throw UnavailableError("a resident kernel: the GPU has no place for a cluster of 8 blocks");
   const std::vector<float> packed = pack_parameters(parameters, blocks_, MathMode::kFp32);

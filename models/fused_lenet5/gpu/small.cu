@@ -17,6 +17,7 @@
 
 #include "framework/device/cuda_check.h"
 #include "models/fused_lenet5/error_bound.h"
+#include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/small/kernel.cuh"
 #include "models/fused_lenet5/gpu/small/launch.cuh"
 #include "models/fused_lenet5/gpu/small/parameters.h"
@@ -41,7 +42,6 @@ SmallChoice choice() {
   return {kBlocks, T::kTailFloats * 4, &fused_lenet5_small_kernel<T, Pixel>};
 }
 
-// The largest clusters first.
 template <typename Pixel>
 std::vector<SmallChoice> all_choices() {
   return {choice<Pixel, 16>(), choice<Pixel, 8>(), choice<Pixel, 4>(), choice<Pixel, 2>()};
@@ -73,22 +73,20 @@ class SmallOperator : public Operator {
   }
 
  private:
-  // More blocks per image are faster, as long as all images run at once.
   void choose(const std::vector<SmallChoice>& choices) {
-    for (const SmallChoice& candidate : choices) {
-      const int places = clusters_at_once(reinterpret_cast<const void*>(candidate.kernel),
-                                          {candidate.blocks, candidate.tail_bytes});
-      if (places == 0) continue;
-      choice_ = candidate;
-      clusters_ = static_cast<int>(std::min<int64_t>(places, arguments_.count));
-      if (arguments_.count <= std::min(places, most_images(candidate.blocks))) break;
-    }
-    if (clusters_ == 0)
+    const auto of_size = [&](int blocks) -> const SmallChoice& {
+      return *std::find_if(choices.begin(), choices.end(),
+                           [blocks](const SmallChoice& choice) { return choice.blocks == blocks; });
+    };
+    const ClusterCut cut = cut_small(arguments_.count, [&](int blocks) {
+      const SmallChoice& candidate = of_size(blocks);
+      return clusters_at_once(reinterpret_cast<const void*>(candidate.kernel),
+                              {candidate.blocks, candidate.tail_bytes});
+    });
+    if (cut.clusters == 0)
       throw UnavailableError("fused LeNet-5, backend small: the GPU has no place for a cluster");
-  }
-  // The number of images from which smaller clusters were measured to be faster, even if the larger ones fit.
-  static int most_images(int blocks) {
-    return blocks == 16 ? 1 : blocks == 8 ? 8 : blocks == 4 ? 16 : INT32_MAX;
+    choice_ = of_size(cut.blocks);
+    clusters_ = cut.clusters;
   }
 
   SmallArguments arguments_{};
@@ -101,11 +99,10 @@ class SmallOperator : public Operator {
 class Small : public NetworkBackend {
  public:
   Support supports(const OperatorRequest& request) const override {
-    return clusters_supported(request.device);
+    return cluster_support("small", find_gpu(request.device));
   }
-  // Beyond that, clusters take turns, or in fp16 an image in one warp of `mma` is as fast.
   bool suits(const OperatorRequest& request) const override {
-    return request.batch() <= (request.math == MathMode::kFp16 ? 16 : multiprocessors(request.device) / 2);
+    return small_suits(request.math, request.batch(), find_gpu(request.device));
   }
   // The number of blocks per image, and so the split of its sums, depends on the batch size.
   Determinism determinism(const OperatorRequest& /*request*/) const override { return Determinism::kBitwise; }

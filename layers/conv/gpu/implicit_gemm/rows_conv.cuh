@@ -48,14 +48,15 @@ inline bool implicit_gemm_rows_supports(const ImplicitGemmRowsVariant& choice, c
 /// The cheapest variant of the kernel for rows of three taps; null if none supports the problem or all cost more than
 /// `other_cost`.
 inline const ImplicitGemmRowsVariant* choose_implicit_gemm_rows(const Conv2dProblem& problem,
-                                                                double other_cost, Device device) {
-  if (compute_capability(device) < GpuLimits::kAsyncCopies) return nullptr;
+                                                                double other_cost, const GpuCard& card) {
+  if (card.compute_capability < GpuLimits::kAsyncCopies) return nullptr;
   const ImplicitGemmRowsVariant* best = nullptr;
   for (const ImplicitGemmRowsVariant& candidate : kImplicitGemmRowsVariants) {
     if (!implicit_gemm_rows_supports(candidate, problem)) continue;
+    if (candidate.shared_bytes > card.shared_bytes_per_block_optin) continue;
     const double cost =
         implicit_gemm_cost(implicit_gemm_rows_blocks(problem, candidate) * problem.groups, candidate.block_m,
-                           candidate.block_n, candidate.efficiency, multiprocessor_count(device));
+                           candidate.block_n, candidate.efficiency, card.multiprocessors);
     if (cost < other_cost) {
       other_cost = cost;
       best = &candidate;

@@ -10,17 +10,6 @@
 
 namespace lenslet::small_lenet5 {
 
-/// Whether the GPU supports clusters; yes if there is no such GPU, because the answer depends only on the request.
-inline Support clusters_supported(Device device) {
-  return needs_capability("clusters of blocks need", GpuLimits::kClusters, device, "use another backend");
-}
-
-/// Multiprocessors of a GPU, for the batches that suit a backend; those of an H200 if there is no such GPU.
-inline int64_t multiprocessors(Device device) {
-  const CudaDeviceInfo* const gpu = find_gpu(device);
-  return gpu ? gpu->multiprocessors : 132;
-}
-
 /// How a kernel of clusters is launched. With `early` it may begin before the previous launch ends; it then waits for
 /// that.
 struct ClusterShape {

@@ -1,0 +1,49 @@
+// The limits by which launches are chosen: those of all supported GPUs, and what one card is asked. Internal. No CUDA
+// type appears here, so that a choice can be tested for cards that are not there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "framework/base/error.h"
+
+namespace lenslet {
+
+/// What every supported GPU has; CUDA C++ Programming Guide, "Technical specifications per compute capability".
+struct GpuLimits {
+  static constexpr int kGridX = INT32_MAX, kGridYZ = 65535;  // blocks
+  static constexpr int kWarp = 32;                           // threads
+  static constexpr int kSharedBytes = 48 * 1024;             // of a block, without opting in
+  static constexpr int kHopperSharedBytes =
+      227 * 1024;                                    // of a block, opted in, from compute capability 9.0 on
+  static constexpr int kAsyncCopies = 80;            // compute capability with cp.async, tf32 and mma.sync
+  static constexpr int kClusters = 90, kWgmma = 90;  // compute capability with clusters of blocks, with wgmma
+  static constexpr int kPortableCluster = 8;         // blocks of a cluster, without opting in
+  /// Elements that a kernel counts in an int: the last block may reach past the end.
+  static constexpr int64_t kElements = INT32_MAX - 4096;
+};
+
+/// What launches are chosen by on one card.
+struct GpuCard {
+  int compute_capability = 0;               // 90 for 9.0
+  int multiprocessors = 0;                  // their number
+  size_t shared_bytes_per_block_optin = 0;  // of a block, opted in
+};
+
+/// No, with a reason that begins with `who`, for a card of a lower compute capability than `least`: "mma needs".
+inline Support needs_capability(const std::string& who, int least, int found, const char* remedy) {
+  if (found >= least) return Support::yes();
+  return Support::no(concat(who, " compute capability ", least / 10, ".", least % 10, ", this GPU has ",
+                            found / 10, ".", found % 10, ": ", remedy));
+}
+
+/// No, with a reason that begins with `who`, for a card whose blocks have less shared memory than `bytes`.
+inline Support needs_shared_bytes(const char* who, size_t bytes, const GpuCard& card, const char* remedy) {
+  const size_t limit = card.shared_bytes_per_block_optin;
+  if (bytes <= limit) return Support::yes();
+  return Support::no(
+      concat(who, " needs ", bytes, " bytes of shared memory a block, this GPU has ", limit, ": ", remedy));
+}
+
+}  // namespace lenslet

@@ -1,0 +1,103 @@
+// Internal: what a card decides about the whole-network backends of the GPU: whether they run there, up to which batch
+// `auto` takes them, and how their launches are cut. Pure functions of the card's limits, so that they can be tested
+// for cards that are not there. Without a card the answer depends only on the request.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "framework/base/integer_math.h"
+#include "framework/device/gpu_card.h"
+#include "framework/tensor/math_mode.h"
+#include "models/fused_lenet5/gpu/medium/tile.h"
+
+namespace lenslet::fused_lenet5 {
+
+/// No, with a reason that names `who`, for a card without clusters of blocks.
+inline Support cluster_support(const char* who, const std::optional<GpuCard>& card) {
+  if (!card) return Support::yes();
+  return needs_capability(concat(who, " launches clusters of blocks: it needs"), GpuLimits::kClusters,
+                          card->compute_capability, "use another backend");
+}
+
+/// For the batches that suit a backend; those of an H200 if there is no such GPU.
+inline int64_t multiprocessors_of(const std::optional<GpuCard>& card) {
+  return card ? card->multiprocessors : 132;
+}
+
+/// Beyond these batches clusters take turns, or in fp16 an image in one warp of `mma` is as fast.
+inline bool small_suits(MathMode math, int64_t batch, const std::optional<GpuCard>& card) {
+  return batch <= (math == MathMode::kFp16 ? 16 : multiprocessors_of(card) / 2);
+}
+
+/// Clusters of a launch: blocks of each, and how many.
+struct ClusterCut {
+  int blocks = 0, clusters = 0;
+};
+
+/// The launch of `small` for `count` images. More blocks an image are faster, as long as all images run at once.
+/// `places(blocks)`: how many clusters of that size run at once on the card, 0 if it does not support the size. No
+/// clusters if no size has a place.
+template <typename Places>
+ClusterCut cut_small(int64_t count, const Places& places) {
+  // The number of images from which smaller clusters were measured to be faster, even if the larger ones fit.
+  const auto most_images = [](int blocks) {
+    return blocks == 16 ? 1 : blocks == 8 ? 8 : blocks == 4 ? 16 : INT32_MAX;
+  };
+  ClusterCut cut;
+  for (const int blocks : {16, 8, 4, 2}) {
+    const int at_once = places(blocks);
+    if (at_once == 0) continue;
+    cut = {blocks, static_cast<int>(std::min<int64_t>(at_once, count))};
+    if (count <= std::min(at_once, most_images(blocks))) break;
+  }
+  return cut;
+}
+
+/// Blocks of the resident kernel's one cluster: the most that have a place; 0 if 8 have none.
+template <typename Places>
+int resident_blocks(const Places& places) {
+  for (const int blocks : {16, 8}) {
+    if (places(blocks) > 0) return blocks;
+  }
+  return 0;
+}
+
+inline Support medium_support(const std::optional<GpuCard>& card) {
+  const Support clusters = cluster_support("medium", card);
+  if (!clusters || !card) return clusters;
+  return needs_shared_bytes("medium", medium_lenet5::Tile::kSharedBytes, *card, "use another backend");
+}
+
+/// Measured on H100. Beyond that the backend `fp32` needs less time, and in tf32 `mma`.
+inline bool medium_suits(MathMode math, int64_t batch, const std::optional<GpuCard>& card) {
+  const int64_t images = math == MathMode::kTf32 ? 4 : 3 * medium_lenet5::Tile::kImages;
+  return batch <= images * multiprocessors_of(card);
+}
+
+/// The launch of `mma`: the smallest number of rounds, with rounds as short as possible, so that the warps end
+/// together.
+struct MmaCut {
+  int images_a_round = 0;
+  int64_t blocks = 0;
+};
+inline MmaCut cut_mma(int64_t count, int warps_a_block, int most_images_a_round, const GpuCard& card) {
+  const int64_t warps = int64_t{warps_a_block} * card.multiprocessors;
+  const int64_t rounds = ceil_div(count, warps * most_images_a_round);
+  const int64_t images = ceil_div(count, warps * rounds);
+  return {static_cast<int>(images), std::min<int64_t>(card.multiprocessors, ceil_div(count, images))};
+}
+
+/// Images of a thread of fp32's linear kernel: the most that fit the card's shared memory and leave no multiprocessor
+/// without a block, because more images need fewer loads per product. `shared_bytes(each)`: of a block.
+template <typename SharedBytes>
+int fp32_images_a_thread(int64_t images, const GpuCard& card, const SharedBytes& shared_bytes) {
+  for (const int each : {8, 4, 2}) {
+    const bool fits = shared_bytes(each) <= card.shared_bytes_per_block_optin;
+    if (fits && ceil_div(images, int64_t{16} * each) >= card.multiprocessors) return each;
+  }
+  return 1;
+}
+
+}  // namespace lenslet::fused_lenet5

@@ -1,0 +1,443 @@
+// What LeNet-5 runs with on cards that are not there: which whole-network backend `auto` takes for a batch, how the
+// launches are cut, and what `tune` makes of a wrong guess. The cards are simulated, with their published limits, and
+// refuse a launch beyond them; the host's decisions are real.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/execution/executable.h"
+#include "framework/execution/tuner.h"
+#include "models/fused_lenet5/gpu/choices.h"
+#include "models/fused_lenet5/gpu/resident/launch.h"
+#include "models/lenet5.h"
+#include "tests/support/cards.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/simulated_gpu.h"
+
+namespace lenslet {
+namespace {
+
+using simulated_gpu::Card;
+using simulated_gpu::Launch;
+
+constexpr MathMode kMaths[] = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
+const std::vector<std::string> kRank = {"small", "medium", "mma", "fp32"};
+
+const Card& card_at(int ordinal) { return published_cards()[static_cast<size_t>(ordinal)]; }
+GpuCard limits_of(const Card& card) {
+  return {card.compute_capability, card.multiprocessors, static_cast<size_t>(card.shared_bytes_per_block)};
+}
+
+class CardChoices : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    simulated_gpu::insert(published_cards());
+    // What __launch_bounds__ allows them.
+    simulated_gpu::set_registers("fused_lenet5_small_kernel", 255);
+    simulated_gpu::set_registers("fused_lenet5_resident_kernel", 255);
+    simulated_gpu::set_registers("fused_lenet5_medium_kernel", 128);
+    simulated_gpu::set_registers("fused_lenet5_fp32_conv_kernel", 128);
+    ASSERT_EQ(cuda_status().devices.size(), published_cards().size());
+  }
+  void SetUp() override {
+    launches_.clear();
+    simulated_gpu::on_launch([this](const Launch& launch) { launches_.push_back(launch); });
+  }
+  void TearDown() override { simulated_gpu::on_launch(nullptr); }
+
+  static OperatorRequest request(int ordinal, int64_t batch, MathMode math,
+                                 ElementType input = ElementType::kUint8,
+                                 ElementType output = ElementType::kClass) {
+    return graph().network_request(Device::cuda(ordinal), batch, math, input, output);
+  }
+  /// The whole-network backend of `auto`; empty if there is none.
+  static std::string chosen(int ordinal, int64_t batch, MathMode math) {
+    const BackendEntry* const entry = graph().network()->preferred_entry(request(ordinal, batch, math));
+    return entry ? entry->name() : "";
+  }
+  /// Prepares and launches; returns how the operator describes itself.
+  std::string launch(const std::string& backend, const OperatorRequest& request) {
+    const DeviceGuard guard(request.device);
+    Stream stream(request.device);
+    const std::unique_ptr<Operator> op = graph().network()->prepare(backend, request, stream);
+    launches_.clear();
+    // An address of memory that the simulated card need not have.
+    float* const data = reinterpret_cast<float*>(uintptr_t{1} << 44);
+    RunContext context{stream, data, nullptr};
+    op->run({{data, request.inputs[0], request.device, request.input_type}},
+            {data, request.output, request.device, request.output_type}, context);
+    return op->detail();
+  }
+  static const Graph& graph() {
+    static const Graph graph = make_lenet5(builtin_lenet5_weights(), "the test");
+    return graph;
+  }
+
+  std::vector<Launch> launches_;  // of the last operator; their arguments are gone
+};
+
+/// The largest batch of each backend, in the order in which they take over; 0: every larger batch.
+struct Reign {
+  std::string backend;
+  int64_t last;
+};
+std::vector<Reign> expected_reigns(const Card& card, MathMode math) {
+  const int64_t count = card.multiprocessors;
+  if (card.compute_capability >= 90) {
+    if (math == MathMode::kFp32) return {{"small", count / 2}, {"medium", 24 * count}, {"fp32", 0}};
+    if (math == MathMode::kTf32) return {{"small", count / 2}, {"medium", 4 * count}, {"mma", 0}};
+    return {{"small", 16}, {"mma", 0}};
+  }
+  if (card.compute_capability < 80) return {{"", 0}};
+  if (math == MathMode::kFp32) return {{"fp32", 0}};
+  // Tensor cores' operands and weights of six warps need more shared memory than compute capability 8.9 has.
+  return {{card.shared_bytes_per_block > 140 * 1024 ? "mma" : "", 0}};
+}
+
+TEST_F(CardChoices, AutoTakesTheWholeNetworkBackendOfTheCardAndTheBatch) {
+  for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
+    const Card& card = card_at(ordinal);
+    for (const MathMode math : kMaths) {
+      const std::vector<Reign> reigns = expected_reigns(card, math);
+      size_t reign = 0;
+      for (int64_t batch = 1; batch <= 30 * card.multiprocessors; ++batch) {
+        while (reigns[reign].last != 0 && batch > reigns[reign].last) ++reign;
+        ASSERT_EQ(chosen(ordinal, batch, math), reigns[reign].backend)
+            << card.name << " " << to_string(math) << " batch " << batch;
+      }
+      EXPECT_EQ(chosen(ordinal, 1000000, math), reigns.back().backend);
+    }
+  }
+}
+
+// A larger batch never goes back to a backend for smaller ones.
+TEST_F(CardChoices, TheChoiceIsMonotone) {
+  const auto rank = [](const std::string& name) {
+    return std::find(kRank.begin(), kRank.end(), name) - kRank.begin();
+  };
+  for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
+    for (const MathMode math : kMaths) {
+      std::ptrdiff_t last = 0;
+      for (int64_t batch = 1; batch < 200000; batch += 1 + batch / 50) {
+        const std::ptrdiff_t now = rank(chosen(ordinal, batch, math));
+        ASSERT_GE(now, last) << card_at(ordinal).name << " " << to_string(math) << " batch " << batch;
+        last = now;
+      }
+    }
+  }
+}
+
+TEST_F(CardChoices, WhatACardLacksIsRefusedByName) {
+  const struct {
+    int ordinal;
+    const char* backend;
+    MathMode math;
+    const char* reason;
+  } kRefusals[] = {
+      {kT4, "small", MathMode::kFp32,
+       "small launches clusters of blocks: it needs compute capability 9.0, this GPU has 7.5: use another "
+       "backend"},
+      {kRtx4090, "medium", MathMode::kTf32,
+       "medium launches clusters of blocks: it needs compute capability 9.0, this GPU has 8.9: use another "
+       "backend"},
+      {kT4, "mma", MathMode::kFp16, "mma needs compute capability 8.0, this GPU has 7.5: use --math fp32"},
+      {kT4, "fp32", MathMode::kFp32,
+       "fp32 copies to shared memory asynchronously: it needs compute capability 8.0, this GPU has 7.5: use "
+       "the "
+       "layered plan"},
+      {kL4, "mma", MathMode::kTf32,
+       "bytes of shared memory a block, this GPU has 101376: use the layered plan"},
+      {kRtx4090, "mma", MathMode::kFp16, "mma needs "},
+      {kH100, "medium", MathMode::kFp16,
+       "medium computes in fp32, or with tf32 weights, not in fp16: use mma"},
+      {kB200, "mma", MathMode::kFp32, "mma rounds its operands to tf32 or fp16, not fp32"},
+      {kB200, "fp32", MathMode::kTf32, "fp32 rounds no operand, unlike tf32"},
+  };
+  for (const auto& row : kRefusals) {
+    const Support support = graph().network()->supports(row.backend, request(row.ordinal, 8, row.math));
+    EXPECT_FALSE(support) << row.backend;
+    EXPECT_NE(support.reason().find(row.reason), std::string::npos) << support.reason();
+    EXPECT_NE(support.reason().find(row.backend), std::string::npos) << support.reason();
+  }
+}
+
+// Every backend that a card supports, for the batches around each border: the card takes the launches, there is work
+// for each block, and no more blocks than run at once where a block takes several turns.
+TEST_F(CardChoices, EveryLaunchFitsTheCard) {
+  for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
+    const Card& card = card_at(ordinal);
+    const int64_t count = card.multiprocessors;
+    int prepared = 0;
+    for (const std::string& backend : kRank) {
+      for (const MathMode math : kMaths) {
+        for (const auto& [input, output] : {std::pair{ElementType::kUint8, ElementType::kClass},
+                                            std::pair{ElementType::kFp32, ElementType::kFp32}}) {
+          for (const int64_t batch : {int64_t{1}, int64_t{2}, int64_t{9}, int64_t{17}, count / 2,
+                                      count / 2 + 1, 4 * count + 1, 24 * count + 1, int64_t{140001}}) {
+            const OperatorRequest wanted = request(ordinal, batch, math, input, output);
+            if (!graph().network()->supports(backend, wanted)) continue;
+            SCOPED_TRACE(concat(card.name, " ", backend, " ", to_string(math), " batch ", batch));
+            ASSERT_NO_THROW(launch(backend, wanted));
+            ASSERT_FALSE(launches_.empty());
+            ++prepared;
+            if (backend == "fp32") continue;  // has a grid of its own for the linear layers
+            const int64_t blocks = launches_[0].grid.x;
+            EXPECT_LE(blocks, count) << "one block on each multiprocessor";
+            EXPECT_LE(blocks / launches_[0].cluster_blocks, batch) << "a cluster or block has an image";
+          }
+        }
+      }
+    }
+    EXPECT_EQ(prepared > 0, card.compute_capability >= 80) << card.name;
+  }
+}
+
+// All images that `small` is chosen for run at once.
+TEST_F(CardChoices, SmallBatchesNeedOneTurn) {
+  for (const int ordinal : {kH100, kH200, kB200}) {
+    for (int64_t batch = 1; batch <= card_at(ordinal).multiprocessors / 2; ++batch) {
+      (void)launch("small", request(ordinal, batch, MathMode::kFp32));
+      ASSERT_EQ(launches_.size(), 1u);
+      EXPECT_EQ(launches_[0].grid.x, batch * launches_[0].cluster_blocks) << card_at(ordinal).name;
+    }
+  }
+}
+
+// The choices of H100 and H200, whose kernels were measured there: a change is deliberate.
+TEST_F(CardChoices, HopperRunsAsMeasured) {
+  const struct {
+    MathMode math;
+    int64_t batch;
+    const char* backend;
+    const char* detail;
+  } kPinned[] = {
+      {MathMode::kFp32, 1, "small", "1 clusters of 16 blocks, an image each"},
+      {MathMode::kFp32, 2, "small", "2 clusters of 8 blocks, an image each"},
+      {MathMode::kFp32, 8, "small", "8 clusters of 8 blocks, an image each"},
+      {MathMode::kFp32, 9, "small", "9 clusters of 4 blocks, an image each"},
+      {MathMode::kFp32, 16, "small", "16 clusters of 4 blocks, an image each"},
+      {MathMode::kFp32, 17, "small", "17 clusters of 2 blocks, an image each"},
+      {MathMode::kFp32, 66, "small", "66 clusters of 2 blocks, an image each"},
+      {MathMode::kFp32, 67, "medium", "Winograd F(4, 5) along rows, 67 blocks, 1 images at once"},
+      {MathMode::kFp32, 1000, "medium", "Winograd F(4, 5) along rows, 132 blocks, 8 images at once"},
+      {MathMode::kFp32, 3168, "medium", "Winograd F(4, 5) along rows, 132 blocks, 8 images at once"},
+      {MathMode::kFp32, 3169, "fp32", "Winograd F(4, 5) along rows, 16 images a block in the linear layers"},
+      {MathMode::kFp32, 10000, "fp32", "Winograd F(4, 5) along rows, 64 images a block in the linear layers"},
+      {MathMode::kFp32, 200000, "fp32",
+       "Winograd F(4, 5) along rows, 128 images a block in the linear layers"},
+      {MathMode::kTf32, 1, "small", "1 clusters of 16 blocks, an image each, tf32 weights"},
+      {MathMode::kTf32, 8, "small", "8 clusters of 8 blocks, an image each, tf32 weights"},
+      {MathMode::kTf32, 66, "small", "66 clusters of 2 blocks, an image each, tf32 weights"},
+      {MathMode::kTf32, 67, "medium",
+       "Winograd F(4, 5) along rows, 67 blocks, 1 images at once, tf32 weights"},
+      {MathMode::kTf32, 528, "medium",
+       "Winograd F(4, 5) along rows, 132 blocks, 4 images at once, tf32 weights"},
+      {MathMode::kTf32, 529, "mma", "132 blocks of 8 warps, 1 images a round"},
+      {MathMode::kTf32, 10000, "mma", "132 blocks of 8 warps, 5 images a round"},
+      {MathMode::kFp16, 1, "small", "1 clusters of 16 blocks, an image each, fp16 weights"},
+      {MathMode::kFp16, 16, "small", "16 clusters of 4 blocks, an image each, fp16 weights"},
+      {MathMode::kFp16, 17, "mma", "17 blocks of 12 warps, 1 images a round"},
+      {MathMode::kFp16, 1000, "mma", "132 blocks of 12 warps, 1 images a round"},
+      {MathMode::kFp16, 10000, "mma", "132 blocks of 12 warps, 7 images a round"},
+  };
+  for (const int ordinal : {kH100, kH200}) {
+    for (const auto& row : kPinned) {
+      const std::string backend = chosen(ordinal, row.batch, row.math);
+      EXPECT_EQ(backend + ": " + launch(backend, request(ordinal, row.batch, row.math)),
+                std::string(row.backend) + ": " + row.detail)
+          << to_string(row.math) << " batch " << row.batch;
+    }
+  }
+}
+
+TEST_F(CardChoices, TheResidentKernelTakesTheLargestClusterOfTheCard) {
+  const Lenet5Parameters parameters = lenet5_parameters(builtin_lenet5_weights());
+  for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
+    const DeviceGuard guard(Device::cuda(ordinal));
+    Stream stream(Device::cuda(ordinal));
+    if (card_at(ordinal).compute_capability < 90) {
+      expect_error<UnavailableError>(
+          [&] { const small_lenet5::ResidentLaunch launch(parameters, stream); },
+          "a resident kernel launches clusters of blocks: it needs compute capability 9.0, this GPU has ");
+      continue;
+    }
+    const small_lenet5::ResidentLaunch resident(parameters, stream);
+    EXPECT_EQ(resident.blocks(), 16) << card_at(ordinal).name;
+    launches_.clear();
+    resident.enqueue(nullptr, 1, 0, 1000000, 1000000, stream);
+    ASSERT_EQ(launches_.size(), 1u);
+    EXPECT_EQ(launches_[0].cluster_blocks, 16);
+    EXPECT_EQ(launches_[0].grid.x, 16u);
+  }
+}
+
+// A card whose largest cluster has eight blocks, or none that fits.
+TEST(LaunchCuts, TakeTheClustersThatACardHas) {
+  const auto up_to = [](int most) { return [most](int blocks) { return blocks <= most ? 96 / blocks : 0; }; };
+  EXPECT_EQ(fused_lenet5::resident_blocks(up_to(16)), 16);
+  EXPECT_EQ(fused_lenet5::resident_blocks(up_to(8)), 8);
+  EXPECT_EQ(fused_lenet5::resident_blocks(up_to(4)), 0);
+  const auto small = [&](int64_t count, int most) {
+    const fused_lenet5::ClusterCut cut = fused_lenet5::cut_small(count, up_to(most));
+    return std::pair{cut.blocks, cut.clusters};
+  };
+  EXPECT_EQ(small(1, 16), (std::pair{16, 1}));
+  EXPECT_EQ(small(2, 16), (std::pair{8, 2}));
+  EXPECT_EQ(small(8, 16), (std::pair{8, 8}));
+  EXPECT_EQ(small(9, 16), (std::pair{4, 9}));
+  EXPECT_EQ(small(16, 16), (std::pair{4, 16}));
+  EXPECT_EQ(small(17, 16), (std::pair{2, 17}));
+  EXPECT_EQ(small(48, 16), (std::pair{2, 48}));
+  EXPECT_EQ(small(1000, 16), (std::pair{2, 48})) << "they take turns";
+  EXPECT_EQ(small(1, 8), (std::pair{8, 1}));
+  EXPECT_EQ(small(1, 1), (std::pair{0, 0})) << "no cluster has a place";
+}
+
+TEST(LaunchCuts, MmaEndsItsWarpsTogether) {
+  for (const Card& card : published_cards()) {
+    for (const int warps : {6, 8, 12}) {
+      const int64_t at_once = int64_t{warps} * card.multiprocessors;
+      for (const int64_t count : {int64_t{1}, int64_t{7}, at_once - 1, at_once, at_once + 1, 8 * at_once,
+                                  8 * at_once + 1, int64_t{1000000}}) {
+        const fused_lenet5::MmaCut cut = fused_lenet5::cut_mma(count, warps, 8, limits_of(card));
+        SCOPED_TRACE(concat(card.name, " ", warps, " warps, ", count, " images"));
+        EXPECT_GE(cut.images_a_round, 1);
+        EXPECT_LE(cut.images_a_round, 8);
+        EXPECT_GE(cut.blocks, 1);
+        EXPECT_LE(cut.blocks, card.multiprocessors);
+        EXPECT_LE(cut.blocks, count);
+        const int64_t rounds = ceil_div(count, warps * cut.blocks * cut.images_a_round);
+        EXPECT_LE(rounds, ceil_div(count, at_once * 8)) << "no more rounds than full ones need";
+      }
+    }
+  }
+}
+
+TEST(LaunchCuts, LinearLayersShareWeightsAsFarAsTheCardAllows) {
+  const auto bytes = [](int each) { return static_cast<size_t>(each * 7680 + 30720); };
+  const auto images = [&](int64_t count, const GpuCard& card) {
+    return fused_lenet5::fp32_images_a_thread(count, card, bytes);
+  };
+  const GpuCard h100 = limits_of(card_at(kH100)), t4 = limits_of(card_at(kT4));
+  EXPECT_EQ(images(1, h100), 1);
+  EXPECT_EQ(images(131 * 32, h100), 1);
+  EXPECT_EQ(images(131 * 32 + 1, h100), 2);
+  EXPECT_EQ(images(131 * 64 + 1, h100), 4);
+  EXPECT_EQ(images(131 * 128 + 1, h100), 8);
+  EXPECT_EQ(images(1000000, limits_of(card_at(kL4))), 8) << "90 KB of 99";
+  EXPECT_EQ(images(1000000, t4), 4) << "60 KB of 64";
+}
+
+/// Backends that need a library, which the simulated cards do not have.
+bool is_own(const std::string& backend) {
+  return backend.find("cud") == std::string::npos && backend.find("cublas") == std::string::npos &&
+         backend.find("cutlass") == std::string::npos && backend.find("im2col_gemm") == std::string::npos;
+}
+
+class TunedCards : public CardChoices {
+ protected:
+  static BuildOptions layered(int ordinal) {
+    BuildOptions build;
+    build.device = Device::cuda(ordinal);
+    build.batch = 1000;
+    return build;
+  }
+  /// Layer and backend of each step.
+  static std::vector<std::string> steps_of(const Executable& executable) {
+    std::vector<std::string> steps;
+    for (const PlanLayer& layer : executable.plan().layers) {
+      steps.push_back(layer.name + " " + layer.backend +
+                      (layer.fused_into.empty() ? "" : " of " + layer.fused_into));
+    }
+    return steps;
+  }
+  /// Whether the candidate is another backend than the guessed one. A layer that was fused has none.
+  static bool differs(const Executable& guessed, const TuneCandidate& candidate) {
+    const std::string& backend = guessed.plan().find(graph().nodes()[candidate.nodes[0]].name)->backend;
+    return backend != "fused" && backend != candidate.backend;
+  }
+  /// A plan of the candidates after a measurement in which `slow` holds for some.
+  template <typename Slow>
+  static Plan tuned(const BuildOptions& build, const Slow& slow) {
+    std::vector<TuneCandidate> candidates = tune_candidates(graph(), build);
+    for (TuneCandidate& candidate : candidates) {
+      if (candidate.status == "UNSUPPORTED" || !is_own(candidate.backend)) continue;
+      candidate.status = "PASSED";
+      candidate.reason.clear();
+      const double ns = slow(candidate) ? 1000 : 100 * static_cast<double>(candidate.nodes.size());
+      candidate.time = {20, ns, ns, ns, ns, ns};
+    }
+    choose_candidates(graph(), candidates);
+    return tuned_plan(graph(), build, candidates);
+  }
+};
+
+// The layered plan is there on every card, and its launches fit.
+TEST_F(TunedCards, TheLayeredPlanFitsEveryCard) {
+  for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
+    SCOPED_TRACE(card_at(ordinal).name);
+    for (const int64_t batch : {1, 64, 1000, 10000}) {
+      BuildOptions build = layered(ordinal);
+      build.batch = batch;
+      Executable executable(graph(), build);
+      launches_.clear();
+      ASSERT_NO_THROW(executable.run());
+      EXPECT_GE(launches_.size(), 5u) << "at least one for each layer with weights";
+    }
+  }
+}
+
+// What a plan guessed wrong: the backend that it took for a layer is slow on this card. tune takes another, the
+// fastest, and the other layers keep theirs.
+TEST_F(TunedCards, TuneReplacesAWrongGuessByTheFastest) {
+  for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
+    const BuildOptions build = layered(ordinal);
+    const Executable guessed(graph(), build);
+    for (const char* wrong : {"conv1", "conv2", "fc1"}) {
+      SCOPED_TRACE(concat(card_at(ordinal).name, " ", wrong));
+      const std::string taken = guessed.plan().find(wrong)->backend;
+      // The first other backend of the layer is the fastest; ties would go to the first in rank.
+      std::optional<std::string> fastest;
+      const auto slow = [&](const TuneCandidate& candidate) {
+        const std::string& name = graph().nodes()[candidate.nodes[0]].name;
+        if (name != wrong) return differs(guessed, candidate);
+        if (candidate.backend != taken && !fastest) fastest = candidate.backend;
+        return candidate.backend != fastest;
+      };
+      const Plan plan = tuned(build, slow);
+      ASSERT_TRUE(fastest) << "there is a choice";
+      EXPECT_EQ(plan.find(wrong)->backend, *fastest);
+      for (const char* other : {"conv1", "conv2", "fc1", "fc2", "fc3"}) {
+        if (std::string(other) != wrong) {
+          EXPECT_EQ(plan.find(other)->backend, guessed.plan().find(other)->backend) << other;
+        }
+      }
+      BuildOptions replay = build;
+      replay.plan = &plan;
+      Executable repaired(graph(), replay);
+      EXPECT_EQ(repaired.plan().find(wrong)->backend, *fastest);
+      EXPECT_NO_THROW(repaired.run());
+    }
+  }
+}
+
+// A guess that the measurement confirms stays.
+TEST_F(TunedCards, TuneKeepsARightGuess) {
+  for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
+    const BuildOptions build = layered(ordinal);
+    const Executable guessed(graph(), build);
+    const Plan plan =
+        tuned(build, [&](const TuneCandidate& candidate) { return differs(guessed, candidate); });
+    BuildOptions replay = build;
+    replay.plan = &plan;
+    EXPECT_EQ(steps_of(Executable(graph(), replay)), steps_of(guessed)) << card_at(ordinal).name;
+  }
+}
+
+}  // namespace
+}  // namespace lenslet
