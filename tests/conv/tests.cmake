@@ -4,7 +4,7 @@ lenslet_test(conv_verifier SOURCES conv/conv_verifier_test.cpp DEPENDS lenslet_c
 lenslet_test(conv_layer SOURCES conv/conv_layer_test.cpp DEPENDS lenslet_conv lenslet_reference)
 
 # One source for both kinds of device: every backend of the registry on every problem list.
-lenslet_test(conv_cpu SOURCES conv/conv_backends_test.cpp conv/conv_pooling_test.cpp DEPENDS lenslet_conv_verify)
+lenslet_test(conv_cpu SOURCES conv/conv_backends_test.cpp conv/conv_pooling_test.cpp conv/conv_reach_test.cpp DEPENDS lenslet_conv_verify)
 target_compile_definitions(test_conv_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)
 # Lists with a slow reference are separate tests: two cores share them, and --quick leaves them out.
 set(slow_lists deep3x3 depthwise pointwise tails)

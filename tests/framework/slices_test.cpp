@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "framework/base/parallel.h"
 #include "framework/execution/profiler.h"
 #include "tests/framework/toy_layers.h"
+#include "tests/support/fenced.h"
 
 namespace lenslet {
 namespace {
@@ -83,8 +85,11 @@ TEST_F(Slices, EveryBatchIsComputedWhole) {
       }
       expect_right(executable.output().data, batch);
     }
-    std::vector<float> input(static_cast<size_t>(batch * kValues)), output(input.size(), NAN);
-    for (size_t i = 0; i < input.size(); ++i) input[i] = value(static_cast<int64_t>(i));
+    // A caller's memory, with none behind it.
+    test::Fenced input(static_cast<size_t>(batch * kValues), test::Fence::kBehind),
+        output(input.size(), test::Fence::kBehind);
+    for (size_t i = 0; i < input.size(); ++i) input.data()[i] = value(static_cast<int64_t>(i));
+    std::fill(output.begin(), output.end(), NAN);
     const Shape shape = executable.input().shape;
     std::memset(executable.input().data, 0xff, executable.input().bytes());
     executable.run({input.data(), shape, Device::cpu()}, {output.data(), shape, Device::cpu()});
