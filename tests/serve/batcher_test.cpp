@@ -185,6 +185,7 @@ struct AtOnce {
 
 TEST(Batcher, ComputesOneSampleAtOnceOnTheThreadThatBringsIt) {
   Gate gate;
+  gate.let(10);
   AtOnce at_once;
   Batcher batcher(options(4), std::ref(gate), std::ref(at_once));
   auto single = submit(batcher, {5});
@@ -193,7 +194,6 @@ TEST(Batcher, ComputesOneSampleAtOnceOnTheThreadThatBringsIt) {
   EXPECT_EQ(at_once.thread, std::this_thread::get_id());
   EXPECT_THROW(submit(batcher, {-1}).get(), std::runtime_error);
   EXPECT_TRUE(gate.sizes().empty());
-  gate.let(10);
   EXPECT_EQ(submit(batcher, {1, 2}).get(), (Outputs{2, 4}));  // several samples: a pass of the batcher
   at_once.busy = true;
   EXPECT_EQ(submit(batcher, {5}).get(), (Outputs{10}));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "apps/lenslet/serve/guard.h"
@@ -35,6 +36,7 @@ class ServeService : public testing::Test {
   }
   static std::string classify(const std::vector<uint8_t>& picture) {
     if (picture.empty()) throw DataError("picture: it is empty");
+    if (picture.size() == kTooLarge) throw std::bad_alloc();
     return "{\"bytes\":" + std::to_string(picture.size()) + "}";
   }
 
@@ -74,6 +76,7 @@ class ServeService : public testing::Test {
 
   static std::string error_of(const HttpResponse& response) { return Json::parse(response.body).at("error"); }
 
+  static constexpr size_t kTooLarge = 7;  // bytes of a picture that takes more memory than there is
   ConnectionCounts connections_;
   Service service_;
 };
@@ -104,6 +107,8 @@ TEST_F(ServeService, RefusesOtherPathsModelsAndMethods) {
   EXPECT_EQ(wrong.status, 405);
   EXPECT_EQ(wrong.fields, (std::vector<std::pair<std::string, std::string>>{{"Allow", "POST"}}));
   EXPECT_EQ(post("/v2", "").status, 405);
+  EXPECT_EQ(post("/v2", "").fields,
+            (std::vector<std::pair<std::string, std::string>>{{"Allow", "GET, HEAD"}}));
   EXPECT_EQ(ask(head("DELETE", "/v2")).status, 405);
 }
 
@@ -139,6 +144,8 @@ TEST_F(ServeService, ExplainsWhatItCannotInfer) {
   HttpHead packed = head("POST", "/v2/models/mymodel/infer");
   packed.content_encoding = "gzip";
   EXPECT_EQ(ask(packed, "x").status, 415);
+  packed.content_encoding = "Identity";
+  EXPECT_EQ(ask(packed, example("flat.json")).status, 200);
 }
 
 TEST_F(ServeService, AnswersThePage) {
@@ -172,6 +179,9 @@ TEST_F(ServeService, ReadsPictures) {
   const HttpResponse empty = post("/classify", "");
   EXPECT_EQ(empty.status, 400);
   EXPECT_EQ(error_of(empty), "picture: it is empty");
+  const HttpResponse large = post("/classify", std::string(kTooLarge, 'x'));
+  EXPECT_EQ(large.status, 503);
+  EXPECT_EQ(error_of(large), "out of memory");
 }
 
 TEST_F(ServeService, ServesNoOtherOrigin) {
@@ -209,6 +219,7 @@ TEST_F(ServeService, Counts) {
   post("/v2/models/mymodel/infer", example("flat.json"));
   post("/v2/models/mymodel/infer", "{");
   get("/nowhere");
+  EXPECT_EQ(service_.failure(431, "a long header").status, 431);
   connections_.open = 3;
   const HttpResponse metrics = get("/metrics");
   EXPECT_EQ(metrics.type, "text/plain; version=0.0.4; charset=utf-8");
@@ -216,6 +227,7 @@ TEST_F(ServeService, Counts) {
        {"lenslet_requests_total{endpoint=\"infer\",code=\"200\"} 1\n",
         "lenslet_requests_total{endpoint=\"infer\",code=\"400\"} 1\n",
         "lenslet_requests_total{endpoint=\"none\",code=\"404\"} 1\n",
+        "lenslet_requests_total{endpoint=\"none\",code=\"431\"} 1\n",
         "# TYPE lenslet_request_seconds histogram\n",
         "lenslet_request_seconds_bucket{endpoint=\"infer\",le=\"+Inf\"} 2\n",
         "lenslet_request_seconds_count{endpoint=\"infer\"} 2\n", "lenslet_samples_total 2\n",

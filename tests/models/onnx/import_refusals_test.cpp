@@ -81,6 +81,17 @@ TEST(OnnxImport, RefusesNormalisationThatTrains) {
   }
 }
 
+TEST(OnnxImport, RefusesProductsWithSeveralMatrices) {
+  for (const int64_t matrices : {1, 2}) {
+    Writer w({2, 5, 6});
+    w.add("MatMul", {w.weights({1, matrices, 6, 4})});
+    if (matrices > 1)
+      expect_refused(w, "by weights [I, O] only");
+    else
+      expect_as_judged(w.model());
+  }
+}
+
 TEST(OnnxImport, RefusesConstantsThatDropoutChanges) {
   for (const int64_t trains : {0, 1}) {
     Writer w({6});
