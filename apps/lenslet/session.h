@@ -75,7 +75,7 @@ struct Target {
 std::vector<Target> targets_for(const std::string& device);
 
 /// "conv1 direct, pool1 direct, …": the code that runs, without layers fused into others. For a plan that computes all
-/// layers together "fused VARIANT", with input and output types other than fp32.
+/// layers together "fused BACKEND", with input and output types other than fp32.
 std::string describe_backends(const Plan& plan);
 
 }  // namespace lenslet

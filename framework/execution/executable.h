@@ -1,8 +1,8 @@
 // Executable: a graph built for one device, one batch size and one choice of backends; it can run many times.
 //
-// Building infers shapes, chooses a backend for each layer, fuses layers into their producer if its backend offers
-// it, places activation buffers by lifetime, allocates one workspace and prepares the weights. run()
-// then only enqueues. On the CPU it computes a large batch in slices (framework/execution/slices.h).
+// Building infers shapes, chooses a backend for each layer, fuses layers into the one before if its backend offers
+// that, places activation buffers by lifetime, allocates one workspace and prepares the weights. Afterwards run() only
+// enqueues. On the CPU it computes a large batch in slices (framework/execution/slices.h).
 #pragma once
 
 #include <memory>
@@ -22,8 +22,8 @@ struct BuildOptions {
   Device device;                    // the device that runs it
   int64_t batch = 1;                // images per pass
   MathMode math = MathMode::kFp32;  // of every layer that multiplies
-  BackendSpec
-      backends;  // those requested by name, of the layers or of the whole network; the others are chosen
+  /// Those requested by name, of layers or of the whole network; the others are chosen.
+  BackendSpec backends;
   /// Replays these choices exactly, instead of math and backends. Borrowed while building.
   const Plan* plan = nullptr;
   size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
@@ -77,7 +77,7 @@ class Executable {
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
 
-  /// Of memory of a GPU that run(input, output) reads and writes: the longest load or copy of a kernel.
+  /// Bytes: the alignment that run(input, output) demands of GPU memory. No kernel loads or copies more at once.
   static constexpr size_t kEndAlignment = 16;
 
   /// The memory that a run reads, [N, ...]. The caller fills it (framework/tensor/tensor.h: copy) on stream(). With

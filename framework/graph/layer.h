@@ -1,9 +1,9 @@
 // Layer and Operator: a computation, and one prepared way to execute it.
 //
-// A Layer is a description with its weights. It infers shapes, lists its backends and returns the reason why one does
-// not support a request. A request may contain the following layers, which the backend then computes before it stores.
-// An Operator is that layer prepared with one backend for fixed shapes on one device. Its run() enqueues work and
-// neither allocates nor synchronises.
+// A Layer is a description with its weights. It infers shapes and lists its backends, with the reason where one does
+// not support a request. A request may contain layers that follow; the backend then computes these too before it stores
+// the output. An Operator is a layer prepared with one backend for fixed shapes on one device. Its run() enqueues work
+// and neither allocates nor synchronises.
 #pragma once
 
 #include <functional>
@@ -104,15 +104,15 @@ class Layer {
   virtual Work work(const std::vector<Shape>& inputs) const = 0;
   /// The backends for that kind of device, in rank order.
   virtual std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const = 0;
-  /// Whether its backends may read bytes and write classes. Those of other layers read and write fp32 only.
+  /// Whether its backends may read bytes and write classes; if not, they read and write fp32 only.
   virtual bool converts_ends() const { return false; }
 
   /// Their names.
   std::vector<std::string> backends(DeviceKind kind) const;
   /// The backend of that name; null if there is none.
   const BackendEntry* find_backend(const std::string& name, DeviceKind kind) const;
-  /// Yes, or no with the reason: whether that backend computes this layer and those fused behind it. Cheap, works
-  /// without the device.
+  /// Yes, or no with the reason: whether that backend computes this layer and the layers fused into it. It is cheap and
+  /// needs no device.
   Support supports(const BackendEntry& backend, const OperatorRequest& request) const;
   /// The promise of that backend for a supported request.
   Determinism determinism(const BackendEntry& backend, const OperatorRequest& request) const {

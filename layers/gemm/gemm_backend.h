@@ -25,7 +25,8 @@ struct GemmProblem {
   float alpha = 1.0f, beta = 0.0f;                   // beta 0: C is not read
 };
 
-struct GemmArgs {            // of a Gemm from prepare_half(), a and b point to fp16
+/// The operands of one product. For a Gemm of prepare_half() the elements of A and B are fp16.
+struct GemmArgs {
   const float* a = nullptr;  // op(A)
   const float* b = nullptr;  // op(B)
   float* c = nullptr;        // C
@@ -65,8 +66,8 @@ class GemmBackend {
 
 /// The rows of layers/gemm/CMakeLists.txt.
 const BackendTable<GemmBackend>& gemm_table();
-/// What layers use on that kind of device: cuBLAS, or oneDNN, else the blocked loop. Throws UnavailableError with the
-/// reason.
+/// What layers use on that kind of device. GPU: cuBLAS. CPU: oneDNN if this build has it, else the blocked loop. Throws
+/// UnavailableError with the reason.
 const GemmBackend& gemm_backend(DeviceKind device);
 
 namespace gemm_backends {

@@ -25,8 +25,8 @@ struct ConvVerifyOptions {
   size_t workspace_limit = SIZE_MAX;  // bytes, as ConvPrepare has it
   /// How a backend times its candidates.
   DevicePrepareServices::Timing timing = DevicePrepareServices::Timing::kMedian;
-  bool bias_and_relu = true;  // also with each of bias and the rectifiers that the backend fuses
-  /// The outputs are the maxima over these windows; only for backends that fuse them.
+  bool bias_and_relu = true;  // verify also with a bias, and with each rectifier that the backend fuses
+  /// Verifies the convolution with this max pooling fused. The backend must support it.
   std::optional<Pool2dWindow> max_pool = {};
 };
 

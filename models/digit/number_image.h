@@ -30,11 +30,11 @@ inline constexpr int kMostDigits = kMostMarks * kMostParts;  ///< Most digits of
 /// "no_digit": the name of a refusal in files; empty for kNone.
 const char* refusal_name(Refusal refusal);
 
-/// A mark as it might have been written more plainly.
+/// A mark in a plainer form, such as upright instead of slanted.
 struct DigitRetake {
   DigitImage digit;     // what the model reads instead
-  PictureWarning code;  // of the warning for a digit that was read from it
-  std::string warning;  // that warning, one line
+  PictureWarning code;  // an answer that comes from this form carries this warning
+  std::string warning;  // its text, one line
 };
 
 /// A mark that may be a digit.

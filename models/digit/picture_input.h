@@ -17,15 +17,16 @@ struct PictureLayout {
   int64_t channels = 1, height = 0, width = 0;  ///< Sizes.
   bool channels_last = false;                   ///< Whether a pixel's colours are neighbours.
 };
-/// Of [C, H, W], as PyTorch's networks read pictures, or [H, W, C], as Keras's do; C is 1 or 3, H and W are at most
-/// kMaxPictureSide. None for any other sample. What fits both is [C, H, W].
+/// The layout of a sample of this shape: [C, H, W], as PyTorch's networks read pictures, or [H, W, C], as Keras's do. C
+/// is 1 or 3, H and W are at most kMaxPictureSide. A shape that fits both is [C, H, W]; one that fits neither has none.
 std::optional<PictureLayout> picture_layout(const Shape& sample);
 
 /// Which part of a picture becomes the input, and in which order its colours stand.
 struct PictureFit {
-  /// The largest part around the middle that has the network's aspect; else it is stretched.
+  /// Takes the largest centred part with the network's ratio of width to height; otherwise the picture is stretched.
   bool keep_aspect = false;
-  /// The part around the middle that fits once the shorter side has so many pixels, at least 1.
+  /// Scales the picture until its shorter side has this many pixels, at least 1, and takes the centred part of the
+  /// network's size.
   std::optional<int64_t> size;
   bool bgr = false;  // blue before green before red
 };

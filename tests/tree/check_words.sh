@@ -68,7 +68,7 @@ awk '
   {
     text = $0
     gsub(/"rival"/, "", text)  # a label in old result files
-    gsub(/layered fused plan\.json|"fused VARIANT"/, "", text)  # completions: values and a file; a label of rows
+    gsub(/layered fused plan\.json/, "", text)  # completions: values and a file
     gsub(/cu(da|dnn|blas)[A-Z][A-Za-z]*|[A-Z]+_[A-Z_]+|(jpeg|in|out)_color_space/, "", text)
     gsub(/initializer(s|_list)?|BatchNormalization|programmaticStreamSerialization|ray\.is_initialized/, "", text)
     gsub(/TmaWarpSpecialized|UndefinedBehaviorSanitizer|artifact_prefix|WIFSIGNALED/, "", text)
