@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "framework/base/parallel.h"
 #include "layers/gemm/cpu/blocked.h"
@@ -207,6 +208,44 @@ TEST(TileKernels, EveryInstructionSetAgrees) {
 }
 
 // If a library is missing, tables of results must state that, with the reason.
+// Lines of one vector share a tile. Every line has the bits that it has alone, and nothing is written between them.
+TEST(TileKernels, LinesHaveTheBitsThatTheyHaveAlone) {
+  constexpr int64_t kTaps = 30, kPitch = 29, kOutPitch = 31, kMostLines = 11;
+  constexpr size_t kFloats = TileKernels::kMaxRows * kMostLines * kOutPitch;
+  const std::vector<float> a = reference::uniform_values(TileKernels::kMaxRows * kTaps, 5);
+  const std::vector<float> b = reference::uniform_values(kTaps + kMostLines * kPitch + 64, 6);
+  for (const TileKernels* kernels : all_tile_kernels()) {
+    for (int rows = 1; rows <= TileKernels::kMaxRows; ++rows) {
+      if (!kernels->run[rows]) continue;
+      for (const int64_t count : {3, 4, 7, 8, 9, 15, 16, 17, 24}) {
+        for (int64_t lines = 1; lines <= kMostLines; ++lines) {
+          std::vector<float> together(kFloats, NAN), alone(kFloats, NAN);
+          TileArgs args;
+          args.a = a.data();
+          args.b = b.data();
+          args.b_step = 1;
+          args.taps = kTaps;
+          args.out = together.data();
+          args.out_step = kMostLines * kOutPitch;
+          args.count = count;
+          args.lines = lines;
+          args.b_line = kPitch;
+          args.out_line = kOutPitch;
+          kernels->run[rows](args);
+          args.lines = 1;
+          for (int64_t line = 0; line < lines; ++line) {
+            args.b = b.data() + line * kPitch;
+            args.out = alone.data() + line * kOutPitch;
+            kernels->run[rows](args);
+          }
+          ASSERT_EQ(std::memcmp(together.data(), alone.data(), kFloats * sizeof(float)), 0)
+              << kernels->isa << ", " << rows << " rows of " << lines << " lines of " << count;
+        }
+      }
+    }
+  }
+}
+
 TEST(BlockedGemm, TellsWhyItStandsIn) {
   Stream stream(Device::cpu());
   const auto describe = [&](const char* reason) {

@@ -6,8 +6,8 @@
 // The output plane is treated as one line. With i = p * pitch + q, tap (c, r, s) reads x at i + offset(c, r, s), with
 // the same offset for all i, so that vectors of neighbouring positions need no im2col (the idea of the low-memory
 // convolutions of Cho and Brand, "MEC", 2017, and of the shifted ones of Anderson et al., 2017). Positions between Q
-// and the pitch are computed and dropped. If that costs more than partial vectors at row ends, rows are computed one by
-// one.
+// and the pitch are computed and dropped. If that costs more than partial vectors at row ends, each row is a line of its
+// own; several rows of one vector share a register tile.
 //
 // Stride, padding and dilation only change the layout: a band of rows is first copied into a padded buffer with one
 // plane per residue of the stride. There each tap is a shift again. NHWC uses the same copy: the band is split into
@@ -181,16 +181,17 @@ class DirectKernel : public ConvKernel {
     return {band * walk_.band_windows, std::min((band + 1) * walk_.band_windows, pooled_->rows())};
   }
 
-  /// Writes results directly to y: row by row, or all rows at once if they have no gaps.
+  /// Writes results directly to y, whose rows are lines of the tile, or one line if they have no gaps.
   void run_in_place(TileArgs tile, int block, const float* line, float* y, int64_t rows) const {
     const bool one_line = walk_.pitch == walk_.q;
     tile.out_step = walk_.p * walk_.q;
     tile.count = one_line ? rows * walk_.q : walk_.q;
-    for (int64_t row = 0; row < (one_line ? 1 : rows); ++row) {
-      tile.b = line + row * walk_.pitch;
-      tile.out = y + row * walk_.q;
-      tile_kernels().run[block](tile);
-    }
+    tile.lines = one_line ? 1 : rows;
+    tile.b_line = walk_.pitch;
+    tile.out_line = walk_.q;
+    tile.b = line;
+    tile.out = y;
+    tile_kernels().run[block](tile);
   }
 
   /// Computes the rows of the band as one line, then copies each row's part to y.

@@ -11,10 +11,15 @@
 namespace lenslet {
 namespace {
 
-/// One register tile: J rows by V vectors of W positions from position `first`.
+// A function with a tile of its own: inlined beside other tiles, GCC leaves sums of the tile in memory.
+#define LENSLET_NOINLINE __attribute__((noinline))
+
+/// One register tile: J rows by V vectors of W positions, the first of them `b_first` and `out_first` elements from the
+/// arguments' b and out, each other one `b_next` and `out_next` elements further.
 /// The pragmas are needed: the sums stay in registers only if every loop is unrolled.
 template <int W, int J, int V>
-LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t first) {
+LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t b_first, int64_t out_first,
+                                         int64_t b_next, int64_t out_next) {
   using Vector = typename FloatVector<W>::unaligned;
   Vector sum[J][V];
 #pragma GCC unroll 16
@@ -23,13 +28,13 @@ LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t first) {
     for (int v = 0; v < V; ++v) sum[j][v] = Vector{};
   }
   const float* a = args.a;
-  const float* b = args.b + first;
+  const float* b = args.b + b_first;
   const int64_t* offsets = args.offsets;
   for (int64_t t = 0; t < args.taps; ++t, a += J) {
     const float* line = b + (offsets ? offsets[t] : t * args.b_step);
     Vector x[V];
 #pragma GCC unroll 16
-    for (int v = 0; v < V; ++v) x[v] = *reinterpret_cast<const Vector*>(line + v * W);
+    for (int v = 0; v < V; ++v) x[v] = *reinterpret_cast<const Vector*>(line + v * b_next);
 #pragma GCC unroll 16
     for (int j = 0; j < J; ++j) {
 #pragma GCC unroll 16
@@ -40,14 +45,20 @@ LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t first) {
 #pragma GCC unroll 16
   for (int j = 0; j < J; ++j) {
     const float bias = args.bias ? args.bias[j] : 0.0f;
-    float* out = args.out + j * args.out_step + first;
+    float* out = args.out + j * args.out_step + out_first;
 #pragma GCC unroll 16
     for (int v = 0; v < V; ++v) {
       typename FloatVector<W>::type y = sum[j][v] + bias;
       rectify(after, y);
-      *reinterpret_cast<Vector*>(out + v * W) = y;
+      *reinterpret_cast<Vector*>(out + v * out_next) = y;
     }
   }
+}
+
+/// Of V neighbouring vectors from position `first` on.
+template <int W, int J, int V>
+LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t first) {
+  register_tile<W, J, V>(args, first, first, W, W);
 }
 
 /// Positions of less than a vector that have no full vector before them to overlap with.
@@ -57,6 +68,8 @@ LENSLET_ALWAYS_INLINE void scalar_tile(const TileArgs& args) {
     float sum[J] = {};
     const float* a = args.a;
     for (int64_t t = 0; t < args.taps; ++t, a += J) {
+      // Otherwise the compiler may multiply several t at once and add the products rounded.
+      asm("" : "+r"(a));
       const float x = args.b[i + (args.offsets ? args.offsets[t] : t * args.b_step)];
 #pragma GCC unroll 16
       for (int j = 0; j < J; ++j) sum[j] += x * a[j];
@@ -105,6 +118,31 @@ LENSLET_ALWAYS_INLINE void tile_rows(const TileArgs& args) {
   if constexpr (V > 1) only_tile<W, J, V - 1>(args);
 }
 
+/// V lines or more of one vector each: V of them in a tile. The last tile is moved back over lines already done, which
+/// get the same bits again.
+template <int W, int J, int V>
+LENSLET_ALWAYS_INLINE void vector_lines(const TileArgs& args) {
+  for (int64_t line = 0;; line += V) {
+    line = std::min(line, args.lines - V);
+    register_tile<W, J, V>(args, line * args.b_line, line * args.out_line, args.b_line, args.out_line);
+    if (line + V == args.lines) return;
+  }
+}
+
+/// Whether V lines of one vector share a tile: a line alone has J sums, too few to hide the latency of a multiply-add.
+template <int W, int V>
+LENSLET_ALWAYS_INLINE bool lines_share_tiles(const TileArgs& args) {
+  return args.lines > 1 && args.lines >= V && (args.count == W || (W == 16 && args.count == 8));
+}
+
+/// One line after the other.
+template <int W, int J, int V>
+LENSLET_ALWAYS_INLINE void separate_lines(const TileArgs& args) {
+  TileArgs line = args;
+  for (int64_t i = 0; i < args.lines; ++i, line.b += args.b_line, line.out += args.out_line)
+    tile_rows<W, J, V>(line);
+}
+
 // V for J = 1, 2, 4, 6, 8 with 32 vector registers and with 16. With 16, eight rows would leave room for one vector
 // only, and then each multiply-add takes more than one load.
 template <template <int J, int V> class Isa>
@@ -127,20 +165,33 @@ constexpr TileKernels with_16_registers(const char* isa, int vector_floats) {
 
 template <int J, int V>
 struct Baseline {
-  static void run(const TileArgs& args) { tile_rows<4, J, V>(args); }
+  static LENSLET_NOINLINE void shared(const TileArgs& args) { vector_lines<4, J, V>(args); }
+  static void run(const TileArgs& args) {
+    lines_share_tiles<4, V>(args) ? shared(args) : separate_lines<4, J, V>(args);
+  }
 };
 constexpr TileKernels kBaseline = with_16_registers<Baseline>("baseline", 4);
 
 #if defined(__x86_64__)
 template <int J, int V>
 struct Avx2 {
-  LENSLET_TARGET_AVX2 static void run(const TileArgs& args) { tile_rows<8, J, V>(args); }
+  LENSLET_TARGET_AVX2 static LENSLET_NOINLINE void shared(const TileArgs& args) {
+    vector_lines<8, J, V>(args);
+  }
+  LENSLET_TARGET_AVX2 static void run(const TileArgs& args) {
+    lines_share_tiles<8, V>(args) ? shared(args) : separate_lines<8, J, V>(args);
+  }
 };
 constexpr TileKernels kAvx2 = with_16_registers<Avx2>("AVX2", 8);
 
 template <int J, int V>
 struct Avx512 {
-  LENSLET_TARGET_AVX512 static void run(const TileArgs& args) { tile_rows<16, J, V>(args); }
+  LENSLET_TARGET_AVX512 static LENSLET_NOINLINE void shared(const TileArgs& args) {
+    args.count == 8 ? vector_lines<8, J, V>(args) : vector_lines<16, J, V>(args);
+  }
+  LENSLET_TARGET_AVX512 static void run(const TileArgs& args) {
+    lines_share_tiles<16, V>(args) ? shared(args) : separate_lines<16, J, V>(args);
+  }
 };
 constexpr TileKernels kAvx512 = with_32_registers<Avx512>("AVX-512", 16);
 #endif

@@ -86,11 +86,12 @@ class PooledTiles {
     const int64_t lines = one_line ? 1 : rows.end - rows.first;
     tile.count = columns.end - columns.first;
     if (one_line) tile.count += (rows.end - rows.first - 1) * walk_.pitch;
-    for (int64_t i = 0; i < lines; ++i) {
-      tile.b = first + i * walk_.pitch;
-      tile.out = sums + i * part.pitch;
-      tile_kernels().run[block](tile);
-    }
+    tile.lines = lines;
+    tile.b_line = walk_.pitch;
+    tile.out_line = part.pitch;
+    tile.b = first;
+    tile.out = sums;
+    tile_kernels().run[block](tile);
     return part;
   }
 
