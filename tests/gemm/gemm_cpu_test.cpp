@@ -75,6 +75,14 @@ TEST_P(CpuGemm, MultipliesBatches) {
   }
 }
 
+// Without terms C is beta * C, and zero if beta is.
+TEST_P(CpuGemm, AddsUpNoTerms) {
+  GemmProblem p = gemm_problem(5, 200, 0, false, true, 3);
+  check(p);
+  p.beta = -0.5f;
+  check(p);
+}
+
 TEST_P(CpuGemm, UsesSeveralThreads) {
   const int before = num_threads();
   set_num_threads(3);

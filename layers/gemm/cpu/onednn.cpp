@@ -27,12 +27,21 @@ void sgemm(const GemmProblem& problem, const GemmArgs& args, int64_t m, int64_t 
   if (status != dnnl_success) throw DeviceError(concat("dnnl_sgemm failed with oneDNN status ", int{status}));
 }
 
+/// C = beta * C, where there are no products to add. dnnl_sgemm would leave C unchanged.
+void scale_c(const GemmProblem& problem, float* c) {
+  for (int64_t i = 0; i < int64_t{problem.batch} * problem.m; ++i) {
+    float* const row = c + i / problem.m * problem.stride_c + i % problem.m * problem.ldc;
+    for (int64_t j = 0; j < problem.n; ++j) row[j] = problem.beta == 0.0f ? 0.0f : problem.beta * row[j];
+  }
+}
+
 class OneDnnGemm : public Gemm {
  public:
   void run(const GemmProblem& problem, const GemmArgs& args, void* /*workspace*/,
            RunContext& /*context*/) override {
     check_gemm(problem);
     if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return;
+    if (problem.k == 0) return scale_c(problem, args.c);
     const double flops = 2.0 * problem.m * problem.n * problem.k * problem.batch;
     const int64_t wanted =
         std::clamp<int64_t>(static_cast<int64_t>(flops / kFlopsPerThread), 1, num_threads());
