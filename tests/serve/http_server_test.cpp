@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,7 +21,12 @@ namespace {
 /// A client's socket.
 class Client {
  public:
-  explicit Client(const std::string& url) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  Client() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {}
+  explicit Client(const std::string& url) : Client() { connect(url); }
+  Client(const Client&) = delete;
+  ~Client() { ::close(socket_); }
+
+  void connect(const std::string& url) {
     sockaddr_in place = {};
     place.sin_family = AF_INET;
     place.sin_port = htons(static_cast<uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
@@ -29,8 +35,6 @@ class Client {
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     connected_ = ::connect(socket_, reinterpret_cast<const sockaddr*>(&place), sizeof place) == 0;
   }
-  Client(const Client&) = delete;
-  ~Client() { ::close(socket_); }
 
   bool connected() const { return connected_; }
   void send(const std::string& text) { ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
@@ -76,7 +80,9 @@ class ServeHttp : public testing::Test {
                                                        changed_.wait(lock, [&] { return open_; });
                                                        return std::vector<float>(values, values + 2 * count);
                                                      },
-                                                     [](const auto&) { return std::string("{}"); }},
+                                                     [](const auto&) { return std::string("{}"); },
+                                                     {},
+                                                     at_once_},
                                          counts_);
     server_ = std::make_unique<HttpServer>(options, *service_, counts_);
   }
@@ -104,6 +110,14 @@ class ServeHttp : public testing::Test {
     EXPECT_NE(client.receive().find("\"data\":[1,2,3,4]"), std::string::npos);
   }
 
+  /// The answer to a request without keep-alive, which the server closes.
+  std::string answer_to(const std::string& request) {
+    Client client(server_->url());
+    client.send(request);
+    return client.receive();
+  }
+
+  Batcher::AtOnce at_once_;  // of the service that start() makes
   ConnectionCounts counts_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<HttpServer> server_;
@@ -129,6 +143,85 @@ TEST_F(ServeHttp, ServesManyClientsAtATime) {
   }
   for (std::thread& client : clients) client.join();
   EXPECT_EQ(answers, 180);
+}
+
+// A sample that is computed on its connection's thread holds up the connections of that thread alone.
+TEST_F(ServeHttp, SharesTheConnectionsAmongItsThreads) {
+  int inside = 0, met = 0;
+  at_once_ = [&](const float* values, std::vector<float>& outputs) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++inside;
+    changed_.notify_all();
+    met += changed_.wait_for(lock, std::chrono::seconds(10), [&] { return inside == 3; });
+    outputs.assign(values, values + 2);
+    return true;
+  };
+  start();
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(std::make_unique<Client>(server_->url()));
+    clients.back()->send(
+        post(request_json(R"("shape":[1,2],"datatype":"FP32","data":[3,4])"), "Connection: close\r\n"));
+  }
+  for (const auto& client : clients) EXPECT_NE(client->receive().find("\"data\":[3,4]"), std::string::npos);
+  EXPECT_EQ(met, 3) << "one waited for another";
+}
+
+TEST_F(ServeHttp, AcceptsAgainOnceTheSystemPermitsMoreFiles) {
+  start();
+  Client client;
+  const std::string request = post(example("nested.json"), "Connection: close\r\n");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};  // of further files; open ones stay
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  client.connect(server_->url());
+  client.send(request);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(counts_.accepted, 0);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_NE(client.receive().find("\"data\":[1,2,3,4]"), std::string::npos);
+}
+
+// In a process of its own, whose limit cannot be raised again.
+TEST_F(ServeHttp, PermitsAsManyConnectionsAsFiles) {
+  const auto permitted = [&](int64_t wanted) {
+    const rlimit few{100, 200};
+    HttpServerOptions options;
+    options.max_connections = wanted;
+    if (::setrlimit(RLIMIT_NOFILE, &few) != 0) std::_Exit(2);
+    start(options);
+    std::_Exit(server_->max_connections() == std::min<int64_t>(wanted, 200 - 64) ? 0 : 1);
+  };
+  EXPECT_EXIT(permitted(10), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(permitted(10000), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(ServeHttp, AnswersHeadWithoutABody) {
+  start();
+  const std::string request = " /v2 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  const std::string got = answer_to("GET" + request), head = answer_to("HEAD" + request);
+  EXPECT_EQ(head, got.substr(0, got.find("\r\n\r\n") + 4));
+  EXPECT_LT(head.size(), got.size());
+}
+
+// A proxy may have taken the other one.
+TEST_F(ServeHttp, TakesNoFieldTwiceThatMustBeSingle) {
+  start();
+  const auto ask = [&](const std::string& fields) {
+    return answer_to("GET /v2 HTTP/1.1\r\n" + fields + "Connection: close\r\n\r\n").substr(0, 12);
+  };
+  const std::string host = "Host: localhost\r\n", origin = "Origin: http://localhost\r\n";
+  EXPECT_EQ(ask(host + origin), "HTTP/1.1 200");
+  EXPECT_EQ(ask(host + host), "HTTP/1.1 403");
+  EXPECT_EQ(ask(host + origin + origin), "HTTP/1.1 403");
+  const std::string json = example("binary.json");
+  const std::string length = concat("Inference-Header-Content-Length: ", json.size(), "\r\n");
+  const auto infer = [&](const std::string& fields) {
+    return answer_to(post(json + bytes_of({1, 2, 3, 4}), "Connection: close\r\n" + fields)).substr(0, 12);
+  };
+  EXPECT_EQ(infer(length), "HTTP/1.1 200");
+  EXPECT_EQ(infer(length + length), "HTTP/1.1 400");
 }
 
 TEST_F(ServeHttp, OutlivesClientsThatVanish) {

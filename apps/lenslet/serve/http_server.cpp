@@ -104,6 +104,8 @@ class HttpServer::Listener {
  private:
   /// What one thread runs. A connection stays with its loop, so that threads share neither a queue nor its lock.
   struct Loop {
+    /// A socket takes the files of its loop: now, since accept() would fail for good where the system has no more.
+    Loop() { const tcp::socket first(io); }
     net::io_context io{1};
     net::executor_work_guard<net::io_context::executor_type> work{io.get_executor()};
   };
