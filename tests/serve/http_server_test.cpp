@@ -65,6 +65,12 @@ std::string post(const std::string& body, const std::string& more = "") {
                 "Content-Length: ", body.size(), "\r\n\r\n", body);
 }
 
+const std::string kHome = [] {  // longer than the sockets hold
+  std::string text(8 << 20, ' ');
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + (i ^ i >> 7 ^ i >> 15) % 26);
+  return text;
+}();
+
 class ServeHttp : public testing::Test {
  protected:
   void start(HttpServerOptions options = {}) {
@@ -72,6 +78,7 @@ class ServeHttp : public testing::Test {
     options.threads = 3;
     ServiceOptions settings;
     settings.signature = my_model();
+    settings.home = kHome;
     service_ = std::make_unique<Service>(settings,
                                          Computation{[this](const float* values, int64_t count) {
                                                        std::unique_lock<std::mutex> lock(mutex_);
@@ -224,6 +231,57 @@ TEST_F(ServeHttp, TakesNoFieldTwiceThatMustBeSingle) {
   EXPECT_EQ(infer(length + length), "HTTP/1.1 400");
 }
 
+int times_in(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// More answers than the sockets between them hold: some are written in parts. Each is begun by the end of the one
+// before, without a deeper stack.
+TEST_F(ServeHttp, AnswersManyRequestsSentTogether) {
+  start();
+  constexpr int kRequests = 20000;
+  Client client(server_->url());
+  std::thread sender([&] {
+    std::string requests;
+    for (int i = 0; i + 1 < kRequests; ++i)
+      requests += "GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    client.send(requests + "GET /v2 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // so that the server finds the socket full
+  const std::string answers = client.receive();
+  sender.join();
+  EXPECT_EQ(times_in(answers, "HTTP/1.1 200 OK\r\n"), kRequests);
+  EXPECT_EQ(times_in(answers, "{\"live\":true}"), kRequests - 1);
+  EXPECT_EQ(times_in(answers, "binary_tensor_data"), 1);
+}
+
+TEST_F(ServeHttp, SendsALongAnswerInParts) {
+  start();
+  Client client(server_->url());
+  client.send("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // so that the server finds the socket full
+  const std::string answer = client.receive();
+  EXPECT_TRUE(answer.substr(answer.find("\r\n\r\n") + 4) == kHome);
+}
+
+TEST_F(ServeHttp, TakesARequestInPieces) {
+  start();
+  const std::string whole = post(example("nested.json"));
+  for (const size_t piece : {size_t{1}, size_t{7}, size_t{64}, whole.size() - 1}) {
+    Client client(server_->url());
+    for (size_t at = 0; at < whole.size(); at += piece) {
+      client.send(whole.substr(at, piece));
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    EXPECT_NE(client.receive("]}]}").find("\"data\":[1,2,3,4]"), std::string::npos) << piece;
+  }
+  Client large(server_->url());  // longer than any buffer
+  large.send(post(example("nested.json") + std::string(1 << 20, ' '), "Connection: close\r\n"));
+  EXPECT_NE(large.receive().find("\"data\":[1,2,3,4]"), std::string::npos);
+}
+
 TEST_F(ServeHttp, OutlivesClientsThatVanish) {
   start();
   const std::string whole = post(example("nested.json"));
@@ -249,6 +307,18 @@ TEST_F(ServeHttp, DrainsWhatItReceived) {
   EXPECT_NE(answer.find("Connection: close"), std::string::npos);
   drain.join();
   EXPECT_FALSE(Client(server_->url()).connected());
+}
+
+// A race between the thread that accepts and the one that drains, which ThreadSanitizer would see.
+TEST_F(ServeHttp, DrainsConnectionsThatJustCame) {
+  for (int turn = 0; turn < 20; ++turn) {
+    start();
+    Client client(server_->url());
+    while (counts_.open == 0) std::this_thread::yield();
+    EXPECT_TRUE(server_->drain());
+    EXPECT_EQ(client.receive(), "");
+    TearDown();
+  }
 }
 
 // The answer comes after the end of its connection.

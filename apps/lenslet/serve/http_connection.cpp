@@ -1,10 +1,12 @@
 #include "apps/lenslet/serve/http_connection.h"
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/beast/core/buffers_suffix.hpp>
 #include <utility>
 
 #include "apps/common/system/environment.h"
@@ -19,15 +21,12 @@ namespace net = boost::asio;
 namespace {
 
 constexpr size_t kBufferBytes = 64 << 10, kKeptBufferBytes = 8 << 10, kMostDiscarded = 64 << 20;
+constexpr size_t kLeastRoom =
+    2 << 10;  // a request of one picture in one read; 10,000 idle connections have it
 constexpr std::chrono::seconds kLinger(2);
 constexpr const char* kPolicy = "Content-Security-Policy";
+constexpr const char* kJsonBytes = "Inference-Header-Content-Length";
 constexpr const char* kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-
-std::optional<std::string> field(const http::fields& fields, beast::string_view name) {
-  const auto found = fields.find(name);
-  if (found == fields.end()) return std::nullopt;
-  return std::string(found->value());
-}
 
 const std::string& server_name() {
   static const std::string name = "Lenslet/" + program_version();
@@ -37,24 +36,26 @@ const std::string& server_name() {
 }  // namespace
 
 HttpHead head_of(const http::request_header<>& header) {
-  const auto single = [&](beast::string_view name) {
-    return header.count(name) > 1 ? std::optional<std::string>("") : field(header, name);
-  };
   HttpHead head;
   head.method = std::string(header.method_string());
   head.target = std::string(header.target());
-  head.host = single("Host");
-  head.origin = single("Origin");
-  head.content_encoding = field(header, "Content-Encoding");
-  head.json_bytes = single("Inference-Header-Content-Length");
+  const auto put = [](std::optional<std::string>& member, beast::string_view value) {
+    member = member ? std::string() : std::string(value);
+  };
+  for (const auto& field : header) {  // once, since looking each one up takes longer
+    if (field.name() == http::field::host) put(head.host, field.value());
+    if (field.name() == http::field::origin) put(head.origin, field.value());
+    if (field.name() == http::field::content_encoding && !head.content_encoding)
+      head.content_encoding = std::string(field.value());
+    if (field.name() == http::field::unknown && beast::iequals(field.name_string(), kJsonBytes))
+      put(head.json_bytes, field.value());
+  }
   return head;
 }
 
-Connection::Connection(net::ip::tcp::socket socket, ConnectionShare& share)
+Connection::Connection(Socket socket, ConnectionShare& share)
     : share_(share), socket_(std::move(socket)), buffer_(share.options.max_header + kBufferBytes) {
   ++share_.counts.open;
-  const std::lock_guard<std::mutex> lock(share_.mutex);
-  share_.open.insert(this);
 }
 
 Connection::~Connection() {
@@ -69,8 +70,13 @@ void Connection::release_body() noexcept {
   reserved_ = 0;
 }
 
+// Not in the constructor: a thread that drains would look for the shared pointer while it is being set.
 void Connection::start() {
-  net::dispatch(socket_.get_executor(), [self = shared_from_this()] { self->read_header(); });
+  {
+    const std::lock_guard<std::mutex> lock(share_.mutex);
+    share_.open.insert(this);
+  }
+  net::dispatch(socket_.get_executor(), [self = shared_from_this()] { self->next_request(); });
 }
 
 void Connection::close_if_waiting() {
@@ -97,29 +103,85 @@ void Connection::set_deadline(std::chrono::milliseconds time) {
   deadline_ = (std::chrono::steady_clock::now() + time).time_since_epoch().count();
 }
 
-void Connection::read_header() {
+void Connection::next_request() {
   if (share_.draining) return close();
   request_.emplace();
   request_->header_limit(static_cast<std::uint32_t>(share_.options.max_header));
   request_->body_limit(share_.options.max_body);
-  if (buffer_.size() == 0 && buffer_.capacity() > kKeptBufferBytes) buffer_.shrink_to_fit();
   waiting_ = true;
   set_deadline(share_.options.timeout);  // of the whole header: bytes that trickle in do not extend it
-  http::async_read_header(socket_, buffer_, *request_,
-                          [self = shared_from_this()](Error error, size_t) { self->on_header(error); });
+  if (buffer_.size() > 0)                // the other connections first, and the stack stays flat
+    return net::post(socket_.get_executor(), [self = shared_from_this()] { self->take(); });
+  if (buffer_.capacity() > kKeptBufferBytes) buffer_.shrink_to_fit();
+  receive();
 }
 
-void Connection::on_header(Error error) {
+void Connection::receive() {
+  socket_.async_read_some(buffer_.prepare(room()), [self = shared_from_this()](Error error, size_t bytes) {
+    if (error) return;  // the connection ends
+    self->buffer_.commit(bytes);
+    self->take();
+  });
+}
+
+/// Bytes to read at a time: of a body more, if it has more.
+size_t Connection::room() const {
+  const size_t rest = request_->is_header_done() ? request_->content_length_remaining().value_or(0) : 0;
+  const size_t wanted = std::clamp(rest, kLeastRoom, kBufferBytes);
+  return std::min(std::max(wanted, buffer_.capacity() - buffer_.size()), buffer_.max_size() - buffer_.size());
+}
+
+/// What the buffer has of the request; reads more until it is complete.
+void Connection::take() {
+  while (!request_->is_done()) {
+    if (buffer_.size() == 0) return receive();
+    const bool has_header = request_->is_header_done();
+    Error error;
+    buffer_.consume(request_->put(buffer_.data(), error));
+    if (error == http::error::need_more) return receive();
+    if (error) return refuse(error);
+    if (!has_header && !admit()) return;
+  }
+  answer();
+}
+
+/// Whether to take the body now, once the header is complete. If not, the request is refused, or the client asked to be
+/// told first.
+bool Connection::admit() {
   waiting_ = false;
-  if (error) return refuse_header(error);
-  head_ = head_of(request_->get());
-  if (std::optional<HttpResponse> refused = share_.service.refuse(head_))
-    return send(std::move(*refused), false);
-  prepare_body();
+  const auto& message = request_->get();
+  head_ = head_of(message);
+  std::optional<HttpResponse> refused = share_.service.refuse(head_);
+  const auto length = request_->content_length();
+  const auto bytes = static_cast<int64_t>(length.value_or(0));
+  if (refused) {
+    // The service's own reason.
+  } else if (request_->chunked()) {
+    refused = share_.service.failure(411, "send the body with Content-Length, not in chunks");
+  } else if (!length && message.method() == http::verb::post) {
+    refused = share_.service.failure(411, "the field Content-Length is missing");
+  } else if (share_.counts.body_bytes.fetch_add(bytes) + bytes >
+             static_cast<int64_t>(share_.options.max_bodies)) {
+    share_.counts.body_bytes -= bytes;
+    refused = share_.service.failure(503, "too many bytes are being received; try again later");
+  }
+  if (refused) {
+    send(std::move(*refused), false);
+    return false;
+  }
+  reserved_ = bytes;
+  set_deadline(share_.options.timeout);
+  if (!beast::iequals(message[http::field::expect], "100-continue")) return true;
+  fields_ = kContinue;
+  net::async_write(socket_, net::buffer(fields_), [self = shared_from_this()](Error error, size_t) {
+    if (!error) self->take();
+  });
+  return false;
 }
 
-void Connection::refuse_header(Error error) {
-  if (error == http::error::end_of_stream || error == http::error::partial_message) return linger();
+/// Answers bytes that are no request.
+void Connection::refuse(Error error) {
+  waiting_ = false;
   if (error == http::error::header_limit)
     return send(
         share_.service.failure(431, concat("a header has at most ", share_.options.max_header, " bytes")),
@@ -128,51 +190,19 @@ void Connection::refuse_header(Error error) {
     return send(share_.service.failure(413, concat("a body has at most ", share_.options.max_body,
                                                    " bytes here; --max-body raises the limit")),
                 false);
-  // Errors of the parser; those of the network have another category and end the connection.
-  if (error.category() == make_error_code(http::error::bad_method).category())
-    send(share_.service.failure(400, "no valid HTTP request: " + error.message()), false);
-}
-
-void Connection::prepare_body() {
-  const auto& message = request_->get();
-  if (request_->chunked())
-    return send(share_.service.failure(411, "send the body with Content-Length, not in chunks"), false);
-  const auto length = request_->content_length();
-  if (!length && message.method() == http::verb::post)
-    return send(share_.service.failure(411, "the field Content-Length is missing"), false);
-  const auto bytes = static_cast<int64_t>(length.value_or(0));
-  if (share_.counts.body_bytes.fetch_add(bytes) + bytes > static_cast<int64_t>(share_.options.max_bodies)) {
-    share_.counts.body_bytes -= bytes;
-    return send(share_.service.failure(503, "too many bytes are being received; try again later"), false);
-  }
-  reserved_ = bytes;
-  set_deadline(share_.options.timeout);
-  if (!beast::iequals(message[http::field::expect], "100-continue")) return read_body();
-  fields_ = kContinue;
-  net::async_write(socket_, net::buffer(fields_), [self = shared_from_this()](Error error, size_t) {
-    if (!error) self->read_body();
-  });
-}
-
-void Connection::read_body() {
-  if (request_->is_done()) return answer();  // there is none, or it came with the header
-  http::async_read(socket_, buffer_, *request_, [self = shared_from_this()](Error error, size_t) {
-    if (!error) self->answer();
-  });
+  send(share_.service.failure(400, "no valid HTTP request: " + error.message()), false);
 }
 
 void Connection::answer() {
   deadline_ = kNever;  // the service takes its time
-  const bool keep_alive = request_->get().keep_alive();
-  std::string body = std::move(request_->get().body());
+  keep_alive_ = request_->get().keep_alive();
   // An answer that comes before handle() returns is sent by this thread.
-  share_.service.handle(head_, std::move(body),
-                        [self = shared_from_this(), keep_alive](HttpResponse response) {
-                          net::dispatch(self->socket_.get_executor(),
-                                        [self, keep_alive, response = std::move(response)]() mutable {
-                                          self->send(std::move(response), keep_alive);
-                                        });
-                        });
+  share_.service.handle(
+      head_, std::move(request_->get().body()), [self = shared_from_this()](HttpResponse response) {
+        net::dispatch(self->socket_.get_executor(), [self, response = std::move(response)]() mutable {
+          self->send(std::move(response), self->keep_alive_);
+        });
+      });
 }
 
 void Connection::send(HttpResponse response, bool keep_alive) {
@@ -199,16 +229,22 @@ void Connection::send(HttpResponse response, bool keep_alive) {
   fields_ += "\r\n\r\n";
   body_.clear();
   if (request_->get().method() != http::verb::head) body_ = std::move(response.body);
-  set_deadline(share_.options.timeout);
+
   const std::array<net::const_buffer, 2> parts = {net::buffer(fields_), net::buffer(body_)};
-  net::async_write(socket_, parts, [self = shared_from_this(), keep_alive](Error error, size_t) {
-    self->on_sent(error, keep_alive);
+  Error error;
+  const size_t sent = socket_.write_some(parts, error);
+  if (error && error != net::error::would_block) return;  // the client is gone
+  if (sent == fields_.size() + body_.size()) return on_sent(keep_alive);
+  set_deadline(share_.options.timeout);
+  beast::buffers_suffix<std::array<net::const_buffer, 2>> rest(parts);
+  rest.consume(sent);
+  net::async_write(socket_, rest, [self = shared_from_this(), keep_alive](Error fault, size_t) {
+    if (!fault) self->on_sent(keep_alive);
   });
 }
 
-void Connection::on_sent(Error error, bool keep_alive) {
-  if (error) return;
-  if (keep_alive) return read_header();
+void Connection::on_sent(bool keep_alive) {
+  if (keep_alive) return next_request();
   linger();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -20,6 +21,9 @@ namespace lenslet::serve {
 
 class Connection;
 
+/// Of a loop's own executor, which costs a request less than the one of every kind that tcp::socket has.
+using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
+
 /// The fields that a service looks at. One that must be single but is there twice is empty, which is refused.
 HttpHead head_of(const boost::beast::http::request_header<>& header);
 
@@ -37,19 +41,21 @@ struct ConnectionShare {
   std::set<Connection*> open;  // guarded by the mutex
 };
 
-/// Every member function runs on the thread of the socket's loop, unless it says otherwise. Deadlines have no timers,
-/// which would be set and cancelled for each read and write: the server looks at all of them now and then.
+/// Every member function runs on the thread of the socket's loop, unless it says otherwise. Bytes are taken and sent at
+/// once as far as the socket has or takes them; the loop waits for the rest. Deadlines have no timers, which would be
+/// set and cancelled for each read and write: the server looks at all of them now and then.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(boost::asio::ip::tcp::socket socket, ConnectionShare& share);
+  /// `socket` does not block.
+  Connection(Socket socket, ConnectionShare& share);
   ~Connection();
 
-  /// Begins to read.
+  /// From any thread: makes the connection known to the server and begins to read.
   void start();
   /// From any thread: closes the connection unless it has the header of a request.
   void close_if_waiting();
   using Time = std::chrono::steady_clock::time_point;
-  /// From any thread: whether the client's time was over then.
+  /// From any thread: whether the client has exceeded its time at `now`.
   bool is_late(Time now) const noexcept { return deadline_ <= now.time_since_epoch().count(); }
   /// From any thread: closes the connection if it is late.
   void close_if_late(Time now);
@@ -58,14 +64,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   using Error = boost::beast::error_code;
   using Request = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
-  void read_header();
-  void on_header(Error error);
-  void refuse_header(Error error);
-  void prepare_body();
-  void read_body();
+  void next_request();
+  void receive();
+  size_t room() const;
+  void take();
+  bool admit();
+  void refuse(Error error);
   void answer();
   void send(HttpResponse response, bool keep_alive);
-  void on_sent(Error error, bool keep_alive);
+  void on_sent(bool keep_alive);
   void linger();
   void discard();
   void set_deadline(std::chrono::milliseconds time);
@@ -73,7 +80,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void release_body() noexcept;
 
   ConnectionShare& share_;
-  boost::asio::ip::tcp::socket socket_;
+  Socket socket_;
   boost::beast::flat_buffer buffer_;
   std::optional<Request> request_;
   HttpHead head_;              // of the request
@@ -83,7 +90,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   int64_t reserved_ = 0;                     // of ConnectionCounts::body_bytes
   size_t discarded_ = 0;                     // bytes read after the last response
   bool waiting_ = true;                      // for the header of a request
-  bool lingers_ = false;  // has its last response: the end of its time is no fault of the client
+  bool keep_alive_ = false;                  // after the response to the request
+  bool lingers_ = false;  // the last response is sent: the end of its time is no fault of the client
 };
 
 }  // namespace lenslet::serve

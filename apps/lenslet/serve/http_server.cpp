@@ -127,7 +127,7 @@ class HttpServer::Listener {
 
   void accept() {
     next_ = (next_ + 1) % loops_.size();
-    acceptor_.async_accept(loops_[next_].io, [this](boost::system::error_code error, tcp::socket socket) {
+    acceptor_.async_accept(loops_[next_].io, [this](boost::system::error_code error, Socket socket) {
       if (share_.draining) return;
       if (error) {  // no more files, perhaps: waits until some are closed
         retry_.expires_after(kRetry);
@@ -141,14 +141,16 @@ class HttpServer::Listener {
     });
   }
 
-  void take(tcp::socket socket) {
+  void take(Socket socket) {
     if (share_.counts.open >= max_connections_) {
       ++share_.counts.refused;
       return;
     }
     ++share_.counts.accepted;
-    boost::system::error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
+    boost::system::error_code error;
+    socket.set_option(tcp::no_delay(true), error);
+    socket.non_blocking(true, error);
+    if (error) return;  // the client is gone
     std::make_shared<Connection>(std::move(socket), share_)->start();
   }
 
