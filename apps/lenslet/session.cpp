@@ -47,8 +47,10 @@ void Session::demand_logits() const {
                          "s, this command needs logits; save one with --output logits"));
 }
 
-BuildOptions Session::build_options(int64_t batch) const {
-  return with_graph(setup_->build_options(batch, options_.ends()));
+BuildOptions Session::build_options(int64_t batch) const { return build_options(batch, options_.ends()); }
+
+BuildOptions Session::build_options(int64_t batch, InputOutput ends) const {
+  return with_graph(setup_->build_options(batch, ends));
 }
 
 Model Session::profiled_model(int64_t batch) const {

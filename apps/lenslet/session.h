@@ -48,8 +48,12 @@ class Session {
   void demand_logits() const;
   /// The batch size of --batch-size or of the plan, else `fallback`.
   int64_t batch_or(int64_t fallback) const;
-  /// Options to build with; the caller may modify them.
+  /// ModelSetup::pass_for().
+  InputOutput pass_for(int64_t batch, InputOutput call) const { return setup_->pass_for(batch, call); }
+  /// Options to build with, of the types of --input and --output; the caller may modify them.
   BuildOptions build_options(int64_t batch) const;
+  /// The same of these types.
+  BuildOptions build_options(int64_t batch, InputOutput ends) const;
   /// A single-pass model built with `pass`.
   Model model(const BuildOptions& pass) const { return Model(setup_, pass); }
   /// A single-pass model built with the options for `batch` images. Writes the plan if --save-plan is given.

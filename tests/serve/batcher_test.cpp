@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <future>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 
+#include "apps/lenslet/serve/free_ones.h"
 #include "apps/lenslet/serve/task_queue.h"
 
 namespace lenslet::serve {
@@ -15,10 +18,10 @@ namespace {
 
 using Outputs = std::vector<float>;
 
-/// Doubles its inputs of one value each, in passes that begin only after let().
+/// Doubles its inputs of one value each, and triples pixels, in passes that begin only after let().
 class Gate {
  public:
-  Outputs operator()(const float* inputs, int64_t count) {
+  Outputs operator()(const Samples& inputs, int64_t count) {
     std::unique_lock<std::mutex> lock(mutex_);
     ++began_;
     changed_.notify_all();
@@ -27,7 +30,8 @@ class Gate {
     sizes_.push_back(count);
     if (fails_) throw std::runtime_error("broken");
     Outputs outputs;
-    for (int64_t i = 0; i < count; ++i) outputs.push_back(2 * inputs[i]);
+    for (const float value : inputs.values) outputs.push_back(2 * value);
+    for (const uint8_t pixel : inputs.pixels) outputs.push_back(3 * static_cast<float>(pixel));
     return outputs;
   }
   void let(int passes) {
@@ -64,15 +68,22 @@ BatcherOptions options(int64_t max_batch, int64_t max_queue = 1000) {
 }
 
 /// The outputs of a request, or an exception with the error; an invalid future if it was refused.
-std::future<Outputs> submit(Batcher& batcher, const Outputs& values) {
+std::future<Outputs> submit(Batcher& batcher, const Samples& samples) {
   auto promise = std::make_shared<std::promise<Outputs>>();
   std::future<Outputs> result = promise->get_future();
-  const bool taken = batcher.submit(
-      values, static_cast<int64_t>(values.size()), [promise](Outputs outputs, const std::string& error) {
-        if (error.empty()) return promise->set_value(std::move(outputs));
-        promise->set_exception(std::make_exception_ptr(std::runtime_error(error)));
-      });
+  const bool taken =
+      batcher.submit(samples, static_cast<int64_t>(samples.values.size() + samples.pixels.size()),
+                     [promise](Outputs outputs, const std::string& error) {
+                       if (error.empty()) return promise->set_value(std::move(outputs));
+                       promise->set_exception(std::make_exception_ptr(std::runtime_error(error)));
+                     });
   return taken ? std::move(result) : std::future<Outputs>();
+}
+std::future<Outputs> submit(Batcher& batcher, const Outputs& values) {
+  return submit(batcher, Samples{values, {}});
+}
+std::future<Outputs> submit_pixels(Batcher& batcher, const std::vector<uint8_t>& pixels) {
+  return submit(batcher, Samples{{}, pixels});
 }
 
 TEST(Batcher, JoinsWhatWaitsAndReturnsToEachItsOwn) {
@@ -93,6 +104,26 @@ TEST(Batcher, JoinsWhatWaitsAndReturnsToEachItsOwn) {
   EXPECT_EQ(gate.sizes(), (std::vector<int64_t>{1, 3, 3}));
   EXPECT_EQ(batcher.counts().passes, 3);
   EXPECT_EQ(batcher.counts().samples, 7);
+  EXPECT_EQ(batcher.counts().waiting, 0);
+}
+
+TEST(Batcher, ComputesPixelsApartFromValues) {
+  Gate gate;
+  Batcher batcher(options(4), std::ref(gate));
+  auto first = submit(batcher, {1});
+  gate.wait_for(1);  // the rest waits
+  auto a = submit_pixels(batcher, {2}), b = submit(batcher, {3}), c = submit_pixels(batcher, {4, 5}),
+       d = submit(batcher, {6}), e = submit_pixels(batcher, {7, 8});
+  gate.let(10);
+  EXPECT_EQ(first.get(), (Outputs{2}));
+  EXPECT_EQ(a.get(), (Outputs{6}));
+  EXPECT_EQ(b.get(), (Outputs{6}));
+  EXPECT_EQ(c.get(), (Outputs{12, 15}));
+  EXPECT_EQ(d.get(), (Outputs{12}));
+  EXPECT_EQ(e.get(), (Outputs{21, 24}));
+  // a and c, for e does not fit; b and d, which arrived before e; e.
+  EXPECT_EQ(gate.sizes(), (std::vector<int64_t>{1, 3, 2, 2}));
+  EXPECT_EQ(batcher.counts().samples, 8);
   EXPECT_EQ(batcher.counts().waiting, 0);
 }
 
@@ -172,11 +203,11 @@ TEST(Batcher, ReportsAFailureToEveryRequestOfTheBatch) {
 
 /// Triples one value on the thread that brings it, unless it is busy.
 struct AtOnce {
-  bool operator()(const float* input, Outputs& outputs) {
+  bool operator()(const Samples& input, Outputs& outputs) {
     if (busy) return false;
     thread = std::this_thread::get_id();
-    if (*input < 0) throw std::runtime_error("broken");
-    outputs = {3 * *input};
+    if (input.values.at(0) < 0) throw std::runtime_error("broken");
+    outputs = {3 * input.values.at(0)};
     return true;
   }
   bool busy = false;
@@ -230,6 +261,54 @@ TEST(TaskQueue, RunsInOrderAndRefusesBeyondItsLength) {
     go_on.set_value();
   }
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2}));
+}
+
+TEST(TaskQueue, RunsAsManyAtATimeAsItHasThreads) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int running = 0;
+  {
+    TaskQueue queue(8, 3);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_TRUE(queue.submit([&] {  // none ends before all run
+        std::unique_lock<std::mutex> lock(mutex);
+        ++running;
+        changed.notify_all();
+        changed.wait(lock, [&] { return running == 3; });
+      }));
+    }
+  }
+  EXPECT_EQ(running, 3);
+}
+
+TEST(FreeOnes, GivesEachThreadItsOwnAndNoneToTwo) {
+  FreeOnes<int> ones;
+  EXPECT_FALSE(ones.with_free([](int&) {}));
+  for (int i = 0; i < 3; ++i) ones.add(i);
+  int mine = -1, again = -1;
+  EXPECT_TRUE(ones.with_free([&](int& one) {
+    mine = one;
+    int second = -1, third = -1;
+    EXPECT_TRUE(ones.with_free([&](int& other) {
+      second = other;
+      EXPECT_TRUE(ones.with_free([&](int& last) {
+        third = last;
+        EXPECT_FALSE(ones.with_free([](int&) {}));
+      }));
+    }));
+    EXPECT_EQ(mine + second + third, 3);
+    EXPECT_NE(second, mine);
+    EXPECT_NE(third, mine);
+  }));
+  // Free again, also after an exception; and this thread goes on with the same one, whatever others use.
+  EXPECT_THROW(ones.with_free([](int&) { throw std::runtime_error("broken"); }), std::runtime_error);
+  EXPECT_TRUE(ones.with_free([&](int& one) {
+    again = one;
+    int others = -1;
+    std::thread([&] { EXPECT_TRUE(ones.with_free([&](int& other) { others = other; })); }).join();
+    EXPECT_NE(others, again);
+  }));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(ones.with_free([&](int& one) { EXPECT_EQ(one, again); }));
 }
 
 }  // namespace

@@ -80,12 +80,12 @@ class ServeHttp : public testing::Test {
     settings.signature = my_model();
     settings.home = kHome;
     service_ = std::make_unique<Service>(settings,
-                                         Computation{[this](const float* values, int64_t count) {
+                                         Computation{[this](const Samples& samples, int64_t /*count*/) {
                                                        std::unique_lock<std::mutex> lock(mutex_);
                                                        ++computing_;
                                                        changed_.notify_all();
                                                        changed_.wait(lock, [&] { return open_; });
-                                                       return std::vector<float>(values, values + 2 * count);
+                                                       return samples.values;
                                                      },
                                                      [](const auto&) { return std::string("{}"); },
                                                      {},

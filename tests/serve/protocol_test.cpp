@@ -40,14 +40,14 @@ TEST(ServeProtocol, ReadsTheExamples) {
   const InferRequest flat = read(example("flat.json"));
   EXPECT_EQ(flat.id, "42");
   EXPECT_EQ(flat.count, 2);
-  EXPECT_EQ(flat.values, kValues);
+  EXPECT_EQ(flat.samples.values, kValues);
   EXPECT_FALSE(flat.binary_output);
   const InferRequest nested = read(example("nested.json"));
   EXPECT_FALSE(nested.id);
-  EXPECT_EQ(nested.values, kValues);
+  EXPECT_EQ(nested.samples.values, kValues);
   const std::string json = example("binary.json");
   const InferRequest binary = read(json + bytes_of(kValues), json.size());
-  EXPECT_EQ(binary.values, kValues);
+  EXPECT_EQ(binary.samples.values, kValues);
   EXPECT_TRUE(binary.binary_output);
   const std::string two = example("two_inputs.json");
   expect_refusal("has 1 input, 'input0'; the request has 2", two + std::string(19, '\0'), two.size());
@@ -155,7 +155,7 @@ TEST(ServeProtocol, IgnoresWhatItDoesNotKnow) {
   const std::string parameters = R"("timeout":5,"priority":null,"deep":{"binary_data_output":true})";
   const std::string body = request_json(
       known + of_input, R"(,"model_version":"1","parameters":{)" + parameters + R"(},"more":[[1]])");
-  EXPECT_EQ(read(body).values, (std::vector<float>{1, 2}));
+  EXPECT_EQ(read(body).samples.values, (std::vector<float>{1, 2}));
   EXPECT_FALSE(read(body).binary_output);
 }
 
@@ -176,12 +176,17 @@ TEST(ServeProtocol, ChoosesTheFormOfTheOutput) {
   EXPECT_FALSE(binary(output(R"(,"parameters":{"binary_data_output":true})")));
 }
 
-TEST(ServeProtocol, NormalisesPixels) {
-  const std::vector<float> expected = {-2, 2};
-  EXPECT_EQ(read(request_json(R"("shape":[1,2],"datatype":"UINT8","data":[0,255])")).values, expected);
+TEST(ServeProtocol, ReadsPixels) {
+  const std::vector<uint8_t> expected = {0, 255};
+  const InferRequest numbers = read(request_json(R"("shape":[1,2],"datatype":"UINT8","data":[0,255])"));
+  EXPECT_EQ(numbers.samples.pixels, expected);
+  EXPECT_TRUE(numbers.samples.values.empty());
+  EXPECT_EQ(values_of(expected, my_model()), (std::vector<float>{-2, 2}));
   const std::string json =
       request_json(R"("shape":[1,2],"datatype":"UINT8","parameters":{"binary_data_size":2})");
-  EXPECT_EQ(read(json + std::string("\x00\xff", 2), json.size()).values, expected);
+  const InferRequest bytes = read(json + std::string("\x00\xff", 2), json.size());
+  EXPECT_EQ(bytes.samples.pixels, expected);
+  EXPECT_TRUE(bytes.samples.values.empty());
   for (const char* wrong : {"-1", "256", "1.5", "1e30"})
     expect_refusal("UINT8 expects integers from 0 to 255",
                    request_json(R"("shape":[1,2],"datatype":"UINT8","data":[0,)" + std::string(wrong) + "]"));
@@ -197,7 +202,7 @@ TEST(ServeProtocol, ReadsEachRequestForItself) {
   for (const char* id : {"a", "a", "b", "a", "longer"}) {
     const InferRequest request = read_infer_request(json(id) + raw, json(id).size(), my_model());
     EXPECT_EQ(request.id, id);
-    EXPECT_EQ(request.values, kValues);
+    EXPECT_EQ(request.samples.values, kValues);
   }
   std::string broken = json("b");
   broken.back() = ' ';
@@ -205,7 +210,7 @@ TEST(ServeProtocol, ReadsEachRequestForItself) {
   // The same text for a model that takes less.
   const std::string numbers = request_json(R"("shape":[2,2],"datatype":"FP32","data":[1,2,3,4])");
   Signature less = my_model();
-  EXPECT_EQ(read_infer_request(numbers, numbers.size(), less).values, kValues);
+  EXPECT_EQ(read_infer_request(numbers, numbers.size(), less).samples.values, kValues);
   less.most_samples = 1;
   try {
     read_infer_request(numbers, numbers.size(), less);
@@ -219,14 +224,11 @@ TEST(ServeProtocol, NormalisesEachChannel) {
   Signature signature = my_model();
   signature.input_shape = {2, 1, 2};
   signature.normalisations = {Normalisation(0, 1), Normalisation(1, 0.5f)};
-  const std::string body =
-      request_json(R"("shape":[2,2,1,2],"datatype":"UINT8","data":[0,255,0,255,255,0,255,0])");
-  EXPECT_EQ(read_infer_request(body, {}, signature).values, (std::vector<float>{0, 1, -2, 0, 1, 0, 0, -2}));
+  EXPECT_EQ(values_of({0, 255, 0, 255, 255, 0, 255, 0}, signature),
+            (std::vector<float>{0, 1, -2, 0, 1, 0, 0, -2}));
   signature.input_shape = {4, 1, 3};  // channels last
   signature.normalisations = {Normalisation(0, 1), Normalisation(1, 0.5f), Normalisation(0, 0.5f)};
-  const std::string last =
-      request_json(R"("shape":[1,4,1,3],"datatype":"UINT8","data":[255,255,255,0,0,0,255,0,255,0,255,0])");
-  EXPECT_EQ(read_infer_request(last, {}, signature).values,
+  EXPECT_EQ(values_of({255, 255, 255, 0, 0, 0, 255, 0, 255, 0, 255, 0}, signature),
             (std::vector<float>{1, 0, 2, 0, -2, 0, 1, -2, 2, 0, 0, 0}));
 }
 
@@ -235,7 +237,7 @@ TEST(ServeAnswer, HasTheFormOfTheProtocol) {
   request.id = "a \"quoted\" id";
   request.count = 2;
   const std::vector<float> values = {0.1f, -2, 3e-30f, std::numeric_limits<float>::infinity()};
-  const InferAnswer text = infer_answer(my_model(), request, values);
+  const InferAnswer text = InferAnswers(my_model()).answer(request, values);
   EXPECT_EQ(text.json_bytes, text.body.size());
   const Json json = Json::parse(text.body);
   EXPECT_EQ(json["model_name"], "mymodel");
@@ -252,7 +254,7 @@ TEST(ServeAnswer, HasTheFormOfTheProtocol) {
 
   request.id.reset();
   request.binary_output = true;
-  const InferAnswer binary = infer_answer(my_model(), request, values);
+  const InferAnswer binary = InferAnswers(my_model()).answer(request, values);
   EXPECT_EQ(binary.body.substr(binary.json_bytes), bytes_of(values));
   const Json head = Json::parse(binary.body.substr(0, binary.json_bytes));
   EXPECT_FALSE(head.contains("id"));

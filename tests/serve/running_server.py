@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import random
 import re
 import signal
@@ -35,12 +36,12 @@ def whole_request(pixels):
 
 
 class Server:
-    """A running `lenslet serve`."""
+    """A running `lenslet serve`. `variables` are added to its environment."""
 
-    def __init__(self, program, *options):
+    def __init__(self, program, *options, device="cpu", **variables):
         self.process = subprocess.Popen(
-            [program, "serve", "--port", "0", "--device", "cpu", "--threads", "2", *options],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            [program, "serve", "--port", "0", "--device", device, "--threads", "2", *options],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **variables})
         self.lines = []
         for line in self.process.stdout:
             self.lines.append(line.strip())

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
+#include <future>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "apps/lenslet/serve/guard.h"
 #include "framework/base/error.h"
@@ -28,9 +31,9 @@ class ServeService : public testing::Test {
     result.home_policy = "default-src 'none'";
     return result;
   }
-  static std::vector<float> infer(const float* values, int64_t count) {
-    if (values[0] == -1) throw std::runtime_error("the device is broken");
-    std::vector<float> outputs(values, values + 2 * count);
+  static std::vector<float> infer(const Samples& samples, int64_t /*count*/) {
+    std::vector<float> outputs = samples.values;
+    if (outputs.at(0) == -1) throw std::runtime_error("the device is broken");
     for (float& output : outputs) output *= 10;
     return outputs;
   }
@@ -238,7 +241,7 @@ TEST_F(ServeService, Counts) {
 TEST(ServeMetrics, CountTimesUpToEachBound) {
   Metrics metrics;
   for (const int us : {50, 100, 150, 3'000'000})
-    metrics.answered("infer", 200, std::chrono::microseconds(us));
+    metrics.answered(Endpoint::kInfer, 200, std::chrono::microseconds(us));
   const std::string text = metrics.text({}, {});
   for (const char* line : {"{endpoint=\"infer\",le=\"0.0001\"} 2\n", "{endpoint=\"infer\",le=\"0.0002\"} 3\n",
                            "{endpoint=\"infer\",le=\"2\"} 3\n", "{endpoint=\"infer\",le=\"+Inf\"} 4\n",
@@ -264,7 +267,7 @@ TEST(ServeQueue, IsBounded) {
     changed.wait(lock, [&] { return open; });
   };
   Service service(options,
-                  {[&](const float*, int64_t count) {
+                  {[&](const Samples&, int64_t count) {
                      wait();
                      return std::vector<float>(static_cast<size_t>(2 * count));
                    },
@@ -308,6 +311,124 @@ TEST(ServeQueue, IsBounded) {
       EXPECT_EQ(statuses, (std::vector<int>{503, 200, 200})) << path;
     }
   }
+}
+
+/// A service whose computation of one sample reports the thread, and waits while it is closed.
+class ServeJson : public testing::Test {
+ protected:
+  ServeJson() {
+    ServiceOptions options;
+    options.signature = my_model();
+    options.json_queue = 1;
+    Computation computation;
+    computation.infer = [](const Samples& samples, int64_t) { return samples.values; };
+    computation.infer_at_once = [this](const Samples& samples, std::vector<float>& outputs) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      computed_by_.push_back(std::this_thread::get_id());
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return open_; });
+      outputs = samples.values;
+      return true;
+    };
+    service_ = std::make_unique<Service>(std::move(options), std::move(computation), connections_);
+  }
+
+  /// A sample in at least so many bytes of JSON.
+  void ask(size_t bytes) {
+    HttpHead head;
+    head.method = "POST";
+    head.target = "/v2/models/mymodel/infer";
+    head.host = "localhost";
+    service_->handle(head,
+                     request_json(R"("shape":[1,2],"datatype":"FP32","data":[1,0])",
+                                  R"(,"x":")" + std::string(bytes, ' ') + "\""),
+                     [this](const HttpResponse& response) {
+                       const std::lock_guard<std::mutex> lock(mutex_);
+                       answers_.push_back(response);
+                       changed_.notify_all();
+                     });
+  }
+  void set_open(bool open) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    open_ = open;
+    changed_.notify_all();
+  }
+  template <typename Condition>
+  void wait_for(const Condition& condition) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, condition);
+  }
+
+  ConnectionCounts connections_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = true;
+  std::vector<std::thread::id> computed_by_;
+  std::vector<HttpResponse> answers_;
+  std::unique_ptr<Service> service_;  // last: its threads use the others
+};
+
+TEST_F(ServeJson, IsReadByAnotherThreadWhereItIsLong) {
+  ask(1 << 10);
+  ASSERT_EQ(answers_.size(), 1u);
+  EXPECT_EQ(computed_by_, (std::vector<std::thread::id>{std::this_thread::get_id()}));
+  ask(100 << 10);
+  wait_for([&] { return answers_.size() == 2; });
+  EXPECT_NE(computed_by_.at(1), std::this_thread::get_id());
+  for (const HttpResponse& answer : answers_) {
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    EXPECT_EQ(answer.body, answers_.front().body);
+  }
+}
+
+TEST_F(ServeJson, WaitsInABoundedQueueWhereItIsLong) {
+  set_open(false);
+  ask(100 << 10);
+  wait_for([&] { return computed_by_.size() == 1; });  // its thread is busy now
+  ask(100 << 10);
+  EXPECT_TRUE(answers_.empty());
+  ask(100 << 10);
+  ASSERT_EQ(answers_.size(), 1u);
+  EXPECT_EQ(answers_.front().status, 503);
+  EXPECT_NE(answers_.front().body.find("too many large requests wait"), std::string::npos);
+  set_open(true);
+  wait_for([&] { return answers_.size() == 3; });
+  EXPECT_EQ(answers_.at(1).status, 200);
+  EXPECT_EQ(answers_.at(2).status, 200);
+}
+
+TEST_F(ServeJson, IsExplainedWhereItIsLongAndBroken) {
+  HttpHead head;
+  head.method = "POST";
+  head.target = "/v2/models/mymodel/infer";
+  head.host = "localhost";
+  service_->handle(head, std::string(100 << 10, '{'), [this](const HttpResponse& response) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    answers_.push_back(response);
+    changed_.notify_all();
+  });
+  wait_for([&] { return answers_.size() == 1; });
+  EXPECT_EQ(answers_.front().status, 400);
+}
+
+// A connection without memory for its response. The request counts once, and no second response is tried.
+TEST_F(ServeService, AnswersOnceWhereTheResponseIsLost) {
+  for (const char* target : {"/v2/models/mymodel/infer", "/v2", "/classify"}) {
+    const auto lost = std::make_shared<std::promise<void>>();
+    const auto calls = std::make_shared<std::atomic<int>>(0);
+    service_.handle(head("POST", target), example("flat.json"), [lost, calls](const HttpResponse&) {
+      if (++*calls == 1) lost->set_value();
+      throw std::bad_alloc();
+    });
+    lost->get_future().wait();
+    get("/v2/health/live");
+    EXPECT_EQ(*calls, 1) << target;
+  }
+  const std::string metrics = get("/metrics").body;
+  for (const char* endpoint : {"infer", "server", "classify"})
+    EXPECT_NE(metrics.find(concat("lenslet_request_seconds_count{endpoint=\"", endpoint, "\"} 1\n")),
+              std::string::npos)
+        << metrics;
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 #include "apps/lenslet/serve/batcher.h"
 
+#include <algorithm>
 #include <exception>
-#include <iterator>
+#include <new>
 #include <utility>
 
 namespace lenslet::serve {
@@ -29,22 +30,24 @@ Batcher::~Batcher() {
   thread_.join();
 }
 
-bool Batcher::computed_at_once(const std::vector<float>& values, const Done& done) {
+bool Batcher::computed_at_once(const Samples& samples, const Receive& receive) {
   std::vector<float> outputs;
   std::string error;
   try {
-    if (!at_once_(values.data(), outputs)) return false;
+    if (!at_once_(samples, outputs)) return false;
   } catch (const std::exception& failure) {
     outputs.clear();
     error = text_of(failure);
   }
   ++single_passes_;
-  done(std::move(outputs), error);
+  receive(std::move(outputs), error);
   return true;
 }
 
-bool Batcher::submit(std::vector<float> values, int64_t count, Done done) {
-  if (count == 1 && at_once_ && computed_at_once(values, done)) return true;
+bool Batcher::submit(Samples samples, int64_t count, Receive receive) {
+  if (count == 1 && at_once_ && computed_at_once(samples, receive)) return true;
+  Requests one;
+  one.push_back({std::move(samples), count, std::move(receive), std::chrono::steady_clock::now()});
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (counts_.waiting > 0 && counts_.waiting + count > options_.max_queue) {
@@ -52,7 +55,7 @@ bool Batcher::submit(std::vector<float> values, int64_t count, Done done) {
       return false;
     }
     counts_.waiting += count;
-    queue_.push_back({std::move(values), count, std::move(done), std::chrono::steady_clock::now()});
+    queue_.splice(queue_.end(), one);
   }
   arrived_.notify_one();
   return true;
@@ -67,8 +70,8 @@ Batcher::Counts Batcher::counts() const {
   return counts;
 }
 
-std::vector<Batcher::Request> Batcher::next_batch() {
-  std::vector<Request> batch;
+Batcher::Requests Batcher::next_batch() {
+  Requests batch;
   std::unique_lock<std::mutex> lock(mutex_);
   arrived_.wait(lock, [&] { return ending_ || !queue_.empty(); });
   if (queue_.empty()) return batch;
@@ -76,11 +79,14 @@ std::vector<Batcher::Request> Batcher::next_batch() {
     arrived_.wait_until(lock, queue_.front().arrived + options_.max_delay,
                         [&] { return ending_ || counts_.waiting >= options_.max_batch; });
   }
+  const bool pixels = queue_.front().samples.are_pixels();
   int64_t samples = 0;
-  while (!queue_.empty() && (batch.empty() || samples + queue_.front().count <= options_.max_batch)) {
-    samples += queue_.front().count;
-    batch.push_back(std::move(queue_.front()));
-    queue_.pop_front();
+  for (auto next = queue_.begin(); next != queue_.end();) {
+    const auto request = next++;
+    if (request->samples.are_pixels() != pixels) continue;
+    if (!batch.empty() && samples + request->count > options_.max_batch) break;
+    samples += request->count;
+    batch.splice(batch.end(), queue_, request);
   }
   counts_.waiting -= samples;
   counts_.samples += samples;
@@ -88,36 +94,42 @@ std::vector<Batcher::Request> Batcher::next_batch() {
   return batch;
 }
 
-void Batcher::compute(std::vector<Request>& batch) {
+void Batcher::compute(const Requests& batch) {
   std::vector<float> outputs;
   std::string error;
   int64_t samples = 0;
   try {
-    std::vector<float> joined;  // a request alone is read in place
+    Samples joined;  // a request alone is read in place
     for (const Request& request : batch) {
       samples += request.count;
-      if (batch.size() > 1) joined.insert(joined.end(), request.values.begin(), request.values.end());
+      if (batch.size() > 1) joined.append(request.samples);
     }
-    outputs = compute_(batch.size() > 1 ? joined.data() : batch.front().values.data(), samples);
+    outputs = compute_(batch.size() > 1 ? joined : batch.front().samples, samples);
   } catch (const std::exception& failure) {
     error = text_of(failure);
   }
-  const auto each = outputs.size() / static_cast<size_t>(samples > 0 ? samples : 1);
-  auto first = outputs.begin();
-  for (Request& request : batch) {
+  const auto each =
+      static_cast<std::ptrdiff_t>(outputs.size() / static_cast<size_t>(std::max<int64_t>(samples, 1)));
+  auto first = outputs.cbegin();
+  for (const Request& request : batch) {
     std::vector<float> own;
-    if (error.empty()) {
-      const auto end = std::next(first, static_cast<std::ptrdiff_t>(each) * request.count);
-      own.assign(first, end);
+    std::string fault = error;
+    if (fault.empty()) {
+      const auto end = first + each * request.count;
+      try {
+        own.assign(first, end);
+      } catch (const std::bad_alloc& failure) {
+        fault = text_of(failure);
+      }
       first = end;
     }
-    request.done(std::move(own), error);
+    request.receive(std::move(own), fault);
   }
 }
 
 void Batcher::work() {
   for (;;) {
-    std::vector<Request> batch = next_batch();
+    const Requests batch = next_batch();
     if (batch.empty()) return;
     compute(batch);
   }

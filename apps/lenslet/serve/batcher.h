@@ -1,7 +1,8 @@
 // Batcher: collects the samples of several requests into one pass.
 //
 // One thread computes. It takes the requests that wait, in order of arrival, up to `max_batch` samples together; with
-// `max_delay` it waits that long after the first one for more. A request is never divided between passes of the
+// `max_delay` it waits that long after the first one for more. A pass has pixels or values, as the request has that
+// arrived first; requests of the other kind wait for the next pass. A request is never divided between passes of the
 // batcher: one that is larger than `max_batch` is computed alone. Where a pass of one sample takes less time than
 // handing it to another thread, the thread that brings the sample computes it (AtOnce).
 #pragma once
@@ -10,12 +11,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "apps/lenslet/serve/samples.h"
 
 namespace lenslet::serve {
 
@@ -29,21 +32,21 @@ struct BatcherOptions {
 class Batcher {
  public:
   /// Computes outputs [count, …] of inputs [count, …]; called by one thread. May throw.
-  using Compute = std::function<std::vector<float>(const float* inputs, int64_t count)>;
+  using Compute = std::function<std::vector<float>(const Samples& inputs, int64_t count)>;
   /// Computes the outputs of one sample on the calling thread, any number of threads at a time, or returns false where
   /// it cannot do so now. May throw.
-  using AtOnce = std::function<bool(const float* input, std::vector<float>& outputs)>;
-  /// Receives the outputs of the request, or why there are none. Called once, by the computing thread, perhaps
-  /// before submit() returns; must not throw.
-  using Done = std::function<void(std::vector<float> outputs, const std::string& error)>;
+  using AtOnce = std::function<bool(const Samples& input, std::vector<float>& outputs)>;
+  /// Receives the outputs of the request, or why there are none. Called once by the thread that computed them: the
+  /// batcher's, or before submit() returns the caller's. Must not throw.
+  using Receive = std::function<void(std::vector<float> outputs, const std::string& error)>;
 
   /// `at_once` may be empty; with `max_delay` it is not used, since a sample then waits for others.
   Batcher(const BatcherOptions& options, Compute compute, AtOnce at_once = {});
   /// Computes what waits, then ends.
   ~Batcher();
 
-  /// Returns false, and never calls `done`, if the queue is full. `values` [count, …], count >= 1.
-  bool submit(std::vector<float> values, int64_t count, Done done);
+  /// Returns false, and never calls `receive`, if the queue is full. `samples` [count, …], count >= 1.
+  bool submit(Samples samples, int64_t count, Receive receive);
 
   struct Counts {
     int64_t waiting = 0;  // samples
@@ -53,15 +56,16 @@ class Batcher {
 
  private:
   struct Request {
-    std::vector<float> values;
+    Samples samples;
     int64_t count;
-    Done done;
+    Receive receive;
     std::chrono::steady_clock::time_point arrived;
   };
-  bool computed_at_once(const std::vector<float>& values, const Done& done);
+  using Requests = std::list<Request>;  // a batch is taken out of the queue without memory
+  bool computed_at_once(const Samples& samples, const Receive& receive);
   void work();
-  std::vector<Request> next_batch();
-  void compute(std::vector<Request>& batch);
+  Requests next_batch();
+  void compute(const Requests& batch);
 
   const BatcherOptions options_;
   const Compute compute_;
@@ -69,7 +73,7 @@ class Batcher {
   std::atomic<int64_t> single_passes_{0};  // by at_once_
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<Request> queue_;
+  Requests queue_;
   Counts counts_;
   bool ending_ = false;
   std::thread thread_;

@@ -19,7 +19,6 @@
 namespace lenslet::serve {
 namespace {
 
-constexpr int64_t kStep = 4;                     // between the sizes of passes
 constexpr std::chrono::microseconds kQuick(50);  // a pass that takes less is not worth handing over
 constexpr int kQuickTries = 10;
 constexpr const char* kPictureName = "picture";
@@ -66,70 +65,69 @@ Engine::Engine(const ServeOptions& options)
   if (signature_.normalisations.empty()) signature_.normalisations = {graph.normalisation()};
   signature_.most_samples = std::max(options_.max_queue, options_.max_batch);
 
-  std::vector<int64_t> sizes = {options_.max_batch};
-  for (int64_t size = 1; size < options_.max_batch; size *= kStep) sizes.push_back(size);
-  std::sort(sizes.rbegin(), sizes.rend());
-  const Plan* largest = nullptr;
-  for (const int64_t size : sizes) {
-    BuildOptions build = session_.build_options(size);
-    if (largest) build.plan = largest;  // the same backends, so that the same bits
-    Model& model = passes_.emplace(size, session_.model(build)).first->second;
-    model.prepare();
-    if (!largest) largest = &model.executable().plan();
-    same_bits_ = same_bits_ && model.executable().determinism() == Determinism::kPosition;
-  }
-  const std::vector<float> zeros(static_cast<size_t>(graph.input_shape().num_elements() * sizes.front()));
-  for (const int64_t size : sizes) infer(zeros.data(), size);
-  if (session_.device().kind == DeviceKind::kCpu) prepare_single_passes(*largest);
+  const int64_t most = options_.max_batch;
+  values_.emplace(session_, ElementType::kFp32, most);
+  const InputOutput of_pixels{ElementType::kUint8, ElementType::kFp32};
+  if (session_.network().channels.empty() && session_.pass_for(most, of_pixels).input == ElementType::kUint8)
+    pixels_.emplace(session_, ElementType::kUint8, most);
+  if (session_.device().kind == DeviceKind::kCpu) prepare_single_passes();
 }
 
-void Engine::prepare_single_passes(const Plan& plan) {
+Model Engine::single_model(Passes& as) const {
+  BuildOptions build = session_.build_options(1, {as.plan().input, ElementType::kFp32});
+  build.plan = &as.plan();
+  return session_.model(build);
+}
+
+void Engine::SinglePass::run(const Samples& sample, const Signature& signature, float* outputs) {
+  if (!sample.are_pixels()) {
+    values.run(sample.values.data(), 1, outputs);
+  } else if (pixels) {
+    pixels->run(sample.pixels.data(), 1, outputs);
+  } else {
+    values.run(values_of(sample.pixels, signature).data(), 1, outputs);
+  }
+}
+
+void Engine::prepare_single_passes() {
   using Clock = std::chrono::steady_clock;
-  const std::vector<float> zeros(static_cast<size_t>(signature_.input_shape.num_elements()));
-  BuildOptions build = session_.build_options(1);
-  build.plan = &plan;
+  const auto inputs = static_cast<size_t>(signature_.input_shape.num_elements());
+  const Samples values{std::vector<float>(inputs), {}}, pixels{{}, std::vector<uint8_t>(inputs)};
   std::vector<float> outputs(static_cast<size_t>(signature_.output_shape.num_elements()));
   const SerialLoops alone;
   for (int i = 0; i < num_threads(); ++i) {
-    auto pass = std::make_unique<SinglePass>(session_.model(build));
+    SinglePass pass{single_model(*values_), {}};
+    if (pixels_) pass.pixels.emplace(single_model(*pixels_));
     auto quickest = Clock::duration::max();
     for (int tried = 0; tried < kQuickTries; ++tried) {  // allocates here, not with the first request
+      pass.run(pixels, signature_, outputs.data());
       const auto began = Clock::now();
-      pass->model.run(zeros.data(), 1, outputs.data());
+      pass.run(values, signature_, outputs.data());
       quickest = std::min(quickest, Clock::now() - began);
     }
     if (i == 0 && quickest > kQuick) return;
-    single_passes_.push_back(std::move(pass));
+    single_passes_.add(std::move(pass));
   }
 }
 
-std::vector<float> Engine::infer(const float* values, int64_t count) {
-  const int64_t input = signature_.input_shape.num_elements(),
-                output = signature_.output_shape.num_elements();
-  std::vector<float> outputs(static_cast<size_t>(count * output));
-  int64_t done = 0;
-  for (auto& [size, model] : passes_) {
-    const int64_t share = (count - done) / size * size;
-    if (share == 0) continue;
-    model.run(values + done * input, share, outputs.data() + done * output);
-    done += share;
+std::vector<float> Engine::infer(const Samples& samples, int64_t count) {
+  std::vector<float> outputs(static_cast<size_t>(count * signature_.output_shape.num_elements()));
+  if (!samples.are_pixels()) {
+    values_->run(samples.values.data(), count, outputs.data());
+  } else if (pixels_) {
+    pixels_->run(samples.pixels.data(), count, outputs.data());
+  } else {
+    values_->run(values_of(samples.pixels, signature_).data(), count, outputs.data());
   }
   return outputs;
 }
 
-bool Engine::infer_at_once(const float* values, std::vector<float>& outputs) {
-  for (const std::unique_ptr<SinglePass>& pass : single_passes_) {
-    if (pass->taken.exchange(true, std::memory_order_acquire)) continue;
-    struct Release {
-      std::atomic<bool>& taken;
-      ~Release() { taken.store(false, std::memory_order_release); }
-    } const release{pass->taken};
+bool Engine::infer_at_once(const Samples& sample, std::vector<float>& outputs) {
+  return single_passes_.with_free([&](SinglePass& pass) {
     outputs.resize(static_cast<size_t>(signature_.output_shape.num_elements()));
     const SerialLoops alone;  // a loop of a batch would hold up the other connections of this thread
-    pass->model.run(values, 1, outputs.data());
-    return true;
-  }
-  return false;
+    pass.run(sample, signature_, outputs.data());
+  });
 }
 
 std::string Engine::classify(const std::vector<uint8_t>& picture) {
@@ -162,8 +160,8 @@ std::string Engine::classify_other(const std::vector<uint8_t>& picture) {
 
 std::string Engine::describe() {
   return concat(session_.network().title(), ", ", printable(session_.weights_origin()), ", on ",
-                session_.describe_device(), ": ",
-                describe_backends(passes_.begin()->second.executable().plan()));
+                session_.describe_device(), ": ", describe_backends(values_->plan()),
+                pixels_ ? "; pixels: " + describe_backends(pixels_->plan()) : std::string());
 }
 
 }  // namespace lenslet::serve

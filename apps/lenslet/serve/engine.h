@@ -1,50 +1,57 @@
 // Engine: the model behind the server, prepared for batches of several sizes.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <map>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/model.h"
 #include "apps/lenslet/classify/picture_choices.h"
 #include "apps/lenslet/options.h"
+#include "apps/lenslet/serve/free_ones.h"
 #include "apps/lenslet/serve/infer_request.h"
+#include "apps/lenslet/serve/passes.h"
 #include "apps/lenslet/session.h"
 
 namespace lenslet::serve {
 
 class Engine {
  public:
-  /// Builds passes of 1, 4, 16, … up to options.max_batch samples, which all replay the choices of the largest, and
-  /// runs each once. Throws like Session and Model.
+  /// Builds passes of up to options.max_batch samples, and runs each size once. Pixels have passes of their own where
+  /// the plan reads bytes, and are otherwise normalised here. Throws like Session and Model.
   explicit Engine(const ServeOptions& options);
 
   /// The names and shapes of the model.
   const Signature& signature() const noexcept { return signature_; }
-  /// Outputs [count, …] of values [count, …]. The samples are divided between the passes by their count alone. One
-  /// thread at a time.
-  std::vector<float> infer(const float* values, int64_t count);
+  /// Outputs [count, …] of samples [count, …]. They are divided between the passes by their count alone. One thread at
+  /// a time.
+  std::vector<float> infer(const Samples& samples, int64_t count);
   /// The outputs of one sample, with the same bits as those of infer(), by any number of threads at a time. Returns
   /// false where it cannot: handing a sample over to a thread that computes takes tens of microseconds, so that this
   /// has passes only on the CPU, for networks that take less, and one for each thread of the server.
-  bool infer_at_once(const float* values, std::vector<float>& outputs);
+  bool infer_at_once(const Samples& sample, std::vector<float>& outputs);
   /// What `lenslet classify --json` writes about a picture. One thread at a time, also beside infer(). Throws DataError
   /// for a picture that cannot be read, or a network that reads no pictures.
   std::string classify(const std::vector<uint8_t>& picture);
 
-  /// "LeNet-5 with the built-in weights, robust set, on cpu (…): fused simd".
+  /// "LeNet-5 with the built-in weights, robust set, on cpu (…): fused simd; pixels: fused simd, uint8 in".
   std::string describe();
   /// Whether a sample's output has the same bits in every batch.
-  bool same_bits() const noexcept { return same_bits_; }
+  bool same_bits() const noexcept { return values_->same_bits() && (!pixels_ || pixels_->same_bits()); }
   Device device() const noexcept { return session_.device(); }
   const Session& session() const noexcept { return session_; }
   const ServeOptions& options() const noexcept { return options_; }
 
  private:
-  void prepare_single_passes(const Plan& plan);
+  /// Passes of one sample, for a thread at a time.
+  struct SinglePass {
+    void run(const Samples& sample, const Signature& signature, float* outputs);
+    Model values;
+    std::optional<Model> pixels;
+  };
+  Model single_model(Passes& as) const;
+  void prepare_single_passes();
   std::string classify_digits(const std::vector<uint8_t>& picture);
   std::string classify_other(const std::vector<uint8_t>& picture);
 
@@ -52,16 +59,9 @@ class Engine {
   Session session_;
   PictureChoices choices_;
   Signature signature_;
-  std::map<int64_t, Model, std::greater<>> passes_;  // by samples, the largest first
-  /// A pass of one sample for a thread at a time.
-  struct SinglePass {
-    explicit SinglePass(Model its_model) : model(std::move(its_model)) {}
-    Model model;
-    std::atomic<bool> taken{false};
-  };
-  std::vector<std::unique_ptr<SinglePass>> single_passes_;
+  std::optional<Passes> values_, pixels_;  // pixels_: none where the plan reads values only
+  FreeOnes<SinglePass> single_passes_;
   Model pictures_;
-  bool same_bits_ = true;
 };
 
 }  // namespace lenslet::serve

@@ -35,7 +35,8 @@ class HttpService {
   virtual std::optional<HttpResponse> refuse(const HttpHead& head) = 0;
   /// The response to bytes that are no request, or one beyond a limit.
   virtual HttpResponse failure(int status, const std::string& reason) = 0;
-  /// Calls `respond` once, before it returns or later from another thread. Throws nothing.
+  /// Calls `respond` once, before it returns or later from another thread. Throws nothing. `respond` may throw where
+  /// memory is short; the response is then lost, and the connection ends.
   virtual void handle(const HttpHead& head, std::string body, Respond respond) = 0;
 };
 

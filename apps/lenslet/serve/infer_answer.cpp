@@ -12,6 +12,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr size_t kMoreBytes = 128,
+                 kNumberBytes = 12;  // mostly enough for what is not of the model, and a number
+
 // Bytes that are not UTF-8 become replacement characters.
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -49,20 +52,26 @@ std::string model_json(const Signature& signature) {
                   {"outputs", Json::array({tensor_json(signature.output, signature.output_shape, -1)})}});
 }
 
-InferAnswer infer_answer(const Signature& signature, const InferRequest& request,
-                         const std::vector<float>& values) {
+InferAnswers::InferAnswers(const Signature& signature)
+    : model_("{\"model_name\":" + quoted(signature.model) +
+             ",\"model_version\":" + quoted(signature.version)),
+      output_(",\"outputs\":[{\"name\":" + quoted(signature.output) + ",\"datatype\":\"FP32\",\"shape\":[") {
+  for (int i = 0; i < signature.output_shape.rank(); ++i)
+    shape_ += "," + std::to_string(signature.output_shape[i]);
+  shape_ += ']';
+}
+
+InferAnswer InferAnswers::answer(const InferRequest& request, const std::vector<float>& values) const {
   const size_t bytes = values.size() * sizeof(float);
   InferAnswer answer;
   std::string& body = answer.body;
-  body = "{\"model_name\":" + quoted(signature.model) + ",\"model_version\":" + quoted(signature.version);
-  if (request.id) body += ",\"id\":" + quoted(*request.id);
-  body += ",\"outputs\":[{\"name\":" + quoted(signature.output) + ",\"datatype\":\"FP32\",\"shape\":[" +
-          std::to_string(request.count);
-  for (int i = 0; i < signature.output_shape.rank(); ++i)
-    body += "," + std::to_string(signature.output_shape[i]);
-  body += ']';
+  body.reserve(model_.size() + output_.size() + shape_.size() + kMoreBytes +
+               (request.binary_output ? bytes : kNumberBytes * values.size()));
+  body += model_;
+  if (request.id) body.append(",\"id\":").append(quoted(*request.id));
+  body.append(output_).append(std::to_string(request.count)).append(shape_);
   if (request.binary_output) {
-    body += ",\"parameters\":{\"binary_data_size\":" + std::to_string(bytes) + "}";
+    body.append(",\"parameters\":{\"binary_data_size\":").append(std::to_string(bytes)).append("}");
   } else {
     body += ",\"data\":[";
     for (size_t i = 0; i < values.size(); ++i) {

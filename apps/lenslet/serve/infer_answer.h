@@ -21,9 +21,16 @@ struct InferAnswer {
   std::string body;
   size_t json_bytes = 0;
 };
-/// `values` [request.count, output_shape] are the outputs. In JSON each has the fewest digits that read back as the
-/// same FP32 value; a value that is not finite is null.
-InferAnswer infer_answer(const Signature& signature, const InferRequest& request,
-                         const std::vector<float>& values);
+/// Writes the answers of a model.
+class InferAnswers {
+ public:
+  explicit InferAnswers(const Signature& signature);
+  /// `values` [request.count, output_shape] are the outputs. In JSON each has the fewest digits that read back as the
+  /// same FP32 value; a value that is not finite is null.
+  InferAnswer answer(const InferRequest& request, const std::vector<float>& values) const;
+
+ private:
+  std::string model_, output_, shape_;  // members of the JSON, the same for every request
+};
 
 }  // namespace lenslet::serve

@@ -46,16 +46,6 @@ void demand_size(size_t found, size_t expected, const char* what) {
     throw DataError(concat("the input's shape demands ", expected, " ", what, ", found ", found));
 }
 
-/// Pixels of samples to values; a channel is a plane, or every C-th value where channels are last.
-void normalise(const uint8_t* pixels, const Signature& signature, std::vector<float>& values) {
-  const size_t channels = signature.normalisations.size();
-  const std::optional<PictureLayout> layout = picture_layout(signature.input_shape);
-  const bool apart = channels > 1 && layout && layout->channels_last;
-  const auto plane = apart ? 1 : static_cast<size_t>(signature.input_shape.num_elements()) / channels;
-  for (size_t first = 0, c = 0; first < values.size(); first += plane, c = (c + 1) % channels)
-    signature.normalisations[c].apply(pixels + first, static_cast<int64_t>(plane), values.data() + first);
-}
-
 std::vector<uint8_t> bytes_of(const std::vector<float>& values) {
   std::vector<uint8_t> bytes(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
@@ -147,19 +137,32 @@ InferRequest read_infer_request(std::string_view body, std::optional<size_t> jso
     if (!raw.empty()) throw DataError(concat(raw.size(), " bytes behind the JSON belong to no input"));
   }
 
-  if (!pixels && input.data) {
-    request.values = is_short ? *input.data : std::move(*own.inputs.front().data);
+  Samples& samples = request.samples;
+  if (pixels) {
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(raw.data());
+    samples.pixels = input.data ? bytes_of(*input.data) : std::vector<uint8_t>(bytes, bytes + raw.size());
+  } else if (is_short && input.data) {
+    samples.values = *input.data;  // of the kept JSON
+  } else if (input.data) {
+    samples.values = std::move(*own.inputs.front().data);
   } else {
-    request.values.resize(values);
-    if (!pixels) {
-      std::memcpy(request.values.data(), raw.data(), raw.size());
-    } else if (input.data) {
-      normalise(bytes_of(*input.data).data(), signature, request.values);
-    } else {
-      normalise(reinterpret_cast<const uint8_t*>(raw.data()), signature, request.values);
-    }
+    samples.values.resize(values);
+    std::memcpy(samples.values.data(), raw.data(), raw.size());
   }
   return request;
+}
+
+// A channel is a plane, or every C-th value where channels are last.
+std::vector<float> values_of(const std::vector<uint8_t>& pixels, const Signature& signature) {
+  const size_t channels = signature.normalisations.size();
+  const std::optional<PictureLayout> layout = picture_layout(signature.input_shape);
+  const bool apart = channels > 1 && layout && layout->channels_last;
+  const auto plane = apart ? 1 : static_cast<size_t>(signature.input_shape.num_elements()) / channels;
+  std::vector<float> values(pixels.size());
+  for (size_t first = 0, c = 0; first < values.size(); first += plane, c = (c + 1) % channels)
+    signature.normalisations[c].apply(pixels.data() + first, static_cast<int64_t>(plane),
+                                      values.data() + first);
+  return values;
 }
 
 }  // namespace lenslet::serve

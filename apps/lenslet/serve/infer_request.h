@@ -1,4 +1,4 @@
-// Open Inference Protocol, version 2: from the body of `POST …/infer` to the values that the network reads.
+// Open Inference Protocol, version 2: from the body of `POST …/infer` to the samples for the network.
 //
 // The body is a JSON object, or with the binary extension a JSON object and behind it the raw tensors. The reader takes
 // the numbers straight from the parser's events, so that a body needs memory in proportion to its length whatever it
@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/lenslet/serve/samples.h"
 #include "framework/tensor/normalisation.h"
 #include "framework/tensor/shape.h"
 
@@ -28,15 +29,17 @@ struct Signature {
 /// A request that read_infer_request() accepts.
 struct InferRequest {
   std::optional<std::string> id;  // returned with the answer
-  int64_t count = 0;              // samples
-  std::vector<float> values;      // [count, input_shape]
-  bool binary_output = false;     // the answer's tensor follows its JSON as bytes
+  int64_t count = 0;
+  Samples samples;             // [count, input_shape]
+  bool binary_output = false;  // the answer's tensor follows its JSON as bytes
 };
 
 /// Reads a body. `json_bytes` is the length of its JSON, from Inference-Header-Content-Length; none: all of it. A
-/// tensor is FP32, or UINT8: pixels, which are normalised. Throws DataError for a body that breaks the protocol or does
-/// not fit the model.
+/// tensor is FP32, or UINT8: pixels. Throws DataError for a body that breaks the protocol or does not fit the model.
 InferRequest read_infer_request(std::string_view body, std::optional<size_t> json_bytes,
                                 const Signature& signature);
+
+/// The values that the network reads of the pixels of whole samples: normalised, each channel by its mean and std.
+std::vector<float> values_of(const std::vector<uint8_t>& pixels, const Signature& signature);
 
 }  // namespace lenslet::serve

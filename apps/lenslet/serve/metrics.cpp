@@ -1,5 +1,7 @@
 #include "apps/lenslet/serve/metrics.h"
 
+#include <algorithm>
+
 #include "framework/base/error.h"
 
 namespace lenslet::serve {
@@ -16,32 +18,40 @@ void add_one(std::string& text, const char* name, const char* kind, const char* 
 
 }  // namespace
 
-void Metrics::answered(const char* endpoint, int status, std::chrono::nanoseconds time) {
+void Metrics::answered(Endpoint endpoint, int status, std::chrono::nanoseconds time) noexcept {
   const double seconds = std::chrono::duration<double>(time).count();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  ++answers_[{endpoint, status}];
-  Times& times = times_[endpoint];
-  for (size_t i = 0; i < kBounds.size(); ++i) times.at_most[i] += seconds <= kBounds[i] ? 1 : 0;
-  ++times.count;
-  times.seconds += seconds;
+  Answers& answers = answers_[static_cast<size_t>(endpoint)];
+  const auto bound = std::lower_bound(kBounds.begin(), kBounds.end(), seconds) - kBounds.begin();
+  answers.times[static_cast<size_t>(bound)].fetch_add(1, std::memory_order_relaxed);
+  answers.nanoseconds.fetch_add(time.count(), std::memory_order_relaxed);
+  answers.statuses[static_cast<size_t>(status) % answers.statuses.size()].fetch_add(
+      1, std::memory_order_relaxed);
 }
 
 std::string Metrics::text(const Batcher::Counts& batches, const ConnectionCounts& connections) const {
   std::string text;
-  const std::lock_guard<std::mutex> lock(mutex_);
   add(text, "lenslet_requests_total", "counter", "Requests answered, by endpoint and status.");
-  for (const auto& [key, count] : answers_)
-    text += concat("lenslet_requests_total{endpoint=\"", key.first, "\",code=\"", key.second, "\"} ", count,
-                   "\n");
+  for (size_t endpoint = 0; endpoint < answers_.size(); ++endpoint)
+    for (size_t status = 0; status < answers_[endpoint].statuses.size(); ++status)
+      if (const int64_t count = answers_[endpoint].statuses[status])
+        text += concat("lenslet_requests_total{endpoint=\"", to_string(static_cast<Endpoint>(endpoint)),
+                       "\",code=\"", status, "\"} ", count, "\n");
   add(text, "lenslet_request_seconds", "histogram", "Time from a request's last byte to its answer.");
-  for (const auto& [endpoint, times] : times_) {
-    const std::string label = concat("{endpoint=\"", endpoint, "\"");
-    for (size_t i = 0; i < kBounds.size(); ++i)
-      text += concat("lenslet_request_seconds_bucket", label, ",le=\"", kBounds[i], "\"} ", times.at_most[i],
-                     "\n");
-    text += concat("lenslet_request_seconds_bucket", label, ",le=\"+Inf\"} ", times.count, "\n");
-    text += concat("lenslet_request_seconds_sum", label, "} ", times.seconds, "\n");
-    text += concat("lenslet_request_seconds_count", label, "} ", times.count, "\n");
+  for (size_t endpoint = 0; endpoint < answers_.size(); ++endpoint) {
+    const Answers& answers = answers_[endpoint];
+    const std::string label = concat("{endpoint=\"", to_string(static_cast<Endpoint>(endpoint)), "\"");
+    std::string buckets;
+    int64_t count = 0;  // of all bounds so far: of one reading, so that the buckets never decrease
+    for (size_t i = 0; i < kBounds.size(); ++i) {
+      count += answers.times[i];
+      buckets += concat("lenslet_request_seconds_bucket", label, ",le=\"", kBounds[i], "\"} ", count, "\n");
+    }
+    count += answers.times.back();
+    if (count == 0) continue;
+    text += concat(buckets, "lenslet_request_seconds_bucket", label, ",le=\"+Inf\"} ", count, "\n");
+    text += concat("lenslet_request_seconds_sum", label, "} ",
+                   1e-9 * static_cast<double>(answers.nanoseconds), "\n");
+    text += concat("lenslet_request_seconds_count", label, "} ", count, "\n");
   }
   add_one(text, "lenslet_samples_total", "counter", "Samples computed for infer.", batches.samples);
   add_one(text, "lenslet_passes_total", "counter", "Batches computed for infer.", batches.passes);

@@ -2,23 +2,30 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 namespace lenslet::serve {
 namespace {
 
 constexpr std::array<std::string_view, 5> kPageParts = {"network", "look", "profile", "race", "tune"};
 
-std::vector<std::string_view> parts_of(std::string_view path) {
-  std::vector<std::string_view> parts;
-  while (!path.empty()) {
-    path.remove_prefix(1);  // the slash
-    const size_t end = path.find('/');
-    parts.push_back(path.substr(0, end));
-    path = end == std::string_view::npos ? std::string_view() : path.substr(end);
+/// What is between the slashes of a path; of a longer one than any here the first parts.
+class Parts {
+ public:
+  explicit Parts(std::string_view path) {
+    while (!path.empty() && count_ < parts_.size()) {
+      path.remove_prefix(1);  // the slash
+      const size_t end = path.find('/');
+      parts_[count_++] = path.substr(0, end);
+      path = end == std::string_view::npos ? std::string_view() : path.substr(end);
+    }
   }
-  return parts;
-}
+  size_t size() const { return count_; }
+  std::string_view operator[](size_t index) const { return parts_[index]; }
+
+ private:
+  std::array<std::string_view, 7> parts_;  // v2/models/MODEL/versions/1/infer has six
+  size_t count_ = 0;
+};
 
 }  // namespace
 
@@ -44,6 +51,8 @@ const char* to_string(Endpoint endpoint) noexcept {
       return "metrics";
     case Endpoint::kPage:
       return "page";
+    case Endpoint::kNone:
+      return "none";
   }
   return "?";
 }
@@ -63,7 +72,7 @@ std::optional<Route> route_of(std::string_view target) {
   if (path == "/v2/health/live") return Route{Endpoint::kLive, {}, {}, {}};
   if (path == "/v2/health/ready") return Route{Endpoint::kReady, {}, {}, {}};
 
-  std::vector<std::string_view> parts = parts_of(path);
+  const Parts parts(path);
   if (parts.size() == 2 && parts[0] == "page") {
     if (std::find(kPageParts.begin(), kPageParts.end(), parts[1]) == kPageParts.end()) return std::nullopt;
     return Route{Endpoint::kPage, {}, {}, std::string(parts[1])};

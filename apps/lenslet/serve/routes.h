@@ -1,6 +1,7 @@
 // The paths of the server.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,8 +18,10 @@ enum class Endpoint {
   kInfer,
   kClassify,
   kMetrics,
-  kPage
+  kPage,
+  kNone  // no path of the server
 };
+inline constexpr size_t kEndpoints = static_cast<size_t>(Endpoint::kNone) + 1;
 
 /// The name in the metrics.
 const char* to_string(Endpoint endpoint) noexcept;

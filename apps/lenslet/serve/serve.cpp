@@ -48,15 +48,17 @@ ExitCode run_serve(const ServeOptions& options) {
   settings.batching.max_batch = options.max_batch;
   settings.batching.max_delay = std::chrono::microseconds(options.max_delay_us);
   settings.batching.max_queue = options.max_queue;
+  settings.json_threads = num_threads();
   serve::ConnectionCounts counts;
   auto service = std::make_unique<serve::Service>(
       std::move(settings),
-      serve::Computation{[&](const float* values, int64_t count) { return engine.infer(values, count); },
-                         [&](const std::vector<uint8_t>& picture) { return engine.classify(picture); },
-                         [&](const serve::PageRequest& request) { return pages.answer(request); },
-                         [&](const float* values, std::vector<float>& outputs) {
-                           return engine.infer_at_once(values, outputs);
-                         }},
+      serve::Computation{
+          [&](const serve::Samples& samples, int64_t count) { return engine.infer(samples, count); },
+          [&](const std::vector<uint8_t>& picture) { return engine.classify(picture); },
+          [&](const serve::PageRequest& request) { return pages.answer(request); },
+          [&](const serve::Samples& sample, std::vector<float>& outputs) {
+            return engine.infer_at_once(sample, outputs);
+          }},
       counts);
   serve::HttpServer server(server_options(options), *service, counts);
 

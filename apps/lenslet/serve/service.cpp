@@ -5,8 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "apps/common/output/output.h"
 #include "apps/lenslet/serve/guard.h"
-#include "apps/lenslet/serve/infer_answer.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 
@@ -15,7 +15,9 @@ namespace {
 
 constexpr const char* kBytes = "application/octet-stream";
 constexpr const char* kPrometheus = "text/plain; version=0.0.4; charset=utf-8";
-constexpr const char* kNoRequest = "none";  // endpoint of bytes that name no path
+// JSON of more bytes is read by a thread of its own: on that of the connection it would hold up the others for
+// milliseconds.
+constexpr size_t kLongJson = 64 << 10;
 
 HttpResponse error(int status, const std::string& reason) {
   return {status, error_json(printable_line(reason))};
@@ -36,9 +38,9 @@ std::optional<size_t> number_in(const std::string& text) {
   return value;
 }
 
-/// Calls `body`; an exception becomes the response to it.
+/// What `body` returns; an exception becomes the response to it.
 template <typename Body>
-HttpResponse guarded(const Body& body) {
+auto guarded(const Body& body) -> decltype(body()) {
   try {
     return body();
   } catch (const DataError& failure) {
@@ -52,13 +54,56 @@ HttpResponse guarded(const Body& body) {
 
 }  // namespace
 
+/// Where the response to one request goes.
+class Service::Reply {
+ public:
+  Reply(Service& service, Endpoint endpoint, Respond respond)
+      : service_(&service), endpoint_(endpoint), respond_(std::move(respond)) {}
+
+  /// Counts the response and hands it on, once.
+  void operator()(HttpResponse response) const noexcept {
+    service_->metrics_.answered(endpoint_, response.status, Clock::now() - began_);
+    try {
+      respond_(std::move(response));
+    } catch (const std::exception& failure) {
+      report_lost(failure);
+    }
+  }
+  /// Does the same with what `body` returns, if anything.
+  template <typename Body>
+  void with(const Body& body) const noexcept {
+    std::optional<HttpResponse> response;
+    try {
+      response = guarded(body);
+    } catch (const std::exception& failure) {  // no memory even for an error
+      return report_lost(failure);
+    }
+    if (response) (*this)(std::move(*response));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static void report_lost(const std::exception& failure) noexcept try {
+    write_standard_error(
+        concat("lenslet: error: a response was lost: ", printable_line(failure.what()), "\n"));
+  } catch (...) {  // nor for the message
+  }
+
+  Service* service_;
+  Endpoint endpoint_;
+  Clock::time_point began_ = Clock::now();
+  Respond respond_;
+};
+
 Service::Service(ServiceOptions options, Computation computation, const ConnectionCounts& connections)
     : options_(std::move(options)),
       computation_(std::move(computation)),
       connections_(connections),
+      answers_(options_.signature),
       batcher_(options_.batching, computation_.infer, computation_.infer_at_once),
       pictures_(options_.picture_queue),
-      pages_(options_.page_queue) {}
+      pages_(options_.page_queue),
+      json_(options_.json_queue, options_.json_threads) {}
 
 std::optional<HttpResponse> Service::refuse(const HttpHead& head) {
   const auto response = [&]() -> std::optional<HttpResponse> {
@@ -76,12 +121,12 @@ std::optional<HttpResponse> Service::refuse(const HttpHead& head) {
       return error(415, "compressed bodies are unsupported; send it without Content-Encoding");
     return unknown_model(*route);
   }();
-  if (response) metrics_.answered(kNoRequest, response->status, {});
+  if (response) metrics_.answered(Endpoint::kNone, response->status, {});
   return response;
 }
 
 HttpResponse Service::failure(int status, const std::string& reason) {
-  metrics_.answered(kNoRequest, status, {});
+  metrics_.answered(Endpoint::kNone, status, {});
   return error(status, reason);
 }
 
@@ -97,23 +142,25 @@ std::optional<HttpResponse> Service::unknown_model(const Route& route) const {
 
 void Service::handle(const HttpHead& head, std::string body, Respond respond) {
   const Route route = route_of(head.target).value_or(Route{});
-  const auto began = std::chrono::steady_clock::now();
-  const char* const endpoint = to_string(route.endpoint);
-  const Respond counted = [this, endpoint, began, respond = std::move(respond)](HttpResponse response) {
-    metrics_.answered(endpoint, response.status, std::chrono::steady_clock::now() - began);
-    respond(std::move(response));
-  };
-  try {
-    if (route.endpoint == Endpoint::kInfer) return infer(head, body, counted);
-    if (route.endpoint == Endpoint::kClassify) return classify(std::move(body), counted);
-    if (route.endpoint == Endpoint::kPage) return page(head, route, body, counted);
-  } catch (const std::exception&) {  // before the computation took the request over
-    return counted(guarded([]() -> HttpResponse { throw; }));
-  }
-  counted(answer(route));
+  const Reply reply(*this, route.endpoint, std::move(respond));
+  reply.with([&] { return answer(head, route, body, reply); });
 }
 
-HttpResponse Service::answer(const Route& route) const {
+std::optional<HttpResponse> Service::answer(const HttpHead& head, const Route& route, std::string& body,
+                                            const Reply& reply) {
+  switch (route.endpoint) {
+    case Endpoint::kInfer:
+      return infer(head, body, reply);
+    case Endpoint::kClassify:
+      return classify(body, reply);
+    case Endpoint::kPage:
+      return page(head, route, body, reply);
+    default:
+      return tell(route);
+  }
+}
+
+HttpResponse Service::tell(const Route& route) const {
   const auto state = [&](const char* name, bool good) {
     return HttpResponse{good ? 200 : 503, concat("{\"", name, "\":", good ? "true" : "false", "}")};
   };
@@ -141,7 +188,7 @@ HttpResponse Service::answer(const Route& route) const {
   }
 }
 
-void Service::infer(const HttpHead& head, const std::string& body, const Respond& respond) {
+std::optional<HttpResponse> Service::infer(const HttpHead& head, std::string& body, const Reply& reply) {
   std::optional<size_t> json_bytes;
   if (head.json_bytes) {
     json_bytes = number_in(*head.json_bytes);
@@ -149,38 +196,59 @@ void Service::infer(const HttpHead& head, const std::string& body, const Respond
       throw DataError(concat("Inference-Header-Content-Length expects a number of bytes, found '",
                              printable_excerpt(*head.json_bytes, 40), "'"));
   }
-  auto request = std::make_shared<InferRequest>(read_infer_request(body, json_bytes, options_.signature));
-  std::vector<float> values = std::move(request->values);
-  const auto done = [this, request, respond](std::vector<float> outputs, const std::string& fault) {
-    respond(guarded([&]() -> HttpResponse {
-      if (!fault.empty()) return error(500, fault);
-      InferAnswer answer = infer_answer(options_.signature, *request, outputs);
-      HttpResponse response{200, std::move(answer.body)};
-      if (!request->binary_output) return response;
-      response.type = kBytes;
-      response.fields.emplace_back("Inference-Header-Content-Length", std::to_string(answer.json_bytes));
-      return response;
-    }));
-  };
-  if (!batcher_.submit(std::move(values), request->count, done)) respond(busy("samples"));
+  if (json_bytes.value_or(body.size()) <= kLongJson) return compute(body, json_bytes, reply);
+  const bool taken = json_.submit([this, json_bytes, reply, body = std::move(body)] {
+    reply.with([&] { return compute(body, json_bytes, reply); });
+  });
+  if (!taken) return busy("large requests");
+  return std::nullopt;
 }
 
-void Service::classify(std::string body, const Respond& respond) {
+std::optional<HttpResponse> Service::compute(const std::string& body, std::optional<size_t> json_bytes,
+                                             const Reply& reply) {
+  InferRequest request = read_infer_request(body, json_bytes, options_.signature);
+  Samples samples = std::move(request.samples);
+  const int64_t count = request.count;
+  const bool taken = batcher_.submit(std::move(samples), count,
+                                     [this, reply, request = std::move(request)](
+                                         const std::vector<float>& outputs, const std::string& fault) {
+                                       reply.with([&]() -> std::optional<HttpResponse> {
+                                         if (!fault.empty()) return error(500, fault);
+                                         InferAnswer answer = answers_.answer(request, outputs);
+                                         HttpResponse response{200, std::move(answer.body)};
+                                         if (!request.binary_output) return response;
+                                         response.type = kBytes;
+                                         response.fields.emplace_back("Inference-Header-Content-Length",
+                                                                      std::to_string(answer.json_bytes));
+                                         return response;
+                                       });
+                                     });
+  if (!taken) return busy("samples");
+  return std::nullopt;
+}
+
+std::optional<HttpResponse> Service::classify(const std::string& body, const Reply& reply) {
   const bool taken =
-      pictures_.submit([this, respond, picture = std::vector<uint8_t>(body.begin(), body.end())] {
-        respond(guarded([&]() -> HttpResponse { return {200, computation_.classify(picture)}; }));
+      pictures_.submit([this, reply, picture = std::vector<uint8_t>(body.begin(), body.end())] {
+        reply.with([&]() -> std::optional<HttpResponse> {
+          return HttpResponse{200, computation_.classify(picture)};
+        });
       });
-  if (!taken) respond(busy("pictures"));
+  if (!taken) return busy("pictures");
+  return std::nullopt;
 }
 
-void Service::page(const HttpHead& head, const Route& route, const std::string& body,
-                   const Respond& respond) {
-  if (!computation_.page) return respond(error(404, "this server has no page"));
+std::optional<HttpResponse> Service::page(const HttpHead& head, const Route& route, const std::string& body,
+                                          const Reply& reply) {
+  if (!computation_.page) return error(404, "this server has no page");
   const bool taken = pages_.submit(
-      [this, respond, request = PageRequest{route.part, query_of(head.target), {body.begin(), body.end()}}] {
-        respond(guarded([&]() -> HttpResponse { return {200, computation_.page(request)}; }));
+      [this, reply, request = PageRequest{route.part, query_of(head.target), {body.begin(), body.end()}}] {
+        reply.with([&]() -> std::optional<HttpResponse> {
+          return HttpResponse{200, computation_.page(request)};
+        });
       });
-  if (!taken) respond(busy("requests of the page"));
+  if (!taken) return busy("requests of the page");
+  return std::nullopt;
 }
 
 }  // namespace lenslet::serve

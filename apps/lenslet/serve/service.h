@@ -12,6 +12,7 @@
 
 #include "apps/lenslet/serve/batcher.h"
 #include "apps/lenslet/serve/http.h"
+#include "apps/lenslet/serve/infer_answer.h"
 #include "apps/lenslet/serve/infer_request.h"
 #include "apps/lenslet/serve/metrics.h"
 #include "apps/lenslet/serve/page_request.h"
@@ -26,6 +27,8 @@ struct ServiceOptions {
   BatcherOptions batching;
   size_t picture_queue = 64;  // pictures that may wait
   size_t page_queue = 16;     // requests of the page that may wait
+  size_t json_queue = 64;     // large requests in JSON that may wait to be read
+  int json_threads = 1;       // that read them
   std::string home;           // the page at "/"
   std::string home_policy;    // its content security policy
 };
@@ -54,22 +57,32 @@ class Service : public HttpService {
   void drain() noexcept { ready_ = false; }
 
  private:
-  HttpResponse answer(const Route& route) const;
-  void infer(const HttpHead& head, const std::string& body, const Respond& respond);
-  void classify(std::string body, const Respond& respond);
-  void page(const HttpHead& head, const Route& route, const std::string& body, const Respond& respond);
+  class Reply;
+
+  /// The response if there is one now; nullopt where `reply` gets it later.
+  std::optional<HttpResponse> answer(const HttpHead& head, const Route& route, std::string& body,
+                                     const Reply& reply);
+  HttpResponse tell(const Route& route) const;
+  std::optional<HttpResponse> infer(const HttpHead& head, std::string& body, const Reply& reply);
+  std::optional<HttpResponse> compute(const std::string& body, std::optional<size_t> json_bytes,
+                                      const Reply& reply);
+  std::optional<HttpResponse> classify(const std::string& body, const Reply& reply);
+  std::optional<HttpResponse> page(const HttpHead& head, const Route& route, const std::string& body,
+                                   const Reply& reply);
   /// The response to whether the named model is this one; nullopt if it is.
   std::optional<HttpResponse> unknown_model(const Route& route) const;
 
   const ServiceOptions options_;
   const Computation computation_;
   const ConnectionCounts& connections_;
+  const InferAnswers answers_;
   Metrics metrics_;
   std::atomic<bool> ready_{true};
-  // Last, so that their threads end first.
+  // Last, so that their threads end first, and those that give work to the batcher before it.
   Batcher batcher_;
   TaskQueue pictures_;
   TaskQueue pages_;
+  TaskQueue json_;
 };
 
 }  // namespace lenslet::serve

@@ -1,4 +1,4 @@
-// A thread with a bounded queue of tasks.
+// Threads with a bounded queue of tasks.
 #pragma once
 
 #include <condition_variable>
@@ -7,22 +7,24 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace lenslet::serve {
 
-/// Thread-safe. Tasks run one after another and must not throw.
+/// Thread-safe. Tasks begin in order, each on the next free thread, and must not throw.
 class TaskQueue {
  public:
-  explicit TaskQueue(size_t most) : most_(most), thread_([this] { work(); }) {}
-  /// Runs what waits, then ends.
-  ~TaskQueue() {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      ending_ = true;
+  explicit TaskQueue(size_t most, int threads = 1) : most_(most) {
+    threads_.reserve(static_cast<size_t>(threads));
+    try {
+      for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    } catch (...) {  // the system starts no more threads
+      end();
+      throw;
     }
-    arrived_.notify_all();
-    thread_.join();
   }
+  /// Runs what waits, then ends.
+  ~TaskQueue() { end(); }
 
   /// Returns false, and never runs the task, if `most` wait.
   bool submit(std::function<void()> task) {
@@ -50,12 +52,21 @@ class TaskQueue {
     }
   }
 
+  void end() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ending_ = true;
+    }
+    arrived_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
   const size_t most_;
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<std::function<void()>> tasks_;
   bool ending_ = false;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace lenslet::serve
