@@ -25,8 +25,8 @@ PROGRAM, SAMPLES = Path(sys.argv[1]), Path(sys.argv[2])
 
 
 class ServeTest(unittest.TestCase):
-    def serve(self, *options):
-        server = Server(PROGRAM, *options)
+    def serve(self, *options, **variables):
+        server = Server(PROGRAM, *options, **variables)
         self.addCleanup(server.kill)
         return server
 
@@ -169,6 +169,17 @@ class Answers(ServeTest):
         half = len(output["data"]) // 2
         self.assertEqual(output["data"][:half], output["data"][half:])
         self.assertEqual(server.end()[0], 0)
+
+    def test_backends_that_add_in_the_same_order(self):
+        """Without oneDNN im2col_gemm multiplies by the project's own loop, which adds in the order of direct."""
+        with tempfile.TemporaryDirectory() as no_modules:
+            server = self.serve(LENSLET_MODULE_PATH=no_modules)
+        picture = (SAMPLES / "digit_3_a.png").read_bytes()
+        looks = [json.loads(server.ask("POST", f"/page/look?backends=conv2%3D{backend}", picture)[2])
+                 for backend in ("direct", "im2col_gemm")]
+        self.assertEqual([look["ran"]["conv2"].split(" ")[0] for look in looks], ["direct", "im2col_gemm"])
+        self.assertEqual(looks[0]["values"], looks[1]["values"])
+        self.check_alive(server)
 
     def test_the_page_measures_as_tune_does(self):
         server = self.serve()

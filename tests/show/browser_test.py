@@ -5,6 +5,7 @@ SCREENSHOTS=FOLDER keeps pictures of the page at several widths. Exit code 77: n
 """
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -61,15 +62,31 @@ def browser(downloads):
     return webdriver.Chrome(options=options, service=service)
 
 
+def start_server(*options, **environment):
+    """(Process, URL)."""
+    server = subprocess.Popen([PROGRAM, "serve", "--port", "0", "--device", "cpu", *options],
+                              stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
+    return server, next(found.group(1) for line in server.stdout
+                        if (found := re.fullmatch(r"serving at (http://127\.0\.0\.1:\d+)", line.strip())))
+
+
+@contextlib.contextmanager
+def serving(*options, **environment):
+    server, url = start_server(*options, **environment)
+    try:
+        yield url
+    finally:
+        server.terminate()
+        server.wait(PATIENCE_S)
+        server.stdout.close()
+
+
 class Browser(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.downloads = Path(cls.folder.name)
-        cls.server = subprocess.Popen([PROGRAM, "serve", "--port", "0", "--device", "cpu", "--threads", "1"],
-                                      stdout=subprocess.PIPE, text=True)
-        cls.url = next(found.group(1) for line in cls.server.stdout
-                       if (found := re.fullmatch(r"serving at (http://127\.0\.0\.1:\d+)", line.strip())))
+        cls.server, cls.url = start_server("--threads", "1")
         cls.driver = browser(cls.downloads)
 
     @classmethod
@@ -228,28 +245,70 @@ class Browser(unittest.TestCase):
         self.find("#inspector summary").click()
         self.wait(lambda: self.js("return document.querySelectorAll('#inspector details tr').length") == 151)
 
+    def values(self):
+        """Of every layer, by its name, as the page has them."""
+        file, html = self.saved()
+        file.unlink()
+        page = data_of(html)
+        return {node["name"]: floats(text) for node, text in zip(page["network"]["nodes"], page["look"]["values"])}
+
+    def switch(self, layer, backend):
+        """Chooses a backend by hand. Checks that name and time follow, and that the differences which the page states
+        are those of its values. Returns what it says, with the largest difference of the layer and of the answer."""
+        card, change = self.card(layer), self.card(layer) + " .change"
+        then, old = self.values(), self.js("return document.querySelector(arguments[0]).dataset.backend", card)
+        self.js("document.querySelector(arguments[0]).textContent = ''", change)
+        Select(self.find(card + " select")).select_by_value(backend)
+        self.wait(lambda: self.text(change).startswith(f"{old} → {backend}"))
+        now = self.values()
+        shown = self.js("return {...document.querySelector(arguments[0]).dataset}", card)
+        self.assertEqual(shown["backend"], backend)
+        self.assertGreater(float(shown["ns"]), 0)
+        said = self.js("return {...document.querySelector(arguments[0]).dataset}", change)
+        moved = [max(abs(a - b) for a, b in zip(then[name], now[name])) for name in (layer, list(now)[-1])]
+        self.assertEqual([float(said["moved"]), float(said["difference"])], moved)
+        return self.text(change), *moved
+
     def test_another_backend(self):
         select = Select(self.find(self.card("conv2") + " select"))
         refused = [option for option in select.options if not option.is_enabled()]
         self.assertTrue(all(": " in option.text for option in refused))
-        before = self.js("return document.querySelector(arguments[0]).dataset.backend", self.card("conv2"))
-        other = "im2col_gemm" if before != "im2col_gemm" else "direct"
-        select.select_by_value(other)
-        change = self.card("conv2") + " .change"
-        self.wait(lambda: self.text(change).startswith(f"{before} → {other}, "))
-        self.assertLess(float(self.js("return document.querySelector(arguments[0]).dataset.difference", change)), 1e-4)
-        card = self.js("return {...document.querySelector(arguments[0]).dataset}", self.card("conv2"))
-        self.assertEqual(card["backend"], other)
-        self.assertGreater(float(card["ns"]), 0)
+        first = self.js("return document.querySelector(arguments[0]).dataset.backend", self.card("conv2"))
+        values = self.values()
+        # The one that runs, by its name: the same code, hence the same bits.
+        text, moved, difference = self.switch("conv2", first)
+        self.assertEqual((moved, difference), (0, 0), text)
+        self.assertIn("conv2 has the same bits, the answer has the same bits.", text)
+        other = "im2col_gemm" if first != "im2col_gemm" else "direct"
+        text, moved, difference = self.switch("conv2", other)
+        race = json.load(urllib.request.urlopen(self.url + "/page/race?layer=conv2&batch=1", b""))["rows"]
+        bounds = {row["backend"]: row["bound"] for row in race if "bound" in row}
+        self.assertLessEqual(moved, bounds[first] + bounds[other])
+        self.assertLess(difference, 1e-4)
         self.find(self.card("conv2") + " button").click()
         self.wait(lambda: other in self.text(self.card("conv2") + " .race"))
         # The link has it all.
         number = self.text("#number")
-        link = self.wait(lambda: "b=conv2" in self.driver.current_url and self.driver.current_url)
+        link = self.wait(lambda: f"b=conv2%3D{other}" in self.driver.current_url and self.driver.current_url)
         self.driver.get("about:blank")
         self.open(link)
         self.assertEqual(self.text("#number"), number)
         self.assertEqual(Select(self.find(self.card("conv2") + " select")).first_selected_option.text, other)
+        # Back: every value has its first bits again.
+        back = self.switch("conv2", first)
+        self.assertEqual(back[1:], (moved, difference))
+        self.assertEqual(self.values(), values)
+
+    def test_backends_that_add_in_the_same_order(self):
+        """Without oneDNN im2col_gemm multiplies by the project's own loop, which adds in the order of direct."""
+        with tempfile.TemporaryDirectory() as no_modules, \
+                serving("--threads", "1", LENSLET_MODULE_PATH=no_modules) as url:
+            self.open(url + "/")
+            for backend in ("direct", "im2col_gemm", "direct"):
+                text, moved, difference = self.switch("conv2", backend)
+                self.assertEqual((moved, difference), (0, 0), text)
+                self.assertIn("conv2 has the same bits, the answer has the same bits.", text)
+            self.check_requests(url)
 
     def test_the_fastest_plan_is_a_file_for_classify(self):
         self.js("const batch = document.getElementById('batch'); batch.value = 2;"
@@ -283,15 +342,19 @@ class Browser(unittest.TestCase):
         self.assertEqual(self.js("return document.querySelectorAll('.layer canvas').length"), len(data_of(
             file.read_text(encoding="utf-8"))["network"]["nodes"]))
 
-    def test_nothing_leaves_the_machine(self):
+    def check_requests(self, *others):
+        """All so far went to the server, or to these ones."""
         asked = set()
         for entry in self.driver.get_log("performance"):
             message = json.loads(entry["message"])["message"]
             if message["method"] == "Network.requestWillBeSent":
                 asked.add(message["params"]["request"]["url"])
-        outside = [url for url in asked if not url.startswith((self.url, "data:", "blob:", "file:", "about:"))]
-        self.assertEqual([url for url in outside if not url.startswith("chrome")], [])
+        known = (self.url, *others, "data:", "blob:", "file:", "about:", "chrome")
+        self.assertEqual([url for url in asked if not url.startswith(known)], [])
         self.assertIn(self.url + "/page/network", asked)
+
+    def test_nothing_leaves_the_machine(self):
+        self.check_requests()
 
     def test_text_stands_out(self):
         def luminance(colour):

@@ -164,6 +164,15 @@ function largestDifference(a, b) {
   return a && b && a.length === b.length ? a.reduce((most, x, i) => Math.max(most, Math.abs(x - b[i])), 0) : NaN;
 }
 
+function sameBits(a, b) {
+  const [one, other] = [a, b].map((values) => new Uint32Array(values.buffer, values.byteOffset, values.length));
+  return one.length === other.length && one.every((bits, i) => bits === other[i]);
+}
+
+function movedText(name, before, after) {
+  return sameBits(before, after) ? `${name} has the same bits` : `${name} differs by ${short(largestDifference(before, after))}`;
+}
+
 // Another backend for one layer: its name, its time, and how far its values and the answer moved.
 async function changeBackend(name, backend) {
   const card = cards.find((one) => one.node.name === name), before = state.values, ns = Number(card.box.dataset.ns);
@@ -173,11 +182,15 @@ async function changeBackend(name, backend) {
   await busy(card.select, async () => {
     showLook(await server.look(pad.bytes(), backendsText(), state.digit));
     await measure();
-    const of = (values) => short(largestDifference(before[values], state.values[values]));
+    if (before.length === 0 || state.values.length === 0) {
+      card.change.textContent = "";
+      return;
+    }
+    const last = cards.length - 1, moved = (name, i) => movedText(name, before[i], state.values[i]);
     const now = Number(card.box.dataset.ns), faster = ns && now ? `, ${timeText(ns)} → ${timeText(now)}` : "";
-    card.change.textContent = before.length === 0 ? "" :
-      `${old} → ${card.box.dataset.backend}${faster}. ${name} differs by ${of(card.index)}, the answer by ${of(cards.length - 1)}.`;
-    card.change.dataset.difference = String(largestDifference(before[cards.length - 1], state.values[cards.length - 1]));
+    card.change.textContent = `${old} → ${card.box.dataset.backend}${faster}. ${moved(name, card.index)}, ${moved("the answer", last)}.`;
+    card.change.dataset.moved = String(largestDifference(before[card.index], state.values[card.index]));
+    card.change.dataset.difference = String(largestDifference(before[last], state.values[last]));
   });
   if (!get("problem").hidden) {
     state.backends = kept;
