@@ -55,6 +55,9 @@ inline Prediction* as_predictions(lenslet_prediction* predictions) {
   return reinterpret_cast<Prediction*>(predictions);
 }
 
+/// Packed pixels as C passes them.
+inline const PixelPair* as_pairs(const uint8_t* packed) { return reinterpret_cast<const PixelPair*>(packed); }
+
 template <typename T>
 T& demand(T* pointer, const char* name) {
   if (!pointer) throw UsageError(concat(name, " must not be a null pointer"));

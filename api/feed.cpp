@@ -6,6 +6,7 @@
 #include "framework/base/parallel.h"
 #include "framework/device/runtime.h"
 #include "framework/measuring/nvtx.h"
+#include "framework/tensor/pixels.h"
 #include "models/classifier.h"
 
 namespace lenslet {
@@ -21,7 +22,7 @@ constexpr int64_t kLeastChunk = 1024;
 }  // namespace
 
 size_t bytes_of_image(const Graph& graph, ElementType type) {
-  return static_cast<size_t>(graph.input_shape().num_elements()) * element_bytes(type);
+  return bytes_of(type, graph.input_shape().num_elements());
 }
 
 size_t bytes_of_answer(const Graph& graph, ElementType type) {
@@ -41,12 +42,7 @@ Lane::Lane(std::unique_ptr<Executable> own, Executable* borrowed)
       writes_probabilities_(writes_probabilities(executable_.graph())) {}
 
 void Lane::take(const void* images, int64_t count, ElementType given, void* to) const {
-  if (given == ends().input) {
-    std::memcpy(to, images, input_bytes(count));
-  } else {
-    executable_.graph().normalisation().apply(static_cast<const uint8_t*>(images), count * image_values_,
-                                              static_cast<float*>(to));
-  }
+  convert_pixels(given, images, count * image_values_, executable_.graph().normalisation(), ends().input, to);
 }
 
 void Lane::give(void* answers, int64_t count, ElementType wanted, Answers to) const {

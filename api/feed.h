@@ -79,7 +79,7 @@ class Lane {
   void load(const uint8_t* pixels);
 
   // The parts of run(), for Feed. take() and give() work on the host, the others on the executable's stream.
-  /// Copies images of type `given` to `to` in the type of the pass; normalises bytes if the pass reads fp32.
+  /// Copies images of type `given` to `to` in the type of the pass, as convert_pixels() does.
   void take(const void* images, int64_t count, ElementType given, void* to) const;
   /// Enqueues the copy of `count` images in the type of the pass to its input.
   void copy_in(const void* images, int64_t count);

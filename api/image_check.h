@@ -10,6 +10,7 @@
 #include <string>
 
 #include "framework/tensor/normalisation.h"
+#include "framework/tensor/pixels.h"
 #include "models/lenet5.h"
 
 namespace lenslet {
@@ -27,6 +28,11 @@ class ImageCheck {
         ink_((1 - normalisation.mean()) / normalisation.std()) {}
 
   /// Looks at one image more.
+  void look_at(const PixelPair* pairs) {
+    uint8_t image[kLenet5Side * kLenet5Side];
+    unpack_pixels(pairs, kLenet5Side * kLenet5Side, image);
+    look_at(image);
+  }
   template <typename Value>
   void look_at(const Value* image) {
     constexpr int kSide = kLenet5Side, kPixels = kSide * kSide;

@@ -33,9 +33,10 @@
 extern "C" {
 #endif
 
-/** Rows and columns of a picture; values of a picture; classes. */
+/** Rows and columns of a picture; values of a picture; bytes of a packed one (lenslet_pack_u4); classes. */
 #define LENSLET_SIDE 28
 #define LENSLET_PIXELS (LENSLET_SIDE * LENSLET_SIDE)
+#define LENSLET_PACKED_BYTES (LENSLET_PIXELS / 2)
 #define LENSLET_CLASSES 10
 /** Dimensions of a sample at most. */
 #define LENSLET_MAX_RANK 8
@@ -225,11 +226,23 @@ LENSLET_API lenslet_status lenslet_predict_u8(lenslet_model* model, const uint8_
                                               lenslet_prediction* predictions);
 LENSLET_API lenslet_status lenslet_predict_f32(lenslet_model* model, const float* images, int64_t count,
                                                lenslet_prediction* predictions);
+LENSLET_API lenslet_status lenslet_predict_u4(lenslet_model* model, const uint8_t* packed, int64_t count,
+                                              lenslet_prediction* predictions);
 /** Writes the values before softmax to `logits` [count, LENSLET_CLASSES]. */
 LENSLET_API lenslet_status lenslet_logits_u8(lenslet_model* model, const uint8_t* pixels, int64_t count,
                                              float* logits);
 LENSLET_API lenslet_status lenslet_logits_f32(lenslet_model* model, const float* images, int64_t count,
                                               float* logits);
+LENSLET_API lenslet_status lenslet_logits_u4(lenslet_model* model, const uint8_t* packed, int64_t count,
+                                             float* logits);
+
+/**
+ * Packs `count` pictures of bytes to 4 bits a pixel, for the functions with _u4: LENSLET_PACKED_BYTES a picture, half
+ * of what a GPU's bus has to carry. The first of two pixels is in the low four bits. A pixel x becomes the code
+ * (x + 8) / 17, rounded down; a code c stands for the grey 17 c. So packing rounds to the nearest of 16 greys, 8 away
+ * at most, and some answers differ from those of the _u8 functions (docs/cli.md counts them).
+ */
+LENSLET_API lenslet_status lenslet_pack_u4(const uint8_t* pixels, int64_t count, uint8_t* packed);
 
 /**
  * Page-locked host memory, which a GPU reads over the bus without a copy by the host: large calls run fastest from it.
@@ -255,10 +268,15 @@ LENSLET_API lenslet_status lenslet_predict_device(lenslet_model* model, const ui
 LENSLET_API lenslet_status lenslet_predict_f32_device(lenslet_model* model, const float* images,
                                                       int64_t count, lenslet_prediction* predictions,
                                                       void* stream);
+LENSLET_API lenslet_status lenslet_predict_u4_device(lenslet_model* model, const uint8_t* packed,
+                                                     int64_t count, lenslet_prediction* predictions,
+                                                     void* stream);
 LENSLET_API lenslet_status lenslet_logits_device(lenslet_model* model, const uint8_t* pixels, int64_t count,
                                                  float* logits, void* stream);
 LENSLET_API lenslet_status lenslet_logits_f32_device(lenslet_model* model, const float* images, int64_t count,
                                                      float* logits, void* stream);
+LENSLET_API lenslet_status lenslet_logits_u4_device(lenslet_model* model, const uint8_t* packed,
+                                                    int64_t count, float* logits, void* stream);
 LENSLET_API lenslet_status lenslet_run_device(lenslet_model* model, const float* inputs, int64_t count,
                                               float* outputs, void* stream);
 

@@ -5,6 +5,7 @@
 namespace {
 
 using lenslet::Place;
+using lenslet::c::as_pairs;
 using lenslet::c::as_predictions;
 using lenslet::c::demand;
 using lenslet::c::guarded;
@@ -62,6 +63,16 @@ lenslet_status lenslet_logits_device(lenslet_model* model, const uint8_t* pixels
 lenslet_status lenslet_logits_f32_device(lenslet_model* model, const float* images, int64_t count,
                                          float* values, void* stream) {
   return logits(model, images, count, values, stream);
+}
+
+lenslet_status lenslet_predict_u4_device(lenslet_model* model, const uint8_t* packed, int64_t count,
+                                         lenslet_prediction* predictions, void* stream) {
+  return predict(model, as_pairs(packed), count, predictions, stream);
+}
+
+lenslet_status lenslet_logits_u4_device(lenslet_model* model, const uint8_t* packed, int64_t count,
+                                        float* values, void* stream) {
+  return logits(model, as_pairs(packed), count, values, stream);
 }
 
 lenslet_status lenslet_run_device(lenslet_model* model, const float* inputs, int64_t count, float* outputs,

@@ -13,6 +13,8 @@ namespace {
 using lenslet::concat;
 using lenslet::ImageCheck;
 using lenslet::Normalisation;
+using lenslet::PixelPair;
+using lenslet::c::as_pairs;
 using lenslet::c::as_predictions;
 using lenslet::c::demand;
 using lenslet::c::guarded;
@@ -20,19 +22,19 @@ using Images = lenslet_model::Images;
 
 constexpr size_t kPixels = LENSLET_PIXELS;
 
+// Of one picture.
+template <typename Value>
+constexpr size_t kValues = std::is_same_v<Value, PixelPair> ? LENSLET_PACKED_BYTES : kPixels;
+
 // Paper plus ink: what exchanges them by a subtraction.
 template <typename Value>
 float paper_plus_ink(const Normalisation& normalisation) {
-  if constexpr (std::is_same_v<Value, uint8_t>) {
-    return 255;
-  } else {
-    return (1 - 2 * normalisation.mean()) / normalisation.std();
-  }
+  return std::is_same_v<Value, float> ? (1 - 2 * normalisation.mean()) / normalisation.std() : 255;
 }
 
 template <typename Value>
 void invert(const Value* from, size_t count, float sum, std::vector<Value>& to) {
-  to.resize(count * kPixels);
+  to.resize(count * kValues<Value>);
   std::transform(from, from + to.size(), to.begin(),
                  [&](Value value) { return static_cast<Value>(sum - static_cast<float>(value)); });
 }
@@ -41,11 +43,11 @@ template <typename Value>
 void check(const lenslet_model& model, const Value* images, int64_t count) {
   const Normalisation& normalisation = model.model.normalisation();
   ImageCheck look;
-  if constexpr (!std::is_same_v<Value, uint8_t>) look = ImageCheck(normalisation);
+  if constexpr (std::is_same_v<Value, float>) look = ImageCheck(normalisation);
   const int64_t looked_at = std::min(count, ImageCheck::kMost);
   std::vector<Value> room;
   for (int64_t i = 0; i < looked_at; ++i) {
-    const Value* image = images + static_cast<size_t>(i * count / looked_at) * kPixels;
+    const Value* image = images + static_cast<size_t>(i * count / looked_at) * kValues<Value>;
     if (model.images == Images::kInvert) {
       invert(image, 1, paper_plus_ink<Value>(normalisation), room);
       image = room.data();
@@ -74,7 +76,7 @@ void serve(lenslet_model& model, const Value* images, int64_t count, Compute&& c
   std::vector<Value> part;
   for (int64_t begin = 0; begin < count; begin += model.model.pass_size()) {
     const int64_t size = std::min(count - begin, model.model.pass_size());
-    invert(images + static_cast<size_t>(begin) * kPixels, static_cast<size_t>(size), sum, part);
+    invert(images + static_cast<size_t>(begin) * kValues<Value>, static_cast<size_t>(size), sum, part);
     compute(part.data(), begin, size);
   }
 }
@@ -116,4 +118,23 @@ lenslet_status lenslet_logits_u8(lenslet_model* model, const uint8_t* pixels, in
 
 lenslet_status lenslet_logits_f32(lenslet_model* model, const float* images, int64_t count, float* values) {
   return logits(model, images, count, values);
+}
+
+lenslet_status lenslet_predict_u4(lenslet_model* model, const uint8_t* packed, int64_t count,
+                                  lenslet_prediction* predictions) {
+  return predict(model, as_pairs(packed), count, predictions);
+}
+
+lenslet_status lenslet_logits_u4(lenslet_model* model, const uint8_t* packed, int64_t count, float* values) {
+  return logits(model, as_pairs(packed), count, values);
+}
+
+lenslet_status lenslet_pack_u4(const uint8_t* pixels, int64_t count, uint8_t* packed) {
+  return guarded([&] {
+    if (count < 0)
+      throw lenslet::UsageError(concat("the number of images must not be negative, found ", count));
+    if (count == 0) return;
+    lenslet::convert_pixels(lenslet::ElementType::kUint8, &demand(pixels, "pixels"), count * LENSLET_PIXELS,
+                            {}, lenslet::ElementType::kUint4, &demand(packed, "packed"));
+  });
 }

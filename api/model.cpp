@@ -20,6 +20,8 @@ constexpr const char* kRunSupports = "; run() supports any network";
 constexpr InputOutput kValues{ElementType::kFp32, ElementType::kFp32};
 constexpr InputOutput kValuesToPredictions{ElementType::kFp32, ElementType::kClass};
 constexpr InputOutput kBytesToValues{ElementType::kUint8, ElementType::kFp32};
+constexpr InputOutput kPairsToPredictions{ElementType::kUint4, ElementType::kClass};
+constexpr InputOutput kPairsToValues{ElementType::kUint4, ElementType::kFp32};
 
 Choices choices_of(const ModelOptions& options, const std::string& weights) {
   Choices choices;
@@ -109,6 +111,16 @@ void Model::predict(const float* images, int64_t count, PredictionArrays answers
   state_->answer(images, count, both(answers, count), kValuesToPredictions, place);
 }
 
+void Model::predict(const PixelPair* pairs, int64_t count, Prediction* predictions, const Place& place) {
+  demand_digits(state_->setup().network(), "predict()", kRunSupports);
+  state_->answer(pairs, count, {predictions}, kPairsToPredictions, place);
+}
+
+void Model::predict(const PixelPair* pairs, int64_t count, PredictionArrays answers, const Place& place) {
+  demand_digits(state_->setup().network(), "predict()", kRunSupports);
+  state_->answer(pairs, count, both(answers, count), kPairsToPredictions, place);
+}
+
 int64_t Model::logits(const uint8_t* pixels, int64_t count, float* logits, const Progress& progress) {
   demand_digits(state_->setup().network(), "logits()", kRunSupports);
   const int64_t done = run(pixels, count, logits, progress);
@@ -131,6 +143,14 @@ void Model::logits(const float* images, int64_t count, float* logits, const Plac
   demand_digits(state_->setup().network(), "logits()", kRunSupports);
   if (place.is_on_device()) demand_logits(state_->setup().network());
   run(images, count, logits, place);
+  if (writes_probabilities(state_->setup().graph()))
+    make_logits(logits, count * output_shape().num_elements());
+}
+
+void Model::logits(const PixelPair* pairs, int64_t count, float* logits, const Place& place) {
+  demand_digits(state_->setup().network(), "logits()", kRunSupports);
+  if (place.is_on_device()) demand_logits(state_->setup().network());
+  state_->answer(pairs, count, {logits}, kPairsToValues, place);
   if (writes_probabilities(state_->setup().graph()))
     make_logits(logits, count * output_shape().num_elements());
 }

@@ -13,6 +13,7 @@
 #include "framework/execution/plan.h"
 #include "framework/tensor/math_mode.h"
 #include "framework/tensor/normalisation.h"
+#include "framework/tensor/pixels.h"
 #include "framework/tensor/shape.h"
 #include "framework/tensor/tensor.h"
 #include "models/prediction.h"
@@ -127,7 +128,6 @@ class Model {
 
   /// A model with other options that shares these weights in memory. Throws like load().
   Model with_options(const ModelOptions& options) const;
-
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();
@@ -145,12 +145,19 @@ class Model {
   void predict(const uint8_t* pixels, int64_t count, PredictionArrays answers, const Place& place = {});
   void predict(const float* images, int64_t count, PredictionArrays answers,
                const Place& place = {});  ///< See above.
+  /// The same for packed pixels, 4 bits each (framework/tensor/pixels.h): `pairs` [count, 28, 14]. They carry half the
+  /// bytes of pixels over a GPU's bus. Packing rounds, so some answers differ from those for the pixels themselves.
+  void predict(const PixelPair* pairs, int64_t count, Prediction* predictions, const Place& place = {});
+  void predict(const PixelPair* pairs, int64_t count, PredictionArrays answers,
+               const Place& place = {});  ///< See above.
   /// Writes the values before softmax to `logits` [count, 10]. Arguments and errors as for predict(). Returns the
   /// number of images computed, counted from the first: `count`, or fewer if `progress` ended the call.
   int64_t logits(const uint8_t* pixels, int64_t count, float* logits, const Progress& progress = {});
   void logits(const uint8_t* pixels, int64_t count, float* logits, const Place& place);  ///< See above.
   /// The same for normalised images.
   void logits(const float* images, int64_t count, float* logits, const Place& place = {});
+  /// The same for packed pixels.
+  void logits(const PixelPair* pairs, int64_t count, float* logits, const Place& place = {});
 
   /// Shape of one sample that the network reads and writes: {1, 28, 28} and {10} for LeNet-5.
   Shape input_shape() const;

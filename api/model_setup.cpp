@@ -144,7 +144,7 @@ BackendSpec network_backend(const std::string& name, const Graph& graph, DeviceK
 }
 
 bool supports(InputOutput pass, InputOutput call) noexcept {
-  return (pass.input == call.input || pass.input == ElementType::kFp32) &&
+  return (call.input != ElementType::kFp32 || pass.input == ElementType::kFp32) &&
          (pass.output == call.output || pass.output == ElementType::kFp32);
 }
 

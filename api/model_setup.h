@@ -31,7 +31,8 @@ struct InputOutput {
   ElementType input = ElementType::kFp32;   // what a pass reads
   ElementType output = ElementType::kFp32;  // what a pass writes
 };
-/// Whether `pass` can answer `call`: bytes can be normalised and logits converted to predictions, but not the reverse.
+/// Whether `pass` can answer `call`: pixels can be packed, unpacked and normalised, and logits converted to
+/// predictions, but values cannot become pixels, nor predictions logits.
 bool supports(InputOutput pass, InputOutput call) noexcept;
 /// The types of a pass of `plan`. Throws DataError unless it can answer `call`.
 InputOutput demand_supports(const Plan& plan, InputOutput call);

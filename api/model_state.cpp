@@ -40,8 +40,7 @@ FeedOptions feed_options(const BuildOptions& pass, const Graph& graph) {
 }
 
 unsigned bit_of(InputOutput call) {
-  return 1u << (2 * static_cast<int>(call.input == ElementType::kUint8) +
-                static_cast<int>(call.output == ElementType::kClass));
+  return 1u << (2 * static_cast<int>(call.input) + static_cast<int>(call.output == ElementType::kClass));
 }
 
 double bytes_of(Lane& lane) {

@@ -143,7 +143,7 @@ CommandLine lenslet_command_line() {
   const auto pictures = classify | eval | serve | show;
 
   const auto maths = words({MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}, to_string);
-  const auto inputs = words({ElementType::kFp32, ElementType::kUint8}, to_string);
+  const auto inputs = words({ElementType::kFp32, ElementType::kUint8, ElementType::kUint4}, to_string);
   const Words<ElementType> outputs = {{{"logits", ElementType::kFp32}, {"prediction", ElementType::kClass}}};
 
   // The device and its use.
@@ -294,9 +294,10 @@ CommandLine lenslet_command_line() {
               "arithmetic: any of fp32, tf32, fp16 [all on a GPU, fp32 on the CPU]", bench);
   line.option(
       "--input", inputs, LENSLET_MEMBER(input),
-      "the model reads normalised images (fp32) or their bytes (uint8, whole-network plan only) [fp32]",
+      "the model reads normalised images (fp32), their bytes (uint8) or these rounded to 4 bits (uint4); the "
+      "last two with the whole-network plan only [fp32]",
       model);
-  line.option("--input", List{inputs}, LENSLET_MEMBER(inputs), "fp32, uint8 or both", bench);
+  line.option("--input", List{inputs}, LENSLET_MEMBER(inputs), "any of fp32, uint8, uint4", bench);
   line.option(
       "--output", outputs, LENSLET_MEMBER(output),
       "the model writes 10 logits, or class and probability (prediction, whole-network plan only) [logits]",
@@ -355,7 +356,8 @@ CommandLine lenslet_command_line() {
       "--index and --limit exclude each other; leave one out",
       [](const auto& o) { return o.index && o.limit; }, classify);
   line.refuse(
-      "--input uint8 and --output prediction need --plan fused; the layered plan reads and writes fp32",
+      "--input uint8 and uint4 and --output prediction need --plan fused; the layered plan reads and writes "
+      "fp32",
       [](const auto& o) {
         return !o.fp32_ends() && (o.plan == Plan::kLayered || (o.plan != Plan::kFused && !o.backend.empty()));
       },

@@ -42,6 +42,33 @@ __global__ void __launch_bounds__(kSplitThreads)
   second[i] = pair.y;
 }
 
+constexpr int kUnpackThreads = 256;
+constexpr int64_t kUnpackBytes = 8;  // that a thread reads
+
+// The greys of the pixels of four bytes: those of the low halves, and those of the high halves. A code c becomes
+// 17 c = c | c << 4, in each byte by itself.
+__device__ uint2 greys_of(unsigned pairs) {
+  const unsigned low = pairs & 0x0f0f0f0fu, high = pairs >> 4 & 0x0f0f0f0fu;
+  return {low | low << 4, high | high << 4};
+}
+// Bytes of both in turn: the first two of each, or the last two.
+__device__ unsigned first_four(uint2 greys) { return __byte_perm(greys.x, greys.y, 0x5140); }
+__device__ unsigned last_four(uint2 greys) { return __byte_perm(greys.x, greys.y, 0x7362); }
+
+// computes    pixels[2 i], pixels[2 i + 1] = 17 * low half, 17 * high half of pairs[i]
+// work split  a thread takes 8 bytes, 16 pixels
+// memory      reads and writes each byte once, coalesced
+// requires    `pairs` aligned to 8 bytes, `pixels` to 16 (unpack_pixels_async)
+// measured    not measured: 1,176 bytes an image in device memory, beside 392 over the bus
+__global__ void __launch_bounds__(kUnpackThreads)
+    unpack_pixels_kernel(const uint2* pairs, int64_t count, uint4* pixels) {
+  const int64_t i = int64_t{blockIdx.x} * kUnpackThreads + threadIdx.x;
+  if (i >= count) return;
+  const uint2 packed = pairs[i];
+  const uint2 a = greys_of(packed.x), b = greys_of(packed.y);
+  pixels[i] = {first_four(a), last_four(a), first_four(b), last_four(b)};
+}
+
 }  // namespace
 }  // namespace lenslet
 
@@ -54,6 +81,16 @@ void split_pairs_async(const void* pairs, int64_t count, void* first, void* seco
   split_pairs_kernel<<<blocks, kSplitThreads, 0, static_cast<cudaStream_t>(stream)>>>(
       static_cast<const uint2*>(pairs), count, static_cast<unsigned*>(first), static_cast<unsigned*>(second));
   LENSLET_CUDA_CHECK_LAUNCH("split_pairs_kernel");
+}
+
+void unpack_pixels_async(const void* pairs, int64_t pair_bytes, void* pixels, void* stream) {
+  throw_if_device_lost();
+  const int64_t count = pair_bytes / kUnpackBytes;
+  if (count == 0) return;
+  const auto blocks = static_cast<unsigned>((count + kUnpackThreads - 1) / kUnpackThreads);
+  unpack_pixels_kernel<<<blocks, kUnpackThreads, 0, static_cast<cudaStream_t>(stream)>>>(
+      static_cast<const uint2*>(pairs), count, static_cast<uint4*>(pixels));
+  LENSLET_CUDA_CHECK_LAUNCH("unpack_pixels_kernel");
 }
 
 void fill_shared_async(int byte, void* stream) {

@@ -29,7 +29,7 @@ struct BuildOptions {
   size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
   /// Plan::kLayered, or Plan::kFused: the graph's whole(). A plan brings its own.
   std::string execution = Plan::kLayered;
-  ElementType input = ElementType::kFp32;   // kUint8 only if the first layer converts it
+  ElementType input = ElementType::kFp32;   // pixels only if the first layer converts them
   ElementType output = ElementType::kFp32;  // kClass only if the last layer converts to it
   /// Input and output are in page-locked host memory that the device reads and writes over the bus, without copies. For
   /// small batches. Refused on the CPU.

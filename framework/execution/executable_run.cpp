@@ -55,8 +55,7 @@ void Executable::demand_place(ConstTensorView given, ConstTensorView own, const 
                             given.data ? "" : "no memory for ", to_string(given.type), " [",
                             given.shape.to_string(), "] on ", given.device.to_string()));
   }
-  const size_t alignment =
-      device_.is_cuda() ? kEndAlignment : std::min(element_bytes(own.type), sizeof(float));
+  const size_t alignment = device_.is_cuda() ? kEndAlignment : std::min(bytes_of(own.type, 1), sizeof(float));
   if (reinterpret_cast<uintptr_t>(given.data) % alignment != 0) {
     throw UsageError(concat("the ", role, " of run() must be aligned to ", alignment, " bytes"));
   }

@@ -130,7 +130,7 @@ Plan Plan::from_json(const std::string& text, const std::string& origin) {
   if (plan.execution != kLayered && plan.execution != kFused) {
     throw plan_reader.wrong("execution", "\"layered\" or \"fused\"", plan_reader.field("execution"));
   }
-  plan.input = plan_reader.element("input", {ElementType::kFp32, ElementType::kUint8});
+  plan.input = plan_reader.element("input", {ElementType::kFp32, ElementType::kUint8, ElementType::kUint4});
   plan.output = plan_reader.element("output", {ElementType::kFp32, ElementType::kClass});
   plan.batch = plan_reader.count("batch");
   plan.workspace_bytes = static_cast<size_t>(plan_reader.count("workspace_bytes"));

@@ -56,7 +56,7 @@ const BackendEntry* Layer::preferred_entry(const OperatorRequest& request) const
 Work Layer::work_of(const OperatorRequest& request) const {
   Work total = work(request.inputs);
   const auto bytes = [](const Shape& shape, ElementType type) {
-    return static_cast<double>(shape.num_elements()) * static_cast<double>(element_bytes(type));
+    return static_cast<double>(bytes_of(type, shape.num_elements()));
   };
   for (const Shape& input : request.inputs)
     total.bytes += bytes(input, request.input_type) - bytes(input, ElementType::kFp32);

@@ -5,6 +5,11 @@
 #include "framework/base/parallel.h"
 
 namespace lenslet {
+namespace {
+
+constexpr int64_t kPixelsPerTask = 64 * 784;
+
+}  // namespace
 
 Normalisation::Normalisation(float mean, float std) noexcept : mean_(mean), std_(std) {
   for (size_t i = 0; i < values_.size(); ++i) {
@@ -14,10 +19,17 @@ Normalisation::Normalisation(float mean, float std) noexcept : mean_(mean), std_
 }
 
 void Normalisation::apply(const uint8_t* pixels, int64_t count, float* out) const {
-  constexpr int64_t kPixelsPerTask = 64 * 784;
   const float* const values = values_.data();
   parallel_for(count, kPixelsPerTask, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) out[i] = values[pixels[i]];
+  });
+}
+
+void Normalisation::apply(const PixelPair* pairs, int64_t count, float* out) const {
+  const float* const values = values_.data();
+  parallel_for(count, kPixelsPerTask, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      out[i] = values[i % 2 == 0 ? first_grey(pairs[i / 2]) : second_grey(pairs[i / 2])];
   });
 }
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "framework/tensor/pixels.h"
+
 namespace lenslet {
 
 /// (x / 255 - mean) / std of a pixel x; every step is rounded to fp32.
@@ -20,6 +22,8 @@ class Normalisation {
   float std() const noexcept { return std_; }
   /// Writes the values of `count` pixels to `out`.
   void apply(const uint8_t* pixels, int64_t count, float* out) const;
+  /// The same for the greys of packed pixels.
+  void apply(const PixelPair* pairs, int64_t count, float* out) const;
 
  private:
   float mean_, std_;

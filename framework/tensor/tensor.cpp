@@ -24,22 +24,27 @@ void* allocate_host(size_t bytes) {
 
 }  // namespace
 
-size_t element_bytes(ElementType type) noexcept {
+size_t bytes_of(ElementType type, int64_t elements) noexcept {
+  const auto count = static_cast<size_t>(elements);
   switch (type) {
     case ElementType::kUint8:
-      return 1;
+      return count;
+    case ElementType::kUint4:
+      return (count + 1) / 2;
     case ElementType::kClass:
-      return sizeof(int32_t) + sizeof(float);
+      return count * (sizeof(int32_t) + sizeof(float));
     case ElementType::kFp32:
       break;
   }
-  return sizeof(float);
+  return count * sizeof(float);
 }
 
 const char* to_string(ElementType type) noexcept {
   switch (type) {
     case ElementType::kUint8:
       return "uint8";
+    case ElementType::kUint4:
+      return "uint4";
     case ElementType::kClass:
       return "prediction";
     case ElementType::kFp32:

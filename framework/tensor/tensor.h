@@ -17,12 +17,13 @@ namespace lenslet {
 enum class ElementType {
   kFp32,
   kUint8,  // a pixel, 0..255, not normalised
-  kClass   // one for each sample: its class, int32, and the probability of that class, fp32
+  kClass,  // one for each sample: its class, int32, and the probability of that class, fp32
+  kUint4   // a pixel of 16 greys, two in a byte (framework/tensor/pixels.h)
 };
 
-/// Bytes of one element.
-size_t element_bytes(ElementType type) noexcept;
-/// "fp32", "uint8" or, for kClass, "prediction", as plans and result files name it.
+/// Bytes of `elements` elements without gaps; whole bytes.
+size_t bytes_of(ElementType type, int64_t elements) noexcept;
+/// "fp32", "uint8", "uint4" or, for kClass, "prediction", as plans and result files name it.
 const char* to_string(ElementType type) noexcept;
 
 /// Borrowed read-only values.
@@ -37,7 +38,7 @@ struct ConstTensorView {
     return reinterpret_cast<const T*>(data);
   }
   /// Of all elements.
-  size_t bytes() const noexcept { return static_cast<size_t>(shape.num_elements()) * element_bytes(type); }
+  size_t bytes() const noexcept { return bytes_of(type, shape.num_elements()); }
 };
 
 /// Borrowed values that may be written.
@@ -52,7 +53,7 @@ struct TensorView {
     return reinterpret_cast<T*>(data);
   }
   /// Of all elements.
-  size_t bytes() const noexcept { return static_cast<size_t>(shape.num_elements()) * element_bytes(type); }
+  size_t bytes() const noexcept { return bytes_of(type, shape.num_elements()); }
   /// The same memory, to read.
   operator ConstTensorView() const { return {data, shape, device, type}; }
 };

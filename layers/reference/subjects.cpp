@@ -319,7 +319,7 @@ std::vector<FusedSubject> fused_subjects(const Graph& model, Device device,
   for (const std::string& variant : model.network()->backends(device.kind)) {
     for (const MathMode math : kMathModes) {
       for (const int64_t batch : batches) {
-        for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
+        for (const ElementType input : {ElementType::kFp32, ElementType::kUint8, ElementType::kUint4}) {
           for (const ElementType output : {ElementType::kFp32, ElementType::kClass})
             subjects.push_back({variant, model.network_request(device, batch, math, input, output)});
         }

@@ -1,10 +1,12 @@
 #include "models/fused_lenet5/fused_lenet5.h"
 
 #include <cstring>
+#include <utility>
 
 #include "framework/base/error.h"
 #include "models/fused_lenet5/fold.h"
 #include "models/fused_lenet5/network_backend.h"
+#include "models/fused_lenet5/unpacking.h"
 
 namespace lenslet {
 
@@ -16,6 +18,14 @@ constexpr int64_t kClasses = 10;
 
 const NetworkBackend& open(const BackendEntry& backend) {
   return static_cast<const BackendEntryOf<NetworkBackend>&>(backend).open();
+}
+
+// The request that the backend gets: of bytes if the pixels are unpacked before it.
+OperatorRequest inner(const NetworkBackend& backend, const OperatorRequest& request) {
+  OperatorRequest of_backend = request;
+  if (request.input_type == ElementType::kUint4 && !backend.reads_packed())
+    of_backend.input_type = ElementType::kUint8;
+  return of_backend;
 }
 
 Tensor clone(const Safetensors& weights, const char* name) {
@@ -55,20 +65,28 @@ class FusedLenet5 : public Layer {
  private:
   Support check(const BackendEntry& backend, const OperatorRequest& request) const override {
     if (!request.fused.empty()) return Support::no("LeNet-5 has no layer behind it to fuse");
-    return open(backend).supports(request);
+    const NetworkBackend& opened = open(backend);
+    return opened.supports(inner(opened, request));
   }
   bool is_suited(const BackendEntry& backend, const OperatorRequest& request) const override {
-    return open(backend).suits(request);
+    const NetworkBackend& opened = open(backend);
+    return opened.suits(inner(opened, request));
   }
   Determinism promise(const BackendEntry& backend, const OperatorRequest& request) const override {
-    return open(backend).determinism(request);
+    const NetworkBackend& opened = open(backend);
+    return opened.determinism(inner(opened, request));
   }
   double bound(const BackendEntry& backend, const OperatorRequest& request) const override {
-    return open(backend).logit_bound(parameters_, request);
+    const NetworkBackend& opened = open(backend);
+    return opened.logit_bound(parameters_, inner(opened, request));
   }
   std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
                                           Stream& stream) const override {
-    return open(backend).prepare(parameters_, request, stream);
+    const NetworkBackend& opened = open(backend);
+    const OperatorRequest of_backend = inner(opened, request);
+    std::unique_ptr<Operator> network = opened.prepare(parameters_, of_backend, stream);
+    if (of_backend.input_type == request.input_type) return network;
+    return std::make_unique<UnpackingOperator>(std::move(network), request);
   }
 
   Lenet5Parameters parameters_;

@@ -9,7 +9,7 @@
 namespace lenslet {
 
 /// The graph that make_lenet5 builds from the same weights, which must be complete, as one layer of type "network". It
-/// reads normalised values or bytes and writes logits or classes.
+/// reads normalised values, bytes or packed pixels and writes logits or classes.
 std::unique_ptr<Layer> make_fused_lenet5(const Safetensors& weights);
 
 }  // namespace lenslet

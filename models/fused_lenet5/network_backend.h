@@ -47,6 +47,8 @@ class NetworkBackend {
   /// memory that the device can address. A NaN in an image affects only that image's output.
   virtual std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters,
                                             const OperatorRequest& request, Stream& stream) const = 0;
+  /// Whether it reads packed pixels (ElementType::kUint4) itself. Any other backend gets bytes, unpacked before it.
+  virtual bool reads_packed() const { return false; }
 };
 
 /// The rows of models/fused_lenet5/CMakeLists.txt.

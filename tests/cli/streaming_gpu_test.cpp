@@ -29,6 +29,9 @@ TEST(StreamingGpu, LanesGiveWhatAPlainPassGives) {
   expect_streamed("--plan layered --batch-size 4096 --streams 1 --repeat 3", "fp32", 3136);
   expect_streamed("--plan fused --input uint8 --batch-size 777 --streams 3 --repeat 3", "uint8", 784);
   expect_streamed("--plan fused --input uint8 --batch-size 30000 --streams 5 --repeat 3", "uint8", 784);
+  expect_streamed("--plan fused --input uint4 --batch-size 777 --streams 3 --repeat 3", "uint4", 392);
+  expect_streamed("--plan fused --input uint4 --math fp16 --batch-size 30000 --streams 5 --repeat 3", "uint4",
+                  392);
 }
 
 TEST(StreamingGpu, WithoutRepeatItTakesAboutASecond) {

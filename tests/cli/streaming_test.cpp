@@ -49,6 +49,17 @@ TEST(Streaming, TheFusedPlanReadsBytesAndWritesPredictions) {
                                             {"correct", 3 * document.at("correct").get<int64_t>()}});
 }
 
+TEST(Streaming, PackedPixelsAreHalfTheBytes) {
+  const ProgramRun run = expect_run(
+      run_line("{eval} --plan fused --input uint4 --batch-size 7 --repeat 3 --json {dir}/out/pairs.json"),
+      kOk, "uint4 in, 392 bytes per image (packed before the clock started)");
+  const json document = read_json("{dir}/out/pairs.json");
+  expect_members(document.at("sustained"), {{"image_bytes", 392},
+                                            {"input", "uint4"},
+                                            {"differing", 0},
+                                            {"correct", 3 * document.at("correct").get<int64_t>()}});
+}
+
 TEST(Streaming, NobodyIsStreamedUnasked) {
   const ProgramRun run = expect_run(run_line("{eval} --json {dir}/out/plain.json"), kOk);
   EXPECT_TRUE(read_json("{dir}/out/plain.json").at("sustained").is_null());

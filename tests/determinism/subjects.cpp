@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/base/error.h"
+#include "framework/tensor/pixels.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/subjects.h"
@@ -115,6 +116,12 @@ Subject fused_subject(const std::string& variant, const OperatorRequest& request
     }
     if (request.input_type == ElementType::kUint8) {
       subject.samples.push_back(pixels);
+      continue;
+    }
+    if (request.input_type == ElementType::kUint4) {
+      Bytes packed(kPixels / 2);
+      pack_pixels(pixels.data(), kPixels, reinterpret_cast<PixelPair*>(packed.data()));
+      subject.samples.push_back(packed);
       continue;
     }
     std::vector<float> values(kPixels);

@@ -30,7 +30,7 @@ Model fused(const char* math = "fp32", const char* backend = "") {
 
 template <typename Value>
 std::vector<Value> repeated(const std::vector<Value>& values, int64_t count) {
-  std::vector<Value> all(static_cast<size_t>(count * kPixels));
+  std::vector<Value> all(static_cast<size_t>(count) * values.size() / pictures().digits.size());
   for (size_t i = 0; i < all.size(); ++i) all[i] = values[i % values.size()];
   return all;
 }
@@ -105,6 +105,7 @@ TEST(DeviceGpu, AnswersHaveTheBitsOfThoseFromHostMemory) {
       SCOPED_TRACE(count);
       check_forms(model, repeated(pictures().pixels, count), count);
       check_forms(model, repeated(pictures().images, count), count);
+      check_forms(model, repeated(pictures().pairs, count), count);
     }
   }
   // From host memory more images come in chunks, for which auto may take another backend than for all of them.
@@ -116,6 +117,43 @@ TEST(DeviceGpu, AnswersHaveTheBitsOfThoseFromHostMemory) {
       SCOPED_TRACE(count);
       check_forms(model, repeated(pictures().pixels, count), count);
       check_forms(model, repeated(pictures().images, count), count);
+      check_forms(model, repeated(pictures().pairs, count), count);
+    }
+  }
+}
+
+// Unpacked on the device, pairs have the bits of their greys; also from host memory by chunks of a feed.
+TEST(DeviceGpu, PackedPixelsHaveTheBitsOfTheirGreys) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  for (const auto& [math, backend] :
+       {std::pair{"fp32", "small"}, {"fp32", "medium"}, {"fp32", "fp32"}, {"tf32", "mma"}, {"fp16", "mma"}}) {
+    SCOPED_TRACE(math + std::string(" by ") + backend);
+    Model model = fused(math, backend);
+    for (const int64_t count : {1, 3, 65, 1001, 30001}) {
+      SCOPED_TRACE(count);
+      const auto size = static_cast<size_t>(count);
+      std::vector<Prediction> expected(size), found(size);
+      std::vector<float> expected_logits(10 * size), logits(10 * size);
+      const std::vector<uint8_t> greys = repeated(pictures().greys, count);
+      const std::vector<PixelPair> pairs = repeated(pictures().pairs, count);
+      // In passes of one size for both, whatever the chunks of a call are.
+      OnDevice<uint8_t> device_greys(greys);
+      OnDevice<PixelPair> device_pairs(pairs);
+      OnDevice<float> values(10 * size);
+      Stream stream(Device::cuda());
+      const Place place = Place::on_device(stream.native_handle());
+      model.logits(device_greys.data(), count, values.data(), place);
+      stream.synchronise();
+      expected_logits = values.read();
+      model.logits(device_pairs.data(), count, values.data(), place);
+      stream.synchronise();
+      EXPECT_TRUE(same_bits(values.read(), expected_logits)) << "in the GPU's memory";
+      model.predict(greys.data(), count, expected.data());
+      model.predict(pairs.data(), count, found.data());
+      for (size_t i = 0; i < size; ++i) {
+        ASSERT_EQ(found[i].label, expected[i].label) << i;
+        ASSERT_NEAR(found[i].probability, expected[i].probability, 1e-5) << i;
+      }
     }
   }
 }

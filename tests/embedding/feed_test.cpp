@@ -68,6 +68,23 @@ TEST(Feed, GivesPredictionsOfLogits) {
   for (size_t i = 0; i < predictions.size(); ++i) EXPECT_EQ(predictions[i].label, pictures().digits[i]);
 }
 
+// A pass that reads packed pixels packs the bytes of a call; one that reads bytes unpacks the pairs of a call.
+TEST(Feed, PacksAndUnpacks) {
+  for (const ElementType pass : {ElementType::kUint4, ElementType::kUint8}) {
+    SCOPED_TRACE(to_string(pass));
+    BuildOptions options = pass_of(kBatch);
+    options.execution = Plan::kFused;
+    options.input = pass;
+    Feed feed(graph(), options, staged());
+    std::vector<float> of_pairs(kCount * kLenet5Classes, -1), of_bytes(kCount * kLenet5Classes, -1);
+    const InputOutput pairs{ElementType::kUint4, ElementType::kFp32};
+    EXPECT_EQ(feed.run(pictures().pairs.data(), kCount, of_pairs.data(), pairs, {}), kCount);
+    EXPECT_EQ(feed.run(pictures().greys.data(), kCount, of_bytes.data(), kBytesToLogits, {}), kCount);
+    EXPECT_EQ(of_pairs, of_bytes);
+    EXPECT_EQ(feed.lane().input_bytes(3), pass == ElementType::kUint4 ? 3 * 392u : 3 * 784u);
+  }
+}
+
 TEST(Feed, ReportsProgressAndEndsEarly) {
   Feed feed(graph(), pass_of(kBatch), staged());
   const std::vector<float> all = logits_of(feed);

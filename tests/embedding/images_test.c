@@ -10,6 +10,7 @@
 static uint8_t bright[COUNT * LENSLET_PIXELS], dark[COUNT * LENSLET_PIXELS];
 static float shares[COUNT * LENSLET_PIXELS], bright_f32[COUNT * LENSLET_PIXELS],
     dark_f32[COUNT * LENSLET_PIXELS];
+static uint8_t bright_u4[COUNT * LENSLET_PACKED_BYTES], dark_u4[COUNT * LENSLET_PACKED_BYTES];
 static lenslet_prediction answers[COUNT], others[COUNT];
 
 /* Upright strokes, but for the first picture, which is of one grey. */
@@ -48,6 +49,51 @@ static int same_labels(void) {
   return 1;
 }
 
+/* The strokes are of greys that packing keeps, so the answers are those of bytes, to the bit on the CPU. */
+static const char* wrong_packed(lenslet_model* check, lenslet_model* invert, lenslet_model* any) {
+  static float logits[COUNT * LENSLET_CLASSES], others_logits[COUNT * LENSLET_CLASSES];
+  static const uint8_t two[LENSLET_PIXELS] = {8, 9, 246, 247};
+  uint8_t guarded[LENSLET_PACKED_BYTES + 1];
+  int64_t count;
+  EXPECT(LENSLET_PACKED_BYTES == 392);
+  guarded[LENSLET_PACKED_BYTES] = 0xa5;
+  EXPECT(lenslet_pack_u4(two, 1, guarded) == LENSLET_OK);
+  EXPECT(guarded[0] == 0x10 && guarded[1] == 0xfe && guarded[2] == 0);
+  EXPECT(guarded[LENSLET_PACKED_BYTES] == 0xa5);
+  EXPECT(lenslet_pack_u4(bright, COUNT, bright_u4) == LENSLET_OK);
+  EXPECT(lenslet_pack_u4(dark, COUNT, dark_u4) == LENSLET_OK);
+  EXPECT(lenslet_pack_u4(NULL, 0, NULL) == LENSLET_OK);
+  EXPECT(refused(lenslet_pack_u4(NULL, 1, guarded), "pixels must not be a null pointer"));
+  EXPECT(refused(lenslet_pack_u4(two, 1, NULL), "packed must not be a null pointer"));
+  EXPECT(refused(lenslet_pack_u4(two, -1, guarded), "must not be negative, found -1"));
+
+  for (count = 1; count <= COUNT; count += 23) {
+    memset(others, 0, sizeof others);
+    EXPECT(lenslet_predict_u8(check, bright, count, answers) == LENSLET_OK);
+    EXPECT(lenslet_predict_u4(check, bright_u4, count, others) == LENSLET_OK);
+    EXPECT(memcmp(answers, others, (size_t)count * sizeof *answers) == 0);
+    EXPECT(lenslet_logits_u8(check, bright, count, logits) == LENSLET_OK);
+    EXPECT(lenslet_logits_u4(check, bright_u4, count, others_logits) == LENSLET_OK);
+    EXPECT(memcmp(logits, others_logits, (size_t)count * LENSLET_CLASSES * sizeof *logits) == 0);
+  }
+  EXPECT(lenslet_predict_u4(check, bright_u4, 0, NULL) == LENSLET_OK);
+  EXPECT(refused(lenslet_predict_u4(check, NULL, 1, others), "images must not be a null pointer"));
+  EXPECT(refused(lenslet_logits_u4(check, bright_u4, 1, NULL), "answers' place must not be a null pointer"));
+  EXPECT(refused(lenslet_predict_u4(NULL, bright_u4, 1, others), "model must not be a null pointer"));
+  EXPECT(
+      refused(lenslet_predict_u4(check, dark_u4, COUNT, others), "found dark on light in 63 of 63 images"));
+  EXPECT(refused(lenslet_predict_u4_device(check, bright_u4, 1, others, NULL), "computes on the CPU"));
+  EXPECT(refused(lenslet_logits_u4_device(check, bright_u4, 1, logits, NULL), "computes on the CPU"));
+
+  EXPECT(lenslet_predict_u8(check, bright, COUNT, answers) == LENSLET_OK);
+  memset(others, 0, sizeof others);
+  EXPECT(lenslet_predict_u4(invert, dark_u4, COUNT, others) == LENSLET_OK);
+  EXPECT(memcmp(answers, others, sizeof answers) == 0);
+  EXPECT(refused(lenslet_logits_u4(invert, bright_u4, COUNT, logits), "\"check\" exchanges nothing"));
+  EXPECT(lenslet_predict_u4(any, dark_u4, COUNT, others) == LENSLET_OK);
+  return NULL;
+}
+
 static const char* wrong_with(lenslet_model* check, lenslet_model* invert, lenslet_model* any) {
   static float logits[COUNT * LENSLET_CLASSES];
   EXPECT(check && invert && any);
@@ -80,6 +126,7 @@ const char* wrong_images(void) {
   const char* wrong;
   draw();
   wrong = wrong_with(check, invert, any);
+  if (wrong == NULL) wrong = wrong_packed(check, invert, any);
   lenslet_model_destroy(any);
   lenslet_model_destroy(invert);
   lenslet_model_destroy(check);

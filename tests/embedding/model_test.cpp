@@ -71,6 +71,74 @@ TEST(Model, ReadsTheSamplesByEveryWay) {
   }
 }
 
+// Packed pixels have the answers of their greys, to the bit: whichever plan unpacks or normalises them, in calls of odd
+// numbers of images, and in calls of several passes with a tail.
+TEST(Model, PackedPixelsAreReadAsTheirGreys) {
+  for (const auto& [plan, backend] : ways()) {
+    SCOPED_TRACE(plan + " " + backend);
+    ModelOptions options = on_cpu(plan, backend);
+    options.max_batch = 7;
+    Model model = Model::built_in(options);
+    std::vector<float> exact(200), again(200);
+    model.logits(pictures().pixels.data(), 20, exact.data());
+    for (const int64_t count : {1, 3, 7, 13, 20}) {
+      SCOPED_TRACE(count);
+      const auto size = static_cast<size_t>(count);
+      std::vector<Prediction> expected(size), found(size);
+      std::vector<float> expected_logits(size * 10), logits(size * 10, -1);
+      std::vector<int32_t> labels(size, -1);
+      std::vector<float> probabilities(size, -1);
+      model.predict(pictures().greys.data(), count, expected.data());
+      model.logits(pictures().greys.data(), count, expected_logits.data());
+      model.predict(pictures().pairs.data(), count, found.data());
+      model.predict(pictures().pairs.data(), count, PredictionArrays{labels.data(), probabilities.data()});
+      model.logits(pictures().pairs.data(), count, logits.data());
+      EXPECT_EQ(logits, expected_logits);
+      for (size_t i = 0; i < size; ++i) {
+        EXPECT_EQ(found[i].label, pictures().digits[i]);
+        EXPECT_EQ(found[i].label, expected[i].label);
+        EXPECT_EQ(found[i].probability, expected[i].probability);
+        EXPECT_EQ(labels[i], expected[i].label);
+        EXPECT_EQ(probabilities[i], expected[i].probability);
+      }
+    }
+    Model other = Model::built_in(options);
+    other.logits(pictures().pairs.data(), 20, again.data());
+    other.logits(pictures().pixels.data(), 20, again.data());
+    EXPECT_EQ(again, exact) << "bytes were packed after a call with packed pixels";
+    model.predict(pictures().pairs.data(), 0, static_cast<Prediction*>(nullptr));
+    expect_error<UsageError>(
+        [&] { model.predict(static_cast<const PixelPair*>(nullptr), 1, static_cast<Prediction*>(nullptr)); },
+        "the images must not be a null pointer");
+    expect_error<UsageError>([&] { model.logits(pictures().pairs.data(), -1, nullptr); },
+                             "the number of images must not be negative, found -1");
+  }
+}
+
+// A saved plan reads one type: packed pixels are unpacked for one of bytes, bytes are packed for one of packed pixels.
+TEST(Model, APlanOfAnotherPixelTypeConvertsThem) {
+  std::vector<float> expected(200), exact(200), found(200, -1);
+  Model model = Model::built_in(on_cpu("fused"));
+  model.logits(pictures().greys.data(), 20, expected.data());
+  model.logits(pictures().pixels.data(), 20, exact.data());
+  ASSERT_NE(expected, exact) << "the pictures have only greys";
+  Plan plan = model.plan(20);
+  for (const ElementType input : {ElementType::kUint8, ElementType::kUint4, ElementType::kFp32}) {
+    SCOPED_TRACE(to_string(input));
+    plan.input = input;
+    plan.output = ElementType::kFp32;
+    Model replaying = Model::built_in(on_cpu(temporary_plan(plan.to_json())));
+    replaying.logits(pictures().pairs.data(), 20, found.data());
+    for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 2e-4) << i;
+    replaying.logits(pictures().pixels.data(), 20, found.data());
+    const std::vector<float>& of_pixels = input == ElementType::kUint4 ? expected : exact;
+    for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], of_pixels[i], 2e-4) << i;
+    if (input == ElementType::kFp32) continue;
+    expect_error<DataError>([&] { replaying.logits(pictures().images.data(), 20, found.data()); },
+                            std::string("the plan reads ") + to_string(input));
+  }
+}
+
 TEST(Model, LoadsWeightsOfAFile) {
   Model built_in = Model::built_in(on_cpu());
   Model loaded = Model::load(LENSLET_SOURCE_DIR "/weights/lenet5.safetensors", on_cpu());

@@ -160,6 +160,8 @@ TEST(Passes, InTheMemoryOfAGpuBeginAtAlignedAddresses) {
   EXPECT_EQ(aligned_pass(300, 784, sizeof(Prediction)), 300);
   EXPECT_EQ(aligned_pass(301, 784, sizeof(Prediction)), 300);
   EXPECT_EQ(aligned_pass(301, 784, 0), 301) << "answers that are placed elsewhere";
+  EXPECT_EQ(aligned_pass(301, 392, sizeof(Prediction)), 300) << "packed pixels";
+  EXPECT_EQ(aligned_pass(301, 392, 0), 300);
   EXPECT_EQ(aligned_pass(7, 3136, 10 * sizeof(float)), 6);
   EXPECT_EQ(aligned_pass(7, 3 * sizeof(float), 0), 4);
   EXPECT_EQ(aligned_pass(100, 1, 0), 96);

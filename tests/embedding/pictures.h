@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/tensor/pixels.h"
 #include "models/digit/digit_image.h"
 #include "models/lenet5.h"
 
@@ -14,8 +15,10 @@ constexpr int kPixels = kLenet5Side * kLenet5Side;
 
 /// samples/digit_<N>_<a|b>.png, prepared; their digits are 0, 0, 1, 1, …, 9, 9.
 struct Pictures {
-  std::vector<uint8_t> pixels;  // [20, 28, 28]
-  std::vector<float> images;    // normalised
+  std::vector<uint8_t> pixels;   // [20, 28, 28]
+  std::vector<PixelPair> pairs;  // packed, [20, 28, 14]
+  std::vector<uint8_t> greys;    // their pixels
+  std::vector<float> images;     // normalised
   std::vector<int32_t> digits;
   int64_t count() const { return static_cast<int64_t>(digits.size()); }
 };
@@ -32,6 +35,11 @@ inline const Pictures& pictures() {
         made.digits.push_back(digit);
       }
     }
+    const auto count = static_cast<int64_t>(made.pixels.size());
+    made.pairs.resize(made.pixels.size() / 2);
+    made.greys.resize(made.pixels.size());
+    pack_pixels(made.pixels.data(), count, made.pairs.data());
+    unpack_pixels(made.pairs.data(), count, made.greys.data());
     made.images.resize(made.pixels.size());
     normalise_mnist(made.pixels.data(), made.count(), made.images.data());
     return made;

@@ -1,11 +1,14 @@
 // Streams, events, copies, gates and captured graphs on a GPU.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <vector>
 
 #include "framework/device/device.h"
+#include "framework/device/runtime.h"
 #include "framework/device/stream.h"
 #include "framework/measuring/stream_gate.h"
+#include "framework/tensor/pixels.h"
 #include "framework/tensor/tensor.h"
 #include "tests/support/gpu.h"
 
@@ -42,6 +45,31 @@ TEST(GpuTensor, RunsOutOfMemoryWithNumbersAndServesAgain) {
   }
   Buffer small(Device::cuda(), 1024);
   EXPECT_NE(small.data(), nullptr);
+}
+
+// The smallest number of bytes, an image, and several blocks with a part of one.
+TEST(Pixels, AreUnpackedAsOnTheCpu) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  constexpr uint8_t kCanary = 0xa5;
+  const Device gpu = Device::cuda();
+  Stream stream(gpu);
+  for (const int64_t bytes : {8, 16, 392, 2048, 392 * 67, 392 * 1001}) {
+    SCOPED_TRACE(bytes);
+    std::vector<PixelPair> pairs(static_cast<size_t>(bytes));
+    for (size_t i = 0; i < pairs.size(); ++i) pairs[i] = static_cast<PixelPair>((i * 157 + i / 256) & 255);
+    std::vector<uint8_t> expected(2 * pairs.size());
+    unpack_pixels(pairs.data(), 2 * bytes, expected.data());
+    expected.resize(expected.size() + 16, kCanary);
+    const PinnedBuffer pinned(gpu, pairs.size());
+    std::memcpy(pinned.data(), pairs.data(), pairs.size());
+    const Buffer packed(gpu, pairs.size()), pixels(gpu, expected.size());
+    copy_bytes(packed.data(), gpu, pairs.data(), Device::cpu(), pairs.size(), stream);
+    for (const void* const from : {packed.data(), pinned.data()}) {
+      fill_bytes(pixels.data(), gpu, kCanary, pixels.bytes(), stream);
+      runtime::unpack_pixels_async(from, bytes, pixels.data(), stream.native_handle());
+      EXPECT_EQ(read_back(pixels, stream), expected) << (from == pinned.data() ? "over the bus" : "");
+    }
+  }
 }
 
 TEST(GpuStream, EventsMeasureWorkAndGatesHoldIt) {

@@ -7,11 +7,13 @@
 #include <functional>
 
 #include "framework/base/parallel.h"
+#include "framework/tensor/pixels.h"
 #include "layers/reference/compare.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_run.h"
 #include "models/fused_lenet5/cpu/simd/kernels.h"
 #include "models/fused_lenet5/fused_lenet5.h"
+#include "models/fused_lenet5/unpacking.h"
 #include "models/lenet5.h"
 #include "tests/lenet/fused_reference.h"
 #include "tests/support/allocation_counter.h"
@@ -31,15 +33,27 @@ Safetensors make_parameters(const std::function<float()>& value) {
   return all;
 }
 
-/// Random pixels, as they are and normalised.
+constexpr ElementType kInputs[] = {ElementType::kFp32, ElementType::kUint8, ElementType::kUint4};
+
+/// Random pixels, as they are, packed and normalised.
 struct Images {
-  Images() : pixels(kImages * kPixels), normalised(pixels.size()) {
+  Images()
+      : pixels(kImages * kPixels),
+        packed(pixels.size() / 2),
+        normalised(pixels.size()),
+        greys(pixels.size()) {
     reference::Random random(7);
     for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(random.below(256));
     normalise_mnist(pixels.data(), kImages, normalised.data());
+    std::vector<uint8_t> rounded;
+    for (const uint8_t pixel : pixels)
+      rounded.push_back(static_cast<uint8_t>(std::lround(pixel / 17.0) * 17));
+    for (size_t i = 0; i < packed.size(); ++i)
+      packed[i] = static_cast<uint8_t>(rounded[2 * i] / 17 + rounded[2 * i + 1] / 17 * 16);
+    normalise_mnist(rounded.data(), kImages, greys.data());
   }
-  std::vector<uint8_t> pixels;
-  std::vector<float> normalised;
+  std::vector<uint8_t> pixels, packed;
+  std::vector<float> normalised, greys;  // greys: of the packed pixels
 };
 const Images& images() {
   static const Images all;
@@ -78,8 +92,9 @@ std::vector<T> elements(const std::vector<float>& bytes) {
 }
 
 const void* pixels_of(ElementType input) {
-  return input == ElementType::kUint8 ? static_cast<const void*>(images().pixels.data())
-                                      : images().normalised.data();
+  return input == ElementType::kUint8   ? static_cast<const void*>(images().pixels.data())
+         : input == ElementType::kUint4 ? static_cast<const void*>(images().packed.data())
+                                        : images().normalised.data();
 }
 
 void for_each_instruction_set(const std::function<void(const SimdKernels&)>& visit) {
@@ -90,11 +105,13 @@ void for_each_instruction_set(const std::function<void(const SimdKernels&)>& vis
   }
 }
 
-TEST(FusedCpu, LogitsAgreeWithTheJudgeForPixelsReadEitherWay) {
-  const std::vector<double> expected = reference_logits(random_parameters(), images().normalised);
+TEST(FusedCpu, LogitsAgreeWithTheJudgeForPixelsReadEachWay) {
+  const std::vector<double> of_pixels = reference_logits(random_parameters(), images().normalised);
+  const std::vector<double> of_greys = reference_logits(random_parameters(), images().greys);
   const std::unique_ptr<Layer> model = make_fused_lenet5(random_parameters());
   for_each_instruction_set([&](const SimdKernels& kernels) {
-    for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
+    for (const ElementType input : kInputs) {
+      const std::vector<double>& expected = input == ElementType::kUint4 ? of_greys : of_pixels;
       for (const int64_t batch : kBatches) {
         const OperatorRequest request = request_of(batch, input);
         const double bound = model->output_bound("simd", request);
@@ -133,8 +150,8 @@ TEST(FusedCpu, SmallIntegersComeOutToAMillionth) {
 TEST(FusedCpu, NeitherBatchNorPositionNorThreadsChangeABit) {
   const int before = num_threads();
   for_each_instruction_set([&](const SimdKernels& kernels) {
-    for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
-      const size_t image_bytes = kPixels * element_bytes(input);
+    for (const ElementType input : kInputs) {
+      const size_t image_bytes = bytes_of(input, kPixels);
       std::vector<float> alone;
       for (size_t i = 0; i < kImages; ++i) {
         const auto* const image = static_cast<const uint8_t*>(pixels_of(input)) + i * image_bytes;
@@ -154,9 +171,30 @@ TEST(FusedCpu, NeitherBatchNorPositionNorThreadsChangeABit) {
   });
 }
 
+// What a GPU's backends have in front of them; here before a backend of the CPU, which needs none.
+TEST(FusedCpu, AnUnpackingOperatorGivesTheNetworkItsBytes) {
+  const SimdKernels& kernels = *all_simd_kernels().front();
+  for (const int64_t batch : kBatches) {
+    SCOPED_TRACE(batch);
+    const OperatorRequest packed = request_of(batch, ElementType::kUint4);
+    UnpackingOperator unpacking(make_simd_operator(lenet5_parameters(random_parameters()),
+                                                   request_of(batch, ElementType::kUint8), kernels),
+                                packed);
+    EXPECT_EQ(unpacking.workspace_bytes() % Buffer::kAlignment, 0u);
+    EXPECT_GE(unpacking.workspace_bytes(), kPixels * static_cast<size_t>(batch));
+    EXPECT_EQ(unpacking.detail(), std::string(kernels.isa) + ", 4-bit pixels unpacked before it");
+    Stream stream(Device::cpu());
+    const reference::GuardedRun found = reference::run_guarded(
+        stream, unpacking, {nullptr, packed.inputs[0], packed.device, packed.input_type},
+        images().packed.data(), {nullptr, packed.output, packed.device, packed.output_type});
+    EXPECT_EQ(found.fault, "");
+    EXPECT_EQ(found.output, run(kernels, random_parameters(), packed, pixels_of(ElementType::kUint4)));
+  }
+}
+
 TEST(FusedCpu, PredictionsAreArgmaxAndSoftmaxOfTheLogits) {
   for_each_instruction_set([&](const SimdKernels& kernels) {
-    for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
+    for (const ElementType input : kInputs) {
       for (const int64_t batch : kBatches) {
         const auto logits =
             elements<float>(run(kernels, random_parameters(), request_of(batch, input), pixels_of(input)));
@@ -211,7 +249,7 @@ TEST(FusedCpu, ANanAmongTheWeightsReachesTheLogitsItHasAPartIn) {
       const bool last_layer = name.rfind("fc3", 0) == 0;
       SCOPED_TRACE(concat(name, first ? ", its first element" : ", its last element"));
       for_each_instruction_set([&](const SimdKernels& kernels) {
-        for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
+        for (const ElementType input : kInputs) {
           const auto logits =
               elements<float>(run(kernels, parameters, request_of(3, input), pixels_of(input)));
           for (size_t i = 0; i < logits.size(); ++i) {
@@ -231,20 +269,19 @@ TEST(FusedCpu, RunningAllocatesNothing) {
   Stream stream(Device::cpu());
   const auto batch = static_cast<int64_t>(kImages);
   std::vector<Prediction> output(kImages);
-  const std::vector<ConstTensorView> inputs = {{reinterpret_cast<const float*>(images().pixels.data()),
-                                                {batch, 1, 28, 28},
-                                                Device::cpu(),
-                                                ElementType::kUint8}};
   const TensorView out{reinterpret_cast<float*>(output.data()), {batch}, Device::cpu(), ElementType::kClass};
   for_each_instruction_set([&](const SimdKernels& kernels) {
-    const std::unique_ptr<Operator> op =
-        make_simd_operator(lenet5_parameters(random_parameters()),
-                           request_of(batch, ElementType::kUint8, ElementType::kClass), kernels);
-    RunContext context{stream};
-    op->run(inputs, out, context);  // starts the threads
-    const AllocationCounter counter;
-    op->run(inputs, out, context);
-    EXPECT_EQ(counter.allocations(), 0);
+    for (const ElementType input : {ElementType::kUint8, ElementType::kUint4}) {
+      const std::vector<ConstTensorView> inputs = {
+          {static_cast<const float*>(pixels_of(input)), {batch, 1, 28, 28}, Device::cpu(), input}};
+      const std::unique_ptr<Operator> op = make_simd_operator(
+          lenet5_parameters(random_parameters()), request_of(batch, input, ElementType::kClass), kernels);
+      RunContext context{stream};
+      op->run(inputs, out, context);  // starts the threads
+      const AllocationCounter counter;
+      op->run(inputs, out, context);
+      EXPECT_EQ(counter.allocations(), 0) << to_string(input);
+    }
   });
 }
 

@@ -11,6 +11,7 @@
 
 #include "framework/graph/graph.h"
 #include "framework/io/safetensors.h"
+#include "framework/tensor/pixels.h"
 #include "tests/support/gpu.h"
 
 namespace lenslet {
@@ -20,15 +21,22 @@ constexpr Device kDevice =
 constexpr int64_t kPixels = 28 * 28;
 constexpr int64_t kImages = 67;  // distinct images; larger batches repeat them at other positions
 
-/// A model, its inputs in both types, and the judge's logits.
+/// A model, its inputs in every type, and the judge's logits.
 struct Subject {
   explicit Subject(const Safetensors& parameters);
+  /// The distinct images as an input of that type.
+  const void* images(ElementType type) const;
+  /// The judge's logits of them: packed images are rounded ones.
+  const std::vector<double>& logits_of(ElementType type) const {
+    return type == ElementType::kUint4 ? logits_of_packed : logits;
+  }
 
   std::shared_ptr<const Graph> model;
   std::shared_ptr<const Layer> network;  // model's, which computes it at once
   std::vector<uint8_t> pixels;
+  std::vector<PixelPair> packed;
   std::vector<float> normalised;
-  std::vector<double> logits;
+  std::vector<double> logits, logits_of_packed;
   double largest = 0;
 };
 

@@ -28,7 +28,7 @@ const std::vector<int64_t>& batches() {
 TEST_F(Fused, EveryMathModeIsOffered) {
   for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
     if (!kDevice.is_cuda() && math != MathMode::kFp32) continue;  // the CPU computes only in fp32
-    for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
+    for (const ElementType input : {ElementType::kFp32, ElementType::kUint8, ElementType::kUint4}) {
       for (const ElementType output : {ElementType::kFp32, ElementType::kClass}) {
         for (const int64_t batch : {1, 64, 100000})
           EXPECT_NE(trained().network->preferred_entry(
@@ -209,7 +209,7 @@ TEST_F(Fused, NanStaysVisible) {
   images[static_cast<size_t>(5 * kPixels + 14 * 28 + 14)] = NAN;
   for (const ElementType output : {ElementType::kFp32, ElementType::kClass}) {
     for_each_offer(trained(), 9, output, [&](const std::string& variant, const OperatorRequest& request) {
-      if (request.input_type == ElementType::kUint8) return;
+      if (request.input_type != ElementType::kFp32) return;  // pixels have none
       const std::vector<uint8_t> bytes = run_batch(trained(), variant, request, 0, &images);
       const size_t row = bytes.size() / 9;
       for (size_t i = 0; i < 9; ++i) {
@@ -250,12 +250,10 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
                    options.input = offered.input_type;
                    options.output = offered.output_type;
                    Executable executable(lenet5(), options);
-                   std::vector<float> normalised(static_cast<size_t>(data.count * kPixels));
-                   normalise_mnist(data.images.data(), data.count, normalised.data());
-                   const void* const source = offered.input_type == ElementType::kUint8
-                                                  ? static_cast<const void*>(data.images.data())
-                                                  : static_cast<const void*>(normalised.data());
-                   copy_bytes(executable.input().data, kDevice, source, Device::cpu(),
+                   std::vector<float> source(static_cast<size_t>(data.count * kPixels));  // room for any type
+                   convert_pixels(ElementType::kUint8, data.images.data(), data.count * kPixels,
+                                  lenet5().normalisation(), offered.input_type, source.data());
+                   copy_bytes(executable.input().data, kDevice, source.data(), Device::cpu(),
                               executable.input().bytes(), executable.stream());
                    executable.run();
                    std::vector<Prediction> read(static_cast<size_t>(data.count));
@@ -267,7 +265,7 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
                      correct += read[i].label == data.labels[i];
                      differ += read[i].label != digits[i] - '0';
                    }
-                   if (offered.math == MathMode::kFp32) {
+                   if (offered.math == MathMode::kFp32 && offered.input_type != ElementType::kUint4) {
                      EXPECT_EQ(differ, 0) << "predictions unlike PyTorch's";
                    }
                    EXPECT_LE(std::abs(static_cast<double>(correct - right)), kMostDigitsOff);

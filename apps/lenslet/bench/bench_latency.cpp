@@ -237,7 +237,8 @@ struct Runner {
     const double ns = host_now_ns() - start;
     std::vector<int32_t> picture_of;
     for (int64_t slot = 0; slot < in.shape[0]; ++slot) picture_of.push_back(pictures.picture_of(slot, round));
-    const std::string found = pictures.expected().compare(out.type, out.data, picture_of, bound, error);
+    const std::string found =
+        pictures.expected(in.type).compare(out.type, out.data, picture_of, bound, error);
     if (wrong.empty() && !found.empty()) wrong = concat("call ", calls, ": ", found);
     return ns;
   }
@@ -273,7 +274,7 @@ std::vector<ResultRow> measure_latency(Executable& executable, const BuildOption
                                        const Safetensors& weights, const BatchPictures& pictures,
                                        const ResultRow& base, int64_t calls) {
   const LatencyPaths paths = latency_paths(executable, build, weights);
-  const double bound = pictures.expected().bound(executable);
+  const double bound = pictures.expected(executable.plan().input).bound(executable);
   std::vector<Runner> runners;
   for (const auto& path : paths.offered) runners.emplace_back(*path);
   for (Runner& runner : runners) {

@@ -1,11 +1,11 @@
 #include "apps/lenslet/bench/plan_candidate.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "apps/lenslet/bench/drawn_digits.h"
 #include "framework/base/parallel.h"
+#include "framework/tensor/pixels.h"
 #include "layers/reference/fill.h"
 #include "models/classifier.h"
 
@@ -60,14 +60,12 @@ std::vector<int32_t> random_order(int64_t count, uint64_t seed) {
 }  // namespace
 
 BatchPictures::BatchPictures(const Graph& graph, std::vector<uint8_t> pixels, uint64_t seed)
-    : shape_(graph.input_shape()),
+    : graph_(graph),
+      shape_(graph.input_shape()),
       pixels_(std::move(pixels)),
-      normalised_(pixels_.size()),
       order_(random_order(static_cast<int64_t>(pixels_.size()) / shape_.num_elements(), seed)),
       expected_(graph, pixels_.data(), static_cast<int64_t>(pixels_.size()) / shape_.num_elements()),
-      all_judged_(std::max<int64_t>(judged(graph, kAllJudged) / 4 * 4, 4)) {
-  graph.normalisation().apply(pixels_.data(), count() * shape_.num_elements(), normalised_.data());
-}
+      all_judged_(std::max<int64_t>(judged(graph, kAllJudged) / 4 * 4, 4)) {}
 
 BatchPictures::BatchPictures(const Graph& graph, uint64_t seed)
     : BatchPictures(graph, pictures_for(graph, seed), seed) {}
@@ -80,15 +78,24 @@ int32_t BatchPictures::picture_of(int64_t slot, int round) const noexcept {
   return static_cast<int32_t>((first + kStep * round) % count());
 }
 
+const ReferenceLogits& BatchPictures::expected(ElementType input) const {
+  if (input != ElementType::kUint4) return expected_;
+  if (!expected_of_packed_) {
+    std::vector<uint8_t> greys = pixels_;
+    round_to_greys(greys.data(), static_cast<int64_t>(greys.size()));
+    expected_of_packed_.emplace(graph_, greys.data(), count());
+  }
+  return *expected_of_packed_;
+}
+
 void BatchPictures::fill(TensorView input, int round) const {
-  const size_t image_bytes = static_cast<size_t>(shape_.num_elements()) * element_bytes(input.type);
-  const char* const all = input.type == ElementType::kUint8
-                              ? reinterpret_cast<const char*>(pixels_.data())
-                              : reinterpret_cast<const char*>(normalised_.data());
+  const int64_t pixels = shape_.num_elements();
+  const size_t image_bytes = bytes_of(input.type, pixels);
   parallel_for(input.shape[0], 256, [&](int64_t begin, int64_t end) {
     for (int64_t slot = begin; slot < end; ++slot) {
-      std::memcpy(input.as<char>() + static_cast<size_t>(slot) * image_bytes,
-                  all + static_cast<size_t>(picture_of(slot, round)) * image_bytes, image_bytes);
+      convert_pixels(ElementType::kUint8, pixels_.data() + picture_of(slot, round) * pixels, pixels,
+                     graph_.normalisation(), input.type,
+                     input.as<char>() + static_cast<size_t>(slot) * image_bytes);
     }
   });
 }
@@ -97,7 +104,7 @@ void BatchPictures::fill(TensorView input, int round) const {
 void BatchPictures::load(Executable& executable, int round) const {
   const TensorView input = executable.input();
   const int64_t batch = executable.batch(), period = std::min(batch, kPeriod);
-  const size_t image_bytes = static_cast<size_t>(shape_.num_elements()) * element_bytes(input.type);
+  const size_t image_bytes = bytes_of(input.type, shape_.num_elements());
   std::vector<float> host((static_cast<size_t>(period) * image_bytes + sizeof(float) - 1) / sizeof(float));
   TensorView first = input;
   first.data = host.data();
@@ -133,16 +140,20 @@ double PlanCandidate::products_saved() const {
   return direct / multiplied;
 }
 
-Verdict PlanCandidate::judge(int round, const std::vector<float>& output) {
-  std::vector<int32_t> picture_of(static_cast<size_t>(executable_->batch()));
-  for (size_t slot = 0; slot < picture_of.size(); ++slot) {
-    picture_of[slot] = pictures_.picture_of(static_cast<int64_t>(slot), round);
-  }
+Verdict BatchPictures::judge(int round, ElementType input, ElementType output, int64_t batch,
+                             const std::vector<float>& answers, double bound) const {
+  std::vector<int32_t> shown(static_cast<size_t>(batch));
+  for (size_t slot = 0; slot < shown.size(); ++slot)
+    shown[slot] = picture_of(static_cast<int64_t>(slot), round);
   Verdict verdict;
-  verdict.reason = pictures_.expected().compare(executable_->output().type, output.data(), picture_of, bound_,
-                                                verdict.error);
+  verdict.reason = expected(input).compare(output, answers.data(), shown, bound, verdict.error);
   verdict.passed = verdict.reason.empty();
   return verdict;
+}
+
+Verdict PlanCandidate::judge(int round, const std::vector<float>& output) {
+  const Plan& plan = executable_->plan();
+  return pictures_.judge(round, plan.input, plan.output, executable_->batch(), output, bound_);
 }
 
 const PlanContest::Prepared& PlanContest::add(const std::string& name, BuildOptions build) {

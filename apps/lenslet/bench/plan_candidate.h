@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +21,7 @@ namespace lenslet {
 /// picture. There are a few hundred; fewer, but two at least, of a network that the judge takes long for.
 class BatchPictures {
  public:
-  /// Drawn digits; for a network that reads something else random bytes.
+  /// Drawn digits; for a network that reads something else random bytes. The graph must outlive this.
   BatchPictures(const Graph& graph, uint64_t seed);
   /// Images of the data set, chosen by the seed.
   BatchPictures(const Graph& graph, const ImageDataset& data, uint64_t seed);
@@ -31,7 +32,13 @@ class BatchPictures {
   void fill(TensorView input, int round) const;
   /// Fills the executable's input with batch number `round`. Synchronises.
   void load(Executable& executable, int round) const;
-  const ReferenceLogits& expected() const noexcept { return expected_; }
+  /// The judge's outputs for pictures that a pass reads as type `input`: packed pixels are rounded, so the judge reads
+  /// them as rounded too. Judges those when they are first asked for; not thread-safe.
+  const ReferenceLogits& expected(ElementType input) const;
+
+  /// Judges the answers of type `output` to batch number `round`, read as type `input`.
+  Verdict judge(int round, ElementType input, ElementType output, int64_t batch,
+                const std::vector<float>& answers, double bound) const;
 
   /// Slots of a batch for which judging every value between the layers is quick: all of a small batch, else both ends
   /// and some between them, which change every round.
@@ -43,11 +50,12 @@ class BatchPictures {
  private:
   BatchPictures(const Graph& graph, std::vector<uint8_t> pixels, uint64_t seed);
 
+  const Graph& graph_;
   Shape shape_;                  // of one picture
   std::vector<uint8_t> pixels_;  // [count, shape_]
-  std::vector<float> normalised_;
-  std::vector<int32_t> order_;  // by slot, in round 0
+  std::vector<int32_t> order_;   // by slot, in round 0
   ReferenceLogits expected_;
+  mutable std::optional<ReferenceLogits> expected_of_packed_;
   int64_t all_judged_;  // batches up to this size are judged whole
 };
 
@@ -58,7 +66,7 @@ class PlanCandidate : public Candidate {
       : name_(std::move(name)),
         executable_(std::move(executable)),
         pictures_(pictures),
-        bound_(pictures.expected().bound(*executable_)) {}
+        bound_(pictures.expected(executable_->plan().input).bound(*executable_)) {}
 
   Executable& executable() noexcept { return *executable_; }
   /// For the whole pass, what Operator::products_saved() is for one layer.

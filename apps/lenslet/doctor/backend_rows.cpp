@@ -101,7 +101,7 @@ Task layer_task(const ShapedLayer& shaped, const std::string& backend, const Ope
 
 // Lists the input types that the backend supports with the requested output, and the output types with the input.
 void list_types(const Layer& layer, const OperatorRequest& request, BackendRow& row) {
-  for (const ElementType type : {ElementType::kFp32, ElementType::kUint8}) {
+  for (const ElementType type : {ElementType::kFp32, ElementType::kUint8, ElementType::kUint4}) {
     OperatorRequest other = request;
     other.input_type = type;
     if (layer.supports(row.backend, other)) row.reads.emplace_back(to_string(type));

@@ -10,6 +10,7 @@
 #include "apps/lenslet/bench/drawn_digits.h"
 #include "apps/lenslet/bench/logits_check.h"
 #include "framework/device/stream.h"
+#include "framework/tensor/pixels.h"
 #include "layers/reference/guarded_run.h"
 #include "layers/reference/subjects.h"
 #include "models/lenet5.h"
@@ -20,7 +21,6 @@ namespace {
 using reference::FusedSubject;
 using reference::Subject;
 
-constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
 constexpr int64_t kPictures = 67;  // more than a tile, with a tail
 
 ResultRow row_for(Device device, const Subject& subject, const std::string& backend) {
@@ -97,18 +97,19 @@ std::vector<ResultRow> subjects_self_test(const SelfTestOptions& options) {
   return rows;
 }
 
-/// The model, its input pictures and the judge's logits.
+/// The model, its input pictures and the judge's logits. The pictures have 16 greys, so that packing does not change
+/// them.
 struct PicturedModel {
   explicit PicturedModel(uint64_t seed)
       : graph(make_lenet5(builtin_lenet5_weights(), "built-in weights")),
-        pixels(drawn_digits(kPictures, seed)),
-        normalised(pixels.size()),
-        expected(graph, pixels.data(), kPictures) {
-    graph.normalisation().apply(pixels.data(), kPictures * kPixels, normalised.data());
+        pixels(in_greys(drawn_digits(kPictures, seed))),
+        expected(graph, pixels.data(), kPictures) {}
+  static std::vector<uint8_t> in_greys(std::vector<uint8_t> pixels) {
+    round_to_greys(pixels.data(), static_cast<int64_t>(pixels.size()));
+    return pixels;
   }
   Graph graph;
   std::vector<uint8_t> pixels;
-  std::vector<float> normalised;
   ReferenceLogits expected;
 };
 
@@ -129,12 +130,13 @@ void verify(const PicturedModel& model, const FusedSubject& subject, Stream& str
   const OperatorRequest& request = subject.request;
   const Layer& network = *model.graph.network();
   const std::unique_ptr<Operator> op = network.prepare(subject.variant, request, stream);
-  const void* const pictures = request.input_type == ElementType::kUint8
-                                   ? static_cast<const void*>(model.pixels.data())
-                                   : model.normalised.data();
+  const int64_t pixels = request.inputs[0].num_elements();
+  std::vector<float> pictures(static_cast<size_t>(pixels));  // room for any type
+  convert_pixels(ElementType::kUint8, model.pixels.data(), pixels, model.graph.normalisation(),
+                 request.input_type, pictures.data());
   const reference::GuardedRun run =
       reference::run_guarded(stream, *op, {nullptr, request.inputs[0], request.device, request.input_type},
-                             pictures, {nullptr, request.output, request.device, request.output_type});
+                             pictures.data(), {nullptr, request.output, request.device, request.output_type});
   row.reason = run.fault;
   if (!row.reason.empty()) return;
   std::vector<int32_t> picture_of(static_cast<size_t>(request.batch()));

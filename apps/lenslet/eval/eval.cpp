@@ -82,10 +82,27 @@ void run_passes(Model& model, const ImageDataset& data, int64_t count, bool show
   if (!interrupted()) outcome.speed.resident_per_s = device_resident_rate(model.executable(), kThroughputMs);
 }
 
+// The first images of `data` by another pass, beside a run of all of them; none after a signal.
+std::optional<Beside> read_beside(const Session& session, const BuildOptions& other, const ImageDataset& data,
+                                  const BatchRun& run) {
+  Model model = session.model(other);
+  BatchRun exact;
+  run_images(model, data, run.count, exact);
+  if (exact.count < run.count) return std::nullopt;
+  Beside beside;
+  beside.backends = describe_backends(model.executable().plan());
+  beside.correct = evaluate(exact.logits, data, exact.count).correct;
+  for (size_t i = 0; i < exact.logits.size(); i += kLenet5Classes) {
+    beside.differing += predicted_class(exact.logits.data() + i, kLenet5Classes) !=
+                               predicted_class(run.logits.data() + i, kLenet5Classes);
+  }
+  return beside;
+}
+
 // The same images in fp32, if `executable` uses another math mode: with the same kind of plan if it supports fp32, else
 // layer by layer.
-std::optional<Fp32Beside> read_in_fp32(const Session& session, const Executable& executable,
-                                       const ImageDataset& data, const BatchRun& run) {
+std::optional<Beside> read_in_fp32(const Session& session, const Executable& executable,
+                                   const ImageDataset& data, const BatchRun& run) {
   const std::vector<PlanLayer>& layers = executable.plan().layers;
   const auto reduced = [](const PlanLayer& layer) { return layer.math != MathMode::kFp32; };
   if (std::none_of(layers.begin(), layers.end(), reduced)) return std::nullopt;
@@ -102,18 +119,18 @@ std::optional<Fp32Beside> read_in_fp32(const Session& session, const Executable&
     build.execution = Plan::kLayered;
     build.input = ElementType::kFp32;
   }
-  Model fp32 = session.model(build);
-  BatchRun exact;
-  run_images(fp32, data, run.count, exact);
-  Fp32Beside beside;
-  beside.backends = describe_backends(fp32.executable().plan());
-  beside.correct = evaluate(exact.logits, data, exact.count).correct;
-  for (size_t i = 0; i < exact.logits.size(); i += kLenet5Classes) {
-    beside.differing += predicted_class(exact.logits.data() + i, kLenet5Classes) !=
-                        predicted_class(run.logits.data() + i, kLenet5Classes);
-  }
-  if (exact.count < run.count) return std::nullopt;  // interrupted
-  return beside;
+  return read_beside(session, build, data, run);
+}
+
+// The same images as bytes by the same backend, if `executable` reads them packed: packing rounds them.
+std::optional<Beside> read_in_bytes(const Session& session, const Executable& executable,
+                                    const ImageDataset& data, const BatchRun& run) {
+  if (executable.plan().input != ElementType::kUint4) return std::nullopt;
+  Plan of_bytes = executable.plan();
+  of_bytes.input = ElementType::kUint8;
+  BuildOptions build = session.build_options(executable.batch());
+  build.plan = &of_bytes;
+  return read_beside(session, build, data, run);
 }
 
 StreamingReport stream(const EvalOptions& options, const Session& session, const Executable& executable,
@@ -235,6 +252,7 @@ ExitCode run_rank(const EvalOptions& options, Ranks& ranks) {
     if (share.count == 0) return;
     run_passes(model, data, share.count, ranks.first(), outcome);
     if (!interrupted()) outcome.fp32 = read_in_fp32(session, executable, data, outcome.run);
+    if (!interrupted()) outcome.uint8 = read_in_bytes(session, executable, data, outcome.run);
     if ((options.streams || options.repeat) && !interrupted()) {
       outcome.streaming = stream(options, session, executable, data, count);
     }

@@ -23,8 +23,8 @@ struct Throughput {
   double first_call_ns = 0;
 };
 
-/// The result for the same images in fp32, beside a run in another math mode.
-struct Fp32Beside {
+/// The result for the same images by a more exact pass, beside a run in another math mode or on packed pixels.
+struct Beside {
   std::string backends;
   int64_t correct = 0;
   int64_t differing = 0;  // images that the two classify differently
@@ -52,7 +52,8 @@ struct EvalOutcome {
   BatchRun run;
   Evaluation evaluation;
   Throughput speed;
-  std::optional<Fp32Beside> fp32;
+  std::optional<Beside> fp32;   // none if the run is in fp32
+  std::optional<Beside> uint8;  // none unless the run reads packed pixels
   std::optional<StreamingReport> streaming;
   std::vector<RankPart> ranks;  // empty in a process that is alone
 };

@@ -81,9 +81,11 @@ void join_outcomes(Ranks& ranks, const EvalOptions& options, const Session& sess
   std::vector<int64_t*> counts = {&outcome.run.count, &total.count, &total.correct, &total.not_numbers};
   for (auto& row : total.confusion)
     for (int64_t& images : row) counts.push_back(&images);
-  Fp32Beside none;
-  Fp32Beside& fp32 = outcome.fp32 ? *outcome.fp32 : none;  // a rank without images has none
-  counts.insert(counts.end(), {&fp32.correct, &fp32.differing});
+  Beside none[2];  // a rank without images has none
+  Beside& fp32 = outcome.fp32 ? *outcome.fp32 : none[0];
+  Beside& uint8 = outcome.uint8 ? *outcome.uint8 : none[1];
+  counts.insert(counts.end(),
+                {&fp32.correct, &fp32.differing, &uint8.correct, &uint8.differing});
   ranks.sum(counts);
   ranks.gather(total.losses);
   ranks.gather(total.misses);

@@ -10,6 +10,7 @@
 #include "apps/lenslet/eval/eval_report.h"
 #include "framework/base/clock.h"
 #include "framework/measuring/nvtx.h"
+#include "framework/tensor/pixels.h"
 
 namespace lenslet {
 namespace {
@@ -29,17 +30,13 @@ class StreamSource {
   /// `sets`: the number of data sets to stream, 0 if unknown; no more than these are stored.
   StreamSource(Device device, const ImageDataset& data, int64_t count, int64_t sets, int64_t chunk,
                ElementType type, const Normalisation& normalisation)
-      : image_bytes_(static_cast<size_t>(kPixels) * element_bytes(type)),
+      : image_bytes_(bytes_of(type, kPixels)),
         stored_(stored_sets(count, sets, static_cast<int64_t>(image_bytes_)) * count),
         memory_(device, static_cast<size_t>(stored_ + chunk) * image_bytes_) {
     for (int64_t first = 0; first < stored_ + chunk; first += count) {
       const int64_t pixels = std::min(count, stored_ + chunk - first) * kPixels;
       void* const place = static_cast<char*>(memory_.data()) + static_cast<size_t>(first) * image_bytes_;
-      if (type == ElementType::kUint8) {
-        std::memcpy(place, data.images.data(), static_cast<size_t>(pixels));
-      } else {
-        normalisation.apply(data.images.data(), pixels, static_cast<float*>(place));
-      }
+      convert_pixels(ElementType::kUint8, data.images.data(), pixels, normalisation, type, place);
     }
   }
   size_t image_bytes() const noexcept { return image_bytes_; }
@@ -261,7 +258,9 @@ void print_streaming(Console& console, const StreamingReport& report) {
   }
   console.line(concat("            ", to_string(report.input), " in, ", report.image_bytes,
                       " bytes per image",
-                      report.input == ElementType::kFp32 ? " (normalised before the clock started)" : "",
+                      report.input == ElementType::kFp32    ? " (normalised before the clock started)"
+                      : report.input == ElementType::kUint4 ? " (packed before the clock started)"
+                                                            : "",
                       "; ", report.output == ElementType::kFp32 ? "logits" : "class and probability",
                       " out, ", report.result_bytes, " bytes; chunks of ", format_count(request.chunk)));
   console.line(concat(

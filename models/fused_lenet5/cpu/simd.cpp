@@ -1,8 +1,10 @@
 // The backend `simd`: runs the kernels of simd/kernels.h over a batch, with the images split among threads.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "framework/base/parallel.h"
+#include "framework/tensor/pixels.h"
 #include "models/fused_lenet5/cpu/simd/kernels.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/winograd.h"
@@ -36,25 +38,36 @@ class SimdOperator : public Operator {
   double products_saved() const override { return fused_lenet5::network_products_saved(); }
 
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& /*context*/) override {
-    if (request_.input_type == ElementType::kUint8) {
-      run_batch(inputs[0].as<uint8_t>(), kernels_.run_uint8, output);
-    } else {
-      run_batch(inputs[0].data, kernels_.run_fp32, output);
+    switch (request_.input_type) {
+      case ElementType::kUint8:
+        return run_batch(inputs[0].as<uint8_t>(), kernels_.run_uint8, output);
+      case ElementType::kUint4:
+        return run_batch(inputs[0].as<PixelPair>(), kernels_.run_uint8, output);
+      default:
+        return run_batch(inputs[0].data, kernels_.run_fp32, output);
     }
   }
 
  private:
-  template <typename Pixel>
-  void run_batch(const Pixel* images, SimdKernels::Run<Pixel> kernel, const TensorView& output) const {
+  template <typename Given, typename Pixel>
+  void run_batch(const Given* images, SimdKernels::Run<Pixel> kernel, const TensorView& output) const {
     parallel_for(request_.batch(), kImagesPerThread, [&](int64_t begin, int64_t end) {
       for (int64_t first = begin; first < end; first += SimdKernels::kGroup) {
         const int count = static_cast<int>(std::min<int64_t>(SimdKernels::kGroup, end - first));
+        [[maybe_unused]] uint8_t unpacked[SimdKernels::kGroup * kPixels];  // fits the first cache
+        const Pixel* group;
+        if constexpr (std::is_same_v<Given, PixelPair>) {
+          unpack_pixels(images + first * kPixels / 2, count * kPixels, unpacked);
+          group = unpacked;
+        } else {
+          group = images + first * kPixels;
+        }
         if (request_.output_type == ElementType::kClass) {
           float logits[SimdKernels::kGroup * kClasses];
-          kernel(parameters_, images + first * kPixels, count, logits);
+          kernel(parameters_, group, count, logits);
           for (int i = 0; i < count; ++i) output.as<Prediction>()[first + i] = predict(logits + i * kClasses);
         } else {
-          kernel(parameters_, images + first * kPixels, count, output.data + first * kClasses);
+          kernel(parameters_, group, count, output.data + first * kClasses);
         }
       }
     });
@@ -72,6 +85,8 @@ class SimdBackend : public NetworkBackend {
     return Support::no(
         concat("the CPU computes in fp32 only, not in ", to_string(request.math), ": use --math fp32"));
   }
+
+  bool reads_packed() const override { return true; }
 
   double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& /*request*/) const override {
     // Without fused multiply-add every product is rounded, which is the same as rounding its weight. A transformed

@@ -18,7 +18,7 @@ struct SimdLenet5Parameters {
     Tensor bias;    // [panels, 2 * lanes]
   };
 
-  /// For vectors of `lanes` floats. With kUint8 the normalisation of the pixels is folded into conv1.
+  /// For vectors of `lanes` floats. Of pixels, packed or not, the normalisation is folded into conv1.
   SimdLenet5Parameters(const Lenet5Parameters& parameters, ElementType input, int lanes);
 
   Tensor conv1_weight;  // G w of each row (winograd.h): [8 points, 5 rows, 6]

@@ -59,7 +59,7 @@ SimdLenet5Parameters::SimdLenet5Parameters(const Lenet5Parameters& parameters, E
       fc1(panels_of(parameters.fc1_weight, parameters.fc1_bias, 16, lanes)),
       fc2(panels_of(parameters.fc2_weight, parameters.fc2_bias, 1, lanes)),
       fc3(panels_of(parameters.fc3_weight, parameters.fc3_bias, 1, lanes)) {
-  if (input != ElementType::kUint8) return;
+  if (input == ElementType::kFp32) return;
   const FoldedConv1 folded = fold_normalisation(parameters);
   conv1_weight = transformed(folded.weight.data(), 6, 1);
   std::copy(folded.bias.begin(), folded.bias.end(), conv1_bias.data());
