@@ -7,7 +7,7 @@
 ((3,), (3,))
 """
 
-from ._core import GpuArray, Model, backends, devices, empty_pinned, normalize, num_threads, set_num_threads
+from ._core import GpuArray, Model, backends, devices, empty_pinned, normalize, num_threads, pack, set_num_threads
 from ._core import version as __version__
 from ._notebook import Page
 from ._read import read
@@ -58,6 +58,7 @@ __all__ = [
     "empty_pinned",
     "normalize",
     "num_threads",
+    "pack",
     "read",
     "set_num_threads",
 ]

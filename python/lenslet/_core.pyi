@@ -53,7 +53,7 @@ class Model:
         The arguments and errors are those of `load`.
         """
 
-    def predict(self, images: lenslet._types.Images, *, invert: bool = False, check: bool = True, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None, out: tuple[lenslet._types.Output, lenslet._types.Output] | None = None) -> lenslet._types.Prediction:
+    def predict(self, images: lenslet._types.Images, *, dtype: str | None = None, invert: bool = False, check: bool = True, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None, out: tuple[lenslet._types.Output, lenslet._types.Output] | None = None) -> lenslet._types.Prediction:
         """
         Returns the digit of each image and its probability.
 
@@ -63,6 +63,8 @@ class Model:
                 `lenslet.normalize` with the model's `normalization`. Contiguous arrays are read in place, others are copied
                 in parts. N may be 0. Contiguous arrays in the memory of the model's GPU (PyTorch, CuPy, JAX, DLPack, CUDA
                 Array Interface) are read there, on the library's current stream: the call enqueues its work and returns.
+            dtype: "uint4" for images that `lenslet.pack` packed, uint8 [N, 28, 14] or [28, 14]: half the bytes for a GPU's
+                bus, at the price of rounding. None: the array's own type.
             invert: Exchange dark and bright: for dark ink on light paper. Not on a GPU.
             check: Refuse images that are dark on light, and float32 that is not normalised, after a look at 64 of them.
                 Arrays on a GPU are not looked at.
@@ -84,7 +86,7 @@ class Model:
             DeviceError: The GPU failed.
         """
 
-    def logits(self, images: lenslet._types.Images, *, invert: bool = False, check: bool = True, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None, out: lenslet._types.Output | None = None) -> numpy.typing.NDArray[numpy.float32]:
+    def logits(self, images: lenslet._types.Images, *, dtype: str | None = None, invert: bool = False, check: bool = True, plan: str | os.PathLike[str] | None = None, backend: str | None = None, math: str | None = None, out: lenslet._types.Output | None = None) -> numpy.typing.NDArray[numpy.float32]:
         """
         Returns the 10 values of each image before softmax, float32 [N, 10]: a new array, or `out`.
 
@@ -270,6 +272,24 @@ def normalize(images: lenslet._types.Images, mean: float = 0.1307, std: float = 
     Raises:
         TypeError, ValueError: As for `Model.predict`.
         UsageError: The mean or std is not finite, or the std is not above 0.
+    """
+
+def pack(images: lenslet._types.Images) -> numpy.typing.NDArray[numpy.uint8]:
+    """
+    Packs pixels to 4 bits each, for `dtype="uint4"` of `Model.predict` and `Model.logits`.
+
+    Two neighbouring pixels share a byte, the first in its low half. A pixel x becomes the code (x + 8) // 17; a code c
+    stands for the grey 17 * c. So packing rounds to the nearest of 16 greys, and some answers differ from those for the
+    pixels.
+
+    Args:
+        images: uint8, in any shape and kind of array that `Model.predict` accepts.
+
+    Returns:
+        uint8 [N, 28, 14], or [28, 14] for one image: 392 bytes an image.
+
+    Raises:
+        TypeError, ValueError: As for `Model.predict`.
     """
 
 def empty_pinned(shape: int | tuple[int, ...], dtype: numpy.typing.DTypeLike = 'uint8') -> numpy.typing.NDArray[Any]:

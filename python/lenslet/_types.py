@@ -13,7 +13,8 @@ class SupportsDLPack(typing.Protocol):
     def __dlpack__(self) -> typing.Any: ...
 
 
-# uint8 (pixels 0 to 255) or float32 (normalised), [N, 28, 28], [N, 1, 28, 28], [N, 28, 28, 1] or [28, 28].
+# uint8 (pixels 0 to 255) or float32 (normalised), [N, 28, 28], [N, 1, 28, 28], [N, 28, 28, 1] or [28, 28]; with
+# dtype="uint4" uint8 (two pixels in a byte), [N, 28, 14] or [28, 14].
 Images = typing.Union[npt.NDArray[np.uint8], npt.NDArray[np.float32], SupportsDLPack]
 
 

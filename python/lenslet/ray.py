@@ -43,6 +43,7 @@ class Predictor:
         model: None for the built-in weights, "robust", or a path that every node can read: safetensors or ONNX.
         column: The column with the samples: arrays of the shape that the model reads, flat ones of as many values, or
             their bytes. uint8 pixels, or float32 as for `Model.predict` and `Model.run`.
+        dtype: "uint4" for a column of packed pixels, 392 bytes an image (`lenslet.pack`); not for "output".
         answer: "prediction" (class and probability), "logits", or "output" (`Model.run`, any network, float32). None:
             "prediction" for a network that reads 28x28 pictures and has ten classes, else "output".
         into: Names of the new columns: two for a prediction, one otherwise. None: "label" and "probability", "logits"
@@ -62,6 +63,7 @@ class Predictor:
         model: typing.Union[str, "os.PathLike[str]", None] = None,
         *,
         column: str = "image",
+        dtype: typing.Optional[str] = None,
         answer: typing.Optional[str] = None,
         into: typing.Union[str, typing.Sequence[str], None] = None,
         keep: typing.Optional[typing.Sequence[str]] = None,
@@ -93,6 +95,11 @@ class Predictor:
         if self._answer != "output" and not digits:
             raise UsageError(f"answer: '{self._answer}' is for networks that read 28x28 pictures and have ten classes, "
                              f"this one reads {list(self._shape)}: pass 'output'")
+        if dtype is not None and (dtype != "uint4" or self._answer == "output"):
+            raise UsageError(f"dtype: expected 'uint4', for a prediction or logits, or None, found '{dtype}' for "
+                             f"'{self._answer}'")
+        if dtype is not None:
+            self._shape = (28, 14)
         self._column = column
         self._keep = None if keep is None else list(keep)
         default = {"prediction": ("label", "probability"), "logits": ("logits",), "output": ("output",)}[self._answer]
@@ -100,7 +107,7 @@ class Predictor:
         if len(self._into) != len(default) or len(set(self._into)) != len(default):
             raise UsageError(f"into: '{self._answer}' writes {len(default)} column{'s' * (len(default) > 1)}, "
                              f"found names {list(self._into)}")
-        self._checks = {"check": check, "invert": invert}
+        self._checks = {"check": check, "invert": invert, "dtype": dtype}
 
     def __call__(self, batch: Batch) -> Batch:
         """The columns passed on, and the answers."""
@@ -132,7 +139,7 @@ class Predictor:
         if column.ndim > 1 and math.prod(column.shape[1:]) == values:
             return column.reshape(len(column), *self._shape)
         if len(column) == 0:
-            return np.zeros((0, *self._shape), np.float32)
+            return np.zeros((0, *self._shape), np.uint8 if self._checks["dtype"] else np.float32)
         raise UsageError(f"column '{self._column}': a sample of the model has shape {list(self._shape)}, {values} "
                          f"values, found {list(column.shape[1:])}")
 

@@ -58,6 +58,8 @@ std::vector<int64_t> dims_of(const nb::ndarray<nb::ro>& array) {
   return dims;
 }
 
+bool holds_bytes(const nb::ndarray<nb::ro>& array) { return array.dtype() == nb::dtype<uint8_t>(); }
+
 // Throws unless it lies in host memory and holds float32, or uint8 where `bytes` explains those.
 void demand_values(const nb::ndarray<nb::ro>& array, const std::string& name, const char* bytes) {
   const bool in_host_memory =
@@ -69,7 +71,7 @@ void demand_values(const nb::ndarray<nb::ro>& array, const std::string& name, co
                                  "; copy them first, as .cpu() does for a torch.Tensor")
                               .c_str());
   }
-  if (array.dtype() == nb::dtype<float>() || (bytes && array.dtype() == nb::dtype<uint8_t>())) return;
+  if (array.dtype() == nb::dtype<float>() || (bytes && holds_bytes(array))) return;
   throw nb::type_error(concat(name, ": expected ", bytes ? bytes : "float32", ", found ",
                               type_name(array.dtype()), "; convert with ",
                               !bytes                          ? ".astype(numpy.float32)"
@@ -93,6 +95,17 @@ size_t demand_image_dims(const std::vector<int64_t>& dims) {
           .c_str());
 }
 
+size_t demand_packed_dims(const std::vector<int64_t>& dims) {
+  constexpr auto kSide = int64_t{kLenet5Side};
+  const size_t rank = dims.size();
+  if ((rank == 2 || rank == 3) && dims[rank - 2] == kSide && dims[rank - 1] == kSide / 2) return rank - 2;
+  throw nb::value_error(
+      concat("images: expected the shape [N, 28, 14] or [28, 14] of packed pixels, as lenslet.pack() returns "
+             "them, found ",
+             text_of(dims))
+          .c_str());
+}
+
 size_t demand_input_dims(const std::vector<int64_t>& dims, const Shape& sample) {
   std::vector<int64_t> expected;
   expected.reserve(static_cast<size_t>(sample.rank()));
@@ -111,7 +124,21 @@ SampleArray SampleArray::images(nb::handle given) {
   Array array = array_of(given, name);
   demand_values(array, name, "uint8 (pixels 0 to 255) or float32 (normalised)");
   const size_t first_dim = demand_image_dims(dims_of(array));
-  return {std::move(array), first_dim};
+  const ElementType type = holds_bytes(array) ? ElementType::kUint8 : ElementType::kFp32;
+  return {std::move(array), first_dim, type};
+}
+
+SampleArray SampleArray::packed(nb::handle given) {
+  const std::string name = "images";
+  Array array = array_of(given, name);
+  if (!holds_bytes(array)) {
+    throw nb::type_error(concat("images: expected uint8 (two pixels in a byte) for dtype=\"uint4\", found ",
+                                type_name(array.dtype()), "; pack pixels with lenslet.pack()")
+                             .c_str());
+  }
+  demand_values(array, name, "uint8 (two pixels in a byte)");
+  const size_t first_dim = demand_packed_dims(dims_of(array));
+  return {std::move(array), first_dim, ElementType::kUint4};
 }
 
 SampleArray SampleArray::picture(nb::handle given) {
@@ -133,7 +160,7 @@ SampleArray SampleArray::picture(nb::handle given) {
                                  limits.max_pixels, " pixels, found ", text_of(dims))
                               .c_str());
   }
-  return {std::move(array), 0};
+  return {std::move(array), 0, ElementType::kUint8};
 }
 
 SampleArray SampleArray::inputs(nb::handle given, const Shape& sample) {
@@ -141,12 +168,13 @@ SampleArray SampleArray::inputs(nb::handle given, const Shape& sample) {
   Array array = array_of(given, name);
   demand_values(array, name, nullptr);
   const size_t first_dim = demand_input_dims(dims_of(array), sample);
-  return {std::move(array), first_dim};
+  return {std::move(array), first_dim, ElementType::kFp32};
 }
 
-SampleArray::SampleArray(Array array, size_t first_dim)
+SampleArray::SampleArray(Array array, size_t first_dim, ElementType type)
     : array_(std::move(array)),
       first_dim_(first_dim),
+      type_(type),
       has_batch_(first_dim > 0),
       count_(has_batch_ ? static_cast<int64_t>(array_.shape(0)) : 1) {
   bool without_gaps = true;
@@ -155,7 +183,8 @@ SampleArray::SampleArray(Array array, size_t first_dim)
     sample_values_ *= static_cast<int64_t>(array_.shape(i));
   }
   if (count_ > 1) without_gaps = without_gaps && array_.stride(0) == sample_values_;
-  const bool aligned = holds_bytes() || reinterpret_cast<uintptr_t>(array_.data()) % alignof(float) == 0;
+  const bool aligned =
+      type_ != ElementType::kFp32 || reinterpret_cast<uintptr_t>(array_.data()) % alignof(float) == 0;
   in_order_ = aligned && without_gaps;
 }
 
@@ -202,8 +231,10 @@ void SampleArray::look_at(ImageCheck& check) const {
 
 void SampleArray::demand_bright_ink(const Normalisation& normalisation) const {
   ImageCheck check;
-  if (holds_bytes()) {
+  if (type_ == ElementType::kUint8) {
     look_at<uint8_t>(check);
+  } else if (type_ == ElementType::kUint4) {
+    look_at<PixelPair>(check);
   } else {
     check = ImageCheck(normalisation);
     look_at<float>(check);
@@ -218,6 +249,7 @@ void SampleArray::demand_bright_ink(const Normalisation& normalisation) const {
 }
 
 template const uint8_t* SampleArray::slice(int64_t, int64_t, std::vector<uint8_t>&) const;
+template const PixelPair* SampleArray::slice(int64_t, int64_t, std::vector<PixelPair>&) const;
 template const float* SampleArray::slice(int64_t, int64_t, std::vector<float>&) const;
 
 }  // namespace lenslet::python

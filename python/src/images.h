@@ -11,12 +11,14 @@
 #include "api/image_check.h"
 #include "framework/tensor/normalisation.h"
 #include "framework/tensor/shape.h"
+#include "framework/tensor/tensor.h"
 
 namespace lenslet::python {
 
-/// Dimensions of images and inputs as SampleArray::images() and inputs() take them. Returns how many come before those
-/// of a sample: 0 or 1. Throws ValueError for others.
+/// Dimensions of images, packed images and inputs as SampleArray takes them. Returns how many come before those of a
+/// sample: 0 or 1. Throws ValueError for others.
 size_t demand_image_dims(const std::vector<int64_t>& dims);
+size_t demand_packed_dims(const std::vector<int64_t>& dims);
 size_t demand_input_dims(const std::vector<int64_t>& dims, const Shape& sample);
 
 /// Samples [count, sample] in the memory of a Python array, which stays alive as long as this object.
@@ -25,6 +27,8 @@ class SampleArray {
   /// Pictures: takes [N, 28, 28], [N, 1, 28, 28], [N, 28, 28, 1] or [28, 28] of uint8 or float32 in host memory. Throws
   /// TypeError for another type or an object that is no array, ValueError for another shape or GPU memory.
   static SampleArray images(nanobind::handle array);
+  /// Pictures of 4 bits a pixel: takes [N, 28, 14] or [28, 14] of uint8. Throws like images().
+  static SampleArray packed(nanobind::handle array);
   /// One picture of any size: takes [H, W] and [H, W, C], C 1 to 4, of uint8, and one dimension as the bytes of a file.
   /// Throws like images().
   static SampleArray picture(nanobind::handle array);
@@ -42,20 +46,20 @@ class SampleArray {
   bool is_in_place() const noexcept { return in_order_ && !inverted_from_; }
   /// Whether there is a dimension of samples in front.
   bool has_batch() const noexcept { return has_batch_; }
-  /// Pixels 0..255; otherwise float32.
-  bool holds_bytes() const noexcept { return array_.dtype() == nanobind::dtype<uint8_t>(); }
+  /// kUint8, kUint4 or kFp32.
+  ElementType type() const noexcept { return type_; }
   /// The shape that was passed.
   std::vector<size_t> shape() const;
 
   /// Samples [begin, begin + count) without gaps: in place if they are contiguous and not inverted, else copied to
-  /// `room`. `Value` is uint8_t or float, by holds_bytes(). Needs no GIL.
+  /// `room`. `Value` is uint8_t, PixelPair or float, by type(). Needs no GIL.
   template <typename Value>
   const Value* slice(int64_t begin, int64_t count, std::vector<Value>& room) const;
 
  private:
   using Array = nanobind::ndarray<nanobind::ro>;
   /// Dimensions from `first_dim` on are those of a sample.
-  SampleArray(Array array, size_t first_dim);
+  SampleArray(Array array, size_t first_dim, ElementType type);
   template <typename Value>
   void look_at(ImageCheck& check) const;
   template <typename Value>
@@ -63,6 +67,7 @@ class SampleArray {
 
   Array array_;
   size_t first_dim_;
+  ElementType type_;
   bool has_batch_;
   int64_t count_ = 0;
   int64_t sample_values_ = 1;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "models/lenet5.h"
 #include "python/src/bindings.h"
 #include "python/src/gpu_array.h"
@@ -59,10 +60,20 @@ std::unique_ptr<SharedModel> open(const OptionalText& path, const std::string& d
   return std::make_unique<SharedModel>(path, std::move(options));
 }
 
-SampleArray images_of(SharedModel& self, nb::handle images, bool invert, bool check) {
-  SampleArray input = SampleArray::images(images);
+// Whether `dtype` says that the images are packed. None: their array's own type says what they are.
+bool names_packed(const OptionalText& dtype) {
+  if (!dtype) return false;
+  if (*dtype == to_string(ElementType::kUint4)) return true;
+  throw UsageError(
+      concat("dtype: expected \"uint4\" for packed images, or None for the array's own type, found '",
+             printable_excerpt(*dtype), "'"));
+}
+
+SampleArray images_of(SharedModel& self, nb::handle images, bool packed, bool invert, bool check) {
+  SampleArray input = packed ? SampleArray::packed(images) : SampleArray::images(images);
   const Normalisation& normalisation = self.normalisation();
-  if (invert) input.invert(input.holds_bytes() ? 255 : (1 - 2 * normalisation.mean()) / normalisation.std());
+  const bool floats = input.type() == ElementType::kFp32;
+  if (invert) input.invert(floats ? (1 - 2 * normalisation.mean()) / normalisation.std() : 255);
   if (check) input.demand_bright_ink(normalisation);
   return input;
 }
@@ -76,24 +87,30 @@ nb::object prediction(const nb::object& labels, const nb::object& probabilities)
 // Images or inputs in the memory of the model's GPU; none if they are elsewhere. `sample` as for SampleArray::inputs().
 struct GpuInput {
   GpuArray array;
+  ElementType type;
   int64_t count;
   bool has_batch;
 
-  GpuSamples samples() const { return {array.data(), array.holds_bytes(), count, array.stream()}; }
+  GpuSamples samples() const { return {array.data(), type, count, array.stream()}; }
 };
 
-std::optional<GpuInput> gpu_input(SharedModel& self, nb::handle given, const char* name, bool invert,
-                                  const Shape* sample) {
+std::optional<GpuInput> gpu_input(SharedModel& self, nb::handle given, const char* name, bool packed,
+                                  bool invert, const Shape* sample) {
   std::optional<GpuArray> array = GpuArray::from(given, name);
   if (!array) return std::nullopt;
   array->demand_in_place(self.device());
-  array->demand_type(sample ? "f" : "uf");
+  array->demand_type(sample ? "f" : packed ? "u" : "uf");
   const std::vector<int64_t>& dims = array->dims();
-  const bool has_batch = (sample ? demand_input_dims(dims, *sample) : demand_image_dims(dims)) > 0;
+  const bool has_batch = (sample   ? demand_input_dims(dims, *sample)
+                          : packed ? demand_packed_dims(dims)
+                                   : demand_image_dims(dims)) > 0;
   if (invert)
     throw nb::value_error("invert: arrays in the memory of a GPU are read as they are; pass 255 - images");
+  const ElementType type = packed                 ? ElementType::kUint4
+                           : array->holds_bytes() ? ElementType::kUint8
+                                                  : ElementType::kFp32;
   const int64_t count = has_batch ? dims[0] : 1;
-  return GpuInput{std::move(*array), count, has_batch};
+  return GpuInput{std::move(*array), type, count, has_batch};
 }
 
 // `out`, or a new array beside the input.
@@ -119,11 +136,13 @@ std::pair<nb::object, nb::object> two_of(nb::handle out) {
   return {nb::object(out[0]), nb::object(out[1])};
 }
 
-nb::object predict(SharedModel& self, nb::handle images, bool invert, bool check, const OptionalPath& plan,
-                   const OptionalText& backend, const OptionalText& math, nb::handle out) {
+nb::object predict(SharedModel& self, nb::handle images, const OptionalText& dtype, bool invert, bool check,
+                   const OptionalPath& plan, const OptionalText& backend, const OptionalText& math,
+                   nb::handle out) {
   self.demand_digits();
+  const bool packed = names_packed(dtype);
   const auto [first, second] = two_of(out);
-  if (const auto gpu = gpu_input(self, images, "images", invert, nullptr)) {
+  if (const auto gpu = gpu_input(self, images, "images", packed, invert, nullptr)) {
     const GpuArray labels = gpu_output(self, *gpu, first, "out[0]", 'i', {gpu->count});
     const GpuArray probabilities = gpu_output(self, *gpu, second, "out[1]", 'f', {gpu->count});
     {
@@ -134,7 +153,7 @@ nb::object predict(SharedModel& self, nb::handle images, bool invert, bool check
     gpu->array.keep_while_used();
     return prediction(labels.publish(), probabilities.publish());
   }
-  const SampleArray input = images_of(self, images, invert, check);
+  const SampleArray input = images_of(self, images, packed, invert, check);
   const auto count = static_cast<size_t>(input.count());
   OwnedArray<int32_t> labels({count}, first, "out[0]");
   OwnedArray<float> probabilities({count}, second, "out[1]");
@@ -145,10 +164,12 @@ nb::object predict(SharedModel& self, nb::handle images, bool invert, bool check
   return prediction(labels.to_python(), probabilities.to_python());
 }
 
-nb::object logits(SharedModel& self, nb::handle images, bool invert, bool check, const OptionalPath& plan,
-                  const OptionalText& backend, const OptionalText& math, nb::handle out) {
+nb::object logits(SharedModel& self, nb::handle images, const OptionalText& dtype, bool invert, bool check,
+                  const OptionalPath& plan, const OptionalText& backend, const OptionalText& math,
+                  nb::handle out) {
   self.demand_digits();
-  if (const auto gpu = gpu_input(self, images, "images", invert, nullptr)) {
+  const bool packed = names_packed(dtype);
+  if (const auto gpu = gpu_input(self, images, "images", packed, invert, nullptr)) {
     const GpuArray values = gpu_output(self, *gpu, out, "out", 'f', {gpu->count, kLenet5Classes});
     {
       const nb::gil_scoped_release no_gil;
@@ -157,7 +178,7 @@ nb::object logits(SharedModel& self, nb::handle images, bool invert, bool check,
     gpu->array.keep_while_used();
     return values.publish();
   }
-  const SampleArray input = images_of(self, images, invert, check);
+  const SampleArray input = images_of(self, images, packed, invert, check);
   OwnedArray<float> values({static_cast<size_t>(input.count()), kLenet5Classes}, out, "out");
   {
     const nb::gil_scoped_release no_gil;
@@ -178,7 +199,7 @@ nb::tuple tuple_of(const Shape& shape) { return nb::tuple(nb::cast(sizes_of(shap
 nb::object run(SharedModel& self, nb::handle inputs, const OptionalPath& plan, const OptionalText& backend,
                const OptionalText& math, nb::handle out) {
   const Shape sample = self.input_shape();
-  if (const auto gpu = gpu_input(self, inputs, "inputs", false, &sample)) {
+  if (const auto gpu = gpu_input(self, inputs, "inputs", false, false, &sample)) {
     std::vector<int64_t> dims;
     if (gpu->has_batch) dims.push_back(gpu->count);
     const Shape written = self.output_shape();
@@ -298,25 +319,23 @@ void add_model(nb::module_& module) {
                   "None) -> "
                   "Model"),
           kBuiltInDoc)
-      .def("predict", &predict, nb::arg("images").none(), nb::kw_only(), nb::arg("invert") = false,
-           nb::arg("check") = true, nb::arg("plan") = nb::none(), nb::arg("backend") = nb::none(),
-           nb::arg("math") = nb::none(), nb::arg("out") = nb::none(),
-           nb::sig("def predict(self, images: lenslet._types.Images, *, invert: bool = False, check: bool = "
-                   "True, plan: str | os.PathLike[str] | None "
-                   "= None, "
-                   "backend: str | None = None, math: str | None = None, out: tuple[lenslet._types.Output, "
-                   "lenslet._types.Output] | None = None) -> lenslet._types.Prediction"),
-           kPredictDoc)
-      .def("logits", &logits, nb::arg("images").none(), nb::kw_only(), nb::arg("invert") = false,
-           nb::arg("check") = true, nb::arg("plan") = nb::none(), nb::arg("backend") = nb::none(),
-           nb::arg("math") = nb::none(), nb::arg("out") = nb::none(),
+      .def("predict", &predict, nb::arg("images").none(), nb::kw_only(), nb::arg("dtype") = nb::none(),
+           nb::arg("invert") = false, nb::arg("check") = true, nb::arg("plan") = nb::none(),
+           nb::arg("backend") = nb::none(), nb::arg("math") = nb::none(), nb::arg("out") = nb::none(),
            nb::sig(
-               "def logits(self, images: lenslet._types.Images, *, invert: bool = False, check: bool = True, "
-               "plan: str | os.PathLike[str] | None = "
-               "None, "
-               "backend: str | None = None, math: str | None = None, out: lenslet._types.Output | None = "
-               "None) "
-               "-> numpy.typing.NDArray[numpy.float32]"),
+               "def predict(self, images: lenslet._types.Images, *, dtype: str | None = None, invert: bool = "
+               "False, check: bool = True, plan: str | os.PathLike[str] | None = None, backend: str | None = "
+               "None, math: str | None = None, out: tuple[lenslet._types.Output, lenslet._types.Output] | "
+               "None = None) -> lenslet._types.Prediction"),
+           kPredictDoc)
+      .def("logits", &logits, nb::arg("images").none(), nb::kw_only(), nb::arg("dtype") = nb::none(),
+           nb::arg("invert") = false, nb::arg("check") = true, nb::arg("plan") = nb::none(),
+           nb::arg("backend") = nb::none(), nb::arg("math") = nb::none(), nb::arg("out") = nb::none(),
+           nb::sig(
+               "def logits(self, images: lenslet._types.Images, *, dtype: str | None = None, invert: bool = "
+               "False, check: bool = True, plan: str | os.PathLike[str] | None = None, backend: str | None = "
+               "None, math: str | None = None, out: lenslet._types.Output | None = None) -> "
+               "numpy.typing.NDArray[numpy.float32]"),
            kLogitsDoc)
       .def("read", &read_picture, nb::arg("picture").none(),
            nb::sig("def read(self, picture: lenslet._types.Picture) -> lenslet._types.Reading"), kReadDoc)

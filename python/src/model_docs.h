@@ -44,6 +44,8 @@ Args:
         `lenslet.normalize` with the model's `normalization`. Contiguous arrays are read in place, others are copied
         in parts. N may be 0. Contiguous arrays in the memory of the model's GPU (PyTorch, CuPy, JAX, DLPack, CUDA
         Array Interface) are read there, on the library's current stream: the call enqueues its work and returns.
+    dtype: "uint4" for images that `lenslet.pack` packed, uint8 [N, 28, 14] or [28, 14]: half the bytes for a GPU's
+        bus, at the price of rounding. None: the array's own type.
     invert: Exchange dark and bright: for dark ink on light paper. Not on a GPU.
     check: Refuse images that are dark on light, and float32 that is not normalised, after a look at 64 of them.
         Arrays on a GPU are not looked at.

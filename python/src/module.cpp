@@ -8,6 +8,7 @@
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/tensor/normalisation.h"
+#include "framework/tensor/pixels.h"
 #include "framework/version.h"
 #include "models/lenet5.h"
 #include "python/src/bindings.h"
@@ -24,7 +25,8 @@ namespace {
 
 nb::object normalise(nb::handle images, double mean, double std) {
   const SampleArray input = SampleArray::images(images);
-  if (!input.holds_bytes()) throw nb::type_error("images: expected uint8 (pixels 0 to 255), found float32");
+  if (input.type() != ElementType::kUint8)
+    throw nb::type_error("images: expected uint8 (pixels 0 to 255), found float32");
   if (!std::isfinite(mean) || !std::isfinite(std) || !(static_cast<float>(std) > 0))
     throw UsageError(concat("mean must be a number and std a number above 0, found ", mean, " and ", std));
   OwnedArray<float> values(input.shape());
@@ -36,6 +38,22 @@ nb::object normalise(nb::handle images, double mean, double std) {
                         values.data());
   }
   return values.to_python();
+}
+
+nb::object pack(nb::handle images) {
+  const SampleArray input = SampleArray::images(images);
+  if (input.type() != ElementType::kUint8)
+    throw nb::type_error("images: expected uint8 (pixels 0 to 255), found float32");
+  std::vector<size_t> shape = {kLenet5Side, kLenet5Side / 2};
+  if (input.has_batch()) shape.insert(shape.begin(), static_cast<size_t>(input.count()));
+  OwnedArray<uint8_t> packed(std::move(shape));
+  {
+    const nb::gil_scoped_release no_gil;
+    std::vector<uint8_t> room;
+    convert_pixels(ElementType::kUint8, input.slice(0, input.count(), room),
+                   input.count() * kLenet5Side * kLenet5Side, {}, ElementType::kUint4, packed.data());
+  }
+  return packed.to_python();
 }
 
 // Of numpy: memory that numpy frees by a capsule.
@@ -83,6 +101,22 @@ Raises:
     TypeError, ValueError: As for `Model.predict`.
     UsageError: The mean or std is not finite, or the std is not above 0.)";
 
+constexpr const char* kPackDoc =
+    R"(Packs pixels to 4 bits each, for `dtype="uint4"` of `Model.predict` and `Model.logits`.
+
+Two neighbouring pixels share a byte, the first in its low half. A pixel x becomes the code (x + 8) // 17; a code c
+stands for the grey 17 * c. So packing rounds to the nearest of 16 greys, and some answers differ from those for the
+pixels.
+
+Args:
+    images: uint8, in any shape and kind of array that `Model.predict` accepts.
+
+Returns:
+    uint8 [N, 28, 14], or [28, 14] for one image: 392 bytes an image.
+
+Raises:
+    TypeError, ValueError: As for `Model.predict`.)";
+
 constexpr const char* kNumThreadsDoc =
     R"(Returns the number of CPU threads: LENSLET_NUM_THREADS, else the cores that the process may run on.)";
 
@@ -111,6 +145,9 @@ NB_MODULE(_core, module) {
       nb::sig("def normalize(images: lenslet._types.Images, mean: float = 0.1307, std: float = 0.3081) -> "
               "numpy.typing.NDArray[numpy.float32]"),
       kNormaliseDoc);
+  module.def("pack", &pack, nb::arg("images").none(),
+             nb::sig("def pack(images: lenslet._types.Images) -> numpy.typing.NDArray[numpy.uint8]"),
+             kPackDoc);
   module.def(
       "empty_pinned", &empty_pinned, nb::arg("shape"), nb::arg("dtype") = "uint8",
       nb::sig("def empty_pinned(shape: int | tuple[int, ...], dtype: numpy.typing.DTypeLike = 'uint8') -> "

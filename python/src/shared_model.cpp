@@ -34,10 +34,13 @@ void in_parts(const SampleArray& images, int64_t part, const std::function<void(
 template <typename Compute>
 void in_parts(const SampleArray& images, int64_t part, const std::function<void()>& pause,
               const Compute& compute) {
-  if (images.holds_bytes()) {
-    in_parts<uint8_t>(images, part, pause, compute);
-  } else {
-    in_parts<float>(images, part, pause, compute);
+  switch (images.type()) {
+    case ElementType::kUint8:
+      return in_parts<uint8_t>(images, part, pause, compute);
+    case ElementType::kUint4:
+      return in_parts<PixelPair>(images, part, pause, compute);
+    default:
+      return in_parts<float>(images, part, pause, compute);
   }
 }
 
@@ -87,10 +90,13 @@ auto SharedModel::with_model(const Choices& choices, const Use& use) {
 template <typename Use>
 void SharedModel::with_samples(const GpuSamples& images, const Choices& choices, const Use& use) {
   with_model(choices, [&](Model& model) {
-    if (images.are_bytes) {
-      use(model, static_cast<const uint8_t*>(images.values));
-    } else {
-      use(model, static_cast<const float*>(images.values));
+    switch (images.type) {
+      case ElementType::kUint8:
+        return use(model, static_cast<const uint8_t*>(images.values));
+      case ElementType::kUint4:
+        return use(model, static_cast<const PixelPair*>(images.values));
+      default:
+        return use(model, static_cast<const float*>(images.values));
     }
   });
 }

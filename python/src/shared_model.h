@@ -29,10 +29,10 @@ struct NamedPicture {
   std::string name;
 };
 
-/// Samples in the memory of the model's GPU: pixels (`are_bytes`) or float32 values.
+/// Samples in the memory of the model's GPU.
 struct GpuSamples {
   const void* values;
-  bool are_bytes;
+  ElementType type;  // kUint8, kUint4 or kFp32
   int64_t count;
   void* stream;  // a cudaStream_t
 };

@@ -74,6 +74,21 @@ def test_tensors_give_the_bits_of_arrays(gpu, on_gpu, images, count):
     assert same(on_gpu.run(gpu.from_numpy(values).cuda()), on_gpu.run(values))
 
 
+@pytest.mark.parametrize("count", COUNTS)
+def test_packed_tensors_give_the_bits_of_arrays(gpu, on_gpu, images, count):
+    packed = lenslet.pack(images[:count])
+    expected, logits = on_gpu.predict(packed, dtype="uint4"), on_gpu.logits(packed, dtype="uint4")
+    tensor = gpu.from_numpy(packed).cuda()
+    found = on_gpu.predict(tensor, dtype="uint4")
+    assert same(found.labels, expected.labels) and same(found.probabilities, expected.probabilities)
+    assert same(on_gpu.logits(tensor, dtype="uint4"), logits)
+    assert on_gpu.predict(tensor[0], dtype="uint4").labels.shape == (1,)
+    with pytest.raises(ValueError, match=r"expected the shape \[N, 28, 14\]"):
+        on_gpu.predict(gpu.from_numpy(images[:count]).cuda(), dtype="uint4")
+    with pytest.raises(TypeError, match="expected uint8, found float32"):
+        on_gpu.predict(tensor.float(), dtype="uint4")
+
+
 def test_one_image_and_none(gpu, on_gpu, images):
     assert on_gpu.predict(gpu.from_numpy(images[0]).cuda()).labels.shape == (1,)
     none = gpu.zeros((0, 28, 28), dtype=gpu.uint8, device="cuda")

@@ -85,7 +85,7 @@ def run_examples(name, text):
 
 def test_examples_in_the_documents_are_true(root):
     blocks = re.findall(r"```pycon\n(.*?)```", (root / "docs" / "python.md").read_text(), re.DOTALL)
-    assert len(blocks) == 10 and run_examples("docs/python.md", "\n".join(blocks)) >= 18
+    assert len(blocks) == 11 and run_examples("docs/python.md", "\n".join(blocks)) >= 18
     assert run_examples("lenslet", lenslet.__doc__) == 4
     assert run_examples("lenslet.ray", lenslet.ray.__doc__) == 4
 

@@ -48,6 +48,17 @@ def test_columns_of_every_layout(pixels, column):
     assert (Predictor(column="pixels")({"pixels": given})["label"] == labels).all()
 
 
+def test_a_column_may_be_packed(pixels):
+    packed = lenslet.pack(pixels)
+    labels = lenslet.Model.built_in(device="cpu").predict(packed, dtype="uint4").labels
+    predictor = Predictor(dtype="uint4")
+    for column in (packed, packed.reshape(-1, 392), as_objects([picture.tobytes() for picture in packed])):
+        assert (predictor({"image": column})["label"] == labels).all()
+    assert predictor({"image": np.empty(0, object)})["label"].shape == (0,)
+    with pytest.raises(lenslet.UsageError, match=r"shape \[28, 14\], 392 values, found \[28, 28\]"):
+        predictor({"image": pixels})
+
+
 def test_a_batch_may_be_empty(pixels):
     assert Predictor()({"image": pixels[:0]})["label"].shape == (0,)
     assert Predictor()({"image": np.empty(0, object)})["label"].shape == (0,)
@@ -84,6 +95,8 @@ def test_batches_that_do_not_fit_say_why(arguments, batch, words):
     ({"into": ["a", "a"]}, "writes 2 columns"),
     ({"keep": "id"}, "expected a list of columns, found the text 'id'"),
     ({"math": "fp7"}, "fp7"),
+    ({"dtype": "uint8"}, "dtype: expected 'uint4', for a prediction or logits, or None, found 'uint8'"),
+    ({"dtype": "uint4", "answer": "output"}, "found 'uint4' for 'output'"),
 ])
 def test_arguments_that_do_not_fit_say_why(arguments, words):
     with pytest.raises(lenslet.UsageError, match=words):
