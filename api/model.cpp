@@ -78,8 +78,10 @@ Model Model::built_in(const ModelOptions& options) {
   return Model(std::make_unique<State>(std::make_shared<ModelSetup>(choices_of(options, "")), options));
 }
 
-Model Model::with_options(const ModelOptions& options) const {
-  auto setup = std::make_shared<ModelSetup>(choices_of(options, ""), state_->setup());
+Model Model::with_options(const ModelOptions& options) const { return of_setup(state_->setup(), options); }
+
+Model Model::of_setup(const ModelSetup& weights, const ModelOptions& options) {
+  auto setup = std::make_shared<ModelSetup>(choices_of(options, ""), weights);
   return Model(std::make_unique<State>(std::move(setup), options));
 }
 

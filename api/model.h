@@ -128,6 +128,9 @@ class Model {
 
   /// A model with other options that shares these weights in memory. Throws like load().
   Model with_options(const ModelOptions& options) const;
+  /// The same for a program that has a setup and no model.
+  static Model of_setup(const ModelSetup& weights, const ModelOptions& options);
+
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();

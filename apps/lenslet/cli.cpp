@@ -303,6 +303,10 @@ CommandLine lenslet_command_line() {
       "the model writes 10 logits, or class and probability (prediction, whole-network plan only) [logits]",
       profile | tune);
   line.option("--output", List{outputs}, LENSLET_MEMBER(outputs), "logits, prediction or both", bench);
+  line.option("--place", List{words({ModelBenchOptions::kResident, ModelBenchOptions::kHost})},
+              LENSLET_MEMBER(places),
+              "a pass alone (resident), or a whole call from ordinary host memory and back (host) [both]",
+              bench);
   line.option("--batch-size", Integer{1, kMaxBatch}, LENSLET_MEMBER(batch_size), "images computed together",
               model | diff);
   line.option("--batch-size", Integer{1, kMostShownBatch}, LENSLET_MEMBER(batch_size),
@@ -362,6 +366,9 @@ CommandLine lenslet_command_line() {
         return !o.fp32_ends() && (o.plan == Plan::kLayered || (o.plan != Plan::kFused && !o.backend.empty()));
       },
       model);
+  line.refuse(
+      "--latency has ways of its own from host memory and back; leave out --place",
+      [](const auto& o) { return o.latency && !o.places.empty(); }, bench);
   line.refuse(
       "--backend-matrix chooses the backends itself; leave out --plan",
       [](const auto& o) {

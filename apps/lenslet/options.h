@@ -60,6 +60,11 @@ struct TuneOptions : CommonOptions {
 };
 
 struct ModelBenchOptions : CommonOptions {
+  /// A pass alone, whose images and answers are in the device's memory.
+  static constexpr const char* kResident = "resident";
+  /// A whole call of a Model, whose images and answers are in ordinary host memory.
+  static constexpr const char* kHost = "host";
+
   ModelBenchOptions() { measure.cold = false; }
   std::string data;                  // folder; empty: LENSLET_MNIST_DIR, then ./data, then drawn digits
   std::vector<int64_t> batch_sizes;  // empty: depends on the device
@@ -69,6 +74,7 @@ struct ModelBenchOptions : CommonOptions {
   std::vector<MathMode> maths;  // empty: depends on the device
   std::vector<ElementType> inputs = {ElementType::kFp32, ElementType::kUint8};
   std::vector<ElementType> outputs = {ElementType::kFp32, ElementType::kClass};
+  std::vector<std::string> places;  // kResident, kHost; empty: both
   MeasureOptions measure;
   bool latency = false;  // time single calls from host memory to host memory
   int64_t calls = 2000;

@@ -56,6 +56,8 @@ class Session {
   BuildOptions build_options(int64_t batch, InputOutput ends) const;
   /// A single-pass model built with `pass`.
   Model model(const BuildOptions& pass) const { return Model(setup_, pass); }
+  /// A model of these weights that chooses its passes, as programs that embed it have it.
+  Model model(const ModelOptions& options) const { return Model::of_setup(*setup_, options); }
   /// A single-pass model built with the options for `batch` images. Writes the plan if --save-plan is given.
   Model model(int64_t batch) const { return saving_plan(build_options(batch)); }
   /// The same for a profile (ModelSetup::profile_options).

@@ -29,7 +29,10 @@ class Candidate {
   virtual void load(int round, Stream& stream) = 0;
   /// Enqueues one run on `stream`; neither allocates nor synchronises.
   virtual void run(Stream& stream) = 0;
-  /// The output of run(), on the stream's device. It is poisoned before each check.
+  /// Whether a run is a whole call: it returns when its output, in host memory, is there. It may use other streams, and
+  /// is timed by the host clock.
+  virtual bool is_call() const { return false; }
+  /// The output of run(), on the stream's device, or of a call in host memory. It is poisoned before each check.
   virtual float* output() = 0;
   virtual size_t output_count() const = 0;  // fp32 elements
   /// `count` elements of the output, from `first` on.

@@ -72,9 +72,10 @@ void sleep_ns(double ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(
 }  // namespace
 
 void Distrust::poison() {
-  fill_bytes(candidate_.output(), stream_.device(), kPoisonByte, candidate_.output_count() * sizeof(float),
-             stream_);
+  fill_bytes(candidate_.output(), place_, kPoisonByte, candidate_.output_count() * sizeof(float), stream_);
 }
+
+void Distrust::touch() { fill_bytes(candidate_.output(), place_, 0, sizeof(float), stream_); }
 
 const std::vector<float>& Distrust::download(int round) {
   size_t count = 0;
@@ -83,8 +84,8 @@ const std::vector<float>& Distrust::download(int round) {
   scratch_.resize(count);
   float* place = scratch_.data();
   for (const Candidate::Part& part : parts) {
-    copy_bytes(place, Device::cpu(), candidate_.output() + part.first, stream_.device(),
-               part.count * sizeof(float), stream_);
+    copy_bytes(place, Device::cpu(), candidate_.output() + part.first, place_, part.count * sizeof(float),
+               stream_);
     place += part.count;
   }
   stream_.synchronise();
@@ -123,7 +124,7 @@ std::string Distrust::check(int round, int64_t calls, double usual_ns) {
   candidate_.load(round, stream_);
   poison();
   stream_.synchronise();
-  const bool on_cpu = !stream_.device().is_cuda();
+  const bool on_cpu = !place_.is_cuda();
   if (on_cpu) {
     sleep_ns(kStragglersNs);
     if (output_changed(stream_)) return "used another thread: the output changed after run() had returned";
@@ -155,8 +156,8 @@ std::string Distrust::check_over(int standing, int round) {
   candidate_.load(round, stream_);
   const float* from = answer.data();
   for (const Candidate::Part& part : parts) {
-    copy_bytes(candidate_.output() + part.first, stream_.device(), from, Device::cpu(),
-               part.count * sizeof(float), stream_);
+    copy_bytes(candidate_.output() + part.first, place_, from, Device::cpu(), part.count * sizeof(float),
+               stream_);
     from += part.count;
   }
   stream_.synchronise();
@@ -186,8 +187,7 @@ std::vector<float> Distrust::peek(Stream& stream) {
   std::vector<float> seen(3 * part);
   float* place = seen.data();
   for (const size_t first : {size_t{0}, (count - part) / 2, count - part}) {
-    copy_bytes(place, Device::cpu(), candidate_.output() + first, stream.device(), part * sizeof(float),
-               stream);
+    copy_bytes(place, Device::cpu(), candidate_.output() + first, place_, part * sizeof(float), stream);
     place += part;
   }
   stream.synchronise();

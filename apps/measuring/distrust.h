@@ -14,19 +14,24 @@ class Distrust {
  public:
   /// `scratch` holds outputs on the host. Candidates share it, because allocating memory costs more than the copy.
   Distrust(Candidate& candidate, Stream& stream, std::vector<float>& scratch)
-      : candidate_(candidate), stream_(stream), scratch_(scratch) {}
+      : candidate_(candidate),
+        stream_(stream),
+        scratch_(scratch),
+        place_(candidate.is_call() ? Device::cpu() : stream.device()) {}
 
   /// Loads input `round`, poisons the output, runs once and judges. Returns the fault, empty if there is none. `calls`:
   /// runs so far, for the message. `usual_ns`: duration of a run. On a GPU the stream is held back for some of these
   /// durations, and the output must not change until it is released; NaN: the stream is not held back, because one run
-  /// uses several streams. On the CPU the output must not change while nothing runs. Throws the errors of run(), and
-  /// DeviceError for an unchecked failed launch.
+  /// uses several streams. On the CPU, and of a call, the output must not change while nothing runs. Throws the errors
+  /// of run(), and DeviceError for an unchecked failed launch.
   std::string check(int round, int64_t calls, double usual_ns);
   /// After a check with input `standing`: loads input `round`, restores the output of `standing`, runs once and judges.
   /// Detects a kernel that returns at once if its output is already there.
   std::string check_over(int standing, int round);
   /// Poisons the output on the stream.
   void poison();
+  /// Writes its first element, for the time of a window that is almost empty.
+  void touch();
   /// Whether a sampled output, at both ends or in the middle, is still poisoned. Synchronises.
   bool still_poisoned();
   /// Judges the current output, after runs with input `round`.
@@ -50,6 +55,7 @@ class Distrust {
   Candidate& candidate_;
   Stream& stream_;
   std::vector<float>& scratch_;
+  Device place_;  // of the output
   ResultError error_;
   uint64_t last_digest_ = 0;
   int last_round_ = -1;

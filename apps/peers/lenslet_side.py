@@ -36,7 +36,7 @@ class Bench:
     def turn(self, batch, number, latency=False):
         key = (batch, number, latency)
         if key not in self.documents:
-            how = ["--latency", "--calls", str(CALLS)] if latency else []
+            how = ["--latency", "--calls", str(CALLS)] if latency else ["--place", "resident"]
             self.documents[key] = _run(self.program, [*self.command, "--batch-sizes", str(batch), "--min-time-ms",
                                                       str(LEAST_MS), "--warmup-ms", str(WARMUP_MS), *how])
         return self.documents[key]

@@ -113,9 +113,9 @@ def title_of(row):
 
 
 def batch_rows(rows):
-    """Of `lenslet bench`: the rows of several batches that have images a second; latencies have a mode."""
+    """Of `lenslet bench`: the resident rows of several batches that have images a second; latencies have a mode."""
     found = Rows(row for row in rows.drawn if row.number("images_per_s") and size_of(row.labels.get("batch", ""))
-                 and "mode" not in row.labels)
+                 and "mode" not in row.labels and row.labels.get("place", "resident") == "resident")
     return found if len(found.values("batch")) > 1 else Rows()
 
 
@@ -142,7 +142,8 @@ def single_rows(rows):
 
 def contestant(row):
     """candidate(), with what else distinguishes two rows of one problem."""
-    return " ".join([candidate(row), *(row.labels[key] for key in ("mode", "input", "output") if key in row.labels)])
+    others = ("mode", "input", "output", "place")
+    return " ".join([candidate(row), *(row.labels[key] for key in others if key in row.labels)])
 
 
 # Of peers.json:

@@ -51,6 +51,26 @@ TEST(ProfileGpu, TheLayersAddUpToThePass) {
   }
 }
 
+// Calls are timed by the host's clock and are never faster than the passes they consist of.
+TEST(BenchGpu, HostRowsStandBesideResidentOnes) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const json rows = rows_of(
+      "--batch-sizes 1,70000 --plan fused --math fp16 --input uint8,uint4 --output prediction --data "
+      "{dir}/data");
+  ASSERT_EQ(rows.size(), 8u);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const json& row = rows[i];
+    EXPECT_TRUE(row.at("status") == "PASSED" || row.at("status") == "SUSPECT") << row.dump();
+    EXPECT_EQ(row.at("labels").at("place"), i % 2 == 0 ? "resident" : "host");
+    EXPECT_EQ(row.at("accuracy").at("count"), 20);
+    if (i % 2 == 0) continue;
+    EXPECT_FALSE(row.at("replayed").get<bool>());
+    EXPECT_TRUE(row.at("ceiling_fraction").is_null());
+    EXPECT_GT(row.at("time_ns").at("median").get<double>(),
+              rows[i - 1].at("time_ns").at("median").get<double>());
+  }
+}
+
 TEST(BenchGpu, SmallBatchesAreReplayedAndLargeOnesAreNot) {
   LENSLET_SKIP_WITHOUT_GPU();
   const json rows = rows_of("--batch-sizes 1,65536 --plan layered --math fp32 --output logits --input fp32");

@@ -37,7 +37,8 @@ TEST(Bench, ARowForEachConfigurationVerifiedAndCounted) {
     expect_members(row.at("labels"), {{"batch", std::to_string(batches[i])},
                                       {"plan", "layered"},
                                       {"input", "fp32"},
-                                      {"output", "logits"}});
+                                      {"output", "logits"},
+                                      {"place", "resident"}});
     EXPECT_EQ(row.at("cache"), "hot");
     EXPECT_GE(row.at("samples").get<int>(), 20);
     const double median = row.at("time_ns").at("median");
@@ -92,6 +93,59 @@ TEST(Bench, EverySupportedCombinationOfTheFusedPlanHasARow) {
                    row.at("labels").at("output").get<std::string>());
   }
   EXPECT_EQ(tensors, kTensors);
+}
+
+// A call of Model from ordinary memory stands below the pass of the same configuration, verified and counted as it is.
+TEST(Bench, HostRowsStandBesideResidentOnes) {
+  const std::string options =
+      "--batch-sizes 3,1030 --plan fused --input uint8,uint4 --output logits,prediction --data {dir}/data ";
+  const json rows = rows_of(options);
+  ASSERT_EQ(rows.size(), 12u);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const json &row = rows[i], &labels = row.at("labels");
+    const bool host = i % 3 == 2;  // logits; predictions resident, host
+    SCOPED_TRACE(labels.dump());
+    EXPECT_TRUE(row.at("status") == "PASSED" || row.at("status") == "SUSPECT") << row.dump();
+    EXPECT_EQ(labels.at("place"), host ? "host" : "resident");
+    EXPECT_EQ(labels.at("input"), i / 3 % 2 == 0 ? "uint8" : "uint4");
+    EXPECT_EQ(labels.at("output"), i % 3 == 0 ? "logits" : "prediction");
+    EXPECT_GE(row.at("samples").get<int>(), 20);
+    EXPECT_EQ(row.at("images"), i < 6 ? 3 : 1030);
+    EXPECT_EQ(row.at("accuracy").at("count"), 20);
+    expect_words(row.at("repro"), host ? "--place host" : "--place resident");
+    if (!host) continue;
+    const json& resident = rows[i - 1];
+    for (const char* key : {"backend", "math", "accuracy", "flops", "bytes_ideal"})
+      EXPECT_EQ(row.at(key), resident.at(key)) << key;
+    EXPECT_GT(row.at("error").at("checked").get<int>(), 0);
+  }
+  EXPECT_EQ(rows[2].at("bytes_ideal").get<double>() - rows[5].at("bytes_ideal").get<double>(), 3 * 392);
+  const json hosts = rows_of("--batch-sizes 3 --place host --input uint4,fp32");
+  ASSERT_EQ(hosts.size(), 1u);
+  expect_members(hosts[0].at("labels"), {{"place", "host"}, {"input", "uint4"}, {"output", "prediction"}});
+  const json residents = rows_of("--batch-sizes 3 --place resident --plan fused --input uint8");
+  EXPECT_EQ(residents.size(), 2u);
+  const std::string command = hosts[0].at("repro");
+  const json again =
+      json::parse(expect_run(run_line(command + " --min-time-ms 1 --warmup-ms 0 --json -"), kOk).out);
+  ASSERT_EQ(again.at("results").size(), 1u);
+  EXPECT_EQ(again.at("results")[0].at("labels"), hosts[0].at("labels"));
+}
+
+TEST(Bench, ASavedPlanIsTimedInBothPlaces) {
+  expect_run(
+      lenslet(
+          "profile --device cpu --plan fused --input uint8 --output prediction --batch-size 3 --cache hot "
+          "--min-time-ms 1 --warmup-ms 0 --save-plan {dir}/out/bytes_to_classes.json"),
+      kOk);
+  const json rows = rows_of("--batch-sizes 3 --plan {dir}/out/bytes_to_classes.json --cache both");
+  ASSERT_EQ(rows.size(), 4u);
+  const char* const places[] = {"resident", "resident", "host", "host"};
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(rows[i].at("labels").at("place"), places[i]);
+    EXPECT_EQ(rows[i].at("cache"), i % 2 == 0 ? "hot" : "cold");
+    EXPECT_NE(rows[i].at("status"), "FAILED") << rows[i];
+  }
 }
 
 TEST(Bench, WithoutMnistDigitsAreDrawnAndNothingIsCounted) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "apps/convbench/bench/conv_bench.h"
 #include "layers/conv/prepare_services.h"
@@ -296,6 +298,89 @@ TEST_F(Cheats, LeavingResultsOnTheDevice) {
   EXPECT_NE(measured[1].reason.find("from host to host: skipped work"), std::string::npos)
       << measured[1].reason;
   EXPECT_EQ(measured[1].end_to_end.samples, 0u) << "a cheat has a time";
+}
+
+/// A call that writes its answers to ordinary memory by itself.
+class CallingCandidate : public Candidate {
+ public:
+  enum class Way { kHonest, kIdle, kCached, kLate };
+  explicit CallingCandidate(Way way) : way_(way) {}
+  ~CallingCandidate() override {
+    if (late_.joinable()) late_.join();
+  }
+  std::string name() const override { return "call"; }
+  bool is_call() const override { return true; }
+  void load(int round, Stream&) override { round_ = round; }
+  void run(Stream&) override {
+    ++calls_;
+    if (way_ == Way::kIdle && calls_ > 6) return;
+    if (way_ == Way::kCached && calls_ > 6) {
+      answers_ = first_;
+      return;
+    }
+    if (way_ == Way::kLate) {
+      if (late_.joinable()) late_.join();
+      late_ = std::thread([this] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        answer();
+      });
+      return;
+    }
+    answer();
+    if (calls_ == 1) first_ = answers_;
+  }
+  float* output() override { return answers_.data(); }
+  size_t output_count() const override { return answers_.size(); }
+  Verdict judge(int round, const std::vector<float>& output) override {
+    Verdict verdict;
+    verdict.passed = true;
+    for (size_t i = 0; i < output.size(); ++i)
+      verdict.passed = verdict.passed && output[i] == value(round, i);
+    if (!verdict.passed) verdict.reason = "wrong answers";
+    return verdict;
+  }
+
+ private:
+  static float value(int round, size_t i) {
+    return static_cast<float>(i) + 0.25f * static_cast<float>(round);
+  }
+  void answer() {
+    for (size_t i = 0; i < answers_.size(); ++i) answers_[i] = value(round_, i);
+  }
+  Way way_;
+  int round_ = 0, calls_ = 0;
+  std::vector<float> answers_ = std::vector<float>(4096), first_;
+  std::thread late_;
+};
+
+// Beside a candidate of the device; the memory of a call is the host's, also where the device is a GPU.
+TEST_F(Cheats, CallsAreVerifiedInHostMemory) {
+  const Device device = kDevice == DeviceKind::kCuda ? Device::cuda(0) : Device::cpu();
+  Stream stream(device);
+  using Way = CallingCandidate::Way;
+  ForgetfulCandidate pass(device, false);
+  CallingCandidate honest(Way::kHonest), idle(Way::kIdle), cached(Way::kCached), late(Way::kLate);
+  MeasureOptions options = options_.measure;
+  options.cold = true;
+  const std::vector<Measurement> measured = measure({&honest, &pass, &idle, &cached, &late}, stream, options);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(measured[i].status, "PASSED") << measured[i].reason;
+    EXPECT_GT(measured[i].hot.samples, 0u);
+    EXPECT_GT(measured[i].cold.samples, 0u);
+  }
+  EXPECT_FALSE(measured[0].replayed);
+  EXPECT_GT(measured[0].hot.median, 100) << "4,096 answers in less than 100 ns";
+  const char* const words[] = {"skipped work", "cached output|wrong", "used another thread"};
+  for (size_t i = 0; i < 3; ++i) {
+    const Measurement& cheat = measured[i + 2];
+    EXPECT_EQ(cheat.status, "FAILED") << i;
+    const std::string all = words[i];
+    const std::string first = all.substr(0, all.find('|')), second = all.substr(all.find('|') + 1);
+    EXPECT_TRUE(cheat.reason.find(first) != std::string::npos ||
+                cheat.reason.find(second) != std::string::npos)
+        << cheat.reason;
+    EXPECT_EQ(cheat.hot.samples, 0u) << "a cheat has a time";
+  }
 }
 
 // Timed replays run exactly what the candidate enqueued while it was captured, so skipped work is detected there too.

@@ -16,6 +16,7 @@
 #include "apps/lenslet/eval/eval_report.h"
 #include "apps/lenslet/eval/mnist_folder.h"
 #include "apps/measuring/run.h"
+#include "framework/tensor/pixels.h"
 #include "models/classifier.h"
 #include "models/lenet5.h"
 
@@ -42,7 +43,13 @@ struct BenchCandidate {
   BenchConfig config;
   ResultRow base;
   BuildOptions build;
-  PlanCandidate* prepared;  // null if it cannot be prepared
+  // Both null if it cannot be prepared.
+  PlanCandidate* pass = nullptr;
+  CallCandidate* call = nullptr;
+
+  bool prepared() const { return pass || call; }
+  /// Of the pass, or of a full pass of the call.
+  Executable& executable() const { return call ? call->executable() : pass->executable(); }
 };
 
 // The class of each image, -1 for an answer that is not a number; nullopt after a signal.
@@ -58,6 +65,19 @@ std::optional<std::vector<int>> classes_of(Executable& executable, const ImageDa
     lane.run(data.images.data() + first * kLenet5Side * kLenet5Side, images, answers.data(), call);
     for (int64_t i = 0; i < images; ++i) classes.push_back(class_of(call.output, answers.data(), i));
   }
+  return classes;
+}
+
+// The same by a call of the candidate's model.
+std::vector<int> classes_of(CallCandidate& call, ElementType input, const ImageDataset& data) {
+  const int64_t pixels = data.count * kLenet5Side * kLenet5Side;
+  std::vector<uint8_t> images(bytes_of(input, pixels));
+  convert_pixels(ElementType::kUint8, data.images.data(), pixels, {}, input, images.data());
+  std::vector<Prediction> answers(static_cast<size_t>(data.count));
+  call.predict(images.data(), data.count, answers.data());
+  std::vector<int> classes;
+  for (int64_t i = 0; i < data.count; ++i)
+    classes.push_back(class_of(ElementType::kClass, answers.data(), i));
   return classes;
 }
 
@@ -122,15 +142,21 @@ class ModelBench {
     std::vector<BenchCandidate> candidates;
     for (const BenchConfig& config : configs) {
       BenchCandidate candidate{config, bench_row(config, options_, session_),
-                               config.build_options(session_, stream_), nullptr};
-      const PlanContest::Prepared& plan = contest.add(config.key(), candidate.build);
-      candidate.prepared = plan.candidate.get();
-      if (!candidate.prepared) {
+                               config.build_options(session_, stream_)};
+      const bool host = config.place == ModelBenchOptions::kHost;
+      const PlanContest::Prepared& plan =
+          host ? contest.add_call(
+                     config.key(), [&] { return session_.model(model_options(config)); }, config.batch,
+                     config.input)
+               : contest.add(config.key(), candidate.build);
+      candidate.pass = plan.candidate.get();
+      candidate.call = plan.call.get();
+      if (!candidate.prepared()) {
         run_.refuse(config.by_name ? config.backend : std::string(), plan.refusal.code,
                     concat("batch ", config.batch, ", ", candidate.base.backend, " ", candidate.base.math,
                            ": ", plan.refusal.reason));
       } else {
-        const Executable& executable = candidate.prepared->executable();
+        const Executable& executable = candidate.executable();
         candidate.base.setup_ns = executable.build_ns();
         candidate.base.workspace_bytes = static_cast<int64_t>(executable.plan().workspace_bytes);
         candidate.base.detail =
@@ -153,6 +179,21 @@ class ModelBench {
     return all;
   }
 
+  // Of a model as a program has it: it chooses its passes, and what was not named.
+  ModelOptions model_options(const BenchConfig& config) const {
+    ModelOptions options;
+    options.device = session_.device().to_string();
+    options.workspace_limit = options_.workspace_limit;
+    if (session_.saved_plan()) {
+      options.plan = options_.plan;
+      return options;
+    }
+    options.plan = config.plan;
+    options.math = to_string(config.math);
+    if (!options_.variants.empty()) options.backend = config.backend;
+    return options;
+  }
+
   Work work_of(const BenchConfig& config, const Executable& executable) const {
     const Graph& graph = session_.graph();
     if (!graph.network()) {
@@ -169,12 +210,14 @@ class ModelBench {
   }
 
   std::vector<ResultRow> plain_rows(const BenchCandidate& candidate, const Measurement& measured) const {
-    const RowContext context{options_.measure.hot, options_.measure.cold, &run_.ceilings()};
-    if (!candidate.prepared)
+    // No ceiling of a GPU binds a call: the host's copies and the bus do.
+    const bool over_bus = candidate.call && session_.device().is_cuda();
+    const RowContext context{options_.measure.hot, options_.measure.cold,
+                             over_bus ? nullptr : &run_.ceilings()};
+    if (!candidate.prepared())
       return rows_without_time(candidate.base, measured.status, measured.reason, context);
-    return rows_of(candidate.base, measured, context,
-                   work_of(candidate.config, candidate.prepared->executable()), candidate.config.math,
-                   candidate.prepared->products_saved());
+    return rows_of(candidate.base, measured, context, work_of(candidate.config, candidate.executable()),
+                   candidate.config.math, products_saved(candidate.executable()));
   }
 
   // Counted once per configuration, for any batch size; nullopt without data and after a signal.
@@ -189,7 +232,9 @@ class ModelBench {
       Executable standard(session_.graph(), build);
       fp32_classes_ = classes_of(standard, *data_);
     }
-    const std::optional<std::vector<int>> classes = classes_of(candidate.prepared->executable(), *data_);
+    const std::optional<std::vector<int>> classes =
+        candidate.call ? classes_of(*candidate.call, candidate.config.input, *data_)
+                       : classes_of(candidate.pass->executable(), *data_);
     if (!classes || !fp32_classes_) return std::nullopt;
     ResultAccuracy accuracy;
     accuracy.count = data_->count;
@@ -214,7 +259,7 @@ class ModelBench {
   std::vector<ResultRow> latency_rows(const BenchCandidate& candidate, const Measurement& measured) const {
     if (measured.status != "PASSED")
       return rows_without_time(candidate.base, measured.status, measured.reason, {true, false, nullptr});
-    Executable& executable = candidate.prepared->executable();
+    Executable& executable = candidate.executable();
     ResultRow base = candidate.base;
     base.stages_ns = pass_times(executable, measured.hot.median);
     base.first_call_ns = measured.first_call_ns;

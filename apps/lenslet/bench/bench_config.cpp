@@ -43,6 +43,27 @@ void add_fused(const ModelBenchOptions& options, const Graph& graph, const Bench
   }
 }
 
+// Each configuration at the requested places; without a host row where a call takes other types.
+std::vector<BenchConfig> at_places(const std::vector<BenchConfig>& configs,
+                                   const ModelBenchOptions& options) {
+  const auto wanted = [&](const char* place) {
+    return options.places.empty() || holds<std::string>(options.places, place);
+  };
+  std::vector<BenchConfig> placed;
+  for (const BenchConfig& config : configs) {
+    const bool from_pixels = config.input != ElementType::kFp32 && config.output == ElementType::kClass;
+    if (wanted(ModelBenchOptions::kResident)) placed.push_back(config);
+    if (!from_pixels || options.latency || !wanted(ModelBenchOptions::kHost)) continue;
+    placed.push_back(config);
+    placed.back().place = ModelBenchOptions::kHost;
+  }
+  if (placed.empty())
+    throw UsageError(
+        "nothing is left to measure: --place host times calls from pixels to predictions; add --plan fused, "
+        "--input uint8 and --output prediction");
+  return placed;
+}
+
 }  // namespace
 
 const char* output_name(ElementType output) noexcept {
@@ -50,7 +71,8 @@ const char* output_name(ElementType output) noexcept {
 }
 
 std::string BenchConfig::key() const {
-  return concat(plan, " ", backend, " ", to_string(math), " ", to_string(input), " ", output_name(output));
+  return concat(plan, " ", backend, " ", to_string(math), " ", to_string(input), " ", output_name(output),
+                " ", place);
 }
 
 BuildOptions BenchConfig::build_options(const Session& session, Stream& stream) const {
@@ -93,8 +115,9 @@ ModelBenchOptions with_saved_plan(ModelBenchOptions options) {
 std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const Session& session,
                                        int64_t batch) {
   if (const Plan* const saved = session.saved_plan()) {
-    return {{batch, saved->execution, saved->execution == Plan::kFused ? saved->layers.at(0).backend : "",
-             false, saved->math(), saved->input, saved->output}};
+    const std::string backend = saved->execution == Plan::kFused ? saved->layers.at(0).backend : "";
+    return at_places({{batch, saved->execution, backend, false, saved->math(), saved->input, saved->output}},
+                     options);
   }
   const Device device = session.device();
   const Graph& graph = session.graph();
@@ -124,7 +147,7 @@ std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const S
         "nothing is left to measure: the layered plan reads and writes only fp32; add --plan fused, or "
         "--input fp32 and --output logits");
   }
-  return configs;
+  return at_places(configs, options);
 }
 
 ResultRow bench_row(const BenchConfig& config, const ModelBenchOptions& options, const Session& session) {
@@ -139,6 +162,7 @@ ResultRow bench_row(const BenchConfig& config, const ModelBenchOptions& options,
                 {"input", to_string(config.input)},
                 {"output", output_name(config.output)},
                 {"batch", std::to_string(config.batch)}};
+  if (!options.latency) row.labels.emplace_back("place", config.place);
   const std::string& file = options.weights_file();
   row.repro =
       concat("lenslet bench --device ", session.device().to_string(),
@@ -146,7 +170,7 @@ ResultRow bench_row(const BenchConfig& config, const ModelBenchOptions& options,
              " --batch-sizes ", config.batch, " --plan ", session.saved_plan() ? options.plan : config.plan,
              config.backend.empty() ? "" : " --backend ", config.backend, " --math ", row.math, " --input ",
              to_string(config.input), " --output ", output_name(config.output), " --seed ", options.seed);
-  if (options.latency) row.repro += " --latency";
+  row.repro += options.latency ? std::string(" --latency") : concat(" --place ", config.place);
   if (options.threads) row.repro += concat(" --threads ", *options.threads);
   return row;
 }

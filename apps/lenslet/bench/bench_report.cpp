@@ -71,6 +71,7 @@ void print_bench(Console& console, const std::vector<ResultRow>& rows) {
   const bool both =
       std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.cache == "cold"; });
   RowTable table = first_columns();
+  table.words("place", [](const ResultRow& row) { return row.label("place"); });
   if (both) table.words("cache", &ResultRow::cache);
   table.words("status", &ResultRow::status).median("us");
   table.number("images/s", &ResultRow::images_per_s, format_rate).share().nearest_ceiling();

@@ -131,9 +131,9 @@ std::vector<BatchPictures::Slots> BatchPictures::judged_slots(int64_t batch, int
   return {{0, end}, {middle, between}, {batch - end, end}};
 }
 
-double PlanCandidate::products_saved() const {
+double products_saved(const Executable& executable) {
   double direct = 0, multiplied = 0;
-  for (const Executable::Step& step : executable_->steps()) {
+  for (const Executable::Step& step : executable.steps()) {
     direct += step.work.flops;
     multiplied += step.work.flops / step.op->products_saved();
   }
@@ -156,37 +156,82 @@ Verdict PlanCandidate::judge(int round, const std::vector<float>& output) {
   return pictures_.judge(round, plan.input, plan.output, executable_->batch(), output, bound_);
 }
 
-const PlanContest::Prepared& PlanContest::add(const std::string& name, BuildOptions build) {
+CallCandidate::CallCandidate(std::string name, Model model, int64_t batch, ElementType input,
+                             const BatchPictures& pictures)
+    : name_(std::move(name)),
+      model_(std::move(model)),
+      batch_(batch),
+      input_(input),
+      pictures_(pictures),
+      bound_(pictures.expected(input).bound(executable())),
+      images_(bytes_of(input, batch * model_.input_shape().num_elements())),
+      predictions_(static_cast<size_t>(batch)) {}
+
+void CallCandidate::predict(const void* images, int64_t count, Prediction* predictions) {
+  if (input_ == ElementType::kUint4) {
+    model_.predict(static_cast<const PixelPair*>(images), count, predictions);
+  } else {
+    model_.predict(static_cast<const uint8_t*>(images), count, predictions);
+  }
+}
+
+void CallCandidate::load(int round, Stream& /*stream*/) {
+  const Shape one = model_.input_shape();
+  pictures_.fill(
+      {reinterpret_cast<float*>(images_.data()), {batch_, one[0], one[1], one[2]}, Device::cpu(), input_},
+      round);
+}
+
+Verdict CallCandidate::judge(int round, const std::vector<float>& output) {
+  return pictures_.judge(round, input_, ElementType::kClass, batch_, output, bound_);
+}
+
+const PlanContest::Prepared& PlanContest::prepare(const std::function<void(Prepared&)>& make) {
   Prepared& plan = plans_.emplace_back();
-  build.stream = &stream_;
   const auto refusal = attempt(stream_, [&] {
     try {
-      plan.candidate =
-          std::make_unique<PlanCandidate>(name, std::make_unique<Executable>(graph_, build), pictures_);
+      make(plan);
     } catch (const UsageError& error) {  // a batch too large for one layer may suit another plan
       throw UnavailableError(error.what());
     }
   });
   if (refusal) {
     plan.candidate.reset();
+    plan.call.reset();
     plan.refusal = *refusal;
   }
   return plan;
 }
 
+const PlanContest::Prepared& PlanContest::add(const std::string& name, BuildOptions build) {
+  build.stream = &stream_;
+  return prepare([&](Prepared& plan) {
+    plan.candidate =
+        std::make_unique<PlanCandidate>(name, std::make_unique<Executable>(graph_, build), pictures_);
+  });
+}
+
+const PlanContest::Prepared& PlanContest::add_call(const std::string& name,
+                                                   const std::function<Model()>& make, int64_t batch,
+                                                   ElementType input) {
+  return prepare([&](Prepared& plan) {
+    plan.call = std::make_unique<CallCandidate>(name, make(), batch, input, pictures_);
+  });
+}
+
 void PlanContest::refuse(const std::string& reason) {
-  plans_.push_back({nullptr, {"UNSUPPORTED", ExitCode::kUnavailable, reason}});
+  plans_.push_back({nullptr, nullptr, {"UNSUPPORTED", ExitCode::kUnavailable, reason}});
 }
 
 std::vector<Measurement> PlanContest::measure(const MeasureOptions& options) const {
   std::vector<Candidate*> candidates;
   for (const Prepared& plan : plans_) {
-    if (plan.candidate) candidates.push_back(plan.candidate.get());
+    if (Candidate* const candidate = plan.either()) candidates.push_back(candidate);
   }
   const std::vector<Measurement> measured = lenslet::measure(candidates, stream_, options);
   std::vector<Measurement> results(plans_.size());
   for (size_t i = 0, next = 0; i < plans_.size(); ++i) {
-    if (plans_[i].candidate) {
+    if (plans_[i].either()) {
       results[i] = measured[next++];
     } else {
       results[i].status = plans_[i].refusal.status;

@@ -2,12 +2,15 @@
 // judge.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "api/model.h"
 #include "apps/common/results/attempt.h"
 #include "apps/lenslet/bench/logits_check.h"
 #include "apps/measuring/measure.h"
@@ -59,6 +62,9 @@ class BatchPictures {
   int64_t all_judged_;  // batches up to this size are judged whole
 };
 
+/// For a whole pass, what Operator::products_saved() is for one layer.
+double products_saved(const Executable& executable);
+
 /// An executable, which must run on the stream that is timed (BuildOptions::stream).
 class PlanCandidate : public Candidate {
  public:
@@ -69,8 +75,6 @@ class PlanCandidate : public Candidate {
         bound_(pictures.expected(executable_->plan().input).bound(*executable_)) {}
 
   Executable& executable() noexcept { return *executable_; }
-  /// For the whole pass, what Operator::products_saved() is for one layer.
-  double products_saved() const;
   std::string name() const override { return name_; }
   void load(int round, Stream&) override { pictures_.load(*executable_, round); }
   /// The first run waits after every layer, so that a failing layer is reported by name.
@@ -87,6 +91,36 @@ class PlanCandidate : public Candidate {
   double bound_;
 };
 
+/// Calls of a Model with a batch of pixels, bytes or packed, and predictions, both in ordinary host memory.
+class CallCandidate : public Candidate {
+ public:
+  CallCandidate(std::string name, Model model, int64_t batch, ElementType input,
+                const BatchPictures& pictures);
+
+  Model& model() noexcept { return model_; }
+  /// Of a full pass of the call.
+  Executable& executable() { return model_.executable(std::min(batch_, model_.pass_size())); }
+  /// Classifies `count` images in `images`, of the candidate's input type.
+  void predict(const void* images, int64_t count, Prediction* predictions);
+  std::string name() const override { return name_; }
+  bool is_call() const override { return true; }
+  void load(int round, Stream&) override;
+  void run(Stream&) override { predict(images_.data(), batch_, predictions_.data()); }
+  float* output() override { return reinterpret_cast<float*>(predictions_.data()); }
+  size_t output_count() const override { return predictions_.size() * sizeof(Prediction) / sizeof(float); }
+  Verdict judge(int round, const std::vector<float>& output) override;
+
+ private:
+  std::string name_;
+  Model model_;
+  int64_t batch_;
+  ElementType input_;
+  const BatchPictures& pictures_;
+  double bound_;
+  std::vector<uint8_t> images_;
+  std::vector<Prediction> predictions_;
+};
+
 /// Whole plans, prepared to be timed against each other on one stream.
 class PlanContest {
  public:
@@ -94,18 +128,28 @@ class PlanContest {
       : graph_(graph), pictures_(pictures), stream_(stream) {}
 
   struct Prepared {
-    std::unique_ptr<PlanCandidate> candidate;  // null if it cannot be prepared
-    NoResult refusal;                          // why
+    std::unique_ptr<PlanCandidate> candidate;  // null if it cannot be prepared, or is a call
+    std::unique_ptr<CallCandidate> call;       // the other kind
+    NoResult refusal;                          // why there is neither
+
+    Candidate* either() const noexcept {
+      return candidate ? static_cast<Candidate*>(candidate.get()) : call.get();
+    }
   };
 
   /// Prepares a plan. The reference is valid until the next call. Throws DeviceError if the device is lost.
   const Prepared& add(const std::string& name, BuildOptions build);
+  /// Prepares calls of a model of these options that computes the same graph. The reference as for add().
+  const Prepared& add_call(const std::string& name, const std::function<Model()>& make, int64_t batch,
+                           ElementType input);
   /// Adds a plan that cannot run.
   void refuse(const std::string& reason);
   /// One measurement per plan, in order.
   std::vector<Measurement> measure(const MeasureOptions& options) const;
 
  private:
+  const Prepared& prepare(const std::function<void(Prepared&)>& make);
+
   const Graph& graph_;
   const BatchPictures& pictures_;
   Stream& stream_;
