@@ -94,7 +94,7 @@ std::optional<Beside> read_beside(const Session& session, const BuildOptions& ot
   beside.correct = evaluate(exact.logits, data, exact.count).correct;
   for (size_t i = 0; i < exact.logits.size(); i += kLenet5Classes) {
     beside.differing += predicted_class(exact.logits.data() + i, kLenet5Classes) !=
-                               predicted_class(run.logits.data() + i, kLenet5Classes);
+                        predicted_class(run.logits.data() + i, kLenet5Classes);
   }
   return beside;
 }

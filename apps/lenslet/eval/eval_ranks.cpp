@@ -84,8 +84,7 @@ void join_outcomes(Ranks& ranks, const EvalOptions& options, const Session& sess
   Beside none[2];  // a rank without images has none
   Beside& fp32 = outcome.fp32 ? *outcome.fp32 : none[0];
   Beside& uint8 = outcome.uint8 ? *outcome.uint8 : none[1];
-  counts.insert(counts.end(),
-                {&fp32.correct, &fp32.differing, &uint8.correct, &uint8.differing});
+  counts.insert(counts.end(), {&fp32.correct, &fp32.differing, &uint8.correct, &uint8.differing});
   ranks.sum(counts);
   ranks.gather(total.losses);
   ranks.gather(total.misses);

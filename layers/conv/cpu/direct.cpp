@@ -6,8 +6,8 @@
 // The output plane is treated as one line. With i = p * pitch + q, tap (c, r, s) reads x at i + offset(c, r, s), with
 // the same offset for all i, so that vectors of neighbouring positions need no im2col (the idea of the low-memory
 // convolutions of Cho and Brand, "MEC", 2017, and of the shifted ones of Anderson et al., 2017). Positions between Q
-// and the pitch are computed and dropped. If that costs more than partial vectors at row ends, each row is a line of its
-// own; several rows of one vector share a register tile.
+// and the pitch are computed and dropped. If that costs more than partial vectors at row ends, each row is a line of
+// its own; several rows of one vector share a register tile.
 //
 // Stride, padding and dilation only change the layout: a band of rows is first copied into a padded buffer with one
 // plane per residue of the stride. There each tap is a shift again. NHWC uses the same copy: the band is split into
