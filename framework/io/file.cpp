@@ -113,6 +113,20 @@ std::string resolved_path(const std::string& path) {
   return (place == "/" ? place : place + "/") + name.substr(folder.size());
 }
 
+int open_regular_file(const std::string& path, struct stat& status) {
+  const std::string name = printable_excerpt(path);
+  // O_NONBLOCK: opening a FIFO without a writer would wait forever.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+  if (descriptor < 0) throw DataError(concat(name, ": cannot be opened: ", reason_of(errno)));
+  const auto fail = [&](const std::string& what) {
+    ::close(descriptor);
+    throw DataError(concat(name, ": ", what));
+  };
+  if (::fstat(descriptor, &status) != 0) fail("cannot be read: " + reason_of(errno));
+  if (!S_ISREG(status.st_mode)) fail(concat("expected a regular file, found ", kind_of(status.st_mode)));
+  return descriptor;
+}
+
 std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {
   return read_file(path, [max_bytes](const std::vector<uint8_t>&) { return max_bytes; });
 }
@@ -121,19 +135,14 @@ std::vector<uint8_t> read_file(const std::string& path,
                                const std::function<size_t(const std::vector<uint8_t>& head)>& limit) {
   const bool standard_input = path == "-";
   const std::string name = standard_input ? "standard input" : printable_excerpt(path);
-  // O_NONBLOCK: opening a FIFO without a writer would wait forever.
-  const Descriptor file(standard_input ? STDIN_FILENO
-                                       : ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-  if (file.get() < 0) throw DataError(concat(name, ": cannot be opened: ", reason_of(errno)));
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0)
-    throw DataError(concat(name, ": cannot be read: ", reason_of(errno)));
+  const Descriptor file(standard_input ? STDIN_FILENO : open_regular_file(path, status));
   if (standard_input) {
+    if (::fstat(file.get(), &status) != 0)
+      throw DataError(concat(name, ": cannot be read: ", reason_of(errno)));
     if (::isatty(file.get())) throw DataError("standard input: expected a file or a pipe, found a terminal");
     if (S_ISDIR(status.st_mode))
       throw DataError("standard input: expected a file or a pipe, found a directory");
-  } else if (!S_ISREG(status.st_mode)) {
-    throw DataError(concat(name, ": expected a regular file, found ", kind_of(status.st_mode)));
   }
   std::vector<uint8_t> head(kHeadBytes);
   const ssize_t head_bytes = standard_input ? 0 : ::pread(file.get(), head.data(), head.size(), 0);

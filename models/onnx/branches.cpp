@@ -141,7 +141,6 @@ class Inliner {
           if (const auto found = renamed.find(name); found != renamed.end()) name = found->second;
     left_.insert(left_.end(), std::make_move_iterator(branch.nodes.rbegin()),
                  std::make_move_iterator(branch.nodes.rend()));
-    model_.files.insert(model_.files.end(), branch.files.begin(), branch.files.end());
   }
 
   Model& model_;

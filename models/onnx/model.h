@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/io/byte_source.h"
+
 namespace lenslet::onnx {
 
 /// TensorProto.DataType, as far as Lenslet reads values of it.
@@ -29,17 +31,25 @@ std::string to_string(ValueType type);
 /// Whether it is read as fp32.
 bool is_floating(ValueType type) noexcept;
 
-/// A constant tensor. Its values stay in the file's bytes until they are read (tensor_values.h).
+/// Bytes of a file that are read when they are needed.
+struct FilePart {
+  std::shared_ptr<const ByteSource> source;  // null: there are none
+  uint64_t offset = 0, bytes = 0;
+};
+
+/// A constant tensor. Its values stay in the file until they are read (tensor_values.h).
 struct TensorData {
   std::string name;
   ValueType type = ValueType::kFloat;
   std::vector<int64_t> dims;  // outermost first
   int64_t count = 1;          // product of dims
-  bool is_raw = false;        // values in `raw`, little-endian; else in the typed fields of `message`
-  std::string_view raw;       // raw_data, or its part of an external file
-  std::string_view message;   // the TensorProto
-  std::string location;       // of the external file, relative to the model's folder; empty: in the model
-  uint64_t offset = 0;        // in the external file, bytes
+  bool is_raw = false;      // values in `part` or `raw`, little-endian; else in the typed fields of `message`
+  FilePart part;            // where large values lie: in the model's file or an external one
+  std::string_view raw;     // raw_data
+  std::string_view floats;  // float_data, if it is in one piece
+  std::string_view message;  // the TensorProto
+  std::string location;      // of the external file, relative to the model's folder; empty: in the model
+  uint64_t offset = 0;       // in the external file, bytes
   std::optional<uint64_t> length;  // in the external file, bytes; none: to its end
 };
 
@@ -117,7 +127,7 @@ struct Model {
   std::map<std::string, TensorData> initializers;  // by name
   std::vector<ValueInfo> inputs;                   // without those that an initializer sets
   std::vector<ValueInfo> outputs;
-  std::vector<std::shared_ptr<const std::vector<uint8_t>>> files;  // own the bytes that tensors view
+  std::shared_ptr<const std::vector<uint8_t>> structure;  // owns the bytes that tensors and attributes view
 };
 
 }  // namespace lenslet::onnx

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "framework/base/text.h"
+#include "framework/device/device.h"
 #include "framework/io/file.h"
 #include "models/onnx/tensor_values.h"
 #include "models/onnx/wire.h"
@@ -17,6 +18,8 @@ namespace lenslet::onnx {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int64_t kFewWeights = 1 << 24;  // values that are read without a look at the free memory
 
 std::string quoted(const TensorData& tensor) { return "tensor \"" + printable_excerpt(tensor.name) + "\""; }
 
@@ -60,7 +63,6 @@ void check_location(const TensorData& tensor, const std::string& origin) {
   }
 }
 
-// Total bytes of a model's external files are limited.
 class FolderFiles {
  public:
   explicit FolderFiles(const std::string& path) : origin_(printable_excerpt(path)) {
@@ -68,7 +70,7 @@ class FolderFiles {
     if (folder_.empty()) folder_ = ".";
   }
 
-  std::shared_ptr<const std::vector<uint8_t>> operator()(const std::string& location) {
+  std::shared_ptr<const ByteSource> operator()(const std::string& location) const {
     std::error_code error;
     const fs::path folder = fs::canonical(folder_, error);
     const fs::path file = error ? fs::path() : fs::weakly_canonical(folder / location, error);
@@ -76,16 +78,21 @@ class FolderFiles {
     if (error || end != folder.end())
       throw DataError(concat(origin_, ": the external data \"", printable_excerpt(location),
                              "\" lead out of the model's folder"));
-    auto bytes = std::make_shared<const std::vector<uint8_t>>(read_file(file.string(), left_));
-    left_ -= bytes->size();
-    return bytes;
+    return std::make_shared<const FileBytes>(file.string());
   }
 
  private:
   std::string origin_;
   fs::path folder_;
-  size_t left_ = kMaxFileBytes;
 };
+
+// Layers take the weights as fp32. A system that promises more memory than it has would end the process later.
+void check_memory(int64_t weights, const std::string& origin) {
+  if (weights <= kFewWeights) return;
+  const auto needed = static_cast<size_t>(weights) * sizeof(float), free = free_memory_bytes(Device::cpu());
+  if (needed > free)
+    throw MemoryError(concat(origin, ": its weights take ", needed, " bytes as fp32, ", free, " are free"));
+}
 
 }  // namespace
 
@@ -93,7 +100,7 @@ TensorData read_tensor(std::string_view bytes, const std::string& origin) {
   WireMessage message(bytes, "TensorProto", origin);
   TensorData tensor;
   tensor.message = bytes;
-  bool has_type = false, is_external = false;
+  bool has_type = false, is_external = false, has_floats = false;
   while (message.next()) {
     switch (message.field()) {
       case 1:
@@ -108,6 +115,13 @@ TensorData read_tensor(std::string_view bytes, const std::string& origin) {
         break;
       case 3:
         message.fail("a tensor in segments");
+      case 4:
+        if (message.has_bytes())
+          tensor.floats = message.bytes();
+        else
+          message.skip();
+        if (std::exchange(has_floats, true)) tensor.floats = {};
+        break;
       case 8:
         tensor.name = message.text(kMaxName);
         break;
@@ -147,9 +161,17 @@ TensorData read_tensor(std::string_view bytes, const std::string& origin) {
   return tensor;
 }
 
-void attach_values(Model& model, const std::string& origin, const ExternalFiles& external) {
-  std::map<std::string, std::shared_ptr<const std::vector<uint8_t>>> files;
+void attach_values(Model& model, const std::map<const char*, FilePart>& left_out, const std::string& origin,
+                   const ExternalFiles& external, int64_t& weights_left) {
+  std::map<std::string, std::shared_ptr<const ByteSource>> files;
   const auto attach = [&](TensorData& tensor) {
+    if (tensor.is_raw || tensor.type == ValueType::kFloat) {
+      const auto found = left_out.find(tensor.is_raw ? tensor.raw.data() : tensor.floats.data());
+      if (found != left_out.end()) {
+        tensor.part = found->second;
+        tensor.is_raw = true;
+      }
+    }
     if (!tensor.location.empty()) {
       auto& file = files[tensor.location];
       if (!file) {
@@ -159,7 +181,6 @@ void attach_values(Model& model, const std::string& origin, const ExternalFiles&
           throw DataError(concat(origin, ": ", quoted(tensor), " is in an external file, \"",
                                  printable_excerpt(tensor.location), "\", which is not available here"));
         file = external(tensor.location);
-        model.files.push_back(file);
       }
       const uint64_t size = file->size();
       const uint64_t length = tensor.length.value_or(tensor.offset <= size ? size - tensor.offset : 0);
@@ -167,15 +188,22 @@ void attach_values(Model& model, const std::string& origin, const ExternalFiles&
         throw DataError(concat(origin, ": ", quoted(tensor), ": expected ", length, " bytes at offset ",
                                tensor.offset, " of \"", printable_excerpt(tensor.location), "\", which has ",
                                size));
-      tensor.raw = {reinterpret_cast<const char*>(file->data()) + tensor.offset, length};
+      tensor.part = {file, tensor.offset, length};
       tensor.is_raw = true;
     }
+    check_size(tensor, origin);
+    if (tensor.count > weights_left)
+      throw DataError(
+          concat(origin, ": its constant tensors have more than ", kMaxWeights, " values together"));
+    weights_left -= tensor.count;
     check_values(tensor, origin);
   };
+  const int64_t before = weights_left;
   for (auto& [name, tensor] : model.initializers) attach(tensor);
   for (Node& node : model.nodes)
     for (Attribute& attribute : node.attributes)
       if (attribute.tensor) attach(*attribute.tensor);
+  check_memory(before - weights_left, origin);
 
   // Up to IR version 3 every initializer is also an input.
   const auto is_set = [&](const ValueInfo& input) { return model.initializers.count(input.name) != 0; };
@@ -184,7 +212,12 @@ void attach_values(Model& model, const std::string& origin, const ExternalFiles&
 
 Model read_model(const std::string& path) {
   const std::string origin = printable_excerpt(path);
-  return parse_model(read_file(path, kMaxFileBytes), origin, FolderFiles(path));
+  if (path == "-") return parse_model(read_file(path, kMaxStructureBytes), origin, FolderFiles(path));
+  const auto file = std::make_shared<const FileBytes>(path);
+  if (file->size() > kMaxFileBytes)
+    throw DataError(
+        concat(origin, ": expected a file of at most ", kMaxFileBytes, " bytes, found ", file->size()));
+  return parse_model(file, origin, FolderFiles(path));
 }
 
 }  // namespace lenslet::onnx

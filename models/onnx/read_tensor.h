@@ -6,6 +6,7 @@
 
 #include "models/onnx/model.h"
 #include "models/onnx/reader.h"
+#include "models/onnx/structure.h"
 
 namespace lenslet::onnx {
 
@@ -18,8 +19,9 @@ TensorData read_tensor(std::string_view bytes, const std::string& origin);
 /// An input or output, which must be a tensor. Throws DataError.
 ValueInfo read_value(std::string_view bytes, const std::string& origin);
 
-/// Finds the external values, checks those of every constant tensor (tensor_values.h), and leaves the inputs that no
-/// initializer sets.
-void attach_values(Model& model, const std::string& origin, const ExternalFiles& external);
+/// Finds the values that were left out of the structure and the external ones, checks those of every constant tensor
+/// (tensor_values.h), and leaves the inputs that no initializer sets. `weights_left` bounds the values of all tensors.
+void attach_values(Model& model, const std::map<const char*, FilePart>& left_out, const std::string& origin,
+                   const ExternalFiles& external, int64_t& weights_left);
 
 }  // namespace lenslet::onnx

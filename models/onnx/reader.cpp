@@ -26,9 +26,10 @@ void append(List& list, Value value, size_t most, const char* what, const WireMe
   list.push_back(std::move(value));
 }
 
-// What the nodes of a graph may still have.
+// What the graph and the branches that are taken may still have.
 struct Left {
   size_t parts = kMaxNodeParts, numbers = kMaxNumbers;
+  int64_t weights = kMaxWeights;
 };
 
 template <class List, class Value>
@@ -240,10 +241,16 @@ int64_t read_opset(std::string_view bytes, const std::string& origin) {
 }  // namespace
 
 Model parse_model(std::vector<uint8_t> bytes, const std::string& origin, const ExternalFiles& external) {
-  if (bytes.empty()) throw DataError(concat(origin, ": the file is empty, expected an ONNX model"));
+  return parse_model(std::make_shared<const MemoryBytes>(std::move(bytes)), origin, external);
+}
+
+Model parse_model(const std::shared_ptr<const ByteSource>& file, const std::string& origin,
+                  const ExternalFiles& external) {
+  if (file->size() == 0) throw DataError(concat(origin, ": the file is empty, expected an ONNX model"));
+  Structure structure = read_structure(file, origin);
   Model model;
-  const auto owned = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
-  model.files.push_back(owned);
+  const auto owned = std::make_shared<const std::vector<uint8_t>>(std::move(structure.bytes));
+  model.structure = owned;
   WireMessage message({reinterpret_cast<const char*>(owned->data()), owned->size()}, "ModelProto", origin);
   bool has_graph = false;
   Left left;
@@ -274,14 +281,15 @@ Model parse_model(std::vector<uint8_t> bytes, const std::string& origin, const E
         message.skip();
     }
   }
+  if (structure.damaged) message.fail("a field does not fit its message; the file is cut or damaged");
   if (!has_graph) message.fail("it has no graph; the file is cut, or of another kind");
   if (model.opset == 0) message.fail("it states no version of the ONNX operator set");
-  attach_values(model, origin, external);
+  attach_values(model, structure.left_out, origin, external, left.weights);
   check_graph(model, origin);
   const auto read_branch = [&](std::string_view graph) {
     Model branch;
     read_graph(graph, branch, left, origin);
-    attach_values(branch, origin, external);
+    attach_values(branch, structure.left_out, origin, external, left.weights);
     return branch;
   };
   if (inline_branches(model, origin, kMaxNodes, read_branch)) check_graph(model, origin);

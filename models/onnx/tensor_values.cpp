@@ -1,5 +1,6 @@
 #include "models/onnx/tensor_values.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -12,6 +13,7 @@ namespace {
 
 // Fields of TensorProto that hold values.
 constexpr uint32_t kFloatData = 4, kInt32Data = 5, kInt64Data = 7, kDoubleData = 10;
+constexpr size_t kPieceBytes = 1 << 18;  // read at a time; a multiple of every type's size
 
 size_t bytes_of(ValueType type) {
   switch (type) {
@@ -59,36 +61,48 @@ float narrow_float(ValueType type, uint16_t bits) {
   return type == ValueType::kFloat16 ? half_to_float(bits) : bfloat16_to_float(bits);
 }
 
+template <class Real, class Integer>
+void visit_raw(std::string_view raw, ValueType type, const Real& real, const Integer& integer) {
+  const size_t size = bytes_of(type);
+  for (size_t at = 0; at + size <= raw.size(); at += size) {
+    const char* const from = raw.data() + at;
+    switch (type) {
+      case ValueType::kFloat:
+        real(load<float>(from));
+        break;
+      case ValueType::kDouble:
+        real(static_cast<float>(load<double>(from)));
+        break;
+      case ValueType::kFloat16:
+      case ValueType::kBfloat16:
+        real(narrow_float(type, load<uint16_t>(from)));
+        break;
+      case ValueType::kInt64:
+        integer(load<int64_t>(from));
+        break;
+      case ValueType::kInt32:
+        integer(load<int32_t>(from));
+        break;
+      case ValueType::kInt8:
+        integer(load<int8_t>(from));
+        break;
+      default:
+        integer(load<uint8_t>(from));
+    }
+  }
+}
+
 // Calls real(float) or integer(int64_t) for every value.
 template <class Real, class Integer>
 void visit(const TensorData& tensor, const std::string& origin, const Real& real, const Integer& integer) {
   if (tensor.is_raw) {
-    const size_t size = bytes_of(tensor.type);
-    for (size_t at = 0; at + size <= tensor.raw.size(); at += size) {
-      const char* const from = tensor.raw.data() + at;
-      switch (tensor.type) {
-        case ValueType::kFloat:
-          real(load<float>(from));
-          break;
-        case ValueType::kDouble:
-          real(static_cast<float>(load<double>(from)));
-          break;
-        case ValueType::kFloat16:
-        case ValueType::kBfloat16:
-          real(narrow_float(tensor.type, load<uint16_t>(from)));
-          break;
-        case ValueType::kInt64:
-          integer(load<int64_t>(from));
-          break;
-        case ValueType::kInt32:
-          integer(load<int32_t>(from));
-          break;
-        case ValueType::kInt8:
-          integer(load<int8_t>(from));
-          break;
-        default:
-          integer(load<uint8_t>(from));
-      }
+    const FilePart& part = tensor.part;
+    if (!part.source) return visit_raw(tensor.raw, tensor.type, real, integer);
+    std::vector<char> piece(static_cast<size_t>(std::min<uint64_t>(part.bytes, kPieceBytes)));
+    for (uint64_t done = 0; done < part.bytes; done += piece.size()) {
+      piece.resize(static_cast<size_t>(std::min<uint64_t>(part.bytes - done, piece.size())));
+      part.source->read(part.offset + done, piece.data(), piece.size());
+      visit_raw({piece.data(), piece.size()}, tensor.type, real, integer);
     }
     return;
   }
@@ -116,15 +130,19 @@ std::string quoted(const TensorData& tensor) { return "tensor \"" + printable_ex
 
 bool is_readable(ValueType type) noexcept { return bytes_of(type) != 0; }
 
+void check_size(const TensorData& tensor, const std::string& origin) {
+  const uint64_t expected = static_cast<uint64_t>(tensor.count) * bytes_of(tensor.type);
+  const uint64_t found = tensor.part.source ? tensor.part.bytes : tensor.raw.size();
+  if (tensor.is_raw && found != expected)
+    throw DataError(concat(origin, ": ", quoted(tensor), ": its ", tensor.count, " values of ",
+                           to_string(tensor.type), " take ", expected, " bytes, found ", found));
+}
+
 void check_values(const TensorData& tensor, const std::string& origin) {
+  check_size(tensor, origin);
   const auto fail = [&](const auto&... what) {
     throw DataError(concat(origin, ": ", quoted(tensor), ": ", what...));
   };
-  // Before the values are walked: a stated count must not be larger than the bytes allow.
-  const uint64_t expected = static_cast<uint64_t>(tensor.count) * bytes_of(tensor.type);
-  if (tensor.is_raw && tensor.raw.size() != expected)
-    fail("its ", tensor.count, " values of ", to_string(tensor.type), " take ", expected, " bytes, found ",
-         tensor.raw.size());
   int64_t found = 0, bad = 0;
   visit(
       tensor, origin,

@@ -32,6 +32,8 @@ class WireMessage {
     guarded([this] { return reader_.skip(), true; });
   }
 
+  /// Whether the field is a string, bytes, a message or packed numbers.
+  bool has_bytes() const { return reader_.has_wire_type(protozero::pbf_wire_type::length_delimited); }
   /// A string, bytes or a message, in place.
   std::string_view bytes() {
     demand(protozero::pbf_wire_type::length_delimited);

@@ -3,12 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "framework/device/device.h"
 #include "tests/cli/bad_input.h"
+#include "tests/models/onnx/onnx_writer.h"
 
 namespace lenslet::test {
 namespace {
@@ -185,6 +188,48 @@ TEST(BadInput, ConvbenchRefusesAProblemThatDoesNotFitBeforeItsTensors) {
   if (limits_apply()) {
     // An earlier version measured the machine's ceilings before.
     EXPECT_LT(static_cast<double>(run.max_rss_kib) * 1024, kGib);
+  }
+}
+
+std::string varint(uint64_t value) {
+  std::string bytes;
+  for (; value >= 128; value >>= 7) bytes += static_cast<char>(value | 128);
+  return bytes + static_cast<char>(value);
+}
+
+// A model whose file ends with 300 MB of raw values, all zero but for the last one; the zeros take no space on the
+// disk.
+std::string model_of_many_weights(const std::string& name, float last) {
+  constexpr uint64_t kWeights = 75000000, kBytes = kWeights * sizeof(float);
+  const std::string tensor =
+      onnx::tensor("large", onnx::kFloat, {static_cast<int64_t>(kWeights)}).bytes() + "\x4a" + varint(kBytes);
+  const onnx::GraphParts parts = onnx::small_graph();
+  onnx::Message small;
+  for (const onnx::Message& node : parts.nodes) small.message(1, node);
+  small.message(5, parts.initializers[0]).message(11, parts.inputs[0]).message(12, parts.outputs[0]);
+  const std::string graph = small.bytes() + "\x2a" + varint(tensor.size() + kBytes) + tensor;
+  const std::string file = onnx::Message().integer(1, 8).message(8, onnx::Message().integer(2, 13)).bytes() +
+                           "\x3a" + varint(graph.size() + kBytes) + graph;
+  const std::string path = fixture_folder() + "/out/" + name;
+  std::ofstream(path, std::ios::binary) << file;
+  std::filesystem::resize_file(path, file.size() + kBytes - sizeof last);
+  std::ofstream(path, std::ios::binary | std::ios::app)
+      .write(reinterpret_cast<const char*>(&last), sizeof last);
+  return path;
+}
+
+TEST(BadInput, TheWeightsOfAModelAreReadPieceByPiece) {
+  std::string path = model_of_many_weights("large.onnx", 1);
+  const ProgramRun good = expect_run(run_line("lenslet inspect " + path), kOk, "Lenslet runs this model");
+  path = model_of_many_weights("large_nan.onnx", NAN);
+  const ProgramRun bad = expect_run(run_line("lenslet inspect " + path), kData, "",
+                                    "\"large\"|1 of its 75000000 values are NaN");
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  const ProgramRun cut = expect_run(run_line("lenslet inspect " + path), kData, "", "cut or damaged");
+  if (limits_apply()) {
+    for (const ProgramRun* run : {&good, &bad, &cut}) EXPECT_LT(run->max_rss_kib, kMostKib);
+    EXPECT_LT(bad.cpu_seconds, 1);
+    EXPECT_LT(cut.cpu_seconds, kMostCpuSeconds);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "models/lenet5.h"
 #include "models/onnx/lenet5_weights.h"
 #include "models/onnx/reader.h"
+#include "models/onnx/structure.h"
 #include "models/onnx/summary.h"
 #include "models/onnx/tensor_values.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -17,7 +18,8 @@ LENSLET_FUZZ_TARGET(onnx) {
   const size_t external_bytes = input.byte();
   const Bytes all = input.rest();
   const size_t cut = all.size() - std::min(external_bytes, all.size());
-  const auto external = std::make_shared<const Bytes>(all.begin() + static_cast<long>(cut), all.end());
+  const auto external =
+      std::make_shared<const MemoryBytes>(Bytes(all.begin() + static_cast<long>(cut), all.end()));
   onnx::Model model;
   const auto parse = [&] {
     model = onnx::parse_model({all.begin(), all.begin() + static_cast<long>(cut)}, "file",
@@ -87,12 +89,20 @@ LENSLET_FUZZ_SEEDS(onnx) {
   external.insert(external.end(), 8, 0);
   GraphParts old = small_graph();
   old.inputs.push_back(value("b", {2}));
+  // Values that stay in the file.
+  GraphParts large = small_graph(), packed = small_graph();
+  const std::vector<float> many(onnx::kMostKept / sizeof(float) + 1, 0.5f);
+  large.initializers = {floats("b", {1, static_cast<int64_t>(many.size())}, many)};
+  packed.initializers = {tensor("b", kFloat, {1, static_cast<int64_t>(many.size())}).numbers<float>(4, many)};
+  large.inputs = packed.inputs = {value("x", {-1, 1})};
   const Message half = tensor("b", kFloat16, {2}).integers(5, {0x3e00, 0xc000});
   GraphParts halves = small_graph();
   halves.initializers = {half};
   return {seed(small_graph()),
           seed(old, 7),
           seed(halves, 23),
+          seed(large),
+          seed(packed),
           seed(chain),
           seed(constant),
           external,

@@ -12,6 +12,7 @@
 #include "framework/base/error.h"
 #include "framework/base/interruption.h"
 #include "framework/base/text.h"
+#include "framework/io/byte_source.h"
 #include "tests/io/crafted_files.h"
 #include "tests/support/expect_error.h"
 
@@ -84,6 +85,51 @@ TEST(ReadFile, AnInterruptionBeforeTheFirstReadEndsIt) {
   EXPECT_THROW(read_file("-", 10), InterruptedError);
   stop_reading_when(nullptr);
   ::close(ends[1]);
+}
+
+TEST(FileBytes, ReadsPartsOfAFile) {
+  const TemporaryFolder folder;
+  const FileBytes file(folder.write("f", bytes_of("abcdefgh")));
+  EXPECT_EQ(file.size(), 8u);
+  std::string part(3, '-');
+  file.read(4, part.data(), part.size());
+  EXPECT_EQ(part, "efg");
+  file.read(8, part.data(), 0);
+  expect_error<DataError>([&] { file.read(6, part.data(), 3); }, "became shorter while it was read");
+}
+
+// A mapped file would end the process with SIGBUS here.
+TEST(FileBytes, NoticesThatTheFileWasCut) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("f", Bytes(10000, 7));
+  const FileBytes file(path);
+  std::filesystem::resize_file(path, 100);
+  Bytes part(5000);
+  expect_error<DataError>([&] { file.read(2000, part.data(), part.size()); }, "f: it became shorter");
+}
+
+TEST(FileBytes, RefusesWhatIsNoFile) {
+  expect_error<DataError>([] { FileBytes{"/dev/zero"}; },
+                          "/dev/zero: expected a regular file, found a device");
+  expect_error<DataError>([] { FileBytes{"/no/such/file"}; }, "cannot be opened");
+}
+
+TEST(FileBytes, AnInterruptionEndsIt) {
+  const TemporaryFolder folder;
+  const FileBytes file(folder.write("f", bytes_of("abcd")));
+  char byte = 0;
+  stop_reading_when([] { return true; });
+  EXPECT_THROW(file.read(0, &byte, 1), InterruptedError);
+  stop_reading_when(nullptr);
+}
+
+TEST(MemoryBytes, HasNoMoreThanItsBytes) {
+  const MemoryBytes bytes(bytes_of("abcd"));
+  char last = 0;
+  bytes.read(3, &last, 1);
+  EXPECT_EQ(last, 'd');
+  EXPECT_THROW(bytes.read(3, &last, 2), DataError);
+  EXPECT_THROW(bytes.read(5, &last, 0), DataError);
 }
 
 TEST(ReadFile, RefusesATerminalOnStandardInput) {

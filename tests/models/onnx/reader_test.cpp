@@ -6,10 +6,12 @@
 
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 
 #include "framework/base/error.h"
 #include "models/onnx/shapes.h"
+#include "models/onnx/structure.h"
 #include "models/onnx/summary.h"
 #include "models/onnx/tensor_values.h"
 #include "tests/io/crafted_files.h"
@@ -150,6 +152,98 @@ TEST(OnnxReader, ReadsOrRefusesEveryFlippedBit) {
   }
   EXPECT_GT(read, 0);  // such as a weight of another value
   EXPECT_GT(refused, 0);
+}
+
+// Values above kMostKept bytes, each number another.
+std::vector<float> many_values() {
+  std::vector<float> values(lenslet::onnx::kMostKept / sizeof(float) + 1);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) - 0.5f;
+  return values;
+}
+
+// small_graph() whose constant is one of `count` values, cut down to the two that the graph adds.
+GraphParts graph_of_large(const Message& constant, const char* name = "large") {
+  GraphParts parts = small_graph();
+  parts.nodes[0] = node("Slice", {name, "begin", "end"}, "b");
+  parts.nodes.insert(parts.nodes.begin() + 1, node("Add", {"x", "b"}, "sum"));
+  parts.initializers = {constant, int64s("begin", {1}), int64s("end", {3})};
+  return parts;
+}
+
+lenslet::onnx::Structure structure_of(const std::vector<uint8_t>& file) {
+  return lenslet::onnx::read_structure(std::make_shared<const MemoryBytes>(file), "m.onnx");
+}
+
+TEST(OnnxReader, LeavesLargeValuesInTheFile) {
+  const std::vector<float> values = many_values();
+  const auto count = static_cast<int64_t>(values.size());
+  const Message raw = floats("large", {count}, values);
+  const Message packed = tensor("large", kFloat, {count}).numbers<float>(4, values);
+  for (const Message& large : {raw, packed}) {
+    const std::vector<uint8_t> file = model_of(graph_of_large(large)).file();
+    const lenslet::onnx::Structure structure = structure_of(file);
+    ASSERT_EQ(structure.left_out.size(), 1u);
+    EXPECT_EQ(structure.left_out.begin()->second.bytes, values.size() * sizeof(float));
+    EXPECT_LT(structure.bytes.size(), file.size() / 2);
+    EXPECT_EQ(values_of(Message(large).text(8, "b")), values);
+  }
+  std::vector<float> pieces(200000);  // more than is read at a time
+  for (size_t i = 0; i < pieces.size(); ++i) pieces[i] = static_cast<float>(i);
+  EXPECT_EQ(values_of(floats("b", {200000}, pieces)), pieces);
+  const std::vector<double> doubles(values.begin(), values.end());
+  EXPECT_EQ(values_of(tensor("b", kDouble, {count}).numbers<double>(10, doubles)), values);
+  EXPECT_EQ(values_of(tensor("b", kDouble, {count}).text(9, Message::raw(doubles))), values);
+  // Values that a Constant holds stay in the file too.
+  GraphParts parts = small_graph();
+  parts.initializers.clear();
+  parts.nodes.insert(parts.nodes.begin(),
+                     node("Constant", {}, "b", {Message().text(1, "value").message(5, raw)}));
+  EXPECT_EQ(structure_of(model_of(parts).file()).left_out.size(), 1u);
+  EXPECT_EQ(lenslet::onnx::float_values(*parse(parts).nodes.at(0).attributes.at(0).tensor, "m.onnx"), values);
+}
+
+TEST(OnnxReader, RefusesLargeValuesThatDoNotFitTheirTensor) {
+  const std::vector<float> values = many_values();
+  const auto count = static_cast<int64_t>(values.size());
+  std::vector<float> bad = values;
+  bad.back() = NAN;
+  const auto with = [](const Message& large) { return graph_of_large(large); };
+  expect_refused(with(floats("large", {count}, bad)), "1 of its 257 values are NaN or infinite");
+  expect_refused(with(floats("large", {count + 1}, values)), "take 1032 bytes, found 1028");
+  expect_refused(with(tensor("large", kFloat, {count + 1}).numbers<float>(4, values)),
+                 "take 1032 bytes, found 1028");
+  expect_refused(
+      with(tensor("large", kFloat, {2 * count}).numbers<float>(4, values).numbers<float>(4, values)),
+      "state 514 values, found 0");
+  expect_refused(with(tensor("large", kDouble, {count}).numbers<float>(4, values)), "found 0");
+}
+
+TEST(OnnxReader, RefusesEveryTruncationOfALargeTensor) {
+  const GraphParts parts = graph_of_large(floats("large", {257}, many_values()));
+  EXPECT_NO_THROW(parse(parts));
+  const std::vector<uint8_t> whole = model_of(parts).file();
+  for (size_t size = 0; size < whole.size(); ++size)
+    EXPECT_THROW(parse_model({whole.begin(), whole.begin() + static_cast<long>(size)}, "m.onnx"), DataError)
+        << size;
+}
+
+TEST(OnnxReader, BoundsTheWeightsOfAllTensors) {
+  const TemporaryFolder folder;
+  folder.write("w.data", {});
+  std::filesystem::resize_file(folder / "w.data", uint64_t{5} << 30);  // takes no space on the disk
+  GraphParts parts = small_graph();
+  const auto add = [&](const std::string& name, int64_t count) {
+    Message external = tensor(name, kFloat, {count}).integer(14, 1);
+    external.message(13, Message().text(1, "location").text(2, "w.data"));
+    parts.initializers.push_back(external.message(
+        13,
+        Message().text(1, "length").text(2, std::to_string(static_cast<uint64_t>(count) * sizeof(float)))));
+  };
+  add("few", 1000);
+  const auto read = [&] { return lenslet::onnx::read_model(folder.write("m.onnx", model_of(parts).file())); };
+  EXPECT_EQ(read().initializers.at("few").count, 1000);
+  add("many", lenslet::onnx::kMaxWeights - 1000);
+  expect_refused(read, "more than 536870912 values together");  // with the two of the graph
 }
 
 TEST(OnnxReader, RefusesGraphsThatAreNotWhole) {
