@@ -7,7 +7,9 @@
 #include <string_view>
 
 #include "framework/base/error.h"
+#include "framework/base/settings.h"
 #include "framework/base/text.h"
+#include "models/onnx/reader.h"
 #include "models/onnx/rules.h"
 #include "models/onnx/tensor_values.h"
 
@@ -90,8 +92,17 @@ std::vector<float> transposed(const std::vector<float>& values, const std::vecto
   return out;
 }
 
+std::optional<int64_t> computed_weights_setting() {
+  static const std::optional<int> setting =
+      number_setting(kComputedWeights, "a number of weights", 0, static_cast<int>(kMaxWeights));
+  return setting;
+}
+
 Constants::Constants(const Model& model, const Values& values, const std::string& origin)
-    : model_(model), values_(values), origin_(origin) {
+    : model_(model),
+      values_(values),
+      origin_(origin),
+      most_(computed_weights_setting().value_or(kMostComputed)) {
   for (const Node& node : model.nodes)
     for (const std::string& output : node.outputs)
       if (!output.empty()) producers_[output] = &node;
@@ -106,7 +117,8 @@ const Shape& Constants::shape(const std::string& name) const {
 void Constants::book(int64_t count) {
   left_ -= count + kCostOfNode;
   if (left_ < 0)
-    throw Unsupported{concat("nodes that compute more than ", kMostComputed, " constant values")};
+    throw Unsupported{concat("nodes that compute more than ", most_, " constant values; ", kComputedWeights,
+                             "=N allows N")};
 }
 
 std::vector<float> Constants::value(const std::string& name, int depth) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,8 +26,13 @@ bool drops_values(const Node& node, const Values& values);
 std::vector<float> transposed(const std::vector<float>& values, const std::vector<int64_t>& dims,
                               const std::vector<int64_t>& order);
 
-/// Computes constants when they are asked for, in fp32. A file that lets many nodes compute large constants is refused
-/// after kMostComputed values more than the file has.
+inline constexpr const char* kComputedWeights = "LENSLET_MAX_COMPUTED_WEIGHTS";
+/// Its value: how many values nodes may compute, and layers may take besides those of the file. None if it is not set.
+/// Throws UsageError for anything but a number.
+std::optional<int64_t> computed_weights_setting();
+
+/// Computes constants when they are asked for, in fp32. A small file that lets nodes compute large constants is refused
+/// after kMostComputed values, or as many as computed_weights_setting() allows.
 class Constants {
  public:
   static constexpr int64_t kMostComputed = 1 << 24;  // values of all nodes, besides those of the file
@@ -52,7 +58,8 @@ class Constants {
   const Values& values_;
   const std::string& origin_;
   std::unordered_map<std::string, const Node*> producers_;
-  int64_t left_ = kMostComputed;
+  const int64_t most_;
+  int64_t left_ = most_;
 };
 
 }  // namespace lenslet::onnx

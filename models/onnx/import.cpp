@@ -61,7 +61,7 @@ Importer::Importer(const Model& model, const Values& values, const std::string& 
   import_.fates.resize(model.nodes.size());
   needed_.resize(model.nodes.size(), false);
   import_.fault = fault_of_ends(model, values);
-  room_ = kSmallWeights;
+  room_ = std::max(kSmallWeights, computed_weights_setting().value_or(0));
   for (const auto& [tensor_name, tensor] : model.initializers) room_ += kCopies * tensor.count;
   find_needed();
   if (!import_.fault.empty()) {  // the nodes are checked all the same
@@ -268,10 +268,15 @@ std::string Importer::unique_name(const std::string& wanted) {
   return name;
 }
 
+void Importer::demand_room(int64_t weights) const {
+  if (weights > room_)
+    throw Unsupported{concat("the weights of all layers together exceed twice those of the file; ",
+                             kComputedWeights, "=N allows N more")};
+}
+
 Tensor Importer::tensor(const Shape& shape, const std::vector<float>& values) {
+  demand_room(shape.num_elements());
   room_ -= shape.num_elements();
-  if (room_ < 0)
-    throw Unsupported{"too many layers share its weights: together they exceed twice those of the file"};
   if (shape.num_elements() != static_cast<int64_t>(values.size()))
     throw Unsupported{concat(values.size(), " weights, expected ", shape.to_string())};
   if (values.empty()) throw Unsupported{"a constant without elements is not supported"};

@@ -69,6 +69,7 @@ void Importer::conv(const Node& node) {
   } else {
     affine.shift.assign(static_cast<size_t>(w[0]), 0.0);
   }
+  demand_room(geometry.weight_shape().num_elements());
   std::vector<float> weights = constants_.floats(node.inputs[1]);
   const std::string output = fold_readers(node.outputs.at(0), 1, affine);
   weights = scaled(std::move(weights), affine.scale);
@@ -100,6 +101,7 @@ void Importer::linear(const Node& node, bool weights_transposed, double alpha, d
   const bool rows = x.rank() > 2;
   const Held input = rows ? shaped(node, 0) : data(node);
   const int64_t outputs = matrix[weights_transposed ? 0 : 1], inputs = matrix[weights_transposed ? 1 : 0];
+  demand_room(outputs * inputs);
   std::vector<float> weights = constants_.floats(node.inputs[1]);
   if (!weights_transposed) weights = transposed(weights, {inputs, outputs}, {1, 0});
 
@@ -127,10 +129,13 @@ void Importer::linear(const Node& node, bool weights_transposed, double alpha, d
 void Importer::lrn(const Node& node) {
   const Shape x = shape(node.inputs.at(0));
   if (x.rank() < 3) throw Unsupported{"Lenslet normalises the channels of [N, C, sizes] only"};
-  const int64_t size = node.integer_or("size", 0);
+  // A window that reaches beyond all channels sums as many as one that just does; alpha is divided by the size.
+  const int64_t stated = node.integer_or("size", 0), size = std::min(stated, 2 * x[1] + 1);
+  const double alpha = node.real_or("alpha", 1e-4f);
+  const double share = size == stated ? 1 : static_cast<double>(size) / static_cast<double>(stated);
   try {
     put(node,
-        std::make_unique<LrnLayer>(size, node.real_or("alpha", 1e-4f), node.real_or("beta", 0.75f),
+        std::make_unique<LrnLayer>(size, static_cast<float>(alpha * share), node.real_or("beta", 0.75f),
                                    node.real_or("bias", 1)),
         {shaped(node, 0)});
   } catch (const DataError& error) {

@@ -125,6 +125,8 @@ class Importer {
   double number_or(const Node& node, size_t i, double fallback);
   /// Constant input `i` as a host tensor of its shape, without leading dimensions of 1.
   Tensor constant_tensor(const Node& node, size_t i);
+  /// Throws Unsupported unless layers may take as many weights more. Call it before a node computes them.
+  void demand_room(int64_t weights) const;
   /// A host tensor, counted: layers that share a constant have copies.
   Tensor tensor(const Shape& shape, const std::vector<float>& values);
 

@@ -65,6 +65,18 @@ void write_models(const std::filesystem::path& dir) {
   parts = small_graph();
   parts.nodes[1] = node("Acos", {"sum"}, "y");
   write("acos.onnx", parts);
+  write("computed.onnx", {{node("ConstantOfShape", {"sizes"}, "w"), node("MatMul", {"x", "w"}, "y")},
+                          {int64s("sizes", {300, 300})},
+                          {value("x", {-1, 300})},
+                          {value("y", {-1, 300})}});
+  write("bomb_of_nodes.onnx", {{node("ConstantOfShape", {"sizes"}, "w"), node("MatMul", {"x", "w"}, "y")},
+                               {int64s("sizes", {2, 8000000})},
+                               {value("x", {-1, 2})},
+                               {value("y", {-1, 8000000})}});
+  constexpr int64_t kManyWeights = 18000000;
+  write_tensor("sparse.onnx", outside("sparse.data").integers(1, {kManyWeights / 2}));
+  write_fixture(folder / "sparse.data", {});
+  std::filesystem::resize_file(folder / "sparse.data", kManyWeights * sizeof(float));
 }
 
 }  // namespace lenslet::test

@@ -272,11 +272,21 @@ TEST(OnnxImport, BoundsTheWorkOfConstants) {
   expect_refused(deep, "weights that more than 64 nodes compute");
 }
 
+// The layer and its judge take time in proportion to the window.
+TEST(OnnxImport, CutsALrnThatReachesBeyondItsChannels) {
+  Writer w({3, 4, 4});
+  w.add("LRN", {}, {attribute("size", 1001), real_attribute("alpha", 300)});
+  const lenslet::onnx::Model model = w.model();
+  expect_as_judged(model);
+  const std::string layer = import(model).graph->nodes().back().layer->describe();
+  EXPECT_EQ(layer.rfind("7 channels", 0), 0u) << layer;
+}
+
 TEST(OnnxImport, BoundsTheCopiesOfWeights) {
   Writer w({300});
   const std::string shared = w.weights({300, 300});
   for (int i = 0; i < 4; ++i) w.add("MatMul", {shared});
-  expect_refused(w, "together they exceed twice those of the file");
+  expect_refused(w, "together exceed twice those of the file; LENSLET_MAX_COMPUTED_WEIGHTS=N allows N more");
 }
 
 TEST(OnnxImport, NamesAreThoseOfTheFile) {

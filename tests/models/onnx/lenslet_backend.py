@@ -4,6 +4,7 @@ A model of the tests states its weights as inputs, Lenslet takes constants. So a
 way that leaves floats to vary, and also packs two inputs of the same samples into one that the model cuts apart.
 """
 
+import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -14,6 +15,9 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.base import Backend, BackendRep
 
 
+MOST_WEIGHTS = 150_000_000  # that nodes compute: the light_* networks consist of ConstantOfShape, VGG19 of the most
+
+
 class Refused(Exception):
     """Lenslet does not run the model; the reason."""
 
@@ -22,7 +26,9 @@ class Runner:
     """The program, kept running; one for a device."""
 
     def __init__(self, program, device):
-        self.process = subprocess.Popen([program, device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        environment = {**os.environ, "LENSLET_MAX_COMPUTED_WEIGHTS": str(MOST_WEIGHTS)}
+        self.process = subprocess.Popen([program, device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=environment)
         self.folder = tempfile.TemporaryDirectory()
 
     def run(self, model, x):
@@ -66,26 +72,6 @@ def fixed(model, inputs, data):
     for i in reversed(range(len(graph.input))):
         if graph.input[i].name != free[data]:
             del graph.input[i]
-    return copy
-
-
-def with_weights(model):
-    """The model with large constants as tensors of the file: Lenslet computes few constants itself."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    graph = copy.graph
-    known = {tensor.name: tensor for tensor in graph.initializer}
-    nodes = []
-    for node in graph.node:
-        if node.op_type != "ConstantOfShape" or node.input[0] not in known:
-            nodes.append(node)
-            continue
-        shape = numpy_helper.to_array(known[node.input[0]])
-        value = [numpy_helper.to_array(a.t) for a in node.attribute if a.name == "value"]
-        array = np.full(shape, value[0][0] if value else 0, value[0].dtype if value else np.float32)
-        graph.initializer.append(numpy_helper.from_array(array, node.output[0]))
-    del graph.node[:]
-    graph.node.extend(nodes)
     return copy
 
 
