@@ -1,6 +1,7 @@
 #include "api/model_setup.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <vector>
 
@@ -73,6 +74,15 @@ std::vector<Normalisation> metadata_normalisations(const std::map<std::string, s
   return normalisations;
 }
 
+void state_normalisation(const Normalisation& normalisation, Safetensors& weights) {
+  const auto text = [](float value) {
+    char digits[32];
+    return std::string(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+  };
+  weights.metadata["mean"] = text(normalisation.mean());
+  weights.metadata["std"] = text(normalisation.std());
+}
+
 }  // namespace
 
 Safetensors load_lenet5_weights(const std::string& weights) {
@@ -84,11 +94,15 @@ Safetensors load_lenet5_weights(const std::string& weights) {
   throw DataError(concat(printable_excerpt(weights), ": it is another network than LeNet-5"));
 }
 
+Normalisation ChosenNormalisation::over(const Normalisation& own) const {
+  return {static_cast<float>(mean.value_or(own.mean())), static_cast<float>(std.value_or(own.std()))};
+}
+
 std::string Network::title() const {
   return graph.network() ? std::string("LeNet-5") : printable_excerpt(graph.name());
 }
 
-std::shared_ptr<const Network> load_network(const std::string& weights) {
+std::shared_ptr<const Network> load_network(const std::string& weights, const ChosenNormalisation& chosen) {
   const std::string origin = weights == kRobustWeights        ? "built-in weights, robust set"
                              : names_builtin_weights(weights) ? "built-in weights"
                                                               : weights;
@@ -100,7 +114,14 @@ std::shared_ptr<const Network> load_network(const std::string& weights) {
   if (names_builtin_weights(weights) || !ends_with(weights, ".onnx"))
     return lenet5(load_lenet5_weights(weights));
   onnx::NetworkFile read = onnx::read_network(weights);
-  if (read.lenet5) return lenet5(*read.lenet5);
+  if (read.lenet5) {
+    if (chosen.any()) {
+      const Normalisation normalisation = chosen.over(lenet5_normalisation(*read.lenet5, shown));
+      demand_foldable(normalisation);
+      state_normalisation(normalisation, *read.lenet5);
+    }
+    return lenet5(*read.lenet5);
+  }
   // Unless the file states another normalisation, digits in PyTorch's order are those of MNIST, and pixels / 255 in
   // Keras's, as the examples of both normalise them.
   const Shape& sample = read.graph->input_shape();
@@ -109,6 +130,7 @@ std::shared_ptr<const Network> load_network(const std::string& weights) {
   const std::optional<PictureLayout> layout = picture_layout(sample);
   const int64_t planes = layout ? layout->channels : sample.rank() > 0 ? sample[0] : 1;
   std::vector<Normalisation> channels = metadata_normalisations(read.metadata, usual, planes, shown);
+  for (Normalisation& channel : channels) channel = chosen.over(channel);
   if (channels.size() == 1) {
     read.graph->set_normalisation(channels[0]);
     channels.clear();
@@ -156,15 +178,19 @@ InputOutput demand_supports(const Plan& plan, InputOutput call) {
                          call.output == ElementType::kFp32 ? "logits" : "predictions"));
 }
 
-ModelSetup::ModelSetup(const Choices& choices) : ModelSetup(choices, nullptr) {}
+ModelSetup::ModelSetup(const Choices& choices) : ModelSetup(choices, nullptr, {}) {}
+
+ModelSetup::ModelSetup(const Choices& choices, const ChosenNormalisation& normalisation)
+    : ModelSetup(choices, nullptr, normalisation) {}
 
 ModelSetup::ModelSetup(const Choices& choices, const ModelSetup& weights)
-    : ModelSetup(choices, weights.network_) {}
+    : ModelSetup(choices, weights.network_, {}) {}
 
-ModelSetup::ModelSetup(const Choices& choices, std::shared_ptr<const Network> network)
+ModelSetup::ModelSetup(const Choices& choices, std::shared_ptr<const Network> network,
+                       const ChosenNormalisation& normalisation)
     : choices_(choices),
       saved_(load_plan(choices)),
-      network_(network ? std::move(network) : load_network(choices.weights_file())) {
+      network_(network ? std::move(network) : load_network(choices.weights_file(), normalisation)) {
   const DeviceChoice choice = device_for(choices, saved_);
   device_ = choice.device;
   if (choices.device == kAuto) device_reason_ = choice.reason;

@@ -37,6 +37,14 @@ bool supports(InputOutput pass, InputOutput call) noexcept;
 /// The types of a pass of `plan`. Throws DataError unless it can answer `call`.
 InputOutput demand_supports(const Plan& plan, InputOutput call);
 
+/// Mean and standard deviation of pixels / 255 that a caller states instead of an ONNX file's metadata.
+struct ChosenNormalisation {
+  std::optional<double> mean, std;  // none: the file's
+  bool any() const noexcept { return mean || std; }
+  /// The file's normalisation with what is stated in its place.
+  Normalisation over(const Normalisation& own) const;
+};
+
 /// A caller's choices of device, plan, backend and arithmetic, with the values of the command line.
 struct Choices {
   std::string device = "auto";   // as ModelOptions has it
@@ -69,8 +77,9 @@ struct Network {
   std::string title() const;
 };
 /// The network of a built-in set or a file: of an ONNX file if the name ends in .onnx, else LeNet-5 with the weights of
-/// a safetensors file. Throws DataError.
-std::shared_ptr<const Network> load_network(const std::string& weights);
+/// a safetensors file. `chosen` is for ONNX files. Throws DataError.
+std::shared_ptr<const Network> load_network(const std::string& weights,
+                                            const ChosenNormalisation& chosen = {});
 
 /// Throws DataError unless the network reads digits as LeNet-5 does. `what` begins the message: "lenslet eval";
 /// `remedy` ends it.
@@ -86,6 +95,8 @@ class ModelSetup {
   /// Loads the plan's file and the weights, chooses the device; starts CUDA only for a CUDA device. Throws UsageError,
   /// DataError or UnavailableError.
   explicit ModelSetup(const Choices& choices);
+  /// The same with another normalisation than an ONNX file's.
+  ModelSetup(const Choices& choices, const ChosenNormalisation& normalisation);
   /// Shares the weights of another one; ignores choices.weights_file().
   ModelSetup(const Choices& choices, const ModelSetup& weights);
   ModelSetup(const ModelSetup&) = delete;  // executables refer to its graph
@@ -125,7 +136,8 @@ class ModelSetup {
   BuildOptions profile_options(int64_t batch, InputOutput io) const;
 
  private:
-  ModelSetup(const Choices& choices, std::shared_ptr<const Network> network);
+  ModelSetup(const Choices& choices, std::shared_ptr<const Network> network,
+             const ChosenNormalisation& normalisation);
 
   Choices choices_;
   std::optional<Plan> saved_;

@@ -106,6 +106,8 @@ CommandLine lenslet_command_line() {
   CommandLine line("lenslet", "LeNet-5 inference with interchangeable convolution backends",
                    "lenslet classify samples/digit_3_a.png");
   line.environment("LENSLET_MNIST_DIR", "folder with the MNIST IDX files, unless --data is given");
+  line.environment("LENSLET_MAX_COMPUTED_WEIGHTS",
+                   "weights that the constant nodes of an ONNX model may compute, such as 200000000");
   line.environment("LENSLET_REPORT_SCRIPT",
                    "script that draws a report [share/lenslet/report beside the program]");
   line.environment("LENSLET_DIFF_SCRIPT",
@@ -181,13 +183,13 @@ CommandLine lenslet_command_line() {
   line.option("--index", Integer{0}, LENSLET_MEMBER(index), "classify only image N of each IDX file",
               classify);
   add_image_limits(line, pictures);
-  line.option(
-      "--mean", List{Number{-1000, 1000}}, LENSLET_MEMBER(mean),
-      "mean of pixels / 255, one number or one per channel, for a network of other pictures than digits "
-      "[the model's metadata, else 0]",
-      pictures);
+  line.option("--mean", List{Number{-1000, 1000}}, LENSLET_MEMBER(mean),
+              "mean of pixels / 255 for an ONNX network, one number or one per channel "
+              "[the model's metadata, else 0; of digits MNIST's 0.1307]",
+              pictures);
   line.option("--std", List{Number{1e-6, 1000}}, LENSLET_MEMBER(std),
-              "standard deviation of pixels / 255, likewise [the model's metadata, else 1]", pictures);
+              "standard deviation of pixels / 255, likewise [the model's metadata, else 1; of digits 0.3081]",
+              pictures);
   line.flag("--keep-aspect", LENSLET_MEMBER(fit.keep_aspect),
             "cut the middle out of a picture of another aspect than the network's, instead of stretching it",
             pictures);

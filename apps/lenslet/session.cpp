@@ -26,8 +26,10 @@ std::vector<NamedFile> files_read(const CommonOptions& options) {
   return files;
 }
 
-Session::Session(const CommonOptions& options)
-    : options_(options), setup_(std::make_shared<ModelSetup>(options)) {
+Session::Session(const CommonOptions& options) : Session(options, ChosenNormalisation{}) {}
+
+Session::Session(const CommonOptions& options, const ChosenNormalisation& normalisation)
+    : options_(options), setup_(std::make_shared<ModelSetup>(options, normalisation)) {
   if (options.threads) set_num_threads(*options.threads);
   if (options.cuda_graph && !device().is_cuda()) {
     throw UsageError("--graph on needs a CUDA device; the CPU has no graphs to capture");

@@ -24,6 +24,8 @@ class Session {
  public:
   /// Throws UsageError, DataError or UnavailableError. Loads the weights; initialises CUDA only for a CUDA device.
   explicit Session(const CommonOptions& options);
+  /// The same with another normalisation than an ONNX file's.
+  Session(const CommonOptions& options, const ChosenNormalisation& normalisation);
   /// Of choices that were made and weights that were loaded before; `options` must outlive this.
   Session(const CommonOptions& options, std::shared_ptr<const ModelSetup> setup)
       : options_(options), setup_(std::move(setup)) {}

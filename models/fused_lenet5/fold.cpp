@@ -15,6 +15,14 @@ constexpr const char* kOfPixels = " (of pixels / 255)";
 
 }  // namespace
 
+void demand_foldable(const Normalisation& normalisation) {
+  const float mean = normalisation.mean(), deviation = normalisation.std();
+  if (mean >= 0 && mean <= kMaxMean && deviation >= kMinStd && deviation <= kMaxStd) return;
+  throw UsageError(concat("LeNet-5 takes a mean of pixels / 255 from 0 to ", kMaxMean,
+                          " and a standard deviation from ", kMinStd, " to ", kMaxStd, ", found ", mean,
+                          " and ", deviation));
+}
+
 float metadata_number(const std::pair<const std::string, std::string>& metadata, float least, float most,
                       const std::string& origin, const char* note) {
   const std::string& text = metadata.second;

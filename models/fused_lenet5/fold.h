@@ -20,6 +20,9 @@ struct FoldedConv1 {
   std::array<double, 6> bias;      // [6]
 };
 
+/// Throws UsageError for a mean outside 0..1 or a std outside 0.001..10.
+void demand_foldable(const Normalisation& normalisation);
+
 /// The number in one of a weights file's metadata. Throws DataError unless it is a decimal number in that range; `note`
 /// ends the message.
 float metadata_number(const std::pair<const std::string, std::string>& metadata, float least, float most,

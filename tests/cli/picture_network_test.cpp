@@ -32,10 +32,10 @@ const std::string& channel_means() {
   return command;
 }
 
+json first_answer(const ProgramRun& run) { return json::parse(expect_run(run, kOk).out).at("results").at(0); }
+
 json answer_with(const std::string& options) {
-  return json::parse(expect_run(run_line(channel_means() + options + " --json -"), kOk).out)
-      .at("results")
-      .at(0);
+  return first_answer(run_line(channel_means() + options + " --json -"));
 }
 
 // The probabilities of classes 0 to 2.
@@ -130,10 +130,49 @@ TEST(PictureNetwork, NamesTheClasses) {
 TEST(PictureNetwork, OptionsThatDoNotFitAreRefused) {
   expect_run(run_line(channel_means() + "--mean 0.1,0.2"), kUsage, "", "--mean|3 channels|found 2");
   expect_run(run_line(channel_means() + "--std 0"), kUsage, "", "--std");
-  for (const std::string option : {"--mean 0.5", "--std 0.5", "--keep-aspect", "--size 30", "--channels bgr",
-                                   "--labels {dir}/out/two.txt"})
-    expect_run(run_line("{classify} " LENSLET_SOURCE_DIR "/samples/digit_3_a.png " + option), kUsage, "",
-               "reads digits");
+  const std::string digit = "{classify} " LENSLET_SOURCE_DIR "/samples/digit_3_a.png ",
+                    onnx = " --model {dir}/m/lenet5.onnx";
+  for (const std::string option :
+       {"--keep-aspect", "--size 30", "--channels bgr", "--labels {dir}/out/two.txt"}) {
+    expect_run(run_line(digit + option), kUsage, "", "reads digits");
+    expect_run(run_line(digit + option + onnx), kUsage, "", "reads digits");
+  }
+  for (const std::string option : {"--mean 0.5", "--std 0.5"})
+    expect_run(run_line(digit + option), kUsage, "", "are for ONNX networks|a weights file states its own");
+  expect_run(run_line(digit + "--mean 0.1,0.2" + onnx), kUsage, "", "--mean|1 channels|found 2");
+}
+
+// The zoo's network reads pixels / 255, which its file does not state.
+TEST(PictureNetwork, DigitsOfANetworkMayHaveAnotherNormalisation) {
+  const auto answer = [](const std::string& options) {
+    return first_answer(run_line("lenslet classify --device cpu --json - " LENSLET_SOURCE_DIR
+                                 "/samples/digit_3_a.png --model " +
+                                 options));
+  };
+  const std::string zoo = LENSLET_SOURCE_DIR "/tests/models/onnx/zoo/mnist_8.onnx",
+                    lenet5 = "{dir}/m/lenet5.onnx";
+  for (const std::string& model : {zoo, lenet5}) {
+    const json usual = answer(model);
+    EXPECT_EQ(answer(model + " --mean 0.1307 --std 0.3081"), usual) << "MNIST's";
+    EXPECT_EQ(answer(model + " --mean 0.1307"), usual) << "the other is the file's";
+    EXPECT_NE(answer(model + " --mean 0 --std 1"), usual);
+  }
+  EXPECT_EQ(answer(zoo + " --mean 0 --std 1").at("digit"), 3);
+  expect_run(run_line("{model}/lenet5.onnx --mean 2"), kUsage, "", "from 0 to 1|found 2");
+  expect_run(run_line("{model}/lenet5.onnx --std 20"), kUsage, "", "from 0.001 to 10|found 0.1307 and 20");
+}
+
+// The file is the same with the numbers as metadata.
+TEST(PictureNetwork, StatedNumbersAreThoseOfMetadata) {
+  std::ifstream file(LENSLET_SOURCE_DIR "/tests/models/onnx/lenet5.onnx", std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  bytes += onnx::Message().message(14, onnx::Message().text(1, "mean").text(2, "0.25")).bytes();
+  bytes += onnx::Message().message(14, onnx::Message().text(1, "std").text(2, "0.5")).bytes();
+  std::ofstream(expand("{dir}/out/stated_digits.onnx"), std::ios::binary) << bytes;
+  const std::string line =
+      "lenslet classify --device cpu --json - " LENSLET_SOURCE_DIR "/samples/digit_7_a.png --model ";
+  EXPECT_EQ(first_answer(run_line(line + "{dir}/out/stated_digits.onnx")),
+            first_answer(run_line(line + "{dir}/m/lenet5.onnx --mean 0.25 --std 0.5")));
 }
 
 }  // namespace

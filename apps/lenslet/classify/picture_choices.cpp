@@ -60,18 +60,30 @@ void PictureChoices::normalise(const std::vector<uint8_t>& pixels, float* out) c
     channels[c].apply(pixels.data() + c * plane, static_cast<int64_t>(plane), out + c * plane);
 }
 
+ChosenNormalisation chosen_normalisation(const PictureOptions& options) {
+  const auto only = [](const std::vector<double>& values) {
+    return values.size() == 1 ? std::optional(values[0]) : std::nullopt;
+  };
+  return {only(options.mean), only(options.std)};
+}
+
 PictureChoices picture_choices(const PictureOptions& options, const Network& network) {
   PictureChoices choices;
   const PictureFit& fit = options.fit;
-  const bool chosen = !options.mean.empty() || !options.std.empty() || fit.keep_aspect || fit.size ||
-                      fit.bgr || !options.labels.empty();
+  const bool fitted = fit.keep_aspect || fit.size || fit.bgr || !options.labels.empty();
+  const bool normalised = !options.mean.empty() || !options.std.empty();
   if (reads_digits(network.graph)) {
-    if (chosen) {
-      throw UsageError(
-          concat("--mean, --std, --size, --channels, --keep-aspect and --labels are for networks that read "
-                 "other pictures than digits; ",
-                 network.title(), " reads digits, which are prepared as MNIST's"));
+    if (fitted) {
+      throw UsageError(concat(
+          "--size, --channels, --keep-aspect and --labels are for networks that read other pictures than "
+          "digits; ",
+          network.title(), " reads digits, which are prepared as MNIST's"));
     }
+    if (normalised && !ends_with(network.origin, ".onnx"))
+      throw UsageError(
+          "--mean and --std are for ONNX networks; a weights file states its own (weights/FORMAT.md)");
+    (void)value_of(options.mean, 0, 1, "--mean", 0);
+    (void)value_of(options.std, 0, 1, "--std", 1);
     return choices;
   }
   const Shape& sample = network.graph.input_shape();

@@ -21,9 +21,12 @@ struct PictureChoices {
   void normalise(const std::vector<uint8_t>& pixels, float* out) const;
 };
 
+/// What --mean and --std state for all channels of the network, to load it with.
+ChosenNormalisation chosen_normalisation(const PictureOptions& options);
+
 /// --mean and --std, by default those of the model's file, and the lines of --labels. Throws UsageError unless there is
-/// one value or one per channel, and if a network that reads digits gets any of these options. Throws DataError for a
-/// file of labels with another number of lines than there are classes.
+/// one value or one per channel, and if a network that reads digits gets another of these options, or these two without
+/// an ONNX file. Throws DataError for a file of labels with another number of lines than there are classes.
 PictureChoices picture_choices(const PictureOptions& options, const Network& network);
 
 /// How the network reads pictures. Throws DataError, which ends with `remedy`, if it reads none.

@@ -51,7 +51,7 @@ std::string text_of(const Answer& answer) {
 
 Engine::Engine(const ServeOptions& options)
     : options_(with_default_weights(options)),
-      session_(options_),
+      session_(options_, chosen_normalisation(options_)),
       choices_(picture_choices(options_, session_.network())),
       pictures_(session_.model(1)) {
   session_.demand_logits();

@@ -17,7 +17,7 @@ except ImportError as reason:
 class Networks(unittest.TestCase):
     def test_are_valid_with_their_shapes(self):
         files = sorted(Path(__file__).parent.rglob("*.onnx"))
-        self.assertGreaterEqual(len(files), 33)
+        self.assertGreaterEqual(len(files), 39)
         for file in files:
             with self.subTest(file.name):
                 onnx.checker.check_model(str(file), full_check=True)
