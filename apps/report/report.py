@@ -13,7 +13,9 @@ is written all the same), 4 matplotlib is missing, 7 an output could not be writ
 """
 
 import argparse
+import contextlib
 import os
+import stat
 import sys
 import tempfile
 from pathlib import Path
@@ -29,26 +31,66 @@ def fail(code, message):
     sys.exit(code)
 
 
-def write(path, content):
-    """Writes to a temporary name first, so that a failure keeps the old page. `content`: text or bytes."""
-    content = content.encode("utf-8") if isinstance(content, str) else content
-    path = Path(path)
+inputs = {}  # the files that are read, by device and inode
+
+
+def status_of(path):
+    """None if there is no such file; links are followed."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():  # /dev/stdout, a pipe
-            path.write_bytes(content)
-            return
-        descriptor, temporary = tempfile.mkstemp(prefix=".lenslet-", dir=path.parent)
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+
+
+def refuse_input(path):
+    """Ends the program if `path` is also read, under any name or link."""
+    try:
+        status = status_of(path)
+    except OSError:
+        return  # writing it tells why it cannot be reached
+    read = status and inputs.get((status.st_dev, status.st_ino))
+    if read:
+        fail(2, f"{path} is the file {read}, which is read and would be written over: give the output another name")
+
+
+def stream_of(path, status):
+    """The stream that `path` names, such as /dev/stdout, or is redirected to it; None if it names a file of its own."""
+    if str(path) == "-":
+        return 1
+    for descriptor in (1, 2):
         try:
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(content)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
+            if status and os.path.samestat(status, os.fstat(descriptor)):
+                return descriptor
+        except OSError:
+            pass  # the caller closed it
+    return None
+
+
+def write(path, content):
+    """Writes to a temporary name first, so that a failure keeps the old page, and keeps a link to it. Appends to a
+    stream and to a file to which one is redirected. `content`: text or bytes."""
+    content = content.encode("utf-8") if isinstance(content, str) else content
+    refuse_input(path)
+    try:
+        status = status_of(path)
+        stream = stream_of(path, status)
+        if stream is not None or (status and not stat.S_ISREG(status.st_mode)):
+            with open(os.dup(stream) if stream is not None else path, "wb") as output:
+                output.write(content)
+            return
+        target = Path(os.path.realpath(path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=".lenslet-", dir=target.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as output:
+                output.write(content)
+            os.chmod(temporary, stat.S_IMODE(status.st_mode) if status else 0o644)
+            os.replace(temporary, target)
         except BaseException:
             os.unlink(temporary)
             raise
     except OSError as error:
-        fail(7, f"cannot write {path}: {error.strerror}")
+        fail(7, f"cannot write {'standard output' if str(path) == '-' else path}: {error.strerror}")
 
 
 def modules():
@@ -121,6 +163,12 @@ def main(arguments=None):
         parser.error("give --html, --figures or both")
     if options.html and options.format != "svg":
         parser.error("the page is drawn in SVG; leave out --html or --format")
+    for path in options.files + options.beside:
+        with contextlib.suppress(OSError):  # reading it tells why
+            status = os.stat(path)
+            inputs[status.st_dev, status.st_ino] = path
+    if options.html:
+        refuse_input(options.html)
     problems = []
     files, others = ([read(path, problems) for path in paths] for paths in (options.files, options.beside))
     files, others = ([file for file in some if file] for some in (files, others))

@@ -7,6 +7,8 @@ import collections
 import hashlib
 import json
 import math
+import os
+import stat
 import statistics
 import unicodedata
 from pathlib import Path
@@ -20,6 +22,7 @@ STUDIES = {"a": "RGB images and matrix products", "b": "implicit GEMM", "c": "fi
 # Beyond the range of a figure's axis; no measurement reaches it.
 LARGEST, SMALLEST = 1e24, 1e-24
 LONGEST = 1000  # characters of a text
+MOST_BYTES = 64 << 20  # of a file, as convbench reads them
 
 
 class BadFile(Exception):
@@ -318,11 +321,23 @@ def parse(path, text):
         raise BadFile(f"{path}: nested too deep for a result file") from None
 
 
+def read_bytes(path, name):
+    """The bytes of a regular file of at most MOST_BYTES. Waits for no FIFO, and reads no endless device."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as stream:
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise BadFile(f"{name}: expected a regular file")
+        content = stream.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise BadFile(f"{name}: expected a file of at most {MOST_BYTES} bytes")
+    return content
+
+
 def load(path, schema=SCHEMA):
     """A File, or a Trace; `schema`: None for a file of any schema."""
     name = shown(str(path))
     try:
-        text = Path(path).read_bytes().decode("utf-8")
+        text = read_bytes(path, name).decode("utf-8")
     except OSError as error:
         raise BadFile(f"{name}: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "tests/cli/bad_input.h"
 
@@ -192,6 +193,38 @@ TEST_F(Host, TheReportsScriptIsNoneThatLiesAboveTheProgram) {
                                                  in("r.html")}),
                                     kUnavailable, "", "share/lenslet/report/report.py");
   EXPECT_FALSE(fs::exists(in("ran")));
+}
+
+TEST_F(Host, AReportOfNamesThatAreNotUtf8LeavesNoOtherFile) {
+  const ProgramRun run =
+      run_line(kRun + "--problem ic1ih9oc1kh1 --json " + in("r\xff.json") + " --report " + in("p\xfe.html"));
+  if (run.exit_code == kUnavailable) GTEST_SKIP() << run.err;
+  expect_run(run, kOk);
+  EXPECT_TRUE(fs::exists(in("r\xff.json")));
+  EXPECT_TRUE(fs::exists(in("p\xfe.html")));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
+}
+
+TEST_F(Host, APageGoesToStandardOutputUnderEachOfItsNames) {
+  const std::string results = LENSLET_SOURCE_DIR "/tests/convbench/first_schema/profile_cpu.json";
+  const std::string line = "lenslet report " + results + " --html ";
+  const ProgramRun file = run_line(line + in("page.html"));
+  if (file.exit_code == kUnavailable) GTEST_SKIP() << file.err;
+  expect_run(file, kOk);
+  const std::string page = read_text(in("page.html"));
+  EXPECT_TRUE(expect_run(run_line(line + "-"), kOk).out == page);  // without printing both
+  for (const std::string& name : {std::string("/dev/stdout"), in("log")}) {
+    put(in("log"), "kept\n");
+    ProgramOptions appending;
+    appending.append_output_to = in("log");
+    expect_run(run_line(line + name, appending), kOk);
+    EXPECT_TRUE(read_text(in("log")) == "kept\n" + page) << name;
+  }
+  ProgramOptions folder;  // a page of that name is no standard output
+  folder.folder = folder_.string();
+  EXPECT_FALSE(fs::exists(in("-")));
+  expect_run(run_line(line + "./-", folder), kOk);
+  EXPECT_TRUE(fs::exists(in("-")));
 }
 
 TEST_F(Host, ThreadsThatCannotStartAreExitCode6) {

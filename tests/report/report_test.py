@@ -482,6 +482,16 @@ class ReportTest(unittest.TestCase):
         run = self.run_report(self.folder / "missing.json", "--html", html)
         self.assertEqual(run.returncode, 3)
         self.assertIn("No such file", run.stderr)
+        fifo, large = self.folder / "fifo", self.folder / "large.json"
+        os.mkfifo(fifo)
+        with large.open("wb") as stream:
+            stream.truncate((64 << 20) + 1)
+        for path, expected in ((fifo, "fifo: expected a regular file"), (self.folder, "Is a directory"),
+                               ("/dev/zero", "zero: expected a regular file"), (large, "at most 67108864 bytes")):
+            run = self.run_report(path, "--html", html)
+            self.assertEqual(run.returncode, 3, run.stderr)
+            self.assertIn(expected, run.stderr)
+            self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
 
     def test_foreign_text_and_numbers(self):
         """Draws names with formulas (an even number of dollars), controls and direction marks as they are, and sizes
@@ -550,6 +560,51 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(
             self.run_script(good, "--html", self.folder / "by-folder.html", script=SCRIPT.parent).returncode, 0
         )
+
+    def test_files_that_are_read_are_kept(self):
+        good = self.write(synthetic.document([]))
+        before = good.read_bytes()
+        link, hard = self.folder / "link.html", self.folder / "hard.html"
+        link.symlink_to(good)
+        os.link(good, hard)
+        for target in (good, link, hard):
+            for arguments in ((good, "--html", target), (hard, "--beside", good, "--html", target)):
+                run = self.run_report(*arguments)
+                self.assertEqual(run.returncode, 2, run.stderr)
+                self.assertIn("would be written over", run.stderr)
+                self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
+        figures = self.folder / "figures"
+        everything = self.write(synthetic.everything(), "everything.json")
+        self.assertEqual(self.run_report(everything, "--figures", figures, "--filter", "singles").returncode, 0)
+        drawn = next(figures.iterdir())
+        drawn.unlink()
+        drawn.symlink_to(everything)
+        run = self.run_report(everything, "--figures", figures, "--filter", "singles")
+        self.assertEqual(run.returncode, 2, run.stderr)
+        self.assertEqual(json.loads(everything.read_text(encoding="utf-8")), synthetic.everything())
+        self.assertEqual(good.read_bytes(), before)
+
+    def test_links_and_streams_are_written_to(self):
+        good, page, link, log = (self.folder / name for name in ("good.json", "page.html", "link.html", "log"))
+        self.write(synthetic.document([]), good.name)
+        link.symlink_to(page.name)
+        self.assertEqual(self.run_report(good, "--html", link).returncode, 0)
+        self.assertTrue(link.is_symlink())
+        expected = page.read_text(encoding="utf-8")
+        page.chmod(0o600)
+        self.assertEqual(self.run_report(good, "--html", page).returncode, 0)
+        self.assertEqual(page.stat().st_mode & 0o777, 0o600)
+        stdout = self.folder / "stdout"  # as /dev/stdout, which a wrong program would replace
+        stdout.symlink_to("/proc/self/fd/1")
+        for target in ("-", stdout, log):
+            log.write_text("kept\n", encoding="utf-8")
+            inode = log.stat().st_ino
+            with log.open("ab") as output:
+                subprocess.run([PYTHON, str(SCRIPT), str(good), "--html", str(target)], stdout=output, check=True)
+            self.assertEqual(log.stat().st_ino, inode, "another file was put in its place")
+            self.assertEqual(log.read_text(encoding="utf-8"), "kept\n" + expected, target)
+            self.assertTrue(stdout.is_symlink())
+        self.assertEqual(self.run_report(good, "--html", "-").stdout, expected)
 
     def test_without_matplotlib(self):
         good = self.write(synthetic.document([]))

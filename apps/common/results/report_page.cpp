@@ -1,6 +1,7 @@
 #include "apps/common/results/report_page.h"
 
 #include "apps/common/system/python_script.h"
+#include "framework/io/file.h"
 
 namespace lenslet {
 namespace {
@@ -25,13 +26,14 @@ void write_report(const ReportRequest& request) {
   const auto add = [&](const char* option, const std::string& value) {
     if (!value.empty()) arguments.insert(arguments.end(), {option, value});
   };
-  add("--html", request.html);
+  const bool prints = is_standard_output(request.html);
+  add("--html", prints ? "-" : request.html);
   add("--figures", request.figures);
   if (!request.figures.empty()) add("--format", request.format);
   for (const std::string& file : request.beside) arguments.push_back("--beside=" + file);
   arguments.emplace_back("--");
   arguments.insert(arguments.end(), request.files.begin(), request.files.end());
-  script().run(arguments);
+  script().run(arguments, prints);
 }
 
 }  // namespace lenslet

@@ -74,14 +74,14 @@ class Pipe {
   int ends_[2] = {-1, -1};
 };
 
-// Uses no shell, so file names need no quoting. The child's standard output is redirected to standard error, because
-// the caller's may be a machine-readable file.
-Finished run_command(const std::vector<std::string>& command) {
+// Uses no shell, so file names need no quoting. Unless the child `prints` a result, its standard output is redirected
+// to standard error, because the caller's may be a machine-readable file.
+Finished run_command(const std::vector<std::string>& command, bool prints) {
   Pipe errors;
   posix_spawn_file_actions_t actions;
   if (::posix_spawn_file_actions_init(&actions) != 0) throw MemoryError("no memory to start a script");
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, errors.write_end(), STDOUT_FILENO);
+  if (!prints) ::posix_spawn_file_actions_adddup2(&actions, errors.write_end(), STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, errors.write_end(), STDERR_FILENO);
   std::vector<char*> arguments;
   for (const std::string& word : command)
@@ -123,7 +123,7 @@ std::string last_line(const std::string& text, const std::string& own) {
 }  // namespace
 
 // Runs the script with the first interpreter that has what it needs.
-void PythonScript::run(const std::vector<std::string>& arguments) const {
+void PythonScript::run(const std::vector<std::string>& arguments, bool prints) const {
   const std::string script = find_script(*this);
   const std::string chosen = environment("LENSLET_PYTHON");
   const std::vector<std::string> interpreters = chosen.empty()
@@ -133,7 +133,7 @@ void PythonScript::run(const std::vector<std::string>& arguments) const {
   for (const std::string& python : interpreters) {
     std::vector<std::string> command = {python, script};
     command.insert(command.end(), arguments.begin(), arguments.end());
-    const Finished attempt = run_command(command);
+    const Finished attempt = run_command(command, prints);
     // The message of an interpreter that ran explains more than that of a missing one.
     if (attempt.status != kNotFound || finished.last_words.empty()) finished = attempt;
     if (attempt.status != kNotFound && attempt.status != static_cast<int>(ExitCode::kUnavailable)) break;
@@ -147,6 +147,8 @@ void PythonScript::run(const std::vector<std::string>& arguments) const {
                                     words, "): ", remedy));
     case static_cast<int>(ExitCode::kUnavailable):
       throw UnavailableError(words);
+    case static_cast<int>(ExitCode::kUsage):
+      throw UsageError(words);
     case static_cast<int>(ExitCode::kData):
       throw DataError(words);
     case static_cast<int>(ExitCode::kOutput):
