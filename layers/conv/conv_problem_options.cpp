@@ -118,8 +118,15 @@ std::string ProblemOptions::take(std::string_view option) {
 }
 
 std::string ProblemOptions::refused() const {
+  constexpr size_t kNamed = 8;
   std::vector<std::string> options;
-  for (const auto& [key, option] : refused_) options.push_back(option);
+  for (const auto& [key, option] : refused_) {
+    if (options.size() == kNamed) {
+      options.push_back(concat("and ", refused_.size() - kNamed, " others"));
+      break;
+    }
+    options.push_back(option);
+  }
   return joined(options, " ");
 }
 

@@ -16,7 +16,8 @@ class ProblemOptions {
   std::string take(std::string_view option);
   /// The batches of each problem; 0: as the problem says.
   const std::vector<int>& batches() const { return batches_; }
-  /// The options that ask for what Lenslet does not measure, with blanks between them; empty if there is none.
+  /// The options that ask for what Lenslet does not measure, with blanks between them; empty if there is none. Names
+  /// the first eight and counts the others, because every problem after them repeats it.
   std::string refused() const;
 
  private:

@@ -63,6 +63,15 @@ class Reader {
   size_t pos_ = 0;
 };
 
+constexpr size_t kMaxName = 1000;  // bytes as printed; every problem of a list with many batches repeats it
+
+std::string name_within_limit(std::string_view name, std::string_view problem) {
+  std::string printed = printable(name);
+  if (printed.size() <= kMaxName) return printed;
+  throw UsageError(concat("the name of problem '", printable_excerpt(problem), "' has ", printed.size(),
+                          " bytes, expected at most ", kMaxName));
+}
+
 /// What follows the n of `problem`: in quotes any characters but the quote itself, else one word.
 std::string name_of(std::string_view rest, std::string_view problem) {
   if (!rest.empty() && rest.front() == '"') {
@@ -74,11 +83,11 @@ std::string name_of(std::string_view rest, std::string_view problem) {
       throw UsageError(concat("a name ends problem '", printable_excerpt(problem), "', found '",
                               printable_excerpt(rest.substr(close + 1)), "' after it"));
     }
-    return printable(rest.substr(1, close - 1));
+    return name_within_limit(rest.substr(1, close - 1), problem);
   }
   const bool one_word = std::none_of(rest.begin(), rest.end(),
                                      [](char c) { return c == '"' || static_cast<unsigned char>(c) <= ' '; });
-  if (one_word) return printable(rest);
+  if (one_word) return name_within_limit(rest, problem);
   throw UsageError(concat("a name without quotes is one word, found '", printable_excerpt(rest), "'"));
 }
 

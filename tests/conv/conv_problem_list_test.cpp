@@ -122,6 +122,25 @@ TEST(ProblemListText, OptionsHoldUntilTheyAreReplaced) {
             std::vector<std::string>{"--invented " + p + " -> Lenslet does not measure --invented"});
 }
 
+// A list of a megabyte must not become gigabytes: ten thousand problems may repeat what stands in it once.
+TEST(ProblemListText, BoundsWhatEveryProblemRepeats) {
+  std::string options;
+  for (int i = 0; i < 5000; ++i) options += concat("--option", i, "=", std::string(90, 'x'), " ");
+  const auto refused = parse(options + "ic1ih9oc1kh3 ic2ih9oc1kh3");
+  ASSERT_EQ(refused.size(), 2u);
+  for (const ListedProblem& one : refused) {
+    EXPECT_LT(one.text.size(), 1000u);
+    EXPECT_LT(one.unsupported.size(), 1000u);
+    EXPECT_NE(one.unsupported.find(" and 4992 others"), std::string::npos) << one.unsupported;
+  }
+  EXPECT_EQ(parse("ic1ih9oc1kh3n\"" + std::string(1000, 'x') + "\"").size(), 1u);
+  for (const std::string& name : {"\"" + std::string(1001, 'x') + "\"", std::string(1001, 'x')})
+    EXPECT_NE(fault("ic1ih9oc1kh3n" + name).find("has 1001 bytes, expected at most 1000"), std::string::npos);
+  EXPECT_NE(fault("ic1ih9oc1kh3n\"" + std::string(251, '\x1b') + "\"").find("has 1004 bytes"),
+            std::string::npos)
+      << "bytes as printed";
+}
+
 TEST(ProblemLists, InBenchdnnsForm) {
   const auto problems = read_problem_list(LENSLET_SOURCE_DIR "/tests/conv/benchdnn_form.txt");
   EXPECT_EQ(problems.size(), 42u);
