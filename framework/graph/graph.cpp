@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 
 namespace lenslet {
 
@@ -62,7 +63,8 @@ std::string Graph::names() const {
 const Graph::Node& Graph::node(const std::string& name) const {
   const auto found = index_.find(name);
   if (found == index_.end())
-    throw UsageError(concat("model ", name_, " has no layer '", name, "'; there are: ", names()));
+    throw UsageError(
+        concat("model ", name_, " has no layer '", printable_excerpt(name), "'; there are: ", names()));
   return nodes_[static_cast<size_t>(found->second)];
 }
 

@@ -34,6 +34,8 @@ TEST(Graph, ChecksNamesAndShapes) {
                           "layer c: add needs two inputs");
   EXPECT_EQ(graph.nodes().size(), 5u) << "a refused node must not stay";
   expect_error<UsageError>([&] { graph.node("zzz"); }, "has no layer 'zzz'");
+  expect_error<UsageError>([&] { graph.node(std::string("z\0z\n", 4)); },
+                           "has no layer 'z\\x00z\\n'; there are: x, a, relu");
   EXPECT_EQ(graph.infer_shapes(3).back(), (Shape{3, 5}));
   EXPECT_EQ(graph.consumers(2), (std::vector<int>{3, 4}));
   expect_error<UsageError>([&] { graph.infer_shapes(0); }, "at least 1, found 0");
