@@ -155,8 +155,7 @@ TEST_F(Leaks, GraphsLeaveNothingBehind) {
 
 TEST_F(Leaks, ResidentKernelsLeaveNothingBehind) {
   if (!kDevice.is_cuda()) GTEST_SKIP() << "a resident kernel needs a GPU";
-  if (cuda_status().devices[0].compute_capability < 90)
-    GTEST_SKIP() << "clusters need compute capability 9.0";
+  if (!gpu_has_clusters()) GTEST_SKIP() << "clusters need compute capability 9.0";
   const std::vector<uint8_t> image(28 * 28, 100);
   Prediction prediction;
   const auto classify = [&](int kernels, int images) {

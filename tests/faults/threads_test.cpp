@@ -198,8 +198,7 @@ TEST_F(Threads, OneGraphOnTwoDevices) {
 
 TEST_F(Threads, ResidentKernelsBesideEachOther) {
   if (!kDevice.is_cuda()) GTEST_SKIP() << "a resident kernel needs a GPU";
-  if (cuda_status().devices[0].compute_capability < 90)
-    GTEST_SKIP() << "clusters need compute capability 9.0";
+  if (!gpu_has_clusters()) GTEST_SKIP() << "clusters need compute capability 9.0";
   const std::vector<uint8_t> pixels = pictures(3);
   const auto answers = [&](ResidentLenet5& kernel) {
     std::vector<Prediction> predictions(static_cast<size_t>(kBatch));

@@ -20,11 +20,9 @@ namespace {
 constexpr int64_t kPixels = 28 * 28, kImages = 200, kClasses = 10;
 constexpr double kTolerance = 1e-4;  // of a logit; fp32 differs from fp64 by less than a tenth of it
 
-bool has_clusters() { return cuda_status().usable && cuda_status().devices[0].compute_capability >= 90; }
-
 #define SKIP_WITHOUT_CLUSTERS() \
   LENSLET_SKIP_WITHOUT_GPU();   \
-  if (!has_clusters()) GTEST_SKIP() << "clusters of blocks need compute capability 9.0"
+  if (!gpu_has_clusters()) GTEST_SKIP() << "clusters of blocks need compute capability 9.0"
 
 /// Strokes and noise, always the same.
 const std::vector<uint8_t>& images() {

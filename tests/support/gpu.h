@@ -5,6 +5,15 @@
 
 #include "framework/device/device.h"
 
+namespace lenslet {
+
+/// Whether the GPU has clusters of blocks, which need compute capability 9.0.
+inline bool gpu_has_clusters() {
+  return cuda_status().usable && cuda_status().devices[0].compute_capability >= 90;
+}
+
+}  // namespace lenslet
+
 /// The first statement of a GPU test (or of a fixture's SetUp).
 #define LENSLET_SKIP_WITHOUT_GPU()                                          \
   do {                                                                      \
