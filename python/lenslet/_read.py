@@ -31,4 +31,6 @@ def read(picture: Picture, model: typing.Optional[Model] = None) -> Reading:
     Raises:
         TypeError, ValueError, DataError: As for `Model.read`.
     """
+    if model is not None and not isinstance(model, Model):
+        raise TypeError(f"model: expected a lenslet.Model, found {type(model).__name__}")
     return (model or _default()).read(picture)

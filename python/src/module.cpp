@@ -56,12 +56,26 @@ nb::object pack(nb::handle images) {
   return packed.to_python();
 }
 
+size_t bytes_of(const nb::tuple& dims, size_t item) {
+  size_t bytes = item;
+  for (const nb::handle extent : dims) {
+    int64_t size = 0;
+    if (!nb::try_cast(extent, size) || size < 0 ||
+        __builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes)) {
+      throw nb::value_error(
+          concat("shape: expected whole numbers from 0 on whose product is a size in bytes, found ",
+                 nb::str(dims).c_str())
+              .c_str());
+    }
+  }
+  return bytes;
+}
+
 // Of numpy: memory that numpy frees by a capsule.
 nb::object empty_pinned(nb::handle shape, nb::handle dtype) {
   const nb::object type = nb::module_::import_("numpy").attr("dtype")(dtype);
   const nb::tuple dims = nb::isinstance<nb::int_>(shape) ? nb::make_tuple(shape) : nb::tuple(shape);
-  size_t bytes = nb::cast<size_t>(type.attr("itemsize"));
-  for (const nb::handle extent : dims) bytes *= nb::cast<size_t>(extent);
+  const size_t bytes = bytes_of(dims, nb::cast<size_t>(type.attr("itemsize")));
   void* memory = nullptr;
   {
     const nb::gil_scoped_release no_gil;  // page-locking a gigabyte takes about 0.1 s

@@ -27,6 +27,12 @@ def test_a_model_on_the_cpu_refuses_them():
         model.run(Interface((2, 1, 28, 28), "<f4"))
 
 
+@pytest.mark.parametrize("shape", [-1, (3, -1), (2**62, 2**62), ("a",), (1.5,)])
+def test_pinned_memory_of_no_size_is_refused(shape):
+    with pytest.raises(ValueError, match="shape: expected whole numbers from 0 on"):
+        lenslet.empty_pinned(shape)
+
+
 def test_pinned_memory_needs_a_gpu(images):
     if "cuda:0" not in lenslet.devices():
         with pytest.raises(lenslet.UnavailableError, match="page-locked memory needs a GPU"):

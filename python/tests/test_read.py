@@ -59,6 +59,11 @@ def test_a_path_with_a_null_character_is_refused(robust, path):
             read(path)
 
 
+def test_what_is_no_model_is_refused():
+    with pytest.raises(TypeError, match="model: expected a lenslet.Model, found int"):
+        lenslet.read(np.zeros((28, 28), np.uint8), 3)
+
+
 def test_a_thread_that_holds_the_lock_may_read():
     assert run_script(REENTRANT).strip() == "True"
 

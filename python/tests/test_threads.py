@@ -87,6 +87,31 @@ def test_other_numbers_of_threads_are_refused(count):
     assert lenslet.num_threads() == before
 
 
+FEW_THREADS = """
+import resource
+import numpy as np
+import lenslet
+
+image = np.zeros((2000, 28, 28), np.uint8)
+model = lenslet.Model.built_in(device="cpu")
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (512 << 20),) * 2)  # the stacks of some sixty threads
+lenslet.set_num_threads(1024)
+for _ in range(2):
+    try:
+        model.predict(image)
+        raise SystemExit("1024 threads started")
+    except lenslet.OutOfMemoryError as error:
+        assert " of 1024 could not be started (" in str(error), error
+lenslet.set_num_threads(3)
+assert len(model.predict(image).labels) == 2000
+"""
+
+
+def test_threads_that_cannot_start_are_out_of_memory_and_fewer_serve():
+    run_script(FEW_THREADS)
+
+
 @pytest.fixture
 def interruptible():
     """SIGINT raises KeyboardInterrupt, even if a shell started the suite in the background, where SIGINT is ignored."""
