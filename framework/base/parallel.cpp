@@ -21,6 +21,7 @@
 #include "framework/base/error.h"
 #include "framework/base/serial_loops.h"
 #include "framework/base/settings.h"
+#include "framework/base/start_thread.h"
 
 namespace lenslet {
 
@@ -85,9 +86,7 @@ class Pool {
     const auto refused = [&](const char* reason) {
       const size_t started = workers_.size();
       end_workers();
-      return MemoryError(concat("thread ", started + 2, " of ", threads, " could not be started (", reason,
-                                "): use fewer threads (LENSLET_NUM_THREADS, set_num_threads), or raise the "
-                                "limits on address space and processes (ulimit -v, ulimit -u)"));
+      return refused_thread(concat("thread ", started + 2, " of ", threads), reason);
     };
     try {
       workers_.reserve(static_cast<size_t>(threads - 1));

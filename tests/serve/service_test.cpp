@@ -12,7 +12,9 @@
 
 #include "apps/lenslet/serve/guard.h"
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "tests/serve/fixture.h"
+#include "tests/support/expect_error.h"
 
 namespace lenslet::serve::test {
 namespace {
@@ -208,6 +210,19 @@ TEST_F(ServeService, ServesNoOtherOrigin) {
                              "http://localhost:8080.evil.example", "ftp://localhost:8080", "localhost:8080"})
     EXPECT_EQ(status("localhost:8080", origin), 403) << origin;
   EXPECT_EQ(host_name("[2001:DB8::1]:80"), "2001:db8::1");
+}
+
+TEST(ServeGuard, TakesNamesThatAHostFieldCanHave) {
+  demand_host_names({"digits.example", "DIGITS-2", "a_b"});
+  for (const char* name :
+       {"*", "", "a b", "digits.example:8080", "http://digits.example", "a\nb", "d\xc3\xa9", "::1"})
+    expect_error<UsageError>(
+        [&] {
+          demand_host_names({"digits.example", name});
+        },
+        concat("--allow-host expects names without a port, such as digits.example.org, "
+               "found '",
+               printable(name), "'"));
 }
 
 TEST_F(ServeService, IsNotReadyWhileItDrains) {

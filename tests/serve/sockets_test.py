@@ -7,6 +7,7 @@ import http.client
 import json
 import random
 import resource
+import signal
 import socket
 import struct
 import subprocess
@@ -392,6 +393,38 @@ time.sleep(1000)
 
     def fail_to_serve(self, *options):
         return subprocess.run([PROGRAM, "serve", "--device", "cpu", *options], capture_output=True, text=True)
+
+    def start(self, limit, value):
+        """(Exit code, standard error) of a server under that limit of the system, or None if it serves."""
+        process = subprocess.Popen(
+            [PROGRAM, "serve", "--port", "0", "--device", "cpu", "--threads", "1"], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, preexec_fn=lambda: resource.setrlimit(limit, (value, value)))
+        serves = any(line.startswith("serving at ") for line in process.stdout)
+        if serves:
+            process.kill()
+        _, err = process.communicate(timeout=PATIENCE_S)
+        return None if serves else (process.returncode, err)
+
+    def test_threads_and_files_that_the_system_refuses(self):
+        """Exit code 6 and one line, whichever thread or file it is; with less the loader ends the program."""
+        if b"__asan_init" in PROGRAM.read_bytes() or b"__tsan_init" in PROGRAM.read_bytes():
+            self.skipTest("a sanitizer needs the address space that is limited here")
+        for limit, values, words in (
+            (resource.RLIMIT_AS, range(32 << 20, 1 << 30, 4 << 20), "could not be started"),
+            (resource.RLIMIT_NOFILE, range(4, 200), "raise the limit (ulimit -n)"),
+        ):
+            refusals = []
+            for value in values:
+                ended = self.start(limit, value)
+                if ended is None:
+                    break
+                code, err = ended
+                if code in (127, -signal.SIGSEGV):
+                    continue
+                self.assertEqual((code, len(err.splitlines())), (6, 1), f"{value}: {err}")
+                refusals.append(err)
+            self.assertIsNone(ended, "never served")
+            self.assertTrue(any(words in refusal for refusal in refusals), refusals)
 
     def test_the_port_is_taken(self):
         server = self.serve()

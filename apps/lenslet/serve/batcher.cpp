@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "framework/base/start_thread.h"
+
 namespace lenslet::serve {
 namespace {
 
@@ -19,7 +21,7 @@ Batcher::Batcher(const BatcherOptions& options, Compute compute, AtOnce at_once)
     : options_(options),
       compute_(std::move(compute)),
       at_once_(options.max_delay.count() > 0 ? AtOnce() : std::move(at_once)),
-      thread_([this] { work(); }) {}
+      thread_(start_thread("a thread of the server", [this] { work(); })) {}
 
 Batcher::~Batcher() {
   {

@@ -32,6 +32,19 @@ std::string host_name(std::string_view host) {
   return lower_case(name);
 }
 
+void demand_host_names(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+             c == '.' || c == '_';
+    });
+    if (!plain || name.empty())
+      throw UsageError(
+          concat("--allow-host expects names without a port, such as digits.example.org, found '",
+                 printable_excerpt(name, 80), "'"));
+  }
+}
+
 std::string foreign(const HttpHead& head, const std::vector<std::string>& names) {
   if (!head.host) return "the field Host is missing";
   const std::string name = host_name(*head.host);

@@ -13,6 +13,7 @@
 #include "apps/common/output/output.h"
 #include "apps/lenslet/serve/http_connection.h"
 #include "framework/base/error.h"
+#include "framework/base/start_thread.h"
 #include "framework/base/text.h"
 
 namespace lenslet::serve {
@@ -41,6 +42,11 @@ int64_t permit_connections(int64_t wanted) {
   return std::max<int64_t>(1, permitted - kOtherFiles);
 }
 
+bool out_of_files(const boost::system::error_code& error) {
+  namespace reasons = boost::system::errc;
+  return error == reasons::too_many_files_open || error == reasons::too_many_files_open_in_system;
+}
+
 tcp::endpoint endpoint_of(const HttpServerOptions& options) {
   boost::system::error_code error;
   const std::string& name = options.address;
@@ -67,7 +73,10 @@ class HttpServer::Listener {
     sweep();
     threads_.reserve(loops_.size());
     try {
-      for (Loop& loop : loops_) threads_.emplace_back([&loop] { run(loop.io); });
+      for (Loop& loop : loops_) {
+        threads_.push_back(start_thread(concat("thread ", threads_.size() + 1, " of ", loops_.size()),
+                                        [&loop] { run(loop.io); }));
+      }
     } catch (...) {  // the system starts no more threads
       stop();
       throw;
@@ -117,6 +126,7 @@ class HttpServer::Listener {
     if (!error) acceptor_.set_option(net::socket_base::reuse_address(true), error);
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(net::socket_base::max_listen_connections, error);
+    if (out_of_files(error)) throw boost::system::system_error(error);
     if (error)
       throw UsageError(concat("cannot listen at ", share_.options.address, " port ", share_.options.port,
                               ": ", error.message(), "; --port 0 takes a free port"));
@@ -206,8 +216,15 @@ class HttpServer::Listener {
 
 void HttpServer::demand_available() {}
 
-HttpServer::HttpServer(const HttpServerOptions& options, HttpService& service, ConnectionCounts& counts)
-    : listener_(std::make_unique<Listener>(options, service, counts)) {}
+HttpServer::HttpServer(const HttpServerOptions& options, HttpService& service, ConnectionCounts& counts) {
+  try {
+    listener_ = std::make_unique<Listener>(options, service, counts);
+  } catch (const boost::system::system_error& error) {
+    if (!out_of_files(error.code())) throw;
+    throw MemoryError(concat("the server needs more open files than the system permits (", error.what(),
+                             "): raise the limit (ulimit -n)"));
+  }
+}
 HttpServer::~HttpServer() = default;
 std::string HttpServer::url() const { return listener_->url(); }
 int64_t HttpServer::max_connections() const noexcept { return listener_->max_connections(); }

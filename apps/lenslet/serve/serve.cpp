@@ -8,6 +8,7 @@
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/serve/engine.h"
+#include "apps/lenslet/serve/guard.h"
 #include "apps/lenslet/serve/http_server.h"
 #include "apps/lenslet/serve/pages.h"
 #include "apps/lenslet/serve/service.h"
@@ -36,6 +37,7 @@ serve::HttpServerOptions server_options(const ServeOptions& options) {
 
 ExitCode run_serve(const ServeOptions& options) {
   serve::HttpServer::demand_available();
+  serve::demand_host_names(options.allow_host);
   Console console({});
   serve::Engine engine(options);
   serve::Pages pages(engine);

@@ -9,15 +9,19 @@
 #include <thread>
 #include <vector>
 
+#include "framework/base/start_thread.h"
+
 namespace lenslet::serve {
 
 /// Thread-safe. Tasks begin in order, each on the next free thread, and must not throw.
 class TaskQueue {
  public:
+  /// Throws MemoryError if the system refuses a thread.
   explicit TaskQueue(size_t most, int threads = 1) : most_(most) {
     threads_.reserve(static_cast<size_t>(threads));
     try {
-      for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+      for (int i = 0; i < threads; ++i)
+        threads_.push_back(start_thread("a thread of the server", [this] { work(); }));
     } catch (...) {  // the system starts no more threads
       end();
       throw;
