@@ -99,6 +99,12 @@ const std::vector<Command>& commands() {
   return all;
 }
 
+// Has one phase and writes nothing.
+const Command kCompare = {"compare",
+                          "convbench compare {source}/tests/convbench/first_schema/profile_cpu.json "
+                          "{source}/tests/convbench/first_schema/profile_cpu.json",
+                          {}};
+
 struct Interruption {
   const Command* command;
   const char *phase, *point;
@@ -125,7 +131,9 @@ std::vector<Interruption> interruptions(bool only_writing) {
       if (writing || !only_writing || stride == 1) list.push_back({&command, phase, point, signal});
     }
   }
-  if (!only_writing) list.push_back({&commands().front(), "hangup", "print:data:,clock:5", SIGHUP});
+  if (only_writing) return list;
+  list.push_back({&commands().front(), "hangup", "print:data:,clock:5", SIGHUP});
+  list.push_back({&kCompare, "loading", "open:profile_cpu.json", SIGTERM});
   return list;
 }
 
