@@ -58,10 +58,14 @@ class ServeEngine : public testing::Test {
     alone_.clear();
     for (int64_t i = 0; i < samples; ++i) alone_.push_back(engine.infer(sample(i), 1));
   }
-  const float* sample(int64_t i) const { return values_.data() + i * input_; }
+  Samples samples_from(int64_t i, int64_t count) const {
+    const auto first = values_.begin() + i * input_;
+    return {{first, first + count * input_}, {}};
+  }
+  Samples sample(int64_t i) const { return samples_from(i, 1); }
   /// The first samples together have the bits of each alone.
   void expect_same_bits(Engine& engine, int64_t count) {
-    const std::vector<float> together = engine.infer(values_.data(), count);
+    const std::vector<float> together = engine.infer(samples_from(0, count), count);
     std::vector<float> expected;
     for (int64_t i = 0; i < count; ++i) {
       const std::vector<float>& one = alone_[static_cast<size_t>(i)];
@@ -100,7 +104,7 @@ TEST_F(ServeEngine, GivesABatchTheBitsOfItsSamples) {
 TEST_F(ServeEngine, ComputesSamplesAtOnceOnEveryThread) {
   Engine engine(options_of());
   std::vector<float> outputs;
-  if (!engine.infer_at_once(std::vector<float>(28 * 28).data(), outputs)) {
+  if (!engine.infer_at_once({std::vector<float>(28 * 28), {}}, outputs)) {
     ASSERT_FALSE(kIsFast);
     GTEST_SKIP() << "a pass takes longer than it is worth in this build";
   }
@@ -122,7 +126,7 @@ TEST_F(ServeEngine, HandsSamplesOfSlowNetworksOver) {
   Engine engine(options_of(kept_model("resnet20.onnx"), 1));
   std::vector<float> outputs;
   const std::vector<float> zeros(static_cast<size_t>(engine.signature().input_shape.num_elements()));
-  EXPECT_FALSE(engine.infer_at_once(zeros.data(), outputs));
+  EXPECT_FALSE(engine.infer_at_once({zeros, {}}, outputs));
 }
 
 TEST_F(ServeEngine, NamesAndBoundsItsModel) {

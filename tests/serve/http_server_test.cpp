@@ -155,12 +155,12 @@ TEST_F(ServeHttp, ServesManyClientsAtATime) {
 // A sample that is computed on its connection's thread holds up the connections of that thread alone.
 TEST_F(ServeHttp, SharesTheConnectionsAmongItsThreads) {
   int inside = 0, met = 0;
-  at_once_ = [&](const float* values, std::vector<float>& outputs) {
+  at_once_ = [&](const Samples& sample, std::vector<float>& outputs) {
     std::unique_lock<std::mutex> lock(mutex_);
     ++inside;
     changed_.notify_all();
     met += changed_.wait_for(lock, std::chrono::seconds(10), [&] { return inside == 3; });
-    outputs.assign(values, values + 2);
+    outputs = sample.values;
     return true;
   };
   start();
