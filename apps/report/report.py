@@ -163,6 +163,7 @@ def main(arguments=None):
         parser.error("give --html, --figures or both")
     if options.html and options.format != "svg":
         parser.error("the page is drawn in SVG; leave out --html or --format")
+    inputs.clear()
     for path in options.files + options.beside:
         with contextlib.suppress(OSError):  # reading it tells why
             status = os.stat(path)

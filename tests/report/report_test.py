@@ -604,7 +604,7 @@ class ReportTest(unittest.TestCase):
             self.assertEqual(log.stat().st_ino, inode, "another file was put in its place")
             self.assertEqual(log.read_text(encoding="utf-8"), "kept\n" + expected, target)
             self.assertTrue(stdout.is_symlink())
-        self.assertEqual(self.run_report(good, "--html", "-").stdout, expected)
+        self.assertEqual(self.run_script(good, "--html", "-").stdout, expected)
 
     def test_without_matplotlib(self):
         good = self.write(synthetic.document([]))
