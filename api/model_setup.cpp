@@ -107,9 +107,12 @@ std::shared_ptr<const Network> load_network(const std::string& weights, const Ch
                              : names_builtin_weights(weights) ? "built-in weights"
                                                               : weights;
   const std::string shown = printable_excerpt(origin);
-  const auto lenet5 = [&](const Safetensors& tensors) {
-    return std::make_shared<const Network>(
-        Network{origin, lenet5_energy_threshold(tensors, shown), make_lenet5(tensors, shown), {}});
+  const auto lenet5 = [&](const Safetensors& tensors, std::vector<std::string> external_files = {}) {
+    return std::make_shared<const Network>(Network{origin,
+                                                   lenet5_energy_threshold(tensors, shown),
+                                                   make_lenet5(tensors, shown),
+                                                   {},
+                                                   std::move(external_files)});
   };
   if (names_builtin_weights(weights) || !ends_with(weights, ".onnx"))
     return lenet5(load_lenet5_weights(weights));
@@ -120,7 +123,7 @@ std::shared_ptr<const Network> load_network(const std::string& weights, const Ch
       demand_foldable(normalisation);
       state_normalisation(normalisation, *read.lenet5);
     }
-    return lenet5(*read.lenet5);
+    return lenet5(*read.lenet5, std::move(read.external_files));
   }
   // Unless the file states another normalisation, digits in PyTorch's order are those of MNIST, and pixels / 255 in
   // Keras's, as the examples of both normalise them.
@@ -135,8 +138,8 @@ std::shared_ptr<const Network> load_network(const std::string& weights, const Ch
     read.graph->set_normalisation(channels[0]);
     channels.clear();
   }
-  return std::make_shared<const Network>(
-      Network{origin, std::nullopt, std::move(*read.graph), std::move(channels)});
+  return std::make_shared<const Network>(Network{origin, std::nullopt, std::move(*read.graph),
+                                                 std::move(channels), std::move(read.external_files)});
 }
 
 void demand_digits(const Network& network, const std::string& what, const char* remedy) {

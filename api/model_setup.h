@@ -73,6 +73,7 @@ struct Network {
       energy_threshold;  // below it a picture shows no digit; none if the weights cannot tell
   Graph graph;
   std::vector<Normalisation> channels;  // of pictures, one per channel; empty: the graph's, for all channels
+  std::vector<std::string> external_files;  // of an ONNX file: those that hold weights beside it
   /// "LeNet-5", or the graph's name.
   std::string title() const;
 };

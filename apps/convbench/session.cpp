@@ -64,13 +64,6 @@ void BenchSession::announce(const std::vector<Work>& runs, MathMode math) {
                         format_short(seconds), " s", limit < seconds ? ", cut by --max-seconds" : ""));
 }
 
-std::vector<NamedFile> files_named(const char* option, const std::vector<std::string>& files) {
-  std::vector<NamedFile> named;
-  named.reserve(files.size());
-  for (const std::string& file : files) named.emplace_back(option, file);
-  return named;
-}
-
 ExitCode with_session(const BenchOptions& options, const std::string& subcommand, BenchSession::Needs needs,
                       const std::function<void(BenchSession&)>& body, std::vector<NamedFile> outputs,
                       const std::vector<NamedFile>& inputs) {

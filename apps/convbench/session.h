@@ -51,9 +51,6 @@ class BenchSession : public Run {
   Stream stream_;
 };
 
-/// The files that an option names, for BenchSession.
-std::vector<NamedFile> files_named(const char* option, const std::vector<std::string>& files);
-
 /// Runs a whole session: `body` measures (Run::complete).
 ExitCode with_session(const BenchOptions& options, const std::string& subcommand, BenchSession::Needs needs,
                       const std::function<void(BenchSession&)>& body, std::vector<NamedFile> outputs = {},

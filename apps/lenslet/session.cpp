@@ -26,10 +26,17 @@ std::vector<NamedFile> files_read(const CommonOptions& options) {
   return files;
 }
 
-Session::Session(const CommonOptions& options) : Session(options, ChosenNormalisation{}) {}
+std::vector<NamedFile> external_files_of(const Network& network) {
+  return files_named("a file of the model", network.external_files);
+}
 
-Session::Session(const CommonOptions& options, const ChosenNormalisation& normalisation)
+Session::Session(const CommonOptions& options, const Console& console)
+    : Session(options, console, ChosenNormalisation{}) {}
+
+Session::Session(const CommonOptions& options, const Console& console,
+                 const ChosenNormalisation& normalisation)
     : options_(options), setup_(std::make_shared<ModelSetup>(options, normalisation)) {
+  console.keep(external_files_of(network()));
   if (options.threads) set_num_threads(*options.threads);
   if (options.cuda_graph && !device().is_cuda()) {
     throw UsageError("--graph on needs a CUDA device; the CPU has no graphs to capture");

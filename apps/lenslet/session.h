@@ -18,14 +18,17 @@ namespace lenslet {
 
 /// Files that the common options read (--weights and the plan); Console keeps outputs from overwriting them.
 std::vector<NamedFile> files_read(const CommonOptions& options);
+/// Those that an ONNX file names; they are known once it is read.
+std::vector<NamedFile> external_files_of(const Network& network);
 
 /// The device, the model and the choices of the common options.
 class Session {
  public:
   /// Throws UsageError, DataError or UnavailableError. Loads the weights; initialises CUDA only for a CUDA device.
-  explicit Session(const CommonOptions& options);
+  /// `console` keeps outputs from overwriting the external data of an ONNX file.
+  Session(const CommonOptions& options, const Console& console);
   /// The same with another normalisation than an ONNX file's.
-  Session(const CommonOptions& options, const ChosenNormalisation& normalisation);
+  Session(const CommonOptions& options, const Console& console, const ChosenNormalisation& normalisation);
   /// Of choices that were made and weights that were loaded before; `options` must outlive this.
   Session(const CommonOptions& options, std::shared_ptr<const ModelSetup> setup)
       : options_(options), setup_(std::move(setup)) {}

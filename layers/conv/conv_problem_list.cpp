@@ -208,8 +208,12 @@ std::vector<ListedProblem> parse_problem_list(const std::string& text, const std
   return ListReader(origin, read).read(text);
 }
 
-std::vector<ListedProblem> read_problem_list(const std::string& path) {
-  return parse_problem_list(file_text(path), path, file_text);
+std::vector<ListedProblem> read_problem_list(const std::string& path, std::vector<std::string>* files) {
+  const auto read = [files](const std::string& file) {
+    if (files) files->push_back(file);
+    return file_text(file);
+  };
+  return parse_problem_list(read(path), path, read);
 }
 
 std::vector<Conv2dProblem> listed_problems(const std::string& folder, const std::string& list,

@@ -28,8 +28,10 @@ using ReadList = std::function<std::string(const std::string& path)>;
 std::vector<ListedProblem> parse_problem_list(const std::string& text, const std::string& origin,
                                               const ReadList& read);
 
-/// Reads the list of a file, with the files that it names by `--batch`, each beside the file that names it.
-std::vector<ListedProblem> read_problem_list(const std::string& path);
+/// Reads the list of a file, with the files that it names by `--batch`, each beside the file that names it. Adds the
+/// paths of all of them to `files`, unless it is null.
+std::vector<ListedProblem> read_problem_list(const std::string& path,
+                                             std::vector<std::string>* files = nullptr);
 
 /// The problems of one list in a folder (layers/conv/problems): folder/list.txt. "launches" has one list for each
 /// backend, folder/launches_<backend>.txt, which may be missing and is then empty. Throws DataError, also for an

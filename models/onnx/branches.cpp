@@ -107,7 +107,8 @@ class Inliner {
     for (auto& [name, tensor] : branch.initializers) {
       tensor.name = unique_name(name);
       renamed[name] = tensor.name;
-      const Model constant{0, 0, "", "", "", {}, {}, {{tensor.name, tensor}}, {}, {}, {}};
+      Model constant;
+      constant.initializers.emplace(tensor.name, tensor);
       for (Values* const values : {&values_, of_two_ ? &*of_two_ : nullptr})
         if (values) values->merge(initial_values(constant, origin_, 1));
       model_.initializers.emplace(tensor.name, std::move(tensor));

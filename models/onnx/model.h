@@ -128,6 +128,7 @@ struct Model {
   std::vector<ValueInfo> inputs;                   // without those that an initializer sets
   std::vector<ValueInfo> outputs;
   std::shared_ptr<const std::vector<uint8_t>> structure;  // owns the bytes that tensors and attributes view
+  std::vector<std::string> external_files;  // paths of those that hold values beside the model's file
 };
 
 }  // namespace lenslet::onnx

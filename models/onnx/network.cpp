@@ -22,6 +22,7 @@ NetworkFile read_network(const std::string& path) {
   const Values values = infer_values(model, origin);
   NetworkFile network;
   network.metadata = model.metadata;
+  network.external_files = model.external_files;
   Lenet5Match match = match_lenet5(model, values, origin);
   if (match.difference.empty()) {
     network.lenet5 = std::move(match.weights);

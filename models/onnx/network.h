@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "framework/graph/graph.h"
 #include "framework/io/safetensors.h"
@@ -16,6 +17,7 @@ struct NetworkFile {
   std::optional<Safetensors> lenet5;
   std::unique_ptr<Graph> graph;  // null for LeNet-5
   std::map<std::string, std::string> metadata;
+  std::vector<std::string> external_files;  // paths of the files that hold weights beside `path`
 };
 
 /// Throws DataError for a damaged file, and with all nodes that keep a network from running.

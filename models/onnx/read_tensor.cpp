@@ -65,7 +65,9 @@ void check_location(const TensorData& tensor, const std::string& origin) {
 
 class FolderFiles {
  public:
-  explicit FolderFiles(const std::string& path) : origin_(printable_excerpt(path)) {
+  /// Adds the paths of the files that are read to `read`.
+  FolderFiles(const std::string& path, std::vector<std::string>& read)
+      : origin_(printable_excerpt(path)), read_(read) {
     folder_ = fs::path(path).parent_path();
     if (folder_.empty()) folder_ = ".";
   }
@@ -78,11 +80,13 @@ class FolderFiles {
     if (error || end != folder.end())
       throw DataError(concat(origin_, ": the external data \"", printable_excerpt(location),
                              "\" lead out of the model's folder"));
+    read_.push_back(file.string());
     return std::make_shared<const FileBytes>(file.string());
   }
 
  private:
   std::string origin_;
+  std::vector<std::string>& read_;
   fs::path folder_;
 };
 
@@ -212,12 +216,19 @@ void attach_values(Model& model, const std::map<const char*, FilePart>& left_out
 
 Model read_model(const std::string& path) {
   const std::string origin = printable_excerpt(path);
-  if (path == "-") return parse_model(read_file(path, kMaxStructureBytes), origin, FolderFiles(path));
-  const auto file = std::make_shared<const FileBytes>(path);
-  if (file->size() > kMaxFileBytes)
-    throw DataError(
-        concat(origin, ": expected a file of at most ", kMaxFileBytes, " bytes, found ", file->size()));
-  return parse_model(file, origin, FolderFiles(path));
+  std::vector<std::string> external_files;
+  const FolderFiles beside(path, external_files);
+  const auto parsed = [&] {
+    if (path == "-") return parse_model(read_file(path, kMaxStructureBytes), origin, beside);
+    const auto file = std::make_shared<const FileBytes>(path);
+    if (file->size() > kMaxFileBytes)
+      throw DataError(
+          concat(origin, ": expected a file of at most ", kMaxFileBytes, " bytes, found ", file->size()));
+    return parse_model(file, origin, beside);
+  };
+  Model model = parsed();
+  model.external_files = std::move(external_files);
+  return model;
 }
 
 }  // namespace lenslet::onnx

@@ -5,6 +5,7 @@ namespace lenslet::test {
 
 void write_bench_files(const std::filesystem::path& dir) {
   write_fixture(dir / "problems/good.txt", bytes_of("mb1ic3ih16oc3kh3ph1\nmb1ic3ih24oc3kh3ph1\n"));
+  write_fixture(dir / "problems/outer.txt", bytes_of("--batch=good.txt\n"));
   write_fixture(dir / "problems/empty.txt", bytes_of("# nothing\n"));
   write_fixture(dir / "problems/bad.txt", bytes_of("mb1ic3ih9oc3kh3\nmb1ic3ih9oc3kh33\n"));
   write_fixture(dir / "problems/bad_lines.txt", bytes_of("hello\nmb1ic3ih9oc3kh3\n--mb=two\n"));

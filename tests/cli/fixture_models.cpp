@@ -44,6 +44,8 @@ void write_models(const std::filesystem::path& dir) {
         .message(13, Message().text(1, "location").text(2, location));
   };
   write_tensor("outside.onnx", outside("../w/good.safetensors"));
+  write_tensor("external.onnx", outside("b.data"));
+  write_fixture(folder / "b.data", Bytes(8));
   write_tensor("linked.onnx", outside("link"));
   write_tensor("endless.onnx", outside("zero"));
   std::filesystem::create_symlink("../w/good.safetensors", folder / "link");

@@ -148,7 +148,7 @@ void write_others(const fs::path& dir) {
 
 void write_pictures(const fs::path& dir) {
   const Bytes one = pgm(kSide, kSide, bar_pixels(1));
-  for (const char* name : {"pics/one.pgm", "pics/with space.pgm", "odd/new\nline.pgm",
+  for (const char* name : {"pics/one.pgm", "by_class/1/one.pgm", "pics/with space.pgm", "odd/new\nline.pgm",
                            "odd/not-utf8-\xff\xfe.pgm", "odd/-dash.pgm"}) {
     write_fixture(dir / name, one);
   }

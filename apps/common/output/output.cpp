@@ -48,7 +48,7 @@ void write_standard_error(const std::string& text) noexcept {
 
 Console::Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs,
                  TableOptions tables)
-    : legend_(tables.legend) {
+    : outputs_(outputs), legend_(tables.legend) {
   for (const NamedFile& output : outputs) {
     if (output.second.empty() || !is_standard_output(output.second)) continue;
     if (to_stderr_)
@@ -89,6 +89,13 @@ void Console::print(const Table& table) {
   }
   add_new(explained_, fresh);
   for (const auto& [word, meaning] : legend_of(fresh)) prose(concat("  ", word, ": ", meaning), 4);
+}
+
+std::vector<NamedFile> files_named(const char* option, const std::vector<std::string>& files) {
+  std::vector<NamedFile> named;
+  named.reserve(files.size());
+  for (const std::string& file : files) named.emplace_back(option, file);
+  return named;
 }
 
 void demand_different_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {

@@ -28,6 +28,9 @@ void silence_standard_output();
 /// What messages call a file, such as its option, and its path: {"--json", "x.json"}.
 using NamedFile = std::pair<std::string, std::string>;
 
+/// `files` as the values of one option.
+std::vector<NamedFile> files_named(const char* option, const std::vector<std::string>& files);
+
 /// Throws UsageError if two outputs name the same file, or if an output is also read. Links and redirected streams are
 /// resolved. Empty names are ignored.
 void demand_different_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
@@ -44,6 +47,9 @@ class Console {
   /// demand_writable().
   explicit Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {},
                    TableOptions tables = {});
+  /// Throws UsageError if an output is one of `inputs`: files that were found after the outputs were opened, such as
+  /// the external data of a model.
+  void keep(const std::vector<NamedFile>& inputs) const { demand_different_files(outputs_, inputs); }
   /// Prints lines, with control characters escaped (printable_lines): text from a file must not control the terminal.
   void print(const std::string& text);
   /// print() and a newline.
@@ -56,6 +62,7 @@ class Console {
  private:
   void write(const std::string& text) const;
 
+  std::vector<NamedFile> outputs_;
   bool to_stderr_ = false;
   TableLook look_;
   bool legend_;

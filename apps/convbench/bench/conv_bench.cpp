@@ -126,12 +126,13 @@ void allocate(ConvArena& arena, std::vector<StudyCandidate>& candidates, const C
 }  // namespace
 
 std::vector<ListedProblem> problems_from(const std::vector<std::string>& texts,
-                                         const std::vector<std::string>& files) {
+                                         const std::vector<std::string>& files,
+                                         std::vector<std::string>* read) {
   std::vector<ListedProblem> problems;
   problems.reserve(texts.size());
   for (const std::string& text : texts) problems.push_back(listed_problem(text));
   for (const std::string& path : files) {
-    const std::vector<ListedProblem> listed = read_problem_list(path);
+    const std::vector<ListedProblem> listed = read_problem_list(path, read);
     if (listed.empty()) throw DataError(concat("problem list '", printable(path), "' holds no problem"));
     problems.insert(problems.end(), listed.begin(), listed.end());
   }

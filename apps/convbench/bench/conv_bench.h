@@ -51,9 +51,10 @@ struct ConvBenchRequest {
 };
 
 /// The problems of --problem and --problems, in order. Throws UsageError for an invalid string, DataError for a list
-/// that is unreadable, malformed or empty.
+/// that is unreadable, malformed or empty. Adds the files of the lists to `read`, unless it is null.
 std::vector<ListedProblem> problems_from(const std::vector<std::string>& texts,
-                                         const std::vector<std::string>& files);
+                                         const std::vector<std::string>& files,
+                                         std::vector<std::string>* read = nullptr);
 
 /// Makes `listed` the problem of the request.
 void set_problem(ConvBenchRequest& request, const ListedProblem& listed);

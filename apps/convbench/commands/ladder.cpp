@@ -154,12 +154,12 @@ ExitCode run_ladder(const LadderOptions& options) {
   for (const std::string& algorithm : options.algorithms) {
     ladder_shapes_of(algorithm);  // first: throws for an unknown name also in a build without ladders
     conv_ladder(algorithm);
-    problems_of(options, algorithm);
   }
+  std::vector<std::string> lists;
+  (void)problems_from(options.problems, options.problem_files, &lists);
   return with_session(
       options, "ladder", BenchSession::Needs::kGpu,
-      [&](BenchSession& session) { ladder_into(options, session); }, {},
-      files_named("--problems", options.problem_files));
+      [&](BenchSession& session) { ladder_into(options, session); }, {}, files_named("--problems", lists));
 }
 
 }  // namespace lenslet

@@ -7,7 +7,8 @@
 namespace lenslet {
 
 ExitCode run_run(const RunOptions& options) {
-  const std::vector<ListedProblem> problems = problems_from(options.problems, options.problem_files);
+  std::vector<std::string> lists;
+  const std::vector<ListedProblem> problems = problems_from(options.problems, options.problem_files, &lists);
   const auto measure_problems = [&](BenchSession& session) {
     ConvBenchRequest request;
     request.specs = registry_specs(session.device().kind, options.backends, options.math, options.layouts);
@@ -30,7 +31,7 @@ ExitCode run_run(const RunOptions& options) {
     });
   };
   return with_session(options, "run", BenchSession::Needs::kAnyDevice, measure_problems, {},
-                      files_named("--problems", options.problem_files));
+                      files_named("--problems", lists));
 }
 
 }  // namespace lenslet

@@ -95,7 +95,7 @@ class ModelBench {
   ModelBench(const ModelBenchOptions& options, const std::vector<NamedFile>& read)
       : options_(options),
         run_("lenslet bench", options, {}, read),
-        session_(options),
+        session_(options, run_.console()),
         data_(read_mnist(session_, options.data)),
         guard_(session_.device()),
         stream_(session_.device()) {

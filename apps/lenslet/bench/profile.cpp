@@ -296,7 +296,7 @@ void add_members(JsonObject& json, const Measured& measured) {
 ExitCode run_profile(const ProfileCommandOptions& options) {
   Run run("lenslet profile", options, {{"--trace", options.trace}, {"--save-plan", options.save_plan}},
           files_read(options));
-  Session session(options);
+  Session session(options, run.console());
   Model model = session.profiled_model(session.batch_or(1));
   Executable& executable = model.executable();
   Console& console = run.console();

@@ -102,7 +102,7 @@ ExitCode run_classify(const ClassifyOptions& given) {
   }
   Run run("lenslet classify", options, {{"--save-plan", options.save_plan}}, read);
   DigitInputs inputs(options, options.explain);
-  Session session(options, chosen_normalisation(options));
+  Session session(options, run.console(), chosen_normalisation(options));
   session.demand_logits();
   inputs.prepare_for(session.network());
   const PictureChoices choices = picture_choices(options, session.network());

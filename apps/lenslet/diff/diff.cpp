@@ -263,7 +263,7 @@ ExitCode run_diff(const DiffOptions& given) {
   const onnx::Values values = onnx::infer_values(model, origin);
   const onnx::Import import = onnx::import_model(model, values, onnx::network_name(options.model), origin);
   if (!import.graph) throw DataError(concat(origin, ": ", onnx::faults_of(import, model)));
-  const Session session(options);
+  const Session session(options, run.console());
   run.on(session.device());
   const TheirValues theirs =
       runtime ? values_of_onnxruntime(options.model, model, import, given.samples, options.seed)

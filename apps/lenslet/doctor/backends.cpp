@@ -107,6 +107,7 @@ ExitCode run_backends(const BackendsOptions& options) {
   std::vector<Conv2dProblem> problems;
   for (const std::string& text : options.problems) problems.push_back(Conv2dProblem::parse(text));
   const std::shared_ptr<const Network> network = load_network(options.weights_file());
+  run.console().keep(external_files_of(*network));
   const Graph& graph = network->graph;
   const std::vector<Target> targets = targets_for(options.device);
   if (options.device == ModelSetup::kAuto && !cuda_status().usable) {

@@ -167,6 +167,7 @@ ExitCode run_doctor(const DoctorOptions& options) {
   if (options.threads) set_num_threads(*options.threads);
   const std::shared_ptr<const Network> network =
       options.model.empty() ? nullptr : load_network(options.model);
+  if (network) console.keep(external_files_of(*network));
   const std::vector<Target> targets = targets_for(options.device);
   report(console, "program:", version_line("lenslet"));
   report(console, "CPU:",

@@ -220,7 +220,7 @@ ExitCode run_rank(const EvalOptions& options, Ranks& ranks) {
            {"--save-plan", options.save_plan}},
           read);
   Console& console = run.console();
-  Session session(options, chosen_normalisation(options));
+  Session session(options, console, chosen_normalisation(options));
   session.demand_logits();
   if (samples) return run_eval_samples(options, session, run);
   demand_digits(session.network(), "lenslet eval",

@@ -187,6 +187,7 @@ ExitCode run_eval_samples(const EvalOptions& options, const Session& session, Ru
   const std::unique_ptr<SampleSet> samples = open_sample_set(options, network, choices);
   const int64_t count = std::min(samples->count(), options.limit.value_or(samples->count()));
   Console& console = run.console();
+  console.keep(files_named("--data", samples->files()));
   console.prose(concat(network.title(), ", ", printable(session.weights_origin()), ", ",
                        to_string(session.math()), " on ", session.describe_device()));
   console.prose(concat("data:       ", printable(options.data), ", ", format_count(count), " of ",

@@ -63,6 +63,7 @@ class PictureFolders : public SampleSet {
     if (files_.empty()) throw DataError(concat(shown, ": there is no picture in its folders"));
   }
   std::string name(int64_t i) const override { return files_[static_cast<size_t>(i)]; }
+  std::vector<std::string> files() const override { return files_; }
   void read(int64_t first, int64_t count, float* inputs) const override {
     parallel_for(count, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)

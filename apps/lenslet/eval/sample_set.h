@@ -21,6 +21,8 @@ class SampleSet {
   int label(int64_t i) const { return labels_[static_cast<size_t>(i)]; }
   /// The sample's file, or "inputs[17]".
   virtual std::string name(int64_t i) const = 0;
+  /// The pictures that read() opens; none if all samples are read.
+  virtual std::vector<std::string> files() const { return {}; }
   /// Writes the values that the network reads of `count` samples from `first` on, normalised. Throws DataError.
   virtual void read(int64_t first, int64_t count, float* inputs) const = 0;
   /// Names of the classes; empty if they have none.

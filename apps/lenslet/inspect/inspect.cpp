@@ -183,6 +183,7 @@ ExitCode run_inspect(const InspectOptions& options) {
   run.on(Device::cpu());
   const std::string origin = printable_excerpt(path);
   const onnx::Model model = onnx::read_model(path);
+  run.console().keep(files_named("a file of the model", model.external_files));
   const onnx::Values values = onnx::infer_values(model, origin);
   const onnx::Import import = onnx::import_model(model, values, onnx::network_name(path), origin);
   const onnx::Summary summary = onnx::summarise(model, values, import.fates);

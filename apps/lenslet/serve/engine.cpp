@@ -49,9 +49,9 @@ std::string text_of(const Answer& answer) {
 
 }  // namespace
 
-Engine::Engine(const ServeOptions& options)
+Engine::Engine(const ServeOptions& options, const Console& console)
     : options_(with_default_weights(options)),
-      session_(options_, chosen_normalisation(options_)),
+      session_(options_, console, chosen_normalisation(options_)),
       choices_(picture_choices(options_, session_.network())),
       pictures_(session_.model(1)) {
   session_.demand_logits();

@@ -20,7 +20,7 @@ class Engine {
  public:
   /// Builds passes of up to options.max_batch samples, and runs each size once. Pixels have passes of their own where
   /// the plan reads bytes, and are otherwise normalised here. Throws like Session and Model.
-  explicit Engine(const ServeOptions& options);
+  explicit Engine(const ServeOptions& options, const Console& console = Console({}));
 
   /// The names and shapes of the model.
   const Signature& signature() const noexcept { return signature_; }

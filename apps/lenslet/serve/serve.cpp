@@ -39,7 +39,7 @@ ExitCode run_serve(const ServeOptions& options) {
   serve::HttpServer::demand_available();
   serve::demand_host_names(options.allow_host);
   Console console({});
-  serve::Engine engine(options);
+  serve::Engine engine(options, console);
   serve::Pages pages(engine);
 
   serve::ServiceOptions settings;

@@ -20,7 +20,7 @@ ExitCode run_show(const ShowOptions& given) {
   if (!options.labels.empty()) read.emplace_back("--labels", options.labels);
   read.emplace_back("the picture", file);
   Console console({{"--html", options.html}}, read);
-  const Session session(options, chosen_normalisation(options));
+  const Session session(options, console, chosen_normalisation(options));
   Looker looker(session, options);
   const Image picture = read_image(file, options.image_limits);
   const nlohmann::ordered_json page =
