@@ -1,10 +1,14 @@
 // The interface between the framework and the CUDA runtime. Internal: runtime_cuda.cpp implements it with CUDA;
 // runtime_none.cpp, in a build without CUDA, throws UnavailableError. Handles are void*, so that no CUDA type appears.
-// All functions except the noexcept ones throw DeviceError, MemoryError or UnavailableError.
+// All functions except the noexcept ones throw DeviceError, MemoryError or UnavailableError. They call the runtime for
+// the current device of the thread, which a DeviceGuard sets, and not if it is lost. Once any device is lost,
+// page-locked memory, streams, events and graphs are leaked, because the runtime may wait for the lost device to
+// release them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "framework/device/device.h"
 
@@ -14,11 +18,16 @@ CudaStatus query_status() noexcept;
 /// Makes a device current for this thread; returns the previous one.
 int set_device(int ordinal);
 void restore_device(int ordinal) noexcept;
+/// The current device of this thread, also if it is lost.
+int current_device() noexcept;
+/// Of the device on the PCI bus: "0000:3B:00.0"; empty if the runtime does not tell.
+std::string pci_address(int ordinal);
 size_t free_memory();
 
 /// On the current device.
 void* allocate(size_t bytes);
-void release(void* data) noexcept;
+/// Memory of device `ordinal`, whichever is current.
+void release(void* data, int ordinal) noexcept;
 /// In the order of a stream of the current device, without waiting.
 void* allocate_on(size_t bytes, void* stream);
 void release_on(void* data, void* stream) noexcept;

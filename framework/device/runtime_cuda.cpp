@@ -15,6 +15,7 @@
 #include "framework/device/device_health.h"
 #include "framework/device/device_memory.h"
 #include "framework/device/runtime.h"
+#include "framework/device/stream.h"
 
 namespace lenslet {
 
@@ -149,8 +150,8 @@ void wait_for_stream(cudaStream_t stream) {
   wait_until_ready("the stream", [stream] { return cudaStreamQuery(stream); });
 }
 
-// The streams of this process. Freeing memory waits inside the runtime for all their work, without a time limit. So the
-// work is waited for here first.
+// The streams of this process. Freeing memory waits inside the runtime for all work of the device, or, if it is memory
+// of the host, of every device, without a time limit. So the work is waited for here first.
 class LiveStreams {
  public:
   void add(cudaStream_t stream) {
@@ -172,7 +173,16 @@ class LiveStreams {
       if (entry.stream == stream) entry.capturing = capturing;
     }
   }
-  /// Waits for the work that every stream received before this call. Throws DeviceError.
+  /// The devices that have streams.
+  std::vector<int> devices() {
+    std::vector<int> found;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const Entry& entry : entries_) {
+      if (std::find(found.begin(), found.end(), entry.device) == found.end()) found.push_back(entry.device);
+    }
+    return found;
+  }
+  /// Waits for the work that every stream of the current device received before this call. Throws DeviceError.
   void wait() {
     for (const Event& mark : mark_unfinished()) {
       wait_until_ready("work that may use the memory to be freed",
@@ -199,15 +209,14 @@ class LiveStreams {
     int current = 0;
     LENSLET_CUDA_CHECK(cudaGetDevice(&current));
     for (const Entry& entry : entries_) {
-      if (entry.capturing || cudaStreamQuery(entry.stream) != cudaErrorNotReady) continue;
+      if (entry.device != current || entry.capturing || cudaStreamQuery(entry.stream) != cudaErrorNotReady)
+        continue;
       (void)cudaGetLastError();  // "not ready" counts as an error there
       cudaEvent_t mark = nullptr;
-      LENSLET_CUDA_CHECK(cudaSetDevice(entry.device));
       LENSLET_CUDA_CHECK(cudaEventCreateWithFlags(&mark, cudaEventDisableTiming));
       marks.emplace_back(mark);
       LENSLET_CUDA_CHECK(cudaEventRecord(mark, entry.stream));
     }
-    LENSLET_CUDA_CHECK(cudaSetDevice(current));
     return marks;
   }
 
@@ -220,15 +229,16 @@ LiveStreams& live_streams() {
   return *streams;
 }
 
-// Calls `release` when no work uses the memory. After the device is lost its memory is gone, and a call would fail or
-// wait forever.
-void release_when_idle(void* data, cudaError_t (*release)(void*)) noexcept {
-  if (data == nullptr || device_lost()) return;
+// Waits for the work of that device, with the time limit. A loss marks it; the next call reports any other failure.
+// Returns whether it can still be used.
+bool wait_for_device(int ordinal) noexcept {
+  if (device_lost(Device::cuda(ordinal))) return false;
   try {
+    const DeviceGuard guard(Device::cuda(ordinal));
     live_streams().wait();
-  } catch (const std::exception&) {  // a lost device is marked; the next call reports any other failure
+  } catch (const std::exception&) {
   }
-  if (!device_lost()) (void)release(data);
+  return !device_lost(Device::cuda(ordinal));
 }
 
 // Pageable host memory, which the runtime copies through its own buffers.
@@ -287,15 +297,31 @@ CudaStatus query_status() noexcept {
 }
 
 int set_device(int ordinal) {
-  throw_if_device_lost();
-  int previous = 0;
-  LENSLET_CUDA_CHECK(cudaGetDevice(&previous));
-  if (previous != ordinal) LENSLET_CUDA_CHECK(cudaSetDevice(ordinal));
+  const int previous = current_device();
+  if (previous == ordinal) {
+    throw_if_device_lost();
+    return previous;
+  }
+  throw_if_device_lost(Device::cuda(ordinal));
+  LENSLET_CUDA_CHECK(cudaSetDevice(ordinal));
   return previous;
 }
 
 void restore_device(int ordinal) noexcept {
-  if (!device_lost()) (void)cudaSetDevice(ordinal);
+  if (!device_lost(Device::cuda(ordinal))) (void)cudaSetDevice(ordinal);
+}
+
+int current_device() noexcept {
+  int ordinal = 0;
+  (void)cudaGetDevice(&ordinal);
+  return ordinal;
+}
+
+std::string pci_address(int ordinal) {
+  char text[32] = "";
+  if (cudaDeviceGetPCIBusId(text, sizeof text, ordinal) == cudaSuccess) return text;
+  (void)cudaGetLastError();
+  return {};
 }
 
 size_t free_memory() {
@@ -321,7 +347,10 @@ void* allocate(size_t bytes) {
   return data;
 }
 
-void release(void* data) noexcept { release_when_idle(data, cudaFree); }
+// After the device is lost its memory is gone, and a call would fail or wait forever.
+void release(void* data, int ordinal) noexcept {
+  if (data && wait_for_device(ordinal)) (void)cudaFree(data);
+}
 
 void* allocate_on(size_t bytes, void* stream) {
   throw_if_device_lost();
@@ -347,7 +376,11 @@ void* allocate_pinned(size_t bytes) {
   return data;
 }
 
-void release_pinned(void* data) noexcept { release_when_idle(data, cudaFreeHost); }
+void release_pinned(void* data) noexcept {
+  if (!data) return;
+  for (const int ordinal : live_streams().devices()) (void)wait_for_device(ordinal);
+  if (!device_lost()) (void)cudaFreeHost(data);
+}
 
 Whereabouts whereabouts(const void* data) {
   throw_if_device_lost();
@@ -462,7 +495,7 @@ uint64_t capture_id(void* stream) {
 
 void* end_capture(void* stream, bool discard) {
   cudaGraph_t graph = nullptr;
-  if (discard && device_lost()) return nullptr;
+  if (discard && device_lost(Device::cuda(current_device()))) return nullptr;
   const cudaError_t error = cudaStreamEndCapture(static_cast<cudaStream_t>(stream), &graph);
   live_streams().set_capturing(static_cast<cudaStream_t>(stream), false);
   if (discard) {

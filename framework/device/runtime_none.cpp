@@ -19,9 +19,11 @@ CudaStatus query_status() noexcept {
 
 int set_device(int) { refuse(); }
 void restore_device(int) noexcept {}
+int current_device() noexcept { return 0; }
+std::string pci_address(int) { return {}; }
 size_t free_memory() { refuse(); }
 void* allocate(size_t) { refuse(); }
-void release(void*) noexcept {}
+void release(void*, int) noexcept {}
 void* allocate_on(size_t, void*) { refuse(); }
 void release_on(void*, void*) noexcept {}
 void* allocate_pinned(size_t) { refuse(); }

@@ -97,7 +97,7 @@ Executable::Executable(const Graph& graph, const BuildOptions& options)
 
 Executable::~Executable() {
   // The tear-down of a library would call the lost device or wait for it, so the operators are leaked.
-  if (!device_.is_cuda() || !device_lost()) return;
+  if (!device_lost(device_)) return;
   for (Step& step : steps_) (void)step.op.release();
 }
 

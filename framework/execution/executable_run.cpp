@@ -156,7 +156,7 @@ void Executable::enqueue_step(size_t index, Tracer* tracer, Stream& stream) {
     step.op->run(step.inputs, step.output, context);
   } catch (const DeviceError& error) {
     // A kernel of an earlier layer may have failed; this launch would be the first to report it.
-    const char* const which = device_.is_cuda() && device_lost() ? " or before it" : "";
+    const char* const which = device_lost(device_) ? " or before it" : "";
     throw DeviceError(concat(describe(step), which, ": ", error.what()));
   }
 }

@@ -73,7 +73,7 @@ Buffer::~Buffer() {
   if (!data_) return;
   device_memory::give_back(device_, bytes_);
   if (device_.is_cuda()) {
-    runtime::release(data_);
+    runtime::release(data_, device_.ordinal);
   } else {
     std::free(data_);
   }

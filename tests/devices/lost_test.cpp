@@ -1,0 +1,185 @@
+// One of two GPUs is lost: only that one is refused from then on, and nothing calls the runtime for it. A process has
+// its losses until it ends, so each case is a process.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "framework/base/error.h"
+#include "framework/device/device_health.h"
+#include "framework/device/stream.h"
+#include "framework/tensor/tensor.h"
+#include "tests/devices/two_gpus.h"
+
+namespace lenslet {
+namespace {
+
+using two_gpus::State;
+
+const Device kFirst = Device::cuda(0), kSecond = Device::cuda(1);
+int handled = 0;
+
+#define DEMAND(holds)                                              \
+  do {                                                             \
+    if (!(holds)) {                                                \
+      std::fprintf(stderr, "line %d: not %s\n", __LINE__, #holds); \
+      std::_Exit(1);                                               \
+    }                                                              \
+  } while (false)
+
+// The message of the DeviceError that `body` throws; empty if it throws none.
+std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const DeviceError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
+void wait(Stream& stream) {
+  const DeviceGuard guard(stream.device());
+  stream.synchronise();
+}
+
+class LostDevice : public testing::TestWithParam<State> {
+ protected:
+  void SetUp() override {
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    ::setenv("LENSLET_DEVICE_TIMEOUT", "1", 1);
+  }
+  static std::string words() {
+    return GetParam() == State::kFaulty ? "a kernel failed" : "did not finish within 1 s";
+  }
+};
+
+TEST_P(LostDevice, LeavesTheOtherUsable) {
+  const auto body = [] {
+    on_device_lost([] { ++handled; });
+    Stream first(kFirst), second(kSecond);
+    two_gpus::set(1, GetParam());
+    DEMAND(contains(error_of([&] { wait(second); }), words()));
+    DEMAND(device_lost() && device_lost(kSecond) && !device_lost(kFirst));
+    DEMAND(contains(device_lost_reason(), words()));
+    DEMAND(handled == 1);
+    const int calls = two_gpus::calls_while_lost(1);
+    for (const auto& use :
+         {std::function<void()>([&] { wait(second); }), std::function<void()>([] { Stream again(kSecond); }),
+          std::function<void()>([] { Buffer memory(kSecond, 64); }),
+          std::function<void()>([] { throw_if_device_lost(kSecond); })}) {
+      const std::string message = error_of(use);
+      DEMAND(contains(message, "this process cannot use cuda:1 any more: ") && contains(message, words()));
+    }
+    DEMAND(error_of([&] { wait(first); }) == "");
+    DEMAND(error_of([] { Buffer memory(kFirst, 64); }) == "");
+    DEMAND(error_of([] { throw_if_device_lost(kFirst); }) == "");
+    DEMAND(!device_lost(Device::cpu()));
+    {
+      const DeviceGuard guard(kFirst);
+      DEMAND(error_of([] { throw_if_device_lost(); }) == "");
+    }
+    DEMAND(two_gpus::calls_while_lost(1) == calls);
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
+}
+
+TEST_P(LostDevice, MayBeTheFirst) {
+  const auto body = [] {
+    Stream first(kFirst), second(kSecond);
+    two_gpus::set(0, GetParam());
+    DEMAND(contains(error_of([&] { wait(first); }), words()));
+    DEMAND(device_lost(kFirst) && !device_lost(kSecond));
+    DEMAND(contains(error_of([] { throw_if_device_lost(); }), "cannot use cuda:0 any more"));
+    for (int round = 0; round < 2; ++round) {
+      DEMAND(error_of([&] { wait(second); }) == "");
+      DEMAND(error_of([] { Buffer memory(kSecond, 64); }) == "");
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
+}
+
+// Memory of the host may be in use by any device, so the runtime might wait for the lost one.
+TEST_P(LostDevice, KeepsItsMemoryAndThatOfTheHost) {
+  const auto body = [] {
+    Stream first(kFirst), second(kSecond);
+    std::optional<Buffer> of_first(std::in_place, kFirst, 64), of_second(std::in_place, kSecond, 64);
+    std::optional<PinnedBuffer> pinned;
+    {
+      const DeviceGuard guard(kFirst);
+      pinned.emplace(kFirst, 64);
+    }
+    two_gpus::set(1, GetParam());
+    DEMAND(contains(error_of([&] { wait(second); }), words()));
+    const int calls = two_gpus::calls_while_lost(1);
+    of_first.reset();
+    of_second.reset();
+    pinned.reset();
+    DEMAND(two_gpus::allocations(0) == 0);
+    DEMAND(two_gpus::allocations(1) == 1);
+    DEMAND(two_gpus::pinned_allocations() == 1);
+    DEMAND(two_gpus::calls_while_lost(1) == calls);
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
+}
+
+// Freeing memory of a GPU waits for the streams of that GPU only; of the host, for all, and blames the right one.
+TEST_P(LostDevice, IsFoundByWhoFreesMemory) {
+  const auto body = [] {
+    Stream first(kFirst), second(kSecond);
+    {
+      Buffer memory(kFirst, 64);
+      two_gpus::set(1, GetParam());
+    }
+    DEMAND(!device_lost());
+    DEMAND(two_gpus::allocations(0) == 0);
+    DEMAND(two_gpus::calls_while_lost(1) == 0);
+    {
+      const DeviceGuard guard(kFirst);
+      PinnedBuffer memory(kFirst, 64);
+    }
+    if (GetParam() == State::kHanging) {  // a faulty stream has no work that is not done
+      DEMAND(device_lost(kSecond));
+      DEMAND(two_gpus::pinned_allocations() == 1);
+    }
+    DEMAND(!device_lost(kFirst));
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
+}
+
+TEST_P(LostDevice, IsTheOwnersToReportIfOthersTakeOver) {
+  const auto body = [] {
+    on_device_lost([] { ++handled; });
+    Stream second(kSecond);
+    two_gpus::set(1, GetParam());
+    {
+      const SparesProcess others;
+      DEMAND(contains(error_of([&] { wait(second); }), words()));
+    }
+    DEMAND(handled == 0);
+    report_device_lost();
+    DEMAND(handled == 1);
+    report_device_lost();
+    DEMAND(handled == 1);
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
+}
+
+std::string state_name(const testing::TestParamInfo<State>& info) {
+  return info.param == State::kFaulty ? "Faulty" : "Hanging";
+}
+INSTANTIATE_TEST_SUITE_P(Gpus, LostDevice, testing::Values(State::kFaulty, State::kHanging), state_name);
+
+}  // namespace
+}  // namespace lenslet

@@ -1,0 +1,12 @@
+# The loss of one of two GPUs, with stand-ins for the functions of the CUDA runtime.
+if(LENSLET_HAS_CUDA)
+  lenslet_test(devices_lost SOURCES devices/lost_test.cpp devices/two_gpus.cpp DEPENDS lenslet_framework)
+  foreach(function
+          cudaGetDevice cudaSetDevice cudaMalloc cudaFree cudaMallocHost cudaFreeHost cudaStreamCreateWithFlags
+          cudaStreamDestroy cudaStreamQuery cudaEventCreate cudaEventCreateWithFlags cudaEventDestroy cudaEventRecord
+          cudaEventQuery cudaGetLastError cudaPeekAtLastError)
+    target_link_options(test_devices_lost PRIVATE "LINKER:--wrap=${function}")
+  endforeach()
+else()
+  lenslet_skipped_test(devices_lost "this build has no GPU side")
+endif()
