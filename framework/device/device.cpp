@@ -2,13 +2,16 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <fstream>
+#include <utility>
 
 #include "framework/base/choice_trace.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/device/device_list.h"
 #include "framework/device/device_memory.h"
 #include "framework/device/launched_rank.h"
 #include "framework/device/runtime.h"
@@ -18,6 +21,8 @@ namespace lenslet {
 
 namespace {
 
+constexpr std::string_view kCuda = "cuda:";
+
 bool parse_ordinal(std::string_view digits, int& ordinal) {
   const char* end = digits.data() + digits.size();
   const auto [stop, error] = std::from_chars(digits.data(), end, ordinal);
@@ -25,16 +30,14 @@ bool parse_ordinal(std::string_view digits, int& ordinal) {
 }
 
 // Their number. Throws UnavailableError if there is none.
-int demand_cards(std::string_view device) {
-  const CudaStatus& status = cuda_status();
+int demand_cards(std::string_view device, const CudaStatus& status) {
   if (!status.devices.empty()) return static_cast<int>(status.devices.size());
   throw UnavailableError(concat("device ", device, " is unavailable: ", status.reason, "; use device cpu"));
 }
 
-Device require_cuda(int ordinal) {
-  const CudaStatus& status = cuda_status();
+Device require_cuda(int ordinal, const CudaStatus& status) {
   const Device device = Device::cuda(ordinal);
-  const int count = demand_cards(device.to_string());
+  const int count = demand_cards(device.to_string(), status);
   if (ordinal >= count) {
     throw UnavailableError(concat("device ", device.to_string(),
                                   " does not exist: this machine has cuda:0 to cuda:", count - 1));
@@ -61,44 +64,103 @@ const CudaStatus& cuda_status() {
 
 namespace {
 
-DeviceChoice device_of_rank() {
+DeviceChoices device_of_rank(const CudaStatus& status) {
   const std::optional<LaunchedRank> rank = launched_rank();
   if (!rank)
     throw UsageError(
         "device cuda:rank is for processes that mpirun starts: OMPI_COMM_WORLD_LOCAL_RANK is not set; use "
         "device cuda:N, or start with mpirun");
-  const int cards = demand_cards("cuda:rank");
-  return {require_cuda(card_of_rank(rank->local, cards)),
+  const int cards = demand_cards("cuda:rank", status);
+  return {{require_cuda(card_of_rank(rank->local, cards), status)},
           concat("rank ", rank->local, " of this machine, ", cards, cards == 1 ? " card" : " cards")};
 }
 
-DeviceChoice find_device(std::string_view text) {
-  if (text == "cpu") return {Device::cpu(), "requested"};
-  if (text == "cuda") return {require_cuda(0), "requested"};
-  int ordinal = 0;
-  if (text.substr(0, 5) == "cuda:" && parse_ordinal(text.substr(5), ordinal)) {
-    return {require_cuda(ordinal), "requested"};
+DeviceChoices all_cards(const CudaStatus& status) {
+  const int cards = demand_cards("cuda:all", status);
+  std::vector<Device> usable;
+  for (int i = 0; i < cards; ++i) {
+    if (status.devices[static_cast<size_t>(i)].has_code) usable.push_back(Device::cuda(i));
   }
-  if (text == "cuda:rank") return device_of_rank();
+  if (usable.empty()) require_cuda(0, status);  // throws
+  std::string reason = concat(usable.size(), " of ", cards, cards == 1 ? " card" : " cards");
+  return {std::move(usable), std::move(reason)};
+}
+
+// The numbers of "0" or "0,2"; empty if the text is another one.
+std::vector<int> parse_ordinals(std::string_view text) {
+  std::vector<int> ordinals;
+  for (;;) {
+    const size_t comma = text.find(',');
+    int ordinal = 0;
+    if (!parse_ordinal(text.substr(0, comma), ordinal)) return {};
+    ordinals.push_back(ordinal);
+    if (comma == std::string_view::npos) return ordinals;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+DeviceChoices named_cards(std::string_view text, const std::vector<int>& ordinals, const CudaStatus& status) {
+  for (size_t i = 0; i < ordinals.size(); ++i) {
+    if (std::find(ordinals.begin(), ordinals.begin() + static_cast<std::ptrdiff_t>(i), ordinals[i]) !=
+        ordinals.begin() + static_cast<std::ptrdiff_t>(i))
+      throw UsageError(concat("device ", printable_excerpt(std::string(text)), " names cuda:", ordinals[i],
+                              " twice; name each GPU once"));
+  }
+  DeviceChoices choice{{}, "requested"};
+  for (const int ordinal : ordinals) choice.devices.push_back(require_cuda(ordinal, status));
+  return choice;
+}
+
+DeviceChoices find_devices(std::string_view text, const CudaStatus& status) {
+  if (text == "cpu") return {{Device::cpu()}, "requested"};
+  if (text == "cuda") return {{require_cuda(0, status)}, "requested"};
+  if (text == "cuda:rank") return device_of_rank(status);
+  if (text == "cuda:all") return all_cards(status);
+  if (text.substr(0, kCuda.size()) == kCuda) {
+    const std::vector<int> ordinals = parse_ordinals(text.substr(kCuda.size()));
+    if (!ordinals.empty()) return named_cards(text, ordinals, status);
+  }
   if (text != "auto") {
-    throw UsageError(concat("device must be auto, cpu, cuda or cuda:N with N >= 0, or cuda:rank, found '",
-                            printable_excerpt(std::string(text)), "'"));
+    throw UsageError(
+        concat("device must be auto, cpu, cuda or cuda:N with N >= 0, several such as cuda:0,2, "
+               "cuda:all or cuda:rank, found '",
+               printable_excerpt(std::string(text)), "'"));
   }
-  const CudaStatus& status = cuda_status();
   for (size_t i = 0; i < status.devices.size(); ++i) {
     if (status.devices[i].has_code) {
-      return {Device::cuda(static_cast<int>(i)), concat("first usable GPU, ", status.devices[i].name)};
+      return {{Device::cuda(static_cast<int>(i))}, concat("first usable GPU, ", status.devices[i].name)};
     }
   }
-  return {Device::cpu(), status.reason};
+  return {{Device::cpu()}, status.reason};
 }
 
 }  // namespace
 
-DeviceChoice choose_device(std::string_view text) {
-  DeviceChoice choice = find_device(text);
-  trace_choice("device", choice.device.to_string(), " for '", text, "': ", choice.reason);
+DeviceChoices choose_devices(std::string_view text, const CudaStatus& status) {
+  DeviceChoices choice = find_devices(text, status);
+  trace_choice("device", device_list(choice.devices), " for '", text, "': ", choice.reason);
   return choice;
+}
+
+DeviceChoice choose_device(std::string_view text) { return only_device(text, choose_devices(text)); }
+
+DeviceChoice only_device(std::string_view text, DeviceChoices choice) {
+  if (choice.devices.size() > 1)
+    throw UsageError(concat("device ", printable_excerpt(std::string(text)), " is several GPUs, ",
+                            device_list(choice.devices), ", and this computes on one: name one of them"));
+  return {choice.devices.front(), std::move(choice.reason)};
+}
+
+std::string device_list(const std::vector<Device>& devices) {
+  std::string text;
+  for (const Device& device : devices) {
+    if (text.empty()) {
+      text = device.to_string();
+    } else {
+      text += concat(",", device.ordinal);
+    }
+  }
+  return text;
 }
 
 std::string cpu_model() {

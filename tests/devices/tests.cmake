@@ -1,3 +1,6 @@
+# The texts that name devices, the processors near a GPU, and threads on them.
+lenslet_test(devices SOURCES devices/names_test.cpp DEPENDS lenslet_framework lenslet_crafted_files)
+
 # The loss of one of two GPUs, with stand-ins for the functions of the CUDA runtime.
 if(LENSLET_HAS_CUDA)
   lenslet_test(devices_lost SOURCES devices/lost_test.cpp devices/two_gpus.cpp DEPENDS lenslet_framework)
