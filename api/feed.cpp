@@ -12,8 +12,6 @@
 namespace lenslet {
 namespace {
 
-// One thread copies 9 GB/s to page-locked memory; a trial fed an H200 at 50 GB/s from eight threads.
-constexpr int kMostFeeders = 8;
 // Page-locked memory that the chunks of all lanes may take.
 constexpr size_t kMostStaging = size_t{256} << 20;
 // Images of a chunk at least, if it is smaller than a pass so that all lanes take part.
@@ -156,7 +154,7 @@ Feed::Slot::Slot(Lane& its_lane, bool staged)
       both(lane.executable().device(), 2 * lane.output_bytes(lane.batch())),
       done(lane.executable().device()) {}
 
-FeedOptions FeedOptions::for_host_memory(Device device, bool whole_network, size_t chunk_bytes) {
+FeedOptions FeedOptions::for_host_memory(Device device, bool whole_network, size_t chunk_bytes, int threads) {
   FeedOptions options;
   options.staged = options.fewer = true;
   if (!device.is_cuda()) return options;
@@ -165,12 +163,11 @@ FeedOptions FeedOptions::for_host_memory(Device device, bool whole_network, size
   // Layers take longer than one thread's copies; the whole network at once does not.
   if (whole_network)
     options.lanes =
-        std::max(1, static_cast<int>(std::min<size_t>(fitting, std::min(num_threads(), kMostFeeders))));
+        std::max(1, static_cast<int>(std::min<size_t>(fitting, std::min(threads, Feed::kMostLanes))));
   return options;
 }
 
-Feed::Feed(const Graph& graph, const BuildOptions& options, const FeedOptions& feed)
-    : options_(feed), landed_(static_cast<size_t>(feed.lanes)) {
+Feed::Feed(const Graph& graph, const BuildOptions& options, const FeedOptions& feed) : options_(feed) {
   DeviceGuard guard(options.device);
   BuildOptions build = options;
   for (int i = 0; i < feed.lanes; ++i) {
@@ -195,79 +192,92 @@ void Feed::prepare() {
   slots_ = std::move(slots);
 }
 
-// Several lanes have equally many chunks of equal size, so that they end together.
-int64_t Feed::chunk_of(int64_t count) const noexcept {
-  const auto lanes = static_cast<int64_t>(lanes_.size());
-  const int64_t most = lanes_.front()->batch();
+int64_t Feed::chunk_size(int64_t count, int64_t lanes, int64_t most) noexcept {
   if (lanes == 1) return most;
   const int64_t chunks = lanes * std::max<int64_t>((count + lanes * most - 1) / (lanes * most), 1);
   return std::clamp((count + chunks - 1) / chunks, std::min(kLeastChunk, most), most);
 }
 
-// Images before the first chunk that has not landed.
-int64_t Feed::landed_in_order(int64_t count, int64_t chunk) const noexcept {
-  const auto lanes = static_cast<int64_t>(lanes_.size());
-  int64_t first = (count + chunk - 1) / chunk;
-  for (int64_t i = 0; i < lanes; ++i)
-    first = std::min(first, landed_[static_cast<size_t>(i)].load(std::memory_order_acquire) * lanes + i);
-  return std::min(count, first * chunk);
+bool Feed::reads_in_place(const void* images, ElementType type) {
+  const Device device = lane().executable().device();
+  if (!device.is_cuda() || type != lane().ends().input) return false;
+  const DeviceGuard guard(device);  // another device, current in this thread, may be lost
+  return runtime::whereabouts(images).kind == runtime::Whereabouts::Kind::kPinned;
 }
 
-int64_t Feed::run(const void* images, int64_t count, Answers answers, InputOutput call,
+void Feed::serve(int64_t first, int64_t end, const SharedCall& call, const std::atomic<bool>& off,
+                 const std::function<void(Chunk)>& landed) {
+  const DeviceGuard here(lane().executable().device());
+  const size_t image_bytes = lane().image_bytes(call.types.input);
+  const size_t answer_bytes = lane().answer_bytes(call.types.output);
+  const bool in_place = reads_in_place(call.images, call.types.input);
+  const auto take = [&](Chunk& next) { return !off && call.chunks.take(next); };
+  const auto enqueue = [&](Slot& slot) {
+    const Chunk next = slot.chunk;
+    const void* from = static_cast<const char*>(call.images) + static_cast<size_t>(next.first) * image_bytes;
+    if (!in_place) {
+      slot.lane.take(from, next.images, call.types.input, slot.images.data());
+      from = slot.images.data();
+    }
+    slot.lane.enqueue(from, next.images, slot.answers());
+  };
+  const auto land = [&](Chunk done, char* answers) {
+    lane().give(answers, done.images, call.types.output, call.answers.from(done.first, answer_bytes));
+    call.chunks.land(done);
+    landed(done);
+  };
+  const auto begin_lane = static_cast<size_t>(first), end_lane = static_cast<size_t>(end);
+  try {
+    do {
+      deal(begin_lane, end_lane, take, enqueue, land);
+    } while (!off && call.chunks.wait());
+  } catch (...) {
+    const size_t turns = (end_lane - begin_lane) * static_cast<size_t>(options_.depth);
+    for (size_t i = 0; i < turns; ++i) {
+      const Chunk left = slot_at(begin_lane, end_lane, i).chunk;
+      if (left.images > 0) call.chunks.give_back(left);
+    }
+    throw;
+  }
+}
+
+int64_t Feed::run(const void* images, int64_t count, Answers answers, InputOutput types,
                   const Progress& progress) {
-  const Device device = lane().executable().device();
-  DeviceGuard guard(device);
+  const DeviceGuard guard(lane().executable().device());
   prepare();
-  const size_t image_bytes = lane().image_bytes(call.input), answer_bytes = lane().answer_bytes(call.output);
-  const int64_t chunk = chunk_of(count);
-  const bool in_place = device.is_cuda() && call.input == lane().ends().input &&
-                        runtime::whereabouts(images).kind == runtime::Whereabouts::Kind::kPinned;
-  for (std::atomic<int64_t>& landed : landed_) landed = 0;
-  std::atomic<bool> go_on{!progress || progress(0)};
+  const int64_t lanes = threads();
+  const bool in_place = reads_in_place(images, types.input);
+  chunks_.begin(count, chunk_size(count, lanes, most()), 1);
+  if (progress && !progress(0)) chunks_.stop();
   int64_t told = 0;
   const auto tell = [&] {
-    told = landed_in_order(count, chunk);
-    if (progress && !progress(told)) go_on = false;
+    told = chunks_.in_order();
+    if (progress && !progress(told)) chunks_.stop();
   };
-  const auto serve = [&](int64_t first, int64_t end) {
-    const DeviceGuard here(device);
+  const SharedCall call{images, answers, types, chunks_};
+  const std::atomic<bool> off{false};
+  const auto serve_lanes = [&](int64_t first, int64_t end) {
     const bool tells = first == 0;  // the caller's thread
     try {
-      deal(
-          {static_cast<size_t>(first), static_cast<size_t>(end), chunk}, count, [&] { return go_on.load(); },
-          [&](Slot& slot) {
-            const Chunk next = slot.chunk;
-            const void* from =
-                static_cast<const char*>(images) + static_cast<size_t>(next.first) * image_bytes;
-            if (!in_place) {
-              slot.lane.take(from, next.images, call.input, slot.images.data());
-              from = slot.images.data();
-            }
-            slot.lane.enqueue(from, next.images, slot.answers());
-          },
-          [&](Chunk done, char* landed) {
-            lane().give(landed, done.images, call.output, answers.from(done.first, answer_bytes));
-            landed_[static_cast<size_t>(done.first / chunk) % lanes_.size()].fetch_add(
-                1, std::memory_order_release);
-            if (tells) tell();
-          });
+      serve(first, end, call, off, [&](Chunk) {
+        if (tells) tell();
+      });
     } catch (...) {
-      go_on = false;
+      chunks_.stop();
       throw;
     }
   };
-  const auto lanes = static_cast<int64_t>(lanes_.size());
   try {
     if (in_place || lanes == 1) {
-      serve(0, lanes);
+      serve_lanes(0, lanes);
     } else {
-      parallel_for(lanes, 1, serve);
+      parallel_for(lanes, 1, serve_lanes);
     }
   } catch (...) {
-    if (progress && landed_in_order(count, chunk) > told) tell();
+    if (progress && chunks_.in_order() > told) tell();
     throw;
   }
-  const int64_t done = landed_in_order(count, chunk);
+  const int64_t done = chunks_.in_order();
   if (done > told) tell();
   return done;
 }

@@ -1,6 +1,6 @@
 // Lane: takes images through one executable and its answers back, from host memory or in a GPU's memory. Feed: deals
-// the images of a call to lanes in turn, chunk by chunk, so that one chunk is copied while another computes. Internal:
-// Model, the accuracy of `lenslet bench` and the streaming measurement of `lenslet eval` use them.
+// the images of a call to the lanes of one device, chunk by chunk, so that one chunk is copied while another computes.
+// Internal: Model, the accuracy of `lenslet bench` and the streaming measurement of `lenslet eval` use them.
 //
 //   lane 0   in 0 | compute 0 | out 0     in 3 | ...
 //   lane 1          in 1 | compute 1 | out 1     in 4 | ...
@@ -15,9 +15,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
+#include "api/chunks.h"
 #include "api/model.h"
 #include "api/model_setup.h"
 #include "framework/execution/executable.h"
@@ -111,17 +113,25 @@ struct FeedOptions {
   bool staged =
       false;  // copies images to page-locked memory first; otherwise the caller's memory is page-locked
   bool fewer = false;  // lanes, but at least one, if memory for more is short
-  /// The lanes that feed a GPU at the rate of its bus, for chunks of `chunk_bytes` of input; one for the CPU and with
-  /// one thread.
-  static FeedOptions for_host_memory(Device device, bool whole_network, size_t chunk_bytes);
+  /// The lanes that feed a GPU at the rate of its bus, for chunks of `chunk_bytes` of input, from so many `threads`;
+  /// one for the CPU and with one thread.
+  static FeedOptions for_host_memory(Device device, bool whole_network, size_t chunk_bytes, int threads);
+};
+
+/// A call that the lanes of one or several devices compute. It refers to the caller's memory.
+struct SharedCall {
+  const void* images;
+  Answers answers;
+  InputOutput types;
+  Chunks& chunks;
 };
 
 class Feed {
  public:
-  /// Images [first, first + images) of a call.
-  struct Chunk {
-    int64_t first = 0, images = 0;
-  };
+  /// Lanes that feed a GPU at most: one thread copies 9 GB/s to page-locked memory; a trial fed an H200 at 50 GB/s from
+  /// eight threads.
+  static constexpr int kMostLanes = 8;
+  using Chunk = lenslet::Chunk;
   /// Memory for one chunk in flight, and for the answers of two, so that the host reads one chunk's answers while the
   /// next chunk computes.
   struct Slot {
@@ -140,6 +150,7 @@ class Feed {
   Feed(const Graph& graph, const BuildOptions& options, const FeedOptions& feed);
   /// Allocates the slots before the first use. Throws MemoryError.
   void prepare();
+  bool is_prepared() const noexcept { return !slots_.empty(); }
 
   /// The first lane.
   Lane& lane() noexcept { return *lanes_.front(); }
@@ -150,10 +161,25 @@ class Feed {
     for (size_t i = 0; i < lanes_.size(); ++i) visit(slots_[i]);
   }
 
+  /// Threads that copy for it: one for each lane. Memory that is read in place needs one.
+  int threads() const noexcept { return static_cast<int>(lanes_.size()); }
+  /// Images of the chunks into which so many lanes cut a call: equally many chunks for each, of equal size.
+  static int64_t chunk_size(int64_t count, int64_t lanes, int64_t most) noexcept;
+  /// Images of a pass.
+  int64_t most() const noexcept { return lanes_.front()->batch(); }
+
   /// Runs `count` images of call.input in any host memory through the lanes; needs `staged`. Returns the number of
   /// images computed, counted from the first: fewer than `count` if `progress` ended the call. `progress` is called in
   /// the caller's thread, also for the last images computed when an exception leaves this function.
   int64_t run(const void* images, int64_t count, Answers answers, InputOutput call, const Progress& progress);
+
+  /// Computes chunks of the call in the lanes [first, end), until there is none to take or `off`; needs prepare().
+  /// Calls landed(chunk) in this thread. Throws after a fault, with the chunks that were not computed given back.
+  /// Different threads may serve different lanes at the same time.
+  void serve(int64_t first, int64_t end, const SharedCall& call, const std::atomic<bool>& off,
+             const std::function<void(Chunk)>& landed);
+  /// Whether a GPU reads those images where they are; one thread then serves all lanes.
+  bool reads_in_place(const void* images, ElementType type);
 
   /// Deals the chunks of [0, total) to the slots in turn while more() is true. enqueue(slot) enqueues slot.chunk on the
   /// lane's stream; its answers go to slot.answers(). land(chunk, answers) receives them on the host. A slot gets its
@@ -161,27 +187,37 @@ class Feed {
   template <typename More, typename Enqueue, typename Land>
   void deal(int64_t total, More&& more, Enqueue&& enqueue, Land&& land) {
     prepare();
-    deal({0, lanes_.size(), lane().batch()}, total, more, enqueue, land);
+    int64_t first = 0;
+    const auto take = [&](Chunk& next) {
+      if (first >= total || !more()) return false;
+      next = {first, std::min(most(), total - first)};
+      first += next.images;
+      return true;
+    };
+    deal(0, lanes_.size(), take, enqueue, land);
   }
 
  private:
-  /// The lanes [first, end) of a call whose chunks have `size` images.
-  struct Share {
-    size_t first, end;
-    int64_t size;
-  };
+  // The slots of the lanes [first, end), in the order in which they get chunks: one of each lane, then the second ones.
+  Slot& slot_at(size_t first, size_t end, size_t turn) {
+    const size_t lanes = end - first;
+    return slots_[turn / lanes * lanes_.size() + first + turn % lanes];
+  }
 
-  // Chunk k belongs to lane k mod the lanes.
-  template <typename More, typename Enqueue, typename Land>
-  void deal(Share share, int64_t total, More&& more, Enqueue&& enqueue, Land&& land) {
-    const auto move_on = [&](Slot& slot, Chunk next) {
+  // take(chunk) gives the next chunk, or returns false at the end. After a fault the slots have the chunks that did not
+  // land.
+  template <typename Take, typename Enqueue, typename Land>
+  void deal(size_t first, size_t end, Take&& take, Enqueue&& enqueue, Land&& land) {
+    const size_t turns = (end - first) * static_cast<size_t>(options_.depth);
+    const auto move_on = [&](Slot& slot, bool ends) {
+      if (slot.chunk.images > 0) slot.done.synchronise();
       const Chunk before = slot.chunk;
       char* const answers = slot.answers();
-      if (before.images > 0) slot.done.synchronise();
-      slot.chunk = next;
+      slot.chunk = {};
+      const bool more = !ends && take(slot.chunk);
       slot.half = 1 - slot.half;
       try {
-        if (next.images > 0) {
+        if (more) {
           enqueue(slot);
           slot.done.record(slot.lane.executable().stream());
         }
@@ -190,31 +226,18 @@ class Feed {
         throw;
       }
       if (before.images > 0) land(before, answers);
+      return more;
     };
-    const auto is_mine = [&](size_t turn) {
-      return turn % lanes_.size() >= share.first && turn % lanes_.size() < share.end;
-    };
-    for (size_t i = 0; i < slots_.size(); ++i) {
-      if (is_mine(i)) slots_[i].chunk = {};  // left by a fault
-    }
+    for (size_t i = 0; i < turns; ++i) slot_at(first, end, i).chunk = {};  // left by a fault
     size_t turn = 0;
-    for (int64_t first = 0; first < total; first += share.size, turn = (turn + 1) % slots_.size()) {
-      if (!is_mine(turn)) continue;
-      if (!more()) break;
-      move_on(slots_[turn], {first, std::min(share.size, total - first)});
-    }
-    for (size_t i = 0; i < slots_.size(); ++i, turn = (turn + 1) % slots_.size()) {
-      if (is_mine(turn)) move_on(slots_[turn], {});
-    }
+    while (move_on(slot_at(first, end, turn), false)) turn = (turn + 1) % turns;
+    for (size_t i = 1; i < turns; ++i) move_on(slot_at(first, end, (turn + i) % turns), true);
   }
-
-  int64_t chunk_of(int64_t count) const noexcept;
-  int64_t landed_in_order(int64_t count, int64_t chunk) const noexcept;
 
   FeedOptions options_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::vector<Slot> slots_;                   // one per lane, repeated up to the depth
-  std::vector<std::atomic<int64_t>> landed_;  // chunks of each lane in the present call
+  std::vector<Slot> slots_;  // one per lane, repeated up to the depth
+  Chunks chunks_;            // of the present call of run()
 };
 
 }  // namespace lenslet

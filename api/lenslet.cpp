@@ -10,6 +10,7 @@
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/base/text.h"
+#include "framework/device/device_list.h"
 #include "framework/io/image.h"
 #include "framework/version.h"
 #include "models/digit/digit_image.h"
@@ -132,7 +133,7 @@ lenslet_status make_model(lenslet_model** model, const lenslet_options* given, M
     const lenslet_options options = full_options(given);
     const lenslet_model::Images images = images_of(options);
     lenslet::Model made = make(model_options(options));
-    std::string device = made.device().to_string(), name = made.device_name();
+    std::string device = lenslet::device_list(made.devices()), name = made.device_name();
     *model = new lenslet_model{std::move(made), std::move(device), std::move(name), images};
   });
 }
@@ -272,6 +273,16 @@ lenslet_status lenslet_model_backends(lenslet_model* model, int64_t batch, char*
     for (const lenslet::BackendChoice& choice : demand(model, "model").model.backends(batch)) {
       lines += concat(choice.layer, "\t", choice.backend, "\t", lenslet::printable(choice.reason), "\n");
     }
+    give_text(lines, text, capacity, length);
+  });
+}
+
+lenslet_status lenslet_model_shares(const lenslet_model* model, char* text, size_t capacity, size_t* length) {
+  return guarded([&] {
+    std::string lines;
+    for (const lenslet::DeviceShare& share : demand(model, "model").model.shares())
+      lines +=
+          concat(share.device.to_string(), "\t", share.images, "\t", lenslet::printable(share.fault), "\n");
     give_text(lines, text, capacity, length);
   });
 }

@@ -52,7 +52,7 @@ typedef enum lenslet_status {
   LENSLET_ERROR_INTERNAL = 70    /* a defect of the library */
 } lenslet_status;
 
-/** A network with its weights on one device. Owned by the caller: lenslet_model_destroy(). */
+/** A network with its weights on one device, or on several GPUs. Owned by the caller: lenslet_model_destroy(). */
 typedef struct lenslet_model lenslet_model;
 
 /**
@@ -61,7 +61,7 @@ typedef struct lenslet_model lenslet_model;
  */
 typedef struct lenslet_options {
   size_t size;            /* of this struct, as the caller was compiled: set by lenslet_options_init() */
-  const char* device;     /* "auto", "cpu", "cuda", "cuda:N" */
+  const char* device;     /* "auto", "cpu", "cuda", "cuda:N"; several: "cuda:all", "cuda:0,2" */
   const char* plan;       /* "auto", "layered", "fused", or the path of a plan saved as .json */
   const char* backend;    /* "direct", "conv1=direct,conv2=winograd"; with plan "fused" one of that plan */
   const char* math;       /* "fp32", "tf32", "fp16" */
@@ -166,7 +166,10 @@ LENSLET_API lenslet_status lenslet_model_built_in(const lenslet_options* options
 /** Frees the model and its device memory. A null pointer is allowed. */
 LENSLET_API void lenslet_model_destroy(lenslet_model* model);
 
-/** "cpu" or "cuda:0"; "NVIDIA H200" or the CPU's model. Valid as long as the model; null for a null pointer. */
+/**
+ * "cpu", "cuda:0" or "cuda:0,2"; "NVIDIA H200", "2 x NVIDIA H200" or the CPU's model. Valid as long as the model; null
+ * for a null pointer.
+ */
 LENSLET_API const char* lenslet_model_device(const lenslet_model* model);
 LENSLET_API const char* lenslet_model_device_name(const lenslet_model* model);
 
@@ -300,11 +303,16 @@ LENSLET_API lenslet_status lenslet_profile(lenslet_model* model, int64_t batch, 
  *   backends: one line per layer and backend, "layer TAB backend TAB reason".
  *             The reason is empty if the backend supports a pass of `batch` pictures on the model's device.
  *             The whole-network backends belong to layer "lenet5".
+ *   shares: of a model on several devices one line per device, "cuda:0 TAB images TAB fault": the pictures of host
+ *           memory that it computed so far. The fault is empty unless it failed, whereupon the others computed its
+ *           pictures. Empty for one device.
  */
 LENSLET_API lenslet_status lenslet_model_plan(lenslet_model* model, int64_t batch, char* text,
                                               size_t capacity, size_t* length);
 LENSLET_API lenslet_status lenslet_model_backends(lenslet_model* model, int64_t batch, char* text,
                                                   size_t capacity, size_t* length);
+LENSLET_API lenslet_status lenslet_model_shares(const lenslet_model* model, char* text, size_t capacity,
+                                                size_t* length);
 
 /**
  * Sets the number of CPU threads, 1 to 1,024, including the caller; all models of the process share them. Default:

@@ -26,6 +26,7 @@ constexpr InputOutput kPairsToValues{ElementType::kUint4, ElementType::kFp32};
 Choices choices_of(const ModelOptions& options, const std::string& weights) {
   Choices choices;
   choices.device = options.device;
+  choices.several_devices = true;
   choices.plan = options.plan;
   choices.backend = options.backend;
   const MathMode math = parse_math_mode(options.math);
@@ -71,22 +72,24 @@ std::vector<uint8_t> random_pixels(int64_t count) {
 
 Model Model::load(const std::string& path, const ModelOptions& options) {
   if (path.empty()) throw UsageError("the path of the weights is empty; Model::built_in() needs none");
-  return Model(std::make_unique<State>(std::make_shared<ModelSetup>(choices_of(options, path)), options));
+  return Model(std::make_shared<ModelSetup>(choices_of(options, path)), options);
 }
 
 Model Model::built_in(const ModelOptions& options) {
-  return Model(std::make_unique<State>(std::make_shared<ModelSetup>(choices_of(options, "")), options));
+  return Model(std::make_shared<ModelSetup>(choices_of(options, "")), options);
 }
 
 Model Model::with_options(const ModelOptions& options) const { return of_setup(state_->setup(), options); }
 
 Model Model::of_setup(const ModelSetup& weights, const ModelOptions& options) {
-  auto setup = std::make_shared<ModelSetup>(choices_of(options, ""), weights);
-  return Model(std::make_unique<State>(std::move(setup), options));
+  return Model(std::make_shared<ModelSetup>(choices_of(options, ""), weights), options);
 }
 
 Model::Model(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass)
     : Model(std::make_unique<State>(std::move(setup), pass)) {}
+
+Model::Model(std::shared_ptr<const ModelSetup> setup, const ModelOptions& options)
+    : Model(std::make_unique<State>(std::move(setup), options)) {}
 
 Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Model::Model(Model&&) noexcept = default;
@@ -195,7 +198,13 @@ Plan Model::plan(int64_t batch) {
   return executable(batch).plan();
 }
 
+std::vector<DeviceShare> Model::shares() const { return state_->shares(); }
+
+const std::vector<Device>& Model::devices() const noexcept { return state_->setup().devices(); }
+
 void Model::prepare() { state_->prepare(); }
+
+void Model::run_checked() { state_->run_checked(); }
 
 Executable& Model::executable(int64_t batch) { return state_->lane(batch, kBytesToPredictions).executable(); }
 

@@ -29,7 +29,7 @@ using Progress = std::function<bool(int64_t done)>;
 
 /// Device, plan, backend and arithmetic of a Model, with the values of the command line (`lenslet --help`).
 struct ModelOptions {
-  std::string device = "auto";  // "auto", "cpu", "cuda" or "cuda:N"
+  std::string device = "auto";  // "auto", "cpu", "cuda", "cuda:N"; several: "cuda:all", "cuda:0,2"
   std::string plan = "auto";    // "auto", "layered", "fused", or the path of a plan saved as .json
   std::string backend;          // "direct", "conv1=direct,conv2=winograd"; with plan "fused" one of that plan
   std::string math = "fp32";    // "fp32", "tf32" or "fp16"
@@ -104,6 +104,13 @@ class Place {
   void* stream_ = nullptr;
 };
 
+/// What one device of a model on several did in all calls from host memory.
+struct DeviceShare {
+  Device device;
+  int64_t images = 0;  // computed
+  std::string fault;   // why it failed, whereupon the others took its images; empty if it did not
+};
+
 /// Predictions as two arrays [count], in the memory of the call's Place.
 struct PredictionArrays {
   int32_t* labels = nullptr;       // class 0..9
@@ -125,6 +132,9 @@ class Model {
   /// smaller. On a GPU one chunk is copied while another computes. For programs that choose and report how a pass is
   /// computed. Throws like Executable.
   Model(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass);
+
+  /// Of what options came to. Throws like load().
+  Model(std::shared_ptr<const ModelSetup> setup, const ModelOptions& options);
 
   /// A model with other options that shares these weights in memory. Throws like load().
   Model with_options(const ModelOptions& options) const;
@@ -188,10 +198,16 @@ class Model {
   /// What the options came to, for programs that build executables of their own of the same weights.
   const std::shared_ptr<const ModelSetup>& setup() const noexcept;
 
-  /// The device that computes.
+  /// The device that computes; of several the first, which plan(), profile(), layers() and executable() describe.
   Device device() const noexcept;
-  /// "NVIDIA H200", or the CPU's model.
+  /// All of them. Large calls from host memory are divided between them as fast as each computes; small ones go to one.
+  /// A call in device memory is computed by the device that has it. If a device fails, the others compute its part,
+  /// with the same bits: they replay the choices of the first device's plan.
+  const std::vector<Device>& devices() const noexcept;
+  /// "NVIDIA H200", or the CPU's model; of several "2 x NVIDIA H200".
   std::string device_name() const;
+  /// By device, what each of several did so far; empty if there is one.
+  std::vector<DeviceShare> shares() const;
   /// The normalisation of the weights file's metadata; default MNIST's, 0.1307 and 0.3081.
   const Normalisation& normalisation() const noexcept;
   /// The log(sum(exp(logits))) below which a picture shows no digit, from the weights file's metadata; NaN if the
@@ -201,6 +217,9 @@ class Model {
   Plan plan(int64_t batch);
   /// Allocates the memory of a single-pass model's calls, so that the first call can be timed. Throws MemoryError.
   void prepare();
+  /// Runs a pass of a single-pass model on each device, waiting after each layer, so that an error names its layer. Of
+  /// several devices those that fail are left out. Throws DeviceError.
+  void run_checked();
   /// The executable of plan(batch), for programs that time or inspect it. Valid until passes of other batches replace
   /// it. A single-pass model ignores `batch`.
   Executable& executable(int64_t batch = 1);

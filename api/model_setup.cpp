@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "framework/base/text.h"
+#include "framework/device/device_list.h"
 #include "framework/device/other_device.h"
 #include "framework/io/file.h"
 #include "models/classifier.h"
@@ -35,13 +36,17 @@ std::optional<Plan> load_plan(const Choices& choices) {
   return Plan::from_json(std::string(bytes.begin(), bytes.end()), printable_excerpt(choices.plan));
 }
 
-DeviceChoice device_for(const Choices& choices, const std::optional<Plan>& plan) {
-  if (plan && choices.device == ModelSetup::kAuto) {
-    DeviceChoice choice = choose_device(plan->device);
-    choice.reason = "the plan was made for it";
-    return choice;
-  }
-  return choose_device(choices.device);
+DeviceChoices devices_for(const Choices& choices, const std::optional<Plan>& plan) {
+  if (plan && choices.device == ModelSetup::kAuto)
+    return {{choose_device(plan->device).device}, "the plan was made for it"};
+  if (choices.several_devices) return choose_devices(choices.device);
+  DeviceChoice choice = choose_device(choices.device);
+  return {{choice.device}, std::move(choice.reason)};
+}
+
+std::string name_of(Device device) {
+  if (!device.is_cuda()) return cpu_model();
+  return cuda_status().devices.at(static_cast<size_t>(device.ordinal)).name;
 }
 
 // One for all channels, or one for each, where the metadata list them.
@@ -194,30 +199,41 @@ ModelSetup::ModelSetup(const Choices& choices, std::shared_ptr<const Network> ne
     : choices_(choices),
       saved_(load_plan(choices)),
       network_(network ? std::move(network) : load_network(choices.weights_file(), normalisation)) {
-  const DeviceChoice choice = device_for(choices, saved_);
-  device_ = choice.device;
+  DeviceChoices choice = devices_for(choices, saved_);
+  devices_ = std::move(choice.devices);
   if (choices.device == kAuto) device_reason_ = choice.reason;
   if (choices.backend.empty()) return;
   if (choices.plan == Plan::kFused) {
-    backends_ = network_backend(choices.backend, graph(), device_.kind, choices.option_prefix);
+    backends_ = network_backend(choices.backend, graph(), device().kind, choices.option_prefix);
   } else {
     backends_ = BackendSpec::parse(choices.backend);
-    (void)backends_.resolve(graph(), device_.kind);  // an invalid name is refused before anything is built
+    (void)backends_.resolve(graph(), device().kind);  // an invalid name is refused before anything is built
   }
 }
 
+ModelSetup::ModelSetup(const ModelSetup& other, std::vector<Device> devices)
+    : choices_(other.choices_),
+      saved_(other.saved_),
+      network_(other.network_),
+      devices_(std::move(devices)),
+      backends_(other.backends_) {}
+
 std::string ModelSetup::device_name() const {
-  if (!device_.is_cuda()) return cpu_model();
-  return cuda_status().devices.at(static_cast<size_t>(device_.ordinal)).name;
+  std::vector<std::string> names;
+  for (const Device device : devices_) names.push_back(name_of(device));
+  if (names.size() == 1) return names.front();
+  if (std::count(names.begin(), names.end(), names.front()) == static_cast<std::ptrdiff_t>(names.size()))
+    return concat(names.size(), " x ", names.front());
+  return comma_list(names);
 }
 
 bool ModelSetup::whole_network_supports(int64_t batch, InputOutput io) const {
   const Layer* const network = graph().network();
   if (!network) return false;
-  const OperatorRequest request = graph().network_request(device_, batch, math(), io.input, io.output);
+  const OperatorRequest request = graph().network_request(device(), batch, math(), io.input, io.output);
   // With the layered plan `backends_` names backends of layers.
   const BackendEntry* const asked =
-      choices_.plan == Plan::kFused ? backends_.resolve(*graph().whole(), device_.kind).back() : nullptr;
+      choices_.plan == Plan::kFused ? backends_.resolve(*graph().whole(), device().kind).back() : nullptr;
   if (asked) return static_cast<bool>(network->supports(*asked, request));
   return network->preferred_entry(request) != nullptr;
 }
@@ -227,7 +243,7 @@ std::string ModelSetup::execution(int64_t batch, InputOutput io) const {
   if (choices_.plan != kAuto) return choices_.plan;
   if (!choices_.backend.empty()) return Plan::kLayered;
   if (io.input != ElementType::kFp32 || io.output != ElementType::kFp32) return Plan::kFused;
-  return !device_.is_cuda() && whole_network_supports(batch, io) ? Plan::kFused : Plan::kLayered;
+  return !device().is_cuda() && whole_network_supports(batch, io) ? Plan::kFused : Plan::kLayered;
 }
 
 InputOutput ModelSetup::pass_for(int64_t batch, InputOutput call) const {
@@ -242,7 +258,7 @@ InputOutput ModelSetup::pass_for(int64_t batch, InputOutput call) const {
 
 BuildOptions ModelSetup::build_options(int64_t batch, InputOutput io) const {
   BuildOptions build;
-  build.device = device_;
+  build.device = device();
   build.batch = batch;
   build.math = math();
   build.backends = backends_;

@@ -48,6 +48,7 @@ struct ChosenNormalisation {
 /// A caller's choices of device, plan, backend and arithmetic, with the values of the command line.
 struct Choices {
   std::string device = "auto";   // as ModelOptions has it
+  bool several_devices = false;  // `device` may name several
   std::string plan = "auto";     // or "layered", "fused", FILE.json
   std::string backend;           // a BackendSpec, or with plan "fused" a whole-network backend; empty: auto
   std::optional<MathMode> math;  // none: fp32, or the plan file's mode
@@ -100,14 +101,18 @@ class ModelSetup {
   ModelSetup(const Choices& choices, const ChosenNormalisation& normalisation);
   /// Shares the weights of another one; ignores choices.weights_file().
   ModelSetup(const Choices& choices, const ModelSetup& weights);
+  /// The same choices on these devices, at least one, which are not looked at; shares the weights.
+  ModelSetup(const ModelSetup& other, std::vector<Device> devices);
   ModelSetup(const ModelSetup&) = delete;  // executables refer to its graph
   ModelSetup& operator=(const ModelSetup&) = delete;
 
-  /// Where the model computes.
-  Device device() const noexcept { return device_; }
+  /// Where the model computes; of several devices the first.
+  Device device() const noexcept { return devices_.front(); }
+  /// All of them.
+  const std::vector<Device>& devices() const noexcept { return devices_; }
   /// Why `auto` took this device; empty if it was requested by name.
   const std::string& device_reason() const noexcept { return device_reason_; }
-  /// "NVIDIA H200" or the CPU's model.
+  /// "NVIDIA H200" or the CPU's model; of several devices "2 x NVIDIA H200", or each name if they differ.
   std::string device_name() const;
   /// The network, shared with models of other options.
   const Network& network() const noexcept { return *network_; }
@@ -143,7 +148,7 @@ class ModelSetup {
   Choices choices_;
   std::optional<Plan> saved_;
   std::shared_ptr<const Network> network_;
-  Device device_;
+  std::vector<Device> devices_;
   std::string device_reason_;
   BackendSpec backends_;
 };

@@ -4,6 +4,10 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/parallel.h"
+#include "framework/device/device_health.h"
+#include "framework/device/runtime.h"
+#include "framework/device/stream.h"
 #include "models/fused_lenet5/polled.h"
 
 namespace lenslet {
@@ -32,13 +36,6 @@ int64_t pass_limit(const ModelOptions& options, Device device, const Graph& grap
   return std::clamp<int64_t>(fitting, 1, device.is_cuda() ? kDefaultGpuBatch : kDefaultCpuBatch);
 }
 
-FeedOptions feed_options(const BuildOptions& pass, const Graph& graph) {
-  const ElementType input = pass.plan ? pass.plan->input : pass.input;
-  const bool whole = (pass.plan ? pass.plan->execution : pass.execution) == Plan::kFused;
-  return FeedOptions::for_host_memory(pass.device, whole,
-                                      static_cast<size_t>(pass.batch) * bytes_of_image(graph, input));
-}
-
 unsigned bit_of(InputOutput call) {
   return 1u << (2 * static_cast<int>(call.input) + static_cast<int>(call.output == ElementType::kClass));
 }
@@ -49,20 +46,98 @@ double bytes_of(Lane& lane) {
   return bytes;
 }
 
-}  // namespace
-
-Model::State::State(std::shared_ptr<const ModelSetup> setup, const ModelOptions& options)
-    : setup_(std::move(setup)),
-      pass_limit_(pass_limit(options, setup_->device(), setup_->graph())),
-      device_lanes_(std::in_place, *setup_, pass_limit_, options.max_batch > 0) {
-  lane(1, kBytesToPredictions);  // reports an unsupported request now instead of at the first call
+std::unique_ptr<DeviceSet> set_of(const std::vector<Device>& devices) {
+  return devices.size() > 1 ? std::make_unique<DeviceSet>(devices) : nullptr;
 }
 
-Model::State::State(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass)
-    : setup_(std::move(setup)),
+std::shared_ptr<const ModelSetup> setup_on(const ModelSetup& setup, std::vector<Device> devices) {
+  return std::make_shared<const ModelSetup>(setup, std::move(devices));
+}
+
+// Without the devices of several that this process has lost, unless it has lost all.
+std::shared_ptr<const ModelSetup> without_lost(std::shared_ptr<const ModelSetup> setup) {
+  std::vector<Device> left;
+  for (const Device device : setup->devices()) {
+    if (!device_lost(device)) left.push_back(device);
+  }
+  if (left.empty() || left.size() == setup->devices().size()) return setup;
+  return setup_on(*setup, std::move(left));
+}
+
+}  // namespace
+
+Model::State::State(std::shared_ptr<const ModelSetup> setup, const ModelOptions& options, int threads)
+    : setup_(without_lost(std::move(setup))),
+      pass_limit_(pass_limit(options, setup_->device(), setup_->graph())),
+      set_(set_of(setup_->devices())),
+      threads_(set_ ? set_->threads_of_each() : threads),
+      device_lanes_(std::in_place, *setup_, pass_limit_, options.max_batch > 0) {
+  lane(1, kBytesToPredictions);  // reports an unsupported request now instead of at the first call
+  for (size_t i = 1; i < setup_->devices().size(); ++i)
+    others_.push_back(std::make_unique<State>(setup_on(*setup_, {setup_->devices()[i]}), options, threads_));
+}
+
+Model::State::State(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass, int threads)
+    : setup_(without_lost(std::move(setup))),
       pass_limit_(pass.batch),
-      pass_(pass),
-      feed_(std::make_unique<Feed>(setup_->graph(), pass, feed_options(pass, setup_->graph()))) {}
+      set_(set_of(setup_->devices())),
+      threads_(set_ ? set_->threads_of_each() : threads),
+      pass_(pass) {
+  if (!set_) {
+    feed_ = std::make_unique<Feed>(setup_->graph(), pass, feed_options(pass));
+    return;
+  }
+  BuildOptions same = pass;
+  for (size_t i = 0; i < set_->size(); ++i) {
+    same.device = setup_->devices()[i];
+    set_->near(i, [&] {
+      if (i == 0) {
+        feed_ = std::make_unique<Feed>(setup_->graph(), same, feed_options(same));
+        same.plan = &feed_->lane().executable().plan();
+      } else {
+        others_.push_back(std::make_unique<State>(setup_on(*setup_, {same.device}), same, threads_));
+      }
+    });
+  }
+}
+
+FeedOptions Model::State::feed_options(const BuildOptions& pass) const {
+  const ElementType input = pass.plan ? pass.plan->input : pass.input;
+  const bool whole = (pass.plan ? pass.plan->execution : pass.execution) == Plan::kFused;
+  return FeedOptions::for_host_memory(
+      pass.device, whole, static_cast<size_t>(pass.batch) * bytes_of_image(setup_->graph(), input),
+      threads_ > 0 ? threads_ : num_threads());
+}
+
+void Model::State::on_each_device(const std::function<void(State&)>& body) {
+  if (!set_) return body(*this);
+  const std::vector<bool> done = set_->on_each([&](size_t i) { body(member(i)); });
+  if (std::count(done.begin(), done.end(), true) == 0) set_->throw_nothing_left();
+}
+
+void Model::State::prepare() {
+  on_each_device([](State& state) {
+    if (state.feed_) state.feed_->prepare();
+  });
+}
+
+void Model::State::run_checked() {
+  on_each_device([](State& state) { state.lane(1, kBytesToPredictions).executable().run_checked(); });
+}
+
+Model::State& Model::State::member_with(const void* data) {
+  const std::vector<Device>& devices = setup_->devices();
+  const auto usable =
+      std::find_if(devices.begin(), devices.end(), [](Device device) { return !device_lost(device); });
+  if (!set_ || !setup_->device().is_cuda() || usable == devices.end()) return *this;
+  const DeviceGuard guard(*usable);  // the current one may be lost
+  const runtime::Whereabouts found = runtime::whereabouts(data);
+  for (size_t i = 0; i < set_->size(); ++i) {
+    if (found.kind == runtime::Whereabouts::Kind::kDevice && devices[i] == Device::cuda(found.ordinal))
+      return member(i);
+  }
+  return *this;
+}
 
 int64_t Model::State::answer(const void* images, int64_t count, Answers answers, InputOutput call,
                              const Place& place, const Progress& progress) {
@@ -72,13 +147,17 @@ int64_t Model::State::answer(const void* images, int64_t count, Answers answers,
     throw UsageError(concat("the ", images ? "answers' place" : "images", " must not be a null pointer"));
   if (place.is_on_device()) {
     if (!device_lanes_) throw UsageError("a single-pass model takes host memory");
-    device_lanes_->run(images, count, answers, call, place.stream());
+    member_with(images).device_lanes_->run(images, count, answers, call, place.stream());
     return count;
   }
-  if (feed_) {
-    demand_supports(feed_->lane().executable().plan(), call);
-    return feed_->run(images, count, answers, call, progress);
-  }
+  if (feed_) demand_supports(feed_->lane().executable().plan(), call);
+  return set_ ? answer_by_set(images, count, answers, call, progress)
+              : answer_alone(images, count, answers, call, progress);
+}
+
+int64_t Model::State::answer_alone(const void* images, int64_t count, Answers answers, InputOutput call,
+                                   const Progress& progress) {
+  if (feed_) return feed_->run(images, count, answers, call, progress);
   if (Feed* const feed = feed_for(count, call)) return feed->run(images, count, answers, call, progress);
   int64_t done = 0;
   while (done < count && (!progress || progress(done))) {
@@ -91,6 +170,39 @@ int64_t Model::State::answer(const void* images, int64_t count, Answers answers,
   }
   if (progress && done == count) progress(done);
   return done;
+}
+
+int64_t Model::State::answer_by_set(const void* images, int64_t count, Answers answers, InputOutput call,
+                                    const Progress& progress) {
+  if (!feed_ && static_cast<size_t>(count) * bytes_of_image(setup_->graph(), call.input) < kLeastFedBytes) {
+    int64_t told = -1;  // a second device begins again
+    const Progress further = [&](int64_t done) {
+      if (done <= told) return true;
+      told = done;
+      return progress(done);
+    };
+    return set_->on_one([&](size_t i) {
+      return member(i).answer_alone(images, count, answers, call, progress ? further : progress);
+    });
+  }
+  std::vector<Feed*> feeds(set_->size(), nullptr);
+  bool complete = true;
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    if (!set_->has(i)) continue;
+    feeds[i] = member(i).ready_feed(count, call);
+    complete = complete && feeds[i];
+  }
+  if (!complete) {
+    const Plan* plan = nullptr;
+    const std::vector<bool> built = set_->on_each([&](size_t i) {
+      feeds[i] = &member(i).prepared_feed(count, call, plan);
+      if (!plan) plan = &feeds[i]->lane().executable().plan();
+    });
+    for (size_t i = 0; i < feeds.size(); ++i) {
+      if (!built[i]) feeds[i] = nullptr;
+    }
+  }
+  return set_->run(feeds, images, count, answers, call, progress);
 }
 
 BuildOptions Model::State::build_options(int64_t batch) const {
@@ -152,17 +264,25 @@ void Model::State::drop_lanes_beside(Lane& built) {
     bytes -= bytes_of(*lanes_.back().lane);
 }
 
+int64_t Model::State::fed_batch(int64_t count, InputOutput call) const {
+  const size_t image = bytes_of_image(setup_->graph(), call.input);
+  const size_t chunk = static_cast<size_t>(count) * image < kLargeCallBytes ? kSmallChunkBytes : kChunkBytes;
+  return std::min(pass_limit_, static_cast<int64_t>(chunk / image));
+}
+
+Model::State::KeptFeed* Model::State::kept_feed(int64_t batch, InputOutput call) {
+  for (KeptFeed& kept : feeds_) {
+    if (kept.call.input == call.input && kept.call.output == call.output && kept.batch == batch) return &kept;
+  }
+  return nullptr;
+}
+
 Feed* Model::State::feed_for(int64_t count, InputOutput call) {
   if (!setup_->device().is_cuda()) return nullptr;
-  const size_t image = bytes_of_image(setup_->graph(), call.input);
-  const size_t bytes = static_cast<size_t>(count) * image;
-  if (bytes < kLeastFedBytes) return nullptr;
-  const size_t chunk = bytes < kLargeCallBytes ? kSmallChunkBytes : kChunkBytes;
-  const int64_t batch = std::min(pass_limit_, static_cast<int64_t>(chunk / image));
-  for (KeptFeed& kept : feeds_) {
-    if (kept.call.input == call.input && kept.call.output == call.output && kept.batch == batch)
-      return kept.feed.get();
-  }
+  if (static_cast<size_t>(count) * bytes_of_image(setup_->graph(), call.input) < kLeastFedBytes)
+    return nullptr;
+  const int64_t batch = fed_batch(count, call);
+  if (KeptFeed* const kept = kept_feed(batch, call)) return kept->feed.get();
   std::unique_ptr<Feed> feed;
   if (batch > 0) {
     const BuildOptions options = setup_->build_options(batch, setup_->pass_for(batch, call));
@@ -171,9 +291,31 @@ Feed* Model::State::feed_for(int64_t count, InputOutput call) {
   return feeds_.emplace_back(KeptFeed{call, batch, std::move(feed)}).feed.get();
 }
 
+Feed* Model::State::ready_feed(int64_t count, InputOutput call) {
+  if (feed_) return feed_->is_prepared() ? feed_.get() : nullptr;
+  const KeptFeed* const kept = kept_feed(fed_batch(count, call), call);
+  return kept ? kept->feed.get() : nullptr;
+}
+
+Feed& Model::State::prepared_feed(int64_t count, InputOutput call, const Plan* plan) {
+  if (feed_) {
+    feed_->prepare();
+    return *feed_;
+  }
+  if (Feed* const ready = ready_feed(count, call)) return *ready;
+  const int64_t batch = fed_batch(count, call);
+  const bool whole = batch > 0 && setup_->execution(batch, setup_->pass_for(batch, call)) == Plan::kFused;
+  // Layers need larger passes than the whole network at once.
+  const int64_t largest = static_cast<int64_t>(kLargeCallBytes / bytes_of_image(setup_->graph(), call.input));
+  const int64_t pass = whole ? batch : std::clamp<int64_t>(largest, 1, pass_limit_);
+  BuildOptions options = setup_->build_options(pass, setup_->pass_for(pass, call));
+  options.plan = plan ? plan : options.plan;
+  return *feeds_.emplace_back(KeptFeed{call, batch, build_feed(options)}).feed;
+}
+
 std::unique_ptr<Feed> Model::State::build_feed(const BuildOptions& options) {
   const auto build = [&] {
-    auto feed = std::make_unique<Feed>(setup_->graph(), options, feed_options(options, setup_->graph()));
+    auto feed = std::make_unique<Feed>(setup_->graph(), options, feed_options(options));
     feed->prepare();
     return feed;
   };

@@ -1,13 +1,15 @@
-// Model::State: the lanes and feeds that serve the calls of a Model, built on first use and kept. Internal: only Model
-// uses it.
+// Model::State: the lanes and feeds that serve the calls of a Model, built on first use and kept. A model on several
+// devices has one for each, and a DeviceSet. Internal: only Model uses it.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "api/device_lanes.h"
+#include "api/device_set.h"
 #include "api/feed.h"
 #include "api/model.h"
 #include "api/model_setup.h"
@@ -19,18 +21,20 @@ inline constexpr InputOutput kBytesToPredictions{ElementType::kUint8, ElementTyp
 
 class Model::State {
  public:
-  /// Of options that leave the passes to the library. Throws like Model::load().
-  State(std::shared_ptr<const ModelSetup> setup, const ModelOptions& options);
+  /// Of options that leave the passes to the library. Throws like Model::load(). `threads` as the member of that name.
+  State(std::shared_ptr<const ModelSetup> setup, const ModelOptions& options, int threads = 0);
   /// Of a single-pass model.
-  State(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass);
+  State(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass, int threads = 0);
 
   const ModelSetup& setup() const noexcept { return *setup_; }
   const std::shared_ptr<const ModelSetup>& shared_setup() const noexcept { return setup_; }
   int64_t pass_size() const noexcept { return pass_limit_; }
   /// Builds the memory of a single-pass model's calls.
-  void prepare() {
-    if (feed_) feed_->prepare();
-  }
+  void prepare();
+  /// Runs a pass of a single-pass model on each device, waiting after each layer.
+  void run_checked();
+  /// As Model::shares().
+  std::vector<DeviceShare> shares() const { return set_ ? set_->shares() : std::vector<DeviceShare>(); }
 
   /// Answers `count` images of call.input. Returns the number of images computed, as Model::logits() does.
   int64_t answer(const void* images, int64_t count, Answers answers, InputOutput call,
@@ -42,10 +46,10 @@ class Model::State {
   BuildOptions profile_options(int64_t batch) const;
 
  private:
-  /// A feed for large calls of these types; none if layers compute them.
+  /// A feed for large calls of these types; none if layers compute them on a device that is alone.
   struct KeptFeed {
     InputOutput call;
-    int64_t batch = 0;  // of its passes
+    int64_t batch = 0;  // fed_batch() of its calls
     std::unique_ptr<Feed> feed;
   };
   /// A lane, and the types of calls that it supports, so that they are found without querying the backends again.
@@ -54,15 +58,38 @@ class Model::State {
     unsigned calls = 0;  // one bit for each type of call
   };
 
+  /// The state of device `i` of the set.
+  State& member(size_t i) { return i == 0 ? *this : *others_[i - 1]; }
+  /// That of the device that has the memory; this one if none has.
+  State& member_with(const void* data);
+  /// answer() in host memory, by this device alone or by all.
+  int64_t answer_alone(const void* images, int64_t count, Answers answers, InputOutput call,
+                       const Progress& progress);
+  int64_t answer_by_set(const void* images, int64_t count, Answers answers, InputOutput call,
+                        const Progress& progress);
   BuildOptions build_options(int64_t batch) const;
+  FeedOptions feed_options(const BuildOptions& pass) const;
   std::unique_ptr<Lane> build(int64_t batch, InputOutput pass);
   void drop_lanes_beside(Lane& built);
+  /// Calls `body` with the state of each device that is not left out. Throws if all fail.
+  void on_each_device(const std::function<void(State&)>& body);
+  /// Images of a pass for a call of that size in a feed; 0 if one image exceeds a chunk.
+  int64_t fed_batch(int64_t count, InputOutput call) const;
+  KeptFeed* kept_feed(int64_t batch, InputOutput call);
   /// The feed for a large call from host memory; null if lane() should serve it.
   Feed* feed_for(int64_t count, InputOutput call);
+  /// The feed with which one of several devices takes part in a call, also for passes layer by layer: what was prepared
+  /// before, or null; and one that is prepared now and replays the choices of `plan`, if that is not null.
+  Feed* ready_feed(int64_t count, InputOutput call);
+  Feed& prepared_feed(int64_t count, InputOutput call, const Plan* plan);
   std::unique_ptr<Feed> build_feed(const BuildOptions& options);
 
   std::shared_ptr<const ModelSetup> setup_;
   int64_t pass_limit_;
+  // Of several devices this is the first.
+  std::unique_ptr<DeviceSet> set_;
+  std::vector<std::unique_ptr<State>> others_;
+  int threads_ = 0;  // that feed this device of a set; 0: it is alone
   // For a single-pass model.
   std::optional<BuildOptions> pass_;
   std::unique_ptr<Feed> feed_;

@@ -319,7 +319,8 @@ CommandLine lenslet_command_line() {
               "replay a captured CUDA graph", eval | profile);
   line.option("--save-plan", Text{"FILE"}, LENSLET_MEMBER(save_plan),
               "write the choices that were made; --plan FILE replays them", model);
-  add_execution_options(line, "layer", all | diff | serve | show);
+  add_execution_options(line, "layer", all | diff | serve | show,
+                        "; for eval and classify also several GPUs, cuda:all or cuda:0,2");
   add_table_options(line, eval | profile | tune | bench | backends | doctor | inspect | diff);
 
   // The server.

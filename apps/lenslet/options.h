@@ -32,12 +32,14 @@ struct PictureOptions {
 };
 
 struct ClassifyOptions : CommonOptions, PictureOptions {
+  ClassifyOptions() { several_devices = true; }
   std::vector<std::string> inputs;
   bool explain = false;
   std::optional<int64_t> limit, index;  // index in an IDX file
 };
 
 struct EvalOptions : CommonOptions, PictureOptions {
+  EvalOptions() { several_devices = true; }
   std::string data;     // folder or arrays; empty: LENSLET_MNIST_DIR, then ./data
   std::string answers;  // labels of the array in `data`
   std::string split = "t10k";

@@ -9,12 +9,22 @@
 #include "api/model.h"
 #include "api/model_setup.h"
 #include "apps/common/output/output.h"
+#include "apps/common/results/fields.h"
 #include "apps/common/system/environment.h"
 #include "apps/lenslet/options.h"
+#include "framework/device/device_list.h"
 #include "framework/execution/executable.h"
 #include "framework/execution/plan.h"
 
 namespace lenslet {
+
+template <>
+struct Fields<DeviceShare> {
+  template <class Self, class V>
+  static void of(Self& share, V&& v) {
+    v("device", share.device)("images", share.images)("fault", share.fault);
+  }
+};
 
 /// Files that the common options read (--weights and the plan); Console keeps outputs from overwriting them.
 std::vector<NamedFile> files_read(const CommonOptions& options);
@@ -33,15 +43,19 @@ class Session {
   Session(const CommonOptions& options, std::shared_ptr<const ModelSetup> setup)
       : options_(options), setup_(std::move(setup)) {}
 
+  /// The device that computes; of several the first.
   Device device() const noexcept { return setup_->device(); }
+  const std::vector<Device>& devices() const noexcept { return setup_->devices(); }
+  /// "cuda:0" or "cuda:0,2".
+  std::string device_list() const { return lenslet::device_list(devices()); }
   std::string device_name() const { return setup_->device_name(); }
   const Graph& graph() const noexcept { return setup_->graph(); }
   MathMode math() const noexcept { return setup_->math(); }
   const Network& network() const noexcept { return setup_->network(); }
   const std::string& weights_origin() const noexcept { return setup_->weights_origin(); }
   std::optional<double> energy_threshold() const noexcept { return setup_->energy_threshold(); }
-  /// "cuda:0 (NVIDIA H200), taken because …".
-  std::string describe_device() const { return lenslet::describe_device(device(), setup_->device_reason()); }
+  /// "cuda:0 (NVIDIA H200), taken because …", "cuda:0,2 (2 x NVIDIA H200)".
+  std::string describe_device() const;
 
   /// ModelSetup::whole_network_supports().
   bool whole_network_supports(int64_t batch, InputOutput io) const {
@@ -84,6 +98,11 @@ struct Target {
 };
 /// The device of that name; for `auto` the CPU and, in a build with CUDA, the GPU, usable or not.
 std::vector<Target> targets_for(const std::string& device);
+
+/// Writes a line to standard error for each device that failed, whose images the others computed.
+void report_faults(const std::vector<DeviceShare>& shares);
+/// "cuda:0 52 %, cuda:2 48 %, failed": the shares of the images, in the order of the devices.
+std::string describe_shares(const std::vector<DeviceShare>& shares);
 
 /// "conv1 direct, pool1 direct, …": the code that runs, without layers fused into others. For a plan that computes all
 /// layers together "fused BACKEND", with input and output types other than fp32.

@@ -27,6 +27,7 @@ from ._types import (
     Prediction,
     Profile,
     Reading,
+    Share,
     UnavailableError,
     UsageError,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "Prediction",
     "Profile",
     "Reading",
+    "Share",
     "UnavailableError",
     "UsageError",
     "__version__",

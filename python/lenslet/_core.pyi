@@ -14,7 +14,7 @@ version: str = ...
 
 class Model:
     """
-    A network with its weights on one device: LeNet-5, or that of an ONNX file. Takes batches of any size.
+    A network with its weights on a device: LeNet-5, or that of an ONNX file. Takes batches of any size.
 
     Make one with `Model.load` or `Model.built_in`. Threads may share a model: they take turns, and each computes without
     the interpreter's lock. A signal handler may call the model that it interrupted. A model cannot be pickled or copied,
@@ -28,7 +28,8 @@ class Model:
 
         Args:
             path: The file, or a built-in set: "robust" for pictures, or "mnist".
-            device: "cpu", "cuda" or "cuda:N"; "auto" takes a usable GPU, else the CPU.
+            device: "cpu", "cuda" or "cuda:N"; "auto" takes a usable GPU, else the CPU. "cuda:all" and "cuda:0,2" take several
+                GPUs, which divide the images in host memory of each call.
             plan: "layered", layer by layer; "fused", the whole network at once; "auto"; or the path of a plan saved as JSON.
             backend: One name for all layers that have it, or by layer: "conv1=direct,conv2=winograd". With plan "fused" one
                 for the whole network. None: the library chooses. `lenslet.backends` lists the names.
@@ -174,7 +175,18 @@ class Model:
 
     @property
     def device(self) -> str:
-        """Where it computes: "cpu" or "cuda:0"."""
+        """
+        Where it computes: "cpu", "cuda:0" or, on several GPUs, "cuda:0,2".
+        """
+
+    @property
+    def shares(self) -> dict[str, lenslet._types.Share]:
+        """
+        What each of several devices did in all calls for images in host memory, by device; empty for one device.
+
+        A dict of dicts: "images", how many it computed; "fault", why it failed, whereupon the others computed its images, or
+        an empty text.
+        """
 
     @property
     def input_shape(self) -> tuple[int, ...]:

@@ -141,6 +141,14 @@ class Backend(typing.TypedDict):
     """Which bits it repeats: "bounded", "bitwise" or "position"; empty if it is unsupported."""
 
 
+class Share(typing.TypedDict):
+    """What one of several devices of a model did."""
+
+    images: int
+    fault: str
+    """Why it failed; empty if it did not."""
+
+
 class Error(Exception):
     """Base class of the exceptions of lenslet; a message is one line."""
 

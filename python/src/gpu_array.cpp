@@ -1,10 +1,12 @@
 #include "python/src/gpu_array.h"
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/device/device_list.h"
 #include "framework/device/runtime.h"
 #include "framework/device/stream.h"
 #include "python/src/own_gpu_array.h"
@@ -190,15 +192,15 @@ std::optional<GpuArray> GpuArray::from_dlpack(nb::handle object, Kind kind) {
   return array;
 }
 
-void GpuArray::demand_in_place(Device device) const {
-  if (!device.is_cuda())
+void GpuArray::demand_in_place(const std::vector<Device>& devices) const {
+  if (!devices.front().is_cuda())
     throw nb::value_error(concat(name_, ": expected host memory, found that of ",
                                  ordinal_ < 0 ? "a GPU" : concat("cuda:", ordinal_),
                                  "; copy them first, as .cpu() does for a torch.Tensor, or load the model "
                                  "with device=\"cuda\"")
                               .c_str());
-  if (ordinal_ >= 0 && ordinal_ != device.ordinal)
-    throw nb::value_error(concat(name_, ": expected memory of ", device.to_string(),
+  if (ordinal_ >= 0 && std::find(devices.begin(), devices.end(), Device::cuda(ordinal_)) == devices.end())
+    throw nb::value_error(concat(name_, ": expected memory of ", device_list(devices),
                                  ", where the model computes, found that of cuda:", ordinal_)
                               .c_str());
   if (!in_order_)

@@ -13,6 +13,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/device/device_list.h"
 #include "models/lenet5.h"
 #include "python/src/bindings.h"
 #include "python/src/gpu_array.h"
@@ -98,7 +99,7 @@ std::optional<GpuInput> gpu_input(SharedModel& self, nb::handle given, const cha
                                   bool invert, const Shape* sample) {
   std::optional<GpuArray> array = GpuArray::from(given, name);
   if (!array) return std::nullopt;
-  array->demand_in_place(self.device());
+  array->demand_in_place(self.devices());
   array->demand_type(sample ? "f" : packed ? "u" : "uf");
   const std::vector<int64_t>& dims = array->dims();
   const bool has_batch = (sample   ? demand_input_dims(dims, *sample)
@@ -121,7 +122,7 @@ GpuArray gpu_output(SharedModel& self, const GpuInput& input, nb::handle out, co
   if (!array)
     throw nb::type_error(
         concat(name, ": expected an array in the memory of the GPU, where the input is").c_str());
-  array->demand_in_place(self.device());
+  array->demand_in_place(input.array.place_among(self.devices()));
   array->demand_type(type == 'i' ? "i" : "f");
   array->demand_writable();
   if (array->dims() != dims)
@@ -263,6 +264,22 @@ nb::object profile(SharedModel& self, int64_t batch, double min_time_ms, const O
   return nb::module_::import_("lenslet._notebook").attr("ProfileDict")(result);
 }
 
+nb::dict shares(SharedModel& self) {
+  std::vector<DeviceShare> all;
+  {
+    const nb::gil_scoped_release no_gil;
+    all = self.shares();
+  }
+  nb::dict result;
+  for (const DeviceShare& share : all) {
+    nb::dict entry;
+    entry["images"] = share.images;
+    entry["fault"] = share.fault;
+    result[share.device.to_string().c_str()] = entry;
+  }
+  return result;
+}
+
 nb::object plan(SharedModel& self, int64_t batch, const OptionalPath& plan, const OptionalText& backend,
                 const OptionalText& math) {
   std::string json;
@@ -275,7 +292,7 @@ nb::object plan(SharedModel& self, int64_t batch, const OptionalPath& plan, cons
 
 std::string describe(const SharedModel& self) {
   const ModelOptions& options = self.options();
-  return concat("<lenslet.Model on ", self.device().to_string(), ", plan ", options.plan,
+  return concat("<lenslet.Model on ", device_list(self.devices()), ", plan ", options.plan,
                 options.backend.empty() ? "" : ", backend ", options.backend, ", math ", options.math, ">");
 }
 
@@ -373,8 +390,10 @@ void add_model(nb::module_& module) {
                    "= None, math: str | None = None) -> dict[str, typing.Any]"),
            kPlanDoc)
       .def_prop_ro(
-          "device", [](const SharedModel& self) { return self.device().to_string(); },
-          "Where it computes: \"cpu\" or \"cuda:0\".")
+          "device", [](const SharedModel& self) { return device_list(self.devices()); },
+          "Where it computes: \"cpu\", \"cuda:0\" or, on several GPUs, \"cuda:0,2\".")
+      .def_prop_ro("shares", &shares, nb::sig("def shares(self) -> dict[str, lenslet._types.Share]"),
+                   kSharesDoc)
       .def_prop_ro(
           "input_shape", [](const SharedModel& self) { return tuple_of(self.input_shape()); },
           nb::sig("def input_shape(self) -> tuple[int, ...]"),

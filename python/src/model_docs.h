@@ -4,7 +4,7 @@
 namespace lenslet::python {
 
 constexpr const char* kClassDoc =
-    R"(A network with its weights on one device: LeNet-5, or that of an ONNX file. Takes batches of any size.
+    R"(A network with its weights on a device: LeNet-5, or that of an ONNX file. Takes batches of any size.
 
 Make one with `Model.load` or `Model.built_in`. Threads may share a model: they take turns, and each computes without
 the interpreter's lock. A signal handler may call the model that it interrupted. A model cannot be pickled or copied,
@@ -15,7 +15,8 @@ constexpr const char* kLoadDoc =
 
 Args:
     path: The file, or a built-in set: "robust" for pictures, or "mnist".
-    device: "cpu", "cuda" or "cuda:N"; "auto" takes a usable GPU, else the CPU.
+    device: "cpu", "cuda" or "cuda:N"; "auto" takes a usable GPU, else the CPU. "cuda:all" and "cuda:0,2" take several
+        GPUs, which divide the images in host memory of each call.
     plan: "layered", layer by layer; "fused", the whole network at once; "auto"; or the path of a plan saved as JSON.
     backend: One name for all layers that have it, or by layer: "conv1=direct,conv2=winograd". With plan "fused" one
         for the whole network. None: the library chooses. `lenslet.backends` lists the names.
@@ -137,6 +138,12 @@ Returns:
     A dict with "device", "plan", "batch", "total_ns" (a pass without events between the layers) and "layers". These
     map each layer's name, in order, to its "backend", "math", "median_ns", "p10_ns" and "p90_ns". A whole-network plan
     has one layer, "lenet5". A notebook shows a table.)";
+
+constexpr const char* kSharesDoc =
+    R"(What each of several devices did in all calls for images in host memory, by device; empty for one device.
+
+A dict of dicts: "images", how many it computed; "fault", why it failed, whereupon the others computed its images, or
+an empty text.)";
 
 constexpr const char* kPlanDoc =
     R"(Returns the plan of a pass of `batch` images with bytes in and predictions out, as a dict.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "framework/device/device_list.h"
 #include "models/lenet5.h"
 #include "python/src/process.h"
 
@@ -52,12 +53,14 @@ Model open_model(const std::optional<std::string>& path, const ModelOptions& opt
 }  // namespace
 
 SharedModel::SharedModel(const std::optional<std::string>& path, ModelOptions options)
-    : options_(std::move(options)), model_(open_model(path, options_)), device_(model_.device()) {}
+    : options_(std::move(options)), model_(open_model(path, options_)), devices_(model_.devices()) {}
 
 // Parts are whole passes, so that the place of an image in a pass does not depend on the number of images.
 int64_t SharedModel::images_at_once(const SampleArray& images) const noexcept {
   const int64_t pass = options_.max_batch;
-  const int64_t part = device_.is_cuda() && images.is_in_place() ? kImagesAtOnceOnGpu : kImagesAtOnce;
+  const int64_t part = devices_.front().is_cuda() && images.is_in_place()
+                           ? kImagesAtOnceOnGpu * static_cast<int64_t>(devices_.size())
+                           : kImagesAtOnce;
   return pass <= 0 ? part : pass * std::max<int64_t>(part / pass, 1);
 }
 
@@ -76,7 +79,7 @@ Model& SharedModel::model_for(const Choices& choices) {
   const auto key = std::make_tuple(options.plan, options.backend, options.math);
   const auto found = others_.find(key);
   if (found != others_.end()) return found->second;
-  options.device = device_.to_string();
+  options.device = device_list(devices_);
   return others_.emplace(key, model_.with_options(options)).first->second;
 }
 
@@ -167,6 +170,22 @@ ModelPage SharedModel::show(const NamedPicture& picture, int64_t batch, const Ch
 
 std::vector<LayerInfo> SharedModel::layers() {
   return with_model({}, [](Model& model) { return model.layers(); });
+}
+
+std::vector<DeviceShare> SharedModel::shares() {
+  return with_model({}, [&](Model& first) {
+    std::vector<DeviceShare> all = first.shares();
+    for (const auto& [choices, model] : others_) {
+      for (const DeviceShare& share : model.shares()) {
+        for (DeviceShare& sum : all) {
+          if (sum.device != share.device) continue;
+          sum.images += share.images;
+          if (sum.fault.empty()) sum.fault = share.fault;
+        }
+      }
+    }
+    return all;
+  });
 }
 
 ModelProfile SharedModel::profile(int64_t batch, double min_time_ms, const Choices& choices,

@@ -46,7 +46,7 @@ class SharedModel {
   SharedModel(const std::optional<std::string>& path, ModelOptions options);
 
   const ModelOptions& options() const noexcept { return options_; }
-  Device device() const noexcept { return device_; }
+  const std::vector<Device>& devices() const noexcept { return devices_; }
   const Normalisation& normalisation() const noexcept { return model_.normalisation(); }
   Shape input_shape() const { return model_.input_shape(); }
   Shape output_shape() const { return model_.output_shape(); }
@@ -71,6 +71,8 @@ class SharedModel {
   /// As PageMaker::page().
   ModelPage show(const NamedPicture& picture, int64_t batch, const Choices& choices);
   std::vector<LayerInfo> layers();
+  /// As Model::shares(), of the calls with all choices together.
+  std::vector<DeviceShare> shares();
   ModelProfile profile(int64_t batch, double min_time_ms, const Choices& choices,
                        const std::function<void()>& pause);
   Plan plan(int64_t batch, const Choices& choices);
@@ -89,7 +91,7 @@ class SharedModel {
   const ModelOptions options_;
   std::recursive_mutex mutex_;  // recursive: profile() holds it while it calls `pause`
   Model model_;
-  Device device_;
+  std::vector<Device> devices_;
   PageMaker pages_;
   std::map<std::tuple<std::string, std::string, std::string>, Model> others_;  // by plan, backend, math
 };

@@ -6,6 +6,14 @@ namespace {
 
 constexpr BadInput kDevices[] = {
     {"cuda_99", "lenslet eval --device cuda:99 --data {dir}/data", kUnavailable, "cuda:99"},
+    {"cuda_all_without_one", "lenslet eval --device cuda:all --data {dir}/data", kUnavailable,
+     "cuda:all is unavailable|use device cpu", "CUDA_VISIBLE_DEVICES="},
+    {"cuda_0_99", "lenslet eval --device cuda:0,99 --data {dir}/data", kUnavailable, "cuda:"},
+    {"cuda_twice", "lenslet eval --device cuda:1,1 --data {dir}/data", kUsage, "cuda:1,1 names cuda:1 twice"},
+    {"cuda_list_malformed", "lenslet eval --device cuda:0, --data {dir}/data", kUsage,
+     "cuda:0,2, cuda:all or cuda:rank|found 'cuda:0,'"},
+    {"cuda_list_of_words", "lenslet eval --device cuda:all,0 --data {dir}/data", kUsage,
+     "found 'cuda:all,0'"},
     {"math_on_cpu", "{eval} --math tf32", kUnavailable, "tf32"},
     {"workspace_one_byte", "{eval} --backend conv1=im2col_gemm --workspace-limit 1", kMemory,
      "workspace|conv1"},

@@ -1,5 +1,8 @@
-# The texts that name devices, the processors near a GPU, and threads on them.
-lenslet_test(devices SOURCES devices/names_test.cpp DEPENDS lenslet_framework lenslet_crafted_files)
+# Several devices that compute one call. The devices are networks on the CPU with planted faults; on a machine with
+# several GPUs those.
+lenslet_test(devices SOURCES devices/chunks_test.cpp devices/device_set_test.cpp devices/model_test.cpp
+             devices/names_test.cpp DEPENDS lenslet_api lenslet_crafted_files)
+lenslet_test(devices_gpu SOURCES devices/devices_gpu_test.cpp DEPENDS lenslet_api GPU ALONE)
 
 # The loss of one of two GPUs, with stand-ins for the functions of the CUDA runtime.
 if(LENSLET_HAS_CUDA)

@@ -68,6 +68,9 @@ static void refuse_options(void) {
   REFUSED(options.images = NULL, LENSLET_ERROR_USAGE, "options->images");
   REFUSED(options.images = "light", LENSLET_ERROR_USAGE, "expected check, invert or any, found 'light'");
   REFUSED(options.device = "gpu", LENSLET_ERROR_USAGE, "auto, cpu, cuda or cuda:N");
+  REFUSED(options.device = "cuda:0,", LENSLET_ERROR_USAGE, "cuda:all or cuda:rank");
+  REFUSED(options.device = "cuda:2,2", LENSLET_ERROR_USAGE, "twice");
+  REFUSED(options.device = "cuda:0,4096", LENSLET_ERROR_UNAVAILABLE, "cuda:");
   REFUSED(options.device = "cuda:4096", LENSLET_ERROR_UNAVAILABLE, "cuda:4096");
   REFUSED(options.math = "int4", LENSLET_ERROR_USAGE, "int4");
   REFUSED(options.math = "fp16", LENSLET_ERROR_UNAVAILABLE, "fp16");
@@ -126,6 +129,11 @@ static void refuse_calls(lenslet_model* model) {
   EXPECT(lenslet_model_plan(model, -1, NULL, 0, &length), LENSLET_ERROR_USAGE, "batch");
   EXPECT(lenslet_model_plan(model, 1, NULL, 1, &length), LENSLET_ERROR_USAGE, "text");
   EXPECT(lenslet_model_backends(NULL, 1, NULL, 0, &length), LENSLET_ERROR_USAGE, "model must not be");
+  EXPECT(lenslet_model_shares(NULL, NULL, 0, &length), LENSLET_ERROR_USAGE, "model must not be");
+  EXPECT(lenslet_model_shares(model, NULL, 1, &length), LENSLET_ERROR_USAGE, "text with a capacity above 0");
+  length = 7;
+  EXPECT(lenslet_model_shares(model, NULL, 0, &length), LENSLET_OK, "");
+  CHECK(length == 0);
   EXPECT(lenslet_model_backends(model, 0, NULL, 0, &length), LENSLET_ERROR_USAGE, "batch");
   EXPECT(lenslet_read_digit(NULL, pixels), LENSLET_ERROR_USAGE, "path");
   EXPECT(lenslet_read_digit(LENSLET_SAMPLE, NULL), LENSLET_ERROR_USAGE, "pixels");

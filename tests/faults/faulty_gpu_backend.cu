@@ -1,6 +1,8 @@
 // A stand-in for cuDNN's module: a convolution backend for the GPU with a fault. LENSLET_TEST_GPU_FAULT is the fault
 // (wild, trap, shared, hang), LENSLET_TEST_RUNS_BEFORE_FAULT the number of runs before it, which write zeros. Only
-// convolutions of six channels, LeNet-5's conv2, fail; with LENSLET_TEST_FAULT_ANYWHERE=1 all do.
+// convolutions of six channels, LeNet-5's conv2, fail; with LENSLET_TEST_FAULT_ANYWHERE=1 all do. With
+// LENSLET_TEST_FAULT_DEVICE=N only those on cuda:N.
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -49,8 +51,10 @@ class FaultyKernel : public ConvKernel {
  public:
   FaultyKernel(int64_t outputs, bool struck) : outputs_(outputs), struck_(struck) {}
   void run(const ConvArgs& args, RunContext& context) override {
-    static int left = runs_before_fault();
-    const Fault fault = struck_ && left-- <= 0 ? planted_fault() : Fault::kNone;
+    static std::atomic<int> left{runs_before_fault()};
+    const char* const only = std::getenv("LENSLET_TEST_FAULT_DEVICE");
+    const bool here = only == nullptr || std::atoi(only) == context.stream.device().ordinal;
+    const Fault fault = struck_ && here && left-- <= 0 ? planted_fault() : Fault::kNone;
     const auto blocks = static_cast<unsigned>((outputs_ + kThreads - 1) / kThreads);
     faulty_kernel<<<blocks, kThreads, fault == Fault::kShared ? kNoBlockHasThat : 0,
                     static_cast<cudaStream_t>(context.stream.native_handle())>>>(args.y, outputs_, fault);

@@ -5,13 +5,16 @@
 
 namespace lenslet {
 
-/// --device, --threads and --workspace-limit; `what` owns the workspace: "layer".
+/// --device, --threads and --workspace-limit; `what` owns the workspace: "layer". `devices` continues the help of
+/// --device.
 template <typename... Options>
-void add_execution_options(CommandLine& line, const std::string& what, const Commands<Options...>& commands) {
+void add_execution_options(CommandLine& line, const std::string& what, const Commands<Options...>& commands,
+                           const std::string& devices = "") {
   constexpr int64_t kMaxThreads = 1024;
   line.option(
       "--device", Text{"auto|cpu|cuda[:N]"}, LENSLET_MEMBER(device),
-      "auto selects a usable GPU, else the CPU; cuda:rank is one GPU for each process that mpirun started",
+      "auto selects a usable GPU, else the CPU; cuda:rank is one GPU for each process that mpirun started" +
+          devices,
       commands);
   line.option("--threads", Integer{1, kMaxThreads}, LENSLET_MEMBER(threads),
               "CPU threads [LENSLET_NUM_THREADS, else all cores]", commands);

@@ -110,7 +110,7 @@ ExitCode run_classify(const ClassifyOptions& given) {
   Model model = session.model(batch);
   run.on(session.device());
   RowFiles files = run.row_files<Answer>(kSchema, "results", [&](JsonObject& json) {
-    json("device", session.device())("weights", session.weights_origin());
+    json("device", session.device_list())("weights", session.weights_origin());
   });
   if (options.explain) {
     run.console().line(concat("on ", session.describe_device(), ", ", printable(session.weights_origin()),
@@ -118,9 +118,10 @@ ExitCode run_classify(const ClassifyOptions& given) {
   }
 
   const bool digits = reads_digits(session.graph());
+  const size_t most = static_cast<size_t>(batch) * session.devices().size();
   int64_t failures = 0, not_numbers = 0;
   while (!run.stopped()) {
-    std::vector<DigitInput> group = inputs.next(static_cast<size_t>(batch));
+    std::vector<DigitInput> group = inputs.next(most);
     std::vector<Reading> readings;
     std::vector<Answer> answers;
     run.guard([&] {  // earlier answers are still written
@@ -148,7 +149,10 @@ ExitCode run_classify(const ClassifyOptions& given) {
     }
     run.console().print(text);
   }
-  files.finish(run.stopped(), run.fault(), [&](JsonObject& json) { json("failures", failures); });
+  const std::vector<DeviceShare> shares = model.shares();
+  report_faults(shares);
+  files.finish(run.stopped(), run.fault(),
+               [&](JsonObject& json) { json("failures", failures)("shares", shares); });
   return run.end(failures > 0 ? ExitCode::kData : not_numbers > 0 ? ExitCode::kCheckFailed : ExitCode::kOk);
 }
 

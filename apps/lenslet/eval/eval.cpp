@@ -58,7 +58,7 @@ double device_resident_rate(Executable& executable, double min_time_ms) {
 void run_passes(Model& model, const ImageDataset& data, int64_t count, bool shows_progress,
                 EvalOutcome& outcome) {
   const double start = host_now_ns();
-  model.executable().run_checked();
+  model.run_checked();
   outcome.speed.first_call_ns = host_now_ns() - start;
   {
     ProgressBar bar("evaluating", shows_progress ? count : 0);
@@ -79,7 +79,10 @@ void run_passes(Model& model, const ImageDataset& data, int64_t count, bool show
   outcome.speed.pass = summarise(passes);
   if (outcome.run.count > 0)
     outcome.speed.images_per_s = static_cast<double>(outcome.run.count) / outcome.speed.pass.median * 1e9;
-  if (!interrupted()) outcome.speed.resident_per_s = device_resident_rate(model.executable(), kThroughputMs);
+  const std::vector<DeviceShare> shares = model.shares();
+  report_faults(shares);
+  if (interrupted() || (!shares.empty() && !shares.front().fault.empty())) return;
+  outcome.speed.resident_per_s = device_resident_rate(model.executable(), kThroughputMs);
 }
 
 // The first images of `data` by another pass, beside a run of all of them; none after a signal.
@@ -88,6 +91,7 @@ std::optional<Beside> read_beside(const Session& session, const BuildOptions& ot
   Model model = session.model(other);
   BatchRun exact;
   run_images(model, data, run.count, exact);
+  report_faults(model.shares());
   if (exact.count < run.count) return std::nullopt;
   Beside beside;
   beside.backends = describe_backends(model.executable().plan());
@@ -183,6 +187,17 @@ void demand_alone(const EvalOptions& options, bool samples, const Ranks& ranks) 
         "mpirun");
 }
 
+// What one device does.
+void demand_one_device(const EvalOptions& options, const Session& session, const Ranks& ranks) {
+  if (session.devices().size() == 1) return;
+  if (!ranks.alone())
+    throw UsageError(
+        "under mpirun each process computes on one device: --device cuda:rank gives each its own");
+  if (options.backend_matrix || options.streams || options.repeat)
+    throw UsageError(concat("--backend-matrix, --streams and --repeat are for one device, found --device ",
+                            session.device_list()));
+}
+
 // The exit code, once everything is written.
 ExitCode verdict(const EvalOptions& options, const Run& run, const EvalOutcome& outcome, int64_t count) {
   const Evaluation& evaluation = outcome.evaluation;
@@ -222,6 +237,7 @@ ExitCode run_rank(const EvalOptions& options, Ranks& ranks) {
   Console& console = run.console();
   Session session(options, console, chosen_normalisation(options));
   session.demand_logits();
+  demand_one_device(options, session, ranks);
   if (samples) return run_eval_samples(options, session, run);
   demand_digits(session.network(), "lenslet eval",
                 "; give other networks a folder per class, or arrays, by --data (docs/models.md)");
@@ -257,6 +273,7 @@ ExitCode run_rank(const EvalOptions& options, Ranks& ranks) {
       outcome.streaming = stream(options, session, executable, data, count);
     }
   });
+  outcome.shares = model.shares();
   outcome.evaluation = evaluate(outcome.run.logits, data, outcome.run.count);
   const Evaluation& evaluation = outcome.evaluation;
   if (!ranks.alone()) {  // a part of the answers has no use

@@ -29,7 +29,7 @@ int64_t eval_batch(const Session& session, int64_t count);
 /// Fields that describe what was evaluated.
 template <class V>
 void evaluated_fields(V&& v, const Session& session, const ImageDataset& data, const std::string& split) {
-  v("device", session.device())("device_name", session.device_name());
+  v("device", session.device_list())("device_name", session.device_name());
   v("math", session.math())("weights", session.weights_origin());
   v("split", split)("images_file", data.images_path);
 }

@@ -54,7 +54,7 @@ struct EvalFile {
       speed({"first_call_ns", "first_call_ns"}, outcome.speed.first_call_ns);
       speed({"bitwise_repeatable", "bitwise_repeatable"}, outcome.speed.bitwise);
     });
-    v("sustained", outcome.streaming)("ranks", outcome.ranks);
+    v("sustained", outcome.streaming)("ranks", outcome.ranks)("shares", outcome.shares);
   }
 };
 
@@ -88,6 +88,7 @@ void print_eval(Console& console, const EvalOptions& options, const Session& ses
   const Evaluation& evaluation = outcome.evaluation;
   const Interval interval = wilson_95(evaluation.correct, evaluation.count);
   console.prose(concat("backends:   ", describe_backends(executable.plan())), kLabel);
+  if (!outcome.shares.empty()) console.prose("shares:     " + describe_shares(outcome.shares), kLabel);
   if (!outcome.ranks.empty()) console.prose("ranks:      " + describe_ranks(outcome.ranks), kLabel);
   console.prose(
       concat("accuracy:   ", format_count(evaluation.correct), " of ", format_count(evaluation.count), " = ",

@@ -55,7 +55,8 @@ struct EvalOutcome {
   std::optional<Beside> fp32;   // none if the run is in fp32
   std::optional<Beside> uint8;  // none unless the run reads packed pixels
   std::optional<StreamingReport> streaming;
-  std::vector<RankPart> ranks;  // empty in a process that is alone
+  std::vector<RankPart> ranks;      // empty in a process that is alone
+  std::vector<DeviceShare> shares;  // of all passes; empty for one device
 };
 
 void print_eval(Console& console, const EvalOptions& options, const Session& session,

@@ -54,6 +54,7 @@ struct SampleScore {
   double loss = 0, compute_ns = 0;
   std::vector<ClassRow> classes;
   std::vector<SampleMiss> misses;
+  std::vector<DeviceShare> shares;
 
   double share(int64_t part) const {
     return count > 0 ? static_cast<double>(part) / static_cast<double>(count) : 0;
@@ -62,12 +63,12 @@ struct SampleScore {
   template <class Self, class V>
   static void fields(Self& self, V&& v) {
     const Interval interval = wilson_95(self.correct, self.count);
-    v("device", self.session->device())("math", self.session->math());
+    v("device", self.session->device_list())("math", self.session->math());
     v("weights", self.session->weights_origin())("data", self.data)("batch", self.batch);
     v("count", self.count)("correct", self.correct)("accuracy", self.share(self.correct));
     v("accuracy_interval_95", std::vector<double>{interval.low, interval.high});
     v("correct_in_top_5", self.in_top)("loss", self.loss)("not_numbers", self.not_numbers);
-    v("samples_per_s", self.samples_per_s());
+    v("samples_per_s", self.samples_per_s())("shares", self.shares);
   }
 };
 
@@ -144,6 +145,7 @@ Table table_of(const std::vector<ClassRow>& classes) {
 void print(Console& console, const SampleScore& score, const Executable& executable) {
   const Interval interval = wilson_95(score.correct, score.count);
   console.prose(concat("backends:   ", describe_backends(executable.plan())), kLabel);
+  if (!score.shares.empty()) console.prose("shares:     " + describe_shares(score.shares), kLabel);
   console.prose(
       concat("accuracy:   ", format_count(score.correct), " of ", format_count(score.count), " = ",
              format_percent(score.share(score.correct)), "  (95 % interval ", format_percent(interval.low),
@@ -201,14 +203,15 @@ ExitCode run_eval_samples(const EvalOptions& options, const Session& session, Ru
   const auto values = static_cast<size_t>(model.input_shape().num_elements());
   const auto classes = static_cast<size_t>(model.output_shape().num_elements());
   const bool probabilities = writes_probabilities(network.graph);
-  std::vector<float> inputs(static_cast<size_t>(score.batch) * values), all;
-  std::vector<float> logits(static_cast<size_t>(score.batch) * classes);
+  const int64_t group = score.batch * static_cast<int64_t>(session.devices().size());
+  std::vector<float> inputs(static_cast<size_t>(group) * values), all;
+  std::vector<float> logits(static_cast<size_t>(group) * classes);
   Counting counting(*samples, static_cast<int>(classes), score);
   model.prepare();
   run.guard([&] {
     ProgressBar bar("evaluating", count);
-    for (int64_t first = 0; first < count && !interrupted(); first += score.batch) {
-      const int64_t now = std::min(score.batch, count - first);
+    for (int64_t first = 0; first < count && !interrupted(); first += group) {
+      const int64_t now = std::min(group, count - first);
       samples->read(first, now, inputs.data());
       const double start = host_now_ns();
       model.run(inputs.data(), now, logits.data());
@@ -222,6 +225,8 @@ ExitCode run_eval_samples(const EvalOptions& options, const Session& session, Ru
       bar.update(first + now);
     }
   });
+  report_faults(model.shares());
+  score.shares = model.shares();
   counting.finish();
   print(console, score, model.executable());
   const CsvRow row = csv_row(score);
