@@ -13,6 +13,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/serial_loops.h"
+#include "framework/base/start_thread.h"
 
 namespace lenslet {
 namespace {
@@ -75,10 +76,8 @@ OwnThreads::OwnThreads(int count, const std::vector<int>& processors) : state_(s
   } catch (const std::system_error& error) {
     const size_t started = state.threads.size();
     state.end_threads();
-    throw MemoryError(concat(
-        "thread ", started + 1, " of ", count, " for a device could not be started (", error.code().message(),
-        "): use fewer threads (LENSLET_NUM_THREADS, set_num_threads), or raise the limits on "
-        "address space and processes (ulimit -v, ulimit -u)"));
+    throw refused_thread(concat("thread ", started + 1, " of ", count, " for a device"),
+                         error.code().message());
   } catch (...) {
     state.end_threads();
     throw;

@@ -4,6 +4,7 @@ if(LENSLET_BUILD_APPS)
                DEPENDS lenslet_serve nlohmann_json::nlohmann_json)
   # The model behind it.
   lenslet_test(serve_engine SOURCES serve/engine_test.cpp ../apps/lenslet/serve/engine.cpp
+               ../apps/lenslet/serve/passes.cpp
                DEPENDS lenslet_serve lenslet_show lenslet_reference nlohmann_json::nlohmann_json)
   if(TARGET lenslet_boost)
     lenslet_test(serve_http SOURCES serve/http_server_test.cpp DEPENDS lenslet_serve)
