@@ -73,7 +73,9 @@ class Walker {
       if (!fits || next > end) return stop(at, end);
       const uint64_t contents = next;
       if (has_bytes) next += length;
-      const std::optional<Kind> inner = has_bytes ? message_in(kind, field) : std::nullopt;
+      // A short message has no values that are left out: its copy is judged by the parser alone.
+      const std::optional<Kind> inner =
+          has_bytes && length > kMostKept ? message_in(kind, field) : std::nullopt;
       if (inner) {
         copy(at, after_key);
         const size_t length_at = bytes_.size();
