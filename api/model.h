@@ -106,7 +106,7 @@ class Place {
 
 /// What one device of a model on several did in all calls from host memory.
 struct DeviceShare {
-  Device device;
+  Device device;       // one of those that the model was made for
   int64_t images = 0;  // computed
   std::string fault;   // why it failed, whereupon the others took its images; empty if it did not
 };

@@ -25,6 +25,7 @@ class ByteSource {
 /// Bytes in memory.
 class MemoryBytes final : public ByteSource {
  public:
+  /// Takes them over.
   explicit MemoryBytes(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {}
   uint64_t size() const noexcept override { return bytes_.size(); }
   void read(uint64_t offset, void* into, size_t bytes) const override;

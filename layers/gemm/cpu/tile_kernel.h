@@ -23,9 +23,10 @@ struct TileArgs {
   int64_t taps = 0;                  // terms of each sum
   float* out = nullptr;              // row j at out + j * out_step
   int64_t out_step = 0;              // elements between rows of out
-  int64_t count = 0;  // positions; b is read at [offset(t), offset(t) + count) and nowhere else
-  // Repeats of all this, such as short rows of an image, which share the values of a; elements from one to the next.
-  int64_t lines = 1, b_line = 0, out_line = 0;
+  int64_t count = 0;     // positions; b is read at [offset(t), offset(t) + count) and nowhere else
+  int64_t lines = 1;     // repeats of all this, such as short rows of an image, which share the values of a
+  int64_t b_line = 0;    // elements from a line of b to the next
+  int64_t out_line = 0;  // the same of out
   const float* bias = nullptr;  // [J] or null
   Rectifier after = {};         // applied before storing
 };
