@@ -175,9 +175,7 @@ class Model:
 
     @property
     def device(self) -> str:
-        """
-        Where it computes: "cpu", "cuda:0" or, on several GPUs, "cuda:0,2".
-        """
+        """Where it computes: "cpu", "cuda:0" or, on several GPUs, "cuda:0,2"."""
 
     @property
     def shares(self) -> dict[str, lenslet._types.Share]:
