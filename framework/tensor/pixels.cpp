@@ -36,6 +36,7 @@ void round_to_greys(uint8_t* pixels, int64_t count) noexcept {
 
 void convert_pixels(ElementType given, const void* from, int64_t count, const Normalisation& normalisation,
                     ElementType wanted, void* to) {
+  if (count == 0) return;  // the pointers may be null, which memcpy may not be given
   const auto* const bytes = static_cast<const uint8_t*>(from);
   const auto* const pairs = static_cast<const PixelPair*>(from);
   if (given == wanted) {

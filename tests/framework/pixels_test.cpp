@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <stdexcept>
 #include <vector>
 
@@ -106,7 +106,8 @@ TEST(Pixels, AreConvertedAlikeByAnyNumberOfThreads) {
       const auto expect = [&](ElementType given, const void* from, ElementType wanted, const void* expected) {
         std::vector<uint8_t> found(bytes_of(wanted, count) + 1, 0xa5);
         convert_pixels(given, from, count, normalisation, wanted, found.data());
-        EXPECT_EQ(std::memcmp(found.data(), expected, found.size() - 1), 0)
+        const auto* const bytes = static_cast<const uint8_t*>(expected);
+        EXPECT_TRUE(std::equal(found.begin(), found.end() - 1, bytes))
             << to_string(given) << " to " << to_string(wanted);
         EXPECT_EQ(found.back(), 0xa5) << to_string(given) << " to " << to_string(wanted);
       };
