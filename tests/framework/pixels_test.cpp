@@ -94,6 +94,7 @@ TEST(Pixels, AreConvertedAlikeByAnyNumberOfThreads) {
       SCOPED_TRACE(testing::Message() << count << " pixels, " << threads << " threads");
       const std::vector<uint8_t> pixels = some_pixels(count);
       std::vector<uint8_t> greys;
+      greys.reserve(pixels.size());
       for (const uint8_t pixel : pixels)
         greys.push_back(static_cast<uint8_t>(std::lround(pixel / 17.0) * 17));
       std::vector<PixelPair> pairs(bytes_of(ElementType::kUint4, count));
