@@ -21,7 +21,7 @@ namespace lenslet {
 
 namespace {
 
-constexpr std::string_view kCuda = "cuda:";
+constexpr std::string_view kCpu = "cpu", kCuda = "cuda:";
 
 bool parse_ordinal(std::string_view digits, int& ordinal) {
   const char* end = digits.data() + digits.size();
@@ -112,7 +112,7 @@ DeviceChoices named_cards(std::string_view text, const std::vector<int>& ordinal
 }
 
 DeviceChoices find_devices(std::string_view text, const CudaStatus& status) {
-  if (text == "cpu") return {{Device::cpu()}, "requested"};
+  if (text == kCpu) return {{Device::cpu()}, "requested"};
   if (text == "cuda") return {{require_cuda(0, status)}, "requested"};
   if (text == "cuda:rank") return device_of_rank(status);
   if (text == "cuda:all") return all_cards(status);
@@ -140,6 +140,11 @@ DeviceChoices choose_devices(std::string_view text, const CudaStatus& status) {
   DeviceChoices choice = find_devices(text, status);
   trace_choice("device", device_list(choice.devices), " for '", text, "': ", choice.reason);
   return choice;
+}
+
+DeviceChoices choose_devices(std::string_view text) {
+  static const CudaStatus unasked;
+  return choose_devices(text, text == kCpu ? unasked : cuda_status());
 }
 
 DeviceChoice choose_device(std::string_view text) { return only_device(text, choose_devices(text)); }

@@ -16,8 +16,11 @@ struct DeviceChoices {
 };
 
 /// As choose_device(), and also `cuda:all`, every GPU that this build has code for, and `cuda:0,2`, those GPUs in that
-/// order. Throws UsageError if a list is malformed or names a GPU twice, UnavailableError if one is unavailable.
-DeviceChoices choose_devices(std::string_view text, const CudaStatus& status = cuda_status());
+/// order. Throws UsageError if a list is malformed or names a GPU twice, UnavailableError if one is unavailable. Both
+/// start CUDA for any text but `cpu`.
+DeviceChoices choose_devices(std::string_view text);
+/// The same on a machine of that status.
+DeviceChoices choose_devices(std::string_view text, const CudaStatus& status);
 
 /// The only one of the devices that `text` means. Throws UsageError if there are several.
 DeviceChoice only_device(std::string_view text, DeviceChoices choice);

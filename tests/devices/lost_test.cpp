@@ -7,9 +7,11 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "framework/base/error.h"
 #include "framework/device/device_health.h"
+#include "framework/device/device_list.h"
 #include "framework/device/stream.h"
 #include "framework/tensor/tensor.h"
 #include "tests/devices/two_gpus.h"
@@ -174,6 +176,15 @@ TEST_P(LostDevice, IsTheOwnersToReportIfOthersTakeOver) {
     std::_Exit(0);
   };
   EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
+}
+
+// Starting CUDA takes part of a second, and a forked process cannot use it afterwards.
+TEST(TheCpu, IsChosenWithoutCuda) {
+  EXPECT_EQ(choose_device("cpu").device, Device::cpu());
+  EXPECT_EQ(choose_devices("cpu").devices, std::vector<Device>{Device::cpu()});
+  EXPECT_EQ(two_gpus::counts(), 0);
+  (void)choose_device("auto");
+  EXPECT_EQ(two_gpus::counts(), 1);
 }
 
 std::string state_name(const testing::TestParamInfo<State>& info) {

@@ -8,9 +8,9 @@ lenslet_test(devices_gpu SOURCES devices/devices_gpu_test.cpp DEPENDS lenslet_ap
 if(LENSLET_HAS_CUDA)
   lenslet_test(devices_lost SOURCES devices/lost_test.cpp devices/two_gpus.cpp DEPENDS lenslet_framework)
   foreach(function
-          cudaGetDevice cudaSetDevice cudaMalloc cudaFree cudaMallocHost cudaFreeHost cudaStreamCreateWithFlags
-          cudaStreamDestroy cudaStreamQuery cudaEventCreate cudaEventCreateWithFlags cudaEventDestroy cudaEventRecord
-          cudaEventQuery cudaGetLastError cudaPeekAtLastError)
+          cudaGetDeviceCount cudaGetDevice cudaSetDevice cudaMalloc cudaFree cudaMallocHost cudaFreeHost
+          cudaStreamCreateWithFlags cudaStreamDestroy cudaStreamQuery cudaEventCreate cudaEventCreateWithFlags
+          cudaEventDestroy cudaEventRecord cudaEventQuery cudaGetLastError cudaPeekAtLastError)
     target_link_options(test_devices_lost PRIVATE "LINKER:--wrap=${function}")
   endforeach()
 else()

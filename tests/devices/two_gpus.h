@@ -12,6 +12,8 @@ void set(int ordinal, State state);
 /// The ordinals of the GPUs for which the runtime was called while they were not fine, since the last set(); queries
 /// that find it out included.
 int calls_while_lost(int ordinal);
+/// How often the runtime was asked for the number of GPUs, which starts CUDA.
+int counts();
 /// Allocations that exist: of a GPU, or page-locked.
 int allocations(int ordinal);
 int pinned_allocations();
