@@ -83,11 +83,12 @@ Model::State::State(std::shared_ptr<const ModelSetup> setup, const BuildOptions&
       set_(set_of(setup_->devices())),
       threads_(set_ ? set_->threads_of_each() : threads),
       pass_(pass) {
+  if (device_lost(pass.device)) pass_->device = setup_->device();  // one that is left
   if (!set_) {
-    feed_ = std::make_unique<Feed>(setup_->graph(), pass, feed_options(pass));
+    feed_ = std::make_unique<Feed>(setup_->graph(), *pass_, feed_options(*pass_));
     return;
   }
-  BuildOptions same = pass;
+  BuildOptions same = *pass_;
   for (size_t i = 0; i < set_->size(); ++i) {
     same.device = setup_->devices()[i];
     set_->near(i, [&] {

@@ -1,8 +1,11 @@
 // Model on several devices, which are the CPU several times: the bits, shares and errors of one.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "api/model.h"
 #include "api/model_setup.h"
+#include "framework/device/device_health.h"
 #include "tests/embedding/pictures.h"
 #include "tests/support/expect_error.h"
 
@@ -116,6 +119,27 @@ TEST(ModelOnDevices, ReportsProgressAndEndsEarly) {
   EXPECT_EQ(told, done);
   EXPECT_GE(done, 70);
   EXPECT_TRUE(std::equal(logits.begin(), logits.begin() + done * kLenet5Classes, expected.begin()));
+}
+
+// In a process of its own, since a loss is for good. The first model is of one device, the second of two.
+TEST(ModelOnDevices, LeavesOutADeviceThatWasLostBefore) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto answers = [](const std::vector<Device>& devices) {
+    const auto setup = std::make_shared<const ModelSetup>(*on_cpu(1), devices);
+    BuildOptions pass = setup->build_options(7, {});
+    pass.execution = Plan::kLayered;
+    Model model(setup, pass);
+    EXPECT_EQ(model.profile(7, 0).batch, 7);
+    return logits_of(model, many(20));
+  };
+  const auto body = [&] {
+    mark_device_lost("planted");
+    const Device lost = Device::cuda(0), cpu = Device::cpu();
+    const std::vector<float> expected = answers({cpu});
+    const bool same = answers({lost, cpu}) == expected && answers({lost, cpu, cpu}) == expected;
+    std::_Exit(same && !testing::Test::HasFailure() ? 0 : 1);
+  };
+  EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
 }
 
 TEST(ModelOnDevices, OneDeviceIsAnOrdinaryModel) {
