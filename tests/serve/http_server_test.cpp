@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "apps/lenslet/serve/service.h"
 #include "framework/base/error.h"
 #include "tests/serve/fixture.h"
+#include "tests/support/allocation_counter.h"
 
 namespace lenslet::serve::test {
 namespace {
@@ -37,6 +39,13 @@ class Client {
   }
 
   bool connected() const { return connected_; }
+  /// The address that the server sees.
+  sockaddr_in address() const {
+    sockaddr_in own = {};
+    socklen_t length = sizeof own;
+    ::getsockname(socket_, reinterpret_cast<sockaddr*>(&own), &length);
+    return own;
+  }
   void send(const std::string& text) { ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
   /// What comes until `end` is in it, or the server closes.
   std::string receive(const std::string& end = "") {
@@ -59,6 +68,22 @@ class Client {
   int socket_;
   bool connected_ = false;
 };
+
+/// An option of the socket with which the server, in this process, talks to the client; -1 if there is none.
+int tcp_option_of_peer(const Client& client, int option) {
+  constexpr int kMostFiles = 1024;
+  for (int file = 0; file < kMostFiles; ++file) {
+    sockaddr_in peer = {};
+    socklen_t length = sizeof peer;
+    if (::getpeername(file, reinterpret_cast<sockaddr*>(&peer), &length) != 0) continue;
+    const sockaddr_in sought = client.address();
+    if (peer.sin_port != sought.sin_port || peer.sin_addr.s_addr != sought.sin_addr.s_addr) continue;
+    int value = 0;
+    socklen_t size = sizeof value;
+    if (::getsockopt(file, IPPROTO_TCP, option, &value, &size) == 0) return value;
+  }
+  return -1;
+}
 
 std::string post(const std::string& body, const std::string& more = "") {
   return concat("POST /v2/models/mymodel/infer HTTP/1.1\r\nHost: localhost\r\n", more,
@@ -188,6 +213,35 @@ TEST_F(ServeHttp, AcceptsAgainOnceTheSystemPermitsMoreFiles) {
   EXPECT_EQ(counts_.accepted, 0);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_NE(client.receive().find("\"data\":[1,2,3,4]"), std::string::npos);
+}
+
+// The server drops the client that it has no memory for, and accepts again.
+TEST_F(ServeHttp, AcceptsAgainOnceThereIsMemory) {
+  start();
+  std::vector<std::unique_ptr<Client>> clients;  // for whom each of the threads has used what it keeps
+  for (int64_t i = 1; i <= 8; ++i) {
+    clients.push_back(std::make_unique<Client>(server_->url()));
+    while (counts_.open < i) std::this_thread::yield();
+  }
+  {
+    const NoMemoryElsewhere now;
+    EXPECT_EQ(Client(server_->url()).receive(), "");
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  expect_served();
+  expect_served();
+}
+
+// Answers are not held back to be sent together.
+TEST_F(ServeHttp, ListensAtEveryAddressAndSendsAtOnce) {
+  HttpServerOptions everywhere;
+  everywhere.address = "0.0.0.0";
+  start(everywhere);
+  EXPECT_EQ(server_->url().rfind("http://0.0.0.0:", 0), 0u) << server_->url();
+  Client client(server_->url());
+  client.send(post(example("nested.json")));
+  EXPECT_NE(client.receive("]}]}").find("\"data\":[1,2,3,4]"), std::string::npos);
+  EXPECT_EQ(tcp_option_of_peer(client, TCP_NODELAY), 1);
 }
 
 // In a process of its own, whose limit cannot be raised again.

@@ -7,7 +7,7 @@ if(LENSLET_BUILD_APPS)
                ../apps/lenslet/serve/passes.cpp
                DEPENDS lenslet_serve lenslet_show lenslet_reference nlohmann_json::nlohmann_json)
   if(TARGET lenslet_boost)
-    lenslet_test(serve_http SOURCES serve/http_server_test.cpp DEPENDS lenslet_serve)
+    lenslet_test(serve_http SOURCES serve/http_server_test.cpp support/allocation_counter.cpp DEPENDS lenslet_serve)
   endif()
   # The program on a socket. Its clients are Python's standard library.
   if(TARGET lenslet_boost)

@@ -9,18 +9,21 @@
 
 namespace {
 std::atomic<long> count{0};
+std::atomic<bool> exhausted{false};
+thread_local bool spared = false;
+
+void* allocate(std::size_t bytes) noexcept {
+  ++count;
+  return exhausted && !spared ? nullptr : std::malloc(bytes ? bytes : 1);
 }
+}  // namespace
 
 void* operator new(std::size_t bytes) {
-  ++count;
-  if (void* data = std::malloc(bytes ? bytes : 1)) return data;
+  if (void* data = allocate(bytes)) return data;
   throw std::bad_alloc();
 }
 // std::stable_sort's buffer comes from here; a sanitizer requires matching new and delete.
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  ++count;
-  return std::malloc(bytes ? bytes : 1);
-}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes); }
 void operator delete(void* data) noexcept { std::free(data); }
 void operator delete(void* data, std::size_t) noexcept { std::free(data); }
 
@@ -44,4 +47,7 @@ extern "C" int posix_memalign(void** data, std::size_t alignment, std::size_t by
 namespace lenslet {
 AllocationCounter::AllocationCounter() : before_(count.load()) {}
 long AllocationCounter::allocations() const { return count.load() - before_; }
+
+NoMemoryElsewhere::NoMemoryElsewhere() { exhausted = spared = true; }
+NoMemoryElsewhere::~NoMemoryElsewhere() { exhausted = spared = false; }
 }  // namespace lenslet

@@ -1,5 +1,5 @@
 // Counts calls of operator new and posix_memalign() (a Buffer's memory on the CPU), also in the pool's threads, to show
-// that running allocates nothing.
+// that running allocates nothing; or makes operator new fail.
 #pragma once
 
 namespace lenslet {
@@ -12,6 +12,15 @@ class AllocationCounter {
 
  private:
   long before_;
+};
+
+/// While it exists, operator new throws std::bad_alloc in every thread but its own.
+class NoMemoryElsewhere {
+ public:
+  NoMemoryElsewhere();
+  ~NoMemoryElsewhere();
+  NoMemoryElsewhere(const NoMemoryElsewhere&) = delete;
+  NoMemoryElsewhere& operator=(const NoMemoryElsewhere&) = delete;
 };
 
 }  // namespace lenslet

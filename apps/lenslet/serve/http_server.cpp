@@ -8,6 +8,7 @@
 #include <deque>
 #include <exception>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "apps/common/output/output.h"
@@ -75,7 +76,7 @@ class HttpServer::Listener {
     try {
       for (Loop& loop : loops_) {
         threads_.push_back(start_thread(concat("thread ", threads_.size() + 1, " of ", loops_.size()),
-                                        [&loop] { run(loop.io); }));
+                                        [this, &loop] { run(loop.io); }));
       }
     } catch (...) {  // the system starts no more threads
       stop();
@@ -135,13 +136,28 @@ class HttpServer::Listener {
     url_ = concat("http://", own.address().is_v6() ? "[" + address + "]" : address, ":", own.port());
   }
 
+  /// Counts a handler that will accept, until it is called, or dropped uncalled, as asio does where memory is short.
+  class Turn {
+   public:
+    explicit Turn(int& turns) : turns_(&turns) { ++turns; }
+    Turn(Turn&& other) noexcept : turns_(std::exchange(other.turns_, nullptr)) {}
+    Turn(const Turn&) = delete;
+    ~Turn() {
+      if (turns_) --*turns_;
+    }
+
+   private:
+    int* turns_;
+  };
+
   void accept() {
     next_ = (next_ + 1) % loops_.size();
-    acceptor_.async_accept(loops_[next_].io, [this](boost::system::error_code error, Socket socket) {
+    acceptor_.async_accept(loops_[next_].io, [this, turn = Turn(turns_)](boost::system::error_code error,
+                                                                         Socket socket) mutable {
       if (share_.draining) return;
       if (error) {  // no more files, perhaps: waits until some are closed
         retry_.expires_after(kRetry);
-        retry_.async_wait([this](boost::system::error_code) {
+        retry_.async_wait([this, later = std::move(turn)](boost::system::error_code) {
           if (!share_.draining) accept();
         });
         return;
@@ -192,20 +208,38 @@ class HttpServer::Listener {
     });
   }
 
-  static void run(net::io_context& io) {
+  void run(net::io_context& io) noexcept {
     for (;;) {
       try {
         io.run();
         return;
       } catch (const std::exception& error) {  // a connection without memory ends; the others go on
-        write_standard_error(
-            concat("lenslet: error: a connection was dropped: ", printable_line(error.what()), "\n"));
+        report_dropped(error);
+      }
+      if (&io == &loops_.front().io) go_on_accepting();
+    }
+  }
+
+  static void report_dropped(const std::exception& error) noexcept try {
+    write_standard_error(
+        concat("lenslet: error: a connection was dropped: ", printable_line(error.what()), "\n"));
+  } catch (...) {  // no memory for the message either
+  }
+
+  /// Begins to accept again, as soon as there is memory, if an exception has ended that.
+  void go_on_accepting() noexcept {
+    while (turns_ == 0 && !share_.draining && !loops_.front().io.stopped()) {
+      try {
+        accept();
+      } catch (const std::exception&) {
+        std::this_thread::sleep_for(kRetry);
       }
     }
   }
 
   ConnectionShare share_;
   const int64_t max_connections_;
+  int turns_ = 0;  // of the first loop's thread; before the loops, whose end drops handlers
   std::deque<Loop> loops_;
   size_t next_ = 0;  // the loop of the next connection
   tcp::acceptor acceptor_;
