@@ -114,7 +114,7 @@ TensorData read_tensor(std::string_view bytes, const std::string& origin) {
         });
         break;
       case 2:
-        tensor.type = static_cast<ValueType>(static_cast<int>(message.integer()));
+        tensor.type = static_cast<ValueType>(message.small_integer());
         has_type = true;
         break;
       case 3:
@@ -137,7 +137,7 @@ TensorData read_tensor(std::string_view bytes, const std::string& origin) {
         read_external(message.bytes(), tensor, origin);
         break;
       case 14:
-        is_external = message.integer() == 1;
+        is_external = message.small_integer() == 1;
         break;
       default:
         message.skip();

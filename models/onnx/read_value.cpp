@@ -43,7 +43,7 @@ ValueInfo read_value(std::string_view bytes, const std::string& origin) {
         WireMessage tensor(type.bytes(), "TypeProto.Tensor", origin);
         while (tensor.next()) {
           if (tensor.field() == 1) {
-            value.type = static_cast<ValueType>(static_cast<int>(tensor.integer()));
+            value.type = static_cast<ValueType>(tensor.small_integer());
           } else if (tensor.field() == 2) {
             value.has_shape = true;
             value.dims.clear();

@@ -105,7 +105,7 @@ Attribute read_attribute(std::string_view bytes, Left& left, const std::string& 
             [&](int64_t value) { append_number(attribute.integers, value, left, message); });
         break;
       case 20:
-        attribute.kind = static_cast<AttributeKind>(message.integer());
+        attribute.kind = static_cast<AttributeKind>(message.small_integer());
         break;
       default:
         message.skip();

@@ -49,10 +49,17 @@ class WireMessage {
       fail(concat("field ", field(), " has ", view.size(), " bytes, expected at most ", most));
     return std::string(view);
   }
-  /// int64, int32 or an enumeration.
+  /// int64.
   int64_t integer() {
     demand(protozero::pbf_wire_type::varint);
     return guarded([this] { return reader_.get_int64(); });
+  }
+  /// int32 or an enumeration, within its 32 bits.
+  int32_t small_integer() {
+    const int64_t value = integer();
+    if (value < INT32_MIN || value > INT32_MAX)
+      fail(concat("field ", field(), " is ", value, ", expected a number of 32 bits"));
+    return static_cast<int32_t>(value);
   }
   float real() {
     demand(protozero::pbf_wire_type::fixed32);

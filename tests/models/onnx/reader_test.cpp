@@ -280,6 +280,25 @@ TEST(OnnxReader, RefusesBadTensors) {
   expect_refused(with(tensor("b", kFloat, {1, 1, 1, 1, 1, 1, 1, 1, 1})), "more than 8 dimensions");
 }
 
+TEST(OnnxReader, RefusesTypesBeyondTheir32Bits) {
+  constexpr int64_t kBeyond = int64_t{1} << 32, kFloats = kBeyond + kFloat;  // float, cut to 32 bits
+  GraphParts parts = small_graph();
+  parts.initializers = {Message().integers(1, {2}).integer(2, kFloats).text(8, "b").text(9, "12345678")};
+  expect_refused(parts, "TensorProto: field 2 is 4294967297, expected a number of 32 bits");
+  parts.initializers = {tensor("b", kFloat, {2}).text(9, "12345678").integer(14, kBeyond)};
+  expect_refused(parts, "TensorProto: field 14 is 4294967296, expected");
+  parts = small_graph();
+  parts.inputs = {Message().text(1, "x").message(2, Message().message(1, Message().integer(1, kFloats)))};
+  expect_refused(parts, "TypeProto.Tensor: field 1 is 4294967297, expected");
+  parts = small_graph();
+  parts.nodes[1] =
+      node("Relu", {"sum"}, "y", {Message().text(1, "alpha").integer(3, 2).integer(20, kBeyond + 2)});
+  expect_refused(parts, "AttributeProto: field 20 is 4294967298, expected");
+  parts.nodes[1] =
+      node("Relu", {"sum"}, "y", {Message().text(1, "alpha").integer(3, 2).integer(20, -kBeyond)});
+  expect_refused(parts, "field 20 is -4294967296, expected");
+}
+
 TEST(OnnxReader, ListsNodesOfOtherDomains) {
   GraphParts parts = small_graph();
   parts.nodes[1].text(7, "com.example");
