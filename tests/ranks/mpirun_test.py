@@ -53,6 +53,16 @@ def write_images(folder, count):
         struct.pack(">II", 0x801, count) + bytes(chosen.choice([1, 4, 7]) for _ in range(count)))
 
 
+def write_many_images(folder, count):
+    """Blank ones, in files without blocks on the disk: seconds of work for ranks that are to be stopped meanwhile."""
+    folder.mkdir()
+    for name, header, pixels in (("images-idx3", struct.pack(">IIII", 0x803, count, 28, 28), 28 * 28),
+                                 ("labels-idx1", struct.pack(">II", 0x801, count), 1)):
+        file = folder / f"t10k-{name}-ubyte"
+        file.write_bytes(header)
+        os.truncate(file, len(header) + count * pixels)
+
+
 def children_of(parent):
     """Process numbers, in the order in which they started."""
     children = []
@@ -74,13 +84,14 @@ class Mpirun(unittest.TestCase):
         cls.temporary = tempfile.TemporaryDirectory()
         cls.folder = Path(cls.temporary.name)
         write_images(cls.folder / "data", IMAGES)
+        write_many_images(cls.folder / "many", 200_000)
 
     @classmethod
     def tearDownClass(cls):
         cls.temporary.cleanup()
 
-    def command(self, arguments, ranks):
-        evaluate = [LENSLET, "eval", "--data", "data", "--threads", "1", *arguments.split()]
+    def command(self, arguments, ranks, data="data"):
+        evaluate = [LENSLET, "eval", "--data", data, "--threads", "1", *arguments.split()]
         return [MPIRUN, "-n", str(ranks), *evaluate] if ranks else evaluate
 
     def run_eval(self, arguments, ranks=RANKS, expected=0, **environment):
@@ -150,9 +161,12 @@ class Mpirun(unittest.TestCase):
         self.expect_one_message(self.run_eval("--device cuda:rank", ranks=0, expected=2), "mpirun")
 
     def start(self, json_file):
-        """A run whose ranks compute, and their processes. The last one is stopped, so that no rank can end."""
-        started = subprocess.Popen(self.command(f"--device cpu --json {json_file}", RANKS), stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, text=True, cwd=self.folder, env=ENVIRONMENT)
+        """A run whose ranks compute, and their processes. The last one is stopped, so that no rank can end; until then
+        each rank has a second's work (50,000 images, one by one, layer by layer)."""
+        command = self.command(f"--device cpu --plan layered --backend direct --batch-size 1 --json {json_file}",
+                               RANKS, "many")
+        started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   cwd=self.folder, env=ENVIRONMENT)
         for line in started.stdout:
             if line.startswith("data:"):
                 ranks = children_of(started.pid)
