@@ -225,6 +225,34 @@ TEST(Table, NoLineIsLongerThanTheWidth) {
   EXPECT_NE(table.to_string(wide).find(std::string(70, '9')), std::string::npos);
 }
 
+TEST(Table, BlocksBeginWithTheKeys) {
+  Table table;
+  table.column("channels").column("size", Table::Align::kRight, Table::Use::kKey);
+  table.column("a long title").column("another title").column("the last");
+  table.row({"32", "28", "1.5", "2.5", "3"}).row({"32", "56", "4.5", "5.5", "6"});
+  EXPECT_EQ(table.to_string(look_of(40)),
+            "channels  size  a long title\n"
+            "----------------------------\n"
+            "      32    28           1.5\n"
+            "      32    56           4.5\n"
+            "\n"
+            "channels  size  another title  the last\n"
+            "---------------------------------------\n"
+            "      32    28            2.5         3\n"
+            "      32    56            5.5         6\n");
+}
+
+TEST(Table, KeysThatLeaveNoRoomAreNotRepeated) {
+  Table table;
+  table.column("name")
+      .column("a second key", Table::Align::kRight, Table::Use::kKey)
+      .column("one")
+      .column("two");
+  table.row({"x", std::string(18, 'k'), std::string(18, '1'), std::string(18, '2')});
+  const std::string text = table.to_string(look_of(40));
+  EXPECT_NE(text.find("\nname                 two\n"), std::string::npos) << text;
+}
+
 TEST(Table, ColoursStatusesAndTheFastestThatPassed) {
   Table table = table_of_backends();
   table.mark_lowest_of_column(3);

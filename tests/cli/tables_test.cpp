@@ -179,16 +179,34 @@ TEST(Explain, KnowsTheCeilingsAsTheyArePrinted) {
 }
 
 TEST(Explain, KnowsTheWordsOfNotes) {
-  for (const char* const word : {"noise", "tied", "roofline", "residual", "CUDA graph"})
+  for (const char* const word : {"noise", "tied", "roofline", "residual", "CUDA graph", "effective"})
     expect_run(lenslet(concat("explain ", word)), kOk, ": term");
 }
 
+// The first words of the rows of profile's second table, which have no columns of their own.
+TEST(Explain, KnowsTheRowsOfAPass) {
+  const ProgramRun run = run_in(std::string("lenslet profile --batch-size 2") + kShort, "100");
+  bool inside = false;
+  int rows = 0;
+  for (const std::string& line : lines_of(run.out)) {
+    if (line.rfind("a pass of ", 0) == 0) inside = true;
+    if (line.find(" images/s") != std::string::npos) inside = false;
+    if (!inside || line.rfind("a pass of ", 0) == 0 || line.rfind("---", 0) == 0) continue;
+    std::string words = line.substr(line.find_first_not_of("-+= "));
+    words = words.substr(0, std::min(words.find("  "), words.find(" (")));
+    if (words.rfind("wall clock", 0) == 0) words = "wall clock";
+    expect_run(lenslet("explain " + words), kOk, ": term");
+    ++rows;
+  }
+  EXPECT_EQ(rows, 9) << run.out;
+}
+
 TEST(Explain, KnowsEveryBackendStatusAndCeiling) {
-  std::set<std::string> words = {"PASSED",    "FAILED",    "UNSUPPORTED", "SKIPPED",   "SUSPECT",
-                                 "ERROR",     "SAME",      "FASTER",      "SLOWER",    "UNCLEAR",
-                                 "CHOSEN",    "memory",    "L1",          "L2",        "L3",
-                                 "launch",    "fp32 gemm", "tf32 gemm",   "fp16 gemm", "fp32 peak",
-                                 "tf32 peak", "fp16 peak", "bounded",     "bitwise",   "position"};
+  std::set<std::string> words = {
+      "PASSED",    "FAILED",    "UNSUPPORTED", "SKIPPED",     "SUSPECT",   "ERROR",     "SAME",    "FASTER",
+      "SLOWER",    "UNCLEAR",   "CHOSEN",      "memory",      "L1",        "L2",        "L3",      "launch",
+      "fp32 gemm", "tf32 gemm", "fp16 gemm",   "fp32 peak",   "tf32 peak", "fp16 peak", "bounded", "bitwise",
+      "position",  "AVX512",    "L2 copy",     "memory copy", "NHWC",      "resident"};
   // The tables of backends, of both kinds of device whatever this build has.
   // The rows of the tables of backends, for both kinds of device whatever this build has.
   const std::regex row("\nlenslet_backend\\([a-z0-9_]+ [a-z]+ ([a-z0-9_]+)");

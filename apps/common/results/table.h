@@ -35,7 +35,8 @@ std::vector<std::string> wrapped(const std::string& text, size_t width, size_t i
 class Table {
  public:
   enum class Align { kLeft, kRight };
-  enum class Use { kAlways, kIfItFits, kNote };
+  /// kKey tells rows apart: every block of columns begins with it, as with the first column, where that leaves room.
+  enum class Use { kAlways, kIfItFits, kNote, kKey };
 
   Table& column(std::string title, Align align = Align::kRight, Use use = Use::kAlways);
   /// Missing cells at the end are empty. Throws std::logic_error for more cells than columns.

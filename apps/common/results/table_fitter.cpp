@@ -183,13 +183,27 @@ void TableFitter::wrap_words() {
   for (Column& column : columns_) column.width = std::min(column.width, (look_.width - kGap) / 2);
 }
 
+// The first column and the keys if they fit a line beside column `i`, else the first alone, which always does.
+std::vector<size_t> TableFitter::keys_beside(size_t i) const {
+  std::vector<size_t> keys;
+  size_t width = columns_[i].width;
+  for (size_t k = 0; k < i; ++k) {
+    if (k > 0 && columns_[k].use != Table::Use::kKey) continue;
+    keys.push_back(k);
+    width += columns_[k].width + kGap;
+  }
+  if (width > look_.width) keys.resize(1);
+  return keys;
+}
+
 std::vector<std::vector<size_t>> TableFitter::blocks() const {
   std::vector<std::vector<size_t>> all = {{}};
   size_t width = 0;
   for (size_t i = 0; i < columns_.size(); ++i) {
     if (!look_.wide && all.back().size() > 1 && width + kGap + columns_[i].width > look_.width) {
-      all.push_back({0});
-      width = columns_[0].width;
+      all.push_back(keys_beside(i));
+      width = 0;
+      for (const size_t key : all.back()) width += (width == 0 ? 0 : kGap) + columns_[key].width;
     }
     width += (all.back().empty() ? 0 : kGap) + columns_[i].width;
     all.back().push_back(i);

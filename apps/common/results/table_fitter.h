@@ -36,7 +36,9 @@ class TableFitter {
   void drop_optional_columns();
   void wrap_words();
 
-  /// The columns of each block; the first column is in all of them.
+  /// Those that a block which goes on with column `i` begins with.
+  std::vector<size_t> keys_beside(size_t i) const;
+  /// The columns of each block, which begins with the keys.
   std::vector<std::vector<size_t>> blocks() const;
   std::string block(const std::vector<size_t>& columns) const;
   std::string coloured(const Column& column, size_t row, const std::string& text) const;

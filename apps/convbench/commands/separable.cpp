@@ -218,9 +218,10 @@ void measure_blocks(Outcome& outcome, BenchSession& session) {
 Table table_of(const std::vector<Outcome>& outcomes, const std::string& vendor) {
   Table table;
   const auto left = Table::Align::kLeft;
-  table.column("C = K").column("H = W").column("operations");
-  table.column("standard us").column("by", left).column("block us").column("by", left).column("faster");
-  table.column(vendor + ": standard us").column("block us").column("faster");
+  table.column("C = K").column("H = W", Table::Align::kRight, Table::Use::kKey).column("operations");
+  table.column("standard us").column("standard by", left);
+  table.column("block us").column("block by", left).column("faster");
+  table.column(vendor + " standard us").column(vendor + " block us").column(vendor + " faster");
   for (const Outcome& outcome : outcomes) {
     const SeparableShape& shape = outcome.task.shape;
     const auto with_layout = [](const std::string& name, const Choice& choice) {
