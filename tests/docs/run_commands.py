@@ -11,8 +11,10 @@ without such a comment must succeed, and a test that a comment names must exist.
 """
 
 import argparse
+import contextlib
 import json
 import os
+import random
 import re
 import socket
 import subprocess
@@ -68,9 +70,12 @@ def shown(output):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
+    """Below the ports that the system gives to other programs, so that none of them takes it meanwhile."""
+    while True:
+        port = random.randint(20000, 30000)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return str(port)
 
 
 def run_script(text, exit_code, tree, environment):

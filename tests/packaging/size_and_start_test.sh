@@ -36,13 +36,19 @@ least() {
   echo "$least"
 }
 # quick WHAT LIMIT PERCENT COMMAND…: limit in tenths of a millisecond, or in percent of CMake's start if that is more.
+# Up to five times, each with CMake's start beside it: the machine may have become busier since that was measured.
 quick() {
-  local what=$1 limit=$2 scaled=$(($3 * cmakes / 100)) spent
+  local what=$1 least_limit=$2 percent=$3 limit spent round
   shift 3
-  [ "$scaled" -le "$limit" ] || limit=$scaled
-  spent=$(least "$@")
-  printf '%s: %d.%d ms, at most %d.%d\n' "$what" $((spent / 10)) $((spent % 10)) $((limit / 10)) $((limit % 10))
-  [ "$spent" -le "$limit" ] || bad "$what takes longer than $((limit / 10)).$((limit % 10)) ms"
+  for ((round = 0; round < 5; ++round)); do
+    [ "$round" -eq 0 ] || cmakes=$(least "$cmake" --version)
+    limit=$((percent * cmakes / 100))
+    [ "$limit" -ge "$least_limit" ] || limit=$least_limit
+    spent=$(least "$@")
+    printf '%s: %d.%d ms, at most %d.%d\n' "$what" $((spent / 10)) $((spent % 10)) $((limit / 10)) $((limit % 10))
+    [ "$spent" -gt "$limit" ] || return 0
+  done
+  bad "$what takes longer than $((limit / 10)).$((limit % 10)) ms"
 }
 cmakes=$(least "$cmake" --version)
 quick 'lenslet --version' 40 60 "$lenslet" --version
