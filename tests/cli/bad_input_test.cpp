@@ -23,9 +23,10 @@ constexpr bool kSanitized = true;  // their shadow memory and slower code count 
 constexpr bool kSanitized = false;
 #endif
 // Limits of memory and time for refusing a file or a command line. The variable declares that the programs under test
-// are sanitized although the tests are not.
+// are sanitized although the tests are not. The slowest refusals take 0.1 s of processor time beside ten other programs
+// on two cores; to decompress a bomb takes seconds.
 constexpr long kMostKib = 100 * 1024;
-constexpr double kMostCpuSeconds = 0.1;
+constexpr double kMostCpuSeconds = 0.5;
 
 bool limits_apply() { return !kSanitized && std::getenv("LENSLET_TEST_SANITIZED") == nullptr; }
 
@@ -228,8 +229,9 @@ TEST(BadInput, TheWeightsOfAModelAreReadPieceByPiece) {
   const ProgramRun cut = expect_run(run_line("lenslet inspect " + path), kData, "", "cut or damaged");
   if (limits_apply()) {
     for (const ProgramRun* run : {&good, &bad, &cut}) EXPECT_LT(run->max_rss_kib, kMostKib);
-    EXPECT_LT(bad.cpu_seconds, 1);
-    EXPECT_LT(cut.cpu_seconds, kMostCpuSeconds);
+    EXPECT_LT(bad.cpu_seconds, 2);
+    EXPECT_LT(cut.cpu_seconds, bad.cpu_seconds / 2)
+        << "refused by the size of the file, before the values are read";
   }
 }
 
