@@ -23,8 +23,8 @@ constexpr bool kSanitized = true;  // their shadow memory and slower code count 
 constexpr bool kSanitized = false;
 #endif
 // Limits of memory and time for refusing a file or a command line. The variable declares that the programs under test
-// are sanitized although the tests are not. The slowest refusals take 0.1 s of processor time beside ten other programs
-// on two cores; to decompress a bomb takes seconds.
+// are sanitized although the tests are not. On two cores with ten other programs the slowest refusals take 0.1 s of
+// processor time.
 constexpr long kMostKib = 100 * 1024;
 constexpr double kMostCpuSeconds = 0.5;
 

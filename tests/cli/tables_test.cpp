@@ -207,7 +207,6 @@ TEST(Explain, KnowsEveryBackendStatusAndCeiling) {
       "SLOWER",    "UNCLEAR",   "CHOSEN",      "memory",      "L1",        "L2",        "L3",      "launch",
       "fp32 gemm", "tf32 gemm", "fp16 gemm",   "fp32 peak",   "tf32 peak", "fp16 peak", "bounded", "bitwise",
       "position",  "AVX512",    "L2 copy",     "memory copy", "NHWC",      "resident"};
-  // The tables of backends, of both kinds of device whatever this build has.
   // The rows of the tables of backends, for both kinds of device whatever this build has.
   const std::regex row("\nlenslet_backend\\([a-z0-9_]+ [a-z]+ ([a-z0-9_]+)");
   const size_t others = words.size();

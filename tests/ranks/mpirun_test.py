@@ -54,7 +54,7 @@ def write_images(folder, count):
 
 
 def write_many_images(folder, count):
-    """Blank ones, in files without blocks on the disk: seconds of work for ranks that are to be stopped meanwhile."""
+    """Blank ones, in files without blocks on the disk, for ranks that are to be stopped while they compute."""
     folder.mkdir()
     for name, header, pixels in (("images-idx3", struct.pack(">IIII", 0x803, count, 28, 28), 28 * 28),
                                  ("labels-idx1", struct.pack(">II", 0x801, count), 1)):
