@@ -84,29 +84,6 @@ std::string Session::describe_device() const {
   return concat(device_list(), " (", device_name(), ")");
 }
 
-void report_faults(const std::vector<DeviceShare>& shares) {
-  for (const DeviceShare& share : shares) {
-    if (share.fault.empty()) continue;
-    write_standard_error(
-        printable(concat("lenslet: warning: ", share.device.to_string(),
-                         " failed, and the other devices computed its images: ", share.fault)) +
-        "\n");
-  }
-}
-
-std::string describe_shares(const std::vector<DeviceShare>& shares) {
-  int64_t all = 0;
-  for (const DeviceShare& share : shares) all += share.images;
-  std::string text;
-  for (const DeviceShare& share : shares) {
-    text +=
-        concat(text.empty() ? "" : ", ", share.device.to_string(), " ",
-               format_percent(all > 0 ? static_cast<double>(share.images) / static_cast<double>(all) : 0, 1),
-               share.fault.empty() ? "" : ", failed");
-  }
-  return text;
-}
-
 std::vector<Target> targets_for(const std::string& device) {
   if (device != ModelSetup::kAuto) return {{choose_device(device).device, true, ""}};
   std::vector<Target> targets = {{Device::cpu(), true, ""}};

@@ -9,22 +9,14 @@
 #include "api/model.h"
 #include "api/model_setup.h"
 #include "apps/common/output/output.h"
-#include "apps/common/results/fields.h"
 #include "apps/common/system/environment.h"
 #include "apps/lenslet/options.h"
+#include "apps/lenslet/shares.h"
 #include "framework/device/device_list.h"
 #include "framework/execution/executable.h"
 #include "framework/execution/plan.h"
 
 namespace lenslet {
-
-template <>
-struct Fields<DeviceShare> {
-  template <class Self, class V>
-  static void of(Self& share, V&& v) {
-    v("device", share.device)("images", share.images)("fault", share.fault);
-  }
-};
 
 /// Files that the common options read (--weights and the plan); Console keeps outputs from overwriting them.
 std::vector<NamedFile> files_read(const CommonOptions& options);
@@ -98,11 +90,6 @@ struct Target {
 };
 /// The device of that name; for `auto` the CPU and, in a build with CUDA, the GPU, usable or not.
 std::vector<Target> targets_for(const std::string& device);
-
-/// Writes a line to standard error for each device that failed, whose images the others computed.
-void report_faults(const std::vector<DeviceShare>& shares);
-/// "cuda:0 52 %, cuda:2 48 %, failed": the shares of the images, in the order of the devices.
-std::string describe_shares(const std::vector<DeviceShare>& shares);
 
 /// "conv1 direct, pool1 direct, …": the code that runs, without layers fused into others. For a plan that computes all
 /// layers together "fused BACKEND", with input and output types other than fp32.

@@ -3,7 +3,8 @@
 // After a fault inside a kernel (invalid access, trap) every later call of the CUDA runtime for that GPU fails in this
 // process. A kernel that never ends has the same effect. The first such error is thrown and stored. From then on no
 // code calls the runtime for that GPU, destructors included, and every use of it throws DeviceError with that first
-// reason. The CPU and other GPUs remain usable. A refused launch or a lack of memory does not lose the device.
+// reason. The CPU remains usable, after a hang other GPUs too. A refused launch or a lack of memory does not lose the
+// device.
 #pragma once
 
 #include <string>

@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
+
+#include "apps/lenslet/shares.h"
 
 namespace lenslet {
 namespace {
@@ -73,6 +77,29 @@ TEST(EvalReport, CountsEveryImageOnce) {
   EXPECT_EQ(csv.substr(0, 56), "index,label,predicted,probability,margin\n99,9,3,0.450853");
   EXPECT_NE(csv.find(",2\n199,9,3,"), std::string::npos) << csv;
   EXPECT_NE(misses_csv(found).find("1299,9,,,\n"), std::string::npos);
+}
+
+std::string warnings_of(const std::vector<DeviceShare>& shares) {
+  testing::internal::CaptureStderr();
+  report_faults(shares);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Shares, AFaultIsReportedAndWhoTookTheImages) {
+  const Device first = Device::cuda(0), second = Device::cuda(1);
+  EXPECT_EQ(warnings_of({}), "");
+  EXPECT_EQ(warnings_of({{first, 10, ""}, {second, 20, ""}}), "");
+  EXPECT_EQ(warnings_of({{first, 10, ""}, {second, 20, "hot"}}),
+            "lenslet: warning: cuda:1 failed, and the other devices computed its images: hot\n");
+  EXPECT_EQ(warnings_of({{first, 10, "hot"}, {second, 20, "cold"}}),
+            "lenslet: warning: cuda:0 failed: hot\nlenslet: warning: cuda:1 failed: cold\n");
+}
+
+TEST(Shares, AreTold) {
+  EXPECT_EQ(describe_shares({{Device::cuda(0), 30, ""}, {Device::cuda(1), 10, "hot"}}),
+            "cuda:0 75.0 %, cuda:1 25.0 %, failed");
+  EXPECT_EQ(describe_shares({{Device::cuda(0), 0, "hot"}, {Device::cuda(1), 0, "cold"}}),
+            "cuda:0 0.0 %, failed, cuda:1 0.0 %, failed");
 }
 
 }  // namespace

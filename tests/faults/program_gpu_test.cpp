@@ -120,42 +120,59 @@ TEST(ProgramFaultsGpu, ALaunchThatIsRefusedCostsOneRow) {
   expect_fault(run_with(kEval, planted("shared")), kLayer + "|faulty_kernel");
 }
 
-// One of several GPUs traps, writes out of bounds or hangs: the others compute all images.
-TEST(ProgramFaultsGpu, OneOfSeveralIsNamedAndCostsNoImage) {
+constexpr const char* kOnTwo =
+    "lenslet eval --device cuda:0,1 --data {dir} --backend conv2=cudnn --batch-size 4 --json "
+    "{dir}/several.json";
+
+// One of two GPUs hangs: the other computes all images.
+TEST(ProgramFaultsGpu, OneOfSeveralThatHangsIsNamedAndCostsNoImage) {
   LENSLET_SKIP_WITHOUT_GPU();
   if (cuda_status().devices.size() < 2) GTEST_SKIP() << "needs two GPUs, has one";
+  const auto hanging = [](int runs_before, int lost) {
+    return planted("hang", runs_before,
+                   {{"LENSLET_TEST_FAULT_DEVICE", std::to_string(lost)}, {"LENSLET_DEVICE_TIMEOUT", "2"}});
+  };
   for (const int lost : {0, 1}) {
     for (const int runs_before : {0, 2}) {
-      for (const char* fault : {"wild", "trap", "hang"}) {
-        SCOPED_TRACE(testing::Message() << fault << " on cuda:" << lost << " after " << runs_before);
-        const ProgramRun run = run_with(
-            "lenslet eval --device cuda:0,1 --data {dir} --backend conv2=cudnn --batch-size 4 --json "
-            "{dir}/several.json",
-            planted(fault, runs_before,
-                    {{"LENSLET_TEST_FAULT_DEVICE", std::to_string(lost)}, {"LENSLET_DEVICE_TIMEOUT", "2"}}));
-        expect_run(run, kOk,
-                   "of 40 = ", concat("warning: cuda:", lost, " failed, and the other devices computed"));
-        const json document = result_file("several.json");
-        EXPECT_EQ(document.at("status"), "COMPLETE");
-        EXPECT_EQ(document.at("count"), 40);
-        const json& shares = document.at("shares");
-        ASSERT_EQ(shares.size(), 2u);
-        EXPECT_EQ(shares[static_cast<size_t>(lost)].at("device"), concat("cuda:", lost));
-        EXPECT_TRUE(shares[static_cast<size_t>(lost)].at("fault").is_string());
-        EXPECT_TRUE(shares[static_cast<size_t>(1 - lost)].at("fault").is_null());
-        EXPECT_GE(shares[static_cast<size_t>(1 - lost)].at("images"), 32);
-      }
+      SCOPED_TRACE(testing::Message() << "cuda:" << lost << " after " << runs_before);
+      expect_run(run_with(kOnTwo, hanging(runs_before, lost)), kOk,
+                 "of 40 = ", concat("warning: cuda:", lost, " failed, and the other devices computed"));
+      const json document = result_file("several.json");
+      EXPECT_EQ(document.at("status"), "COMPLETE");
+      EXPECT_EQ(document.at("count"), 40);
+      const json& shares = document.at("shares");
+      ASSERT_EQ(shares.size(), 2u);
+      EXPECT_EQ(shares[static_cast<size_t>(lost)].at("device"), concat("cuda:", lost));
+      EXPECT_TRUE(shares[static_cast<size_t>(lost)].at("fault").is_string());
+      EXPECT_TRUE(shares[static_cast<size_t>(1 - lost)].at("fault").is_null());
+      EXPECT_GE(shares[static_cast<size_t>(1 - lost)].at("images"), 32);
     }
   }
   const ProgramRun classified = run_with(
       "lenslet classify --device cuda:0,1 --plan layered --backend conv2=cudnn --batch-size 4 --json "
       "{dir}/classified.json {dir}/t10k-images-idx3-ubyte",
-      planted("trap", 2, {{"LENSLET_TEST_FAULT_DEVICE", "1"}}));
+      hanging(2, 1));
   expect_run(classified, kOk, "", "warning: cuda:1 failed");
   EXPECT_EQ(result_file("classified.json").at("results").size(), 40u);
-  expect_fault(run_with("lenslet eval --device cuda:0,1 --data {dir} --backend conv2=cudnn --batch-size 4",
-                        planted("trap")),
-               "every device failed: cuda:0: |; cuda:1: ");
+}
+
+// A kernel fails on one of two GPUs. CUDA ends the work of the process on both, at the latest in eval's later passes.
+TEST(ProgramFaultsGpu, AFailingKernelOnOneOfSeveralEndsTheRun) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  if (cuda_status().devices.size() < 2) GTEST_SKIP() << "needs two GPUs, has one";
+  for (const int lost : {0, 1}) {
+    for (const int runs_before : {0, 2}) {
+      for (const char* fault : {"wild", "trap"}) {
+        SCOPED_TRACE(testing::Message() << fault << " on cuda:" << lost << " after " << runs_before);
+        expect_fault(run_with(kOnTwo, planted(fault, runs_before,
+                                              {{"LENSLET_TEST_FAULT_DEVICE", std::to_string(lost)}})),
+                     "every device failed: cuda:0: |; cuda:1: ");
+        const json document = result_file("several.json");
+        EXPECT_EQ(document.at("status"), "ERROR");
+        for (const json& share : document.at("shares")) EXPECT_TRUE(share.at("fault").is_string());
+      }
+    }
+  }
 }
 
 TEST(ProgramFaultsGpu, DevicesThatAreNotThere) {
