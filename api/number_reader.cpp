@@ -23,11 +23,13 @@ constexpr double kBetterCut = 1.5;
 // below it may be several digits.
 constexpr double kSure = 1.5;
 
-std::string percent(double fraction) {
-  const long hundredths = std::lround(fraction * 10000);
-  const long rest = hundredths % 100;
-  return concat(hundredths / 100, ".", rest < 10 ? "0" : "", rest, " %");
+// "-4.07"
+std::string hundredths(double value) {
+  const long all = std::lround(std::abs(value) * 100), rest = all % 100;
+  return concat(value < 0 && all > 0 ? "-" : "", all / 100, ".", rest < 10 ? "0" : "", rest);
 }
+
+std::string percent(double fraction) { return hundredths(fraction * 100) + " %"; }
 
 // Calls `body` for every digit that the model must judge: each mark, then its cuts, then its retakes.
 template <typename Body>
@@ -84,8 +86,10 @@ class MarkAnswers {
       read.reason = concat("too small for a digit: ", mark.box.width(), "x", mark.box.height(), " pixels");
     } else if (!std::isnan(threshold_) && !(read.energy > threshold_ + margin)) {
       read.refusal = Refusal::kNoDigit;
-      read.reason =
-          concat("no digit: ", read.top[0].digit, " is the nearest, ", percent(read.top[0].probability));
+      // The share is of the ten digits: 99 % says that the others are further away, not that this one is near.
+      read.reason = concat("no digit: ", read.top[0].digit, " is the nearest, ",
+                           percent(read.top[0].probability), ", but its energy ", hundredths(read.energy),
+                           " is not above ", hundredths(threshold_ + margin));
     }
     return read;
   }

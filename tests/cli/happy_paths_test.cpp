@@ -94,8 +94,14 @@ TEST(Classify, RefusesWhatTheWeightsCallNoDigit) {
   const json& row = document.at("results").at(0);
   expect_members(row, {{"digit", nullptr}, {"probability", nullptr}, {"error", nullptr}, {"blank", false}});
   EXPECT_EQ(row.at("top").at(0).at("digit"), 1);
-  EXPECT_LT(row.at("energy").get<double>(), 500);
-  EXPECT_EQ(row.at("reason").get<std::string>().rfind("no digit: 1 is the nearest, ", 0), 0u);
+  const double energy = row.at("energy").get<double>();
+  EXPECT_LT(energy, 500);
+  const std::string reason = row.at("reason").get<std::string>();
+  EXPECT_EQ(reason.rfind("no digit: 1 is the nearest, ", 0), 0u) << reason;
+  const size_t told = reason.find(" %, but its energy ");
+  ASSERT_NE(told, std::string::npos) << reason;
+  EXPECT_NEAR(std::stod(reason.substr(told + 19)), energy, 0.005) << reason;
+  EXPECT_EQ(reason.substr(reason.size() - 20), " is not above 500.00") << reason;
   expect_members(document.at("results").at(1), {{"energy", nullptr}});  // blank: not computed
 
   const std::string accepting = " --weights " + weights_with_threshold("-500");
