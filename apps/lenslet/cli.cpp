@@ -95,11 +95,6 @@ constexpr const char* kServeExamples = R"(Examples:
 Clients of the Open Inference Protocol v2 (REST) work unchanged. SIGTERM and SIGINT answer the
 requests that were received, then end it with exit code 0.)";
 
-constexpr const char* kExplainExamples = R"(Examples:
-  lenslet explain winograd
-  lenslet explain nearest ceiling
-  lenslet explain)";
-
 }  // namespace
 
 CommandLine lenslet_command_line() {
@@ -137,9 +132,6 @@ CommandLine lenslet_command_line() {
                                  run_show, kShowExamples);
   const auto serve = line.command("serve", "Serve a model over HTTP (Open Inference Protocol v2)", run_serve,
                                   kServeExamples);
-  const auto explain =
-      line.command("explain", "Explain a word of the tables: a backend, column, status or ceiling",
-                   run_explain, kExplainExamples);
   const auto model = classify | eval | profile | tune;
   const auto all = model | bench | backends | doctor;
   const auto pictures = classify | eval | serve | show;
@@ -163,8 +155,6 @@ CommandLine lenslet_command_line() {
               "what to compare with: values in an .npz file, or those that ONNX Runtime computes", diff);
   line.option("--samples", Integer{1, kMaxBatch}, LENSLET_MEMBER(samples),
               "random samples for ONNX Runtime [8]", diff);
-  line.arguments("word", Text{"WORD", glossary_suggestions}, LENSLET_MEMBER(words),
-                 "a word of a table, result file or report; none: list them", explain);
   line.flag("--explain", LENSLET_MEMBER(explain), "show each step from the picture to the model's input",
             classify);
   line.option(

@@ -17,6 +17,5 @@ ExitCode run_inspect(const InspectOptions& options);
 ExitCode run_diff(const DiffOptions& options);
 ExitCode run_show(const ShowOptions& options);
 ExitCode run_serve(const ServeOptions& options);
-ExitCode run_explain(const ExplainOptions& options);
 
 }  // namespace lenslet

@@ -91,10 +91,6 @@ struct DoctorOptions : CommonOptions {
   bool verbose = false;  // also the libraries' paths and a row for every backend
 };
 
-struct ExplainOptions {
-  std::vector<std::string> words;  // of one entry; empty: list all
-};
-
 struct InspectOptions : OutputOptions {
   std::vector<std::string> files;  // one ONNX file
 };

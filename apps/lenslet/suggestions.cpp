@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "apps/common/output/glossary.h"
 #include "framework/base/text.h"
 #include "models/lenet5.h"
 
@@ -40,16 +39,6 @@ Suggestions variant_suggestions() {
   Suggestions suggestions;
   suggestions.words.push_back("all");
   add_variants(suggestions.words, model());
-  return suggestions;
-}
-
-Suggestions glossary_suggestions() {
-  Suggestions suggestions;
-  for (const GlossaryEntry& entry : glossary()) {
-    for (const std::string& word : entry.words) {
-      if (word.find(' ') == std::string::npos) suggestions.words.push_back(word);
-    }
-  }
   return suggestions;
 }
 

@@ -11,7 +11,4 @@ Suggestions backend_suggestions();
 /// Whole-network backends, for both kinds of device, and "all".
 Suggestions variant_suggestions();
 
-/// The words of the glossary.
-Suggestions glossary_suggestions();
-
 }  // namespace lenslet

@@ -1,4 +1,4 @@
-// Tables fit the width that COLUMNS states; `lenslet explain` knows their words.
+// Tables fit the width that COLUMNS states; `explain` of both programs knows their words.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -234,6 +234,8 @@ TEST(Explain, AnUnknownWordIsAnErrorWithTheNearest) {
   expect_run(lenslet("explain winogard"), kUsage, "", "no entry for 'winogard'; did you mean winograd?");
   expect_run(lenslet("explain nearest ceiling"), kOk, "not a diagnosis");
   expect_run(lenslet("explain"), kOk, "winograd|PASSED|nearest ceiling");
+  expect_run(run_line("convbench explain nearest ceiling"), kOk, "not a diagnosis");
+  expect_run(run_line("convbench explain colour"), kUsage, "", "no entry for 'colour'");
 }
 
 TEST(Explain, EveryEntryNamesAPageAndHasFiveLinesAtMost) {

@@ -17,10 +17,8 @@ ExitCode run_inspect(const InspectOptions&) { return ExitCode::kOk; }
 ExitCode run_diff(const DiffOptions&) { return ExitCode::kOk; }
 ExitCode run_serve(const ServeOptions&) { return ExitCode::kOk; }
 ExitCode run_show(const ShowOptions&) { return ExitCode::kOk; }
-ExitCode run_explain(const ExplainOptions&) { return ExitCode::kOk; }
 Suggestions backend_suggestions() { return {}; }
 Suggestions variant_suggestions() { return {}; }
-Suggestions glossary_suggestions() { return {}; }
 
 ExitCode run_report(const ReportRequest&) { return ExitCode::kOk; }
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "apps/common/output/glossary.h"
 #include "apps/common/output/output.h"
 #include "apps/common/output/text.h"
 #include "apps/common/system/environment.h"
@@ -16,11 +17,30 @@ namespace {
 
 constexpr size_t kHelpColumn = 34, kHelpWidth = 100;
 
-// The options of `completion`, and of `man`, which has none.
+// The options of `explain` and `completion`, and of `man`, which has none.
 struct OwnOptions {
+  std::vector<std::string> words;  // of one entry of the glossary; empty: list all
   std::vector<std::string> shells;
 };
 ExitCode run_nothing(const OwnOptions&) { return ExitCode::kOk; }
+
+Suggestions glossary_suggestions() {
+  Suggestions suggestions;
+  for (const GlossaryEntry& entry : glossary()) {
+    for (const std::string& word : entry.words) {
+      if (word.find(' ') == std::string::npos) suggestions.words.push_back(word);
+    }
+  }
+  return suggestions;
+}
+
+ExitCode run_explain(const OwnOptions& options) {
+  Console console({});
+  // "nearest ceiling" needs no quotes.
+  const std::string text = options.words.empty() ? glossary_index() : explain(joined(options.words, " "));
+  console.prose(text.substr(0, text.size() - 1), 2);
+  return ExitCode::kOk;
+}
 
 std::function<ExitCode()> printing(const std::string& text) {
   return [text] {
@@ -169,6 +189,12 @@ Command& CommandLine::add_command(const std::string& name, const std::string& he
 
 void CommandLine::add_own_commands() {
   const std::string& name = program_.name;
+  const auto explained =
+      command("explain", "Explain a word of the tables: a backend, column, status or ceiling", run_explain,
+              concat("Examples:\n  ", name, " explain winograd\n  ", name, " explain nearest ceiling\n  ",
+                     name, " explain"));
+  arguments("word", Text{"WORD", glossary_suggestions}, LENSLET_MEMBER(words),
+            "a word of a table, result file or report; none: list them", explained);
   const auto shell =
       command("completion", "Print a completion script for bash or zsh", run_nothing,
               concat("Examples:\n  ", name, " completion bash > ~/.local/share/bash-completion/completions/",

@@ -32,8 +32,8 @@ Commands<A..., B...> operator|(const Commands<A...>& a, const Commands<B...>& b)
   return {std::tuple_cat(a.entries, b.entries)};
 }
 
-/// A program with subcommands, --help and --version. Two subcommands are built in: `completion` prints a completion
-/// script for a shell, `man` the manual page, both generated from the table.
+/// A program with subcommands, --help and --version. Three subcommands are built in: `explain` explains the words of
+/// tables, `completion` prints a completion script for a shell, `man` the manual page, both generated from the table.
 class CommandLine {
  public:
   /// `example` is a complete command for messages: "lenslet eval --device cpu".

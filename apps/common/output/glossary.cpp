@@ -75,9 +75,9 @@ std::string explain(const std::string& word) {
       for (const std::string& its : one.words) known.push_back(lower_case(its));
     }
     const std::string nearest = nearest_match(lower_case(word), known);
-    throw UsageError(concat(
-        "no entry for '", printable_excerpt(word), "'",
-        nearest.empty() ? "; lenslet explain lists the words" : concat("; did you mean ", nearest, "?")));
+    throw UsageError(
+        concat("no entry for '", printable_excerpt(word), "'",
+               nearest.empty() ? "; `explain` lists the words" : concat("; did you mean ", nearest, "?")));
   }
   std::string text = concat(joined(entry->words, ", "), ": ", entry->kind, "\n");
   for (const std::string& line : entry->lines) text += concat("  ", line, "\n");
