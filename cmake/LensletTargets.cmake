@@ -79,6 +79,7 @@ endfunction()
 # lenslet_compile_lightly(<target>): -O1 instead of a release's -O3, for code that a program runs once.
 function(lenslet_compile_lightly name)
   target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+  set_target_properties(${name} PROPERTIES LENSLET_LIGHT ON)
 endfunction()
 
 # lenslet_kernel_sources(<source>…): vector code, instantiated for several instruction sets.
