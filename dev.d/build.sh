@@ -58,13 +58,20 @@ share_compiler_cache() {
   export CCACHE_DEPEND=${CCACHE_DEPEND:-1}
 }
 
+# A build folder configured without ccache stays without it, or each of its objects would be compiled again.
+takes_ccache() {
+  local cache=build/$preset/CMakeCache.txt
+  has_program ccache || return 1
+  [ ! -e "$cache" ] || grep '^CMAKE_CXX_COMPILER_LAUNCHER:[A-Z]*=.' "$cache" >/dev/null
+}
+
 configured=''  # the preset that this call of ./dev configured
 
 # configure [CMAKE OPTIONS…]
 configure() {
   local options=() nvcc cuda=AUTO
   check_preset  # also those of LENSLET_PRESET
-  if has_program ccache; then
+  if takes_ccache; then
     options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
     share_compiler_cache
   fi

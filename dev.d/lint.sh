@@ -13,7 +13,9 @@ tidy() {
     return 0
   fi
   say "clang-tidy on $# changed sources"
-  ninja -C "$folder" -t compdb >"$folder/lint/compile_commands.json"
+  # Without the compiler's precompiled header, which clang cannot read.
+  ninja -C "$folder" -t compdb |
+    sed 's| -Winvalid-pch -include [^ ]*/cmake_pch\.hxx||' >"$folder/lint/compile_commands.json"
   for source in "$@"; do
     if [ -n "$seconds" ] && [ $((SECONDS - began)) -ge "$seconds" ]; then
       left+=("$source")

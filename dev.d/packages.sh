@@ -14,12 +14,13 @@ readonly required=(
   'header zlib.h|zlib1g-dev'
   'header protozero/pbf_reader.hpp|libprotozero-dev'
 )
-# Optional: oneDNN's CPU kernels, the server, faster rebuilds.
+# Optional: oneDNN's CPU kernels, the server.
 readonly optional=(
   'header oneapi/dnnl/dnnl.hpp|libdnnl-dev libonednn-dev'
   'header boost/beast.hpp|libboost-dev'
-  'program ccache|ccache'
 )
+# Faster rebuilds. A first build without it is the faster one: it precompiles headers (cmake/LensletPrecompiled.cmake).
+readonly for_rebuilds=('program ccache|ccache')
 readonly clang_major=14  # the version that formats and lints the tree; other versions differ in details
 # Needed by some tests, which are skipped without it.
 readonly for_tests=(

@@ -30,19 +30,10 @@ check_cmake() {
   cmake_is_new_enough || die "CMake $cmake_minimum or newer is needed, found $(cmake_version) in build/tools"
 }
 
-cmd_setup() {
-  local minimal=no tests=no
-  while [ "$#" -gt 0 ]; do
-    case $1 in
-      --minimal) minimal=yes ;;
-      --tests) tests=yes ;;
-      *) usage_error "setup: unknown option '$1'" ;;
-    esac
-    shift
-  done
+# set_up "probe|packages"…: installs what a build requires, and these optional packages.
+set_up() {
   install_missing required "${required[@]}"
-  [ "$minimal" = yes ] || install_missing optional "${optional[@]}"
-  [ "$tests" = no ] || install_missing optional "${for_tests[@]}"
+  install_missing optional "$@"
   all_present "${required[@]}" ||
     die 'packages are installed, but the compiler does not find all their headers: check CXX and CPATH'
   check_cmake
@@ -54,13 +45,28 @@ cmd_setup() {
   say 'all packages that a build needs are installed'
 }
 
+cmd_setup() {
+  local more=("${optional[@]}" "${for_rebuilds[@]}") testing=()
+  while [ "$#" -gt 0 ]; do
+    case $1 in
+      --minimal) more=() ;;
+      --tests) testing=("${for_tests[@]}") ;;
+      *) usage_error "setup: unknown option '$1'" ;;
+    esac
+    shift
+  done
+  set_up "${more[@]}" "${testing[@]}"
+}
+
 # setup_if_needed [--tests]
 setup_if_needed() {
   local wanted=("${required[@]}")
   [ "${1:-}" != --tests ] || wanted+=("${for_tests[@]}")
   if all_present "${wanted[@]}"; then
     check_cmake
+  elif [ "${1:-}" = --tests ]; then
+    cmd_setup --tests
   else
-    cmd_setup "$@"
+    set_up "${optional[@]}"
   fi
 }

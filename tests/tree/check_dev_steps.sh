@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # What ./dev builds, installs and prints, with stand-ins for the tools that it calls. check_dev.sh has its refusals.
 #   check_dev_steps.sh ROOT [--first [PART…]]
-# PART: builds, affected, lint, apps, cmake, failures or skips; without one all run. Each has a stage of its own.
+# PART: builds, first_build, affected, lint, apps, cmake, failures or skips; without one all run. Each has a stage of
+# its own.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) first=${2:-}
 cd "$1"
 shift $(($# < 2 ? $# : 2))
 parts=("$@")
-[ "$#" -gt 0 ] || parts=(builds affected lint apps cmake failures skips)
+[ "$#" -gt 0 ] || parts=(builds first_build affected lint apps cmake failures skips)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tree/expect.sh
@@ -129,9 +130,37 @@ check_builds() {
   stand_in nvidia-smi <<<'echo "GPU 0: a card"'
   expect 0 'CUDA toolkit' staged demo
   called '--preset release .*-DLENSLET_CUDA=AUTO'
+  called '-DCMAKE_CXX_COMPILER_LAUNCHER=ccache'
   expect 0 'CUDA toolkit' staged test
   called '-DLENSLET_CUDA=AUTO'
   not_called apt-get
+}
+
+# The first build on a bare machine is without ccache, which later set-ups install; its build folder stays without it.
+check_first_build() {
+  set_whole_stage
+  rm "$tools/ccache" "$tools/ninja"
+  expect 1 'check CXX and CPATH' staged demo
+  called 'apt-get install .*ninja-build'
+  not_called 'ccache'
+  stand_in ninja <<<':'
+  expect 0 'reads classify' staged demo
+  not_called 'apt-get'
+  not_called 'LAUNCHER'
+  rm "$tools/zsh"
+  expect 0 'what was skipped' staged test
+  called 'apt-get install .*ccache'
+  stand_in ccache <<<':'
+  expect 0 'reads classify' staged demo
+  called '-DCMAKE_CXX_COMPILER_LAUNCHER=ccache'
+  mkdir -p "$stage/build/release"
+  echo 'CMAKE_BUILD_TYPE:STRING=Release' >"$stage/build/release/CMakeCache.txt"
+  expect 0 'reads classify' staged demo
+  called '--preset release'
+  not_called 'LAUNCHER'
+  echo 'CMAKE_CXX_COMPILER_LAUNCHER:STRING=ccache' >>"$stage/build/release/CMakeCache.txt"
+  expect 0 'reads classify' staged demo
+  called '-DCMAKE_CXX_COMPILER_LAUNCHER=ccache'
 }
 
 # ./dev test --affected builds and runs the tests that affected.py names; none if it names none.
@@ -173,9 +202,12 @@ STAND_IN
     # shellcheck disable=SC2016  # the stand-in expands it
     printf '[ "$BREAK" != %s ] || { echo a fault; exit 1; }\n' "$check" >"$stage/tests/tree/check_$check.sh"
   done
+  stand_in ninja <<<'echo "c++ -Wall -Winvalid-pch -include /a/b.dir/cmake_pch.hxx -c a.cpp"'
   BREAK='' expect 0 'lint found nothing' staged lint
   called 'tidy .*framework/a.cpp'
   called 'tidy .*framework/b.cpp'
+  grep -qx 'c++ -Wall -c a.cpp' "$stage/build/release/lint/compile_commands.json" ||
+    { echo 'FAILED: clang-tidy would read the precompiled header of GCC'; fail; }
   BREAK='' expect 0 'no time left for 2 files: framework/a.cpp framework/b.cpp' staged lint --seconds 0
   not_called 'tidy'
   BREAK=history expect 0 'what changed is unknown' staged lint

@@ -82,6 +82,8 @@ if [ "$part" = dev ]; then
   red dev.d/test.sh 'awk() { [[ $* == *skipped.awk* ]] || command awk "$@"; }' 'lists other skips' "${steps[@]}" skips
   red dev.d/test.sh 'find_affected() { targets=all pattern=.; }' '2 of 9 tests' "${steps[@]}" affected
   red dev.d/test.sh 'setup_apps() { :; }' 'pip could not install the packages' "${steps[@]}" apps
+  red dev.d/build.sh 'takes_ccache() { has_program ccache; }' 'was called' "${steps[@]}" first_build
+  red dev.d/setup.sh 'setup_if_needed() { cmd_setup "$@"; }' 'was called' "${steps[@]}" first_build
   red dev.d/lint.sh 'tidy() { :; }' 'no "tidy .*framework/a.cpp"' "${steps[@]}" lint
   red dev.d/lint.sh 'lint_checks() { :; }; bash() { :; }' 'lint found faults: text' "${steps[@]}" lint
   finish
