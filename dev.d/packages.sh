@@ -142,12 +142,14 @@ apt_install() {
   apt_update && as_root "${install[@]}"
 }
 
-# install_missing required|optional "probe|packages"…: installs those that are missing.
+# install_missing required|optional "probe|packages"… [-- "probe|packages"…]: installs those that are missing. If any of
+# them is, those after -- are installed in the same transaction; if that fails, it is repeated without them.
 install_missing() {
-  local how=$1 entry name names=() wanted=()
+  local how=$1 entry name names=() wanted=() also=()
   shift
-  for entry in "$@"; do
-    present "$entry" || wanted+=("$entry")
+  while [ "$#" -gt 0 ] && [ "$1" != -- ]; do
+    present "$1" || wanted+=("$1")
+    shift
   done
   [ "${#wanted[@]}" -gt 0 ] || return 0
   if ! has_program apt-get; then
@@ -175,6 +177,14 @@ install_missing() {
     fi
   done
   [ "${#names[@]}" -gt 0 ] || return 0
+  for entry in "${@:2}"; do
+    read -ra candidates <<<"${entry#*|}"
+    present "$entry" || ! name=$(apt_name "${candidates[@]}") || also+=("$name")
+  done
+  if [ "${#also[@]}" -gt 0 ]; then
+    say "installing ($how and optional): ${names[*]} ${also[*]}"
+    ! apt_install "${names[@]}" "${also[@]}" || return 0
+  fi
   say "installing ($how): ${names[*]}"
   if ! apt_install "${names[@]}"; then
     [ "$how" = optional ] || log_die "apt-get could not install: ${names[*]}"

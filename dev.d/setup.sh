@@ -32,7 +32,7 @@ check_cmake() {
 
 # set_up "probe|packages"…: installs what a build requires, and these optional packages.
 set_up() {
-  install_missing required "${required[@]}"
+  install_missing required "${required[@]}" -- "$@"
   install_missing optional "$@"
   all_present "${required[@]}" ||
     die 'packages are installed, but the compiler does not find all their headers: check CXX and CPATH'

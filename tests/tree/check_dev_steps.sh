@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # What ./dev builds, installs and prints, with stand-ins for the tools that it calls. check_dev.sh has its refusals.
 #   check_dev_steps.sh ROOT [--first [PART…]]
-# PART: builds, first_build, affected, lint, apps, cmake, failures or skips; without one all run. Each has a stage of
-# its own.
+# PART: builds, first_build, packages, affected, lint, apps, cmake, failures or skips; without one all run. Each has a
+# stage of its own.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) first=${2:-}
 cd "$1"
 shift $(($# < 2 ? $# : 2))
 parts=("$@")
-[ "$#" -gt 0 ] || parts=(builds first_build affected lint apps cmake failures skips)
+[ "$#" -gt 0 ] || parts=(builds first_build packages affected lint apps cmake failures skips)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tree/expect.sh
@@ -161,6 +161,31 @@ check_first_build() {
   echo 'CMAKE_CXX_COMPILER_LAUNCHER:STRING=ccache' >>"$stage/build/release/CMakeCache.txt"
   expect 0 'reads classify' staged demo
   called '-DCMAKE_CXX_COMPILER_LAUNCHER=ccache'
+}
+
+# Required and optional packages are installed in one transaction, or in two if that fails.
+check_packages() {
+  local fails
+  for fails in nothing ccache; do
+    set_whole_stage
+    rm "$tools/ccache" "$tools/ninja"
+    stand_in apt-get <<'STAND_IN'
+echo "apt-get $*" >>../calls
+case $* in *"$FAILS"*) exit 100 ;; esac
+for tool in ccache ninja; do
+  case $* in *$tool*) printf '#!/bin/sh\n' >"../tools/$tool" && chmod +x "../tools/$tool" ;; esac
+done
+STAND_IN
+    FAILS=$fails expect 0 'all packages that a build needs' staged setup
+    if [ "$fails" = nothing ]; then
+      called 'apt-get install .* ninja-build ccache$'
+      [ "$(grep -c apt-get "$work/calls")" -eq 1 ] || { echo 'FAILED: more than one transaction'; fail; }
+    else
+      called 'apt-get install .* ninja-build$'
+      grep -q 'optional package not installed .*ccache' "$work/out" ||
+        { echo 'FAILED: the missing package is not named'; fail; }
+    fi
+  done
 }
 
 # ./dev test --affected builds and runs the tests that affected.py names; none if it names none.

@@ -84,6 +84,9 @@ if [ "$part" = dev ]; then
   red dev.d/test.sh 'setup_apps() { :; }' 'pip could not install the packages' "${steps[@]}" apps
   red dev.d/build.sh 'takes_ccache() { has_program ccache; }' 'was called' "${steps[@]}" first_build
   red dev.d/setup.sh 'setup_if_needed() { cmd_setup "$@"; }' 'was called' "${steps[@]}" first_build
+  red dev.d/setup.sh 'set_up() { install_missing required "${required[@]}"; install_missing optional "$@"
+say "all packages that a build needs are installed"; }' \
+    'no "apt-get install' "${steps[@]}" packages
   red dev.d/lint.sh 'tidy() { :; }' 'no "tidy .*framework/a.cpp"' "${steps[@]}" lint
   red dev.d/lint.sh 'lint_checks() { :; }; bash() { :; }' 'lint found faults: text' "${steps[@]}" lint
   finish
