@@ -48,5 +48,6 @@ if(LENSLET_BUILD_APPS)
                DEPENDS lenslet_apps_common lenslet_models lenslet_reference)
   lenslet_test(tune_why SOURCES cli/tune_why_test.cpp ../apps/lenslet/tune/tune_why.cpp
                DEPENDS lenslet_apps_common lenslet_framework)
-  lenslet_test(apps_common SOURCES cli/apps_common_test.cpp DEPENDS lenslet_apps_common nlohmann_json::nlohmann_json)
+  lenslet_test(apps_common SOURCES cli/apps_common_test.cpp cli/error_line_test.cpp support/allocation_counter.cpp
+               DEPENDS lenslet_apps_common nlohmann_json::nlohmann_json)
 endif()

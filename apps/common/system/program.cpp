@@ -8,8 +8,8 @@
 #include <system_error>
 #include <thread>
 
+#include "apps/common/output/error_line.h"
 #include "apps/common/output/output.h"
-#include "apps/common/output/text.h"
 #include "apps/common/ranks/ranks.h"
 #include "apps/common/system/environment.h"
 #include "apps/common/system/signals.h"
@@ -18,14 +18,6 @@
 
 namespace lenslet {
 namespace {
-
-void report(const std::string& program, const std::string& what) noexcept {
-  try {
-    write_standard_error(program + ": error: " + printable_line(what) + "\n");
-  } catch (...) {  // out of memory while reporting
-    write_standard_error({});
-  }
-}
 
 std::string the_program;  // for messages from another thread
 
@@ -36,7 +28,7 @@ void force_exit_later() {
   try {
     std::thread([] {
       std::this_thread::sleep_for(kPatience);
-      report(the_program, device_lost_reason());
+      write_error_line(the_program, {device_lost_reason()});
       std::_Exit(static_cast<int>(ExitCode::kDevice));
     }).detach();
   } catch (const std::system_error&) {
@@ -73,14 +65,14 @@ int run_program(const std::string& name, const std::string& memory_hint, int arg
   } catch (const InterruptedError& error) {
     code = error.exit_code();
   } catch (const Error& error) {
-    report(name, error.what());
+    write_error_line(name, {error.what()});
     reported = true;
     code = error.exit_code();
   } catch (const std::bad_alloc&) {
-    report(name, "out of memory; " + memory_hint);
+    write_error_line(name, {"out of memory; ", memory_hint});
     code = ExitCode::kMemory;
   } catch (const std::exception& error) {
-    report(name, error.what());
+    write_error_line(name, {error.what()});
   }
   if (code == ExitCode::kInterrupted && !reported && first_of_machine()) {
     write_standard_error(name + ": interrupted by " + interrupting_signal() +

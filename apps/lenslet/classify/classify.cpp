@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "api/number_reader.h"
+#include "apps/common/output/error_line.h"
 #include "apps/common/output/text.h"
 #include "apps/lenslet/classify/answer.h"
 #include "apps/lenslet/classify/digit_inputs.h"
@@ -140,7 +141,7 @@ ExitCode run_classify(const ClassifyOptions& given) {
       files.add(answer);
       if (!answer.error.empty()) {
         ++failures;
-        write_standard_error("lenslet: error: " + printable_line(answer.error) + "\n");
+        write_error_line("lenslet", {answer.error});
         continue;
       }
       if (is_not_finite(answer)) ++not_numbers;

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/common/output/output.h"
+#include "apps/common/output/error_line.h"
 #include "apps/lenslet/serve/http_connection.h"
 #include "framework/base/error.h"
 #include "framework/base/start_thread.h"
@@ -214,16 +214,10 @@ class HttpServer::Listener {
         io.run();
         return;
       } catch (const std::exception& error) {  // a connection without memory ends; the others go on
-        report_dropped(error);
+        write_error_line("lenslet", {"a connection was dropped: ", error.what()});
       }
       if (&io == &loops_.front().io) go_on_accepting();
     }
-  }
-
-  static void report_dropped(const std::exception& error) noexcept try {
-    write_standard_error(
-        concat("lenslet: error: a connection was dropped: ", printable_line(error.what()), "\n"));
-  } catch (...) {  // no memory for the message either
   }
 
   /// Begins to accept again, as soon as there is memory, if an exception has ended that.

@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "apps/common/output/output.h"
+#include "apps/common/output/error_line.h"
 #include "apps/lenslet/serve/guard.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
@@ -83,10 +83,8 @@ class Service::Reply {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static void report_lost(const std::exception& failure) noexcept try {
-    write_standard_error(
-        concat("lenslet: error: a response was lost: ", printable_line(failure.what()), "\n"));
-  } catch (...) {  // nor for the message
+  static void report_lost(const std::exception& failure) noexcept {
+    write_error_line("lenslet", {"a response was lost: ", failure.what()});
   }
 
   Service* service_;
