@@ -11,6 +11,7 @@ scan, a screen, two pictures with a transparent background. The same seed gives 
 """
 
 import argparse
+import functools
 import math
 import random
 import struct
@@ -152,13 +153,20 @@ def draw(name):
             r = radius * (1 + 0.13 * math.sin(phase + wave * i / len(stroke)))
             reach = r + soft + 1
             length2 = max((bx - ax) ** 2 + (by - ay) ** 2, 1e-9)
+            columns = range(max(0, int(min(ax, bx) - reach)), min(width, int(max(ax, bx) + reach) + 2))
             for y in range(max(0, int(min(ay, by) - reach)), min(height, int(max(ay, by) + reach) + 2)):
-                row = coverage[y]
-                for x in range(max(0, int(min(ax, bx) - reach)), min(width, int(max(ax, bx) + reach) + 2)):
-                    px, py = x + 0.5, y + 0.5
-                    along = min(1.0, max(0.0, ((px - ax) * (bx - ax) + (py - ay) * (by - ay)) / length2))
-                    away = math.hypot(px - ax - along * (bx - ax), py - ay - along * (by - ay))
-                    row[x] = max(row[x], min(1.0, max(0.0, (r - away) / (2 * soft) + 0.5)))
+                row, from_y = coverage[y], y + 0.5 - ay
+                along_y = from_y * (by - ay)
+                for x in columns:
+                    if row[x] == 1.0:
+                        continue  # the steps of a stroke overlap: most pixels are covered already
+                    from_x = x + 0.5 - ax
+                    along = (from_x * (bx - ax) + along_y) / length2
+                    along = 0.0 if along < 0.0 else 1.0 if along > 1.0 else along
+                    away = math.hypot(from_x - along * (bx - ax), from_y - along * (by - ay))
+                    covered = (r - away) / (2 * soft) + 0.5
+                    if covered > row[x]:
+                        row[x] = 1.0 if covered > 1.0 else covered
     return width, height, coverage, style
 
 
@@ -166,18 +174,25 @@ def paint(name):
     """Returns (width, height, channels, pixel bytes) of one sample."""
     width, height, coverage, style = draw(name)
     rng = random.Random(f"lenslet paper {name}")
-    pixels = bytearray()
+    if style["paper"] is None:
+        ink = bytes(style["ink"])
+        return width, height, 4, b"".join(ink + bytes((round(255 * c),)) for row in coverage for c in row)
+    (p0, p1, p2), (d0, d1, d2) = style["paper"], (i - p for p, i in zip(style["paper"], style["ink"]))
+
+    def colour(c, light, grain):
+        values = p0 + d0 * c + light + grain, p1 + d1 * c + light + grain, p2 + d2 * c + light + grain
+        return bytes([0 if v < 0 else 255 if v > 255 else round(v) for v in values])
+
+    if not style["grain"] and not style["light"]:
+        colour = functools.cache(colour)  # plain paper has few colours
+    across = [0.7 * (x / width - 0.5) for x in range(width)]
+    pixels = []
     for y in range(height):
-        for x in range(width):
-            c = coverage[y][x]
-            if style["paper"] is None:
-                pixels += bytes((*style["ink"], round(255 * c)))
-                continue
-            light = style["light"] * (0.7 * (x / width - 0.5) + 0.5 * (y / height - 0.5))
+        down = 0.5 * (y / height - 0.5)
+        for c, at in zip(coverage[y], across):
             grain = rng.gauss(0, style["grain"]) if style["grain"] else 0
-            pixels += bytes(min(255, max(0, round(p + (i - p) * c + light + grain)))
-                            for p, i in zip(style["paper"], style["ink"]))
-    return width, height, 4 if style["paper"] is None else 3, bytes(pixels)
+            pixels.append(colour(c, style["light"] * (at + down), grain))
+    return width, height, 3, b"".join(pixels)
 
 
 def write_png(path, width, height, channels, pixels):
@@ -188,7 +203,7 @@ def write_png(path, width, height, channels, pixels):
     for y in range(height):
         row = pixels[y * stride : (y + 1) * stride]
         rows.append(1)
-        rows += bytes((row[i] - (row[i - channels] if i >= channels else 0)) & 255 for i in range(stride))
+        rows += bytes([(value - left) & 255 for value, left in zip(row, bytes(channels) + row)])
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -201,27 +216,28 @@ def write_png(path, width, height, channels, pixels):
 
 def variants(width, height, channels, pixels):
     """Yields (name, (width, height, channels, pixels)) of the changed versions of a picture."""
-    count = width * height
-
-    def pixel(i):
-        return pixels[i * channels : (i + 1) * channels]
-
-    inverted = b"".join(bytes(255 - v for v in pixel(i)[:3]) + pixel(i)[3:] for i in range(count))
-    yield "inverted", (width, height, channels, inverted)
+    stride = width * channels
+    rows = [pixels[y * stride : (y + 1) * stride] for y in range(height)]
+    inverted = bytearray([255 - value for value in pixels])
+    if channels == 4:
+        inverted[3::4] = pixels[3::4]
+    yield "inverted", (width, height, channels, bytes(inverted))
     # Shifts right and down; on the other side the edge's rows and columns are repeated.
     dx, dy = width // 3, height // 4
-    at = [(max(0, y - dy), max(0, x - dx)) for y in range(height + dy) for x in range(width + dx)]
-    yield "shifted", (width + dx, height + dy, channels, b"".join(pixel(y * width + x) for y, x in at))
-    big = b"".join(pixel(y * 2 // 3 * width + x * 2 // 3) for y in range(height * 3 // 2)
-                   for x in range(width * 3 // 2))
+    moved = [row[:channels] * dx + row for row in rows]
+    yield "shifted", (width + dx, height + dy, channels, moved[0] * dy + b"".join(moved))
+    columns = [x * 2 // 3 * channels for x in range(width * 3 // 2)]
+    wide = [b"".join(row[at : at + channels] for at in columns) for row in rows]
+    big = b"".join(wide[y * 2 // 3] for y in range(height * 3 // 2))
     yield "scaled", (width * 3 // 2, height * 3 // 2, channels, big)
     if channels == 3:
         # Makes the paper's colour transparent and the ink black, as drawing programs export.
-        paper = pixel(0)
-        ink = max((pixel(i) for i in range(count)), key=lambda p: sum(abs(a - b) for a, b in zip(p, paper)))
-        span = sum(abs(a - b) for a, b in zip(ink, paper))
-        alpha = (min(255, 255 * sum(abs(a - b) for a, b in zip(pixel(i), paper)) // span) for i in range(count))
-        yield "transparent", (width, height, 4, b"".join(bytes((0, 0, 0, a)) for a in alpha))
+        colours = list(zip(pixels[0::3], pixels[1::3], pixels[2::3]))
+        red, green, blue = colours[0]
+        away = {(r, g, b): abs(r - red) + abs(g - green) + abs(b - blue) for r, g, b in dict.fromkeys(colours)}
+        span = max(away.values())
+        alpha = {colour: bytes((0, 0, 0, min(255, 255 * distance // span))) for colour, distance in away.items()}
+        yield "transparent", (width, height, 4, b"".join(alpha[colour] for colour in colours))
 
 
 def main():
