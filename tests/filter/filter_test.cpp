@@ -5,7 +5,12 @@
 
 #include <cmath>
 #include <functional>
+#include <memory>
+#include <optional>
 
+#include "apps/common/results/attempt.h"
+#include "apps/common/system/signals.h"
+#include "apps/convbench/filter/filter_bench.h"
 #include "apps/convbench/filter/filter_task.h"
 #include "apps/convbench/filter/picture.h"
 #include "framework/base/error.h"
@@ -183,6 +188,29 @@ TEST_P(FilterTasks, RoundHalfUpAndHoldWithinAByte) {
 
 INSTANTIATE_TEST_SUITE_P(Layouts, FilterTasks, testing::Values(TensorLayout::kNchw, TensorLayout::kNhwc),
                          [](const auto& param) { return to_string(param.param); });
+
+TEST(FilterRequest, ComparesNoPictureAfterAnInterruption) {
+  FilterTask task(noise_picture(16, 16, 1), find_filter("edge"), 1);
+  std::optional<Image> picture;
+  const ConvBenchRequest request = filter_request(task, picture);
+  Stream stream(Device::cpu());
+  const std::unique_ptr<ConvArena> arena = request.arena(TensorLayout::kNhwc);
+  ConvCandidate candidate("direct", find_conv_backend(DeviceKind::kCpu, "direct").open(), MathMode::kFp32,
+                          *arena, SIZE_MAX, stream);
+  arena->allocate(Device::cpu(), candidate.most_workspace_bytes(), false);
+  const auto compared = [&] {
+    Measurement measured;
+    measured.status = "PASSED";
+    request.together({{candidate, measured}}, stream);
+    return measured.status + ", " + measured.reason;
+  };
+  stop_after(0);
+  EXPECT_EQ(compared(), concat("SKIPPED, ", kInterrupted));
+  EXPECT_FALSE(picture);
+  stop_after(1e6);
+  EXPECT_EQ(compared(), "PASSED, ");
+  EXPECT_TRUE(picture);
+}
 
 TEST(ByteDifferences, TellHowManyAndWhere) {
   const Image a{2, 2, 3, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, ""};

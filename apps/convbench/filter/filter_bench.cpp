@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "apps/common/results/attempt.h"
 #include "apps/convbench/published.h"
 #include "framework/base/error.h"
 
@@ -44,14 +45,23 @@ Image picture_by(ConvCandidate& candidate, const FilterTask& task, Stream& strea
   return task.image_of(candidate.arena().problem().layout, y);
 }
 
-/// Compares the pictures of the candidates that passed with the picture of the first.
+/// Compares the pictures of the candidates that passed with the picture of the first. An interruption makes those that
+/// were not compared SKIPPED.
 void compare_pictures(const FilterTask& task, const std::vector<MeasuredConv>& all, Stream& stream,
                       std::optional<Image>& first) {
   std::string first_name;
   for (const MeasuredConv& one : all) {
     Measurement& measured = one.measured;
     if (measured.status != "PASSED") continue;
-    Image image = picture_by(one.candidate, task, stream);
+    Image image;
+    const auto refusal =  // a large picture takes a second
+        attempt_run(one.candidate.name(), stream, [&] { image = picture_by(one.candidate, task, stream); });
+    if (refusal) {
+      measured = {};
+      measured.status = refusal->status;
+      measured.reason = refusal->reason;
+      continue;
+    }
     if (!first) {
       first = std::move(image);
       first_name = concat(one.candidate.name(), " ", to_string(one.candidate.arena().problem().layout));
