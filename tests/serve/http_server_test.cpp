@@ -185,6 +185,7 @@ class ServeHttp : public testing::Test {
 TEST_F(ServeHttp, ServesManyClientsAtATime) {
   start();
   std::vector<std::thread> clients;
+  clients.reserve(6);
   std::atomic<int> answers{0};
   for (int i = 0; i < 6; ++i) {
     clients.emplace_back([&, i] {
