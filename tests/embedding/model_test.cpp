@@ -71,13 +71,20 @@ TEST(Model, ReadsTheSamplesByEveryWay) {
   }
 }
 
+void expect_near(const std::vector<float>& found, const std::vector<float>& expected, float tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], tolerance) << i;
+}
+
 // Packed pixels have the answers of their greys, to the bit: whichever plan unpacks or normalises them, in calls of odd
-// numbers of images, and in calls of several passes with a tail.
+// numbers of images, and in calls of several passes with a tail. oneDNN chooses by timing each time it is prepared, so
+// its bits may differ (docs/architecture.md, Determinism).
 TEST(Model, PackedPixelsAreReadAsTheirGreys) {
   for (const auto& [plan, backend] : ways()) {
     SCOPED_TRACE(plan + " " + backend);
     ModelOptions options = on_cpu(plan, backend);
     options.max_batch = 7;
+    const float tolerance = backend == "onednn" ? 2e-4f : 0;
     Model model = Model::built_in(options);
     std::vector<float> exact(200), again(200);
     model.logits(pictures().pixels.data(), 20, exact.data());
@@ -93,19 +100,20 @@ TEST(Model, PackedPixelsAreReadAsTheirGreys) {
       model.predict(pictures().pairs.data(), count, found.data());
       model.predict(pictures().pairs.data(), count, PredictionArrays{labels.data(), probabilities.data()});
       model.logits(pictures().pairs.data(), count, logits.data());
-      EXPECT_EQ(logits, expected_logits);
+      expect_near(logits, expected_logits, tolerance);
       for (size_t i = 0; i < size; ++i) {
         EXPECT_EQ(found[i].label, pictures().digits[i]);
         EXPECT_EQ(found[i].label, expected[i].label);
-        EXPECT_EQ(found[i].probability, expected[i].probability);
+        EXPECT_NEAR(found[i].probability, expected[i].probability, tolerance);
         EXPECT_EQ(labels[i], expected[i].label);
-        EXPECT_EQ(probabilities[i], expected[i].probability);
+        EXPECT_NEAR(probabilities[i], expected[i].probability, tolerance);
       }
     }
     Model other = Model::built_in(options);
     other.logits(pictures().pairs.data(), 20, again.data());
     other.logits(pictures().pixels.data(), 20, again.data());
-    EXPECT_EQ(again, exact) << "bytes were packed after a call with packed pixels";
+    SCOPED_TRACE("bytes after a call with packed pixels");
+    expect_near(again, exact, tolerance);
     model.predict(pictures().pairs.data(), 0, static_cast<Prediction*>(nullptr));
     expect_error<UsageError>(
         [&] { model.predict(static_cast<const PixelPair*>(nullptr), 1, static_cast<Prediction*>(nullptr)); },
