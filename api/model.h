@@ -108,7 +108,7 @@ class Place {
 struct DeviceShare {
   Device device;       // one of those that the model was made for
   int64_t images = 0;  // computed
-  std::string fault;   // why it failed, whereupon the others took its images; empty if it did not
+  std::string fault;   // why it failed; empty if it did not
 };
 
 /// Predictions as two arrays [count], in the memory of the call's Place.

@@ -182,8 +182,7 @@ class Model:
         """
         What each of several devices did in all calls for images in host memory, by device; empty for one device.
 
-        A dict of dicts: "images", how many it computed; "fault", why it failed, whereupon the others computed its images, or
-        an empty text.
+        A dict of dicts: "images", how many it computed; "fault", why it failed, or an empty text.
         """
 
     @property

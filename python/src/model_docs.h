@@ -142,8 +142,7 @@ Returns:
 constexpr const char* kSharesDoc =
     R"(What each of several devices did in all calls for images in host memory, by device; empty for one device.
 
-A dict of dicts: "images", how many it computed; "fault", why it failed, whereupon the others computed its images, or
-an empty text.)";
+A dict of dicts: "images", how many it computed; "fault", why it failed, or an empty text.)";
 
 constexpr const char* kPlanDoc =
     R"(Returns the plan of a pass of `batch` images with bytes in and predictions out, as a dict.
