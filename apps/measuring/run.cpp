@@ -13,11 +13,13 @@
 #include "apps/common/system/loaded_libraries.h"
 #include "apps/common/system/signals.h"
 #include "layers/conv/conv_registry.h"
+#include "layers/gemm/gemm_backend.h"
 
 namespace lenslet {
 namespace {
 
-/// Opens the libraries that the file's rows used, so that versions can be compared. Others open on first use.
+/// Opens the libraries that the file was measured with, so that versions can be compared. Else they open on first use:
+/// the matrix product's with the ceilings, which a resumed run does not measure.
 void open_libraries(const std::vector<LoadedLibrary>& wanted, DeviceKind kind) {
   const auto all_loaded = [&] {
     const std::vector<LoadedLibrary> loaded = loaded_libraries();
@@ -26,11 +28,15 @@ void open_libraries(const std::vector<LoadedLibrary>& wanted, DeviceKind kind) {
                          [&](const LoadedLibrary& its) { return its.name == library.name; });
     });
   };
-  for (const DeviceKind of : {kind, DeviceKind::kCpu}) {
-    for (const ConvBackendEntry& entry : conv_backend_rows(of)) {
-      if (entry.kind() != ConvBackendEntry::Kind::kModule || all_loaded()) continue;
-      attempt([&] { entry.open(); });  // same_environment() reports a missing library
+  const auto open = [&](const auto& rows) {
+    for (const auto& row : rows) {
+      if (row.kind() != BackendEntry::Kind::kModule || all_loaded()) continue;
+      attempt([&] { row.open(); });  // same_environment() reports a missing library
     }
+  };
+  for (const DeviceKind of : {kind, DeviceKind::kCpu}) {
+    open(conv_backend_rows(of));
+    open(gemm_table().rows(of));
   }
 }
 

@@ -101,5 +101,17 @@ TEST(BenchGpu, LatencyGoesEveryWay) {
   }
 }
 
+using ConvbenchGpu = ProgramTest;
+
+// A resumed run measures no ceilings, so it must open the libraries that the first one measured them with.
+TEST_F(ConvbenchGpu, AFileIsResumed) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const std::string line =
+      "convbench run --device cuda --problem mb1ic3ih20oc3kh3ph1 --min-time-ms 2 --warmup-ms 1 --cache hot "
+      "--backend direct,winograd --json r.json";
+  expect_run(run(line), kOk);
+  expect_run(run(line + " --resume"), kOk, "going on from r.json");
+}
+
 }  // namespace
 }  // namespace lenslet::test
