@@ -1,6 +1,7 @@
 #include "api/feed.h"
 
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 #include "framework/base/parallel.h"
@@ -27,6 +28,12 @@ size_t bytes_of_answer(const Graph& graph, ElementType type) {
   return type == ElementType::kClass
              ? sizeof(Prediction)
              : static_cast<size_t>(graph.output_shape().num_elements()) * sizeof(float);
+}
+
+bool is_page_locked(Device device, const void* memory) {
+  if (!device.is_cuda()) return false;
+  const DeviceGuard guard(device);  // another device, current in this thread, may be lost
+  return runtime::whereabouts(memory).kind == runtime::Whereabouts::Kind::kPinned;
 }
 
 Lane::Lane(const Graph& graph, const BuildOptions& options)
@@ -154,16 +161,18 @@ Feed::Slot::Slot(Lane& its_lane, bool staged)
       both(lane.executable().device(), 2 * lane.output_bytes(lane.batch())),
       done(lane.executable().device()) {}
 
-FeedOptions FeedOptions::for_host_memory(Device device, bool whole_network, size_t chunk_bytes, int threads) {
+FeedOptions FeedOptions::for_host_memory(Device device, bool whole_network, size_t chunk_bytes, int threads,
+                                         bool in_place) {
   FeedOptions options;
-  options.staged = options.fewer = true;
+  options.staged = !in_place;
+  options.fewer = true;
   if (!device.is_cuda()) return options;
   options.depth = 2;  // the host prepares one chunk while another computes
   const size_t fitting = kMostStaging / (2 * std::max<size_t>(chunk_bytes, 1));
   // Layers take longer than one thread's copies; the whole network at once does not.
+  const int most = in_place ? Feed::kLanesInPlace : std::min(threads, Feed::kMostLanes);
   if (whole_network)
-    options.lanes =
-        std::max(1, static_cast<int>(std::min<size_t>(fitting, std::min(threads, Feed::kMostLanes))));
+    options.lanes = std::max(1, static_cast<int>(std::min(fitting, static_cast<size_t>(most))));
   return options;
 }
 
@@ -199,10 +208,7 @@ int64_t Feed::chunk_size(int64_t count, int64_t lanes, int64_t most) noexcept {
 }
 
 bool Feed::reads_in_place(const void* images, ElementType type) {
-  const Device device = lane().executable().device();
-  if (!device.is_cuda() || type != lane().ends().input) return false;
-  const DeviceGuard guard(device);  // another device, current in this thread, may be lost
-  return runtime::whereabouts(images).kind == runtime::Whereabouts::Kind::kPinned;
+  return type == lane().ends().input && is_page_locked(lane().executable().device(), images);
 }
 
 void Feed::serve(int64_t first, int64_t end, const SharedCall& call, const std::atomic<bool>& off,
@@ -211,6 +217,7 @@ void Feed::serve(int64_t first, int64_t end, const SharedCall& call, const std::
   const size_t image_bytes = lane().image_bytes(call.types.input);
   const size_t answer_bytes = lane().answer_bytes(call.types.output);
   const bool in_place = reads_in_place(call.images, call.types.input);
+  if (!in_place && !options_.staged) throw std::logic_error("this feed reads page-locked memory only");
   const auto take = [&](Chunk& next) { return !off && call.chunks.take(next); };
   const auto enqueue = [&](Slot& slot) {
     const Chunk next = slot.chunk;

@@ -43,6 +43,8 @@ struct Answers {
 /// Bytes of one image of the network, and of the answer to it: kFp32 means the values that the network writes.
 size_t bytes_of_image(const Graph& graph, ElementType type);
 size_t bytes_of_answer(const Graph& graph, ElementType type);
+/// Whether that GPU can read the memory over the bus where it is; no for the CPU.
+bool is_page_locked(Device device, const void* memory);
 
 /// Not thread-safe. The executable's device must be current (DeviceGuard), but for run(), run_on_device() and load().
 class Lane {
@@ -113,9 +115,10 @@ struct FeedOptions {
   bool staged =
       false;  // copies images to page-locked memory first; otherwise the caller's memory is page-locked
   bool fewer = false;  // lanes, but at least one, if memory for more is short
-  /// The lanes that feed a GPU at the rate of its bus, for chunks of `chunk_bytes` of input, from so many `threads`;
-  /// one for the CPU and with one thread.
-  static FeedOptions for_host_memory(Device device, bool whole_network, size_t chunk_bytes, int threads);
+  /// The lanes that feed a GPU at the rate of its bus, for chunks of `chunk_bytes` of input: from ordinary memory with
+  /// so many `threads`, one each, or from memory that it reads `in_place`. The CPU gets one.
+  static FeedOptions for_host_memory(Device device, bool whole_network, size_t chunk_bytes, int threads,
+                                     bool in_place);
 };
 
 /// A call that the lanes of one or several devices compute. It refers to the caller's memory.
@@ -128,9 +131,9 @@ struct SharedCall {
 
 class Feed {
  public:
-  /// Lanes that feed a GPU at most: one thread copies 9 GB/s to page-locked memory; a trial fed an H200 at 50 GB/s from
-  /// eight threads.
-  static constexpr int kMostLanes = 8;
+  /// Lanes that feed a GPU at most: one thread copies 9 GB/s to page-locked memory, and 12 fed an H100 faster than 8 from
+  /// 16 cores. In place one thread serves all lanes, and these many hide a pass behind the copies.
+  static constexpr int kMostLanes = 12, kLanesInPlace = 4;
   using Chunk = lenslet::Chunk;
   /// Memory for one chunk in flight, and for the answers of two, so that the host reads one chunk's answers while the
   /// next chunk computes.
@@ -168,7 +171,7 @@ class Feed {
   /// Images of a pass.
   int64_t most() const noexcept { return lanes_.front()->batch(); }
 
-  /// Runs `count` images of call.input in any host memory through the lanes; needs `staged`. Returns the number of
+  /// Runs `count` images of call.input in host memory through the lanes; needs `staged` unless reads_in_place(). Returns the number of
   /// images computed, counted from the first: fewer than `count` if `progress` ended the call. `progress` is called in
   /// the caller's thread, also for the last images computed when an exception leaves this function.
   int64_t run(const void* images, int64_t count, Answers answers, InputOutput call, const Progress& progress);

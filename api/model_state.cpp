@@ -23,9 +23,11 @@ constexpr int64_t kDefaultCpuValues = int64_t{1} << 25, kDefaultGpuValues = int6
 // Host memory from this size on goes through a Feed. Below it a copy by the driver takes as long as it takes to wake
 // threads.
 constexpr size_t kLeastFedBytes = size_t{2} << 20;
-// Chunks of a Feed. Of 4, 8, 16 and 32 MiB, 8 fed an H200 fastest from ordinary memory; more only pays from page-locked
-// memory. A smaller call has smaller chunks, because a pass computes all its images, however few a chunk has.
-constexpr size_t kChunkBytes = size_t{8} << 20, kSmallChunkBytes = size_t{2} << 20;
+// Chunks of a Feed. From ordinary memory 4 MiB feed an H100 faster than 1, 2 or 8: 12 threads' chunks stay in the
+// processors' caches. Memory that a GPU reads in place has no such limit, and fewer copies leave fewer gaps on the bus.
+// A smaller call has smaller chunks, because a pass computes all its images, however few a chunk has.
+constexpr size_t kChunkBytes = size_t{4} << 20, kChunkBytesInPlace = size_t{16} << 20;
+constexpr size_t kSmallChunkBytes = size_t{2} << 20;
 constexpr size_t kLargeCallBytes = size_t{64} << 20;
 
 int64_t pass_limit(const ModelOptions& options, Device device, const Graph& graph) {
@@ -85,7 +87,7 @@ Model::State::State(std::shared_ptr<const ModelSetup> setup, const BuildOptions&
       pass_(pass) {
   if (device_lost(pass.device)) pass_->device = setup_->device();  // one that is left
   if (!set_) {
-    feed_ = std::make_unique<Feed>(setup_->graph(), *pass_, feed_options(*pass_));
+    feed_ = std::make_unique<Feed>(setup_->graph(), *pass_, feed_options(*pass_, false));
     return;
   }
   BuildOptions same = *pass_;
@@ -93,7 +95,7 @@ Model::State::State(std::shared_ptr<const ModelSetup> setup, const BuildOptions&
     same.device = setup_->devices()[i];
     set_->near(i, [&] {
       if (i == 0) {
-        feed_ = std::make_unique<Feed>(setup_->graph(), same, feed_options(same));
+        feed_ = std::make_unique<Feed>(setup_->graph(), same, feed_options(same, false));
         same.plan = &feed_->lane().executable().plan();
       } else {
         others_.push_back(std::make_unique<State>(setup_on(*setup_, {same.device}), same, threads_));
@@ -102,12 +104,12 @@ Model::State::State(std::shared_ptr<const ModelSetup> setup, const BuildOptions&
   }
 }
 
-FeedOptions Model::State::feed_options(const BuildOptions& pass) const {
+FeedOptions Model::State::feed_options(const BuildOptions& pass, bool in_place) const {
   const ElementType input = pass.plan ? pass.plan->input : pass.input;
   const bool whole = (pass.plan ? pass.plan->execution : pass.execution) == Plan::kFused;
   return FeedOptions::for_host_memory(
       pass.device, whole, static_cast<size_t>(pass.batch) * bytes_of_image(setup_->graph(), input),
-      threads_ > 0 ? threads_ : num_threads());
+      threads_ > 0 ? threads_ : num_threads(), in_place);
 }
 
 void Model::State::on_each_device(const std::function<void(State&)>& body) {
@@ -126,11 +128,17 @@ void Model::State::run_checked() {
   on_each_device([](State& state) { state.lane(1, kBytesToPredictions).executable().run_checked(); });
 }
 
-Model::State& Model::State::member_with(const void* data) {
+std::optional<Device> Model::State::usable_device() const {
   const std::vector<Device>& devices = setup_->devices();
   const auto usable =
       std::find_if(devices.begin(), devices.end(), [](Device device) { return !device_lost(device); });
-  if (!set_ || !setup_->device().is_cuda() || usable == devices.end()) return *this;
+  return usable == devices.end() ? std::nullopt : std::optional<Device>(*usable);
+}
+
+Model::State& Model::State::member_with(const void* data) {
+  const std::vector<Device>& devices = setup_->devices();
+  const std::optional<Device> usable = usable_device();
+  if (!set_ || !setup_->device().is_cuda() || !usable) return *this;
   const DeviceGuard guard(*usable);  // the current one may be lost
   const runtime::Whereabouts found = runtime::whereabouts(data);
   for (size_t i = 0; i < set_->size(); ++i) {
@@ -159,7 +167,8 @@ int64_t Model::State::answer(const void* images, int64_t count, Answers answers,
 int64_t Model::State::answer_alone(const void* images, int64_t count, Answers answers, InputOutput call,
                                    const Progress& progress) {
   if (feed_) return feed_->run(images, count, answers, call, progress);
-  if (Feed* const feed = feed_for(count, call)) return feed->run(images, count, answers, call, progress);
+  if (Feed* const feed = feed_for(images, count, call))
+    return feed->run(images, count, answers, call, progress);
   int64_t done = 0;
   while (done < count && (!progress || progress(done))) {
     const int64_t batch = std::min(pass_limit_, count - done);
@@ -186,17 +195,19 @@ int64_t Model::State::answer_by_set(const void* images, int64_t count, Answers a
       return member(i).answer_alone(images, count, answers, call, progress ? further : progress);
     });
   }
+  // Page-locked memory is that for every device.
+  const FedCall fed = feed_ ? FedCall{} : fed_call(images, count, call);
   std::vector<Feed*> feeds(set_->size(), nullptr);
   bool complete = true;
   for (size_t i = 0; i < feeds.size(); ++i) {
     if (!set_->has(i)) continue;
-    feeds[i] = member(i).ready_feed(count, call);
+    feeds[i] = member(i).ready_feed(fed);
     complete = complete && feeds[i];
   }
   if (!complete) {
     const Plan* plan = nullptr;
     const std::vector<bool> built = set_->on_each([&](size_t i) {
-      feeds[i] = &member(i).prepared_feed(count, call, plan);
+      feeds[i] = &member(i).prepared_feed(fed, plan);
       if (!plan) plan = &feeds[i]->lane().executable().plan();
     });
     for (size_t i = 0; i < feeds.size(); ++i) {
@@ -265,58 +276,70 @@ void Model::State::drop_lanes_beside(Lane& built) {
     bytes -= bytes_of(*lanes_.back().lane);
 }
 
-int64_t Model::State::fed_batch(int64_t count, InputOutput call) const {
-  const size_t image = bytes_of_image(setup_->graph(), call.input);
-  const size_t chunk = static_cast<size_t>(count) * image < kLargeCallBytes ? kSmallChunkBytes : kChunkBytes;
-  return std::min(pass_limit_, static_cast<int64_t>(chunk / image));
+Model::State::FedCall Model::State::fed_call(const void* images, int64_t count, InputOutput types) const {
+  const size_t image = bytes_of_image(setup_->graph(), types.input);
+  const bool large = static_cast<size_t>(count) * image >= kLargeCallBytes;
+  const auto batch_of = [&](size_t chunk) {
+    return std::min(pass_limit_, static_cast<int64_t>((large ? chunk : kSmallChunkBytes) / image));
+  };
+  if (const std::optional<Device> device = usable_device(); device && is_page_locked(*device, images)) {
+    const int64_t batch = batch_of(kChunkBytesInPlace);
+    if (batch > 0 && setup_->pass_for(batch, types).input == types.input) return {types, batch, true};
+  }
+  return {types, batch_of(kChunkBytes), false};
 }
 
-Model::State::KeptFeed* Model::State::kept_feed(int64_t batch, InputOutput call) {
+Model::State::KeptFeed* Model::State::kept_feed(const FedCall& call) {
   for (KeptFeed& kept : feeds_) {
-    if (kept.call.input == call.input && kept.call.output == call.output && kept.batch == batch) return &kept;
+    const FedCall& its = kept.call;
+    if (its.types.input == call.types.input && its.types.output == call.types.output &&
+        its.batch == call.batch && its.in_place == call.in_place)
+      return &kept;
   }
   return nullptr;
 }
 
-Feed* Model::State::feed_for(int64_t count, InputOutput call) {
+Feed* Model::State::feed_for(const void* images, int64_t count, InputOutput types) {
   if (!setup_->device().is_cuda()) return nullptr;
-  if (static_cast<size_t>(count) * bytes_of_image(setup_->graph(), call.input) < kLeastFedBytes)
+  if (static_cast<size_t>(count) * bytes_of_image(setup_->graph(), types.input) < kLeastFedBytes)
     return nullptr;
-  const int64_t batch = fed_batch(count, call);
-  if (KeptFeed* const kept = kept_feed(batch, call)) return kept->feed.get();
+  const FedCall call = fed_call(images, count, types);
+  if (KeptFeed* const kept = kept_feed(call)) return kept->feed.get();
   std::unique_ptr<Feed> feed;
-  if (batch > 0) {
-    const BuildOptions options = setup_->build_options(batch, setup_->pass_for(batch, call));
-    if (options.execution == Plan::kFused) feed = build_feed(options);
+  if (call.batch > 0) {
+    const BuildOptions options = setup_->build_options(call.batch, setup_->pass_for(call.batch, types));
+    if (options.execution == Plan::kFused) feed = build_feed(options, call.in_place);
   }
-  return feeds_.emplace_back(KeptFeed{call, batch, std::move(feed)}).feed.get();
+  return feeds_.emplace_back(KeptFeed{call, std::move(feed)}).feed.get();
 }
 
-Feed* Model::State::ready_feed(int64_t count, InputOutput call) {
+Feed* Model::State::ready_feed(const FedCall& call) {
   if (feed_) return feed_->is_prepared() ? feed_.get() : nullptr;
-  const KeptFeed* const kept = kept_feed(fed_batch(count, call), call);
+  const KeptFeed* const kept = kept_feed(call);
   return kept ? kept->feed.get() : nullptr;
 }
 
-Feed& Model::State::prepared_feed(int64_t count, InputOutput call, const Plan* plan) {
+Feed& Model::State::prepared_feed(const FedCall& call, const Plan* plan) {
   if (feed_) {
     feed_->prepare();
     return *feed_;
   }
-  if (Feed* const ready = ready_feed(count, call)) return *ready;
-  const int64_t batch = fed_batch(count, call);
-  const bool whole = batch > 0 && setup_->execution(batch, setup_->pass_for(batch, call)) == Plan::kFused;
+  if (Feed* const ready = ready_feed(call)) return *ready;
+  const bool whole = call.batch > 0 &&
+                     setup_->execution(call.batch, setup_->pass_for(call.batch, call.types)) == Plan::kFused;
   // Layers need larger passes than the whole network at once.
-  const int64_t largest = static_cast<int64_t>(kLargeCallBytes / bytes_of_image(setup_->graph(), call.input));
-  const int64_t pass = whole ? batch : std::clamp<int64_t>(largest, 1, pass_limit_);
-  BuildOptions options = setup_->build_options(pass, setup_->pass_for(pass, call));
+  const int64_t largest =
+      static_cast<int64_t>(kLargeCallBytes / bytes_of_image(setup_->graph(), call.types.input));
+  const int64_t pass = whole ? call.batch : std::clamp<int64_t>(largest, 1, pass_limit_);
+  BuildOptions options = setup_->build_options(pass, setup_->pass_for(pass, call.types));
   options.plan = plan ? plan : options.plan;
-  return *feeds_.emplace_back(KeptFeed{call, batch, build_feed(options)}).feed;
+  const bool in_place = call.in_place && (plan ? plan->input : options.input) == call.types.input;
+  return *feeds_.emplace_back(KeptFeed{call, build_feed(options, in_place)}).feed;
 }
 
-std::unique_ptr<Feed> Model::State::build_feed(const BuildOptions& options) {
+std::unique_ptr<Feed> Model::State::build_feed(const BuildOptions& options, bool in_place) {
   const auto build = [&] {
-    auto feed = std::make_unique<Feed>(setup_->graph(), options, feed_options(options));
+    auto feed = std::make_unique<Feed>(setup_->graph(), options, feed_options(options, in_place));
     feed->prepare();
     return feed;
   };

@@ -46,10 +46,15 @@ class Model::State {
   BuildOptions profile_options(int64_t batch) const;
 
  private:
-  /// A feed for large calls of these types; none if layers compute them on a device that is alone.
+  /// How a feed takes a call from host memory.
+  struct FedCall {
+    InputOutput types;
+    int64_t batch = 0;      // images of a pass; 0 if one image exceeds a chunk
+    bool in_place = false;  // the device reads the caller's memory
+  };
+  /// A feed for large calls; none if layers compute them on a device that is alone.
   struct KeptFeed {
-    InputOutput call;
-    int64_t batch = 0;  // fed_batch() of its calls
+    FedCall call;
     std::unique_ptr<Feed> feed;
   };
   /// A lane, and the types of calls that it supports, so that they are found without querying the backends again.
@@ -60,6 +65,8 @@ class Model::State {
 
   /// The state of device `i` of the set.
   State& member(size_t i) { return i == 0 ? *this : *others_[i - 1]; }
+  /// The first device that is not lost.
+  std::optional<Device> usable_device() const;
   /// That of the device that has the memory; this one if none has.
   State& member_with(const void* data);
   /// answer() in host memory, by this device alone or by all.
@@ -68,21 +75,20 @@ class Model::State {
   int64_t answer_by_set(const void* images, int64_t count, Answers answers, InputOutput call,
                         const Progress& progress);
   BuildOptions build_options(int64_t batch) const;
-  FeedOptions feed_options(const BuildOptions& pass) const;
+  FeedOptions feed_options(const BuildOptions& pass, bool in_place) const;
   std::unique_ptr<Lane> build(int64_t batch, InputOutput pass);
   void drop_lanes_beside(Lane& built);
   /// Calls `body` with the state of each device that is not left out. Throws if all fail.
   void on_each_device(const std::function<void(State&)>& body);
-  /// Images of a pass for a call of that size in a feed; 0 if one image exceeds a chunk.
-  int64_t fed_batch(int64_t count, InputOutput call) const;
-  KeptFeed* kept_feed(int64_t batch, InputOutput call);
+  FedCall fed_call(const void* images, int64_t count, InputOutput types) const;
+  KeptFeed* kept_feed(const FedCall& call);
   /// The feed for a large call from host memory; null if lane() should serve it.
-  Feed* feed_for(int64_t count, InputOutput call);
+  Feed* feed_for(const void* images, int64_t count, InputOutput types);
   /// The feed with which one of several devices takes part in a call, also for passes layer by layer: what was prepared
   /// before, or null; and one that is prepared now and replays the choices of `plan`, if that is not null.
-  Feed* ready_feed(int64_t count, InputOutput call);
-  Feed& prepared_feed(int64_t count, InputOutput call, const Plan* plan);
-  std::unique_ptr<Feed> build_feed(const BuildOptions& options);
+  Feed* ready_feed(const FedCall& call);
+  Feed& prepared_feed(const FedCall& call, const Plan* plan);
+  std::unique_ptr<Feed> build_feed(const BuildOptions& options, bool in_place);
 
   std::shared_ptr<const ModelSetup> setup_;
   int64_t pass_limit_;

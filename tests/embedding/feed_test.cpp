@@ -138,6 +138,34 @@ TEST(Feed, AllocatesNothingOncePrepared) {
   EXPECT_EQ(counter.allocations(), 0);
 }
 
+// A thread copies for each lane from ordinary memory; one thread serves all lanes in place.
+TEST(Feed, HasLanesForTheMemoryOfACall) {
+  constexpr size_t kMiB = size_t{1} << 20;
+  const auto lanes = [](Device device, bool whole, size_t chunk, int threads, bool in_place) {
+    const FeedOptions options = FeedOptions::for_host_memory(device, whole, chunk, threads, in_place);
+    EXPECT_EQ(options.staged, !in_place);
+    return options.lanes;
+  };
+  const Device gpu = Device::cuda(0);
+  EXPECT_EQ(lanes(gpu, true, 4 * kMiB, 16, false), 12);
+  EXPECT_EQ(lanes(gpu, true, 4 * kMiB, 5, false), 5);
+  EXPECT_EQ(lanes(gpu, true, 4 * kMiB, 1, false), 1);
+  EXPECT_EQ(lanes(gpu, true, 64 * kMiB, 16, false), 2) << "page-locked memory of 256 MiB";
+  EXPECT_EQ(lanes(gpu, true, 512 * kMiB, 16, false), 1);
+  EXPECT_EQ(lanes(gpu, false, 4 * kMiB, 16, false), 1) << "layers take longer than one thread's copies";
+  EXPECT_EQ(lanes(gpu, true, 16 * kMiB, 16, true), 4);
+  EXPECT_EQ(lanes(gpu, true, 16 * kMiB, 1, true), 4) << "no thread copies";
+  EXPECT_EQ(lanes(Device::cpu(), true, 4 * kMiB, 16, false), 1);
+}
+
+TEST(Feed, WithoutStagingRefusesOrdinaryMemory) {
+  FeedOptions options;
+  Feed feed(graph(), pass_of(kBatch), options);
+  std::vector<float> logits(kCount * kLenet5Classes);
+  EXPECT_THROW(feed.run(pictures().pixels.data(), kCount, logits.data(), kBytesToLogits, {}),
+               std::logic_error);
+}
+
 TEST(Lane, LeavesAnswersBehindACountAlone) {
   Lane lane(graph(), pass_of(kBatch));
   std::vector<float> logits(kBatch * kLenet5Classes, -1);

@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include "api/host_memory.h"
 #include "api/model.h"
 #include "tests/embedding/normalised_weights.h"
 #include "tests/embedding/pictures.h"
@@ -120,6 +121,33 @@ TEST(ModelGpu, CutsLongCalls) {
   options.max_batch = 333;
   Model model = Model::built_in(options);
   check_answers(model, 1000, 1e-3);
+}
+
+// A GPU reads page-locked memory where it is, in other chunks than ordinary memory. Each has its own preparations, which
+// the next call of its kind finds again.
+TEST(ModelGpu, PageLockedMemoryHasTheAnswersOfOrdinary) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  for (const char* plan : {"auto", "layered"}) {
+    Model model = Model::built_in(on_gpu(plan));
+    for (const int64_t count : {3'000, 100'003}) {
+      SCOPED_TRACE(std::string(plan) + " " + std::to_string(count));
+      const size_t values = static_cast<size_t>(count * kPixels);
+      std::vector<uint8_t> ordinary(values);
+      for (size_t i = 0; i < values; ++i) ordinary[i] = pictures().pixels[i % pictures().pixels.size()];
+      const std::unique_ptr<void, void (*)(void*)> locked(allocate_host_memory(values), free_host_memory);
+      std::copy(ordinary.begin(), ordinary.end(), static_cast<uint8_t*>(locked.get()));
+      std::vector<Prediction> expected(static_cast<size_t>(count)), found(static_cast<size_t>(count));
+      model.predict(ordinary.data(), count, expected.data());
+      for (const void* pixels : {locked.get(), static_cast<void*>(ordinary.data()), locked.get()}) {
+        std::fill(found.begin(), found.end(), Prediction{-1, 0});
+        model.predict(static_cast<const uint8_t*>(pixels), count, found.data());
+        for (size_t i = 0; i < found.size(); ++i) {
+          ASSERT_EQ(found[i].label, pictures().digits[i % 20]) << i;
+          ASSERT_NEAR(found[i].probability, expected[i].probability, 1e-5) << i;
+        }
+      }
+    }
+  }
 }
 
 TEST(ModelGpu, TellsWhatItDoes) {
