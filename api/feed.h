@@ -131,8 +131,8 @@ struct SharedCall {
 
 class Feed {
  public:
-  /// Lanes that feed a GPU at most: one thread copies 9 GB/s to page-locked memory, and 12 fed an H100 faster than 8 from
-  /// 16 cores. In place one thread serves all lanes, and these many hide a pass behind the copies.
+  /// Lanes that feed a GPU at most: one thread copies 9 GB/s to page-locked memory, and 12 fed an H100 faster than 8
+  /// from 16 cores. In place one thread serves all lanes, and these many hide a pass behind the copies.
   static constexpr int kMostLanes = 12, kLanesInPlace = 4;
   using Chunk = lenslet::Chunk;
   /// Memory for one chunk in flight, and for the answers of two, so that the host reads one chunk's answers while the
@@ -171,9 +171,10 @@ class Feed {
   /// Images of a pass.
   int64_t most() const noexcept { return lanes_.front()->batch(); }
 
-  /// Runs `count` images of call.input in host memory through the lanes; needs `staged` unless reads_in_place(). Returns the number of
-  /// images computed, counted from the first: fewer than `count` if `progress` ended the call. `progress` is called in
-  /// the caller's thread, also for the last images computed when an exception leaves this function.
+  /// Runs `count` images of call.input in host memory through the lanes; needs `staged` unless reads_in_place().
+  /// Returns the number of images computed, counted from the first: fewer than `count` if `progress` ended the call.
+  /// `progress` is called in the caller's thread, also for the last images computed when an exception leaves this
+  /// function.
   int64_t run(const void* images, int64_t count, Answers answers, InputOutput call, const Progress& progress);
 
   /// Computes chunks of the call in the lanes [first, end), until there is none to take or `off`; needs prepare().

@@ -123,8 +123,8 @@ TEST(ModelGpu, CutsLongCalls) {
   check_answers(model, 1000, 1e-3);
 }
 
-// A GPU reads page-locked memory where it is, in other chunks than ordinary memory. Each has its own preparations, which
-// the next call of its kind finds again.
+// A GPU reads page-locked memory where it is, in other chunks than ordinary memory. Each has its own preparations,
+// which the next call of its kind finds again.
 TEST(ModelGpu, PageLockedMemoryHasTheAnswersOfOrdinary) {
   LENSLET_SKIP_WITHOUT_GPU();
   for (const char* plan : {"auto", "layered"}) {
