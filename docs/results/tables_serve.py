@@ -6,11 +6,12 @@ from tables import markdown
 
 
 def server(folder):
-    """Both servers by batch and load; empty without the file."""
+    """Lenslet, and the bare server if it was measured too, by batch and load; empty without the file."""
     rows, lines = rows_of(folder, "serve.json").where(status="PASSED"), []
     if not rows:
         return ""
     document, first = load(folder, "serve.json"), rows[0]
+    beside = any(row.of("share_of_echo") is not None for row in rows)
     for row in rows:
         share = ""
         if row.of("share_of_echo") is not None:
@@ -18,13 +19,14 @@ def server(folder):
         milliseconds = [f"{row['latency_ns'][key] / 1e6:.2f}" for key in ("median", "p99")]
         rates = [f"{row[key]:,.0f}" for key in ("connections", "requests_per_s", "images_per_s")]
         cpu_us = f"{row['server_cpu_ns'] / 1e3:.1f}"
-        lines.append([row["side"], f"{row['batch']:,}", row["load"], *rates, *milliseconds, cpu_us, share])
+        lines.append([row["side"], f"{row['batch']:,}", row["load"], *rates, *milliseconds, cpu_us, *[share] * beside])
     place = common.cpu_name(document) if first["device"] == "cpu" else document.device
+    bare = ", beside a bare server of Boost.Beast that answers the same bytes" if beside else ""
+    ratio = "; in brackets: the ratio of processor times of the servers" if beside else ""
     return markdown(
-        f"**`lenslet serve` under load**, {place}: binary tensors of pixels from wrk over loopback, beside a bare"
-        f" server of Boost.Beast that answers the same bytes; {first['threads']} threads for each server,"
-        f" {first['client_threads']} for wrk, turn by turn in one run, medians. Half load: half of Lenslet's full rate."
-        " In brackets: the ratio of processor times of the servers (`apps/peers/serve_load.py`):",
+        f"**`lenslet serve` under load**, {place}: binary tensors of pixels from wrk over loopback{bare};"
+        f" {first['threads']} threads for each server, {first['client_threads']} for wrk, turn by turn in one run,"
+        f" medians. Half load is half of Lenslet's full rate{ratio} (`apps/peers/serve_load.py`):",
         ["server", "images in a request", "load", "connections", "requests/s", "images/s", "median, ms", "p99, ms",
-         "processor time a request, µs", "of the bare server's rate"], lines,
+         "processor time a request, µs", *["of the bare server's rate"] * beside], lines,
     )

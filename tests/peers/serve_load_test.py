@@ -126,6 +126,13 @@ class ServeLoadTest(unittest.TestCase):
         table = tables_serve.server(self.folder)
         self.assertIn("| Lenslet | 1 | full | 8 | 500 | 500 | 0.01 | 0.03 |", table)
         self.assertIn("A CPU", table)
+        self.assertIn("beside a bare server", table)
+        (self.folder / "alone").mkdir()
+        (self.folder / "alone" / "serve.json").write_text(json.dumps(
+            {"schema": serve_load.SCHEMA, "host": {"cpu": "A CPU"}, "rows": [
+                {key: value for key, value in row.items() if not key.endswith("share_of_echo")}
+                for row in rows if row["side"] == "Lenslet"]}))
+        self.assertNotIn("bare server", tables_serve.server(self.folder / "alone"))
 
     def test_errors_of_the_server_fail_its_rows(self):
         self.assertEqual({row["status"] for row in self.measure(refused=1)}, {"FAILED"})
