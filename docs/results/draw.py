@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the pictures that are not on the report's page: README's two, the peers', and the history of the headlines.
 
-    python3 docs/results/draw.py docs/results/2026-11-22-h200
+    python3 docs/results/draw.py docs/results/2026-11-27-h100
 
 docs/pictures/lenet5.svg and profile.svg show the graph of LeNet-5 and where a pass goes, by profile-batch-10000.json
 and weights/lenet5.safetensors. lenet-peers.svg in the folder shows its peers.json, docs/results/history.svg shows

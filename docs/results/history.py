@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Keeps the headline figures of results folders in history.csv, a row a figure, after the folders are gone.
 
-    python3 docs/results/history.py docs/results/2026-11-22-h200 [FOLDER…]
+    python3 docs/results/history.py docs/results/2026-11-27-h100 [FOLDER…]
 
 Replaces the rows of a folder that history.csv already has. `lenslet` and `peer` are in the unit that ends the figure's
 name. update_readme.py calls this for the folders that the pages quote; draw.py plots the file. Python's standard

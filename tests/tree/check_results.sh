@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The numbers of README.md, docs/results.md and docs/kernels/direct.md equal those of the result files: the pages have
-# the text that docs/results/update_readme.py would write.
+# The numbers of README.md, docs/results.md, docs/scale.md and docs/kernels/ equal those of the result files: the pages
+# have the text that docs/results/update_readme.py would write.
 #   check_results.sh ROOT
 set -euo pipefail
 cd "$1"
