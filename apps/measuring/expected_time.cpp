@@ -6,8 +6,8 @@
 namespace lenslet {
 namespace {
 
-constexpr double kUsualShare =
-    0.17;  // of the ceiling, on average over the candidates of `separable` on a CPU
+// The share of the ceiling that the candidates of `separable` reach on a CPU, on average.
+constexpr double kUsualShare = 0.17;
 // Runs of a candidate besides the timed ones: the first call, its duration, and the checks before and after.
 constexpr double kCheckingRuns = 8;
 constexpr double kOverheadMs = 30;  // of a candidate: preparing it, and the judge's sums

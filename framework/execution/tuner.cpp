@@ -11,8 +11,8 @@ namespace lenslet {
 namespace {
 
 constexpr const char* kPassed = "PASSED";
-constexpr double kWidestBand =
-    0.1;  // to either side of the median; samples further out come from other load on the machine
+// Of the median, to either side. Samples further out come from other load on the machine.
+constexpr double kWidestBand = 0.1;
 
 // The candidates of a backend: the layer alone and with each run of layers that it can fuse, the longest first.
 void add_with_fusions(const Graph& graph, const std::vector<const BackendEntry*>& requested,

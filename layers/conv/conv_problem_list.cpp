@@ -17,8 +17,8 @@ constexpr size_t kMaxFileBytes = 1 << 20;
 constexpr size_t kMaxProblems = 10'000;
 constexpr int kMaxFiles = 64;
 constexpr size_t kMaxFaults = 1000;  // more are not read
-constexpr size_t kExplainedFaults =
-    5;  // the message gives the reasons of the first, and the lines of the others
+// The message gives the reasons of so many faults, and the line numbers of the others.
+constexpr size_t kExplainedFaults = 5;
 constexpr size_t kNamedFaults = 80;  // and counts the rest
 constexpr size_t kReasonBytes = 220;
 constexpr std::string_view kBlanks = " \t\r";

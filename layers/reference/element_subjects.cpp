@@ -70,8 +70,8 @@ LayerSubject reshape_subject(const Shape& input, const Shape& sample, SubjectOpt
 }
 
 LayerSubject activation_subject(const Shape& input, SubjectOptions options, const std::string& only) {
-  constexpr double kErrors =
-      16 * kRoundoff;  // of a few library functions, each below 4 ulp, and of their arguments
+  // Those of a few library functions, each below 4 ulp, and of their arguments.
+  constexpr double kErrors = 16 * kRoundoff;
   std::vector<LayerCase> cases;
   for (int index = 0; index < kActivations; ++index) {
     if (!only.empty() && only != kActivationNames[index]) continue;
@@ -98,7 +98,7 @@ LayerSubject activation_subject(const Shape& input, SubjectOptions options, cons
 
 namespace {
 
-// Values for which the function is defined and well conditioned: pow wants positive bases, div no small divisors.
+// Values for which the function is defined and well conditioned: pow needs positive bases, div no small divisors.
 std::vector<float> operand_values(const Shape& shape, const std::string& function, bool second,
                                   uint64_t seed) {
   std::vector<float> values = random_values(shape.num_elements(), seed);

@@ -16,8 +16,8 @@ constexpr int kMostSide = 1280;     // for a long number
 constexpr int kFewPixels = 20;      // of a digit, as large as MNIST's: fewer lose details
 constexpr float kStrong = 0.45f;  // share of the ink's level that makes a mark, not a shadow or a faint line
 constexpr float kMaxFloor = 0.35f;  // largest share of the ink's level that counts as paper
-constexpr float kMinSignal =
-    6;  // ratio of the ink's level to the paper's noise; below it, strong noise would pass for ink
+// Ratio of the ink's level to the paper's noise. Below it strong noise would pass for ink.
+constexpr float kMinSignal = 6;
 constexpr double kSpeck = 0.025;     // mass of a speck, of the largest mark's
 constexpr float kPointPeak = 0.8f;   // share of the ink's level that a small point of the same pen has
 constexpr double kPointSide = 0.04;  // its longer side, of the highest mark

@@ -16,7 +16,7 @@ namespace {
 
 std::string quoted(const std::string& name) { return "\"" + printable_excerpt(name, 100) + "\""; }
 
-/// Walks over the nodes in order and infers what conditions need.
+/// Visits the nodes in order, infers the values that conditions need, and puts a branch in the place of its If.
 class Inliner {
  public:
   Inliner(Model& model, const std::string& origin, size_t most_nodes, const ReadBranch& read)
@@ -69,14 +69,14 @@ class Inliner {
     if (!of_two_) return;
     try {
       infer_node(node, model_.opset, origin_, *of_two_);
-    } catch (
-        const DataError&) {  // it cannot run at a batch of 2: then nothing is known to hold for every batch
+    } catch (const DataError&) {
+      // The node cannot run at a batch of 2, so no later condition is known to hold for every batch.
       depends_on_batch_ = true;
       of_two_.reset();
     }
   }
 
-  // Of either sign of the condition, if it is the same in every batch.
+  // The value of the condition, if it is the same in every batch.
   std::optional<bool> condition_of(const Node& node) const {
     if (node.inputs.size() != 1 || depends_on_batch_) return std::nullopt;
     const auto truth = [&](const Values& values) -> std::optional<bool> {
@@ -149,10 +149,10 @@ class Inliner {
   const size_t most_nodes_;
   const ReadBranch& read_;
   Values values_;
-  std::optional<Values> of_two_;  // of a free batch
+  std::optional<Values> of_two_;  // the values at a batch of 2, if the batch is free
   bool depends_on_batch_ = false;
   std::unordered_set<std::string> names_;
-  std::vector<Node> left_;  // the next one last
+  std::vector<Node> left_;  // nodes not visited yet, the next one last
 };
 
 }  // namespace

@@ -21,8 +21,8 @@ bool holds(const std::array<std::string_view, count>& ops, const std::string& op
   return std::find(ops.begin(), ops.end(), op) != ops.end();
 }
 
-constexpr int64_t kCostOfNode =
-    64;  // in values: without it nodes that reuse one another would take exponential time
+// In values. Without it nodes that use one another's results would take exponential time.
+constexpr int64_t kCostOfNode = 64;
 constexpr std::array<std::string_view, 6> kSameValues = {"Identity", "Dropout",   "Reshape",
                                                          "Squeeze",  "Unsqueeze", "Flatten"};
 constexpr std::array<std::string_view, 5> kOfOne = {"Sqrt", "Neg", "Abs", "Exp", "Reciprocal"};

@@ -99,7 +99,7 @@ const std::vector<Command>& commands() {
   return all;
 }
 
-// Has one phase and writes nothing.
+// Has one phase, loading, and writes nothing. interruptions() adds it.
 const Command kCompare = {"compare",
                           "convbench compare {source}/tests/convbench/first_schema/profile_cpu.json "
                           "{source}/tests/convbench/first_schema/profile_cpu.json",
@@ -229,8 +229,7 @@ TEST(Signals, AHangupThatIsIgnoredStaysIgnored) {
   expect_run(run_line("{eval}", options), kOk);
 }
 
-// `timeout -s HUP 10 convbench …` signals the program, and
-// then its own process group, which includes the program.
+// `timeout -s HUP 10 convbench …` signals the program, and then its own process group, which includes the program.
 TEST(Signals, OneSentTwiceAtOnceIsOneRequest) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string file = fixture_folder() + "/out/once.json";
@@ -257,7 +256,7 @@ bool waits(pid_t process) {
 TEST(Signals, AReadThatWaitsEnds) {
   ProgramOptions options;
   options.keep_stdin_open = true;
-  int asleep = 0;  // asleep so many times in a row: not one of the short waits before
+  int asleep = 0;  // looks in a row that found it asleep; before the read it sleeps for short times only
   options.interrupt_when = [&](const ProgramRun&, pid_t program) {
     asleep = waits(program) ? asleep + 1 : 0;
     return asleep >= 5;

@@ -1,4 +1,4 @@
-// Tables fit the width that COLUMNS states; `explain` of both programs knows their words.
+// Tables fit the width that COLUMNS states; `explain` of both programs explains their words.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -25,8 +25,8 @@ void enqueue_hang(Stream&, bool) {}
 namespace lenslet {
 namespace {
 
-constexpr size_t kBytes =
-    size_t{4} << 20;  // more than the runtime copies to its own buffer before it returns
+// More than the runtime copies to a buffer of its own before it returns.
+constexpr size_t kBytes = size_t{4} << 20;
 constexpr int kTimedOut = 3, kReturned = 4;
 
 /// Ends the process: with kTimedOut, and the reason on stderr, if `wait` loses the device.

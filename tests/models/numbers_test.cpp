@@ -26,7 +26,7 @@ Image written(const std::string& text, double spacing = 0.25, const Pen& pen = {
       .image();
 }
 
-// Some pictures are hard, and a refusal is an answer. A wrong number is none.
+// A hard picture may be refused. A wrong number is a failure.
 TEST(Numbers, AreReadInDrawnPicturesOrRefused) {
   constexpr int kMostRefused = 0;
   int refused = 0;
@@ -48,7 +48,8 @@ TEST(Numbers, AreReadInDrawnPicturesOrRefused) {
 }
 
 TEST(Numbers, HaveTheBoxAndTheProbabilityOfEachDigit) {
-  // Reduced to be looked at, then read from a part at a higher resolution: boxes are in pixels of the picture.
+  // The picture is reduced, and the part with ink is read again at a higher resolution. Boxes are in its pixels all
+  // the same.
   const Reading reading =
       read(DrawnPicture(2400, 1800, kWhite, 16).write("1984", 1300, 900, 130, {kBlueInk, .08}).image());
   ASSERT_EQ(reading.number, "1984") << told(reading);
@@ -76,7 +77,7 @@ TEST(Numbers, AreRefusedForMarksThatAreNoDigits) {
     EXPECT_TRUE(std::isnan(reading.probability)) << text;
     EXPECT_EQ(reading.reason.rfind("no number: mark ", 0), 0u) << reading.reason;
   }
-  // A dash near a digit was taken for its flag.
+  // A dash near a digit is not part of it, such as the flag of a 5.
   for (const uint32_t seed : {1, 2, 3}) {
     const Reading minus = read(DrawnPicture(550, 240, kWhite, seed).write("5-2", 70, 50, 130).image());
     EXPECT_EQ(minus.digits.size(), 3u) << told(minus);
@@ -103,7 +104,7 @@ TEST(Numbers, AreCutWhereDigitsTouchWithAWarning) {
   EXPECT_LE(std::abs(reading.digits[0].box.x1 - reading.digits[1].box.x0), 12);
 }
 
-// A line below was taken for a stroke of the digits above: 512 was read as 22.
+// A line below the digits is no stroke of them: taken for one, it turned 512 into 22.
 TEST(Numbers, AreReadWithoutTheirUnderline) {
   const Reading reading = read(DrawnPicture(560, 320, kWhite, 20)
                                    .write("512", 120, 70, 150, {kBlueInk, .07})
@@ -130,7 +131,7 @@ TEST(Numbers, ComeWithWarningsWhereTheyMayBeWrong) {
   EXPECT_TRUE(read(written("12?")).warnings.has(PictureWarning::kSeveralMarks));
 }
 
-// A wide digit is no reason to warn, if no cut gives better digits.
+// A wide digit alone gives no warning: no cut gives better digits.
 TEST(Numbers, OfAWideDigitComeWithoutAWarning) {
   const auto drawn = [](const char* digit, uint32_t seed, double width, double slant) {
     return read(

@@ -2,10 +2,10 @@
 # Runs the two commands on a bare system: copies the tree into a fresh chroot, runs ./dev demo and ./dev test as in the
 # README, and prints how long each took and what was skipped.
 #   check_bare_system.sh [--demo] [SUITE [BASE [MIRROR]]]
-# SUITE is a release that debootstrap knows: bookworm (the default), jammy, noble. BASE is a chroot made by debootstrap,
-# which is copied and not changed; if it does not exist, it is created from MIRROR, which an Ubuntu needs on Debian.
-# --demo leaves out ./dev test. MNIST is copied too if LENSLET_MNIST_DIR names it. Needs root, debootstrap, the package
-# archive and a quarter of an hour, so CI does not run it.
+# SUITE is a release that debootstrap supports: bookworm (the default), jammy, noble. BASE is a chroot made by
+# debootstrap, which is copied and not changed; if it does not exist, it is created from MIRROR, which an Ubuntu needs
+# on Debian. --demo leaves out ./dev test. MNIST is copied too if LENSLET_MNIST_DIR names it. Needs root, debootstrap,
+# the package archive and a quarter of an hour, so CI does not run it.
 set -euo pipefail
 skip() {
   echo "skipped: $*"

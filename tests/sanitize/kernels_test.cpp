@@ -81,8 +81,8 @@ int run_all(const ConvBackend& backend, const std::vector<Conv2dProblem>& proble
   return runs;
 }
 
-constexpr size_t kCudnnProblems =
-    3;  // in one test: a tool needs some 20 s for each, to check what cuDNN tries
+// In one test. A tool takes about 20 s for each, because it checks every algorithm that cuDNN tries.
+constexpr size_t kCudnnProblems = 3;
 
 /// The problems of `list` from `begin`, `count` of them at most.
 struct Part {

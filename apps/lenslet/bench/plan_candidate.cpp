@@ -16,9 +16,9 @@ constexpr int64_t kPictures = 251;
 constexpr double kJudgedFlops = 1e9;  // of the judge in one round: a few seconds
 constexpr int64_t kStep = 37;         // offset to the next round's picture
 constexpr int64_t kPeriod = 16411;    // the order of slots repeats after this number
-constexpr int64_t kAllJudged =
-    96;  // batches up to this size are judged whole; of a larger one a quarter of this
-         // at both ends and half of it between
+// Batches of up to this many images are judged whole. Of a larger one the judge takes a quarter of this number at each
+// end, and half of it at a random place between.
+constexpr int64_t kAllJudged = 96;
 
 // How many of the pictures the judge can take.
 int64_t judged(const Graph& graph, int64_t most) {
@@ -100,7 +100,7 @@ void BatchPictures::fill(TensorView input, int round) const {
   });
 }
 
-// One period is copied from the host; the rest is copied on the device, twice as much each time.
+// One period is copied from the host. The rest is copied on the device, each time as much as is there.
 void BatchPictures::load(Executable& executable, int round) const {
   const TensorView input = executable.input();
   const int64_t batch = executable.batch(), period = std::min(batch, kPeriod);

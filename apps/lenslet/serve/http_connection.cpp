@@ -21,8 +21,8 @@ namespace net = boost::asio;
 namespace {
 
 constexpr size_t kBufferBytes = 64 << 10, kKeptBufferBytes = 8 << 10, kMostDiscarded = 64 << 20;
-constexpr size_t kLeastRoom =
-    2 << 10;  // a request of one picture in one read; 10,000 idle connections have it
+// Holds a request of one picture in one read. Each of 10,000 idle connections has this room.
+constexpr size_t kLeastRoom = 2 << 10;
 constexpr std::chrono::seconds kLinger(2);
 constexpr const char* kPolicy = "Content-Security-Policy";
 constexpr const char* kJsonBytes = "Inference-Header-Content-Length";

@@ -21,8 +21,8 @@
 namespace lenslet {
 namespace {
 
-constexpr double kMaxNoise =
-    0.1;  // above it a candidate is measured longer: a wide spread ties with everything
+// Above this a candidate is measured longer: one of a wide spread ties with all others.
+constexpr double kMaxNoise = 0.1;
 
 MeasureOptions measure_options(const TuneOptions& options) {
   MeasureOptions measure;
