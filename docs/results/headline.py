@@ -99,7 +99,7 @@ def user_calls(folder):
             lack(folder / "calls.json", f"PASSED row of every count through {caller}")
         if timed:
             yield Headline(
-                f"a call from {caller} with {'; '.join(f'{count:,}' for count in mine.by('count'))} pictures, µs",
+                f"a call from {caller} with {'; '.join(f'{count:,}' for count in mine.by('count'))} images, µs",
                 "; ".join(microseconds(timed.get(count)) for count in mine.by("count")),
                 how=f"{how}, ordinary memory, bytes in, class and probability out, fp32",
                 values={f"a call from {caller} with {n:,}, µs": (ns / 1e3, None) for n, ns in timed.items()},
