@@ -679,6 +679,7 @@ class ReportTest(unittest.TestCase):
         document = synthetic.everything()
         document["results"] = [row for row in document["results"] if (row.get("labels") or {}).get("table") in
                                ("rgb", "ladder")]
+        document["devices"] = json.loads(climb)["devices"]  # files of two cards would be two figures
         (gpu / "reproduce.json").write_text(json.dumps(document))
         (gpu / "ladder.json").write_text(climb)
         self.assertEqual(update("--check").returncode, 1)
