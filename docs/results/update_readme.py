@@ -12,12 +12,14 @@ into history.csv. --report first draws report.html with apps/report and the pict
 matplotlib; all else is Python's standard library.
 
 Where a file lacks a row that a table needs, nothing is written and the error lists what is lacking. With --partial the
-pages are written without it and name it. --check rejects a page or picture of other files than those there, and a
-speed that README.md or docs/results.md states outside the markers.
+pages are written without it and name it. --check rejects a page or picture of other files than those there, a speed
+that README.md or docs/results.md states outside the markers, and one that another page states beside a link to a
+result file that does not have it.
 """
 
 import argparse
 import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -121,6 +123,34 @@ def speeds_by_hand(pages):
                 yield f"{page.name}:{number}: {line.strip()}"
 
 
+def numbers_of(value, key=""):
+    """What a page may state of a result file, as text: medians in µs, rates in M images/s, shares of the bus in %."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from numbers_of(part, name)
+    elif isinstance(value, list):
+        for part in value:
+            yield from numbers_of(part, key)
+    elif isinstance(value, (int, float)):
+        scale = {"median": 1e-3, "images_per_s": 1e-6, "bus_fraction": 100}.get(key)
+        if scale:
+            yield from (f"{value * scale:,.{digits}f}" for digits in (1, 2, 3))
+
+
+def figures_of_no_file(pages):
+    """Figures with a decimal point, in paragraphs that link result files and tables behind them, that no file has."""
+    for page in pages:
+        stated = re.sub(r"<!-- (\w+): begin -->.*?<!-- \1: end -->", "", page.read_text(), flags=re.DOTALL)
+        paragraphs = stated.split("\n\n")
+        for paragraph, after in zip(paragraphs, [*paragraphs[1:], ""]):
+            names = re.findall(r"\]\(([^)]*results/2[^)]*\.json)\)", paragraph)
+            text = re.sub(r"\]\([^)]*\)", "]", paragraph) + (after if after.startswith("|") else "")
+            figures = re.findall(r"(?<![\w.])\d[\d,]*\.\d+(?![\w.])", text) if names else []
+            files = [json.loads((page.parent / name).read_text()) for name in names] if figures else []
+            known = {number for file in files for number in numbers_of(file)}
+            yield from (f"{page.name}: {', '.join(names)}: {figure}" for figure in figures if figure not in known)
+
+
 def filled(page, parts):
     """The page's text with its marked parts replaced."""
     text = page.read_text()
@@ -173,6 +203,9 @@ def check(gpu, texts):
     by_hand = list(speeds_by_hand((README, FULL)))
     if by_hand:
         sys.exit("\n".join(["speeds outside the markers, which no script writes:", *by_hand]))
+    of_no_file = list(figures_of_no_file(sorted((common.ROOT / "docs").rglob("*.md"))))
+    if of_no_file:
+        sys.exit("\n".join(["figures that the files beside them do not have:", *of_no_file]))
     old = [str(path) for path in stale(gpu)]
     if old:
         sys.exit(

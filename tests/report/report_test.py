@@ -742,6 +742,17 @@ class ReportTest(unittest.TestCase):
         run = update("--check")
         self.assertEqual(run.returncode, 1)
         self.assertIn("README.md's results differ", run.stderr)
+        (tree / "README.md").write_text(readme)
+        # So is a figure beside a link to a file that does not have it, in the text or in the table below it.
+        self.assertEqual(update("--check").returncode, 0)
+        for name, wrong in ((gpu / "peers.json", "0.137"), (gpu / "ladder.json", "1,860.25")):
+            page = tree / "docs" / "scale.md"
+            kept, link = page.read_text(), name.relative_to(tree / "docs")
+            page.write_text(f"{kept}\nMeasured ([it]({link})):\n\n| batch | µs |\n|---|---|\n| 1 | {wrong} |\n")
+            run = update("--check")
+            self.assertEqual(run.returncode, 1)
+            self.assertIn(f"scale.md: {link}: {wrong}\n", run.stderr)
+            page.write_text(kept)
 
 
 if __name__ == "__main__":
