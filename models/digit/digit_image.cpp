@@ -148,8 +148,7 @@ bool several_marks(const std::vector<Component>& marks) {
 
 }  // namespace
 
-// Opaque grey, black paper with black corners, the digit's box and centre in
-// place.
+// Opaque grey, black paper with black corners, the digit's box and centre in place.
 bool is_mnist_like(const Image& image, std::array<uint8_t, kSide * kSide>& pixels) {
   if (image.width != kSide || image.height != kSide) return false;
   const auto channels = static_cast<size_t>(image.channels);

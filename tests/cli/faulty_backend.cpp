@@ -1,6 +1,5 @@
-// A stand-in for oneDNN's module: a convolution backend that writes
-// zeros and fails after LENSLET_TEST_RUNS_BEFORE_FAULT runs, or
-// already in preparation with LENSLET_TEST_FAULT_WHILE_PREPARING.
+// A stand-in for oneDNN's module: a convolution backend that writes zeros and fails after
+// LENSLET_TEST_RUNS_BEFORE_FAULT runs, or already in preparation with LENSLET_TEST_FAULT_WHILE_PREPARING.
 #include <algorithm>
 #include <cstdlib>
 

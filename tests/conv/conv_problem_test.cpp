@@ -273,8 +273,8 @@ TEST(ConvProblem, RefusesMalformedStrings) {
   expect_refused("28", {"none of"});
 }
 
-// Found by fuzzing: padding is unlimited, so problems of a
-// few elements had workspaces whose size in bytes overflowed.
+// Found by fuzzing: padding is unlimited, so problems of a few elements had workspaces whose size in bytes
+// overflowed.
 TEST(ConvBackendsOfTheCpu, RefuseProblemsWhoseWorkspaceHasNoSize) {
   const auto refusal_of = [](const char* backend, const char* text) {
     return find_conv_backend(DeviceKind::kCpu, backend)

@@ -1,6 +1,5 @@
-// Every backend of every layer type, and every backend of LeNet-5 as a whole,
-// keeps its promise of repeated bits: across runs, preparations and
-// processes, at every place of every batch, for any number of threads.
+// Every backend of every layer type, and every backend of LeNet-5 as a whole, keeps its promise of repeated bits:
+// across runs, preparations and processes, at every place of every batch, for any number of threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -17,8 +17,7 @@ namespace {
 using test::kPixels;
 using test::pictures;
 
-// Exactly so many values, at the smallest legal alignment,
-// so that a sanitizer detects a read beyond them.
+// Exactly so many values, at the smallest legal alignment, so that a sanitizer detects a read beyond them.
 template <typename T>
 class ExactArray {
  public:

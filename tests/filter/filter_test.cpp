@@ -163,8 +163,7 @@ TEST_P(FilterTasks, LargeOnesAreJudgedAnywhere) {
               [](int64_t, int64_t q, int64_t colour) { return q == 0 && colour == 1; });
 }
 
-// An algorithm with rounding errors still gives the
-// same bytes, also if a sum is half way between two.
+// An algorithm with rounding errors still gives the same bytes, also if a sum is half way between two.
 TEST_P(FilterTasks, WholeNumbersGiveTheSameBytesInSpiteOfRounding) {
   FilterTask task(noise_picture(40, 30, 5), find_filter("blur"), 1);
   const std::vector<float> y = right_output(task, 0);

@@ -1,5 +1,4 @@
-// Runs every fuzz target on its seeds and on the corpus in
-// the tree, with any compiler: fixed findings stay fixed.
+// Runs every fuzz target on its seeds and on the corpus in the tree, with any compiler: fixed findings stay fixed.
 #include <gtest/gtest.h>
 
 #include <algorithm>

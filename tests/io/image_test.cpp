@@ -69,8 +69,7 @@ TEST(Image, RefusesFilesOverTheLimit) {
                           "11 bytes, expected at most 10");
 }
 
-// With a stated limit any picture up to that size is read,
-// whatever its file size and memory, and none beyond.
+// With a stated limit any picture up to that size is read, whatever its file size and memory, and none beyond.
 TEST(Image, ReadsUpToAStatedNumberOfPixels) {
   const ImageLimits few = ImageLimits::up_to(12, "--pixels");
   EXPECT_EQ(few.max_pixels, 12);

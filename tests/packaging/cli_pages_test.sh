@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Manual page and completions contain every command and flag
-# of --help, and no other; and the page is well-formed.
+# Manual page and completions contain every command and flag of --help, and no other; and the page is well-formed.
 #   cli_pages_test.sh PROGRAM…
 set -euo pipefail
 failures=0

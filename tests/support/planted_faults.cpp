@@ -1,5 +1,4 @@
 #include "tests/support/planted_faults.h"
-#include "models/prediction.h"
 
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
@@ -7,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace {

@@ -16,8 +16,7 @@ namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
-// `timeout` signals the program and then its process
-// group; closing a terminal may also send two signals.
+// `timeout` signals the program and then its process group; closing a terminal may also send two signals.
 constexpr int64_t kOneRequestNs = 250'000'000;
 
 volatile std::sig_atomic_t first_signal = 0;
@@ -47,9 +46,8 @@ extern "C" void on_signal(int signal) {
 
 void install_signal_handlers(const std::string& program) {
   last_line = program + ": interrupted again: stopped at once, what was half written is removed\n";
-  // The handler gets its own stack: oneDNN's generated code uses the stack
-  // pointer for other purposes, and a handler running on it would overwrite the
-  // heap. The system delivers signals to the main thread, which is this one.
+  // The handler gets its own stack: oneDNN's generated code uses the stack pointer for other purposes, and a handler
+  // running on it would overwrite the heap. The system delivers signals to the main thread, which is this one.
   alignas(64) static char stack[1 << 18];  // has room for the largest register state that the system saves
   stack_t alternative = {};
   alternative.ss_sp = stack;

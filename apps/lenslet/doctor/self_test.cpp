@@ -1,11 +1,11 @@
 #include "apps/lenslet/doctor/self_test.h"
-#include "apps/common/results/attempt.h"
 
 #include <iterator>
 #include <map>
 #include <memory>
 #include <numeric>
 
+#include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/bench/drawn_digits.h"
 #include "apps/lenslet/bench/logits_check.h"

@@ -71,8 +71,7 @@ int class_of(ElementType type, const void* answers, int64_t index) {
 }
 
 Evaluation evaluate(const std::vector<float>& logits, const ImageDataset& data, int64_t count) {
-  // Partial results are summed in the order of their images,
-  // so the loss does not depend on the number of threads.
+  // Partial results are summed in the order of their images, so the loss does not depend on the number of threads.
   const int64_t parts_count = (count + kImagesPerTask - 1) / kImagesPerTask;
   std::vector<Evaluation> parts(static_cast<size_t>(parts_count));
   parallel_for(parts_count, 1, [&](int64_t first_part, int64_t last_part) {

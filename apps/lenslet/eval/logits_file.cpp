@@ -9,8 +9,7 @@
 namespace lenslet {
 namespace {
 
-// Magic, version 1.0, length of the rest, and a Python
-// dictionary, padded so that the data start at a multiple of 64.
+// Magic, version 1.0, length of the rest, and a Python dictionary, padded so that the data start at a multiple of 64.
 std::string npy_header(size_t rows, int classes) {
   constexpr size_t kPreamble = 10, kAlign = 64;
   std::string dictionary =

@@ -4,12 +4,12 @@
 //
 // A [M, K] or [K, M], B [K, N] or [N, K], C [M, N], row-major. Threads share the blocks of M and N.
 #include "layers/gemm/cpu/blocked.h"
-#include "framework/base/integer_math.h"
-#include "layers/fp32_only.h"
 
 #include <algorithm>
 
+#include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
+#include "layers/fp32_only.h"
 #include "layers/gemm/cpu/tile_kernel.h"
 #include "layers/gemm/gemm_check.h"
 
