@@ -17,6 +17,7 @@ After a change of CMake's files, or of data that a program may open (samples, we
 C and C++ files to compile so that every changed one is seen, a line each.
 """
 import argparse
+import functools
 import os
 import re
 import shlex
@@ -65,6 +66,8 @@ class Graph:
     def __init__(self, folder):
         self.folder = os.path.abspath(folder)
         self.inputs, self.sources = {}, {}
+        # Most headers are named by hundreds of objects, and most programs by several tests.
+        self.path, self.made_of = functools.cache(self.path), functools.cache(self.made_of)
         text = Path(folder, 'build.ninja').read_text(encoding='utf-8').replace('$\n', '')
         included = re.findall(r'^(?:include|subninja) (.*)$', text, re.MULTILINE)
         for name in included:
