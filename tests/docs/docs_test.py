@@ -116,6 +116,9 @@ class Commands(Scratch):
         )
         self.assertEqual(shorten.shortened("lenslet", ["eval", "--limit", "3"]), ["eval", "--limit", "3"])
         self.assertEqual(shorten.shortened("convbench", ["sweep", "--sizes=32"])[:2], ["sweep", "--sizes=32"])
+        for problem, smaller in (("mb1ic64ih56oc64kh3ph1", "mb1ic64ih28oc64kh3ph1"), ("ic6ih12iw300oc16oh8kh5",) * 2):
+            self.assertEqual(shorten.shortened("convbench", ["run", "--problem", problem])[:3],
+                             ["run", "--problem", smaller])
 
 
 class ResultFiles(unittest.TestCase):

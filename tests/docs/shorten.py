@@ -2,13 +2,21 @@
 
     python3 tests/docs/shorten.py PROGRAM LOG ARGUMENTS…
 
-The values below replace those of the command. A value with `+` is also added if the command lacks its flag.
+The values below replace those of the command, and a function makes one of the command's. A value with `+` is also added
+if the command lacks its flag.
 Appends the command to LOG. The exit code is the program's.
 """
 
 import os
+import re
 import shlex
 import sys
+
+
+def smaller(problem):
+    """A problem string whose images have at most 28 rows."""
+    return re.sub(r"ih(\d+)", lambda height: f"ih{min(int(height[1]), 28)}", problem)
+
 
 MEASURED = {"--min-time-ms": "+1", "--warmup-ms": "+0"}
 # By program and subcommand: {flag: value}.
@@ -18,7 +26,7 @@ SHORTER = {
     "lenslet bench": {**MEASURED, "--batch-sizes": "+1,8"},
     "lenslet bench --latency": {"--calls": "+100"},
     "lenslet eval --repeat": {"--repeat": "2", "--batch-size": "1024"},
-    "convbench run": {**MEASURED, "--problems": "layers/conv/problems/lenet.txt"},
+    "convbench run": {**MEASURED, "--problems": "layers/conv/problems/lenet.txt", "--problem": smaller},
     "convbench reproduce": {**MEASURED, "all": "e"},
     "convbench sweep": {**MEASURED, "--sizes": "+64"},
     "convbench filter": MEASURED,
@@ -40,9 +48,12 @@ def shortened(program, arguments):
             place = next((i for i, word in enumerate(arguments) if word == flag), None)
             if place is not None and not flag.startswith("-"):
                 arguments[place] = value
+            elif place is not None and callable(value):
+                arguments[place + 1] = value(arguments[place + 1])
             elif place is not None:
                 arguments[place + 1] = value.removeprefix("+")
-            elif not any(word.startswith(flag + "=") for word in arguments) and value.startswith("+"):
+            elif not callable(value) and value.startswith("+") and not any(
+                    word.startswith(flag + "=") for word in arguments):
                 arguments += [flag, value[1:]]
     return arguments
 
