@@ -206,8 +206,9 @@ TEST_F(Host, AReportOfNamesThatAreNotUtf8LeavesNoOtherFile) {
 }
 
 TEST_F(Host, APageGoesToStandardOutputUnderEachOfItsNames) {
-  const std::string results = LENSLET_SOURCE_DIR "/tests/convbench/first_schema/profile_cpu.json";
-  const std::string line = "lenslet report " + results + " --html ";
+  // Without rows: figures take longer to draw than all else, and are tested with the script.
+  put(in("results.json"), "{\"schema\": \"lenslet.results/1\", \"results\": []}");
+  const std::string line = "lenslet report " + in("results.json") + " --html ";
   const ProgramRun file = run_line(line + in("page.html"));
   if (file.exit_code == kUnavailable) GTEST_SKIP() << file.err;
   expect_run(file, kOk);
