@@ -130,7 +130,7 @@ TEST_F(ConvbenchTest, SweepSetsThePublishedFigureBeside) {
 // An interrupted sweep leaves a valid file, and --resume adds the missing rows without repeating the others.
 TEST_F(ConvbenchTest, InterruptedAndResumed) {
   const std::string sweep =
-      "convbench sweep --sizes 16:256:x2 --out-channels 3 --cache hot --min-time-ms 60 --device cpu --json "
+      "convbench sweep --sizes 16:64:x2 --out-channels 3 --cache hot --min-time-ms 60 --device cpu --json "
       "s.json";
   ProgramOptions options;
   options.interrupt_when = [&](const ProgramRun&, pid_t) {
