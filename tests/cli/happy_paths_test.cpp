@@ -286,7 +286,13 @@ TEST(Eval, CountsLossAndFiles) {
   EXPECT_EQ(diagonal, correct);
   EXPECT_EQ(total, 20);
   EXPECT_LE(document.at("accuracy_interval_95")[0].get<double>(), document.at("accuracy").get<double>());
-  EXPECT_TRUE(document.at("throughput").at("bitwise_repeatable").get<bool>());
+  const json& throughput = document.at("throughput");
+  EXPECT_TRUE(throughput.at("bitwise_repeatable").get<bool>());
+  // Short passes are repeated for a tenth of a second.
+  const int passes = throughput.at("passes");
+  EXPECT_GE(passes, 5);
+  EXPECT_GE(passes * throughput.at("pass_ns").at("max").get<double>(), 1e8);
+  EXPECT_GT(throughput.at("device_resident_images_per_s").get<double>(), 0);
   const std::string npy = read_text(expand("{dir}/out/logits.npy"));
   EXPECT_EQ(npy.substr(1, 5), "NUMPY");
   EXPECT_EQ(npy.size(), 128u + 20 * 10 * sizeof(float));

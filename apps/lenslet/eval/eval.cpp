@@ -2,6 +2,7 @@
 #include "apps/lenslet/eval/eval.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "apps/common/output/progress.h"
@@ -25,7 +26,10 @@ namespace {
 
 constexpr int64_t kCpuBatchPerThread = 128;
 constexpr int64_t kGpuBatch = 10000;
-constexpr double kThroughputMs = 300;
+// Passes are timed for kLongMs on a GPU, whose clock settles meanwhile, and while they are fewer than kEnoughPasses;
+// else for kShortMs.
+constexpr double kLongMs = 300, kShortMs = 100;
+constexpr size_t kEnoughPasses = 5;
 constexpr size_t kSheetLimit = 1000;
 constexpr int64_t kDefaultStreams = 3;  // one is copied, one computed, one waits
 
@@ -44,14 +48,17 @@ double device_resident_rate(Executable& executable, double min_time_ms) {
   Stream& stream = executable.stream();
   executable.run();
   stream.synchronise();
-  // Enqueues groups of passes, each twice as long, until one lasts long enough: no synchronisation inside a group.
-  for (int64_t passes = 1;; passes *= 2) {
+  // Enqueues groups of passes until one lasts long enough: no synchronisation inside a group. The next is as large as
+  // the last one shows to be needed, with a tenth more; after a short group, whose start and end count, not far larger.
+  for (int64_t passes = 1;;) {
     const double start = host_now_ns();
     for (int64_t i = 0; i < passes; ++i) executable.run();
     stream.synchronise();
     const double ns = host_now_ns() - start;
     if (ns >= min_time_ms * 1e6 || interrupted())
       return static_cast<double>(passes * executable.batch()) / ns * 1e9;
+    passes = static_cast<int64_t>(
+        std::ceil(static_cast<double>(passes) * std::clamp(1.1 * min_time_ms * 1e6 / ns, 1.1, 16.0)));
   }
 }
 
@@ -66,7 +73,8 @@ void run_passes(Model& model, const ImageDataset& data, int64_t count, bool show
   }
   std::vector<double> passes = {outcome.run.wall_ns};
   double spent = outcome.run.wall_ns;
-  while (spent < kThroughputMs * 1e6 && !interrupted()) {
+  const double least_ms = model.executable().device().is_cuda() ? kLongMs : kShortMs;
+  while (spent < (passes.size() < kEnoughPasses ? kLongMs : least_ms) * 1e6 && !interrupted()) {
     BatchRun again;
     run_images(model, data, count, again);
     if (again.count < count) break;
@@ -82,7 +90,7 @@ void run_passes(Model& model, const ImageDataset& data, int64_t count, bool show
   const std::vector<DeviceShare> shares = model.shares();
   report_faults(shares);
   if (interrupted() || (!shares.empty() && !shares.front().fault.empty())) return;
-  outcome.speed.resident_per_s = device_resident_rate(model.executable(), kThroughputMs);
+  outcome.speed.resident_per_s = device_resident_rate(model.executable(), least_ms);
 }
 
 // The first images of `data` by another pass, beside a run of all of them; none after a signal.
