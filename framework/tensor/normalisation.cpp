@@ -7,7 +7,7 @@
 namespace lenslet {
 namespace {
 
-constexpr int64_t kPixelsPerTask = 64 * 784;
+constexpr int64_t kValuesPerTask = 64 * 784;
 
 }  // namespace
 
@@ -20,14 +20,14 @@ Normalisation::Normalisation(float mean, float std) noexcept : mean_(mean), std_
 
 void Normalisation::apply(const uint8_t* pixels, int64_t count, float* out) const {
   const float* const values = values_.data();
-  parallel_for(count, kPixelsPerTask, [=](int64_t begin, int64_t end) {
+  parallel_for(count, kValuesPerTask, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) out[i] = values[pixels[i]];
   });
 }
 
 void Normalisation::apply(const PixelPair* pairs, int64_t count, float* out) const {
   const float* const values = values_.data();
-  parallel_for(count, kPixelsPerTask, [=](int64_t begin, int64_t end) {
+  parallel_for(count, kValuesPerTask, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       out[i] = values[i % 2 == 0 ? first_grey(pairs[i / 2]) : second_grey(pairs[i / 2])];
   });

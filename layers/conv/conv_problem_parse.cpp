@@ -126,8 +126,8 @@ Fields read_fields(std::string_view text) {
 }
 
 /// The fields of one axis, as written: dilation counts from 0.
-struct Axis {
-  Axis(const Values& values, char letter) {
+struct AxisFields {
+  AxisFields(const Values& values, char letter) {
     const auto value = [&](char field) -> std::optional<int> {
       const char key[] = {field, letter};
       const auto found = values.find(std::string_view(key, 2));
@@ -155,8 +155,9 @@ struct Axis {
     pad = dilation = 0;
   }
   /// Padding only if the axes are the same; else resolve() decides it.
-  void copy_missing(const Axis& other) {
-    for (const auto field : {&Axis::in, &Axis::kernel, &Axis::stride, &Axis::dilation}) {
+  void copy_missing(const AxisFields& other) {
+    for (const auto field :
+         {&AxisFields::in, &AxisFields::kernel, &AxisFields::stride, &AxisFields::dilation}) {
       if (!(this->*field)) this->*field = other.*field;
     }
     const bool same = in == other.in && kernel == other.kernel && stride == other.stride &&
@@ -177,7 +178,8 @@ struct Place {
 /// Fills the axis. Without padding of its own it takes that of the other axis, unless that does not give its output
 /// size; then half of the zeros that the output needs go before the input, as in benchdnn. An output size that the same
 /// padding at both ends does not give moves the end.
-void resolve(const Axis& axis, const Axis& other, const Place& to, char letter, std::string_view text) {
+void resolve(const AxisFields& axis, const AxisFields& other, const Place& to, char letter,
+             std::string_view text) {
   to.in = axis.in.value_or(0);
   to.kernel = axis.kernel.value_or(0);
   to.stride = axis.stride.value_or(1);
@@ -210,7 +212,7 @@ Conv2dProblem Conv2dProblem::parse(std::string_view text) {
     const auto found = fields.values.find(key);
     return found == fields.values.end() ? otherwise : found->second;
   };
-  Axis d(fields.values, 'd'), h(fields.values, 'h'), w(fields.values, 'w');
+  AxisFields d(fields.values, 'd'), h(fields.values, 'h'), w(fields.values, 'w');
   const bool volume = d.given() && !d.is_single();
   if (!volume) {
     if (h.absent() && w.in && w.kernel) h.make_single();  // 1-D
@@ -223,7 +225,7 @@ Conv2dProblem Conv2dProblem::parse(std::string_view text) {
   problem.n = value("mb", 1);
   problem.c = value("ic", 0);
   problem.k = value("oc", 0);
-  const Axis& outer = volume ? d : h;
+  const AxisFields& outer = volume ? d : h;
   const char* missing = problem.c == 0   ? "ic"
                         : problem.k == 0 ? "oc"
                         : !outer.in      ? (volume ? "id" : "ih")

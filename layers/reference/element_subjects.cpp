@@ -14,8 +14,6 @@
 namespace lenslet::reference {
 namespace {
 
-constexpr double kRoundoff = 0x1p-24;
-
 std::vector<float> random_values(int64_t count, uint64_t seed) {
   return uniform_values(static_cast<size_t>(count), seed);
 }
@@ -110,12 +108,6 @@ std::vector<float> operand_values(const Shape& shape, const std::string& functio
 }
 
 constexpr double kPairwiseError = 8 * kRoundoff;  // of pow; the others round once
-
-Tensor host_tensor(const Shape& shape, const std::vector<float>& values) {
-  Tensor tensor(shape);
-  std::copy(values.begin(), values.end(), tensor.data());
-  return tensor;
-}
 
 }  // namespace
 

@@ -19,20 +19,18 @@ namespace {
 
 using Values = std::vector<float>;
 
-constexpr double kRoundoff = 0x1p-24;
-
 Values filled(Fill fill, int64_t count, uint64_t seed) {
   const auto size = static_cast<size_t>(count);
   return fill == Fill::kIntegers ? small_integers(size, seed) : uniform_values(size, seed);
 }
 
-Tensor host_tensor(const Shape& shape, const Values& values) {
+}  // namespace
+
+Tensor host_tensor(const Shape& shape, const std::vector<float>& values) {
   Tensor tensor(shape);
   std::memcpy(tensor.data(), values.data(), shape.bytes());
   return tensor;
 }
-
-}  // namespace
 
 double sum_factor(int64_t terms, MathMode math) {
   Conv2dProblem problem;

@@ -11,8 +11,8 @@ constexpr double kLeastMain = 0.25;  // a smaller main area says little about th
 constexpr double kMostCut = 0.45;    // share of the main area on paper that lines cut into pieces
 constexpr double kLeastOther = 0.004;
 constexpr double kLeastMarks = 0.01, kLeastSheet = 0.82;  // of a sheet: marks on it, and of its rectangle
-constexpr int kWide = 3;         // samples: an area without a square of that side is a line
-constexpr int kReach = 2;        // samples to each side of a median
+constexpr int kLineSide = 3;     // samples: an area without a square of that side is a line
+constexpr int kMedianReach = 2;  // samples to each side of a median
 constexpr float kLeastStep = 6;  // grey levels
 // A table differs more from paper than paper in shadow does: ratio and difference of the levels.
 constexpr double kMostShadow = 0.45, kLeastTable = 50;
@@ -34,8 +34,10 @@ Plane without_lines(const Plane& samples) {
   for (int y = 0; y < samples.height; ++y) {
     for (int x = 0; x < samples.width; ++x) {
       around.clear();
-      for (int ny = std::max(y - kReach, 0); ny <= std::min(y + kReach, samples.height - 1); ++ny) {
-        for (int nx = std::max(x - kReach, 0); nx <= std::min(x + kReach, samples.width - 1); ++nx)
+      for (int ny = std::max(y - kMedianReach, 0); ny <= std::min(y + kMedianReach, samples.height - 1);
+           ++ny) {
+        for (int nx = std::max(x - kMedianReach, 0); nx <= std::min(x + kMedianReach, samples.width - 1);
+             ++nx)
           around.push_back(samples.at(nx, ny));
       }
       out.at(x, y) = percentile(around, 0.5);
@@ -92,12 +94,12 @@ std::vector<Area> label_areas(const Plane& samples, float step, std::vector<int>
 }
 
 void find_wide(const Plane& samples, const std::vector<int>& labels, std::vector<Area>& areas) {
-  for (int y = 0; y + kWide <= samples.height; ++y) {
-    for (int x = 0; x + kWide <= samples.width; ++x) {
+  for (int y = 0; y + kLineSide <= samples.height; ++y) {
+    for (int x = 0; x + kLineSide <= samples.width; ++x) {
       const int label = labels[samples.index(x, y)];
       bool same = true;
-      for (int k = 0; k < kWide * kWide && same; ++k)
-        same = labels[samples.index(x + k % kWide, y + k / kWide)] == label;
+      for (int k = 0; k < kLineSide * kLineSide && same; ++k)
+        same = labels[samples.index(x + k % kLineSide, y + k / kLineSide)] == label;
       areas[static_cast<size_t>(label)].wide = areas[static_cast<size_t>(label)].wide || same;
     }
   }

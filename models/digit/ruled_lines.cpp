@@ -40,7 +40,7 @@ Plane squares(const Plane& in, int reach, bool erode) {
 }
 
 // Twice the area over the length of the outline, along two axes.
-double stroke_width(const Plane& ink) {
+double grid_stroke_width(const Plane& ink) {
   double area = 0, outline = 0;
   for (int y = 0; y < ink.height; ++y) {
     for (int x = 0; x < ink.width; ++x) {
@@ -80,8 +80,8 @@ bool remove_ruled_lines(Plane& depth, const Component& mark, const std::vector<i
     };
     if (!any([&](const Box& box) { return box.longer() >= least; })) return false;  // nothing but lines
     if (any([&](const Box& box) { return crosses(box, depth); })) continue;
-    if (stroke_width(strokes) < kThicker * side) return false;  // a pen as thin as the lines
-    const Plane near = squares(strokes, 1, false);              // with the soft edge of the strokes
+    if (grid_stroke_width(strokes) < kThicker * side) return false;  // a pen as thin as the lines
+    const Plane near = squares(strokes, 1, false);                   // with the soft edge of the strokes
     for (size_t i = 0; i < labels.size(); ++i) {
       if (labels[i] == label && near.values[i] == 0) depth.values[i] = 0;
     }

@@ -9,12 +9,11 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "models/onnx/check_graph.h"
 #include "models/onnx/shapes.h"
 
 namespace lenslet::onnx {
 namespace {
-
-std::string quoted(const std::string& name) { return "\"" + printable_excerpt(name, 100) + "\""; }
 
 /// Visits the nodes in order, infers the values that conditions need, and puts a branch in the place of its If.
 class Inliner {

@@ -7,11 +7,8 @@
 #include "framework/base/text.h"
 
 namespace lenslet::onnx {
-namespace {
 
 std::string quoted(const std::string& name) { return "\"" + printable_excerpt(name, 100) + "\""; }
-
-}  // namespace
 
 void check_graph(const Model& model, const std::string& origin) {
   if (model.nodes.empty() || model.inputs.empty() || model.outputs.empty())

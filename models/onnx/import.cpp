@@ -12,7 +12,7 @@
 namespace lenslet::onnx {
 namespace {
 
-constexpr size_t kMostListed = 24;
+constexpr size_t kMostReasons = 24;
 // Weights of all layers together may be twice those of the file, which are shared in a model that reuses them.
 constexpr int64_t kCopies = 2, kSmallWeights = 1 << 16;
 
@@ -295,10 +295,11 @@ std::string faults_of(const Import& import, const Model& model) {
   size_t count = 0;
   for (size_t i = 0; i < import.fates.size(); ++i) {
     const std::string& reason = import.fates[i].reason;
-    if (reason.empty() || ++count > kMostListed) continue;
+    if (reason.empty() || ++count > kMostReasons) continue;
     text += concat(text.empty() ? "" : "; ", printable_excerpt(model.nodes[i].name, 60), ": ", reason);
   }
-  if (count > kMostListed) text += concat("; and ", count - kMostListed, " more: lenslet inspect lists all");
+  if (count > kMostReasons)
+    text += concat("; and ", count - kMostReasons, " more: lenslet inspect lists all");
   return text;
 }
 

@@ -21,8 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kFewWeights = 1 << 24;  // values that are read without a look at the free memory
 
-std::string quoted(const TensorData& tensor) { return "tensor \"" + printable_excerpt(tensor.name) + "\""; }
-
 uint64_t decimal(const std::string& text, const char* key, const WireMessage& message) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

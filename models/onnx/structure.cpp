@@ -14,7 +14,7 @@ namespace lenslet::onnx {
 namespace {
 
 enum class Kind { kModel, kGraph, kNode, kAttribute, kTensor };
-constexpr uint32_t kFloatData = 4, kRawData = 9;
+constexpr uint32_t kTensorFloatData = 4, kTensorRawData = 9;
 
 // The messages on the way to tensors. A graph inside an attribute is copied whole.
 std::optional<Kind> message_in(Kind kind, uint32_t field) {
@@ -84,7 +84,7 @@ class Walker {
         write_length(length_at, bytes_.size() - length_at - kWrittenLength);
         if (!whole) return false;
       } else if (has_bytes && kind == Kind::kTensor && length > kMostKept &&
-                 (field == kRawData || field == kFloatData)) {
+                 (field == kTensorRawData || field == kTensorFloatData)) {
         copy(at, after_key);
         bytes_.push_back(0);
         left_out_.emplace_back(bytes_.size(), FilePart{file_, contents, length});

@@ -124,9 +124,9 @@ void visit(const TensorData& tensor, const std::string& origin, const Real& real
   }
 }
 
-std::string quoted(const TensorData& tensor) { return "tensor \"" + printable_excerpt(tensor.name) + "\""; }
-
 }  // namespace
+
+std::string quoted(const TensorData& tensor) { return "tensor \"" + printable_excerpt(tensor.name) + "\""; }
 
 bool is_readable(ValueType type) noexcept { return bytes_of(type) != 0; }
 

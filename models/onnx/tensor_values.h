@@ -9,6 +9,9 @@
 
 namespace lenslet::onnx {
 
+/// The name of a tensor, for messages: tensor "w".
+std::string quoted(const TensorData& tensor);
+
 /// Whether this reader has the type: numbers of 64 bits at most, and bool.
 bool is_readable(ValueType type) noexcept;
 

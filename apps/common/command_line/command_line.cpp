@@ -88,8 +88,8 @@ std::string wrapped(const std::string& text) {
 }
 
 // Reports the words that CLI11 could not assign. The nearest match is found by an option's name, without its value.
-[[noreturn]] void throw_unexpected(const std::vector<std::string>& extras, const Program& program,
-                                   const Command& command) {
+[[noreturn]] void throw_extras(const std::vector<std::string>& extras, const Program& program,
+                               const Command& command) {
   const auto flag = std::find_if(extras.begin(), extras.end(), [](const std::string& extra) {
     return extra.size() > 1 && extra[0] == '-';
   });
@@ -309,7 +309,7 @@ std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) 
     if (at == parsers.size()) throw UsageError(concat(one_line(error.what()), "; see ", program, " --help"));
     const Command& command = program_.commands[at];
     const std::vector<std::string> extras = parser.remaining(true);
-    if (!extras.empty()) throw_unexpected(extras, program_, command);
+    if (!extras.empty()) throw_extras(extras, program_, command);
     throw UsageError(
         concat(command.name, ": ", one_line(error.what()), "; see ", program, " ", command.name, " --help"));
   }

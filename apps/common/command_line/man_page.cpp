@@ -8,7 +8,7 @@ namespace lenslet {
 namespace {
 
 // Escapes text for roff: '-' stays an ASCII hyphen that can be copied, and no line begins a request.
-std::string escaped(const std::string& text) {
+std::string roff_escaped(const std::string& text) {
   std::string result;
   for (const char letter : text) {
     const bool begins = result.empty() || result.back() == '\n';
@@ -36,8 +36,8 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-std::string bold(const std::string& text) { return concat("\\fB", escaped(text), "\\fR"); }
-std::string italic(const std::string& text) { return concat("\\fI", escaped(text), "\\fR"); }
+std::string bold(const std::string& text) { return concat("\\fB", roff_escaped(text), "\\fR"); }
+std::string italic(const std::string& text) { return concat("\\fI", roff_escaped(text), "\\fR"); }
 
 std::string upper(std::string text) {
   for (char& letter : text) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
@@ -46,7 +46,7 @@ std::string upper(std::string text) {
 
 // A row of a list: the term, then the text.
 std::string row(const std::string& tag, const std::string& text) {
-  return concat(".TP\n", tag, "\n", escaped(text), "\n");
+  return concat(".TP\n", tag, "\n", roff_escaped(text), "\n");
 }
 
 // Words in lower case are literal, the others are placeholders.
@@ -69,7 +69,7 @@ std::string placeholder(const std::string& text) {
   return result;
 }
 
-std::string option_rows(const std::vector<Option>& options) {
+std::string option_paragraphs(const std::vector<Option>& options) {
   std::string text;
   for (const Option& option : options) {
     std::string names;
@@ -88,7 +88,7 @@ std::string footer_text(const std::string& footer) {
     const bool indented = line.compare(0, 2, "  ") == 0;
     if (indented != example) text += indented ? ".PP\n.EX\n" : ".EE\n";
     if (!indented && (example || !paragraph)) text += ".PP\n";
-    text += escaped(line) + "\n";
+    text += roff_escaped(line) + "\n";
     example = indented;
     paragraph = !indented;
   }
@@ -96,7 +96,7 @@ std::string footer_text(const std::string& footer) {
 }
 
 std::string command_section(const Program& program, const Command& command) {
-  std::string text = concat(".SS ", escaped(command.name), "\n", escaped(command.help), ".\n.PP\n",
+  std::string text = concat(".SS ", roff_escaped(command.name), "\n", roff_escaped(command.help), ".\n.PP\n",
                             bold(program.name + " " + command.name), " [", italic("options"), "]");
   for (const Option& argument : command.arguments) {
     text += concat(" [", placeholder(argument.placeholder), argument.repeated ? " ..." : "", "]");
@@ -105,7 +105,7 @@ std::string command_section(const Program& program, const Command& command) {
   for (const Option& argument : command.arguments) {
     text += row(placeholder(argument.placeholder), argument.help);
   }
-  return text + option_rows(command.options) + footer_text(command.footer);
+  return text + option_paragraphs(command.options) + footer_text(command.footer);
 }
 
 }  // namespace
@@ -114,10 +114,10 @@ std::string man_page(const Program& program) {
   std::string text =
       concat(".\\\" As '", program.name, " man' prints it.\n.TH ", upper(program.name), " 1 ", program.date,
              " \"", program.name, " ", program.version, "\" \"User Commands\"\n");
-  text += concat(".SH NAME\n", escaped(program.name), " \\- ", escaped(program.help), "\n.SH SYNOPSIS\n",
-                 bold(program.name), " ", italic("command"), " [", italic("options"), "] [",
-                 italic("arguments"), "]\n.br\n", bold(program.name), " ", bold("--help"), " | ",
-                 bold("--version"), "\n.SH OPTIONS\n", option_rows(program.options), ".SH COMMANDS\n");
+  text += concat(".SH NAME\n", roff_escaped(program.name), " \\- ", roff_escaped(program.help),
+                 "\n.SH SYNOPSIS\n", bold(program.name), " ", italic("command"), " [", italic("options"),
+                 "] [", italic("arguments"), "]\n.br\n", bold(program.name), " ", bold("--help"), " | ",
+                 bold("--version"), "\n.SH OPTIONS\n", option_paragraphs(program.options), ".SH COMMANDS\n");
   for (const Command& command : program.commands) text += command_section(program, command);
   text += ".SH \"EXIT STATUS\"\n";
   for (const auto& [code, meaning] : exit_codes()) text += row(bold(std::to_string(code)), meaning);

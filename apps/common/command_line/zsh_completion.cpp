@@ -6,7 +6,7 @@ namespace lenslet {
 namespace {
 
 // Text inside single quotes; the characters that _arguments and _values interpret are escaped.
-std::string escaped(const std::string& text) {
+std::string zsh_escaped(const std::string& text) {
   std::string result;
   for (const char letter : text) {
     if (letter == '\'') {
@@ -19,7 +19,7 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-std::string joined(const std::vector<std::string>& words) { return escaped(lenslet::joined(words, " ")); }
+std::string joined(const std::vector<std::string>& words) { return zsh_escaped(lenslet::joined(words, " ")); }
 
 // A command as the last part of a specification, whose parts are separated by colons.
 std::string run(const std::string& command) { return concat("{", replace_all(command, ":", "\\:"), "}"); }
@@ -35,7 +35,7 @@ std::string action(const ValueChoices& choices) {
     std::string values = concat("_values -s , value ", joined(choices.words));
     for (const Suggestions::Key& key : choices.keys) {
       // An unescaped '*' would make _values treat the rest as repeatable.
-      values += concat(" \"", key.name == "*" ? "\\*" : escaped(key.name), "[layer]:value:(",
+      values += concat(" \"", key.name == "*" ? "\\*" : zsh_escaped(key.name), "[layer]:value:(",
                        joined(key.words), ")\"");
     }
     return run(values);
@@ -54,10 +54,10 @@ std::string option_rows(const Option& option, const std::string& indent) {
     const bool ends = name == "--help" || name == "-h" || name == "--version";
     const std::string before = ends ? "(- *)" : option.repeated ? "*" : concat("(", names, ")");
     const std::string value = option.placeholder.empty() ? ""
-                                                         : concat(":", escaped(option.placeholder), ":",
+                                                         : concat(":", zsh_escaped(option.placeholder), ":",
                                                                   action(value_choices(option)));
-    rows += concat(indent, "'", before, name, value.empty() ? "" : "=", "[", escaped(option.help), "]", value,
-                   "'\n");
+    rows += concat(indent, "'", before, name, value.empty() ? "" : "=", "[", zsh_escaped(option.help), "]",
+                   value, "'\n");
   }
   return rows;
 }
@@ -67,7 +67,8 @@ std::string command_case(const Command& command) {
   std::string text = concat("    ", command.name, ")\n      specs=(\n");
   for (const Option& option : command.options) text += option_rows(option, indent);
   for (const Option& argument : command.arguments) {
-    text += concat(indent, "'*:", escaped(argument.placeholder), ":", action(value_choices(argument)), "'\n");
+    text +=
+        concat(indent, "'*:", zsh_escaped(argument.placeholder), ":", action(value_choices(argument)), "'\n");
   }
   return text + "      )\n      ;;\n";
 }
@@ -81,7 +82,7 @@ std::string zsh_completion(const Program& program) {
                               "() {\n  local curcontext=$curcontext state line\n  local -a specs commands\n"
                               "  typeset -A opt_args\n  commands=(\n");
   for (const Command& command : program.commands) {
-    script += concat("    '", command.name, ":", escaped(command.help), "'\n");
+    script += concat("    '", command.name, ":", zsh_escaped(command.help), "'\n");
   }
   script += "  )\n  _arguments -C -S \\\n";
   for (const Option& option : program.options) {

@@ -22,7 +22,7 @@ constexpr int64_t kOneRequestNs = 250'000'000;
 volatile std::sig_atomic_t first_signal = 0;
 std::atomic<int64_t> first_at_ns{0};
 int64_t deadline_ns = 0;  // of stop_after(); 0: none
-std::string last_line;    // for the message at the second signal; set before a handler can run
+std::string last_words;   // for the message at the second signal; set before a handler can run
 
 int64_t now_ns() {
   timespec now = {};
@@ -38,14 +38,14 @@ extern "C" void on_signal(int signal) {
   }
   if (signal == first_signal && now_ns() - first_at_ns < kOneRequestNs) return;
   remove_unfinished_files();
-  write_standard_error(last_line);
+  write_standard_error(last_words);
   ::_exit(static_cast<int>(ExitCode::kInterrupted));
 }
 
 }  // namespace
 
 void install_signal_handlers(const std::string& program) {
-  last_line = program + ": interrupted again: stopped at once, what was half written is removed\n";
+  last_words = program + ": interrupted again: stopped at once, what was half written is removed\n";
   // The handler gets its own stack: oneDNN's generated code uses the stack pointer for other purposes, and a handler
   // running on it would overwrite the heap. The system delivers signals to the main thread, which is this one.
   alignas(64) static char stack[1 << 18];  // has room for the largest register state that the system saves

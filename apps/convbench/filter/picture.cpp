@@ -7,7 +7,7 @@
 namespace lenslet {
 namespace {
 
-constexpr int kColours = 3, kWhite = 255;
+constexpr int kChannels = 3, kWhite = 255;
 
 // colour * alpha + white * (1 - alpha), rounded.
 int over_white(int colour, int alpha) {
@@ -21,12 +21,12 @@ Picture picture_of(const Image& image) {
   const auto channels = static_cast<size_t>(image.channels);
   const size_t pixels = image.pixels.size() / channels;
   const bool coloured = channels >= 3, has_alpha = channels % 2 == 0;
-  picture.values.resize(pixels * kColours);
+  picture.values.resize(pixels * kChannels);
   for (size_t i = 0; i < pixels; ++i) {
     const uint8_t* pixel = image.pixels.data() + i * channels;
     const int alpha = has_alpha ? pixel[channels - 1] : kWhite;
-    for (size_t colour = 0; colour < kColours; ++colour) {
-      picture.values[i * kColours + colour] =
+    for (size_t colour = 0; colour < kChannels; ++colour) {
+      picture.values[i * kChannels + colour] =
           static_cast<float>(over_white(pixel[coloured ? colour : 0], alpha));
     }
   }
@@ -35,7 +35,7 @@ Picture picture_of(const Image& image) {
 
 Picture noise_picture(int width, int height, uint64_t seed) {
   Picture picture{width, height, {}};
-  picture.values.resize(static_cast<size_t>(width) * static_cast<size_t>(height) * kColours);
+  picture.values.resize(static_cast<size_t>(width) * static_cast<size_t>(height) * kChannels);
   reference::Random random(seed);
   for (float& value : picture.values) value = static_cast<float>(random.below(kWhite + 1));
   return picture;
@@ -47,12 +47,12 @@ Picture variant_of(const Picture& picture, int number) {
     for (float& value : variant.values) value = static_cast<float>(kWhite) - value;
   }
   if (number == 2) {
-    const auto length = static_cast<std::ptrdiff_t>(picture.width) * kColours;
+    const auto length = static_cast<std::ptrdiff_t>(picture.width) * kChannels;
     for (std::ptrdiff_t y = 0; y < picture.height; ++y) {
       // Mirroring the row also reverses the colours of each pixel, so they are reversed again.
       const auto row = variant.values.begin() + y * length;
       std::reverse(row, row + length);
-      for (std::ptrdiff_t x = 0; x < length; x += kColours) std::swap(row[x], row[x + 2]);
+      for (std::ptrdiff_t x = 0; x < length; x += kChannels) std::swap(row[x], row[x + 2]);
     }
   }
   return variant;

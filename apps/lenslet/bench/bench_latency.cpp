@@ -17,8 +17,8 @@ namespace lenslet {
 namespace {
 
 constexpr int kTurns = 5;
-constexpr int64_t kWarmUp = 100;  // untimed calls at the start
-constexpr int kNanByte = 0xff;
+constexpr int64_t kWarmUp = 100;   // untimed calls at the start
+constexpr int kPoisonByte = 0xff;  // four of them are a NaN
 constexpr const char *kPolled = "polled", *kResident = "resident";
 constexpr int kInOrderPasses = 200, kInOrderWarmUp = 20;
 
@@ -231,7 +231,7 @@ struct Runner {
   double call(const BatchPictures& pictures, double bound) {
     const int round = static_cast<int>(calls++ % INT32_MAX);
     pictures.fill(in, round);
-    std::memset(out.data, kNanByte, out.bytes());
+    std::memset(out.data, kPoisonByte, out.bytes());
     const double start = host_now_ns();
     path.call();
     const double ns = host_now_ns() - start;

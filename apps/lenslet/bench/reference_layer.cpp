@@ -27,7 +27,7 @@ const float* data_or_null(const Tensor& tensor) {
   return tensor.shape().num_elements() > 0 ? tensor.data() : nullptr;
 }
 
-reference::PoolWindow judged(const Pool2dWindow& w) {
+reference::PoolWindow reference_window(const Pool2dWindow& w) {
   return {w.kernel_h,   w.kernel_w,   w.stride_h,   w.stride_w,   w.pad_h, w.pad_w,
           w.more_pad_h, w.more_pad_w, w.dilation_h, w.dilation_w, w.ceil};
 }
@@ -83,12 +83,12 @@ reference::Result reference_layer(const Layer& layer, const std::vector<LayerInp
                              data_or_null(linear->bias()));
   }
   if (const auto* pool = dynamic_cast<const MaxPool2dLayer*>(&layer)) {
-    return reference::max_pool2d(shape, x, judged(pool->window()));
+    return reference::max_pool2d(shape, x, reference_window(pool->window()));
   }
   if (const auto* pool = dynamic_cast<const AvgPool2dLayer*>(&layer)) {
     const Pool2dWindow& w = pool->window();
     terms = int64_t{w.kernel_h} * w.kernel_w;
-    return reference::avg_pool2d(shape, x, judged(w), pool->counts_padding());
+    return reference::avg_pool2d(shape, x, reference_window(w), pool->counts_padding());
   }
   if (const auto* softmax = dynamic_cast<const SoftmaxLayer*>(&layer)) {
     // The rounding of an exponential's argument, a difference of up to twice the largest value, changes it by as much;

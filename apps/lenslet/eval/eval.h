@@ -1,6 +1,7 @@
 // What eval and its backend matrix share.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -12,6 +13,9 @@
 #include "models/digit/image_dataset.h"
 
 namespace lenslet {
+
+inline constexpr size_t kMissesShown = 10;
+inline constexpr size_t kLabel = 12;  // width of "accuracy:   "
 
 /// A model's answers for a data set.
 struct BatchRun {

@@ -15,7 +15,7 @@
 namespace lenslet {
 namespace {
 
-constexpr const char* kSchema = "lenslet.matrix/1";
+constexpr const char* kMatrixSchema = "lenslet.matrix/1";
 constexpr size_t kDifferencesShown = 20;
 constexpr int64_t kDigitsAllowed = 3, kDigitsOf = 10000;  // tolerance of reduced precision
 
@@ -294,7 +294,7 @@ ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, 
     document.members()("count", count);
     document.list("rows", rows);
   };
-  run.write(kSchema, body, csv_of(rows));
+  run.write(kMatrixSchema, body, csv_of(rows));
   if (const ExitCode code = run.end(); code != ExitCode::kOk) return code;
   if (!any_ran) throw UnavailableError("no combination of backends could run; the table has the reasons");
   return failed ? ExitCode::kCheckFailed : ExitCode::kOk;

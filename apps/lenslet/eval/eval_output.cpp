@@ -20,8 +20,6 @@ struct Fields<PlanLayer> {
 namespace {
 
 constexpr const char* kSchema = "lenslet.eval/1";
-constexpr size_t kMissesShown = 10;
-constexpr size_t kLabel = 12;  // width of "accuracy:   "
 
 /// Everything that the files contain.
 struct EvalFile {

@@ -18,10 +18,8 @@
 namespace lenslet {
 namespace {
 
-constexpr const char* kSchema = "lenslet.eval_samples/1";
+constexpr const char* kSamplesSchema = "lenslet.eval_samples/1";
 constexpr int kTop = 5;
-constexpr size_t kMissesShown = 10;
-constexpr size_t kLabel = 12;  // width of "accuracy:   "
 
 struct SampleMiss {
   std::string sample, label, predicted;
@@ -231,7 +229,7 @@ ExitCode run_eval_samples(const EvalOptions& options, const Session& session, Ru
   print(console, score, model.executable());
   const CsvRow row = csv_row(score);
   run.write(
-      kSchema,
+      kSamplesSchema,
       [&](Document& document) {
         SampleScore::fields(score, document.members());
         document.list("classes", score.classes);

@@ -11,15 +11,13 @@
 namespace lenslet::serve {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr size_t kMostTensors = 16, kMostKeys = 64, kMostDepth = 32, kMostNameBytes = 1024, kMostRank = 8;
 
 /// Where the parser is: the innermost open object or array.
 enum class At { kRoot, kParameters, kInputs, kInput, kShape, kData, kOutputs, kOutput, kIgnored };
 
 /// The parser's events become members of InferJson. Every handler returns true; errors are thrown.
-class Reader : public nlohmann::json_sax<Json> {
+class Reader : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Reader(size_t most_values) : most_values_(most_values) {}
   InferJson take() { return std::move(request_); }
@@ -216,7 +214,7 @@ InferJson parse_infer_json(std::string_view text, size_t most_values) {
   if (const size_t null = text.find('\0'); null != std::string_view::npos)
     throw DataError(concat("the request is no valid JSON: error at byte ", null + 1));
   Reader reader(most_values);
-  Json::sax_parse(text.begin(), text.end(), &reader);
+  nlohmann::json::sax_parse(text.begin(), text.end(), &reader);
   return reader.take();
 }
 
