@@ -88,7 +88,8 @@ class Graph:
         inputs = [self.path(word) for word in inputs if word != '|']
         compiled = '_COMPILER__' in rule
         if compiled:
-            self.sources[outputs[0]] = inputs[0]
+            self.sources[outputs[0]] = self.joined(inputs[0]) or inputs[:1]
+            inputs += self.sources[outputs[0]]
         else:
             # Of a program these are the programs that it runs; of an object they would be all generated files.
             inputs += [self.path(word) for word in later]
@@ -102,6 +103,13 @@ class Graph:
             elif line:
                 output = self.path(line.split(': #deps')[0])
                 self.inputs.setdefault(output, set())
+
+    @staticmethod
+    def joined(unit):
+        """The sources that CMake joined in this generated file (cmake/LensletFirstBuild.cmake)."""
+        if f'{os.sep}Unity{os.sep}' not in unit or not os.path.exists(unit):
+            return []
+        return re.findall(r'^#include "(.*)"$', Path(unit).read_text(encoding='utf-8'), re.MULTILINE)
 
     def path(self, word):
         return os.path.normpath(os.path.join(self.folder, word))
@@ -178,7 +186,7 @@ def affected_tests(folder, changed):
 def sources_of(folder, changed):
     """A changed source itself; for a changed header a source of its own name, else the first that includes it."""
     graph = Graph(folder)
-    compiled = sorted((source, output) for output, source in graph.sources.items()
+    compiled = sorted((source, output) for output, sources in graph.sources.items() for source in sources
                       if source.endswith(SOURCES) and os.path.exists(source))
     answer = set()
     for name in (os.path.join(ROOT, name) for name in changed):
