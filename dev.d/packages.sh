@@ -19,7 +19,7 @@ readonly optional=(
   'header oneapi/dnnl/dnnl.hpp|libdnnl-dev libonednn-dev'
   'header boost/beast.hpp|libboost-dev'
 )
-# Faster rebuilds. A first build without it is the faster one: it precompiles headers (cmake/LensletPrecompiled.cmake).
+# Faster rebuilds. A first build without it is the faster one: it joins sources (cmake/LensletFirstBuild.cmake).
 readonly for_rebuilds=('program ccache|ccache')
 readonly clang_major=14  # the version that formats and lints the tree; other versions differ in details
 # Needed by some tests, which are skipped without it.

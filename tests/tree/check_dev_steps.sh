@@ -229,6 +229,7 @@ STAND_IN
   done
   stand_in ninja <<<'echo "c++ -Wall -Winvalid-pch -include /a/b.dir/cmake_pch.hxx -c a.cpp"'
   BREAK='' expect 0 'lint found nothing' staged lint
+  called '-DLENSLET_FAST_FIRST_BUILD=OFF'
   called 'tidy .*framework/a.cpp'
   called 'tidy .*framework/b.cpp'
   grep -qx 'c++ -Wall -c a.cpp' "$stage/build/release/lint/compile_commands.json" ||

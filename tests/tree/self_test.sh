@@ -92,6 +92,14 @@ say "all packages that a build needs are installed"; }' \
   finish
 fi
 
+first_build=(bash "$here/check_first_build.sh" "$copy" "$generated" lenslet_relu lenslet_framework)
+red framework/tensor/pixels.cpp 'namespace lenslet { namespace { constexpr int kValuesPerTask = 1; } }' \
+  'do not compile as one unit' "${first_build[@]}"
+red cmake/LensletFirstBuild.cmake 'set(lenslet_builds_fast ON)' 'expected no, found yes' "${first_build[@]}"
+red framework/CMakeLists.txt \
+  'set_property(SOURCE device/device_memory.cpp PROPERTY SKIP_UNITY_BUILD_INCLUSION OFF)' \
+  'device_memory.cpp is compiled with other sources' "${first_build[@]}"
+
 includes=(bash "$here/check_includes.sh" "$copy")
 green "${includes[@]}"
 red framework/planted.cpp '#include "layers/conv/conv_problem.h"' 'points up' "${includes[@]}"
