@@ -304,8 +304,8 @@ LENSLET_API lenslet_status lenslet_profile(lenslet_model* model, int64_t batch, 
  *             The reason is empty if the backend supports a pass of `batch` pictures on the model's device.
  *             The whole-network backends belong to layer "lenet5".
  *   shares: of a model on several devices one line per device, "cuda:0 TAB images TAB fault": the pictures of host
- *           memory that it computed so far. The fault is why it failed, empty if it
- *           did not. The text is empty for one device.
+ *           memory that it computed so far. The fault is why it failed, empty if it did not. The text is empty for one
+ *           device.
  */
 LENSLET_API lenslet_status lenslet_model_plan(lenslet_model* model, int64_t batch, char* text,
                                               size_t capacity, size_t* length);

@@ -22,11 +22,12 @@ def server(folder):
         lines.append([row["side"], f"{row['batch']:,}", row["load"], *rates, *milliseconds, cpu_us, *[share] * beside])
     place = common.cpu_name(document) if first["device"] == "cpu" else document.device
     bare = ", beside a bare server of Boost.Beast that answers the same bytes" if beside else ""
+    servers, turns = ("each server", ", turn by turn in one run") if beside else ("the server", "")
     ratio = "; in brackets: the ratio of processor times of the servers" if beside else ""
     return markdown(
         f"**`lenslet serve` under load**, {place}: binary tensors of pixels from wrk over loopback{bare};"
-        f" {first['threads']} threads for each server, {first['client_threads']} for wrk, turn by turn in one run,"
-        f" medians. Half load is half of Lenslet's full rate{ratio} (`apps/peers/serve_load.py`):",
+        f" {first['threads']} threads for {servers}, {first['client_threads']} for wrk{turns}, medians."
+        f" Half load is half of Lenslet's full rate{ratio} (`apps/peers/serve_load.py`):",
         ["server", "images in a request", "load", "connections", "requests/s", "images/s", "median, ms", "p99, ms",
          "processor time a request, µs", *["of the bare server's rate"] * beside], lines,
     )

@@ -758,7 +758,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(run.returncode, 1)
         self.assertIn("README.md's results differ", run.stderr)
         (tree / "README.md").write_text(readme)
-        # So is a figure beside a link to a file that does not have it, in the text or in the table below it.
+        # So is a figure in a table below a link to a file that does not have it.
         self.assertEqual(update("--check").returncode, 0)
         for name, wrong in ((gpu / "peers.json", "0.137"), (gpu / "ladder.json", "1,860.25")):
             page = tree / "docs" / "scale.md"
