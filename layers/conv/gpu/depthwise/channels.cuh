@@ -40,7 +40,7 @@ __device__ __forceinline__ FloatVector<kVector> load_vector(const float* from) {
 //             that loads and stores are contiguous
 // memory      no shared memory: inputs that patches share come from L1; registers hold 4*kRows*kVector sums
 // requires    no dilation, groups == C; kVector 4: K == C, a multiple of 4 (checked by depthwise.cu)
-// measured    H200: docs/kernels/depthwise.md
+// measured    H100: docs/kernels/depthwise.md
 template <int R, int S, int kStride, int kRows, int kVector>
 __global__ void __launch_bounds__(128)
     conv_depthwise_channels_kernel(const DepthwiseChannelsShape shape, const float* __restrict__ x,

@@ -86,8 +86,8 @@ __device__ __forceinline__ void sum_direct_any(const DirectAnyShape& shape, cons
 // memory      no shared memory: inputs through L1, coalesced along q; weights are the same address for a
 //             whole warp
 // requires    N*P*Q < 2^31, grid.x < 2^31 (checked by direct.cu)
-// measured    H200, hot: 8 images, 128 channels, 56 x 56, 128 filters 1x1: 236.0 us
-//             (docs/results/2026-11-22-h200/reproduce.json)
+// measured    H100, hot: 8 images, 128 channels, 56 x 56, 128 filters 1x1: 233.9 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <int kOut, int kCells>
 __global__ void __launch_bounds__(kDirectAnyThreads) conv_direct_any_kernel(
     const DirectAnyShape shape, const float* __restrict__ x,

@@ -31,8 +31,8 @@ struct DirectNhwcShape {
 // memory      no shared memory: the lanes of a position read the same input address; weights and outputs are
 //             contiguous; kVector channels are read at once
 // requires    C/G a multiple of kVector; threads < 2^31 (checked by direct/nhwc_launch.cuh)
-// measured    H200, hot: 8 images, 128 channels, 56 x 56, 128 filters 3x3: 341.1 us
-//             (docs/results/2026-11-22-h200/reproduce.json)
+// measured    H100, hot: 8 images, 128 channels, 56 x 56, 128 filters 3x3: 344.4 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <int kOut, int kVector>
 __global__ void __launch_bounds__(kDirectNhwcThreads) conv_direct_nhwc_kernel(
     const DirectNhwcShape shape, const float* __restrict__ x,

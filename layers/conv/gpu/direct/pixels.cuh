@@ -28,8 +28,8 @@ struct DirectPixelsShape {
 // work split  thread = one pixel of all K planes
 // memory      no shared memory: neighbours share pixels through L1; filters in the constant bank
 // requires    compiled K, no dilation, one group (checked by direct/pixels_launch.cuh)
-// measured    H200, hot: RGB 4096 x 4096 to 3 planes, NHWC, stride 3: 55.3 us
-//             (docs/results/2026-11-22-h200/reproduce.json)
+// measured    H100, hot: RGB 4096 x 4096 to 3 planes, NHWC, stride 3: 77.8 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <int K, TensorLayout kLayout>
 __global__ void __launch_bounds__(kDirectPixelsThreads)
     conv_direct_pixels_kernel(const __grid_constant__ DirectRowsFilter<3, K, 3, 3> filter,

@@ -106,8 +106,8 @@ __device__ __forceinline__ void store_pooled_rows(const DirectRowsShape& shape,
 // memory      no shared memory: neighbours share input rows through L1; registers hold 4*kRows*kOut sums and
 //             a row
 // requires    W a multiple of 4, no dilation, one group (checked by direct/rows_launch.cuh)
-// measured    H200, hot: RGB 4096 x 4096 to 3 planes, 3x3, stride 3, NCHW: 57.4 us
-//             (docs/results/2026-11-22-h200/reproduce.json); LeNet's conv1 with pool1 in docs/results.md
+// measured    H100, hot: RGB 4096 x 4096 to 3 planes, 3x3, stride 3, NCHW: 79.6 us
+//             (docs/results/2026-11-27-h100/reproduce.json); LeNet's conv1 with pool1 in docs/results.md
 template <int C, int K, int R, int S, int kStride, int kPad, int kRows, int kOut, bool kPool>
 __global__ void __launch_bounds__(128, kPool ? 6 : 1) conv_direct_rows_kernel(
     const __grid_constant__ DirectRowsFilter<C, K, R, S> filter,  // weights [C, R, S, K]

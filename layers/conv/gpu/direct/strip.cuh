@@ -173,8 +173,8 @@ __device__ __forceinline__ void add_strip_row(const DirectRowsFilter<3, K, 3, 3>
 //             and the next one, which is read while this one is worked on; filters in the constant bank
 // requires    compiled K and stride, no dilation, one group; kVector: W a multiple of 4 (checked by
 //             direct/strip_launch.cuh)
-// measured    H200, hot, NCHW / NHWC: RGB 4096 x 4096 to 3 planes, stride 1: 118.4 / 114.7 us; stride 2: 65.7 / 64.6 us
-//             (docs/results/2026-11-22-h200/reproduce.json)
+// measured    H100, hot, NCHW / NHWC: RGB 4096 x 4096 to 3 planes, stride 1: 154.3 / 153.3 us; stride 2: 90.8 / 89.4 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <int K, int kStride, TensorLayout kLayout, bool kVector>
 __global__ void __launch_bounds__(kDirectStripThreads, 4)
     conv_direct_strip_kernel(const __grid_constant__ DirectRowsFilter<3, K, 3, 3> filter,

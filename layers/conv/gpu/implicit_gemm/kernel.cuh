@@ -109,8 +109,8 @@ class ImplicitGemmGather {
 //             neighbours share the input in L2; blockIdx.y = group), thread = kThreadM x kThreadN sums
 // memory      shared: two buffers of kBlockL x (kBlockM + kBlockN) floats, see sgemm_tile.cuh
 // requires    no padding unless kChecked; N*C*H*W < 2^31 (both checked by implicit_gemm.cu)
-// measured    H200, hot: RGB 4096 x 4096 to 3 planes, 3x3, stride 1: 553.5 us
-//             (docs/results/2026-11-22-h200/reproduce.json)
+// measured    H100, hot: RGB 4096 x 4096 to 3 planes, 3x3, stride 1: 548.2 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <class Tile, bool kChecked>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_gemm_kernel(
     const ImplicitGemmShape shape, const float* __restrict__ x,

@@ -149,8 +149,8 @@ class ImplicitGemmRowsCopy {
 //             registers: 64 sums, filters of two taps, six inputs for four positions of two rows
 // requires    S = 3, stride_w = dilation_w = 1, pad_w = kPadW, W a multiple of 4, N*C*H*W < 2^31, compute
 //             capability 8.0 (all checked by implicit_gemm.cu)
-// measured    H200, hot: 8 images, 64 channels, 128 x 128, 256 filters 3x3, no padding: 786.8 us = 47.6 TFLOP/s
-//             (docs/results/2026-11-22-h200/reproduce.json)
+// measured    H100, hot: 8 images, 64 channels, 128 x 128, 256 filters 3x3, no padding: 796.4 us = 47.0 TFLOP/s
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_gemm_rows_kernel(
     const ImplicitGemmRowsShape shape, const float* __restrict__ x,

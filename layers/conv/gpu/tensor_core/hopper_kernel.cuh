@@ -22,8 +22,8 @@ namespace lenslet {
 // memory      shared: a ring of input slices [kPieces][pitch] x 16 bytes, a ring of filter stages [kStageTaps][kPieces]
 //             [kFilters] x 16 bytes, the sums of the tile before; 64*kTilesM/128*kFilters sums per thread
 // requires    sm_90a; stride 1, one group; NHWC: C a multiple of 4 (checked by tensor_core/hopper.cu)
-// measured    H200, hot, tf32, NCHW: 8 images, 64 channels, 128 x 128, 256 filters 3x3: 154.6 us = 242 TFLOP/s
-//             (docs/results/2026-11-22-h200/reproduce.json)
+// measured    H100, hot, tf32, NCHW: 8 images, 64 channels, 128 x 128, 256 filters 3x3: 160.4 us = 233 TFLOP/s
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kernel(
     const HopperShape shape, const float* __restrict__ x,

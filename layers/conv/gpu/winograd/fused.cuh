@@ -175,8 +175,8 @@ __device__ __forceinline__ void winograd_store_outputs(const WinogradFusedShape&
 //             for no other; then the products with A applied on the right [6, 32, 128], gathered over rows
 // requires    compute capability 8.0, channels a multiple of kChannels, both operands padded to whole blocks
 //             (by winograd/fused_launch.cuh)
-// measured    H200, hot, with the input transform: 8 images, 64 channels, 128 x 128, 256 filters: 318.7 us
-//             (docs/results/2026-11-22-h200/reproduce.json)
+// measured    H100, hot, with the input transform: 8 images, 64 channels, 128 x 128, 256 filters: 327.0 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <int kChannels>
 __global__ void __launch_bounds__(kWinogradFusedThreads, 1)
     conv_winograd_fused_kernel(const WinogradFusedShape shape, int first_block,

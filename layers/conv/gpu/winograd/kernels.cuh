@@ -79,8 +79,8 @@ __global__ void __launch_bounds__(kWinogradBlock)
 //             .z = group
 // memory      shared: two buffers of kBlockL x (kBlockM + kBlockN) floats, see sgemm_tile.cuh
 // requires    chunk a multiple of kBlockN, U zero padded to whole tiles (both by the launch in winograd.cu)
-// measured    H200, hot, all stages: 8 images, 32 channels, 28 x 28, 32 filters 3x3 with padding: 9.62 us
-//             (docs/results/2026-11-22-h200/reproduce.json)
+// measured    H100, hot, all stages: 8 images, 32 channels, 28 x 28, 32 filters 3x3 with padding: 9.77 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     conv_winograd_multiply_kernel(const WinogradShape shape,
@@ -197,8 +197,8 @@ __global__ void __launch_bounds__(kWinogradBlock)
 //             filters, coalesced along tiles; registers hold a row of products [kOut, E] and the outputs
 //             [kOut, 2, 2]
 // requires    one group, E*E*C*kOut floats of shared memory (checked by the launch in winograd.cu)
-// measured    H200, hot, with the input transform: RGB 4096 x 4096 to 3 planes: 806.8 us
-//             (docs/results/2026-11-22-h200/reproduce.json)
+// measured    H100, hot, with the input transform: RGB 4096 x 4096 to 3 planes: 947.3 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <int R, int kOut>
 __global__ void __launch_bounds__(kWinogradBlock) conv_winograd_few_channels_kernel(
     const WinogradShape shape, int first,

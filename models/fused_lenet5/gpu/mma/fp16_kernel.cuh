@@ -88,7 +88,7 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
 //             [8, 128] words of two halves; registers: both convolutions' weights; the next image is copied meanwhile
 // requires    compute capability 8.0, MmaFp16Shared::kBytes of shared memory (checked by mma.cu); images 16-byte
 //             aligned
-// measured    H200, 1,048,576 images of bytes, predictions: 1,678 us = 624.8 M images/s
+// measured    H100, 1,048,576 images of bytes, predictions: 1,711 us = 613.0 M images/s
 //             (docs/results.md, "The whole-network plan over batch sizes")
 template <typename Pixel, typename Output, int kWarps>
 __global__ void __launch_bounds__(kWarps * 32, 1)

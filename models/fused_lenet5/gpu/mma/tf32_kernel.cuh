@@ -71,7 +71,7 @@ __device__ __forceinline__ void mma_tf32_store(const float (&sums)[kTiles][4], f
 //             convolutions' weights; the fully connected weights, 185 KB, are read from L2 once per 64 images
 // requires    compute capability 8.0, MmaTf32Shared::kBytes of shared memory (checked by mma.cu); images 16-byte
 //             aligned
-// measured    H200, 1,048,576 images of bytes, predictions: 3,886 us = 269.9 M images/s
+// measured    H100, 1,048,576 images of bytes, predictions: 3,827 us = 274.0 M images/s
 //             (docs/results.md, "The whole-network plan over batch sizes")
 template <typename Pixel, typename Output>
 __global__ void __launch_bounds__(MmaTf32Shared<Pixel>::kWarps * 32, 1)

@@ -77,7 +77,7 @@ __device__ __forceinline__ bool needs_word(int block, int word) {
 // work split as fused_lenet5_small_kernel; block 0 polls the host's memory and sends the others their parts of an image
 // memory     5 to 14 KiB per block; all weights in registers
 // requires   compute capability 9.0, one cluster, packed parameters of the same Tile (ResidentLenet5 ensures it)
-// measured   H200, docs/results.md, "One call, wall time"
+// measured   H100, docs/results.md, "One call, wall time"
 template <class T>
 __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     fused_lenet5_resident_kernel(const __grid_constant__ ResidentArguments args) {

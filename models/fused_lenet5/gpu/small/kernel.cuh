@@ -65,7 +65,7 @@ __device__ __forceinline__ void relay_image(const Pixel* image, unsigned char* r
 // memory     5 to 14 KiB per block for its part, 45 KiB in block 0 for the weights of fc2 and fc3; filters in registers
 // requires   compute capability 9.0, a grid of whole clusters, packed parameters of the same Tile (SmallOperator
 //            ensures it)
-// measured   H200, docs/results.md, "One call, wall time"
+// measured   H100, docs/results.md, "One call, wall time"
 template <class T, typename Pixel>
 __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     fused_lenet5_small_kernel(const __grid_constant__ SmallArguments args) {
