@@ -2,7 +2,7 @@
  * lenslet.h: reads handwritten digits with LeNet-5 and runs networks of ONNX files, for programs in C and in languages
  * that call C.
  *
- * A picture has 28 x 28 values in row-major order. The pictures of a call are contiguous. Bytes are 0 for background
+ * An image has 28 x 28 values in row-major order. The images of a call are contiguous. Bytes are 0 for background
  * and 255 for ink, as in MNIST. Floats are normalised: (x / 255 - mean) / std, with the mean and std of the weights
  * file's metadata; default 0.1307 and 0.3081. Pictures and answers are memory of the caller: host memory, or a GPU's
  * for the functions whose name ends in _device. On the CPU they are read and written in place. The library keeps no
@@ -33,7 +33,7 @@
 extern "C" {
 #endif
 
-/** Rows and columns of a picture; values of a picture; bytes of a packed one (lenslet_pack_u4); classes. */
+/** Rows and columns of an image; values of an image; bytes of a packed one (lenslet_pack_u4); classes. */
 #define LENSLET_SIDE 28
 #define LENSLET_PIXELS (LENSLET_SIDE * LENSLET_SIDE)
 #define LENSLET_PACKED_BYTES (LENSLET_PIXELS / 2)
@@ -67,17 +67,17 @@ typedef struct lenslet_options {
   const char* math;       /* "fp32", "tf32", "fp16" */
   size_t workspace_limit; /* bytes, for each layer; SIZE_MAX: none */
   int64_t
-      max_batch; /* pictures computed in one pass, 1 to 1,048,576; 0: 1,024 on the CPU, 65,536 on a GPU, fewer
+      max_batch; /* images computed in one pass, 1 to 1,048,576; 0: 1,024 on the CPU, 65,536 on a GPU, fewer
                         for a network with large layers */
   const char*
       images; /* of lenslet_predict_* and lenslet_logits_*: "check" refuses dark ink on light paper, and floats
                          that are not normalised; "invert" exchanges dark and bright, then checks; "any" takes all */
 } lenslet_options;
 
-/** The answer for one picture. */
+/** The answer for one image. */
 typedef struct lenslet_prediction {
   int32_t label;     /* 0 to 9 */
-  float probability; /* 0 to 1; NaN if the picture contains a NaN */
+  float probability; /* 0 to 1; NaN if the image contains a NaN */
 } lenslet_prediction;
 
 /** Device time in nanoseconds of one layer of a pass; with a whole-network plan, of the whole pass. */
@@ -174,7 +174,7 @@ LENSLET_API const char* lenslet_model_device(const lenslet_model* model);
 LENSLET_API const char* lenslet_model_device_name(const lenslet_model* model);
 
 /**
- * The energy of a picture is the log of the sum of its logits' exponentials. A picture of less energy than this shows
+ * The energy of an image is the log of the sum of its logits' exponentials. An image of less energy than this shows
  * no digit. From the weights file's metadata; NaN if it has none, and for a null pointer.
  */
 LENSLET_API double lenslet_model_energy_threshold(const lenslet_model* model);
@@ -219,9 +219,9 @@ LENSLET_API lenslet_status lenslet_read_memory(lenslet_model* model, const void*
                                                lenslet_reading* reading);
 
 /**
- * Classifies `count` pictures; 0 is allowed. This and lenslet_logits_* support networks that read 1 x 28 x 28 pictures
- * and have ten classes; for any other they return LENSLET_ERROR_DATA. They look at up to 64 pictures and return
- * LENSLET_ERROR_USAGE for those that options.images refuses. The first call with a number of pictures prepares the
+ * Classifies `count` images; 0 is allowed. This and lenslet_logits_* support networks that read 1 x 28 x 28 images
+ * and have ten classes; for any other they return LENSLET_ERROR_DATA. They look at up to 64 images and return
+ * LENSLET_ERROR_USAGE for those that options.images refuses. The first call with a number of images prepares the
  * model for that number; the last four preparations are kept, on the CPU more if they are small. After a failure the
  * contents of the output are undefined.
  */
@@ -240,7 +240,7 @@ LENSLET_API lenslet_status lenslet_logits_u4(lenslet_model* model, const uint8_t
                                              float* logits);
 
 /**
- * Packs `count` pictures of bytes to 4 bits a pixel, for the functions with _u4: LENSLET_PACKED_BYTES a picture, half
+ * Packs `count` images of bytes to 4 bits a pixel, for the functions with _u4: LENSLET_PACKED_BYTES an image, half
  * of what a GPU's bus has to carry. The first of two pixels is in the low four bits. A pixel x becomes the code
  * (x + 8) / 17, rounded down; a code c stands for the grey 17 c. So packing rounds to the nearest of 16 greys, 8 away
  * at most, and some answers differ from those of the _u8 functions (docs/cli.md counts them).
@@ -259,9 +259,9 @@ LENSLET_API void lenslet_host_free(void* memory);
  * lenslet_predict_*, lenslet_logits_* and lenslet_run for memory of the model's GPU, aligned to 16 bytes. `stream` is
  * a cudaStream_t; null is the default stream. A call enqueues its work after that of the stream and returns
  * LENSLET_OK: it waits for nothing and copies nothing, and a failure of the work itself is reported by a later call.
- * The first call with a number of pictures prepares the model for that number, which allocates. The stream may record
+ * The first call with a number of images prepares the model for that number, which allocates. The stream may record
  * a CUDA graph once the same call has been made outside of it; the model must outlive the graph, and calls in one
- * graph must depend on each other. The pictures are not looked at; options.images "invert" is
+ * graph must depend on each other. The images are not looked at; options.images "invert" is
  * LENSLET_ERROR_UNAVAILABLE, and so is a plan that does not itself read what is passed and write what is wanted:
  * "layered" reads and writes floats, as lenslet_logits_f32_device() and lenslet_run_device() do. Memory that is not
  * aligned, of the host or of another GPU is LENSLET_ERROR_USAGE.
@@ -284,7 +284,7 @@ LENSLET_API lenslet_status lenslet_run_device(lenslet_model* model, const float*
                                               float* outputs, void* stream);
 
 /**
- * Times the layers in passes of `batch` (1 to 1,048,576) pictures, for at least `min_time_ms` (0 to 600,000). With
+ * Times the layers in passes of `batch` (1 to 1,048,576) images, for at least `min_time_ms` (0 to 600,000). With
  * options.plan "auto" the pass is layered; with "fused" the whole network is the only layer. Writes the first
  * `capacity` layers to `layers`, the number of layers to *layer_count and the median time of a whole pass to *total_ns.
  * `layers` may be null if the capacity is 0; the other two may be null. LeNet-5 has at most 11 layers. Names
@@ -297,13 +297,13 @@ LENSLET_API lenslet_status lenslet_profile(lenslet_model* model, int64_t batch, 
 /**
  * Each writes a text of at most `capacity` bytes, NUL included, and the full length without the NUL to *length. The
  * text is truncated if *length >= capacity. `text` may be null if the capacity is 0; `length` may be null.
- *   plan: the plan of a pass of `batch` pictures,
+ *   plan: the plan of a pass of `batch` images,
  *         bytes in and predictions out, as JSON.
  *         Saved as a file it is a value of options.plan.
  *   backends: one line per layer and backend, "layer TAB backend TAB reason".
- *             The reason is empty if the backend supports a pass of `batch` pictures on the model's device.
+ *             The reason is empty if the backend supports a pass of `batch` images on the model's device.
  *             The whole-network backends belong to layer "lenet5".
- *   shares: of a model on several devices one line per device, "cuda:0 TAB images TAB fault": the pictures of host
+ *   shares: of a model on several devices one line per device, "cuda:0 TAB images TAB fault": the images of host
  *           memory that it computed so far. The fault is why it failed, empty if it did not. The text is empty for one
  *           device.
  */
