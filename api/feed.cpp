@@ -254,7 +254,9 @@ int64_t Feed::run(const void* images, int64_t count, Answers answers, InputOutpu
   prepare();
   const int64_t lanes = threads();
   const bool in_place = reads_in_place(images, types.input);
-  chunks_.begin(count, chunk_size(count, lanes, most()), 1);
+  const int64_t size = chunk_size(count, lanes, most());
+  const int64_t used = std::min(lanes, (count + size - 1) / size);  // no thread wakes without a chunk to take
+  chunks_.begin(count, size, 1);
   if (progress && !progress(0)) chunks_.stop();
   int64_t told = 0;
   const auto tell = [&] {
@@ -278,7 +280,7 @@ int64_t Feed::run(const void* images, int64_t count, Answers answers, InputOutpu
     if (in_place || lanes == 1) {
       serve_lanes(0, lanes);
     } else {
-      parallel_for(lanes, 1, serve_lanes);
+      parallel_for(used, 1, serve_lanes);
     }
   } catch (...) {
     if (progress && chunks_.in_order() > told) tell();

@@ -277,23 +277,19 @@ void Model::State::drop_lanes_beside(Lane& built) {
 }
 
 Model::State::FedCall Model::State::fed_call(const void* images, int64_t count, InputOutput types) const {
-  const size_t image = bytes_of_image(setup_->graph(), types.input);
-  const bool large = static_cast<size_t>(count) * image >= kLargeCallBytes;
-  const auto batch_of = [&](size_t chunk) {
-    return std::min(pass_limit_, static_cast<int64_t>((large ? chunk : kSmallChunkBytes) / image));
-  };
-  if (const std::optional<Device> device = usable_device(); device && is_page_locked(*device, images)) {
-    const int64_t batch = batch_of(kChunkBytesInPlace);
-    if (batch > 0 && setup_->pass_for(batch, types).input == types.input) return {types, batch, true};
-  }
-  return {types, batch_of(kChunkBytes), false};
+  const std::optional<Device> device = usable_device();
+  const bool page_locked = device && is_page_locked(*device, images);
+  const auto image = static_cast<int64_t>(bytes_of_image(setup_->graph(), types.input));
+  int64_t chunk = kSmallChunkBytes;
+  if (count * image >= kLargeCallBytes) chunk = page_locked ? kChunkBytesInPlace : kChunkBytes;
+  return {types, std::min(pass_limit_, chunk / image), page_locked};
 }
 
 Model::State::KeptFeed* Model::State::kept_feed(const FedCall& call) {
   for (KeptFeed& kept : feeds_) {
     const FedCall& its = kept.call;
     if (its.types.input == call.types.input && its.types.output == call.types.output &&
-        its.batch == call.batch && its.in_place == call.in_place)
+        its.batch == call.batch && its.page_locked == call.page_locked)
       return &kept;
   }
   return nullptr;
@@ -308,7 +304,7 @@ Feed* Model::State::feed_for(const void* images, int64_t count, InputOutput type
   std::unique_ptr<Feed> feed;
   if (call.batch > 0) {
     const BuildOptions options = setup_->build_options(call.batch, setup_->pass_for(call.batch, types));
-    if (options.execution == Plan::kFused) feed = build_feed(options, call.in_place);
+    if (options.execution == Plan::kFused) feed = build_feed(options, call);
   }
   return feeds_.emplace_back(KeptFeed{call, std::move(feed)}).feed.get();
 }
@@ -333,11 +329,12 @@ Feed& Model::State::prepared_feed(const FedCall& call, const Plan* plan) {
   const int64_t pass = whole ? call.batch : std::clamp<int64_t>(largest, 1, pass_limit_);
   BuildOptions options = setup_->build_options(pass, setup_->pass_for(pass, call.types));
   options.plan = plan ? plan : options.plan;
-  const bool in_place = call.in_place && (plan ? plan->input : options.input) == call.types.input;
-  return *feeds_.emplace_back(KeptFeed{call, build_feed(options, in_place)}).feed;
+  return *feeds_.emplace_back(KeptFeed{call, build_feed(options, call)}).feed;
 }
 
-std::unique_ptr<Feed> Model::State::build_feed(const BuildOptions& options, bool in_place) {
+std::unique_ptr<Feed> Model::State::build_feed(const BuildOptions& options, const FedCall& call) {
+  const ElementType input = options.plan ? options.plan->input : options.input;
+  const bool in_place = call.page_locked && input == call.types.input;
   const auto build = [&] {
     auto feed = std::make_unique<Feed>(setup_->graph(), options, feed_options(options, in_place));
     feed->prepare();

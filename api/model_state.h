@@ -49,8 +49,8 @@ class Model::State {
   /// How a feed takes a call from host memory.
   struct FedCall {
     InputOutput types;
-    int64_t batch = 0;      // images of a pass; 0 if one image exceeds a chunk
-    bool in_place = false;  // the device reads the caller's memory
+    int64_t batch = 0;         // images of a pass; 0 if one image exceeds a chunk
+    bool page_locked = false;  // the caller's images
   };
   /// A feed for large calls; none if layers compute them on a device that is alone.
   struct KeptFeed {
@@ -88,7 +88,7 @@ class Model::State {
   /// before, or null; and one that is prepared now and replays the choices of `plan`, if that is not null.
   Feed* ready_feed(const FedCall& call);
   Feed& prepared_feed(const FedCall& call, const Plan* plan);
-  std::unique_ptr<Feed> build_feed(const BuildOptions& options, bool in_place);
+  std::unique_ptr<Feed> build_feed(const BuildOptions& options, const FedCall& call);
 
   std::shared_ptr<const ModelSetup> setup_;
   int64_t pass_limit_;

@@ -10,7 +10,7 @@ namespace {
 //             and writes neighbours of C; B is read again for each row,
 //             unless a cache still has it
 // requires    a launch that the card allows (checked by matrix_support)
-// measured    H200, docs/results/2026-11-22-h200/reproduce.json: study a, table gemm_partition
+// measured    H100, docs/results/2026-11-27-h100/reproduce.json: study a, table gemm_partition
 __global__ void matrix_column_kernel(MatrixShape shape, const float* __restrict__ a,
                                      const float* __restrict__ b, float* __restrict__ c) {
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);

@@ -12,7 +12,7 @@ namespace {
 //             and neighbours of B;
 //             caches serve the reuse
 // requires    a launch that the card allows (checked by matrix_support)
-// measured    H200, docs/results/2026-11-22-h200/reproduce.json: study a, tables gemm_memory and gemm_partition
+// measured    H100, docs/results/2026-11-27-h100/reproduce.json: study a, tables gemm_memory and gemm_partition
 __global__ void matrix_element_kernel(MatrixShape shape, const float* __restrict__ a,
                                       const float* __restrict__ b, float* __restrict__ c) {
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);

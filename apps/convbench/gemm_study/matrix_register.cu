@@ -27,7 +27,7 @@ __device__ __forceinline__ float4 load_four(const float* row, int column, int co
 // memory      no shared memory: B as float4, each once for four rows; of A all threads read the same four floats, which
 //             stay in L1. 16 sums in registers
 // requires    kTile x kTile threads (checked by matrix_support)
-// measured    H200, docs/results/2026-11-22-h200/reproduce.json: study a, table gemm_memory
+// measured    H100, docs/results/2026-11-27-h100/reproduce.json: study a, table gemm_memory
 template <int kTile>
 __global__ void __launch_bounds__(kTile* kTile)
     matrix_register_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,

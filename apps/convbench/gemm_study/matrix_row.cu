@@ -9,7 +9,7 @@ namespace {
 // memory      no shared memory: the lanes of a warp read A and write C a whole row apart; all read one float of B at a
 //             time, down its columns. With so few threads time is latency, so that nine loads wait at once
 // requires    a launch that the card allows (checked by matrix_support)
-// measured    H200, docs/results/2026-11-22-h200/reproduce.json: study a, table gemm_partition
+// measured    H100, docs/results/2026-11-27-h100/reproduce.json: study a, table gemm_partition
 __global__ void matrix_row_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
                                   float* __restrict__ c) {
   const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);

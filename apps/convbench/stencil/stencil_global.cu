@@ -13,7 +13,7 @@ constexpr unsigned kLine = 256, kTileX = 32, kTileY = 8;
 // work split  thread = one output
 // memory      no shared memory: x and filter through L1
 // requires    reflecting: taps no longer than the signal (checked by Stencil::supports)
-// measured    H200, docs/results/2026-11-22-h200/reproduce.json: study e
+// measured    H100, docs/results/2026-11-27-h100/reproduce.json: study e
 template <Boundary kBoundary>
 __global__ void __launch_bounds__(kLine)
     stencil_global_1d_kernel(const StencilShape shape, const float* __restrict__ x,
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kLine)
 // work split  thread = one output; a block covers 32 columns x 8 rows
 // memory      no shared memory: x and filter through L1
 // requires    reflecting: taps no longer than height and width (checked by Stencil::supports)
-// measured    H200, docs/results/2026-11-22-h200/reproduce.json: study e
+// measured    H100, docs/results/2026-11-27-h100/reproduce.json: study e
 template <Boundary kBoundary>
 __global__ void __launch_bounds__(kTileX* kTileY)
     stencil_global_2d_kernel(const StencilShape shape, const float* __restrict__ x,

@@ -18,7 +18,7 @@ constexpr unsigned kLine = 256, kTile = 32;
 // work split  block = 256 outputs, thread = one of them
 // memory      the 256 + taps - 1 elements behind a block in shared memory; a warp reads neighbours: no bank conflicts
 // requires    256 + taps - 1 floats of shared memory (kMaxTaps1d); reflecting as Stencil::supports checks
-// measured    H200, docs/results/2026-11-22-h200/reproduce.json: study e
+// measured    H100, docs/results/2026-11-27-h100/reproduce.json: study e
 template <Boundary kBoundary>
 __global__ void __launch_bounds__(kLine)
     stencil_tiled_1d_kernel(const StencilShape shape, const float* __restrict__ x, const float*,
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kLine)
 //             a warp reads neighbours of one row:
 //             no bank conflicts
 // requires    (32 + taps - 1)^2 floats of shared memory (kMaxTaps2d); reflecting as Stencil::supports checks
-// measured    H200, docs/results/2026-11-22-h200/reproduce.json: study e
+// measured    H100, docs/results/2026-11-27-h100/reproduce.json: study e
 template <Boundary kBoundary>
 __global__ void __launch_bounds__(kTile* kTile)
     stencil_tiled_2d_kernel(const StencilShape shape, const float* __restrict__ x, const float*,

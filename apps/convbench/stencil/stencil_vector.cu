@@ -76,7 +76,7 @@ __device__ __forceinline__ void store_neighbours(float* y, const float (&sums)[k
 // work split  thread = 4 neighbouring outputs
 // memory      no shared memory: float4 through L1; registers hold the neighbours and 4 sums
 // requires    kTaps up to 15; reflecting as Stencil::supports checks
-// measured    H200, docs/results/2026-11-22-h200/reproduce.json: study e
+// measured    H100, docs/results/2026-11-27-h100/reproduce.json: study e
 template <Boundary kBoundary, int kTaps>
 __global__ void __launch_bounds__(kLine)
     stencil_vector_1d_kernel(const StencilShape shape, const float* __restrict__ x, const float*,
@@ -134,7 +134,7 @@ __device__ __forceinline__ void sum_patch(const StencilShape& shape, const float
 // work split  thread = kRows x 4 neighbouring outputs
 // memory      no shared memory: float4 through L1; registers hold rows of neighbours and 4*kRows sums
 // requires    kTaps up to 7; reflecting as Stencil::supports checks
-// measured    H200, docs/results/2026-11-22-h200/reproduce.json: study e
+// measured    H100, docs/results/2026-11-27-h100/reproduce.json: study e
 template <Boundary kBoundary, int kTaps, int kRows>
 __global__ void __launch_bounds__(kLine)
     stencil_vector_2d_kernel(const StencilShape shape, const float* __restrict__ x, const float*,
