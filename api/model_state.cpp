@@ -22,13 +22,13 @@ constexpr int64_t kDefaultCpuBatch = 1024, kDefaultGpuBatch = 65536;
 constexpr int64_t kDefaultCpuValues = int64_t{1} << 25, kDefaultGpuValues = int64_t{1} << 28;
 // Host memory from this size on goes through a Feed. Below it a copy by the driver takes as long as it takes to wake
 // threads.
-constexpr size_t kLeastFedBytes = size_t{2} << 20;
+constexpr int64_t kLeastFedBytes = int64_t{2} << 20;
 // Chunks of a Feed. From ordinary memory 4 MiB fed an H100 fastest in a trial of 1, 2, 4 and 8. Memory that a GPU reads
 // in place is taken in larger ones: fewer copies leave fewer gaps on the bus. A smaller call has smaller chunks: a pass
 // computes all its images, however few a chunk has.
-constexpr size_t kChunkBytes = size_t{4} << 20, kChunkBytesInPlace = size_t{16} << 20;
-constexpr size_t kSmallChunkBytes = size_t{2} << 20;
-constexpr size_t kLargeCallBytes = size_t{64} << 20;
+constexpr int64_t kChunkBytes = int64_t{4} << 20, kChunkBytesInPlace = int64_t{16} << 20;
+constexpr int64_t kSmallChunkBytes = int64_t{2} << 20;
+constexpr int64_t kLargeCallBytes = int64_t{64} << 20;
 
 int64_t pass_limit(const ModelOptions& options, Device device, const Graph& graph) {
   if (options.max_batch > 0) return options.max_batch;
@@ -107,9 +107,9 @@ Model::State::State(std::shared_ptr<const ModelSetup> setup, const BuildOptions&
 FeedOptions Model::State::feed_options(const BuildOptions& pass, bool in_place) const {
   const ElementType input = pass.plan ? pass.plan->input : pass.input;
   const bool whole = (pass.plan ? pass.plan->execution : pass.execution) == Plan::kFused;
-  return FeedOptions::for_host_memory(
-      pass.device, whole, static_cast<size_t>(pass.batch) * bytes_of_image(setup_->graph(), input),
-      threads_ > 0 ? threads_ : num_threads(), in_place);
+  return FeedOptions::for_host_memory(pass.device, whole,
+                                      static_cast<size_t>(pass.batch * image_bytes(input)),
+                                      threads_ > 0 ? threads_ : num_threads(), in_place);
 }
 
 void Model::State::on_each_device(const std::function<void(State&)>& body) {
@@ -184,7 +184,7 @@ int64_t Model::State::answer_alone(const void* images, int64_t count, Answers an
 
 int64_t Model::State::answer_by_set(const void* images, int64_t count, Answers answers, InputOutput call,
                                     const Progress& progress) {
-  if (!feed_ && static_cast<size_t>(count) * bytes_of_image(setup_->graph(), call.input) < kLeastFedBytes) {
+  if (!feed_ && count * image_bytes(call.input) < kLeastFedBytes) {
     int64_t told = -1;  // a second device begins again
     const Progress further = [&](int64_t done) {
       if (done <= told) return true;
@@ -279,7 +279,7 @@ void Model::State::drop_lanes_beside(Lane& built) {
 Model::State::FedCall Model::State::fed_call(const void* images, int64_t count, InputOutput types) const {
   const std::optional<Device> device = usable_device();
   const bool page_locked = device && is_page_locked(*device, images);
-  const auto image = static_cast<int64_t>(bytes_of_image(setup_->graph(), types.input));
+  const int64_t image = image_bytes(types.input);
   int64_t chunk = kSmallChunkBytes;
   if (count * image >= kLargeCallBytes) chunk = page_locked ? kChunkBytesInPlace : kChunkBytes;
   return {types, std::min(pass_limit_, chunk / image), page_locked};
@@ -297,8 +297,7 @@ Model::State::KeptFeed* Model::State::kept_feed(const FedCall& call) {
 
 Feed* Model::State::feed_for(const void* images, int64_t count, InputOutput types) {
   if (!setup_->device().is_cuda()) return nullptr;
-  if (static_cast<size_t>(count) * bytes_of_image(setup_->graph(), types.input) < kLeastFedBytes)
-    return nullptr;
+  if (count * image_bytes(types.input) < kLeastFedBytes) return nullptr;
   const FedCall call = fed_call(images, count, types);
   if (KeptFeed* const kept = kept_feed(call)) return kept->feed.get();
   std::unique_ptr<Feed> feed;
@@ -324,8 +323,7 @@ Feed& Model::State::prepared_feed(const FedCall& call, const Plan* plan) {
   const bool whole = call.batch > 0 &&
                      setup_->execution(call.batch, setup_->pass_for(call.batch, call.types)) == Plan::kFused;
   // Layers need larger passes than the whole network at once.
-  const int64_t largest =
-      static_cast<int64_t>(kLargeCallBytes / bytes_of_image(setup_->graph(), call.types.input));
+  const int64_t largest = kLargeCallBytes / image_bytes(call.types.input);
   const int64_t pass = whole ? call.batch : std::clamp<int64_t>(largest, 1, pass_limit_);
   BuildOptions options = setup_->build_options(pass, setup_->pass_for(pass, call.types));
   options.plan = plan ? plan : options.plan;

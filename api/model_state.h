@@ -74,6 +74,9 @@ class Model::State {
                        const Progress& progress);
   int64_t answer_by_set(const void* images, int64_t count, Answers answers, InputOutput call,
                         const Progress& progress);
+  int64_t image_bytes(ElementType type) const {
+    return static_cast<int64_t>(bytes_of_image(setup_->graph(), type));
+  }
   BuildOptions build_options(int64_t batch) const;
   FeedOptions feed_options(const BuildOptions& pass, bool in_place) const;
   std::unique_ptr<Lane> build(int64_t batch, InputOutput pass);
