@@ -107,7 +107,7 @@ build() {
   logged cmake --build "build/$preset" --parallel "$(jobs)" --target $targets ||
     log_die "the build in build/$preset failed"
   warnings=$(grep -cE '[ :]warning[ :#]' "$log") || return 0
-  say "$warnings lines with warnings: $log"
+  say "lines with warnings: $warnings (see $log)"
 }
 
 cmd_build() {
