@@ -26,7 +26,7 @@ def server(folder):
     ratio = "; in brackets: the ratio of processor times of the servers" if beside else ""
     return markdown(
         f"**`lenslet serve` under load**, {place}: binary tensors of pixels from wrk over loopback{bare};"
-        f" {first['threads']} threads for {servers}, {first['client_threads']} for wrk{turns}, medians."
+        f" threads: {first['threads']} for {servers}, {first['client_threads']} for wrk{turns}; medians."
         f" Half load is half of Lenslet's full rate{ratio} (`apps/peers/serve_load.py`):",
         ["server", "images in a request", "load", "connections", "requests/s", "images/s", "median, ms", "p99, ms",
          "processor time a request, µs", *["of the bare server's rate"] * beside], lines,

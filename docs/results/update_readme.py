@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the numbers of README.md, results.md, scale.md and kernels/ in docs from results folders, or checks them.
 
-    python3 docs/results/update_readme.py docs/results/2026-11-27-h100 docs/results/2026-11-22-cpu
+    python3 docs/results/update_readme.py docs/results/2026-11-27-h100 docs/results/2026-11-27-cpu
         [--partial] [--report | --check]
 
 The first folder is a GPU's, with peers.json, calls.json, matrix.json and profile-batch-10000.json. The second is a
