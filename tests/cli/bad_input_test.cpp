@@ -89,7 +89,7 @@ void expect_row(const BadInput& bad) {
       command.find("{dir}/full") != std::string::npos || command.find("{dir}/read_only") != std::string::npos;
   if (disks && !mount_disks().empty()) GTEST_SKIP() << mount_disks();
   if (std::string(bad.circumstances).find("stdin:terminal") != std::string::npos && !has_terminals()) {
-    GTEST_SKIP() << "no pseudo terminal can be opened here";
+    GTEST_SKIP() << "no pseudo-terminal can be opened here";
   }
   const ProgramRun run = run_line(command, options_of(bad));
   if (run.exit_code == ProgramRun::kNoRights) GTEST_SKIP() << "root cannot give up its rights here";
