@@ -4,7 +4,7 @@
  *
  * An image has 28 x 28 values in row-major order. The images of a call are contiguous. Bytes are 0 for background
  * and 255 for ink, as in MNIST. Floats are normalised: (x / 255 - mean) / std, with the mean and std of the weights
- * file's metadata; default 0.1307 and 0.3081. Pictures and answers are memory of the caller: host memory, or a GPU's
+ * file's metadata; default 0.1307 and 0.3081. Images and answers are memory of the caller: host memory, or a GPU's
  * for the functions whose name ends in _device. On the CPU they are read and written in place. The library keeps no
  * pointer to them.
  *
