@@ -21,9 +21,9 @@ set(lenslet_precompiled_headers
   <algorithm> <array> <atomic> <charconv> <chrono> <cmath> <cstdint> <cstring> <functional> <limits> <map> <memory>
   <mutex> <optional> <sstream> <stdexcept> <string> <string_view> <unordered_map> <utility> <vector>)
 
-# lenslet_precompile_for(<leader> <target>…): the targets use the header that <leader> compiles with the same flags.
-# Sources with options of their own are compiled without it.
-function(lenslet_precompile_for leader)
+# lenslet_precompile_for(<leader> <headers> <target>…): the targets use the header that <leader> compiles with the same
+# flags. Sources with options of their own are compiled without it.
+function(lenslet_precompile_for leader headers)
   if(NOT ARGN)
     return()
   endif()
@@ -31,13 +31,13 @@ function(lenslet_precompile_for leader)
     set(source "${PROJECT_BINARY_DIR}/generated/${leader}.cpp")
     file(CONFIGURE OUTPUT "${source}" CONTENT "// Generated: compiles nothing but the precompiled header.\n")
     add_library(${leader} OBJECT "${source}")
-    target_link_libraries(${leader} PRIVATE lenslet_options lenslet_own_flags)
-    target_precompile_headers(${leader} PRIVATE ${lenslet_precompiled_headers})
+    target_link_libraries(${leader} PRIVATE lenslet_options lenslet_own_flags nlohmann_json::nlohmann_json)
+    target_precompile_headers(${leader} PRIVATE ${headers})
   endif()
   foreach(target IN LISTS ARGN)
     get_target_property(type ${target} TYPE)
     if(type STREQUAL "EXECUTABLE")  # -fPIE instead of -fPIC
-      target_precompile_headers(${target} PRIVATE ${lenslet_precompiled_headers})
+      target_precompile_headers(${target} PRIVATE ${headers})
     else()
       target_precompile_headers(${target} REUSE_FROM ${leader})
     endif()
@@ -126,8 +126,9 @@ function(lenslet_first_build)
       list(APPEND fully ${target})
     endif()
   endforeach()
-  lenslet_precompile_for(lenslet_precompiled ${fully})
-  lenslet_precompile_for(lenslet_precompiled_lightly ${lightly})
+  find_package(nlohmann_json REQUIRED)
+  lenslet_precompile_for(lenslet_precompiled "${lenslet_precompiled_headers}" ${fully})
+  lenslet_precompile_for(lenslet_precompiled_lightly "${lenslet_precompiled_headers};<nlohmann/json.hpp>" ${lightly})
   if(TARGET lenslet_precompiled_lightly)
     lenslet_compile_lightly(lenslet_precompiled_lightly)
   endif()
