@@ -451,24 +451,24 @@ class ReportTest(unittest.TestCase):
 
     def test_files_committed_are_shown(self):
         """The files of a folder in one page, as ./dev bench draws them. The figures of each folder are made of its
-        rows. Only those of the last are also rendered, which takes ten times as long."""
+        rows. Rendering them takes ten times as long, so only one of the last folder is rendered too."""
         import style
 
         def unrendered(figure, name):
+            if folder == max(folders) and name.startswith("singles"):
+                return to_svg(figure, name)
             style.plt.close(figure)
             made.append(name)
             return '<svg viewBox="0 0 1 1"></svg>'
 
-        made, shown, folders = [], 0, {}
+        made, shown, folders, to_svg = [], 0, {}, style.to_svg
         for folder in sorted((ROOT / "docs" / "results").glob("*/")):
             texts = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.json"))]
             texts = [text for text in texts if json.loads(text).get("schema") == "lenslet.results/1"]
             if texts:
                 folders[folder.name] = texts
-        for name, texts in folders.items():
-            with self.subTest(name), contextlib.ExitStack() as patches:
-                if name != max(folders):
-                    patches.enter_context(mock.patch.object(style, "to_svg", unrendered))
+        for folder, texts in folders.items():
+            with self.subTest(folder), mock.patch.object(style, "to_svg", unrendered):
                 text = self.page(*texts)
                 self.assertEqual(Page(text).problems, [])
                 self.assertEqual(text.count(">Save results-"), len(texts))
