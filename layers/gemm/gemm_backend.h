@@ -51,23 +51,32 @@ class GemmBackend {
   virtual ~GemmBackend() = default;
   /// Yes, or no with the reason.
   virtual Support supports(MathMode math) const = 0;
-  /// Opens its library on the first call. Throws UnavailableError.
-  virtual std::unique_ptr<Gemm> prepare(MathMode math, Stream& stream) const = 0;
-  virtual std::string name() const = 0;  // "cublas", "onednn", "blocked"
+  /// Opens its library on the first call. Throws UnavailableError with the reason of supports() or of the library.
+  std::unique_ptr<Gemm> prepare(MathMode math, Stream& stream) const {
+    const Support support = supports(math);
+    if (!support) throw UnavailableError(support.reason());
+    return make(math, stream);
+  }
   /// The promise for C. kPosition: an element depends only on its row of op(A), its column of op(B) and k. A library
   /// chooses by m, n and batch, so it promises less.
   virtual Determinism determinism() const { return Determinism::kBitwise; }
   /// For fp16 operands in memory, summed and stored in fp32: the best rate of the tensor cores. Throws UnavailableError
   /// if the backend does not support it.
   virtual std::unique_ptr<Gemm> prepare_half(Stream& /*stream*/) const {
-    throw UnavailableError(concat(name(), " multiplies fp32 operands only"));
+    throw UnavailableError("it multiplies fp32 operands only");
   }
+
+ private:
+  virtual std::unique_ptr<Gemm> make(MathMode math, Stream& stream) const = 0;  // supports(math)
 };
 
 /// The rows of layers/gemm/CMakeLists.txt.
 const BackendTable<GemmBackend>& gemm_table();
-/// What layers use on that kind of device. GPU: cuBLAS. CPU: oneDNN if this build has it, else the blocked loop. Throws
-/// UnavailableError with the reason.
+/// The first row that opens. If rows before it do not, describe() of its products names them with the reasons. Throws
+/// UnavailableError with the reasons if none opens.
+std::unique_ptr<const GemmBackend> first_gemm_backend(
+    const std::vector<BackendTable<GemmBackend>::Row>& rows);
+/// What layers use on that kind of device: the first row of gemm_table() that opens. Throws UnavailableError.
 const GemmBackend& gemm_backend(DeviceKind device);
 
 namespace gemm_backends {

@@ -1,28 +1,72 @@
-// The backend of matrix products for other layers: cuBLAS on a GPU; on the CPU oneDNN, or the blocked loop where it
-// cannot be opened.
-#include "layers/gemm/cpu/blocked.h"
+// The backend of matrix products for other layers: the first row of the table whose code can be opened.
+#include <utility>
+
 #include "layers/gemm/gemm_backend.h"
 
 namespace lenslet {
 namespace {
 
-/// oneDNN, or else the blocked loop, which reports the reason in describe().
-const GemmBackend& choose_for_cpu() {
-  try {
-    return gemm_table().find(DeviceKind::kCpu, "onednn").open();
-  } catch (const UnavailableError& error) {
-    static const std::unique_ptr<const GemmBackend> substitute =
-        make_blocked_gemm(concat("oneDNN: ", error.what()));
-    return *substitute;
+/// A product of the chosen backend, which also reports why the rows before it were not chosen.
+class ChosenGemm : public Gemm {
+ public:
+  ChosenGemm(std::unique_ptr<Gemm> gemm, const std::string& unavailable)
+      : gemm_(std::move(gemm)), unavailable_(unavailable) {}
+  size_t workspace_bytes() const override { return gemm_->workspace_bytes(); }
+  void run(const GemmProblem& problem, const GemmArgs& args, void* workspace, RunContext& context) override {
+    gemm_->run(problem, args, workspace, context);
   }
-}
+  std::string describe() const override { return concat(gemm_->describe(), " instead of ", unavailable_); }
+
+ private:
+  std::unique_ptr<Gemm> gemm_;
+  std::string unavailable_;
+};
+
+class ChosenBackend : public GemmBackend {
+ public:
+  ChosenBackend(const GemmBackend& backend, std::string unavailable)
+      : backend_(backend), unavailable_(std::move(unavailable)) {}
+  Support supports(MathMode math) const override { return backend_.supports(math); }
+  Determinism determinism() const override { return backend_.determinism(); }
+  std::unique_ptr<Gemm> prepare_half(Stream& stream) const override {
+    return described(backend_.prepare_half(stream));
+  }
+
+ private:
+  std::unique_ptr<Gemm> make(MathMode math, Stream& stream) const override {
+    return described(backend_.prepare(math, stream));
+  }
+  std::unique_ptr<Gemm> described(std::unique_ptr<Gemm> gemm) const {
+    if (unavailable_.empty()) return gemm;
+    return std::make_unique<ChosenGemm>(std::move(gemm), unavailable_);
+  }
+
+  const GemmBackend& backend_;
+  std::string unavailable_;  // the rows before it, with the reasons
+};
 
 }  // namespace
 
+std::unique_ptr<const GemmBackend> first_gemm_backend(
+    const std::vector<BackendTable<GemmBackend>::Row>& rows) {
+  std::string unavailable;
+  for (const BackendTable<GemmBackend>::Row& row : rows) {
+    try {
+      return std::make_unique<ChosenBackend>(row.open(), unavailable);
+    } catch (const UnavailableError& error) {
+      unavailable += concat(unavailable.empty() ? "" : ", ", row.name(), " (", error.what(), ")");
+    }
+  }
+  throw UnavailableError(concat("no backend of matrix products is available: ", unavailable));
+}
+
 const GemmBackend& gemm_backend(DeviceKind device) {
-  if (device == DeviceKind::kCuda) return gemm_table().find(device, "cublas").open();
-  static const GemmBackend& chosen = choose_for_cpu();
-  return chosen;
+  if (device == DeviceKind::kCuda) {
+    static const auto chosen = first_gemm_backend(gemm_table().rows(DeviceKind::kCuda));
+    return *chosen;
+  }
+  static const auto chosen = first_gemm_backend(gemm_table().rows(DeviceKind::kCpu));
+  return *chosen;
 }
 
 }  // namespace lenslet

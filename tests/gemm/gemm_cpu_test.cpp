@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "framework/base/parallel.h"
-#include "layers/gemm/cpu/blocked.h"
 #include "layers/gemm/cpu/tile_kernel.h"
 #include "layers/gemm/gemm_backend.h"
 #include "layers/reference/fill.h"
@@ -112,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, CpuGemm, testing::Values("blocked", "onednn")
 
 TEST(CpuGemmBackend, RefusesAnUnknownName) {
   EXPECT_THROW(gemm_table().find(DeviceKind::kCpu, "mkl").open(), UsageError);
-  EXPECT_NE(gemm_backend(DeviceKind::kCpu).name(), "");
+  EXPECT_NO_THROW(gemm_backend(DeviceKind::kCpu));
 }
 
 // A product's bits depend on its own terms alone: full vectors, shorter ones and single positions add them in one
@@ -254,15 +253,28 @@ TEST(TileKernels, LinesHaveTheBitsThatTheyHaveAlone) {
   }
 }
 
-TEST(BlockedGemm, TellsWhyItStandsIn) {
+TEST(CpuGemmBackend, IsTheFirstRowThatOpensAndNamesThoseBefore) {
+  using Row = BackendTable<GemmBackend>::Row;
   Stream stream(Device::cpu());
-  const auto describe = [&](const char* reason) {
-    return make_blocked_gemm(reason)->prepare(MathMode::kFp32, stream)->describe();
+  const Row missing(DeviceKind::kCpu, "onednn", BackendEntry::Kind::kNotBuilt, "libdnnl.so.2 is missing");
+  const Row other(DeviceKind::kCpu, "mkl", BackendEntry::Kind::kNotBuilt, "no licence");
+  const Row& blocked = gemm_table().find(DeviceKind::kCpu, "blocked");
+  const auto describe = [&](const std::vector<Row>& rows) {
+    return first_gemm_backend(rows)->prepare(MathMode::kFp32, stream)->describe();
   };
-  EXPECT_NE(describe("oneDNN: libdnnl.so.2 is missing").find("oneDNN: libdnnl.so.2 is missing"),
-            std::string::npos);
-  EXPECT_EQ(describe("").find("oneDNN"), std::string::npos);
-  EXPECT_EQ(describe("").find("blocked loop"), 0u);
+  const std::string alone = blocked.open().prepare(MathMode::kFp32, stream)->describe();
+  EXPECT_EQ(alone.find("blocked loop"), 0u);
+  EXPECT_EQ(describe({blocked, missing}), alone);
+  const std::string second = describe({missing, other, blocked});
+  EXPECT_EQ(second.find(alone + " instead of onednn ("), 0u) << second;
+  EXPECT_NE(second.find("libdnnl.so.2 is missing"), std::string::npos) << second;
+  EXPECT_NE(second.find("), mkl ("), std::string::npos) << second;
+  try {
+    first_gemm_backend({missing});
+    ADD_FAILURE() << "no row opens";
+  } catch (const UnavailableError& error) {
+    EXPECT_NE(std::string(error.what()).find("libdnnl.so.2 is missing"), std::string::npos) << error.what();
+  }
 }
 
 }  // namespace

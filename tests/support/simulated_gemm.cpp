@@ -15,8 +15,9 @@ struct NoGemm : Gemm {
 };
 struct NoGemmBackend : GemmBackend {
   Support supports(MathMode) const override { return Support::yes(); }
-  std::unique_ptr<Gemm> prepare(MathMode, Stream&) const override { return std::make_unique<NoGemm>(); }
-  std::string name() const override { return "none"; }
+
+ private:
+  std::unique_ptr<Gemm> make(MathMode, Stream&) const override { return std::make_unique<NoGemm>(); }
 };
 
 }  // namespace

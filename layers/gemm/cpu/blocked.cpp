@@ -3,14 +3,13 @@
 // panel of B packed (or read in place), the register tile of tile_kernel.h inside.
 //
 // A [M, K] or [K, M], B [K, N] or [N, K], C [M, N], row-major. Threads share the blocks of M and N.
-#include "layers/gemm/cpu/blocked.h"
-
 #include <algorithm>
 
 #include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
 #include "layers/fp32_only.h"
 #include "layers/gemm/cpu/tile_kernel.h"
+#include "layers/gemm/gemm_backend.h"
 #include "layers/gemm/gemm_check.h"
 
 namespace lenslet {
@@ -116,7 +115,7 @@ void compute_block(const GemmProblem& problem, const GemmArgs& args, int64_t row
 
 class BlockedGemm : public Gemm {
  public:
-  explicit BlockedGemm(std::string describe) : describe_(std::move(describe)), slots_(num_threads()) {}
+  BlockedGemm() : slots_(num_threads()) {}
   size_t workspace_bytes() const override {
     return static_cast<size_t>(slots_ * kPanelFloats) * sizeof(float);
   }
@@ -144,37 +143,25 @@ class BlockedGemm : public Gemm {
     });
   }
 
-  std::string describe() const override { return describe_; }
+  std::string describe() const override { return concat("blocked loop (", tile_kernels().isa, ")"); }
 
  private:
-  std::string describe_;
   int64_t slots_;
 };
 
 class BlockedBackend : public GemmBackend {
  public:
-  explicit BlockedBackend(const std::string& stands_in_because)
-      : describe_(concat("blocked loop (", tile_kernels().isa, stands_in_because.empty() ? "" : "; ",
-                         stands_in_because, ")")) {}
   Support supports(MathMode math) const override { return fp32_only("the CPU", math); }
-  std::unique_ptr<Gemm> prepare(MathMode math, Stream& /*stream*/) const override {
-    const Support support = supports(math);
-    if (!support) throw UnavailableError(support.reason());
-    return std::make_unique<BlockedGemm>(describe_);
-  }
-  std::string name() const override { return "blocked"; }
   Determinism determinism() const override { return Determinism::kPosition; }
 
  private:
-  std::string describe_;
+  std::unique_ptr<Gemm> make(MathMode /*math*/, Stream& /*stream*/) const override {
+    return std::make_unique<BlockedGemm>();
+  }
 };
 
 }  // namespace
 
-std::unique_ptr<const GemmBackend> make_blocked_gemm(const std::string& stands_in_because) {
-  return std::make_unique<BlockedBackend>(stands_in_because);
-}
-
-LENSLET_BACKEND(gemm, cpu_blocked, BlockedBackend(""))
+LENSLET_BACKEND(gemm, cpu_blocked, BlockedBackend())
 
 }  // namespace lenslet

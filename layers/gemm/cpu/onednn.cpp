@@ -101,12 +101,11 @@ class OneDnnGemm : public Gemm {
 class OneDnnGemmBackend : public GemmBackend {
  public:
   Support supports(MathMode math) const override { return fp32_only("the CPU", math); }
-  std::unique_ptr<Gemm> prepare(MathMode math, Stream& /*stream*/) const override {
-    const Support support = supports(math);
-    if (!support) throw UnavailableError(support.reason());
+
+ private:
+  std::unique_ptr<Gemm> make(MathMode /*math*/, Stream& /*stream*/) const override {
     return std::make_unique<OneDnnGemm>();
   }
-  std::string name() const override { return "onednn"; }
 };
 
 }  // namespace

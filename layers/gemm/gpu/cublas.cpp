@@ -125,15 +125,14 @@ class CublasGemmBackend : public GemmBackend {
     }
     return Support::yes();
   }
-  std::unique_ptr<Gemm> prepare(MathMode math, Stream& stream) const override {
-    const Support support = supports(math);
-    if (!support) throw UnavailableError(support.reason());
-    return std::make_unique<CublasGemm>(math, stream);
-  }
   std::unique_ptr<Gemm> prepare_half(Stream& stream) const override {
     return std::make_unique<CublasGemm>(MathMode::kFp16, stream);
   }
-  std::string name() const override { return "cublas"; }
+
+ private:
+  std::unique_ptr<Gemm> make(MathMode math, Stream& stream) const override {
+    return std::make_unique<CublasGemm>(math, stream);
+  }
 };
 
 }  // namespace
