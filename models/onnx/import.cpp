@@ -13,7 +13,7 @@ namespace lenslet::onnx {
 namespace {
 
 constexpr size_t kMostReasons = 24;
-// Weights of all layers together may be twice those of the file, which are shared in a model that reuses them.
+// A file may use a weight in several layers, and each layer keeps its own copy: together at most twice the file.
 constexpr int64_t kCopies = 2, kSmallWeights = 1 << 16;
 
 Shape batch_of_one(const Shape& shape) {

@@ -46,19 +46,19 @@ void Importer::conv(const Node& node) {
       Shape{padded[0], padded[1], padded[2] - around[0] - around[2], padded[3] - around[1] - around[3]});
 
   Conv2dProblem geometry;
-  geometry.k = small(w[0]);
-  geometry.groups = small(node.integer_or("group", 1));
-  geometry.c = small(w[1] * geometry.groups);
-  geometry.r = small(window.kernel[0]);
-  geometry.s = small(window.kernel[1]);
-  geometry.stride_h = small(window.strides[0]);
-  geometry.stride_w = small(window.strides[1]);
-  geometry.dilation_h = small(window.dilations[0]);
-  geometry.dilation_w = small(window.dilations[1]);
-  geometry.pad_h = small(pads[0]);
-  geometry.pad_w = small(pads[1]);
-  geometry.more_pad_h = small(pads[2] - pads[0]);
-  geometry.more_pad_w = small(pads[3] - pads[1]);
+  geometry.k = to_int(w[0]);
+  geometry.groups = to_int(node.integer_or("group", 1));
+  geometry.c = to_int(w[1] * geometry.groups);
+  geometry.r = to_int(window.kernel[0]);
+  geometry.s = to_int(window.kernel[1]);
+  geometry.stride_h = to_int(window.strides[0]);
+  geometry.stride_w = to_int(window.strides[1]);
+  geometry.dilation_h = to_int(window.dilations[0]);
+  geometry.dilation_w = to_int(window.dilations[1]);
+  geometry.pad_h = to_int(pads[0]);
+  geometry.pad_w = to_int(pads[1]);
+  geometry.more_pad_h = to_int(pads[2] - pads[0]);
+  geometry.more_pad_w = to_int(pads[3] - pads[1]);
 
   Affine affine{std::vector<double>(static_cast<size_t>(w[0]), 1.0), {}};
   if (has(node, 2)) {
@@ -153,7 +153,7 @@ void Importer::batch_normalisation(const Node& node) {
   const Shape picture = x.rank() == 2 ? Shape{x[0], channels, 1, 1} : as_picture(x);
   const Held input = shaped(node, 0, picture);
   Conv2dProblem geometry;
-  geometry.k = geometry.c = geometry.groups = small(channels);
+  geometry.k = geometry.c = geometry.groups = to_int(channels);
   geometry.r = geometry.s = 1;
   const std::vector<float> scale = rounded(affine.scale), shift = rounded(affine.shift);
   demand_finite(scale);

@@ -69,12 +69,12 @@ void Importer::pool(const Node& node) {
   const Shape x = shape(node.inputs.at(0));
   const Window window = window_of(node, x, node.integers_or("kernel_shape", {}));
   const Held input = shaped(node, 0, window.picture);
-  Pool2dWindow pooled{small(window.kernel[0]),  small(window.kernel[1]), small(window.strides[0]),
-                      small(window.strides[1]), small(window.pads[0]),   small(window.pads[1])};
-  pooled.more_pad_h = small(window.pads[2] - window.pads[0]);
-  pooled.more_pad_w = small(window.pads[3] - window.pads[1]);
-  pooled.dilation_h = small(window.dilations[0]);
-  pooled.dilation_w = small(window.dilations[1]);
+  Pool2dWindow pooled{to_int(window.kernel[0]),  to_int(window.kernel[1]), to_int(window.strides[0]),
+                      to_int(window.strides[1]), to_int(window.pads[0]),   to_int(window.pads[1])};
+  pooled.more_pad_h = to_int(window.pads[2] - window.pads[0]);
+  pooled.more_pad_w = to_int(window.pads[3] - window.pads[1]);
+  pooled.dilation_h = to_int(window.dilations[0]);
+  pooled.dilation_w = to_int(window.dilations[1]);
   pooled.ceil = node.integer_or("ceil_mode", 0) != 0 && node.text_or("auto_pad", "NOTSET") == "NOTSET";
   const Shape& in = input.shape;
   if (shape(node.outputs.at(0)).num_elements() != in[1] * pooled.rows(in[2]) * pooled.columns(in[3]))
@@ -95,8 +95,8 @@ void Importer::pool(const Node& node) {
 void Importer::pool_rows(const Node& node, const Shape& picture, bool columns) {
   const Held input = shaped(node, 0, picture);
   Pool2dWindow all;
-  all.kernel_h = all.stride_h = small(picture[2]);
-  all.kernel_w = all.stride_w = columns ? small(picture[3]) : 1;
+  all.kernel_h = all.stride_h = to_int(picture[2]);
+  all.kernel_w = all.stride_w = columns ? to_int(picture[3]) : 1;
   if (node.op == "GlobalMaxPool" || node.op == "ReduceMax")
     put(node, std::make_unique<MaxPool2dLayer>(all), {input});
   else

@@ -26,6 +26,6 @@ Window window_of(const Node& node, const Shape& x, const Sizes& kernel);
 inline Shape as_picture(const Shape& x) { return x.rank() == 3 ? Shape{x[0], x[1], 1, x[2]} : x; }
 
 /// Every size of a window was checked when shapes were inferred: at most 2^20.
-inline int small(int64_t size) { return static_cast<int>(size); }
+inline int to_int(int64_t size) { return static_cast<int>(size); }
 
 }  // namespace lenslet::onnx

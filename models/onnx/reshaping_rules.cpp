@@ -215,7 +215,7 @@ void slice(Inference& node) {
       const int64_t most = step > 0 ? size : size - 1;
       return std::clamp<int64_t>(from_front(at, size), std::min(least, most), most);
     };
-    // A backward slice to the front states an end before it; one that starts there has the first value.
+    // In a backward slice a start before the front means the first value, and such an end includes the first value.
     const int64_t start = place(starts[i], 0), end = place(ends[i], step > 0 ? 0 : -1);
     const int64_t span = step > 0 ? end - start : start - end, pace = step > 0 ? step : -step;
     const int64_t count = span <= 0 ? 0 : (span + pace - 1) / pace;

@@ -119,7 +119,7 @@ class Walker {
       std::copy_n(window(begin, count), count, to);
   }
 
-  // That many bytes of the file, of at most the window's size.
+  // `count` bytes of the file from `begin` on; count is at most the size of the window.
   const uint8_t* window(uint64_t begin, size_t count) {
     if (begin < window_begin_ || begin + count > window_begin_ + window_bytes_) {
       window_begin_ = begin;

@@ -599,7 +599,7 @@ TEST(PeakRates, EveryWordIsRead) {
 // Each round multiplies and adds once: the sums tend to addend / (1 - factor).
 TEST(PeakRates, EveryRoundMultipliesAndAdds) {
   for (const FmaLoop& loop : fma_loops()) {
-    const double sums = loop.flops_a_round / 2;
+    const double sums = loop.flops_per_round / 2;
     EXPECT_NEAR(loop.run(0, 0.5f, 1.0f), loop.run(1, 1.0f, 0.0f), 1e-3) << loop.instruction;
     EXPECT_NEAR(loop.run(60, 0.5f, 1.0f), 2 * sums, 1e-3 * sums) << loop.instruction;
     EXPECT_NEAR(loop.run(1, 0.0f, 3.0f), 3 * sums, 1e-3 * sums) << loop.instruction;

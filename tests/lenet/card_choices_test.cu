@@ -306,12 +306,12 @@ TEST(LaunchCuts, MmaEndsItsWarpsTogether) {
                                   8 * at_once + 1, int64_t{1000000}}) {
         const fused_lenet5::MmaCut cut = fused_lenet5::cut_mma(count, warps, 8, limits_of(card));
         SCOPED_TRACE(concat(card.name, " ", warps, " warps, ", count, " images"));
-        EXPECT_GE(cut.images_a_round, 1);
-        EXPECT_LE(cut.images_a_round, 8);
+        EXPECT_GE(cut.images_per_round, 1);
+        EXPECT_LE(cut.images_per_round, 8);
         EXPECT_GE(cut.blocks, 1);
         EXPECT_LE(cut.blocks, card.multiprocessors);
         EXPECT_LE(cut.blocks, count);
-        const int64_t rounds = ceil_div(count, warps * cut.blocks * cut.images_a_round);
+        const int64_t rounds = ceil_div(count, warps * cut.blocks * cut.images_per_round);
         EXPECT_LE(rounds, ceil_div(count, at_once * 8)) << "no more rounds than full ones need";
       }
     }
@@ -321,7 +321,7 @@ TEST(LaunchCuts, MmaEndsItsWarpsTogether) {
 TEST(LaunchCuts, LinearLayersShareWeightsAsFarAsTheCardAllows) {
   const auto bytes = [](int each) { return static_cast<size_t>(each * 7680 + 30720); };
   const auto images = [&](int64_t count, const GpuCard& card) {
-    return fused_lenet5::fp32_images_a_thread(count, card, bytes);
+    return fused_lenet5::fp32_images_per_thread(count, card, bytes);
   };
   const GpuCard h100 = limits_of(card_at(kH100)), t4 = limits_of(card_at(kT4));
   EXPECT_EQ(images(1, h100), 1);

@@ -61,7 +61,7 @@ void measure_cpu_peaks(Ceilings& ceilings, Stream& stream) {
         for (int64_t thread = first; thread < last; ++thread) sink = loop.run(kFmaRounds, 0.999f, 0.001f);
       });
     });
-    const double flops = loop.flops_a_round * static_cast<double>(kFmaRounds * threads);
+    const double flops = loop.flops_per_round * static_cast<double>(kFmaRounds * threads);
     ceilings.peaks.push_back({MathMode::kFp32, loop.instruction, flops / ns * 1e9});
   }
 }

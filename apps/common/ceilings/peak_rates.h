@@ -9,8 +9,8 @@ namespace lenslet {
 
 /// A loop of multiply-adds in one instruction set. Without FMA a multiply-add is two instructions.
 struct FmaLoop {
-  std::string instruction;   // "AVX-512", "AVX2", "SSE2", "NEON", "plain C++"
-  double flops_a_round = 0;  // two for each multiply-add
+  std::string instruction;     // "AVX-512", "AVX2", "SSE2", "NEON", "plain C++"
+  double flops_per_round = 0;  // two for each multiply-add
   float (*run)(int64_t rounds, float factor,
                float addend);  // the compiler removes the loop if its result is unused
 };

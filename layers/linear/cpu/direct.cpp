@@ -148,12 +148,12 @@ class DirectOperator : public Operator {
     const auto panels = static_cast<int64_t>(panels_.size());
     // Threads share blocks of samples and panels, so that there is enough work if there are few of either. The samples
     // of a block stay in L1 for all panels.
-    const int64_t macs_a_sample = inputs_ * outputs_;
+    const int64_t macs_per_sample = inputs_ * outputs_;
     const int64_t block =
-        std::clamp<int64_t>(kGrainMacs / std::max<int64_t>(macs_a_sample, 1), 6, 96) / 6 * 6;
+        std::clamp<int64_t>(kGrainMacs / std::max<int64_t>(macs_per_sample, 1), 6, 96) / 6 * 6;
     const int64_t blocks = ceil_div(batch_, block);
     const int64_t grain =
-        std::max<int64_t>(1, kGrainMacs / std::max<int64_t>(1, block * macs_a_sample / panels));
+        std::max<int64_t>(1, kGrainMacs / std::max<int64_t>(1, block * macs_per_sample / panels));
     parallel_for(blocks * panels, grain, [&](int64_t begin, int64_t end) {
       for (int64_t job = begin; job < end; ++job) {
         const int64_t row = job / panels * block;

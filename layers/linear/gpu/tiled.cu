@@ -1,10 +1,9 @@
-// Linear on the GPU for large batches: Y [N, O] = f(X [N, I] * W^T [I, O] + b), with shared-memory and
-// register tiles. f = ReLU or nothing, both in the epilogue, so that Y is written once.
+// Linear on the GPU for large batches: Y [N, O] = f(X [N, I] * W^T [I, O] + b), with tiles in shared memory and in
+// registers. f = ReLU or nothing, both in the epilogue, so that Y is written once.
 //
 // Two-level tiling (Volkov, Demmel 2008; Nath, Tomov, Dongarra 2010) with sizes for a layer with few outputs. One block
-// computes all outputs of its samples if they fit.
-// The height of the tile is chosen when the layer is prepared, so that the
-// blocks are spread evenly over the multiprocessors: 10,000 samples give 125 blocks of 80 on 132 multiprocessors.
+// computes all outputs of its samples if they fit. The height of the tile is chosen when the layer is prepared, so that
+// the blocks are spread evenly over the multiprocessors: 10,000 samples give 125 blocks of 80 on 132 multiprocessors.
 // Weights are transposed and padded with zeros once, so that only X and Y need bounds checks.
 #include <cuda_runtime.h>
 
@@ -22,7 +21,7 @@ namespace {
 
 constexpr int64_t kMaxOutputs = int64_t{32} * GpuLimits::kGridYZ;  // at least 32 a block
 // Up to this number of outputs (batch * outputs) one warp per output, the next row, is faster.
-constexpr int64_t kLeastProducts = 80 * 1000;
+constexpr int64_t kMostWarpReduceOutputs = 80 * 1000;
 constexpr int kWarp = 32;
 constexpr int kDepth = 16;  // inputs per step
 // The 4 x 8 lanes of a warp compute 20 samples x 32 kGroups outputs: a lane 5 samples x kGroups groups of 4
@@ -279,7 +278,7 @@ class TiledBackend : public LinearBackend {
     return own_linear_limits("tiled", problem, kMaxOutputs);
   }
   bool suits(const LinearProblem& problem) const override {
-    return problem.batch * problem.outputs > kLeastProducts;
+    return problem.batch * problem.outputs > kMostWarpReduceOutputs;
   }
   std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const override {
     return std::make_unique<TiledOperator>(problem, stream);

@@ -79,12 +79,12 @@ inline bool medium_suits(MathMode math, int64_t batch, const std::optional<GpuCa
 /// The launch of `mma`: the smallest number of rounds, with rounds as short as possible, so that the warps end
 /// together.
 struct MmaCut {
-  int images_a_round = 0;
+  int images_per_round = 0;
   int64_t blocks = 0;
 };
-inline MmaCut cut_mma(int64_t count, int warps_a_block, int most_images_a_round, const GpuCard& card) {
-  const int64_t warps = int64_t{warps_a_block} * card.multiprocessors;
-  const int64_t rounds = ceil_div(count, warps * most_images_a_round);
+inline MmaCut cut_mma(int64_t count, int warps_per_block, int most_images_per_round, const GpuCard& card) {
+  const int64_t warps = int64_t{warps_per_block} * card.multiprocessors;
+  const int64_t rounds = ceil_div(count, warps * most_images_per_round);
   const int64_t images = ceil_div(count, warps * rounds);
   return {static_cast<int>(images), std::min<int64_t>(card.multiprocessors, ceil_div(count, images))};
 }
@@ -92,7 +92,7 @@ inline MmaCut cut_mma(int64_t count, int warps_a_block, int most_images_a_round,
 /// Images of a thread of fp32's linear kernel: the most that fit the card's shared memory and leave no multiprocessor
 /// without a block, because more images need fewer loads per product. `shared_bytes(each)`: of a block.
 template <typename SharedBytes>
-int fp32_images_a_thread(int64_t images, const GpuCard& card, const SharedBytes& shared_bytes) {
+int fp32_images_per_thread(int64_t images, const GpuCard& card, const SharedBytes& shared_bytes) {
   for (const int each : {8, 4, 2}) {
     const bool fits = shared_bytes(each) <= card.shared_bytes_per_block_optin;
     if (fits && ceil_div(images, int64_t{16} * each) >= card.multiprocessors) return each;

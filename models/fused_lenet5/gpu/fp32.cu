@@ -89,7 +89,7 @@ class Fp32Operator : public Operator {
     return buffer;
   }
   int linear_images(int64_t images) const {
-    return fp32_images_a_thread(images, card_, [](int each) {
+    return fp32_images_per_thread(images, card_, [](int each) {
       return static_cast<size_t>(each == 8   ? Fp32LinearTile<8>::kSharedBytes
                                  : each == 4 ? Fp32LinearTile<4>::kSharedBytes
                                              : Fp32LinearTile<2>::kSharedBytes);

@@ -29,17 +29,17 @@ class MmaOperator : public Operator {
       : kernel_(kernel), count_(request.batch()), packed_(request.device, packed.size()) {
     copy_bytes(packed_.data(), request.device, packed.data(), Device::cpu(), packed.size(), stream);
     allow_shared_bytes(kernel_.function, static_cast<size_t>(kernel_.shared_bytes));
-    const MmaCut cut = cut_mma(count_, kernel_.warps, kMmaImagesARound, gpu_card(request.device));
-    images_a_round_ = cut.images_a_round;
+    const MmaCut cut = cut_mma(count_, kernel_.warps, kMmaImagesPerRound, gpu_card(request.device));
+    images_per_round_ = cut.images_per_round;
     blocks_ = static_cast<unsigned>(cut.blocks);
   }
   std::string detail() const override {
-    return concat(blocks_, " blocks of ", kernel_.warps, " warps, ", images_a_round_, " images a round");
+    return concat(blocks_, " blocks of ", kernel_.warps, " warps, ", images_per_round_, " images a round");
   }
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     const void* images = inputs[0].data;
     const void* packed = packed_.data();
-    void* arguments[] = {&images, &count_, &images_a_round_, &packed, &output.data};
+    void* arguments[] = {&images, &count_, &images_per_round_, &packed, &output.data};
     (void)cudaLaunchKernel(kernel_.function, dim3(blocks_), dim3(static_cast<unsigned>(kernel_.warps * 32)),
                            arguments, static_cast<size_t>(kernel_.shared_bytes),
                            static_cast<cudaStream_t>(context.stream.native_handle()));
@@ -49,7 +49,7 @@ class MmaOperator : public Operator {
  private:
   MmaKernel kernel_;
   int64_t count_;
-  int images_a_round_ = 0;
+  int images_per_round_ = 0;
   unsigned blocks_ = 0;
   Buffer packed_;
 };

@@ -42,8 +42,8 @@ struct Walk {
     // gaps.
     const int64_t vector = tile_kernels().vector_floats;
     by_row = pitch != q && ceil_div(q, vector) * vector <= pitch;
-    const int64_t positions_a_row = std::max<int64_t>(pitch, 1);
-    rows = by_row ? p : std::clamp<int64_t>(kMaxPositions / positions_a_row, 1, p);
+    const int64_t positions_per_row = std::max<int64_t>(pitch, 1);
+    rows = by_row ? p : std::clamp<int64_t>(kMaxPositions / positions_per_row, 1, p);
     // Rows without gaps are written in place, and pooled rows have their own tiles: neither needs the tile here. Packed
     // bands of pooled rows have the same height as others, so that the workspace is the same.
     if (!by_row && (pitch == q || (pool && !packed))) rows = p;

@@ -11,7 +11,7 @@
 
 namespace lenslet {
 
-/// Every other shape.
+/// Shapes other than 3x3 on RGB.
 class DirectNhwc : public OneLaunchConv<DirectNhwcShape, const float*, const float*, const float*, float*> {
  public:
   explicit DirectNhwc(const ConvPrepare& request) {

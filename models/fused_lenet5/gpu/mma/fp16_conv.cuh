@@ -16,16 +16,16 @@ struct MmaH1 {
 /// Two neighbouring pixels as halves, twice. mma reads an operand from four consecutive registers, so a pair that is
 /// part of two operands is needed in two registers. Different instructions make the two values; otherwise the compiler
 /// would recognise equal values and copy them (48 copies per image).
-struct PixelPair {
+struct PairTwice {
   uint32_t first, second;
 };
 
 /// Returns 1024 + x: 0x6400 is 1024 and its last place is one unit, so bytes are inserted without arithmetic.
-__device__ __forceinline__ PixelPair load_pixel_pair(const uint8_t* pixels) {
+__device__ __forceinline__ PairTwice load_pixel_pair(const uint8_t* pixels) {
   const uint32_t two = *reinterpret_cast<const uint16_t*>(pixels);
   return {__byte_perm(two, 0x64646464u, 0x4140), __byte_perm(two, 0x64646464u, 0x5150)};
 }
-__device__ __forceinline__ PixelPair load_pixel_pair(const float* pixels) {
+__device__ __forceinline__ PairTwice load_pixel_pair(const float* pixels) {
   const float2 two = *reinterpret_cast<const float2*>(pixels);
   const uint32_t halves = pack_halves(two.x, two.y);
   return {halves, halves};
@@ -47,8 +47,8 @@ __device__ __forceinline__ void mma_conv1(const Pixel* image, const MmaConvParam
     uint4 rows[5];  // operand A of two rows of taps: pixel rows 2i, 2i + 1 and 2i + 1, 2i + 2
 #pragma unroll
     for (int i = 0; i < 5; ++i) {
-      const PixelPair even = load_pixel_pair(corner + 2 * i * 28);
-      const PixelPair odd = load_pixel_pair(corner + (2 * i + 1) * 28);
+      const PairTwice even = load_pixel_pair(corner + 2 * i * 28);
+      const PairTwice odd = load_pixel_pair(corner + (2 * i + 1) * 28);
       rows[i].x = even.first;
       rows[i].y = odd.first;
       rows[i].z = odd.second;

@@ -13,7 +13,7 @@ struct MmaFp16Shared {
   static constexpr int kImageBytes = kPixels * static_cast<int>(sizeof(Pixel));
   // h2 [8 images][32 pieces of 16 bytes]: piece `lane` is what that lane of mma_conv2 returns. The pitch puts the
   // pieces of two images that are read together into different banks.
-  static constexpr int kH2Pitch = 512 + 64, kH2Bytes = kMmaImagesARound * kH2Pitch;
+  static constexpr int kH2Pitch = 512 + 64, kH2Bytes = kMmaImagesPerRound * kH2Pitch;
   static constexpr int kWarpBytes = kImageBytes + MmaH1::kBytes + kH2Bytes;
   static constexpr int kBytes = MmaFp16Map::kFcBytes + kWarps * kWarpBytes;
 };
@@ -92,7 +92,7 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
 //             (docs/results.md, "The whole-network plan over batch sizes")
 template <typename Pixel, typename Output, int kWarps>
 __global__ void __launch_bounds__(kWarps * 32, 1)
-    fused_lenet5_mma_fp16_kernel(const Pixel* __restrict__ images, int64_t count, int images_a_round,
+    fused_lenet5_mma_fp16_kernel(const Pixel* __restrict__ images, int64_t count, int images_per_round,
                                  const unsigned char* __restrict__ packed, Output* __restrict__ output) {
   using Shared = MmaFp16Shared<Pixel, kWarps>;
   constexpr int kFcBytes = MmaFp16Map::kFcBytes;
@@ -108,8 +108,8 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
   };
 
   // Blocks take rounds in turn, so that a small batch uses all multiprocessors.
-  const int64_t stride = int64_t{kWarps} * gridDim.x * images_a_round;
-  int64_t first = (int64_t{warp} * gridDim.x + blockIdx.x) * images_a_round;
+  const int64_t stride = int64_t{kWarps} * gridDim.x * images_per_round;
+  int64_t first = (int64_t{warp} * gridDim.x + blockIdx.x) * images_per_round;
   fetch(first);
   for (int i = static_cast<int>(threadIdx.x) * 16; i < kFcBytes; i += kWarps * 32 * 16) {
     copy_async_16(shared_address(shared + i), reinterpret_cast<const float*>(packed + i));
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
 
   // Warps without images also run the first round, because all warps wait in it for the weights that they copied.
   for (bool weights_are_there = false; !weights_are_there || first < count; first += stride) {
-    const int in_round = static_cast<int>(max(int64_t{0}, min(int64_t{images_a_round}, count - first)));
+    const int in_round = static_cast<int>(max(int64_t{0}, min(int64_t{images_per_round}, count - first)));
     for (int i = 0; i < in_round; ++i) {
       __syncwarp();
       mma_conv1(image, parameters, h1, lane);

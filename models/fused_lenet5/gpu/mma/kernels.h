@@ -8,10 +8,11 @@
 namespace lenslet::fused_lenet5 {
 
 /// Largest number of images per warp: the columns of one product in the fully connected layers.
-constexpr int kMmaImagesARound = 8;
+constexpr int kMmaImagesPerRound = 8;
 
-/// One compiled kernel, (const Pixel* images, int64_t count, int images_a_round, const unsigned char* packed, Output*).
-/// In round r, warp w of block b of B blocks takes the images from ((r * warps + w) * B + b) * images_a_round on.
+/// One compiled kernel, (const Pixel* images, int64_t count, int images_per_round, const unsigned char* packed,
+/// Output*). In round r, warp w of block b of B blocks takes the images from ((r * warps + w) * B + b) *
+/// images_per_round on.
 struct MmaKernel {
   const char* name;
   const void* function;

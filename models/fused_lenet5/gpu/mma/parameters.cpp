@@ -27,13 +27,18 @@ struct Tf32 {
   static void put(MmaPacker& packer, int at, double value) { packer.put_tf32(at, value); }
 };
 
+constexpr int kLanes = 32, kTaps = 5 * 5;
+constexpr int kFragmentBytes = 16;  // of a lane: four registers
+
 /// Where byte `at` of a lane's values lies in fragments of four registers.
-int in_fragments(int at, int lane) { return at / 16 * 512 + lane * 16 + at % 16; }
+int in_fragments(int at, int lane) {
+  return (at / kFragmentBytes * kLanes + lane) * kFragmentBytes + at % kFragmentBytes;
+}
 
 template <class Arithmetic>
 void pack_conv1(const FoldedConv1& conv1, ElementType input, MmaPacker& packer) {
   using Map = typename Arithmetic::Map;
-  for (int lane = 0; lane < 32; ++lane) {
+  for (int lane = 0; lane < kLanes; ++lane) {
     const int g = lane / 4, t = lane % 4;
     for (int block = 0; block < 3; ++block) {
       // Operand B's column g is D's column g, which lane t = g / 2 holds.
@@ -42,18 +47,18 @@ void pack_conv1(const FoldedConv1& conv1, ElementType input, MmaPacker& packer) 
         const int row = i / 2, s = Arithmetic::column(t, i) - position;
         if (s < 0 || s >= 5) continue;
         Arithmetic::put(packer, Map::kConv1 + in_fragments((block * 10 + i) * Arithmetic::kBytes, lane),
-                        conv1.weight[static_cast<size_t>(channel * 25 + row * 5 + s)]);
+                        conv1.weight[static_cast<size_t>(channel * kTaps + row * 5 + s)]);
       }
       const auto own = static_cast<size_t>(kMmaConv1Channels[t / 2][block]);
       double bias = conv1.bias[own];
       if (input ==
           ElementType::kUint8) {  // the kernel multiplies the offset too, by the weights as they were rounded
-        for (size_t tap = 0; tap < 25; ++tap) {
-          bias -= Arithmetic::kByteOffset * Arithmetic::rounded(conv1.weight[own * 25 + tap]);
+        for (size_t tap = 0; tap < kTaps; ++tap) {
+          bias -= Arithmetic::kByteOffset * Arithmetic::rounded(conv1.weight[own * kTaps + tap]);
         }
       }
       for (int e = 0; e < 4; ++e) {
-        packer.put_fp32(Map::kConv1Bias + block * Map::kLane4 + lane * 16 + e * 4, bias);
+        packer.put_fp32(Map::kConv1Bias + block * Map::kLane4 + lane * kFragmentBytes + e * 4, bias);
       }
     }
   }
@@ -61,7 +66,7 @@ void pack_conv1(const FoldedConv1& conv1, ElementType input, MmaPacker& packer) 
 
 template <class Map>
 void pack_conv2_bias(const Lenet5Parameters& parameters, MmaPacker& packer) {
-  for (int i = 0; i < 32 * 4; ++i) {
+  for (int i = 0; i < kLanes * 4; ++i) {
     packer.put_fp32(Map::kConv2Bias + i * 4, parameters.conv2_bias.data()[i / 16 + i % 4 / 2 * 8]);
   }
 }
@@ -74,7 +79,7 @@ constexpr int kPlanes[3][2] = {{0, 1}, {2, 5}, {3, 4}};
 void pack_fp16_conv2(const Lenet5Parameters& parameters, MmaPacker& packer) {
   using Map = MmaFp16Map;
   const float* weight = parameters.conv2_weight.data();
-  for (int lane = 0; lane < 32; ++lane) {
+  for (int lane = 0; lane < kLanes; ++lane) {
     const int g = lane / 4, t = lane % 4;
     for (int row = 0; row < 5; ++row) {
       for (int word = 0; word < 8; ++word) {
@@ -95,7 +100,7 @@ void pack_fp16_conv2(const Lenet5Parameters& parameters, MmaPacker& packer) {
 // 5.
 void pack_tf32_conv2(const Lenet5Parameters& parameters, MmaPacker& packer) {
   using Map = MmaTf32Map;
-  for (int lane = 0; lane < 32; ++lane) {
+  for (int lane = 0; lane < kLanes; ++lane) {
     const int g = lane / 4, t = lane % 4;
     for (int i = 0; i < 5 * Map::kConv2Steps * 4; ++i) {
       const int row = i / 16, step = i / 4 % 4, filter = g + i % 2 * 8, half = i / 2 % 2;

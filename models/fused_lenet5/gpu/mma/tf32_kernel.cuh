@@ -12,14 +12,15 @@ template <typename Pixel>
 struct MmaTf32Shared {
   static constexpr int kWarps =
       8;  // a lane then has 255 registers, and each warp has one tile of fc1's neurons
-  static constexpr int kImages = kWarps * kMmaImagesARound;
+  static constexpr int kImages = kWarps * kMmaImagesPerRound;
   static constexpr int kH2Pitch = 256 + 16, kF1Pitch = 128 + 16,
                        kF2Pitch = 96 + 16;  // floats; f2 takes h2's place
   static constexpr int kImageBytes = kPixels * static_cast<int>(sizeof(Pixel));
   static constexpr int kWarpBytes = kImageBytes + MmaTf32H1::kBytes;
   static constexpr int kBlockBytes = kImages * (kH2Pitch + kF1Pitch) * 4;
   static constexpr int kBytes = kBlockBytes + kWarps * kWarpBytes;
-  static_assert(kF2Pitch <= kH2Pitch && kWarps >= MmaTf32Map::kFc1Tiles, "as said");
+  static_assert(kF2Pitch <= kH2Pitch && kWarps >= MmaTf32Map::kFc1Tiles,
+                "f2 must fit into h2, and fc1 needs a warp per tile");
 };
 
 /// One tile of 16 neurons for kTiles x 8 images: the weights' fragments from global memory, the activations
@@ -75,7 +76,7 @@ __device__ __forceinline__ void mma_tf32_store(const float (&sums)[kTiles][4], f
 //             (docs/results.md, "The whole-network plan over batch sizes")
 template <typename Pixel, typename Output>
 __global__ void __launch_bounds__(MmaTf32Shared<Pixel>::kWarps * 32, 1)
-    fused_lenet5_mma_tf32_kernel(const Pixel* __restrict__ images, int64_t count, int images_a_round,
+    fused_lenet5_mma_tf32_kernel(const Pixel* __restrict__ images, int64_t count, int images_per_round,
                                  const unsigned char* __restrict__ packed, Output* __restrict__ output) {
   using Shared = MmaTf32Shared<Pixel>;
   using Map = MmaTf32Map;
@@ -93,17 +94,17 @@ __global__ void __launch_bounds__(MmaTf32Shared<Pixel>::kWarps * 32, 1)
   };
   const auto* bias = reinterpret_cast<const float*>(packed + Map::kFcBias);
 
-  const int64_t stride = int64_t{Shared::kWarps} * gridDim.x * images_a_round;
-  int64_t first = (int64_t{warp} * gridDim.x + blockIdx.x) * images_a_round;
+  const int64_t stride = int64_t{Shared::kWarps} * gridDim.x * images_per_round;
+  int64_t first = (int64_t{warp} * gridDim.x + blockIdx.x) * images_per_round;
   fetch(first);
   MmaConvParameters<MmaTf32Map> parameters;
   parameters.load(packed, lane);
   wait_for_copies<0>();
 
   // Warp 0 has the block's first images: if it has none, no other warp has any.
-  for (int64_t of_warp_0 = int64_t{blockIdx.x} * images_a_round; of_warp_0 < count;
+  for (int64_t of_warp_0 = int64_t{blockIdx.x} * images_per_round; of_warp_0 < count;
        of_warp_0 += stride, first += stride) {
-    const int in_round = static_cast<int>(max(int64_t{0}, min(int64_t{images_a_round}, count - first)));
+    const int in_round = static_cast<int>(max(int64_t{0}, min(int64_t{images_per_round}, count - first)));
     for (int i = 0; i < in_round; ++i) {
       __syncwarp();
       mma_tf32_conv1(image, parameters, h1, lane);
@@ -111,7 +112,8 @@ __global__ void __launch_bounds__(MmaTf32Shared<Pixel>::kWarps * 32, 1)
       fetch(i + 1 < in_round ? first + i + 1 : first + stride);
       float low[4], high[4];
       mma_tf32_conv2(h1, parameters, low, high, lane);
-      auto* pieces = reinterpret_cast<float4*>(h2 + (warp * kMmaImagesARound + i) * Shared::kH2Pitch) + lane;
+      auto* pieces =
+          reinterpret_cast<float4*>(h2 + (warp * kMmaImagesPerRound + i) * Shared::kH2Pitch) + lane;
       pieces[0] = make_float4(low[0], low[1], low[2], low[3]);
       pieces[32] = make_float4(high[0], high[1], high[2], high[3]);
       wait_for_copies<0>();
@@ -134,9 +136,9 @@ __global__ void __launch_bounds__(MmaTf32Shared<Pixel>::kWarps * 32, 1)
     __syncthreads();
     float logits[1][4];
     mma_tf32_layer<1, Map::kFc3Steps>(packed + Map::kFc3, bias + (Map::kFc1Tiles + Map::kFc2Tiles) * 16,
-                                      f2 + warp * kMmaImagesARound * Shared::kF2Pitch, Shared::kF2Pitch,
+                                      f2 + warp * kMmaImagesPerRound * Shared::kF2Pitch, Shared::kF2Pitch,
                                       logits, lane);
-    mma_write_logits(logits[0], f1 + warp * kMmaImagesARound * kClasses, in_round, output, first, lane);
+    mma_write_logits(logits[0], f1 + warp * kMmaImagesPerRound * kClasses, in_round, output, first, lane);
     __syncthreads();  // until f2 has been read: h2 then overwrites it
   }
 }
