@@ -2,7 +2,7 @@
 
 from results import Rows, geometric_mean
 from tables import Cell, details, head, numeric, table, time_cell
-from selection import contestant, title_of
+from selection import labelled_candidate, title_of
 from words import short
 
 MOST_SHOWN = 30  # rows with the largest change; the others unfold
@@ -35,7 +35,7 @@ def summary(found):
 
 def _line(row, other):
     labels = [word for word in row.words() if not word.startswith("batch ")]  # the title has it
-    words = (title_of(row), contestant(row) if row.backend else "", row.text("cache"), *labels)
+    words = (title_of(row), labelled_candidate(row) if row.backend else "", row.text("cache"), *labels)
     what = " ".join(word for word in words if word)
     ratio = other.ns / row.ns
     return [head(what), time_cell(row.ns), time_cell(other.ns), numeric(f"×{short(ratio)}", ratio),

@@ -1,7 +1,7 @@
 """Figures of filtered pictures, of 1D and 2D convolutions, and of single measurements."""
 
 from results import Rows
-from selection import contestant, single_rows, title_of
+from selection import labelled_candidate, single_rows, title_of
 from style import DOTTED, bar, drawing, legend_below, log_axis, one_panel, panels, series, size_panels
 from words import per_second
 
@@ -74,11 +74,11 @@ def singles(rows):
     left_out = max(0, len(subjects) - 24)
     subjects = subjects[:24]
     kept = Rows(row for row in table if subject(row) in subjects)
-    names = list(kept.by(contestant))
+    names = list(kept.by(labelled_candidate))
     styles = series(names)
     figure, axes = one_panel(8.4, 1.0 + 0.36 * len(subjects))
     for row in kept:
-        name = contestant(row)
+        name = labelled_candidate(row)
         y = subjects.index(subject(row)) + 0.6 * ((names.index(name) + 0.5) / len(names) - 0.5)
         spread = [(row.p10 or row.ns) / 1e3, (row.p90 or row.ns) / 1e3]
         axes.plot(spread, [y, y], color=styles[name]["color"], linewidth=1.4)

@@ -140,7 +140,7 @@ def single_rows(rows):
     return Rows(row for row in rest.prefer("hot").drawn if row.backend)
 
 
-def contestant(row):
+def labelled_candidate(row):
     """candidate(), with what else distinguishes two rows of one problem."""
     others = ("mode", "input", "output", "place")
     return " ".join([candidate(row), *(row.labels[key] for key in others if key in row.labels)])

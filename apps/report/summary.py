@@ -3,7 +3,8 @@
 import html
 
 from results import Rows, geometric_mean, size_of
-from selection import HOW, batch_rows, batches_of_layers, candidate, contestant, deep_pairs, heat_cells, rgb_bandwidth
+from selection import (
+    HOW, batch_rows, batches_of_layers, candidate, deep_pairs, heat_cells, labelled_candidate, rgb_bandwidth)
 from selection import single_rows, title_of
 from words import per_second, percent, short, time_text
 
@@ -13,10 +14,10 @@ MOST_WINNERS = 8  # problems named one by one
 def _ahead(best, next_best):
     """ "conv1: direct in 12.3 µs, ×1.80 faster than onednn". """
     if next_best is None:
-        return f"{contestant(best)} in {time_text(best.ns)}"
+        return f"{labelled_candidate(best)} in {time_text(best.ns)}"
     ratio = next_best.ns / best.ns
     how = f"×{short(ratio)} faster than" if ratio >= 1.005 else "as fast as"
-    return f"{contestant(best)} in {time_text(best.ns)}, {how} {contestant(next_best)}"
+    return f"{labelled_candidate(best)} in {time_text(best.ns)}, {how} {labelled_candidate(next_best)}"
 
 
 def network_lines(rows):
@@ -33,18 +34,18 @@ def network_lines(rows):
         fastest = max(found, key=lambda row: row.number("images_per_s"))
         single = found.where(batch=found.values("batch")[0]).best()
         yield (
-            f"Most images per second: {fastest.number('images_per_s'):,.0f} by {contestant(fastest)} at batch"
+            f"Most images per second: {fastest.number('images_per_s'):,.0f} by {labelled_candidate(fastest)} at batch"
             f" {size_of(fastest.labels['batch']):,.0f}. Batch {size_of(single.labels['batch']):,.0f}:"
-            f" {contestant(single)} in {time_text(single.ns)}."
+            f" {labelled_candidate(single)} in {time_text(single.ns)}."
         )
 
 
 def winner_lines(rows):
     """The fastest of each problem outside the studies."""
-    problems = [some for some in single_rows(rows).by(title_of).values() if len(some.by(contestant)) > 1]
+    problems = [some for some in single_rows(rows).by(title_of).values() if len(some.by(labelled_candidate)) > 1]
     for some in problems[:MOST_WINNERS]:
         best = some.best()
-        rest = Rows(row for row in some if contestant(row) != contestant(best))
+        rest = Rows(row for row in some if labelled_candidate(row) != labelled_candidate(best))
         yield f"{title_of(best)}: {_ahead(best, rest.best())}."
     if len(problems) > MOST_WINNERS:
         won = Rows(some.best() for some in problems).by(candidate)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from glossary import meaning
 from results import Row, Rows, natural, number
-from selection import batch_rows, candidate, contestant, deep_rows
+from selection import batch_rows, candidate, labelled_candidate, deep_rows
 from words import bytes_text, percent, rounded_rate, shape, short, time_text
 
 esc = html.escape
@@ -274,7 +274,7 @@ def rates_table(rows):
             css = "n best w" if row is best else "n w"
             cells.append(numeric("–", css=css) if row is None else time_cell(row.ns, css))
         cells.append(numeric(f"{best.number('images_per_s'):,.0f}", best.number("images_per_s"), "images/s"))
-        cells.append(Cell(contestant(best)))
+        cells.append(Cell(labelled_candidate(best)))
         lines.append(cells)
     caption = "Time of a batch, of each input and output the faster"
     return table(["batch", *names, "images/s of the fastest", "which is"], lines, caption)
