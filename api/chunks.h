@@ -25,8 +25,8 @@ class Chunks {
 
   /// The next chunk that no worker has. False if there is none now, and after stop().
   bool take(Chunk& chunk);
-  /// Waits until there is a chunk to take. False if there will be none: all have landed, or stop() was called. A worker
-  /// calls it without chunks of its own, which it would wait for.
+  /// Waits until there is a chunk to take. False if there will be none: all have landed, or stop() was called. The
+  /// caller must hold no chunk, since it would wait for its own.
   bool wait();
   /// The answers of that chunk are in their place.
   void land(Chunk chunk);

@@ -182,8 +182,8 @@ InputOutput demand_supports(const Plan& plan, InputOutput call) {
   const InputOutput pass{plan.input, plan.output};
   if (supports(pass, call)) return pass;
   throw DataError(concat(plan.origin, ": the plan reads ", to_string(pass.input), " and writes ",
-                         to_string(pass.output), "; this call gives ", to_string(call.input), " and wants ",
-                         call.output == ElementType::kFp32 ? "logits" : "predictions"));
+                         to_string(pass.output), "; this call passes ", to_string(call.input),
+                         " and expects ", call.output == ElementType::kFp32 ? "logits" : "predictions"));
 }
 
 ModelSetup::ModelSetup(const Choices& choices) : ModelSetup(choices, nullptr, {}) {}

@@ -23,7 +23,7 @@ else()
     endif()
     message(STATUS "Lenslet: Boost ${lenslet_boost_found} at ${LENSLET_BOOST_INCLUDE_DIR}, for lenslet serve")
   elseif(LENSLET_BOOST STREQUAL "ON")
-    message(FATAL_ERROR "LENSLET_BOOST=ON wants the headers of Boost 1.70 or newer, found ${lenslet_boost_found}: "
+    message(FATAL_ERROR "LENSLET_BOOST=ON needs the headers of Boost 1.70 or newer, found ${lenslet_boost_found}: "
                         "install libboost-dev, or set LENSLET_BOOST_INCLUDE_DIR")
   else()
     message(STATUS "Lenslet: no Boost 1.70 or newer (found ${lenslet_boost_found}), so no lenslet serve")

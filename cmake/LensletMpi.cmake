@@ -15,7 +15,7 @@ else()
     list(JOIN MPI_CXX_LIBRARIES ", " lenslet_mpi_libraries)
     message(STATUS "Lenslet: MPI ${MPI_CXX_VERSION} at ${lenslet_mpi_libraries}, for lenslet eval under mpirun")
   elseif(LENSLET_MPI STREQUAL "ON")
-    message(FATAL_ERROR "LENSLET_MPI=ON wants MPI 3.0 or newer, and there is none: install libopenmpi-dev, or put its mpicxx "
+    message(FATAL_ERROR "LENSLET_MPI=ON needs MPI 3.0 or newer, and there is none: install libopenmpi-dev, or put its mpicxx "
                         "on PATH")
   else()
     message(STATUS "Lenslet: no MPI 3.0 or newer, so lenslet eval runs in one process")

@@ -22,7 +22,7 @@ if(NOT LENSLET_ONEDNN STREQUAL "OFF")
                           INTERFACE_INCLUDE_DIRECTORIES "${LENSLET_ONEDNN_INCLUDE_DIR}")
     message(STATUS "Lenslet: oneDNN ${lenslet_onednn_found} at ${LENSLET_ONEDNN_LIBRARY}")
   elseif(LENSLET_ONEDNN STREQUAL "ON")
-    message(FATAL_ERROR "LENSLET_ONEDNN=ON wants oneDNN 2.6 or a later 2.x, found ${lenslet_onednn_found}: install "
+    message(FATAL_ERROR "LENSLET_ONEDNN=ON needs oneDNN 2.6 or a later 2.x, found ${lenslet_onednn_found}: install "
                         "libdnnl-dev, or set LENSLET_ONEDNN_INCLUDE_DIR and LENSLET_ONEDNN_LIBRARY")
   else()
     message(STATUS "Lenslet: no oneDNN 2.x (found ${lenslet_onednn_found}), so no oneDNN modules")

@@ -2,7 +2,7 @@
 # ./dev lint
 
 # The checks of tests/tree that need no build.
-readonly lint_checks=(text includes public_headers launches environment)
+readonly lint_checks=(text words includes public_headers launches kernels environment data)
 
 # tidy BUILD SOURCES…: runs clang-tidy on each; after --seconds starts no further file, and lists the rest.
 tidy() {

@@ -1,6 +1,5 @@
-// Run: the common part of commands that measure or judge: outputs,
-// description of the machine and of how the run ended, the
-// device's ceilings, rows, progress, and resuming an earlier run.
+// Run: the common part of commands that measure or judge: outputs, description of the machine and of how the run ended,
+// the device's ceilings, rows, progress, and resuming an earlier run.
 #pragma once
 
 #include <functional>

@@ -91,7 +91,7 @@ void choose_in_region(const Graph& graph, std::vector<TuneCandidate>& candidates
       if (takes && (!best || less(way, *best))) best = &way;
     }
     if (!best) {
-      candidate.why = "what would go with it cannot be had";
+      candidate.why = "the rest of the region is unavailable with it";
       candidate.behind_ns = NAN;
       continue;
     }

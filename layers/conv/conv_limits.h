@@ -13,18 +13,17 @@ inline Support nchw_only(const char* backend, const Conv2dProblem& problem) {
   if (problem.layout == TensorLayout::kNchw) return Support::yes();
   return Support::no(
       concat(backend, " reads and writes NCHW, not ", to_string(problem.layout),
-             ": use NCHW, or a backend that supports both: direct or cudnn, depthwise for "
-             "groups of one channel, tensor_core in tf32 and fp16; on the CPU direct or onednn"));
+             ": use NCHW, or another backend (`lenslet backends --problem` lists which support it)"));
 }
 
 /// No, with a reason, for a problem that needs more or fewer zeros after the input than before it.
 inline Support symmetric_padding(const char* backend, const Conv2dProblem& problem) {
   if (!problem.asymmetric()) return Support::yes();
-  return Support::no(concat("asymmetric padding: ", backend, " pads both ends alike, this output needs ",
-                            problem.pad_h, "x", problem.pad_w, " before and ",
-                            int64_t{problem.pad_h} + problem.more_pad_h, "x",
-                            int64_t{problem.pad_w} + problem.more_pad_w,
-                            " after; use im2col_gemm, or on the CPU direct or onednn"));
+  return Support::no(
+      concat("asymmetric padding: ", backend, " pads both ends alike, this output needs ", problem.pad_h, "x",
+             problem.pad_w, " before and ", int64_t{problem.pad_h} + problem.more_pad_h, "x",
+             int64_t{problem.pad_w} + problem.more_pad_w,
+             " after; use another backend (`lenslet backends --problem` lists which support it)"));
 }
 
 /// No, with a reason, if no window fits into the output or a window would lie completely in the padding.

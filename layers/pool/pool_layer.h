@@ -22,7 +22,7 @@ class Pool2dLayer : public Layer {
   const Pool2dWindow& window() const noexcept { return window_; }
 
  protected:
-  /// KAverage counts the padding, kAverageInside does not.
+  /// kAverage counts the padding, kAverageInside does not.
   enum class Kind { kMax, kAverage, kAverageInside };
   /// Throws DataError for kernel, stride or dilation below 1, or padding below 0 or above that of a window's size.
   Pool2dLayer(Kind kind, Pool2dWindow window);

@@ -167,7 +167,7 @@ TEST(Classify, IdxFilesByLimitAndIndex) {
 
 TEST(Classify, ExplainShowsThePictureAndEachStep) {
   const ProgramRun run =
-      expect_run(run_line("{classify} --explain {dir}/pics/one.pgm"), kOk, "what the model sees");
+      expect_run(run_line("{classify} --explain {dir}/pics/one.pgm"), kOk, "the model's input");
   EXPECT_GT(count_lines(run.out), 50);
 }
 

@@ -209,7 +209,7 @@ TEST_P(SecondSignalTest, StopsAtOnceAndLeavesWholeFiles) {
   const bool resumes = std::string(GetParam().command->line).find("--resume") != std::string::npos;
   if (!resumes) std::ofstream(out_ + "/r.json") << earlier;
   const ProgramRun result = run(2);
-  expect_line(result, ": interrupted again: stopped at once, what was half written is removed\n");
+  expect_line(result, ": interrupted again: stopped at once, partly written files were removed\n");
   expect_whole_files();
   if (!resumes && std::string(GetParam().phase).find("writing") == std::string::npos) {
     EXPECT_EQ(text("r.json"), earlier);

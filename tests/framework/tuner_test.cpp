@@ -141,7 +141,7 @@ TEST(Tuner, WithoutTheReluOnItsOwnOnlyTheFusedOneServes) {
   diamond.at("relu", "plain").status = "ERROR";
   diamond.at("a", "staged").time = around(1);
   EXPECT_EQ(diamond.choose(), "a plain+1, b plain, out plain");
-  EXPECT_EQ(diamond.at("a", "staged").why, "what would go with it cannot be had");
+  EXPECT_EQ(diamond.at("a", "staged").why, "the rest of the region is unavailable with it");
 }
 
 TEST(Tuner, NothingLeftIsAnErrorThatNamesEach) {

@@ -45,7 +45,7 @@ extern "C" void on_signal(int signal) {
 }  // namespace
 
 void install_signal_handlers(const std::string& program) {
-  last_words = program + ": interrupted again: stopped at once, what was half written is removed\n";
+  last_words = program + ": interrupted again: stopped at once, partly written files were removed\n";
   // The handler gets its own stack: oneDNN's generated code uses the stack pointer for other purposes, and a handler
   // running on it would overwrite the heap. The system delivers signals to the main thread, which is this one.
   alignas(64) static char stack[1 << 18];  // has room for the largest register state that the system saves

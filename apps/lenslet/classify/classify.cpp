@@ -77,7 +77,7 @@ std::string explanation(const DigitInput& input, const Reading* reading) {
     text += "  - " + printable(step) + "\n";
   if (!reading) return text;
   const auto show = [&](const std::string& where, const DigitImage& digit) {
-    text += "  what the model sees" + where + ":\n" +
+    text += "  the model's input" + where + ":\n" +
             picture_as_text(digit.pixels.data(), DigitImage::kSide, DigitImage::kSide);
   };
   if (reading->digits.empty()) show("", {});

@@ -38,8 +38,7 @@ std::string data_folder(const EvalOptions& options) {
   if (!folder.empty()) return folder;
   throw DataError(
       "no MNIST here: LENSLET_MNIST_DIR is not set and there is no ./data; get it with ./dev mnist, or name "
-      "its folder "
-      "with --data");
+      "its folder with --data");
 }
 
 // Images per second with the input on the device: consecutive passes for `min_time_ms`.
@@ -48,8 +47,8 @@ double device_resident_rate(Executable& executable, double min_time_ms) {
   Stream& stream = executable.stream();
   executable.run();
   stream.synchronise();
-  // Enqueues groups of passes until one lasts long enough: no synchronisation inside a group. The next is as large as
-  // the last one shows to be needed, with a tenth more; after a short group, whose start and end count, not far larger.
+  // Enqueues groups of passes, without synchronising inside a group, until one lasts long enough. The rate of a group
+  // gives the size of the next, plus a tenth. A short group is mostly start and end, so the next grows only a little.
   for (int64_t passes = 1;;) {
     const double start = host_now_ns();
     for (int64_t i = 0; i < passes; ++i) executable.run();

@@ -16,8 +16,8 @@ class FreeOnes {
   void add(One one) { places_.push_back(std::make_unique<Place>(std::move(one))); }
   bool empty() const noexcept { return places_.empty(); }
 
-  /// Calls use(one) with a free one, or returns false. A thread tries first what it used last, whose memory is in the
-  /// cache of its core, so that threads do not all begin at the same one.
+  /// Calls use(one) with a free one, or returns false. A thread first tries the one that it used last: its memory is in
+  /// the cache of that core, and threads do not all begin at the same one.
   template <typename Use>
   bool with_free(const Use& use) {
     size_t& last = last_of_this_thread();

@@ -21,7 +21,7 @@ namespace lenslet::serve {
 
 class Connection;
 
-/// Of a loop's own executor, which costs a request less than the one of every kind that tcp::socket has.
+/// A socket bound to the executor of its loop: cheaper for each request than tcp::socket, which takes any executor.
 using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 
 /// The fields that a service looks at. One that must be single but is there twice is empty, which is refused.

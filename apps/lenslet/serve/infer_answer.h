@@ -11,9 +11,9 @@ namespace lenslet::serve {
 
 /// {"error": …}.
 std::string error_json(const std::string& message);
-/// Of `GET /v2`.
+/// The answer to `GET /v2`.
 std::string server_json();
-/// Of `GET /v2/models/NAME`.
+/// The answer to `GET /v2/models/NAME`.
 std::string model_json(const Signature& signature);
 
 /// A body, and how much of it is JSON; the rest are the bytes of the output.

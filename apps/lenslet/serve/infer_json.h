@@ -9,7 +9,7 @@
 
 namespace lenslet::serve {
 
-/// One of `inputs`.
+/// A member of a request's list `inputs`: a tensor with its values.
 struct InferInput {
   std::string name, datatype;
   std::optional<std::vector<int64_t>> shape;
@@ -17,7 +17,7 @@ struct InferInput {
   std::optional<int64_t> binary_size;      // bytes behind the JSON
 };
 
-/// One of `outputs`.
+/// A member of its list `outputs`: a tensor that the client asks for.
 struct InferOutput {
   std::string name;
   std::optional<bool> binary;  // parameters.binary_data

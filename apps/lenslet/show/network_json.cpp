@@ -1,6 +1,7 @@
 #include "apps/lenslet/show/network_json.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -29,26 +30,25 @@ Json text_of(const Tensor& tensor) {
   return base64(tensor.data(), tensor.shape().bytes());
 }
 
-// Windows of a layer: {kernel, stride, pad, dilation}, each [rows, columns].
-Json window_json(int64_t kernel_h, int64_t kernel_w, int64_t stride_h, int64_t stride_w, int64_t pad_h,
-                 int64_t pad_w, int64_t dilation_h, int64_t dilation_w) {
-  return {{"kernel", {kernel_h, kernel_w}},
-          {"stride", {stride_h, stride_w}},
-          {"pad", {pad_h, pad_w}},
-          {"dilation", {dilation_h, dilation_w}}};
+// Windows of a convolution or of pooling: {kernel, stride, pad, dilation}, each [rows, columns].
+template <class Windows>
+Json window_json(const std::array<int64_t, 2>& kernel, const Windows& windows) {
+  return {{"kernel", kernel},
+          {"stride", {windows.stride_h, windows.stride_w}},
+          {"pad", {windows.pad_h, windows.pad_w}},
+          {"dilation", {windows.dilation_h, windows.dilation_w}}};
 }
 
 Json geometry_of(const Layer& layer, const Shape& input) {
   if (const auto* const conv = dynamic_cast<const Conv2dLayer*>(&layer)) {
     const Conv2dProblem p = conv->problem_for(input);
-    Json json = window_json(p.r, p.s, p.stride_h, p.stride_w, p.pad_h, p.pad_w, p.dilation_h, p.dilation_w);
+    Json json = window_json({p.r, p.s}, p);
     json["groups"] = p.groups;
     return json;
   }
   if (const auto* const pool = dynamic_cast<const Pool2dLayer*>(&layer)) {
     const Pool2dWindow& w = pool->window();
-    Json json = window_json(w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.pad_h, w.pad_w, w.dilation_h,
-                            w.dilation_w);
+    Json json = window_json({w.kernel_h, w.kernel_w}, w);
     const auto* const mean = dynamic_cast<const AvgPool2dLayer*>(pool);
     // Only these windows have a number of values that is the same everywhere.
     json["plain"] = w.plain() && !w.ceil;

@@ -30,7 +30,7 @@ std::string kind_of(const Graph& graph, const std::vector<TuneCandidate>& candid
   return kind;
 }
 
-// What measuring `from` found, for a candidate of the same kind.
+// Copies the measurement of `from` to a candidate of the same kind.
 void copy_measured(const TuneCandidate& from, TuneCandidate& to) {
   to.status = from.status;
   to.reason = from.reason;

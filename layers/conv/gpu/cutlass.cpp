@@ -1,8 +1,8 @@
 // Convolution by NVIDIA's CUTLASS on Hopper, which this project's kernels are compared with. Only a build with
 // LENSLET_CUTLASS has it.
 //
-// x and y NHWC, fp32 in memory, products in tf32; see cutlass/hopper.cu. This file: which problems it supports, which
-// are the limits of CUTLASS's forward convolution of that card and of TMA's im2col mode, which it reads x with.
+// x and y NHWC, fp32 in memory, products in tf32; see cutlass/hopper.cu. This file decides which problems it supports,
+// by the limits of CUTLASS's forward convolution on that card, and of TMA's im2col mode, by which it reads x.
 #include <string>
 
 #include "framework/base/error.h"

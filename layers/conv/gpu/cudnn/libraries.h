@@ -83,7 +83,7 @@ class CudnnLibraries {
     for (CudnnLibrary& row : rows_) row.version = version;
     if (cudnnGraphVersionCheck() != CUDNN_STATUS_SUCCESS || cudnnOpsVersionCheck() != CUDNN_STATUS_SUCCESS ||
         cudnnCnnVersionCheck() != CUDNN_STATUS_SUCCESS) {
-      problem_ = concat("the libraries of cuDNN in ", folder, " are of different versions (libcudnn says ",
+      problem_ = concat("the libraries of cuDNN in ", folder, " are of different versions (libcudnn reports ",
                         version, "); install one version");
     }
   }
