@@ -40,11 +40,8 @@ class Reader {
     }
     const bool empty = pos_ == begin;
     if (empty || follows_junk() || value < lowest || value > INT_MAX) {
-      size_t end = pos_;
-      // Quote everything that looks like part of the number: "0x10", "1e3", "-1", "2.5".
-      while (end < text_.size() &&
-             std::string_view("0123456789xXeE.,+-").find(text_[end]) != std::string_view::npos)
-        ++end;
+      size_t end = pos_;  // quotes up to the next field: "0x10", "1e3", "-1", "2.5", "1 "
+      while (end < text_.size() && !ends_field(text_[end])) ++end;
       throw UsageError(concat(key, " must be a decimal integer from ", lowest, " to ", INT_MAX, ", found '",
                               printable_excerpt(text_.substr(begin, end - begin)), "' in problem '",
                               printable_excerpt(text_), "'"));
@@ -53,12 +50,11 @@ class Reader {
   }
 
  private:
-  /// After the digits comes the end, `_` or a key; no key begins with x or e.
-  bool follows_junk() const {
-    if (pos_ == text_.size() || text_[pos_] == '_') return false;
-    const char next = text_[pos_];
-    return next == 'x' || next == 'e' || next < 'a' || next > 'z';
+  /// `_`, or the first letter of a key; no key begins with x or e.
+  static bool ends_field(char next) {
+    return next == '_' || (next >= 'a' && next <= 'z' && next != 'x' && next != 'e');
   }
+  bool follows_junk() const { return pos_ < text_.size() && !ends_field(text_[pos_]); }
   std::string_view text_;
   size_t pos_ = 0;
 };

@@ -40,6 +40,9 @@ std::string find_idx(const std::string& folder, const std::string& split, const 
     if (is_file(with_slash(folder) + name)) return with_slash(folder) + name;
   }
   struct stat status {};
+  for (const std::string& name : names) {  // a link to nothing is named by the error of opening it
+    if (::lstat((with_slash(folder) + name).c_str(), &status) == 0) return with_slash(folder) + name;
+  }
   const bool exists = ::stat(folder.empty() ? "." : folder.c_str(), &status) == 0;
   if (exists && !S_ISDIR(status.st_mode))
     throw DataError(concat(printable_excerpt(folder), ": expected a folder of IDX files, found a file"));

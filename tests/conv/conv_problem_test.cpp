@@ -213,6 +213,8 @@ TEST(ConvProblem, CountsWork) {
 TEST(ConvProblem, RefusesNumbersThatAreNone) {
   expect_refused("ic0x10ih28oc6kh5", {"ic", "1 to 2147483647", "0x10"});
   expect_refused("ic1ih1e3oc6kh5", {"ih", "1 to 2147483647", "1e3"});
+  expect_refused("ic1 ih28oc6kh5", {"ic", "1 to 2147483647", "found '1 ' in"});
+  expect_refused("ic1\xff\xfe_ih28oc6kh5", {"ic", "1 to 2147483647", "found '1\\xff\\xfe' in"});
   expect_refused("ic1ih2.5oc6kh5", {"ih", "2.5"});
   expect_refused("ic-1ih28oc6kh5", {"ic", "-1"});
   expect_refused("icih28oc6kh5", {"icih", "none of"});

@@ -54,6 +54,7 @@ TEST(FilterFile, TellsLineAndMistake) {
        {"x", "1e3", "0x10", "1.2.3", "--1", "1-", "+", "-", ".", "inf", "nan", "1,", "\x01"}) {
     expect_refused(std::string(word) + "\n", "line 1: expected a decimal number");
   }
+  expect_refused("edges, please\n", "line 1: expected a decimal number such as -1 or 0.25, found 'edges,'");
   expect_refused("1000001", "expected a number from");
   expect_refused("99999999999999999999999999999999999999999999999999", "expected a number from");
   expect_refused("1\nscale\n", "line 2: expected one number after 'scale'");

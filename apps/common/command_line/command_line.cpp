@@ -68,6 +68,15 @@ std::string one_line(std::string text) {
   return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
 }
 
+// CLI11's message, and of its "Could not convert: --strict = maybe" the flag and the value.
+std::string reason_of(const CLI::ParseError& error) {
+  const std::string text = error.what(), begin = "Could not convert: ", equals = " = ";
+  const size_t value = text.find(equals);
+  if (text.rfind(begin, 0) != 0 || value == std::string::npos) return one_line(text);
+  return one_line(concat(text.substr(begin.size(), value - begin.size()), " takes no value, found '",
+                         text.substr(value + equals.size()), "'"));
+}
+
 // Wraps the text to the column behind the option names.
 std::string wrapped(const std::string& text) {
   std::string result;
@@ -306,12 +315,12 @@ std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) 
     throw UsageError(concat(command.name, ": ", one_line(error.what())));
   } catch (const CLI::ParseError& error) {
     const size_t at = parsed();
-    if (at == parsers.size()) throw UsageError(concat(one_line(error.what()), "; see ", program, " --help"));
+    if (at == parsers.size()) throw UsageError(concat(reason_of(error), "; see ", program, " --help"));
     const Command& command = program_.commands[at];
     const std::vector<std::string> extras = parser.remaining(true);
     if (!extras.empty()) throw_extras(extras, program_, command);
     throw UsageError(
-        concat(command.name, ": ", one_line(error.what()), "; see ", program, " ", command.name, " --help"));
+        concat(command.name, ": ", reason_of(error), "; see ", program, " ", command.name, " --help"));
   }
   const Command& command = program_.commands[parsed()];  // one is required
   try {

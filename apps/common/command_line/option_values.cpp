@@ -82,8 +82,9 @@ std::vector<int64_t> Sizes::parse(const std::string& option, const std::string& 
     throw_unexpected(option, "sizes such as 256,512 or FROM:TO:xFACTOR such as 256:4096:x2", text);
   }
   const int64_t from = item.parse(option, text.substr(0, first));
-  const int64_t to = Integer{from, item.max}.parse(option, text.substr(first + 1, second - first - 1));
-  const int64_t factor = Integer{2, item.max}.parse(option, step.substr(1));
+  const int64_t to =
+      Integer{from, item.max}.parse(concat(option, ": TO"), text.substr(first + 1, second - first - 1));
+  const int64_t factor = Integer{2, item.max}.parse(concat(option, ": FACTOR"), step.substr(1));
   std::vector<int64_t> sizes;
   for (int64_t size = from; size <= to; size *= factor) sizes.push_back(size);
   return sizes;

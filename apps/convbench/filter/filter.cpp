@@ -144,6 +144,9 @@ Filter parse_filter(const std::string& text, const std::string& origin) {
       scaled = true;
       continue;
     }
+    std::vector<float> row;
+    row.reserve(words.size());
+    for (const std::string& word : words) row.push_back(static_cast<float>(reader.number(word)));
     if (words.size() > kMaxSide || words.size() % 2 == 0) {
       reader.refuse(concat("expected 1, 3, 5, ... ", kMaxSide, " numbers in a row, found ", words.size()));
     }
@@ -151,7 +154,7 @@ Filter parse_filter(const std::string& text, const std::string& origin) {
       reader.refuse(concat("expected ", filter.s, " numbers, as in the first row, found ", words.size()));
     }
     if (filter.r == static_cast<int>(kMaxSide)) reader.refuse(concat("more than ", kMaxSide, " rows"));
-    for (const std::string& word : words) filter.taps.push_back(static_cast<float>(reader.number(word)));
+    filter.taps.insert(filter.taps.end(), row.begin(), row.end());
     filter.s = static_cast<int>(words.size());
     ++filter.r;
   }
