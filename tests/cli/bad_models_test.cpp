@@ -5,11 +5,12 @@ namespace lenslet::test {
 namespace {
 
 constexpr BadInput kModels[] = {
-    {"missing_file", "{inspect}/none.onnx", kData, "m/none.onnx"},
-    {"folder", "{inspect}", kData, "directory"},
+    {"missing_file", "{inspect}/none.onnx", kData,
+     "m/none.onnx: cannot be opened: No such file or directory"},
+    {"folder", "{inspect}", kData, "expected a regular file, found a directory"},
     {"device_zero", "lenslet inspect /dev/zero", kData, "/dev/zero|a device"},
-    {"no_file", "lenslet inspect", kUsage, "FILE"},
-    {"empty", "{inspect}/empty.onnx", kData, "empty"},
+    {"no_file", "lenslet inspect", kUsage, "inspect expects FILE, found 0 arguments"},
+    {"empty", "{inspect}/empty.onnx", kData, "empty.onnx: the file is empty, expected an ONNX model"},
     {"cut", "{inspect}/cut.onnx", kData, "cut.onnx|cut or damaged"},
     {"flipped", "{inspect}/flipped.onnx", kData, "flipped.onnx|damaged"},
     {"cyclic", "{inspect}/cyclic.onnx", kData, "\"sum_node\"|cycle"},
@@ -17,11 +18,12 @@ constexpr BadInput kModels[] = {
     {"bomb", "{inspect}/bomb.onnx", kData, "\"b\"|2^40"},
     {"large", "{inspect}/large.onnx", kData, "17179869184 bytes, found 4"},
     {"nan", "{inspect}/nan.onnx", kData, "\"b\"|1 of its 2 values"},
-    {"strings", "{inspect}/strings.onnx", kData, "\"b\"|string"},
+    {"strings", "{inspect}/strings.onnx", kData, "tensor \"b\": expected numbers of float|found string"},
     {"outside", "{inspect}/outside.onnx", kData, "../w/good.safetensors|relative path inside"},
     {"linked", "{inspect}/linked.onnx", kData, "lead out of the model's folder"},
     {"endless", "{inspect}/endless.onnx", kData, "lead out of the model's folder"},
-    {"domain", "{inspect}/domain.onnx", kData, "y_node|com.example.Relu"},
+    {"domain", "{inspect}/domain.onnx", kData,
+     "operators outside the ONNX operator set: y_node (com.example.Relu)"},
     {"many_nodes", "{inspect}/many.onnx", kData, "more than 20000 nodes"},
     {"deep", "{model}/deep.onnx", kData,
      "z_node|If is supported with a condition that depends on no input only"},
@@ -37,7 +39,8 @@ constexpr BadInput kModels[] = {
     {"computed_weights_allowed", "{inspect}/computed.onnx", kOk, "Lenslet runs this model",
      "LENSLET_MAX_COMPUTED_WEIGHTS=90300"},
     {"computed_weights_setting", "lenslet profile --model {dir}/m/computed.onnx", kUsage,
-     "LENSLET_MAX_COMPUTED_WEIGHTS|plenty", "LENSLET_MAX_COMPUTED_WEIGHTS=plenty"},
+     "LENSLET_MAX_COMPUTED_WEIGHTS must be a number of weights from 0|found 'plenty'",
+     "LENSLET_MAX_COMPUTED_WEIGHTS=plenty"},
     {"weights_without_memory", "{inspect}/sparse.onnx", kMemory,
      "its weights take 72000000 bytes as fp32|are free", "LENSLET_DEVICE_MEMORY_LIMIT=64M"},
     {"eval_of_other_inputs", "lenslet eval --model " LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx",
@@ -61,8 +64,9 @@ constexpr BadInput kModels[] = {
      "lenslet profile --backend conv1=direct --model " LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx",
      kUsage, "no layer 'conv1' in mean_pool|stem"},
     {"model_and_weights", "{model}/lenet5.onnx --weights {dir}/w/good.safetensors", kUsage,
-     "--model|--weights"},
-    {"output_over_model", "{model}/lenet5.onnx --logits {dir}/m/lenet5.onnx", kUsage, "--model|--logits"},
+     "--model and --weights exclude each other; leave one out"},
+    {"output_over_model", "{model}/lenet5.onnx --logits {dir}/m/lenet5.onnx", kUsage,
+     "--model and --logits name the same file|would be written over"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Models, BadInputTest, testing::ValuesIn(kModels), name_of);

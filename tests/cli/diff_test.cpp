@@ -130,8 +130,8 @@ TEST(Diff, FilesThatCannotBeComparedAreRefused) {
   refused({{"input", all.at("input")}, {"clases_output", all.at("classes_output")}},
           "clases_output is not a tensor of the model");
   expect_run(run_line(kDiff + " --against {source}/LICENSE"), kData, "", "no ZIP archive");
-  expect_run(run_line(kDiff + " --against {dir}/none.npz"), kData, "", "none.npz");
-  expect_run(run_line(kDiff), kUsage, "", "--against");
+  expect_run(run_line(kDiff + " --against {dir}/none.npz"), kData, "", "none.npz: cannot be opened");
+  expect_run(run_line(kDiff), kUsage, "", "diff needs --against FILE.npz or --against onnxruntime");
 }
 
 TEST(Diff, WithoutOnnxRuntimeThereIsOneError) {

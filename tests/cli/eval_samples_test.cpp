@@ -126,7 +126,7 @@ TEST_F(EvalSamples, ReadsArraysOfValuesAndOfPixels) {
   EXPECT_EQ(result_of("x.npy" + dark).at("correct"), 4);
   expect_run(run_line(command("x.npy --answers {dir}/out/y.npy --min-accuracy 0.9")), kCheckFailed, "",
              "accuracy 0.800000 is below");
-  expect_run(run_line(command("x.npy")), kUsage, "", "--answers FILE.npy");
+  expect_run(run_line(command("x.npy")), kUsage, "", "needs the labels by --answers FILE.npy");
   write_bytes("{dir}/out/short.npy", npy("<i8", {4}, std::vector<int64_t>{0, 1, 2, 2}));
   expect_run(run_line(command("x.npy --answers {dir}/out/short.npy")), kData, "", "expected 5 whole numbers");
   write_bytes("{dir}/out/large.npy", npy("<i8", {5}, std::vector<int64_t>{0, 1, 2, 3, 1}));
@@ -143,12 +143,14 @@ TEST_F(EvalSamples, RefusesWhatDoesNotFit) {
   write_bytes("{dir}/out/two/blue/a.ppm", picture(1, 2, 3));
   expect_run(run_line(command("two")), kData, "", "3 classes|found 2|--labels");
   write_bytes("{dir}/out/two/pink/a.ppm", picture(1, 2, 3));
-  expect_run(run_line(command("two --labels {dir}/out/colours.txt")), kData, "", "pink|colours.txt");
+  expect_run(run_line(command("two --labels {dir}/out/colours.txt")), kData, "",
+             "the folder pink is no line of |colours.txt");
   write_bytes("{dir}/out/bad/0/a.ppm", "P6\n3 2\n255\n");
-  expect_run(run_line(command("bad")), kData, "", "bad/0/a.ppm");
+  expect_run(run_line(command("bad")), kData, "", "bad/0/a.ppm: PNM: truncated: 0 of 18 bytes");
   fs::create_directories(expand("{dir}/out/empty/0"));
   expect_run(run_line(command("empty")), kData, "", "no picture in its folders");
-  expect_run(run_line(command("colours --contact-sheet {dir}/out/s.png")), kUsage, "", "--contact-sheet");
+  expect_run(run_line(command("colours --contact-sheet {dir}/out/s.png")), kUsage, "",
+             "--contact-sheet are for folders of IDX files");
   expect_run(run_line("lenslet eval --device cpu --model {dir}/out/colours.onnx --data {dir}/data"), kData,
              "", "28x28|a folder per class");
 }

@@ -1,5 +1,6 @@
 // Lists of convolution problems and result files for convbench, each with one fault.
 #include "tests/cli/fixture_parts.h"
+#include "tests/support/programs.h"
 
 namespace lenslet::test {
 
@@ -25,10 +26,12 @@ void write_bench_files(const std::filesystem::path& dir) {
   write_fixture(dir / "results/cut.json",
                 bytes_of("{\"schema\": \"lenslet.results/1\", \"results\": [{\"prob"));
   write_fixture(dir / "results/deep.json", Bytes(100000, '['));
-  write_fixture(dir / "results/types.json",
-                bytes_of("{\"schema\": \"lenslet.results/1\", \"results\": [{\"problem\": 3}]}"));
-  write_fixture(dir / "results/no_rows.json",
-                bytes_of("{\"schema\": \"lenslet.results/1\", \"results\": 7}"));
+  nlohmann::json results =
+      read_json_file(LENSLET_SOURCE_DIR "/tests/convbench/first_schema/profile_cpu.json");
+  results.at("results").at(0).at("problem") = 3;
+  write_fixture(dir / "results/types.json", bytes_of(results.dump()));
+  results.at("results") = 7;
+  write_fixture(dir / "results/no_rows.json", bytes_of(results.dump()));
   // Invalid files in the place of a library.
   for (const char* name : {"lenslet_conv_cpu_onednn.so", "lenslet_gemm_cpu_onednn.so"}) {
     write_fixture(dir / "modules" / name, bytes_of("\x7f"

@@ -132,6 +132,8 @@ void write_other_formats(const fs::path& folder) {
   write_fixture(folder / "pointer",
                 bytes_of("version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 178000\n"));
   write_fixture(folder / "empty.safetensors", {});
+  write_fixture(folder / "huge.safetensors", {});  // takes no space on the disk
+  fs::resize_file(folder / "huge.safetensors", uint64_t{16} << 30);
 }
 
 }  // namespace

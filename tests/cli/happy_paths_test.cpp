@@ -138,7 +138,7 @@ TEST(Classify, ABadFileDoesNotStopTheOthers) {
   expect_run(
       run_line(
           "{classify} {dir}/bad/text.png {dir}/pics/one.pgm {dir}/bad/none.png --json {dir}/out/some.json"),
-      kData, "one.pgm: 1 ", "text.png|none.png");
+      kData, "one.pgm: 1 ", "text.png: expected a picture|none.png: cannot be opened");
   const json document = read_json("{dir}/out/some.json");
   EXPECT_EQ(document.at("failures"), 2);
   ASSERT_EQ(document.at("results").size(), 3u);

@@ -124,12 +124,13 @@ TEST(PictureNetwork, NamesTheClasses) {
             "green apple");
   write_text("{dir}/out/two.txt", "red\ngreen\n");
   expect_run(run_line(channel_means() + "--labels {dir}/out/two.txt"), kData, "", "3 classes|found 2");
-  expect_run(run_line(channel_means() + "--labels {dir}/out/none.txt"), kData, "", "none.txt");
+  expect_run(run_line(channel_means() + "--labels {dir}/out/none.txt"), kData, "",
+             "none.txt: cannot be opened");
 }
 
 TEST(PictureNetwork, OptionsThatDoNotFitAreRefused) {
   expect_run(run_line(channel_means() + "--mean 0.1,0.2"), kUsage, "", "--mean|3 channels|found 2");
-  expect_run(run_line(channel_means() + "--std 0"), kUsage, "", "--std");
+  expect_run(run_line(channel_means() + "--std 0"), kUsage, "", "--std expects a number from 0.000001");
   const std::string digit = "{classify} " LENSLET_SOURCE_DIR "/samples/digit_3_a.png ",
                     onnx = " --model {dir}/m/lenet5.onnx";
   for (const std::string option :

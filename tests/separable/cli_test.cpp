@@ -54,12 +54,12 @@ TEST_F(StudiesCli, SeparableSaysHowLongItTakesAndObeysTheLimit) {
   expect_run(quick, kOk, "batch 1");
   EXPECT_EQ(quick.out.find("stopped by"), std::string::npos);
   EXPECT_EQ(json("quick.json")["status"], "COMPLETE");
-  expect_run(run(small + "--max-seconds 0"), kUsage, "", "--max-seconds");
+  expect_run(run(small + "--max-seconds 0"), kUsage, "", "--max-seconds expects a number from 0.001");
 }
 
 TEST_F(StudiesCli, AnUnknownBackendIsRefused) {
   const ProgramRun refused = run("convbench separable --device cpu --backend nonesuch");
-  expect_run(refused, kUsage, "", "nonesuch");
+  expect_run(refused, kUsage, "", "no conv backend 'nonesuch' for cpu");
   EXPECT_EQ(refused.out.find("ceilings"), std::string::npos) << "before anything is measured";
 }
 
