@@ -1,5 +1,6 @@
 // Bad input of every kind gets its exit code and one line on stderr, and leaves no file behind.
 #include <fcntl.h>
+#include <gtest/gtest-spi.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -101,6 +102,8 @@ void expect_row(const BadInput& bad) {
     EXPECT_EQ(stream->find('\x1b'), std::string::npos) << *stream;
   }
   expect_nothing_temporary();
+  EXPECT_TRUE(says_more_than(run.given, expand(bad.fragments)))
+      << bad.fragments << kNoReason << run.out << run.err;
   if (bad.exit_code == kOk) {
     EXPECT_TRUE(run.err.empty()) << run.err;
     expect_words(run.out + run.err, expand(bad.fragments));
@@ -122,6 +125,21 @@ void expect_row(const BadInput& bad) {
 
 TEST_P(BadInputTest, GetsItsExitCodeAndOneLine) { expect_row(GetParam()); }
 
+constexpr BadInput kRepeats = {"", "lenslet doctor extra", kUsage, "'extra'"};
+
+TEST(BadInput, WordsThatTheCommandHoldsAlreadyAreNoExpectation) {
+  EXPECT_NONFATAL_FAILURE(expect_row(kRepeats), kNoReason);
+  EXPECT_NONFATAL_FAILURE(expect_run(run_line(kRepeats.command), kUsage, "", "doctor|extra"), kNoReason);
+  const ProgramRun run = run_line("{classify} --index=-1 {dir}/pics {dir}/bad/none.png {bytes}",
+                                  options_of({"", "", kOk, "", "LENSLET_NUM_THREADS=many"}));
+  for (const char* words :
+       {"", "none.png", "'none.png': ", "bad/none", "lenslet classify", "--index|'-1'", "--INDEX|of|1",
+        "one.pgm", "LENSLET_NUM_THREADS|'many'", "\\xff\\xfe", "cpu|lenslet"})
+    EXPECT_FALSE(says_more_than(run.given, words)) << words;
+  for (const char* words : {"found '-1'", "--index|a number", "many threads", "two.pgm", "none.png: cannot"})
+    EXPECT_TRUE(says_more_than(run.given, words)) << words;
+}
+
 // Readable inputs are still processed, and the exit code reports the unreadable ones.
 TEST(BadInput, TheRestOfABatchGoesOn) {
   ProgramOptions options;
@@ -133,7 +151,10 @@ TEST(BadInput, TheRestOfABatchGoesOn) {
       options);
   if (run.exit_code == ProgramRun::kNoRights) GTEST_SKIP() << "root cannot give up its rights here";
   expect_run(run, kData, "1.pgm: 1|3.pgm: 1|5.pgm: 1|-dash.pgm: 1",
-             "2.png|4.pgm|unreadable.pgm|xxx|none.png|standard input|gz_bomb|/nothing");
+             "2.png: expected a picture|4.pgm: cannot be opened: Too many levels|"
+             "unreadable.pgm: cannot be opened: Permission denied|xxx: cannot be opened: File name too long|"
+             "none.png: cannot be opened: No such file|standard input: expected a picture|"
+             "gz_bomb/t10k-images-idx3-ubyte.gz: the gzip data hold more|nothing: no picture in this folder");
   EXPECT_EQ(count_lines(run.out), 4) << run.out;
   EXPECT_EQ(count_lines(run.err), 8) << run.err;
 }

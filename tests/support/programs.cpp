@@ -1,13 +1,41 @@
 #include "tests/support/programs.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 
+#include "framework/base/text.h"
+
 namespace lenslet::test {
+namespace {
+
+std::string given_to(const std::vector<std::string>& command, const ProgramOptions& options) {
+  std::string given;
+  const auto add = [&](const std::string& text) { given += text + "\n" + printable(text) + "\n"; };
+  add(joined(command, " "));
+  for (const std::string& word : command) {
+    std::error_code ignored;
+    const std::filesystem::path folder = std::filesystem::path(options.folder) / word;
+    if (!std::filesystem::is_directory(folder, ignored)) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+      add(entry.path().filename().string());
+  }
+  for (const auto& [name, value] : options.environment) add(name + "=" + value);
+  return lower_case(given);
+}
+
+// Without the punctuation at its ends.
+std::string core_of(const std::string& fragment) {
+  const auto is_part = [](unsigned char byte) { return byte >= 0x80 || std::isalnum(byte) != 0; };
+  const auto begin = std::find_if(fragment.begin(), fragment.end(), is_part);
+  return {begin, std::find_if(fragment.rbegin(), std::make_reverse_iterator(begin), is_part).base()};
+}
+
+}  // namespace
 
 std::string program_path(const std::string& name) {
   const char* const prefix = std::getenv("LENSLET_TEST_PREFIX");
@@ -30,9 +58,12 @@ ProgramRun run_words(const std::string& line, const Names& names, ProgramOptions
   std::istringstream words(line);
   std::vector<std::string> command;
   for (std::string word; words >> word;) command.push_back(expand(word, names));
+  const std::string given = given_to(command, options);
   command.at(0) = program_path(command[0]);
   options.unset.push_back("LENSLET_MNIST_DIR");
-  return run_program(command, options);
+  ProgramRun run = run_program(command, options);
+  run.given = given;
+  return run;
 }
 
 void expect_words(const std::string& text, const std::string& words) {
@@ -42,6 +73,16 @@ void expect_words(const std::string& text, const std::string& words) {
   }
 }
 
+bool says_more_than(const std::string& given, const std::string& words) {
+  constexpr size_t kShortestReason = 4;
+  std::istringstream parts(words);
+  for (std::string part; std::getline(parts, part, '|');) {
+    const std::string core = core_of(part);
+    if (core.size() >= kShortestReason && given.find(lower_case(core)) == std::string::npos) return true;
+  }
+  return false;
+}
+
 ProgramRun expect_run(ProgramRun run, int exit_code, const std::string& out, const std::string& err,
                       const char* file, int line) {
   const testing::ScopedTrace trace(file, line, "");
@@ -49,6 +90,9 @@ ProgramRun expect_run(ProgramRun run, int exit_code, const std::string& out, con
   EXPECT_EQ(run.exit_code, exit_code) << "signal " << run.signal << "\n" << run.out << run.err;
   expect_words(run.out, out);
   expect_words(run.err, err);
+  if (!err.empty() && exit_code >= kUsage && exit_code <= kOutput) {
+    EXPECT_TRUE(says_more_than(run.given, err)) << err << kNoReason << run.err;
+  }
   return run;
 }
 

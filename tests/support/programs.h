@@ -24,13 +24,24 @@ std::string program_path(const std::string& name);
 using Names = std::vector<std::pair<std::string, std::string>>;
 std::string expand(std::string text, const Names& names);
 
-/// Runs "lenslet …" or "convbench …": words separated by spaces, each expanded. LENSLET_MNIST_DIR is unset.
+/// Runs "lenslet …" or "convbench …": words separated by spaces, each expanded. LENSLET_MNIST_DIR is unset. The run's
+/// `given` has the words, the environment's variables, and the names of the files in folders among the words.
 ProgramRun run_words(const std::string& line, const Names& names, ProgramOptions options = {});
 
 /// Expects that `text` contains each of the words between the '|'.
 void expect_words(const std::string& text, const std::string& words);
 
-/// Expects this exit code, and these words in standard output and standard error. Failures name the caller's line.
+/// Whether one of the words between the '|' is a reason: at least four characters that do not stand in `given` already,
+/// whatever their case and without the quotes, dashes and colons around them. A message that repeats what was given
+/// contains all others, whatever it is about.
+bool says_more_than(const std::string& given, const std::string& words);
+/// The failure of words that say no more.
+inline constexpr char kNoReason[] =
+    ": the command says so already, so that a message with a wrong reason has these words too. "
+    "Expect words of the reason; the message is: ";
+
+/// Expects this exit code, and these words in standard output and standard error. The words of a refusal (exit codes 2
+/// to 7) must say more than what the program was given. Failures name the caller's line.
 ProgramRun expect_run(ProgramRun run, int exit_code, const std::string& out = "", const std::string& err = "",
                       const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
