@@ -11,8 +11,15 @@ std::string pair_text(int height, int width) {
   return height == width ? std::to_string(height) : concat(height, "x", width);
 }
 
+// A window along one axis.
+struct Axis {
+  int64_t kernel, stride, pad, more_pad, dilation;
+};
+Axis down(const Pool2dWindow& v) { return {v.kernel_h, v.stride_h, v.pad_h, v.more_pad_h, v.dilation_h}; }
+Axis across(const Pool2dWindow& v) { return {v.kernel_w, v.stride_w, v.pad_w, v.more_pad_w, v.dilation_w}; }
+
 // Whether one of `count` windows holds no value of `size`: only dilated ones can.
-bool holds_empty(int64_t count, int64_t size, const Pool2dWindow::Axis& axis) {
+bool holds_empty(int64_t count, int64_t size, const Axis& axis) {
   if (axis.dilation == 1) return false;
   for (int64_t p = 0; p < count; ++p) {
     const int64_t begin = p * axis.stride - axis.pad;
@@ -31,11 +38,11 @@ Pool2dLayer::Pool2dLayer(Kind kind, Pool2dWindow window) : kind_(kind), window_(
     throw DataError(concat("pooling needs a kernel and a stride of at least 1, found kernel ", v.kernel_h,
                            "x", v.kernel_w, ", stride ", v.stride_h, "x", v.stride_w));
   }
-  const auto wrong = [](const Pool2dWindow::Axis& axis) {
+  const auto wrong = [](const Axis& axis) {
     const int64_t most = (axis.kernel - 1) * axis.dilation, behind = axis.pad + axis.more_pad;
     return axis.pad < 0 || behind < 0 || axis.pad > most || behind > most;
   };
-  if (wrong(v.down()) || wrong(v.across())) {
+  if (wrong(down(v)) || wrong(across(v))) {
     throw DataError(concat("pooling needs padding from 0 to less than its window (", v.kernel_h, "x",
                            v.kernel_w, "), found ", v.pad_h, "x", v.pad_w, " before and ",
                            v.pad_h + v.more_pad_h, "x", v.pad_w + v.more_pad_w, " behind"));
@@ -68,7 +75,7 @@ Shape Pool2dLayer::infer_shape(const std::vector<Shape>& inputs) const {
                            x[2] + 2 * window_.pad_h + window_.more_pad_h, "x",
                            x[3] + 2 * window_.pad_w + window_.more_pad_w, " from ", x.to_string()));
   }
-  if (holds_empty(rows, x[2], v.down()) || holds_empty(columns, x[3], v.across())) {
+  if (holds_empty(rows, x[2], down(v)) || holds_empty(columns, x[3], across(v))) {
     throw DataError(concat(type(), " of ", x.to_string(), " has a window that holds padding only"));
   }
   return {x[0], x[1], rows, columns};

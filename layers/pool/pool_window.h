@@ -27,25 +27,20 @@ struct Pool2dWindow {
            pad_h <= kernel_h / 2 && pad_w <= kernel_w / 2;
   }
   /// Number of windows over h rows; 0 if none fits.
-  int64_t rows(int64_t h) const noexcept { return windows(h, down()); }
+  int64_t rows(int64_t h) const noexcept {
+    return windows(h, kernel_h, stride_h, pad_h, more_pad_h, dilation_h);
+  }
   /// Number of windows over w columns; 0 if none fits.
-  int64_t columns(int64_t w) const noexcept { return windows(w, across()); }
-
-  /// The window along one axis.
-  struct Axis {
-    int64_t kernel, stride, pad, more_pad, dilation;
-  };
-  /// Along the rows of an image.
-  Axis down() const noexcept { return {kernel_h, stride_h, pad_h, more_pad_h, dilation_h}; }
-  /// Along its columns.
-  Axis across() const noexcept { return {kernel_w, stride_w, pad_w, more_pad_w, dilation_w}; }
+  int64_t columns(int64_t w) const noexcept {
+    return windows(w, kernel_w, stride_w, pad_w, more_pad_w, dilation_w);
+  }
 
  private:
-  int64_t windows(int64_t size, const Axis& axis) const noexcept {
-    const int64_t room = size + 2 * axis.pad + axis.more_pad - axis.dilation * (axis.kernel - 1) - 1;
-    if (room < 0) return ceil && room > -axis.stride ? 1 : 0;
-    const int64_t count = room / axis.stride + 1;
-    return ceil && room % axis.stride != 0 && count * axis.stride < size + axis.pad ? count + 1 : count;
+  int64_t windows(int64_t size, int kernel, int stride, int pad, int more, int dilation) const noexcept {
+    const int64_t room = size + 2 * int64_t{pad} + more - int64_t{dilation} * (kernel - 1) - 1;
+    if (room < 0) return ceil && room > -stride ? 1 : 0;
+    const int64_t count = room / stride + 1;
+    return ceil && room % stride != 0 && count * stride < size + pad ? count + 1 : count;
   }
 };
 

@@ -297,7 +297,8 @@ TEST(Model, ReplaysPlans) {
   std::vector<Prediction> predictions(20);
   fused.predict(pictures().pixels.data(), 20, predictions.data());
   EXPECT_EQ(predictions[19].label, 9);
-  expect_error<DataError>([&] { fused.logits(pictures().pixels.data(), 20, logits.data()); }, "wants logits");
+  expect_error<DataError>([&] { fused.logits(pictures().pixels.data(), 20, logits.data()); },
+                          "expects logits");
   expect_error<DataError>([&] { fused.predict(pictures().images.data(), 20, predictions.data()); },
                           "gives fp32");
   ModelOptions both = on_cpu(temporary_plan(saved), "direct");
