@@ -300,7 +300,7 @@ TEST(Model, ReplaysPlans) {
   expect_error<DataError>([&] { fused.logits(pictures().pixels.data(), 20, logits.data()); },
                           "expects logits");
   expect_error<DataError>([&] { fused.predict(pictures().images.data(), 20, predictions.data()); },
-                          "gives fp32");
+                          "passes fp32");
   ModelOptions both = on_cpu(temporary_plan(saved), "direct");
   expect_error<UsageError>([&] { Model::built_in(both); }, "leave out backend");
 }
