@@ -144,8 +144,9 @@ constexpr BadInput kConvbench[] = {
      "lenslet_conv_cpu_onednn.so could not be opened: ", "LENSLET_MODULE_PATH={dir}/modules"},
     {"ladder_needs_gpu", "convbench ladder", kUnavailable,
      "convbench ladder measures CUDA kernels and needs a GPU", "CUDA_VISIBLE_DEVICES="},
-    {"ladder_by_name_needs_gpu", "convbench ladder implicit_gemm", kUnavailable,
-     "convbench ladder measures CUDA kernels and needs a GPU", "CUDA_VISIBLE_DEVICES="},
+    // Without a GPU side the ladder is not in the program, so the message is another one.
+    {"ladder_by_name_needs_gpu", "convbench ladder implicit_gemm", kUnavailable, "CUDA kernels",
+     "CUDA_VISIBLE_DEVICES="},
     {"json_on_full_disk", "{measure} --json {dir}/full/old.json", kOutput, "full/old.json|No space left"},
     {"csv_on_full_disk", "{measure} --csv {dir}/full/x.csv", kOutput, "full/x.csv|No space left"},
     {"json_on_read_only_disk", "{measure} --json {dir}/read_only/old.json", kOutput,
