@@ -17,6 +17,14 @@ namespace {
 constexpr int64_t kMaxSize = 1 << 16;
 constexpr int64_t kMaxGemmSize = 8192;  // columns of 7 GiB
 
+Words<std::vector<TensorLayout>> layout_words() {
+  Words<std::vector<TensorLayout>> result;
+  result.known.emplace_back("nchw", std::vector<TensorLayout>{TensorLayout::kNchw});
+  result.known.emplace_back("nhwc", std::vector<TensorLayout>{TensorLayout::kNhwc});
+  result.known.emplace_back("both", std::vector<TensorLayout>{TensorLayout::kNchw, TensorLayout::kNhwc});
+  return result;
+}
+
 constexpr const char* kRunExamples = R"(Examples:
   convbench run --problem mb8ic64ih128oc128oh126kh3 --backend implicit_gemm,winograd,cudnn
   convbench run --problems layers/conv/problems/deep3x3.txt --math tf32 --layout both --json deep.json
@@ -211,11 +219,8 @@ CommandLine convbench_command_line() {
               LENSLET_MEMBER(backend), "a backend of the GPU", streams);
   line.option("--math", words({MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}, to_string),
               LENSLET_MEMBER(math), "arithmetic", run);
-  line.option("--layout",
-              Words<std::vector<TensorLayout>>{{{"nchw", {TensorLayout::kNchw}},
-                                                {"nhwc", {TensorLayout::kNhwc}},
-                                                {"both", {TensorLayout::kNchw, TensorLayout::kNhwc}}}},
-              LENSLET_MEMBER(layouts), "order of input and output in memory", run | filter);
+  line.option("--layout", layout_words(), LENSLET_MEMBER(layouts), "order of input and output in memory",
+              run | filter);
   add_execution_options(line, "backend", measured);
   add_table_options(line, measured | compare);
 

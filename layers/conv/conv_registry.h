@@ -1,6 +1,9 @@
 // The convolution backends of this build, in rank order, from the rows of layers/conv/CMakeLists.txt.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "framework/graph/backend_table.h"
 #include "layers/conv/conv_backend.h"
 
@@ -15,8 +18,8 @@ inline const std::vector<ConvBackendEntry>& conv_backend_rows(DeviceKind device)
 }
 /// The row of that name. Throws UsageError with the legal names; UnavailableError if only the other kind of device has
 /// it.
-inline const ConvBackendEntry& find_conv_backend(DeviceKind device, const std::string& name) {
-  return conv_table().find(device, name);
+inline const ConvBackendEntry& find_conv_backend(DeviceKind device, std::string_view name) {
+  return conv_table().find(device, std::string(name));
 }
 
 }  // namespace lenslet

@@ -35,13 +35,17 @@ TEST(ModuleLibraries, AreNamedWithVersionAndPath) {
   if (opened == 0) GTEST_SKIP() << "no module of this build can be opened here";
 }
 
+struct ClosePipe {
+  void operator()(FILE* pipe) const { ::pclose(pipe); }
+};
+
 // With an empty or relative entry the current folder could choose the library.
 TEST(ModuleLibraries, AreLookedForInAbsoluteFoldersAlone) {
   std::istringstream names(LENSLET_TEST_MODULES);
   for (std::string name; names >> name;) {
     const std::string file = LENSLET_TEST_MODULE_DIR "/lenslet_" + name + ".so";
-    const std::unique_ptr<FILE, decltype(&::pclose)> output(
-        ::popen(("readelf --wide --dynamic '" + file + "'").c_str(), "r"), &::pclose);
+    const std::unique_ptr<FILE, ClosePipe> output(
+        ::popen(("readelf --wide --dynamic '" + file + "'").c_str(), "r"));
     ASSERT_TRUE(output);
     std::string text;
     char line[4096];
