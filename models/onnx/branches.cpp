@@ -11,6 +11,7 @@
 #include "framework/base/text.h"
 #include "models/onnx/check_graph.h"
 #include "models/onnx/shapes.h"
+#include "models/onnx/unique_names.h"
 
 namespace lenslet::onnx {
 namespace {
@@ -24,8 +25,9 @@ class Inliner {
     const bool free =
         !model.inputs.empty() && !model.inputs[0].dims.empty() && model.inputs[0].dims[0].size < 1;
     if (free) of_two_ = initial_values(model, origin, 2);
-    for (const auto& [name, value] : values_) names_.insert(name);
-    for (const Node& node : model.nodes) names_.insert(node.outputs.begin(), node.outputs.end());
+    for (const auto& [name, value] : values_) names_.hold(name);
+    for (const Node& node : model.nodes)
+      for (const std::string& output : node.outputs) names_.hold(output);
   }
 
   /// Whether a branch was taken.
@@ -88,12 +90,6 @@ class Inliner {
     return of_two_ && truth(*of_two_) != of_one ? std::nullopt : of_one;
   }
 
-  std::string unique_name(const std::string& wanted) {
-    std::string name = wanted;
-    for (size_t i = 2; !names_.insert(name).second; ++i) name = concat(wanted, "_", i);
-    return name;
-  }
-
   void take(const Node& choice, std::string_view graph) {
     Model branch = read_(graph);
     const auto fail = [&](const std::string& what) {
@@ -104,7 +100,7 @@ class Inliner {
       fail(concat("has ", branch.outputs.size(), " outputs, expected ", choice.outputs.size()));
     std::unordered_map<std::string, std::string> renamed;
     for (auto& [name, tensor] : branch.initializers) {
-      tensor.name = unique_name(name);
+      tensor.name = names_.take(name);
       renamed[name] = tensor.name;
       Model constant;
       constant.initializers.emplace(tensor.name, tensor);
@@ -130,7 +126,7 @@ class Inliner {
       copy.outputs = {choice.outputs[i]};
     }
     for (const std::string& output : made)
-      if (renamed.count(output) == 0) renamed[output] = unique_name(output);
+      if (renamed.count(output) == 0) renamed[output] = names_.take(output);
     branch.nodes.insert(branch.nodes.end(), std::make_move_iterator(copies.begin()),
                         std::make_move_iterator(copies.end()));
     if (model_.nodes.size() + left_.size() + branch.nodes.size() > most_nodes_)
@@ -150,7 +146,7 @@ class Inliner {
   Values values_;
   std::optional<Values> of_two_;  // the values at a batch of 2, if the batch is free
   bool depends_on_batch_ = false;
-  std::unordered_set<std::string> names_;
+  UniqueNames names_;
   std::vector<Node> left_;  // nodes not visited yet, the next one last
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -74,7 +75,7 @@ Importer::Importer(const Model& model, const Values& values, const std::string& 
   const Shape& shape = *values.at(input.name).shape;
   batch_ = shape[0];
   of_two_ = infer_values_of_two(model, origin);
-  const std::string node = unique_name(layer_name(input.name));
+  const std::string node = names_.take(layer_name(input.name));
   import_.graph = std::make_unique<Graph>(name, node, sample_of(shape));
   held_[input.name] = {node, batch_of_one(shape), {}};
 }
@@ -109,7 +110,7 @@ Import Importer::import() {
                                    [](const Fate& fate) { return !fate.reason.empty(); });
   if (!refused && import_.fault.empty()) {
     const std::string& output = model_.outputs[0].name;
-    copy_input(output);
+    finish(output);
     if (held_.count(output) == 0 || held_[output].node != import_.graph->nodes().back().name)
       import_.fault = "its output does not depend on its input";
     else if (!held_[output].pads.empty())
@@ -142,13 +143,15 @@ void Importer::name_values() {
   }
 }
 
-// A network that only changes the shape of its input, or not even that, is a copy.
-void Importer::copy_input(const std::string& output) {
+// The network's output has the shape that the model gives it. A Flatten or Squeeze at its end adds no layer of its own,
+// so a copy changes the shape; so it does where nothing else reads the input.
+void Importer::finish(const std::string& output) {
   const auto found = held_.find(output);
   if (found == held_.end() || found->second.node != import_.graph->nodes().back().name) return;
-  if (import_.graph->nodes().size() > 1 || !found->second.pads.empty()) return;
+  if (!found->second.pads.empty()) return;
   const Shape wanted = shape(output);
-  const std::string name = unique_name(layer_name(output));
+  if (import_.graph->nodes().size() > 1 && found->second.shape == wanted) return;
+  const std::string name = names_.take(layer_name(output));
   import_.graph->add(name, std::make_unique<ReshapeLayer>(sample_of(wanted)), {found->second.node});
   found->second = {name, wanted, {}};
 }
@@ -248,7 +251,7 @@ Importer::Held Importer::add(const Node& node, std::unique_ptr<Layer> layer,
     import_.graph.reset();
     return made;
   }
-  made.node = unique_name(layer_name(reshapes ? node.name + "_reshape" : node.name));
+  made.node = names_.take(layer_name(reshapes ? node.name + "_reshape" : node.name));
   import_.graph->add(made.node, std::move(layer), names);
   return made;
 }
@@ -260,12 +263,6 @@ void Importer::put(const Node& node, std::unique_ptr<Layer> layer, const std::ve
     throw Unsupported{
         concat("Lenslet makes ", made.shape.to_string(), " of it, expected ", shape(output).to_string())};
   held_[output] = made;
-}
-
-std::string Importer::unique_name(const std::string& wanted) {
-  std::string name = wanted;
-  for (int i = 2; !names_.insert(name).second; ++i) name = concat(wanted, "_", i);
-  return name;
 }
 
 void Importer::demand_room(int64_t weights) const {

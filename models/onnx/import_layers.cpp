@@ -149,6 +149,7 @@ void Importer::batch_normalisation(const Node& node) {
   if (x.rank() < 2 || x.rank() > 4)
     throw Unsupported{"Lenslet normalises [N, C], [N, C, L] and [N, C, H, W] only"};
   const int64_t channels = x[1];
+  demand_room(2 * channels);
   const Affine affine = affine_of(node, channels);
   const Shape picture = x.rank() == 2 ? Shape{x[0], channels, 1, 1} : as_picture(x);
   const Held input = shaped(node, 0, picture);

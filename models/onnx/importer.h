@@ -6,12 +6,12 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "framework/tensor/tensor.h"
 #include "models/onnx/constants.h"
 #include "models/onnx/import.h"
+#include "models/onnx/unique_names.h"
 
 namespace lenslet::onnx {
 
@@ -28,7 +28,7 @@ class Importer {
 
  private:
   /// A value of the model: the node of the graph that computes it, and its shape there for a batch of 1. A Flatten or a
-  /// Reshape changes the shape in the model only, because the values keep their order.
+  /// Reshape changes the shape in the model only, because the values keep their order, until something needs it.
   struct Held {
     std::string node;  // empty if a node before it was refused
     Shape shape;
@@ -45,7 +45,7 @@ class Importer {
   void find_needed();
   void name_values();
   void take(const Node& node);
-  void copy_input(const std::string& output);
+  void finish(const std::string& output);
   static Rule rule_of(const std::string& op);
 
   // import_layers.cpp
@@ -98,7 +98,6 @@ class Importer {
   Held add(const Node& node, std::unique_ptr<Layer> layer, const std::vector<Held>& inputs);
   /// The same, and stores the value as the node's output.
   void put(const Node& node, std::unique_ptr<Layer> layer, const std::vector<Held>& inputs);
-  std::string unique_name(const std::string& wanted);
 
   /// The constant `name` as one number for each of the `channels` in dimension `axis` of a value of `rank` dimensions;
   /// none if it has another shape.
@@ -139,7 +138,7 @@ class Importer {
   std::unordered_map<std::string, Held> held_;
   std::unordered_map<std::string, std::vector<size_t>> readers_;  // of a value: needed nodes
   std::vector<bool> needed_;                                      // by node: the output depends on it
-  std::unordered_set<std::string> names_;
+  UniqueNames names_;
   int64_t batch_ = 1;            // the first dimension of the model's input
   int64_t room_ = 0;             // weights that layers may still take
   size_t at_ = 0;                // the node that is taken

@@ -2,6 +2,7 @@
 // them, against the judge.
 #include <gtest/gtest.h>
 
+#include "models/onnx/unique_names.h"
 #include "tests/models/onnx/import_fixture.h"
 
 namespace lenslet::test::onnx {
@@ -137,6 +138,17 @@ TEST(OnnxImport, ComputesTheSoftplusOfPyTorch) {
   Writer alone({4});
   alone.add("Greater", {alone.weights({4})});
   expect_refused(alone, "Greater and Where are supported as PyTorch's softplus only");
+}
+
+// A search from "a_2" for each would take minutes.
+TEST(OnnxNames, AreDistinctHoweverManyAreWanted) {
+  lenslet::onnx::UniqueNames names;
+  names.hold("a_3");
+  std::vector<std::string> first;
+  for (int i = 0; i < 3; ++i) first.push_back(names.take("a"));
+  EXPECT_EQ(first, (std::vector<std::string>{"a", "a_2", "a_4"}));
+  for (int i = 0; i < 100000; ++i) (void)names.take("a");
+  EXPECT_EQ(names.take("a"), "a_100005");
 }
 
 }  // namespace

@@ -258,6 +258,23 @@ TEST(OnnxImport, RunsWhatComputesNothing) {
   expect_as_judged(numbers.model());
 }
 
+// The last layer makes a value in another shape than the model states for it.
+TEST(OnnxImport, ItsOutputHasTheShapeThatTheModelStates) {
+  const auto after_convolution = [](const std::string& op, const std::vector<Message>& attributes) {
+    Writer w({2, 4, 5});
+    w.add("Conv", {w.weights({4, 2, 4, 3})});  // 4x1x3
+    w.add(op, {}, attributes);
+    expect_as_judged(w.model(11));
+  };
+  after_convolution("Flatten", {});
+  after_convolution("Squeeze", {attribute("axes", Dims{2})});
+  after_convolution("Unsqueeze", {attribute("axes", Dims{1})});
+  after_convolution("ReduceMean", {attribute("axes", {2, 3}), attribute("keepdims", 0)});
+  Writer all({6});
+  all.add("ReduceMean", {}, {attribute("axes", Dims{1}), attribute("keepdims", 0)});
+  expect_as_judged(all.model());
+}
+
 // Nodes that reuse one another, so that a naive evaluation of constants takes exponential time.
 TEST(OnnxImport, BoundsTheWorkOfConstants) {
   Writer w({2});

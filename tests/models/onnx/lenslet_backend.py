@@ -32,7 +32,7 @@ class Runner:
         self.folder = tempfile.TemporaryDirectory()
 
     def run(self, model, x):
-        """The output's values in C order."""
+        """The output, in the shape that Lenslet states."""
         file = Path(self.folder.name) / "m.onnx"
         file.write_bytes(model.SerializeToString())
         return self.run_file(file, x)
@@ -46,11 +46,11 @@ class Runner:
         answer = self.process.stdout.readline().rstrip("\n")
         if not answer:
             raise RuntimeError(f"the program ended with {self.process.wait()}")
-        if answer != "ok":
-            kind, _, reason = answer.partition(" ")
-            text = reason.replace(f"{file}: ", "")
+        kind, _, text = answer.partition(" ")
+        if kind != "ok":
+            text = text.replace(f"{file}: ", "")
             raise Refused(text) if kind == "refused" else RuntimeError(text)
-        return np.fromfile(folder / "y.f32", "<f4")
+        return np.fromfile(folder / "y.f32", "<f4").reshape([int(size) for size in text.split()])
 
     def close(self):
         self.process.stdin.close()

@@ -56,7 +56,8 @@ class Networks(unittest.TestCase):
                 self.assertEqual(len(set(classes)), 10, f"{file.name}: some class is never the answer")
             for batch, count in BATCHES.items():
                 with self.subTest(file.name, batch=batch):
-                    y = runner.run_file(file, x[:count], batch).reshape(count, -1)
+                    y = runner.run_file(file, x[:count], batch)
+                    self.assertEqual(y.shape, expected[:count].shape)
                     other = np.flatnonzero(y.argmax(1) != classes[:count])
                     margins = expected[other, classes[other]] - expected[other, y[other].argmax(1)]
                     ties += len(other)

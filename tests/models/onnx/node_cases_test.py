@@ -101,7 +101,9 @@ class Judged(unittest.TestCase):
                     continue
                 accepted += 1
                 try:
-                    np.testing.assert_allclose(output, outputs[0].astype(np.float32).ravel(), rtol=rtol, atol=ATOL)
+                    expected = outputs[0].astype(np.float32)
+                    self.assertEqual(output.shape, expected.shape)
+                    np.testing.assert_allclose(output, expected, rtol=rtol, atol=ATOL)
                 except AssertionError as error:
                     wrong.append(f"{name}, {varied} varied: {error}")
             if accepted == 0:

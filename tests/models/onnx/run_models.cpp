@@ -1,6 +1,6 @@
 // Runs ONNX files for the tests that judge them in Python: a line "MODEL INPUT OUTPUT" on stdin, with tabs between,
-// runs MODEL on the samples of INPUT, raw fp32, and writes OUTPUT; "ok" or "refused REASON" answers it. A fourth field
-// is the number of samples of a pass.
+// runs MODEL on the samples of INPUT, raw fp32, and writes OUTPUT; "ok N H W", the output's dimensions, or
+// "refused REASON" answers it. A fourth field is the number of samples of a pass.
 //   onnx_run_models DEVICE
 #include <fstream>
 #include <iostream>
@@ -15,8 +15,9 @@
 namespace lenslet::test {
 namespace {
 
-void run(const std::string& path, const std::string& input, const std::string& output,
-         const ModelOptions& options) {
+// Returns the dimensions of what it wrote.
+std::string run(const std::string& path, const std::string& input, const std::string& output,
+                const ModelOptions& options) {
   Model model = Model::load(path, options);
   std::ifstream from(input, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(from)), std::istreambuf_iterator<char>());
@@ -28,6 +29,9 @@ void run(const std::string& path, const std::string& input, const std::string& o
   model.run(reinterpret_cast<const float*>(bytes.data()), count, y.data());
   std::ofstream to(output, std::ios::binary);
   to.write(reinterpret_cast<const char*>(y.data()), static_cast<std::streamsize>(y.size() * sizeof(float)));
+  std::string dims = std::to_string(count);
+  for (int i = 0; i < model.output_shape().rank(); ++i) dims += " " + std::to_string(model.output_shape()[i]);
+  return dims;
 }
 
 }  // namespace
@@ -45,8 +49,8 @@ int main(int argc, char** argv) {
     std::getline(fields, batch, '\t');
     options.max_batch = batch.empty() ? 0 : std::stoll(batch);
     try {
-      lenslet::test::run(model, input, output, options);
-      std::cout << "ok" << std::endl;
+      const std::string dims = lenslet::test::run(model, input, output, options);
+      std::cout << "ok " << dims << std::endl;
     } catch (const lenslet::DataError& error) {
       std::cout << "refused " << error.what() << std::endl;
     } catch (const std::exception& error) {
