@@ -1,23 +1,35 @@
 #include "models/classifier.h"
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 
+#include "layers/reshape/reshape_layer.h"
 #include "layers/softmax/softmax_layer.h"
 #include "models/lenet5.h"
 
 namespace lenslet {
+
+int64_t classes_of(const Graph& graph) {
+  const Shape output = graph.output_shape();
+  int64_t longest = 0;
+  for (int i = 0; i < output.rank(); ++i) longest = std::max(longest, output[i]);
+  return longest >= 2 && longest == output.num_elements() ? longest : 0;
+}
 
 bool reads_digits(const Graph& graph) {
   constexpr int64_t kSide = kLenet5Side;
   const Shape& sample = graph.input_shape();
   const bool grey =
       sample == Shape{1, kSide, kSide} || sample == Shape{kSide, kSide, 1} || sample == Shape{kSide, kSide};
-  return grey && graph.output_shape().num_elements() == kLenet5Classes;
+  return grey && classes_of(graph) == kLenet5Classes;
 }
 
 bool writes_probabilities(const Graph& graph) {
-  const auto* softmax = dynamic_cast<const SoftmaxLayer*>(graph.nodes().back().layer.get());
+  const Graph::Node* last = &graph.nodes().back();
+  while (dynamic_cast<const ReshapeLayer*>(last->layer.get()))
+    last = &graph.nodes()[static_cast<size_t>(last->inputs[0])];
+  const auto* softmax = dynamic_cast<const SoftmaxLayer*>(last->layer.get());
   return softmax && !softmax->logarithms();
 }
 

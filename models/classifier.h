@@ -8,11 +8,15 @@
 
 namespace lenslet {
 
+/// The number of classes that it writes a value for each of: its output has one dimension of as many, at least two, and
+/// all others are 1. 0 for any other output.
+int64_t classes_of(const Graph& graph);
+
 /// Whether it reads 28x28 grey pictures and writes a value for each of the ten digits, as LeNet-5 does: 1x28x28, or the
 /// same values as 28x28x1 or 28x28.
 bool reads_digits(const Graph& graph);
 
-/// Whether it ends in softmax, so that it writes probabilities instead of logits.
+/// Whether it ends in softmax, apart from a change of its shape, so that it writes probabilities instead of logits.
 bool writes_probabilities(const Graph& graph);
 
 /// Replaces probabilities by logits that have them: their logarithms. A probability of 0 counts as the smallest normal

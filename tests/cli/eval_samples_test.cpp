@@ -116,6 +116,10 @@ TEST_F(EvalSamples, ReadsArraysOfValuesAndOfPixels) {
   set.add("inputs.npy", npy("<f4", {5, 12}, values)).add("labels.npy", npy("<i8", {5}, labels));
   set.write(expand("{dir}/out/set.npz"));
   EXPECT_EQ(result_of("set.npz").at("correct"), 4);
+  NpzWriter column;
+  column.add("inputs.npy", npy("<f4", {5, 12}, values)).add("labels.npy", npy("<i8", {5, 1}, labels));
+  column.write(expand("{dir}/out/column.npz"));
+  EXPECT_EQ(result_of("column.npz").at("correct"), 4);
   expect_run(run_line(command("set.npz --answers {dir}/out/y.npy")), kUsage, "", "--answers belongs to");
   NpzWriter wrong;
   wrong.add("x.npy", npy("<f4", {5, 12}, values)).write(expand("{dir}/out/wrong.npz"));
@@ -129,6 +133,9 @@ TEST_F(EvalSamples, ReadsArraysOfValuesAndOfPixels) {
   expect_run(run_line(command("x.npy")), kUsage, "", "needs the labels by --answers FILE.npy");
   write_bytes("{dir}/out/short.npy", npy("<i8", {4}, std::vector<int64_t>{0, 1, 2, 2}));
   expect_run(run_line(command("x.npy --answers {dir}/out/short.npy")), kData, "", "expected 5 whole numbers");
+  write_bytes("{dir}/out/one_hot.npy", npy("<i8", {5, 3}, std::vector<int64_t>(15)));
+  expect_run(run_line(command("x.npy --answers {dir}/out/one_hot.npy")), kData, "",
+             "expected 5 whole numbers");
   write_bytes("{dir}/out/large.npy", npy("<i8", {5}, std::vector<int64_t>{0, 1, 2, 3, 1}));
   expect_run(run_line(command("x.npy --answers {dir}/out/large.npy")), kData, "",
              "label 3 at index 3|0 to 2");

@@ -75,6 +75,11 @@ void write_models(const std::filesystem::path& dir) {
                                {int64s("sizes", {2, 8000000})},
                                {value("x", {-1, 2})},
                                {value("y", {-1, 8000000})}});
+  const Message grey = value("x", {-1, 1, 8, 8});
+  write("one_value.onnx", {{node("GlobalAveragePool", {"x"}, "y")}, {}, {grey}, {value("y", {-1, 1, 1, 1})}});
+  write("picture_out.onnx", {{node("Relu", {"x"}, "y")}, {}, {grey}, {value("y", {-1, 1, 8, 8})}});
+  const std::vector<int64_t> giant = {-1, 1024, 1024, 1024};
+  write("giant.onnx", {{node("Relu", {"x"}, "y")}, {}, {value("x", giant)}, {value("y", giant)}});
   constexpr int64_t kManyWeights = 18000000;
   write_tensor("sparse.onnx", outside("sparse.data").integers(1, {kManyWeights / 2}));
   write_fixture(folder / "sparse.data", {});

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <fstream>
 #include <random>
+#include <string_view>
 
 #include "api/model.h"
+#include "framework/base/error.h"
 #include "models/onnx/reader.h"
 #include "tests/models/onnx/evaluate.h"
 #include "tests/models/onnx/onnx_writer.h"
@@ -34,10 +36,10 @@ std::vector<float> random_values(int64_t count) {
   return values;
 }
 
-const LayerInfo& layer_of(const std::vector<LayerInfo>& layers, const std::string& name) {
+const LayerInfo& layer_of(const std::vector<LayerInfo>& layers, std::string_view name) {
   for (const LayerInfo& layer : layers)
     if (layer.name == name) return layer;
-  throw std::logic_error("there is no layer " + name);
+  throw std::logic_error(concat("there is no layer ", name));
 }
 
 TEST(NetworkOfAFile, RunsLikeItsNodes) {
@@ -106,8 +108,8 @@ std::string write_network(const std::string& name, const test::onnx::GraphParts&
   return path;
 }
 
-// Ten windows of 28 x 10 pixels, their maxima, and softmax.
-TEST(NetworkOfAFile, ProbabilitiesBecomePredictionsWithoutAllocating) {
+// Ten windows of 28 x 10 pixels, their maxima, and softmax, before or behind the change of their shape.
+void expect_predictions_of_probabilities(bool flat_last) {
   using test::onnx::attribute;
   test::onnx::GraphParts parts;
   parts.inputs = {test::onnx::value("x", {-1, 1, 28, 28})};
@@ -116,6 +118,10 @@ TEST(NetworkOfAFile, ProbabilitiesBecomePredictionsWithoutAllocating) {
                                    attribute("strides", std::vector<int64_t>{28, 2})}),
                  test::onnx::node("Flatten", {"maxima"}, "flat"),
                  test::onnx::node("Softmax", {"flat"}, "y", {attribute("axis", 1)})};
+  if (flat_last) {
+    parts.nodes[1] = test::onnx::node("Softmax", {"maxima"}, "shares", {attribute("axis", 3)});
+    parts.nodes[2] = test::onnx::node("Flatten", {"shares"}, "y");
+  }
   parts.outputs = {test::onnx::value("y", {-1, 10})};
   Model model = Model::load(write_network("softmax.onnx", parts), on_cpu());
   constexpr int64_t kCount = 3;
@@ -133,6 +139,11 @@ TEST(NetworkOfAFile, ProbabilitiesBecomePredictionsWithoutAllocating) {
     EXPECT_EQ(predictions[i].label, largest - first);
     EXPECT_NEAR(predictions[i].probability, *largest, 1e-6);
   }
+}
+
+TEST(NetworkOfAFile, ProbabilitiesBecomePredictionsWithoutAllocating) {
+  expect_predictions_of_probabilities(false);
+  expect_predictions_of_probabilities(true);
 }
 
 // A pass of 1,024 pictures of 224x224 would take gigabytes.

@@ -103,6 +103,7 @@ DigitInputs::DigitInputs(const ClassifyOptions& options, bool keep_originals)
 }
 
 void DigitInputs::prepare_for(const Network& network) {
+  demand_classes(network);
   digits_ = reads_digits(network.graph);
   if (!digits_) layout_ = demand_pictures(network, "run it from C++, C or Python by run()");
 }

@@ -106,6 +106,13 @@ PictureChoices picture_choices(const PictureOptions& options, const Network& net
   return choices;
 }
 
+void demand_classes(const Network& network) {
+  if (classes_of(network.graph) > 0) return;
+  throw DataError(
+      concat(printable_excerpt(network.origin), ": it writes ", network.graph.output_shape().to_string(),
+             ", no value for each of two or more classes; run it from C++, C or Python by run()"));
+}
+
 PictureLayout demand_pictures(const Network& network, const char* remedy) {
   const Shape& sample = network.graph.input_shape();
   if (const std::optional<PictureLayout> layout = picture_layout(sample)) return *layout;

@@ -29,6 +29,9 @@ ChosenNormalisation chosen_normalisation(const PictureOptions& options);
 /// an ONNX file. Throws DataError for a file of labels with another number of lines than there are classes.
 PictureChoices picture_choices(const PictureOptions& options, const Network& network);
 
+/// Throws DataError unless the network writes a value for each of two or more classes.
+void demand_classes(const Network& network);
+
 /// How the network reads pictures. Throws DataError, which ends with `remedy`, if it reads none.
 PictureLayout demand_pictures(const Network& network, const char* remedy);
 

@@ -35,8 +35,6 @@ std::vector<std::string> folders_in(const std::string& path) {
   return names;
 }
 
-int64_t classes_of(const Network& network) { return network.graph.output_shape().num_elements(); }
-
 /// Pictures in a folder for each class.
 class PictureFolders : public SampleSet {
  public:
@@ -49,7 +47,7 @@ class PictureFolders : public SampleSet {
     const std::string shown = printable_excerpt(options.data);
     if (!digits_) layout_ = demand_pictures(network, "give arrays by --data FILE.npz");
     const std::vector<std::string> folders = folders_in(options.data);
-    classes_ = names(folders, classes_of(network));
+    classes_ = names(folders, classes_of(network.graph));
     for (const std::string& folder : folders) {
       const auto found = std::find(classes_.begin(), classes_.end(), folder);
       if (found == classes_.end())
@@ -136,7 +134,7 @@ class Arrays : public SampleSet {
       labels = parse_npy(read_file(options.answers, kMostBytes), labels_name);
     }
     demand_inputs(inputs_name);
-    take_labels(labels, labels_name, classes_of(network));
+    take_labels(labels, labels_name, classes_of(network.graph));
   }
   std::string name(int64_t i) const override { return concat("inputs[", i, "]"); }
   void read(int64_t first, int64_t count, float* inputs) const override {
@@ -168,7 +166,8 @@ class Arrays : public SampleSet {
   }
   void take_labels(const NpyArray& labels, const std::string& where, int64_t classes) {
     const bool whole = labels.kind == 'i' || labels.kind == 'u';
-    if (!whole || labels.dims.size() != 1 || labels.dims[0] != inputs_.dims[0])
+    const bool one_each = labels.dims.size() == 1 || (labels.dims.size() == 2 && labels.dims[1] == 1);
+    if (!whole || !one_each || labels.dims[0] != inputs_.dims[0])
       throw DataError(
           concat(where, ": expected ", inputs_.dims[0], " whole numbers, found ", labels.describe()));
     for (const double value : labels.values(where)) {
@@ -198,6 +197,7 @@ bool names_sample_set(const std::string& path) {
 
 std::unique_ptr<SampleSet> open_sample_set(const EvalOptions& options, const Network& network,
                                            const PictureChoices& choices) {
+  demand_classes(network);
   if (ends_with(options.data, ".npz") || ends_with(options.data, ".npy"))
     return std::make_unique<Arrays>(options, network, choices);
   if (!options.answers.empty()) throw UsageError("--answers belongs to --data FILE.npy");

@@ -142,6 +142,7 @@ std::string Engine::classify_digits(const std::vector<uint8_t>& picture) {
 }
 
 std::string Engine::classify_other(const std::vector<uint8_t>& picture) {
+  demand_classes(session_.network());
   const std::optional<PictureLayout> layout = picture_layout(signature_.input_shape);
   if (!layout)
     throw DataError(concat("the model '", signature_.model, "' reads ", signature_.input_shape.to_string(),

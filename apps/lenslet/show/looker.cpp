@@ -67,6 +67,7 @@ Image sample_picture(const std::vector<uint8_t>& pixels, const PictureLayout& la
 
 // Of a network of other pictures than digits. Throws DataError if it reads none.
 PictureLayout layout_of(const Network& network) {
+  demand_classes(network);
   if (reads_digits(network.graph)) return {};
   return demand_pictures(network, "a page shows a network that reads pictures");
 }
