@@ -72,8 +72,16 @@ const Graph& graph_to_run(const Graph& graph, const BuildOptions& options) {
 }  // namespace
 
 Executable::Executable(const Graph& graph, const BuildOptions& options)
+    : Executable(graph, options, Memory::kTaken) {}
+
+Plan Executable::plan_of(const Graph& graph, const BuildOptions& options) {
+  return Executable(graph, options, Memory::kPlanned).plan_;
+}
+
+Executable::Executable(const Graph& graph, const BuildOptions& options, Memory memory)
     : model_(graph),
       graph_(graph_to_run(graph, options)),
+      memory_(memory),
       device_(options.device),
       batch_(options.batch),
       slice_images_(options.batch),
@@ -167,8 +175,10 @@ void Executable::build(const BuildOptions& options) {
   shape_outputs();
   const MemoryLayout memory =
       place_activations(options.keep_activations, options.mapped_io || options.caller_ends);
-  demand_memory(memory.total_bytes);
+  plan_.activation_bytes = memory.total_bytes;
+  if (memory_ == Memory::kTaken) demand_memory(memory.total_bytes);
   prepare_steps(requests, options.workspace_limit);
+  if (memory_ == Memory::kPlanned) return;
   book_memory(memory, options);
   if (options.cuda_graph) capture();
 }
@@ -217,7 +227,6 @@ void Executable::prepare_steps(const std::vector<OperatorRequest>& requests, siz
 
 // One block for the activations, and one workspace of the largest size that a step needs.
 void Executable::book_memory(const MemoryLayout& memory, const BuildOptions& options) {
-  plan_.activation_bytes = memory.total_bytes;
   demand_memory(memory.total_bytes + plan_.workspace_bytes);
   activations_ = Buffer(device_, memory.total_bytes);
   workspace_ = Buffer(device_, plan_.workspace_bytes);
@@ -242,8 +251,8 @@ void Executable::place_io(const BuildOptions& options) {
   TensorView& input = node_outputs_.front();
   TensorView& output = node_outputs_.back();
   if (options.caller_ends) {  // two addresses that no buffer has, for move_ends()
-    input.data = reinterpret_cast<float*>(Buffer::kAlignment);
-    output.data = reinterpret_cast<float*>(2 * Buffer::kAlignment);
+    input.data = reinterpret_cast<float*>(Buffer::kAlignment);       // NOLINT(performance-no-int-to-ptr)
+    output.data = reinterpret_cast<float*>(2 * Buffer::kAlignment);  // NOLINT(performance-no-int-to-ptr)
   }
   if (options.mapped_io) {
     const size_t output_offset = align_up(input_.bytes(), Buffer::kAlignment);

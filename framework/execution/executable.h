@@ -111,6 +111,9 @@ class Executable {
   /// Time to build it in nanoseconds, including preparation.
   double build_ns() const noexcept { return build_ns_; }
 
+  /// The plan of an executable of that graph. Prepares the layers, and takes no memory for activations or a workspace.
+  static Plan plan_of(const Graph& graph, const BuildOptions& options);
+
   /// Enqueues one pass on stream(): the captured graph if there is one, else step by step. Neither allocates nor
   /// synchronises.
   void run();
@@ -134,6 +137,8 @@ class Executable {
   void run_step(size_t index, Tracer* tracer = nullptr, int64_t slice = 0);
 
  private:
+  enum class Memory { kTaken, kPlanned };
+  Executable(const Graph& graph, const BuildOptions& options, Memory memory);
   void build(const BuildOptions& options);
   void finish_step(Step& step, size_t workspace_limit);
   std::vector<OperatorRequest> choose_steps(const BuildOptions& options);  // executable_steps.cpp
@@ -164,6 +169,7 @@ class Executable {
 
   const Graph& model_;
   const Graph& graph_;  // what runs: model_, or its whole()
+  const Memory memory_;
   Device device_;
   int64_t batch_, slice_images_;
   std::unique_ptr<Stream> own_stream_;  // null if the stream is borrowed

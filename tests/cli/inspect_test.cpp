@@ -50,6 +50,14 @@ TEST(Inspect, DescribesAnotherNetworkThatRuns) {
   EXPECT_GE(document.at("activation_bytes").get<int>(), 2 * 8 * 16 * 16 * 4);
 }
 
+TEST(Inspect, TakesNoneOfTheMemoryThatItStates) {
+  ProgramOptions options;
+  options.environment = {{"LENSLET_DEVICE_MEMORY_LIMIT", "64M"}};
+  expect_run(run_line("{inspect}/giant.onnx --json {dir}/out/giant.json", options), kOk,
+             "8.00 GiB of activations");
+  expect_members(read_json("{dir}/out/giant.json"), {{"activation_bytes", int64_t{2} << 32}});
+}
+
 TEST(Inspect, AnotherNetworkIsProfiledAndReadsPictures) {
   const std::string model = " --model " LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx";
   const ProgramRun run = expect_run(

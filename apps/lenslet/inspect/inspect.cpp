@@ -83,8 +83,8 @@ struct PassMemory {
 };
 
 PassMemory memory_of(const Graph& graph) {
-  const Executable executable(graph, BuildOptions());
-  return {executable.plan().activation_bytes, executable.plan().workspace_bytes};
+  const Plan plan = Executable::plan_of(graph, BuildOptions());
+  return {plan.activation_bytes, plan.workspace_bytes};
 }
 
 std::vector<EndRow> ends_of(const std::vector<onnx::ValueInfo>& values) {
@@ -218,7 +218,7 @@ ExitCode run_inspect(const InspectOptions& options) {
       memory = memory_of(*import.graph);
       console.prose(concat(what, format_bytes(static_cast<double>(memory->activations)), " of activations, ",
                            format_bytes(static_cast<double>(memory->workspace)), " of workspace"));
-    } catch (const Error& error) {  // the machine has too little, or a layer has no backend here
+    } catch (const Error& error) {  // a layer has no backend here
       console.prose(concat(what, error.what()));
     }
   }
