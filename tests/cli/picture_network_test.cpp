@@ -1,5 +1,6 @@
 // lenslet classify with a network that reads RGB pictures: normalisation by channel, aspect, labels.
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include "tests/cli/fixture_files.h"
@@ -128,6 +129,40 @@ TEST(PictureNetwork, NamesTheClasses) {
              "none.txt: cannot be opened");
 }
 
+// Ten windows of 28x10 pixels, of which only the last sees the last column: no digit, and the brightest of the windows.
+TEST(PictureNetwork, LabelsMakePicturesOfTenClassesNoDigits) {
+  using onnx::attribute;
+  onnx::GraphParts parts;
+  parts.inputs = {onnx::value("x", {-1, 1, 28, 28})};
+  parts.nodes = {onnx::node("MaxPool", {"x"}, "m",
+                            {attribute("kernel_shape", std::vector<int64_t>{28, 10}),
+                             attribute("strides", std::vector<int64_t>{28, 2})}),
+                 onnx::node("Flatten", {"m"}, "y", {})};
+  parts.outputs = {onnx::value("y", {-1, 10})};
+  write_text("{dir}/out/windows.onnx", onnx::model_of(parts, 13).bytes());
+  std::string picture = "P5\n28 28\n255\n", names;
+  for (int i = 0; i < 28 * 28; ++i) picture += i % 28 == 27 ? '\xff' : '\0';
+  for (int i = 0; i < 10; ++i) names += "garment " + std::to_string(i) + "\n";
+  write_text("{dir}/out/edge.pgm", picture);
+  write_text("{dir}/out/garments.txt", names);
+  const std::string labels = " --labels {dir}/out/garments.txt";
+  const std::string line = "{classify} {dir}/out/edge.pgm --json - --model ";
+  EXPECT_EQ(first_answer(run_line(line + "{dir}/out/windows.onnx" + labels)).at("top").at(0).at("label"),
+            "garment 9");
+  EXPECT_NE(first_answer(run_line(line + "{dir}/out/windows.onnx")).at("digit"), 9) << "a digit is centred";
+  expect_words(first_answer(run_line(line + "{dir}/m/lenet5.onnx" + labels)).at("top").at(0).at("label"),
+               "garment ");
+  write_text("{dir}/out/nine.txt", names.substr(names.find('\n') + 1));
+  expect_run(run_line(line + "{dir}/m/lenet5.onnx --labels {dir}/out/nine.txt"), kData, "",
+             "10 classes of the network, found 9");
+  for (const char* number : {"0", "9"}) {
+    const std::string folder = std::string("{dir}/out/garments/garment ") + number;
+    std::filesystem::create_directories(expand(folder));
+    write_text(folder + "/a.pgm", picture);
+  }
+  expect_run(run_line("{eval_of}/out/garments --model {dir}/out/windows.onnx" + labels), kOk, "1 of 2");
+}
+
 TEST(PictureNetwork, OptionsThatDoNotFitAreRefused) {
   expect_run(run_line(channel_means() + "--mean 0.1,0.2"), kUsage, "", "--mean|3 channels|found 2");
   expect_run(run_line(channel_means() + "--std 0"), kUsage, "", "--std expects a number from 0.000001");
@@ -136,7 +171,8 @@ TEST(PictureNetwork, OptionsThatDoNotFitAreRefused) {
   for (const std::string option :
        {"--keep-aspect", "--size 30", "--channels bgr", "--labels {dir}/out/two.txt"}) {
     expect_run(run_line(digit + option), kUsage, "", "reads digits");
-    expect_run(run_line(digit + option + onnx), kUsage, "", "reads digits");
+    if (option.find("--labels") == std::string::npos)
+      expect_run(run_line(digit + option + onnx), kUsage, "", "reads digits");
   }
   for (const std::string option : {"--mean 0.5", "--std 0.5"})
     expect_run(run_line(digit + option), kUsage, "", "are for ONNX networks|a weights file states its own");

@@ -118,7 +118,7 @@ ExitCode run_classify(const ClassifyOptions& given) {
                               ": ", describe_backends(model.executable().plan())));
   }
 
-  const bool digits = reads_digits(session.graph());
+  const bool digits = reads_digits(options, session.network());
   const size_t most = static_cast<size_t>(batch) * session.devices().size();
   int64_t failures = 0, not_numbers = 0;
   while (!run.stopped()) {

@@ -104,7 +104,7 @@ DigitInputs::DigitInputs(const ClassifyOptions& options, bool keep_originals)
 
 void DigitInputs::prepare_for(const Network& network) {
   demand_classes(network);
-  digits_ = reads_digits(network.graph);
+  digits_ = reads_digits(options_, network);
   if (!digits_) layout_ = demand_pictures(network, "run it from C++, C or Python by run()");
 }
 

@@ -67,17 +67,24 @@ ChosenNormalisation chosen_normalisation(const PictureOptions& options) {
   return {only(options.mean), only(options.std)};
 }
 
+bool reads_digits(const PictureOptions& options, const Network& network) {
+  const bool renamed = !options.labels.empty() && ends_with(network.origin, ".onnx");
+  return reads_digits(network.graph) && !renamed;
+}
+
 PictureChoices picture_choices(const PictureOptions& options, const Network& network) {
   PictureChoices choices;
   const PictureFit& fit = options.fit;
   const bool fitted = fit.keep_aspect || fit.size || fit.bgr || !options.labels.empty();
   const bool normalised = !options.mean.empty() || !options.std.empty();
-  if (reads_digits(network.graph)) {
+  if (reads_digits(options, network)) {
     if (fitted) {
       throw UsageError(concat(
           "--size, --channels, --keep-aspect and --labels are for networks that read other pictures than "
           "digits; ",
-          network.title(), " reads digits, which are prepared as MNIST's"));
+          network.title(),
+          " reads digits, which are prepared as MNIST's (of an ONNX file, --labels may name "
+          "other classes)"));
     }
     if (normalised && !ends_with(network.origin, ".onnx"))
       throw UsageError(

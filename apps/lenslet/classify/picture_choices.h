@@ -24,6 +24,10 @@ struct PictureChoices {
 /// What --mean and --std state for all channels of the network, to load it with.
 ChosenNormalisation chosen_normalisation(const PictureOptions& options);
 
+/// Whether pictures are read as digits: the network reads them (models/classifier.h), and --labels gives the classes of
+/// an ONNX file no other names.
+bool reads_digits(const PictureOptions& options, const Network& network);
+
 /// --mean and --std, by default those of the model's file, and the lines of --labels. Throws UsageError unless there is
 /// one value or one per channel, and if a network that reads digits gets another of these options, or these two without
 /// an ONNX file. Throws DataError for a file of labels with another number of lines than there are classes.

@@ -42,7 +42,7 @@ class PictureFolders : public SampleSet {
       : options_(options),
         choices_(choices),
         sample_(network.graph.input_shape()),
-        digits_(reads_digits(network.graph)),
+        digits_(reads_digits(options, network)),
         normalisation_(network.graph.normalisation()) {
     const std::string shown = printable_excerpt(options.data);
     if (!digits_) layout_ = demand_pictures(network, "give arrays by --data FILE.npz");

@@ -131,7 +131,7 @@ bool Engine::infer_at_once(const Samples& sample, std::vector<float>& outputs) {
 }
 
 std::string Engine::classify(const std::vector<uint8_t>& picture) {
-  return reads_digits(session_.graph()) ? classify_digits(picture) : classify_other(picture);
+  return reads_digits(options_, session_.network()) ? classify_digits(picture) : classify_other(picture);
 }
 
 std::string Engine::classify_digits(const std::vector<uint8_t>& picture) {

@@ -66,9 +66,9 @@ Image sample_picture(const std::vector<uint8_t>& pixels, const PictureLayout& la
 }
 
 // Of a network of other pictures than digits. Throws DataError if it reads none.
-PictureLayout layout_of(const Network& network) {
+PictureLayout layout_of(const PictureOptions& options, const Network& network) {
   demand_classes(network);
-  if (reads_digits(network.graph)) return {};
+  if (reads_digits(options, network)) return {};
   return demand_pictures(network, "a page shows a network that reads pictures");
 }
 
@@ -109,7 +109,7 @@ Looker::Looker(const Session& session, const PictureOptions& options)
     : session_(session),
       options_(options),
       choices_(picture_choices(options, session.network())),
-      layout_(layout_of(session.network())),
+      layout_(layout_of(options, session.network())),
       channels_(shown_channels(session.graph())),
       model_(session.model(session.build_options(1))) {
   session.demand_logits();
@@ -142,7 +142,7 @@ Json Looker::network() const {
                {"device", describe_device(session_.device(), "")},
                {"math", to_string(session_.math())},
                {"version", program_version()},
-               {"digits", reads_digits(graph)},
+               {"digits", reads_digits(options_, session_.network())},
                {"labels", choices_.labels},
                {"nodes", nodes_json(graph)}};
   BuildOptions build = this->build("", 1, true);
@@ -250,7 +250,8 @@ Json Looker::look(const std::vector<uint8_t>& picture, const std::string& name, 
 }
 
 Json Looker::look(const Image& image, const std::string& name, const std::string& backends, int64_t digit) {
-  const Seen seen = reads_digits(session_.graph()) ? see_number(image, name, digit) : see_other(image, name);
+  const Seen seen =
+      reads_digits(options_, session_.network()) ? see_number(image, name, digit) : see_other(image, name);
   Json look = {{"answer", json_of(seen.answer)},
                {"stages", seen.stages},
                {"steps", seen.steps},
