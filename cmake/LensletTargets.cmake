@@ -82,18 +82,25 @@ function(lenslet_compile_lightly name)
   set_target_properties(${name} PROPERTIES LENSLET_LIGHT ON)
 endfunction()
 
-# lenslet_kernel_sources(<source>…): vector code, instantiated for several instruction sets.
+# lenslet_kernel_sources(<source>… [CHOOSES]): vector code, instantiated for several instruction sets.
 # GCC 12.3 and newer, for a generic processor, leave sums of up to 256 bits without fused multiply-adds, unless told
 # otherwise. The AVX2 kernels would lose half their rate, and with AVX-512 the bits of a sum would depend on the vector
 # that computes it.
+# CHOOSES is for loops that choose between two values: GCC leaves them scalar, because the value not chosen could raise a
+# floating-point exception, which nothing here looks at. The results have the same bits.
 # Where the fuzzers' clang gives each of the thousands of accesses the pointer checks of UndefinedBehaviorSanitizer beside
 # those of AddressSanitizer, a file takes minutes instead of seconds. The latter suffice here.
 function(lenslet_kernel_sources)
+  cmake_parse_arguments(PARSE_ARGV 0 arg CHOOSES "" "")
+  set(sources ${arg_UNPARSED_ARGUMENTS})
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS --param=avoid-fma-max-bits=0)
+    set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS --param=avoid-fma-max-bits=0)
+    if(arg_CHOOSES)
+      set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS -fno-trapping-math)
+    endif()
   endif()
   if(LENSLET_FUZZ)
-    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=alignment,null,pointer-overflow,array-bounds)
+    set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=alignment,null,pointer-overflow,array-bounds)
   endif()
 endfunction()
 
