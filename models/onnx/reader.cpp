@@ -4,6 +4,7 @@
 
 #include "models/onnx/reader.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "framework/base/text.h"
@@ -238,6 +239,19 @@ int64_t read_opset(std::string_view bytes, const std::string& origin) {
   return version;
 }
 
+// What a download may leave under a model's name. Neither beginning is one of a message.
+void demand_no_stand_in(const ByteSource& file, const std::string& origin) {
+  constexpr std::string_view kPointer = "version https://git-lfs";
+  std::string begin(std::min<size_t>(kPointer.size(), static_cast<size_t>(file.size())), '\0');
+  file.read(0, begin.data(), begin.size());
+  if (begin == kPointer)
+    throw DataError(
+        concat(origin, ": a pointer of Git LFS, expected an ONNX model: fetch the file by git lfs pull"));
+  if (begin[0] == '<')
+    throw DataError(
+        concat(origin, ": a page in HTML or XML, expected an ONNX model: download the file itself"));
+}
+
 }  // namespace
 
 Model parse_model(std::vector<uint8_t> bytes, const std::string& origin, const ExternalFiles& external) {
@@ -247,6 +261,7 @@ Model parse_model(std::vector<uint8_t> bytes, const std::string& origin, const E
 Model parse_model(const std::shared_ptr<const ByteSource>& file, const std::string& origin,
                   const ExternalFiles& external) {
   if (file->size() == 0) throw DataError(concat(origin, ": the file is empty, expected an ONNX model"));
+  demand_no_stand_in(*file, origin);
   Structure structure = read_structure(file, origin);
   Model model;
   const auto owned = std::make_shared<const std::vector<uint8_t>>(std::move(structure.bytes));

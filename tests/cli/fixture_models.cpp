@@ -21,6 +21,12 @@ void write_models(const std::filesystem::path& dir) {
   lenet5[1] ^= 0x80;  // the version becomes the beginning of a longer number
   write_fixture(folder / "flipped.onnx", lenet5);
   write_fixture(folder / "empty.onnx", {});
+  const auto write_text = [&](const char* name, const std::string& text) {
+    write_fixture(folder / name, {text.begin(), text.end()});
+  };
+  write_text("pointer.onnx", "version https://git-lfs.example/spec/v1\noid sha256:0\nsize 26\n");
+  write_text("page.onnx", "<!DOCTYPE html>\n<html></html>\n");
+  write_text("one_byte.onnx", "<");
 
   GraphParts parts = small_graph();
   parts.nodes = {node("Add", {"x", "y"}, "sum"), node("Relu", {"sum"}, "y")};
