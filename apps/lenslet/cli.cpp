@@ -189,7 +189,8 @@ CommandLine lenslet_command_line() {
       pictures);
   line.option("--channels", Words<bool>{{{"rgb", false}, {"bgr", true}}}, LENSLET_MEMBER(fit.bgr),
               "order of the colours that the network reads", pictures);
-  line.option("--labels", Text{"FILE"}, LENSLET_MEMBER(labels), "names of the classes, one per line",
+  line.option("--labels", Text{"FILE"}, LENSLET_MEMBER(labels),
+              "names of the classes, one per line; an ONNX network then reads pictures, never digits",
               pictures);
   line.repeated("--problem", Text{"STR"}, LENSLET_MEMBER(problems),
                 "a convolution to show instead of the model's layers; may be given repeatedly", backends);
