@@ -30,7 +30,6 @@ LEFT_OUT = HERE / "left_out.txt"
 DATA = Path(onnx.__file__).parent / "backend/test/data"
 CHECKED_VERSION = "1.16.2"  # left_out.txt lists the cases of this version
 RTOL, ATOL = 1e-3, 1e-5
-NETWORK_RTOL = 2e-3
 
 
 def operators():
@@ -49,13 +48,13 @@ def read_tensor(path):
 
 
 def cases():
-    """Yields (name, model, inputs, outputs, rtol)."""
+    """Yields (name, model, inputs, outputs)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for case in collect_testcases(None):
             for inputs, outputs in case.data_sets:
                 if all(isinstance(x, (np.ndarray, np.generic)) for x in [*inputs, *outputs]):
-                    yield case.name, case.model, list(map(np.asarray, inputs)), list(map(np.asarray, outputs)), RTOL
+                    yield case.name, case.model, list(map(np.asarray, inputs)), list(map(np.asarray, outputs))
     for folder in sorted([*DATA.glob("pytorch-*/*"), *DATA.glob("simple/*")]):
         model = onnx.load(folder / "model.onnx")
         for data in sorted(folder.glob("test_data_set_*")):
@@ -64,7 +63,7 @@ def cases():
                 outputs = [read_tensor(data / f"output_{i}.pb") for i in range(len(list(data.glob("output_*.pb"))))]
             except Exception:  # a sequence or a map, which is no tensor
                 continue
-            yield folder.name, model, inputs, outputs, RTOL
+            yield folder.name, model, inputs, outputs
     for file in sorted(DATA.glob("light/*.onnx")):
         model = onnx.load(file)
         given = {tensor.name for tensor in model.graph.initializer}
@@ -73,7 +72,7 @@ def cases():
         # The input by which the ONNX project computed the outputs.
         inputs = [(np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)).astype(np.float32) for shape in shapes]
         output = read_tensor(DATA / f"light/{file.stem}_output_0.pb")
-        yield file.stem, model, inputs, [output], NETWORK_RTOL
+        yield file.stem, model, inputs, [output]
 
 
 def listed(name, reason):
@@ -88,7 +87,7 @@ class Judged(unittest.TestCase):
     def test_agrees_or_refuses_with_a_reason(self):
         known, outside = operators(), {}
         passed, left_out, wrong = [], {}, []
-        for name, model, inputs, outputs, rtol in cases():
+        for name, model, inputs, outputs in cases():
             missing = sorted({node.op_type for node in model.graph.node if node.domain not in ("", "ai.onnx")
                               or node.op_type not in known})
             if missing:
@@ -103,7 +102,7 @@ class Judged(unittest.TestCase):
                 try:
                     expected = outputs[0].astype(np.float32)
                     self.assertEqual(output.shape, expected.shape)
-                    np.testing.assert_allclose(output, expected, rtol=rtol, atol=ATOL)
+                    np.testing.assert_allclose(output, expected, rtol=RTOL, atol=ATOL)
                 except AssertionError as error:
                     wrong.append(f"{name}, {varied} varied: {error}")
             if accepted == 0:
