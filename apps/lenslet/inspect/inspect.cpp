@@ -89,6 +89,7 @@ PassMemory memory_of(const Graph& graph) {
 
 std::vector<EndRow> ends_of(const std::vector<onnx::ValueInfo>& values) {
   std::vector<EndRow> rows;
+  rows.reserve(values.size());
   for (const onnx::ValueInfo& value : values)
     rows.push_back({value.name, onnx::to_string(value.type), value.shape_text()});
   return rows;

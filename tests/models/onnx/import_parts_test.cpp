@@ -144,9 +144,9 @@ TEST(OnnxImport, ComputesTheSoftplusOfPyTorch) {
 TEST(OnnxNames, AreDistinctHoweverManyAreWanted) {
   lenslet::onnx::UniqueNames names;
   names.hold("a_3");
-  std::vector<std::string> first;
-  for (int i = 0; i < 3; ++i) first.push_back(names.take("a"));
-  EXPECT_EQ(first, (std::vector<std::string>{"a", "a_2", "a_4"}));
+  EXPECT_EQ(names.take("a"), "a");
+  EXPECT_EQ(names.take("a"), "a_2");
+  EXPECT_EQ(names.take("a"), "a_4");
   for (int i = 0; i < 100000; ++i) (void)names.take("a");
   EXPECT_EQ(names.take("a"), "a_100005");
 }
