@@ -87,7 +87,7 @@ endfunction()
 # otherwise. The AVX2 kernels would lose half their rate, and with AVX-512 the bits of a sum would depend on the vector
 # that computes it.
 # CHOOSES is for loops that choose between two values: GCC leaves them scalar, because the value not chosen could raise a
-# floating-point exception, which nothing here looks at. The results have the same bits.
+# floating-point exception, which nothing here looks at. No value is computed in another way.
 # Where the fuzzers' clang gives each of the thousands of accesses the pointer checks of UndefinedBehaviorSanitizer beside
 # those of AddressSanitizer, a file takes minutes instead of seconds. The latter suffice here.
 function(lenslet_kernel_sources)
