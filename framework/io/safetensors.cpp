@@ -8,8 +8,6 @@
 #include "framework/io/safetensors.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -19,6 +17,7 @@
 #include "framework/base/text.h"
 #include "framework/io/file.h"
 #include "framework/io/float_formats.h"
+#include "framework/io/stand_in.h"
 
 namespace lenslet {
 namespace {
@@ -195,37 +194,6 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   Entry* entry_ = nullptr;
 };
 
-bool starts_with(const uint8_t* bytes, size_t size, const char* prefix, size_t length) {
-  return size >= length && std::memcmp(bytes, prefix, length) == 0;
-}
-
-// The likely format of a file that is not safetensors, with advice; empty if it is unknown.
-std::string seems_to_be(const uint8_t* bytes, size_t size) {
-  const auto starts = [&](const std::string& prefix) {
-    return starts_with(bytes, size, prefix.data(), prefix.size());
-  };
-  const std::string convert = "; save the state_dict with safetensors.torch.save_file";
-  if (starts("PK\x03\x04")) return "a zip archive, as PyTorch's torch.save writes" + convert;
-  if (size >= 2 && bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5)
-    return "a Python pickle, as old PyTorch checkpoints are" + convert;
-  if (starts("version https://git-lfs"))
-    return "a Git LFS pointer, not the file itself; fetch it with git lfs pull";
-  if (starts("\x89HDF\r\n")) return "an HDF5 file, as Keras writes";
-  if (starts("\x93NUMPY")) return "a NumPy array file";
-  if (starts("GGUF")) return "a GGUF file";
-  if (starts("\x1f\x8b")) return "gzip data; decompress it first";
-  size_t i = 0;
-  while (i < size && i < 64 && std::isspace(bytes[i])) ++i;
-  if (i < size && bytes[i] == '<') return "an HTML or XML page, perhaps a download that failed";
-  if (i < size && bytes[i] == '{') return "plain JSON text";
-  // ONNX is a protobuf message: field 1 (ir_version, a small number), then field 2 (producer_name) or 7
-  // (graph).
-  if (size >= 3 && bytes[0] == 0x08 && bytes[1] >= 1 && bytes[1] <= 32 &&
-      (bytes[2] == 0x12 || bytes[2] == 0x3a))
-    return "an ONNX model";
-  return "";
-}
-
 size_t element_bytes(const std::string& dtype) {
   return dtype == "F32" ? 4 : dtype == "F16" || dtype == "BF16" ? 2 : 0;
 }
@@ -320,7 +288,8 @@ Safetensors parse_safetensors(const uint8_t* bytes, size_t size, const std::stri
   const bool header_fits = size > kLengthBytes && header_bytes >= 2 && header_bytes <= kMaxHeaderBytes &&
                            header_bytes <= size - kLengthBytes;
   if (!header_fits || bytes[kLengthBytes] != '{') {
-    const std::string guess = seems_to_be(bytes, size);
+    const std::string guess =
+        seems_to_be(bytes, size, "save the state_dict with safetensors.torch.save_file");
     if (!guess.empty())
       throw DataError(concat(origin, ": expected safetensors, found what seems to be ", guess));
   }

@@ -108,16 +108,9 @@ Import Importer::import() {
   }
   const bool refused = std::any_of(import_.fates.begin(), import_.fates.end(),
                                    [](const Fate& fate) { return !fate.reason.empty(); });
-  if (!refused && import_.fault.empty()) {
-    const std::string& output = model_.outputs[0].name;
-    finish(output);
-    if (held_.count(output) == 0 || held_[output].node != import_.graph->nodes().back().name)
-      import_.fault = "its output does not depend on its input";
-    else if (!held_[output].pads.empty())
-      import_.fault = "its output is padded; Pad is supported before a convolution only";
-  }
-  if (refused || !import_.fault.empty()) import_.graph.reset();
   name_values();
+  if (!refused && import_.fault.empty()) finish(model_.outputs[0].name);
+  if (refused || !import_.fault.empty()) import_.graph.reset();
   return std::move(import_);
 }
 
@@ -143,17 +136,28 @@ void Importer::name_values() {
   }
 }
 
-// The network's output has the shape that the model gives it. A Flatten or Squeeze at its end adds no layer of its own,
-// so a copy changes the shape; so it does where nothing else reads the input.
+// The network's output has the shape that the model states. A Flatten or Squeeze at the end of the model changes that
+// shape without a layer, so a copy follows here. So it does in a model that computes nothing: a graph has a layer.
 void Importer::finish(const std::string& output) {
   const auto found = held_.find(output);
-  if (found == held_.end() || found->second.node != import_.graph->nodes().back().name) return;
-  if (!found->second.pads.empty()) return;
-  const Shape wanted = shape(output);
-  if (import_.graph->nodes().size() > 1 && found->second.shape == wanted) return;
-  const std::string name = names_.take(layer_name(output));
-  import_.graph->add(name, std::make_unique<ReshapeLayer>(sample_of(wanted)), {found->second.node});
-  found->second = {name, wanted, {}};
+  if (found == held_.end() || found->second.node != import_.graph->nodes().back().name) {
+    import_.fault = "its output does not depend on its input";
+    return;
+  }
+  const Held last = found->second;
+  if (!last.pads.empty()) {
+    import_.fault = "its output is padded; Pad is supported before a convolution only";
+    return;
+  }
+  try {
+    const Shape wanted = shape(output);
+    if (import_.graph->nodes().size() > 1 && last.shape == wanted) return;
+    import_.node_of[output] = append(output, std::make_unique<ReshapeLayer>(sample_of(wanted)), {last.node});
+  } catch (const Unsupported& unsupported) {
+    import_.fault = concat("its output: ", unsupported.reason);
+  } catch (const Skip&) {
+    import_.fault = "the shape of its output is unknown";
+  }
 }
 
 void Importer::take(const Node& node) {
@@ -246,14 +250,20 @@ Importer::Held Importer::add(const Node& node, std::unique_ptr<Layer> layer,
   const bool reshapes = dynamic_cast<const ReshapeLayer*>(layer.get()) != nullptr;
   if (!reshapes) type_ = layer->type().data();
   if (!known || !import_.graph) return made;
+  made.node = append(reshapes ? node.name + "_reshape" : node.name, std::move(layer), names);
+  return made;
+}
+
+std::string Importer::append(const std::string& wanted, std::unique_ptr<Layer> layer,
+                             const std::vector<std::string>& inputs) {
   if (import_.graph->nodes().size() > kMaxLayers) {
     import_.fault = concat("it has more than ", kMaxLayers, " layers");
     import_.graph.reset();
-    return made;
+    return {};
   }
-  made.node = names_.take(layer_name(reshapes ? node.name + "_reshape" : node.name));
-  import_.graph->add(made.node, std::move(layer), names);
-  return made;
+  const std::string name = names_.take(layer_name(wanted));
+  import_.graph->add(name, std::move(layer), inputs);
+  return name;
 }
 
 void Importer::put(const Node& node, std::unique_ptr<Layer> layer, const std::vector<Held>& inputs) {

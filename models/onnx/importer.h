@@ -28,7 +28,7 @@ class Importer {
 
  private:
   /// A value of the model: the node of the graph that computes it, and its shape there for a batch of 1. A Flatten or a
-  /// Reshape changes the shape in the model only, because the values keep their order, until something needs it.
+  /// Reshape changes the shape in the model only, because the values keep their order, until a layer needs the shape.
   struct Held {
     std::string node;  // empty if a node before it was refused
     Shape shape;
@@ -96,7 +96,11 @@ class Importer {
   Held shaped(const Node& node, size_t i, std::optional<Shape> wanted = std::nullopt);
   /// Adds the layer of a node, and returns the value that it computes.
   Held add(const Node& node, std::unique_ptr<Layer> layer, const std::vector<Held>& inputs);
-  /// The same, and stores the value as the node's output.
+  /// Adds a layer named `wanted`, or nearly so, and returns its name. Where the graph is full, ends it with a fault and
+  /// returns "".
+  std::string append(const std::string& wanted, std::unique_ptr<Layer> layer,
+                     const std::vector<std::string>& inputs);
+  /// As add(), and stores the value as the node's output.
   void put(const Node& node, std::unique_ptr<Layer> layer, const std::vector<Held>& inputs);
 
   /// The constant `name` as one number for each of the `channels` in dimension `axis` of a value of `rank` dimensions;

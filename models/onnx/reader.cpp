@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "framework/base/text.h"
+#include "framework/io/stand_in.h"
 #include "models/onnx/branches.h"
 #include "models/onnx/check_graph.h"
 #include "models/onnx/read_tensor.h"
@@ -239,17 +240,13 @@ int64_t read_opset(std::string_view bytes, const std::string& origin) {
   return version;
 }
 
-// What a download may leave under a model's name. Neither beginning is one of a message.
+// No message of ONNX begins as one of the other formats does.
 void demand_no_stand_in(const ByteSource& file, const std::string& origin) {
-  constexpr std::string_view kPointer = "version https://git-lfs";
-  std::string begin(std::min<size_t>(kPointer.size(), static_cast<size_t>(file.size())), '\0');
+  std::vector<uint8_t> begin(static_cast<size_t>(std::min<uint64_t>(kStandInBytes, file.size())));
   file.read(0, begin.data(), begin.size());
-  if (begin == kPointer)
-    throw DataError(
-        concat(origin, ": a pointer of Git LFS, expected an ONNX model: fetch the file by git lfs pull"));
-  if (begin[0] == '<')
-    throw DataError(
-        concat(origin, ": a page in HTML or XML, expected an ONNX model: download the file itself"));
+  const std::string guess = seems_to_be(begin.data(), begin.size(), "export the model by torch.onnx.export");
+  if (!guess.empty() && guess != kOnnxModel)
+    throw DataError(concat(origin, ": expected an ONNX model, found what seems to be ", guess));
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ void write_models(const std::filesystem::path& dir) {
     write_fixture(folder / name, {text.begin(), text.end()});
   };
   write_text("pointer.onnx", "version https://git-lfs.example/spec/v1\noid sha256:0\nsize 26\n");
-  write_text("page.onnx", "<!DOCTYPE html>\n<html></html>\n");
+  write_text("page.onnx", "\xef\xbb\xbf\r\n<!DOCTYPE html>\n<html></html>\n");
+  write_text("checkpoint.onnx", "PK\x03\x04");
   write_text("one_byte.onnx", "<");
 
   GraphParts parts = small_graph();
@@ -84,6 +85,10 @@ void write_models(const std::filesystem::path& dir) {
   const Message grey = value("x", {-1, 1, 8, 8});
   write("one_value.onnx", {{node("GlobalAveragePool", {"x"}, "y")}, {}, {grey}, {value("y", {-1, 1, 1, 1})}});
   write("picture_out.onnx", {{node("Relu", {"x"}, "y")}, {}, {grey}, {value("y", {-1, 1, 8, 8})}});
+  write("rows.onnx", {{node("Flatten", {"x"}, "f"), node("Gemm", {"f", "w"}, "y")},
+                      {floats("w", {784, 10}, std::vector<float>(7840, 0.5f))},
+                      {value("x", {-1, 28, 28})},
+                      {value("y", {-1, 10})}});
   const std::vector<int64_t> giant = {-1, 1024, 1024, 1024};
   write("giant.onnx", {{node("Relu", {"x"}, "y")}, {}, {value("x", giant)}, {value("y", giant)}});
   constexpr int64_t kManyWeights = 18000000;

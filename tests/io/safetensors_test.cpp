@@ -224,6 +224,7 @@ TEST(Safetensors, SaysWhatAnotherFileSeemsToBe) {
   expect_refused(Bytes{0x80, 2, 0x8a} + rest, "seems to be a Python pickle");
   expect_refused(bytes_of("<!DOCTYPE html><html>") + rest, "seems to be an HTML or XML page");
   expect_refused(bytes_of("\n  <html>") + rest, "seems to be an HTML or XML page");
+  expect_refused(bytes_of("\xef\xbb\xbf\n<html>") + rest, "seems to be an HTML or XML page");
   expect_refused(bytes_of("version https://git-lfs.github.com/spec/v1\n") + rest,
                  "seems to be a Git LFS pointer");
   expect_refused(Bytes{8, 7, 0x12, 7} + bytes_of("pytorch") + rest, "seems to be an ONNX model");

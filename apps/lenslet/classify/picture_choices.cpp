@@ -69,7 +69,7 @@ ChosenNormalisation chosen_normalisation(const PictureOptions& options) {
 
 bool reads_digits(const PictureOptions& options, const Network& network) {
   const bool renamed = !options.labels.empty() && ends_with(network.origin, ".onnx");
-  return reads_digits(network.graph) && !renamed;
+  return reads_digits(network.graph) && !(renamed && picture_layout(network.graph.input_shape()));
 }
 
 PictureChoices picture_choices(const PictureOptions& options, const Network& network) {
@@ -80,11 +80,10 @@ PictureChoices picture_choices(const PictureOptions& options, const Network& net
   if (reads_digits(options, network)) {
     if (fitted) {
       throw UsageError(concat(
-          "--size, --channels, --keep-aspect and --labels are for networks that read other pictures than "
-          "digits; ",
           network.title(),
-          " reads digits, which are prepared as MNIST's (of an ONNX file, --labels may name "
-          "other classes)"));
+          " reads digits, which are prepared as MNIST's: --size, --channels, --keep-aspect and --labels do "
+          "not "
+          "apply; an ONNX network of 1x28x28 or 28x28x1 reads other pictures if --labels names its classes"));
     }
     if (normalised && !ends_with(network.origin, ".onnx"))
       throw UsageError(
@@ -108,22 +107,23 @@ PictureChoices picture_choices(const PictureOptions& options, const Network& net
     choices.channels.emplace_back(value_of(options.mean, c, channels, "--mean", own.mean()),
                                   value_of(options.std, c, channels, "--std", own.std()));
   }
-  if (!options.labels.empty())
-    choices.labels = read_labels(options.labels, network.graph.output_shape().num_elements());
+  if (!options.labels.empty()) {
+    demand_classes(network.graph, network.origin, "leave out --labels");
+    choices.labels = read_labels(options.labels, classes_of(network.graph));
+  }
   return choices;
 }
 
-void demand_classes(const Network& network) {
-  if (classes_of(network.graph) > 0) return;
-  throw DataError(
-      concat(printable_excerpt(network.origin), ": it writes ", network.graph.output_shape().to_string(),
-             ", no value for each of two or more classes; run it from C++, C or Python by run()"));
+void demand_classes(const Graph& graph, const std::string& name, const char* remedy) {
+  if (classes_of(graph) > 0) return;
+  throw DataError(concat(printable_excerpt(name), ": its output is ", graph.output_shape().to_string(),
+                         ", expected one value for each of two or more classes; ", remedy));
 }
 
-PictureLayout demand_pictures(const Network& network, const char* remedy) {
-  const Shape& sample = network.graph.input_shape();
+PictureLayout demand_pictures(const Graph& graph, const std::string& name, const char* remedy) {
+  const Shape& sample = graph.input_shape();
   if (const std::optional<PictureLayout> layout = picture_layout(sample)) return *layout;
-  throw DataError(concat(printable_excerpt(network.origin), ": it reads ", sample.to_string(),
+  throw DataError(concat(printable_excerpt(name), ": it reads ", sample.to_string(),
                          ", no picture of 1 or 3 channels; ", remedy));
 }
 

@@ -24,19 +24,23 @@ struct PictureChoices {
 /// What --mean and --std state for all channels of the network, to load it with.
 ChosenNormalisation chosen_normalisation(const PictureOptions& options);
 
-/// Whether pictures are read as digits: the network reads them (models/classifier.h), and --labels gives the classes of
-/// an ONNX file no other names.
+/// Whether pictures are prepared as digits: the network reads digits (models/classifier.h). One of an ONNX file that
+/// reads 1x28x28 or 28x28x1 reads other pictures where --labels names its classes.
 bool reads_digits(const PictureOptions& options, const Network& network);
 
 /// --mean and --std, by default those of the model's file, and the lines of --labels. Throws UsageError unless there is
-/// one value or one per channel, and if a network that reads digits gets another of these options, or these two without
-/// an ONNX file. Throws DataError for a file of labels with another number of lines than there are classes.
+/// one value or one per channel; for a network that reads digits, also if any other of these options is given, or these
+/// two without an ONNX file. Throws DataError for a file of labels with another number of lines than there are classes.
 PictureChoices picture_choices(const PictureOptions& options, const Network& network);
 
-/// Throws DataError unless the network writes a value for each of two or more classes.
-void demand_classes(const Network& network);
+/// What another command or interface offers where pictures cannot be classified: the end of an error.
+inline constexpr char kUseRun[] = "run it from C++, C or Python by run()";
 
-/// How the network reads pictures. Throws DataError, which ends with `remedy`, if it reads none.
-PictureLayout demand_pictures(const Network& network, const char* remedy);
+/// Throws DataError, which begins with the network's `name` and ends with `remedy`, unless it writes a value for each
+/// of two or more classes.
+void demand_classes(const Graph& graph, const std::string& name, const char* remedy);
+
+/// How the network reads pictures. Throws DataError, as demand_classes() does, if it reads none.
+PictureLayout demand_pictures(const Graph& graph, const std::string& name, const char* remedy);
 
 }  // namespace lenslet

@@ -45,7 +45,7 @@ class PictureFolders : public SampleSet {
         digits_(reads_digits(options, network)),
         normalisation_(network.graph.normalisation()) {
     const std::string shown = printable_excerpt(options.data);
-    if (!digits_) layout_ = demand_pictures(network, "give arrays by --data FILE.npz");
+    if (!digits_) layout_ = demand_pictures(network.graph, network.origin, "give arrays by --data FILE.npz");
     const std::vector<std::string> folders = folders_in(options.data);
     classes_ = names(folders, classes_of(network.graph));
     for (const std::string& folder : folders) {
@@ -197,7 +197,7 @@ bool names_sample_set(const std::string& path) {
 
 std::unique_ptr<SampleSet> open_sample_set(const EvalOptions& options, const Network& network,
                                            const PictureChoices& choices) {
-  demand_classes(network);
+  demand_classes(network.graph, network.origin, kUseRun);
   if (ends_with(options.data, ".npz") || ends_with(options.data, ".npy"))
     return std::make_unique<Arrays>(options, network, choices);
   if (!options.answers.empty()) throw UsageError("--answers belongs to --data FILE.npy");

@@ -22,6 +22,7 @@ namespace {
 constexpr std::chrono::microseconds kQuick(50);  // a pass that takes less is not worth handing over
 constexpr int kQuickTries = 10;
 constexpr const char* kPictureName = "picture";
+constexpr char kUseInfer[] = "use infer";  // the request that takes any network
 
 // A name that stands in a URL as it is.
 std::string url_name(const ServeOptions& options, const Graph& graph) {
@@ -142,13 +143,11 @@ std::string Engine::classify_digits(const std::vector<uint8_t>& picture) {
 }
 
 std::string Engine::classify_other(const std::vector<uint8_t>& picture) {
-  demand_classes(session_.network());
-  const std::optional<PictureLayout> layout = picture_layout(signature_.input_shape);
-  if (!layout)
-    throw DataError(concat("the model '", signature_.model, "' reads ", signature_.input_shape.to_string(),
-                           ", no picture of 1 or 3 channels; use infer"));
+  const std::string name = concat("the model '", signature_.model, "'");
+  demand_classes(session_.graph(), name, kUseInfer);
+  const PictureLayout layout = demand_pictures(session_.graph(), name, kUseInfer);
   const Image image = decode_image(picture, kPictureName, options_.image_limits);
-  const std::vector<uint8_t> pixels = picture_input(image, *layout, options_.fit);
+  const std::vector<uint8_t> pixels = picture_input(image, layout, options_.fit);
   std::vector<float> values(pixels.size()),
       logits(static_cast<size_t>(signature_.output_shape.num_elements()));
   choices_.normalise(pixels, values.data());

@@ -67,9 +67,9 @@ Image sample_picture(const std::vector<uint8_t>& pixels, const PictureLayout& la
 
 // Of a network of other pictures than digits. Throws DataError if it reads none.
 PictureLayout layout_of(const PictureOptions& options, const Network& network) {
-  demand_classes(network);
+  demand_classes(network.graph, network.origin, kUseRun);
   if (reads_digits(options, network)) return {};
-  return demand_pictures(network, "a page shows a network that reads pictures");
+  return demand_pictures(network.graph, network.origin, "a page shows a network that reads pictures");
 }
 
 std::vector<std::string> parts_of(const std::string& list) {

@@ -135,6 +135,10 @@ TEST(OnnxImport, ComputesTheSoftplusOfPyTorch) {
     else
       expect_refused(w, "Greater and Where are supported as PyTorch's softplus only");
   }
+  Writer wider({4});  // the threshold has three dimensions, so Where makes 1xNx4
+  const std::string x = wider.last(), y = wider.add("Softplus");
+  wider.join("Where", {wider.join("Greater", {x, wider.weights({1, 1, 1}, 0, 20)}), x, y});
+  expect_refused(wider, "v2_node: it makes 1x2x4 of a batch of 2; nodes that mix samples");
   Writer alone({4});
   alone.add("Greater", {alone.weights({4})});
   expect_refused(alone, "Greater and Where are supported as PyTorch's softplus only");

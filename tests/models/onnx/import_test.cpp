@@ -275,6 +275,30 @@ TEST(OnnxImport, ItsOutputHasTheShapeThatTheModelStates) {
   expect_as_judged(all.model());
 }
 
+// A value that no layer stores has no layer's name: `diff` would compare it with another one.
+TEST(OnnxImport, NamesWhatLayersComputeThoughItsShapeChangesAtTheEnd) {
+  Writer folded({2, 8});
+  const std::string sums = folded.add("Conv", {folded.weights({4, 2, 3})});
+  const std::string scaled = folded.batch_norm(4);
+  const lenslet::onnx::Import after_fold = import(folded.model());
+  EXPECT_EQ(after_fold.node_of.count(sums), 0u);
+  EXPECT_EQ(after_fold.node_of.at(scaled), after_fold.graph->nodes().back().name);
+  Writer flat({2, 4, 5});
+  const std::string convolved = flat.add("Conv", {flat.weights({4, 2, 3, 3})});
+  const std::string row = flat.add("Flatten");
+  const lenslet::onnx::Import after_flatten = import(flat.model());
+  EXPECT_EQ(after_flatten.node_of.at(convolved), "v0_node");
+  EXPECT_EQ(after_flatten.node_of.at(row), after_flatten.graph->nodes().back().name);
+}
+
+TEST(OnnxImport, CountsTheLayerThatOnlyChangesTheShapeOfTheOutput) {
+  Writer w({2, 3});
+  for (size_t i = 0; i < lenslet::onnx::kMaxLayers; ++i) w.add("Neg");
+  EXPECT_NE(import(w.model()).graph, nullptr);
+  w.add("Flatten");
+  expect_refused(w, "it has more than 4096 layers");
+}
+
 // Nodes that reuse one another, so that a naive evaluation of constants takes exponential time.
 TEST(OnnxImport, BoundsTheWorkOfConstants) {
   Writer w({2});

@@ -1,0 +1,17 @@
+// What may lie where the file of a model is expected: checkpoints, other formats, failed downloads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace lenslet {
+
+inline constexpr char kOnnxModel[] = "an ONNX model";
+inline constexpr size_t kStandInBytes = 128;  // enough to tell
+
+/// The likely format of a file by its first bytes, with advice: "a Git LFS pointer, not the file itself; fetch it with
+/// git lfs pull", or kOnnxModel. `checkpoint` is the advice for files of torch.save. Empty if the format is unknown.
+std::string seems_to_be(const uint8_t* bytes, size_t size, const std::string& checkpoint);
+
+}  // namespace lenslet
