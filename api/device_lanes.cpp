@@ -93,7 +93,7 @@ std::unique_ptr<Lane> DeviceLanes::build(int64_t batch, InputOutput call) const 
         concat("a pass of this plan reads ", to_string(pass.input), " and writes ", to_string(pass.output),
                "; in the GPU's memory ", to_string(call.input), " and ", to_string(call.output),
                " are not converted: use plan auto or fused, or pass normalised floats to run()"));
-  BuildOptions options = setup_.build_options(batch, pass);
+  BuildOptions options = setup_.call_options(batch, pass);
   options.caller_ends = options.execution == Plan::kFused;
   return std::make_unique<Lane>(setup_.graph(), options);
 }

@@ -258,7 +258,8 @@ LENSLET_API void lenslet_host_free(void* memory);
 /**
  * lenslet_predict_*, lenslet_logits_* and lenslet_run for memory of the model's GPU, aligned to 16 bytes. `stream` is
  * a cudaStream_t; null is the default stream. A call enqueues its work after that of the stream and returns
- * LENSLET_OK: it waits for nothing and copies nothing, and a failure of the work itself is reported by a later call.
+ * LENSLET_OK: it waits for nothing and copies nothing to or from the host, and a failure of the work itself is
+ * reported by a later call.
  * The first call with a number of images prepares the model for that number, which allocates. The stream may record
  * a CUDA graph once the same call has been made outside of it; the model must outlive the graph, and calls in one
  * graph must depend on each other. The images are not looked at; options.images "invert" is

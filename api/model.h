@@ -84,10 +84,10 @@ class Place {
   Place() = default;
   /// Images and answers are in the memory of the model's GPU, aligned to 16 bytes; labels and probabilities in
   /// PredictionArrays are aligned to 4. `stream` is a cudaStream_t of the caller; null is the default stream. The call
-  /// enqueues its work there and returns: it waits for nothing and copies nothing. The first call with a number of
-  /// images prepares the model for that number, which allocates. The stream may record a CUDA graph once the same call
-  /// has been made outside; the model must outlive the graph. A call of several passes rounds max_batch to a multiple
-  /// of 2 or 4 where its passes would otherwise not be aligned.
+  /// enqueues its work there and returns: it waits for nothing and copies nothing to or from the host. The first call
+  /// with a number of images prepares the model for that number, which allocates. The stream may record a CUDA graph
+  /// once the same call has been made outside; the model must outlive the graph. A call of several passes rounds
+  /// max_batch to a multiple of 2 or 4 where its passes would otherwise not be aligned.
   static Place on_device(void* stream) noexcept {
     Place place;
     place.on_device_ = true;

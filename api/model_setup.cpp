@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "framework/base/text.h"
+#include "framework/device/device_health.h"
 #include "framework/device/device_list.h"
 #include "framework/device/other_device.h"
 #include "framework/io/file.h"
@@ -268,6 +269,17 @@ BuildOptions ModelSetup::build_options(int64_t batch, InputOutput io) const {
   build.plan = saved_plan();
   build.workspace_limit = choices_.workspace_limit;
   return build;
+}
+
+BuildOptions ModelSetup::call_options(int64_t batch, InputOutput io) const {
+  BuildOptions build = build_options(batch, io);
+  build.cuda_graph = replays(build);
+  return build;
+}
+
+bool ModelSetup::replays(const BuildOptions& pass) {
+  return pass.device.is_cuda() && pass.execution == Plan::kLayered && pass.batch <= kMostReplayed &&
+         !checks_layers();
 }
 
 BuildOptions ModelSetup::profile_options(int64_t batch, InputOutput io) const {

@@ -17,6 +17,8 @@ namespace lenslet {
 
 /// Largest batch that a user may request.
 inline constexpr int64_t kMaxModelBatch = 1 << 20;
+/// Samples of the largest pass that calls replay as a captured CUDA graph.
+inline constexpr int64_t kMostReplayed = 256;
 
 /// The names of the built-in sets of weights, where a file may stand; a file of that name is "./robust". An empty one
 /// means the first.
@@ -137,6 +139,11 @@ class ModelSetup {
   InputOutput pass_for(int64_t batch, InputOutput call) const;
   /// Options for an Executable. They refer to this object, which must live while the Executable is built.
   BuildOptions build_options(int64_t batch, InputOutput io) const;
+  /// The same for a pass that calls repeat, with replays() as cuda_graph.
+  BuildOptions call_options(int64_t batch, InputOutput io) const;
+  /// Whether calls replay such a pass as a captured CUDA graph: layer by layer, the launches of up to kMostReplayed
+  /// samples take longer than their kernels. Not with LENSLET_CHECK_LAYERS=1, which waits for each layer.
+  static bool replays(const BuildOptions& pass);
   /// The same for a profile: if plan and backend are `auto` and the pass reads and writes fp32, it is layered, because
   /// the whole network at once has a single time.
   BuildOptions profile_options(int64_t batch, InputOutput io) const;

@@ -255,7 +255,7 @@ Lane& Model::State::lane(int64_t batch, InputOutput call) {
 }
 
 std::unique_ptr<Lane> Model::State::build(int64_t batch, InputOutput pass) {
-  BuildOptions options = setup_->build_options(batch, pass);
+  BuildOptions options = setup_->call_options(batch, pass);
   // The bus carries a few images faster than two copies can be enqueued (docs/kernels/fused_lenet.md).
   options.mapped_io =
       options.device.is_cuda() && options.execution == Plan::kFused && batch <= PolledLenet5::kMaxBatch;
@@ -325,7 +325,7 @@ Feed& Model::State::prepared_feed(const FedCall& call, const Plan* plan) {
   // Layers need larger passes than the whole network at once.
   const int64_t largest = kLargeCallBytes / image_bytes(call.types.input);
   const int64_t pass = whole ? call.batch : std::clamp<int64_t>(largest, 1, pass_limit_);
-  BuildOptions options = setup_->build_options(pass, setup_->pass_for(pass, call.types));
+  BuildOptions options = setup_->call_options(pass, setup_->pass_for(pass, call.types));
   options.plan = plan ? plan : options.plan;
   return *feeds_.emplace_back(KeptFeed{call, build_feed(options, call)}).feed;
 }

@@ -38,7 +38,7 @@ Session::Session(const CommonOptions& options, const Console& console,
     : options_(options), setup_(std::make_shared<ModelSetup>(options, normalisation)) {
   console.keep(external_files_of(network()));
   if (options.threads) set_num_threads(*options.threads);
-  if (options.cuda_graph && !device().is_cuda()) {
+  if (options.cuda_graph.value_or(false) && !device().is_cuda()) {
     throw UsageError("--graph on needs a CUDA device; the CPU has no graphs to capture");
   }
 }
@@ -62,12 +62,18 @@ BuildOptions Session::build_options(int64_t batch, InputOutput ends) const {
   return with_graph(setup_->build_options(batch, ends));
 }
 
+BuildOptions Session::call_options(int64_t batch, InputOutput ends) const {
+  return with_graph(setup_->call_options(batch, ends));
+}
+
 Model Session::profiled_model(int64_t batch) const {
-  return saving_plan(with_graph(setup_->profile_options(batch, options_.ends())));
+  BuildOptions build = setup_->profile_options(batch, options_.ends());
+  build.cuda_graph = ModelSetup::replays(build);
+  return saving_plan(with_graph(build));
 }
 
 BuildOptions Session::with_graph(BuildOptions build) const {
-  build.cuda_graph = options_.cuda_graph;
+  build.cuda_graph = options_.cuda_graph.value_or(build.cuda_graph);
   return build;
 }
 

@@ -65,12 +65,14 @@ class Session {
   BuildOptions build_options(int64_t batch) const;
   /// The same of these types.
   BuildOptions build_options(int64_t batch, InputOutput ends) const;
+  /// The same for a pass that is repeated: without --graph as ModelSetup::call_options() has it.
+  BuildOptions call_options(int64_t batch, InputOutput ends) const;
   /// A single-pass model built with `pass`.
   Model model(const BuildOptions& pass) const { return Model(setup_, pass); }
   /// A model of these weights that chooses its passes, as programs that embed it have it.
   Model model(const ModelOptions& options) const { return Model::of_setup(*setup_, options); }
-  /// A single-pass model built with the options for `batch` images. Writes the plan if --save-plan is given.
-  Model model(int64_t batch) const { return saving_plan(build_options(batch)); }
+  /// A single-pass model built with the call_options() for `batch` images. Writes the plan if --save-plan is given.
+  Model model(int64_t batch) const { return saving_plan(call_options(batch, options_.ends())); }
   /// The same for a profile (ModelSetup::profile_options).
   Model profiled_model(int64_t batch) const;
 

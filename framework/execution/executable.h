@@ -117,15 +117,20 @@ class Executable {
   /// Enqueues one pass on stream(): the captured graph if there is one, else step by step. Neither allocates nor
   /// synchronises.
   void run();
-  /// Enqueues one pass step by step that reads `input` and writes `output` in place, instead of input() and output().
-  /// Both must have the shape, element type and device of those views, must not overlap, and on a GPU must be aligned
-  /// to kEndAlignment bytes. Throws UsageError otherwise, and with a captured graph, mapped_io or keep_activations.
+  /// Enqueues one pass that reads `input` and writes `output` instead of input() and output(): in place step by step,
+  /// or the captured graph between a copy to input() and one from output(). While `stream` records a graph itself, it
+  /// records the steps. Both must have the shape, element type and device of those views, must not overlap, and on a
+  /// GPU must be aligned to kEndAlignment bytes. Throws UsageError otherwise, and with mapped_io or keep_activations.
   void run(ConstTensorView input, TensorView output) { run(input, output, stream_); }
   /// The same on another stream of the device. Runs of one executable share its activations and workspace, so the
   /// caller orders those of different streams (writes_own_memory()).
   void run(ConstTensorView input, TensorView output, Stream& stream);
-  /// Whether run(input, output) writes memory besides the output: activations, or a workspace.
-  bool writes_own_memory() const noexcept { return steps_.size() != 1 || workspace_.bytes() > 0; }
+  /// Whether run(input, output) writes memory besides the output: activations, a workspace, or copies for the graph.
+  bool writes_own_memory() const noexcept {
+    return steps_.size() != 1 || workspace_.bytes() > 0 || replays();
+  }
+  /// Whether a pass is a captured graph.
+  bool replays() const noexcept { return static_cast<bool>(captured_); }
   /// Runs one pass and waits after each layer, so that a DeviceError names the layer that failed. For the first pass
   /// and for finding faults.
   void run_checked();

@@ -7,8 +7,10 @@
 
 namespace lenslet {
 
+/// What seems_to_be() says of an ONNX model.
 inline constexpr char kOnnxModel[] = "an ONNX model";
-inline constexpr size_t kStandInBytes = 128;  // enough to tell
+/// Bytes that it looks at.
+inline constexpr size_t kStandInBytes = 128;
 
 /// The likely format of a file by its first bytes, with advice: "a Git LFS pointer, not the file itself; fetch it with
 /// git lfs pull", or kOnnxModel. `checkpoint` is the advice for files of torch.save. Empty if the format is unknown.

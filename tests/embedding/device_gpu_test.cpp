@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "api/model.h"
+#include "api/model_setup.h"
 #include "framework/device/runtime.h"
+#include "framework/execution/executable.h"
 #include "framework/tensor/tensor.h"
+#include "layers/reference/fill.h"
 #include "tests/embedding/pictures.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/expect_error.h"
@@ -26,6 +29,12 @@ Model fused(const char* math = "fp32", const char* backend = "") {
   options.math = math;
   options.backend = backend;
   return Model::built_in(options);
+}
+
+Model separable() {
+  ModelOptions options;
+  options.device = "cuda";
+  return Model::load(LENSLET_SOURCE_DIR "/tests/models/onnx/separable.onnx", options);
 }
 
 template <typename Value>
@@ -315,6 +324,61 @@ TEST(DeviceGpu, AGraphRecordsPreparedCalls) {
     stream.synchronise();
     const std::vector<int32_t> found = labels.read();
     for (size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], expected[i].label) << i;
+  }
+}
+
+/// Random values in [0, 1) of `count` samples.
+std::vector<float> random_samples(const Model& model, int64_t count, uint64_t seed) {
+  return reference::uniform_values(static_cast<size_t>(count * model.input_shape().num_elements()), seed);
+}
+
+// Of the same kernels, so with the same bits.
+TEST(DeviceGpu, SmallPassesInLayersReplayAGraph) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  Model model = separable();
+  for (const int64_t count : {1, 3, 256, 257}) {
+    SCOPED_TRACE(count);
+    EXPECT_EQ(model.setup()->call_options(count, {}).cuda_graph, count < 257);
+    Model step_by_step(model.setup(), model.setup()->build_options(count, {}));
+    EXPECT_FALSE(step_by_step.executable().replays());
+    const auto size = static_cast<size_t>(count * model.output_shape().num_elements());
+    Stream streams[2] = {Stream(Device::cuda()), Stream(Device::cuda())};
+    for (uint64_t round = 0; round < 4; ++round) {  // each call with memory of its own
+      const std::vector<float> samples = random_samples(model, count, round);
+      std::vector<float> expected(size), from_host(size);
+      step_by_step.run(samples.data(), count, expected.data());
+      model.run(samples.data(), count, from_host.data());
+      EXPECT_TRUE(same_bits(from_host, expected)) << "from host memory, round " << round;
+      OnDevice<float> input(samples), outputs(size);
+      Stream& stream = streams[round % 2];
+      model.run(input.data(), count, outputs.data(), Place::on_device(stream.native_handle()));
+      stream.synchronise();
+      EXPECT_TRUE(same_bits(outputs.read(), expected)) << "in the GPU's memory, round " << round;
+      EXPECT_TRUE(same_bits(input.read(), samples)) << "input changed";
+    }
+  }
+}
+
+TEST(DeviceGpu, AGraphOfTheCallerRecordsTheLayersOfASmallPass) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  constexpr int64_t kCount = 5;
+  Model model = separable();
+  Stream stream(Device::cuda());
+  const std::vector<float> samples = random_samples(model, kCount, 1);
+  std::vector<float> expected(static_cast<size_t>(kCount * model.output_shape().num_elements()));
+  model.run(samples.data(), kCount, expected.data());
+  OnDevice<float> input(std::vector<float>(samples.size())), outputs(expected.size());
+  const auto call = [&] {
+    model.run(input.data(), kCount, outputs.data(), Place::on_device(stream.native_handle()));
+  };
+  call();
+  const CapturedGraph graph = CapturedGraph::capture(stream, call);
+  input.write(samples);
+  for (int round = 0; round < 2; ++round) {
+    outputs.write(std::vector<float>(expected.size()));
+    graph.launch(stream);
+    stream.synchronise();
+    EXPECT_TRUE(same_bits(outputs.read(), expected));
   }
 }
 

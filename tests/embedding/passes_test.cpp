@@ -6,6 +6,7 @@
 
 #include "api/device_lanes.h"
 #include "api/model.h"
+#include "api/model_setup.h"
 #include "framework/execution/executable.h"
 #include "tests/embedding/pictures.h"
 #include "tests/support/allocation_counter.h"
@@ -167,6 +168,21 @@ TEST(Passes, InTheMemoryOfAGpuBeginAtAlignedAddresses) {
   EXPECT_EQ(aligned_pass(1, 784, sizeof(Prediction)), 2) << "fewer would not be aligned";
 }
 
+TEST(Passes, ReplayAGraphWhereTheyAreSmallAndInLayersOnAGpu) {
+  BuildOptions pass;
+  pass.device = Device::cuda();
+  pass.batch = 256;
+  EXPECT_TRUE(ModelSetup::replays(pass));
+  pass.batch = 257;
+  EXPECT_FALSE(ModelSetup::replays(pass));
+  pass.batch = 1;
+  pass.execution = Plan::kFused;
+  EXPECT_FALSE(ModelSetup::replays(pass)) << "a single launch";
+  pass.execution = Plan::kLayered;
+  pass.device = Device::cpu();
+  EXPECT_FALSE(ModelSetup::replays(pass));
+}
+
 TEST(Passes, OnViewsRefuseWhatDoesNotFit) {
   const Graph graph = make_lenet5(builtin_lenet5_weights(), "built in");
   BuildOptions options;
@@ -208,7 +224,7 @@ TEST(Passes, OnViewsRefuseWhatDoesNotFit) {
   options.keep_activations = true;
   Executable keeping(graph, options);
   expect_error<UsageError>([&] { keeping.run(input, output); },
-                           "does not work with cuda_graph, mapped_io or keep_activations");
+                           "does not work with mapped_io or keep_activations");
 }
 
 }  // namespace

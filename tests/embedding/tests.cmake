@@ -4,7 +4,7 @@ enable_language(C)
 lenslet_test(embedding_model SOURCES embedding/model_test.cpp embedding/passes_test.cpp embedding/feed_test.cpp
   embedding/network_test.cpp models/onnx/evaluate.cpp models/onnx/evaluate_functions.cpp support/allocation_counter.cpp DEPENDS lenslet_api)
 lenslet_test(embedding_gpu SOURCES embedding/model_gpu_test.cpp embedding/device_gpu_test.cpp support/allocation_counter.cpp
-  DEPENDS lenslet_api GPU ALONE)
+  DEPENDS lenslet_api lenslet_reference GPU ALONE)
 lenslet_test(embedding_threads SOURCES embedding/threads_test.cpp DEPENDS lenslet_api)
 lenslet_test(embedding_host SOURCES embedding/host_test.cpp DEPENDS lenslet_shared)
 set(has_onednn 0)

@@ -77,7 +77,7 @@ void measure(Executable& executable, const Session& session, const ProfileComman
   profile_options.capture = options.capture;
   profile_options.stop = [] { return interrupted(); };
   measured.profile = profile(executable, profile_options);
-  if (options.cuda_graph) measured.replayed = time_passes(executable, options.min_time_ms);
+  if (executable.replays()) measured.replayed = time_passes(executable, options.min_time_ms);
   const std::string wrong = check.run(executable);
   if (measured.wrong.empty()) measured.wrong = wrong;
   measured.error = check.error();
@@ -310,7 +310,7 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
         "the layers are timed one by one; eval computes such a batch with the whole network at once, which "
         "--plan fused times");
   }
-  if (options.cuda_graph) {
+  if (executable.replays()) {
     console.line(
         "layers are timed without the CUDA graph, which hides them; the replayed graph has a line of its "
         "own");

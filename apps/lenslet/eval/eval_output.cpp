@@ -36,7 +36,7 @@ struct EvalFile {
     const Evaluation& evaluation = outcome.evaluation;
     const Interval interval = wilson_95(evaluation.correct, evaluation.count);
     evaluated_fields(v, self.session, self.data, self.options.split);
-    v("batch", executable.batch())("cuda_graph", self.options.cuda_graph);
+    v("batch", executable.batch())("cuda_graph", executable.replays());
     v("layers", executable.plan().layers).column("backends", describe_backends(executable.plan()));
     v("count", evaluation.count)("correct", evaluation.correct)("accuracy", evaluation.accuracy());
     v("accuracy_interval_95", std::vector<double>{interval.low, interval.high});

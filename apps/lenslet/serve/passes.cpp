@@ -27,7 +27,7 @@ Passes::Passes(const Session& session, ElementType input, int64_t most)
   for (int64_t size = 1; size < most; size *= kStep) sizes.push_back(size);
   std::sort(sizes.rbegin(), sizes.rend());
   for (const int64_t size : sizes) {
-    BuildOptions build = session.build_options(size, {input, ElementType::kFp32});
+    BuildOptions build = session.call_options(size, {input, ElementType::kFp32});
     if (!models_.empty()) build.plan = &plan();  // the same backends, so that the same bits
     Model& model = models_.emplace(size, session.model(build)).first->second;
     model.prepare();
