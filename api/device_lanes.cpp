@@ -94,7 +94,7 @@ std::unique_ptr<Lane> DeviceLanes::build(int64_t batch, InputOutput call) const 
                "; in the GPU's memory ", to_string(call.input), " and ", to_string(call.output),
                " are not converted: use plan auto or fused, or pass normalised floats to run()"));
   BuildOptions options = setup_.call_options(batch, pass);
-  options.caller_ends = options.execution == Plan::kFused;
+  options.caller_ends = true;
   return std::make_unique<Lane>(setup_.graph(), options);
 }
 

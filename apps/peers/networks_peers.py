@@ -4,9 +4,9 @@
 
 The networks are those of networks.py, whose files lie in tests/models/onnx, and LeNet-5 from its file beside the
 built-in one. Lenslet runs the plan that `lenslet tune` finds for the batch, as `lenslet bench` times it. Its peers: on
-the GPU PyTorch as a CUDA graph and torch.compile, both in two layouts and in fp32 without TF32; on the CPU ONNX Runtime
-with all optimisations and IO binding. Each reads fp32 samples in memory where it computes. Setting up and tuning is a
-column of its own.
+the GPU PyTorch as a CUDA graph and torch.compile, and ONNX Runtime's CUDA provider as a CUDA graph, all in two layouts
+and in fp32 without TF32; on the CPU ONNX Runtime with all optimisations and IO binding. Each reads fp32 samples in
+memory where it computes. Setting up and tuning is a column of its own.
 
 What was timed is judged in the same run: a peer's outputs against the module in fp64 (without PyTorch against ONNX
 Runtime in fp32), and Lenslet by `lenslet bench` against its own reference in fp64, and by `lenslet diff` against the
@@ -74,7 +74,11 @@ def peers(network, samples, arguments, threads):
         made = import_module("networks").NETWORKS[network]
         return import_module("torch_side").network_sides(made, samples, arguments.autotune_batches)
 
-    return sorted(installed({"PyTorch": torch_sides}), key=lambda side: side.cost)
+    def onnx_sides():
+        return import_module("onnx_gpu_side").file_sides(FILES / f"{network}.onnx", samples)
+
+    made = installed({"PyTorch": torch_sides, "ONNX Runtime, CUDA provider": onnx_sides})
+    return sorted(made, key=lambda side: side.cost)
 
 
 def right_outputs(network, samples):

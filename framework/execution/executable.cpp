@@ -149,8 +149,8 @@ void Executable::build(const BuildOptions& options) {
         "mapped_io needs a CUDA device; switch it off on the CPU, which always reads host memory");
   }
   caller_ends_ = options.caller_ends;
-  if (caller_ends_ && (options.mapped_io || options.cuda_graph || options.keep_activations))
-    throw UsageError("caller_ends does not work with mapped_io, cuda_graph or keep_activations");
+  if (caller_ends_ && (options.mapped_io || options.keep_activations))
+    throw UsageError("caller_ends does not work with mapped_io or keep_activations");
   if (options.plan) {
     check_plan_fits(*options.plan, graph_, device_);
   } else {
@@ -180,7 +180,8 @@ void Executable::build(const BuildOptions& options) {
   prepare_steps(requests, options.workspace_limit);
   if (memory_ == Memory::kPlanned) return;
   book_memory(memory, options);
-  if (options.cuda_graph) capture();
+  if (options.cuda_graph && caller_ends_) kept_captures_.emplace();
+  if (options.cuda_graph && !caller_ends_) capture();
 }
 
 // The views of the nodes' outputs, still without data.

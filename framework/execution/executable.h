@@ -6,9 +6,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "framework/execution/kept_graphs.h"
 #include "framework/execution/memory_layout.h"
 #include "framework/execution/plan.h"
 #include "framework/graph/backend_spec.h"
@@ -34,11 +36,11 @@ struct BuildOptions {
   /// Input and output are in page-locked host memory that the device reads and writes over the bus, without copies. For
   /// small batches. Refused on the CPU.
   bool mapped_io = false;
-  /// Only run(input, output) is called: no memory is taken for input and output. Refused with mapped_io and cuda_graph.
+  /// Only run(input, output) is called: no memory is taken for input and output. Refused with mapped_io.
   bool caller_ends = false;
   bool fuse = true;  // fuse layers into their producer if it supports that, except those named in `backends`
   bool keep_activations = false;  // every node has its own buffer, for activation()
-  bool cuda_graph = false;        // capture once, replay with one launch (CUDA only)
+  bool cuda_graph = false;        // capture a pass, replay it with one launch (CUDA only)
   /// Runs on this stream of the device instead of its own, so that candidates can take turns on it. Borrowed: it must
   /// outlive the executable.
   Stream* stream = nullptr;
@@ -117,19 +119,18 @@ class Executable {
   /// Enqueues one pass on stream(): the captured graph if there is one, else step by step. Neither allocates nor
   /// synchronises.
   void run();
-  /// Enqueues one pass that reads `input` and writes `output` instead of input() and output(): in place step by step,
-  /// or the captured graph between a copy to input() and one from output(). While `stream` records a graph itself, it
-  /// records the steps. Both must have the shape, element type and device of those views, must not overlap, and on a
-  /// GPU must be aligned to kEndAlignment bytes. Throws UsageError otherwise, and with mapped_io or keep_activations.
+  /// Enqueues one pass that reads `input` and writes `output` in place, instead of input() and output(). Both must have
+  /// the shape, element type and device of those views, must not overlap, and on a GPU must be aligned to kEndAlignment
+  /// bytes. With caller_ends and cuda_graph the second pass with the same memory captures it, which allocates, and
+  /// later ones replay it; while `stream` records a graph itself, it records the steps. Throws UsageError for memory
+  /// that does not fit, and with mapped_io or keep_activations.
   void run(ConstTensorView input, TensorView output) { run(input, output, stream_); }
   /// The same on another stream of the device. Runs of one executable share its activations and workspace, so the
   /// caller orders those of different streams (writes_own_memory()).
   void run(ConstTensorView input, TensorView output, Stream& stream);
-  /// Whether run(input, output) writes memory besides the output: activations, a workspace, or copies for the graph.
-  bool writes_own_memory() const noexcept {
-    return steps_.size() != 1 || workspace_.bytes() > 0 || replays();
-  }
-  /// Whether a pass is a captured graph.
+  /// Whether run(input, output) writes memory besides the output: activations, or a workspace.
+  bool writes_own_memory() const noexcept { return steps_.size() != 1 || workspace_.bytes() > 0; }
+  /// Whether run() replays a captured graph.
   bool replays() const noexcept { return static_cast<bool>(captured_); }
   /// Runs one pass and waits after each layer, so that a DeviceError names the layer that failed. For the first pass
   /// and for finding faults.
@@ -155,11 +156,7 @@ class Executable {
   void book_memory(const MemoryLayout& memory, const BuildOptions& options);
   void demand_memory(size_t needed) const;
   void place_io(const BuildOptions& options);
-  /// Where a pass or a slice begins and ends.
-  struct Ends {
-    const float* input;
-    float* output;
-  };
+  using Ends = KeptGraphs::Ends;
   class StepsAt;
   void demand_place(ConstTensorView given, ConstTensorView own, const char* role) const;
   void move_ends(Ends from, Ends to) noexcept;
@@ -196,8 +193,9 @@ class Executable {
   bool caller_ends_ = false;
   std::vector<Step> steps_;
   Plan plan_;
-  CapturedGraph captured_;
-  bool checked_ = false;  // run_checked() has returned
+  CapturedGraph captured_;                   // a pass in its own memory
+  std::optional<KeptGraphs> kept_captures_;  // with caller_ends and cuda_graph
+  bool checked_ = false;                     // run_checked() has returned
   double build_ns_ = 0;
 };
 

@@ -1,15 +1,19 @@
 // Streams, events, copies, gates and captured graphs on a GPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "framework/device/device.h"
 #include "framework/device/runtime.h"
 #include "framework/device/stream.h"
+#include "framework/execution/executable.h"
 #include "framework/measuring/stream_gate.h"
 #include "framework/tensor/pixels.h"
 #include "framework/tensor/tensor.h"
+#include "tests/framework/toy_layers.h"
 #include "tests/support/gpu.h"
 
 namespace lenslet {
@@ -115,6 +119,63 @@ TEST(GpuStream, AFailedCaptureLeavesTheStreamUsable) {
   Buffer buffer(Device::cuda(), 16);
   fill_bytes(buffer.data(), Device::cuda(), 3, 16, stream);
   EXPECT_EQ(read_back(buffer, stream)[15], 3);
+}
+
+// Copies on a GPU, and counts how often it enqueues that.
+class CopyLayer : public toys::ToyRelu {
+ public:
+  explicit CopyLayer(int& runs) : runs_(runs) {}
+  std::vector<const BackendEntry*> backend_entries(DeviceKind) const override {
+    static const BackendEntry entry(DeviceKind::kCuda, "copy", BackendEntry::Kind::kBuiltIn, "");
+    return {&entry};
+  }
+
+ private:
+  std::unique_ptr<Operator> make_operator(const BackendEntry&, const OperatorRequest&,
+                                          Stream&) const override {
+    return std::make_unique<Op>(runs_);
+  }
+  class Op : public Operator {
+   public:
+    explicit Op(int& runs) : runs_(runs) {}
+    void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
+      ++runs_;
+      copy_bytes(output.data, output.device, inputs[0].data, output.device, output.bytes(), context.stream);
+    }
+
+   private:
+    int& runs_;
+  };
+  int& runs_;
+};
+
+TEST(GpuGraph, APassIsCapturedForMemoryThatIsUsedAgain) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  int runs = 0;
+  Graph graph("copies", "x", {4});
+  graph.add("first", std::make_unique<CopyLayer>(runs), {"x"});
+  graph.add("second", std::make_unique<CopyLayer>(runs), {"first"});
+  BuildOptions options;
+  options.device = Device::cuda();
+  options.batch = 3;
+  options.caller_ends = options.cuda_graph = true;
+  Executable executable(graph, options);
+  Stream stream(options.device);
+  Tensor inputs[2] = {Tensor({3, 4}, options.device), Tensor({3, 4}, options.device)};
+  Tensor output({3, 4}, options.device), host({3, 4});
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < 2; ++i) {
+      SCOPED_TRACE(testing::Message() << "round " << round << ", input " << i);
+      const float value = static_cast<float>(10 * round + i + 1);
+      std::fill_n(host.data(), 12, value);
+      copy(host.view(), inputs[i].view(), stream);
+      executable.run(inputs[i].view(), output.view(), stream);
+      copy(output.view(), host.view(), stream);
+      stream.synchronise();
+      for (int k = 0; k < 12; ++k) ASSERT_EQ(host.data()[k], value);
+    }
+    EXPECT_EQ(runs, round == 0 ? 4 : 8) << "two steps each, run once and captured once";
+  }
 }
 
 }  // namespace
