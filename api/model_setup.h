@@ -141,9 +141,9 @@ class ModelSetup {
   BuildOptions build_options(int64_t batch, InputOutput io) const;
   /// The same for a pass that calls repeat, with replays() as cuda_graph.
   BuildOptions call_options(int64_t batch, InputOutput io) const;
-  /// Whether calls replay such a pass as a captured CUDA graph: layer by layer, up to kMostReplayed samples are computed
-  /// in less time than their kernels take to launch, or little more. Not with LENSLET_CHECK_LAYERS=1, which waits for
-  /// each layer.
+  /// Whether calls replay such a pass as a captured CUDA graph: the kernels of up to kMostReplayed samples, layer by
+  /// layer, run for less time than they take to launch, or little more. Not with LENSLET_CHECK_LAYERS=1, which waits
+  /// for each layer.
   static bool replays(const BuildOptions& pass);
   /// The same for a profile: if plan and backend are `auto` and the pass reads and writes fp32, it is layered, because
   /// the whole network at once has a single time.

@@ -73,7 +73,10 @@ awk '
     gsub(/initializer(s|_list)?|BatchNormalization|programmaticStreamSerialization|ray\.is_initialized/, "", text)
     gsub(/TmaWarpSpecialized|UndefinedBehaviorSanitizer|artifact_prefix|WIFSIGNALED/, "", text)
     gsub(/"Numerical behavior of|"Optimizing batched|S\. Gray|Lavin and Gray|^[^A-Za-z]*Gray, arXiv/, "", text)
-    if (python) gsub(/normaliz|\.synchronize\(|disable_synchronize|[Oo]ptimiz(er|ation)|runner\.summarize|SerializeToString/, "", text)
+    if (python) {
+      gsub(/normaliz|\.synchronize\(|disable_synchronize/, "", text)
+      gsub(/[Oo]ptimiz(er|ation)|runner\.summarize|SerializeToString/, "", text)
+    }
     text = tolower(text)
     for (i = 1; i <= (python ? drawn : count); ++i)
       if (text ~ wrongs[i]) {
