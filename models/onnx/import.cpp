@@ -8,6 +8,7 @@
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "layers/reshape/reshape_layer.h"
+#include "models/onnx/attributes.h"
 #include "models/onnx/importer.h"
 
 namespace lenslet::onnx {
@@ -102,9 +103,13 @@ Import Importer::import() {
   for (at_ = 0; at_ < model_.nodes.size(); ++at_) {
     const Node& node = model_.nodes[at_];
     const auto constant = [&](const std::string& output) { return values_.at(output).is_constant; };
-    if (!needed_[at_]) import_.fates[at_].layer = kNothing;
-    if (constant(node.outputs.at(0)) || !import_.fates[at_].layer.empty()) continue;
-    take(node);
+    Fate& fate = import_.fates[at_];
+    if (!needed_[at_]) fate.layer = kNothing;
+    if (!fate.layer.empty()) continue;
+    if (constant(node.outputs.at(0)))
+      fate.reason = unknown_attribute(node);
+    else
+      take(node);
   }
   const bool refused = std::any_of(import_.fates.begin(), import_.fates.end(),
                                    [](const Fate& fate) { return !fate.reason.empty(); });
@@ -171,6 +176,7 @@ void Importer::take(const Node& node) {
       if (!node.outputs[i].empty() && readers_.count(node.outputs[i]) != 0)
         throw Unsupported{concat("output ", i, " of ", printable_excerpt(node.op, 40), " is not supported")};
     }
+    if (const std::string unknown = unknown_attribute(node); !unknown.empty()) throw Unsupported{unknown};
     demand_later_meaning(node);
     (this->*rule)(node);
     fate.layer = type_;

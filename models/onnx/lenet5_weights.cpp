@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 
 #include "framework/base/error.h"
+#include "models/onnx/attributes.h"
 #include "models/onnx/constants.h"
 
 namespace lenslet::onnx {
@@ -224,6 +226,8 @@ class Matcher {
 Lenet5Match match_lenet5(const Model& model, const Values& values, const std::string& origin) {
   // Nodes of older sets mean something else, which the matcher does not know.
   if (model.opset < 7) return {{}, concat("its operator set is ", model.opset, ", expected 7 or later")};
+  for (const Node& node : model.nodes)
+    if (std::string unknown = unknown_attribute(node); !unknown.empty()) return {{}, std::move(unknown)};
   try {
     return {Matcher(model, values, origin).match(), ""};
   } catch (const Difference& difference) {

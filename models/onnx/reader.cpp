@@ -5,6 +5,8 @@
 #include "models/onnx/reader.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "framework/base/text.h"
@@ -151,6 +153,11 @@ NodeOfDomain read_node(std::string_view bytes, size_t index, Left& left, const s
     }
   }
   if (node.op.empty()) message.fail(concat("node ", index, " has no operator"));
+  std::set<std::string_view> names;
+  for (const Attribute& attribute : node.attributes)
+    if (!names.insert(attribute.name).second)
+      message.fail(
+          concat("node ", index, " has two attributes \"", printable_excerpt(attribute.name, 60), "\""));
   if (node.name.empty()) node.name = concat(node.op, "_", index);
   return {std::move(node), std::move(domain)};
 }

@@ -38,6 +38,22 @@ TEST(OnnxImport, RefusesWhatWouldBeAnotherResult) {
   expect_refused(dynamic, "weights that are not constant");
 }
 
+// An attribute that Lenslet ignored could change the result.
+TEST(OnnxImport, RefusesUnknownAttributes) {
+  Writer misspelt({2, 4, 4});
+  misspelt.add("MaxPool", {}, {attribute("kernel_shape", {2, 2}), attribute("stride", {2, 2})});
+  misspelt.add("Relu", {}, {attribute("limit", 6)});
+  expect_refused(
+      misspelt,
+      "v0_node: attribute \"stride\" is none of MaxPool's: auto_pad, ceil_mode, dilations, "
+      "kernel_shape, pads, storage_order, strides; v1_node: attribute \"limit\" is none of Relu's, "
+      "which has none");
+  Writer constant({4});
+  const std::string computed = constant.join("Neg", {constant.weights({4})}, {attribute("twice", 1)});
+  constant.join("Add", {"x", computed});
+  expect_refused(constant, "v0_node: attribute \"twice\" is none of Neg's, which has none");
+}
+
 // With a free batch a first dimension of 1 may be anything; a frozen one is the batch that the file states.
 TEST(OnnxImport, RefusesSamplesInOneRow) {
   for (const int64_t batch : {-1, 1}) {

@@ -60,23 +60,28 @@ TEST(OnnxImport, PoolsAnyWindow) {
       {attribute("kernel_shape", {3, 2}), attribute("pads", {2, 0, 1, 1})},
       {attribute("kernel_shape", {2, 2}), attribute("strides", {2, 2}), attribute("ceil_mode", 1)},
       {attribute("kernel_shape", {3, 3}), attribute("strides", {2, 2}), attribute("pads", {1, 1, 0, 1}),
-       attribute("ceil_mode", 1), attribute("count_include_pad", 1)},
+       attribute("ceil_mode", 1)},
       {attribute("kernel_shape", {3, 2}), attribute("dilations", {2, 3}), attribute("strides", {1, 2})},
       {attribute("kernel_shape", {3, 3}), attribute("strides", {2, 2}),
        text_attribute("auto_pad", "SAME_UPPER")},
-      {attribute("kernel_shape", {4, 4}), text_attribute("auto_pad", "SAME_LOWER"),
-       attribute("count_include_pad", 1)}};
+      {attribute("kernel_shape", {4, 4}), text_attribute("auto_pad", "SAME_LOWER")}};
+  const auto expect_pooling = [](const char* op, const std::vector<Message>& window) {
+    Writer w({2, 9, 10});
+    w.add(op, {}, window);
+    expect_as_judged(w.model(19));
+    Writer behind({2, 9, 10});
+    behind.add("Conv", {behind.weights({3, 2, 3, 3})}, {attribute("pads", {1, 1, 1, 1})});
+    behind.add("Relu");
+    behind.add(op, {}, window);
+    expect_as_judged(behind.model(19));
+  };
   for (size_t i = 0; i < windows.size(); ++i) {
     SCOPED_TRACE(i);
-    for (const char* op : {"MaxPool", "AveragePool"}) {
-      Writer w({2, 9, 10});
-      w.add(op, {}, windows[i]);
-      expect_as_judged(w.model(19));
-      Writer behind({2, 9, 10});
-      behind.add("Conv", {behind.weights({3, 2, 3, 3})}, {attribute("pads", {1, 1, 1, 1})});
-      behind.add("Relu");
-      behind.add(op, {}, windows[i]);
-      expect_as_judged(behind.model(19));
+    expect_pooling("MaxPool", windows[i]);
+    for (const int64_t counted : {0, 1}) {
+      std::vector<Message> window = windows[i];
+      window.push_back(attribute("count_include_pad", counted));
+      expect_pooling("AveragePool", window);
     }
   }
   Writer line({2, 9});

@@ -50,6 +50,14 @@ TEST(OnnxLenet5, TakesWhatIsLeftOutForAbsent) {
   EXPECT_EQ(lenslet::onnx::match_lenet5(model, values, "m.onnx").difference, "");
 }
 
+TEST(OnnxLenet5, HasNoAttributeThatIsUnknown) {
+  lenslet::onnx::Model model = lenslet::onnx::parse_model(lenet5_graph({}).file(), "m.onnx");
+  model.nodes[0].attributes.emplace_back().name = "limit";
+  const lenslet::onnx::Values values = lenslet::onnx::infer_values(model, "m.onnx");
+  EXPECT_EQ(lenslet::onnx::match_lenet5(model, values, "m.onnx").difference,
+            "attribute \"limit\" is none of Conv's: auto_pad, dilations, group, kernel_shape, pads, strides");
+}
+
 TEST(OnnxLenet5, NamesWhatMakesAGraphAnotherNetwork) {
   Lenet5Form form;
   form.padding = 1;

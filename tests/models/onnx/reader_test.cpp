@@ -299,6 +299,12 @@ TEST(OnnxReader, RefusesTypesBeyondTheir32Bits) {
   expect_refused(parts, "field 20 is -4294967296, expected");
 }
 
+TEST(OnnxReader, RefusesTwoAttributesOfOneName) {
+  GraphParts parts = small_graph();
+  parts.nodes[1] = node("Softmax", {"sum"}, "y", {attribute("axis", 1), attribute("axis", 0)});
+  expect_refused(parts, "node 1 has two attributes \"axis\"");
+}
+
 TEST(OnnxReader, ListsNodesOfOtherDomains) {
   GraphParts parts = small_graph();
   parts.nodes[1].text(7, "com.example");
