@@ -1,5 +1,7 @@
 #include "api/feed.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
@@ -28,6 +30,15 @@ size_t bytes_of_answer(const Graph& graph, ElementType type) {
   return type == ElementType::kClass
              ? sizeof(Prediction)
              : static_cast<size_t>(graph.output_shape().num_elements()) * sizeof(float);
+}
+
+void demand_count(int64_t count, size_t image_bytes, size_t answer_bytes) {
+  if (count < 0) throw UsageError(concat("the number of images must not be negative, found ", count));
+  const size_t larger = std::max({image_bytes, answer_bytes, size_t{1}});
+  const int64_t most = PTRDIFF_MAX / static_cast<int64_t>(larger);
+  if (count > most)
+    throw UsageError(concat("the number of images must be at most ", most, ", as they take ", larger,
+                            " bytes each, found ", count));
 }
 
 bool is_page_locked(Device device, const void* memory) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/c_calls.h"
+#include "api/feed.h"
 #include "api/image_check.h"
 #include "framework/tensor/normalisation.h"
 
@@ -66,6 +67,7 @@ void check(const lenslet_model& model, const Value* images, int64_t count) {
 // Calls `compute(images, begin, count)` on all images, or on inverted parts of them.
 template <typename Value, typename Compute>
 void serve(lenslet_model& model, const Value* images, int64_t count, Compute&& compute) {
+  lenslet::demand_count(count, kValues<Value> * sizeof(Value), LENSLET_CLASSES * sizeof(float));
   const bool readable = images && count > 0 && reinterpret_cast<uintptr_t>(images) % alignof(Value) == 0;
   // What the model refuses in any case.
   if (!readable || model.images == Images::kAny) return compute(images, int64_t{0}, count);
@@ -131,8 +133,7 @@ lenslet_status lenslet_logits_u4(lenslet_model* model, const uint8_t* packed, in
 
 lenslet_status lenslet_pack_u4(const uint8_t* pixels, int64_t count, uint8_t* packed) {
   return guarded([&] {
-    if (count < 0)
-      throw lenslet::UsageError(concat("the number of images must not be negative, found ", count));
+    lenslet::demand_count(count, LENSLET_PIXELS, LENSLET_PACKED_BYTES);
     if (count == 0) return;
     lenslet::convert_pixels(lenslet::ElementType::kUint8, &demand(pixels, "pixels"), count * LENSLET_PIXELS,
                             {}, lenslet::ElementType::kUint4, &demand(packed, "packed"));

@@ -150,7 +150,8 @@ Model::State& Model::State::member_with(const void* data) {
 
 int64_t Model::State::answer(const void* images, int64_t count, Answers answers, InputOutput call,
                              const Place& place, const Progress& progress) {
-  if (count < 0) throw UsageError(concat("the number of images must not be negative, found ", count));
+  demand_count(count, bytes_of_image(setup_->graph(), call.input),
+               bytes_of_answer(setup_->graph(), call.output));
   if (count == 0) return 0;
   if (!images || !answers.data)
     throw UsageError(concat("the ", images ? "answers' place" : "images", " must not be a null pointer"));

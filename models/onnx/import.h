@@ -13,9 +13,8 @@ namespace lenslet::onnx {
 
 /// What becomes of a node.
 struct Fate {
-  std::string layer;  // "conv2d"; kFolded or kNothing; empty if there is none
-  std::string
-      reason;  // why there is none; empty also for constants that Lenslet computes, and where a shape before it is unknown
+  std::string layer;   // "conv2d"; kFolded or kNothing; empty if there is none
+  std::string reason;  // why there is none; empty also for constants, and where a shape before it is unknown
 };
 
 inline constexpr const char* kFolded = "folded";  // computed by the layer before it

@@ -111,6 +111,9 @@ TEST(Text, Numbers) {
   EXPECT_EQ(format_count(-1234567), "-1,234,567");
   EXPECT_EQ(format_count(999), "999");
   EXPECT_EQ(format_rate(INFINITY), "-");
+  EXPECT_EQ(format_share(0.0123), "1.2 %");
+  EXPECT_EQ(format_share(12.3), "1230 %");
+  EXPECT_EQ(format_share(1e30), "1.00e+32 %");
   EXPECT_EQ(format_percent(0.9963), "99.63 %");
 }
 

@@ -107,6 +107,9 @@ static void refuse_calls(lenslet_model* model) {
   EXPECT(lenslet_predict_u8(model, pixels, 1, NULL), LENSLET_ERROR_USAGE, "must not be a null pointer");
   EXPECT(lenslet_predict_u8(model, pixels, -1, predictions), LENSLET_ERROR_USAGE, "negative");
   EXPECT(lenslet_predict_u8(model, pixels, INT64_MIN, predictions), LENSLET_ERROR_USAGE, "negative");
+  EXPECT(lenslet_predict_u8(model, pixels, (int64_t)1 << 60, predictions), LENSLET_ERROR_USAGE,
+         "784 bytes each");
+  EXPECT(lenslet_run(model, images, INT64_MAX, logits), LENSLET_ERROR_USAGE, "3136 bytes each, found 922");
   EXPECT(lenslet_predict_f32(NULL, images, 1, predictions), LENSLET_ERROR_USAGE, "model must not be");
   EXPECT(lenslet_predict_f32(model, images, -2, predictions), LENSLET_ERROR_USAGE, "-2");
   EXPECT(lenslet_predict_f32(model, (const float*)(const void*)((const char*)images + 1), 1, predictions),

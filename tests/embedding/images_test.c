@@ -65,6 +65,7 @@ static const char* wrong_packed(lenslet_model* check, lenslet_model* invert, len
   EXPECT(lenslet_pack_u4(NULL, 0, NULL) == LENSLET_OK);
   EXPECT(refused(lenslet_pack_u4(NULL, 1, guarded), "pixels must not be a null pointer"));
   EXPECT(refused(lenslet_pack_u4(two, 1, NULL), "packed must not be a null pointer"));
+  EXPECT(refused(lenslet_pack_u4(two, INT64_MAX, guarded), "784 bytes each"));
   EXPECT(refused(lenslet_pack_u4(two, -1, guarded), "must not be negative, found -1"));
 
   for (count = 1; count <= COUNT; count += 23) {

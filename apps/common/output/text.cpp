@@ -67,7 +67,10 @@ std::string format_percent(double fraction, int decimals) {
 }
 
 std::string format_share(double fraction) {
-  return std::isfinite(fraction) ? format_fixed(fraction * 100, fraction < 0.1 ? 1 : 0) + " %" : "-";
+  if (!std::isfinite(fraction)) return "-";
+  constexpr double kLargest = 1e4;  // beyond it not every digit is written
+  const double percent = fraction * 100;
+  return (percent < kLargest ? format_fixed(percent, fraction < 0.1 ? 1 : 0) : format_short(percent)) + " %";
 }
 
 std::string shell_word(std::string_view text) {
