@@ -12,7 +12,6 @@ namespace lenslet {
 namespace {
 
 constexpr int kImageRank = 3, kLabelRank = 1;
-constexpr int kClasses = 10;
 
 bool is_file(const std::string& path) {
   struct stat status {};
@@ -65,7 +64,7 @@ std::vector<std::string> image_dataset_files(const std::string& folder) {
 }
 
 ImageDataset read_image_dataset(const std::string& folder, const std::string& split, int64_t rows,
-                                int64_t cols) {
+                                int64_t cols, int64_t classes) {
   ImageDataset set;
   set.images_path = find_idx(folder, split, "images", kImageRank);
   set.labels_path = find_idx(folder, split, "labels", kLabelRank);
@@ -87,9 +86,9 @@ ImageDataset read_image_dataset(const std::string& folder, const std::string& sp
     });
   });
   for (size_t i = 0; i < labels.data.size(); ++i) {
-    if (labels.data[i] >= kClasses) {
+    if (labels.data[i] >= classes) {
       throw DataError(concat(labels_name, ": label ", int{labels.data[i]}, " at index ", i,
-                             ", expected 0 to ", kClasses - 1));
+                             ", expected 0 to ", classes - 1));
     }
   }
   set.count = images.dims[0];

@@ -159,7 +159,77 @@ TEST_F(EvalSamples, RefusesWhatDoesNotFit) {
   expect_run(run_line(command("colours --contact-sheet {dir}/out/s.png")), kUsage, "",
              "--contact-sheet are for folders of IDX files");
   expect_run(run_line("lenslet eval --device cpu --model {dir}/out/colours.onnx --data {dir}/data"), kData,
-             "", "28x28|a folder per class");
+             "", "reads 3x2x2, and IDX files have grey pictures; give a folder per class");
+}
+
+// Means over the rows of a grey picture of four rows: its class is its brightest row.
+TEST_F(EvalSamples, ReadsIdxFilesOfOtherPicturesThanDigits) {
+  const auto big_endian = [](std::initializer_list<int> dims) {
+    std::string bytes = {0, 0, 8, static_cast<char>(dims.size())};
+    for (const int dim : dims) bytes += {0, 0, 0, static_cast<char>(dim)};
+    return bytes;
+  };
+  const std::string pixels = {90,
+                              80,
+                              10,
+                              20,
+                              0,
+                              0,
+                              0,
+                              0,
+                              /* row 1 */ 1,
+                              2,
+                              60,
+                              70,
+                              9,
+                              9,
+                              5,
+                              5,
+                              /* row 2 */ 0,
+                              0,
+                              30,
+                              40,
+                              50,
+                              60,
+                              7,
+                              7};
+  write_bytes("{dir}/out/rows/train-images-idx3-ubyte", big_endian({3, 4, 2}) + pixels);
+  write_bytes("{dir}/out/rows/train-labels-idx1-ubyte", big_endian({3}) + std::string({0, 1, 1}));
+  write_bytes("{dir}/out/rows.txt", "red\ngreen\nblue\ngrey\n");
+  for (const std::vector<int64_t>& sample : {std::vector<int64_t>{1, 4, 2}, {4, 2, 1}, {4, 2}}) {
+    SCOPED_TRACE(testing::Message() << sample.size() << " dimensions, first " << sample[0]);
+    std::vector<int64_t> dims = {-1};
+    dims.insert(dims.end(), sample.begin(), sample.end());
+    onnx::GraphParts parts;
+    parts.inputs = {onnx::value("x", dims)};
+    parts.nodes = {
+        onnx::node("Reshape", {"x", "rows"}, "r", {}),
+        onnx::node("ReduceMean", {"r"}, "y",
+                   {onnx::attribute("axes", std::vector<int64_t>{2}), onnx::attribute("keepdims", 0)})};
+    parts.initializers = {onnx::int64s("rows", {0, 4, 2})};
+    parts.outputs = {onnx::value("y", {-1, 4})};
+    write_bytes("{dir}/out/rows.onnx", onnx::model_of(parts, 13).bytes());
+    const std::string line = "lenslet eval --device cpu --model {dir}/out/rows.onnx --data {dir}/out/rows ";
+    const json result = json::parse(
+        expect_run(run_line(line + "--split train --labels {dir}/out/rows.txt --std 0.5 --json -"), kOk).out);
+    EXPECT_EQ(result.at("count"), 3);
+    EXPECT_EQ(result.at("correct"), 2);
+    EXPECT_EQ(result.at("misses").at(0).at("sample"), "images[2]");
+    EXPECT_EQ(result.at("misses").at(0).at("predicted"), "blue");
+    const double logits[] = {0, 70 / 255.0, 110 / 255.0, 14 / 255.0};  // means of two pixels, over 0.5
+    double sum = 0;
+    for (const double logit : logits) sum += std::exp(logit);
+    EXPECT_NEAR(result.at("misses").at(0).at("probability").get<double>(), std::exp(logits[2]) / sum, 1e-6);
+    expect_run(run_line(line), kData, "", "rows: expected one of t10k-images-idx3-ubyte");
+  }
+  write_bytes("{dir}/out/rows/train-labels-idx1-ubyte", big_endian({3}) + std::string({0, 1, 4}));
+  expect_run(
+      run_line("lenslet eval --device cpu --model {dir}/out/rows.onnx --data {dir}/out/rows --split train"),
+      kData, "", "label 4 at index 2, expected 0 to 3");
+  expect_run(
+      run_line(
+          "lenslet eval --device cpu --model {dir}/out/colours.onnx --split train --data {dir}/out/rows"),
+      kData, "", "reads 3x2x2, and IDX files have grey pictures");
 }
 
 }  // namespace

@@ -161,6 +161,7 @@ TEST(PictureNetwork, LabelsMakePicturesOfTenClassesNoDigits) {
     write_text(folder + "/a.pgm", picture);
   }
   expect_run(run_line("{eval_of}/out/garments --model {dir}/out/windows.onnx" + labels), kOk, "1 of 2");
+  expect_run(run_line("{eval_of}/data --model {dir}/out/windows.onnx" + labels), kOk, "of 20|garment 9");
 }
 
 TEST(PictureNetwork, OptionsThatDoNotFitAreRefused) {

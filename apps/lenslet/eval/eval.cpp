@@ -33,14 +33,6 @@ constexpr size_t kEnoughPasses = 5;
 constexpr size_t kSheetLimit = 1000;
 constexpr int64_t kDefaultStreams = 3;  // one is copied, one computed, one waits
 
-std::string data_folder(const EvalOptions& options) {
-  const std::string folder = find_mnist_folder(options.data);
-  if (!folder.empty()) return folder;
-  throw DataError(
-      "no MNIST here: LENSLET_MNIST_DIR is not set and there is no ./data; get it with ./dev mnist, or name "
-      "its folder with --data");
-}
-
 // Images per second with the input on the device: consecutive passes for `min_time_ms`.
 double device_resident_rate(Executable& executable, double min_time_ms) {
   DeviceGuard guard(executable.device());
@@ -157,6 +149,14 @@ StreamingReport stream(const EvalOptions& options, const Session& session, const
 
 }  // namespace
 
+std::string data_folder(const EvalOptions& options) {
+  const std::string folder = find_mnist_folder(options.data);
+  if (!folder.empty()) return folder;
+  throw DataError(
+      "no MNIST here: LENSLET_MNIST_DIR is not set and there is no ./data; get it with ./dev mnist, or name "
+      "its folder with --data");
+}
+
 void run_images(Model& model, const ImageDataset& data, int64_t count, BatchRun& run,
                 const std::function<void(int64_t)>& progress) {
   run.logits.assign(static_cast<size_t>(count * kLenet5Classes), 0.0f);
@@ -228,10 +228,10 @@ ExitCode run_rank(const EvalOptions& options, Ranks& ranks) {
   std::vector<NamedFile> read = files_read(options);
   const bool samples = names_sample_set(options.data);
   demand_alone(options, samples, ranks);
+  read.emplace_back("--labels", options.labels);
   if (samples) {
     read.emplace_back("--data", options.data);
     read.emplace_back("--answers", options.answers);
-    read.emplace_back("--labels", options.labels);
   } else {
     for (NamedFile& file : mnist_files(options.data)) read.push_back(std::move(file));
   }
@@ -245,11 +245,11 @@ ExitCode run_rank(const EvalOptions& options, Ranks& ranks) {
   Session session(options, console, chosen_normalisation(options));
   session.demand_logits();
   demand_one_device(options, session, ranks);
-  if (samples) return run_eval_samples(options, session, run);
-  demand_digits(session.network(), "lenslet eval",
-                "; give other networks a folder per class, or arrays, by --data (docs/models.md)");
-  if (!options.answers.empty() || !options.labels.empty())
-    throw UsageError("--answers and --labels belong to --data with other files than MNIST's");
+  if (samples || !reads_digits(options, session.network())) {
+    demand_alone(options, true, ranks);
+    return run_eval_samples(options, session, run);
+  }
+  if (!options.answers.empty()) throw UsageError("--answers belongs to --data FILE.npy");
   (void)picture_choices(options, session.network());  // refuses options that digits have no use for
   if (options.streams && !session.device().is_cuda()) {
     throw UsageError(

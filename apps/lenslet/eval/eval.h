@@ -28,6 +28,9 @@ struct BatchRun {
 void run_images(Model& model, const ImageDataset& data, int64_t count, BatchRun& run,
                 const std::function<void(int64_t)>& progress = {});
 
+/// The folder of --data, else that of MNIST. Throws DataError if there is none.
+std::string data_folder(const EvalOptions& options);
+
 /// The requested batch, or one that suits the device and the number of images.
 int64_t eval_batch(const Session& session, int64_t count);
 /// Fields that describe what was evaluated.

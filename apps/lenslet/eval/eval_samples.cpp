@@ -190,12 +190,12 @@ ExitCode run_eval_samples(const EvalOptions& options, const Session& session, Ru
   console.keep(files_named("--data", samples->files()));
   console.prose(concat(network.title(), ", ", printable(session.weights_origin()), ", ",
                        to_string(session.math()), " on ", session.describe_device()));
-  console.prose(concat("data:       ", printable(options.data), ", ", format_count(count), " of ",
+  console.prose(concat("data:       ", printable(samples->origin()), ", ", format_count(count), " of ",
                        format_count(samples->count()), " samples"));
   run.on(session.device());
   SampleScore score;
   score.session = &session;
-  score.data = options.data;
+  score.data = samples->origin();
   score.batch = eval_batch(session, count);
   Model model = session.model(score.batch);
   const auto values = static_cast<size_t>(model.input_shape().num_elements());

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "apps/lenslet/classify/digit_inputs.h"
+#include "apps/lenslet/eval/eval.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/base/text.h"
@@ -44,6 +45,7 @@ class PictureFolders : public SampleSet {
         sample_(network.graph.input_shape()),
         digits_(reads_digits(options, network)),
         normalisation_(network.graph.normalisation()) {
+    origin_ = options.data;
     const std::string shown = printable_excerpt(options.data);
     if (!digits_) layout_ = demand_pictures(network.graph, network.origin, "give arrays by --data FILE.npz");
     const std::vector<std::string> folders = folders_in(options.data);
@@ -112,6 +114,7 @@ class Arrays : public SampleSet {
       : choices_(choices),
         sample_(network.graph.input_shape()),
         normalisation_(network.graph.normalisation()) {
+    origin_ = options.data;
     const std::string shown = printable_excerpt(options.data);
     classes_ = choices.labels;
     NpyArray labels;
@@ -184,6 +187,42 @@ class Arrays : public SampleSet {
   NpyArray inputs_;
 };
 
+/// Grey pictures in IDX files, named as MNIST's, for a network that reads others than digits.
+class IdxPictures : public SampleSet {
+ public:
+  IdxPictures(const EvalOptions& options, const Network& network, const PictureChoices& choices)
+      : choices_(choices) {
+    const Shape& sample = network.graph.input_shape();
+    const bool rows = sample.rank() == 2;  // without a dimension of channels
+    const PictureLayout layout =
+        rows ? PictureLayout{1, sample[0], sample[1]} : picture_layout(sample).value_or(PictureLayout{0});
+    if (layout.channels != 1)
+      throw DataError(
+          concat(printable_excerpt(network.origin), ": it reads ", sample.to_string(),
+                 ", and IDX files have grey pictures; give a folder per class, or arrays, by --data "
+                 "(docs/models.md)"));
+    ImageDataset data = read_image_dataset(data_folder(options), options.split, layout.height, layout.width,
+                                           classes_of(network.graph));
+    origin_ = data.images_path;
+    pixels_ = std::move(data.images);
+    values_ = layout.height * layout.width;
+    labels_.assign(data.labels.begin(), data.labels.end());
+    classes_ = choices.labels;
+  }
+  std::string name(int64_t i) const override { return concat("images[", i, "]"); }
+  void read(int64_t first, int64_t count, float* inputs) const override {
+    for (int64_t i = 0; i < count; ++i) {
+      const auto begin = pixels_.begin() + (first + i) * values_;
+      choices_.normalise({begin, begin + values_}, inputs + i * values_);
+    }
+  }
+
+ private:
+  const PictureChoices& choices_;
+  int64_t values_ = 0;  // of a picture
+  std::vector<uint8_t> pixels_;
+};
+
 }  // namespace
 
 bool names_sample_set(const std::string& path) {
@@ -201,6 +240,7 @@ std::unique_ptr<SampleSet> open_sample_set(const EvalOptions& options, const Net
   if (ends_with(options.data, ".npz") || ends_with(options.data, ".npy"))
     return std::make_unique<Arrays>(options, network, choices);
   if (!options.answers.empty()) throw UsageError("--answers belongs to --data FILE.npy");
+  if (!names_sample_set(options.data)) return std::make_unique<IdxPictures>(options, network, choices);
   return std::make_unique<PictureFolders>(options, network, choices);
 }
 

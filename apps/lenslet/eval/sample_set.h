@@ -1,4 +1,4 @@
-// Samples with labels for any classifier: a folder of pictures for each class, or arrays of NumPy.
+// Samples with labels for any classifier: a folder of pictures for each class, arrays of NumPy, or IDX files.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@ namespace lenslet {
 class SampleSet {
  public:
   virtual ~SampleSet() = default;
+  const std::string& origin() const noexcept { return origin_; }                   ///< The folder or file.
   int64_t count() const noexcept { return static_cast<int64_t>(labels_.size()); }  ///< Samples.
   /// The class of a sample, 0 to the network's classes - 1.
   int label(int64_t i) const { return labels_[static_cast<size_t>(i)]; }
@@ -29,6 +30,7 @@ class SampleSet {
   const std::vector<std::string>& classes() const noexcept { return classes_; }
 
  protected:
+  std::string origin_;
   std::vector<int> labels_;
   std::vector<std::string> classes_;
 };
@@ -36,8 +38,8 @@ class SampleSet {
 /// Whether --data names an .npy or .npz file, or a folder that has folders and no IDX files.
 bool names_sample_set(const std::string& path);
 
-/// The set that --data names. Throws DataError, for a network that reads no pictures too if the set has pictures, and
-/// UsageError for options that do not fit. All three must outlive it.
+/// The set that --data names, by default MNIST's folder. Throws DataError, for a network that reads no pictures too if
+/// the set has pictures, and UsageError for options that do not fit. All three must outlive it.
 std::unique_ptr<SampleSet> open_sample_set(const EvalOptions& options, const Network& network,
                                            const PictureChoices& choices);
 
