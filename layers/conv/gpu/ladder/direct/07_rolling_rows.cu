@@ -10,7 +10,7 @@ namespace lenslet {
 namespace direct_ladder {
 namespace {
 
-constexpr int kColumns = 4, kRows = 32, kChannels = 3;
+constexpr int kColumns = 4, kRows = 32, kChannels = kRgbChannels;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 // computes    y [N, K, P, Q] of x [N, 3, H, W], 3x3 filters, stride 1, padding 1, bias, optional ReLU
@@ -79,16 +79,6 @@ RungKernels choose(const Conv2dProblem& problem) {
   RungKernels kernels;
   kernels.small = problem.k == 1 ? &conv_direct_rolling_rows_kernel<1> : &conv_direct_rolling_rows_kernel<3>;
   return kernels;
-}
-
-Support supports_rolling_rows(const char* name, const Conv2dProblem& problem) {
-  const bool rgb = problem.c == kChannels && (problem.k == 1 || problem.k == 3);
-  const bool window = problem.r == 3 && problem.s == 3 && problem.dilation_h == 1 && problem.dilation_w == 1;
-  const bool place =
-      problem.stride_h == 1 && problem.stride_w == 1 && problem.pad_h == 1 && problem.pad_w == 1;
-  if (rgb && window && place && problem.w % 4 == 0) return Support::yes();
-  return Support::no(concat(name, " supports 3x3 from 3 channels to 1 or 3 at stride 1 with padding 1, ",
-                            "on rows of a multiple of 4 columns: use direct"));
 }
 
 }  // namespace

@@ -57,6 +57,19 @@ inline Support supports_compiled_windows(const char* name, const Conv2dProblem& 
       concat(name, " supports 3x3 at strides 1 to 3 and 5x5 at stride 1, without dilation: use direct"));
 }
 
+constexpr int kRgbChannels = 3;
+
+/// The problems of the rungs that walk down an RGB image in registers.
+inline Support supports_rolling_rows(const char* name, const Conv2dProblem& problem) {
+  const bool rgb = problem.c == kRgbChannels && (problem.k == 1 || problem.k == 3);
+  const bool window = problem.r == 3 && problem.s == 3 && problem.dilation_h == 1 && problem.dilation_w == 1;
+  const bool place =
+      problem.stride_h == 1 && problem.stride_w == 1 && problem.pad_h == 1 && problem.pad_w == 1;
+  if (rgb && window && place && problem.w % 4 == 0) return Support::yes();
+  return Support::no(concat(name, " supports 3x3 from 3 channels to 1 or 3 at stride 1 with padding 1, ",
+                            "on rows of a multiple of 4 columns: use direct"));
+}
+
 /// Shape, block and shared memory of a problem; `shared_bytes` exceeds the limit if not even the smallest block fits.
 struct RungLaunch {
   RungShape shape{};
