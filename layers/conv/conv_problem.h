@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "framework/tensor/shape.h"
+#include "layers/window_direction.h"
 
 namespace lenslet {
 
@@ -49,6 +50,11 @@ struct Conv2dProblem {
   Shape weight_shape() const { return {k, c / groups, r, s}; }
   /// [N, K, P, Q] for either layout.
   Shape output_shape() const { return {n, k, p(), q()}; }
+
+  /// The windows from row to row.
+  WindowDirection down() const noexcept { return {r, stride_h, pad_h, more_pad_h, dilation_h}; }
+  /// The windows from column to column.
+  WindowDirection across() const noexcept { return {s, stride_w, pad_w, more_pad_w, dilation_w}; }
 
   /// Throws UsageError naming the option, its value and its legal range: sizes >= 1, C and K
   /// divisible by groups, the kernel inside the padded input, every element count below 2^31.

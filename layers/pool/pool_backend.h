@@ -27,11 +27,16 @@ struct Pool2dProblem {
   }
 };
 
-/// The cells of a window, `dilation` apart from `begin` on, that lie in [low, high).
-LENSLET_HOST_DEVICE inline int64_t cells_within(int64_t begin, int64_t kernel, int64_t dilation, int64_t low,
-                                                int64_t high) {
-  const int64_t first = begin >= low ? 0 : (low - begin + dilation - 1) / dilation;
-  const int64_t end = begin >= high ? 0 : (high - begin + dilation - 1) / dilation;
+/// Cells [low, high) of one direction.
+struct CellRange {
+  int64_t low = 0;   ///< The first one.
+  int64_t high = 0;  ///< The one behind the last.
+};
+/// The cells of a window, `dilation` apart from `begin` on, that lie in `range`.
+LENSLET_HOST_DEVICE inline int64_t cells_within(int64_t begin, int64_t kernel, int64_t dilation,
+                                                CellRange range) {
+  const int64_t first = begin >= range.low ? 0 : (range.low - begin + dilation - 1) / dilation;
+  const int64_t end = begin >= range.high ? 0 : (range.high - begin + dilation - 1) / dilation;
   const int64_t last = end < kernel ? end : kernel;
   return last > first ? last - first : 0;
 }

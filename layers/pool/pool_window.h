@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "layers/window_direction.h"
+
 namespace lenslet {
 
 /// Windows of kernel_h x kernel_w values, a stride apart, the first one at row -pad_h and column -pad_w. Only windows
@@ -27,20 +29,20 @@ struct Pool2dWindow {
            pad_h <= kernel_h / 2 && pad_w <= kernel_w / 2;
   }
   /// Number of windows over h rows; 0 if none fits.
-  int64_t rows(int64_t h) const noexcept {
-    return windows(h, kernel_h, stride_h, pad_h, more_pad_h, dilation_h);
-  }
+  int64_t rows(int64_t h) const noexcept { return windows(h, down()); }
   /// Number of windows over w columns; 0 if none fits.
-  int64_t columns(int64_t w) const noexcept {
-    return windows(w, kernel_w, stride_w, pad_w, more_pad_w, dilation_w);
-  }
+  int64_t columns(int64_t w) const noexcept { return windows(w, across()); }
+  /// From row to row.
+  WindowDirection down() const noexcept { return {kernel_h, stride_h, pad_h, more_pad_h, dilation_h}; }
+  /// From column to column.
+  WindowDirection across() const noexcept { return {kernel_w, stride_w, pad_w, more_pad_w, dilation_w}; }
 
  private:
-  int64_t windows(int64_t size, int kernel, int stride, int pad, int more, int dilation) const noexcept {
-    const int64_t room = size + 2 * int64_t{pad} + more - int64_t{dilation} * (kernel - 1) - 1;
-    if (room < 0) return ceil && room > -stride ? 1 : 0;
-    const int64_t count = room / stride + 1;
-    return ceil && room % stride != 0 && count * stride < size + pad ? count + 1 : count;
+  int64_t windows(int64_t size, const WindowDirection& v) const noexcept {
+    const int64_t room = size + 2 * int64_t{v.pad} + v.more_pad - v.reach() - 1;
+    if (room < 0) return ceil && room > -v.stride ? 1 : 0;
+    const int64_t count = room / v.stride + 1;
+    return ceil && room % v.stride != 0 && count * v.stride < size + v.pad ? count + 1 : count;
   }
 };
 

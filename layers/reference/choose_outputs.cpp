@@ -13,24 +13,23 @@ constexpr int64_t kPatch = 8;  // rows and columns; not larger than a kernel's t
 
 }  // namespace
 
-std::vector<int64_t> choose_outputs(int64_t planes, int64_t rows, int64_t columns, int64_t wanted,
-                                    uint64_t seed) {
-  const int64_t outputs = planes * rows * columns;
+std::vector<int64_t> choose_outputs(const Shape& outputs, int64_t wanted, uint64_t seed) {
+  const int64_t planes = outputs[0], rows = outputs[1], columns = outputs[2], count = outputs.num_elements();
   std::vector<int64_t> chosen;
-  if (wanted >= outputs) {
-    for (int64_t i = 0; i < outputs; ++i) chosen.push_back(i);
+  if (wanted >= count) {
+    for (int64_t i = 0; i < count; ++i) chosen.push_back(i);
     return chosen;
   }
   Random random(seed);
   const auto below = [&](int64_t bound) {
     return static_cast<int64_t>(random.below(static_cast<uint64_t>(bound)));
   };
-  // The first or last two of `count`.
-  const auto edge = [&](int64_t count) {
-    const int64_t distance = std::min(below(2), count - 1);
-    return below(2) == 0 ? distance : count - 1 - distance;
+  // The first or last two of `size`.
+  const auto edge = [&](int64_t size) {
+    const int64_t distance = std::min(below(2), size - 1);
+    return below(2) == 0 ? distance : size - 1 - distance;
   };
-  chosen = {0, outputs - 1};
+  chosen = {0, count - 1};
   const int64_t edges = std::min<int64_t>(512, wanted / 8);  // of rows, and of columns
   for (int64_t i = 0; i < edges; ++i) {
     const int64_t plane = i % 4 == 0 ? edge(planes) : below(planes);
@@ -55,7 +54,7 @@ std::vector<int64_t> choose_outputs(int64_t planes, int64_t rows, int64_t column
     }
   }
   sort();
-  while (static_cast<int64_t>(chosen.size()) < wanted) chosen.push_back(below(outputs));
+  while (static_cast<int64_t>(chosen.size()) < wanted) chosen.push_back(below(count));
   sort();
   return chosen;
 }

@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "framework/tensor/shape.h"
+
 namespace lenslet::reference {
 
-/// Indices into [planes, rows, columns] in rising order: all, if there are at most `wanted`; else about `wanted`,
-/// spread over all planes and all 8x8 patches of a plane, random within a patch, plus both ends and more at the edges
-/// of a plane, where kernels treat elements differently. The same seed gives the same choice.
-std::vector<int64_t> choose_outputs(int64_t planes, int64_t rows, int64_t columns, int64_t wanted,
-                                    uint64_t seed);
+/// Indices into `outputs` [planes, rows, columns] in rising order: all, if there are at most `wanted`; else about
+/// `wanted`, spread over all planes and all 8x8 patches of a plane, random within a patch, plus both ends and more at
+/// the edges of a plane, where kernels treat elements differently. The same seed gives the same choice.
+std::vector<int64_t> choose_outputs(const Shape& outputs, int64_t wanted, uint64_t seed);
 
 }  // namespace lenslet::reference

@@ -87,13 +87,12 @@ std::string ConvJudge::size_error() const {
                 conv_columns_);
 }
 
-reference::Term ConvJudge::term_at(const float* x, int64_t n, int64_t k, int64_t row, int64_t column) const {
-  const int64_t top = row * window_.stride_h - window_.pad_h,
-                left = column * window_.stride_w - window_.pad_w;
+reference::Term ConvJudge::term_at(const float* x, const reference::OutputPlace& y) const {
+  const int64_t top = y.p * window_.stride_h - window_.pad_h, left = y.q * window_.stride_w - window_.pad_w;
   reference::Term largest{-INFINITY, 0};
   for (int64_t p = std::max<int64_t>(top, 0); p < std::min(top + window_.r, conv_rows_); ++p) {
     for (int64_t q = std::max<int64_t>(left, 0); q < std::min(left + window_.s, conv_columns_); ++q) {
-      const reference::Term term = reference::conv2d_at(problem_, x, weights_.data(), n, k, p, q);
+      const reference::Term term = reference::conv2d_at(problem_, x, weights_.data(), {y.n, y.k, p, q});
       largest.value = std::max(largest.value, term.value);
       largest.magnitude = std::max(largest.magnitude, term.magnitude);
     }
@@ -151,7 +150,7 @@ ConvCase ConvJudge::answers_to(std::vector<float> x, uint64_t seed) const {
   const int64_t terms = conv_terms(problem_) * window_.r * window_.s;
   const int64_t wanted = std::max<int64_t>(max_reference_macs_ / terms, 64);
   const std::vector<int64_t> chosen =
-      reference::choose_outputs(int64_t{problem_.n} * problem_.k, rows_, columns_, wanted, seed + 3);
+      reference::choose_outputs({int64_t{problem_.n} * problem_.k, rows_, columns_}, wanted, seed + 3);
   data.samples.resize(chosen.size());
   const int64_t pixels = rows_ * columns_;
   parallel_for(static_cast<int64_t>(chosen.size()), 256, [&](int64_t begin, int64_t end) {
@@ -164,7 +163,7 @@ ConvCase ConvJudge::answers_to(std::vector<float> x, uint64_t seed) const {
       sample.index = problem_.layout == TensorLayout::kNchw
                          ? index
                          : (sample.n * pixels + place) * problem_.k + sample.k;
-      sample.term = term_at(data.x.data(), sample.n, sample.k, place / columns_, place % columns_);
+      sample.term = term_at(data.x.data(), {sample.n, sample.k, place / columns_, place % columns_});
     }
   });
   return data;

@@ -71,7 +71,7 @@ class ConvJudge {
   /// make_case() for that input; `x` and the case's are NCHW.
   ConvCase answers_to(std::vector<float> x, uint64_t seed) const;
   /// The largest value and magnitude in the window of one output.
-  reference::Term term_at(const float* x, int64_t n, int64_t k, int64_t row, int64_t column) const;
+  reference::Term term_at(const float* x, const reference::OutputPlace& y) const;
 
   Conv2dProblem problem_;
   reference::Fill fill_;

@@ -47,16 +47,23 @@ std::string compare_product(const GemmProblem& p, const Values& a, const Values&
 
 }  // namespace
 
-GemmProblem gemm_problem(int m, int n, int k, bool transpose_a, bool transpose_b, int64_t slack) {
+GemmProblem gemm_problem(int m, int n, int k, bool transpose_a, bool transpose_b) {
   GemmProblem problem;
   problem.m = m;
   problem.n = n;
   problem.k = k;
   problem.transpose_a = transpose_a;
   problem.transpose_b = transpose_b;
-  problem.lda = (transpose_a ? m : k) + slack;
-  problem.ldb = (transpose_b ? k : n) + slack;
-  problem.ldc = n + slack;
+  problem.lda = transpose_a ? m : k;
+  problem.ldb = transpose_b ? k : n;
+  problem.ldc = n;
+  return problem;
+}
+
+GemmProblem with_slack(GemmProblem problem, int64_t elements) {
+  problem.lda += elements;
+  problem.ldb += elements;
+  problem.ldc += elements;
   return problem;
 }
 

@@ -6,9 +6,10 @@
 
 namespace lenslet::reference {
 
-/// m x n x k with these transposes; `slack` unused elements follow each stored row.
-GemmProblem gemm_problem(int m, int n, int k, bool transpose_a = false, bool transpose_b = false,
-                         int64_t slack = 0);
+/// m x n x k with these transposes.
+GemmProblem gemm_problem(int m, int n, int k, bool transpose_a = false, bool transpose_b = false);
+/// The same with that many unused elements more behind each stored row.
+GemmProblem with_slack(GemmProblem problem, int64_t elements);
 
 /// Uses integers and random values; elements between the rows of C must not change.
 class GemmSubject : public Subject {

@@ -71,20 +71,19 @@ int64_t pooled_columns(int64_t columns, const PoolWindow& v) {
   return count_positions({columns, v.s, v.stride_w, v.pad_w, v.dilation_w, v.more_pad_w, v.ceil});
 }
 
-Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, int64_t n, int64_t k, int64_t p,
-               int64_t q) {
+Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, const OutputPlace& y) {
   throw_if_stopped();
   const int64_t channels = problem.c / problem.groups;  // of one group
-  const int64_t first_channel = k / (problem.k / problem.groups) * channels;
+  const int64_t first_channel = y.k / (problem.k / problem.groups) * channels;
   Term term;
   for (int64_t c = 0; c < channels; ++c) {
-    const float* image = x + (n * problem.c + first_channel + c) * problem.h * problem.w;
-    const float* filter = w + (k * channels + c) * problem.r * problem.s;
+    const float* image = x + (y.n * problem.c + first_channel + c) * problem.h * problem.w;
+    const float* filter = w + (y.k * channels + c) * problem.r * problem.s;
     for (int64_t r = 0; r < problem.r; ++r) {
-      const int64_t row = p * problem.stride_h - problem.pad_h + r * problem.dilation_h;
+      const int64_t row = y.p * problem.stride_h - problem.pad_h + r * problem.dilation_h;
       if (row < 0 || row >= problem.h) continue;
       for (int64_t s = 0; s < problem.s; ++s) {
-        const int64_t column = q * problem.stride_w - problem.pad_w + s * problem.dilation_w;
+        const int64_t column = y.q * problem.stride_w - problem.pad_w + s * problem.dilation_w;
         if (column < 0 || column >= problem.w) continue;
         const double product = double{image[row * problem.w + column]} * double{filter[r * problem.s + s]};
         term.value += product;
@@ -102,7 +101,7 @@ Result conv2d(const Conv2dProblem& problem, const float* x, const float* w, cons
     for (int64_t line = begin; line < end; ++line) {
       const int64_t p = line % rows, k = line / rows % problem.k, n = line / rows / problem.k;
       for (int64_t q = 0; q < columns; ++q) {
-        Term term = conv2d_at(problem, x, w, n, k, p, q);
+        Term term = conv2d_at(problem, x, w, {n, k, p, q});
         if (bias) {
           term.value += bias[k];
           term.magnitude += std::fabs(double{bias[k]});

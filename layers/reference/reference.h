@@ -33,9 +33,13 @@ int64_t output_rows(const Conv2dProblem& problem);
 /// Output columns, counted as the rows are.
 int64_t output_columns(const Conv2dProblem& problem);
 
+/// One output of [N, K, P, Q].
+struct OutputPlace {
+  int64_t n = 0, k = 0;  ///< Image and filter.
+  int64_t p = 0, q = 0;  ///< Row and column.
+};
 /// y[n, k, p, q], without bias and ReLU. x [N, C, H, W], w [K, C/G, R, S].
-Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, int64_t n, int64_t k, int64_t p,
-               int64_t q);
+Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, const OutputPlace& y);
 /// The whole convolution; bias [K] may be null.
 Result conv2d(const Conv2dProblem& problem, const float* x, const float* w, const float* bias, bool relu);
 

@@ -105,8 +105,9 @@ class ResidentLenet5::Kernel {
     ++submitted_;
   }
   void start() {
-    launch_.enqueue(memory_, launches_ + 1, answered_, options_.idle_ms * 1000000,
-                    options_.lease_ms * 1000000, stream_);
+    launch_.enqueue(memory_,
+                    {launches_ + 1, answered_, options_.idle_ms * 1000000, options_.lease_ms * 1000000},
+                    stream_);
     ++launches_;
   }
   void stop() {

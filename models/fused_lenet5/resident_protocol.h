@@ -33,4 +33,12 @@ struct Memory {
   uint64_t ended;  // the last launch that has ended
 };
 
+/// One run of the kernel.
+struct Turn {
+  uint64_t launch;       // written to Memory::ended at the end
+  uint64_t first_image;  // the first one without an answer
+  int64_t idle_ns;       // time without an image after which it ends
+  int64_t lease_ns;      // time after which it ends before the next image
+};
+
 }  // namespace lenslet::resident

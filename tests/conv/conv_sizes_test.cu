@@ -147,7 +147,7 @@ TEST_P(ConvSizes, AgreeWithTheReference) {
 
   // Positions [N, K, rows, columns], and their indices into y.
   const std::vector<int64_t> places =
-      reference::choose_outputs(int64_t{problem.n} * problem.k, rows, columns, kSamples, 3);
+      reference::choose_outputs({int64_t{problem.n} * problem.k, rows, columns}, kSamples, 3);
   const int64_t pixels = rows * columns;
   std::vector<int64_t> indices = places;
   if (at.layout == TensorLayout::kNhwc) {

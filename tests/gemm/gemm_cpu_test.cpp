@@ -15,6 +15,7 @@ namespace {
 
 using reference::gemm_problem;
 using reference::GemmSubject;
+using reference::with_slack;
 
 class CpuGemm : public testing::TestWithParam<const char*> {
  protected:
@@ -52,7 +53,7 @@ TEST_P(CpuGemm, AgreesWithFp64) {
 
 TEST_P(CpuGemm, HonoursStepsAndScales) {
   for (int transposes = 0; transposes < 4; ++transposes) {
-    GemmProblem p = gemm_problem(50, 195, 260, (transposes & 1) != 0, (transposes & 2) != 0, 5);
+    GemmProblem p = with_slack(gemm_problem(50, 195, 260, (transposes & 1) != 0, (transposes & 2) != 0), 5);
     check(p);
     p.alpha = -1.5f;
     check(p);
@@ -76,7 +77,7 @@ TEST_P(CpuGemm, MultipliesBatches) {
 
 // Without terms C is beta * C, and zero if beta is.
 TEST_P(CpuGemm, AddsUpNoTerms) {
-  GemmProblem p = gemm_problem(5, 200, 0, false, true, 3);
+  GemmProblem p = with_slack(gemm_problem(5, 200, 0, false, true), 3);
   check(p);
   p.beta = -0.5f;
   check(p);

@@ -17,6 +17,7 @@ namespace {
 using reference::gemm_problem;
 using reference::GemmSubject;
 using reference::GuardedMemory;
+using reference::with_slack;
 
 class CublasGemm : public testing::Test {
  protected:
@@ -51,7 +52,7 @@ TEST_F(CublasGemm, AgreesWithFp64) {
       for (int k : {1, 25, 150}) {
         for (int transposes = 0; transposes < 4; ++transposes) {
           for (const int slack : {0, 3})
-            check(gemm_problem(m, n, k, (transposes & 1) != 0, (transposes & 2) != 0, slack));
+            check(with_slack(gemm_problem(m, n, k, (transposes & 1) != 0, (transposes & 2) != 0), slack));
         }
       }
     }
@@ -60,7 +61,7 @@ TEST_F(CublasGemm, AgreesWithFp64) {
 
 TEST_F(CublasGemm, ScalesAndAdds) {
   for (int transposes = 0; transposes < 4; ++transposes) {
-    GemmProblem p = gemm_problem(33, 65, 40, (transposes & 1) != 0, (transposes & 2) != 0, 5);
+    GemmProblem p = with_slack(gemm_problem(33, 65, 40, (transposes & 1) != 0, (transposes & 2) != 0), 5);
     p.alpha = -1.5f;
     p.beta = 0.25f;
     check(p);

@@ -269,7 +269,7 @@ TEST_F(CardChoices, TheResidentKernelTakesTheLargestClusterOfTheCard) {
     const small_lenet5::ResidentLaunch resident(parameters, stream);
     EXPECT_EQ(resident.blocks(), 16) << card_at(ordinal).name;
     launches_.clear();
-    resident.enqueue(nullptr, 1, 0, 1000000, 1000000, stream);
+    resident.enqueue(nullptr, {1, 0, 1000000, 1000000}, stream);
     ASSERT_EQ(launches_.size(), 1u);
     EXPECT_EQ(launches_[0].cluster_blocks, 16);
     EXPECT_EQ(launches_[0].grid.x, 16u);

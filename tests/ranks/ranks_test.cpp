@@ -23,7 +23,7 @@ TEST(Shares, CoverEveryItemOnceInOrderAndCutNoGroup) {
     for (const int64_t count : {1, 511, 512, 513, 2048, 10000}) {
       int64_t next = 0, least = INT64_MAX, most = 0;
       for (int rank = 0; rank < size; ++rank) {
-        const Share share = share_of(count, 512, rank, size);
+        const Share share = share_of(count, 512, {rank, size});
         EXPECT_EQ(share.first, next) << count << " items, rank " << rank << " of " << size;
         EXPECT_TRUE(share.first % 512 == 0 || share.count == 0);
         next += share.count;

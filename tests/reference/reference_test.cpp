@@ -174,9 +174,9 @@ TEST_F(Interruption, EndsSumsBetweenOutputs) {
 }
 
 TEST(ChosenOutputs, AreAllOfFewAndARandomChoiceOfMany) {
-  EXPECT_EQ(choose_outputs(2, 3, 4, 24, 1).size(), 24u);
-  EXPECT_EQ(choose_outputs(2, 3, 4, 1000, 1).back(), 23);
-  const std::vector<int64_t> many = choose_outputs(3, 500, 400, 20000, 1);
+  EXPECT_EQ(choose_outputs({2, 3, 4}, 24, 1).size(), 24u);
+  EXPECT_EQ(choose_outputs({2, 3, 4}, 1000, 1).back(), 23);
+  const std::vector<int64_t> many = choose_outputs({3, 500, 400}, 20000, 1);
   EXPECT_EQ(many.front(), 0);
   EXPECT_EQ(many.back(), 3 * 500 * 400 - 1);
   EXPECT_TRUE(std::is_sorted(many.begin(), many.end()));
@@ -190,20 +190,20 @@ TEST(ChosenOutputs, AreAllOfFewAndARandomChoiceOfMany) {
   }
   // Every choice, however small, includes the first and the last output.
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    const std::vector<int64_t> few = choose_outputs(3, 500, 400, 64, seed);
+    const std::vector<int64_t> few = choose_outputs({3, 500, 400}, 64, seed);
     EXPECT_EQ(few.front(), 0) << seed;
     EXPECT_EQ(few.back(), 3 * 500 * 400 - 1) << seed;
   }
   EXPECT_GT(edges, 500) << "at random there would be some 180";
   EXPECT_NEAR(odd_rows, 10000, 1000);
-  EXPECT_EQ(many, choose_outputs(3, 500, 400, 20000, 1));
-  EXPECT_NE(many, choose_outputs(3, 500, 400, 20000, 2));
+  EXPECT_EQ(many, choose_outputs({3, 500, 400}, 20000, 1));
+  EXPECT_NE(many, choose_outputs({3, 500, 400}, 20000, 2));
 }
 
 // The deepest shape of deep3x3.txt: 32.5 million outputs.
 TEST(ChosenOutputs, LieInEveryTileOfEveryPlane) {
   constexpr int64_t kImages = 8, kFilters = 256, kSide = 126, kPatches = 16, kWanted = 150'000;
-  const std::vector<int64_t> chosen = choose_outputs(kImages * kFilters, kSide, kSide, kWanted, 1);
+  const std::vector<int64_t> chosen = choose_outputs({kImages * kFilters, kSide, kSide}, kWanted, 1);
   EXPECT_GE(static_cast<int64_t>(chosen.size()), kWanted * 9 / 10);
   EXPECT_LE(static_cast<int64_t>(chosen.size()), kWanted);
   // 8 filters x 8 x 8 outputs: the smallest tile of a block.

@@ -193,6 +193,15 @@ red apps/planted.cu "$head// measured    docs/results.md\nint between;\n$kernel"
 red layers/planted.cu "$head// measured    0.123 us (docs/results/2026-11-22-h200/reproduce.json)\n$kernel" \
   'no median of docs/results/2026-11-22-h200/reproduce.json is 0.123 us' "${kernels[@]}"
 
+integers=(bash "$here/check_integers.sh" "$copy")
+green "${integers[@]}"
+red layers/planted.h 'void planted(int rows, int columns, int64_t stride = 1,\n             const size_t count);' \
+  'planted.h:1: planted(…) takes 4 integers' "${integers[@]}"
+red models/planted.cpp 'const auto planted = [](unsigned a, bool b, std::size_t c, uint32_t d, int) {};' \
+  'takes 4 integers' "${integers[@]}"
+red apps/planted.cu 'int planted(int a, int b, int c, float x, int d = f(1));' 'takes 4 integers' "${integers[@]}"
+red framework/planted.h 'using Planted = void (*)(int, int, int, int);' 'takes 4 integers' "${integers[@]}"
+
 docs=(bash "$here/check_docs.sh" "$copy")
 green "${docs[@]}"
 red README.md 'Run `./dev deploy` now.' 'there is no ./dev deploy' "${docs[@]}"

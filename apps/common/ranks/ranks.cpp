@@ -24,10 +24,10 @@ constexpr double kPatienceNs = 1e9;  // for the others, of a rank that has faile
 
 }  // namespace
 
-Share share_of(int64_t count, int64_t group, int rank, int size) {
-  const int64_t groups = (count + group - 1) / group, each = groups / size, more = groups % size;
+Share share_of(int64_t count, int64_t group, RankPlace place) {
+  const int64_t groups = (count + group - 1) / group, each = groups / place.size, more = groups % place.size;
   const auto begin = [&](int64_t of) { return std::min(count, (of * each + std::min(of, more)) * group); };
-  return {begin(rank), begin(rank + 1) - begin(rank)};
+  return {begin(place.rank), begin(place.rank + 1) - begin(place.rank)};
 }
 
 ExitCode Ranks::together(const std::function<ExitCode()>& body) {

@@ -67,15 +67,15 @@ const std::vector<FilterTask::Sample>& FilterTask::samples(int round) {
   Conv2dProblem plane = shape;
   plane.c = plane.k = 1;
   const std::vector<int64_t> chosen =
-      reference::choose_outputs(kColours, shape.p(), shape.q(), kJudgedMacs / (int64_t{shape.r} * shape.s),
+      reference::choose_outputs({kColours, shape.p(), shape.q()}, kJudgedMacs / (int64_t{shape.r} * shape.s),
                                 static_cast<uint64_t>(round) + 1);
   samples_.resize(chosen.size());
   parallel_for(static_cast<int64_t>(chosen.size()), kPixelsPerThread, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t colour = chosen[static_cast<size_t>(i)] / pixels,
                     pixel = chosen[static_cast<size_t>(i)] % pixels;
-      const reference::Term term = reference::conv2d_at(plane, planes.data(), filter_.taps.data(), colour, 0,
-                                                        pixel / shape.q(), pixel % shape.q());
+      const reference::Term term = reference::conv2d_at(plane, planes.data(), filter_.taps.data(),
+                                                        {colour, 0, pixel / shape.q(), pixel % shape.q()});
       samples_[static_cast<size_t>(i)] = {colour, pixel, term.value};
     }
   });

@@ -112,8 +112,8 @@ std::vector<StudyTask::Expected> SeparableBlock::answers(int /*variant*/) const 
       const int64_t pixel = output.index % pixels;
       if (depthwise_.layout == TensorLayout::kNhwc) output.index = (n * pixels + pixel) * channels + k;
       for (int64_t c = 0; c < channels; ++c) {
-        const reference::Term m = reference::conv2d_at(depthwise_, x.data(), filters, n, c,
-                                                       pixel / depthwise_.w, pixel % depthwise_.w);
+        const reference::Term m = reference::conv2d_at(depthwise_, x.data(), filters,
+                                                       {n, c, pixel / depthwise_.w, pixel % depthwise_.w});
         double filter_sum = 0;
         for (int64_t tap = 0; tap < kKernel * kKernel; ++tap) {
           filter_sum += std::fabs(double{filters[c * kKernel * kKernel + tap]});

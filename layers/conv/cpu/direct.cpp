@@ -257,8 +257,8 @@ class DirectKernel : public ConvKernel {
       const float* plane = image + c * (nhwc ? 1 : int64_t{problem.h} * problem.w);
       for (int64_t row_residue = 0; row_residue < problem.stride_h; ++row_residue) {
         for (int64_t column_residue = 0; column_residue < problem.stride_w; ++column_residue) {
-          if (!read_by_a_tap(row_residue, problem.r, problem.dilation_h, problem.stride_h) ||
-              !read_by_a_tap(column_residue, problem.s, problem.dilation_w, problem.stride_w)) {
+          if (!read_by_a_tap(row_residue, problem.down()) ||
+              !read_by_a_tap(column_residue, problem.across())) {
             out += walk_.band_rows * walk_.pitch;  // such as three of four with a 1x1 filter of stride 2
             continue;
           }
@@ -274,9 +274,9 @@ class DirectKernel : public ConvKernel {
     }
   }
 
-  static bool read_by_a_tap(int64_t residue, int64_t taps, int64_t dilation, int64_t stride) {
-    for (int64_t tap = 0; tap < std::min(taps, stride); ++tap) {
-      if (tap * dilation % stride == residue) return true;
+  static bool read_by_a_tap(int64_t residue, const WindowDirection& window) {
+    for (int64_t tap = 0; tap < std::min(window.kernel, window.stride); ++tap) {
+      if (tap * window.dilation % window.stride == residue) return true;
     }
     return false;
   }

@@ -20,11 +20,10 @@ constexpr int kMostStride = 8, kLeastCorner = -128, kMostCorner = 127;
 // CUTLASS's limit for the distance between the first and the last tap.
 constexpr int64_t kMostReach = 254;
 
-/// One direction: padding before and after, kernel size, stride, dilation.
-Support window_fits(int64_t before, int64_t after, int kernel, int stride, int dilation) {
-  const int64_t reach = int64_t{kernel - 1} * dilation;
-  if (stride > kMostStride)
-    return Support::no(concat("cutlass supports strides of up to ", kMostStride, ", found ", stride));
+Support window_fits(const WindowDirection& window) {
+  const int64_t before = window.pad, after = before + window.more_pad, reach = window.reach();
+  if (window.stride > kMostStride)
+    return Support::no(concat("cutlass supports strides of up to ", kMostStride, ", found ", window.stride));
   if (after < 0) return Support::no("cutlass cannot leave out the last inputs");
   if (reach > kMostReach)
     return Support::no(
@@ -57,11 +56,9 @@ class CutlassBackend : public ConvBackend {
       return Support::no(concat("cutlass supports multiples of ", kAlignment, " channels and filters, found ",
                                 problem.c, " and ", problem.k));
     }
-    const Support rows = window_fits(problem.pad_h, int64_t{problem.pad_h} + problem.more_pad_h, problem.r,
-                                     problem.stride_h, problem.dilation_h);
+    const Support rows = window_fits(problem.down());
     if (!rows) return rows;
-    const Support columns = window_fits(problem.pad_w, int64_t{problem.pad_w} + problem.more_pad_w, problem.s,
-                                        problem.stride_w, problem.dilation_w);
+    const Support columns = window_fits(problem.across());
     if (!columns) return columns;
     int device = 0;
     if (cudaGetDevice(&device) != cudaSuccess) {

@@ -57,8 +57,7 @@ int64_t block_count(const Conv2dProblem& problem, const Variant& choice) {
 }
 
 double variant_cost(const Conv2dProblem& problem, const Variant& choice, int multiprocessor_count) {
-  return implicit_gemm_cost(block_count(problem, choice) * problem.groups, choice.block_m, choice.block_n,
-                            choice.efficiency, multiprocessor_count);
+  return implicit_gemm_cost(choice, block_count(problem, choice) * problem.groups, multiprocessor_count);
 }
 
 /// The variant whose busiest multiprocessor has the least to do.

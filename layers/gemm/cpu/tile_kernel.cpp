@@ -14,12 +14,16 @@ namespace {
 // A function with a tile of its own: inlined beside other tiles, GCC leaves sums of the tile in memory.
 #define LENSLET_NOINLINE __attribute__((noinline))
 
-/// One register tile: J rows by V vectors of W positions, the first of them `b_first` and `out_first` elements from the
-/// arguments' b and out, each other one `b_next` and `out_next` elements further.
+/// Where the vectors of a register tile lie, in elements of the arguments' b and out: the first one, and from each to
+/// the next.
+struct TilePlace {
+  int64_t b_first, out_first, b_next, out_next;
+};
+
+/// One register tile: J rows by V vectors of W positions.
 /// The pragmas are needed: the sums stay in registers only if every loop is unrolled.
 template <int W, int J, int V>
-LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t b_first, int64_t out_first,
-                                         int64_t b_next, int64_t out_next) {
+LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, const TilePlace place) {
   using Vector = typename FloatVector<W>::unaligned;
   Vector sum[J][V];
 #pragma GCC unroll 16
@@ -28,13 +32,13 @@ LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t b_first, 
     for (int v = 0; v < V; ++v) sum[j][v] = Vector{};
   }
   const float* a = args.a;
-  const float* b = args.b + b_first;
+  const float* b = args.b + place.b_first;
   const int64_t* offsets = args.offsets;
   for (int64_t t = 0; t < args.taps; ++t, a += J) {
     const float* line = b + (offsets ? offsets[t] : t * args.b_step);
     Vector x[V];
 #pragma GCC unroll 16
-    for (int v = 0; v < V; ++v) x[v] = *reinterpret_cast<const Vector*>(line + v * b_next);
+    for (int v = 0; v < V; ++v) x[v] = *reinterpret_cast<const Vector*>(line + v * place.b_next);
 #pragma GCC unroll 16
     for (int j = 0; j < J; ++j) {
 #pragma GCC unroll 16
@@ -45,12 +49,12 @@ LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t b_first, 
 #pragma GCC unroll 16
   for (int j = 0; j < J; ++j) {
     const float bias = args.bias ? args.bias[j] : 0.0f;
-    float* out = args.out + j * args.out_step + out_first;
+    float* out = args.out + j * args.out_step + place.out_first;
 #pragma GCC unroll 16
     for (int v = 0; v < V; ++v) {
       typename FloatVector<W>::type y = sum[j][v] + bias;
       rectify(after, y);
-      *reinterpret_cast<Vector*>(out + v * out_next) = y;
+      *reinterpret_cast<Vector*>(out + v * place.out_next) = y;
     }
   }
 }
@@ -58,7 +62,7 @@ LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t b_first, 
 /// Of V neighbouring vectors from position `first` on.
 template <int W, int J, int V>
 LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t first) {
-  register_tile<W, J, V>(args, first, first, W, W);
+  register_tile<W, J, V>(args, TilePlace{first, first, W, W});
 }
 
 /// Positions of less than a vector that have no full vector before them to overlap with.
@@ -124,7 +128,8 @@ template <int W, int J, int V>
 LENSLET_ALWAYS_INLINE void vector_lines(const TileArgs& args) {
   for (int64_t line = 0;; line += V) {
     line = std::min(line, args.lines - V);
-    register_tile<W, J, V>(args, line * args.b_line, line * args.out_line, args.b_line, args.out_line);
+    register_tile<W, J, V>(args,
+                           TilePlace{line * args.b_line, line * args.out_line, args.b_line, args.out_line});
     if (line + V == args.lines) return;
   }
 }

@@ -68,13 +68,13 @@ void any_row(const Pool2dProblem& problem, const float* plane, int64_t p, float*
   }
   if (maximum) return;
   const bool inside = problem.kind == PoolKind::kAverageInside;
-  const int64_t low_h = inside ? 0 : -int64_t{v.pad_h}, low_w = inside ? 0 : -int64_t{v.pad_w};
-  const int64_t high_h = problem.h + (inside ? 0 : v.pad_h + v.more_pad_h);
-  const int64_t high_w = problem.w + (inside ? 0 : v.pad_w + v.more_pad_w);
-  const int64_t rows = cells_within(top, v.kernel_h, v.dilation_h, low_h, high_h);
+  const CellRange rows_in{inside ? 0 : -int64_t{v.pad_h}, problem.h + (inside ? 0 : v.pad_h + v.more_pad_h)};
+  const CellRange columns_in{inside ? 0 : -int64_t{v.pad_w},
+                             problem.w + (inside ? 0 : v.pad_w + v.more_pad_w)};
+  const int64_t rows = cells_within(top, v.kernel_h, v.dilation_h, rows_in);
   for (int64_t q = 0; q < problem.q; ++q) {
     const int64_t left = q * v.stride_w - v.pad_w;
-    y[q] /= static_cast<float>(rows * cells_within(left, v.kernel_w, v.dilation_w, low_w, high_w));
+    y[q] /= static_cast<float>(rows * cells_within(left, v.kernel_w, v.dilation_w, columns_in));
   }
 }
 

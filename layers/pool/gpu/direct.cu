@@ -78,10 +78,10 @@ __global__ void __launch_bounds__(kThreads)
     }
     if (kKind != PoolKind::kMax) {
       const bool inside = kKind == PoolKind::kAverageInside;
-      const int64_t rows = cells_within(top, v.kernel_h, v.dilation_h, inside ? 0 : -v.pad_h,
-                                        h + (inside ? 0 : v.pad_h + v.more_pad_h));
-      const int64_t columns = cells_within(left, v.kernel_w, v.dilation_w, inside ? 0 : -v.pad_w,
-                                           w + (inside ? 0 : v.pad_w + v.more_pad_w));
+      const int64_t rows = cells_within(top, v.kernel_h, v.dilation_h,
+                                        {inside ? 0 : -v.pad_h, h + (inside ? 0 : v.pad_h + v.more_pad_h)});
+      const int64_t columns = cells_within(
+          left, v.kernel_w, v.dilation_w, {inside ? 0 : -v.pad_w, w + (inside ? 0 : v.pad_w + v.more_pad_w)});
       value /= static_cast<float>(rows * columns);
     }
     y[t] = value;

@@ -33,10 +33,9 @@ ResidentLaunch::ResidentLaunch(const Lenet5Parameters& parameters, Stream& strea
   stream.synchronise();
 }
 
-void ResidentLaunch::enqueue(resident::Memory* memory, uint64_t launch, uint64_t first, int64_t idle_ns,
-                             int64_t lease_ns, Stream& stream) const {
+void ResidentLaunch::enqueue(resident::Memory* memory, const resident::Turn& turn, Stream& stream) const {
   const DeviceGuard guard(stream.device());
-  const ResidentArguments arguments{memory, packed_.as<float>(), launch, first, idle_ns, lease_ns, conv1_};
+  const ResidentArguments arguments{memory, packed_.as<float>(), turn, conv1_};
   launch_clusters("fused_lenet5_resident_kernel", kernel_for(blocks_), 1, {blocks_, 0, kThreads, false},
                   stream, arguments);
 }

@@ -46,18 +46,18 @@ inline cudnnTensorFormat_t format_of(TensorLayout layout) {
   return layout == TensorLayout::kNhwc ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
 }
 
-inline void describe_tensor(cudnnTensorDescriptor_t descriptor, TensorLayout layout, int n, int c, int h,
-                            int w) {
-  LENSLET_CUDNN_CHECK(
-      cudnnSetTensor4dDescriptor(descriptor, format_of(layout), CUDNN_DATA_FLOAT, n, c, h, w));
+inline void describe_tensor(cudnnTensorDescriptor_t descriptor, TensorLayout layout, const Shape& nchw) {
+  const auto size = [&](int i) { return static_cast<int>(nchw[i]); };
+  LENSLET_CUDNN_CHECK(cudnnSetTensor4dDescriptor(descriptor, format_of(layout), CUDNN_DATA_FLOAT, size(0),
+                                                 size(1), size(2), size(3)));
 }
 
 /// The descriptors of one problem for cuDNN.
 struct Descriptors {
   explicit Descriptors(const Conv2dProblem& problem) {
-    describe_tensor(x, problem.layout, problem.n, problem.c, problem.h, problem.w);
-    describe_tensor(y, problem.layout, problem.n, problem.k, problem.p(), problem.q());
-    describe_tensor(bias, problem.layout, 1, problem.k, 1, 1);
+    describe_tensor(x, problem.layout, problem.input_shape());
+    describe_tensor(y, problem.layout, problem.output_shape());
+    describe_tensor(bias, problem.layout, {1, problem.k, 1, 1});
     for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
       LENSLET_CUDNN_CHECK(cudnnSetFilter4dDescriptor(filter(layout), CUDNN_DATA_FLOAT, format_of(layout),
                                                      problem.k, problem.c / problem.groups, problem.r,

@@ -146,8 +146,9 @@ class CudnnPlan {
 
 namespace cudnn_graph {
 
-/// Shape n, c, h, w, with the elements in that order of memory.
-inline CudnnNode tensor(CudnnTensorId id, TensorLayout layout, int64_t n, int64_t c, int64_t h, int64_t w) {
+/// `nchw` in that layout.
+inline CudnnNode tensor(CudnnTensorId id, TensorLayout layout, const Shape& nchw) {
+  const int64_t n = nchw[0], c = nchw[1], h = nchw[2], w = nchw[3];
   constexpr int64_t kAlignment = 16;  // bytes; Lenslet's tensors have a larger alignment
   std::vector<int64_t> strides = {c * h * w, h * w, w, 1};
   if (layout == TensorLayout::kNhwc) strides = {c * h * w, 1, w * c, c};
@@ -231,9 +232,9 @@ inline std::vector<std::shared_ptr<CudnnPlan>> cudnn_plans(cudnnHandle_t handle,
   // Plans used: the best is rarely further down the heuristic's list.
   const size_t most_plans = only.empty() ? 8 : 1;
   constexpr int64_t kMostNotes = CUDNN_NUMERICAL_NOTE_TYPE_COUNT;
-  const CudnnNode x = tensor(kCudnnX, problem.layout, problem.n, problem.c, problem.h, problem.w);
-  const CudnnNode w = tensor(kCudnnW, filter, problem.k, problem.c / problem.groups, problem.r, problem.s);
-  const CudnnNode y = tensor(kCudnnY, problem.layout, problem.n, problem.k, problem.p(), problem.q());
+  const CudnnNode x = tensor(kCudnnX, problem.layout, problem.input_shape());
+  const CudnnNode w = tensor(kCudnnW, filter, problem.weight_shape());
+  const CudnnNode y = tensor(kCudnnY, problem.layout, problem.output_shape());
   const CudnnNode convolution_node = convolution(problem);
   CudnnNode operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
   operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, x)

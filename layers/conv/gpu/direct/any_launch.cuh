@@ -104,11 +104,12 @@ struct DirectAnyPoolCut {
     constexpr int kRegion = 512, kAcross = 32;
     const int64_t rows = window.rows(problem.p()), columns = window.columns(problem.q());
     // As many windows as fit into `room` sums, and no fewer than one.
-    const auto fit = [](int room, int kernel, int stride, int64_t most) {
-      return room < kernel ? 1 : static_cast<int>(std::min<int64_t>((room - kernel) / stride + 1, most));
+    const auto fit = [](int room, const WindowDirection& v, int64_t most) {
+      return room < v.kernel ? 1
+                             : static_cast<int>(std::min<int64_t>((room - v.kernel) / v.stride + 1, most));
     };
-    tile_columns = fit(kAcross, window.kernel_w, window.stride_w, columns);
-    tile_rows = fit(kRegion / region_columns(window), window.kernel_h, window.stride_h, rows);
+    tile_columns = fit(kAcross, window.across(), columns);
+    tile_rows = fit(kRegion / region_columns(window), window.down(), rows);
     const int64_t wanted = 2 * int64_t{multiprocessor_count};
     for (;;) {
       // Equal tiles rather than full ones with a thin rest.

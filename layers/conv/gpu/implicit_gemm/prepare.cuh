@@ -13,9 +13,10 @@
 namespace lenslet {
 
 /// What the busiest multiprocessor has to do, in multiply-adds of the largest tile's inner loop a tap.
-inline double implicit_gemm_cost(int64_t blocks, int block_m, int block_n, double efficiency,
-                                 int multiprocessor_count) {
-  return static_cast<double>(ceil_div(blocks, multiprocessor_count)) * block_m * block_n / efficiency;
+template <typename Variant>
+double implicit_gemm_cost(const Variant& choice, int64_t blocks, int multiprocessor_count) {
+  const auto rounds = static_cast<double>(ceil_div(blocks, multiprocessor_count));
+  return rounds * choice.block_m * choice.block_n / choice.efficiency;
 }
 
 /// [K, C/G, R, S] to [G, padded_taps, pitch]: the filters of one tap are contiguous, padded with zeros.

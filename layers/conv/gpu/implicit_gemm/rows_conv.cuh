@@ -54,9 +54,8 @@ inline const ImplicitGemmRowsVariant* choose_implicit_gemm_rows(const Conv2dProb
   for (const ImplicitGemmRowsVariant& candidate : kImplicitGemmRowsVariants) {
     if (!implicit_gemm_rows_supports(candidate, problem)) continue;
     if (candidate.shared_bytes > card.shared_bytes_per_block_optin) continue;
-    const double cost =
-        implicit_gemm_cost(implicit_gemm_rows_blocks(problem, candidate) * problem.groups, candidate.block_m,
-                           candidate.block_n, candidate.efficiency, card.multiprocessors);
+    const double cost = implicit_gemm_cost(
+        candidate, implicit_gemm_rows_blocks(problem, candidate) * problem.groups, card.multiprocessors);
     if (cost < other_cost) {
       other_cost = cost;
       best = &candidate;

@@ -9,10 +9,7 @@ namespace lenslet::small_lenet5 {
 struct ResidentArguments {
   resident::Memory* memory;  // page-locked host memory
   const float* packed;
-  uint64_t launch;       // written to memory->ended at the end
-  uint64_t first_image;  // the first one without an answer
-  int64_t idle_ns;       // time without an image after which it ends
-  int64_t lease_ns;      // time after which it ends before the next image
+  resident::Turn turn;
   Conv1Parameters conv1;
 };
 
@@ -44,13 +41,13 @@ class SlotWatch {
     for (;;) {
       const uint64_t word = load_word(at);
       const int64_t now = decides ? global_ns() : 0;  // while the load is on its way
-      const bool leased = !decides || now - launched_ <= args_.lease_ns;
+      const bool leased = !decides || now - launched_ <= args_.turn.lease_ns;
       const uint64_t tag = resident::image_tag(word);
       // If thread 0 refuses an image, word 0 ends the kernel and the results of the other threads are ignored.
       if (tag == resident::tag_of(image) && leased) return word;
       if (decides) {
         if (began == 0) began = now;
-        if (tag == resident::kStopTag || now - began > args_.idle_ns || !leased) atomicExch(ends_, 1);
+        if (tag == resident::kStopTag || now - began > args_.turn.idle_ns || !leased) atomicExch(ends_, 1);
       }
       if (atomicOr(ends_, 0) != 0) return resident::kStopTag << 56;
     }
@@ -117,7 +114,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
   SlotWatch watch(args, &ends);
 
   uint32_t parity = 0;
-  for (uint64_t image = args.first_image;; ++image, parity ^= 1) {
+  for (uint64_t image = args.turn.first_image;; ++image, parity ^= 1) {
     cluster_wait();  // until every block has begun, or has finished the previous image
     if (watches) {
       const uint64_t word = watch.wait(image);
@@ -166,7 +163,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     }
     cluster_arrive();
   }
-  if (rank == 0 && thread == 0) store_word(&args.memory->ended, args.launch);
+  if (rank == 0 && thread == 0) store_word(&args.memory->ended, args.turn.launch);
 }
 
 }  // namespace lenslet::small_lenet5

@@ -14,9 +14,8 @@ class ResidentLaunch {
   /// Throws UnavailableError with the reason, DeviceError, MemoryError.
   ResidentLaunch(const Lenet5Parameters& parameters, Stream& stream);
   int blocks() const noexcept { return blocks_; }
-  /// Enqueues the kernel as its `launch`-th, to begin with image `first`.
-  void enqueue(resident::Memory* memory, uint64_t launch, uint64_t first, int64_t idle_ns, int64_t lease_ns,
-               Stream& stream) const;
+  /// Enqueues the kernel for one turn.
+  void enqueue(resident::Memory* memory, const resident::Turn& turn, Stream& stream) const;
 
  private:
   Conv1Parameters conv1_;
