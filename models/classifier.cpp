@@ -9,6 +9,18 @@
 #include "models/lenet5.h"
 
 namespace lenslet {
+namespace {
+
+/// The first of equal ones.
+int32_t largest_of(const float* logits, int64_t classes) {
+  int32_t largest = 0;
+  for (int64_t k = 1; k < classes; ++k) {
+    if (logits[k] > logits[largest]) largest = static_cast<int32_t>(k);
+  }
+  return largest;
+}
+
+}  // namespace
 
 int64_t classes_of(const Graph& graph) {
   const Shape output = graph.output_shape();
@@ -40,11 +52,14 @@ void make_logits(float* probabilities, int64_t count) {
   }
 }
 
+int predicted_class(const float* logits, int64_t classes) {
+  const bool finite = std::all_of(logits, logits + classes, [](float value) { return std::isfinite(value); });
+  return finite ? largest_of(logits, classes) : -1;
+}
+
 Prediction prediction_of(const float* logits, int64_t classes) {
   Prediction prediction;
-  for (int64_t k = 1; k < classes; ++k) {
-    if (logits[k] > logits[prediction.label]) prediction.label = static_cast<int32_t>(k);
-  }
+  prediction.label = largest_of(logits, classes);
   const double largest = logits[prediction.label];
   double sum = 0;
   for (int64_t k = 0; k < classes; ++k) sum += std::exp(logits[k] - largest);

@@ -23,7 +23,9 @@ bool writes_probabilities(const Graph& graph);
 /// number.
 void make_logits(float* probabilities, int64_t count);
 
-/// The largest of `classes` logits, the first of equal ones, and its softmax; NaN if a logit is NaN.
+/// The index of the largest of `classes` logits, the first of equal ones; -1 if one is not finite.
+int predicted_class(const float* logits, int64_t classes);
+/// The same with its softmax. A logit of minus infinity is a probability of 0; NaN if a logit is NaN or infinity.
 Prediction prediction_of(const float* logits, int64_t classes);
 
 }  // namespace lenslet

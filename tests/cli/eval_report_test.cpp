@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/lenslet/shares.h"
+#include "models/classifier.h"
 
 namespace lenslet {
 namespace {

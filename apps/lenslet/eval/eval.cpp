@@ -20,6 +20,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/parallel.h"
 #include "framework/measuring/statistics.h"
+#include "models/classifier.h"
 
 namespace lenslet {
 namespace {

@@ -11,6 +11,7 @@
 #include "apps/lenslet/eval/eval.h"
 #include "apps/measuring/row_table.h"
 #include "framework/execution/tuner.h"
+#include "models/classifier.h"
 
 namespace lenslet {
 namespace {

@@ -8,6 +8,7 @@
 #include "apps/common/results/fields.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
+#include "models/classifier.h"
 #include "models/prediction.h"
 
 namespace lenslet {
@@ -45,11 +46,6 @@ Interval wilson_95(int64_t correct, int64_t count) {
   const double centre = p + z2 / (2 * n);
   const double half = kZ95 * std::sqrt(p * (1 - p) / n + z2 / (4 * n * n));
   return {std::max(0.0, (centre - half) / (1 + z2 / n)), std::min(1.0, (centre + half) / (1 + z2 / n))};
-}
-
-int predicted_class(const float* logits, int classes) {
-  if (!std::all_of(logits, logits + classes, [](float value) { return std::isfinite(value); })) return -1;
-  return static_cast<int>(std::max_element(logits, logits + classes) - logits);
 }
 
 double log_loss(const float* logits, int label, int predicted, double probability) {

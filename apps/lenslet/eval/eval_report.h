@@ -48,8 +48,6 @@ struct Interval {
 /// Wilson's score interval (E. B. Wilson 1927, JASA 22:209) at 95 %.
 Interval wilson_95(int64_t correct, int64_t count);
 
-/// The index of the largest of `classes` logits, the first if equal; -1 if one is not a number.
-int predicted_class(const float* logits, int classes);
 /// -log of the probability of class `label`, given that of the class `predicted`, which has the largest logit.
 double log_loss(const float* logits, int label, int predicted, double probability);
 /// Throws CheckError below --min-accuracy.
