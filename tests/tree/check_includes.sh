@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Includes point one way: framework -> layers -> models -> api -> apps or python; tests may include everything.
 #   check_includes.sh ROOT
-# Rules: a folder includes its own level and those below; within framework/, base <- device <- tensor <- measuring <-
-# graph <- execution, and io/ stands on base and tensor alone; a layer's folder includes another layer's only if
-# `neighbours` lists it; layers/reference/ (the judge) includes nothing of the layers except Conv2dProblem; conv_verify,
-# conv_judge and the subjects, which run backends, may include all layers; quoted paths start at the root.
+# Rules: a folder includes its own level and those below; within framework/, base <- device <- tensor <- instructions
+# <- measuring <- graph <- execution, and io/ stands on base and tensor alone; a layer's folder includes another
+# layer's only if `neighbours` lists it; layers/reference/ (the judge) includes nothing of the layers except
+# Conv2dProblem; conv_verify, conv_judge and the subjects, which run backends, may include all layers; quoted paths
+# start at the root.
 set -euo pipefail
 cd "$1"
 
@@ -37,7 +38,7 @@ find framework layers models weights api apps python tests -type f \
     BEGIN {
       shared = "apps/lenslet/show/model_page.h"
       n = split(neighbours, pairs, " "); for (i = 1; i <= n; ++i) legal[pairs[i]] = 1
-      n = split("base device tensor measuring graph execution", rooms, " ")
+      n = split("base device tensor instructions measuring graph execution", rooms, " ")
       for (i = 1; i <= n; ++i) floor[rooms[i]] = i
     }
     {
@@ -60,7 +61,8 @@ find framework layers models weights api apps python tests -type f \
       from = room(file); to = room(target)
       if (from != "" && to != "" && from != to &&
           (from == "io" ? to !~ /^(base|tensor)$/ : !(floor[to] < floor[from])))
-        bad("framework/ stands as base, device, tensor, measuring, graph, execution; io on base and tensor alone")
+        bad("framework/ stands as base, device, tensor, instructions, measuring, graph, execution; " \
+            "io on base and tensor alone")
       from = layer(file); to = layer(target)
       if (from == "reference") {
         if (file !~ /\/(conv_(verify|judge)|(layer_|gemm_|element_)?subjects?)\./ && to != "" && to != "reference" &&

@@ -7,7 +7,7 @@
 
 #include "framework/device/cuda_check.h"
 #include "framework/device/gpu_limits.h"
-#include "layers/conv/gpu/tensor_core/mma.cuh"
+#include "framework/instructions/mma.cuh"
 
 namespace lenslet {
 namespace {

@@ -3,7 +3,8 @@
 
 #include "apps/common/ceilings/ceiling_kernels.h"
 #include "framework/device/cuda_check.h"
-#include "layers/conv/gpu/tensor_core/wgmma.cuh"
+#include "framework/instructions/async_copy.cuh"
+#include "framework/instructions/wgmma.cuh"
 
 namespace lenslet {
 namespace {

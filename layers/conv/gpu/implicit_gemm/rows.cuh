@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "layers/conv/gpu/async_copy.cuh"
+#include "framework/instructions/async_copy.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
 #include "layers/conv/gpu/sgemm_tile.cuh"
 #include "layers/conv/gpu/store_rectifier.cuh"

@@ -8,10 +8,11 @@
 // positions between the rows of the output (Wp - Q of Wp) are computed and dropped.
 #pragma once
 
+#include "framework/instructions/async_copy.cuh"
+#include "framework/instructions/wgmma.cuh"
 #include "layers/conv/gpu/tensor_core/hopper_load.cuh"
 #include "layers/conv/gpu/tensor_core/hopper_store.cuh"
 #include "layers/conv/gpu/tensor_core/hopper_tile.cuh"
-#include "layers/conv/gpu/tensor_core/wgmma.cuh"
 
 namespace lenslet {
 

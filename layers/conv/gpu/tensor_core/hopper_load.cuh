@@ -1,8 +1,8 @@
 // The loaders of the Hopper convolution: input slices from global to shared memory, rounded.
 #pragma once
 
+#include "framework/instructions/wgmma.cuh"
 #include "layers/conv/gpu/tensor_core/hopper_tile.cuh"
-#include "layers/conv/gpu/tensor_core/wgmma.cuh"
 
 namespace lenslet {
 

@@ -1,10 +1,10 @@
 // Implicit GEMM on tensor cores with mma.sync: any stride, padding, dilation, groups and size, both layouts.
 #pragma once
 
-#include <cuda_fp16.h>
-
 #include <cstdint>
 
+#include "framework/instructions/async_copy.cuh"
+#include "framework/instructions/mma.cuh"
 #include "framework/tensor/keep_nan.h"
 #include "framework/tensor/math_mode.h"
 #include "layers/conv/gpu/fast_divide.cuh"
@@ -53,53 +53,6 @@ struct TensorCoreMmaTile {
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-namespace tensor_core {
-
-__device__ __forceinline__ uint32_t shared_address(const void* pointer) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
-__device__ __forceinline__ void copy_async_16(uint32_t target, const void* source) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(source));
-}
-/// Copies four bytes, or four zero bytes if `inside` is false; `source` must be readable in both cases.
-__device__ __forceinline__ void copy_async_4(uint32_t target, const void* source, bool inside) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(target), "l"(source),
-               "r"(inside ? 4 : 0));
-}
-__device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;"); }
-template <int kPending>
-__device__ __forceinline__ void copy_async_wait() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
-}
-/// To tf32, to nearest, ties away from zero.
-__device__ __forceinline__ uint32_t round_to_tf32(float value) {
-  uint32_t rounded;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value));
-  return rounded;
-}
-__device__ __forceinline__ uint32_t pack_halves(float low, float high) {
-  const __half2 pair = __floats2half2_rn(low, high);
-  return *reinterpret_cast<const uint32_t*>(&pair);
-}
-/// d[16 x 8] += a[16 x 8] * b[8 x 8], tf32.
-__device__ __forceinline__ void multiply_tf32(float (&d)[4], const uint4& a, uint32_t b0, uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
-}
-/// d[16 x 8] += a[16 x 16] * b[16 x 8], fp16.
-__device__ __forceinline__ void multiply_fp16(float (&d)[4], const uint4& a, uint32_t b0, uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
-}
-
-}  // namespace tensor_core
-
 /// Gathers kBlockK x kBlockN elements of the im2col matrix per step. NCHW: a thread keeps its positions and steps
 /// through the taps; neighbouring lanes read neighbouring pixels. NHWC: neighbouring lanes read neighbouring channels
 /// of one pixel.
@@ -131,8 +84,8 @@ class TensorCoreGather {
       for (int i = 0; i < kColumns; ++i) {
         const bool inside = static_cast<unsigned>(h_[i] + tap.y) < static_cast<unsigned>(height_) &&
                             static_cast<unsigned>(w_[i] + tap.z) < static_cast<unsigned>(width_);
-        tensor_core::copy_async_4(target + (row * kRowsApart * Tile::kPitch + i * kColumnsApart) * 4,
-                                  inside ? x_ + (corner_[i] + tap.x) : x_, inside);
+        copy_async_4_or_zero(target + (row * kRowsApart * Tile::kPitch + i * kColumnsApart) * 4,
+                             inside ? x_ + (corner_[i] + tap.x) : x_, inside);
       }
     }
     taps_ += Tile::kBlockK;
@@ -211,7 +164,6 @@ __global__ void __launch_bounds__(Tile::kThreads)
                                 const TensorCoreTap* __restrict__ taps,     // [steps*kBlockK]
                                 float* __restrict__ y) {
 #if __CUDA_ARCH__ >= 800
-  using namespace tensor_core;
   extern __shared__ __align__(16) unsigned char shared[];
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
   const int warp_m = warp / Tile::kWarpColumns, warp_n = warp % Tile::kWarpColumns;
@@ -232,13 +184,13 @@ __global__ void __launch_bounds__(Tile::kThreads)
         copy_async_16(stage + i, packed + static_cast<int64_t>(step) * Tile::kFilterBytes + i);
       }
     }
-    copy_async_commit();  // also an empty group, so that the number of pending groups stays the same
+    commit_copies();  // also an empty group, so that the number of pending groups stays the same
   };
   float sums[Tile::kTilesM][Tile::kTilesN][4] = {};
 #pragma unroll
   for (int step = 0; step < Tile::kStages - 1; ++step) fetch(step);
   for (int step = 0; step < shape.steps; ++step) {
-    copy_async_wait<Tile::kStages - 2>();
+    wait_for_copies<Tile::kStages - 2>();
     __syncthreads();  // the step is visible to all threads, and no thread reads the stage to be filled next
     fetch(step + Tile::kStages - 1);
     tensor_core_multiply_step<Tile>(shared + step % Tile::kStages * Tile::kStageBytes, warp_m, warp_n, sums);

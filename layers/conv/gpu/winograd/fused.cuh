@@ -15,8 +15,8 @@
 
 #include <cstdint>
 
+#include "framework/instructions/async_copy.cuh"
 #include "framework/tensor/keep_nan.h"
-#include "layers/conv/gpu/async_copy.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
 #include "layers/conv/gpu/winograd/transforms.cuh"
 

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "layers/conv/gpu/async_copy.cuh"
+#include "framework/instructions/async_copy.cuh"
 #include "models/fused_lenet5/gpu/common.cuh"
 #include "models/fused_lenet5/gpu/fp32/conv1.cuh"
 

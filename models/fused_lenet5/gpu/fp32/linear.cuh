@@ -6,7 +6,7 @@
 
 #include <type_traits>
 
-#include "layers/conv/gpu/async_copy.cuh"
+#include "framework/instructions/async_copy.cuh"
 #include "models/fused_lenet5/gpu/common.cuh"
 #include "models/fused_lenet5/gpu/fp32/parameters.h"
 

@@ -1,7 +1,7 @@
 // Internal: reading of images and writing of results in the tensor-core kernels.
 #pragma once
 
-#include "layers/conv/gpu/async_copy.cuh"
+#include "framework/instructions/async_copy.cuh"
 #include "models/fused_lenet5/gpu/common.cuh"
 #include "models/fused_lenet5/gpu/mma/kernels.h"
 

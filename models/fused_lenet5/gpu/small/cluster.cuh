@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "layers/conv/gpu/async_copy.cuh"
+#include "framework/instructions/async_copy.cuh"
 
 namespace lenslet::small_lenet5 {
 

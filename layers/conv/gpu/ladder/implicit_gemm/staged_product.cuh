@@ -2,7 +2,7 @@
 // parameters below.
 #pragma once
 
-#include "layers/conv/gpu/async_copy.cuh"
+#include "framework/instructions/async_copy.cuh"
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {

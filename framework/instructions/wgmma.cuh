@@ -10,10 +10,6 @@
 
 namespace lenslet::hopper {
 
-__device__ __forceinline__ uint32_t shared_address(const void* pointer) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
-
 // ---- barriers in shared memory; a wait names the parity of the phase that it waits for
 
 __device__ __forceinline__ void barrier_init(uint32_t barrier, int arrivals) {

@@ -22,24 +22,24 @@ __device__ __forceinline__ uint32_t shared_address(const void* object) {
 #endif
 
 /// 4 bytes.
-__device__ __forceinline__ void copy_async_4(uint32_t target, const float* source) {
+__device__ __forceinline__ void copy_async_4(uint32_t target, const void* source) {
   LENSLET_ASYNC_COPY("cp.async.ca.shared.global [%0], [%1], 4;\n" ::"r"(target), "l"(source));
 }
 /// Copies 4 bytes; if not `wanted`, writes zero and does not read `source`.
-__device__ __forceinline__ void copy_async_4_or_zero(uint32_t target, const float* source, bool wanted) {
+__device__ __forceinline__ void copy_async_4_or_zero(uint32_t target, const void* source, bool wanted) {
   LENSLET_ASYNC_COPY("cp.async.ca.shared.global [%0], [%1], 4, %2;\n" ::"r"(target), "l"(source),
                      "r"(wanted ? 4 : 0));
 }
 /// Copies 16 bytes, bypassing L1; both addresses are 16-byte aligned.
-__device__ __forceinline__ void copy_async_16(uint32_t target, const float* source) {
+__device__ __forceinline__ void copy_async_16(uint32_t target, const void* source) {
   LENSLET_ASYNC_COPY("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(target), "l"(source));
 }
-__device__ __forceinline__ void copy_async_16_or_zero(uint32_t target, const float* source, bool wanted) {
+__device__ __forceinline__ void copy_async_16_or_zero(uint32_t target, const void* source, bool wanted) {
   LENSLET_ASYNC_COPY("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(target), "l"(source),
                      "r"(wanted ? 16 : 0));
 }
 /// The same if `run`, without a branch; otherwise does nothing.
-__device__ __forceinline__ void copy_async_16_or_zero_if(bool run, uint32_t target, const float* source,
+__device__ __forceinline__ void copy_async_16_or_zero_if(bool run, uint32_t target, const void* source,
                                                          bool wanted) {
   LENSLET_ASYNC_COPY(
       "{\n.reg .pred run;\nsetp.ne.b32 run, %3, 0;\n@run cp.async.cg.shared.global [%0], [%1], 16, "
