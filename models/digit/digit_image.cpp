@@ -22,6 +22,22 @@ constexpr double kCentre = 14;  // pixel index of the centre of mass
 // Strokes of MNIST at 20 pixels: 1st percentile 1.3, median 2.5, 99th percentile 4.9 pixels wide (3,000
 // images).
 constexpr double kThinStroke = 1.3, kThickStroke = 5.2, kGoodThin = 2.2, kGoodThick = 4.4;
+constexpr int kFewestPixels = 8;  // of the digit's longer side: with fewer its form is lost
+constexpr float kHalfInk = 0.5f;  // share of ink from which a pixel belongs to a stroke
+// A picture that shrinks by less than kSoftShrink keeps faint pixels, as MNIST does; edges get sharper up to
+// kSharpShrink.
+constexpr double kSoftShrink = 1.5, kSharpShrink = 3;
+// Sharp edges, in shares of the ink's level: what becomes 0, what becomes 1 (from the top), and the least distance of
+// the two.
+constexpr double kSharpLow = 0.25, kSharpTop = 0.4, kLeastRamp = 0.2;
+// Of one output pixel: a row or column with less is a soft edge of the digit.
+constexpr double kEdgeInk = 0.1;
+constexpr double kSecondMark = 0.2;  // mass of a second digit, of the largest mark's
+// Of a picture that is as MNIST's: the darkest brightest pixel, how much smaller the digit may be and how far off its
+// centre, pixels.
+constexpr uint8_t kLeastPeak = 128;
+constexpr int kSmallerBy = 2;
+constexpr double kOffCentreBy = 1;
 
 struct Centre {
   double x = 0, y = 0, mass = 0;
@@ -78,9 +94,9 @@ Box scaled(const Box& box, int side) {
 // Converts depths to ink of 0 to 1. If pixels will be averaged later, edges are made sharp, like those of MNIST's black
 // and white originals. A small picture keeps its greys.
 Plane ink_share(const Ink& ink, double shrink) {
-  const double sharp = std::clamp((shrink - 1) / 2, 0.0, 1.0);
-  const double low = std::max(static_cast<double>(ink.floor) / ink.level, 0.25 * sharp);
-  const double high = std::max(1 - 0.4 * sharp, low + 0.2);
+  const double sharp = std::clamp((shrink - 1) / (kSharpShrink - 1), 0.0, 1.0);
+  const double low = std::max(static_cast<double>(ink.floor) / ink.level, kSharpLow * sharp);
+  const double high = std::max(1 - kSharpTop * sharp, low + kLeastRamp);
   Plane out(ink.depth.width, ink.depth.height);
   for (size_t i = 0; i < out.values.size(); ++i) {
     out.values[i] =
@@ -89,12 +105,11 @@ Plane ink_share(const Ink& ink, double shrink) {
   return out;
 }
 
-// Mean width of the strokes in pixels: twice the area over the length of the outline. The outline is the total
-// variation times pi / 4, because counting along two axes lengthens it by 4 / pi, averaged over directions.
+// Mean width of the strokes in pixels: twice the area over the length of the outline.
 double stroke_width(const Plane& plane) {
   double area = 0, variation = 0;
   const auto inside = [&](int x, int y) {
-    return x >= 0 && y >= 0 && x < plane.width && y < plane.height && plane.at(x, y) >= 0.5f;
+    return x >= 0 && y >= 0 && x < plane.width && y < plane.height && plane.at(x, y) >= kHalfInk;
   };
   for (int y = 0; y <= plane.height; ++y) {
     for (int x = 0; x <= plane.width; ++x) {
@@ -103,7 +118,7 @@ double stroke_width(const Plane& plane) {
       variation += (here != inside(x - 1, y)) + (here != inside(x, y - 1));
     }
   }
-  return variation == 0 ? 0 : 2 * area / (variation * 3.14159265358979 / 4);
+  return variation == 0 ? 0 : 2 * area / (variation * kOutlinePerStep);
 }
 
 // Moves every outline outwards by `grow` pixels, inwards if it is negative. The plane gets a margin for it.
@@ -113,12 +128,12 @@ Plane grow_strokes(const Plane& in, double grow) {
   for (int y = 0; y < ink.height; ++y) {
     for (int x = 0; x < ink.width; ++x) {
       const int sx = x - margin, sy = y - margin;
-      const bool inside = sx >= 0 && sy >= 0 && sx < in.width && sy < in.height && in.at(sx, sy) >= 0.5f;
+      const bool inside = sx >= 0 && sy >= 0 && sx < in.width && sy < in.height && in.at(sx, sy) >= kHalfInk;
       ink.at(x, y) = inside ? 1.f : 0.f;
       paper.at(x, y) = inside ? 0.f : 1.f;
     }
   }
-  const Plane to_ink = distance_to(ink, 0.5f), to_paper = distance_to(paper, 0.5f);
+  const Plane to_ink = distance_to(ink, kHalfInk), to_paper = distance_to(paper, kHalfInk);
   Plane out(ink.width, ink.height);
   for (size_t i = 0; i < out.values.size(); ++i) {
     // The outline runs half a pixel from the centres on its two sides.
@@ -130,7 +145,7 @@ Plane grow_strokes(const Plane& in, double grow) {
 
 // Whether two marks are side by side or one above the other, with a gap: possibly more than one digit.
 bool stand_apart(const Box& a, const Box& b) {
-  const double gap = 0.06 * std::max(a.longer(), b.longer());
+  const double gap = kMarkGap * std::max(a.longer(), b.longer());
   return b.x0 - a.x1 > gap || a.x0 - b.x1 > gap || b.y0 - a.y1 > gap || a.y0 - b.y1 > gap;
 }
 
@@ -139,7 +154,8 @@ bool several_marks(const std::vector<Component>& marks) {
   for (const Component& mark : marks) largest = std::max(largest, mark.mass);
   for (size_t i = 0; i < marks.size(); ++i) {
     for (size_t k = i + 1; k < marks.size(); ++k) {
-      if (std::min(marks[i].mass, marks[k].mass) > 0.2 * largest && stand_apart(marks[i].box, marks[k].box))
+      if (std::min(marks[i].mass, marks[k].mass) > kSecondMark * largest &&
+          stand_apart(marks[i].box, marks[k].box))
         return true;
     }
   }
@@ -157,29 +173,29 @@ bool is_mnist_like(const Image& image, std::array<uint8_t, kSide * kSide>& pixel
   for (size_t i = 0; i < pixels.size(); ++i) {
     const uint8_t* p = &image.pixels[i * channels];
     if (channels >= 3 && (p[0] != p[1] || p[1] != p[2])) return false;
-    if (channels % 2 == 0 && p[channels - 1] != 255) return false;
+    if (channels % 2 == 0 && p[channels - 1] != kMostByte) return false;
     pixels[i] = p[0];
     plane.values[i] = p[0];
     paper += p[0] == 0;
   }
   if (plane.at(0, 0) + plane.at(kSide - 1, 0) + plane.at(0, kSide - 1) + plane.at(kSide - 1, kSide - 1) > 0)
     return false;
-  if (paper < pixels.size() / 2 || *std::max_element(pixels.begin(), pixels.end()) < 128) return false;
+  if (paper < pixels.size() / 2 || *std::max_element(pixels.begin(), pixels.end()) < kLeastPeak) return false;
   const Centre centre = centre_of_mass(plane);
   const int longer = ink_box(plane, {0, 0, kSide, kSide}, 0, 0).longer();
-  return longer >= kDigitSide - 2 && longer <= kDigitSide && std::abs(centre.x - kCentre) < 1 &&
-         std::abs(centre.y - kCentre) < 1;
+  return longer >= kDigitSide - kSmallerBy && longer <= kDigitSide &&
+         std::abs(centre.x - kCentre) < kOffCentreBy && std::abs(centre.y - kCentre) < kOffCentreBy;
 }
 
 DigitImage place_digit(const Ink& ink) {
   DigitImage digit;
   double shrink = static_cast<double>(ink.box.longer()) / kDigitSide;
   Plane share = ink_share(ink, shrink);
-  const bool soft = shrink < 1.5;  // faint pixels count, as in MNIST
-  Box box = ink_box(share, ink.box, soft ? 0 : 0.5f, soft ? 0 : 0.1 * shrink);
+  const bool soft = shrink < kSoftShrink;
+  Box box = ink_box(share, ink.box, soft ? 0 : kHalfInk, soft ? 0 : kEdgeInk * shrink);
   digit.steps.push_back(
       concat("box: columns ", box.x0, " to ", box.x1 - 1, ", rows ", box.y0, " to ", box.y1 - 1));
-  if (box.longer() < 8)
+  if (box.longer() < kFewestPixels)
     digit.warnings.add(PictureWarning::kSmall, concat("the digit is only ", box.longer(), " pixels large"));
 
   // Measured and, if needed, corrected at eight times the final scale.
@@ -190,7 +206,7 @@ DigitImage place_digit(const Ink& ink) {
   if (width > 0 && (width < kThinStroke || width > kThickStroke)) {
     const double wanted = width < kThinStroke ? kGoodThin : kGoodThick;
     share = grow_strokes(fine, kFine * (wanted - width) / 2);
-    box = ink_box(share, {0, 0, share.width, share.height}, 0.5f, 0.1 * kFine);
+    box = ink_box(share, {0, 0, share.width, share.height}, kHalfInk, kEdgeInk * kFine);
     digit.steps.push_back(concat("strokes: ", std::lround(10 * width) / 10.0, " pixels wide, drawn ",
                                  width < kThinStroke ? "thicker" : "thinner", " to ", wanted));
   }
@@ -213,7 +229,7 @@ DigitImage place_digit(const Ink& ink) {
   for (int y = 0; y < small.height; ++y) {
     for (int x = 0; x < small.width; ++x) {
       digit.pixels[static_cast<size_t>((y0 + y) * kSide + x0 + x)] =
-          static_cast<uint8_t>(std::lround(255 * std::clamp(small.at(x, y), 0.0f, 1.0f)));
+          static_cast<uint8_t>(std::lround(kMostByte * std::clamp(small.at(x, y), 0.0f, 1.0f)));
     }
   }
   // The columns may come from some marks and the rows from others, so that their common box contains no ink.

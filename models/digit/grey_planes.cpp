@@ -4,6 +4,15 @@
 #include "models/digit/paper.h"
 
 namespace lenslet {
+namespace {
+
+// Difference of a pixel's colours, of 255, from which it is coloured, and the least share of such pixels: 1 of so many.
+constexpr float kVivid = 30;
+constexpr size_t kOneVividOf = 500;
+// Range over black, of that over white, of a picture that is meant to be over black.
+constexpr float kShowsMore = 2;
+
+}  // namespace
 
 GreyPlanes grey_planes(const Image& image, const Box& part, int max_side) {
   GreyPlanes result;
@@ -22,7 +31,7 @@ GreyPlanes grey_planes(const Image& image, const Box& part, int max_side) {
     const uint8_t* pixel = image.pixels.data() + (first + static_cast<size_t>(part.x0)) * channels;
     for (int x = 0; x < part.width(); ++x, pixel += channels) {
       const size_t i = alpha.index(x / factor, y / factor);
-      const float a = has_alpha ? static_cast<float>(pixel[channels - 1]) / 255 : 1;
+      const float a = has_alpha ? static_cast<float>(pixel[channels - 1]) / kMostByte : 1;
       for (size_t c = 0; c < (coloured ? 3 : 1); ++c) colours[c].values[i] += a * pixel[c];
       alpha.values[i] += a;
       count[i] += 1;
@@ -39,22 +48,21 @@ GreyPlanes grey_planes(const Image& image, const Box& part, int max_side) {
         planes[0].values[i] = rgb[0];
         continue;
       }
-      // Luma of ITU-R BT.601.
-      planes[0].values[i] = 0.299f * rgb[0] + 0.587f * rgb[1] + 0.114f * rgb[2];
+      planes[0].values[i] = luma(rgb[0], rgb[1], rgb[2]);
       for (size_t c = 0; c < 3; ++c) planes[c + 1].values[i] = rgb[c];
-      vivid += std::max({rgb[0], rgb[1], rgb[2]}) - std::min({rgb[0], rgb[1], rgb[2]}) > 30;
+      vivid += std::max({rgb[0], rgb[1], rgb[2]}) - std::min({rgb[0], rgb[1], rgb[2]}) > kVivid;
     }
-    if (vivid * 500 < count.size()) planes.resize(1);  // no colour: all four planes are the same
+    if (vivid * kOneVividOf < count.size()) planes.resize(1);  // no colour: all four planes are the same
     return planes;
   };
   const auto range = [](const Plane& plane) {
     const auto [low, high] = std::minmax_element(plane.values.begin(), plane.values.end());
     return *high - *low;
   };
-  result.planes = over(255);
+  result.planes = over(kMostByte);
   if (has_alpha && range(result.planes[0]) < kFaintLevel) {
     std::vector<Plane> black = over(0);
-    if (range(black[0]) > 2 * range(result.planes[0])) {
+    if (range(black[0]) > kShowsMore * range(result.planes[0])) {
       result.planes = std::move(black);
       result.over_black = true;
     }

@@ -21,13 +21,35 @@ constexpr float kMinSignal = 6;
 constexpr double kSpeck = 0.025;     // mass of a speck, of the largest mark's
 constexpr float kPointPeak = 0.8f;   // share of the ink's level that a small point of the same pen has
 constexpr double kPointSide = 0.04;  // its longer side, of the highest mark
+// A frame: its least sides, of the picture's; the size of a corner, one of so many parts of its longer side; and the
+// corners that have ink.
+constexpr double kFrameSide = 0.6;
+constexpr int kCornersOfSide = 16, kFrameCorners = 3;
+constexpr double kEdgeBand = 0.15;   // of a side of the picture: the band where a mark is a shadow or a line
+constexpr double kAcross = 0.9;      // of a side of the picture: a mark from edge to edge
+constexpr double kNarrowest = 0.25;  // width of a digit, of its height
+// A mark as high as the others: least and most height, and the rows that it shares with them, of its own.
+constexpr double kLeastHeight = 0.6, kMostHeight = 1.4, kLeastRows = 0.6;
+constexpr double kFaintMass = 0.1;  // least mass of a faint digit, of the largest mark's
+constexpr double kPeak = 0.98;      // percentile of depths that stands for the largest, without outliers
+constexpr float kGateSigmas = 4;    // noise of the paper that no pixel of ink comes from
+// Paper near the strokes, pixels: beyond their soft edge, and up to a distance, or to a share of the picture's longer
+// side.
+constexpr float kSoftEdge = 3, kNearby = 8, kNearbyShare = 0.05f;
+// A clean picture, grey levels: noise near the strokes, and of the paper. Ink then begins at 0.
+constexpr float kCleanNoise = 1, kCleanSigma = 0.5f;
+// Else it begins above the noise near the strokes, above so many sigmas of the paper's, and above a share of the ink.
+constexpr float kAboveNoise = 1.2f, kFloorSigmas = 3, kMinFloor = 0.05f;
+// Longer side of a digit-sized mark, with kLeastDigit of the picture's shorter side.
+constexpr double kLeastPixels = 4;
+constexpr int kRounds = 4, kRuledRounds = 2;  // of leaving out marks; of them for lines of ruled paper
+constexpr int kDustOfSide = 50;  // ink smaller than one of so many parts of the picture is dust or noise
 
 // Whether a mark is a frame around the digit, or the edge of a box that was cut out: ink in at least three of its
 // corners.
 bool is_frame(const Component& c, int32_t label, const std::vector<int32_t>& labels, const Plane& plane) {
-  if (c.box.width() < 0.6 * plane.width || c.box.height() < 0.6 * plane.height) return false;
-  // Shares of the longer side; a line is flatter than that.
-  const int reach = std::max(1, c.box.longer() / 16);
+  if (c.box.width() < kFrameSide * plane.width || c.box.height() < kFrameSide * plane.height) return false;
+  const int reach = std::max(1, c.box.longer() / kCornersOfSide);
   const int reach_x = std::min(reach, c.box.width()), reach_y = std::min(reach, c.box.height());
   int corners = 0;
   for (int corner = 0; corner < 4; ++corner) {
@@ -39,17 +61,17 @@ bool is_frame(const Component& c, int32_t label, const std::vector<int32_t>& lab
     }
     corners += found;
   }
-  return corners >= 3;
+  return corners >= kFrameCorners;
 }
 
 // Whether a mark is a shadow or a line along an edge: inside a band there, or across most of the picture and touching
 // an edge.
 bool is_edge_mark(const Component& c, const Plane& plane) {
   if (!c.at_border) return false;
-  const double band_x = 0.15 * plane.width, band_y = 0.15 * plane.height;
+  const double band_x = kEdgeBand * plane.width, band_y = kEdgeBand * plane.height;
   const bool in_band = c.box.x1 <= band_x || c.box.y1 <= band_y || c.box.x0 >= plane.width - band_x ||
                        c.box.y0 >= plane.height - band_y;
-  const bool across = c.box.width() >= 0.9 * plane.width || c.box.height() >= 0.9 * plane.height;
+  const bool across = c.box.width() >= kAcross * plane.width || c.box.height() >= kAcross * plane.height;
   return in_band || across;
 }
 
@@ -58,13 +80,14 @@ bool is_edge_mark(const Component& c, const Plane& plane) {
 void keep_digits_at_edge(const std::vector<Component>& marks, float peak, const Plane& plane,
                          std::vector<uint8_t>& drop) {
   const auto fills = [&](const Box& box) {
-    return box.height() >= 0.9 * plane.height && box.width() >= 0.25 * box.height() &&
-           box.width() < box.height() && box.x0 > 0.15 * plane.width && box.x1 < 0.85 * plane.width;
+    return box.height() >= kAcross * plane.height && box.width() >= kNarrowest * box.height() &&
+           box.width() < box.height() && box.x0 > kEdgeBand * plane.width &&
+           box.x1 < (1 - kEdgeBand) * plane.width;
   };
   const auto is_like = [](const Box& box, const Box& other) {
     const int rows = std::min(box.y1, other.y1) - std::max(box.y0, other.y0);
-    return box.height() > 0.6 * other.height() && box.height() < 1.4 * other.height() &&
-           box.width() < box.height() && rows > 0.6 * box.height();
+    return box.height() > kLeastHeight * other.height() && box.height() < kMostHeight * other.height() &&
+           box.width() < box.height() && rows > kLeastRows * box.height();
   };
   Box highest{0, 0, 0, 0};
   for (size_t i = 0; i < marks.size(); ++i) {
@@ -86,33 +109,35 @@ bool is_faint_digit(const Component& c, const Ink& ink) {
     largest = std::max(largest, mark.mass);
   }
   const int rows = std::min(c.box.y1, ink.box.y1) - std::max(c.box.y0, ink.box.y0);
-  return !c.at_border && c.box.height() > 0.6 * highest && c.box.height() < 1.4 * highest &&
-         c.box.width() < highest && rows > 0.6 * c.box.height() && c.mass > 0.1 * largest;
+  return !c.at_border && c.box.height() > kLeastHeight * highest && c.box.height() < kMostHeight * highest &&
+         c.box.width() < highest && rows > kLeastRows * c.box.height() && c.mass > kFaintMass * largest;
 }
 
 // Sets level and floor from the depths, and leaves only pixels connected to a strong one. Returns the marks.
 std::vector<Component> find_marks(Ink& ink, float sigma, std::vector<int32_t>& labels) {
-  const float gate = std::max(4 * sigma, kMinGate);
+  const float gate = std::max(kGateSigmas * sigma, kMinGate);
   std::vector<float> marked;
   for (const float d : ink.depth.values) {
     if (d > gate) marked.push_back(d);
   }
   ink.level = 0;
   if (marked.empty()) return {};
-  const float strongest = percentile(marked, 0.98);
+  const float strongest = percentile(marked, kPeak);
   if (strongest < std::max(kMinLevel, kMinSignal * sigma)) return {};
 
   // Pixels near the strokes, but not on their soft edge, are paper, with the noise of that place.
   const Plane distance = distance_to(ink.depth, kStrong * strongest);
-  const float reach = std::max(8.0f, 0.05f * static_cast<float>(std::max(ink.depth.width, ink.depth.height)));
+  const float reach =
+      std::max(kNearby, kNearbyShare * static_cast<float>(std::max(ink.depth.width, ink.depth.height)));
   std::vector<float> nearby;
   for (size_t i = 0; i < distance.values.size(); ++i) {
-    if (distance.values[i] >= 3 && distance.values[i] <= reach) nearby.push_back(ink.depth.values[i]);
+    if (distance.values[i] >= kSoftEdge && distance.values[i] <= reach) nearby.push_back(ink.depth.values[i]);
   }
-  const float noise = percentile(nearby, 0.98);
-  ink.floor = noise <= 1 && sigma < 0.5f
+  const float noise = percentile(nearby, kPeak);
+  ink.floor = noise <= kCleanNoise && sigma < kCleanSigma
                   ? 0
-                  : std::clamp(std::max(1.2f * noise, 3 * sigma), 0.05f * strongest, kMaxFloor * strongest);
+                  : std::clamp(std::max(kAboveNoise * noise, kFloorSigmas * sigma), kMinFloor * strongest,
+                               kMaxFloor * strongest);
   // In a clean picture the deepest pixel gives the level of the ink; in a noisy one it is an outlier.
   ink.level = ink.floor == 0 ? *std::max_element(marked.begin(), marked.end()) : strongest;
   std::vector<Component> marks = connected_components(ink.depth, ink.floor, labels);
@@ -165,15 +190,16 @@ Ink find_ink(const GreyPlanes& grey) {
   std::vector<Component> marks;
   bool left_out = false;
   // A removed mark may have been the strongest, so levels are computed again from the rest.
-  for (int round = 0; round < 4; ++round) {
+  for (int round = 0; round < kRounds; ++round) {
     marks = find_marks(ink, depth.sigma, labels);
     if (ink.level == 0) break;
     const auto is_digit_sized = [&](const Component& c) {
       return c.peak >= kStrong * ink.level &&
-             c.box.longer() >= std::max(4.0, 0.12 * std::min(ink.depth.width, ink.depth.height));
+             c.box.longer() >=
+                 std::max(kLeastPixels, kLeastDigit * std::min(ink.depth.width, ink.depth.height));
     };
     bool ruled = false;
-    for (size_t i = 0; i < marks.size() && round < 2; ++i) {
+    for (size_t i = 0; i < marks.size() && round < kRuledRounds; ++i) {
       if (is_digit_sized(marks[i]))
         ruled = remove_ruled_lines(ink.depth, marks[i], labels, static_cast<int32_t>(i + 1)) || ruled;
     }
@@ -230,7 +256,7 @@ Ink find_ink(const GreyPlanes& grey) {
     ink.warnings.add(PictureWarning::kFaintMark, "a faint mark as high as the others was left out");
   // One or two pixels in a large picture are dust or noise.
   const int side = std::max(ink.depth.width, ink.depth.height);
-  if (ink.box.longer() < std::max(2, side / 50)) ink.level = 0;
+  if (ink.box.longer() < std::max(2, side / kDustOfSide)) ink.level = 0;
   if (ink.level == 0) {
     ink.marks.clear();
     ink.points.clear();

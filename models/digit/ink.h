@@ -11,6 +11,9 @@
 
 namespace lenslet {
 
+/// Gap between two marks that stand apart, of the longer side of the larger one.
+inline constexpr double kMarkGap = 0.06;
+
 /// The ink of a picture, or of a part of it.
 struct Ink {
   Plane depth;      // grey levels by which a pixel differs from the paper towards the ink, 0 = paper

@@ -9,12 +9,20 @@
 namespace lenslet {
 namespace {
 
+constexpr float kHardInk = 0.25f;      // of the ink's level, above its floor: less is a soft edge
+constexpr double kNarrowDigit = 0.45;  // width of a narrow digit, of its height: so many parts fit
+constexpr double kCutReach = 0.3;      // of a part: how far from an even cut that of least ink may lie
+// Cuts of two digits of unlike widths, and how far from them that of least ink may lie, in shares of the mark's width.
+constexpr double kUnevenCuts[] = {0.33, 0.42, 0.58, 0.67}, kUnevenReach = 0.06;
+constexpr int kFewestColumns = 3;     // of a part
+constexpr double kLeastHeight = 0.6;  // of a part, of the mark's: less is a fragment
+
 // Rows and columns of the ink within a part of the plane.
 Box box_of_ink(const Ink& own) {
   Box box{own.depth.width, own.depth.height, 0, 0};
   for (int y = 0; y < own.depth.height; ++y) {
     for (int x = 0; x < own.depth.width; ++x) {
-      if (!(own.depth.at(x, y) > own.floor + 0.25f * own.level)) continue;
+      if (!(own.depth.at(x, y) > own.floor + kHardInk * own.level)) continue;
       box = {std::min(box.x0, x), std::min(box.y0, y), std::max(box.x1, x + 1), std::max(box.y1, y + 1)};
     }
   }
@@ -67,20 +75,21 @@ std::vector<std::vector<DigitMark>> cuts_of(const Ink& ink, const MarkGroup& gro
   };
   std::vector<std::vector<int>> ways;
   const int most =
-      std::clamp(static_cast<int>(std::lround(box.width() / (0.45 * box.height()))), 2, kMostParts);
+      std::clamp(static_cast<int>(std::lround(box.width() / (kNarrowDigit * box.height()))), 2, kMostParts);
   for (int parts = 2; parts <= most; ++parts) {
     std::vector<int> way;
-    for (int k = 1; k < parts; ++k) way.push_back(cut_near(static_cast<double>(k) / parts, 0.3 / parts));
+    for (int k = 1; k < parts; ++k)
+      way.push_back(cut_near(static_cast<double>(k) / parts, kCutReach / parts));
     ways.push_back(std::move(way));
   }
-  for (const double share : {0.33, 0.42, 0.58, 0.67}) ways.push_back({cut_near(share, 0.06)});
+  for (const double share : kUnevenCuts) ways.push_back({cut_near(share, kUnevenReach)});
   std::vector<std::vector<DigitMark>> cuts;
   for (std::vector<int>& way : ways) {
     way.push_back(box.width());
     std::vector<DigitMark> digits;
     int from = 0;
     for (const int to : way) {
-      if (to - from < 3) break;
+      if (to - from < kFewestColumns) break;
       const Box part{box.x0 + from, box.y0, box.x0 + to, box.y1};
       Ink own = ink_of(ink, group, part);
       own.box = box_of_ink(own);
@@ -90,8 +99,7 @@ std::vector<std::vector<DigitMark>> cuts_of(const Ink& ink, const MarkGroup& gro
                              part.y0 + own.box.y1 - 1},
                             image);
       mark.digit = place_digit(own);
-      // A fragment is no digit.
-      if (mark.digit.blank || own.box.height() < 0.6 * box.height()) break;
+      if (mark.digit.blank || own.box.height() < kLeastHeight * box.height()) break;
       digits.push_back(std::move(mark));
       from = to;
     }

@@ -12,18 +12,25 @@ constexpr double kNear = 0.12;                         // gap to a mark that bel
 constexpr double kSideBySide = 0.8;                    // rows that two digits share, of both
 constexpr double kLineHeight = 0.3, kLineWidth = 1.4;  // an underline is flatter and longer
 constexpr double kTwoRows = 0.6;                       // rows that two strokes share and may be two digits
+constexpr double kMostHeight = 1.5;                    // of the strokes of one digit together
+constexpr double kFlagTop = 0.4;  // part of a digit's rows, from above, with the flag of a 5
+// Share of the narrower stroke's columns: it is above or below the other.
+constexpr double kOverEachOther = 0.5;
+// Share of a mark's rows or columns: it is above, below or beside the others.
+constexpr double kHardlyShared = 0.25;
+constexpr int kLineAspect = 3;  // width over height from which a mark is a line, not a digit
 
 // Whether two marks are strokes of one digit: one above the other, or a small stroke beside a large one.
 bool belong_together(const MarkGroup& a, const MarkGroup& b, double height) {
   const double narrower = std::min(a.box.width(), b.box.width());
   const Box both = united(a.box, b.box);
-  if (both.height() > 1.5 * height) return false;
+  if (both.height() > kMostHeight * height) return false;
   if (shared_rows(a.box, b.box) > kSideBySide * both.height()) return false;  // slanted digits share columns
-  if (shared_columns(a.box, b.box) > 0.5 * narrower) return true;
+  if (shared_columns(a.box, b.box) > kOverEachOther * narrower) return true;
   // The flag of a 5 is at the top; a point or a dash is not.
   const MarkGroup& small = a.box.longer() < b.box.longer() ? a : b;
   const MarkGroup& large = a.box.longer() < b.box.longer() ? b : a;
-  const bool at_top = small.box.y1 < large.box.y0 + 0.4 * large.box.height();
+  const bool at_top = small.box.y1 < large.box.y0 + kFlagTop * large.box.height();
   return is_small(small.box, height) && at_top && -shared_columns(a.box, b.box) < kNear * height &&
          -shared_rows(a.box, b.box) < kNear * height;
 }
@@ -32,7 +39,7 @@ bool belong_together(const MarkGroup& a, const MarkGroup& b, double height) {
 double upright_height(const std::vector<MarkGroup>& groups) {
   std::vector<MarkGroup> upright;
   for (const MarkGroup& group : groups) {
-    if (group.box.height() * 3 > group.box.width()) upright.push_back(group);
+    if (group.box.height() * kLineAspect > group.box.width()) upright.push_back(group);
   }
   return digit_height(upright);
 }
@@ -104,7 +111,7 @@ void leave_out_lines(std::vector<MarkGroup>& groups, PictureWarnings& warnings) 
       columns += std::max(shared_columns(box, line.box), 0);
       rows = std::max(rows, shared_rows(box, line.box));
     }
-    return rows <= 0.25 * line.box.height() || 2 * columns > line.box.width();
+    return rows <= kHardlyShared * line.box.height() || 2 * columns > line.box.width();
   };
   const auto lines = std::remove_if(groups.begin(), groups.end(), is_line);
   if (lines == groups.end()) return;
@@ -120,7 +127,7 @@ void leave_out_specks(std::vector<MarkGroup>& groups, PictureWarnings& warnings)
     if (!is_small(group.box, height)) row = united(row, group.box);
   }
   const auto is_beside = [&](const MarkGroup& group) {
-    return is_small(group.box, height) && shared_rows(group.box, row) <= 0.25 * group.box.height();
+    return is_small(group.box, height) && shared_rows(group.box, row) <= kHardlyShared * group.box.height();
   };
   const auto specks = std::remove_if(groups.begin(), groups.end(), is_beside);
   if (specks == groups.end()) return;
@@ -141,7 +148,7 @@ bool stand_apart(const Ink& ink, const std::vector<size_t>& marks) {
     const Box& a = ink.marks[mark].box;
     const bool apart = std::all_of(marks.begin(), marks.end(), [&](size_t other) {
       const Box& b = ink.marks[other].box;
-      const double gap = 0.06 * std::max(a.longer(), b.longer());
+      const double gap = kMarkGap * std::max(a.longer(), b.longer());
       return other == mark || -shared_columns(a, b) > gap || -shared_rows(a, b) > gap;
     });
     if (apart && marks.size() > 1) return true;
@@ -160,7 +167,7 @@ bool may_be_two(const Ink& ink, const std::vector<size_t>& marks, double height)
       }
       // The flag of a 5 is flat and above its bowl.
       const bool upper_right = a.x0 + a.x1 > b.x0 + b.x1 && 2 * a.y1 < b.y0 + b.y1;
-      const bool beside = shared_columns(a, b) <= 0.25 * a.width();
+      const bool beside = shared_columns(a, b) <= kHardlyShared * a.width();
       if (upper_right && (beside || 2 * a.height() > a.width())) return true;
     }
   }

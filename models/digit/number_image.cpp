@@ -26,7 +26,8 @@ constexpr double kPointLow = 0.4;   // part of the row, from below, with a point
 constexpr double kStroke = 0.3;
 constexpr double kUnevenHeight = 0.6;  // of the lowest digit, of the highest
 // Slants, columns a row.
-constexpr double kSlanted = 0.25;  // of most digits of a number: more than MNIST's usually have
+constexpr double kSlanted = 0.25;      // of most digits of a number: more than MNIST's usually have
+constexpr double kLeastSlanted = 0.5;  // of the one that leans least, of kSlanted
 // Of a single stroke; a third of MNIST's 1s lean further than the first.
 constexpr double kSlash = 0.36, kBackslash = -0.3;
 constexpr double kLeansApart = 0.36, kPerhapsApart = 0.27;  // between a stroke and the digits beside it
@@ -105,7 +106,7 @@ double common_slant(const std::vector<Written>& marks) {
   if (slants.size() < 2) return 0;
   const double least = *std::min_element(slants.begin(), slants.end());
   const double median = percentile(slants, 0.5);
-  return median >= kSlanted && least >= 0.5 * kSlanted ? median : 0;
+  return median >= kSlanted && least >= kLeastSlanted * kSlanted ? median : 0;
 }
 
 // Whether a straight stroke may be a slash instead of a 1: it leans further than the digits beside it.

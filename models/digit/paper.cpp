@@ -13,6 +13,19 @@ constexpr float kClearContrast = 70;          // grey levels
 constexpr float kMaxLight = 3;                // largest factor by which dark paper is brightened
 constexpr int kMaxSamples = 96;               // along a side
 constexpr int kSoftEdge = 1, kSoftReach = 2;  // samples: around the border of an area, within a soft shadow
+constexpr int kBandsOfSide = 12;  // the band along an edge is one of so many parts of the shorter side
+// Sigma of normal noise, of the median of its absolute values: 1 / the normal distribution's 75th percentile (Rousseeuw
+// and Croux, "Alternatives to the median absolute deviation", JASA 88 (1993) 1273, section 1).
+constexpr float kSigmaOfMedian = 1.4826f;
+constexpr float kInlierSigmas = 2.5f;  // of samples that the paper is fitted to
+constexpr double kBeyondSamples = 10;  // grey levels: how far the paper's surface leaves the samples
+constexpr float kNoiseSigmas = 3, kInkSigmas = 4;  // what noise reaches at times; what it does not
+constexpr float kTexture = 2 * kMinGate;           // largest difference within textured paper, grey levels
+constexpr double kDeepInk = 0.9;                   // percentile of depths that stands for the ink's
+constexpr float kSoftInk = 0.3f;                   // of that depth: the soft edge of strokes, not paper
+constexpr size_t kLeastPaper = 4;                  // one of so many samples must be paper
+constexpr double kClearer = 1.3;                   // contrast of a colour, of luma's, that is read instead
+constexpr float kLeastDepth = 0.5f;                // grey levels: less is rounding
 
 // A picture's grey plane, and every stride-th pixel of it, which are enough to fit the paper.
 struct Sampled {
@@ -28,7 +41,7 @@ struct Sampled {
 
 // A band along the edges, which is paper in most pictures.
 std::vector<uint8_t> edge_region(const Plane& plane) {
-  const int band = std::max(1, std::min(plane.width, plane.height) / 12);
+  const int band = std::max(1, std::min(plane.width, plane.height) / kBandsOfSide);
   std::vector<uint8_t> region(plane.values.size(), 0);
   for (int y = 0; y < plane.height; ++y) {
     for (int x = 0; x < plane.width; ++x) {
@@ -61,9 +74,9 @@ Paper fit_paper(const Sampled& grey, const std::vector<uint8_t>& region) {
     for (size_t i = 0; i < region.size(); ++i) {
       if (region[i]) values.push_back(std::abs(difference[i]));
     }
-    const float sigma = 1.4826f * percentile(values, 0.5);  // of normal noise, from its median
-    const float limit = std::max(2.5f * sigma, kMinGate);
-    float low = 255, high = 0;
+    const float sigma = kSigmaOfMedian * percentile(values, 0.5);
+    const float limit = std::max(kInlierSigmas * sigma, kMinGate);
+    float low = kMostByte, high = 0;
     for (size_t i = 0; i < region.size(); ++i) {
       inliers[i] = region[i] && std::abs(difference[i]) <= limit;
       if (!inliers[i]) continue;
@@ -72,7 +85,7 @@ Paper fit_paper(const Sampled& grey, const std::vector<uint8_t>& region) {
     }
     Quadratic surface(samples, inliers, grey.stride, grey.full.width, grey.full.height);
     // Limited to values near the samples, because a quadratic diverges away from them.
-    surface.clamp_to(low - 10.0, high + 10.0);
+    surface.clamp_to(low - kBeyondSamples, high + kBeyondSamples);
     for (int y = 0; y < samples.height; ++y) {
       for (int x = 0; x < samples.width; ++x) {
         const size_t i = samples.index(x, y);
@@ -92,7 +105,7 @@ struct Separation {
 
 // Sum of the squared differences from the paper, of samples on its dark (-1) or light (+1) side.
 double deviation(const Paper& paper, const PaperAreas& areas, int side) {
-  const float gate = std::max(3 * paper.sigma, 2 * kMinGate);
+  const float gate = std::max(kNoiseSigmas * paper.sigma, kTexture);
   double sum = 0;
   for (size_t i = 0; i < paper.difference.size(); ++i) {
     const double d = static_cast<double>(side) * paper.difference[i];
@@ -109,24 +122,24 @@ Separation separate(const Plane& plane) {
   const int side = deviation(paper, areas, -1) >= deviation(paper, areas, +1) ? -1 : +1;
   // Fit again with all samples now classified as paper, also inside.
   for (int round = 0; round < 2; ++round) {
-    const float gate = std::max(4 * paper.sigma, 2 * kMinGate);
+    const float gate = std::max(kInkSigmas * paper.sigma, kTexture);
     std::vector<float> marked;
     for (size_t i = 0; i < paper.difference.size(); ++i) {
       const float depth = static_cast<float>(side) * paper.difference[i];
       if (depth > gate && areas.on_paper(i)) marked.push_back(depth);
     }
-    const float limit = std::max(gate, 0.3f * percentile(marked, 0.9));
+    const float limit = std::max(gate, kSoftInk * percentile(marked, kDeepInk));
     std::vector<uint8_t> region(grey.samples.values.size());
     size_t count = 0;
     for (size_t i = 0; i < region.size(); ++i)
       count += region[i] = std::abs(paper.difference[i]) < limit && areas.on_paper(i);
-    if (count < region.size() / 4) break;  // hardly any paper: the first fit is better
+    if (count < region.size() / kLeastPaper) break;  // hardly any paper: the first fit is better
     paper = fit_paper(grey, region);
   }
   double sum = 0, count = 1;
   for (size_t i = 0; i < paper.difference.size(); ++i) {
     const float depth = static_cast<float>(side) * paper.difference[i];
-    if (depth <= std::max(4 * paper.sigma, kMinGate) || !areas.on_paper(i)) continue;
+    if (depth <= std::max(kInkSigmas * paper.sigma, kMinGate) || !areas.on_paper(i)) continue;
     sum += depth;
     ++count;
   }
@@ -144,7 +157,7 @@ struct Uneven {
 Uneven uneven_light(const Plane& samples, const Separation& separation) {
   const std::vector<uint8_t>& kind = separation.areas.kind;
   const std::vector<float>& difference = separation.paper.difference;
-  const float gate = std::max(3 * separation.paper.sigma, 2 * kMinGate);
+  const float gate = std::max(kNoiseSigmas * separation.paper.sigma, kTexture);
   Uneven uneven{Plane(samples.width, samples.height), std::vector<uint8_t>(kind.size())};
   std::vector<uint8_t> known(kind.size());
   std::vector<size_t> order;
@@ -224,7 +237,7 @@ Plane depth_of(const Plane& grey, const Separation& separation, std::vector<std:
     depth.values[i] = side * (grey.values[i] - paper.values[i]);
     if (separation.side < 0)
       depth.values[i] *= std::min(brightest / std::max(paper.values[i], 1.0f), kMaxLight);
-    if (depth.values[i] < 0.5f) depth.values[i] = 0;
+    if (depth.values[i] < kLeastDepth) depth.values[i] = 0;
   }
   if (uneven.any_beside) steps.push_back("paper: what lies beside it was left out");
   if (uneven.any_level) steps.push_back("light: a shadow, evened out");
@@ -240,7 +253,7 @@ Depth depth_on_paper(const GreyPlanes& grey, std::vector<std::string>& steps) {
   // Luma, unless a channel shows much more, as blue does for yellow on white.
   for (size_t i = 1; i < grey.planes.size() && best.contrast < kClearContrast; ++i) {
     Separation other = separate(grey.planes[i]);
-    if (other.contrast < 1.3 * best.contrast || other.contrast < kMinLevel) continue;
+    if (other.contrast < kClearer * best.contrast || other.contrast < kMinLevel) continue;
     best = std::move(other);
     plane = i;
   }

@@ -6,10 +6,15 @@
 namespace lenslet {
 namespace {
 
-constexpr double kLarge = 0.12;      // share of the samples that makes an area a possible sheet
-constexpr double kLeastMain = 0.25;  // a smaller main area says little about the paper
-constexpr double kMostCut = 0.45;    // share of the main area on paper that lines cut into pieces
-constexpr double kLeastOther = 0.004;
+constexpr double kLarge = 0.12;        // share of the samples that makes an area a possible sheet
+constexpr double kLeastMain = 0.25;    // a smaller main area says little about the paper
+constexpr double kMostCut = 0.45;      // share of the main area on paper that lines cut into pieces
+constexpr double kLeastOther = 0.004;  // share of the samples that makes an area at the edge more than noise
+constexpr double kMostEdge = 0.5;    // share of the picture's edge along which an area is paper that goes on
+constexpr float kOrdinarySteps = 4;  // largest difference of neighbours within an area, of the median one
+constexpr int kOtherLevel = 4;       // difference of a sheet from what it lies on, of that largest difference
+constexpr double kMuchLarger = 2;    // share of the paper without lines, of that with them: lines had cut it
+constexpr double kQuarterTurn = 1.5707963267948966;
 constexpr double kLeastMarks = 0.01, kLeastSheet = 0.82;  // of a sheet: marks on it, and of its rectangle
 constexpr int kLineSide = 3;     // samples: an area without a square of that side is a line
 constexpr int kMedianReach = 2;  // samples to each side of a median
@@ -53,7 +58,7 @@ float largest_step(const Plane& samples) {
     for (int x = 0; x + 1 < samples.width; ++x)
       steps.push_back(std::abs(samples.at(x + 1, y) - samples.at(x, y)));
   }
-  return std::max(kLeastStep, 4 * percentile(steps, 0.5));
+  return std::max(kLeastStep, kOrdinarySteps * percentile(steps, 0.5));
 }
 
 // Labels areas of four neighbours that differ by at most `step`.
@@ -137,7 +142,7 @@ double share_of_rectangle(int label, const Plane& samples, const std::vector<int
   for (size_t i = 0; i < labels.size(); ++i) count += labels[i] == label || enclosed[i];
   constexpr int kDirections = 18;
   for (int k = 0; k < kDirections; ++k) {
-    const double angle = k * 1.5707963267948966 / kDirections, c = std::cos(angle), s = std::sin(angle);
+    const double angle = k * kQuarterTurn / kDirections, c = std::cos(angle), s = std::sin(angle);
     double low_u = 1e9, high_u = -1e9, low_v = 1e9, high_v = -1e9;
     for (int y = 0; y < samples.height; ++y) {
       for (int x = 0; x < samples.width; ++x) {
@@ -171,7 +176,7 @@ PaperAreas areas_of(const Plane& samples) {
   // Paper fills a rectangle, or surrounds the marks; a very thick stroke does neither.
   const double edge = 2 * (samples.width + samples.height) - 4;
   const auto is_paper = [&](int label) {
-    return areas[static_cast<size_t>(label)].at_edge >= 0.5 * edge ||
+    return areas[static_cast<size_t>(label)].at_edge >= kMostEdge * edge ||
            share_of_rectangle(label, samples, labels, enclosed_by(label, samples, labels)) >= kLeastSheet;
   };
   const auto first = std::find_if(large.begin(), large.end(), is_paper);
@@ -180,7 +185,7 @@ PaperAreas areas_of(const Plane& samples) {
   // A sheet that lies on it: of another level, inside of it, with marks.
   for (const int sheet : large) {
     if (sheet == main || std::abs(areas[static_cast<size_t>(sheet)].mean() -
-                                  areas[static_cast<size_t>(main)].mean()) < 4 * step)
+                                  areas[static_cast<size_t>(main)].mean()) < kOtherLevel * step)
       continue;
     const std::vector<uint8_t> inside = enclosed_by(main, samples, labels);
     size_t of_sheet = 0;
@@ -222,7 +227,7 @@ PaperAreas find_paper_areas(const Plane& samples) {
   PaperAreas found = areas_of(samples);
   if (found.main_share > kMostCut || found.on_something) return found;
   PaperAreas whole = areas_of(without_lines(samples));
-  return whole.main_share > 2 * found.main_share ? whole : found;
+  return whole.main_share > kMuchLarger * found.main_share ? whole : found;
 }
 
 }  // namespace lenslet

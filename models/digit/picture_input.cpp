@@ -15,19 +15,18 @@ Plane colour_over_white(const Image& image, size_t colour) {
   Plane plane(image.width, image.height);
   for (size_t i = 0; i < plane.values.size(); ++i) {
     const uint8_t* const pixel = image.pixels.data() + i * channels;
-    const float alpha = channels % 2 == 0 ? static_cast<float>(pixel[channels - 1]) / 255 : 1;
-    plane.values[i] = static_cast<float>(pixel[from]) * alpha + 255 * (1 - alpha);
+    const float alpha = channels % 2 == 0 ? static_cast<float>(pixel[channels - 1]) / kMostByte : 1;
+    plane.values[i] = static_cast<float>(pixel[from]) * alpha + kMostByte * (1 - alpha);
   }
   return plane;
 }
 
-// ITU-R BT.601, as for digits.
 Plane grey_over_white(const Image& image) {
   Plane grey = colour_over_white(image, 0);
   if (image.channels < 3) return grey;
   const Plane green = colour_over_white(image, 1), blue = colour_over_white(image, 2);
   for (size_t i = 0; i < grey.values.size(); ++i)
-    grey.values[i] = 0.299f * grey.values[i] + 0.587f * green.values[i] + 0.114f * blue.values[i];
+    grey.values[i] = luma(grey.values[i], green.values[i], blue.values[i]);
   return grey;
 }
 

@@ -7,6 +7,12 @@
 namespace lenslet {
 namespace {
 
+constexpr double kLeastShare = 1e-9;  // of a source pixel: less is rounding
+constexpr double kBeyond = 1e20;      // farther than any two pixels of a picture
+constexpr int kCoefficients = 6;      // of a quadratic surface
+constexpr int kPixelsEach = 4;        // for a coefficient: with fewer, noise would bend the surface
+constexpr double kCollinear = 1e-6;   // pivot of samples that lie on a line, of their number
+
 // One output pixel's sources along one axis: weights for `count` pixels from `first`.
 struct Span {
   int first = 0;
@@ -24,7 +30,7 @@ std::vector<Span> spans(int begin, int in, int out) {
       span.first = begin + first;
       for (int k = first; k < in && k < high; ++k) {
         const double share = std::min(k + 1.0, high) - std::max(static_cast<double>(k), low);
-        if (share > 1e-9) span.weights.push_back(static_cast<float>(share / step));
+        if (share > kLeastShare) span.weights.push_back(static_cast<float>(share / step));
       }
     } else {  // linear between the centres of the two nearest source pixels
       const double centre = std::clamp((i + 0.5) * step - 0.5, 0.0, in - 1.0);
@@ -45,8 +51,8 @@ void lower_envelope(const std::vector<float>& f, std::vector<float>& out, std::v
   const auto value = [&](int i) { return static_cast<double>(f[static_cast<size_t>(i)]); };
   int last = 0;
   roots[0] = 0;
-  bounds[0] = -1e20;
-  bounds[1] = 1e20;
+  bounds[0] = -kBeyond;
+  bounds[1] = kBeyond;
   for (int q = 1; q < n; ++q) {
     // The intersection of the parabola of q with that of the last root; roots that it covers are removed.
     double cross = 0;
@@ -60,7 +66,7 @@ void lower_envelope(const std::vector<float>& f, std::vector<float>& out, std::v
     ++last;
     roots[static_cast<size_t>(last)] = q;
     bounds[static_cast<size_t>(last)] = cross;
-    bounds[static_cast<size_t>(last) + 1] = 1e20;
+    bounds[static_cast<size_t>(last) + 1] = kBeyond;
   }
   for (int q = 0, k = 0; q < n; ++q) {
     while (bounds[static_cast<size_t>(k) + 1] < q) ++k;
@@ -143,43 +149,44 @@ Plane sample(const Plane& in, int stride) {
 Quadratic::Quadratic(const Plane& samples, const std::vector<uint8_t>& weights, int stride, int width,
                      int height)
     : scale_x_(2.0 / std::max(width - 1, 1)), scale_y_(2.0 / std::max(height - 1, 1)) {
-  double normal[6][7] = {};  // symmetric; the last column is the right side
+  double normal[kCoefficients][kCoefficients + 1] = {};  // symmetric; the last column is the right side
   double count = 0;
   for (int y = 0; y < samples.height; ++y) {
     const double v = y * stride * scale_y_ - 1;
     for (int x = 0; x < samples.width; ++x) {
       if (!weights[samples.index(x, y)]) continue;
       const double u = x * stride * scale_x_ - 1;
-      const double row[7] = {1, u, v, u * u, u * v, v * v, samples.at(x, y)};
-      for (int i = 0; i < 6; ++i) {
-        for (int k = i; k < 7; ++k) normal[i][k] += row[i] * row[k];
+      const double row[kCoefficients + 1] = {1, u, v, u * u, u * v, v * v, samples.at(x, y)};
+      for (int i = 0; i < kCoefficients; ++i) {
+        for (int k = i; k <= kCoefficients; ++k) normal[i][k] += row[i] * row[k];
       }
       ++count;
     }
   }
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < kCoefficients; ++i) {
     for (int k = 0; k < i; ++k) normal[i][k] = normal[k][i];
   }
   if (count == 0) return;
-  c_[0] = normal[0][6] / count;
-  if (count < 24) return;  // fewer than four pixels per coefficient: keep the mean
-  double solution[6];
-  for (int i = 0; i < 6; ++i) {
+  c_[0] = normal[0][kCoefficients] / count;
+  if (count < kPixelsEach * kCoefficients) return;  // keep the mean
+  double solution[kCoefficients];
+  for (int i = 0; i < kCoefficients; ++i) {
     int pivot = i;
-    for (int k = i + 1; k < 6; ++k) pivot = std::abs(normal[k][i]) > std::abs(normal[pivot][i]) ? k : pivot;
-    if (std::abs(normal[pivot][i]) < 1e-6 * count) return;  // collinear samples: keep the mean
+    for (int k = i + 1; k < kCoefficients; ++k)
+      pivot = std::abs(normal[k][i]) > std::abs(normal[pivot][i]) ? k : pivot;
+    if (std::abs(normal[pivot][i]) < kCollinear * count) return;  // keep the mean
     std::swap(normal[i], normal[pivot]);
-    for (int k = i + 1; k < 6; ++k) {
+    for (int k = i + 1; k < kCoefficients; ++k) {
       const double factor = normal[k][i] / normal[i][i];
-      for (int j = i; j < 7; ++j) normal[k][j] -= factor * normal[i][j];
+      for (int j = i; j <= kCoefficients; ++j) normal[k][j] -= factor * normal[i][j];
     }
   }
-  for (int i = 5; i >= 0; --i) {
-    solution[i] = normal[i][6];
-    for (int k = i + 1; k < 6; ++k) solution[i] -= normal[i][k] * solution[k];
+  for (int i = kCoefficients - 1; i >= 0; --i) {
+    solution[i] = normal[i][kCoefficients];
+    for (int k = i + 1; k < kCoefficients; ++k) solution[i] -= normal[i][k] * solution[k];
     solution[i] /= normal[i][i];
   }
-  std::copy(solution, solution + 6, c_);
+  std::copy(solution, solution + kCoefficients, c_);
 }
 
 float Quadratic::at(int x, int y) const {

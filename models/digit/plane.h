@@ -7,6 +7,16 @@
 
 namespace lenslet {
 
+/// White, full ink or an opaque pixel in a byte.
+inline constexpr int kMostByte = 255;
+/// Length of an outline over the number of its steps along rows and columns, averaged over directions: pi / 4.
+inline constexpr double kOutlinePerStep = 3.14159265358979 / 4;
+
+/// Luma of ITU-R BT.601-7, section 2.5.1.
+inline float luma(float red, float green, float blue) {
+  return 0.299f * red + 0.587f * green + 0.114f * blue;
+}
+
 /// A grey picture in floats.
 struct Plane {
   int width = 0, height = 0;  // pixels

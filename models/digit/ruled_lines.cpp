@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "models/digit/paper.h"
+
 namespace lenslet {
 namespace {
 
 constexpr double kAcross = 0.95;  // of a side of the picture: a mark from edge to edge
-constexpr double kDigit = 0.12;   // of its shorter side: the least digit
 constexpr double kThicker = 1.4;  // the strokes, than the lines
 constexpr int kWidestLine = 7;    // pixels
 
@@ -52,8 +53,7 @@ double grid_stroke_width(const Plane& ink) {
       outline += y + 1 == ink.height || ink.at(x, y + 1) == 0;
     }
   }
-  constexpr double kAxes = 3.14159265358979 / 4;  // counting along two axes lengthens an outline by 4 / pi
-  return outline == 0 ? 0 : 2 * area / (kAxes * outline);
+  return outline == 0 ? 0 : 2 * area / (kOutlinePerStep * outline);
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ bool remove_ruled_lines(Plane& depth, const Component& mark, const std::vector<i
   if (!mark.at_border || !crosses(mark.box, depth)) return false;
   Plane ink(depth.width, depth.height);
   for (size_t i = 0; i < labels.size(); ++i) ink.values[i] = labels[i] == label ? 1.0f : 0.0f;
-  const double least = kDigit * std::min(depth.width, depth.height);
+  const double least = kLeastDigit * std::min(depth.width, depth.height);
   for (int side = 3; side <= kWidestLine; side += 2) {
     const int reach = side / 2;
     Plane strokes = squares(squares(ink, reach, true), reach, false);
