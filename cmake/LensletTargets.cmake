@@ -88,8 +88,8 @@ endfunction()
 # that computes it.
 # CHOOSES is for loops that choose between two values: GCC leaves them scalar, because the value not chosen could raise a
 # floating-point exception, which nothing here looks at. No value is computed in another way.
-# Where the fuzzers' clang gives each of the thousands of accesses the pointer checks of UndefinedBehaviorSanitizer beside
-# those of AddressSanitizer, a file takes minutes instead of seconds. The latter suffice here.
+# Where the fuzzers' clang gives each of the thousands of accesses the pointer checks of both UndefinedBehaviorSanitizer
+# and AddressSanitizer, a file takes minutes instead of seconds. The latter's suffice here.
 function(lenslet_kernel_sources)
   cmake_parse_arguments(PARSE_ARGV 0 arg CHOOSES "" "")
   set(sources ${arg_UNPARSED_ARGUMENTS})

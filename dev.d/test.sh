@@ -27,7 +27,7 @@ setup_apps() {
   cp "$names" "$venv/installed.txt"
 }
 
-# Installs Ray beside the package that ./dev python installed, if it did. Ray has no build for some versions of Python.
+# Installs Ray with the package that ./dev python installed, if it did. Ray has no build for some versions of Python.
 setup_ray() {
   local venv=build/python/venv names=tests/ray/requirements.txt
   [ -x "$venv/bin/pip" ] || return 0

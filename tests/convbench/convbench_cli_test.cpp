@@ -223,7 +223,7 @@ TEST_F(ConvbenchTest, ResumeRefusesOtherSettings) {
   EXPECT_EQ(json("r.json")["results"].dump(), Json::parse(before)["results"].dump()) << "measured again";
 }
 
-// A row without a time is measured again, beside the other rows of its problem.
+// A row without a time is measured again, with the other rows of its problem.
 TEST_F(ConvbenchTest, ResumeTriesAgainWhatWentWrong) {
   for (const char* status : {"ERROR", "SKIPPED"}) {
     SCOPED_TRACE(status);

@@ -36,7 +36,7 @@ least() {
   echo "$least"
 }
 # quick WHAT LIMIT PERCENT COMMAND…: limit in tenths of a millisecond, or in percent of CMake's start if that is more.
-# Up to five times, each with CMake's start beside it: the machine may have become busier since that was measured.
+# Up to five times, each together with CMake's start: the machine may have become busier since that was measured.
 quick() {
   local what=$1 least_limit=$2 percent=$3 limit spent round
   shift 3

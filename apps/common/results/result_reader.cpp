@@ -205,7 +205,7 @@ class ObjectReader {
 };
 
 /// Replaces the words of older files, so that their rows pair with new ones: the label `variant` for the backend that
-/// `lenslet bench` ran, and the text "rival" for a backend that is measured beside a ladder.
+/// `lenslet bench` ran, and the text "rival" for a backend that is measured with a ladder.
 void use_words_of_today(ResultRow& row) {
   for (auto& [label, text] : row.labels) {
     if (label == "variant" && !text.empty()) row.backend = text;

@@ -179,7 +179,7 @@ void TableFitter::wrap_words() {
     if (widest == nullptr) break;
     --widest->width;
   }
-  // No single column, beside the first, is wider than a line.
+  // No single column, next to the first, is wider than a line.
   for (Column& column : columns_) column.width = std::min(column.width, (look_.width - kGap) / 2);
 }
 

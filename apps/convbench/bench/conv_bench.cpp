@@ -86,7 +86,7 @@ void prepare(StudyCandidate& candidate, const ConvSpec& spec, std::unique_ptr<Co
   if (refusal) refuse(candidate, spec, session, *refusal);
 }
 
-// The CPU's row beside a GPU's is hot only, and the GPU's ceilings do not apply to it.
+// The CPU's row in a GPU's table is hot only, and the GPU's ceilings do not apply to it.
 RowContext context_of(const ConvBenchRequest& request, const BenchSession& session) {
   return request.on_cpu ? RowContext{true, false, nullptr} : session.row_context();
 }

@@ -1,4 +1,4 @@
-// convbench ladder: every rung of a ladder on the shapes of its study, beside cuDNN and the ceiling.
+// convbench ladder: every rung of a ladder on the shapes of its study, compared with cuDNN and the ceiling.
 #include <algorithm>
 #include <cmath>
 

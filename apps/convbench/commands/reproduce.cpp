@@ -1,4 +1,4 @@
-// convbench reproduce: repeats the published studies on this card, with their figures beside the measured ones.
+// convbench reproduce: repeats the published studies on this card, with their figures and the measured ones.
 #include <algorithm>
 #include <functional>
 
@@ -88,7 +88,7 @@ std::string what_of(const ResultRow& row) {
   return text;
 }
 
-// Every cell that the study printed, beside ours.
+// Every cell that the study printed, and ours.
 void print_beside(Console& console, const std::vector<ResultRow>& rows) {
   Table table;
   const auto left = Table::Align::kLeft;

@@ -18,7 +18,7 @@ namespace {
 constexpr int kTurns = 5;
 enum Input { kBefore, kTimed, kAfter };  // rounds of Candidate::load
 
-/// One step of all parts alone, timed beside the candidates.
+/// One step of all parts alone, timed with the candidates.
 struct Alone {
   const char* name;
   double (Pipeline::*once_ns)();

@@ -85,7 +85,7 @@ void run_passes(Model& model, const ImageDataset& data, int64_t count, bool show
   outcome.speed.resident_per_s = device_resident_rate(model.executable(), least_ms);
 }
 
-// The first images of `data` by another pass, beside a run of all of them; none after a signal.
+// The first images of `data` by another pass, to compare with a run of all of them; none after a signal.
 std::optional<Beside> read_beside(const Session& session, const BuildOptions& other, const ImageDataset& data,
                                   const BatchRun& run) {
   Model model = session.model(other);

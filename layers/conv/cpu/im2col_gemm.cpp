@@ -5,7 +5,7 @@
 //   col [C/G*R*S, N*P*Q]: col[(c, r, s), (n, p, q)] = x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw] or 0 outside
 //   y' [K/G, N*P*Q] = w [K/G, C/G*R*S] * col, for each group; y [N, K, P, Q] is y' with bias, images moved outwards
 //
-// The matrix repeats every input value up to R*S times; its cost is the stage "im2col", beside "gemm". It is built for
+// The matrix repeats every input value up to R*S times; its cost is the stage "im2col", next to "gemm". It is built for
 // as many images, or else output rows, as fit the workspace below: one product for many small images is much faster
 // than one per image. The pass "bias_relu" adds the bias and moves the images to their places.
 #include <algorithm>

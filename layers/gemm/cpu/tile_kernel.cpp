@@ -11,7 +11,7 @@
 namespace lenslet {
 namespace {
 
-// A function with a tile of its own: inlined beside other tiles, GCC leaves sums of the tile in memory.
+// A function with a tile of its own: inlined together with other tiles, GCC leaves sums of the tile in memory.
 #define LENSLET_NOINLINE __attribute__((noinline))
 
 /// Where the vectors of a register tile lie, in elements of the arguments' b and out: the first one, and from each to
