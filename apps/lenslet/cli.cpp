@@ -306,9 +306,10 @@ CommandLine lenslet_command_line() {
               "batch size of the times on the page [1]", show);
   line.option("--batch-size", Integer{1, kMaxBatch}, LENSLET_MEMBER(batch_size),
               "batch size of the model's layers [1]", backends);
-  line.option("--graph", Words<bool>{{{"on", true}, {"off", false}}}, LENSLET_MEMBER(cuda_graph),
-              "replay each pass as a captured CUDA graph [on a GPU, layer by layer, for up to 256 samples]",
-              eval | profile);
+  line.option(
+      "--graph", Words<bool>{{{"on", true}, {"off", false}}}, LENSLET_MEMBER(cuda_graph),
+      "replay each pass as a captured CUDA graph [eval: off; profile: on for up to 256 samples in layers]",
+      eval | profile);
   line.option("--save-plan", Text{"FILE"}, LENSLET_MEMBER(save_plan),
               "write the choices that were made; --plan FILE replays them", model);
   add_execution_options(line, "layer", all | diff | serve | show,

@@ -71,8 +71,9 @@ class Session {
   Model model(const BuildOptions& pass) const { return Model(setup_, pass); }
   /// A model of these weights that chooses its passes, as programs that embed it have it.
   Model model(const ModelOptions& options) const { return Model::of_setup(*setup_, options); }
-  /// A single-pass model built with the call_options() for `batch` images. Writes the plan if --save-plan is given.
-  Model model(int64_t batch) const { return saving_plan(call_options(batch, options_.ends())); }
+  /// A single-pass model built with the options for `batch` images. Writes the plan if --save-plan is given. Without
+  /// --graph its passes run step by step, so that a fault of the first is reported with what was done.
+  Model model(int64_t batch) const { return saving_plan(build_options(batch)); }
   /// The same for a profile (ModelSetup::profile_options).
   Model profiled_model(int64_t batch) const;
 

@@ -1,4 +1,4 @@
-"""The table of networks given as ONNX, from networks.json of apps/peers/networks_peers.py. A text."""
+"""The table of networks given as ONNX, from networks*.json of apps/peers/networks_peers.py. A text."""
 
 import common
 from common import load, rows_of
@@ -9,13 +9,14 @@ LIBRARIES = ("torch", "triton", "onnxruntime")
 
 
 def networks(folder):
-    """Lenslet beside its fastest peer, by network and batch; empty without the file."""
-    rows = [row for row in rows_of(folder, "networks.json") if row["status"] in ("PASSED", "SUSPECT")]
+    """Lenslet and its fastest peer of the same run, by network and batch; empty without a file."""
+    names = sorted((path.name for path in folder.glob("networks*.json")), key=len)  # networks.json first
+    rows = [row for name in names for row in rows_of(folder, name) if row["status"] in ("PASSED", "SUSPECT")]
     if not rows:
         return ""
-    document, lines = load(folder, "networks.json"), []
+    documents, lines = [load(folder, name) for name in names], []
     for network in dict.fromkeys(row["network"] for row in rows):
-        for batch in dict.fromkeys(row["batch"] for row in rows):
+        for batch in sorted({row["batch"] for row in rows if row["network"] == network}):
             here = [row for row in rows if (row["network"], row["batch"]) == (network, batch)]
             times = [(row["time_ns"]["median"] / 1e3, side_of(row), is_ours(row)) for row in here]
             mine = sorted(time[:2] for time in times if time[2])
@@ -23,16 +24,17 @@ def networks(folder):
             # LeNet-5 has no peer here: its two ways to Lenslet stand beside each other.
             best, other = [*mine[:1], *theirs[:1], *mine[1:], None, None][:2]
             if not other or not mine:
-                common.lack(folder / "networks.json", f"peer of {network} at {batch}")
+                common.lack(folder / "networks*.json", f"peer of {network} at {batch}")
                 continue
             lines.append([network, f"{batch:,}", *(f"{name}: {time:,.1f}" for time, name in (best, other)),
                           f"{other[0] / best[0]:.2f}"])
-    libraries = document["libraries"]
+    document = documents[0]
+    libraries = {name: version for one in documents for name, version in one["libraries"].items()}
     versions = ", ".join(f"{name} {libraries[name]}" for name in LIBRARIES if name in libraries)
     place = common.cpu_name(document) if rows[0]["device"] == "cpu" else document.device
     threads = f", {rows[0]['threads']} threads" if rows[0].get("threads") else ""
     return markdown(
         f"**Networks of ONNX files**, {place}{threads}, fp32, samples in memory where they are computed, turn by turn"
-        f" in one run, medians, µs a pass ({versions}; `apps/peers/networks_peers.py`):",
+        f" in one run for each row, medians, µs a pass ({versions}; `apps/peers/networks_peers.py`):",
         ["network", "batch", "Lenslet", "fastest peer, or Lenslet's other way", "ratio"], lines,
     )
