@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "framework/base/error.h"
-#include "models/onnx/attributes.h"
-#include "models/onnx/constants.h"
+#include "models/onnx/read/attributes.h"
+#include "models/onnx/shape/constants.h"
 
 namespace lenslet::onnx {
 namespace {

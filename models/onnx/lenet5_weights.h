@@ -4,7 +4,7 @@
 #include <string>
 
 #include "framework/io/safetensors.h"
-#include "models/onnx/shapes.h"
+#include "models/onnx/shape/shapes.h"
 
 namespace lenslet::onnx {
 

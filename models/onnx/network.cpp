@@ -2,9 +2,9 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
-#include "models/onnx/import.h"
+#include "models/onnx/import/import.h"
 #include "models/onnx/lenet5_weights.h"
-#include "models/onnx/reader.h"
+#include "models/onnx/read/reader.h"
 
 namespace lenslet::onnx {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/onnx/import.h"
+#include "models/onnx/import/import.h"
 
 namespace lenslet::onnx {
 

@@ -4,10 +4,10 @@
 
 #include "models/lenet5.h"
 #include "models/onnx/lenet5_weights.h"
-#include "models/onnx/reader.h"
-#include "models/onnx/structure.h"
+#include "models/onnx/read/reader.h"
+#include "models/onnx/read/structure.h"
+#include "models/onnx/read/tensor_values.h"
 #include "models/onnx/summary.h"
-#include "models/onnx/tensor_values.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/models/onnx/lenet5_graph.h"
 

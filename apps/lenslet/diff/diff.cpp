@@ -18,7 +18,7 @@
 #include "apps/measuring/run.h"
 #include "framework/execution/executable.h"
 #include "models/onnx/network.h"
-#include "models/onnx/reader.h"
+#include "models/onnx/read/reader.h"
 
 namespace lenslet {
 namespace {

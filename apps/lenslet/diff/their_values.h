@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "framework/graph/graph.h"
-#include "models/onnx/import.h"
-#include "models/onnx/model.h"
+#include "models/onnx/import/import.h"
+#include "models/onnx/read/model.h"
 
 namespace lenslet {
 

@@ -13,7 +13,7 @@
 #include "framework/execution/executable.h"
 #include "models/onnx/lenet5_weights.h"
 #include "models/onnx/network.h"
-#include "models/onnx/reader.h"
+#include "models/onnx/read/reader.h"
 #include "models/onnx/summary.h"
 
 namespace lenslet {

@@ -27,7 +27,7 @@ class Networks(unittest.TestCase):
 
 class Attributes(unittest.TestCase):
     def test_are_those_of_the_schemas(self):
-        source = (Path(__file__).parents[3] / "models/onnx/attributes.cpp").read_text()
+        source = (Path(__file__).parents[3] / "models/onnx/read/attributes.cpp").read_text()
         rows = re.findall(r'^    \{"(\w+)",\s+"([\w ]+)"\},$', source, re.MULTILINE)
         self.assertGreater(len(rows), 40)
         newest = min(onnx.defs.onnx_opset_version(), 23)

@@ -8,7 +8,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "models/onnx/tensor_values.h"
+#include "models/onnx/read/tensor_values.h"
 #include "tests/models/onnx/evaluate_functions.h"
 
 namespace lenslet::test::onnx {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/onnx/model.h"
+#include "models/onnx/read/model.h"
 
 namespace lenslet::test::onnx {
 

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "models/onnx/model.h"
+#include "models/onnx/read/model.h"
 
 namespace lenslet::test::onnx {
 

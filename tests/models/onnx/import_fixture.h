@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "models/onnx/import.h"
-#include "models/onnx/reader.h"
+#include "models/onnx/import/import.h"
+#include "models/onnx/read/reader.h"
 #include "tests/models/onnx/onnx_writer.h"
 
 namespace lenslet::test::onnx {

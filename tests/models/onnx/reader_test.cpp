@@ -1,5 +1,5 @@
 // The ONNX reader: what it accepts, and each kind of damage with its message.
-#include "models/onnx/reader.h"
+#include "models/onnx/read/reader.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,10 +10,10 @@
 #include <functional>
 
 #include "framework/base/error.h"
-#include "models/onnx/shapes.h"
-#include "models/onnx/structure.h"
+#include "models/onnx/read/structure.h"
+#include "models/onnx/read/tensor_values.h"
+#include "models/onnx/shape/shapes.h"
 #include "models/onnx/summary.h"
-#include "models/onnx/tensor_values.h"
 #include "tests/io/crafted_files.h"
 #include "tests/models/onnx/onnx_writer.h"
 
