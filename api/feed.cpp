@@ -37,8 +37,8 @@ void demand_count(int64_t count, size_t image_bytes, size_t answer_bytes) {
   const size_t larger = std::max({image_bytes, answer_bytes, size_t{1}});
   const int64_t most = PTRDIFF_MAX / static_cast<int64_t>(larger);
   if (count > most)
-    throw UsageError(concat("the number of images must be at most ", most, ", as they take ", larger,
-                            " bytes each, found ", count));
+    throw UsageError(concat("the number of images must be at most ", most, ", as images or answers take ",
+                            larger, " bytes each, found ", count));
 }
 
 bool is_page_locked(Device device, const void* memory) {

@@ -220,7 +220,7 @@ LENSLET_API lenslet_status lenslet_read_memory(lenslet_model* model, const void*
 
 /**
  * Classifies `count` images; 0 is allowed. This and lenslet_logits_* support networks that read 1 x 28 x 28 images
- * and have ten classes; for any other they return LENSLET_ERROR_DATA. They look at up to 64 images and return
+ * and write ten values in one dimension; for any other they return LENSLET_ERROR_DATA. They look at up to 64 images and return
  * LENSLET_ERROR_USAGE for those that options.images refuses. The first call with a number of images prepares the
  * model for that number; the last four preparations are kept, on the CPU more if they are small. After a failure the
  * contents of the output are undefined.
@@ -260,7 +260,8 @@ LENSLET_API void lenslet_host_free(void* memory);
  * a cudaStream_t; null is the default stream. A call enqueues its work after that of the stream and returns
  * LENSLET_OK: it waits for nothing and copies nothing to or from the host, and a failure of the work itself is
  * reported by a later call.
- * The first call with a number of images prepares the model for that number, which allocates. The stream may record
+ * The first call with a number of images prepares the model for that number, which allocates; so does the second with
+ * the same memory for up to 256 images that are computed layer by layer. The stream may record
  * a CUDA graph once the same call has been made outside of it; the model must outlive the graph, and calls in one
  * graph must depend on each other. The images are not looked at; options.images "invert" is
  * LENSLET_ERROR_UNAVAILABLE, and so is a plan that does not itself read what is passed and write what is wanted:

@@ -85,8 +85,9 @@ class Place {
   /// Images and answers are in the memory of the model's GPU, aligned to 16 bytes; labels and probabilities in
   /// PredictionArrays are aligned to 4. `stream` is a cudaStream_t of the caller; null is the default stream. The call
   /// enqueues its work there and returns: it waits for nothing and copies nothing to or from the host. The first call
-  /// with a number of images prepares the model for that number, which allocates. The stream may record a CUDA graph
-  /// once the same call has been made outside; the model must outlive the graph. A call of several passes rounds
+  /// with a number of images prepares the model for that number, which allocates; so does the second with the same
+  /// memory for up to 256 images that are computed layer by layer, which captures them. The stream may record a CUDA
+  /// graph once the same call has been made outside; the model must outlive the graph. A call of several passes rounds
   /// max_batch to a multiple of 2 or 4 where its passes would otherwise not be aligned.
   static Place on_device(void* stream) noexcept {
     Place place;
@@ -147,7 +148,7 @@ class Model {
 
   /// Writes class 0..9 and its probability of each image to `predictions` [count]; count may be 0. `pixels` [count, 28,
   /// 28] have bright ink on 0; on the CPU they are read in place. Throws MemoryError, DeviceError, and DataError unless
-  /// the network reads 28x28 grey images and has ten classes. With Place::on_device() also UsageError for memory that
+  /// the network reads 28x28 grey images and writes ten values in one dimension. With Place::on_device() also UsageError for memory that
   /// is not the GPU's or not aligned, and UnavailableError for a plan that does not read and write these types itself,
   /// as the layered plan reads and writes only fp32.
   void predict(const uint8_t* pixels, int64_t count, Prediction* predictions, const Place& place = {});

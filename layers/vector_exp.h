@@ -1,8 +1,8 @@
 // e^x as arithmetic that loops vectorise, because a call of expf prevents vectorising. Internal.
 //
 // x = n ln 2 + r with |r| <= ln 2 / 2 in two parts (Cody and Waite 1980), e^r by the Taylor polynomial of degree 7
-// (remainder below 2^-27 relative), times 2^n by its exponent bits. Total error below 2 ulp; for x <= 0 results below
-// 2^-126 are flushed to 0. GPU code calls expf.
+// (remainder below 2^-27 relative), times 2^n by its exponent bits. Total error below 2 ulp; exp_nonpositive() returns
+// 0 for results below 2^-126. GPU code calls expf.
 #pragma once
 
 #include <cmath>

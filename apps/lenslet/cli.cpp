@@ -157,11 +157,11 @@ CommandLine lenslet_command_line() {
               "random samples for ONNX Runtime [8]", diff);
   line.flag("--explain", LENSLET_MEMBER(explain), "show each step from the picture to the model's input",
             classify);
-  line.option(
-      "--data", Text{"DIR|FILE"}, LENSLET_MEMBER(data),
-      "folder with the MNIST IDX files, or with a folder of pictures for each class, or arrays as .npz "
-      "(inputs and labels) or .npy [LENSLET_MNIST_DIR, else ./data]",
-      eval);
+  line.option("--data", Text{"DIR|FILE"}, LENSLET_MEMBER(data),
+              "folder with IDX files named as MNIST's, or with a folder of pictures for each class, or "
+              "arrays as .npz "
+              "(inputs and labels) or .npy [LENSLET_MNIST_DIR, else ./data]",
+              eval);
   line.option("--answers", Text{"FILE", nullptr, {".npy"}}, LENSLET_MEMBER(answers),
               "the class of each sample of --data FILE.npy", eval);
   line.option("--data", Text{"DIR"}, LENSLET_MEMBER(data),

@@ -65,7 +65,7 @@ class Session {
   BuildOptions build_options(int64_t batch) const;
   /// The same of these types.
   BuildOptions build_options(int64_t batch, InputOutput ends) const;
-  /// The same for a pass that is repeated: without --graph as ModelSetup::call_options() has it.
+  /// The same for passes that a server repeats: --graph, by default ModelSetup::replays(), decides on a CUDA graph.
   BuildOptions call_options(int64_t batch, InputOutput ends) const;
   /// A single-pass model built with `pass`.
   Model model(const BuildOptions& pass) const { return Model(setup_, pass); }

@@ -12,9 +12,9 @@ class KeptGraphs {
  public:
   /// Where a pass or a slice begins and ends.
   struct Ends {
-    const float* input;  ///< Of the first sample.
-    float* output;       ///< See above.
-    /// Whether both are the same.
+    const float* input;  ///< The first value that is read.
+    float* output;       ///< The first value that is written.
+    /// Equal addresses.
     bool operator==(const Ends& other) const noexcept {
       return input == other.input && output == other.output;
     }

@@ -7,9 +7,9 @@
 
 namespace lenslet {
 
-/// What seems_to_be() says of an ONNX model.
+/// What seems_to_be() returns for an ONNX model.
 inline constexpr char kOnnxModel[] = "an ONNX model";
-/// Bytes that it looks at.
+/// It reads at most so many bytes.
 inline constexpr size_t kStandInBytes = 128;
 
 /// The likely format of a file by its first bytes, with advice: "a Git LFS pointer, not the file itself; fetch it with

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -30,6 +31,7 @@ class Matcher {
 
   Safetensors match() {
     follow_data();
+    demand_known_attributes();
     reshape_to({1, 1, 28, 28}, "the input");
     conv("conv1", 6, 1, {1, 6, 24, 24});
     relu_and_pool("conv1", {1, 6, 12, 12});
@@ -74,6 +76,21 @@ class Matcher {
       name = data[0];
     }
     std::reverse(chain_.begin(), chain_.end());
+  }
+
+  // Of every node that the output depends on.
+  void demand_known_attributes() const {
+    std::vector<std::string> wanted = {model_.outputs[0].name};
+    std::unordered_set<const Node*> seen;
+    while (!wanted.empty()) {
+      const auto producer = producers_.find(wanted.back());
+      wanted.pop_back();
+      if (producer == producers_.end() || !seen.insert(producer->second).second) continue;
+      const Node& node = *producer->second;
+      if (std::string unknown = unknown_attribute(node, model_.opset); !unknown.empty())
+        throw Difference{std::move(unknown)};
+      wanted.insert(wanted.end(), node.inputs.begin(), node.inputs.end());
+    }
   }
 
   const Shape* shape_before(size_t at) const {
@@ -226,8 +243,6 @@ class Matcher {
 Lenet5Match match_lenet5(const Model& model, const Values& values, const std::string& origin) {
   // Nodes of older sets mean something else, which the matcher does not know.
   if (model.opset < 7) return {{}, concat("its operator set is ", model.opset, ", expected 7 or later")};
-  for (const Node& node : model.nodes)
-    if (std::string unknown = unknown_attribute(node); !unknown.empty()) return {{}, std::move(unknown)};
   try {
     return {Matcher(model, values, origin).match(), ""};
   } catch (const Difference& difference) {

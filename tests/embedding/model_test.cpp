@@ -121,7 +121,7 @@ TEST(Model, PackedPixelsAreReadAsTheirGreys) {
     expect_error<UsageError>([&] { model.logits(pictures().pairs.data(), -1, nullptr); },
                              "the number of images must not be negative, found -1");
     expect_error<UsageError>([&] { model.logits(pictures().pairs.data(), INT64_MAX, nullptr); },
-                             "as they take 392 bytes each, found 9223372036854775807");
+                             "as images or answers take 392 bytes each, found 9223372036854775807");
   }
 }
 

@@ -93,7 +93,8 @@ PictureChoices picture_choices(const PictureOptions& options, const Network& net
     return choices;
   }
   const Shape& sample = network.graph.input_shape();
-  const PictureLayout layout = picture_layout(sample).value_or(PictureLayout{sample[0], 0, 0, false});
+  const PictureLayout layout =
+      picture_layout(sample).value_or(PictureLayout{sample.rank() == 2 ? 1 : sample[0], 0, 0, false});
   const int64_t longer = std::max(layout.height, layout.width);
   if (fit.size && *fit.size < longer)
     throw UsageError(concat("--size expects at least the ", longer, " pixels of the longer side of ",

@@ -24,8 +24,8 @@ struct PictureChoices {
 /// What --mean and --std state for all channels of the network, to load it with.
 ChosenNormalisation chosen_normalisation(const PictureOptions& options);
 
-/// Whether pictures are prepared as digits: the network reads digits (models/classifier.h). One of an ONNX file that
-/// reads 1x28x28 or 28x28x1 reads other pictures where --labels names its classes.
+/// Whether pictures are prepared as digits: the network reads digits (models/classifier.h). With --labels an ONNX
+/// network of 1x28x28 or 28x28x1 reads other pictures.
 bool reads_digits(const PictureOptions& options, const Network& network);
 
 /// --mean and --std, by default those of the model's file, and the lines of --labels. Throws UsageError unless there is

@@ -188,7 +188,8 @@ namespace {
 void demand_alone(const EvalOptions& options, bool samples, const Ranks& ranks) {
   if (ranks.alone()) return;
   if (samples)
-    throw UsageError("under mpirun lenslet eval reads folders of IDX files; start it without for other data");
+    throw UsageError(
+        "under mpirun lenslet eval reads digits of IDX files; start it without mpirun for other data");
   if (options.backend_matrix || options.streams || options.repeat || !options.contact_sheet.empty())
     throw UsageError(
         "--backend-matrix, --streams, --repeat and --contact-sheet are for one process; start it without "

@@ -175,7 +175,8 @@ void print(Console& console, const SampleScore& score, const Executable& executa
 void refuse_options_of_digits(const EvalOptions& options) {
   if (options.backend_matrix || options.streams || options.repeat || !options.contact_sheet.empty())
     throw UsageError(
-        "--backend-matrix, --streams, --repeat and --contact-sheet are for folders of IDX files");
+        "--backend-matrix, --streams, --repeat and --contact-sheet are for networks that read digits, on IDX "
+        "files");
 }
 
 }  // namespace

@@ -237,6 +237,14 @@ bool names_sample_set(const std::string& path) {
 std::unique_ptr<SampleSet> open_sample_set(const EvalOptions& options, const Network& network,
                                            const PictureChoices& choices) {
   demand_classes(network.graph, network.origin, kUseRun);
+  const bool scales = options.fit.size || options.fit.keep_aspect || options.fit.bgr;
+  const bool folders =
+      names_sample_set(options.data) && !ends_with(options.data, ".npz") && !ends_with(options.data, ".npy");
+  if (scales && !folders)
+    throw UsageError(
+        "--size, --channels and --keep-aspect are for folders of pictures; arrays and IDX files are read as "
+        "they "
+        "are");
   if (ends_with(options.data, ".npz") || ends_with(options.data, ".npy"))
     return std::make_unique<Arrays>(options, network, choices);
   if (!options.answers.empty()) throw UsageError("--answers belongs to --data FILE.npy");

@@ -104,10 +104,11 @@ Import Importer::import() {
     const Node& node = model_.nodes[at_];
     const auto constant = [&](const std::string& output) { return values_.at(output).is_constant; };
     Fate& fate = import_.fates[at_];
-    if (!needed_[at_]) fate.layer = kNothing;
-    if (!fate.layer.empty()) continue;
-    if (constant(node.outputs.at(0)))
-      fate.reason = unknown_attribute(node);
+    const bool folded = !fate.layer.empty();
+    if (!needed_[at_])
+      fate.layer = kNothing;
+    else if (folded || constant(node.outputs.at(0)))
+      fate.reason = unknown_attribute(node, model_.opset);
     else
       take(node);
   }
@@ -176,7 +177,8 @@ void Importer::take(const Node& node) {
       if (!node.outputs[i].empty() && readers_.count(node.outputs[i]) != 0)
         throw Unsupported{concat("output ", i, " of ", printable_excerpt(node.op, 40), " is not supported")};
     }
-    if (const std::string unknown = unknown_attribute(node); !unknown.empty()) throw Unsupported{unknown};
+    if (const std::string unknown = unknown_attribute(node, model_.opset); !unknown.empty())
+      throw Unsupported{unknown};
     demand_later_meaning(node);
     (this->*rule)(node);
     fate.layer = type_;

@@ -136,7 +136,7 @@ void Importer::choice(const Node& node) {
   if (!is_softplus(node)) throw Unsupported{"Greater and Where are supported as PyTorch's softplus only"};
   const auto softplus = held_.find(node.inputs[2]);
   if (softplus == held_.end()) throw Skip();
-  // Refuses a threshold of more dimensions, by which the batch is no longer the first.
+  // With a free batch, refuses a threshold of more dimensions, by which the batch is no longer the first.
   (void)shape(node.outputs.at(0));
   held_[node.outputs.at(0)] = softplus->second;
 }

@@ -1,7 +1,7 @@
 #include "models/onnx/read/attributes.h"
 
 #include <algorithm>
-#include <string>
+#include <charconv>
 #include <string_view>
 #include <vector>
 
@@ -15,79 +15,119 @@ struct Row {
   std::string_view op, attributes;
 };
 
-// Those of operator sets 6 to 23, of operators that have any. Source: the schemas of the Python package onnx, which
-// tests/models/onnx/checker_test.py compares.
+// Those of operator sets 6 to 23; "axis:6" for one that later sets than 6 do not have. Source: the schemas of the Python
+// package onnx, which tests/models/onnx/checker_test.py compares.
 constexpr Row kAttributes[] = {
-    {"Add", "axis broadcast"},
-    {"And", "axis broadcast"},
+    {"Abs", ""},
+    {"Add", "axis:6 broadcast:6"},
+    {"And", "axis:6 broadcast:6"},
     {"AveragePool", "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides"},
-    {"BatchNormalization", "epsilon is_test momentum spatial training_mode"},
+    {"BatchNormalization", "epsilon is_test:6 momentum spatial:8 training_mode"},
     {"Cast", "saturate to"},
+    {"Ceil", ""},
     {"Celu", "alpha"},
-    {"Clip", "max min"},
+    {"Clip", "max:10 min:10"},
     {"Concat", "axis"},
     {"Constant",
      "sparse_value value value_float value_floats value_int value_ints value_string value_strings"},
     {"ConstantOfShape", "value"},
     {"Conv", "auto_pad dilations group kernel_shape pads strides"},
-    {"Div", "axis broadcast"},
-    {"Dropout", "is_test ratio seed"},
+    {"Div", "axis:6 broadcast:6"},
+    {"Dropout", "is_test:6 ratio:11 seed"},
     {"Elu", "alpha"},
-    {"Equal", "axis broadcast"},
+    {"Equal", "axis:6 broadcast:6"},
+    {"Erf", ""},
+    {"Exp", ""},
     {"Flatten", "axis"},
+    {"Floor", ""},
     {"Gather", "axis"},
     {"Gelu", "approximate"},
-    {"Gemm", "alpha beta broadcast transA transB"},
-    {"Greater", "axis broadcast"},
+    {"Gemm", "alpha beta broadcast:6 transA transB"},
+    {"GlobalAveragePool", ""},
+    {"GlobalMaxPool", ""},
+    {"Greater", "axis:6 broadcast:6"},
+    {"GreaterOrEqual", ""},
     {"HardSigmoid", "alpha beta"},
+    {"HardSwish", ""},
+    {"Identity", ""},
     {"If", "else_branch then_branch"},
     {"LRN", "alpha beta bias size"},
     {"LeakyRelu", "alpha"},
-    {"Less", "axis broadcast"},
+    {"Less", "axis:6 broadcast:6"},
+    {"LessOrEqual", ""},
+    {"Log", ""},
     {"LogSoftmax", "axis"},
+    {"MatMul", ""},
+    {"Max", ""},
     {"MaxPool", "auto_pad ceil_mode dilations kernel_shape pads storage_order strides"},
-    {"Mul", "axis broadcast"},
-    {"Or", "axis broadcast"},
-    {"Pad", "mode pads value"},
-    {"Pow", "axis broadcast"},
-    {"ReduceMax", "axes keepdims noop_with_empty_axes"},
-    {"ReduceMean", "axes keepdims noop_with_empty_axes"},
+    {"Mean", ""},
+    {"Min", ""},
+    {"Mish", ""},
+    {"Mul", "axis:6 broadcast:6"},
+    {"Neg", ""},
+    {"Not", ""},
+    {"Or", "axis:6 broadcast:6"},
+    {"PRelu", ""},
+    {"Pad", "mode pads:10 value:10"},
+    {"Pow", "axis:6 broadcast:6"},
+    {"Reciprocal", ""},
+    {"ReduceMax", "axes:17 keepdims noop_with_empty_axes"},
+    {"ReduceMean", "axes:17 keepdims noop_with_empty_axes"},
+    {"Relu", ""},
     {"Reshape", "allowzero"},
+    {"Round", ""},
     {"Selu", "alpha gamma"},
     {"Shape", "end start"},
-    {"Slice", "axes ends starts"},
+    {"Sigmoid", ""},
+    {"Sign", ""},
+    {"Slice", "axes:9 ends:9 starts:9"},
     {"Softmax", "axis"},
-    {"Split", "axis num_outputs split"},
-    {"Squeeze", "axes"},
-    {"Sub", "axis broadcast"},
+    {"Softplus", ""},
+    {"Softsign", ""},
+    {"Split", "axis num_outputs split:12"},
+    {"Sqrt", ""},
+    {"Squeeze", "axes:12"},
+    {"Sub", "axis:6 broadcast:6"},
+    {"Sum", ""},
     {"Swish", "alpha"},
+    {"Tanh", ""},
     {"ThresholdedRelu", "alpha"},
     {"Transpose", "perm"},
-    {"Unsqueeze", "axes"},
+    {"Unsqueeze", "axes:12"},
+    {"Where", ""},
 };
 
-std::vector<std::string> attributes_of(std::string_view op) {
+const Row* row_of(std::string_view op) {
+  for (const Row& row : kAttributes)
+    if (row.op == op) return &row;
+  return nullptr;
+}
+
+std::vector<std::string> attributes_of(const Row& row, int64_t opset) {
   std::vector<std::string> names;
-  for (const Row& row : kAttributes) {
-    if (row.op != op) continue;
-    for (size_t begin = 0; begin < row.attributes.size();) {
-      const size_t end = std::min(row.attributes.find(' ', begin), row.attributes.size());
-      names.emplace_back(row.attributes.substr(begin, end - begin));
-      begin = end + 1;
-    }
+  for (size_t begin = 0; begin < row.attributes.size();) {
+    const size_t end = std::min(row.attributes.find(' ', begin), row.attributes.size());
+    const std::string_view word = row.attributes.substr(begin, end - begin);
+    const size_t colon = word.find(':');
+    int64_t last = opset;
+    if (colon != std::string_view::npos)
+      std::from_chars(word.data() + colon + 1, word.data() + word.size(), last);
+    if (opset <= last) names.emplace_back(word.substr(0, colon));
+    begin = end + 1;
   }
   return names;
 }
 
 }  // namespace
 
-std::string unknown_attribute(const Node& node) {
-  if (node.attributes.empty()) return {};
-  const std::vector<std::string> known = attributes_of(node.op);
+std::string unknown_attribute(const Node& node, int64_t opset) {
+  const Row* const row = row_of(node.op);
+  if (!row || node.attributes.empty()) return {};
+  const std::vector<std::string> known = attributes_of(*row, opset);
   for (const Attribute& attribute : node.attributes) {
     if (std::find(known.begin(), known.end(), attribute.name) != known.end()) continue;
     const std::string what = concat("attribute \"", printable_excerpt(attribute.name, 40), "\" is none of ",
-                                    printable_excerpt(node.op, 40), "'s");
+                                    node.op, "'s in operator set ", opset);
     return known.empty() ? what + ", which has none" : concat(what, ": ", comma_list(known));
   }
   return {};

@@ -7,8 +7,9 @@
 
 namespace lenslet::onnx {
 
-/// Why a node's attributes are not all known: 'attribute "stride" is none of Conv's: auto_pad, dilations, …'; empty if
-/// they are. An unknown one may change what the node computes, so it is not ignored.
-std::string unknown_attribute(const Node& node);
+/// 'attribute "stride" is none of Conv's in operator set 13: auto_pad, dilations, …' for the first attribute that its
+/// operator does not have; empty if there is none, and for operators that Lenslet lacks. An unknown one may change what
+/// the node computes, so it is not ignored. One of a newer set is known in older ones, where it has its meaning.
+std::string unknown_attribute(const Node& node, int64_t opset);
 
 }  // namespace lenslet::onnx

@@ -27,22 +27,30 @@ class Networks(unittest.TestCase):
 
 class Attributes(unittest.TestCase):
     def test_are_those_of_the_schemas(self):
-        source = (Path(__file__).parents[3] / "models/onnx/read/attributes.cpp").read_text()
-        rows = re.findall(r'^    \{"(\w+)",\s+"([\w ]+)"\},$', source, re.MULTILINE)
-        self.assertGreater(len(rows), 40)
+        folder = Path(__file__).parents[3] / "models/onnx"
+        source = (folder / "read/attributes.cpp").read_text()
+        rows = dict(re.findall(r'^    \{"(\w+)",\s+"([\w :]*)"\},$', source, re.MULTILINE))
+        rules = (folder / "import/import_rules.cpp").read_text() + (folder / "import/importer.h").read_text()
+        operators = set(re.findall(r'"([A-Z]\w+)"', rules)) & {schema.name for schema in onnx.defs.get_all_schemas()}
+        self.assertGreater(len(operators), 50)
+        self.assertLessEqual(operators, set(rows), "an operator without a row")
         newest = min(onnx.defs.onnx_opset_version(), 23)
-        for op, attributes in rows:
-            found = set()
+        for op, words in rows.items():
+            known = {}
+            for word in words.split():
+                name, _, last = word.partition(":")
+                known[name] = int(last or 23)
+            found = {}
             for version in range(6, newest + 1):
                 try:
-                    found |= set(onnx.defs.get_schema(op, version).attributes)
+                    found.update({name: version for name in onnx.defs.get_schema(op, version).attributes})
                 except onnx.defs.SchemaError:  # the operator is newer
                     pass
             with self.subTest(op):
-                known = set(attributes.split())
-                self.assertLessEqual(found, known)
+                for name, last in found.items():
+                    self.assertEqual(min(known[name], newest), last)
                 if op != "Swish" and newest == 23:  # Swish is of set 24
-                    self.assertEqual(found, known)
+                    self.assertEqual(set(found), set(known))
 
 
 if __name__ == "__main__":

@@ -83,7 +83,9 @@ class Writer {
 /// The import of a model, whose file is named m.onnx.
 lenslet::onnx::Import import(const lenslet::onnx::Model& model);
 /// Runs it on random values at these batches, fused and not; every output must be close to the judge's.
-void expect_as_judged(const lenslet::onnx::Model& model, const std::vector<int64_t>& batches = {1, 3});
+/// Outputs may differ by `tolerance` of the largest.
+void expect_as_judged(const lenslet::onnx::Model& model, const std::vector<int64_t>& batches = {1, 3},
+                      double tolerance = 2e-5);
 /// The network is refused, and `reason` is among the reasons.
 void expect_refused(Writer& writer, const std::string& reason, int64_t opset = 13);
 

@@ -45,13 +45,24 @@ TEST(OnnxImport, RefusesUnknownAttributes) {
   misspelt.add("Relu", {}, {attribute("limit", 6)});
   expect_refused(
       misspelt,
-      "v0_node: attribute \"stride\" is none of MaxPool's: auto_pad, ceil_mode, dilations, "
-      "kernel_shape, pads, storage_order, strides; v1_node: attribute \"limit\" is none of Relu's, "
-      "which has none");
+      "v0_node: attribute \"stride\" is none of MaxPool's in operator set 13: auto_pad, ceil_mode, "
+      "dilations, "
+      "kernel_shape, pads, storage_order, strides; v1_node: attribute \"limit\" is none of Relu's in "
+      "operator "
+      "set 13, which has none");
   Writer constant({4});
   const std::string computed = constant.join("Neg", {constant.weights({4})}, {attribute("twice", 1)});
   constant.join("Add", {"x", computed});
-  expect_refused(constant, "v0_node: attribute \"twice\" is none of Neg's, which has none");
+  expect_refused(constant,
+                 "v0_node: attribute \"twice\" is none of Neg's in operator set 13, which has none");
+  Writer folded({2, 4});
+  folded.add("Conv", {folded.weights({2, 2, 3})});
+  folded.add("Add", {folded.weights({2, 1})}, {attribute("axis", 1)});  // the sets up to 6 have it
+  expect_refused(folded, "v1_node: attribute \"axis\" is none of Add's in operator set 13, which has none");
+  Writer dead({4});
+  dead.add("Neg", {}, {attribute("twice", 1)});
+  dead.join("Relu", {"x"});
+  EXPECT_EQ(lenslet::onnx::faults_of(import(dead.model()), dead.model()), "") << "nothing needs the node";
 }
 
 // With a free batch a first dimension of 1 may be anything; a frozen one is the batch that the file states.
