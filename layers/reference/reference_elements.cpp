@@ -43,21 +43,25 @@ void for_each_index(const Sizes& dims, const std::function<void(const Sizes&)>& 
   }
 }
 
+// A magnitude that lets a result below the smallest normal number, 2^-126, be 0: an error of 2^-24 of it.
+constexpr double kOfSmallest = 0x1p-102;
+
 // The judge's functions, by the names of ActivationLayer.
 Term activated(const std::string& f, double x, double a, double b) {
   const auto alone = [](double value) { return Term{value, std::fabs(value)}; };
-  const auto elu = [](double v, double alpha) { return v < 0 ? alpha * (std::exp(v) - 1) : v; };
+  const auto elu = [](double v, double alpha) { return v < 0 ? alpha * std::expm1(v) : v; };
   const double hard = std::min(std::max(a * x + b, 0.0), 1.0);
-  const double sigmoid = 1 / (1 + std::exp(-x)), softplus = std::log(1 + std::exp(x));
+  const double sigmoid = 1 / (1 + std::exp(-x)),
+               softplus = std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x)));
   if (f == "abs") return alone(std::fabs(x));
   if (f == "ceil") return alone(std::ceil(x));
-  if (f == "celu") return {x < 0 ? a * (std::exp(x / a) - 1) : x, x < 0 ? 2 * a + std::fabs(x) : x};
+  if (f == "celu") return {x < 0 ? a * std::expm1(x / a) : x, x < 0 ? 2 * a + std::fabs(x) : x};
   if (f == "clip") return alone(std::min(std::max(x, a), b));
   if (f == "elu") return {elu(x, a), x < 0 ? 2 * a : x};
   if (f == "erf") return alone(std::erf(x));
   if (f == "exp") return {std::exp(x), std::exp(x) * (1 + std::fabs(x))};
   if (f == "floor") return alone(std::floor(x));
-  if (f == "gelu") return {x * (1 + std::erf(x / std::sqrt(2.0))) / 2, std::fabs(x)};
+  if (f == "gelu") return {x * std::erfc(-x / std::sqrt(2.0)) / 2, std::fabs(x)};
   if (f == "gelu_tanh") {
     const double inner = std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
     return {x * (1 + std::tanh(inner)) / 2, std::fabs(x)};
@@ -86,7 +90,7 @@ Result activation(const Shape& input, const float* x, const std::string& functio
   Result result = empty_result(sizes_of(input));
   for (int64_t i = 0; i < input.num_elements(); ++i) {
     const Term term = activated(function, x[i], a, b);
-    append(result, term.value, term.magnitude);
+    append(result, term.value, term.magnitude + kOfSmallest);
   }
   return result;
 }

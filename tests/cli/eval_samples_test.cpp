@@ -127,7 +127,7 @@ TEST_F(EvalSamples, ReadsArraysOfValuesAndOfPixels) {
   // A mean by channel changes the class of pixels, and not that of values.
   const std::string dark = " --answers {dir}/out/y.npy --mean 0,0,-5";
   EXPECT_EQ(result_of("p.npy" + dark).at("correct"), 2);
-  EXPECT_EQ(result_of("x.npy" + dark).at("correct"), 4);
+  expect_run(run_line(command("x.npy" + dark)), kUsage, "", "--mean and --std are for pixels");
   expect_run(run_line(command("x.npy --answers {dir}/out/y.npy --min-accuracy 0.9")), kCheckFailed, "",
              "accuracy 0.800000 is below");
   expect_run(run_line(command("x.npy")), kUsage, "", "needs the labels by --answers FILE.npy");
@@ -157,9 +157,14 @@ TEST_F(EvalSamples, RefusesWhatDoesNotFit) {
   fs::create_directories(expand("{dir}/out/empty/0"));
   expect_run(run_line(command("empty")), kData, "", "no picture in its folders");
   expect_run(run_line(command("colours --contact-sheet {dir}/out/s.png")), kUsage, "",
-             "--contact-sheet are for folders of IDX files");
+             "--contact-sheet are for networks that read digits, on IDX files");
   expect_run(run_line("lenslet eval --device cpu --model {dir}/out/colours.onnx --data {dir}/data"), kData,
              "", "reads 3x2x2, and IDX files have grey pictures; give a folder per class");
+  expect_run(run_line(command("colours --split train")), kUsage, "",
+             "--split chooses one of the halves of IDX files");
+  for (const char* name : {"none", "colours.txt", "colours/red"})
+    expect_run(run_line(command(name)), kData, "",
+               "expected a folder with a folder for each class or with IDX files");
 }
 
 // Means over the rows of a grey picture of four rows: its class is its brightest row.
@@ -222,6 +227,15 @@ TEST_F(EvalSamples, ReadsIdxFilesOfOtherPicturesThanDigits) {
     EXPECT_NEAR(result.at("misses").at(0).at("probability").get<double>(), std::exp(logits[2]) / sum, 1e-6);
     expect_run(run_line(line), kData, "", "rows: expected one of t10k-images-idx3-ubyte");
   }
+  for (const char* option : {"--size 8", "--keep-aspect"})
+    expect_run(
+        run_line(std::string("lenslet eval --device cpu --model {dir}/out/rows.onnx --data {dir}/out/rows ") +
+                 "--split train " + option),
+        kUsage, "", "--size, --channels and --keep-aspect are for folders of pictures");
+  expect_run(
+      run_line("lenslet eval --device cpu --model {dir}/out/rows.onnx --data {dir}/out/rows --split train "
+               "--mean 0.1,0.2,0.3,0.4"),
+      kUsage, "", "--mean|1 channels|found 4");
   write_bytes("{dir}/out/rows/train-labels-idx1-ubyte", big_endian({3}) + std::string({0, 1, 4}));
   expect_run(
       run_line("lenslet eval --device cpu --model {dir}/out/rows.onnx --data {dir}/out/rows --split train"),

@@ -1,12 +1,14 @@
 #include "apps/lenslet/bench/logits_check.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <mutex>
 #include <numeric>
 
 #include "apps/common/output/text.h"
 #include "framework/base/parallel.h"
+#include "layers/activation/activation_layer.h"
 #include "models/classifier.h"
 
 namespace lenslet {
@@ -31,6 +33,27 @@ double largest(const std::vector<double>& values) {
   return largest;
 }
 
+// By how much a function enlarges errors of its input, relative to the largest value on either side: that of a sigmoid
+// far below 0 grows with the distance, because its relative change is the absolute change of the input. At least 1.
+double growth_of_errors(const Layer& function, const LayerInput& x, const reference::Result& y,
+                        double error) {
+  const auto count = static_cast<size_t>(x.shape.num_elements());
+  double scale = 0;
+  for (size_t i = 0; i < count; ++i) scale = std::max(scale, std::fabs(double{x.values[i]}));
+  const double largest_y = largest(y.values);
+  if (!(scale > 0) || !(largest_y > 0)) return 1;
+  double change = 0;
+  std::vector<float> moved(count);
+  for (const double by : {-error * scale, error * scale}) {
+    for (size_t i = 0; i < count; ++i) moved[i] = static_cast<float>(x.values[i] + by);
+    int64_t ignored = 0;
+    const reference::Result other = reference_layer(function, {{x.shape, moved.data()}}, ignored);
+    for (size_t i = 0; i < count; ++i) change = std::max(change, std::fabs(other.values[i] - y.values[i]));
+  }
+  const double growth = change / (error * largest_y);
+  return growth > 1 ? growth : 1;  // also where the function has no number
+}
+
 }  // namespace
 
 ReferenceLogits::ReferenceLogits(const Graph& graph, const uint8_t* pixels, int64_t count)
@@ -52,6 +75,11 @@ ReferenceLogits::ReferenceLogits(const Graph& graph, const uint8_t* pixels, int6
     }
     int64_t terms = 0;
     const reference::Result result = reference_layer(*node.layer, inputs, terms);
+    if (dynamic_cast<const ActivationLayer*>(node.layer.get())) {
+      const double growth = growth_of_errors(*node.layer, inputs[0], result, std::max(rounding_, kRoundoff));
+      rounding_ *= growth;
+      operands_ *= growth;
+    }
     if (terms > 0) {
       const double sum = largest(result.values);
       const double cancellation = sum > 0 ? largest(result.magnitudes) / sum : 1;
@@ -80,7 +108,7 @@ double ReferenceLogits::bound(const Executable& executable) const {
   for (const Executable::Step& step : executable.steps()) {
     operand = std::max(operand, operand_cut(step.math));
   }
-  return (rounding_ + operands_ * operand) * scale_;
+  return (rounding_ + operands_ * operand) * scale_ + FLT_MIN;  // below it a result may be 0
 }
 
 double ReferenceLogits::probability(int64_t picture, int64_t label) const {

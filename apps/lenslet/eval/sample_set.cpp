@@ -36,6 +36,17 @@ std::vector<std::string> folders_in(const std::string& path) {
   return names;
 }
 
+bool names_array(const std::string& path) { return ends_with(path, ".npz") || ends_with(path, ".npy"); }
+
+bool has_idx_files(const std::string& folder) {
+  const std::vector<std::string> idx = image_dataset_files(folder);
+  std::error_code ignored;
+  return std::any_of(idx.begin(), idx.end(), [&](const std::string& file) {
+    return fs::symlink_status(file, ignored).type() >
+           fs::file_type::not_found;  // a link to nothing is reported
+  });
+}
+
 /// Pictures in a folder for each class.
 class PictureFolders : public SampleSet {
  public:
@@ -137,6 +148,9 @@ class Arrays : public SampleSet {
       labels = parse_npy(read_file(options.answers, kMostBytes), labels_name);
     }
     demand_inputs(inputs_name);
+    if (inputs_.kind == 'f' && !(options.mean.empty() && options.std.empty()))
+      throw UsageError(
+          "--mean and --std are for pixels; inputs of float32 are the values that the network reads");
     take_labels(labels, labels_name, classes_of(network.graph));
   }
   std::string name(int64_t i) const override { return concat("inputs[", i, "]"); }
@@ -226,29 +240,28 @@ class IdxPictures : public SampleSet {
 }  // namespace
 
 bool names_sample_set(const std::string& path) {
-  if (ends_with(path, ".npz") || ends_with(path, ".npy")) return true;
+  if (names_array(path)) return true;
   std::error_code ignored;
-  if (!fs::is_directory(path, ignored) || folders_in(path).empty()) return false;
-  const std::vector<std::string> idx = image_dataset_files(path);
-  return std::none_of(idx.begin(), idx.end(),
-                      [&](const std::string& file) { return fs::exists(file, ignored); });
+  return fs::is_directory(path, ignored) && !folders_in(path).empty() && !has_idx_files(path);
 }
 
 std::unique_ptr<SampleSet> open_sample_set(const EvalOptions& options, const Network& network,
                                            const PictureChoices& choices) {
   demand_classes(network.graph, network.origin, kUseRun);
+  const bool arrays = names_array(options.data), samples = names_sample_set(options.data);
+  if (!samples && !options.data.empty() && !has_idx_files(options.data))
+    throw DataError(
+        concat(printable_excerpt(options.data),
+               ": expected a folder with a folder for each class or with IDX files named as MNIST's, "
+               "or arrays as .npz or .npy, found none"));
   const bool scales = options.fit.size || options.fit.keep_aspect || options.fit.bgr;
-  const bool folders =
-      names_sample_set(options.data) && !ends_with(options.data, ".npz") && !ends_with(options.data, ".npy");
-  if (scales && !folders)
-    throw UsageError(
-        "--size, --channels and --keep-aspect are for folders of pictures; arrays and IDX files are read as "
-        "they "
-        "are");
-  if (ends_with(options.data, ".npz") || ends_with(options.data, ".npy"))
-    return std::make_unique<Arrays>(options, network, choices);
+  if (scales && (arrays || !samples))
+    throw UsageError("--size, --channels and --keep-aspect are for folders of pictures, --data has others");
+  if (samples && options.split != EvalOptions().split)
+    throw UsageError("--split chooses one of the halves of IDX files; --data has others");
+  if (arrays) return std::make_unique<Arrays>(options, network, choices);
   if (!options.answers.empty()) throw UsageError("--answers belongs to --data FILE.npy");
-  if (!names_sample_set(options.data)) return std::make_unique<IdxPictures>(options, network, choices);
+  if (!samples) return std::make_unique<IdxPictures>(options, network, choices);
   return std::make_unique<PictureFolders>(options, network, choices);
 }
 
