@@ -220,8 +220,8 @@ LENSLET_API lenslet_status lenslet_read_memory(lenslet_model* model, const void*
 
 /**
  * Classifies `count` images; 0 is allowed. This and lenslet_logits_* support networks that read 1 x 28 x 28 images
- * and write ten values in one dimension; for any other they return LENSLET_ERROR_DATA. They look at up to 64 images and return
- * LENSLET_ERROR_USAGE for those that options.images refuses. The first call with a number of images prepares the
+ * and write ten values in one dimension; for any other they return LENSLET_ERROR_DATA. They look at up to 64 images and
+ * return LENSLET_ERROR_USAGE for those that options.images refuses. The first call with a number of images prepares the
  * model for that number; the last four preparations are kept, on the CPU more if they are small. After a failure the
  * contents of the output are undefined.
  */

@@ -148,9 +148,9 @@ class Model {
 
   /// Writes class 0..9 and its probability of each image to `predictions` [count]; count may be 0. `pixels` [count, 28,
   /// 28] have bright ink on 0; on the CPU they are read in place. Throws MemoryError, DeviceError, and DataError unless
-  /// the network reads 28x28 grey images and writes ten values in one dimension. With Place::on_device() also UsageError for memory that
-  /// is not the GPU's or not aligned, and UnavailableError for a plan that does not read and write these types itself,
-  /// as the layered plan reads and writes only fp32.
+  /// the network reads 28x28 grey images and writes ten values in one dimension. With Place::on_device() also
+  /// UsageError for memory that is not the GPU's or not aligned, and UnavailableError for a plan that does not read and
+  /// write these types itself, as the layered plan reads and writes only fp32.
   void predict(const uint8_t* pixels, int64_t count, Prediction* predictions, const Place& place = {});
   /// `images` [count, 28, 28] are normalised with normalisation(); for the built-in weights (x / 255 - 0.1307) /
   /// 0.3081.

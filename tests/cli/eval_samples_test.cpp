@@ -124,7 +124,7 @@ TEST_F(EvalSamples, ReadsArraysOfValuesAndOfPixels) {
   NpzWriter wrong;
   wrong.add("x.npy", npy("<f4", {5, 12}, values)).write(expand("{dir}/out/wrong.npz"));
   expect_run(run_line(command("wrong.npz")), kData, "", "the arrays inputs and labels|numpy.savez");
-  // A mean by channel changes the class of pixels, and not that of values.
+  // A mean by channel changes the class of pixels; values of the network have none.
   const std::string dark = " --answers {dir}/out/y.npy --mean 0,0,-5";
   EXPECT_EQ(result_of("p.npy" + dark).at("correct"), 2);
   expect_run(run_line(command("x.npy" + dark)), kUsage, "", "--mean and --std are for pixels");

@@ -1,4 +1,4 @@
-// Functions far from 0, where their values or their changes are tiny: the judge of profile has a right value and bound.
+// Functions far from 0, where their values are tiny: the judge of profile has the right values and bounds.
 #include <fstream>
 #include <tuple>
 
@@ -33,7 +33,7 @@ TEST(SaturatedFunctions, AreJudgedRight) {
   }
 }
 
-// A rounding of the sums near -58 changes their sigmoids by as much, relative to them: 58 times what it is of the sums.
+// A rounding of the sums near -58 changes their sigmoids 58 times as much, relative to them.
 TEST(SaturatedFunctions, EnlargeTheErrorsOfTheirInputs) {
   constexpr int64_t kChannels = 16;
   std::vector<float> slopes, scales;
