@@ -1,4 +1,4 @@
-// Every kernel of the layers other than convolutions has a subject or problem, among those on which the card verifies it,
+// Every kernel of layers other than convolutions has a subject or problem, among those on which the card verifies it,
 // that exercises it: the kernel is launched, with at least two tiles, the last partly filled, in each direction of the
 // launch. No GPU is needed (tests/support/kernel_census.h).
 #include <gtest/gtest.h>

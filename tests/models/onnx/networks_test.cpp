@@ -26,8 +26,8 @@ std::vector<std::string> files() {
 class ExportedNetworks : public testing::TestWithParam<std::string> {};
 
 TEST_P(ExportedNetworks, AgreeWithTheirNodes) {
-  // exported_functions.onnx amplifies roundings: other functions, each within 3 units in the last place, move its outputs
-  // by 2.2e-5 of the largest.
+  // exported_functions.onnx amplifies roundings: other functions, each within 3 units in the last place, move its
+  // outputs by 2.2e-5 of the largest.
   const double tolerance = GetParam() == "exported_functions.onnx" ? 4e-5 : 2e-5;
   expect_as_judged(lenslet::onnx::read_model(std::string(LENSLET_NETWORKS) + "/" + GetParam()), {1, 3},
                    tolerance);
