@@ -254,6 +254,7 @@ Shape check_entry(const std::string& name, const Entry& entry, uint64_t data_byt
 void check_cover(const std::map<std::string, Entry>& entries, uint64_t data_bytes,
                  const std::string& origin) {
   std::vector<const std::pair<const std::string, Entry>*> sorted;
+  sorted.reserve(entries.size());
   for (const auto& entry : entries) sorted.push_back(&entry);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](auto* a, auto* b) { return a->second.offsets < b->second.offsets; });

@@ -59,7 +59,6 @@ ConvJudge::ConvJudge(const Conv2dProblem& problem, Fill fill, uint64_t seed, int
                      const std::optional<Pool2dWindow>& max_pool)
     : problem_(problem),
       fill_(fill),
-      seed_(seed),
       max_reference_macs_(max_reference_macs),
       window_(max_pool ? reference::PoolWindow{max_pool->kernel_h, max_pool->kernel_w, max_pool->stride_h,
                                                max_pool->stride_w, max_pool->pad_h, max_pool->pad_w}

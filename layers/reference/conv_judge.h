@@ -75,7 +75,6 @@ class ConvJudge {
 
   Conv2dProblem problem_;
   reference::Fill fill_;
-  uint64_t seed_;
   int64_t max_reference_macs_;
   reference::PoolWindow window_;                                       // a single output without pooling
   int64_t conv_rows_ = 0, conv_columns_ = 0, rows_ = 0, columns_ = 0;  // before and after pooling

@@ -94,7 +94,8 @@ std::string Node::text_or(std::string_view attribute, const char* fallback) cons
 
 std::vector<int64_t> Node::integers_or(std::string_view attribute, std::vector<int64_t> fallback) const {
   const Attribute* const found = find(attribute, AttributeKind::kIntegers);
-  return found ? found->integers : std::move(fallback);
+  if (found) return found->integers;
+  return fallback;
 }
 
 std::string ValueInfo::shape_text() const {

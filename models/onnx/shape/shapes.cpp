@@ -64,6 +64,7 @@ void constant_node(Inference& inference, Values& values, const std::string& orig
 
 std::vector<int64_t> dims_of(const Shape& shape) {
   std::vector<int64_t> dims;
+  dims.reserve(static_cast<size_t>(shape.rank()));
   for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape[i]);
   return dims;
 }
@@ -88,7 +89,8 @@ const std::vector<int64_t>& Inference::integers(size_t i) const {
 std::vector<int64_t> Inference::attribute_or_input(const char* attribute, size_t i,
                                                    std::vector<int64_t> fallback) const {
   if (node_.find(attribute)) return node_.integers_or(attribute, {});
-  return has(i) ? integers(i) : std::move(fallback);
+  if (has(i)) return integers(i);
+  return fallback;
 }
 
 void Inference::set_output(size_t output, const std::vector<int64_t>& dims) {
