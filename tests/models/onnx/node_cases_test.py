@@ -36,7 +36,7 @@ def operators():
     """Those that the importer has a rule for, as its sources list them."""
     names = set()
     for file in ("import_rules.cpp", "importer.h"):
-        text = (HERE.parents[2] / "models/onnx" / file).read_text(encoding="utf-8")
+        text = (HERE.parents[2] / "models/onnx/import" / file).read_text(encoding="utf-8")
         names.update(re.findall(r'"([A-Z][A-Za-z]+)"', text))
     return names | {"Constant", "ConstantOfShape", "Shape", "Gather"}
 
