@@ -261,8 +261,8 @@ LENSLET_API void lenslet_host_free(void* memory);
  * LENSLET_OK: it waits for nothing and copies nothing to or from the host, and a failure of the work itself is
  * reported by a later call.
  * The first call with a number of images prepares the model for that number, which allocates; so does the second with
- * the same memory for up to 256 images that are computed layer by layer. The stream may record
- * a CUDA graph once the same call has been made outside of it; the model must outlive the graph, and calls in one
+ * the same memory for up to 256 images that are computed layer by layer. The stream may record a CUDA graph once the
+ * same call has been made outside of it; the model must outlive the graph, and calls in one
  * graph must depend on each other. The images are not looked at; options.images "invert" is
  * LENSLET_ERROR_UNAVAILABLE, and so is a plan that does not itself read what is passed and write what is wanted:
  * "layered" reads and writes floats, as lenslet_logits_f32_device() and lenslet_run_device() do. Memory that is not

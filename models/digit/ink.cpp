@@ -29,7 +29,7 @@ constexpr double kEdgeBand = 0.15;   // of a side of the picture: the band where
 constexpr double kAcross = 0.9;      // of a side of the picture: a mark from edge to edge
 constexpr double kNarrowest = 0.25;  // width of a digit, of its height
 // A mark as high as the others: least and most height, and the rows that it shares with them, of its own.
-constexpr double kLeastHeight = 0.6, kMostHeight = 1.4, kLeastRows = 0.6;
+constexpr double kLeastSharedHeight = 0.6, kMostSharedHeight = 1.4, kLeastSharedRows = 0.6;
 constexpr double kFaintMass = 0.1;  // least mass of a faint digit, of the largest mark's
 constexpr double kPeak = 0.98;      // percentile of depths that stands for the largest, without outliers
 constexpr float kGateSigmas = 4;    // noise of the paper that no pixel of ink comes from
@@ -86,8 +86,9 @@ void keep_digits_at_edge(const std::vector<Component>& marks, float peak, const 
   };
   const auto is_like = [](const Box& box, const Box& other) {
     const int rows = std::min(box.y1, other.y1) - std::max(box.y0, other.y0);
-    return box.height() > kLeastHeight * other.height() && box.height() < kMostHeight * other.height() &&
-           box.width() < box.height() && rows > kLeastRows * box.height();
+    return box.height() > kLeastSharedHeight * other.height() &&
+           box.height() < kMostSharedHeight * other.height() && box.width() < box.height() &&
+           rows > kLeastSharedRows * box.height();
   };
   Box highest{0, 0, 0, 0};
   for (size_t i = 0; i < marks.size(); ++i) {
@@ -109,8 +110,9 @@ bool is_faint_digit(const Component& c, const Ink& ink) {
     largest = std::max(largest, mark.mass);
   }
   const int rows = std::min(c.box.y1, ink.box.y1) - std::max(c.box.y0, ink.box.y0);
-  return !c.at_border && c.box.height() > kLeastHeight * highest && c.box.height() < kMostHeight * highest &&
-         c.box.width() < highest && rows > kLeastRows * c.box.height() && c.mass > kFaintMass * largest;
+  return !c.at_border && c.box.height() > kLeastSharedHeight * highest &&
+         c.box.height() < kMostSharedHeight * highest && c.box.width() < highest &&
+         rows > kLeastSharedRows * c.box.height() && c.mass > kFaintMass * largest;
 }
 
 // Sets level and floor from the depths, and leaves only pixels connected to a strong one. Returns the marks.

@@ -51,7 +51,8 @@ double growth_of_errors(const Layer& function, const LayerInput& x, const refere
     for (size_t i = 0; i < count; ++i) change = std::max(change, std::fabs(other.values[i] - y.values[i]));
   }
   const double growth = change / (error * largest_y);
-  return growth > 1 ? growth : 1;  // also where the function has no number
+  // Where the function has no number beside x, such as 1 / x at 0, an infinite bound would accept everything.
+  return growth > 1 && std::isfinite(growth) ? growth : 1;
 }
 
 }  // namespace

@@ -72,6 +72,11 @@ bool reads_digits(const PictureOptions& options, const Network& network) {
   return reads_digits(network.graph) && !(renamed && picture_layout(network.graph.input_shape()));
 }
 
+PictureLayout pixel_layout(const Shape& sample) {
+  if (sample.rank() == 2) return {1, sample[0], sample[1]};
+  return picture_layout(sample).value_or(PictureLayout{sample[0]});
+}
+
 PictureChoices picture_choices(const PictureOptions& options, const Network& network) {
   PictureChoices choices;
   const PictureFit& fit = options.fit;
@@ -81,9 +86,9 @@ PictureChoices picture_choices(const PictureOptions& options, const Network& net
     if (fitted) {
       throw UsageError(concat(
           network.title(),
-          " reads digits, which are prepared as MNIST's: --size, --channels, --keep-aspect and --labels do "
-          "not "
-          "apply; an ONNX network of 1x28x28 or 28x28x1 reads other pictures if --labels names its classes"));
+          " reads digits, which are prepared as MNIST's: --size, --channels, --keep-aspect and --labels "
+          "do not apply; an ONNX network of 1x28x28 or 28x28x1 reads other pictures if --labels names its "
+          "classes"));
     }
     if (normalised && !ends_with(network.origin, ".onnx"))
       throw UsageError(
@@ -93,8 +98,7 @@ PictureChoices picture_choices(const PictureOptions& options, const Network& net
     return choices;
   }
   const Shape& sample = network.graph.input_shape();
-  const PictureLayout layout =
-      picture_layout(sample).value_or(PictureLayout{sample.rank() == 2 ? 1 : sample[0], 0, 0, false});
+  const PictureLayout layout = pixel_layout(sample);
   const int64_t longer = std::max(layout.height, layout.width);
   if (fit.size && *fit.size < longer)
     throw UsageError(concat("--size expects at least the ", longer, " pixels of the longer side of ",

@@ -28,6 +28,10 @@ ChosenNormalisation chosen_normalisation(const PictureOptions& options);
 /// network of 1x28x28 or 28x28x1 reads other pictures.
 bool reads_digits(const PictureOptions& options, const Network& network);
 
+/// The channels and sizes of a sample's pixels: those of picture_layout(), and one channel of HxW. For other shapes the
+/// first dimension is that of channels, and the sizes are 0.
+PictureLayout pixel_layout(const Shape& sample);
+
 /// --mean and --std, by default those of the model's file, and the lines of --labels. Throws UsageError unless there is
 /// one value or one per channel; for a network that reads digits, also if any other of these options is given, or these
 /// two without an ONNX file. Throws DataError for a file of labels with another number of lines than there are classes.

@@ -42,8 +42,7 @@ bool has_idx_files(const std::string& folder) {
   const std::vector<std::string> idx = image_dataset_files(folder);
   std::error_code ignored;
   return std::any_of(idx.begin(), idx.end(), [&](const std::string& file) {
-    return fs::symlink_status(file, ignored).type() >
-           fs::file_type::not_found;  // a link to nothing is reported
+    return fs::exists(fs::symlink_status(file, ignored));  // a link to nothing is reported
   });
 }
 
@@ -207,10 +206,8 @@ class IdxPictures : public SampleSet {
   IdxPictures(const EvalOptions& options, const Network& network, const PictureChoices& choices)
       : choices_(choices) {
     const Shape& sample = network.graph.input_shape();
-    const bool rows = sample.rank() == 2;  // without a dimension of channels
-    const PictureLayout layout =
-        rows ? PictureLayout{1, sample[0], sample[1]} : picture_layout(sample).value_or(PictureLayout{0});
-    if (layout.channels != 1)
+    const PictureLayout layout = pixel_layout(sample);
+    if (layout.channels != 1 || layout.height == 0)
       throw DataError(
           concat(printable_excerpt(network.origin), ": it reads ", sample.to_string(),
                  ", and IDX files have grey pictures; give a folder per class, or arrays, by --data "

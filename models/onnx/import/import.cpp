@@ -143,7 +143,7 @@ void Importer::name_values() {
 }
 
 // The network's output has the shape that the model states. A Flatten or Squeeze at the end of the model changes that
-// shape without a layer, so a copy follows here. So it does in a model that computes nothing: a graph has a layer.
+// shape without a layer, so a copy follows here. A model that computes nothing gets one too: a graph needs a layer.
 void Importer::finish(const std::string& output) {
   const auto found = held_.find(output);
   if (found == held_.end() || found->second.node != import_.graph->nodes().back().name) {
