@@ -1,6 +1,8 @@
 // A kernel and how it is launched. Internal: only for files that include CUDA headers.
 #pragma once
 
+#include <optional>
+
 #include "framework/device/gpu_limits.h"
 #include "framework/device/launch_check.h"
 #include "framework/device/launch_resources.cuh"
@@ -9,6 +11,26 @@
 namespace lenslet {
 
 inline cudaStream_t native(const Stream& stream) { return static_cast<cudaStream_t>(stream.native_handle()); }
+
+/// Enqueues a kernel that may begin before the launch before it ends, where the card supports that. The kernel calls
+/// wait_for_launch_before() of framework/instructions/early_launch.cuh. Throws DeviceError with its `name`.
+template <typename... Parameters, typename... Arguments>
+void launch_early(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes,
+                  const Stream& stream, const Arguments&... arguments) {
+  const std::optional<GpuCard> card = find_gpu(stream.device());
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = native(stream);
+  config.attrs = &early;
+  config.numAttrs = card && card->compute_capability >= GpuLimits::kEarlyLaunch ? 1 : 0;
+  (void)cudaLaunchKernelEx(&config, kernel, arguments...);
+  LENSLET_CUDA_CHECK_LAUNCH_OF(name);
+}
 
 /// One kernel with its name, grid, block and dynamic shared memory.
 template <typename... Parameters>
@@ -27,6 +49,10 @@ class KernelLaunch {
   void operator()(const Stream& stream, const Parameters&... parameters) const {
     kernel_<<<grid_, block_, shared_bytes_, native(stream)>>>(parameters...);
     LENSLET_CUDA_CHECK_LAUNCH_OF(name_);
+  }
+  /// Enqueues it as launch_early() does. Throws DeviceError.
+  void early(const Stream& stream, const Parameters&... parameters) const {
+    launch_early(name_, kernel_, grid_, block_, shared_bytes_, stream, parameters...);
   }
   /// Not for run().
   LaunchResources resources() const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "framework/instructions/async_copy.cuh"
+#include "framework/instructions/early_launch.cuh"
 
 namespace lenslet::small_lenet5 {
 
@@ -92,15 +93,6 @@ __device__ __forceinline__ void bulk_copy(void* target, const void* source, int 
           shared_address(target)),
       "l"(source), "r"(bytes), "r"(shared_address(barrier))
       : "memory");
-}
-
-/// Lets the next launch begin before this one ends; it waits in wait_for_launch_before().
-__device__ __forceinline__ void let_next_launch_begin() {
-  LENSLET_FROM_SM90("griddepcontrol.launch_dependents;");
-}
-/// Waits for earlier launches. Before it, do not read what they write, and do not write what they read.
-__device__ __forceinline__ void wait_for_launch_before() {
-  LENSLET_FROM_SM90("griddepcontrol.wait;" ::: "memory");
 }
 
 #undef LENSLET_FROM_SM90
