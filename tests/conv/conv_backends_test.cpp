@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -299,6 +300,60 @@ TEST_P(ConvChoice, IsReplayed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, ConvChoice, testing::ValuesIn(backend_names()),
+                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+
+class ConvSequence : public OpenedConvBackend {};
+
+// A launch may begin before the one before it ends, but it reads what that one wrote.
+TEST_P(ConvSequence, ReadsWhatTheLaunchBeforeWrote) {
+  constexpr int kLaunches = 20;
+  Stream stream(Device{kDevice, 0});
+  DevicePrepareServices services(stream, DevicePrepareServices::Timing::kOnce);
+  std::string reason;
+  int served = 0;
+  for (const char* text :
+       {"mb1ic64ih8oc64oh8kh3ph1", "mb3ic32ih33oc32oh33kh3ph1", "mb1g16ic16ih64oc16oh64kh3ph1"}) {
+    const Conv2dProblem problem = Conv2dProblem::parse(text);
+    const std::optional<MathMode> math = first_math(*backend_, problem, reason);
+    if (!math) continue;
+    const auto count = static_cast<size_t>(problem.input_shape().num_elements());  // and of the output
+    const std::vector<float> weights =
+        reference::uniform_values(static_cast<size_t>(problem.weight_shape().num_elements()), 1);
+    const std::vector<float> bias = reference::uniform_values(static_cast<size_t>(problem.k), 2);
+    std::unique_ptr<ConvKernel> kernel;
+    try {
+      kernel = backend_->prepare(
+          {problem, *math, weights.data(), bias.data(), backend_->fuses_relu(), SIZE_MAX, services, stream});
+    } catch (const UnavailableError& error) {
+      reason = error.what();
+      continue;
+    }
+    const auto workspace = services.allocate(std::max<size_t>(kernel->workspace_bytes(), 1));
+    const auto last_output = [&](bool wait) {
+      const std::vector<float> x = reference::uniform_values(count, 3);
+      std::shared_ptr<float> from = services.upload(x.data(), count), to = services.upload(x.data(), count);
+      stream.synchronise();
+      RunContext context{stream, workspace.get(), nullptr};
+      for (int i = 0; i < kLaunches; ++i, std::swap(from, to)) {
+        kernel->run({from.get(), to.get()}, context);
+        if (wait) stream.synchronise();
+      }
+      std::vector<float> y(count);
+      services.download(y.data(), from.get(), count);
+      return y;
+    };
+    const std::vector<float> expected = last_output(true);
+    for (int i = 0; i < 5; ++i) {
+      const std::vector<float> found = last_output(false);
+      EXPECT_EQ(std::memcmp(found.data(), expected.data(), count * sizeof(float)), 0)
+          << problem.to_string() << " " << kernel->detail();
+    }
+    ++served;
+  }
+  if (served == 0) GTEST_SKIP() << reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, ConvSequence, testing::ValuesIn(backend_names()),
                          [](const testing::TestParamInfo<std::string>& param) { return param.param; });
 
 }  // namespace

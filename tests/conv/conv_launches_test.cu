@@ -26,6 +26,7 @@
 #include "layers/conv/gpu/direct/tile.cuh"
 #include "layers/conv/gpu/implicit_gemm/kernel.cuh"
 #include "layers/conv/gpu/implicit_gemm/rows.cuh"
+#include "layers/conv/gpu/sliced_k/kernel.cuh"
 #include "layers/conv/gpu/tensor_core/hopper_tile.cuh"
 #include "layers/conv/gpu/tensor_core/mma.cuh"
 #include "layers/conv/gpu/winograd/fused.cuh"
@@ -199,6 +200,23 @@ Cuts cuts_of_wgmma(const Seen& seen) {
           {"images", shape.padded_pixels / ((int64_t{shape.p} + shape.taps / shape.s - 1) * shape.q), 1}};
 }
 
+Cuts cuts_of_sliced_k(const Seen& seen) {
+  const auto& shape = seen.argument<SlicedKShape>(0);
+  const int pooled = shape.pool ? 2 : 1;
+  const int64_t p = shape.p / pooled * pooled, q = shape.q / pooled * pooled;
+  const int64_t columns = int64_t{1} << shape.column_bits, rows = shape.pixels() / columns;
+  const int64_t groups = shape.k / shape.group_filters;
+  const int64_t tiles = ceil_div(p, rows) * ceil_div(q, columns);
+  return {{"rows", p, rows},
+          {"columns", q, columns},
+          {"filters of a group", shape.group_filters, seen.number(1)},
+          {"groups", groups, 1},
+          {"channels", shape.group_channels, shape.warp_channels},
+          {"rounds", shape.warp_channels, shape.round},
+          {"images", seen.launch.grid.x / tiles, 1},
+          {shape.pool ? "pooled" : "not pooled", 2, 1}};
+}
+
 Cuts cuts_of_depthwise_rows(const Seen& seen) {
   const auto& shape = seen.argument<DepthwiseShape>(0);
   const int rows = seen.number(4);
@@ -240,6 +258,7 @@ const std::map<std::string, CutReader>& readers() {
       {"conv_winograd_fused_kernel", cuts_of_winograd_fused},
       {"conv_tensor_core_mma_kernel", cuts_of_mma},
       {"conv_tensor_core_wgmma_kernel", cuts_of_wgmma},
+      {"conv_sliced_k_kernel", cuts_of_sliced_k},
       {"conv_depthwise_rows_kernel", cuts_of_depthwise_rows},
       {"conv_depthwise_channels_kernel",
        [](const Seen& seen) { return cuts_of_depthwise_channels(seen, seen.number(3), 4); }},

@@ -17,12 +17,6 @@ inline bool is_plain(const Conv2dProblem& problem) {
          problem.stride_h == problem.stride_w;
 }
 
-/// Adjacent 2x2 windows without overlap: a thread with pairs of rows and columns pools them in registers.
-inline bool is_halving(const Pool2dWindow& v) {
-  return v.kernel_h == 2 && v.kernel_w == 2 && v.stride_h == 2 && v.stride_w == 2 && v.pad_h == 0 &&
-         v.pad_w == 0;
-}
-
 /// A 3x3 window on three channels, as pictures have them.
 inline bool is_rgb_3x3(const Conv2dProblem& problem) {
   return is_plain(problem) && problem.c == 3 && problem.r == 3 && problem.s == 3;

@@ -1,0 +1,275 @@
+// Direct convolution for few outputs, on the GPU:
+//   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
+//
+// x [N, C, H, W], w [K, C/G, R, S], b [K], y [N, K, P, Q], fp32 products and sums. No workspace. A block adds the
+// channels of an output in up to 32 slices at once, so that at batch 1 no thread has a long sum and all memory is asked
+// for in the beginning. The sum of the K dimension of a matrix product, split inside a block, is called sliced-K by
+// NVIDIA's CUTLASS ("Efficient GEMM in CUDA", section "Sliced-K"); split-K divides it between blocks.
+// From compute capability 9.0 on a launch begins before the launch before it ends, and copies its weights meanwhile
+// (CUDA C++ Programming Guide, "Programmatic dependent launch and synchronization").
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "framework/base/integer_math.h"
+#include "layers/conv/conv_limits.h"
+#include "layers/conv/gpu/conv_sizes.h"
+#include "layers/conv/gpu/kernel_host.cuh"
+#include "layers/conv/gpu/own_kernel_limits.h"
+#include "layers/conv/gpu/sliced_k/kernel.cuh"
+
+namespace lenslet {
+namespace {
+
+/// What a block computes: 1 << pixel_bits positions of `filters` filters.
+struct Block {
+  int pixel_bits, filters;
+};
+/// In the order of preference: more outputs of a block read each input and weight less often.
+constexpr std::array<Block, 6> kBlocks = {{{5, 8}, {4, 8}, {5, 4}, {4, 4}, {3, 8}, {3, 4}}};
+constexpr Block kSmallestBlock = kBlocks.back();
+
+using Kernel = void (*)(SlicedKShape, const float*, const float*, const float*, float*);
+
+template <int kWindow>
+Kernel kernel_of(int filters) {
+  return filters == 4 ? &conv_sliced_k_kernel<kWindow, 4> : &conv_sliced_k_kernel<kWindow, 8>;
+}
+Kernel kernel_for(const Conv2dProblem& problem, int filters) {
+  const bool dense_square = problem.r == problem.s && problem.dilation_h == 1 && problem.dilation_w == 1;
+  switch (dense_square ? problem.r : 0) {
+    case 1:
+      return kernel_of<1>(filters);
+    case 3:
+      return kernel_of<3>(filters);
+    case 5:
+      return kernel_of<5>(filters);
+    case 7:
+      return kernel_of<7>(filters);
+    default:
+      return kernel_of<0>(filters);
+  }
+}
+
+/// How the positions of an image are cut into tiles, and what of a channel a tile reads.
+struct Tile {
+  int column_bits = 0;
+  int64_t row_tiles = 0, column_tiles = 0;
+  int64_t pitch = 0, staged = 0;
+
+  Tile(const Conv2dProblem& problem, const Block& block, int bits, bool pool) : column_bits(bits) {
+    // A last row or column that no window holds is not computed.
+    const int p = pool ? problem.p() / 2 * 2 : problem.p(), q = pool ? problem.q() / 2 * 2 : problem.q();
+    const int64_t rows = int64_t{1} << (block.pixel_bits - bits), columns = int64_t{1} << bits;
+    row_tiles = ceil_div(p, rows);
+    column_tiles = ceil_div(q, columns);
+    pitch = (columns - 1) * problem.stride_w + int64_t{problem.s - 1} * problem.dilation_w + 1;
+    const int64_t tile_rows = (rows - 1) * problem.stride_h + int64_t{problem.r - 1} * problem.dilation_h + 1;
+    staged = round_up(tile_rows * pitch, 4);  // the next warp's stage begins with whole float4;
+  }
+  int64_t tiles() const { return row_tiles * column_tiles; }
+};
+
+/// The tile that wastes the fewest positions; of equal ones the widest, whose lanes read neighbouring inputs.
+Tile tile_of(const Conv2dProblem& problem, const Block& block, bool pool) {
+  const int least = pool ? 1 : 0;  // a tile of whole 2x2 windows
+  Tile best(problem, block, block.pixel_bits - least, pool);
+  for (int bits = block.pixel_bits - least - 1; bits >= least; --bits) {
+    const Tile tile(problem, block, bits, pool);
+    if (tile.tiles() < best.tiles()) best = tile;
+  }
+  return best;
+}
+
+/// Bytes that a warp stages of a channel.
+int64_t channel_bytes(const Conv2dProblem& problem, const Block& block, const Tile& tile) {
+  return (int64_t{problem.r} * problem.s * block.filters + tile.staged) * static_cast<int64_t>(sizeof(float));
+}
+
+/// The slices of a sum: warps, and the channels that each stages at a time.
+struct Slices {
+  int warps = 0, warp_channels = 0, round = 0, stages = 1;
+};
+
+/// As many warps as there are channels, up to the most, and as there is shared memory for; none if there is not enough
+/// for one.
+std::optional<Slices> slices_of(const Conv2dProblem& problem, const Block& block, const Tile& tile) {
+  const int64_t bytes = channel_bytes(problem, block, tile);
+  const int channels = problem.c / problem.groups, lanes = GpuLimits::kWarp >> block.pixel_bits;
+  for (int warps = std::min(kSlicedKMaxWarps, channels); warps > 0; --warps) {
+    Slices slices;
+    slices.warps = warps;
+    slices.warp_channels = static_cast<int>(ceil_div(channels, warps));
+    const int64_t fitting = GpuLimits::kSharedBytes / (warps * bytes);
+    if (slices.warp_channels <= fitting) {
+      slices.round = slices.warp_channels;
+      return slices;
+    }
+    // Two stages. A round that is a multiple of the lanes' slices gives a channel to the same lanes whatever the round.
+    slices.stages = 2;
+    slices.round = static_cast<int>(fitting / 2 / lanes * lanes);
+    if (slices.round > 0) return slices;
+  }
+  return std::nullopt;
+}
+
+/// How a problem is cut. The order of a sum depends on one image alone, so that its bits do too.
+struct Cut {
+  Block block;
+  Tile tile;
+  Slices slices;
+  int64_t filter_tiles;  // of all groups
+
+  int64_t blocks(int images) const { return images * tile.tiles() * filter_tiles; }
+};
+
+std::optional<Cut> cut_for(const Conv2dProblem& problem, const Block& block, bool pool) {
+  const Tile tile = tile_of(problem, block, pool);
+  const std::optional<Slices> slices = slices_of(problem, block, tile);
+  if (!slices) return std::nullopt;
+  return Cut{block, tile, *slices, problem.groups * ceil_div(problem.k / problem.groups, block.filters)};
+}
+
+/// The first of kBlocks that gives one image's work to two fifths of the multiprocessors; for several images its
+/// positions, and the most filters that do so.
+Cut choose_cut(const Conv2dProblem& problem, bool pool, int multiprocessors) {
+  const auto enough = [multiprocessors](const Cut& cut, int images) {
+    return 5 * cut.blocks(images) >= 2 * int64_t{multiprocessors};
+  };
+  Cut chosen = cut_for(problem, kSmallestBlock, pool).value();
+  for (const Block& block : kBlocks) {
+    const std::optional<Cut> cut = cut_for(problem, block, pool);
+    if (!cut || !enough(*cut, 1)) continue;
+    chosen = *cut;
+    break;
+  }
+  if (chosen.block.filters == 8) return chosen;
+  const std::optional<Cut> wider = cut_for(problem, {chosen.block.pixel_bits, 8}, pool);
+  const bool same_order = wider && wider->slices.warps == chosen.slices.warps;
+  return same_order && enough(*wider, problem.n) ? *wider : chosen;
+}
+
+class SlicedK : public OneLaunchConv<SlicedKShape, const float*, const float*, const float*, float*> {
+ public:
+  explicit SlicedK(const ConvPrepare& request) {
+    const Conv2dProblem& problem = request.problem;
+    const Cut cut = choose_cut(problem, request.max_pool.has_value(), multiprocessor_count(request.stream.device()));
+    set_sizes(request, cut);
+    pack(request, cut);
+    const size_t floats =
+        std::max(size_t{1} * cut.slices.warps * cut.slices.stages * cut.slices.round *
+                     static_cast<size_t>(channel_bytes(problem, cut.block, cut.tile)) / sizeof(float),
+                 size_t{1} * cut.slices.warps * static_cast<size_t>(GpuLimits::kWarp * cut.block.filters));
+    launch_ = {
+        "conv_sliced_k_kernel", kernel_for(problem, cut.block.filters),
+        dim3(static_cast<unsigned>(problem.n * cut.tile.tiles()), static_cast<unsigned>(cut.filter_tiles)),
+        static_cast<unsigned>(cut.slices.warps * GpuLimits::kWarp), floats * sizeof(float)};
+    detail_ = concat(1 << cut.block.pixel_bits, " positions x ", cut.block.filters, " filters a block, ",
+                     cut.slices.warps * (GpuLimits::kWarp >> cut.block.pixel_bits), " slices, ",
+                     launch_.shared_bytes(), " bytes shared", request.max_pool ? ", pooled 2x2" : "");
+  }
+  void run(const ConvArgs& args, RunContext& context) override {
+    launch_.early(context.stream, shape_, args.x, filters_.get(), bias_.get(), args.y);
+  }
+
+ private:
+  void set_sizes(const ConvPrepare& request, const Cut& cut) {
+    const Conv2dProblem& problem = request.problem;
+    set_all_sizes(shape_, problem);
+    shape_.group_channels = problem.c / problem.groups;
+    shape_.group_filters = problem.k / problem.groups;
+    shape_.pixel_bits = cut.block.pixel_bits;
+    shape_.column_bits = cut.tile.column_bits;
+    shape_.warps = cut.slices.warps;
+    shape_.warp_channels = cut.slices.warp_channels;
+    shape_.round = cut.slices.round;
+    shape_.stages = cut.slices.stages;
+    shape_.pitch = static_cast<int>(cut.tile.pitch);
+    shape_.staged = static_cast<int>(cut.tile.staged);
+    shape_.by_pitch = FastDivide(shape_.pitch);
+    shape_.by_column_tiles = FastDivide(static_cast<int>(cut.tile.column_tiles));
+    shape_.by_row_tiles = FastDivide(static_cast<int>(cut.tile.row_tiles));
+    shape_.by_filter_tiles = FastDivide(static_cast<int>(cut.filter_tiles / problem.groups));
+    shape_.pool = request.max_pool.has_value();
+    shape_.after = request.applied();
+  }
+  /// [G, K/G, C/G, R, S] to [G, filter tiles, C/G, R, S, filters].
+  void pack(const ConvPrepare& request, const Cut& cut) {
+    const Conv2dProblem& problem = request.problem;
+    const int64_t filters = cut.block.filters, tiles = cut.filter_tiles / problem.groups;
+    const int64_t taps = int64_t{shape_.group_channels} * problem.r * problem.s;
+    std::vector<float> packed(static_cast<size_t>(cut.filter_tiles * taps * filters), 0.0f);
+    for (int64_t k = 0; k < problem.k; ++k) {
+      const int64_t filter = k % shape_.group_filters;
+      const int64_t tile = k / shape_.group_filters * tiles + filter / filters;
+      for (int64_t i = 0; i < taps; ++i) {
+        packed[static_cast<size_t>((tile * taps + i) * filters + filter % filters)] =
+            request.weights[k * taps + i];
+      }
+    }
+    filters_ = request.services.upload(packed.data(), packed.size());
+    bias_ = upload_bias(request, tiles * filters);
+  }
+
+  SlicedKShape shape_{};
+  std::shared_ptr<float> filters_, bias_;
+};
+
+class SlicedKBackend : public SummingBackend {
+ public:
+  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (const Support fp32 = fp32_only("sliced_k", math); !fp32) return fp32;
+    if (const Support nchw = nchw_only("sliced_k", problem); !nchw) return nchw;
+    if (const Support limits = own_kernel_limits("sliced_k", problem); !limits) return limits;
+    return fits(problem, false);
+  }
+  Support fuses_max_pool(const Conv2dProblem& problem, MathMode /*math*/,
+                         const Pool2dWindow& window) const override {
+    if (const Support touch = windows_fit(problem, window); !touch) return touch;
+    if (!is_halving(window)) {
+      return Support::no(concat("sliced_k pools 2x2 windows with stride 2, found ", window.kernel_h, "x",
+                                window.kernel_w, " with stride ", window.stride_h, "x", window.stride_w));
+    }
+    return fits(problem, true);
+  }
+  bool fuses_rectifiers() const override { return true; }
+  /// Few outputs: with more, each thread has several, and reads an input or a weight once for all of them.
+  bool suits(const Conv2dProblem& problem) const override {
+    constexpr int64_t kFewOutputs = int64_t{1} << 17;
+    return problem.groups == 1 && problem.output_shape().num_elements() <= kFewOutputs;
+  }
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
+    return std::make_unique<SlicedK>(request);
+  }
+
+ private:
+  /// Whether the smallest block, of which there are most, fits the shared memory and the grid.
+  static Support fits(const Conv2dProblem& problem, bool pool) {
+    const Tile tile = tile_of(problem, kSmallestBlock, pool);
+    if (!slices_of(problem, kSmallestBlock, tile)) {
+      return Support::no(concat("sliced_k would stage ", channel_bytes(problem, kSmallestBlock, tile),
+                                " bytes of a channel, ", GpuLimits::kSharedBytes / 8,
+                                " fit into the shared memory: use direct"));
+    }
+    const int64_t filter_tiles =
+        problem.groups * ceil_div(problem.k / problem.groups, kSmallestBlock.filters);
+    if (filter_tiles > GpuLimits::kGridYZ) {
+      return Support::no(concat("sliced_k would need ", filter_tiles, " rows of thread blocks, the limit is ",
+                                GpuLimits::kGridYZ, ": use direct"));
+    }
+    if (problem.n * tile.tiles() > GpuLimits::kGridX) {
+      return Support::no(concat("sliced_k would need ", problem.n * tile.tiles(),
+                                " thread blocks in a row, the limit is ", GpuLimits::kGridX,
+                                ": use a smaller batch"));
+    }
+    return Support::yes();
+  }
+};
+
+}  // namespace
+
+LENSLET_BACKEND(conv, gpu_sliced_k, SlicedKBackend())
+
+}  // namespace lenslet
