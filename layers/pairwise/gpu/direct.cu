@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "framework/device/cuda_check.h"
+#include "framework/device/kernel_launch.cuh"
+#include "framework/instructions/early_launch.cuh"
 #include "layers/pairwise/pairwise_backend.h"
 #include "layers/pairwise/pairwise_functions.h"
 
@@ -23,6 +24,7 @@ template <Pairwise kFunction>
 __global__ void __launch_bounds__(kThreads)
     pairwise_direct_same_kernel(const float* a, const float* b, float* y, Rectifier after, int64_t quads,
                                 int64_t count) {
+  overlap_launches();
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
   const int64_t first = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const auto of = [after](float u, float v) { return after.of(combine<kFunction>(u, v)); };
@@ -42,6 +44,7 @@ template <Pairwise kFunction>
 __global__ void __launch_bounds__(kThreads)
     pairwise_direct_strided_kernel(const float* a, const float* b, float* y, Rectifier after,
                                    const StridedPair places, int64_t count) {
+  overlap_launches();
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
        i += static_cast<int64_t>(gridDim.x) * kThreads) {
     int64_t in_a, in_b;
@@ -68,22 +71,21 @@ unsigned blocks_for(int64_t threads) {
 void run(const PairwiseProblem& problem, const float* a, const float* b, float* y, Stream& on) {
   const StridedPair& places = problem.places;
   const int64_t count = places.count();
-  const auto stream = static_cast<cudaStream_t>(on.native_handle());
   const auto [same, strided] =
       kernels_of(problem.function, std::make_integer_sequence<int, kPairwiseFunctions>());
   const bool contiguous =
       places.rank == 0 || (places.rank == 1 && places.first[0] == 1 && places.second[0] == 1);
   if (!contiguous) {
-    strided<<<blocks_for(count), kThreads, 0, stream>>>(a, b, y, problem.after, places, count);
-    LENSLET_CUDA_CHECK_LAUNCH("pairwise_direct_strided_kernel");
+    launch_early("pairwise_direct_strided_kernel", strided, blocks_for(count), kThreads, 0, on, a, b, y,
+                 problem.after, places, count);
     return;
   }
   const auto bits =
       reinterpret_cast<uintptr_t>(a) | reinterpret_cast<uintptr_t>(b) | reinterpret_cast<uintptr_t>(y);
   const int64_t quads = bits % 16 == 0 ? count / 4 : 0;
   const int64_t threads = quads > 0 ? std::max<int64_t>(quads, 4) : count;
-  same<<<blocks_for(threads), kThreads, 0, stream>>>(a, b, y, problem.after, quads, count);
-  LENSLET_CUDA_CHECK_LAUNCH("pairwise_direct_same_kernel");
+  launch_early("pairwise_direct_same_kernel", same, blocks_for(threads), kThreads, 0, on, a, b, y,
+               problem.after, quads, count);
 }
 
 }  // namespace
