@@ -62,6 +62,8 @@ class DirectBackend : public SummingBackend {
   bool suits_max_pool(const Conv2dProblem& /*problem*/, const Pool2dWindow& window) const override {
     return is_halving(window);
   }
+  // With more channels the others read each input and weight for more products, except in the layouts that they refuse.
+  bool suits(const Conv2dProblem& problem) const override { return problem.c / problem.groups < 8; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const int multiprocessors = multiprocessor_count(request.stream.device());
     if (request.max_pool) return prepare_pooled(request, multiprocessors);
