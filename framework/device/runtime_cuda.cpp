@@ -478,9 +478,13 @@ double elapsed_ns(void* from, void* to) {
 
 void begin_capture(void* stream) {
   throw_if_device_lost();
-  live_streams().set_capturing(static_cast<cudaStream_t>(stream), true);
-  LENSLET_CUDA_CHECK(
-      cudaStreamBeginCapture(static_cast<cudaStream_t>(stream), cudaStreamCaptureModeThreadLocal));
+  auto* const captured = static_cast<cudaStream_t>(stream);
+  live_streams().set_capturing(captured,
+                               true);  // before it begins, because a query of another thread would end it
+  const cudaError_t error = cudaStreamBeginCapture(captured, cudaStreamCaptureModeThreadLocal);
+  if (error == cudaSuccess) return;
+  live_streams().set_capturing(captured, false);
+  throw_cuda_error(error, "cudaStreamBeginCapture", __FILE__, __LINE__);
 }
 
 uint64_t capture_id(void* stream) {
@@ -503,11 +507,11 @@ void* end_capture(void* stream, bool discard) {
     (void)cudaGetLastError();
     return nullptr;
   }
-  LENSLET_CUDA_CHECK(error);
+  if (error != cudaSuccess) throw_cuda_error(error, "cudaStreamEndCapture", __FILE__, __LINE__);
   cudaGraphExec_t exec = nullptr;
   const cudaError_t instantiated = cudaGraphInstantiate(&exec, graph, 0);
   (void)cudaGraphDestroy(graph);
-  LENSLET_CUDA_CHECK(instantiated);
+  if (instantiated != cudaSuccess) throw_cuda_error(instantiated, "cudaGraphInstantiate", __FILE__, __LINE__);
   return exec;
 }
 

@@ -140,6 +140,11 @@ void Executable::build(const BuildOptions& options) {
   if (options.cuda_graph && !device_.is_cuda()) {
     throw UsageError("a CUDA graph needs a CUDA device; the CPU has no graphs to capture");
   }
+  if (options.cuda_graph && checks_layers()) {
+    throw UsageError(
+        "a CUDA graph replays all layers with one launch, and LENSLET_CHECK_LAYERS=1 waits after each; unset "
+        "it, or choose graph auto or off");
+  }
   if (stream_.device() != device_) {
     throw UsageError(concat("BuildOptions::stream belongs to ", stream_.device().to_string(),
                             ", the executable is for ", device_.to_string()));
@@ -181,7 +186,7 @@ void Executable::build(const BuildOptions& options) {
   if (memory_ == Memory::kPlanned) return;
   book_memory(memory, options);
   if (options.cuda_graph && caller_ends_) kept_captures_.emplace();
-  if (options.cuda_graph && !caller_ends_) capture();
+  capture_due_ = options.cuda_graph && !caller_ends_;
 }
 
 // The views of the nodes' outputs, still without data.
@@ -268,13 +273,6 @@ void Executable::place_io(const BuildOptions& options) {
   output_.data = output.data;
   input_.device = input.device;
   output_.device = output.device;
-}
-
-void Executable::capture() {
-  run_checked();  // libraries initialise themselves on their first call, which must not be captured
-  captured_ = CapturedGraph::capture(stream_, [this] {
-    for (size_t i = 0; i < steps_.size(); ++i) enqueue_step(i, nullptr, stream_);
-  });
 }
 
 ConstTensorView Executable::activation(const std::string& node) const {

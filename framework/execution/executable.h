@@ -40,7 +40,9 @@ struct BuildOptions {
   bool caller_ends = false;
   bool fuse = true;  // fuse layers into their producer if it supports that, except those named in `backends`
   bool keep_activations = false;  // every node has its own buffer, for activation()
-  bool cuda_graph = false;        // capture a pass, replay it with one launch (CUDA only)
+  /// The second pass is captured, later ones replay it with one launch. Refused on the CPU, and with
+  /// LENSLET_CHECK_LAYERS=1. A capture that fails throws once; later passes then run step by step.
+  bool cuda_graph = false;
   /// Runs on this stream of the device instead of its own, so that candidates can take turns on it. Borrowed: it must
   /// outlive the executable.
   Stream* stream = nullptr;
@@ -116,14 +118,15 @@ class Executable {
   /// The plan of an executable of that graph. Prepares the layers, and takes no memory for activations or a workspace.
   static Plan plan_of(const Graph& graph, const BuildOptions& options);
 
-  /// Enqueues one pass on stream(): the captured graph if there is one, else step by step. Neither allocates nor
-  /// synchronises.
+  /// Enqueues one pass on stream(). Neither allocates nor synchronises, except with cuda_graph: then the first pass is
+  /// run_checked(), because libraries initialise themselves in it, and the second is captured, which allocates. Throws
+  /// the MemoryError or DeviceError of a failed capture once.
   void run();
   /// Enqueues one pass that reads `input` and writes `output` in place, instead of input() and output(). Both must have
   /// the shape, element type and device of those views, must not overlap, and on a GPU must be aligned to kEndAlignment
   /// bytes. With caller_ends and cuda_graph the second pass with the same memory captures it, which allocates, and
   /// later ones replay it; while `stream` records a graph itself, it records the steps. Throws UsageError for memory
-  /// that does not fit, and with mapped_io or keep_activations.
+  /// that does not fit, and with mapped_io or keep_activations; the error of a failed capture as run() does.
   void run(ConstTensorView input, TensorView output) { run(input, output, stream_); }
   /// The same on another stream of the device. Runs of one executable share its activations and workspace, so the
   /// caller orders those of different streams (writes_own_memory()).
@@ -132,6 +135,8 @@ class Executable {
   bool writes_own_memory() const noexcept { return steps_.size() != 1 || workspace_.bytes() > 0; }
   /// Whether run() replays a captured graph.
   bool replays() const noexcept { return static_cast<bool>(captured_); }
+  /// The same of passes after the first two.
+  bool will_replay() const noexcept { return capture_due_ || replays(); }
   /// Runs one pass and waits after each layer, so that a DeviceError names the layer that failed. For the first pass
   /// and for finding faults.
   void run_checked();
@@ -162,7 +167,7 @@ class Executable {
   void move_ends(Ends from, Ends to) noexcept;
   Ends slice_of(Ends pass, int64_t slice) const noexcept;
   void run_between(Ends pass, Stream& stream);
-  void capture();
+  CapturedGraph capture(Ends ends);
   void enqueue_step(size_t index, Tracer* tracer, Stream& stream);
   void visit_step(size_t index, Tracer* tracer, Stream& stream);
   void run_step_and_wait(size_t index, Tracer* tracer, Stream& stream);
@@ -194,6 +199,7 @@ class Executable {
   std::vector<Step> steps_;
   Plan plan_;
   CapturedGraph captured_;                   // a pass in its own memory
+  bool capture_due_ = false;                 // with cuda_graph: such a pass is still to be captured
   std::optional<KeptGraphs> kept_captures_;  // with caller_ends and cuda_graph
   bool checked_ = false;                     // run_checked() has returned
   double build_ns_ = 0;

@@ -1,6 +1,7 @@
 // Runs an Executable: its passes, slice by slice and step by step.
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "framework/base/error.h"
 #include "framework/device/device_health.h"
@@ -26,13 +27,19 @@ std::string describe(const Executable::Step& step) {
 
 void Executable::run() {
   if (caller_ends_) throw UsageError("with caller_ends only run(input, output) has memory to work on");
+  if (capture_due_ && !checked_) {
+    run_checked();
+    return;
+  }
   DeviceGuard guard(device_);
   NvtxRange range("run");
+  const Ends ends{input_.data, output_.data};
+  if (std::exchange(capture_due_, false)) captured_ = capture(ends);
   if (captured_) {
     captured_.launch(stream_);
     return;
   }
-  run_between({input_.data, output_.data}, stream_);
+  run_between(ends, stream_);
 }
 
 void Executable::run(ConstTensorView input, TensorView output, Stream& stream) {
@@ -46,13 +53,28 @@ void Executable::run(ConstTensorView input, TensorView output, Stream& stream) {
   NvtxRange range("run");
   const Ends ends{input.data, output.data};
   if (kept_captures_ && stream.capture_id() == 0) {
-    const auto capture = [&] { return CapturedGraph::capture(stream_, [&] { run_between(ends, stream_); }); };
-    if (const CapturedGraph* const graph = kept_captures_->of(ends, capture)) {
+    if (const CapturedGraph* const graph = kept_captures_->of(ends, [&] { return capture(ends); })) {
       graph->launch(stream);
       return;
     }
   }
   run_between(ends, stream);
+}
+
+// On the executable's own stream: a stream of the caller is never left recording.
+CapturedGraph Executable::capture(Ends ends) {
+  const auto explained = [&](const Error& error) {
+    return concat("a pass of batch ", batch_, " could not be captured as a CUDA graph: ", error.what(),
+                  "; later passes run without one, and graph off captures none");
+  };
+  try {
+    return CapturedGraph::capture(stream_, [&] { run_between(ends, stream_); });
+  } catch (const MemoryError& error) {
+    throw MemoryError(explained(error));
+  } catch (const DeviceError& error) {
+    if (device_lost(device_)) throw;
+    throw DeviceError(explained(error));
+  }
 }
 
 void Executable::demand_place(ConstTensorView given, ConstTensorView own, const char* role) const {
@@ -111,7 +133,7 @@ void Executable::run_between(Ends pass, Stream& stream) {
 void Executable::run_checked() {
   if (caller_ends_) throw UsageError("with caller_ends only run(input, output) has memory to work on");
   DeviceGuard guard(device_);
-  if (captured_) {  // its layers ran one by one before it was captured
+  if (captured_) {  // its layers ran one by one in the first pass
     run();
     stream_.synchronise();
   } else {

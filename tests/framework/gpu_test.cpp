@@ -14,6 +14,7 @@
 #include "framework/tensor/pixels.h"
 #include "framework/tensor/tensor.h"
 #include "tests/framework/toy_layers.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/gpu.h"
 
 namespace lenslet {
@@ -116,15 +117,29 @@ TEST(GpuStream, AFailedCaptureLeavesTheStreamUsable) {
   LENSLET_SKIP_WITHOUT_GPU();
   Stream stream(Device::cuda());
   EXPECT_THROW(CapturedGraph::capture(stream, [] { throw DataError("inside"); }), DataError);
+  EXPECT_EQ(stream.capture_id(), 0u);
+  expect_error<DeviceError>([&] { CapturedGraph::capture(stream, [&] { stream.synchronise(); }); },
+                            "waiting for the stream failed: cudaErrorStreamCapture");
+  EXPECT_EQ(stream.capture_id(), 0u);
   Buffer buffer(Device::cuda(), 16);
   fill_bytes(buffer.data(), Device::cuda(), 3, 16, stream);
   EXPECT_EQ(read_back(buffer, stream)[15], 3);
 }
 
-// Copies on a GPU, and counts how often it enqueues that.
+TEST(GpuStream, ACaptureThatCannotBeginLeavesTheStreamUsable) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  Stream stream = Stream::borrowed(Device::cuda(), nullptr);  // the default stream cannot be captured
+  expect_error<DeviceError>([&] { CapturedGraph::capture(stream, [] {}); },
+                            "cudaStreamBeginCapture failed: cudaError");
+  Buffer buffer(Device::cuda(), 16);
+  fill_bytes(buffer.data(), Device::cuda(), 5, 16, stream);
+  EXPECT_EQ(read_back(buffer, stream)[15], 5);
+}
+
+// Copies on a GPU, and counts how often it enqueues that. `waits`: it also waits, which no capture allows.
 class CopyLayer : public toys::ToyRelu {
  public:
-  explicit CopyLayer(int& runs) : runs_(runs) {}
+  explicit CopyLayer(int& runs, bool waits = false) : runs_(runs), waits_(waits) {}
   std::vector<const BackendEntry*> backend_entries(DeviceKind) const override {
     static const BackendEntry entry(DeviceKind::kCuda, "copy", BackendEntry::Kind::kBuiltIn, "");
     return {&entry};
@@ -133,20 +148,23 @@ class CopyLayer : public toys::ToyRelu {
  private:
   std::unique_ptr<Operator> make_operator(const BackendEntry&, const OperatorRequest&,
                                           Stream&) const override {
-    return std::make_unique<Op>(runs_);
+    return std::make_unique<Op>(runs_, waits_);
   }
   class Op : public Operator {
    public:
-    explicit Op(int& runs) : runs_(runs) {}
+    Op(int& runs, bool waits) : runs_(runs), waits_(waits) {}
     void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
       ++runs_;
       copy_bytes(output.data, output.device, inputs[0].data, output.device, output.bytes(), context.stream);
+      if (waits_) context.stream.synchronise();
     }
 
    private:
     int& runs_;
+    bool waits_;
   };
   int& runs_;
+  bool waits_;
 };
 
 TEST(GpuGraph, APassIsCapturedForMemoryThatIsUsedAgain) {
@@ -175,6 +193,81 @@ TEST(GpuGraph, APassIsCapturedForMemoryThatIsUsedAgain) {
       for (int k = 0; k < 12; ++k) ASSERT_EQ(host.data()[k], value);
     }
     EXPECT_EQ(runs, round == 0 ? 4 : 8) << "two steps each, run once and captured once";
+  }
+}
+
+constexpr const char* kNotCaptured =
+    "a pass of batch 3 could not be captured as a CUDA graph: layer second (copy): waiting for the stream "
+    "failed: cudaErrorStreamCapture";
+
+// The error is thrown once; later passes run step by step, also in memory that comes again, and the stream works.
+TEST(GpuGraph, ACaptureThatFailsInTheMemoryOfTheCallerIsToldOnce) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  int runs = 0;
+  Graph graph("copies", "x", {4});
+  graph.add("first", std::make_unique<CopyLayer>(runs), {"x"});
+  graph.add("second", std::make_unique<CopyLayer>(runs, true), {"first"});
+  BuildOptions options;
+  options.device = Device::cuda();
+  options.batch = 3;
+  options.caller_ends = options.cuda_graph = true;
+  Executable executable(graph, options);
+  Stream stream(options.device);
+  Tensor inputs[2] = {Tensor({3, 4}, options.device), Tensor({3, 4}, options.device)};
+  Tensor output({3, 4}, options.device), host({3, 4});
+  const auto pass = [&](int i) { executable.run(inputs[i].view(), output.view(), stream); };
+  pass(0);
+  pass(1);
+  expect_error<DeviceError>([&] { pass(0); }, kNotCaptured);
+  EXPECT_EQ(executable.stream().capture_id(), 0u);
+  EXPECT_EQ(stream.capture_id(), 0u);
+  EXPECT_EQ(runs, 6);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 2; ++i) {
+      const float value = static_cast<float>(10 * round + i + 1);
+      std::fill_n(host.data(), 12, value);
+      copy(host.view(), inputs[i].view(), stream);
+      pass(i);
+      copy(output.view(), host.view(), stream);
+      stream.synchronise();
+      for (int k = 0; k < 12; ++k) ASSERT_EQ(host.data()[k], value);
+    }
+  }
+  EXPECT_EQ(runs, 6 + 12) << "step by step";
+}
+
+TEST(GpuGraph, TheSecondPassIsCapturedOrFailsOnce) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  for (const bool waits : {false, true}) {
+    SCOPED_TRACE(waits);
+    int runs = 0;
+    Graph graph("copies", "x", {4});
+    graph.add("first", std::make_unique<CopyLayer>(runs), {"x"});
+    graph.add("second", std::make_unique<CopyLayer>(runs, waits), {"first"});
+    BuildOptions options;
+    options.device = Device::cuda();
+    options.batch = 3;
+    options.cuda_graph = true;
+    Executable executable(graph, options);
+    EXPECT_TRUE(executable.will_replay());
+    Tensor host({3, 4});
+    const auto check_pass = [&](float value) {
+      std::fill_n(host.data(), 12, value);
+      copy(host.view(), executable.input(), executable.stream());
+      executable.run();
+      copy(executable.output(), host.view(), executable.stream());
+      executable.stream().synchronise();
+      for (int k = 0; k < 12; ++k) ASSERT_EQ(host.data()[k], value);
+    };
+    check_pass(1);
+    EXPECT_EQ(runs, 2);
+    EXPECT_FALSE(executable.replays()) << "memory that is used once costs nothing";
+    if (waits) expect_error<DeviceError>([&] { executable.run(); }, kNotCaptured);
+    EXPECT_EQ(executable.will_replay(), !waits);
+    for (int round = 0; round < 3; ++round) check_pass(static_cast<float>(round + 2));
+    EXPECT_EQ(executable.replays(), !waits);
+    EXPECT_EQ(runs, waits ? 4 + 6 : 4) << "run once and captured once; without a capture once a pass";
+    EXPECT_EQ(executable.stream().capture_id(), 0u);
   }
 }
 
