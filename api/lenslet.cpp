@@ -76,13 +76,16 @@ static_assert(LENSLET_SIDE == lenslet::kLenet5Side && LENSLET_CLASSES == lenslet
               "lenslet.h tells the model's sizes");
 static_assert(LENSLET_MAX_RANK == lenslet::Shape::kMaxRank, "an array of so many dimensions holds any shape");
 
-// The size in version 0.1, without `images`. Later versions add fields at the end and accept a shorter struct.
-constexpr size_t kFirstOptionsSize = offsetof(lenslet_options, max_batch) + sizeof(int64_t);
+// Earlier sizes: in version 0.1, without `images`, and before `graph`. Later versions add fields at the end and accept
+// a shorter struct.
+constexpr size_t kFirstOptionsSize = offsetof(lenslet_options, images);
+constexpr size_t kOptionsSizeBeforeGraph = offsetof(lenslet_options, graph);
 
 void check_options_size(const char* what, size_t size, const char* remedy) {
   // A size between two versions would cut a field.
-  check_size(what, size == kFirstOptionsSize ? sizeof(lenslet_options) : size, sizeof(lenslet_options),
-             sizeof(lenslet_options), remedy);
+  const bool earlier = size == kFirstOptionsSize || size == kOptionsSizeBeforeGraph;
+  check_size(what, earlier ? sizeof(lenslet_options) : size, sizeof(lenslet_options), sizeof(lenslet_options),
+             remedy);
 }
 
 lenslet_options default_options() {
@@ -93,6 +96,7 @@ lenslet_options default_options() {
   options.math = "fp32";
   options.workspace_limit = SIZE_MAX;
   options.images = "check";
+  options.graph = "auto";
   return options;
 }
 
@@ -122,6 +126,7 @@ lenslet::ModelOptions model_options(const lenslet_options& given) {
   options.math = &demand(given.math, "options->math");
   options.workspace_limit = given.workspace_limit;
   options.max_batch = given.max_batch;
+  options.graph = &demand(given.graph, "options->graph");
   return options;
 }
 

@@ -72,6 +72,10 @@ typedef struct lenslet_options {
   const char*
       images; /* of lenslet_predict_* and lenslet_logits_*: "check" refuses dark ink on light paper, and floats
                          that are not normalised; "invert" exchanges dark and bright, then checks; "any" takes all */
+  const char*
+      graph; /* which passes a GPU replays as a captured CUDA graph: "auto", those of up to 256 images layer by
+                         layer; "on", each, refused on the CPU; "off", none. The second call with a number of images
+                         captures; if that fails, it returns the error, and later ones launch kernel by kernel */
 } lenslet_options;
 
 /** The answer for one image. */
@@ -261,12 +265,11 @@ LENSLET_API void lenslet_host_free(void* memory);
  * LENSLET_OK: it waits for nothing and copies nothing to or from the host, and a failure of the work itself is
  * reported by a later call.
  * The first call with a number of images prepares the model for that number, which allocates; so does the second with
- * the same memory for up to 256 images that are computed layer by layer. The stream may record a CUDA graph once the
- * same call has been made outside of it; the model must outlive the graph, and calls in one
- * graph must depend on each other. The images are not looked at; options.images "invert" is
- * LENSLET_ERROR_UNAVAILABLE, and so is a plan that does not itself read what is passed and write what is wanted:
- * "layered" reads and writes floats, as lenslet_logits_f32_device() and lenslet_run_device() do. Memory that is not
- * aligned, of the host or of another GPU is LENSLET_ERROR_USAGE.
+ * the same memory if it captures the pass (options.graph). The stream may record a CUDA graph once the same call has
+ * been made outside of it; the model must outlive the graph, and calls in one graph must depend on each other. The
+ * images are not looked at; options.images "invert" is LENSLET_ERROR_UNAVAILABLE, and so is a plan that does not itself
+ * read what is passed and write what is wanted: "layered" reads and writes floats, as lenslet_logits_f32_device() and
+ * lenslet_run_device() do. Memory that is not aligned, of the host or of another GPU is LENSLET_ERROR_USAGE.
  */
 LENSLET_API lenslet_status lenslet_predict_device(lenslet_model* model, const uint8_t* pixels, int64_t count,
                                                   lenslet_prediction* predictions, void* stream);

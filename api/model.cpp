@@ -34,6 +34,7 @@ Choices choices_of(const ModelOptions& options, const std::string& weights) {
   choices.weights = weights;
   choices.workspace_limit = options.workspace_limit;
   choices.option_prefix.clear();
+  choices.graph = parse_graph_use(options.graph, choices.option_prefix);
   if (options.max_batch < 0 || options.max_batch > kMaxModelBatch) {
     throw UsageError(
         concat("max_batch must be 0 (the default) to ", kMaxModelBatch, ", found ", options.max_batch));

@@ -35,6 +35,11 @@ struct ModelOptions {
   std::string math = "fp32";    // "fp32", "tf32" or "fp16"
   size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
   int64_t max_batch = 0;  // images per pass; larger calls take several. 0: as Model::pass_size() has it
+  /// Which passes a GPU replays as a captured CUDA graph: "auto", those of up to 256 images layer by layer; "on", each;
+  /// "off", none. The second call with a number of images captures, which allocates, and in a GPU's memory with the
+  /// same two addresses. A capture that fails throws DeviceError or MemoryError once; later calls with that number
+  /// launch the kernels one by one. "on" is refused on the CPU.
+  std::string graph = "auto";
 };
 
 /// Device time of one layer of a pass; with a whole-network plan, of the whole pass.
@@ -86,7 +91,7 @@ class Place {
   /// PredictionArrays are aligned to 4. `stream` is a cudaStream_t of the caller; null is the default stream. The call
   /// enqueues its work there and returns: it waits for nothing and copies nothing to or from the host. The first call
   /// with a number of images prepares the model for that number, which allocates; so does the second with the same
-  /// memory for up to 256 images that are computed layer by layer, which captures them. The stream may record a CUDA
+  /// memory if it captures the pass (ModelOptions::graph). The stream may record a CUDA
   /// graph once the same call has been made outside; the model must outlive the graph. A call of several passes rounds
   /// max_batch to a multiple of 2 or 4 where its passes would otherwise not be aligned.
   static Place on_device(void* stream) noexcept {

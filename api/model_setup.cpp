@@ -91,6 +91,17 @@ void state_normalisation(const Normalisation& normalisation, Safetensors& weight
 
 }  // namespace
 
+const char* to_string(GraphUse use) noexcept {
+  return use == GraphUse::kOn ? "on" : use == GraphUse::kOff ? "off" : "auto";
+}
+
+GraphUse parse_graph_use(const std::string& text, const std::string& prefix) {
+  for (const GraphUse use : {GraphUse::kAuto, GraphUse::kOn, GraphUse::kOff}) {
+    if (text == to_string(use)) return use;
+  }
+  throw UsageError(concat(prefix, "graph expects auto, on or off, found '", printable_excerpt(text), "'"));
+}
+
 Safetensors load_lenet5_weights(const std::string& weights) {
   if (weights == kRobustWeights) return builtin_lenet5_weights(BuiltinWeights::kRobust);
   if (names_builtin_weights(weights)) return builtin_lenet5_weights();
@@ -203,6 +214,11 @@ ModelSetup::ModelSetup(const Choices& choices, std::shared_ptr<const Network> ne
   DeviceChoices choice = devices_for(choices, saved_);
   devices_ = std::move(choice.devices);
   if (choices.device == kAuto) device_reason_ = choice.reason;
+  if (choices.graph == GraphUse::kOn && !device().is_cuda()) {
+    throw UsageError(
+        concat(choices.option_prefix,
+               "graph on needs a CUDA device; the CPU has no graphs to capture: choose auto or off"));
+  }
   if (choices.backend.empty()) return;
   if (choices.plan == Plan::kFused) {
     backends_ = network_backend(choices.backend, graph(), device().kind, choices.option_prefix);
@@ -277,7 +293,8 @@ BuildOptions ModelSetup::call_options(int64_t batch, InputOutput io) const {
   return build;
 }
 
-bool ModelSetup::replays(const BuildOptions& pass) {
+bool ModelSetup::replays(const BuildOptions& pass, GraphUse graph) {
+  if (graph != GraphUse::kAuto) return graph == GraphUse::kOn;
   return pass.device.is_cuda() && pass.execution == Plan::kLayered && pass.batch <= kMostReplayed &&
          !checks_layers();
 }

@@ -17,8 +17,16 @@ namespace lenslet {
 
 /// Largest batch that a user may request.
 inline constexpr int64_t kMaxModelBatch = 1 << 20;
-/// Samples of the largest pass that calls replay as a captured CUDA graph.
+/// Samples of the largest pass that GraphUse::kAuto replays as a captured CUDA graph.
 inline constexpr int64_t kMostReplayed = 256;
+
+/// Which passes of repeated calls are captured as a CUDA graph and replayed: those for which that is faster, each, or
+/// none.
+enum class GraphUse { kAuto, kOn, kOff };
+/// "auto", "on" or "off".
+const char* to_string(GraphUse use) noexcept;
+/// The reverse. Throws UsageError; `prefix` as Choices::option_prefix.
+GraphUse parse_graph_use(const std::string& text, const std::string& prefix);
 
 /// The names of the built-in sets of weights, where a file may stand; a file of that name is "./robust". An empty one
 /// means the first.
@@ -58,6 +66,7 @@ struct Choices {
   std::string weights;                       // path of a safetensors file, or a set's name (kMnistWeights)
   std::string model;                         // path of an ONNX file, instead of weights
   size_t workspace_limit = SIZE_MAX;         // bytes, for each layer
+  GraphUse graph = GraphUse::kAuto;          // kOn: refused on the CPU
   std::string option_prefix = "--";          // precedes the names of options in messages
 
   /// The file that the weights are read from; empty: the built-in ones.
@@ -141,10 +150,11 @@ class ModelSetup {
   BuildOptions build_options(int64_t batch, InputOutput io) const;
   /// The same for a pass that calls repeat, with replays() as cuda_graph.
   BuildOptions call_options(int64_t batch, InputOutput io) const;
-  /// Whether calls replay such a pass as a captured CUDA graph: the kernels of up to kMostReplayed samples, layer by
-  /// layer, run for less time than they take to launch, or little more. Not with LENSLET_CHECK_LAYERS=1, which waits
-  /// for each layer.
-  static bool replays(const BuildOptions& pass);
+  /// Whether calls replay such a pass as a captured CUDA graph, by the choice `graph`.
+  bool replays(const BuildOptions& pass) const { return replays(pass, choices_.graph); }
+  /// The same by `graph`. kAuto: on a GPU the kernels of up to kMostReplayed samples, layer by layer, run for less time
+  /// than they take to launch, or little more; not with LENSLET_CHECK_LAYERS=1, which waits for each layer.
+  static bool replays(const BuildOptions& pass, GraphUse graph);
   /// The same for a profile: if plan and backend are `auto` and the pass reads and writes fp32, it is layered, because
   /// the whole network at once has a single time.
   BuildOptions profile_options(int64_t batch, InputOutput io) const;

@@ -303,7 +303,7 @@ Feed* Model::State::feed_for(const void* images, int64_t count, InputOutput type
   if (KeptFeed* const kept = kept_feed(call)) return kept->feed.get();
   std::unique_ptr<Feed> feed;
   if (call.batch > 0) {
-    const BuildOptions options = setup_->build_options(call.batch, setup_->pass_for(call.batch, types));
+    const BuildOptions options = setup_->call_options(call.batch, setup_->pass_for(call.batch, types));
     if (options.execution == Plan::kFused) feed = build_feed(options, call);
   }
   return feeds_.emplace_back(KeptFeed{call, std::move(feed)}).feed.get();

@@ -306,10 +306,12 @@ CommandLine lenslet_command_line() {
               "batch size of the times on the page [1]", show);
   line.option("--batch-size", Integer{1, kMaxBatch}, LENSLET_MEMBER(batch_size),
               "batch size of the model's layers [1]", backends);
-  line.option(
-      "--graph", Words<bool>{{{"on", true}, {"off", false}}}, LENSLET_MEMBER(cuda_graph),
-      "replay each pass as a captured CUDA graph [eval: off; profile: on for up to 256 samples in layers]",
-      eval | profile);
+  line.option("--graph", words({GraphUse::kAuto, GraphUse::kOn, GraphUse::kOff}, to_string),
+              LENSLET_MEMBER(graph),
+              "replay passes as a captured CUDA graph: each (on), none (off), or those of up to 256 samples "
+              "that a GPU "
+              "computes layer by layer [auto]",
+              eval | profile | serve);
   line.option("--save-plan", Text{"FILE"}, LENSLET_MEMBER(save_plan),
               "write the choices that were made; --plan FILE replays them", model);
   add_execution_options(line, "layer", all | diff | serve | show,

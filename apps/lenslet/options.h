@@ -20,7 +20,6 @@ struct CommonOptions : Choices, OutputOptions {
   std::optional<int64_t> batch_size;
   std::optional<int> threads;
   uint64_t seed = 1;
-  std::optional<bool> cuda_graph;  // --graph; without it each command decides
 };
 
 /// How pictures become the input of a network; all but the limits are for one that reads others than digits.

@@ -38,9 +38,6 @@ Session::Session(const CommonOptions& options, const Console& console,
     : options_(options), setup_(std::make_shared<ModelSetup>(options, normalisation)) {
   console.keep(external_files_of(network()));
   if (options.threads) set_num_threads(*options.threads);
-  if (options.cuda_graph.value_or(false) && !device().is_cuda()) {
-    throw UsageError("--graph on needs a CUDA device; the CPU has no graphs to capture");
-  }
 }
 
 int64_t Session::batch_or(int64_t fallback) const {
@@ -59,22 +56,19 @@ void Session::demand_logits() const {
 BuildOptions Session::build_options(int64_t batch) const { return build_options(batch, options_.ends()); }
 
 BuildOptions Session::build_options(int64_t batch, InputOutput ends) const {
-  return with_graph(setup_->build_options(batch, ends));
+  return setup_->build_options(batch, ends);
 }
 
+BuildOptions Session::call_options(int64_t batch) const { return call_options(batch, options_.ends()); }
+
 BuildOptions Session::call_options(int64_t batch, InputOutput ends) const {
-  return with_graph(setup_->call_options(batch, ends));
+  return setup_->call_options(batch, ends);
 }
 
 Model Session::profiled_model(int64_t batch) const {
   BuildOptions build = setup_->profile_options(batch, options_.ends());
-  build.cuda_graph = ModelSetup::replays(build);
-  return saving_plan(with_graph(build));
-}
-
-BuildOptions Session::with_graph(BuildOptions build) const {
-  build.cuda_graph = options_.cuda_graph.value_or(build.cuda_graph);
-  return build;
+  build.cuda_graph = replays(build);
+  return saving_plan(build);
 }
 
 Model Session::saving_plan(const BuildOptions& build) const {

@@ -65,20 +65,21 @@ class Session {
   BuildOptions build_options(int64_t batch) const;
   /// The same of these types.
   BuildOptions build_options(int64_t batch, InputOutput ends) const;
-  /// The same for passes that a server repeats: --graph, by default ModelSetup::replays(), decides on a CUDA graph.
+  /// ModelSetup::call_options(), of the types of --input and --output, or of these.
+  BuildOptions call_options(int64_t batch) const;
   BuildOptions call_options(int64_t batch, InputOutput ends) const;
+  /// ModelSetup::replays().
+  bool replays(const BuildOptions& pass) const { return setup_->replays(pass); }
   /// A single-pass model built with `pass`.
   Model model(const BuildOptions& pass) const { return Model(setup_, pass); }
   /// A model of these weights that chooses its passes, as programs that embed it have it.
   Model model(const ModelOptions& options) const { return Model::of_setup(*setup_, options); }
-  /// A single-pass model built with the options for `batch` images. Writes the plan if --save-plan is given. Without
-  /// --graph its passes run step by step, so that a fault of the first is reported with what was done.
-  Model model(int64_t batch) const { return saving_plan(build_options(batch)); }
+  /// A single-pass model built with call_options() for `batch` images. Writes the plan if --save-plan is given.
+  Model model(int64_t batch) const { return saving_plan(call_options(batch)); }
   /// The same for a profile (ModelSetup::profile_options).
   Model profiled_model(int64_t batch) const;
 
  private:
-  BuildOptions with_graph(BuildOptions build) const;
   Model saving_plan(const BuildOptions& build) const;
 
   const CommonOptions& options_;

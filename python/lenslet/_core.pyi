@@ -22,7 +22,7 @@ class Model:
     """
 
     @staticmethod
-    def load(path: str | os.PathLike[str], *, device: str = 'auto', plan: str | os.PathLike[str] = 'auto', backend: str | None = None, math: str = 'fp32', max_batch: int | None = None, workspace_limit: int | None = None) -> Model:
+    def load(path: str | os.PathLike[str], *, device: str = 'auto', plan: str | os.PathLike[str] = 'auto', backend: str | None = None, math: str = 'fp32', max_batch: int | None = None, workspace_limit: int | None = None, graph: str = 'auto') -> Model:
         """
         Reads the weights from a safetensors file (weights/FORMAT.md) or an ONNX file (docs/models.md).
 
@@ -37,6 +37,9 @@ class Model:
             max_batch: Images computed in one pass; more take several. None: 1,024 on the CPU, 65,536 on a GPU, fewer for a
                 network with large layers.
             workspace_limit: Bytes of scratch memory that a layer may take.
+            graph: Which passes a GPU replays as a captured CUDA graph: "auto", those of up to 256 images that are computed
+                layer by layer; "on", each; "off", none. The second call with a number of images captures; if that fails, it
+                raises the error, and later calls launch the kernels one by one. "on" is refused on the CPU.
 
         Raises:
             UsageError: An invalid option value.
@@ -47,7 +50,7 @@ class Model:
         """
 
     @staticmethod
-    def built_in(*, device: str = 'auto', plan: str | os.PathLike[str] = 'auto', backend: str | None = None, math: str = 'fp32', max_batch: int | None = None, workspace_limit: int | None = None) -> Model:
+    def built_in(*, device: str = 'auto', plan: str | os.PathLike[str] = 'auto', backend: str | None = None, math: str = 'fp32', max_batch: int | None = None, workspace_limit: int | None = None, graph: str = 'auto') -> Model:
         """
         Uses the weights in the package, which classify 99.63 % of MNIST's test images correctly.
 

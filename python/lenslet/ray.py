@@ -52,7 +52,7 @@ class Predictor:
         device: None takes "cuda" in an actor with `num_gpus`, else "cpu".
         threads: CPU threads of the process. None takes the actor's `num_cpus`, at least 1; outside Ray it leaves them.
         check, invert: As for `Model.predict`.
-        **options: plan, backend, math, max_batch and workspace_limit, as for `Model.load`.
+        **options: plan, backend, math, max_batch, workspace_limit and graph, as for `Model.load`.
 
     Raises:
         UsageError, DataError, UnavailableError: As for `Model.load`, and UsageError for batches that do not fit.

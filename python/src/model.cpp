@@ -42,12 +42,13 @@ OptionalText text_of(const OptionalPath& path) { return path ? OptionalText(path
 std::unique_ptr<SharedModel> open(const OptionalText& path, const std::string& device,
                                   const std::filesystem::path& plan, const OptionalText& backend,
                                   const std::string& math, std::optional<int64_t> max_batch,
-                                  std::optional<int64_t> workspace_limit) {
+                                  std::optional<int64_t> workspace_limit, const std::string& graph) {
   ModelOptions options;
   options.device = device;
   options.plan = plan.string();
   options.backend = backend.value_or("");
   options.math = math;
+  options.graph = graph;
   if (max_batch) {
     if (*max_batch < 1) throw UsageError(concat("max_batch must be 1 or more, found ", *max_batch));
     options.max_batch = *max_batch;
@@ -309,31 +310,31 @@ void add_model(nb::module_& module) {
           "load",
           [](const std::filesystem::path& path, const std::string& device, const std::filesystem::path& plan,
              const OptionalText& backend, const std::string& math, std::optional<int64_t> max_batch,
-             std::optional<int64_t> workspace_limit) {
-            return open(path.string(), device, plan, backend, math, max_batch, workspace_limit);
+             std::optional<int64_t> workspace_limit, const std::string& graph) {
+            return open(path.string(), device, plan, backend, math, max_batch, workspace_limit, graph);
           },
           nb::arg("path"), nb::kw_only(), nb::arg("device") = "auto", nb::arg("plan") = "auto",
           nb::arg("backend") = nb::none(), nb::arg("math") = "fp32", nb::arg("max_batch") = nb::none(),
-          nb::arg("workspace_limit") = nb::none(),
+          nb::arg("workspace_limit") = nb::none(), nb::arg("graph") = "auto",
           nb::sig("def load(path: str | os.PathLike[str], *, device: str = 'auto', plan: str | "
                   "os.PathLike[str] = "
                   "'auto', backend: str | None = None, math: str = 'fp32', max_batch: int | None = None, "
-                  "workspace_limit: int | None = None) -> Model"),
+                  "workspace_limit: int | None = None, graph: str = 'auto') -> Model"),
           kLoadDoc)
       .def_static(
           "built_in",
           [](const std::string& device, const std::filesystem::path& plan, const OptionalText& backend,
              const std::string& math, std::optional<int64_t> max_batch,
-             std::optional<int64_t> workspace_limit) {
-            return open(std::nullopt, device, plan, backend, math, max_batch, workspace_limit);
+             std::optional<int64_t> workspace_limit, const std::string& graph) {
+            return open(std::nullopt, device, plan, backend, math, max_batch, workspace_limit, graph);
           },
           nb::kw_only(), nb::arg("device") = "auto", nb::arg("plan") = "auto",
           nb::arg("backend") = nb::none(), nb::arg("math") = "fp32", nb::arg("max_batch") = nb::none(),
-          nb::arg("workspace_limit") = nb::none(),
+          nb::arg("workspace_limit") = nb::none(), nb::arg("graph") = "auto",
           nb::sig("def built_in(*, device: str = 'auto', plan: str | os.PathLike[str] = 'auto', backend: str "
                   "| None = "
                   "None, math: str = 'fp32', max_batch: int | None = None, workspace_limit: int | None = "
-                  "None) -> "
+                  "None, graph: str = 'auto') -> "
                   "Model"),
           kBuiltInDoc)
       .def("predict", &predict, nb::arg("images").none(), nb::kw_only(), nb::arg("dtype") = nb::none(),

@@ -24,6 +24,9 @@ Args:
     max_batch: Images computed in one pass; more take several. None: 1,024 on the CPU, 65,536 on a GPU, fewer for a
         network with large layers.
     workspace_limit: Bytes of scratch memory that a layer may take.
+    graph: Which passes a GPU replays as a captured CUDA graph: "auto", those of up to 256 images that are computed
+        layer by layer; "on", each; "off", none. The second call with a number of images captures; if that fails, it
+        raises the error, and later calls launch the kernels one by one. "on" is refused on the CPU.
 
 Raises:
     UsageError: An invalid option value.

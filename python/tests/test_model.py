@@ -49,6 +49,8 @@ BAD_OPTIONS = {
     "negative pass": (dict(max_batch=-5), lenslet.UsageError, "max_batch"),
     "huge pass": (dict(max_batch=2**40), lenslet.UsageError, "max_batch"),
     "negative workspace": (dict(workspace_limit=-1), lenslet.UsageError, "workspace_limit"),
+    "graph unknown": (dict(graph="maybe"), lenslet.UsageError, "graph expects auto, on or off, found 'maybe'"),
+    "graph on a CPU": (dict(device="cpu", graph="on"), lenslet.UsageError, "graph on needs a CUDA device"),
 }
 
 
@@ -62,7 +64,14 @@ def test_bad_options_are_refused(name, weights_file):
         assert kind is lenslet.UnavailableError or "--" not in str(caught.value)  # no flags: this is no command line
 
 
-@pytest.mark.parametrize("value", [dict(device=3), dict(max_batch="7"), dict(max_batch=2**70), dict(color="red")])
+@pytest.mark.parametrize("graph", ["auto", "off"])
+def test_a_graph_is_no_matter_on_the_cpu(graph, cpu_model, images):
+    model = lenslet.Model.built_in(device="cpu", graph=graph)
+    assert np.array_equal(model.logits(images), cpu_model.logits(images))
+
+
+@pytest.mark.parametrize("value", [dict(device=3), dict(max_batch="7"), dict(max_batch=2**70), dict(graph=True),
+                                   dict(color="red")])
 def test_options_of_another_type_are_refused(value):
     with pytest.raises(TypeError):
         lenslet.Model.built_in(**value)

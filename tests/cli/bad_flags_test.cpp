@@ -139,7 +139,7 @@ constexpr BadInput kFlags[] = {
     {"sheet_ending", "{eval} --contact-sheet x.jpg", kUsage,
      "--contact-sheet expects a name ending in .png or .pgm, found 'x.jpg'"},
     {"graph_on_cpu", "{eval} --graph on", kUsage, "--graph on needs a CUDA device"},
-    {"graph_word", "lenslet eval --graph maybe", kUsage, "--graph expects on|off, found 'maybe'"},
+    {"graph_word", "lenslet eval --graph maybe", kUsage, "--graph expects auto|on|off, found 'maybe'"},
     {"split_word", "lenslet eval --split valid", kUsage, "--split expects t10k|train, found 'valid'"},
     {"matrix_with_plan", "{eval} --backend-matrix --plan x.json", kUsage,
      "--backend-matrix chooses the backends itself; leave out --plan"},

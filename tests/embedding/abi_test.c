@@ -4,6 +4,7 @@
  * "Versions"). A removed function, or one with another type, does not compile here.
  */
 #include <lenslet.h>
+#include <string.h>
 
 const char* changed_abi(void);
 
@@ -51,8 +52,21 @@ typedef struct {
   double median_ns, p10_ns, p90_ns;
 } layer_time_of_0_1;
 
+/* The options before `graph`. */
+typedef struct {
+  size_t size;
+  const char *device, *plan, *backend, *math;
+  size_t workspace_limit;
+  int64_t max_batch;
+  const char* images;
+} options_before_graph;
+
 const char* changed_abi(void) {
   options_of_0_1 old;
+  struct {
+    options_before_graph options;
+    const char* behind;
+  } later;
   lenslet_model* model = NULL;
 #define SAME(holds) \
   if (!(holds)) return #holds
@@ -86,6 +100,15 @@ const char* changed_abi(void) {
   SAME(old.size == sizeof old);
   old.device = "cpu";
   SAME(lenslet_model_built_in((const lenslet_options*)&old, &model) == LENSLET_OK);
+  lenslet_model_destroy(model);
+  /* And one with the struct before `graph`: nothing behind it is written or read. */
+  later.behind = "nothing";
+  SAME(offsetof(lenslet_options, graph) == sizeof later.options);
+  SAME(lenslet_options_init((lenslet_options*)&later.options, sizeof later.options) == LENSLET_OK);
+  SAME(later.options.size == sizeof later.options);
+  SAME(strcmp(later.options.images, "check") == 0 && strcmp(later.behind, "nothing") == 0);
+  later.options.device = "cpu";
+  SAME(lenslet_model_built_in((const lenslet_options*)&later.options, &model) == LENSLET_OK);
   lenslet_model_destroy(model);
   return NULL;
 }

@@ -381,6 +381,45 @@ TEST(DeviceGpu, SmallPassesInLayersReplayAGraph) {
   }
 }
 
+// The option decides for both plans, any number of images, and both kinds of memory; the answers are the same.
+TEST(DeviceGpu, TheOptionGraphDecidesWhichPassesAreReplayed) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  for (const std::string plan : {"layered", "fused"}) {
+    for (const int64_t count : {1, 40, 300}) {
+      const std::vector<float> samples = repeated(pictures().images, count);
+      std::vector<float> from_host(static_cast<size_t>(count * 10)), on_device(from_host.size());
+      for (const std::string graph : {"off", "auto", "on"}) {
+        SCOPED_TRACE(plan + ", graph " + graph + ", " + std::to_string(count));
+        ModelOptions options;
+        options.device = "cuda";
+        options.plan = plan;
+        options.graph = graph;
+        Model model = Model::built_in(options);
+        const bool replays = graph == "on" || (graph == "auto" && plan == "layered" && count <= 256);
+        EXPECT_EQ(model.setup()->call_options(count, {}).cuda_graph, replays);
+        Stream stream(Device::cuda());
+        OnDevice<float> input(samples), outputs(on_device.size());
+        for (int round = 0; round < 4; ++round) {
+          std::vector<float> found(from_host.size());
+          model.run(samples.data(), count, found.data());
+          outputs.write(std::vector<float>(on_device.size()));
+          model.run(input.data(), count, outputs.data(), Place::on_device(stream.native_handle()));
+          stream.synchronise();
+          if (graph == "off" && round == 0) {
+            from_host = found;
+            on_device = outputs.read();
+          }
+          EXPECT_TRUE(same_bits(found, from_host)) << "from host memory, round " << round;
+          EXPECT_TRUE(same_bits(outputs.read(), on_device)) << "in the GPU's memory, round " << round;
+        }
+        if (plan == "layered") {
+          EXPECT_EQ(model.executable(count).replays(), replays);
+        }
+      }
+    }
+  }
+}
+
 TEST(DeviceGpu, AGraphOfTheCallerRecordsTheLayersOfASmallPass) {
   LENSLET_SKIP_WITHOUT_GPU();
   constexpr int64_t kCount = 5;

@@ -67,6 +67,9 @@ static void refuse_options(void) {
   REFUSED(options.math = NULL, LENSLET_ERROR_USAGE, "options->math");
   REFUSED(options.images = NULL, LENSLET_ERROR_USAGE, "options->images");
   REFUSED(options.images = "light", LENSLET_ERROR_USAGE, "expected check, invert or any, found 'light'");
+  REFUSED(options.graph = NULL, LENSLET_ERROR_USAGE, "options->graph");
+  REFUSED(options.graph = "maybe", LENSLET_ERROR_USAGE, "graph expects auto, on or off, found 'maybe'");
+  REFUSED(options.graph = "on", LENSLET_ERROR_USAGE, "graph on needs a CUDA device");
   REFUSED(options.device = "gpu", LENSLET_ERROR_USAGE, "auto, cpu, cuda or cuda:N");
   REFUSED(options.device = "cuda:0,", LENSLET_ERROR_USAGE, "cuda:all or cuda:rank");
   REFUSED(options.device = "cuda:2,2", LENSLET_ERROR_USAGE, "twice");

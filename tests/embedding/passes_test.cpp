@@ -172,15 +172,36 @@ TEST(Passes, ReplayAGraphWhereTheyAreSmallAndInLayersOnAGpu) {
   BuildOptions pass;
   pass.device = Device::cuda();
   pass.batch = 256;
-  EXPECT_TRUE(ModelSetup::replays(pass));
+  const auto replays = [&](const char* graph) {
+    return ModelSetup::replays(pass, parse_graph_use(graph, ""));
+  };
+  EXPECT_TRUE(replays("auto"));
+  EXPECT_FALSE(replays("off"));
   pass.batch = 257;
-  EXPECT_FALSE(ModelSetup::replays(pass));
+  EXPECT_FALSE(replays("auto"));
+  EXPECT_TRUE(replays("on"));
   pass.batch = 1;
   pass.execution = Plan::kFused;
-  EXPECT_FALSE(ModelSetup::replays(pass)) << "a single launch";
+  EXPECT_FALSE(replays("auto")) << "a single launch";
+  EXPECT_TRUE(replays("on"));
   pass.execution = Plan::kLayered;
   pass.device = Device::cpu();
-  EXPECT_FALSE(ModelSetup::replays(pass));
+  EXPECT_FALSE(replays("auto"));
+}
+
+TEST(Passes, RefuseAGraphThatIsUnknownOrOnTheCpu) {
+  ModelOptions options;
+  options.device = "cpu";
+  for (const char* graph : {"auto", "off"}) {
+    options.graph = graph;
+    Model model = Model::built_in(options);
+    EXPECT_FALSE(model.setup()->call_options(1, {}).cuda_graph);
+  }
+  options.graph = "on";
+  expect_error<UsageError>([&] { Model::built_in(options); },
+                           "graph on needs a CUDA device; the CPU has no graphs to capture");
+  options.graph = "maybe";
+  expect_error<UsageError>([&] { Model::built_in(options); }, "graph expects auto, on or off, found 'maybe'");
 }
 
 TEST(Passes, OnViewsRefuseWhatDoesNotFit) {

@@ -53,6 +53,17 @@ class Gpu(unittest.TestCase):
             self.check_close(logits, self.values(server, pixels))
         self.assertEqual(server.end()[0], 0)
 
+    def test_a_graph_changes_no_answer(self):
+        pixels = random_pixels(3, 3)
+        answers = []
+        for graph in ("off", "auto", "on"):
+            server = self.serve("--plan", "layered", "--graph", graph)
+            answers.append([server.infer(pixels) for _ in range(3)])
+            self.assertEqual(server.end()[0], 0)
+        for found in answers:
+            self.assertEqual(found, [found[0]] * 3)
+            self.check_close(floats(found[0]), floats(answers[0][0]))
+
     def test_pixels_beside_values(self):
         server = self.serve("--max-batch", "64", "--max-delay-us", "1000")
         pixels = [random_pixels(1, seed) for seed in range(8)]

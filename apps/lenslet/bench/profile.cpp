@@ -310,7 +310,7 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
         "the layers are timed one by one; eval computes such a batch with the whole network at once, which "
         "--plan fused times");
   }
-  if (executable.replays()) {
+  if (executable.will_replay()) {
     console.line(
         "layers are timed without the CUDA graph, which hides them; the replayed graph has a line of its "
         "own");

@@ -180,7 +180,9 @@ void compare(const std::vector<float>& first, const std::vector<float>& logits, 
 void run_case(const Session& session, const BuildOptions& build, const ImageDataset& data, int64_t count,
               std::vector<float>& first, MatrixRow& row) {
   attempt(row, [&] {
-    Model model = session.model(build);
+    BuildOptions pass = build;
+    pass.cuda_graph = session.replays(pass);
+    Model model = session.model(pass);
     model.executable().run_checked();  // the first call is not timed
     BatchRun run;
     run_images(model, data, count, run);

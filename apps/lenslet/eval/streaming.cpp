@@ -217,7 +217,7 @@ StreamingReport stream_images(const Session& session, const ImageDataset& data, 
                               const StreamingRequest& request, const std::function<void(int64_t)>& progress) {
   const Device device = session.device();
   DeviceGuard guard(device);
-  BuildOptions build = session.build_options(request.chunk);
+  BuildOptions build = session.call_options(request.chunk);
   build.output = result_type(session, build);
   if (build.plan) build.input = build.plan->input;
   Streaming streaming(session, build, data, count, request);
