@@ -1,8 +1,8 @@
 // A stand-in for cuDNN's module: a convolution backend for the GPU with a fault. LENSLET_TEST_GPU_FAULT is the fault
-// (wild, trap, shared, hang), LENSLET_TEST_RUNS_BEFORE_FAULT the number of runs before it, which write zeros. Only
-// convolutions of six channels, LeNet-5's conv2, fail; with LENSLET_TEST_FAULT_ANYWHERE=1 all do. With
-// LENSLET_TEST_FAULT_DEVICE=N only those on cuda:N.
-#include <atomic>
+// (wild, trap, shared, hang, capture), LENSLET_TEST_RUNS_BEFORE_FAULT the number of runs before it, which write zeros
+// (none before "shared"). Only convolutions of six channels, LeNet-5's conv2, fail; with LENSLET_TEST_FAULT_ANYWHERE=1
+// all do. With LENSLET_TEST_FAULT_DEVICE=N only those on cuda:N. "capture" waits for its stream, which only a capture
+// forbids.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -13,19 +13,22 @@
 namespace lenslet {
 namespace {
 
-enum class Fault { kNone, kWild, kTrap, kShared, kHang };
+enum class Fault { kNone, kWild, kTrap, kShared, kHang, kCapture };
 
 constexpr int kThreads = 256;
 constexpr size_t kNoBlockHasThat = size_t{1} << 30;  // bytes of shared memory
 constexpr unsigned long long kHangNs =
     30'000'000'000ull;  // long for a test, but the card is free again afterwards
 
-// computes: zeros, then the fault · work split: one thread an element · memory: none shared · requires: nothing ·
-// measured: never
-__global__ void faulty_kernel(float* y, int64_t count, Fault fault) {
+// Of the kernel on this device, and not of the host's calls: a replayed graph runs without one.
+__device__ int runs_so_far = 0;
+
+// computes: zeros, then after `runs_before` runs the fault · work split: one thread an element · memory: none shared ·
+// requires: nothing · measured: never
+__global__ void faulty_kernel(float* y, int64_t count, Fault fault, int runs_before) {
   const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i < count) y[i] = 0;
-  if (i != 0) return;
+  if (i != 0 || fault == Fault::kNone || atomicAdd(&runs_so_far, 1) < runs_before) return;
   if (fault == Fault::kWild) *reinterpret_cast<volatile float*>(uintptr_t{0x1000}) = 1;
   if (fault == Fault::kTrap) __trap();
   if (fault == Fault::kHang) {
@@ -40,25 +43,27 @@ __global__ void faulty_kernel(float* y, int64_t count, Fault fault) {
 Fault planted_fault() {
   const char* const text = std::getenv("LENSLET_TEST_GPU_FAULT");
   const std::string word = text == nullptr ? "" : text;
-  return word == "wild"     ? Fault::kWild
-         : word == "trap"   ? Fault::kTrap
-         : word == "shared" ? Fault::kShared
-         : word == "hang"   ? Fault::kHang
-                            : Fault::kNone;
+  return word == "wild"      ? Fault::kWild
+         : word == "trap"    ? Fault::kTrap
+         : word == "shared"  ? Fault::kShared
+         : word == "hang"    ? Fault::kHang
+         : word == "capture" ? Fault::kCapture
+                             : Fault::kNone;
 }
 
 class FaultyKernel : public ConvKernel {
  public:
   FaultyKernel(int64_t outputs, bool struck) : outputs_(outputs), struck_(struck) {}
   void run(const ConvArgs& args, RunContext& context) override {
-    static std::atomic<int> left{runs_before_fault()};
     const char* const only = std::getenv("LENSLET_TEST_FAULT_DEVICE");
     const bool here = only == nullptr || std::atoi(only) == context.stream.device().ordinal;
-    const Fault fault = struck_ && here && left-- <= 0 ? planted_fault() : Fault::kNone;
+    const Fault fault = struck_ && here ? planted_fault() : Fault::kNone;
     const auto blocks = static_cast<unsigned>((outputs_ + kThreads - 1) / kThreads);
-    faulty_kernel<<<blocks, kThreads, fault == Fault::kShared ? kNoBlockHasThat : 0,
-                    static_cast<cudaStream_t>(context.stream.native_handle())>>>(args.y, outputs_, fault);
+    auto* const stream = static_cast<cudaStream_t>(context.stream.native_handle());
+    faulty_kernel<<<blocks, kThreads, fault == Fault::kShared ? kNoBlockHasThat : 0, stream>>>(
+        args.y, outputs_, fault, runs_before_fault());
     LENSLET_CUDA_CHECK_LAUNCH("faulty_kernel");
+    if (fault == Fault::kCapture) LENSLET_CUDA_CHECK(cudaStreamSynchronize(stream));
   }
 
  private:

@@ -27,9 +27,9 @@ TEST(ProgramFaultsGpu, AWildWriteIsToldOfItsLayer) {
   LENSLET_SKIP_WITHOUT_GPU();
   expect_fault(run_with(kEval, planted("wild")), kLayer + "|" + kIllegal + "|after 0 of 40 images");
   EXPECT_EQ(marked_file("eval.json", kLayer).at("count"), 0);
-  expect_fault(
-      run_with("lenslet eval --device cuda --data {dir} --graph on --backend conv2=cudnn", planted("wild")),
-      kLayer + "|" + kIllegal);
+  expect_fault(run_with(kEval + " --graph on", planted("wild")),
+               kLayer + "|" + kIllegal + "|after 0 of 40 images");
+  EXPECT_EQ(marked_file("eval.json", kLayer).at("count"), 0);
   expect_fault(
       run_with(
           "lenslet profile --device cuda --backend conv2=cudnn --min-time-ms 5 --json {dir}/profile.json",
@@ -52,6 +52,27 @@ TEST(ProgramFaultsGpu, ALateOneKeepsWhatWasDone) {
   expect_fault(run_with(kEval + " --batch-size 8", planted("wild", 3, {{"LENSLET_CHECK_LAYERS", "1"}})),
                kLayer + "|" + kIllegal);
   EXPECT_GE(marked_file("eval.json", kLayer).at("count"), 8);
+}
+
+// The first pass waits after each layer, the second is captured.
+TEST(ProgramFaultsGpu, ACaptureThatFailsIsToldWithWhatWasDone) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  for (const char* batch : {"", " --batch-size 8"}) {
+    expect_fault(run_with(kEval + batch, planted("capture")),
+                 "could not be captured as a CUDA graph: " + kLayer +
+                     "|cudaErrorStreamCapture|graph off captures none|after 0 of 40 images");
+    EXPECT_EQ(marked_file("eval.json", "could not be captured").at("cuda_graph"), false);
+    expect_run(run_with(kEval + batch + " --graph off", planted("capture")), kOk, "of 40 = ");
+    EXPECT_EQ(result_file("eval.json").at("cuda_graph"), false);
+  }
+  expect_run(run_with(kEval + " --batch-size 8", planted("none")), kOk, "of 40 = ");
+  EXPECT_EQ(result_file("eval.json").at("cuda_graph"), true);
+}
+
+TEST(ProgramFaultsGpu, AGraphHidesTheLayersThatACheckWaitsFor) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  expect_run(run_with(kEval + " --graph on", {{"LENSLET_CHECK_LAYERS", "1"}}), kUsage, "",
+             "LENSLET_CHECK_LAYERS=1 waits after each|graph auto or off");
 }
 
 TEST(ProgramFaultsGpu, CandidatesAndSelfTestsAreNamed) {

@@ -49,6 +49,7 @@ struct SampleScore {
   const Session* session = nullptr;
   std::string data;
   int64_t batch = 0, count = 0, correct = 0, in_top = 0, not_numbers = 0;
+  bool replayed = false;  // passes after the first two, as a CUDA graph
   double loss = 0, compute_ns = 0;
   std::vector<ClassRow> classes;
   std::vector<SampleMiss> misses;
@@ -63,6 +64,7 @@ struct SampleScore {
     const Interval interval = wilson_95(self.correct, self.count);
     v("device", self.session->device_list())("math", self.session->math());
     v("weights", self.session->weights_origin())("data", self.data)("batch", self.batch);
+    v("cuda_graph", self.replayed);
     v("count", self.count)("correct", self.correct)("accuracy", self.share(self.correct));
     v("accuracy_interval_95", std::vector<double>{interval.low, interval.high});
     v("correct_in_top_5", self.in_top)("loss", self.loss)("not_numbers", self.not_numbers);
@@ -226,6 +228,7 @@ ExitCode run_eval_samples(const EvalOptions& options, const Session& session, Ru
   });
   report_faults(model.shares());
   score.shares = model.shares();
+  score.replayed = model.executable().replays();
   counting.finish();
   print(console, score, model.executable());
   const CsvRow row = csv_row(score);
