@@ -1,10 +1,12 @@
 """The tables of convolutions, from convbench's files. Each is a text."""
 
 import selection
-from common import PICTURES, convbench_group, picture
+from common import PICTURES, convbench_group, load, picture
 from results import Rows, geometric_mean
 from tables import markdown
 from words import ratio, short
+
+BATCH_1 = "batch1.json"  # of convbench run on the list batch1.txt
 
 
 def rgb(gpu, group):
@@ -135,6 +137,15 @@ def side_by_side(group, rows, columns):
         f"{group.device}, hot, µs, all in one run; cuDNN in its faster layout where no layout is named:",
         ["problem", *columns], zip(names, *cells),
     ) if names else ""
+
+
+def sliced_k(folder):
+    """Layers at batch 1, every backend beside cuDNN."""
+    if not (folder / BATCH_1).exists():
+        return ""
+    document = load(folder, BATCH_1)
+    own = ("sliced_k", "direct", "implicit_gemm", "winograd")
+    return side_by_side(document, document.rows, {name: {"backend": name} for name in (*own, "cudnn")})
 
 
 def depthwise(group):

@@ -10,6 +10,7 @@ LIBRARIES = ("torch", "triton", "onnxruntime")
 
 def networks(folder):
     """Lenslet and its fastest peer of the same run, by network and batch; empty without a file."""
+    folder = common.newest(folder, "networks*.json")
     names = sorted((path.name for path in folder.glob("networks*.json")), key=len)  # networks.json first
     rows = [row for name in names for row in rows_of(folder, name) if row["status"] in ("PASSED", "SUSPECT")]
     if not rows:
@@ -35,6 +36,6 @@ def networks(folder):
     threads = f", {rows[0]['threads']} threads" if rows[0].get("threads") else ""
     return markdown(
         f"**Networks of ONNX files**, {place}{threads}, fp32, samples in memory where they are computed, turn by turn"
-        f" in one run for each row, medians, µs a pass ({versions}; `apps/peers/networks_peers.py`):",
+        f" in one run for each row, medians, µs a pass ({versions}; `apps/peers/networks_peers.py`; {folder.name}):",
         ["network", "batch", "Lenslet", "fastest peer, or Lenslet's other way", "ratio"], lines,
     )

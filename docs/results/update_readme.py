@@ -86,6 +86,7 @@ def sections(gpu, cpu):
     """{page: {name of its markers: what stands between them}}."""
     group = common.convbench_group(gpu)
     short, full = headline.results_table(gpu, cpu), full_tables(gpu, cpu)
+    few = common.newest(gpu, tables_conv.BATCH_1)
     measured = {
         "direct": (tables_conv.direct_ladder, "`convbench ladder direct`"),
         "im2col_gemm": (tables_conv.im2col, "study a"),
@@ -101,6 +102,8 @@ def sections(gpu, cpu):
         FULL: {"results": full + lacking()},
         SCALE: {"measured": whole_calls(gpu, cpu) + lacking()},
     }
+    text = tables_conv.sliced_k(few) or f"Not measured: there is no {tables_conv.BATCH_1}."
+    pages[KERNELS / "sliced_k.md"] = {"measured": f"{text}\n\n{source(KERNELS / 'sliced_k.md', few)}"}
     for name, (table, what) in measured.items():
         page, text = KERNELS / f"{name}.md", table(group) if group else ""
         text = text or f"Not measured: there are no rows of {what}."
