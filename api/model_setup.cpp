@@ -156,7 +156,8 @@ std::shared_ptr<const Network> load_network(const std::string& weights, const Ch
     channels.clear();
   }
   return std::make_shared<const Network>(Network{origin, std::nullopt, std::move(*read.graph),
-                                                 std::move(channels), std::move(read.external_files)});
+                                                 std::move(channels), std::move(read.external_files),
+                                                 std::move(read.note)});
 }
 
 void demand_digits(const Network& network, const std::string& what, const char* remedy) {

@@ -37,6 +37,8 @@ Session::Session(const CommonOptions& options, const Console& console,
                  const ChosenNormalisation& normalisation)
     : options_(options), setup_(std::make_shared<ModelSetup>(options, normalisation)) {
   console.keep(external_files_of(network()));
+  if (!network().note.empty())
+    write_standard_error(printable(concat("lenslet: note: ", network().note)) + "\n");
   if (options.threads) set_num_threads(*options.threads);
 }
 

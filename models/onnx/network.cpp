@@ -16,6 +16,22 @@ std::string network_name(const std::string& path) {
   return name.empty() ? "network" : name;
 }
 
+std::string note_of_output(const Model& model, const Values& values, const std::string& origin) {
+  if (model.outputs.size() != 1) return {};
+  const ValueInfo& declared = model.outputs[0];
+  const std::optional<Shape>& computed = values.at(declared.name).shape;
+  if (!declared.has_shape || !computed) return {};
+  bool agrees = static_cast<int>(declared.dims.size()) == computed->rank();
+  for (int i = 1; agrees && i < computed->rank(); ++i) {
+    const int64_t size = declared.dims[static_cast<size_t>(i)].size;
+    agrees = size < 0 || size == (*computed)[i];
+  }
+  if (agrees) return {};
+  return concat(origin, " declares its output \"", printable_excerpt(declared.name, 60), "\" as ",
+                declared.shape_text(), ", but its nodes compute ", computed->to_string(),
+                " of one sample, which is what it gives");
+}
+
 NetworkFile read_network(const std::string& path) {
   const std::string origin = printable_excerpt(path);
   const Model model = read_model(path);
@@ -23,6 +39,7 @@ NetworkFile read_network(const std::string& path) {
   NetworkFile network;
   network.metadata = model.metadata;
   network.external_files = model.external_files;
+  network.note = note_of_output(model, values, origin);
   Lenet5Match match = match_lenet5(model, values, origin);
   if (match.difference.empty()) {
     network.lenet5 = std::move(match.weights);

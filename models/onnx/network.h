@@ -9,6 +9,7 @@
 
 #include "framework/graph/graph.h"
 #include "framework/io/safetensors.h"
+#include "models/onnx/shape/shapes.h"
 
 namespace lenslet::onnx {
 
@@ -19,8 +20,13 @@ struct NetworkFile {
   std::map<std::string, std::string> metadata;
   std::vector<std::string> external_files;  // paths of the files that hold weights beside `path`
 };
+  std::string note;                         // note_of_output()
 
 /// Throws DataError for a damaged file, and with all nodes that keep a network from running.
+/// What a user should know of a file that declares its output in another shape than its nodes compute; empty if it does
+/// not, or if one of both is unknown. The nodes decide, as in ONNX Runtime. The batch is not compared.
+std::string note_of_output(const Model& model, const Values& values, const std::string& origin);
+
 NetworkFile read_network(const std::string& path);
 
 /// The graph's name: that of the file, without folder and ending.

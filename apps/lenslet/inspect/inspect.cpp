@@ -207,6 +207,8 @@ ExitCode run_inspect(const InspectOptions& options) {
                        macs_text(summary.macs), " multiply-adds (MACs) per sample; ", summary.constant_nodes,
                        " nodes compute constants"));
   print_acceptance(console, summary, acceptance);
+  if (const std::string note = onnx::note_of_output(model, values, origin); !note.empty())
+    console.prose("Note: " + note + ".");
   std::vector<SupportedLayer> layers;
   std::optional<PassMemory> memory;
   if (import.graph) {
