@@ -120,7 +120,8 @@ Import Importer::import() {
   return std::move(import_);
 }
 
-// A value that a folded node reads has another one behind it in the same layer, so no layer stores it.
+// A value that a folded node reads has another one behind it in the same layer, so no layer stores it, unless the layer
+// behind the node computes it: then it is what that layer reads.
 void Importer::name_values() {
   for (const auto& [value, held] : held_)
     if (!held.node.empty() && held.pads.empty()) import_.node_of.emplace(value, held.node);
@@ -169,18 +170,39 @@ void Importer::finish(const std::string& output) {
 void Importer::take(const Node& node) {
   Fate& fate = import_.fates[at_];
   type_ = kNothing;
-  const Rule rule = rule_of(node.op);
   try {
-    if (node.op == "If") throw Unsupported{"If is supported with a condition that depends on no input only"};
-    if (!rule) throw Unsupported{concat("operator ", printable_excerpt(node.op, 40), " is not supported")};
-    for (size_t i = 1; i < node.outputs.size() && node.op != "Split"; ++i) {
-      if (!node.outputs[i].empty() && readers_.count(node.outputs[i]) != 0)
-        throw Unsupported{concat("output ", i, " of ", printable_excerpt(node.op, 40), " is not supported")};
+void Importer::demand_operator(const Node& node) const {
+  if (node.op == "If") throw Unsupported{"If is supported with a condition that depends on no input only"};
+  if (!rule_of(node.op))
+    throw Unsupported{concat("operator ", printable_excerpt(node.op, 40), " is not supported")};
+  for (size_t i = 1; i < node.outputs.size() && node.op != "Split"; ++i) {
+    if (!node.outputs[i].empty() && readers_.count(node.outputs[i]) != 0)
+      throw Unsupported{concat("output ", i, " of ", printable_excerpt(node.op, 40), " is not supported")};
+  }
+  if (const std::string unknown = unknown_attribute(node, model_.opset); !unknown.empty())
+    throw Unsupported{unknown};
+  demand_later_meaning(node);
+}
+
+Import Importer::check() {
+  for (size_t i = 0; i < model_.nodes.size(); ++i) {
+    const Node& node = model_.nodes[i];
+    if (!needed_[i]) continue;
+    std::string& reason = import_.fates[i].reason;
+    try {
+      if (values_.at(node.outputs.at(0)).is_constant)
+        reason = unknown_attribute(node, model_.opset);
+      else
+        demand_operator(node);
+    } catch (const Unsupported& unsupported) {
+      reason = unsupported.reason;
     }
-    if (const std::string unknown = unknown_attribute(node, model_.opset); !unknown.empty())
-      throw Unsupported{unknown};
-    demand_later_meaning(node);
-    (this->*rule)(node);
+  }
+  return std::move(import_);
+}
+
+    demand_operator(node);
+    (this->*rule_of(node.op))(node);
     fate.layer = type_;
     return;
   } catch (const Unsupported& unsupported) {
@@ -310,6 +332,13 @@ std::string faults_of(const Import& import, const Model& model) {
   size_t count = 0;
   for (size_t i = 0; i < import.fates.size(); ++i) {
     const std::string& reason = import.fates[i].reason;
+void demand_operators(const Model& model, const std::string& origin) {
+  const Values values = infer_values(model, origin);
+  const Import checked = Importer(model, values, "model", origin).check();
+  if (const std::string faults = faults_of(checked, model); !faults.empty())
+    throw DataError(concat(origin, ": ", faults));
+}
+
     if (reason.empty() || ++count > kMostReasons) continue;
     text += concat(text.empty() ? "" : "; ", printable_excerpt(model.nodes[i].name, 60), ": ", reason);
   }

@@ -35,6 +35,10 @@ inline constexpr size_t kMaxLayers = 4096;
 Import import_model(const Model& model, const Values& values, const std::string& name,
                     const std::string& origin);
 
+/// Throws DataError with the refusals that no weight decides: of operators, their attributes and outputs, and of the
+/// graph's input and output. For models whose weights were not read yet (reader.h).
+void demand_operators(const Model& model, const std::string& origin);
+
 /// The refusals with the nodes' names, and the fault: "Resize_3: operator Resize is not supported; …"; empty if there
 /// are none.
 std::string faults_of(const Import& import, const Model& model);

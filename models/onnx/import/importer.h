@@ -25,6 +25,8 @@ class Importer {
  public:
   Importer(const Model& model, const Values& values, const std::string& name, const std::string& origin);
   Import import();
+  /// Checks the operators alone.
+  Import check();
 
  private:
   /// A value of the model: the node of the graph that computes it, and its shape there for a batch of 1. A Flatten or a
@@ -47,6 +49,8 @@ class Importer {
   void take(const Node& node);
   void finish(const std::string& output);
   static Rule rule_of(const std::string& op);
+  /// Throws Unsupported where the operator, an attribute or an output is none that a layer computes.
+  void demand_operator(const Node& node) const;
 
   // import_layers.cpp
   void conv(const Node& node);

@@ -198,31 +198,42 @@ void attach_values(Model& model, const std::map<const char*, FilePart>& left_out
       throw DataError(
           concat(origin, ": its constant tensors have more than ", kMaxWeights, " values together"));
     weights_left -= tensor.count;
-    check_values(tensor, origin);
+    if (!tensor.part.source) check_values(tensor, origin);
   };
-  const int64_t before = weights_left;
   for (auto& [name, tensor] : model.initializers) attach(tensor);
   for (Node& node : model.nodes)
     for (Attribute& attribute : node.attributes)
       if (attribute.tensor) attach(*attribute.tensor);
-  check_memory(before - weights_left, origin);
 
   // Up to IR version 3 every initializer is also an input.
   const auto is_set = [&](const ValueInfo& input) { return model.initializers.count(input.name) != 0; };
   model.inputs.erase(std::remove_if(model.inputs.begin(), model.inputs.end(), is_set), model.inputs.end());
 }
 
-Model read_model(const std::string& path) {
+void check_weights(const Model& model, const std::string& origin) {
+  int64_t weights = 0;
+  const auto check = [&](const TensorData& tensor) {
+    weights += tensor.count;
+    if (tensor.part.source) check_values(tensor, origin);
+  };
+  for (const auto& [name, tensor] : model.initializers) check(tensor);
+  for (const Node& node : model.nodes)
+    for (const Attribute& attribute : node.attributes)
+      if (attribute.tensor) check(*attribute.tensor);
+  check_memory(weights, origin);
+}
+
+Model read_model(const std::string& path, const Inspection& inspection) {
   const std::string origin = printable_excerpt(path);
   std::vector<std::string> external_files;
   const FolderFiles beside(path, external_files);
   const auto parsed = [&] {
-    if (path == "-") return parse_model(read_file(path, kMaxStructureBytes), origin, beside);
+    if (path == "-") return parse_model(read_file(path, kMaxStructureBytes), origin, beside, inspection);
     const auto file = std::make_shared<const FileBytes>(path);
     if (file->size() > kMaxFileBytes)
       throw DataError(
           concat(origin, ": expected a file of at most ", kMaxFileBytes, " bytes, found ", file->size()));
-    return parse_model(file, origin, beside);
+    return parse_model(file, origin, beside, inspection);
   };
   Model model = parsed();
   model.external_files = std::move(external_files);

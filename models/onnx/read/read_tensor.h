@@ -19,9 +19,14 @@ TensorData read_tensor(std::string_view bytes, const std::string& origin);
 /// An input or output, which must be a tensor. Throws DataError.
 ValueInfo read_value(std::string_view bytes, const std::string& origin);
 
-/// Finds the values that were left out of the structure and the external ones, checks those of every constant tensor
-/// (tensor_values.h), and leaves the inputs that no initializer sets. `weights_left` bounds the values of all tensors.
+/// Finds the values that were left out of the structure and the external ones, checks how many they are, and leaves the
+/// inputs that no initializer sets. Reads only values that stand in the structure. `weights_left` bounds the values of
+/// all tensors.
 void attach_values(Model& model, const std::map<const char*, FilePart>& left_out, const std::string& origin,
                    const ExternalFiles& external, int64_t& weights_left);
+
+/// Reads all values that attach_values() has left in files, and checks them (tensor_values.h). Throws DataError, and
+/// MemoryError where the model's weights take more memory than there is.
+void check_weights(const Model& model, const std::string& origin);
 
 }  // namespace lenslet::onnx

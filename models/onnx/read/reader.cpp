@@ -258,12 +258,13 @@ void demand_no_stand_in(const ByteSource& file, const std::string& origin) {
 
 }  // namespace
 
-Model parse_model(std::vector<uint8_t> bytes, const std::string& origin, const ExternalFiles& external) {
-  return parse_model(std::make_shared<const MemoryBytes>(std::move(bytes)), origin, external);
+Model parse_model(std::vector<uint8_t> bytes, const std::string& origin, const ExternalFiles& external,
+                  const Inspection& inspection) {
+  return parse_model(std::make_shared<const MemoryBytes>(std::move(bytes)), origin, external, inspection);
 }
 
 Model parse_model(const std::shared_ptr<const ByteSource>& file, const std::string& origin,
-                  const ExternalFiles& external) {
+                  const ExternalFiles& external, const Inspection& inspection) {
   if (file->size() == 0) throw DataError(concat(origin, ": the file is empty, expected an ONNX model"));
   demand_no_stand_in(*file, origin);
   Structure structure = read_structure(file, origin);
@@ -312,6 +313,8 @@ Model parse_model(const std::shared_ptr<const ByteSource>& file, const std::stri
     return branch;
   };
   if (inline_branches(model, origin, kMaxNodes, read_branch)) check_graph(model, origin);
+  if (inspection) inspection(model);
+  check_weights(model, origin);
   return model;
 }
 

@@ -25,18 +25,22 @@ inline constexpr size_t kMaxExternalFiles = 16;
 /// An external file, by its location. Throws DataError.
 using ExternalFiles = std::function<std::shared_ptr<const ByteSource>(const std::string& location)>;
 
+/// Looks at a model before the values of its large tensors are read, so that it is refused at once. Throws DataError.
+using Inspection = std::function<void(const Model&)>;
+
 /// Parses a ModelProto and checks that it is whole: every value that a node reads is an input, a constant tensor or the
 /// output of an earlier node; names are unique; constant tensors have the values that their shapes state, all finite.
 /// Without `external` a tensor with external data is refused. The branch of an If with a known condition takes its
 /// place (branches.h); other subgraphs and functions are not read. Throws DataError naming `origin`; MemoryError where
 /// the weights take more memory than there is.
 Model parse_model(const std::shared_ptr<const ByteSource>& file, const std::string& origin,
-                  const ExternalFiles& external = {});
+                  const ExternalFiles& external = {}, const Inspection& inspection = {});
 /// The same for bytes in memory.
-Model parse_model(std::vector<uint8_t> bytes, const std::string& origin, const ExternalFiles& external = {});
+Model parse_model(std::vector<uint8_t> bytes, const std::string& origin, const ExternalFiles& external = {},
+                  const Inspection& inspection = {});
 
 /// Reads and parses a file, or standard input for "-". External files lie in its folder or below; links that lead out
 /// are refused. Throws like read_file() and parse_model().
-Model read_model(const std::string& path);
+Model read_model(const std::string& path, const Inspection& inspection = {});
 
 }  // namespace lenslet::onnx

@@ -10,6 +10,8 @@
 #include <functional>
 
 #include "framework/base/error.h"
+#include "models/onnx/import/import.h"
+#include "models/onnx/network.h"
 #include "models/onnx/read/structure.h"
 #include "models/onnx/read/tensor_values.h"
 #include "models/onnx/shape/shapes.h"
@@ -354,6 +356,80 @@ TEST(OnnxReader, ReadsExternalDataInsideTheFolderOnly) {
   ASSERT_EQ(symlink("/etc/passwd", (folder / "link.data").c_str()), 0);
   expect_refused([&] { read_model(with_location("link.data")); }, "lead out of the model's folder");
   EXPECT_THROW(read_model(with_location("none.data")), DataError);
+}
+
+// Counts what is read of it.
+class CountedBytes final : public ByteSource {
+ public:
+  explicit CountedBytes(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {}
+  uint64_t size() const noexcept override { return bytes_.size(); }
+  void read(uint64_t offset, void* into, size_t bytes) const override {
+    read_ += bytes;
+    bytes_.read(offset, into, bytes);
+  }
+  size_t bytes_read() const { return read_; }
+
+ private:
+  MemoryBytes bytes_;
+  mutable size_t read_ = 0;
+};
+
+// The last of 2^18 weights is NaN, so that who reads them refuses them.
+GraphParts large_product(const std::string& op) {
+  std::vector<float> weights(512 * 512, 1.0f);
+  weights.back() = NAN;
+  return {{node("MatMul", {"x", "w"}, "m"), node(op, {"m"}, "y")},
+          {floats("w", {512, 512}, weights)},
+          {value("x", {-1, 512})},
+          {value("y", {-1, 512})}};
+}
+
+TEST(OnnxReader, ChecksOperatorsBeforeItReadsWeights) {
+  const auto parsed = [](const std::shared_ptr<const ByteSource>& file) {
+    parse_model(file, "m.onnx", {},
+                [](const Model& model) { lenslet::onnx::demand_operators(model, "m.onnx"); });
+  };
+  const auto source = [](const std::string& op) {
+    return std::make_shared<const CountedBytes>(model_of(large_product(op)).file());
+  };
+  const auto refused = source("Acos"), read = source("Relu");
+  expect_refused([&] { parsed(refused); }, "m.onnx: y_node: operator Acos is not supported");
+  EXPECT_LT(refused->bytes_read(), 1U << 16);
+  expect_refused([&] { parsed(read); }, "1 of its 262144 values are NaN");
+  EXPECT_GE(read->bytes_read(), 1U << 20);
+}
+
+TEST(OnnxReader, ChecksOperatorsBeforeItReadsExternalWeights) {
+  const TemporaryFolder folder;
+  const auto file = [&](const std::string& op) {
+    GraphParts parts = large_product(op);
+    Message external = tensor("w", kFloat, {512, 512}).integer(14, 1);
+    external.message(13, Message().text(1, "location").text(2, "w.data"));
+    parts.initializers = {external};
+    return folder.write("m.onnx", model_of(parts).file());
+  };
+  std::vector<float> weights(512 * 512, NAN);
+  const std::string raw = Message::raw(weights);
+  folder.write("w.data", {raw.begin(), raw.end()});
+  expect_refused([&] { lenslet::onnx::read_network(file("Acos")); }, "operator Acos is not supported");
+  expect_refused([&] { lenslet::onnx::read_network(file("Relu")); }, "262144 of its 262144 values are NaN");
+}
+
+TEST(OnnxReader, NotesAnOutputOfAnotherShapeThanDeclared) {
+  const auto note = [](const std::vector<int64_t>& dims) {
+    GraphParts parts = small_graph();
+    parts.outputs = {value("y", dims)};
+    const Model model = parse(parts);
+    return lenslet::onnx::note_of_output(model, lenslet::onnx::infer_values(model, "m.onnx"), "m.onnx");
+  };
+  EXPECT_EQ(note({-1, 2}), "");
+  EXPECT_EQ(note({1, 2}), "");
+  EXPECT_EQ(note({-1, -1}), "");
+  EXPECT_EQ(
+      note({-1, 3}),
+      "m.onnx declares its output \"y\" as Nx3, but its nodes compute 1x2 of one sample, which is what it "
+      "gives");
+  EXPECT_NE(note({-1}), "");
 }
 
 TEST(OnnxShapes, FollowTheNumbersOfAReshape) {
