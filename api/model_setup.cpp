@@ -124,15 +124,11 @@ std::shared_ptr<const Network> load_network(const std::string& weights, const Ch
                              : names_builtin_weights(weights) ? "built-in weights"
                                                               : weights;
   const std::string shown = printable_excerpt(origin);
-  const auto lenet5 = [&](const Safetensors& tensors, std::vector<std::string> external_files = {}) {
-    return std::make_shared<const Network>(Network{origin,
-                                                   lenet5_energy_threshold(tensors, shown),
-                                                   make_lenet5(tensors, shown),
-                                                   {},
-                                                   std::move(external_files)});
+  const auto lenet5 = [&](const Safetensors& tensors) {
+    return Network{origin, lenet5_energy_threshold(tensors, shown), make_lenet5(tensors, shown), {}, {}, {}};
   };
   if (names_builtin_weights(weights) || !ends_with(weights, ".onnx"))
-    return lenet5(load_lenet5_weights(weights));
+    return std::make_shared<const Network>(lenet5(load_lenet5_weights(weights)));
   onnx::NetworkFile read = onnx::read_network(weights);
   if (read.lenet5) {
     if (chosen.any()) {
@@ -140,7 +136,11 @@ std::shared_ptr<const Network> load_network(const std::string& weights, const Ch
       demand_foldable(normalisation);
       state_normalisation(normalisation, *read.lenet5);
     }
-    return lenet5(*read.lenet5, std::move(read.external_files));
+    Network network = lenet5(*read.lenet5);
+    if (read.channels_last) network.graph.state_input_shape({kLenet5Side, kLenet5Side, 1});
+    network.external_files = std::move(read.external_files);
+    network.note = std::move(read.note);
+    return std::make_shared<const Network>(std::move(network));
   }
   // Unless the file states another normalisation, digits in PyTorch's order are those of MNIST, and pixels / 255 in
   // Keras's, as the examples of both normalise them.

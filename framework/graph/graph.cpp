@@ -25,7 +25,7 @@ Shape without_batch(const Shape& shape) {
 }  // namespace
 
 Graph::Graph(std::string name, std::string input_name, Shape input_shape)
-    : name_(std::move(name)), input_shape_(input_shape) {
+    : name_(std::move(name)), input_shape_(input_shape), stated_input_shape_(input_shape) {
   if (input_shape.rank() >= Shape::kMaxRank) {
     throw DataError(concat("graph ", name_, ": a sample has at most ", Shape::kMaxRank - 1,
                            " dimensions, so that the batch can be added; found ", input_shape.rank()));
@@ -91,6 +91,13 @@ std::vector<Shape> Graph::infer_shapes(int64_t batch) const {
     throw UsageError(concat("the batch size must be 1 to ", most, " for ", name_, ", found ", batch, " (",
                             error.what(), ")"));
   }
+}
+
+void Graph::state_input_shape(const Shape& shape) {
+  if (shape.num_elements() != input_shape_.num_elements())
+    throw DataError(concat("the input of ", name_, " is ", input_shape_.to_string(),
+                           ", which cannot be stated as ", shape.to_string()));
+  stated_input_shape_ = shape;
 }
 
 void Graph::set_network(std::unique_ptr<Layer> network) {

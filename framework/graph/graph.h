@@ -36,7 +36,10 @@ class Graph {
   /// Throws UsageError with the existing names if there is no such node.
   const Node& node(const std::string& name) const;
   /// Shape of one sample at the graph's input and output, without the batch: {1, 28, 28}, {10}.
-  const Shape& input_shape() const noexcept { return input_shape_; }
+  const Shape& input_shape() const noexcept { return stated_input_shape_; }
+  /// States another shape of the same input, {28, 28, 1}: input_shape() returns it, the layers keep theirs. Throws
+  /// DataError if it has another number of values.
+  void state_input_shape(const Shape& shape);
   Shape output_shape() const;  ///< Of the last node.
   /// Shape of every node's output for that batch, in the order of nodes().
   std::vector<Shape> infer_shapes(int64_t batch) const;
@@ -64,7 +67,7 @@ class Graph {
   std::string names() const;
 
   std::string name_;
-  Shape input_shape_;
+  Shape input_shape_, stated_input_shape_;  // as the layers read it, and as callers give it
   Normalisation normalisation_;
   std::vector<Node> nodes_;
   std::vector<Shape> shapes_;                   // of every node's output for a batch of 1

@@ -9,6 +9,7 @@
 #include "framework/base/error.h"
 #include "models/onnx/read/attributes.h"
 #include "models/onnx/shape/constants.h"
+#include "models/onnx/shape/rules.h"
 
 namespace lenslet::onnx {
 namespace {
@@ -24,21 +25,21 @@ bool is_one_of(const std::string& op, std::initializer_list<const char*> ops) {
 class Matcher {
  public:
   Matcher(const Model& model, const Values& values, const std::string& origin)
-      : model_(model), values_(values), constants_(model, values, origin) {
+      : model_(model), values_(values), origin_(origin), constants_(model, values, origin) {
     for (const Node& node : model.nodes)
       for (const std::string& output : node.outputs) producers_[output] = &node;
   }
 
-  Safetensors match() {
+  Lenet5Match match() {
     follow_data();
     demand_known_attributes();
-    reshape_to({1, 1, 28, 28}, "the input");
+    if (!reshape_to({1, 1, 28, 28}, "the input").empty())
+      throw Difference{"its input's rows and columns are transposed"};
     conv("conv1", 6, 1, {1, 6, 24, 24});
     relu_and_pool("conv1", {1, 6, 12, 12});
     conv("conv2", 16, 6, {1, 16, 8, 8});
     relu_and_pool("conv2", {1, 16, 4, 4});
-    reshape_to({1, 256}, "the output of the convolutions");
-    linear("fc1", 120, 256);
+    linear("fc1", 120, 256, reshape_to({1, 256}, "the output of the convolutions"));
     take("Relu", "after fc1");
     linear("fc2", 84, 120);
     take("Relu", "after fc2");
@@ -50,7 +51,12 @@ class Matcher {
     for (const char* key : {"mean", "std"})
       if (const auto entry = model_.metadata.find(key); entry != model_.metadata.end())
         weights_.metadata[key] = entry->second;
-    return std::move(weights_);
+    const bool channels_last = *shape_before(0) == Shape{1, 28, 28, 1};
+    if (channels_last) {  // as any network that reads digits so
+      weights_.metadata.emplace("mean", "0");
+      weights_.metadata.emplace("std", "1");
+    }
+    return {std::move(weights_), "", channels_last};
   }
 
  private:
@@ -110,13 +116,37 @@ class Matcher {
     while (at_ < chain_.size() && changes_nothing(*chain_[at_])) ++at_;
   }
 
-  void reshape_to(const Shape& wanted, const char* what) {
-    while (
-        at_ < chain_.size() &&
-        is_one_of(chain_[at_]->op, {"Identity", "Dropout", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}) &&
-        !drops_values(*chain_[at_], values_))
-      ++at_;
+  // Returns the Transposes among these nodes that give values of a sample other places.
+  std::vector<Transposition> reshape_to(const Shape& wanted, const char* what) {
+    std::vector<Transposition> transpositions;
+    for (; at_ < chain_.size(); ++at_) {
+      const Node& node = *chain_[at_];
+      if (node.op == "Transpose") {
+        Transposition transposition = transposition_of(node);
+        if (transposition.moves_values()) transpositions.push_back(std::move(transposition));
+      } else if (!is_one_of(node.op, {"Identity", "Dropout", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}) ||
+                 drops_values(node, values_)) {
+        break;
+      }
+    }
     demand_shape(wanted, what);
+    return transpositions;
+  }
+
+  // The next node's, which must leave every sample alone. At a batch of 1 alone a first dimension of 1 need not be it.
+  Transposition transposition_of(const Node& node) {
+    const Shape* const before = shape_before(at_);
+    if (!before) throw Difference{concat(described(node), " reads a value of unknown shape")};
+    if (!of_two_) of_two_ = infer_values_of_two(model_, origin_);
+    Transposition transposition = Transposition::of(node, *before);
+    std::vector<int64_t> of_two = transposition.dims;
+    if (!of_two.empty()) of_two[0] = 2;
+    const auto found = of_two_->find(node.inputs.at(0));
+    const bool keeps_samples =
+        found == of_two_->end() || (found->second.shape && dims_of(*found->second.shape) == of_two);
+    if (!transposition.keeps_batch() || transposition.dims[0] != 1 || !keeps_samples)
+      throw Difference{concat(described(node), " mixes samples")};
+    return transposition;
   }
 
   void demand_shape(const Shape& wanted, const std::string& what) const {
@@ -197,7 +227,9 @@ class Matcher {
     if (pool_first) take("Relu", "after " + after);
   }
 
-  void linear(const std::string& name, int64_t outputs, int64_t inputs) {
+  // The transpositions are of the samples that it reads, in the order of execution.
+  void linear(const std::string& name, int64_t outputs, int64_t inputs,
+              const std::vector<Transposition>& transpositions = {}) {
     const bool is_matmul = next_is("MatMul");
     const Node& node = is_matmul ? *chain_[at_++] : take("Gemm", "before " + name);
     if (values_.at(node.inputs.at(0)).is_constant || node.integer_or("transA", 0) != 0 ||
@@ -211,6 +243,7 @@ class Matcher {
                               ", expected ", wanted.to_string())};
     std::vector<float> values = constants(node.inputs[1]);
     if (!as_ours) values = transposed(values, {inputs, outputs}, {1, 0});
+    for (size_t i = transpositions.size(); i-- > 0;) values = transpositions[i].undone(values, outputs);
     add_tensor(name + ".weight", {outputs, inputs}, values);
     bias(name, outputs, node, {Shape{outputs}, Shape{1, outputs}});
   }
@@ -231,7 +264,9 @@ class Matcher {
 
   const Model& model_;
   const Values& values_;
+  const std::string& origin_;
   Constants constants_;
+  std::optional<Values> of_two_;  // the values for a batch of 2, once a Transpose needs them
   std::unordered_map<std::string, const Node*> producers_;
   std::vector<const Node*> chain_;
   size_t at_ = 0;
@@ -244,7 +279,7 @@ Lenet5Match match_lenet5(const Model& model, const Values& values, const std::st
   // Nodes of older sets mean something else, which the matcher does not know.
   if (model.opset < 7) return {{}, concat("its operator set is ", model.opset, ", expected 7 or later")};
   try {
-    return {Matcher(model, values, origin).match(), ""};
+    return Matcher(model, values, origin).match();
   } catch (const Difference& difference) {
     return {{}, difference.text};
   }

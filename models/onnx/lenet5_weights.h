@@ -12,11 +12,14 @@ namespace lenslet::onnx {
 struct Lenet5Match {
   Safetensors weights;     // with the model's metadata `mean` and `std`
   std::string difference;  // empty if the graph is LeNet-5
+  bool channels_last =
+      false;  // its input is 28x28x1, as Keras's; pixels / 255 unless the metadata state another mean
 };
 
 /// Compares the graph with LeNet-5: convolutions, ReLU and max pooling in either order, linear layers as Gemm or MatMul
-/// with a bias of their own or added behind, weights transposed or reshaped by nodes, flattening of any form. A batch
-/// frozen to 1 is a free batch, because each of these computes every sample alone.
+/// with a bias of their own or added behind, weights transposed or reshaped by nodes, flattening of any form, also
+/// channels last behind a Transpose. A batch frozen to 1 is a free batch, because each of these computes every sample
+/// alone.
 Lenet5Match match_lenet5(const Model& model, const Values& values, const std::string& origin);
 
 }  // namespace lenslet::onnx

@@ -43,6 +43,7 @@ NetworkFile read_network(const std::string& path) {
   Lenet5Match match = match_lenet5(model, values, origin);
   if (match.difference.empty()) {
     network.lenet5 = std::move(match.weights);
+    network.channels_last = match.channels_last;
     return network;
   }
   Import import = import_model(model, values, network_name(path), origin);

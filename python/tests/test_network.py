@@ -186,6 +186,14 @@ def test_digits_of_keras_have_channels_last(root):
         model.predict(images.transpose(0, 3, 1, 2)[:, :, :, :14])
 
 
+def test_lenet5_of_keras_takes_every_plan(root):
+    file = root / "tests/models/onnx/keras/lenet5.onnx"
+    images = np.random.default_rng(2).random((3, 28, 28, 1), np.float32)
+    layered, fused = (lenslet.Model.load(file, device="cpu", plan=plan) for plan in ("layered", "fused"))
+    assert fused.input_shape == (28, 28, 1) and fused.normalization == (0, 1)
+    assert np.allclose(fused.run(images), layered.run(images), atol=1e-3)
+
+
 def test_a_signal_ends_a_long_run(network_file):
     model = lenslet.Model.load(network_file, device="cpu", max_batch=16)
     many = np.broadcast_to(np.zeros(SHAPE, np.float32), (200_000, *SHAPE))

@@ -89,7 +89,7 @@ TEST_F(ChannelsLast, PixelsOfArraysAreNormalisedByChannel) {
 
 // Keras's own values; every network was exported by Keras (tests/models/onnx/keras/export.py).
 TEST(Keras, ComputesWhatKerasDoes) {
-  for (const std::string name : {"digits", "colours", "series"})
+  for (const std::string name : {"digits", "lenet5", "colours", "series"})
     expect_run(lenslet("diff --device cpu " + kKeras + name + ".onnx --against " + kKeras + name + ".npz"),
                kOk, "2 of 2 comparisons within their bounds");
 }
@@ -126,6 +126,35 @@ TEST(Keras, ReadsDigits) {
       .write(expand("{dir}/out/scalar.npz"));
   expect_run(lenslet("eval --device cpu --data {dir}/out/scalar.npz" + model), kData, "",
              "expected Nx28x28x1");
+}
+
+// The first linear layer's weights are in the order of channels last.
+TEST(Keras, WholeNetworkBackendsComputeLenet5) {
+  const std::string model = kKeras + "lenet5.onnx ";
+  expect_run(lenslet("inspect " + model), kOk, "it is LeNet-5");
+  for (const char digit : {'0', '3', '7'})
+    expect_run(lenslet("classify --device cpu --plan fused --model " + model + LENSLET_SOURCE_DIR +
+                       "/samples/digit_" + digit + "_a.png"),
+               kOk, std::string(": ") + digit + "  ");
+  expect_run(lenslet("diff --device cpu " + model + "--against " + kKeras + "lenet5.npz"), kOk,
+             "whole pass|fused");
+  const std::vector<uint8_t> pixels(2 * 28 * 28, 99);
+  const std::vector<int64_t> labels = {1, 2};
+  const auto logits_of = [&](const std::string& inputs, const std::string& plan) {
+    NpzWriter()
+        .add("inputs.npy", inputs)
+        .add("labels.npy", npy("<i8", {2}, labels))
+        .write(expand("{dir}/out/two.npz"));
+    expect_run(lenslet("eval --device cpu --data {dir}/out/two.npz --logits {dir}/out/two.f32 --plan " +
+                       plan + " --model " + model),
+               kOk);
+    return read_text(expand("{dir}/out/two.f32"));
+  };
+  // Pixels / 255, with channels last.
+  const std::vector<float> values(pixels.size(), 99.0f / 255);
+  EXPECT_EQ(logits_of(npy("|u1", {2, 28, 28, 1}, pixels), "layered"),
+            logits_of(npy("<f4", {2, 28, 28, 1}, values), "layered"));
+  EXPECT_EQ(logits_of(npy("|u1", {2, 28, 28, 1}, pixels), "fused").size(), 2 * 10 * sizeof(float));
 }
 
 TEST(Keras, OtherNetworksReadNoPictures) {

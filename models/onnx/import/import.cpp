@@ -124,7 +124,7 @@ Import Importer::import() {
 // behind the node computes it: then it is what that layer reads.
 void Importer::name_values() {
   for (const auto& [value, held] : held_)
-    if (!held.node.empty() && held.pads.empty()) import_.node_of.emplace(value, held.node);
+    if (!held.node.empty() && held.is_stored()) import_.node_of.emplace(value, held.node);
   std::unordered_set<std::string> inside;  // of a layer: nothing stores them
   for (size_t i = model_.nodes.size(); i-- > 0;) {
     const Node& node = model_.nodes[i];
@@ -132,6 +132,8 @@ void Importer::name_values() {
     const std::string& layer = import_.fates[i].layer;
     const bool within = layer == kFolded || (layer == kNothing && inside.count(node.outputs[0]) != 0);
     if (!needed_[i] || !within) continue;
+    if (const auto held = held_.find(node.outputs[0]); held != held_.end() && !held->second.is_stored())
+      continue;
     for (const std::string& input : node.inputs) {
       const auto read = import_.node_of.find(input);
       const bool elsewhere =

@@ -21,23 +21,47 @@ void Importer::cast(const Node& node) {
   same_values(node);
 }
 
-// Dimensions of 1 may move anywhere without moving a value.
+// Keras keeps channels last: its exporters transpose before they flatten. The weights of a product behind that take the
+// other order once, instead of the samples in every pass.
 void Importer::transpose(const Node& node) {
-  const Shape x = shape(node.inputs.at(0));
-  std::vector<int64_t> order;
-  for (int64_t i = x.rank(); i-- > 0;) order.push_back(i);
-  order = node.integers_or("perm", order);
-  int64_t last = 0;
-  bool moves = order.empty() || order[0] != 0;
-  for (const int64_t axis : order) {
-    if (x[static_cast<int>(axis)] == 1) continue;
-    moves = moves || axis < last;
-    last = axis;
+  const Transposition transposition = Transposition::of(node, shape(node.inputs.at(0)));
+  if (!transposition.keeps_batch()) throw Unsupported{"a Transpose that moves the batch is not supported"};
+  if (!transposition.moves_values()) return same_values(node);
+  if (only_products_read(node.outputs.at(0))) {
+    Held held = data(node);
+    held.transposition = transposition;
+    held_[node.outputs[0]] = held;
+    type_ = kFolded;
+    return;
   }
-  if (!moves) return same_values(node);
-  if (order.empty() || order[0] != 0) throw Unsupported{"a Transpose that moves the batch is not supported"};
+  const std::vector<int64_t>& order = transposition.order;
   put(node, std::make_unique<TransposeLayer>(std::vector<int>(order.begin(), order.end())),
       {shaped(node, 0)});
+}
+
+// Each value on the way is read by nodes that keep the values, and at last by products of whole samples.
+bool Importer::only_products_read(const std::string& value) const {
+  std::vector<std::string> left = {value};
+  while (!left.empty()) {
+    const std::string name = std::move(left.back());
+    left.pop_back();
+    const auto readers = readers_.find(name);
+    if (readers == readers_.end() || name == model_.outputs.at(0).name) return false;
+    for (const size_t reader : readers->second) {
+      const Node& node = model_.nodes[reader];
+      if (std::count(node.inputs.begin(), node.inputs.end(), name) != 1 || node.inputs[0] != name)
+        return false;
+      const Rule rule = rule_of(node.op);
+      if (rule == &Importer::same_values) {
+        left.push_back(node.outputs.at(0));
+        continue;
+      }
+      const std::optional<Shape>& shape = values_.at(name).shape;
+      const bool multiplies = rule == &Importer::gemm || rule == &Importer::matmul;
+      if (!multiplies || !shape || shape->rank() != 2 || !is_constant(node, 1)) return false;
+    }
+  }
+  return true;
 }
 
 // The next convolution pads with zeros as well; anything else reads a padded copy.

@@ -35,6 +35,8 @@ class Importer {
     std::string node;  // empty if a node before it was refused
     Shape shape;
     std::vector<int64_t> pads;  // zeros around it that the next convolution adds: top, left, bottom, right
+    std::optional<Transposition> transposition = {};  // of its samples, which the next products undo
+    bool is_stored() const { return pads.empty() && !transposition; }  // as the model has it
   };
   /// Thrown where nothing can be said of a node, because what it reads has no shape.
   struct Skip {};
@@ -47,10 +49,10 @@ class Importer {
   void find_needed();
   void name_values();
   void take(const Node& node);
-  void finish(const std::string& output);
-  static Rule rule_of(const std::string& op);
   /// Throws Unsupported where the operator, an attribute or an output is none that a layer computes.
   void demand_operator(const Node& node) const;
+  void finish(const std::string& output);
+  static Rule rule_of(const std::string& op);
 
   // import_layers.cpp
   void conv(const Node& node);
@@ -67,6 +69,8 @@ class Importer {
   // import_shapes.cpp
   void same_values(const Node& node);
   void transpose(const Node& node);
+  /// Whether all that is computed from `value` is products with constant weights, which may take another order of it.
+  bool only_products_read(const std::string& value) const;
   void pad(const Node& node);
   void cast(const Node& node);
   // import_activations.cpp

@@ -92,6 +92,31 @@ std::vector<float> transposed(const std::vector<float>& values, const std::vecto
   return out;
 }
 
+Transposition Transposition::of(const Node& node, const Shape& x) {
+  std::vector<int64_t> reversed(static_cast<size_t>(x.rank()));
+  std::iota(reversed.rbegin(), reversed.rend(), 0);
+  return {dims_of(x), node.integers_or("perm", reversed)};
+}
+
+bool Transposition::moves_values() const {
+  int64_t last = 0;
+  for (const int64_t axis : order) {
+    if (dims[static_cast<size_t>(axis)] == 1) continue;
+    if (axis < last) return true;
+    last = axis;
+  }
+  return false;
+}
+
+std::vector<float> Transposition::undone(const std::vector<float>& weights, int64_t rows) const {
+  std::vector<int64_t> from(order.size()), back(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    from[i] = i == 0 ? rows : dims[static_cast<size_t>(order[i])];
+    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  }
+  return transposed(weights, from, back);
+}
+
 std::optional<int64_t> computed_weights_setting() {
   static const std::optional<int> setting =
       number_setting(kComputedWeights, "a number of weights", 0, static_cast<int>(kMaxWeights));
@@ -163,10 +188,8 @@ std::vector<float> Constants::computed(const Node& node, int depth) {
   } else if (node.op == "Cast") {
     values = cast(input(0), node.integer_or("to", 0));
   } else if (node.op == "Transpose") {
-    const Shape& from = shape(node.inputs.at(0));
-    std::vector<int64_t> order(static_cast<size_t>(from.rank()));
-    std::iota(order.rbegin(), order.rend(), 0);
-    values = transposed(input(0), dims_of(from), node.integers_or("perm", order));
+    const Transposition transposition = Transposition::of(node, shape(node.inputs.at(0)));
+    values = transposed(input(0), transposition.dims, transposition.order);
   } else if (holds(kOfOne, node.op)) {
     values = input(0);
     for (float& value : values) value = of_one(node.op, value);

@@ -26,6 +26,21 @@ bool drops_values(const Node& node, const Values& values);
 std::vector<float> transposed(const std::vector<float>& values, const std::vector<int64_t>& dims,
                               const std::vector<int64_t>& order);
 
+/// What a Transpose does to samples of [dims], the batch in front.
+struct Transposition {
+  std::vector<int64_t> dims, order;  // order[i]: the dimension that becomes dimension i
+
+  /// Of a Transpose that reads `x`.
+  static Transposition of(const Node& node, const Shape& x);
+  /// Whether the batch stays in front.
+  bool keeps_batch() const { return !order.empty() && order[0] == 0; }
+  /// Whether a value gets another place: dimensions of 1 may move anywhere without moving one.
+  bool moves_values() const;
+  /// `weights` [rows, values] multiply transposed samples. Returns those that give the same products with the samples
+  /// as they are before the Transpose.
+  std::vector<float> undone(const std::vector<float>& weights, int64_t rows) const;
+};
+
 inline constexpr const char* kComputedWeights = "LENSLET_MAX_COMPUTED_WEIGHTS";
 /// Its value: how many values nodes may compute, and layers may take besides those of the file. None if it is not set.
 /// Throws UsageError for anything but a number.

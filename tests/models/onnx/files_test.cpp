@@ -12,8 +12,8 @@ namespace lenslet::test::onnx {
 namespace {
 
 TEST(OnnxFiles, GiveWhatTheirNodesCompute) {
-  for (const char* name : {"mean_pool", "separable", "resnet20", "mobilenet", "keras/digits", "keras/colours",
-                           "keras/series", "zoo/mnist_8"}) {
+  for (const char* name : {"mean_pool", "separable", "resnet20", "mobilenet", "keras/digits", "keras/lenet5",
+                           "keras/colours", "keras/series", "zoo/mnist_8"}) {
     SCOPED_TRACE(name);
     expect_as_judged(
         lenslet::onnx::read_model(std::string(LENSLET_SOURCE_DIR "/tests/models/onnx/") + name + ".onnx"),

@@ -125,6 +125,27 @@ TEST(OnnxImport, TakesChannelsLast) {
   expect_as_judged(w.model());
 }
 
+// A layer of its own only where something else than a product reads what is transposed.
+TEST(OnnxImport, FoldsATransposeIntoTheProductsBehindIt) {
+  for (const bool shared : {false, true}) {
+    SCOPED_TRACE(shared);
+    Writer w({3, 4, 5});
+    const std::string turned = w.add("Transpose", {}, {attribute("perm", {0, 2, 3, 1})});
+    const std::string flat = w.add("Flatten");
+    const std::string gemm = w.join("Gemm", {flat, w.weights({7, 60})}, {attribute("transB", 1)});
+    w.join("MatMul", {w.join("Reshape", {turned, w.numbers({-1, 60})}), w.weights({60, 7})});
+    w.join("Sub", {gemm, w.add("Tanh")});
+    if (shared) w.join("Concat", {w.last(), flat}, {attribute("axis", 1)});
+    const lenslet::onnx::Model model = w.model();
+    const lenslet::onnx::Import imported = import(model);
+    ASSERT_TRUE(imported.graph);
+    EXPECT_EQ(imported.fates[0].layer, shared ? "transpose" : "folded");
+    EXPECT_EQ(imported.node_of.count(turned), shared ? 1U : 0U);
+    EXPECT_EQ(imported.node_of.at("x"), "x");
+    expect_as_judged(model);
+  }
+}
+
 TEST(OnnxImport, PadsBeforeAnyLayer) {
   Writer w({2, 5, 6});
   w.add("Pad", {w.numbers({0, 0, 1, 2, 0, 0, 3, -1}), w.weights({}, 0, -2.5f)});

@@ -14,15 +14,23 @@ struct Lenet5Form {
   bool softmax = false;             // at the end
   bool trains = false;              // a Dropout behind each pooling is in training
   bool left_out = false;            // nodes name optional inputs and outputs that they do not have
+  bool reads_last = false;          // channels of the input are last, and a Transpose moves them to the front
+  bool flattens_last = false;       // a Transpose moves channels to the end before Flatten, as in Keras
 };
 
 inline Message lenet5_graph(const Lenet5Form& form) {
   const Safetensors weights = builtin_lenet5_weights();
   GraphParts parts;
-  parts.inputs = {value("image", {-1, 1, 28, 28})};
+  parts.inputs = {form.reads_last ? value("image", {-1, 28, 28, 1}) : value("image", {-1, 1, 28, 28})};
   const auto values = [&](const std::string& name) {
     const Tensor& tensor = weights.tensors.at(name);
-    return std::vector<float>(tensor.data(), tensor.data() + tensor.shape().num_elements());
+    std::vector<float> ours(tensor.data(), tensor.data() + tensor.shape().num_elements());
+    if (!form.flattens_last || name != "fc1.weight") return ours;
+    std::vector<float> last;  // [120, 16, 4, 4] as [120, 4, 4, 16]
+    for (size_t o = 0; o < 120; ++o)
+      for (size_t place = 0; place < 16; ++place)
+        for (size_t c = 0; c < 16; ++c) last.push_back(ours[o * 256 + c * 16 + place]);
+    return last;
   };
   const auto constant = [&](const std::string& name) {
     const Shape& shape = weights.tensors.at(name).shape();
@@ -41,6 +49,7 @@ inline Message lenet5_graph(const Lenet5Form& form) {
     parts.nodes.push_back(node(op, inputs, output, attributes));
     last = output;
   };
+  if (form.reads_last) add("Transpose", "first", {}, {attribute("perm", {0, 3, 1, 2})});
   for (const std::string number : {"1", "2"}) {
     const int64_t pad = number == "1" ? form.padding : 0;
     add("Conv", "c" + number, {constant("conv" + number + ".weight"), constant("conv" + number + ".bias")},
@@ -60,6 +69,7 @@ inline Message lenet5_graph(const Lenet5Form& form) {
     add("Dropout", "d" + number, {"", ""});
     parts.nodes.back().text(2, "");
   }
+  if (form.flattens_last) add("Transpose", "last", {}, {attribute("perm", {0, 2, 3, 1})});
   add("Flatten", "flat");
   for (const std::string number : {"1", "2", "3"}) {
     const std::string weight = "fc" + number + ".weight", bias = constant("fc" + number + ".bias");

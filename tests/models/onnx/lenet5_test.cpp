@@ -1,6 +1,7 @@
 // LeNet-5 found in ONNX graphs of several forms, with the same weights as in safetensors.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "models/lenet5.h"
@@ -39,6 +40,74 @@ TEST(OnnxLenet5, FindsTheWeightsInEveryForm) {
         EXPECT_EQ(found.difference, "");
         expect_the_built_in_weights(found.weights);
       }
+}
+
+TEST(OnnxLenet5, FindsTheWeightsOfChannelsLast) {
+  for (const bool matmul : {false, true})
+    for (const bool reads_last : {false, true}) {
+      SCOPED_TRACE(testing::Message() << matmul << reads_last);
+      Lenet5Form form;
+      form.matmul = matmul;
+      form.reads_last = reads_last;
+      form.flattens_last = true;
+      const lenslet::onnx::Lenet5Match found = match(lenet5_graph(form));
+      EXPECT_EQ(found.difference, "");
+      EXPECT_EQ(found.channels_last, reads_last);
+      EXPECT_EQ(found.weights.metadata.count("std"), reads_last ? 1U : 0U);
+      expect_the_built_in_weights(found.weights);
+    }
+}
+
+// A node that reads what `node` read, before it.
+lenslet::onnx::Node& put_before(lenslet::onnx::Model& model, const std::string& node, const std::string& op) {
+  const auto at = std::find_if(model.nodes.begin(), model.nodes.end(),
+                               [&](const lenslet::onnx::Node& each) { return each.op == node; });
+  lenslet::onnx::Node made;
+  made.op = op;
+  made.name = made.op + std::to_string(model.nodes.size());
+  made.inputs = {at->inputs[0]};
+  made.outputs = {made.name};
+  at->inputs[0] = made.name;
+  return *model.nodes.insert(at, made);
+}
+
+void transpose_before(lenslet::onnx::Model& model, const std::string& node,
+                      const std::vector<int64_t>& order) {
+  lenslet::onnx::Attribute& perm = put_before(model, node, "Transpose").attributes.emplace_back();
+  perm.name = "perm";
+  perm.kind = lenslet::onnx::AttributeKind::kIntegers;
+  perm.integers = order;
+}
+
+lenslet::onnx::Lenet5Match match(const lenslet::onnx::Model& model) {
+  return lenslet::onnx::match_lenet5(model, lenslet::onnx::infer_values(model, "m.onnx"), "m.onnx");
+}
+
+TEST(OnnxLenet5, UndoesTranspositionsInTheirOrder) {
+  lenslet::onnx::Model model = lenslet::onnx::parse_model(lenet5_graph({}).file(), "m.onnx");
+  transpose_before(model, "Flatten", {0, 2, 3, 1});
+  put_before(model, "Flatten", "Identity");
+  transpose_before(model, "Flatten", {0, 2, 1, 3});
+  const lenslet::onnx::Lenet5Match found = match(model);
+  ASSERT_EQ(found.difference, "");
+  const Safetensors built_in = builtin_lenet5_weights();
+  const float *const theirs = built_in.tensors.at("fc1.weight").data(),
+                     *const ours = found.weights.tensors.at("fc1.weight").data();
+  for (int64_t c = 0; c < 16; ++c)
+    for (int64_t row = 0; row < 4; ++row)
+      for (int64_t column = 0; column < 4; ++column)
+        EXPECT_EQ(ours[c * 16 + row * 4 + column], theirs[column * 64 + row * 16 + c]) << c << row << column;
+}
+
+TEST(OnnxLenet5, TakesNoTransposeThatMixesPixelsOrSamples) {
+  const auto difference = [](const std::string& node, const std::vector<int64_t>& order,
+                             const Message& file = lenet5_graph({})) {
+    lenslet::onnx::Model model = lenslet::onnx::parse_model(file.file(), "m.onnx");
+    transpose_before(model, node, order);
+    return match(model).difference;
+  };
+  EXPECT_EQ(difference("Conv", {0, 1, 3, 2}), "its input's rows and columns are transposed");
+  EXPECT_EQ(difference("Conv", {1, 0, 2, 3}), "Transpose \"Transpose12\" mixes samples");
 }
 
 TEST(OnnxLenet5, TakesWhatIsLeftOutForAbsent) {

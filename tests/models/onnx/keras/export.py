@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Writes the ONNX files beside this script with Keras's own exporter, and what Keras computes, for `lenslet diff`.
 
-    export.py MNIST      needs tensorflow and tf2onnx; the files here are from TensorFlow 2.21, Keras 3.15, tf2onnx 1.17
+    export.py MNIST [NETWORK...]      needs tensorflow and tf2onnx
+The files here are from TensorFlow 2.21, Keras 3.15 and tf2onnx 1.17.
 
 digits.onnx    reads 28x28x1 pixels / 255; trained for two epochs on the 60,000 training images in the folder MNIST
+lenet5.onnx    LeNet-5 with logits as its output, trained likewise: the whole-network backends compute it
 colours.onnx   reads 16x16x3, random weights: what Keras's layers become, from SAME padding to PReLU
 series.onnx    reads 64x2, random weights: convolutions and pooling in one dimension
 
@@ -43,6 +45,20 @@ def digits():
     ])
 
 
+def lenet5():
+    return keras.Sequential([
+        keras.Input((28, 28, 1)),
+        L.Conv2D(6, 5, activation="relu"),
+        L.MaxPooling2D(),
+        L.Conv2D(16, 5, activation="relu"),
+        L.MaxPooling2D(),
+        L.Flatten(),
+        L.Dense(120, activation="relu"),
+        L.Dense(84, activation="relu"),
+        L.Dense(10),
+    ])
+
+
 def colours():
     x = source = keras.Input((16, 16, 3))
     x = L.Conv2D(8, 3, padding="same", use_bias=False)(x)
@@ -78,18 +94,21 @@ def randomise(model):
 
 def train(model, folder):
     images, labels = read_mnist(folder, "train")
-    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    from_logits = model.layers[-1].activation is keras.activations.linear
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=from_logits))
     model.fit(images.reshape(-1, 28, 28, 1) / np.float32(255), labels, batch_size=128, epochs=2, verbose=0)
     images, labels = read_mnist(folder, "t10k")
     found = model.predict(images.reshape(-1, 28, 28, 1) / np.float32(255), verbose=0).argmax(1)
-    print("digits:", int((found == labels).sum()), "of", len(labels), "test images")
+    print("right:", int((found == labels).sum()), "of", len(labels), "test images")
 
 
 def main():
     keras.utils.set_random_seed(5)
-    for make in (digits, colours, series):
+    for make in (digits, lenet5, colours, series):
+        if len(sys.argv) > 2 and make.__name__ not in sys.argv[2:]:
+            continue
         model = make()
-        if make is digits:
+        if make in (digits, lenet5):
             train(model, sys.argv[1])
         else:
             randomise(model)
