@@ -4,12 +4,21 @@
 #include <cfloat>
 #include <cmath>
 
+#include "layers/activation/activation_layer.h"
 #include "layers/reshape/reshape_layer.h"
 #include "layers/softmax/softmax_layer.h"
 #include "models/lenet5.h"
 
 namespace lenslet {
 namespace {
+
+// The last layer that changes more than the shape.
+const Layer* last_that_computes(const Graph& graph) {
+  const Graph::Node* last = &graph.nodes().back();
+  while (dynamic_cast<const ReshapeLayer*>(last->layer.get()))
+    last = &graph.nodes()[static_cast<size_t>(last->inputs[0])];
+  return last->layer.get();
+}
 
 /// The first of equal ones.
 int32_t largest_of(const float* logits, int64_t classes) {
@@ -38,11 +47,13 @@ bool reads_digits(const Graph& graph) {
 }
 
 bool writes_probabilities(const Graph& graph) {
-  const Graph::Node* last = &graph.nodes().back();
-  while (dynamic_cast<const ReshapeLayer*>(last->layer.get()))
-    last = &graph.nodes()[static_cast<size_t>(last->inputs[0])];
-  const auto* softmax = dynamic_cast<const SoftmaxLayer*>(last->layer.get());
+  const auto* softmax = dynamic_cast<const SoftmaxLayer*>(last_that_computes(graph));
   return softmax && !softmax->logarithms();
+}
+
+bool writes_independent_values(const Graph& graph) {
+  const auto* activation = dynamic_cast<const ActivationLayer*>(last_that_computes(graph));
+  return activation && activation->which() == Activation::kSigmoid;
 }
 
 void make_logits(float* probabilities, int64_t count) {

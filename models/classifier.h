@@ -19,6 +19,10 @@ bool reads_digits(const Graph& graph);
 /// Whether it ends in softmax, apart from a change of its shape, so that it writes probabilities instead of logits.
 bool writes_probabilities(const Graph& graph);
 
+/// Whether it ends in a Sigmoid, apart from a change of its shape: each output is a probability of its own, and they do
+/// not sum up to 1.
+bool writes_independent_values(const Graph& graph);
+
 /// Replaces probabilities by logits that have them: their logarithms. A probability of 0 counts as the smallest normal
 /// number.
 void make_logits(float* probabilities, int64_t count);

@@ -70,6 +70,9 @@ TEST_F(EvalSamples, CountsAFolderOfPicturesForEachClass) {
   EXPECT_TRUE(fs::exists(expand("{dir}/out/misses.csv")));
   // Without names the folders stand in alphabetical order, which is that of no class here: blue, green, red.
   EXPECT_EQ(result_of("colours").at("correct"), 1);
+  expect_run(
+      run_line(command("colours")), kOk,
+      "classes in the alphabetical order of their folders: blue, green, red; --labels FILE states another");
   EXPECT_EQ(result_of("colours --labels {dir}/out/colours.txt --limit 1").at("count"), 1);
 }
 
@@ -79,6 +82,38 @@ TEST_F(EvalSamples, NumbersNameClassesToo) {
   const json result = result_of("numbered");
   EXPECT_EQ(result.at("count"), 2);
   EXPECT_EQ(result.at("correct"), 2);
+}
+
+// As PyTorch's ImageFolder, which sorts names as text.
+TEST_F(EvalSamples, NumbersThatAreNoClassesStandInAlphabeticalOrder) {
+  for (const char* name : {"1", "2", "10"})
+    write_bytes(std::string("{dir}/out/counted/") + name + "/a.ppm", picture(255, 0, 0));
+  expect_run(run_line(command("counted")), kOk, "alphabetical order of their folders: 1, 10, 2;");
+}
+
+TEST_F(EvalSamples, EqualLabelsAreTold) {
+  write_bytes("{dir}/out/twice.txt", "red\ngreen\nred\n");
+  const ProgramRun run =
+      expect_run(run_line("lenslet classify --device cpu --model {dir}/out/colours.onnx --labels "
+                          "{dir}/out/twice.txt {dir}/out/colours/red/1.ppm"),
+                 kOk);
+  expect_words(run.err, "lines 1 and 3 are both \"red\"");
+  write_bytes("{dir}/out/reds/red/1.ppm", picture(255, 0, 0));
+  expect_run(run_line(command("reds --labels {dir}/out/twice.txt")), kData, "",
+             "the folder red is two lines of|1 and 3");
+}
+
+TEST_F(EvalSamples, IndependentOutputsAreNoClasses) {
+  onnx::GraphParts parts;
+  parts.inputs = {onnx::value("x", {-1, 3, 2, 2})};
+  parts.nodes = {onnx::node("GlobalAveragePool", {"x"}, "m", {}), onnx::node("Sigmoid", {"m"}, "s", {}),
+                 onnx::node("Flatten", {"s"}, "y", {})};
+  parts.outputs = {onnx::value("y", {-1, 3})};
+  write_bytes("{dir}/out/several.onnx", onnx::model_of(parts, 13).bytes());
+  const std::string model = "--device cpu --model {dir}/out/several.onnx ";
+  expect_run(run_line("lenslet classify " + model + "{dir}/out/colours/red/1.ppm"), kData, "",
+             "several.onnx: it ends in Sigmoid|several classes may be true");
+  expect_run(run_line("lenslet eval " + model + "--data {dir}/out/colours"), kData, "", "it ends in Sigmoid");
 }
 
 TEST_F(EvalSamples, DigitsArePreparedAsMnists) {

@@ -1,7 +1,9 @@
 #include "apps/lenslet/classify/picture_choices.h"
 
 #include <algorithm>
+#include <unordered_map>
 
+#include "apps/common/output/output.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/io/file.h"
@@ -20,6 +22,24 @@ float value_of(const std::vector<double>& values, size_t c, size_t channels, con
   if (values.size() == channels) return static_cast<float>(values[c]);
   throw UsageError(concat(option, " expects one number, or one for each of the ", channels,
                           " channels that the network reads, found ", values.size()));
+}
+
+// No error, because the usual list for ImageNet has two classes called crane.
+void note_equal_lines(const std::vector<std::string>& labels, const std::string& path) {
+  constexpr size_t kMostListed = 4;
+  std::unordered_map<std::string, size_t> line_of;
+  std::string pairs;
+  size_t count = 0;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const auto [first, is_new] = line_of.emplace(labels[i], i + 1);
+    if (is_new || ++count > kMostListed) continue;
+    pairs += concat(pairs.empty() ? "" : "; ", "lines ", first->second, " and ", i + 1, " are both \"",
+                    labels[i], "\"");
+  }
+  if (count == 0) return;
+  write_standard_error(concat("lenslet: note: ", printable_excerpt(path), ": ", pairs,
+                              count > kMostListed ? "; ..." : "",
+                              "; answers do not tell such classes apart\n"));
 }
 
 std::vector<std::string> read_labels(const std::string& path, int64_t classes) {
@@ -45,6 +65,7 @@ std::vector<std::string> read_labels(const std::string& path, int64_t classes) {
     throw DataError(concat(printable_excerpt(path), ": expected a line for each of the ", classes,
                            " classes of the network, found ", labels.size()));
   }
+  note_equal_lines(labels, path);
   return labels;
 }
 
@@ -120,6 +141,13 @@ PictureChoices picture_choices(const PictureOptions& options, const Network& net
 }
 
 void demand_classes(const Graph& graph, const std::string& name, const char* remedy) {
+  if (writes_independent_values(graph))
+    throw DataError(
+        concat(printable_excerpt(name),
+               ": it ends in Sigmoid, whose outputs are independent: several classes may be true, "
+               "or none, so no class has a share of them; export the network without the Sigmoid "
+               "to name the likeliest class, or take the outputs as they are: ",
+               remedy));
   if (classes_of(graph) > 0) return;
   throw DataError(concat(printable_excerpt(name), ": its output is ", graph.output_shape().to_string(),
                          ", expected one value for each of two or more classes; ", remedy));

@@ -195,6 +195,7 @@ ExitCode run_eval_samples(const EvalOptions& options, const Session& session, Ru
                        to_string(session.math()), " on ", session.describe_device()));
   console.prose(concat("data:       ", printable(samples->origin()), ", ", format_count(count), " of ",
                        format_count(samples->count()), " samples"));
+  if (const std::string order = samples->order(); !order.empty()) console.prose(order);
   run.on(session.device());
   SampleScore score;
   score.session = &session;

@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMostBytes = size_t{1} << 32;  // of arrays
 constexpr const char* kInputs = "inputs";
 constexpr const char* kLabels = "labels";
+constexpr size_t kMostNamed = 12;  // classes in the line that states their order
 
 // The folders directly in a folder, in byte order of their names.
 std::vector<std::string> folders_in(const std::string& path) {
@@ -65,6 +66,11 @@ class PictureFolders : public SampleSet {
       if (found == classes_.end())
         throw DataError(concat(shown, ": the folder ", printable_excerpt(folder), " is no line of ",
                                printable_excerpt(options.labels)));
+      const auto again = std::find(found + 1, classes_.end(), folder);
+      if (again != classes_.end())
+        throw DataError(concat(shown, ": the folder ", printable_excerpt(folder), " is two lines of ",
+                               printable_excerpt(options.labels), ", ", found - classes_.begin() + 1, " and ",
+                               again - classes_.begin() + 1, "; give these classes different names"));
       for (std::string& file : pictures_named({(fs::path(options.data) / folder).string()})) {
         files_.push_back(std::move(file));
         labels_.push_back(static_cast<int>(found - classes_.begin()));
@@ -74,6 +80,13 @@ class PictureFolders : public SampleSet {
   }
   std::string name(int64_t i) const override { return files_[static_cast<size_t>(i)]; }
   std::vector<std::string> files() const override { return files_; }
+  std::string order() const override {
+    if (!alphabetical_) return {};
+    std::string text = "classes in the alphabetical order of their folders: ";
+    for (size_t c = 0; c < std::min(classes_.size(), kMostNamed); ++c)
+      text += concat(c == 0 ? "" : ", ", printable_excerpt(classes_[c], 40));
+    return text + (classes_.size() > kMostNamed ? ", ..." : "") + "; --labels FILE states another";
+  }
   void read(int64_t first, int64_t count, float* inputs) const override {
     parallel_for(count, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
@@ -82,8 +95,9 @@ class PictureFolders : public SampleSet {
   }
 
  private:
-  // Class c has the folder of its label, of its number, or the c-th folder.
-  std::vector<std::string> names(const std::vector<std::string>& folders, int64_t classes) const {
+  // Class c has the folder of its label, of its number, or the c-th folder. ImageFolder of PyTorch and
+  // image_dataset_from_directory of Keras sort the names as text too, so 10 stands before 2.
+  std::vector<std::string> names(const std::vector<std::string>& folders, int64_t classes) {
     if (!choices_.labels.empty()) return choices_.labels;
     std::vector<std::string> numbers;
     for (int64_t c = 0; c < classes; ++c) numbers.push_back(std::to_string(c));
@@ -96,6 +110,7 @@ class PictureFolders : public SampleSet {
           concat(printable_excerpt(options_.data), ": expected a folder for each of the ", classes,
                  " classes of the network, found ", folders.size(),
                  "; or name the folders by the numbers of their classes, or give the names by --labels"));
+    alphabetical_ = true;
     return folders;
   }
 
@@ -112,7 +127,8 @@ class PictureFolders : public SampleSet {
   const PictureChoices& choices_;
   const Shape sample_;
   const bool digits_;
-  PictureLayout layout_;  // unless it reads digits
+  bool alphabetical_ = false;  // the folders' order is that of the classes
+  PictureLayout layout_;       // unless it reads digits
   const Normalisation& normalisation_;
   std::vector<std::string> files_;
 };
