@@ -8,6 +8,7 @@
 #include "models/onnx/read/reader.h"
 #include "tests/cli/fixture_files.h"
 #include "tests/models/onnx/evaluate.h"
+#include "tests/models/onnx/onnx_writer.h"
 #include "tests/support/npz_writer.h"
 
 namespace lenslet::test {
@@ -77,7 +78,39 @@ TEST(Diff, TheFirstWrongLayerIsNamed) {
              "first beyond its bound: depthwise|norm2_output|value 77 of sample 1|times what is allowed");
   tensors = right_values();
   tensors.at("relu3_output").values.at(5) = NAN;
-  expect_run(run_line(kDiff + write("nan.npz", tensors)), kCheckFailed, "first beyond its bound: relu3|nan");
+  expect_run(run_line(kDiff + write("nan.npz", tensors)), kCheckFailed,
+             "first beyond its bound: relu3|theirs NaN");
+  tensors.at("relu3_output").values.at(5) = -INFINITY;
+  expect_run(run_line(kDiff + write("infinite.npz", tensors)), kCheckFailed, "theirs -inf: inf apart");
+}
+
+// What changes the shape alone has no row, and no difference is its own.
+TEST(Diff, ACopyIsNotBlamed) {
+  onnx::GraphParts parts;
+  parts.inputs = {onnx::value("x", {-1, 2, 6})};
+  parts.initializers = {onnx::floats("w", {3, 2, 3}, std::vector<float>(18, 0.5f)),
+                        onnx::floats("one", {3}, {1, 1, 1}), onnx::floats("zero", {3}, {0, 0, 0})};
+  parts.nodes = {onnx::node("Conv", {"x", "w"}, "c"),
+                 onnx::node("BatchNormalization", {"c", "one", "zero", "zero", "one"}, "y")};
+  parts.outputs = {onnx::value("y", {-1, 3, 4})};
+  std::ofstream(expand("{dir}/out/series.onnx"), std::ios::binary) << onnx::model_of(parts).bytes();
+  const Tensor x{{2, 2, 6}, std::vector<float>(24, 1)};
+  expect_run(run_line("lenslet diff --device cpu {dir}/out/series.onnx" +
+                      write("series.npz", {{"x", x}, {"y", {{2, 3, 4}, std::vector<float>(24, 9)}}})),
+             kCheckFailed, "first beyond its bound: c_node (y)|whole pass");
+}
+
+TEST(Diff, AFlattenHasNoRowOfItsOwn) {
+  onnx::GraphParts parts;
+  parts.inputs = {onnx::value("x", {-1, 2, 3})};
+  parts.nodes = {onnx::node("Relu", {"x"}, "r"), onnx::node("Flatten", {"r"}, "y")};
+  parts.outputs = {onnx::value("y", {-1, 6})};
+  std::ofstream(expand("{dir}/out/flat.onnx"), std::ios::binary) << onnx::model_of(parts).bytes();
+  const std::vector<float> ones(12, 1);
+  expect_run(run_line("lenslet diff --device cpu {dir}/out/flat.onnx" +
+                      write("flat.npz",
+                            {{"x", {{2, 2, 3}, ones}}, {"r", {{2, 2, 3}, ones}}, {"y", {{2, 6}, ones}}})),
+             kOk, "2 of 2 comparisons");
 }
 
 TEST(Diff, AWrongLayerDoesNotSpoilThoseBehindIt) {

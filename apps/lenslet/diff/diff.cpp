@@ -17,6 +17,7 @@
 #include "apps/measuring/row_table.h"
 #include "apps/measuring/run.h"
 #include "framework/execution/executable.h"
+#include "layers/reshape/reshape_layer.h"
 #include "models/onnx/network.h"
 #include "models/onnx/read/reader.h"
 
@@ -29,6 +30,12 @@ constexpr int64_t kFoldedTerms = 16;
 constexpr double kTheirFactor = 4;
 constexpr double kTiny = 0x1p-120;  // results that small may become 0
 constexpr const char* kWholePass = "whole pass";
+
+// Other than a table's cell without a value, "-", a value may be infinite or not a number.
+std::string value_text(double value) {
+  if (std::isfinite(value)) return format_short(value);
+  return std::isnan(value) ? "NaN" : value > 0 ? "inf" : "-inf";
+}
 
 /// One comparison: a tensor, or the output of a pass as other commands run it.
 struct DiffRow {
@@ -69,8 +76,8 @@ struct DiffRow {
   void judge() {
     if (share > 1) {
       status = "FAILED";
-      reason = concat("value ", at, " of sample ", sample, " is ", format_short(ours), ", theirs ",
-                      format_short(theirs), ": ", format_short(difference), " apart, ", format_short(share),
+      reason = concat("value ", at, " of sample ", sample, " is ", value_text(ours), ", theirs ",
+                      value_text(theirs), ": ", value_text(difference), " apart, ", value_text(share),
                       " times what is allowed");
     } else if (unbounded > 0) {
       status = "SKIPPED";
@@ -115,7 +122,11 @@ class Comparison {
         row.backend = step.backend;
       }
     }
-    const auto last = theirs.by_node.find(graph.nodes().back().name);
+    output_ = graph.nodes().size() - 1;
+    while (dynamic_cast<const ReshapeLayer*>(graph.nodes()[output_].layer.get()) &&
+           graph.nodes()[output_].inputs[0] != 0)
+      output_ = static_cast<size_t>(graph.nodes()[output_].inputs[0]);
+    const auto last = theirs.by_node.find(graph.nodes()[output_].name);
     if (last == theirs.by_node.end()) return;
     DiffRow& row = rows_.emplace_back();
     row.layer = kWholePass;
@@ -140,7 +151,7 @@ class Comparison {
     const Node& last = nodes_.back();
     std::vector<float> outputs(last.x.size());
     whole_.run(input.x.data(), batch, outputs.data());
-    add(rows_[row], first, outputs, theirs_.by_node.at(graph_.nodes().back().name)[0], last.carried);
+    add(rows_[row], first, outputs, theirs_.by_node.at(graph_.nodes()[output_].name)[0], last.carried);
   }
 
  private:
@@ -205,13 +216,14 @@ class Comparison {
   Model& whole_;
   std::vector<Node> nodes_;
   std::vector<DiffRow> rows_;  // in the order of the steps
+  size_t output_ = 0;          // the node that computes the output; a copy behind it changes the shape alone
 };
 
 Table table_of(const std::vector<DiffRow>& rows) {
   TableOf<DiffRow> table;
   table.words("layer", &DiffRow::layer).words("type", &DiffRow::type).words("backend", &DiffRow::backend);
   table.number(
-      "difference", [](const DiffRow& row) { return row.difference; }, format_short);
+      "difference", [](const DiffRow& row) { return row.difference; }, value_text);
   table.number(
       "allowed", [](const DiffRow& row) { return row.allowed; }, format_short);
   table.number(

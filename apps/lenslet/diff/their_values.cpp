@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <set>
 
@@ -34,6 +35,11 @@ bool is_permuted(const NpyArray& array, const Shape& of_one_sample) {
   std::vector<int64_t> found(array.dims.begin() + (array.dims.empty() ? 0 : 1), array.dims.end()), wanted;
   for (int i = 1; i < of_one_sample.rank(); ++i) wanted.push_back(of_one_sample[i]);
   return found != wanted && std::is_permutation(found.begin(), found.end(), wanted.begin(), wanted.end());
+}
+
+// Also of NaN, which equals nothing.
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 
 std::set<std::string> values_of(const onnx::Model& model) {
@@ -94,7 +100,13 @@ TheirValues take(const std::vector<uint8_t>& file, const std::string& origin, co
       throw DataError(concat(where, ": expected ", expected, " values for ", theirs.samples,
                              " samples, each ", shape.to_string(), ", found ", array.describe()));
     }
-    theirs.by_node[node->second].push_back({name, array.values(where)});
+    // A Flatten behind a layer has the same values, which are compared once.
+    std::vector<TheirTensor>& of_node = theirs.by_node[node->second];
+    std::vector<double> found_values = array.values(where);
+    const bool known = std::any_of(of_node.begin(), of_node.end(), [&](const TheirTensor& tensor) {
+      return same_bits(tensor.values, found_values);
+    });
+    if (!known) of_node.push_back({name, std::move(found_values)});
   }
   if (theirs.by_node.empty()) {
     throw DataError(concat(origin, ": it has no values to compare: none of its tensors (", names_of(arrays),

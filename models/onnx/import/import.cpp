@@ -161,7 +161,10 @@ void Importer::finish(const std::string& output) {
   try {
     const Shape wanted = shape(output);
     if (import_.graph->nodes().size() > 1 && last.shape == wanted) return;
-    import_.node_of[output] = append(output, std::make_unique<ReshapeLayer>(sample_of(wanted)), {last.node});
+    // The values are those of the layer before it, which a difference belongs to.
+    const bool of_input = last.node == import_.graph->nodes()[0].name;
+    const std::string copy = append(output, std::make_unique<ReshapeLayer>(sample_of(wanted)), {last.node});
+    if (of_input) import_.node_of[output] = copy;
   } catch (const Unsupported& unsupported) {
     import_.fault = concat("its output: ", unsupported.reason);
   } catch (const Skip&) {
