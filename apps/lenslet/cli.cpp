@@ -150,7 +150,8 @@ CommandLine lenslet_command_line() {
                  1, 1);
   line.option("--html", Text{"FILE"}, LENSLET_MEMBER(html),
               "the page to write; '-' is standard output [lenslet.html]", show);
-  line.arguments("file", Text{"FILE"}, LENSLET_MEMBER(files), "ONNX model", inspect | diff, 1, 1);
+  line.arguments("file", Text{"FILE", nullptr, {".onnx"}}, LENSLET_MEMBER(files), "ONNX model (.onnx)",
+                 inspect | diff, 1, 1);
   line.option("--against", Text{"FILE|onnxruntime"}, LENSLET_MEMBER(against),
               "what to compare with: values in an .npz file, or those that ONNX Runtime computes", diff);
   line.option("--samples", Integer{1, kMaxBatch}, LENSLET_MEMBER(samples),
@@ -348,6 +349,9 @@ CommandLine lenslet_command_line() {
       "--model and --weights exclude each other; leave one out",
       [](const auto& o) { return !o.model.empty() && !o.weights.empty(); },
       model | bench | backends | serve | show);
+  line.refuse(
+      "--weights takes LeNet-5's weights as safetensors; give an ONNX file by --model",
+      [](const auto& o) { return ends_with(o.weights, ".onnx"); }, model | bench | backends | serve | show);
   line.refuse(
       "diff needs --against FILE.npz or --against onnxruntime",
       [](const auto& o) { return o.against.empty(); }, diff);
