@@ -71,6 +71,13 @@ class Executable {
     TensorView output;                    // what it writes
     const BackendEntry* entry = nullptr;  // the backend
     std::unique_ptr<Operator> op;         // what computes it
+
+    /// All nodes that it computes: "conv1+relu1+pool1".
+    std::string nodes() const {
+      std::string text = name;
+      for (const std::string& each : fused) text += "+" + each;
+      return text;
+    }
   };
 
   /// The graph must outlive this. Throws UsageError, UnavailableError (a backend requested by name does not support its

@@ -22,8 +22,7 @@ std::string short_type(std::string_view type) {
 void trace_step(const Executable::Step& step, const Layer& layer, const OperatorRequest& request,
                 const char* why) {
   if (!traces_choices()) return;
-  std::string nodes = step.name;
-  for (const std::string& fused : step.fused) nodes += "+" + fused;
+  const std::string nodes = step.nodes();
   for (const BackendEntry* entry : layer.backend_entries(request.device.kind)) {
     if (why != kFirst || entry == step.entry) break;
     const Support support = layer.supports(*entry, request);

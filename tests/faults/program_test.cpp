@@ -100,7 +100,8 @@ TEST(ProgramFaults, ProfileNamesTheFirstLayerThatIsWrongAndNoOther) {
   expect_run(after(kWrongAnswers,
                    "lenslet profile --device cpu --backend conv2=onednn --batch-size 3 --cache hot "
                    "--min-time-ms 5 --warmup-ms 0 --json {dir}/wrong.json"),
-             kCheckFailed, "FAILED: layer conv2 (onednn): output |; logits differ from the fp64 reference's");
+             kCheckFailed,
+             "FAILED: layer conv2+relu2 (onednn): output |; logits differ from the fp64 reference's");
   std::map<std::string, std::string> statuses;
   const json document = result_file("wrong.json");
   for (const json& row : document.at("results")) statuses[row.at("name")] = row.at("status");
@@ -133,6 +134,15 @@ TEST(ProgramFaults, AWrongBackendIsNeverChosenByTune) {
   // Writing zeros is faster than computing any convolution.
   expect_run(after(kWrongAnswers, kTune), kCheckFailed);
   expect_not_chosen("FAILED");
+}
+
+// It is there, so the check failed: exit code 1, not 4.
+TEST(ProgramFaults, TuneWithWrongBackendsOnlyFailsItsCheck) {
+  expect_run(after(kWrongAnswers,
+                   "lenslet tune --device cpu --warmup-ms 0 --min-time-ms 2 --plan layered --backend "
+                   "conv1=onednn --json {dir}/tune.json"),
+             kCheckFailed, "", "no backend can be chosen for layer conv1");
+  EXPECT_EQ(result_file("tune.json").at("candidates").at(0).at("status"), "FAILED");
 }
 
 TEST(ProgramFaults, TuneGoesOnWithoutABackendThatFails) {

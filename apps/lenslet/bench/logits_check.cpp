@@ -263,7 +263,7 @@ std::optional<LogitsCheck::WrongStep> LogitsCheck::first_wrong_step(Executable& 
       // The judge rounds a layer's values to fp32.
       const double allowed = bound + kRoundoff * std::fabs(right.values[k]);
       if (std::fabs(double{y[k]} - right.values[k]) <= allowed) continue;
-      return WrongStep{i, concat("layer ", step.name, " (", step.backend, "): output ", k, " is ", y[k],
+      return WrongStep{i, concat("layer ", step.nodes(), " (", step.backend, "): output ", k, " is ", y[k],
                                  ", the fp64 reference's ", format_short(right.values[k]), ", allowed ",
                                  format_short(allowed))};
     }

@@ -174,12 +174,9 @@ Table layer_table(const Executable& executable, const std::vector<ResultRow>& ro
     if (!row.cache.empty()) of_layers.push_back(row);
   }
   const auto layer = [&](const ResultRow& row) {
-    std::string name = row.name;
-    for (const Executable::Step& step : executable.steps()) {
-      if (step.name != row.name) continue;
-      for (const std::string& fused : step.fused) name += "+" + fused;
-    }
-    return name;
+    for (const Executable::Step& step : executable.steps())
+      if (step.name == row.name) return step.nodes();
+    return row.name;
   };
   const auto stages = [](const ResultRow& row) {
     std::string text;

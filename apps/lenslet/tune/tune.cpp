@@ -218,8 +218,10 @@ ExitCode run_tune(const TuneOptions& options) {
       // The other backends keep their times, but the run ends with an error.
       if (const std::string* const error = first_reason(report, "ERROR")) throw DeviceError(*error);
     });
-  } catch (const UnavailableError&) {
+  } catch (const UnavailableError& error) {
     write_tune_files(run, options, session, report);
+    // A backend that is there and computes something else is no missing one.
+    if (first_reason(report, "FAILED")) throw CheckError(error.what());
     throw;
   }
   write_tune_files(run, options, session, report);
