@@ -172,10 +172,6 @@ void Importer::finish(const std::string& output) {
   }
 }
 
-void Importer::take(const Node& node) {
-  Fate& fate = import_.fates[at_];
-  type_ = kNothing;
-  try {
 void Importer::demand_operator(const Node& node) const {
   if (node.op == "If") throw Unsupported{"If is supported with a condition that depends on no input only"};
   if (!rule_of(node.op))
@@ -206,6 +202,10 @@ Import Importer::check() {
   return std::move(import_);
 }
 
+void Importer::take(const Node& node) {
+  Fate& fate = import_.fates[at_];
+  type_ = kNothing;
+  try {
     demand_operator(node);
     (this->*rule_of(node.op))(node);
     fate.layer = type_;
@@ -332,11 +332,6 @@ Import import_model(const Model& model, const Values& values, const std::string&
   return Importer(model, values, name, origin).import();
 }
 
-std::string faults_of(const Import& import, const Model& model) {
-  std::string text = import.fault;
-  size_t count = 0;
-  for (size_t i = 0; i < import.fates.size(); ++i) {
-    const std::string& reason = import.fates[i].reason;
 void demand_operators(const Model& model, const std::string& origin) {
   const Values values = infer_values(model, origin);
   const Import checked = Importer(model, values, "model", origin).check();
@@ -344,6 +339,11 @@ void demand_operators(const Model& model, const std::string& origin) {
     throw DataError(concat(origin, ": ", faults));
 }
 
+std::string faults_of(const Import& import, const Model& model) {
+  std::string text = import.fault;
+  size_t count = 0;
+  for (size_t i = 0; i < import.fates.size(); ++i) {
+    const std::string& reason = import.fates[i].reason;
     if (reason.empty() || ++count > kMostReasons) continue;
     text += concat(text.empty() ? "" : "; ", printable_excerpt(model.nodes[i].name, 60), ": ", reason);
   }
