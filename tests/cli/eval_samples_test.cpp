@@ -114,6 +114,14 @@ TEST_F(EvalSamples, IndependentOutputsAreNoClasses) {
   expect_run(run_line("lenslet classify " + model + "{dir}/out/colours/red/1.ppm"), kData, "",
              "several.onnx: it ends in Sigmoid|several classes may be true");
   expect_run(run_line("lenslet eval " + model + "--data {dir}/out/colours"), kData, "", "it ends in Sigmoid");
+  parts.inputs = {onnx::value("x", {-1, 1, 28, 28})};
+  parts.initializers = {onnx::floats("w", {784, 10}, std::vector<float>(7840, 0.01f))};
+  parts.nodes = {onnx::node("Flatten", {"x"}, "f", {}), onnx::node("MatMul", {"f", "w"}, "m", {}),
+                 onnx::node("Sigmoid", {"m"}, "y", {})};
+  parts.outputs = {onnx::value("y", {-1, 10})};
+  write_bytes("{dir}/out/several_digits.onnx", onnx::model_of(parts, 13).bytes());
+  expect_run(run_line("lenslet eval --device cpu --model {dir}/out/several_digits.onnx --data {dir}/data"),
+             kData, "", "it ends in Sigmoid");
 }
 
 TEST_F(EvalSamples, DigitsArePreparedAsMnists) {

@@ -247,6 +247,7 @@ ExitCode run_rank(const EvalOptions& options, Ranks& ranks) {
   Session session(options, console, chosen_normalisation(options));
   session.demand_logits();
   demand_one_device(options, session, ranks);
+  demand_classes(session.network().graph, session.network().origin, kUseRun);
   if (samples || !reads_digits(options, session.network())) {
     demand_alone(options, true, ranks);
     return run_eval_samples(options, session, run);
