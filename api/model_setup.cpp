@@ -137,7 +137,7 @@ std::shared_ptr<const Network> load_network(const std::string& weights, const Ch
       state_normalisation(normalisation, *read.lenet5);
     }
     Network network = lenet5(*read.lenet5);
-    if (read.channels_last) network.graph.state_input_shape({kLenet5Side, kLenet5Side, 1});
+    if (read.input_shape) network.graph.state_input_shape(*read.input_shape);
     network.external_files = std::move(read.external_files);
     network.note = std::move(read.note);
     return std::make_shared<const Network>(std::move(network));

@@ -86,7 +86,7 @@ struct Network {
   Graph graph;
   std::vector<Normalisation> channels;  // of pictures, one per channel; empty: the graph's, for all channels
   std::vector<std::string> external_files;  // of an ONNX file: those that hold weights beside it
-  std::string note;                         // what a user should know of the file; mostly empty
+  std::string note;                         // what a user should know of the file; usually empty
   /// "LeNet-5", or the graph's name.
   std::string title() const;
 };

@@ -53,7 +53,8 @@ bool writes_probabilities(const Graph& graph) {
 
 bool writes_independent_values(const Graph& graph) {
   const auto* activation = dynamic_cast<const ActivationLayer*>(last_that_computes(graph));
-  return activation && activation->which() == Activation::kSigmoid;
+  return activation &&
+         (activation->which() == Activation::kSigmoid || activation->which() == Activation::kHardSigmoid);
 }
 
 void make_logits(float* probabilities, int64_t count) {

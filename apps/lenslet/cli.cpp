@@ -150,8 +150,10 @@ CommandLine lenslet_command_line() {
                  1, 1);
   line.option("--html", Text{"FILE"}, LENSLET_MEMBER(html),
               "the page to write; '-' is standard output [lenslet.html]", show);
-  line.arguments("file", Text{"FILE", nullptr, {".onnx"}}, LENSLET_MEMBER(files), "ONNX model (.onnx)",
-                 inspect | diff, 1, 1);
+  line.arguments("file", Text{"FILE|-"}, LENSLET_MEMBER(files),
+                 "ONNX model of any name, or '-' for standard input", inspect, 1, 1);
+  line.arguments("file", Text{"FILE", nullptr, {".onnx"}}, LENSLET_MEMBER(files), "ONNX model (.onnx)", diff,
+                 1, 1);
   line.option("--against", Text{"FILE|onnxruntime"}, LENSLET_MEMBER(against),
               "what to compare with: values in an .npz file, or those that ONNX Runtime computes", diff);
   line.option("--samples", Integer{1, kMaxBatch}, LENSLET_MEMBER(samples),

@@ -51,15 +51,27 @@ class Matcher {
     for (const char* key : {"mean", "std"})
       if (const auto entry = model_.metadata.find(key); entry != model_.metadata.end())
         weights_.metadata[key] = entry->second;
-    const bool channels_last = *shape_before(0) == Shape{1, 28, 28, 1};
-    if (channels_last) {  // as any network that reads digits so
+    std::optional<Shape> input_shape = input_of_channels_last();
+    if (input_shape) {  // as any network that reads digits so
       weights_.metadata.emplace("mean", "0");
       weights_.metadata.emplace("std", "1");
     }
-    return {std::move(weights_), "", channels_last};
+    return {std::move(weights_), "", std::move(input_shape)};
   }
 
  private:
+  // A sample's shape if the network keeps channels last, as Keras's do: a Transpose stands before the first convolution
+  // or before the first linear layer, and the input is not 1x28x28.
+  std::optional<Shape> input_of_channels_last() const {
+    const Shape& input = *shape_before(0);
+    const bool transposes =
+        std::any_of(chain_.begin(), chain_.end(), [](const Node* node) { return node->op == "Transpose"; });
+    if (!transposes || input == Shape{1, 1, 28, 28}) return std::nullopt;
+    std::vector<int64_t> sizes;
+    for (int i = 1; i < input.rank(); ++i) sizes.push_back(input[i]);
+    return Shape(sizes.data(), static_cast<int>(sizes.size()));
+  }
+
   // The nodes between the input and the output, which must be one chain.
   void follow_data() {
     if (model_.inputs.size() != 1 || model_.outputs.size() != 1)

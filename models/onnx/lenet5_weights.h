@@ -1,6 +1,7 @@
 // Internal: LeNet-5 in an ONNX graph, whatever its nodes are called.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "framework/io/safetensors.h"
@@ -12,8 +13,8 @@ namespace lenslet::onnx {
 struct Lenet5Match {
   Safetensors weights;     // with the model's metadata `mean` and `std`
   std::string difference;  // empty if the graph is LeNet-5
-  bool channels_last =
-      false;  // its input is 28x28x1, as Keras's; pixels / 255 unless the metadata state another mean
+  std::optional<Shape>
+      input_shape;  // of a sample where channels are last, as Keras's 28x28x1; it reads pixels / 255
 };
 
 /// Compares the graph with LeNet-5: convolutions, ReLU and max pooling in either order, linear layers as Gemm or MatMul

@@ -29,7 +29,7 @@ std::string note_of_output(const Model& model, const Values& values, const std::
   if (agrees) return {};
   return concat(origin, " declares its output \"", printable_excerpt(declared.name, 60), "\" as ",
                 declared.shape_text(), ", but its nodes compute ", computed->to_string(),
-                " of one sample, which is what it gives");
+                " of one sample, which Lenslet returns");
 }
 
 NetworkFile read_network(const std::string& path) {
@@ -43,7 +43,7 @@ NetworkFile read_network(const std::string& path) {
   Lenet5Match match = match_lenet5(model, values, origin);
   if (match.difference.empty()) {
     network.lenet5 = std::move(match.weights);
-    network.channels_last = match.channels_last;
+    network.input_shape = std::move(match.input_shape);
     return network;
   }
   Import import = import_model(model, values, network_name(path), origin);

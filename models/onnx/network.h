@@ -16,8 +16,8 @@ namespace lenslet::onnx {
 /// Either LeNet-5's weights, which the whole-network backends compute, or a graph of layers.
 struct NetworkFile {
   std::optional<Safetensors> lenet5;
-  bool channels_last = false;    // of LeNet-5: its input is 28x28x1
-  std::unique_ptr<Graph> graph;  // null for LeNet-5
+  std::optional<Shape> input_shape;  // of LeNet-5 whose samples are not 1x28x28, as Keras's 28x28x1
+  std::unique_ptr<Graph> graph;      // null for LeNet-5
   std::map<std::string, std::string> metadata;
   std::vector<std::string> external_files;  // paths of the files that hold weights beside `path`
   std::string note;                         // note_of_output()

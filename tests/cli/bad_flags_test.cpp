@@ -139,6 +139,7 @@ constexpr BadInput kFlags[] = {
     {"sheet_ending", "{eval} --contact-sheet x.jpg", kUsage,
      "--contact-sheet expects a name ending in .png or .pgm, found 'x.jpg'"},
     {"graph_on_cpu", "{eval} --graph on", kUsage, "--graph on needs a CUDA device"},
+    {"serve_graph_on_cpu", "lenslet serve --device cpu --graph on", kUsage, "--graph on needs a CUDA device"},
     {"graph_word", "lenslet eval --graph maybe", kUsage, "--graph expects auto|on|off, found 'maybe'"},
     {"split_word", "lenslet eval --split valid", kUsage, "--split expects t10k|train, found 'valid'"},
     {"matrix_with_plan", "{eval} --backend-matrix --plan x.json", kUsage,

@@ -7,8 +7,8 @@ namespace {
 constexpr BadInput kModels[] = {
     {"missing_file", "{inspect}/none.onnx", kData,
      "m/none.onnx: cannot be opened: No such file or directory"},
-    {"folder", "{inspect}", kUsage, "expects a name ending in .onnx"},
-    {"device_zero", "lenslet inspect /dev/zero", kUsage, "expects a name ending in .onnx, found '/dev/zero'"},
+    {"folder", "{inspect}", kData, "expected a regular file, found a directory"},
+    {"device_zero", "lenslet inspect /dev/zero", kData, "/dev/zero|a device"},
     {"diff_of_another_name", "lenslet diff {dir}/w/good.safetensors --against onnxruntime", kUsage,
      "expects a name ending in .onnx"},
     {"no_file", "lenslet inspect", kUsage, "inspect expects FILE, found 0 arguments"},

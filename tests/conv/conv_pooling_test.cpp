@@ -150,7 +150,7 @@ TEST_P(ConvPooled, KeepsNanAndInfinity) {
 TEST_P(ConvPooled, GivesTheBitsOfTwoSteps) {
   int fused = 0;
   std::string reason = "it supports neither layer in fp32";
-  for (const char* text : {"mb70ic1ih28oc6oh24kh5", "mb70ic6ih12oc16oh8kh5"}) {
+  for (const char* text : {"mb70ic1ih28oc6oh24kh5", "mb70ic6ih12oc16oh8kh5", "mb3ic16ih19oc16oh17kh3"}) {
     const Conv2dProblem problem = Conv2dProblem::parse(text);
     const Pool2dWindow window = Pool2dWindow::square(2, 2);
     if (!backend_->supports(problem, MathMode::kFp32)) continue;

@@ -28,7 +28,7 @@ class SampleSet {
   virtual void read(int64_t first, int64_t count, float* inputs) const = 0;
   /// Names of the classes; empty if they have none.
   const std::vector<std::string>& classes() const noexcept { return classes_; }
-  /// How the samples tell their classes, where that is a choice: "class 0 is …"; empty otherwise.
+  /// How the samples name their classes, where that is a choice: "class 0 is …"; empty otherwise.
   virtual std::string order() const { return {}; }
 
  protected:

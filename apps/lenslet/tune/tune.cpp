@@ -150,6 +150,18 @@ const std::string* first_reason(const TuneReport& report, const char* status) {
   return nullptr;
 }
 
+/// Whether a backend failed its check in the first layers for which none can be chosen.
+bool failed_where_none_is_chosen(const TuneReport& report) {
+  const std::vector<TuneCandidate>& rows = report.layers;
+  for (const auto& [first, last] : tune_regions(rows)) {
+    const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = rows.begin() + static_cast<std::ptrdiff_t>(last);
+    if (std::any_of(begin, end, [](const TuneCandidate& row) { return row.chosen; })) continue;
+    return std::any_of(begin, end, [](const TuneCandidate& row) { return row.status == "FAILED"; });
+  }
+  return false;
+}
+
 void tune(const TuneOptions& options, const Session& session, const Ceilings& ceilings, Console& console,
           TuneReport& report) {
   const Device device = session.device();
@@ -221,7 +233,7 @@ ExitCode run_tune(const TuneOptions& options) {
   } catch (const UnavailableError& error) {
     write_tune_files(run, options, session, report);
     // A backend that is there and computes something else is no missing one.
-    if (first_reason(report, "FAILED")) throw CheckError(error.what());
+    if (failed_where_none_is_chosen(report)) throw CheckError(error.what());
     throw;
   }
   write_tune_files(run, options, session, report);

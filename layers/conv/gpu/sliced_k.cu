@@ -6,7 +6,7 @@
 // for in the beginning. The sum of the K dimension of a matrix product, split inside a block, is called sliced-K by
 // NVIDIA's CUTLASS ("Efficient GEMM in CUDA", section "Sliced-K"); split-K divides it between blocks.
 // From compute capability 9.0 on a launch begins before the launch before it ends, and copies its weights meanwhile
-// (CUDA C++ Programming Guide, "Programmatic dependent launch and synchronization").
+// (CUDA C++ Programming Guide, "Programmatic dependent launch").
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -67,7 +67,7 @@ struct Tile {
     column_tiles = ceil_div(q, columns);
     pitch = (columns - 1) * problem.stride_w + int64_t{problem.s - 1} * problem.dilation_w + 1;
     const int64_t tile_rows = (rows - 1) * problem.stride_h + int64_t{problem.r - 1} * problem.dilation_h + 1;
-    staged = round_up(tile_rows * pitch, 4);  // the next warp's stage begins with whole float4;
+    staged = round_up(tile_rows * pitch, 4);  // so that weights behind it are aligned
   }
   int64_t tiles() const { return row_tiles * column_tiles; }
 };
@@ -83,9 +83,13 @@ Tile tile_of(const Conv2dProblem& problem, const Block& block, bool pool) {
   return best;
 }
 
-/// Bytes that a warp stages of a channel.
-int64_t channel_bytes(const Conv2dProblem& problem, const Block& block, const Tile& tile) {
-  return (int64_t{problem.r} * problem.s * block.filters + tile.staged) * static_cast<int64_t>(sizeof(float));
+/// Bytes that a warp stages of a channel, at most: of all tiles, so that a pooling, which needs another tile, changes
+/// neither the slices nor the order of a sum.
+int64_t channel_bytes(const Conv2dProblem& problem, const Block& block) {
+  int64_t staged = 0;
+  for (int bits = 0; bits <= block.pixel_bits; ++bits)
+    staged = std::max(staged, Tile(problem, block, bits, false).staged);
+  return (int64_t{problem.r} * problem.s * block.filters + staged) * static_cast<int64_t>(sizeof(float));
 }
 
 /// The slices of a sum: warps, and the channels that each stages at a time.
@@ -95,8 +99,8 @@ struct Slices {
 
 /// As many warps as there are channels, up to the most, and as there is shared memory for; none if there is not enough
 /// for one.
-std::optional<Slices> slices_of(const Conv2dProblem& problem, const Block& block, const Tile& tile) {
-  const int64_t bytes = channel_bytes(problem, block, tile);
+std::optional<Slices> slices_of(const Conv2dProblem& problem, const Block& block) {
+  const int64_t bytes = channel_bytes(problem, block);
   const int channels = problem.c / problem.groups, lanes = GpuLimits::kWarp >> block.pixel_bits;
   for (int warps = std::min(kSlicedKMaxWarps, channels); warps > 0; --warps) {
     Slices slices;
@@ -127,45 +131,47 @@ struct Cut {
 
 std::optional<Cut> cut_for(const Conv2dProblem& problem, const Block& block, bool pool) {
   const Tile tile = tile_of(problem, block, pool);
-  const std::optional<Slices> slices = slices_of(problem, block, tile);
+  const std::optional<Slices> slices = slices_of(problem, block);
   if (!slices) return std::nullopt;
   return Cut{block, tile, *slices, problem.groups * ceil_div(problem.k / problem.groups, block.filters)};
 }
 
 /// The first of kBlocks that gives one image's work to two fifths of the multiprocessors; for several images its
-/// positions, and the most filters that do so.
-Cut choose_cut(const Conv2dProblem& problem, bool pool, int multiprocessors) {
+/// positions, and the most filters that do so. Of the whole plane, also where it is pooled.
+Block choose_block(const Conv2dProblem& problem, int multiprocessors) {
   const auto enough = [multiprocessors](const Cut& cut, int images) {
     return 5 * cut.blocks(images) >= 2 * int64_t{multiprocessors};
   };
-  Cut chosen = cut_for(problem, kSmallestBlock, pool).value();
+  Cut chosen = cut_for(problem, kSmallestBlock, false).value();
   for (const Block& block : kBlocks) {
-    const std::optional<Cut> cut = cut_for(problem, block, pool);
+    const std::optional<Cut> cut = cut_for(problem, block, false);
     if (!cut || !enough(*cut, 1)) continue;
     chosen = *cut;
     break;
   }
-  if (chosen.block.filters == 8) return chosen;
-  const std::optional<Cut> wider = cut_for(problem, {chosen.block.pixel_bits, 8}, pool);
+  if (chosen.block.filters == 8) return chosen.block;
+  const std::optional<Cut> wider = cut_for(problem, {chosen.block.pixel_bits, 8}, false);
   const bool same_order = wider && wider->slices.warps == chosen.slices.warps;
-  return same_order && enough(*wider, problem.n) ? *wider : chosen;
+  return (same_order && enough(*wider, problem.n) ? *wider : chosen).block;
 }
 
 class SlicedK : public OneLaunchConv<SlicedKShape, const float*, const float*, const float*, float*> {
  public:
   explicit SlicedK(const ConvPrepare& request) {
     const Conv2dProblem& problem = request.problem;
-    const Cut cut = choose_cut(problem, request.max_pool.has_value(), multiprocessor_count(request.stream.device()));
+    const Block block = choose_block(problem, multiprocessor_count(request.stream.device()));
+    const Cut cut = cut_for(problem, block, request.max_pool.has_value()).value();
     set_sizes(request, cut);
     pack(request, cut);
-    const size_t floats =
-        std::max(size_t{1} * cut.slices.warps * cut.slices.stages * cut.slices.round *
-                     static_cast<size_t>(channel_bytes(problem, cut.block, cut.tile)) / sizeof(float),
-                 size_t{1} * cut.slices.warps * static_cast<size_t>(GpuLimits::kWarp * cut.block.filters));
+    const Slices& slices = cut.slices;
+    const int64_t stage = slices.round * (int64_t{problem.r} * problem.s * block.filters + cut.tile.staged);
+    const int64_t floats =
+        slices.warps * std::max(slices.stages * stage, int64_t{GpuLimits::kWarp} * block.filters);
     launch_ = {
         "conv_sliced_k_kernel", kernel_for(problem, cut.block.filters),
         dim3(static_cast<unsigned>(problem.n * cut.tile.tiles()), static_cast<unsigned>(cut.filter_tiles)),
-        static_cast<unsigned>(cut.slices.warps * GpuLimits::kWarp), floats * sizeof(float)};
+        static_cast<unsigned>(cut.slices.warps * GpuLimits::kWarp),
+        static_cast<size_t>(floats) * sizeof(float)};
     detail_ = concat(1 << cut.block.pixel_bits, " positions x ", cut.block.filters, " filters a block, ",
                      cut.slices.warps * (GpuLimits::kWarp >> cut.block.pixel_bits), " slices, ",
                      launch_.shared_bytes(), " bytes shared", request.max_pool ? ", pooled 2x2" : "");
@@ -248,9 +254,11 @@ class SlicedKBackend : public SummingBackend {
   /// Whether the smallest block, of which there are most, fits the shared memory and the grid.
   static Support fits(const Conv2dProblem& problem, bool pool) {
     const Tile tile = tile_of(problem, kSmallestBlock, pool);
-    if (!slices_of(problem, kSmallestBlock, tile)) {
-      return Support::no(concat("sliced_k would stage ", channel_bytes(problem, kSmallestBlock, tile),
-                                " bytes of a channel, ", GpuLimits::kSharedBytes / 8,
+    if (!slices_of(problem, kSmallestBlock)) {
+      const int at_once =
+          std::min(problem.c / problem.groups, 2 * (GpuLimits::kWarp >> kSmallestBlock.pixel_bits));
+      return Support::no(concat("sliced_k would stage ", channel_bytes(problem, kSmallestBlock),
+                                " bytes of a channel, ", GpuLimits::kSharedBytes / at_once,
                                 " fit into the shared memory: use direct"));
     }
     const int64_t filter_tiles =

@@ -15,13 +15,19 @@ struct Lenet5Form {
   bool trains = false;              // a Dropout behind each pooling is in training
   bool left_out = false;            // nodes name optional inputs and outputs that they do not have
   bool reads_last = false;          // channels of the input are last, and a Transpose moves them to the front
-  bool flattens_last = false;       // a Transpose moves channels to the end before Flatten, as in Keras
+  std::vector<int64_t> sample =
+      {};  // of the input, which a Reshape turns into 28x28x1, or 1x28x28; empty: it is that
+  bool flattens_last = false;  // a Transpose moves channels to the end before Flatten, as in Keras
 };
 
 inline Message lenet5_graph(const Lenet5Form& form) {
   const Safetensors weights = builtin_lenet5_weights();
   GraphParts parts;
-  parts.inputs = {form.reads_last ? value("image", {-1, 28, 28, 1}) : value("image", {-1, 1, 28, 28})};
+  const std::vector<int64_t> picture =
+      form.reads_last ? std::vector<int64_t>{-1, 28, 28, 1} : std::vector<int64_t>{-1, 1, 28, 28};
+  std::vector<int64_t> input = {-1};
+  input.insert(input.end(), form.sample.begin(), form.sample.end());
+  parts.inputs = {value("image", form.sample.empty() ? picture : input)};
   const auto values = [&](const std::string& name) {
     const Tensor& tensor = weights.tensors.at(name);
     std::vector<float> ours(tensor.data(), tensor.data() + tensor.shape().num_elements());
@@ -49,6 +55,10 @@ inline Message lenet5_graph(const Lenet5Form& form) {
     parts.nodes.push_back(node(op, inputs, output, attributes));
     last = output;
   };
+  if (!form.sample.empty()) {
+    parts.initializers.push_back(int64s("picture", picture));
+    add("Reshape", "shaped", {"picture"});
+  }
   if (form.reads_last) add("Transpose", "first", {}, {attribute("perm", {0, 3, 1, 2})});
   for (const std::string number : {"1", "2"}) {
     const int64_t pad = number == "1" ? form.padding : 0;

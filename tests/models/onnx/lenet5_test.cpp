@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "models/lenet5.h"
 #include "models/onnx/import/import.h"
@@ -52,7 +53,7 @@ TEST(OnnxLenet5, FindsTheWeightsOfChannelsLast) {
       form.flattens_last = true;
       const lenslet::onnx::Lenet5Match found = match(lenet5_graph(form));
       EXPECT_EQ(found.difference, "");
-      EXPECT_EQ(found.channels_last, reads_last);
+      EXPECT_EQ(found.input_shape, reads_last ? std::optional<Shape>({28, 28, 1}) : std::nullopt);
       EXPECT_EQ(found.weights.metadata.count("std"), reads_last ? 1U : 0U);
       expect_the_built_in_weights(found.weights);
     }
@@ -83,6 +84,23 @@ lenslet::onnx::Lenet5Match match(const lenslet::onnx::Model& model) {
   return lenslet::onnx::match_lenet5(model, lenslet::onnx::infer_values(model, "m.onnx"), "m.onnx");
 }
 
+// Its samples keep their shape and read pixels / 255, as Keras's do; without a Transpose it is PyTorch's.
+TEST(OnnxLenet5, FindsWhatChannelsLastReadsBehindAReshape) {
+  for (const std::vector<int64_t>& sample : {std::vector<int64_t>{28, 28}, std::vector<int64_t>{784}})
+    for (const bool keras : {false, true}) {
+      SCOPED_TRACE(testing::Message() << sample.size() << keras);
+      Lenet5Form form;
+      form.sample = sample;
+      form.reads_last = form.flattens_last = keras;
+      const lenslet::onnx::Lenet5Match found = match(lenet5_graph(form));
+      EXPECT_EQ(found.difference, "");
+      const Shape shape(sample.data(), static_cast<int>(sample.size()));
+      EXPECT_EQ(found.input_shape, keras ? std::optional<Shape>(shape) : std::nullopt);
+      EXPECT_EQ(found.weights.metadata.count("std"), keras ? 1U : 0U);
+      expect_the_built_in_weights(found.weights);
+    }
+}
+
 TEST(OnnxLenet5, UndoesTranspositionsInTheirOrder) {
   lenslet::onnx::Model model = lenslet::onnx::parse_model(lenet5_graph({}).file(), "m.onnx");
   transpose_before(model, "Flatten", {0, 2, 3, 1});
@@ -100,9 +118,8 @@ TEST(OnnxLenet5, UndoesTranspositionsInTheirOrder) {
 }
 
 TEST(OnnxLenet5, TakesNoTransposeThatMixesPixelsOrSamples) {
-  const auto difference = [](const std::string& node, const std::vector<int64_t>& order,
-                             const Message& file = lenet5_graph({})) {
-    lenslet::onnx::Model model = lenslet::onnx::parse_model(file.file(), "m.onnx");
+  const auto difference = [](const std::string& node, const std::vector<int64_t>& order) {
+    lenslet::onnx::Model model = lenslet::onnx::parse_model(lenet5_graph({}).file(), "m.onnx");
     transpose_before(model, node, order);
     return match(model).difference;
   };

@@ -374,7 +374,7 @@ class CountedBytes final : public ByteSource {
   mutable size_t read_ = 0;
 };
 
-// The last of 2^18 weights is NaN, so that who reads them refuses them.
+// The last of 2^18 weights is NaN: a reader of the weights refuses them.
 GraphParts large_product(const std::string& op) {
   std::vector<float> weights(512 * 512, 1.0f);
   weights.back() = NAN;

@@ -148,8 +148,10 @@ __global__ void __launch_bounds__(kSlicedKMaxWarps * 32) conv_sliced_k_kernel(
     if (next < channels) {
       float* const target = stages + (parity ^ 1) * stage_floats;
       const int count = min(shape.round, channels - next);
-      stage_sliced_k_weights<kFilters>(weights + next * taps * kFilters, count, taps, target);
-      stage_sliced_k_inputs(shape, inputs + next * plane, count, h0, w0, target + input_offset);
+      stage_sliced_k_weights<kFilters>(weights + static_cast<int64_t>(next) * taps * kFilters, count, taps,
+                                       target);
+      stage_sliced_k_inputs(shape, inputs + static_cast<int64_t>(next) * plane, count, h0, w0,
+                            target + input_offset);
     }
     __pipeline_commit();
     __pipeline_wait_prior(1);
