@@ -13,8 +13,8 @@ namespace lenslet::onnx {
 struct Lenet5Match {
   Safetensors weights;     // with the model's metadata `mean` and `std`
   std::string difference;  // empty if the graph is LeNet-5
-  std::optional<Shape>
-      input_shape;  // of a sample where channels are last, as Keras's 28x28x1; it reads pixels / 255
+  /// Of a sample where channels are last, as Keras's 28x28x1; its network reads pixels / 255.
+  std::optional<Shape> input_shape = {};
 };
 
 /// Compares the graph with LeNet-5: convolutions, ReLU and max pooling in either order, linear layers as Gemm or MatMul
