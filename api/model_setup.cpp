@@ -91,10 +91,6 @@ void state_normalisation(const Normalisation& normalisation, Safetensors& weight
 
 }  // namespace
 
-const char* to_string(GraphUse use) noexcept {
-  return use == GraphUse::kOn ? "on" : use == GraphUse::kOff ? "off" : "auto";
-}
-
 GraphUse parse_graph_use(const std::string& text, const std::string& prefix) {
   for (const GraphUse use : {GraphUse::kAuto, GraphUse::kOn, GraphUse::kOff}) {
     if (text == to_string(use)) return use;

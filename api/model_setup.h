@@ -24,7 +24,9 @@ inline constexpr int64_t kMostReplayed = 256;
 /// none.
 enum class GraphUse { kAuto, kOn, kOff };
 /// "auto", "on" or "off".
-const char* to_string(GraphUse use) noexcept;
+inline const char* to_string(GraphUse use) noexcept {
+  return use == GraphUse::kOn ? "on" : use == GraphUse::kOff ? "off" : "auto";
+}
 /// The reverse. Throws UsageError; `prefix` as Choices::option_prefix.
 GraphUse parse_graph_use(const std::string& text, const std::string& prefix);
 
