@@ -67,6 +67,7 @@ bench_conv() {
   else
     measure convbench reproduce all --json "$out/reproduce.json" --csv "$out/reproduce.csv" "${report[@]}"
     measure convbench ladder direct --json "$out/ladder.json"
+    measure convbench run --problems layers/conv/problems/batch1.txt --math fp32 --cache hot --json "$out/batch1.json"
   fi
 }
 

@@ -425,10 +425,9 @@ TEST(OnnxReader, NotesAnOutputOfAnotherShapeThanDeclared) {
   EXPECT_EQ(note({-1, 2}), "");
   EXPECT_EQ(note({1, 2}), "");
   EXPECT_EQ(note({-1, -1}), "");
-  EXPECT_EQ(
-      note({-1, 3}),
-      "m.onnx declares its output \"y\" as Nx3, but its nodes compute 1x2 of one sample, which is what it "
-      "gives");
+  EXPECT_EQ(note({-1, 3}),
+            "m.onnx declares its output \"y\" as Nx3, but its nodes compute 1x2 of one sample, which Lenslet "
+            "returns");
   EXPECT_NE(note({-1}), "");
 }
 
