@@ -10,7 +10,6 @@ LIBRARIES = ("torch", "triton", "onnxruntime")
 
 def networks(folder):
     """Lenslet and its fastest peer of the same run, by network and batch; empty without a file."""
-    folder = common.newest(folder, "networks*.json")
     names = sorted((path.name for path in folder.glob("networks*.json")), key=len)  # networks.json first
     rows = [row for name in names for row in rows_of(folder, name) if row["status"] in ("PASSED", "SUSPECT")]
     if not rows:

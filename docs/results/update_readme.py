@@ -62,7 +62,10 @@ def full_tables(gpu, cpu):
         ],
         "LeNet-5 on the CPU": [lenet.cpu_peers(cpu), lenet.calls(cpu, "CPU"), lenet.cpu(cpu)],
         "The server": [tables_serve.server(gpu), tables_serve.server(cpu)],
-        "Networks of your own": [tables_networks.networks(gpu), tables_networks.networks(cpu)],
+        "Networks of your own": [
+            *map(tables_networks.networks, dict.fromkeys([common.newest(gpu, "networks*.json"), gpu])),
+            tables_networks.networks(cpu),
+        ],
         "Convolutions": [
             conv.rgb(gpu, common.rgb_group(gpu)), conv.deep(group), conv.cutlass(gpu), conv.ladder(gpu, group),
             page_link(gpu),
