@@ -14,7 +14,8 @@ namespace {
 
 class EarlyLaunches : public testing::TestWithParam<Shape> {};
 
-// Each of a row of sums adds 1: a launch that read too early would miss some. So few blocks that two launches run at once.
+// Each of a row of sums adds 1: a launch that read too early would miss some. There are so
+// few blocks that two launches fit the card at once.
 TEST_P(EarlyLaunches, SumsReadWhatTheLaunchBeforeWrote) {
   LENSLET_SKIP_WITHOUT_GPU();
   constexpr int kLaunches = 400;
