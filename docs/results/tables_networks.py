@@ -8,10 +8,18 @@ from tables import markdown
 LIBRARIES = ("torch", "triton", "onnxruntime")
 
 
-def networks(folder):
-    """Lenslet and its fastest peer of the same run, by network and batch; empty without a file."""
+def passed_rows(folder):
     names = sorted((path.name for path in folder.glob("networks*.json")), key=len)  # networks.json first
-    rows = [row for name in names for row in rows_of(folder, name) if row["status"] in ("PASSED", "SUSPECT")]
+    return names, [row for name in names for row in rows_of(folder, name) if row["status"] in ("PASSED", "SUSPECT")]
+
+
+def networks(folder, later=None):
+    """Lenslet and its fastest peer of the same run, by network and batch; empty without a file. Without those that the
+    folder `later` has."""
+    names, rows = passed_rows(folder)
+    if later not in (None, folder):
+        measured_again = {(row["network"], row["batch"]) for row in passed_rows(later)[1]}
+        rows = [row for row in rows if (row["network"], row["batch"]) not in measured_again]
     if not rows:
         return ""
     documents, lines = [load(folder, name) for name in names], []

@@ -54,6 +54,7 @@ def page_link(gpu):
 
 def full_tables(gpu, cpu):
     lenet, conv, group = tables_lenet, tables_conv, common.convbench_group(gpu)
+    newest = common.newest(gpu, "networks*.json")
     parts = {
         "LeNet-5 on the GPU": [
             lenet.digits(gpu), lenet.peers(gpu), lenet.every_side(gpu), lenet.one_image(gpu), lenet.bench(gpu),
@@ -63,7 +64,7 @@ def full_tables(gpu, cpu):
         "LeNet-5 on the CPU": [lenet.cpu_peers(cpu), lenet.calls(cpu, "CPU"), lenet.cpu(cpu)],
         "The server": [tables_serve.server(gpu), tables_serve.server(cpu)],
         "Networks of your own": [
-            *map(tables_networks.networks, dict.fromkeys([common.newest(gpu, "networks*.json"), gpu])),
+            *(tables_networks.networks(folder, newest) for folder in dict.fromkeys([newest, gpu])),
             tables_networks.networks(cpu),
         ],
         "Convolutions": [
