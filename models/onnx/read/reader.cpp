@@ -313,7 +313,7 @@ Model parse_model(const std::shared_ptr<const ByteSource>& file, const std::stri
     return branch;
   };
   if (inline_branches(model, origin, kMaxNodes, read_branch)) check_graph(model, origin);
-  if (inspection) inspection(model);
+  if (inspection && kMaxWeights - left.weights > kReadAtOnce) inspection(model);
   check_weights(model, origin);
   return model;
 }

@@ -14,6 +14,7 @@ namespace lenslet::onnx {
 inline constexpr int64_t kFirstOpset = 6, kLastOpset = 23;
 inline constexpr uint64_t kMaxFileBytes = (uint64_t{1} << 31) - 1;  // of the model, as every protobuf message
 inline constexpr int64_t kMaxWeights = int64_t{1} << 29;            // values of all constant tensors together
+inline constexpr int64_t kReadAtOnce = int64_t{1} << 22;  // values: 16 MiB of fp32, read within 20 ms
 inline constexpr size_t kMaxNodes = 20000;
 inline constexpr size_t kMaxValues = 20000;      // each of: constant tensors, inputs, outputs
 inline constexpr size_t kMaxNodeParts = 100000;  // inputs, outputs and attributes of all nodes together
@@ -25,7 +26,8 @@ inline constexpr size_t kMaxExternalFiles = 16;
 /// An external file, by its location. Throws DataError.
 using ExternalFiles = std::function<std::shared_ptr<const ByteSource>(const std::string& location)>;
 
-/// Looks at a model before the values of its large tensors are read, so that it is refused at once. Throws DataError.
+/// Looks at a model of more than kReadAtOnce weights before their values are read, so that it is refused at once. A
+/// smaller one is read first: then its importer lists what no weight decides together with the rest. Throws DataError.
 using Inspection = std::function<void(const Model&)>;
 
 /// Parses a ModelProto and checks that it is whole: every value that a node reads is an input, a constant tensor or the

@@ -374,45 +374,60 @@ class CountedBytes final : public ByteSource {
   mutable size_t read_ = 0;
 };
 
-// The last of 2^18 weights is NaN: a reader of the weights refuses them.
-GraphParts large_product(const std::string& op) {
-  std::vector<float> weights(512 * 512, 1.0f);
+// One weight of many is NaN: a reader of the weights refuses them.
+GraphParts product_and(const std::string& op, int64_t rows, int64_t columns) {
+  std::vector<float> weights(static_cast<size_t>(rows * columns), 1.0f);
   weights.back() = NAN;
   return {{node("MatMul", {"x", "w"}, "m"), node(op, {"m"}, "y")},
-          {floats("w", {512, 512}, weights)},
-          {value("x", {-1, 512})},
-          {value("y", {-1, 512})}};
+          {floats("w", {rows, columns}, weights)},
+          {value("x", {-1, rows})},
+          {value("y", {-1, columns})}};
 }
 
-TEST(OnnxReader, ChecksOperatorsBeforeItReadsWeights) {
+constexpr int64_t kManyRows = 2048, kManyColumns = lenslet::onnx::kReadAtOnce / kManyRows + 1;
+
+TEST(OnnxReader, ChecksOperatorsBeforeItReadsManyWeights) {
   const auto parsed = [](const std::shared_ptr<const ByteSource>& file) {
     parse_model(file, "m.onnx", {},
                 [](const Model& model) { lenslet::onnx::demand_operators(model, "m.onnx"); });
   };
-  const auto source = [](const std::string& op) {
-    return std::make_shared<const CountedBytes>(model_of(large_product(op)).file());
+  const auto source = [](const std::string& op, int64_t rows, int64_t columns) {
+    return std::make_shared<const CountedBytes>(model_of(product_and(op, rows, columns)).file());
   };
-  const auto refused = source("Acos"), read = source("Relu");
+  const auto refused = source("Acos", kManyRows, kManyColumns), read = source("Relu", 512, 512);
   expect_refused([&] { parsed(refused); }, "m.onnx: y_node: operator Acos is not supported");
   EXPECT_LT(refused->bytes_read(), 1U << 16);
   expect_refused([&] { parsed(read); }, "1 of its 262144 values are NaN");
   EXPECT_GE(read->bytes_read(), 1U << 20);
 }
 
-TEST(OnnxReader, ChecksOperatorsBeforeItReadsExternalWeights) {
+TEST(OnnxReader, ChecksOperatorsBeforeItReadsManyExternalWeights) {
   const TemporaryFolder folder;
   const auto file = [&](const std::string& op) {
-    GraphParts parts = large_product(op);
-    Message external = tensor("w", kFloat, {512, 512}).integer(14, 1);
+    GraphParts parts = product_and(op, kManyRows, kManyColumns);
+    Message external = tensor("w", kFloat, {kManyRows, kManyColumns}).integer(14, 1);
     external.message(13, Message().text(1, "location").text(2, "w.data"));
     parts.initializers = {external};
     return folder.write("m.onnx", model_of(parts).file());
   };
-  std::vector<float> weights(512 * 512, NAN);
+  std::vector<float> weights(static_cast<size_t>(kManyRows * kManyColumns), NAN);
   const std::string raw = Message::raw(weights);
   folder.write("w.data", {raw.begin(), raw.end()});
   expect_refused([&] { lenslet::onnx::read_network(file("Acos")); }, "operator Acos is not supported");
-  expect_refused([&] { lenslet::onnx::read_network(file("Relu")); }, "262144 of its 262144 values are NaN");
+  expect_refused([&] { lenslet::onnx::read_network(file("Relu")); }, " values are NaN");
+}
+
+// The operator is refused by its name alone, the padding by the value of a constant: both stand in one message.
+TEST(OnnxReader, ListsAllRefusalsOfAModelOfFewWeightsAtOnce) {
+  const TemporaryFolder folder;
+  const Message edge = Message().text(1, "mode").text(4, "edge").integer(20, 3);
+  GraphParts parts{{node("Pad", {"x", "pads"}, "p", {edge}), node("Acos", {"p"}, "y")},
+                   {int64s("pads", {0, 0, 1, 1, 0, 0, 1, 1})},
+                   {value("x", {-1, 1, 4, 4})},
+                   {value("y", {-1, 1, 6, 6})}};
+  const std::string file = folder.write("m.onnx", model_of(parts).file());
+  expect_refused([&] { lenslet::onnx::read_network(file); },
+                 "p_node: Pad is supported with a constant only; y_node: operator Acos is not supported");
 }
 
 TEST(OnnxReader, NotesAnOutputOfAnotherShapeThanDeclared) {
