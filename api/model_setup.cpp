@@ -157,13 +157,9 @@ std::shared_ptr<const Network> load_network(const std::string& weights, const Ch
 }
 
 void demand_digits(const Network& network, const std::string& what, const char* remedy) {
-  if (writes_independent_values(network.graph))
-    throw DataError(
-        concat(printable_excerpt(network.origin), ": ", what,
-               " takes networks of which one class is the answer; this one ends in Sigmoid, whose "
-               "outputs are independent: several classes may be true, or none; export it without "
-               "the Sigmoid",
-               remedy));
+  if (const std::string fault = fault_of_shares(network.graph); !fault.empty())
+    throw DataError(concat(printable_excerpt(network.origin), ": ", what,
+                           " takes networks of which one class is the answer; ", fault, remedy));
   if (reads_digits(network.graph)) return;
   throw DataError(concat(printable_excerpt(network.origin), ": ", what, " takes networks that read ",
                          kLenet5Side, "x", kLenet5Side, " pictures and have ", kLenet5Classes,

@@ -4,6 +4,7 @@
 #include <cfloat>
 #include <cmath>
 
+#include "framework/base/text.h"
 #include "layers/activation/activation_layer.h"
 #include "layers/reshape/reshape_layer.h"
 #include "layers/softmax/softmax_layer.h"
@@ -51,10 +52,15 @@ bool writes_probabilities(const Graph& graph) {
   return softmax && !softmax->logarithms();
 }
 
-bool writes_independent_values(const Graph& graph) {
-  const auto* activation = dynamic_cast<const ActivationLayer*>(last_that_computes(graph));
-  return activation &&
-         (activation->which() == Activation::kSigmoid || activation->which() == Activation::kHardSigmoid);
+std::string fault_of_shares(const Graph& graph) {
+  const auto* last = dynamic_cast<const ActivationLayer*>(last_that_computes(graph));
+  const bool hard = last && last->which() == Activation::kHardSigmoid;
+  if (!hard && !(last && last->which() == Activation::kSigmoid)) return {};
+  const char* const name = hard ? "HardSigmoid" : "Sigmoid";
+  return concat(
+      "the network ends in ", name,
+      ", whose outputs are independent: several classes may be true, or none; export it without the ", name,
+      " to name the likeliest class");
 }
 
 void make_logits(float* probabilities, int64_t count) {

@@ -112,8 +112,13 @@ TEST_F(EvalSamples, IndependentOutputsAreNoClasses) {
   write_bytes("{dir}/out/several.onnx", onnx::model_of(parts, 13).bytes());
   const std::string model = "--device cpu --model {dir}/out/several.onnx ";
   expect_run(run_line("lenslet classify " + model + "{dir}/out/colours/red/1.ppm"), kData, "",
-             "several.onnx: it ends in Sigmoid|several classes may be true");
-  expect_run(run_line("lenslet eval " + model + "--data {dir}/out/colours"), kData, "", "it ends in Sigmoid");
+             "several.onnx: the network ends in Sigmoid|several classes may be true");
+  expect_run(run_line("lenslet eval " + model + "--data {dir}/out/colours"), kData, "",
+             "the network ends in Sigmoid");
+  parts.nodes[1] = onnx::node("HardSigmoid", {"m"}, "s", {});
+  write_bytes("{dir}/out/several.onnx", onnx::model_of(parts, 13).bytes());
+  expect_run(run_line("lenslet classify " + model + "{dir}/out/colours/red/1.ppm"), kData, "",
+             "ends in HardSigmoid|without the HardSigmoid");
   parts.inputs = {onnx::value("x", {-1, 1, 28, 28})};
   parts.initializers = {onnx::floats("w", {784, 10}, std::vector<float>(7840, 0.01f))};
   parts.nodes = {onnx::node("Flatten", {"x"}, "f", {}), onnx::node("MatMul", {"f", "w"}, "m", {}),
@@ -121,7 +126,7 @@ TEST_F(EvalSamples, IndependentOutputsAreNoClasses) {
   parts.outputs = {onnx::value("y", {-1, 10})};
   write_bytes("{dir}/out/several_digits.onnx", onnx::model_of(parts, 13).bytes());
   expect_run(run_line("lenslet eval --device cpu --model {dir}/out/several_digits.onnx --data {dir}/data"),
-             kData, "", "it ends in Sigmoid");
+             kData, "", "the network ends in Sigmoid");
 }
 
 TEST_F(EvalSamples, DigitsArePreparedAsMnists) {

@@ -141,13 +141,9 @@ PictureChoices picture_choices(const PictureOptions& options, const Network& net
 }
 
 void demand_classes(const Graph& graph, const std::string& name, const char* remedy) {
-  if (writes_independent_values(graph))
+  if (const std::string fault = fault_of_shares(graph); !fault.empty())
     throw DataError(
-        concat(printable_excerpt(name),
-               ": it ends in Sigmoid, whose outputs are independent: several classes may be true, "
-               "or none, so no class has a share of them; export the network without the Sigmoid "
-               "to name the likeliest class, or take the outputs as they are: ",
-               remedy));
+        concat(printable_excerpt(name), ": ", fault, ", or take the outputs as they are: ", remedy));
   if (classes_of(graph) > 0) return;
   throw DataError(concat(printable_excerpt(name), ": its output is ", graph.output_shape().to_string(),
                          ", expected one value for each of two or more classes; ", remedy));

@@ -15,8 +15,10 @@ struct Lenet5Form {
   bool trains = false;              // a Dropout behind each pooling is in training
   bool left_out = false;            // nodes name optional inputs and outputs that they do not have
   bool reads_last = false;          // channels of the input are last, and a Transpose moves them to the front
-  std::vector<int64_t> sample =
-      {};  // of the input, which a Reshape turns into 28x28x1, or 1x28x28; empty: it is that
+  // Of the input, which a Reshape turns into 28x28x1, or 1x28x28; empty: it is that.
+  std::vector<int64_t> sample = {};
+  // That Reshape makes 1x28x28xN of N samples, and another Nx1x28x28 behind the Transpose.
+  bool batch_behind = false;
   bool flattens_last = false;  // a Transpose moves channels to the end before Flatten, as in Keras
 };
 
@@ -56,10 +58,15 @@ inline Message lenet5_graph(const Lenet5Form& form) {
     last = output;
   };
   if (!form.sample.empty()) {
-    parts.initializers.push_back(int64s("picture", picture));
+    const std::vector<int64_t> behind = {1, 28, 28, -1};
+    parts.initializers.push_back(int64s("picture", form.batch_behind ? behind : picture));
     add("Reshape", "shaped", {"picture"});
   }
   if (form.reads_last) add("Transpose", "first", {}, {attribute("perm", {0, 3, 1, 2})});
+  if (form.batch_behind) {
+    parts.initializers.push_back(int64s("apart", {-1, 1, 28, 28}));
+    add("Reshape", "again", {"apart"});
+  }
   for (const std::string number : {"1", "2"}) {
     const int64_t pad = number == "1" ? form.padding : 0;
     add("Conv", "c" + number, {constant("conv" + number + ".weight"), constant("conv" + number + ".bias")},

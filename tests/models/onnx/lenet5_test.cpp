@@ -127,6 +127,13 @@ TEST(OnnxLenet5, TakesNoTransposeThatMixesPixelsOrSamples) {
   EXPECT_EQ(difference("Conv", {1, 0, 2, 3}), "Transpose \"Transpose12\" mixes samples");
 }
 
+TEST(OnnxLenet5, TakesNoTransposeThatMixesSamplesOfMoreThanOne) {
+  Lenet5Form form;
+  form.sample = {784};
+  form.reads_last = form.flattens_last = form.batch_behind = true;
+  EXPECT_EQ(match(lenet5_graph(form)).difference, "Transpose \"first_node\" mixes samples");
+}
+
 TEST(OnnxLenet5, TakesWhatIsLeftOutForAbsent) {
   Lenet5Form form;
   form.left_out = true;
