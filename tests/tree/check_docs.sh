@@ -3,7 +3,8 @@
 # flags, every preset, every file in backticks, every relative link; and what sources cite as `docs/PAGE.md, "Heading"`:
 # a heading, or the bold words that begin a paragraph. docs/cli.md lists the exit codes of --help. Tables with the
 # heading `flag` write an option with its values as --help does. The functions of tables with the headings `file` and
-# `function` are in their files.
+# `function` are declared or defined in their files, and so are those that text places: "`NAME` (`FILE`)", "`NAME` in
+# `FILE`", with the others of its list, and in pages with such a table also "`FILE`, `NAME`". A call does not count.
 #   check_docs.sh ROOT [PROGRAM…]
 # Commands of a program that is not given are not checked.
 set -euo pipefail
@@ -31,6 +32,10 @@ is_there() { [ -e "$1" ] || [ -n "${written[$1]:-}" ]; }
 extract() {
   awk '
     function emit(kind, text) { printf "%s:%d\t%s\t%s\n", FILENAME, FNR, kind, text }
+    BEGIN {
+      file = "^(framework|layers|models|api|apps|python|tests|docs|weights|cmake|packaging|samples|dev\\.d|\\.ci)/" \
+        "[A-Za-z0-9_./-]+$"
+    }
     FNR == 1 { fence = ""; held = ""; in_flags = in_functions = 0 }
     /^[[:space:]]*```/ {
       if (fence != "") { fence = ""; next }
@@ -56,9 +61,9 @@ extract() {
     }
     { in_functions = /\| file \| function \|/ || (in_functions && /^\|/) }
     in_functions {
-      split($0, cells, "|"); file = cells[3]; gsub(/[` ]/, "", file); rest = cells[4]
+      split($0, cells, "|"); place = cells[3]; gsub(/[` ]/, "", place); rest = cells[4]
       while (match(rest, /`[^`]+`/)) {
-        emit("function", file " " substr(rest, RSTART + 1, RLENGTH - 2)); rest = substr(rest, RSTART + RLENGTH)
+        emit("function", place " " substr(rest, RSTART + 1, RLENGTH - 2)); rest = substr(rest, RSTART + RLENGTH)
       }
     }
     {
@@ -66,8 +71,7 @@ extract() {
       while (match(rest, /`[^`]+`/)) {
         code = substr(rest, RSTART + 1, RLENGTH - 2); rest = substr(rest, RSTART + RLENGTH)
         if (code ~ /^(\.\/dev|lenslet|convbench) [a-z-]/) emit("command", code)
-        else if (code ~ /^(framework|layers|models|apps|tests|docs|weights|cmake|samples|\.ci)\/[A-Za-z0-9_.\/-]+$/)
-          emit("file", code)
+        else if (code ~ file) emit("file", code)
       }
       rest = $0
       while (match(rest, /\]\([^)#[:space:]]+/)) {
@@ -75,6 +79,67 @@ extract() {
         if (link !~ /^[a-z]+:/) emit("link", link)
       }
     }' "${documents[@]}"
+}
+
+# "document:line<TAB>FILE<TAB>NAME" of the functions, types and macros that the text places in a file. A paragraph may
+# break a line anywhere between the two. CHANGELOG.md is left out: it names what was.
+extract_places() {
+  awk -v walks=<(grep -l '| file | function |' "${documents[@]}") '
+    function emit(at, file, name) {
+      sub(/\(\)$/, "", name)
+      printf "%s:%d\t%s\t%s\n", page, line + gsub(/\n/, "&", at), file, name
+    }
+    function flush(    rest, before, found, file, names, count, i) {
+      rest = text; before = ""
+      while (match(rest, names_then_file)) {
+        found = substr(rest, RSTART, RLENGTH); before = before substr(rest, 1, RSTART - 1)
+        count = split(found, names, "`")
+        file = names[count - 1]
+        for (i = 2; i < count - 1; i += 2) emit(before, file, names[i])
+        before = before found; rest = substr(rest, RSTART + RLENGTH)
+      }
+      rest = text; before = ""
+      while (walk && match(rest, file_then_name)) {
+        found = substr(rest, RSTART, RLENGTH); before = before substr(rest, 1, RSTART - 1)
+        rest = substr(rest, RSTART + RLENGTH)
+        split(found, names, "`")
+        if (rest !~ /^[ \n](\(|in[ \n])`/) emit(before, names[2], names[4])
+        before = before found
+      }
+      text = ""
+    }
+    BEGIN {
+      name = "`[A-Za-z_][A-Za-z0-9_:]*(\\(\\))?`"
+      file = "`[a-z][A-Za-z0-9_.]*/[A-Za-z0-9_./]+\\.(h|c|cpp|cu|cuh|inc)`"
+      names_then_file = "(" name "(,|,? and|,? or)[ \n])*" name "[ \n](\\(|in[ \n])" file
+      file_then_name = file ",[ \n]" name
+      while ((getline path < walks) > 0) is_walk[path] = 1
+    }
+    FNR == 1 { flush(); fenced = 0; page = FILENAME; walk = page in is_walk }
+    /^[[:space:]]*```/ { flush(); fenced = !fenced; next }
+    fenced { next }
+    /^[[:space:]]*$/ || /^(#|\||<!--|[[:space:]]*- )/ { flush() }
+    { if (text == "") line = FNR; text = text (text == "" ? "" : "\n") $0 }
+    END { flush() }' "${documents[@]/#.\/CHANGELOG.md//dev/null}"
+}
+
+# declares FILE NAME: whether the file declares or defines the function, lambda, type, constant or macro.
+# A type precedes the name in a declaration, but not in a call; only a definition may begin its line with the name.
+declares() {
+  local file=$1 name=${2##*::} class='' scope='([A-Za-z0-9_]+::)*'
+  local bounds='__[a-z_]+__\([^()]*\)'
+  local type="([A-Za-z_][A-Za-z0-9_:]*(<[^()]*>)?|<[^()]*>|$bounds)[*&]*[[:space:]]+"
+  local body='([[:space:]]+final)?[[:space:]]*(:[^:].*)?(\{.*)?$'
+  if [ "$name" != "$2" ]; then
+    class=${2%::*} class=${class##*::}
+    grep -qE "^($type)*$scope$class::$name\(" "$file" && return
+    grep -qE "(class|struct) $scope$class$body" "$file" || return 1
+  fi
+  grep -qE "(^|[[:space:]])((class|struct|union|enum|enum class) $scope$name$body|using $name =|#define $name\b)" \
+    "$file" && return
+  local lambda="[[:space:]&]$name = \[" constant="constexpr [^()]*[[:space:]]$name = "
+  grep -E "^[[:space:]]*(\[\[[a-z_]+\]\] )?($type)+$scope$name\(|^$scope$name\(|$lambda|$constant" "$file" |
+    grep -vE '^[[:space:]]*(return|co_return|throw|else|new|delete|case)[[:space:]]' >/dev/null
 }
 
 # The loops below use bash's own patterns: a process for every flag of every command would take seconds.
@@ -195,7 +260,8 @@ while IFS=$'\t' read -r place kind text; do
       ;;
     file) is_there "$text" || bad "$place" "there is no $text" ;;
     function)
-      grep -qE "(^|[^A-Za-z0-9_])${text##*[ :]}\(" "${text% *}" || bad "$place" "${text% *} has no ${text##* }"
+      ! [ -e "${text% *}" ] || declares "${text% *}" "${text##* }" ||
+        bad "$place" "${text% *} does not declare ${text##* }"
       ;;
     link)
       document=${place%:*}
@@ -203,6 +269,10 @@ while IFS=$'\t' read -r place kind text; do
       ;;
   esac
 done < <(extract)
+while IFS=$'\t' read -r place file name; do
+  seen=$((seen + 1))
+  ! [ -e "$file" ] || declares "$file" "$name" || bad "$place" "$file does not declare $name"
+done < <(extract_places)
 declare -A headings=()  # of each page, a line each
 while IFS= read -r hit; do
   seen=$((seen + 1))

@@ -18,8 +18,8 @@ fresh_copy() {
   rm -rf "$copy"
   mkdir "$copy"
   # Exit code 1: a folder changed meanwhile, for example by its first __pycache__.
-  { (cd "$root" && tar -cf - --exclude=__pycache__ framework layers models api apps python tests weights cmake docs \
-    samples README.md CONTRIBUTING.md CHANGELOG.md LICENSE CMakePresets.json CMakeLists.txt dev dev.d \
+  { (cd "$root" && tar -cf - --exclude=__pycache__ framework layers models api apps python tests weights cmake \
+    packaging docs samples README.md CONTRIBUTING.md CHANGELOG.md LICENSE CMakePresets.json CMakeLists.txt dev dev.d \
     .clang-format .ci .github) || [ $? -eq 1 ]; } | tar -xf - -C "$copy"
 }
 
@@ -210,7 +210,18 @@ red README.md '## Two commands\n```sh\n./dev test --cpu    # quicker\n```' '.ci/
 red docs/planted.md '[here](nowhere.md)' 'leads nowhere' "${docs[@]}"
 red docs/planted.md 'in `framework/nothing.h`' 'there is no framework/nothing.h' "${docs[@]}"
 red docs/planted.md '| step | file | function |\n|---|---|---|\n| 1 | `api/feed.cpp` | `Feed::run`, `Feed::fly` |' \
-  'api/feed.cpp has no Feed::fly' "${docs[@]}"
+  'api/feed.cpp does not declare Feed::fly' "${docs[@]}"
+# feed.cpp calls run_first_checked(), which executable_run.cpp defines.
+walk='| step | file | function |\n|---|---|---|\n'
+red docs/planted.md "$walk"'| 1 | `api/feed.cpp` | `run_first_checked` |' \
+  'api/feed.cpp does not declare run_first_checked' "${docs[@]}"
+red docs/planted.md 'such as `run_first_checked` in\n`api/feed.cpp`' 'api/feed.cpp does not declare run_first_checked' \
+  "${docs[@]}"
+red docs/planted.md '`Feed::deal` and `Feed::serve` (`api/feed.cpp`)' 'api/feed.cpp does not declare Feed::deal' \
+  "${docs[@]}"
+red docs/planted.md "$walk"'\nThen `api/feed.cpp`, `convert_pixels`.' 'api/feed.cpp does not declare convert_pixels' \
+  "${docs[@]}"
+red docs/planted.md 'in `api/nothing.h`' 'there is no api/nothing.h' "${docs[@]}"
 red layers/planted.cu '// measured   docs/kernels/direct.md, "The descent"' \
   'docs/kernels/direct.md has no heading "The descent"' "${docs[@]}"
 red layers/planted.h '// docs/nothing.md, "Heading"' 'there is no docs/nothing.md' "${docs[@]}"
