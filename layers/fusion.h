@@ -13,12 +13,9 @@ namespace lenslet {
 
 /// What a backend computes besides its layer. Rectifiers and max pooling commute, so their order does not matter.
 struct Fusion {
-  bool relu = false;                     ///< Apply max(x, 0).
-  Rectifier rectifier;                   ///< Apply another one; `relu` is false then.
+  Rectifier rectifier;                   ///< Apply it to each value; none() by default.
   std::optional<Pool2dWindow> max_pool;  ///< Store only the maxima over these windows.
   Support support = Support::yes();      ///< No, with the reason, for other layers or one that occurs twice.
-  /// What is applied to each value.
-  Rectifier applied() const { return relu ? Rectifier(true) : rectifier; }
 };
 
 /// The rectifier that an activation is; none for another function.
@@ -36,16 +33,17 @@ inline Fusion read_fusion(const std::vector<const Layer*>& fused) {
   for (const Layer* layer : fused) {
     const auto* const pool = dynamic_cast<const MaxPool2dLayer*>(layer);
     const auto* const activation = dynamic_cast<const ActivationLayer*>(layer);
-    const bool relu = dynamic_cast<const ReluLayer*>(layer) != nullptr;
-    const std::optional<Rectifier> rectifier = activation ? rectifier_of(*activation) : std::nullopt;
-    if (!relu && !pool && !rectifier) {
+    std::optional<Rectifier> rectifier;
+    if (activation) rectifier = rectifier_of(*activation);
+    if (dynamic_cast<const ReluLayer*>(layer)) rectifier = Rectifier(true);
+    if (!pool && !rectifier) {
       fusion.support =
           Support::no(concat(activation ? activation->function() : layer->type(), " cannot be fused"));
       return fusion;
     }
     // Exporters write ReLU6 as Relu and Clip.
-    const bool limits = fusion.relu && rectifier && rectifier->slope == 0;
-    if (pool ? fusion.max_pool.has_value() : !fusion.applied().none() && !limits) {
+    const bool limits = fusion.rectifier.relu() && rectifier && rectifier->slope == 0;
+    if (pool ? fusion.max_pool.has_value() : !fusion.rectifier.none() && !limits) {
       fusion.support = Support::no(concat(layer->type(), " cannot be fused twice"));
       return fusion;
     }
@@ -53,11 +51,7 @@ inline Fusion read_fusion(const std::vector<const Layer*>& fused) {
       fusion.support = Support::no("max pooling with uneven padding, dilation or ceil cannot be fused");
       return fusion;
     }
-    if (relu) fusion.relu = true;
-    if (rectifier) {
-      fusion.rectifier = *rectifier;
-      fusion.relu = false;
-    }
+    if (rectifier) fusion.rectifier = *rectifier;
     if (pool) fusion.max_pool = pool->window();
   }
   return fusion;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cmath>
+#include <string>
 
+#include "framework/base/error.h"
 #include "framework/tensor/keep_nan.h"
 
 namespace lenslet {
@@ -21,6 +23,12 @@ struct Rectifier {
 
   bool none() const { return slope == 1 && std::isinf(ceiling); }  ///< Whether it changes nothing.
   bool relu() const { return slope == 0 && std::isinf(ceiling); }  ///< Whether it is max(x, 0).
+  /// "ReLU", "none", or "min(max(x, 0), 6)" with its two numbers.
+  std::string to_string() const {
+    if (none() || relu()) return none() ? "none" : "ReLU";
+    const std::string below = slope == 0 ? "max(x, 0)" : concat("max(x, ", slope, " * x)");
+    return std::isinf(ceiling) ? below : concat("min(", below, ", ", ceiling, ")");
+  }
   /// The function of one value.
   LENSLET_HOST_DEVICE float of(float x) const {
     const float scaled = slope * x;  // without a condition, so that loops vectorise

@@ -282,7 +282,7 @@ CommandLine lenslet_command_line() {
       "one for all layers, such as cudnn, or by layer: conv1=direct,conv2=winograd,*=auto; with --plan "
       "fused a whole-network backend [auto]",
       model | diff | serve | show);
-  line.option("--backend", List{Text{"", variant_suggestions}}, LENSLET_MEMBER(variants),
+  line.option("--backend", List{Text{"", network_backend_suggestions}}, LENSLET_MEMBER(backends),
               "whole-network backends, or all [the one that auto selects]", bench);
   line.option("--math", maths, LENSLET_MEMBER(math), "arithmetic of convolutions and matrix products [fp32]",
               model | backends | diff | serve | show);

@@ -10,7 +10,7 @@ namespace {
 
 Graph model() { return make_lenet5(builtin_lenet5_weights(), "the built-in weights"); }
 
-void add_variants(std::vector<std::string>& words, const Graph& graph) {
+void add_network_backends(std::vector<std::string>& words, const Graph& graph) {
   if (graph.network() == nullptr) return;
   for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kCuda})
     add_new(words, graph.network()->backends(kind));
@@ -31,14 +31,14 @@ Suggestions backend_suggestions() {
     suggestions.keys.push_back({node.name, std::move(backends)});
   }
   suggestions.keys.push_back({"*", suggestions.words});
-  add_variants(suggestions.words, graph);
+  add_network_backends(suggestions.words, graph);
   return suggestions;
 }
 
-Suggestions variant_suggestions() {
+Suggestions network_backend_suggestions() {
   Suggestions suggestions;
   suggestions.words.push_back("all");
-  add_variants(suggestions.words, model());
+  add_network_backends(suggestions.words, model());
   return suggestions;
 }
 

@@ -9,6 +9,6 @@ namespace lenslet {
 /// Backends of any layer and of the whole network, for both kinds of device; the layers as keys.
 Suggestions backend_suggestions();
 /// Whole-network backends, for both kinds of device, and "all".
-Suggestions variant_suggestions();
+Suggestions network_backend_suggestions();
 
 }  // namespace lenslet

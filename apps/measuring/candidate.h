@@ -45,9 +45,9 @@ class Candidate {
   /// Compares `output`, a host copy of the parts judged(round)
   /// in order, with the reference of input number `round`.
   virtual Verdict judge(int round, const std::vector<float>& output) = 0;
-  /// Variants that must be correct too before the candidate is timed: the same code with bias, ReLU or pooling fused.
+  /// Candidates that must be correct too before the candidate is timed: the same code with bias, ReLU or pooling fused.
   /// They read the same inputs and are judged once, on the first. The candidate owns them.
-  virtual std::vector<Candidate*> variants() { return {}; }
+  virtual std::vector<Candidate*> epilogues() { return {}; }
   /// Enqueues copies from and to page-locked host memory.
   /// They are timed as part of a run if end_to_end() is true.
   virtual bool end_to_end() const { return false; }

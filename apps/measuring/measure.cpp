@@ -126,7 +126,7 @@ class Contest {
     if (options_.verify != Verify::kOff) {
       const std::string wrong = state.distrust.check(kBefore, 0, state.once_ns);
       if (!wrong.empty()) return state.fail("FAILED", wrong);
-      for (Candidate* variant : state.candidate.variants()) check_variant(state, *variant);
+      for (Candidate* epilogue : state.candidate.epilogues()) check_epilogue(state, *epilogue);
       if (!state.alive) return;
       const std::string standing = state.distrust.check_over(kBefore, kTimed);
       if (!standing.empty()) return state.fail("FAILED", standing);
@@ -148,10 +148,10 @@ class Contest {
     if (options_.hot && state.batch > 1 && launches) capture_batch(state);
   }
 
-  void check_variant(CandidateState& state, Candidate& variant) {
+  void check_epilogue(CandidateState& state, Candidate& epilogue) {
     if (!state.alive) return;
-    const std::string wrong = Distrust(variant, stream_, scratch_).check(kBefore, 0, state.once_ns);
-    if (!wrong.empty()) state.fail("FAILED", concat(variant.name(), ": ", wrong));
+    const std::string wrong = Distrust(epilogue, stream_, scratch_).check(kBefore, 0, state.once_ns);
+    if (!wrong.empty()) state.fail("FAILED", concat(epilogue.name(), ": ", wrong));
   }
 
   // Separate launches leave gaps that matter between short kernels; nodes of a CUDA graph leave smaller ones. Each run

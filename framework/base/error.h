@@ -86,4 +86,12 @@ class Support {
   ExitCode code_;
 };
 
+/// Whether `needed` bytes of workspace keep to the limit; if not, the reason names `who`, and the code is kMemory.
+inline Support workspace_fits(const std::string& who, size_t needed, size_t limit) {
+  if (needed <= limit) return Support::yes();
+  return Support::no(concat(who, " needs ", needed, " bytes of workspace, the limit is ", limit,
+                            ": raise the limit or choose another backend"),
+                     ExitCode::kMemory);
+}
+
 }  // namespace lenslet

@@ -126,10 +126,9 @@ void Executable::finish_step(Step& step, size_t workspace_limit) {
                step.detail.empty() ? "" : " (" + step.detail + ")",
                step.op->choice().empty() ? "" : ", chosen by timing: " + step.op->choice(), ", ",
                step.workspace_bytes, " bytes of workspace");
-  if (step.workspace_bytes > workspace_limit) {
-    throw MemoryError(concat("layer ", step.name, ": backend ", step.backend, " needs ", step.workspace_bytes,
-                             " bytes of workspace, the limit is ", workspace_limit));
-  }
+  const Support fits = workspace_fits(concat("layer ", step.name, ": backend ", step.backend),
+                                      step.workspace_bytes, workspace_limit);
+  if (!fits) throw MemoryError(fits.reason());
   plan_.workspace_bytes = std::max(plan_.workspace_bytes, step.workspace_bytes);
   for (PlanLayer& layer : plan_.layers) {
     if (layer.name == step.name) layer.choice = step.op->choice();

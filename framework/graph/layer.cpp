@@ -81,10 +81,9 @@ std::unique_ptr<Operator> Layer::prepare(const BackendEntry& backend, const Oper
   if (!support) throw UnavailableError(support.reason());
   infer_shape(request.inputs);
   std::unique_ptr<Operator> op = make_operator(backend, request, stream);
-  if (op->workspace_bytes() > request.workspace_limit) {
-    throw MemoryError(concat("backend ", backend.name(), " needs ", op->workspace_bytes(),
-                             " bytes of workspace, the limit is ", request.workspace_limit));
-  }
+  const Support fits =
+      workspace_fits(concat("backend ", backend.name()), op->workspace_bytes(), request.workspace_limit);
+  if (!fits) throw MemoryError(fits.reason());
   if (!request.choice.empty() && op->choice() != request.choice) {
     throw UnavailableError(concat("backend ", backend.name(), " cannot take the planned choice '",
                                   request.choice, "': it chooses nothing; remove it from the plan"));

@@ -24,17 +24,13 @@ struct ConvPrepare {
   MathMode math = MathMode::kFp32;    // supported, as supports() returned
   const float* weights = nullptr;     // [K, C/G, R, S]
   const float* bias = nullptr;        // [K] or null
-  bool relu = false;                  // fuse max(x, 0); only if fuses_relu() is true
+  Rectifier rectifier = {};           // apply it to each sum; one that fuses_rectifier() accepts, or none
   size_t workspace_limit = SIZE_MAX;  // bytes; default: the backend's own limit
   PrepareServices& services;          // device memory and copies
   Stream& stream;                     // for work enqueued while preparing
   std::string choice = {};            // a ConvKernel::choice() to replay; empty: the backend chooses
   // Store only the maxima over these windows; only if fuses_max_pool() returns yes.
   std::optional<Pool2dWindow> max_pool = {};
-  Rectifier rectifier =
-      {};  // fuse another one than ReLU; only if fuses_rectifiers() is true, and without `relu`
-  /// What is applied to each sum.
-  Rectifier applied() const { return relu ? Rectifier(true) : rectifier; }
 };
 
 /// Pointers of one run, on the backend's device. x and y do not overlap. On a GPU they are aligned to
@@ -84,16 +80,21 @@ class ConvBackend {
   /// only them: yes, or no with the reason. For a supported problem and math mode; as cheap as supports().
   virtual Support fuses_max_pool(const Conv2dProblem& /*problem*/, MathMode /*math*/,
                                  const Pool2dWindow& /*window*/) const {
-    return Support::no("it does not fuse max pooling");
+    return Support::no("it fuses no max pooling");
   }
   /// Whether fusing the pooling is the better default: it is likely to be faster than pooling afterwards.
   virtual bool suits_max_pool(const Conv2dProblem& /*problem*/, const Pool2dWindow& /*window*/) const {
     return true;
   }
-  /// Whether it can apply max(x, 0) before it stores.
-  virtual bool fuses_relu() const { return true; }
-  /// Whether it can apply any Rectifier, such as ReLU6, before it stores.
-  virtual bool fuses_rectifiers() const { return false; }
+  /// Whether it can apply the rectifier, which is not none(), before it stores. By default ReLU alone.
+  virtual bool fuses_rectifier(const Rectifier& rectifier) const { return rectifier.relu(); }
+  /// Yes for none and for a rectifier that it fuses; else no with the reason.
+  Support check_rectifier(const Rectifier& rectifier) const {
+    if (rectifier.none() || fuses_rectifier(rectifier)) return Support::yes();
+    return Support::no(concat("it fuses ", fuses_rectifier(Rectifier(true)) ? "ReLU only" : "no rectifier",
+                              ", found ", rectifier.to_string(),
+                              "; choose a backend that fuses it, or leave it a layer of its own"));
+  }
   /// The bound of every algorithm that prepare() may choose.
   virtual ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const = 0;
   /// The promise for every algorithm that prepare() may choose. A backend over a library that chooses overrides it.
@@ -107,13 +108,15 @@ class ConvBackend {
   /// algorithm.
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const {
     Support support = supports(request.problem, request.math);
-    if (support && request.relu && !fuses_relu()) support = Support::no("it does not fuse ReLU");
-    if (support && !request.rectifier.none() && (request.relu || !fuses_rectifiers()))
-      support = Support::no("it fuses no such function");
+    if (support) support = check_rectifier(request.rectifier);
     if (support && request.max_pool)
       support = fuses_max_pool(request.problem, request.math, *request.max_pool);
     if (!support) throw UnavailableError(support.reason());
-    return make_kernel(request);
+    std::unique_ptr<ConvKernel> kernel = make_kernel(request);
+    const size_t needed = kernel->workspace_bytes(), limit = request.workspace_limit;
+    if (const Support fits = workspace_fits("the convolution", needed, limit); !fits)
+      throw MemoryError(fits.reason());
+    return kernel;
   }
 
  private:

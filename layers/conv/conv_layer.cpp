@@ -104,10 +104,8 @@ Support Conv2dLayer::check(const BackendEntry& backend, const OperatorRequest& r
   const Conv2dProblem problem = problem_for(request.inputs.at(0));
   const Support support = opened.supports(problem, request.math);
   if (!support) return support;
-  if (fusion.relu && !opened.fuses_relu())
-    return Support::no(concat("backend ", backend.name(), " does not fuse ReLU"));
-  if (!fusion.rectifier.none() && !opened.fuses_rectifiers())
-    return Support::no(concat("backend ", backend.name(), " fuses ReLU only"));
+  if (const Support fused = opened.check_rectifier(fusion.rectifier); !fused)
+    return Support::no(concat("backend ", backend.name(), ": ", fused.reason()));
   if (fusion.max_pool) {
     const Support pooled = opened.fuses_max_pool(problem, request.math, *fusion.max_pool);
     if (!pooled) return Support::no(concat("backend ", backend.name(), ": ", pooled.reason()));
@@ -115,12 +113,8 @@ Support Conv2dLayer::check(const BackendEntry& backend, const OperatorRequest& r
   // A library's workspace is known only after it chose within the limit; that of this project's backends is known
   // before.
   if (backend.kind() == BackendEntry::Kind::kBuiltIn && request.workspace_limit != SIZE_MAX) {
-    const size_t needed = opened.least_workspace_bytes(problem, request.math);
-    if (needed > request.workspace_limit) {
-      return Support::no(concat("backend ", backend.name(), " needs ", needed,
-                                " bytes of workspace, the limit is ", request.workspace_limit),
-                         ExitCode::kMemory);
-    }
+    return workspace_fits(concat("backend ", backend.name()),
+                          opened.least_workspace_bytes(problem, request.math), request.workspace_limit);
   }
   return support;
 }
@@ -144,8 +138,8 @@ std::unique_ptr<Operator> Conv2dLayer::make_operator(const BackendEntry& backend
   const Conv2dProblem problem = problem_for(request.inputs.at(0));
   DevicePrepareServices services(stream);
   const ConvPrepare prepare{
-      problem,  request.math, weights_.data(), bias_.data(),    fusion.relu,     request.workspace_limit,
-      services, stream,       request.choice,  fusion.max_pool, fusion.rectifier};
+      problem,  request.math, weights_.data(), bias_.data(),   fusion.rectifier, request.workspace_limit,
+      services, stream,       request.choice,  fusion.max_pool};
   return std::make_unique<ConvOperator>(
       static_cast<const ConvBackendEntry&>(backend).open().prepare(prepare));
 }

@@ -33,7 +33,7 @@ inline Support windows_fit(const Conv2dProblem& problem, const Pool2dWindow& win
   if (touch && window.rows(problem.p()) >= 1 && window.columns(problem.q()) >= 1) return Support::yes();
   return Support::no(concat("a ", window.kernel_h, "x", window.kernel_w, " window with padding ",
                             window.pad_h, "x", window.pad_w, " does not fit the output ", problem.p(), "x",
-                            problem.q()));
+                            problem.q(), ": leave the pooling a layer of its own"));
 }
 
 }  // namespace lenslet

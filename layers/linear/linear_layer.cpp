@@ -71,7 +71,7 @@ LinearProblem LinearLayer::problem_for(const OperatorRequest& request) const {
   problem.inputs = weights_.shape()[1];
   problem.weights = weights_.data();
   problem.bias = bias_.data();
-  problem.relu = read_fusion(request.fused).relu;
+  problem.relu = read_fusion(request.fused).rectifier.relu();
   problem.math = request.math;
   return problem;
 }
@@ -84,18 +84,16 @@ Support LinearLayer::check(const BackendEntry& backend, const OperatorRequest& r
   const Fusion fusion = read_fusion(request.fused);
   if (!fusion.support) return fusion.support;
   if (fusion.max_pool) return Support::no("linear does not fuse max pooling");
-  if (!fusion.rectifier.none()) return Support::no("linear fuses ReLU only");
+  if (!fusion.rectifier.none() && !fusion.rectifier.relu())
+    return Support::no(concat("linear fuses ReLU only, found ", fusion.rectifier.to_string()));
   const LinearProblem problem = problem_for(request);
   if (problem.batch > kMaxSize)
     return Support::no(concat("linear supports up to ", kMaxSize, " vectors, found ", problem.batch));
   const LinearBackend& opened = open(backend);
   const Support support = opened.supports(problem);
-  if (support && opened.workspace_bytes() > request.workspace_limit) {
-    return Support::no(concat("linear's ", backend.name(), " needs ", opened.workspace_bytes(),
-                              " bytes of workspace, the limit is ", request.workspace_limit),
-                       ExitCode::kMemory);
-  }
-  return support;
+  if (!support) return support;
+  return workspace_fits(concat("linear's ", backend.name()), opened.workspace_bytes(),
+                        request.workspace_limit);
 }
 
 bool LinearLayer::is_suited(const BackendEntry& backend, const OperatorRequest& request) const {

@@ -125,7 +125,7 @@ std::unique_ptr<Operator> PairwiseLayer::make_operator(const BackendEntry& backe
                                                        const OperatorRequest& request, Stream& stream) const {
   PairwiseProblem problem;
   problem.function = function_;
-  problem.after = read_fusion(request.fused).applied();
+  problem.after = read_fusion(request.fused).rectifier;
   problem.places = places_of(operands(request.inputs), infer_shape(request.inputs));
   auto made = std::make_unique<PairwiseOperator>(
       static_cast<const BackendEntryOf<PairwiseBackend>&>(backend).open(), problem);

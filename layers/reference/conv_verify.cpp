@@ -17,11 +17,9 @@ constexpr float kSlope = 0.25f, kCeiling = 0.5f;
 
 std::string where(const Conv2dProblem& problem, Fill fill, bool bias, const Rectifier& after,
                   const std::optional<Pool2dWindow>& pool) {
-  std::string text = concat(problem.to_string(), problem.layout == TensorLayout::kNhwc ? ", NHWC, " : ", ",
-                            to_string(fill), bias ? ", bias" : "",
-                            after.relu()   ? ", relu"
-                            : after.none() ? ""
-                                           : ", rectifier");
+  std::string text =
+      concat(problem.to_string(), problem.layout == TensorLayout::kNhwc ? ", NHWC, " : ", ", to_string(fill),
+             bias ? ", bias" : "", after.none() ? "" : concat(", ", after.to_string()));
   if (pool) {
     text += concat(", max pool ", pool->kernel_h, "x", pool->kernel_w, " stride ", pool->stride_h, "x",
                    pool->stride_w, " pad ", pool->pad_h, "x", pool->pad_w);
@@ -56,20 +54,21 @@ VerifyResult ConvVerifier::verify(const ConvBackend& backend, MathMode math, Str
     const Support pooled = backend.fuses_max_pool(problem_, math, *options_.max_pool);
     if (!pooled) throw UnavailableError(pooled.reason());
   }
-  std::vector<Variant> variants = {{false, false}};
+  std::vector<Epilogue> epilogues = {{false, false}};
   if (options_.bias_and_relu) {
-    variants.push_back({true, false});
-    if (backend.fuses_relu()) {
-      variants.push_back({false, true});
-      variants.push_back({true, true});
+    epilogues.push_back({true, false});
+    if (backend.fuses_rectifier(Rectifier(true))) {
+      epilogues.push_back({false, true});
+      epilogues.push_back({true, true});
     }
-    if (backend.fuses_rectifiers()) variants.push_back({true, Rectifier(kSlope, kCeiling)});
+    if (const Rectifier leaky(kSlope, kCeiling); backend.fuses_rectifier(leaky))
+      epilogues.push_back({true, leaky});
   }
   // The backend's choice for the first fill is replayed for the others: timing candidates takes longer than verifying.
-  std::vector<std::string> choices(variants.size());
+  std::vector<std::string> choices(epilogues.size());
   for (const FillCase& fill : fills_) {
-    for (size_t i = 0; i < variants.size(); ++i) {
-      run_variant(fill, variants[i], backend, math, stream, choices[i], result);
+    for (size_t i = 0; i < epilogues.size(); ++i) {
+      run_epilogue(fill, epilogues[i], backend, math, stream, choices[i], result);
       if (!result.reason.empty()) return result;
     }
   }
@@ -77,13 +76,13 @@ VerifyResult ConvVerifier::verify(const ConvBackend& backend, MathMode math, Str
   return result;
 }
 
-void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const ConvBackend& backend,
-                               MathMode math, Stream& stream, std::string& choice,
-                               VerifyResult& result) const {
+void ConvVerifier::run_epilogue(const FillCase& fill, Epilogue epilogue, const ConvBackend& backend,
+                                MathMode math, Stream& stream, std::string& choice,
+                                VerifyResult& result) const {
   const ConvCase& data = fill.data;
   const auto fail = [&](const std::string& what) {
     result.reason =
-        concat(where(problem_, data.fill, variant.bias, variant.after, options_.max_pool), ": ", what);
+        concat(where(problem_, data.fill, epilogue.bias, epilogue.after, options_.max_pool), ": ", what);
   };
   if (const std::string error = fill.judge.size_error(); !error.empty()) return fail(error);
   DevicePrepareServices services(stream, options_.timing);
@@ -91,19 +90,15 @@ void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const Conv
   {
     // Temporary copies: a kernel that keeps the pointers will read NaN.
     std::vector<float> weights = fill.judge.weights(), bias = fill.judge.bias();
-    kernel = backend.prepare({problem_, math, weights.data(), variant.bias ? bias.data() : nullptr,
-                              variant.after.relu(), options_.workspace_limit, services, stream, choice,
-                              options_.max_pool, variant.after.relu() ? Rectifier() : variant.after});
+    kernel = backend.prepare({problem_, math, weights.data(), epilogue.bias ? bias.data() : nullptr,
+                              epilogue.after, options_.workspace_limit, services, stream, choice,
+                              options_.max_pool});
     choice = kernel->choice();
     stream.synchronise();
     std::fill(weights.begin(), weights.end(), NAN);
     std::fill(bias.begin(), bias.end(), NAN);
   }
   result.detail = kernel->detail();
-  if (kernel->workspace_bytes() > options_.workspace_limit) {
-    return fail(concat("needs ", kernel->workspace_bytes(), " bytes of workspace, the limit is ",
-                       options_.workspace_limit));
-  }
 
   reference::GuardedOperands operands;
   operands.inputs = {{data.x.data(), data.x.size() * sizeof(float)}};
@@ -120,8 +115,8 @@ void ConvVerifier::run_variant(const FillCase& fill, Variant variant, const Conv
   const auto odd = std::find_if_not(y.begin(), y.end(), [](float value) { return std::isfinite(value); });
   if (odd != y.end()) return fail(concat("found ", *odd, " at ", odd - y.begin()));
 
-  const reference::Comparison comparison =
-      fill.judge.compare(data, y, accuracy_of(backend, *kernel, problem_, math), variant.bias, variant.after);
+  const reference::Comparison comparison = fill.judge.compare(
+      data, y, accuracy_of(backend, *kernel, problem_, math), epilogue.bias, epilogue.after);
   result.checked += comparison.checked();
   result.max_abs = std::max(result.max_abs, comparison.max_abs());
   if (data.fill == Fill::kRandom || !comparison.passed()) {

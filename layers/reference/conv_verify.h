@@ -45,7 +45,7 @@ class ConvVerifier {
   VerifyResult verify(const ConvBackend& backend, MathMode math, Stream& stream) const;
 
  private:
-  struct Variant {
+  struct Epilogue {
     bool bias = false;
     Rectifier after;
   };
@@ -54,8 +54,8 @@ class ConvVerifier {
     ConvJudge judge;
     ConvCase data;
   };
-  void run_variant(const FillCase& fill, Variant variant, const ConvBackend& backend, MathMode math,
-                   Stream& stream, std::string& choice, VerifyResult& result) const;
+  void run_epilogue(const FillCase& fill, Epilogue epilogue, const ConvBackend& backend, MathMode math,
+                    Stream& stream, std::string& choice, VerifyResult& result) const;
 
   Conv2dProblem problem_;
   ConvVerifyOptions options_;

@@ -65,7 +65,7 @@ void LayerCase::verify(Operator& op, const OperatorRequest& request, Stream& str
   const GuardedRun run =
       run_guarded(stream, op, views, values, {nullptr, request.output, request.device}, shift);
   if (!expected_) expected_ = judge(x.data());
-  const Rectifier after = read_fusion(request.fused).applied();
+  const Rectifier after = read_fusion(request.fused).rectifier;
   Comparison comparison;
   for (size_t i = 0; i < expected_->values.size() && i < run.output.size(); ++i) {
     const double value = expected_->values[i];

@@ -313,15 +313,15 @@ Subjects repeated_subjects(const std::string& folder) {
   return subjects;
 }
 
-std::vector<FusedSubject> fused_subjects(const Graph& model, Device device,
-                                         const std::vector<int64_t>& batches) {
-  std::vector<FusedSubject> subjects;
-  for (const std::string& variant : model.network()->backends(device.kind)) {
+std::vector<NetworkSubject> network_subjects(const Graph& model, Device device,
+                                             const std::vector<int64_t>& batches) {
+  std::vector<NetworkSubject> subjects;
+  for (const std::string& backend : model.network()->backends(device.kind)) {
     for (const MathMode math : kMathModes) {
       for (const int64_t batch : batches) {
         for (const ElementType input : {ElementType::kFp32, ElementType::kUint8, ElementType::kUint4}) {
           for (const ElementType output : {ElementType::kFp32, ElementType::kClass})
-            subjects.push_back({variant, model.network_request(device, batch, math, input, output)});
+            subjects.push_back({backend, model.network_request(device, batch, math, input, output)});
         }
       }
     }

@@ -71,13 +71,13 @@ Subjects repeated_subjects(const std::string& folder);
 double sum_factor(int64_t terms, MathMode math);
 
 /// One request for the whole network.
-struct FusedSubject {
-  std::string variant;      // a backend of Graph::network()
+struct NetworkSubject {
+  std::string backend;      // a backend of Graph::network()
   OperatorRequest request;  // device, batch, math mode, input and output
 };
-/// Every variant, math mode, input and output at each of these batches, including those that a variant refuses.
-std::vector<FusedSubject> fused_subjects(const Graph& model, Device device,
-                                         const std::vector<int64_t>& batches);
+/// Every backend, math mode, input and output at each of these batches, including those that a backend refuses.
+std::vector<NetworkSubject> network_subjects(const Graph& model, Device device,
+                                             const std::vector<int64_t>& batches);
 
 /// In the order of verification.
 inline constexpr MathMode kMathModes[] = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};

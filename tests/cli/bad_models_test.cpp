@@ -57,7 +57,7 @@ constexpr BadInput kModels[] = {
     {"bench_fused",
      "lenslet bench --plan fused --model " LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx",
      kUnavailable, "mean_pool has no whole-network plan"},
-    {"bench_variant",
+    {"bench_whole_network",
      "lenslet bench --backend simd --model " LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx", kUsage,
      "names whole-network backends here|mean_pool"},
     {"bench_data",

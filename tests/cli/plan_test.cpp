@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 // A whole-network backend of the CPU; empty if there is none.
-std::string cpu_variant() {
+std::string cpu_backend() {
   const json rows = json::parse(lenslet("backends --device cpu --json -").out).at("rows");
   for (const json& row : rows) {
     if (row.at("type") == "network" && row.at("supported").get<bool>()) return row.at("backend");
@@ -30,10 +30,10 @@ std::vector<float> read_logits(const std::string& path) {
 class FusedPlan : public testing::Test {
  protected:
   void SetUp() override {
-    variant_ = cpu_variant();
-    if (variant_.empty()) GTEST_SKIP() << "no whole-network backend supports this CPU";
+    backend_ = cpu_backend();
+    if (backend_.empty()) GTEST_SKIP() << "no whole-network backend supports this CPU";
   }
-  std::string variant_;
+  std::string backend_;
 };
 
 TEST_F(FusedPlan, AutoTakesItOnTheCpuUnlessABackendIsAskedFor) {
@@ -48,8 +48,8 @@ TEST_F(FusedPlan, AnswersAsTheLayeredPlanDoes) {
   const std::vector<float> expected = read_logits("{dir}/out/layered.raw");
   ASSERT_EQ(expected.size(), 200u);
   for (const std::string input : {"fp32", "uint8"}) {
-    expect_run(run_line(eval + input + ".raw --plan fused --backend " + variant_ + " --input " + input), kOk,
-               "fused " + variant_);
+    expect_run(run_line(eval + input + ".raw --plan fused --backend " + backend_ + " --input " + input), kOk,
+               "fused " + backend_);
     const std::vector<float> logits = read_logits("{dir}/out/" + input + ".raw");
     ASSERT_EQ(logits.size(), expected.size());
     for (size_t i = 0; i < logits.size(); ++i) EXPECT_LE(std::fabs(logits[i] - expected[i]), 2e-3) << i;
@@ -134,18 +134,18 @@ TEST_F(FusedPlan, ClassifyReadsBytes) {
   expect_run(run_line("{classify} --plan fused --input uint8 {dir}/pics/one.pgm"), kOk, "one.pgm: 1 ");
 }
 
-TEST_F(FusedPlan, DoctorTestsEveryVariant) {
-  expect_run(lenslet("doctor --device cpu --verbose"), kOk, "cpu fused " + variant_);
+TEST_F(FusedPlan, DoctorTestsEveryWholeNetworkBackend) {
+  expect_run(lenslet("doctor --device cpu --verbose"), kOk, "cpu fused " + backend_);
 }
 
-TEST_F(FusedPlan, AMathModeThatNoVariantOffersIsRefusedWithTheReasons) {
+TEST_F(FusedPlan, AMathModeThatNoBackendOffersIsRefusedWithTheReasons) {
   expect_run(run_line("{eval} --plan fused --math fp16"), kUnavailable, "",
-             "no backend supports fp16 on cpu: |" + variant_ + ": the CPU computes in fp32 only");
+             "no backend supports fp16 on cpu: |" + backend_ + ": simd computes in fp32 only");
 }
 
-TEST_F(FusedPlan, AMisspeltVariantGetsTheNearestOne) {
-  expect_run(lenslet("profile --device cpu --plan fused --backend " + variant_ + "x"), kUsage, "",
-             "did you mean '" + variant_);
+TEST_F(FusedPlan, AMisspeltBackendGetsTheNearestOne) {
+  expect_run(lenslet("profile --device cpu --plan fused --backend " + backend_ + "x"), kUsage, "",
+             "did you mean '" + backend_);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ TEST(TuneGpu, RefusesALayeredPlanInAModeThatALayerLacks) {
              "layer fc1: no backend supports fp16");
 }
 
-TEST(MatrixGpu, CountsTheFusedVariantsInEveryMathMode) {
+TEST(MatrixGpu, CountsTheWholeNetworkBackendsInEveryMathMode) {
   LENSLET_SKIP_WITHOUT_GPU();
   expect_run(lenslet("eval --device cuda --data {dir}/data --math fp16 --backend-matrix --json "
                      "{dir}/out/gpu_matrix.json"),

@@ -206,7 +206,7 @@ class ConvFusedRelu : public OpenedConvBackend {};
 // A NaN must not look like a correct value: where the bias makes every other output zero, all outputs whose window
 // contains the NaN are NaN. Algorithms that transform tiles may spread it further.
 TEST_P(ConvFusedRelu, KeepsNan) {
-  if (!backend_->fuses_relu()) GTEST_SKIP() << GetParam() << " fuses no ReLU";
+  if (!backend_->fuses_rectifier(Rectifier(true))) GTEST_SKIP() << GetParam() << " fuses no ReLU";
   Stream stream(Device{kDevice, 0});
   DevicePrepareServices services(stream);
   std::string reason;
@@ -262,7 +262,8 @@ class ConvChoice : public OpenedConvBackend {
  protected:
   std::unique_ptr<ConvKernel> prepare(const std::string& choice) {
     return backend_->prepare({problem_, MathMode::kFp32, weights_.data(), bias_.data(),
-                              backend_->fuses_relu(), SIZE_MAX, services_, stream_, choice});
+                              backend_->fuses_rectifier(Rectifier(true)), SIZE_MAX, services_, stream_,
+                              choice});
   }
 
   std::vector<float> run(ConvKernel& kernel) {
@@ -322,8 +323,8 @@ TEST_P(ConvSequence, ReadsWhatTheLaunchBeforeWrote) {
     const std::vector<float> bias = reference::uniform_values(static_cast<size_t>(problem.k), 2);
     std::unique_ptr<ConvKernel> kernel;
     try {
-      kernel = backend_->prepare(
-          {problem, *math, weights.data(), bias.data(), backend_->fuses_relu(), SIZE_MAX, services, stream});
+      kernel = backend_->prepare({problem, *math, weights.data(), bias.data(),
+                                  backend_->fuses_rectifier(Rectifier(true)), SIZE_MAX, services, stream});
     } catch (const UnavailableError& error) {
       reason = error.what();
       continue;

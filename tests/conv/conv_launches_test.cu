@@ -296,8 +296,8 @@ std::unique_ptr<ConvKernel> prepare(const ConvBackend& backend, const Conv2dProb
   DevicePrepareServices services(stream);
   const std::vector<float> weights(static_cast<size_t>(problem.weight_shape().num_elements())),
       bias(static_cast<size_t>(problem.k));
-  return backend.prepare({problem, math, weights.data(), bias.data(), backend.fuses_relu(), limit, services,
-                          stream, "", window});
+  return backend.prepare({problem, math, weights.data(), bias.data(),
+                          backend.fuses_rectifier(Rectifier(true)), limit, services, stream, "", window});
 }
 
 void run(ConvKernel& kernel, Stream& stream) {

@@ -156,8 +156,8 @@ TEST(Conv2dLayer, FusesRectifiers) {
   const auto expect_fused = [&](const std::vector<const Layer*>& layers, float slope, float ceiling) {
     const Fusion fusion = fusion_of(layers);
     ASSERT_TRUE(fusion.support) << fusion.support.reason();
-    EXPECT_EQ(fusion.applied().slope, slope);
-    EXPECT_EQ(fusion.applied().ceiling, ceiling);
+    EXPECT_EQ(fusion.rectifier.slope, slope);
+    EXPECT_EQ(fusion.rectifier.ceiling, ceiling);
   };
   expect_fused({}, 1, INFINITY);
   expect_fused({&kRelu}, 0, INFINITY);

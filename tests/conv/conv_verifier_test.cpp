@@ -291,7 +291,7 @@ TEST(ConvVerifier, CatchesAMissingRelu) {
     NoRelu() : SabotagedBackend(run_rightly) {}
     std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
       ConvPrepare changed = request;
-      changed.relu = false;
+      changed.rectifier = {};
       return SabotagedBackend::make_kernel(changed);
     }
   };

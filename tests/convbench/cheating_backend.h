@@ -43,7 +43,7 @@ class CheatingKernel : public WrappedKernel {
     victim_.weights = request.services.upload(request.weights, weights);
     if (request.bias)
       victim_.bias = request.services.upload(request.bias, static_cast<size_t>(request.problem.k));
-    victim_.relu = request.relu;
+    victim_.relu = request.rectifier.relu();
     victim_.pooled = request.max_pool.has_value();
   }
   ~CheatingKernel() override {

@@ -159,7 +159,7 @@ TEST_F(Cheats, DroppingTheBias) {
 }
 
 TEST_F(Cheats, DroppingReLU) {
-  expect_caught(ForgetfulBackend([](ConvPrepare& request) { request.relu = false; }), "FAILED",
+  expect_caught(ForgetfulBackend([](ConvPrepare& request) { request.rectifier = {}; }), "FAILED",
                 "with bias, ReLU for ");
 }
 

@@ -68,10 +68,10 @@ std::vector<Way> ways(Device device, int64_t batch) {
   base.batch = batch;
   for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
     base.math = math;
-    for (const std::string& variant : lenet5().network()->backends(device.kind)) {
-      Way way{concat("fused ", variant, " ", to_string(math)), base};
+    for (const std::string& backend : lenet5().network()->backends(device.kind)) {
+      Way way{concat("fused ", backend, " ", to_string(math)), base};
       way.options.execution = Plan::kFused;
-      way.options.backends = BackendSpec::parse(variant);
+      way.options.backends = BackendSpec::parse(backend);
       all.push_back(std::move(way));
     }
     for (const std::string& backend : lenet5().node("conv1").layer->backends(device.kind)) {

@@ -102,10 +102,10 @@ void add_layer_subjects(const LayerCase& entry, const std::string& backend, Devi
   }
 }
 
-Subject fused_subject(const std::string& variant, const OperatorRequest& request) {
+Subject fused_subject(const std::string& backend, const OperatorRequest& request) {
   constexpr int64_t kLargest = 1 << 20;
-  Subject subject = layer_subject(*lenet5().network(), variant, request, 0, kLargest);
-  subject.name = concat("the whole-network plan by ", variant, ", ", to_string(request.math), ", ",
+  Subject subject = layer_subject(*lenet5().network(), backend, request, 0, kLargest);
+  subject.name = concat("the whole-network plan by ", backend, ", ", to_string(request.math), ", ",
                         to_string(request.input_type), " in, ", to_string(request.output_type), " out");
   constexpr size_t kPixels = 28 * 28;
   reference::Random random(9);
@@ -132,13 +132,13 @@ Subject fused_subject(const std::string& variant, const OperatorRequest& request
   return subject;
 }
 
-void add_fused_subjects(const std::string& variant, Device device, std::vector<Subject>& all,
-                        std::string& why_not) {
-  for (const reference::FusedSubject& offered : reference::fused_subjects(lenet5(), device, {1})) {
-    if (offered.variant != variant) continue;
-    const Support support = lenet5().network()->supports(variant, offered.request);
+void add_network_subjects(const std::string& backend, Device device, std::vector<Subject>& all,
+                          std::string& why_not) {
+  for (const reference::NetworkSubject& offered : reference::network_subjects(lenet5(), device, {1})) {
+    if (offered.backend != backend) continue;
+    const Support support = lenet5().network()->supports(backend, offered.request);
     if (support) {
-      all.push_back(fused_subject(variant, offered.request));
+      all.push_back(fused_subject(backend, offered.request));
     } else {
       why_not = support.reason();
     }
@@ -200,7 +200,7 @@ std::vector<Family> families(DeviceKind kind) {
 std::vector<Subject> subjects(const Family& family, Device device, std::string& why_not, bool small) {
   std::vector<Subject> all;
   if (family.type == "fused") {
-    add_fused_subjects(family.backend, device, all, why_not);
+    add_network_subjects(family.backend, device, all, why_not);
     return all;
   }
   for (const LayerCase& entry : layer_cases()) {

@@ -86,7 +86,7 @@ TEST(Trace, NamesDevicePlanBackendsAndAlgorithmsOfALayeredPlan) {
        "library: "});  // of the matrix product, or why it is unavailable
 }
 
-TEST(Trace, NamesTheVariantOfAFusedPlan) {
+TEST(Trace, NamesTheBackendOfAFusedPlan) {
   expect_choices(classify("1", "fused", ""),
                  {"plan: fused: lenet5, batch 1, uint8 in, prediction out, on cpu",
                   "backend: lenet5: simd, fp32, the first that supports it", "algorithm: lenet5: simd"});

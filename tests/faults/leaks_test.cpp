@@ -91,14 +91,14 @@ std::vector<std::pair<std::string, BuildOptions>> ways() {
     } catch (const UnavailableError&) {  // no backend for these shapes, or an unavailable library
     }
   }
-  for (const std::string& variant : lenet5().network()->backends(kDevice.kind)) {
+  for (const std::string& backend : lenet5().network()->backends(kDevice.kind)) {
     BuildOptions options = layered;
     options.execution = Plan::kFused;
-    options.backends = BackendSpec::parse(variant);
+    options.backends = BackendSpec::parse(backend);
     for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
       options.math = math;
-      if (lenet5().network()->supports(variant, lenet5().network_request(kDevice, kBatch, math))) {
-        all.emplace_back(concat("fused ", variant, " ", to_string(math)), options);
+      if (lenet5().network()->supports(backend, lenet5().network_request(kDevice, kBatch, math))) {
+        all.emplace_back(concat("fused ", backend, " ", to_string(math)), options);
       }
     }
   }

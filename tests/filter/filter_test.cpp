@@ -93,11 +93,11 @@ TEST(Pictures, GreyBecomesThreeColoursAndAlphaLiesOverWhite) {
   EXPECT_EQ(picture_of({1, 1, 4, {9, 8, 7, 255}, ""}).values, (std::vector<float>{9, 8, 7}));
 }
 
-TEST(Pictures, VariantsDiffer) {
+TEST(Pictures, RoundsDiffer) {
   const Picture picture{2, 1, {1, 2, 3, 4, 5, 6}};
-  EXPECT_EQ(variant_of(picture, 0).values, picture.values);
-  EXPECT_EQ(variant_of(picture, 1).values, (std::vector<float>{254, 253, 252, 251, 250, 249}));
-  EXPECT_EQ(variant_of(picture, 2).values, (std::vector<float>{4, 5, 6, 1, 2, 3}));
+  EXPECT_EQ(picture_of_round(picture, 0).values, picture.values);
+  EXPECT_EQ(picture_of_round(picture, 1).values, (std::vector<float>{254, 253, 252, 251, 250, 249}));
+  EXPECT_EQ(picture_of_round(picture, 2).values, (std::vector<float>{4, 5, 6, 1, 2, 3}));
   EXPECT_EQ(noise_picture(5, 4, 1).values, noise_picture(5, 4, 1).values);
   EXPECT_NE(noise_picture(5, 4, 1).values, noise_picture(5, 4, 2).values);
 }

@@ -18,7 +18,7 @@ ExitCode run_diff(const DiffOptions&) { return ExitCode::kOk; }
 ExitCode run_serve(const ServeOptions&) { return ExitCode::kOk; }
 ExitCode run_show(const ShowOptions&) { return ExitCode::kOk; }
 Suggestions backend_suggestions() { return {}; }
-Suggestions variant_suggestions() { return {}; }
+Suggestions network_backend_suggestions() { return {}; }
 
 ExitCode run_report(const ReportRequest&) { return ExitCode::kOk; }
 

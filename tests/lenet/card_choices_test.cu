@@ -145,7 +145,7 @@ TEST_F(CardChoices, WhatACardLacksIsRefusedByName) {
       {kRtx4090, "medium", MathMode::kTf32,
        "medium launches clusters of blocks: it needs compute capability 9.0, this GPU has 8.9: use another "
        "backend"},
-      {kT4, "mma", MathMode::kFp16, "mma needs compute capability 8.0, this GPU has 7.5: use --math fp32"},
+      {kT4, "mma", MathMode::kFp16, "mma needs compute capability 8.0, this GPU has 7.5: choose math fp32"},
       {kT4, "fp32", MathMode::kFp32,
        "fp32 copies to shared memory asynchronously: it needs compute capability 8.0, this GPU has 7.5: use "
        "the "

@@ -88,11 +88,11 @@ const Subject& untrained() {
 // Observed errors must be far smaller than the bounds.
 double largest_error(MathMode math) { return math == MathMode::kFp32 ? 1e-5 : 1e-2; }
 
-std::vector<uint8_t> run_batch(const Subject& subject, const std::string& variant,
+std::vector<uint8_t> run_batch(const Subject& subject, const std::string& backend,
                                const OperatorRequest& request, int64_t shift,
                                const std::vector<float>* images) {
   Stream stream(kDevice);
-  const std::unique_ptr<Operator> op = subject.network->prepare(variant, request, stream);
+  const std::unique_ptr<Operator> op = subject.network->prepare(backend, request, stream);
   const size_t image_bytes = bytes_of(request.input_type, kPixels);
   const size_t input_bytes = image_bytes * static_cast<size_t>(request.batch());
   std::vector<uint8_t> input(input_bytes);
@@ -110,10 +110,10 @@ std::vector<uint8_t> run_batch(const Subject& subject, const std::string& varian
   return {bytes, bytes + run.output.size() * sizeof(float)};
 }
 
-std::vector<uint8_t> run_repeated(const Subject& subject, const std::string& variant,
+std::vector<uint8_t> run_repeated(const Subject& subject, const std::string& backend,
                                   const OperatorRequest& request) {
   Stream stream(kDevice);
-  const std::unique_ptr<Operator> op = subject.network->prepare(variant, request, stream);
+  const std::unique_ptr<Operator> op = subject.network->prepare(backend, request, stream);
   const size_t distinct_bytes = bytes_of(request.input_type, kImages * kPixels);
   const Shape& input_shape = request.inputs[0];
   const size_t image_bytes = bytes_of(request.output_type, 1) * (request.output.rank() == 1 ? 1 : 10);
@@ -148,20 +148,20 @@ std::vector<float> as_logits(const std::vector<uint8_t>& bytes) {
   return logits;
 }
 
-void judge_first_logits(const Subject& subject, const std::string& variant, const OperatorRequest& request,
+void judge_first_logits(const Subject& subject, const std::string& backend, const OperatorRequest& request,
                         const std::vector<float>& logits) {
-  const double bound = subject.network->output_bound(variant, request);
+  const double bound = subject.network->output_bound(backend, request);
   const std::vector<double>& expected = subject.logits_of(request.input_type);
   for (size_t i = 0; i < expected.size(); ++i)
     ASSERT_LE(std::abs(double{logits[i]} - expected[i]), bound) << "image " << i / 10 << " logit " << i % 10;
 }
 
-double judge_logits(const Subject& subject, const std::string& variant, const OperatorRequest& request) {
-  const double bound = subject.network->output_bound(variant, request);
+double judge_logits(const Subject& subject, const std::string& backend, const OperatorRequest& request) {
+  const double bound = subject.network->output_bound(backend, request);
   EXPECT_GT(bound, 0);
   EXPECT_LE(bound, kLargestBound.at(request.math) * subject.largest);
   const int64_t shift = request.batch() % 5;
-  const std::vector<float> logits = as_logits(run_batch(subject, variant, request, shift));
+  const std::vector<float> logits = as_logits(run_batch(subject, backend, request, shift));
   double largest = 0;
   for (int64_t i = 0; i < request.batch(); ++i) {
     for (int64_t k = 0; k < 10; ++k) {
@@ -180,12 +180,12 @@ double judge_logits(const Subject& subject, const std::string& variant, const Op
   return largest;
 }
 
-void judge_predictions(const Subject& subject, const std::string& variant, const OperatorRequest& request) {
+void judge_predictions(const Subject& subject, const std::string& backend, const OperatorRequest& request) {
   const OperatorRequest for_logits =
       subject.model->network_request(kDevice, request.batch(), request.math, request.input_type);
-  ASSERT_TRUE(subject.network->supports(variant, for_logits));
-  const std::vector<uint8_t> bytes = run_batch(subject, variant, request, 2);
-  const std::vector<float> logits = as_logits(run_batch(subject, variant, for_logits, 2));
+  ASSERT_TRUE(subject.network->supports(backend, for_logits));
+  const std::vector<uint8_t> bytes = run_batch(subject, backend, request, 2);
+  const std::vector<float> logits = as_logits(run_batch(subject, backend, for_logits, 2));
   for (int64_t i = 0; i < request.batch(); ++i) {
     Prediction prediction;
     std::memcpy(&prediction, bytes.data() + static_cast<size_t>(i) * sizeof prediction, sizeof prediction);
@@ -200,11 +200,11 @@ void judge_predictions(const Subject& subject, const std::string& variant, const
 
 void for_each_offer(const Subject& subject, int64_t batch, ElementType output,
                     const std::function<void(const std::string&, const OperatorRequest&)>& visit) {
-  for (const auto& [variant, request] : reference::fused_subjects(*subject.model, kDevice, {batch})) {
-    if (request.output_type != output || !subject.network->supports(variant, request)) continue;
+  for (const auto& [backend, request] : reference::network_subjects(*subject.model, kDevice, {batch})) {
+    if (request.output_type != output || !subject.network->supports(backend, request)) continue;
     SCOPED_TRACE(
-        concat(variant, " ", to_string(request.math), " ", to_string(request.input_type), " batch ", batch));
-    visit(variant, request);
+        concat(backend, " ", to_string(request.math), " ", to_string(request.input_type), " batch ", batch));
+    visit(backend, request);
   }
 }
 

@@ -48,25 +48,25 @@ double largest_error(MathMode math);
 
 /// Runs a batch whose slot i holds distinct image (i + shift) % kImages, twice, between canaries; the bits of both runs
 /// must agree. Returns the output's bytes.
-std::vector<uint8_t> run_batch(const Subject& subject, const std::string& variant,
+std::vector<uint8_t> run_batch(const Subject& subject, const std::string& backend,
                                const OperatorRequest& request, int64_t shift,
                                const std::vector<float>* images = nullptr);
 std::vector<float> as_logits(const std::vector<uint8_t>& bytes);
 
 /// The output of a large batch in which image i is distinct image i % kImages, generated on the device. The test fails
 /// if the bits of an image depend on its place.
-std::vector<uint8_t> run_repeated(const Subject& subject, const std::string& variant,
+std::vector<uint8_t> run_repeated(const Subject& subject, const std::string& backend,
                                   const OperatorRequest& request);
 /// Compares the logits of the first distinct images with the judge's.
-void judge_first_logits(const Subject& subject, const std::string& variant, const OperatorRequest& request,
+void judge_first_logits(const Subject& subject, const std::string& backend, const OperatorRequest& request,
                         const std::vector<float>& logits);
 
 /// Runs a batch and compares its logits with the judge's; returns the largest error as a share of the largest logit.
-double judge_logits(const Subject& subject, const std::string& variant, const OperatorRequest& request);
-/// Runs a batch and compares its predictions with the logits of the same variant.
-void judge_predictions(const Subject& subject, const std::string& variant, const OperatorRequest& request);
+double judge_logits(const Subject& subject, const std::string& backend, const OperatorRequest& request);
+/// Runs a batch and compares its predictions with the logits of the same backend.
+void judge_predictions(const Subject& subject, const std::string& backend, const OperatorRequest& request);
 
-/// Every supported variant, math mode, input and output for a batch.
+/// Every supported backend, math mode, input and output for a batch.
 void for_each_offer(const Subject& subject, int64_t batch, ElementType output,
                     const std::function<void(const std::string&, const OperatorRequest&)>& visit);
 

@@ -45,14 +45,14 @@ TEST_F(Fused, SeesPlantedFaults) {
   int judged = 0;
   for (const ElementType output : {ElementType::kFp32, ElementType::kClass}) {
     for_each_offer(
-        trained(), kBatch, output, [&](const std::string& variant, const OperatorRequest& request) {
+        trained(), kBatch, output, [&](const std::string& backend, const OperatorRequest& request) {
           expect_faults_seen("the judge", kBeyond * largest_error(request.math), [&](const Fault& fault) {
             Subject subject = trained();
             subject.network = std::make_shared<FaultyNetwork>(*trained().network, output, fault);
             if (output == ElementType::kFp32) {
-              judge_logits(subject, variant, request);
+              judge_logits(subject, backend, request);
             } else {
-              judge_predictions(subject, variant, request);
+              judge_predictions(subject, backend, request);
             }
           });
           ++judged;

@@ -45,9 +45,9 @@ TEST_F(Fused, LogitsAgreeWithTheJudge) {
     std::map<std::string, double> worst;
     for (const int64_t batch : batches()) {
       for_each_offer(*subject, batch, ElementType::kFp32,
-                     [&](const std::string& variant, const OperatorRequest& request) {
-                       double& known = worst[variant + "_" + to_string(request.math)];
-                       known = std::max(known, judge_logits(*subject, variant, request));
+                     [&](const std::string& backend, const OperatorRequest& request) {
+                       double& known = worst[backend + "_" + to_string(request.math)];
+                       known = std::max(known, judge_logits(*subject, backend, request));
                      });
     }
     for (const auto& [name, error] : worst) {
@@ -57,15 +57,15 @@ TEST_F(Fused, LogitsAgreeWithTheJudge) {
   }
 }
 
-// A variant that computes in several math modes does not ignore the mode.
+// A backend that computes in several math modes does not ignore the mode.
 TEST_F(Fused, AMathModeRounds) {
   int compared = 0;
   for_each_offer(
-      trained(), 3, ElementType::kFp32, [&](const std::string& variant, const OperatorRequest& request) {
+      trained(), 3, ElementType::kFp32, [&](const std::string& backend, const OperatorRequest& request) {
         OperatorRequest exact = request;
         exact.math = MathMode::kFp32;
-        if (request.math == MathMode::kFp32 || !trained().network->supports(variant, exact)) return;
-        EXPECT_NE(run_batch(trained(), variant, request, 0), run_batch(trained(), variant, exact, 0));
+        if (request.math == MathMode::kFp32 || !trained().network->supports(backend, exact)) return;
+        EXPECT_NE(run_batch(trained(), backend, request, 0), run_batch(trained(), backend, exact, 0));
         ++compared;
       });
   if (compared == 0 && kDevice.is_cuda() && !gpu_has_clusters())
@@ -78,9 +78,9 @@ TEST_F(Fused, ThePositionInABatchDoesNotMatter) {
   for (const int64_t batch : {3, 64, 129}) {
     for_each_offer(
         trained(), batch, ElementType::kFp32,
-        [&](const std::string& variant, const OperatorRequest& request) {
-          const std::vector<float> at_start = as_logits(run_batch(trained(), variant, request, 0));
-          const std::vector<float> moved = as_logits(run_batch(trained(), variant, request, 1));
+        [&](const std::string& backend, const OperatorRequest& request) {
+          const std::vector<float> at_start = as_logits(run_batch(trained(), backend, request, 0));
+          const std::vector<float> moved = as_logits(run_batch(trained(), backend, request, 1));
           for (int64_t i = 0; i + 1 < std::min(batch, kImages); ++i) {
             EXPECT_EQ(std::memcmp(at_start.data() + (i + 1) * 10, moved.data() + i * 10, 10 * sizeof(float)),
                       0)
@@ -94,17 +94,17 @@ class FusedBatch : public Fused, public testing::WithParamInterface<int64_t> {};
 
 TEST_P(FusedBatch, PredictionsAreTheLogitsOwn) {
   for_each_offer(trained(), GetParam(), ElementType::kClass,
-                 [](const std::string& variant, const OperatorRequest& request) {
-                   judge_predictions(trained(), variant, request);
+                 [](const std::string& backend, const OperatorRequest& request) {
+                   judge_predictions(trained(), backend, request);
                  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Batches, FusedBatch, testing::ValuesIn(batches()),
                          [](const auto& instance) { return std::to_string(instance.param); });
 
-// A kernel of a variant, and the most images that one multiprocessor processes in one round.
+// A kernel of a backend, and the most images that one multiprocessor processes in one round.
 struct Turn {
-  const char *name, *variant;
+  const char *name, *backend;
   MathMode math;
   int64_t images;
 };
@@ -130,15 +130,15 @@ TEST_P(FusedTurns, BlocksTakeSeveralTurns) {
   const int64_t blocks = kDevice.is_cuda() ? cuda_status().devices[0].multiprocessors : 1;
   const int64_t batch = blocks * turn.images + 5;
   const Support support = trained().network->supports(
-      turn.variant, trained().model->network_request(kDevice, batch, turn.math, ElementType::kUint8));
+      turn.backend, trained().model->network_request(kDevice, batch, turn.math, ElementType::kUint8));
   // An older card than those that have all that the backends need. On these a refusal is a failure.
   if (!support && kDevice.is_cuda() && !gpu_has_clusters()) GTEST_SKIP() << support.reason();
   int judged = 0;
   for_each_offer(
-      trained(), batch, ElementType::kFp32, [&](const std::string& variant, const OperatorRequest& offered) {
-        if (offered.input_type != ElementType::kUint8 || variant != turn.variant || offered.math != turn.math)
+      trained(), batch, ElementType::kFp32, [&](const std::string& backend, const OperatorRequest& offered) {
+        if (offered.input_type != ElementType::kUint8 || backend != turn.backend || offered.math != turn.math)
           return;
-        judge_logits(trained(), variant, offered);
+        judge_logits(trained(), backend, offered);
         ++judged;
       });
   EXPECT_EQ(judged, 1);
@@ -149,27 +149,27 @@ INSTANTIATE_TEST_SUITE_P(Kernels, FusedTurns, testing::ValuesIn(turns()),
 
 TEST_F(Fused, EveryKernelTakesSeveralTurns) {
   for_each_offer(trained(), 300, ElementType::kFp32,
-                 [](const std::string& variant, const OperatorRequest& offered) {
+                 [](const std::string& backend, const OperatorRequest& offered) {
                    EXPECT_TRUE(std::any_of(turns().begin(), turns().end(), [&](const Turn& turn) {
-                     return variant == turn.variant && offered.math == turn.math;
+                     return backend == turn.backend && offered.math == turn.math;
                    })) << "no row of turns()";
                  });
 }
 
-// More images than a variant processes in one chunk, and more pixels than a signed 32-bit index can count.
+// More images than a backend processes in one chunk, and more pixels than a signed 32-bit index can count.
 TEST_F(Fused, LargeBatchesRepeatEveryImage) {
   if (!kDevice.is_cuda()) GTEST_SKIP() << "the CPU takes image by image";
-  constexpr int64_t kChunks = 2 * 131072 + 137, kPast2To31 = 2800003;  // the chunks of variant fp32
+  constexpr int64_t kChunks = 2 * 131072 + 137, kPast2To31 = 2800003;  // the chunks of backend fp32
   static_assert(kPast2To31 * kPixels > int64_t{1} << 31);
   for (const int64_t batch : {kChunks, kPast2To31}) {
     for_each_offer(trained(), batch, ElementType::kFp32,
-                   [&](const std::string& variant, const OperatorRequest& request) {
-                     const std::vector<float> logits = as_logits(run_repeated(trained(), variant, request));
-                     judge_first_logits(trained(), variant, request, logits);
+                   [&](const std::string& backend, const OperatorRequest& request) {
+                     const std::vector<float> logits = as_logits(run_repeated(trained(), backend, request));
+                     judge_first_logits(trained(), backend, request, logits);
                    });
     for_each_offer(trained(), batch, ElementType::kClass,
-                   [&](const std::string& variant, const OperatorRequest& request) {
-                     if (request.input_type == ElementType::kUint8) run_repeated(trained(), variant, request);
+                   [&](const std::string& backend, const OperatorRequest& request) {
+                     if (request.input_type == ElementType::kUint8) run_repeated(trained(), backend, request);
                    });
   }
 }
@@ -196,8 +196,8 @@ TEST_F(Fused, TheLowestOfEqualClassesWins) {
       sum += std::exp(double{logit} - double{tie.bias[static_cast<size_t>(tie.label)]});
     for (const int64_t batch : {1, 19, 67}) {
       for_each_offer(subject, batch, ElementType::kClass,
-                     [&](const std::string& variant, const OperatorRequest& request) {
-                       const std::vector<uint8_t> bytes = run_batch(subject, variant, request, 0);
+                     [&](const std::string& backend, const OperatorRequest& request) {
+                       const std::vector<uint8_t> bytes = run_batch(subject, backend, request, 0);
                        for (size_t i = 0; i < static_cast<size_t>(batch); ++i) {
                          Prediction prediction;
                          std::memcpy(&prediction, bytes.data() + i * sizeof prediction, sizeof prediction);
@@ -214,9 +214,9 @@ TEST_F(Fused, NanStaysVisible) {
   std::vector<float> images = trained().normalised;
   images[static_cast<size_t>(5 * kPixels + 14 * 28 + 14)] = NAN;
   for (const ElementType output : {ElementType::kFp32, ElementType::kClass}) {
-    for_each_offer(trained(), 9, output, [&](const std::string& variant, const OperatorRequest& request) {
+    for_each_offer(trained(), 9, output, [&](const std::string& backend, const OperatorRequest& request) {
       if (request.input_type != ElementType::kFp32) return;  // pixels have none
-      const std::vector<uint8_t> bytes = run_batch(trained(), variant, request, 0, &images);
+      const std::vector<uint8_t> bytes = run_batch(trained(), backend, request, 0, &images);
       const size_t row = bytes.size() / 9;
       for (size_t i = 0; i < 9; ++i) {
         bool nan = false;
@@ -246,13 +246,13 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
   for (int64_t i = 0; i < data.count; ++i)
     right += digits[static_cast<size_t>(i)] - '0' == data.labels[static_cast<size_t>(i)];
   for_each_offer(trained(), data.count, ElementType::kClass,
-                 [&](const std::string& variant, const OperatorRequest& offered) {
+                 [&](const std::string& backend, const OperatorRequest& offered) {
                    BuildOptions options;
                    options.device = kDevice;
                    options.batch = data.count;
                    options.math = offered.math;
                    options.execution = Plan::kFused;
-                   options.backends = BackendSpec::parse(variant);
+                   options.backends = BackendSpec::parse(backend);
                    options.input = offered.input_type;
                    options.output = offered.output_type;
                    Executable executable(lenet5(), options);
@@ -276,12 +276,12 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
                    }
                    EXPECT_LE(std::abs(static_cast<double>(correct - right)), kMostDigitsOff);
                    RecordProperty(
-                       variant + "_" + to_string(offered.math) + "_" + to_string(offered.input_type),
+                       backend + "_" + to_string(offered.math) + "_" + to_string(offered.input_type),
                        std::to_string(correct));
                  });
 }
 
-TEST_F(Fused, APlanReplaysTheVariant) {
+TEST_F(Fused, APlanReplaysTheBackend) {
   BuildOptions options;
   options.device = kDevice;
   options.batch = 12;

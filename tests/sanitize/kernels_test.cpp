@@ -36,7 +36,8 @@ void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode
   const std::vector<float> bias = reference::uniform_values(static_cast<size_t>(problem.k), 2);
   const std::vector<float> x = reference::uniform_values(count(problem.input_shape()), 3);
   const auto kernel = backend.prepare({problem, math, weights.data(), relu ? bias.data() : nullptr,
-                                       relu && backend.fuses_relu(), SIZE_MAX, services, stream, "", window});
+                                       relu && backend.fuses_rectifier(Rectifier(true)), SIZE_MAX, services,
+                                       stream, "", window});
   const int64_t rows = window ? window->rows(problem.p()) : problem.p();
   const int64_t columns = window ? window->columns(problem.q()) : problem.q();
   std::vector<float> y(static_cast<size_t>(problem.n * problem.k * rows * columns));

@@ -78,7 +78,7 @@ void prepare(StudyCandidate& candidate, const ConvSpec& spec, std::unique_ptr<Co
       throw UnavailableError(support.reason());
     auto prepared = std::make_unique<ConvCandidate>(spec.name, backend, spec.math, *arena,
                                                     session.options().workspace_limit, stream);
-    if (session.options().measure.verify != Verify::kOff) prepared->prepare_variants();
+    if (session.options().measure.verify != Verify::kOff) prepared->prepare_epilogues();
     prepared->describe(candidate.base);
     candidate.saved = prepared->kernel().products_saved();
     candidate.prepared = std::move(prepared);

@@ -33,27 +33,27 @@ ConvCandidate::ConvCandidate(std::string name, const ConvBackend& backend, MathM
   accuracy_ = accuracy_of(backend, *kernel_, problem, math);
 }
 
-void ConvCandidate::prepare_variants() {
+void ConvCandidate::prepare_epilogues() {
   if (arena_.bias() == nullptr) return;
   const Pool2dWindow window = Pool2dWindow::square(2, 2);
-  std::vector<ConvEpilogue> epilogues = {{true, backend_.fuses_relu(), {}}};
-  if (backend_.fuses_max_pool(arena_.problem(), math_, window))
-    epilogues.push_back({true, backend_.fuses_relu(), window});
+  const bool relu = backend_.fuses_rectifier(Rectifier(true));
+  std::vector<ConvEpilogue> epilogues = {{true, relu, {}}};
+  if (backend_.fuses_max_pool(arena_.problem(), math_, window)) epilogues.push_back({true, relu, window});
   for (const ConvEpilogue& epilogue : epilogues) {
-    variants_.push_back(std::make_unique<ConvCandidate>(
+    epilogues_.push_back(std::make_unique<ConvCandidate>(
         epilogue.name(), backend_, math_, arena_, workspace_limit_, stream_, kernel_->choice(), epilogue));
   }
 }
 
-std::vector<Candidate*> ConvCandidate::variants() {
-  std::vector<Candidate*> variants;
-  for (const auto& variant : variants_) variants.push_back(variant.get());
-  return variants;
+std::vector<Candidate*> ConvCandidate::epilogues() {
+  std::vector<Candidate*> epilogues;
+  for (const auto& epilogue : epilogues_) epilogues.push_back(epilogue.get());
+  return epilogues;
 }
 
 size_t ConvCandidate::most_workspace_bytes() const noexcept {
   size_t most = workspace_bytes_;
-  for (const auto& variant : variants_) most = std::max(most, variant->workspace_bytes_);
+  for (const auto& epilogue : epilogues_) most = std::max(most, epilogue->workspace_bytes_);
   return most;
 }
 

@@ -20,9 +20,9 @@ class ConvCandidate : public Candidate {
   ConvCandidate(std::string name, const ConvBackend& backend, MathMode math, ConvArena& arena,
                 size_t workspace_limit, Stream& stream, const std::string& choice = {},
                 const ConvEpilogue& epilogue = {});
-  /// Prepares the candidates of variants(), if the arena has a bias: with bias, with ReLU and with max pooling, as far
+  /// Prepares the candidates of epilogues(), if the arena has a bias: with bias, with ReLU and with max pooling, as far
   /// as the backend fuses them. Call it before the arena is allocated. Throws the errors of the constructor.
-  void prepare_variants();
+  void prepare_epilogues();
 
   std::string name() const override { return concat(name_, " for ", arena_.problem().to_string()); }
   void load(int round, Stream& stream) override { arena_.load(round, stream); }
@@ -30,7 +30,7 @@ class ConvCandidate : public Candidate {
   float* output() override { return arena_.y(); }
   size_t output_count() const override { return output_count_; }
   Verdict judge(int round, const std::vector<float>& output) override;
-  std::vector<Candidate*> variants() override;
+  std::vector<Candidate*> epilogues() override;
   bool end_to_end() const override { return arena_.end_to_end(); }
   void copy_in(Stream& stream) override { arena_.copy_in(stream); }
   void copy_out(Stream& stream) override { arena_.copy_out(stream); }
@@ -43,7 +43,7 @@ class ConvCandidate : public Candidate {
   /// Fills what is known before the first run: the choice inside, launches, workspace and setup time.
   void describe(ResultRow& row) const;
   size_t workspace_bytes() const noexcept { return workspace_bytes_; }
-  /// The largest workspace of this candidate and its variants.
+  /// The largest workspace of this candidate and its epilogues.
   size_t most_workspace_bytes() const noexcept;
 
  private:
@@ -59,7 +59,7 @@ class ConvCandidate : public Candidate {
   std::unique_ptr<ConvKernel> kernel_;
   size_t workspace_bytes_ = 0;
   double prepare_ns_ = 0;
-  std::vector<std::unique_ptr<ConvCandidate>> variants_;
+  std::vector<std::unique_ptr<ConvCandidate>> epilogues_;
 };
 
 }  // namespace lenslet

@@ -59,14 +59,14 @@ void StudyTask::load(int round, Stream& stream) {
   loaded_ = round;
 }
 
-Verdict StudyTask::judge(int round, const std::vector<float>& output, Stream& stream, int variant) {
+Verdict StudyTask::judge(int round, const std::vector<float>& output, Stream& stream, int answer) {
   Verdict verdict;
   if (round != loaded_) {
     verdict.reason = concat("input ", round, " is not loaded");
     return verdict;
   }
-  std::vector<Expected>& expected = answers_[{round, variant}];
-  if (expected.empty()) expected = answers(variant);
+  std::vector<Expected>& expected = answers_[{round, answer}];
+  if (expected.empty()) expected = answers(answer);
   reference::Comparison comparison;
   for (const Expected& one : expected)
     comparison.add(one.index, output[static_cast<size_t>(one.index)], one.value, one.bound);

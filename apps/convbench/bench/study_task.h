@@ -27,7 +27,7 @@ class StudyTask {
   virtual size_t output_count() const = 0;
   /// Judges a host copy of the output for the input loaded last: the elements that answers() returns. Every value must
   /// be a number, and nothing may be written outside the output.
-  Verdict judge(int round, const std::vector<float>& output, Stream& stream, int variant = 0);
+  Verdict judge(int round, const std::vector<float>& output, Stream& stream, int answer = 0);
 
  protected:
   static constexpr int64_t kReferenceMacs = int64_t{1} << 22;  // about a hundredth of a second in fp64
@@ -45,9 +45,9 @@ class StudyTask {
 
   /// Uploads input number `round` and poisons. If fresh(), every block must be filled: none is yet, or one is damaged.
   virtual void fill(int round, Stream& stream) = 0;
-  /// The judged outputs for the input loaded last. `variant` selects one of several answers of a task. Called once per
-  /// input and variant.
-  virtual std::vector<Expected> answers(int variant) const = 0;
+  /// The judged outputs for the input loaded last. `answer` selects one of several answers of a task. Called once per
+  /// input and answer.
+  virtual std::vector<Expected> answers(int answer) const = 0;
 
   /// Throws MemoryError with the bytes needed and free. The message begins with `what`.
   void allocate(Device device, const std::string& what, std::vector<Block> blocks);
@@ -67,7 +67,7 @@ class StudyTask {
   uint64_t seed_;
   std::vector<Block> blocks_;
   std::optional<reference::GuardedMemory> memory_;
-  std::map<std::pair<int, int>, std::vector<Expected>> answers_;  // by input and variant
+  std::map<std::pair<int, int>, std::vector<Expected>> answers_;  // by input and answer
   int loaded_ = -1, byte_ = 0;
 };
 
@@ -77,13 +77,13 @@ class TaskCandidate : public Candidate {
   using Step = std::function<void(Stream&)>;
   /// `run` enqueues. `after_load` may be empty; it uploads what only this candidate needs.
   TaskCandidate(std::string name, StudyTask& task, Stream& stream, Step run, Step after_load = {},
-                int variant = 0)
+                int answer = 0)
       : name_(std::move(name)),
         task_(task),
         stream_(stream),
         run_(std::move(run)),
         after_load_(std::move(after_load)),
-        variant_(variant) {}
+        answer_(answer) {}
 
   std::string name() const override { return name_; }
   void load(int round, Stream& stream) override {
@@ -95,7 +95,7 @@ class TaskCandidate : public Candidate {
   float* output() override { return task_.output(); }
   size_t output_count() const override { return task_.output_count(); }
   Verdict judge(int round, const std::vector<float>& output) override {
-    return task_.judge(round, output, stream_, variant_);
+    return task_.judge(round, output, stream_, answer_);
   }
 
  private:
@@ -103,7 +103,7 @@ class TaskCandidate : public Candidate {
   StudyTask& task_;
   Stream& stream_;
   Step run_, after_load_;
-  int variant_;
+  int answer_;
 };
 
 }  // namespace lenslet

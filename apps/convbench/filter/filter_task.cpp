@@ -49,9 +49,9 @@ Conv2dProblem FilterTask::problem(TensorLayout layout) const {
 }
 
 std::vector<float> FilterTask::input(int round, TensorLayout layout) const {
-  Picture variant = variant_of(picture_, round);
-  if (layout == TensorLayout::kNhwc) return std::move(variant.values);
-  return nhwc_to_nchw(variant.values, {1, kColours, picture_.height, picture_.width});
+  Picture changed = picture_of_round(picture_, round);
+  if (layout == TensorLayout::kNhwc) return std::move(changed.values);
+  return nhwc_to_nchw(changed.values, {1, kColours, picture_.height, picture_.width});
 }
 
 uint8_t FilterTask::byte_of(double sum) const {

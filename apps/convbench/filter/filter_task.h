@@ -30,7 +30,7 @@ class FilterTask {
   Conv2dProblem problem(TensorLayout layout) const;
   /// [3, 3, R, S]
   const std::vector<float>& weights() const noexcept { return weights_; }
-  /// Input number `round` (variant_of) in that layout.
+  /// Input number `round` (picture_of_round) in that layout.
   std::vector<float> input(int round, TensorLayout layout) const;
   /// Judges the bytes, and the sums against fp64 within the backend's bound. A large picture is judged at random
   /// places, more of them at its edges, other ones for each input. Unjudged outputs are not checked for NaN here.

@@ -41,21 +41,21 @@ Picture noise_picture(int width, int height, uint64_t seed) {
   return picture;
 }
 
-Picture variant_of(const Picture& picture, int number) {
-  Picture variant = picture;
+Picture picture_of_round(const Picture& picture, int number) {
+  Picture changed = picture;
   if (number == 1) {
-    for (float& value : variant.values) value = static_cast<float>(kWhite) - value;
+    for (float& value : changed.values) value = static_cast<float>(kWhite) - value;
   }
   if (number == 2) {
     const auto length = static_cast<std::ptrdiff_t>(picture.width) * kChannels;
     for (std::ptrdiff_t y = 0; y < picture.height; ++y) {
       // Mirroring the row also reverses the colours of each pixel, so they are reversed again.
-      const auto row = variant.values.begin() + y * length;
+      const auto row = changed.values.begin() + y * length;
       std::reverse(row, row + length);
       for (std::ptrdiff_t x = 0; x < length; x += kChannels) std::swap(row[x], row[x + 2]);
     }
   }
-  return variant;
+  return changed;
 }
 
 }  // namespace lenslet

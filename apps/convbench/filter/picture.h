@@ -19,7 +19,7 @@ struct Picture {
 Picture picture_of(const Image& image);
 /// Random bytes; the same seed gives the same bytes.
 Picture noise_picture(int width, int height, uint64_t seed);
-/// Variants with values of the same kind: 0 is the picture itself, 1 has inverted colours, 2 is mirrored.
-Picture variant_of(const Picture& picture, int number);
+/// Pictures with values of the same kind: 0 is the picture itself, 1 has inverted colours, 2 is mirrored.
+Picture picture_of_round(const Picture& picture, int number);
 
 }  // namespace lenslet

@@ -77,7 +77,7 @@ void MatrixTask::fill(int round, Stream& stream) {
   fill_bytes(output(), stream.device(), GuardedMemory::kNanByte, block_bytes(kC), stream);
 }
 
-std::vector<StudyTask::Expected> MatrixTask::answers(int /*variant*/) const {
+std::vector<StudyTask::Expected> MatrixTask::answers(int /*answer*/) const {
   const auto inner = static_cast<size_t>(shape_.inner);
   std::vector<Expected> expected;
   for (int row = 0; row < shape_.rows; ++row) {

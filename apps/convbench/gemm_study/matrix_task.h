@@ -27,7 +27,7 @@ class MatrixTask : public StudyTask {
  protected:
   void fill(int round, Stream& stream) override;
   /// Whole columns: all of a small product, else those at both ends and a random choice.
-  std::vector<Expected> answers(int variant) const override;
+  std::vector<Expected> answers(int answer) const override;
 
  private:
   enum Block : size_t { kA, kB, kC = kOutput, kWorkspace };

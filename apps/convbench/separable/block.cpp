@@ -87,7 +87,7 @@ void SeparableBlock::run(Stream& stream) {
 // With e[c] the bound of m[c] (layers/conv/conv_accuracy.h):
 //   |y - exact| <= sum of |w[k, c]| * e[c]  +  factor * sum of |w[k, c]| * (|m[c]| + e[c])
 // If tile transforms mix pixels, |m[c]| + e[c] is replaced by its maximum over the image.
-std::vector<StudyTask::Expected> SeparableBlock::answers(int /*variant*/) const {
+std::vector<StudyTask::Expected> SeparableBlock::answers(int /*answer*/) const {
   const std::vector<float> x =
       depthwise_.layout == TensorLayout::kNhwc ? nhwc_to_nchw(data_.x, depthwise_.input_shape()) : data_.x;
   const int64_t channels = depthwise_.c, pixels = int64_t{depthwise_.h} * depthwise_.w;

@@ -37,7 +37,7 @@ class SeparableBlock : public StudyTask {
 
  protected:
   void fill(int round, Stream& stream) override;
-  std::vector<Expected> answers(int variant) const override;
+  std::vector<Expected> answers(int answer) const override;
 
  private:
   enum Block : size_t { kInput, kBetween, kWorkspace = kOutput + 1 };

@@ -76,8 +76,8 @@ std::vector<size_t> StencilTask::chosen() const {
   return indices;
 }
 
-std::vector<StudyTask::Expected> StencilTask::answers(int variant) const {
-  const auto boundary = static_cast<Boundary>(variant);
+std::vector<StudyTask::Expected> StencilTask::answers(int answer) const {
+  const auto boundary = static_cast<Boundary>(answer);
   const int64_t width = stencil_.width, taps = stencil_.taps, rows = stencil_.dimensions == 1 ? 1 : taps;
   const int64_t before = stencil_.before(), rows_before = stencil_.dimensions == 1 ? 0 : before;
   std::vector<Expected> expected;

@@ -19,11 +19,11 @@ Conv2dProblem whole_of(Conv2dProblem part, int parts) {
 
 StreamLane::StreamLane(const std::string& name, const ConvBackend& backend, const Conv2dProblem& part,
                        const BenchOptions& options, Device device, const std::string& choice,
-                       bool with_variants)
+                       bool with_epilogues)
     : stream(device),
       arena(part, options.fill, static_cast<uint64_t>(options.seed)),
       candidate(name, backend, Pipeline::kMath, arena, options.workspace_limit, stream, choice) {
-  if (with_variants) candidate.prepare_variants();
+  if (with_epilogues) candidate.prepare_epilogues();
   arena.allocate(device, candidate.most_workspace_bytes(), false);
 }
 
@@ -38,9 +38,9 @@ Pipeline::Pipeline(const std::string& name, const ConvBackend& backend, const Co
       host_y_(device, part_y_bytes_ * static_cast<size_t>(parts)) {
   std::string choice;
   for (int i = 0; i < lanes; ++i) {
-    const bool with_variants = i == 0 && options.measure.verify != Verify::kOff;
+    const bool with_epilogues = i == 0 && options.measure.verify != Verify::kOff;
     lanes_.push_back(
-        std::make_unique<StreamLane>(name, backend, part, options, device, choice, with_variants));
+        std::make_unique<StreamLane>(name, backend, part, options, device, choice, with_epilogues));
     choice = kernel().choice();  // all lanes compute in the same way
   }
 }

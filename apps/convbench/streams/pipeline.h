@@ -16,7 +16,7 @@ namespace lenslet {
 /// One stream with memory for one part and the backend prepared for it: a candidate.
 struct StreamLane {
   StreamLane(const std::string& name, const ConvBackend& backend, const Conv2dProblem& part,
-             const BenchOptions& options, Device device, const std::string& choice, bool with_variants);
+             const BenchOptions& options, Device device, const std::string& choice, bool with_epilogues);
   Stream stream;
   ReferenceArena arena;
   ConvCandidate candidate;

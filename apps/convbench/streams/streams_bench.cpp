@@ -108,9 +108,9 @@ class StreamsContest {
     }
     std::string wrong = lane_distrust_[index]->check(round, lane.calls, once_ns);
     if (!wrong.empty() || round != kBefore) return wrong;
-    for (Candidate* variant : lane.candidate.variants()) {
-      wrong = Distrust(*variant, lane.stream, scratch_).check(round, 0, once_ns);
-      if (!wrong.empty()) return concat(variant->name(), ": ", wrong);
+    for (Candidate* epilogue : lane.candidate.epilogues()) {
+      wrong = Distrust(*epilogue, lane.stream, scratch_).check(round, 0, once_ns);
+      if (!wrong.empty()) return concat(epilogue->name(), ": ", wrong);
     }
     return lane_distrust_[index]->check_over(kBefore, kTimed);
   }

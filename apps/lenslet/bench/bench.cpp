@@ -190,7 +190,7 @@ class ModelBench {
     }
     options.plan = config.plan;
     options.math = to_string(config.math);
-    if (!options_.variants.empty()) options.backend = config.backend;
+    if (!options_.backends.empty()) options.backend = config.backend;
     return options;
   }
 

@@ -10,7 +10,7 @@ namespace lenslet {
 namespace {
 
 constexpr int64_t kLargestOnGpu = 1 << 20, kLargestOnCpu = 1 << 14;
-constexpr const char* kAllVariants = "all";
+constexpr const char* kAllBackends = "all";
 // Operations of the largest default batch of another network than LeNet-5: some tenths of a second.
 constexpr double kPassFlopsOnGpu = 2e13, kPassFlopsOnCpu = 2e10;
 
@@ -28,8 +28,8 @@ std::vector<MathMode> maths_of(const ModelBenchOptions& options, Device device) 
 // One configuration per whole-network backend: the named ones, all, or the one that `auto` takes.
 void add_fused(const ModelBenchOptions& options, const Graph& graph, const BenchConfig& base, Device device,
                std::vector<BenchConfig>& configs) {
-  std::vector<std::string> names = options.variants;
-  const bool all = names == std::vector<std::string>{kAllVariants};
+  std::vector<std::string> names = options.backends;
+  const bool all = names == std::vector<std::string>{kAllBackends};
   if (all) names = graph.network()->backends(device.kind);
   if (names.empty()) {
     names = {graph.network()->preferred(
@@ -39,7 +39,7 @@ void add_fused(const ModelBenchOptions& options, const Graph& graph, const Bench
     configs.push_back(base);
     configs.back().plan = Plan::kFused;
     configs.back().backend = name;
-    configs.back().by_name = !all && !options.variants.empty();
+    configs.back().by_name = !all && !options.backends.empty();
   }
 }
 
@@ -121,13 +121,13 @@ std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const S
   }
   const Device device = session.device();
   const Graph& graph = session.graph();
-  if (!options.variants.empty() && !graph.network()) {
+  if (!options.backends.empty() && !graph.network()) {
     throw UsageError(concat("--backend names whole-network backends here, and ", graph.name(),
                             " has none; lenslet profile --backend and lenslet tune time its layers"));
   }
   if (!holds<std::string>(options.plans, Plan::kLayered)) demand_whole_network(graph);
-  for (const std::string& name : options.variants) {
-    if (name != kAllVariants || options.variants.size() > 1)
+  for (const std::string& name : options.backends) {
+    if (name != kAllBackends || options.backends.size() > 1)
       (void)network_backend(name, session.graph(), device.kind);
   }
   std::vector<BenchConfig> configs;

@@ -18,7 +18,7 @@
 namespace lenslet {
 namespace {
 
-using reference::FusedSubject;
+using reference::NetworkSubject;
 using reference::Subject;
 
 constexpr int64_t kPictures = 67;  // more than a tile, with a tail
@@ -113,11 +113,11 @@ struct PicturedModel {
   ReferenceLogits expected;
 };
 
-ResultRow row_for(const FusedSubject& subject) {
+ResultRow row_for(const NetworkSubject& subject) {
   const OperatorRequest& request = subject.request;
   ResultRow row;
-  row.name = concat(request.device.to_string(), " fused ", subject.variant);
-  row.backend = subject.variant;
+  row.name = concat(request.device.to_string(), " fused ", subject.backend);
+  row.backend = subject.backend;
   row.math = to_string(request.math);
   row.layout.clear();
   row.problem =
@@ -126,10 +126,10 @@ ResultRow row_for(const FusedSubject& subject) {
   return row;
 }
 
-void verify(const PicturedModel& model, const FusedSubject& subject, Stream& stream, ResultRow& row) {
+void verify(const PicturedModel& model, const NetworkSubject& subject, Stream& stream, ResultRow& row) {
   const OperatorRequest& request = subject.request;
   const Layer& network = *model.graph.network();
-  const std::unique_ptr<Operator> op = network.prepare(subject.variant, request, stream);
+  const std::unique_ptr<Operator> op = network.prepare(subject.backend, request, stream);
   const int64_t pixels = request.inputs[0].num_elements();
   std::vector<float> pictures(static_cast<size_t>(pixels));  // room for any type
   convert_pixels(ElementType::kUint8, model.pixels.data(), pixels, model.graph.normalisation(),
@@ -143,13 +143,13 @@ void verify(const PicturedModel& model, const FusedSubject& subject, Stream& str
   std::iota(picture_of.begin(), picture_of.end(), 0);
   row.error.emplace();
   row.reason = model.expected.compare(request.output_type, run.output.data(), picture_of,
-                                      network.output_bound(subject.variant, request), *row.error);
+                                      network.output_bound(subject.backend, request), *row.error);
 }
 
-ResultRow verified_row(const PicturedModel& model, const FusedSubject& subject,
+ResultRow verified_row(const PicturedModel& model, const NetworkSubject& subject,
                        const SelfTestOptions& options, Stream& stream) {
   ResultRow row = row_for(subject);
-  if (const Support support = model.graph.network()->supports(subject.variant, subject.request); !support) {
+  if (const Support support = model.graph.network()->supports(subject.backend, subject.request); !support) {
     row.status = "UNSUPPORTED";
     row.reason = support.reason();
     return row;
@@ -166,15 +166,16 @@ ResultRow verified_row(const PicturedModel& model, const FusedSubject& subject,
   return row;
 }
 
-// One row per variant, math mode, batch, input and output: the built-in model's answers for some pictures.
-std::vector<ResultRow> fused_self_test(const SelfTestOptions& options) {
+// One row per whole-network backend, math mode, batch, input and output: the built-in model's answers for some
+// pictures.
+std::vector<ResultRow> network_self_test(const SelfTestOptions& options) {
   const PicturedModel model(options.seed);
   const Device device = options.target.usable ? options.target.device : Device::cpu();
   DeviceGuard guard(device);
   Stream stream(device);
   std::vector<ResultRow> rows;
-  for (const FusedSubject& subject :
-       reference::fused_subjects(model.graph, options.target.device, {1, kPictures})) {
+  for (const NetworkSubject& subject :
+       reference::network_subjects(model.graph, options.target.device, {1, kPictures})) {
     if (interrupted()) return rows;
     rows.push_back(verified_row(model, subject, options, stream));
     if (rows.back().status == "ERROR") return rows;
@@ -186,7 +187,7 @@ std::vector<ResultRow> fused_self_test(const SelfTestOptions& options) {
 
 std::vector<ResultRow> self_test(const SelfTestOptions& options) {
   std::vector<ResultRow> rows;
-  for (const auto& test : {subjects_self_test, fused_self_test}) {
+  for (const auto& test : {subjects_self_test, network_self_test}) {
     std::vector<ResultRow> more = test(options);
     rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
     if (interrupted() || (!rows.empty() && rows.back().status == "ERROR")) break;

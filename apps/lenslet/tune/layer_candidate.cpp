@@ -24,7 +24,7 @@ BuildOptions all_kept(BuildOptions build, Stream& stream) {
 void apply_fused(const Layer& layer, reference::Result& result, std::vector<double>& bounds) {
   const Fusion fusion = read_fusion({&layer});
   if (!fusion.max_pool) {
-    const Rectifier after = fusion.applied();
+    const Rectifier after = fusion.rectifier;
     const bool exact = after.slope == 0 || after.slope == 1;
     for (size_t i = 0; i < bounds.size(); ++i) {
       double& value = result.values[i];

@@ -173,7 +173,7 @@ class DepthwiseKernel : public ConvKernel {
         p_(request.problem.p()),
         q_(request.problem.q()),
         multiplier_(request.problem.k / request.problem.c),
-        after_(request.applied()),
+        after_(request.rectifier),
         steps_(steps_for(request.problem)),
         weights_(request.weights, request.weights + request.problem.weight_shape().num_elements()),
         bias_(static_cast<size_t>(request.problem.k), 0.0f) {
@@ -250,14 +250,14 @@ class DepthwiseBackend : public ConvBackend {
     if (!square || (problem.r != 3 && problem.r != 5) || problem.stride_h > 2 || problem.dilation_h != 1 ||
         problem.dilation_w != 1 || problem.layout != TensorLayout::kNchw) {
       return Support::no(
-          "depthwise supports kernels of 3x3 and 5x5, strides 1 and 2, no dilation, NCHW on the CPU: use "
+          "depthwise supports filters of 3x3 and 5x5, strides 1 and 2, no dilation, NCHW on the CPU: use "
           "direct");
     }
     const double floats = (problem.p() + 8.0) * 2 * ((problem.q() + 32.0) * 2 + 8);
     if (floats > kMostPlaneFloats)
       return Support::no(
           "depthwise supports planes of fewer than 250 million outputs on the CPU: use direct");
-    return fp32_only("the CPU", math);
+    return fp32_only("depthwise on the CPU", math);
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
     return static_cast<size_t>(num_threads() * Plane(problem).floats()) * sizeof(float);
@@ -265,14 +265,9 @@ class DepthwiseBackend : public ConvBackend {
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
-  bool fuses_rectifiers() const override { return true; }
+  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
-    auto kernel = std::make_unique<DepthwiseKernel>(request);
-    if (kernel->workspace_bytes() > request.workspace_limit) {
-      throw MemoryError(concat("conv depthwise needs ", kernel->workspace_bytes(),
-                               " bytes of workspace, the limit is ", request.workspace_limit));
-    }
-    return kernel;
+    return std::make_unique<DepthwiseKernel>(request);
   }
 };
 

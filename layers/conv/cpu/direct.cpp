@@ -38,7 +38,7 @@ class DirectKernel : public ConvKernel {
   DirectKernel(const ConvPrepare& request)
       : problem_(request.problem),
         walk_(request.problem, request.max_pool),
-        after_(request.applied()),
+        after_(request.rectifier),
         max_slots_(num_threads()),
         weights_(pack_weights(request)),
         offsets_(make_offsets()) {
@@ -339,7 +339,7 @@ class DirectBackend : public ConvBackend {
                  "whole strides, found ",
                  Walk::packed_elements(problem), ": make the image or its padding smaller"));
     }
-    return fp32_only("the CPU", math);
+    return fp32_only("direct on the CPU", math);
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
     return static_cast<size_t>(num_threads() * Walk(problem).packed_floats(problem)) * sizeof(float);
@@ -362,14 +362,9 @@ class DirectBackend : public ConvBackend {
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
-  bool fuses_rectifiers() const override { return true; }
+  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
-    auto kernel = std::make_unique<DirectKernel>(request);
-    if (kernel->workspace_bytes() > request.workspace_limit) {
-      throw MemoryError(concat("conv direct needs ", kernel->workspace_bytes(),
-                               " bytes of workspace, the limit is ", request.workspace_limit));
-    }
-    return kernel;
+    return std::make_unique<DirectKernel>(request);
   }
 };
 

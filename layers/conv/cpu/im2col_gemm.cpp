@@ -69,7 +69,7 @@ class Im2colGemmKernel : public ConvKernel {
   Im2colGemmKernel(const ConvPrepare& request, std::unique_ptr<Gemm> gemm)
       : problem_(request.problem),
         rounds_(request.problem),
-        after_(request.applied()),
+        after_(request.rectifier),
         weights_(request.weights, request.weights + problem_.weight_shape().num_elements()),
         gemm_(std::move(gemm)) {
     if (request.bias) bias_.assign(request.bias, request.bias + problem_.k);
@@ -196,7 +196,7 @@ class Im2colGemmKernel : public ConvKernel {
 class Im2colGemmBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (const Support support = fp32_only("the CPU", math); !support) return support;
+    if (const Support support = fp32_only("im2col_gemm on the CPU", math); !support) return support;
     if (const Support nchw = nchw_only("im2col_gemm", problem); !nchw) return nchw;
     const Rounds rounds(problem);
     if (rounds.taps > INT32_MAX || rounds.positions() > INT32_MAX) {
@@ -221,15 +221,10 @@ class Im2colGemmBackend : public ConvBackend {
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
-  bool fuses_rectifiers() const override { return true; }
+  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     auto gemm = gemm_backend(DeviceKind::kCpu).prepare(request.math, request.stream);
-    auto kernel = std::make_unique<Im2colGemmKernel>(request, std::move(gemm));
-    if (kernel->workspace_bytes() > request.workspace_limit) {
-      throw MemoryError(concat("conv im2col_gemm needs ", kernel->workspace_bytes(),
-                               " bytes of workspace, the limit is ", request.workspace_limit));
-    }
-    return kernel;
+    return std::make_unique<Im2colGemmKernel>(request, std::move(gemm));
   }
 
  private:

@@ -231,7 +231,7 @@ class OneDnnKernel : public ConvKernel {
 class OneDnnBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& /*problem*/, MathMode math) const override {
-    return fp32_only("the CPU", math);
+    return fp32_only("onednn on the CPU", math);
   }
   /// Input and output once more in blocked channels (up to 16 to a block), and the scratchpads.
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
@@ -250,7 +250,7 @@ class OneDnnBackend : public ConvBackend {
     return accuracy_of_sums(problem, math);
   }
   // oneDNN's ReLU after a convolution converts NaN to zero.
-  bool fuses_relu() const override { return false; }
+  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return false; }
   // The layout is chosen by timing.
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
     return Determinism::kBounded;
@@ -271,10 +271,10 @@ class OneDnnBackend : public ConvBackend {
     for (Layout layout : kLayouts) {
       if (request.choice != layout_name(layout)) continue;
       auto kernel = std::make_unique<OneDnnKernel>(request, layout);
-      if (kernel->workspace_bytes() <= request.workspace_limit) return kernel;
-      throw MemoryError(concat("conv onednn needs ", kernel->workspace_bytes(),
-                               " bytes of workspace for its ", request.choice, " layout, the limit is ",
-                               request.workspace_limit));
+      const Support fits = workspace_fits(concat("onednn's ", request.choice, " layout"),
+                                          kernel->workspace_bytes(), request.workspace_limit);
+      if (!fits) throw MemoryError(fits.reason());
+      return kernel;
     }
     throw UnavailableError(
         concat("onednn has no layout '", request.choice, "', which the plan names; it has: plain, blocked"));
@@ -307,11 +307,8 @@ class OneDnnBackend : public ConvBackend {
       }
     }
     if (best) return best;
-    if (smallest != SIZE_MAX) {
-      throw MemoryError(concat("conv onednn needs ", smallest, " bytes of workspace, the limit is ",
-                               request.workspace_limit));
-    }
-    throw UnavailableError(reason);
+    if (smallest == SIZE_MAX) throw UnavailableError(reason);
+    throw MemoryError(workspace_fits("onednn", smallest, request.workspace_limit).reason());
   }
 
   static size_t make_kernel_for_size(const Conv2dProblem& problem, Layout layout) {

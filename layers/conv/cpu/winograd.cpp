@@ -32,7 +32,7 @@ class WinogradKernel : public ConvKernel {
   explicit WinogradKernel(const ConvPrepare& request)
       : problem_(request.problem),
         blocks_(request.problem),
-        after_(request.applied()),
+        after_(request.rectifier),
         filters_(pack_filters(request)),
         bias_(pack_bias(request)) {}
   size_t workspace_bytes() const override {
@@ -194,7 +194,7 @@ class WinogradKernel : public ConvKernel {
 class WinogradBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (const Support support = fp32_only("the CPU", math); !support) return support;
+    if (const Support support = fp32_only("winograd on the CPU", math); !support) return support;
     if (const Support nchw = nchw_only("winograd", problem); !nchw) return nchw;
     if (problem.r != kTaps || problem.s != kTaps) {
       return Support::no(concat("winograd on the CPU supports 3x3 filters, found ", problem.r, "x", problem.s,
@@ -237,14 +237,9 @@ class WinogradBackend : public ConvBackend {
     accuracy.by_image_maximum = true;
     return accuracy;
   }
-  bool fuses_rectifiers() const override { return true; }
+  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
-    auto kernel = std::make_unique<WinogradKernel>(request);
-    if (kernel->workspace_bytes() > request.workspace_limit) {
-      throw MemoryError(concat("conv winograd needs ", kernel->workspace_bytes(),
-                               " bytes of workspace, the limit is ", request.workspace_limit));
-    }
-    return kernel;
+    return std::make_unique<WinogradKernel>(request);
   }
 };
 

@@ -60,7 +60,7 @@ class CudnnKernel : public ConvKernel {
       : handle_(shared_per_stream<Handle>(request.stream)),
         descriptors_(request.problem),
         layout_(request.problem.layout),
-        relu_(request.relu),
+        relu_(request.rectifier.relu()),
         taps_(double{1} * request.problem.r * request.problem.s),
         sums_(accuracy_of_sums(request.problem, request.math)) {
     const Conv2dProblem& problem = request.problem;
@@ -286,12 +286,12 @@ class CudnnBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
     if (math == MathMode::kFp16)
-      return Support::no("cudnn convolves fp32 data here, in fp32 or tf32, not fp16");
+      return Support::no("cudnn convolves fp32 data here, in fp32 or tf32, not fp16: choose one of these");
     if (const Support symmetric = symmetric_padding("cudnn", problem); !symmetric) return symmetric;
     for (const Shape& shape : {problem.input_shape(), problem.weight_shape(), problem.output_shape()}) {
       if (shape.num_elements() > INT_MAX) {
-        return Support::no(
-            concat("cudnn supports tensors of up to ", INT_MAX, " elements, found ", shape.to_string()));
+        return Support::no(concat("cudnn supports tensors of up to ", INT_MAX, " elements, found ",
+                                  shape.to_string(), ": use direct or a smaller batch"));
       }
     }
     return Support::yes();

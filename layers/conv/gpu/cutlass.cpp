@@ -23,15 +23,18 @@ constexpr int64_t kMostReach = 254;
 Support window_fits(const WindowDirection& window) {
   const int64_t before = window.pad, after = before + window.more_pad, reach = window.reach();
   if (window.stride > kMostStride)
-    return Support::no(concat("cutlass supports strides of up to ", kMostStride, ", found ", window.stride));
-  if (after < 0) return Support::no("cutlass cannot leave out the last inputs");
-  if (reach > kMostReach)
+    return Support::no(concat("cutlass supports strides of up to ", kMostStride, ", found ", window.stride,
+                              ": use tensor_core"));
+  if (after < 0)
     return Support::no(
-        concat("cutlass supports kernels of up to ", kMostReach + 1, " inputs, found ", reach + 1));
+        "cutlass cannot leave out the last inputs, which a negative padding does: use tensor_core");
+  if (reach > kMostReach)
+    return Support::no(concat("cutlass supports filters of up to ", kMostReach + 1, " inputs, found ",
+                              reach + 1, ": use tensor_core"));
   if (-before < kLeastCorner || after - reach > kMostCorner || after - reach < kLeastCorner) {
     return Support::no(concat("cutlass supports paddings of up to ", -kLeastCorner,
                               " and last taps of up to as many inputs behind them, found padding ", before,
-                              " and ", after, ", last tap ", reach));
+                              " and ", after, ", last tap ", reach, ": use tensor_core"));
   }
   return Support::yes();
 }
@@ -39,7 +42,7 @@ Support window_fits(const WindowDirection& window) {
 Support card_supports(int capability) {
   if (capability == GpuLimits::kWgmma) return Support::yes();
   return Support::no(concat("cutlass has kernels for compute capability 9.0 alone here, this GPU has ",
-                            capability / 10, ".", capability % 10));
+                            capability / 10, ".", capability % 10, ": use tensor_core"));
 }
 
 class CutlassBackend : public ConvBackend {
@@ -48,13 +51,15 @@ class CutlassBackend : public ConvBackend {
     if (math != MathMode::kTf32) {
       return Support::no(concat("cutlass multiplies fp32 tensors in tf32, not ", to_string(math),
                                 math == MathMode::kFp16 ? ": its fp16 kernels read fp16 tensors" : "",
-                                ": use --math tf32"));
+                                ": choose math tf32"));
     }
-    if (problem.layout != TensorLayout::kNhwc) return Support::no("cutlass reads and writes NHWC, not NCHW");
-    if (problem.groups != 1) return Support::no(concat("cutlass supports one group, found ", problem.groups));
+    if (problem.layout != TensorLayout::kNhwc)
+      return Support::no("cutlass reads and writes NHWC, not NCHW: choose layout NHWC or use tensor_core");
+    if (problem.groups != 1)
+      return Support::no(concat("cutlass supports one group, found ", problem.groups, ": use implicit_gemm"));
     if (problem.c % kAlignment != 0 || problem.k % kAlignment != 0) {
       return Support::no(concat("cutlass supports multiples of ", kAlignment, " channels and filters, found ",
-                                problem.c, " and ", problem.k));
+                                problem.c, " and ", problem.k, ": use tensor_core"));
     }
     const Support rows = window_fits(problem.down());
     if (!rows) return rows;

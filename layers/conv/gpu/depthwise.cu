@@ -139,7 +139,7 @@ class DepthwiseRows : public OneLaunchConv<DepthwiseShape, const float*, const f
     shape_.by_k = FastDivide(problem.k);
     shape_.by_multiplier = FastDivide(problem.k / problem.c);
     shape_.store_width = q % 4 == 0 ? 4 : q % 2 == 0 ? 2 : 1;
-    shape_.after = request.applied();
+    shape_.after = request.rectifier;
     launch_ = {"conv_depthwise_rows_kernel", variant.kernel, blocks_of(shape_.segments), kBlock};
     detail_ = concat("rows, ", variant.rows, "x4 positions a thread, ", variant.vector * sizeof(float),
                      " bytes a load");
@@ -183,7 +183,7 @@ class DepthwiseChannels
     shape_.by_channel_groups = FastDivide(groups);
     shape_.by_column_segments = FastDivide(column_segments);
     shape_.by_row_segments = FastDivide(row_segments);
-    shape_.after = request.applied();
+    shape_.after = request.rectifier;
     const unsigned blocks = blocks_of(shape_.threads);
     if (variant) {
       launch_ = {"conv_depthwise_channels_kernel", variant->kernel, blocks, kBlock};
@@ -233,7 +233,7 @@ class DepthwiseBackend : public SummingBackend {
     }
     return own_kernel_limits("depthwise", problem);
   }
-  bool fuses_rectifiers() const override { return true; }
+  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const int multiprocessors = multiprocessor_count(request.stream.device());
     if (const RowsVariant* variant = choose_rows_variant(request.problem, multiprocessors)) {

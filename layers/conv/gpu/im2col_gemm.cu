@@ -138,7 +138,7 @@ class Im2colGemmKernel : public ConvKernel {
  public:
   Im2colGemmKernel(const ConvPrepare& request, std::unique_ptr<Gemm> gemm, const Rounds& rounds)
       : problem_(request.problem),
-        after_(request.applied()),
+        after_(request.rectifier),
         rounds_(rounds),
         gemm_(std::move(gemm)),
         weights_(request.services.upload(request.weights,
@@ -261,11 +261,12 @@ class Im2colGemmBackend : public ConvBackend {
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support nchw = nchw_only("im2col_gemm", problem); !nchw) return nchw;
     if (math == MathMode::kFp16)
-      return Support::no("im2col_gemm multiplies fp32 operands, in fp32 or tf32, not fp16");
+      return Support::no(
+          "im2col_gemm multiplies fp32 operands, in fp32 or tf32, not fp16: choose one of these");
     const int64_t pixels = int64_t{problem.p()} * problem.q();
     if (pixels > INT32_MAX) {
-      return Support::no(
-          concat("im2col_gemm supports up to ", INT32_MAX, " output pixels an image, found ", pixels));
+      return Support::no(concat("im2col_gemm supports up to ", INT32_MAX, " output pixels per image, found ",
+                                pixels, ": use direct"));
     }
     return Support::yes();
   }
@@ -286,17 +287,15 @@ class Im2colGemmBackend : public ConvBackend {
     return accuracy_of_sums(problem, math);
   }
 
-  bool fuses_rectifiers() const override { return true; }
+  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     std::unique_ptr<Gemm> gemm = gemm_backend(DeviceKind::kCuda).prepare(request.math, request.stream);
     const size_t taken = gemm->workspace_bytes();
     const size_t limit = request.workspace_limit > taken ? request.workspace_limit - taken : 0;
     const Rounds rounds(request.problem, static_cast<int64_t>(std::min<size_t>(limit, kColumnBytes)));
-    if (rounds.column_bytes + taken > request.workspace_limit) {
-      throw MemoryError(concat("backend im2col_gemm needs at least ", rounds.column_bytes + taken,
-                               " bytes of workspace for ", request.problem.to_string(), ", the limit is ",
-                               request.workspace_limit));
-    }
+    const Support fits =
+        workspace_fits("backend im2col_gemm", rounds.column_bytes + taken, request.workspace_limit);
+    if (!fits) throw MemoryError(fits.reason());
     return std::make_unique<Im2colGemmKernel>(request, std::move(gemm), rounds);
   }
 };

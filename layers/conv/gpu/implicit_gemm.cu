@@ -103,7 +103,7 @@ class ImplicitGemm : public OneLaunchConv<ImplicitGemmShape, const float*, const
     shape_.by_plane = FastDivide(shape_.plane);
     shape_.by_q = FastDivide(shape_.q);
     shape_.vector_store = shape_.plane % 4 == 0;
-    shape_.after = StoreRectifier(request.applied());
+    shape_.after = StoreRectifier(request.rectifier);
 
     filters_ = upload_filters(request, padded_taps, shape_.filter_pitch);
     bias_ = upload_bias(request, shape_.filter_pitch);
@@ -143,7 +143,7 @@ class ImplicitGemmBackend : public SummingBackend {
         offsets_fit("implicit_gemm", problem, largest_offset(problem), ImplicitGemmTap::kNowhere);
     return reach ? groups_fit_grid("implicit_gemm", problem) : reach;
   }
-  bool fuses_rectifiers() const override { return true; }
+  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const GpuCard card = gpu_card(request.stream.device());
     const Variant& variant = choose_variant(request.problem, card.multiprocessors);

@@ -199,7 +199,7 @@ class SlicedK : public OneLaunchConv<SlicedKShape, const float*, const float*, c
     shape_.by_row_tiles = FastDivide(static_cast<int>(cut.tile.row_tiles));
     shape_.by_filter_tiles = FastDivide(static_cast<int>(cut.filter_tiles / problem.groups));
     shape_.pool = request.max_pool.has_value();
-    shape_.after = request.applied();
+    shape_.after = request.rectifier;
   }
   /// [G, K/G, C/G, R, S] to [G, filter tiles, C/G, R, S, filters].
   void pack(const ConvPrepare& request, const Cut& cut) {
@@ -236,11 +236,12 @@ class SlicedKBackend : public SummingBackend {
     if (const Support touch = windows_fit(problem, window); !touch) return touch;
     if (!is_halving(window)) {
       return Support::no(concat("sliced_k pools 2x2 windows with stride 2, found ", window.kernel_h, "x",
-                                window.kernel_w, " with stride ", window.stride_h, "x", window.stride_w));
+                                window.kernel_w, " with stride ", window.stride_h, "x", window.stride_w,
+                                ": use direct"));
     }
     return fits(problem, true);
   }
-  bool fuses_rectifiers() const override { return true; }
+  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
   /// Few outputs: with more, each thread has several, and reads an input or a weight once for all of them.
   bool suits(const Conv2dProblem& problem) const override {
     constexpr int64_t kFewOutputs = int64_t{1} << 17;

@@ -103,7 +103,7 @@ class TensorCoreMma : public OneLaunchConv<TensorCoreMmaShape, const float*, con
     const Conv2dProblem& problem = request.problem;
     const int taps = problem.c / problem.groups * problem.r * problem.s;
     set_shape(problem, static_cast<int>(ceil_div(taps, choice.block_k)));
-    shape_.relu = request.relu;
+    shape_.relu = request.rectifier.relu();
     upload_taps_and_filters(request, taps);
     launch_ = {
         "conv_tensor_core_mma_kernel",
@@ -186,7 +186,7 @@ class TensorCoreMma : public OneLaunchConv<TensorCoreMmaShape, const float*, con
 
 Support card_supports(int capability) {
   return needs_capability("tensor_core needs tf32 and cp.async,", GpuLimits::kAsyncCopies, capability,
-                          "use --math fp32");
+                          "choose math fp32");
 }
 
 class TensorCoreBackend : public SummingBackend {
@@ -194,7 +194,7 @@ class TensorCoreBackend : public SummingBackend {
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
     if (math == MathMode::kFp32) {
       return Support::no(
-          "tensor_core rounds its operands to tf32 or fp16, not fp32: use --math tf32 or fp16");
+          "tensor_core rounds its operands to tf32 or fp16, not fp32: choose math tf32 or fp16");
     }
     if (const Support limits = own_kernel_limits("tensor_core", problem); !limits) return limits;
     const int64_t reach = largest_offset(problem);

@@ -96,7 +96,7 @@ class WinogradConv : public ConvKernel {
     shape_.by_tile_columns = FastDivide(static_cast<int>(ceil_div(problem.q(), 2)));
     shape_.by_tile_rows = FastDivide(static_cast<int>(ceil_div(problem.p(), 2)));
     shape_.by_filter_tiles = FastDivide(shape_.filter_tiles);
-    shape_.relu = request.relu;
+    shape_.relu = request.rectifier.relu();
     upload_filters(request);
     bias_ = upload_bias(request, shape_.group_filters);
 
@@ -268,8 +268,7 @@ class WinogradBackend : public ConvBackend {
 
  private:
   static MemoryError too_little_workspace(size_t needed, const ConvPrepare& request) {
-    return MemoryError(concat("winograd needs at least ", needed, " bytes of workspace, the limit is ",
-                              request.workspace_limit, ": raise --workspace-limit or use direct"));
+    return MemoryError(workspace_fits("backend winograd", needed, request.workspace_limit).reason());
   }
 };
 

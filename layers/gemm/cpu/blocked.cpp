@@ -151,7 +151,7 @@ class BlockedGemm : public Gemm {
 
 class BlockedBackend : public GemmBackend {
  public:
-  Support supports(MathMode math) const override { return fp32_only("the CPU", math); }
+  Support supports(MathMode math) const override { return fp32_only("blocked on the CPU", math); }
   Determinism determinism() const override { return Determinism::kPosition; }
 
  private:

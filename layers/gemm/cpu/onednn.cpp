@@ -100,7 +100,7 @@ class OneDnnGemm : public Gemm {
 
 class OneDnnGemmBackend : public GemmBackend {
  public:
-  Support supports(MathMode math) const override { return fp32_only("the CPU", math); }
+  Support supports(MathMode math) const override { return fp32_only("onednn on the CPU", math); }
 
  private:
   std::unique_ptr<Gemm> make(MathMode /*math*/, Stream& /*stream*/) const override {

@@ -83,7 +83,7 @@ class SimdBackend : public NetworkBackend {
   Support supports(const OperatorRequest& request) const override {
     if (request.math == MathMode::kFp32) return Support::yes();
     return Support::no(
-        concat("the CPU computes in fp32 only, not in ", to_string(request.math), ": use --math fp32"));
+        concat("simd computes in fp32 only, not in ", to_string(request.math), ": choose math fp32"));
   }
 
   bool reads_packed() const override { return true; }

@@ -122,7 +122,7 @@ class Fp32 : public NetworkBackend {
   Support supports(const OperatorRequest& request) const override {
     if (request.math != MathMode::kFp32) {
       return Support::no(
-          concat("fp32 rounds no operand, unlike ", to_string(request.math), ": use --math fp32"));
+          concat("fp32 rounds no operand, unlike ", to_string(request.math), ": choose math fp32"));
     }
     const std::optional<GpuCard> card = find_gpu(request.device);
     if (!card) return Support::yes();

@@ -62,12 +62,12 @@ class Mma : public NetworkBackend {
  public:
   Support supports(const OperatorRequest& request) const override {
     if (request.math == MathMode::kFp32) {
-      return Support::no("mma rounds its operands to tf32 or fp16, not fp32: use --math tf32 or fp16");
+      return Support::no("mma rounds its operands to tf32 or fp16, not fp32: choose math tf32 or fp16");
     }
     const std::optional<GpuCard> card = find_gpu(request.device);
     if (!card) return Support::yes();
     const Support instructions =
-        needs_capability("mma needs", GpuLimits::kAsyncCopies, card->compute_capability, "use --math fp32");
+        needs_capability("mma needs", GpuLimits::kAsyncCopies, card->compute_capability, "choose math fp32");
     if (!instructions) return instructions;
     const MmaKernel kernel = kernel_for(request, card->shared_bytes_per_block_optin);
     return needs_shared_bytes("mma", static_cast<size_t>(kernel.shared_bytes), *card, "use the layered plan");

@@ -130,10 +130,8 @@ inline std::vector<CudnnCandidate> cudnn_candidates(cudnnHandle_t handle, const 
     }
   }
   if (!taken.empty()) return taken;
-  if (least_needed != SIZE_MAX) {
-    throw MemoryError(concat("backend cudnn needs at least ", least_needed, " bytes of workspace for ",
-                             request.problem.to_string(), ", the limit is ", limit));
-  }
+  if (least_needed != SIZE_MAX)
+    throw MemoryError(workspace_fits("backend cudnn", least_needed, limit).reason());
   throw UnavailableError(concat("cudnn offers no deterministic ", to_string(request.math), " algorithm for ",
                                 request.problem.to_string(), " in ", to_string(layout), " on this device"));
 }

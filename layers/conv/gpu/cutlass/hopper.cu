@@ -158,7 +158,8 @@ class CutlassConvolution : public ConvKernel {
     const std::vector<float> filters = channels_last(request.problem, request.weights);
     filters_ = request.services.upload(filters.data(), filters.size());
     if (request.bias) bias_ = request.services.upload(request.bias, static_cast<size_t>(request.problem.k));
-    Tiles tiles = tiles_for({shape_of(request.problem), filters_.get(), bias_.get(), request.relu});
+    Tiles tiles =
+        tiles_for({shape_of(request.problem), filters_.get(), bias_.get(), request.rectifier.relu()});
     request.choice.empty() ? choose(tiles, request) : replay(tiles, request.choice);
   }
 

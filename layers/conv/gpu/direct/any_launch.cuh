@@ -39,7 +39,7 @@ class DirectAnyFilters {
     shape_.by_p = FastDivide(shape_.p);
     shape_.by_filter_tiles = FastDivide(tiles);
     shape_.by_all_filter_tiles = FastDivide(tiles * problem.groups);
-    shape_.relu = request.relu;
+    shape_.relu = request.rectifier.relu();
     // [G, K/G, C/G, R, S] to [G, tiles, C/G, R, S, k_out].
     const int64_t taps = int64_t{group_channels} * problem.r * problem.s;
     const int64_t all_tiles = any_filter_tiles(problem);

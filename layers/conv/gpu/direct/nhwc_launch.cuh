@@ -29,7 +29,7 @@ class DirectNhwc : public OneLaunchConv<DirectNhwcShape, const float*, const flo
     shape_.by_filter_tiles = FastDivide(tiles);
     shape_.by_column_groups = FastDivide(column_groups);
     shape_.by_p = FastDivide(problem.p());
-    shape_.relu = request.relu;
+    shape_.relu = request.rectifier.relu();
     pack(request);
     launch_ = {"conv_direct_nhwc_kernel", kernel(group_channels % 4 == 0),
                static_cast<unsigned>(ceil_div(shape_.threads, kDirectNhwcThreads)), kDirectNhwcThreads};

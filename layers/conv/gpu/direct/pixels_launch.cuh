@@ -22,7 +22,7 @@ class DirectPixels
     shape_.pixels = problem.n * problem.p() * problem.q();
     shape_.by_q = FastDivide(problem.q());
     shape_.by_p = FastDivide(problem.p());
-    shape_.relu = request.relu;
+    shape_.relu = request.rectifier.relu();
     this->launch_ = {"conv_direct_pixels_kernel", &conv_direct_pixels_kernel<K, kLayout>,
                      static_cast<unsigned>(ceil_div(shape_.pixels, kDirectPixelsThreads)),
                      kDirectPixelsThreads};

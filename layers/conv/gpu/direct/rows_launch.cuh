@@ -32,7 +32,7 @@ class DirectRows : public OneLaunchConv<DirectRowsFilter<C, K, R, S>, DirectRows
     shape_.column_segments = FastDivide(column_segments);
     shape_.store_width = kMostStored;
     while (shape_.q % shape_.store_width != 0) shape_.store_width /= 2;
-    shape_.relu = request.relu;
+    shape_.relu = request.rectifier.relu();
     // Small problems are spread over as many multiprocessors as there are warps.
     const int block =
         shape_.segments >= kDirectRowsThreads * multiprocessor_count ? kDirectRowsThreads : GpuLimits::kWarp;

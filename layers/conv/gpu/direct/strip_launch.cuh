@@ -20,7 +20,7 @@ class DirectStrip
     shape_.warps = problem.n * shape_.strips * column_groups;
     shape_.by_column_groups = FastDivide(column_groups);
     shape_.by_strips = FastDivide(shape_.strips);
-    shape_.relu = request.relu;
+    shape_.relu = request.rectifier.relu();
     this->launch_ = {"conv_direct_strip_kernel", &conv_direct_strip_kernel<K, kStride, kLayout, kVector>,
                      static_cast<unsigned>(ceil_div(shape_.warps, kWarps)), kDirectStripThreads};
     this->detail_ =

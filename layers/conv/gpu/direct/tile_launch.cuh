@@ -73,7 +73,7 @@ class DirectTile : public OneLaunchConv<DirectTileShape, const float*, const flo
     detail_ = concat("tile, ", variant_.rows, "x", variant_.columns, " positions x ", variant_.k_out,
                      " channels a thread, ", launch_.shared_bytes(), " bytes shared",
                      variant_.pool ? ", pooled 2x2" : "");
-    shape_.relu = request.relu;
+    shape_.relu = request.rectifier.relu();
     // [K, C, R, S] to [K tiles, chunks, channel groups, chunk, R, S, k_out]: what a block stages lies together, and the
     // weights of one tap for one thread.
     const int64_t window = int64_t{problem.r} * problem.s, width = tile_channels(), k_out = variant_.k_out;

@@ -78,7 +78,7 @@ class ImplicitGemmRows : public OneLaunchConv<ImplicitGemmRowsShape, const float
     shape_.pad_h = problem.pad_h;
     shape_.by_positions = FastDivide(problem.p() * problem.w);
     shape_.by_w = FastDivide(problem.w);
-    shape_.after = StoreRectifier(request.applied());
+    shape_.after = StoreRectifier(request.rectifier);
 
     filters_ = upload_filters(request, steps * choice.taps, shape_.filter_pitch);
     bias_ = upload_bias(request, shape_.filter_pitch);

@@ -151,7 +151,7 @@ class TensorCoreHopper
     shape_.by_padded_row = FastDivide(static_cast<int>(batch.width));
     shape_.by_padded_image = FastDivide(static_cast<int>(batch.height * batch.width));
     shape_.by_filter_tiles = FastDivide(static_cast<int>(ceil_div(problem.k, choice.filters)));
-    shape_.relu = request.relu;
+    shape_.relu = request.rectifier.relu();
     upload_filters(request);
     launch_ = {"conv_tensor_core_wgmma_kernel", choice.kernel[nhwc],
                static_cast<unsigned>(std::min(shape_.tiles, multiprocessor_count)),

@@ -65,7 +65,7 @@ class WinogradFused : public ConvKernel {
     shape_.by_tile_columns = FastDivide(static_cast<int>(sizes_.tile_columns));
     shape_.by_tile_rows = FastDivide(static_cast<int>(sizes_.tile_rows));
     shape_.by_filter_blocks = FastDivide(static_cast<int>(sizes_.filter_blocks));
-    shape_.relu = request.relu;
+    shape_.relu = request.rectifier.relu();
     upload_filters(request);
     bias_ = upload_bias(request, problem.k);
     const bool aligned = problem.pad_w == 0 && problem.w % 4 == 0;

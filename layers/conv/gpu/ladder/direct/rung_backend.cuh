@@ -154,7 +154,7 @@ class RungConv : public ConvKernel {
 
   RungConv(const ConvPrepare& request, const RungDesign& design)
       : design_(design), launch_(launch_of(request.problem, design)) {
-    launch_.shape.relu = request.relu;
+    launch_.shape.relu = request.rectifier.relu();
     const Conv2dProblem& problem = request.problem;
     const RungKernels kernels = design.kernels(problem);
     const size_t weights = size_t{1} * problem.k * problem.c * problem.r * problem.s;

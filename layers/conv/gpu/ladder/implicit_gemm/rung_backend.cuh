@@ -51,7 +51,7 @@ class RungConv : public OneLaunchConv<RungShape, RungOperands> {
     if (!card) throw UnavailableError(card.reason());
     const Conv2dProblem& problem = request.problem;
     fill_shape(problem, design.block_filters);
-    shape_.relu = request.relu;
+    shape_.relu = request.rectifier.relu();
     const bool whole =
         design.whole && problem.pad_h == 0 && problem.pad_w == 0 && shape_.taps % design.step == 0;
     const int64_t column_tiles = ceil_div(int64_t{shape_.columns}, design.block_columns);
