@@ -366,6 +366,64 @@ TEST_F(ServeHttp, TakesARequestInPieces) {
   EXPECT_NE(large.receive().find("\"data\":[1,2,3,4]"), std::string::npos);
 }
 
+// The server does not parse a header again that has the bytes of the last.
+TEST_F(ServeHttp, AnswersEachRequestOfARepeatedHeader) {
+  start();
+  Client client(server_->url());
+  const auto values = [](const std::string& two) {
+    return post(request_json(R"("shape":[1,2],"datatype":"FP32","data":[)" + two + "]"));
+  };
+  const auto expect_answer = [&](const std::string& two) {
+    EXPECT_NE(client.receive("]}]}").find("\"data\":[" + two + "]"), std::string::npos) << two;
+  };
+  for (const char* two : {"1,2", "3,4", "5,6", "77,8", "99,1", "2,3"}) {  // two lengths
+    client.send(values(two));
+    expect_answer(two);
+  }
+  const std::string whole = values("4,5"), ready = "GET /v2/health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  for (const size_t piece : {size_t{9}, whole.size() - 9}) {
+    client.send(whole.substr(0, piece));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    client.send(whole.substr(piece));
+    expect_answer("4,5");
+  }
+  client.send(values("6,7") + values("8,9") + ready);
+  const std::string answers = client.receive("{\"ready\":true}");
+  EXPECT_LT(answers.find("[6,7]"), answers.find("[8,9]"));
+  EXPECT_LT(answers.find("[8,9]"), answers.find("ready"));
+  client.send(values("1,1"));
+  expect_answer("1,1");
+  const std::string head = "HEAD" + ready.substr(3),
+                    last = "GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n";
+  client.send(head + head + last + "Connection: close\r\n\r\n");
+  const std::string bare = client.receive();
+  EXPECT_EQ(times_in(bare, "HTTP/1.1 200 OK"), 3);
+  EXPECT_EQ(times_in(bare, "ready"), 0);
+  EXPECT_EQ(times_in(bare, "live"), 1);
+}
+
+TEST_F(ServeHttp, BoundsTheBodiesOfRepeatedHeaders) {
+  const std::string request = post(example("nested.json"));
+  HttpServerOptions small;
+  small.max_bodies = example("nested.json").size() * 3 / 2;
+  start(small);
+  Client first(server_->url()), second(server_->url());
+  for (Client* const client : {&first, &second}) {
+    client->send(request);
+    EXPECT_NE(client->receive("]}]}").find("\"data\":[1,2,3,4]"), std::string::npos);
+  }
+  let_compute(false);
+  first.send(request);
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return computing_ == 3; });
+  }
+  second.send(request);
+  EXPECT_NE(second.receive("\r\n\r\n").find("HTTP/1.1 503"), std::string::npos);
+  let_compute();
+  EXPECT_NE(first.receive("]}]}").find("\"data\":[1,2,3,4]"), std::string::npos);
+}
+
 TEST_F(ServeHttp, OutlivesClientsThatVanish) {
   start();
   const std::string whole = post(example("nested.json"));

@@ -7,6 +7,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/buffers_suffix.hpp>
+#include <cstring>
 #include <utility>
 
 #include "apps/common/system/environment.h"
@@ -23,6 +24,7 @@ namespace {
 constexpr size_t kBufferBytes = 64 << 10, kKeptBufferBytes = 8 << 10, kMostDiscarded = 64 << 20;
 // Holds a request of one picture in one read. Each of 10,000 idle connections has this room.
 constexpr size_t kLeastRoom = 2 << 10;
+constexpr size_t kMostKeptHeader = 512;
 constexpr std::chrono::seconds kLinger(2);
 constexpr const char* kPolicy = "Content-Security-Policy";
 constexpr const char* kJsonBytes = "Inference-Header-Content-Length";
@@ -105,9 +107,7 @@ void Connection::set_deadline(std::chrono::milliseconds time) {
 
 void Connection::next_request() {
   if (share_.draining) return close();
-  request_.emplace();
-  request_->header_limit(static_cast<std::uint32_t>(share_.options.max_header));
-  request_->body_limit(share_.options.max_body);
+  request_.reset();
   waiting_ = true;
   set_deadline(share_.options.timeout);  // of the whole header: bytes that trickle in do not extend it
   if (buffer_.size() > 0)                // the other connections first, and the stack stays flat
@@ -126,23 +126,60 @@ void Connection::receive() {
 
 /// Bytes to read at a time: of a body more, if it has more.
 size_t Connection::room() const {
-  const size_t rest = request_->is_header_done() ? request_->content_length_remaining().value_or(0) : 0;
+  const bool in_body = request_ && request_->is_header_done();
+  const size_t rest = in_body ? request_->content_length_remaining().value_or(0) : 0;
   const size_t wanted = std::clamp(rest, kLeastRoom, kBufferBytes);
   return std::min(std::max(wanted, buffer_.capacity() - buffer_.size()), buffer_.max_size() - buffer_.size());
 }
 
 /// What the buffer has of the request; reads more until it is complete.
 void Connection::take() {
+  if (!request_) {
+    if (take_repeated()) return;
+    request_.emplace();
+    request_->header_limit(static_cast<std::uint32_t>(share_.options.max_header));
+    request_->body_limit(share_.options.max_body);
+  }
   while (!request_->is_done()) {
     if (buffer_.size() == 0) return receive();
     const bool has_header = request_->is_header_done();
+    const auto data = buffer_.data();
     Error error;
-    buffer_.consume(request_->put(buffer_.data(), error));
+    const size_t used = request_->put(data, error);
+    if (!has_header)  // the parser takes a header at once, or nothing of it
+      header_.assign(static_cast<const char*>(data.data()), used <= kMostKeptHeader ? used : 0);
+    buffer_.consume(used);
     if (error == http::error::need_more) return receive();
     if (error) return refuse(error);
     if (!has_header && !admit()) return;
   }
-  answer();
+  keep_alive_ = request_->get().keep_alive();
+  answer(std::move(request_->get().body()));
+}
+
+/// Takes a request that is there as a whole and whose header has the bytes of the last admitted one: what was found then
+/// holds again. Returns false, and takes nothing, of any other.
+bool Connection::take_repeated() {
+  const size_t header = header_.size();
+  if (header == 0 || buffer_.size() < header + body_bytes_) return false;
+  const char* const data = static_cast<const char*>(buffer_.data().data());
+  if (std::memcmp(data, header_.data(), header) != 0 || !reserve(body_bytes_)) return false;
+  waiting_ = false;
+  std::string body(data + header, body_bytes_);
+  buffer_.consume(header + body_bytes_);
+  answer(std::move(body));
+  return true;
+}
+
+/// Counts the bytes of a body until the response is sent. Returns false if too many are counted.
+bool Connection::reserve(size_t bytes) {
+  const auto wanted = static_cast<int64_t>(bytes);
+  if (share_.counts.body_bytes.fetch_add(wanted) + wanted > static_cast<int64_t>(share_.options.max_bodies)) {
+    share_.counts.body_bytes -= wanted;
+    return false;
+  }
+  reserved_ = wanted;
+  return true;
 }
 
 /// Whether to take the body now, once the header is complete. If not, the request is refused, or the client asked to be
@@ -151,27 +188,26 @@ bool Connection::admit() {
   waiting_ = false;
   const auto& message = request_->get();
   head_ = head_of(message);
+  asks_head_ = message.method() == http::verb::head;
   std::optional<HttpResponse> refused = share_.service.refuse(head_);
   const auto length = request_->content_length();
-  const auto bytes = static_cast<int64_t>(length.value_or(0));
+  body_bytes_ = static_cast<size_t>(length.value_or(0));
   if (refused) {
     // The service's own reason.
   } else if (request_->chunked()) {
     refused = share_.service.failure(411, "send the body with Content-Length, not in chunks");
   } else if (!length && message.method() == http::verb::post) {
     refused = share_.service.failure(411, "the field Content-Length is missing");
-  } else if (share_.counts.body_bytes.fetch_add(bytes) + bytes >
-             static_cast<int64_t>(share_.options.max_bodies)) {
-    share_.counts.body_bytes -= bytes;
+  } else if (!reserve(body_bytes_)) {
     refused = share_.service.failure(503, "too many bytes are being received; try again later");
   }
   if (refused) {
-    send(std::move(*refused), false);
+    send(std::move(*refused), false);  // which closes the connection
     return false;
   }
-  reserved_ = bytes;
   set_deadline(share_.options.timeout);
   if (!beast::iequals(message[http::field::expect], "100-continue")) return true;
+  header_.clear();  // the client waits for this answer each time
   fields_ = kContinue;
   net::async_write(socket_, net::buffer(fields_), [self = shared_from_this()](Error error, size_t) {
     if (!error) self->take();
@@ -182,6 +218,7 @@ bool Connection::admit() {
 /// Answers bytes that are no request.
 void Connection::refuse(Error error) {
   waiting_ = false;
+  asks_head_ = request_->get().method() == http::verb::head;
   if (error == http::error::header_limit)
     return send(
         share_.service.failure(431, concat("a header has at most ", share_.options.max_header, " bytes")),
@@ -193,16 +230,14 @@ void Connection::refuse(Error error) {
   send(share_.service.failure(400, "no valid HTTP request: " + error.message()), false);
 }
 
-void Connection::answer() {
+void Connection::answer(std::string body) {
   deadline_ = kNever;  // the service takes its time
-  keep_alive_ = request_->get().keep_alive();
   // An answer that comes before handle() returns is sent by this thread.
-  share_.service.handle(
-      head_, std::move(request_->get().body()), [self = shared_from_this()](HttpResponse response) {
-        net::dispatch(self->socket_.get_executor(), [self, response = std::move(response)]() mutable {
-          self->send(std::move(response), self->keep_alive_);
-        });
-      });
+  share_.service.handle(head_, std::move(body), [self = shared_from_this()](HttpResponse response) {
+    net::dispatch(self->socket_.get_executor(), [self, response = std::move(response)]() mutable {
+      self->send(std::move(response), self->keep_alive_);
+    });
+  });
 }
 
 void Connection::send(HttpResponse response, bool keep_alive) {
@@ -228,7 +263,7 @@ void Connection::send(HttpResponse response, bool keep_alive) {
   add("Content-Length", std::to_string(response.body.size()));
   fields_ += "\r\n\r\n";
   body_.clear();
-  if (request_->get().method() != http::verb::head) body_ = std::move(response.body);
+  if (!asks_head_) body_ = std::move(response.body);
 
   const std::array<net::const_buffer, 2> parts = {net::buffer(fields_), net::buffer(body_)};
   Error error;

@@ -43,7 +43,8 @@ struct ConnectionShare {
 
 /// Every member function runs on the thread of the socket's loop, unless it says otherwise. Bytes are taken and sent at
 /// once as far as the socket has or takes them; the loop waits for the rest. Deadlines have no timers, which would be
-/// set and cancelled for each read and write: the server looks at all of them now and then.
+/// set and cancelled for each read and write: the server looks at all of them now and then. A client mostly sends the
+/// same header again: one that has the bytes of the last is not parsed.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   /// `socket` does not block.
@@ -68,9 +69,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void receive();
   size_t room() const;
   void take();
+  bool take_repeated();
   bool admit();
+  bool reserve(size_t bytes);
   void refuse(Error error);
-  void answer();
+  void answer(std::string body);
   void send(HttpResponse response, bool keep_alive);
   void on_sent(bool keep_alive);
   void linger();
@@ -82,15 +85,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ConnectionShare& share_;
   Socket socket_;
   boost::beast::flat_buffer buffer_;
-  std::optional<Request> request_;
-  HttpHead head_;              // of the request
-  std::string fields_, body_;  // of the response
+  std::optional<Request> request_;  // from the first byte that take_repeated() leaves to the response
+  HttpHead head_;                   // of the request
+  std::string fields_, body_;       // of the response
+  std::string header_;     // of the last admitted request, as it came; empty: too long, or not to be repeated
+  size_t body_bytes_ = 0;  // of the last admitted request
   static constexpr auto kNever = std::numeric_limits<Time::rep>::max();
   std::atomic<Time::rep> deadline_{kNever};  // of the client, since the clock's epoch
   int64_t reserved_ = 0;                     // of ConnectionCounts::body_bytes
   size_t discarded_ = 0;                     // bytes read after the last response
   bool waiting_ = true;                      // for the header of a request
   bool keep_alive_ = false;                  // after the response to the request
+  bool asks_head_ = false;                   // the response has no body
   bool lingers_ = false;  // the last response is sent: the end of its time is no fault of the client
 };
 
