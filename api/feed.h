@@ -33,7 +33,7 @@ struct Answers {
 
   void* data = nullptr;  // logits [count, ...] or predictions [count]; labels [count] if they are apart
   float* probabilities = nullptr;  // [count], of predictions as two arrays; else null
-  /// Those of the images from `first` on, with `bytes` an answer in `data`.
+  /// The answers of the images from `first` on. `bytes`: the size of an answer in `data`.
   Answers from(int64_t first, size_t bytes) const noexcept {
     return {static_cast<char*>(data) + static_cast<size_t>(first) * (probabilities ? sizeof(int32_t) : bytes),
             probabilities ? probabilities + first : nullptr};

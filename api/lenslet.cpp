@@ -19,7 +19,7 @@
 namespace lenslet::c {
 namespace {
 
-// Of fixed size, because reporting a lack of memory must not allocate.
+// A fixed size, because reporting a lack of memory must not allocate.
 thread_local char last_error[1024] = "";
 
 }  // namespace

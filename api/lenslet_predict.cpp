@@ -23,11 +23,11 @@ using Images = lenslet_model::Images;
 
 constexpr size_t kPixels = LENSLET_PIXELS;
 
-// Of one picture.
+// Values of one picture.
 template <typename Value>
 constexpr size_t kValues = std::is_same_v<Value, PixelPair> ? LENSLET_PACKED_BYTES : kPixels;
 
-// Paper plus ink: what exchanges them by a subtraction.
+// paper + ink; `sum - x` swaps dark and bright.
 template <typename Value>
 float paper_plus_ink(const Normalisation& normalisation) {
   return std::is_same_v<Value, float> ? (1 - 2 * normalisation.mean()) / normalisation.std() : 255;

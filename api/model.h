@@ -139,7 +139,7 @@ class Model {
   /// computed. Throws like Executable.
   Model(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass);
 
-  /// Of what options came to. Throws like load().
+  /// A model of `setup`, which load() makes of files and options. Throws like load().
   Model(std::shared_ptr<const ModelSetup> setup, const ModelOptions& options);
 
   /// A model with other options that shares these weights in memory. Throws like load().

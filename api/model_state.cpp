@@ -269,7 +269,7 @@ std::unique_ptr<Lane> Model::State::build(int64_t batch, InputOutput pass) {
   return std::make_unique<Lane>(setup_->graph(), options);
 }
 
-// Those used least recently, until the rest and `built` are few or small.
+// Drops the lanes used least recently until the others and `built` are few or small.
 void Model::State::drop_lanes_beside(Lane& built) {
   double bytes = bytes_of(built);
   for (const KeptLane& kept : lanes_) bytes += bytes_of(*kept.lane);

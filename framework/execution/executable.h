@@ -24,7 +24,7 @@ struct BuildOptions {
   Device device;                    // the device that runs it
   int64_t batch = 1;                // images per pass
   MathMode math = MathMode::kFp32;  // of every layer that multiplies
-  /// Those requested by name, of layers or of the whole network; the others are chosen.
+  /// The backends requested by name, of layers or of the whole network; the others are chosen.
   BackendSpec backends;
   /// Replays these choices exactly, instead of math and backends. Borrowed while building.
   const Plan* plan = nullptr;

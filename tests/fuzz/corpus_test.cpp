@@ -42,7 +42,7 @@ TEST_P(FuzzCorpus, SeedsAreReadOrRefused) {
 
 // Truncated anywhere, and with any one byte inverted.
 TEST_P(FuzzCorpus, SeedsCutAndFlippedAreReadOrRefused) {
-  // Of each kind and seed. Every byte of a picture is legal, and a command line takes milliseconds.
+  // Tries for each kind and seed. Every byte of a picture is legal, and a command line takes milliseconds.
   const std::string name = GetParam().name;
   const size_t tries = name == "digit" ? 8 : name == "arguments" ? 24 : 64;
   const std::vector<Bytes> seeds = GetParam().seeds();

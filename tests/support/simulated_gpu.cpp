@@ -45,7 +45,7 @@ std::string demangled(const char* name) {
   std::string result = text ? text : name;
   std::free(text);
   if (result.rfind("void ", 0) == 0) result.erase(0, 5);
-  // Of "kernel<...>(types)", the part before the types.
+  // The part of "kernel<...>(types)" before the types.
   int depth = 0;
   for (size_t i = 0; i < result.size(); ++i) {
     if (result.compare(i, 21, "(anonymous namespace)") == 0) {

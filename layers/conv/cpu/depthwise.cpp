@@ -114,7 +114,7 @@ LENSLET_ALWAYS_INLINE void pack_plane(const PackTask& task) {
     if constexpr (kStride == 1) {
       copy_row<W>(row + task.columns[0].from, task.columns[0].count, target + task.columns[0].to);
     } else {
-      // Of one residue the columns begin at 0, of the other at 1; there may be one more of the first.
+      // The columns of one residue begin at 0, those of the other at 1; the first may have one more.
       const int first = task.columns[0].from == 0 ? 0 : 1;
       const Columns even = task.columns[first], odd = task.columns[1 - first];
       const int64_t pairs = std::min(even.count, odd.count);

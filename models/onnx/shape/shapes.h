@@ -26,7 +26,7 @@ inline int64_t from_front(int64_t stated, int64_t size) { return stated < 0 ? st
 
 using Values = std::unordered_map<std::string, Value>;
 
-/// Of the initializers and inputs, before any node. A free first dimension of an input becomes `batch`.
+/// The values of the initializers and inputs, before any node. A free first dimension of an input becomes `batch`.
 Values initial_values(const Model& model, const std::string& origin, int64_t batch);
 
 /// Infers the outputs of one node, whose inputs must be among `values`.

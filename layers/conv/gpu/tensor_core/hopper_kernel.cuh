@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
   const int slice_bytes = Tile::kPieces * shape.pitch * 16;
   const int stages_of_slice = shape.taps / Tile::kStageTaps;
   const uint32_t inputs = shared_address(shared), ring = inputs + shape.ring_offset;
-  // Of each place of a ring: full, then free.
+  // Two barriers for each place of a ring: full, then free.
   const uint32_t input_barriers = inputs + shape.barrier_offset;
   const uint32_t filter_barriers = input_barriers + shape.input_depth * 16;
   const uint32_t staging_barriers = filter_barriers + shape.filter_depth * 16;

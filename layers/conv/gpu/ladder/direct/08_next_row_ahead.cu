@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(128)
     }
     return row;
   };
-  // Of output rows h - 1 (gets its last input row), h and h + 1 (its first one), h being the input row.
+  // Sums of output rows h - 1 (gets its last input row), h and h + 1 (its first one), h being the input row.
   float last[K][kColumns], middle[K][kColumns], first[K][kColumns];
 #pragma unroll
   for (int k = 0; k < K; ++k) {
