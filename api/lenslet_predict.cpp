@@ -59,9 +59,9 @@ void check(const lenslet_model& model, const Value* images, int64_t count) {
   if (complaint.empty()) return;
   const char* const remedy = look.are_pixels() ? "normalise them, or pass bytes to the _u8 function"
                              : model.images == Images::kInvert
-                                 ? "options.images \"check\" exchanges nothing"
-                                 : "options.images \"invert\" exchanges dark and bright";
-  throw lenslet::UsageError(concat(complaint, "; ", remedy, ", \"any\" takes them as they are"));
+                                 ? "pass options.images \"check\", which does not invert them"
+                                 : "pass options.images \"invert\" to swap dark and bright";
+  throw lenslet::UsageError(concat(complaint, "; ", remedy, ", or \"any\" to skip the check"));
 }
 
 // Calls `compute(images, begin, count)` on all images, or on inverted parts of them.
