@@ -178,8 +178,8 @@ LENSLET_API const char* lenslet_model_device(const lenslet_model* model);
 LENSLET_API const char* lenslet_model_device_name(const lenslet_model* model);
 
 /**
- * The energy of an image is the log of the sum of its logits' exponentials. An image of less energy than this shows
- * no digit. From the weights file's metadata; NaN if it has none, and for a null pointer.
+ * The energy of an image is the log of the sum of its logits' exponentials. An image whose energy is not above this
+ * threshold shows no digit. Read from the weights file's metadata. NaN without an entry or for a null model.
  */
 LENSLET_API double lenslet_model_energy_threshold(const lenslet_model* model);
 

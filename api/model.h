@@ -131,7 +131,7 @@ class Model {
   /// built-in set: "robust" for pictures of people, "mnist". Throws DataError for an invalid file, UsageError for an
   /// invalid option value, UnavailableError for an unavailable device or an unsupported backend or math mode.
   static Model load(const std::string& path, const ModelOptions& options = {});
-  /// Uses the weights compiled into the library that are best for MNIST's images. Throws like load().
+  /// Uses `mnist`, the set of weights compiled into the library that is best for MNIST's images. Throws like load().
   static Model built_in(const ModelOptions& options = {});
 
   /// A model with a single pass, built with `pass`. A call is cut into chunks of its batch; the last chunk may be
@@ -217,8 +217,8 @@ class Model {
   std::vector<DeviceShare> shares() const;
   /// The normalisation of the weights file's metadata; default MNIST's, 0.1307 and 0.3081.
   const Normalisation& normalisation() const noexcept;
-  /// The log(sum(exp(logits))) below which a picture shows no digit, from the weights file's metadata; NaN if the
-  /// weights cannot tell.
+  /// A picture whose log(sum(exp(logits))) is not above this shows no digit. From the weights file's metadata; NaN
+  /// without an entry.
   double energy_threshold() const noexcept;
   /// The plan of a pass of `batch` images, bytes in and predictions out. Prepares the pass if it is new.
   Plan plan(int64_t batch);

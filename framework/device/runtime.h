@@ -35,11 +35,11 @@ void release_on(void* data, void* stream) noexcept;
 void* allocate_pinned(size_t bytes);
 void release_pinned(void* data) noexcept;
 
-/// Where the driver has memory at an address: kPageable if it does not know it.
+/// The kind of memory at an address, as the driver reports it; kPageable for memory that is not CUDA's.
 struct Whereabouts {
   enum class Kind { kPageable, kPinned, kDevice } kind = Kind::kPageable;
-  int ordinal =
-      0;  // of the device that has it or that it was page-locked for; managed memory counts as the device's
+  /// The device that has the memory or that it was page-locked for; managed memory counts as the device's.
+  int ordinal = 0;
 };
 Whereabouts whereabouts(const void* data);
 

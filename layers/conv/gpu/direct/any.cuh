@@ -47,8 +47,8 @@ __device__ __forceinline__ void load_filters(const float* __restrict__ filters, 
   }
 }
 
-/// Adds to `sums` the products behind kOut neighbouring filters at kCells x kCells output positions from (p, q) on: x
-/// and filters from their group's first channel on.
+/// Adds to `sums` the products of kOut filters for kCells x kCells outputs, the first at (p, q). `x` and `filters`
+/// point to the group's first channel.
 template <int kOut, int kCells, TensorLayout kLayout>
 __device__ __forceinline__ void sum_direct_any(const DirectAnyShape& shape, const float* __restrict__ x,
                                                const float* __restrict__ filters, int p, int q,
