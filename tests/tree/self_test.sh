@@ -190,6 +190,10 @@ red layers/planted.cu "$kernel" 'planted.cu:3: the head of this kernel has no li
 red models/planted.cuh "$head$kernel" 'has no line "measured"' "${kernels[@]}"
 red apps/planted.cu "$head// measured    docs/results.md\nint between;\n$kernel" 'has no line "measured"' \
   "${kernels[@]}"
+red apps/planted.cu "$head// measured    H100: 0.123 us\n//             (docs/results.md)\n$kernel" \
+  'planted.cu:5: a figure without its docs' "${kernels[@]}"
+red models/planted.cuh "$head// measured    not by itself: docs/results.md\n$kernel" 'no "not measured: "' \
+  "${kernels[@]}"
 red layers/planted.cu "$head// measured    0.123 us (docs/results/2026-11-22-h200/reproduce.json)\n$kernel" \
   'no median of docs/results/2026-11-22-h200/reproduce.json is 0.123 us' "${kernels[@]}"
 

@@ -19,7 +19,7 @@ constexpr int kThreads = 256;
 //             values
 // memory      no shared memory; y may be an operand, since a thread reads only the elements that it writes
 // requires    a, b and y aligned to 16 bytes unless quads is 0 (run() checks)
-// measured    not by itself: LeNet-5 has no such layer
+// measured    not yet: layer "pairwise_direct_same" of layers.json (./dev bench --part layers)
 template <Pairwise kFunction>
 __global__ void __launch_bounds__(kThreads)
     pairwise_direct_same_kernel(const float* a, const float* b, float* y, Rectifier after, int64_t quads,
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kThreads)
 // work split  a thread computes one output, in a grid-stride loop; neighbouring threads take neighbouring outputs
 // memory      no shared memory; repeated values come through L1
 // requires    nothing
-// measured    not by itself: LeNet-5 has no such layer
+// measured    not yet: layer "pairwise_direct_strided" of layers.json (./dev bench --part layers)
 template <Pairwise kFunction>
 __global__ void __launch_bounds__(kThreads)
     pairwise_direct_strided_kernel(const float* a, const float* b, float* y, Rectifier after,

@@ -29,8 +29,7 @@ __device__ __forceinline__ float pool4(float a, float b, float c, float d) {
 // memory      no shared memory; a thread reads 32 bytes (marked as read once, so that the outputs stay in L2) and
 //             writes 8
 // requires    x aligned to 16 bytes, y to 8, fewer than 2^31 threads (pool() checks)
-// measured    as pool1 and pool2 of a profile whose plan fuses no pooling: docs/kernels/pooling_linear.md
-//             has the command
+// measured    not yet: layer "pool2d_direct_2x2" of layers.json (./dev bench --part layers)
 template <bool kMax, typename Index>
 __global__ void __launch_bounds__(kThreads)
     pool2d_direct_2x2_kernel(const float* __restrict__ x, float* __restrict__ y, Index h, Index w,
@@ -50,7 +49,7 @@ __global__ void __launch_bounds__(kThreads)
 // work split  a thread computes one output; neighbouring threads take neighbouring q
 // memory      no shared memory; overlapping windows share values through L1
 // requires    nothing
-// measured    not by itself: no layer of LeNet-5 uses it
+// measured    not yet: layer "pool2d_direct_any" of layers.json (./dev bench --part layers)
 template <PoolKind kKind, typename Index>
 __global__ void __launch_bounds__(kThreads)
     pool2d_direct_any_kernel(const float* __restrict__ x, float* __restrict__ y,
@@ -92,7 +91,7 @@ __global__ void __launch_bounds__(kThreads)
 // work split  a warp computes one output; neighbouring threads read neighbouring values
 // memory      no shared memory; partial results are combined by shuffles
 // requires    nothing
-// measured    not by itself: no layer of LeNet-5 uses it
+// measured    not yet: layer "pool2d_direct_plane" of layers.json (./dev bench --part layers)
 template <bool kMax>
 __global__ void __launch_bounds__(kThreads)
     pool2d_direct_plane_kernel(const float* __restrict__ x, float* __restrict__ y, int64_t planes,

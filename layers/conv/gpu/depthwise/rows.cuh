@@ -81,7 +81,8 @@ __device__ __forceinline__ void store_depthwise_row(float* target, const float (
 //             that patches share; registers hold 4*kRows sums, an input row and the filter
 // requires    W a multiple of kVector; padding kPad on all sides where kVector > 1; no dilation, groups == C (checked
 //             by depthwise.cu)
-// measured    H100: docs/kernels/depthwise.md
+// measured    H100, hot, NCHW: 8 images, 512 channels, 56 x 56, 3x3: 37.0 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <int R, int S, int kStride, int kPad, int kRows, int kVector>
 __global__ void __launch_bounds__(128, depthwise_min_blocks(R, kStride))
     conv_depthwise_rows_kernel(const DepthwiseShape shape, const float* __restrict__ x,

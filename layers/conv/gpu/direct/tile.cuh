@@ -150,8 +150,9 @@ struct DirectTilePatch {
 //             kOut]
 // requires    stride kStride both ways, no dilation, one group; kColumns a multiple of 4 (checked by
 //             direct/tile_launch.cuh)
-// measured    H100, hot: LeNet's conv2, batch 1,024: 11.7 us (docs/kernels/direct.md, "The climb"); 8 images, 128
-//             channels, 56 x 56, 128 filters 3x3: 328.0 us (docs/results/2026-11-27-h100/reproduce.json)
+// measured    H100, hot: LeNet's conv2, batch 1,024: 11.7 us (docs/results/2026-11-27-h100/ladder.json)
+//             8 images, 128 channels, 56 x 56, 128 filters 3x3: 328.0 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <int R, int S, int kStride, int kOut, int kRows, int kColumns, bool kPool>
 __global__ void __launch_bounds__(kDirectTileThreads, 4) conv_direct_tile_kernel(
     const DirectTileShape shape, const float* __restrict__ x,

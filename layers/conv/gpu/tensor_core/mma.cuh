@@ -155,7 +155,7 @@ __device__ __forceinline__ void tensor_core_multiply_step(const unsigned char* s
 // memory      shared: kStages steps of kBlockM x kBlockK packed filters and kBlockK x (kBlockN + 8) inputs in fp32,
 //             filled by cp.async three steps ahead
 // requires    compute capability 8.0 (checked by tensor_core.cu); N*C*H*W < 2^31
-// measured    not in docs/results, where Hopper's kernel is faster: docs/kernels/tensor_core.md has the command
+// measured    not yet: layers-tensor_core.json (./dev bench --part layers)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads)
     conv_tensor_core_mma_kernel(const TensorCoreMmaShape shape, const float* __restrict__ x,

@@ -89,7 +89,7 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
 // requires    compute capability 8.0, MmaFp16Shared::kBytes of shared memory (checked by mma.cu); images 16-byte
 //             aligned
 // measured    H100, 1,048,576 images of bytes, predictions: 1,711 us = 613.0 M images/s
-//             (docs/results.md, "The whole-network plan over batch sizes")
+//             (docs/results/2026-11-27-h100/bench.json)
 template <typename Pixel, typename Output, int kWarps>
 __global__ void __launch_bounds__(kWarps * 32, 1)
     fused_lenet5_mma_fp16_kernel(const Pixel* __restrict__ images, int64_t count, int images_per_round,

@@ -73,7 +73,7 @@ __device__ __forceinline__ void mma_tf32_store(const float (&sums)[kTiles][4], f
 // requires    compute capability 8.0, MmaTf32Shared::kBytes of shared memory (checked by mma.cu); images 16-byte
 //             aligned
 // measured    H100, 1,048,576 images of bytes, predictions: 3,827 us = 274.0 M images/s
-//             (docs/results.md, "The whole-network plan over batch sizes")
+//             (docs/results/2026-11-27-h100/bench.json)
 template <typename Pixel, typename Output>
 __global__ void __launch_bounds__(MmaTf32Shared<Pixel>::kWarps * 32, 1)
     fused_lenet5_mma_tf32_kernel(const Pixel* __restrict__ images, int64_t count, int images_per_round,
