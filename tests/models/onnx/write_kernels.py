@@ -3,8 +3,8 @@
 
     write_kernels.py FOLDER        needs onnx and numpy from PyPI; the file here is from onnx 1.23.2
 
-./dev bench --part layers profiles it, so that the heads of these kernels can cite a time. On the CPU the same layers run
-other code.
+./dev bench --part layers profiles it, so that the heads of these kernels can cite a time. On the CPU the same layers
+run other code.
 """
 
 import pathlib
