@@ -31,6 +31,39 @@ awk '
   }
 ' "${sources[@]}"
 
+# Every array of a kernel has its shape: in brackets behind the parameter, or behind its name in the head.
+awk '
+  FNR == 1 { head = ""; inside = 0 }
+  /^ *\/\// { if (!inside) head = head " " $0; next }
+  /^ *template *</ { in_template = 1 }
+  /__global__/ { inside = 1; in_template = 0 }
+  inside {
+    comment = match($0, /\/\/.*/) ? substr($0, RSTART) : ""
+    code = substr($0, 1, length($0) - length(comment))
+    gsub(/__launch_bounds__\([^()]*(\([^()]*\))?[^()]*\)/, "", code)
+    ends = code ~ /\) *[{;]/
+    while (match(code, /\*( __restrict__)? *[a-z_][a-z_0-9]* *[,)]/)) {
+      name = substr(code, RSTART, RLENGTH - 1)
+      code = substr(code, RSTART + RLENGTH)
+      sub(/^.*[* ]/, "", name)
+      arrays++
+      if (comment ~ /\[/ || head ~ "[^a-z_0-9]" name " \\[") continue
+      printf "%s:%d: the shape of %s: \"// [N, C, H, W]\" behind it, or \"%s [N, C, H, W]\" in the head\n",
+             FILENAME, FNR, name, name
+      failed = 1
+    }
+    if (ends) { inside = 0; head = "" }
+    next
+  }
+  in_template { in_template = $0 !~ />/; next }
+  { head = "" }
+  END {
+    if (failed) exit 1
+    if (arrays == 0) { print "no array found: is the pattern right?"; exit 1 }
+    printf "%d arrays of kernels have shapes\n", arrays
+  }
+' "${sources[@]}"
+
 # A figure has its file, and a line without one a reason: "not yet: ", "not measured: ", "see another_kernel", or the
 # values that are in every file.
 awk '

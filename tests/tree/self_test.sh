@@ -184,12 +184,17 @@ red layers/planted.cpp '  set("renamed_kernel", address, 32);' '"renamed_kernel"
 
 kernels=(bash "$here/check_kernels.sh" "$copy")
 head='// computes    y\n// work split  a thread an element\n// memory      none\n// requires    nothing\n'
-kernel='template <int kSize,\n          bool kWhole>\n__global__ void planted_kernel(float* y) {}'
+kernel='template <int kSize,\n          bool kWhole>\n__global__ void planted_kernel(float* y) {}  // [1]'
 green "${kernels[@]}"
 red layers/planted.cu "$kernel" 'planted.cu:3: the head of this kernel has no line "computes"' "${kernels[@]}"
 red models/planted.cuh "$head$kernel" 'has no line "measured"' "${kernels[@]}"
 red apps/planted.cu "$head// measured    docs/results.md\nint between;\n$kernel" 'has no line "measured"' \
   "${kernels[@]}"
+measured='// measured    not measured: planted\n'
+red layers/planted.cu "$head${measured}__global__ void planted_kernel(int n, const float* x) {}" 'the shape of x: ' \
+  "${kernels[@]}"
+red models/planted.cu "$head${measured}__global__ void planted_kernel(const float* x,  // [n]\n    float* y) {}" \
+  'planted.cu:7: the shape of y: ' "${kernels[@]}"
 red apps/planted.cu "$head// measured    H100: 0.123 us\n//             (docs/results.md)\n$kernel" \
   'planted.cu:5: a figure without its docs' "${kernels[@]}"
 red models/planted.cuh "$head// measured    not by itself: docs/results.md\n$kernel" 'no "not measured: "' \

@@ -21,7 +21,9 @@ constexpr int kThreads = 256;
 // measured    not yet: layer "activation_direct" of layers.json (./dev bench --part layers)
 template <Activation kFunction>
 __global__ void __launch_bounds__(kThreads)
-    activation_direct_kernel(const float* x, float* y, float a, float b, int64_t quads, int64_t count) {
+    activation_direct_kernel(const float* x,  // [count]
+                             float* y,        // [count]
+                             float a, float b, int64_t quads, int64_t count) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
   const int64_t first = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   for (int64_t i = first; i < quads; i += step) {

@@ -50,9 +50,10 @@ struct Window {
 // measured    not yet: stage "im2col" of conv1 and conv2 in layers-im2col.json (./dev bench --part layers)
 template <int kR, int kS, bool kPadded>
 __global__ void __launch_bounds__(kThreads)
-    conv_im2col_gemm_unroll_kernel(const float* __restrict__ x, float* __restrict__ col, const Window window,
-                                   const FastDivide by_q, int first_pixel, int pixels, int channels,
-                                   int images) {
+    conv_im2col_gemm_unroll_kernel(const float* __restrict__ x,  // [images, channels, H, W]
+                                   float* __restrict__ col,      // [images, channels * R * S, pixels]
+                                   const Window window, const FastDivide by_q, int first_pixel, int pixels,
+                                   int channels, int images) {
   const int pixel = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (pixel >= pixels) return;
   int q;

@@ -22,8 +22,9 @@ constexpr int kThreads = 256;
 // measured    not yet: stage "bias_relu" of conv1 and conv2 in layers-im2col.json (./dev bench --part layers)
 template <int kWidth, typename Index>
 __global__ void __launch_bounds__(kThreads)
-    bias_relu_kernel(float* y, const float* __restrict__ bias, Rectifier after, Index channels, Index inner,
-                     Index total) {
+    bias_relu_kernel(float* y,                        // [outer, channels, inner]
+                     const float* __restrict__ bias,  // [channels]
+                     Rectifier after, Index channels, Index inner, Index total) {
   const Index t = static_cast<Index>(blockIdx.x) * kThreads + threadIdx.x;
   if (t >= total) return;
   const Index first = t * kWidth;

@@ -66,9 +66,11 @@ __device__ __forceinline__ float4 load_inputs(const float* __restrict__ x, int64
 //             (docs/results/2026-11-27-h100/profile-batch-10000.json)
 template <int kTall, int kBroad, int kGroups, bool kWide>
 __global__ void __launch_bounds__(kWarp* kTall* kBroad)
-    linear_tiled_kernel(const float* __restrict__ x, const float* __restrict__ wt,
-                        const float* __restrict__ bias, float* __restrict__ y, int64_t batch, int inputs,
-                        int outputs, int padded, int steps, bool relu) {
+    linear_tiled_kernel(const float* __restrict__ x,     // [batch, inputs]
+                        const float* __restrict__ wt,    // [steps * 16, padded]
+                        const float* __restrict__ bias,  // [padded]
+                        float* __restrict__ y,           // [batch, outputs]
+                        int64_t batch, int inputs, int outputs, int padded, int steps, bool relu) {
   constexpr int kThreads = kWarp * kTall * kBroad;
   constexpr int kRows = kWarpRows * kTall, kWarpColumns = kGroupColumns * kGroups,
                 kColumns = kWarpColumns * kBroad;

@@ -57,9 +57,11 @@ __device__ __forceinline__ void add_products(float (&sum)[kRows], const float* _
 //             (docs/results/2026-11-27-h100/profile-batch-1.json)
 template <int kRows, int kWidth>
 __global__ void __launch_bounds__(kWarp* kWarps)
-    linear_warp_reduce_kernel(const float* __restrict__ x, const float* __restrict__ w,
-                              const float* __restrict__ bias, float* __restrict__ y, int64_t batch,
-                              int64_t inputs, int64_t outputs, bool relu) {
+    linear_warp_reduce_kernel(const float* __restrict__ x,     // [batch, inputs]
+                              const float* __restrict__ w,     // [outputs, inputs]
+                              const float* __restrict__ bias,  // [outputs]
+                              float* __restrict__ y,           // [batch, outputs]
+                              int64_t batch, int64_t inputs, int64_t outputs, bool relu) {
   const int lane = static_cast<int>(threadIdx.x);
   const int64_t output = static_cast<int64_t>(blockIdx.y) * kWarps + threadIdx.y;
   if (output >= outputs) return;  // the same for all lanes of a warp

@@ -17,7 +17,9 @@ constexpr int kThreads = 256;
 // requires    nothing
 // measured    not yet: layer "lrn_direct" of layers.json (./dev bench --part layers)
 __global__ void __launch_bounds__(kThreads)
-    lrn_direct_kernel(const float* __restrict__ x, float* __restrict__ y, const LrnProblem problem) {
+    lrn_direct_kernel(const float* __restrict__ x,  // [samples, channels, inner]
+                      float* __restrict__ y,        // [samples, channels, inner]
+                      const LrnProblem problem) {
   const int64_t inner = problem.inner, count = problem.samples * problem.channels * inner;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
        i += static_cast<int64_t>(gridDim.x) * kThreads) {

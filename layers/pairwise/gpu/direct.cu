@@ -22,8 +22,10 @@ constexpr int kThreads = 256;
 // measured    not yet: layer "pairwise_direct_same" of layers.json (./dev bench --part layers)
 template <Pairwise kFunction>
 __global__ void __launch_bounds__(kThreads)
-    pairwise_direct_same_kernel(const float* a, const float* b, float* y, Rectifier after, int64_t quads,
-                                int64_t count) {
+    pairwise_direct_same_kernel(const float* a,  // [count]
+                                const float* b,  // [count]
+                                float* y,        // [count]
+                                Rectifier after, int64_t quads, int64_t count) {
   overlap_launches();
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
   const int64_t first = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
@@ -42,8 +44,10 @@ __global__ void __launch_bounds__(kThreads)
 // measured    not yet: layer "pairwise_direct_strided" of layers.json (./dev bench --part layers)
 template <Pairwise kFunction>
 __global__ void __launch_bounds__(kThreads)
-    pairwise_direct_strided_kernel(const float* a, const float* b, float* y, Rectifier after,
-                                   const StridedPair places, int64_t count) {
+    pairwise_direct_strided_kernel(const float* a,  // [count], by the first strides of `places`
+                                   const float* b,  // [count], by the second
+                                   float* y,        // [count]
+                                   Rectifier after, const StridedPair places, int64_t count) {
   overlap_launches();
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
        i += static_cast<int64_t>(gridDim.x) * kThreads) {

@@ -32,8 +32,9 @@ __device__ __forceinline__ float pool4(float a, float b, float c, float d) {
 // measured    not yet: layer "pool2d_direct_2x2" of layers.json (./dev bench --part layers)
 template <bool kMax, typename Index>
 __global__ void __launch_bounds__(kThreads)
-    pool2d_direct_2x2_kernel(const float* __restrict__ x, float* __restrict__ y, Index h, Index w,
-                             Index p_count, Index quads, Index total) {
+    pool2d_direct_2x2_kernel(const float* __restrict__ x,  // [planes, h, w]
+                             float* __restrict__ y,        // [planes, h / 2, w / 2]
+                             Index h, Index w, Index p_count, Index quads, Index total) {
   const Index t = static_cast<Index>(blockIdx.x) * kThreads + threadIdx.x;  // (row of y, quad of x) flattened
   if (t >= total) return;
   const Index row = t / quads, quad = t - row * quads;
@@ -52,7 +53,8 @@ __global__ void __launch_bounds__(kThreads)
 // measured    not yet: layer "pool2d_direct_any" of layers.json (./dev bench --part layers)
 template <PoolKind kKind, typename Index>
 __global__ void __launch_bounds__(kThreads)
-    pool2d_direct_any_kernel(const float* __restrict__ x, float* __restrict__ y,
+    pool2d_direct_any_kernel(const float* __restrict__ x,  // [planes, H, W]
+                             float* __restrict__ y,        // [planes, P, Q]
                              const Pool2dProblem problem) {
   const Pool2dWindow& v = problem.window;
   const Index h = static_cast<Index>(problem.h), w = static_cast<Index>(problem.w);
@@ -94,8 +96,9 @@ __global__ void __launch_bounds__(kThreads)
 // measured    not yet: layer "pool2d_direct_plane" of layers.json (./dev bench --part layers)
 template <bool kMax>
 __global__ void __launch_bounds__(kThreads)
-    pool2d_direct_plane_kernel(const float* __restrict__ x, float* __restrict__ y, int64_t planes,
-                               int64_t values) {
+    pool2d_direct_plane_kernel(const float* __restrict__ x,  // [planes, values]
+                               float* __restrict__ y,        // [planes]
+                               int64_t planes, int64_t values) {
   constexpr int kWarp = 32;
   const int64_t step = static_cast<int64_t>(gridDim.x) * (kThreads / kWarp);
   for (int64_t plane = static_cast<int64_t>(blockIdx.x) * (kThreads / kWarp) + threadIdx.x / kWarp;

@@ -17,8 +17,9 @@ constexpr int kThreads = 256;
 // requires    nothing
 // measured    not yet: layer "rearrange_copy" of layers.json (./dev bench --part layers)
 __global__ void __launch_bounds__(kThreads)
-    rearrange_copy_kernel(const float* __restrict__ x, float* __restrict__ y, const StridedPair places,
-                          int64_t count) {
+    rearrange_copy_kernel(const float* __restrict__ x,  // [count], by the first strides of `places`
+                          float* __restrict__ y,        // [count], by the second
+                          const StridedPair places, int64_t count) {
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
        i += static_cast<int64_t>(gridDim.x) * kThreads) {
     int64_t in_x, in_y;
@@ -33,7 +34,8 @@ __global__ void __launch_bounds__(kThreads)
 // requires    nothing
 // measured    not yet: layer "rearrange_fill" of layers.json (./dev bench --part layers),
 //             with the copy into the filled memory
-__global__ void __launch_bounds__(kThreads) rearrange_fill_kernel(float* y, int64_t count, float value) {
+__global__ void __launch_bounds__(kThreads) rearrange_fill_kernel(float* y,  // [count]
+                                                                  int64_t count, float value) {
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
        i += static_cast<int64_t>(gridDim.x) * kThreads)
     y[i] = value;

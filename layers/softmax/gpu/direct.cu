@@ -45,8 +45,9 @@ __device__ float reduce(float value, float* partial) {
 // measured    not yet: layer "softmax_direct" of layers.json (./dev bench --part layers)
 template <int kGroup>
 __global__ void __launch_bounds__(kThreads)
-    softmax_direct_kernel(const float* __restrict__ x, float* __restrict__ y, int64_t rows, int64_t classes,
-                          bool logarithms) {
+    softmax_direct_kernel(const float* __restrict__ x,  // [rows, classes]
+                          float* __restrict__ y,        // [rows, classes]
+                          int64_t rows, int64_t classes, bool logarithms) {
   __shared__ float partial[kThreads / kWarp];
   constexpr int kGroups = kThreads / kGroup;  // in a block
   const int lane = threadIdx.x % kGroup;
@@ -76,7 +77,8 @@ __global__ void __launch_bounds__(kThreads)
 // requires    nothing
 // measured    not yet: layer "softmax_direct_columns" of layers.json (./dev bench --part layers)
 __global__ void __launch_bounds__(kThreads)
-    softmax_direct_columns_kernel(const float* __restrict__ x, float* __restrict__ y,
+    softmax_direct_columns_kernel(const float* __restrict__ x,  // [outer, classes, inner]
+                                  float* __restrict__ y,        // [outer, classes, inner]
                                   const SoftmaxProblem problem) {
   const int64_t rows = problem.outer * problem.inner, inner = problem.inner;
   for (int64_t row = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; row < rows;

@@ -44,10 +44,11 @@ __device__ __forceinline__ FloatVector<kVector> load_vector(const float* from) {
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <int R, int S, int kStride, int kRows, int kVector>
 __global__ void __launch_bounds__(128)
-    conv_depthwise_channels_kernel(const DepthwiseChannelsShape shape, const float* __restrict__ x,
+    conv_depthwise_channels_kernel(const DepthwiseChannelsShape shape,
+                                   const float* __restrict__ x,        // [N, H, W, C]
                                    const float* __restrict__ filters,  // [R, S, K]
                                    const float* __restrict__ bias,     // [K]
-                                   float* __restrict__ y) {
+                                   float* __restrict__ y) {            // [N, P, Q, K]
   constexpr int kColumns = 3 * kStride + S, kInputRows = (kRows - 1) * kStride + R;
   using Vector = FloatVector<kVector>;
   const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -113,10 +114,11 @@ __global__ void __launch_bounds__(128)
 // measured    not yet: layer "conv_depthwise_any" of layers.json (./dev bench --part layers)
 template <bool kChannelsLast>
 __global__ void __launch_bounds__(128)
-    conv_depthwise_any_kernel(const DepthwiseChannelsShape shape, const float* __restrict__ x,
+    conv_depthwise_any_kernel(const DepthwiseChannelsShape shape,
+                              const float* __restrict__ x,        // [N, C, H, W] or [N, H, W, C]
                               const float* __restrict__ filters,  // [K, R, S]
                               const float* __restrict__ bias,     // [K]
-                              float* __restrict__ y) {
+                              float* __restrict__ y) {            // [N, K, P, Q] or [N, P, Q, K]
   const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (thread >= shape.threads) return;
   int k, p, q, unused, n;

@@ -90,10 +90,11 @@ __device__ __forceinline__ void sum_direct_any(const DirectAnyShape& shape, cons
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <int kOut, int kCells>
 __global__ void __launch_bounds__(kDirectAnyThreads) conv_direct_any_kernel(
-    const DirectAnyShape shape, const float* __restrict__ x,
+    const DirectAnyShape shape,
+    const float* __restrict__ x,        // [N, C, H, W]
     const float* __restrict__ filters,  // [G, filter_tiles, C/G, R, S, kOut], zero padded
     const float* __restrict__ bias,     // [G, filter_tiles, kOut]
-    float* __restrict__ y) {
+    float* __restrict__ y) {            // [N, K, P, Q]
   static_assert(kCells == 1 || kCells == 2, "single outputs or 2x2 windows");
   int tile_of_all, tile, q, p;
   const int pixel_block = shape.by_all_filter_tiles.divide(static_cast<int>(blockIdx.x), tile_of_all);
@@ -138,10 +139,11 @@ __global__ void __launch_bounds__(kDirectAnyThreads) conv_direct_any_kernel(
 // measured    not yet: layer "conv_direct_any_pool" of layers.json (./dev bench --part layers)
 template <int kOut, TensorLayout kLayout>
 __global__ void __launch_bounds__(kDirectAnyThreads) conv_direct_any_pool_kernel(
-    const DirectAnyShape shape, const DirectAnyPool pool, const float* __restrict__ x,
+    const DirectAnyShape shape, const DirectAnyPool pool,
+    const float* __restrict__ x,        // [N, C, H, W] or [N, H, W, C]
     const float* __restrict__ filters,  // [G, filter_tiles, C/G, R, S, kOut], zero padded
     const float* __restrict__ bias,     // [G, filter_tiles, kOut]
-    float* __restrict__ y) {
+    float* __restrict__ y) {            // [N, K, pool.p, pool.q] or [N, pool.p, pool.q, K]
   extern __shared__ float direct_any_sums[];
   constexpr bool kChannelsLast = kLayout == TensorLayout::kNhwc;
   int tile_of_all, tile, column_tile, row_tile;

@@ -155,10 +155,11 @@ struct DirectTilePatch {
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <int R, int S, int kStride, int kOut, int kRows, int kColumns, bool kPool>
 __global__ void __launch_bounds__(kDirectTileThreads, 4) conv_direct_tile_kernel(
-    const DirectTileShape shape, const float* __restrict__ x,
+    const DirectTileShape shape,
+    const float* __restrict__ x,        // [N, C, H, W]
     const float* __restrict__ filters,  // [K tiles, chunks, channel_groups, chunk, R, S, kOut], zero padded
     const float* __restrict__ bias,     // [K tiles, channel_groups, kOut]
-    float* __restrict__ y) {
+    float* __restrict__ y) {            // [N, K, P, Q]
   constexpr int kReadColumns =
       ((kColumns - 1) * kStride + S + 3) / 4 * 4;  // floats that a thread reads of an input row
   // Unrolled over the filter's rows only as long as the loop body stays inside the instruction cache.

@@ -27,10 +27,11 @@ namespace lenslet {
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kernel(
-    const HopperShape shape, const float* __restrict__ x,
+    const HopperShape shape,
+    const float* __restrict__ x,                // [N, C, H, W] or [N, H, W, C]
     const unsigned char* __restrict__ filters,  // [filter tiles, slices, taps] packed
     const float* __restrict__ bias,             // [filter tiles * kFilters]
-    float* __restrict__ y) {
+    float* __restrict__ y) {                    // [N, K, P, Q] or [N, P, Q, K]
   using namespace hopper;
   extern __shared__ __align__(128) unsigned char shared[];
   const int slice_bytes = Tile::kPieces * shape.pitch * 16;

@@ -122,8 +122,10 @@ __device__ __forceinline__ void fp32_conv2(const Fp32Constants& constants, int p
 template <typename Pixel>
 __global__ void __launch_bounds__(Fp32Conv::kThreads, 4)
     fused_lenet5_fp32_conv_kernel(const __grid_constant__ Fp32Constants constants,
-                                  const Pixel* __restrict__ images, int count,
-                                  const float* __restrict__ conv2, float* __restrict__ h2) {
+                                  const Pixel* __restrict__ images,  // [count, 28, 28]
+                                  int count,
+                                  const float* __restrict__ conv2,  // [Fp32Conv2::kFloats]
+                                  float* __restrict__ h2) {         // [count / 128, 256, 128], rounded up
   extern __shared__ __align__(16) float shared[];
   float* const filters = shared + Fp32Conv::kImages * Fp32Conv::kImage;
   // The shuffle makes the value uniform over a warp for the compiler, so that filters are uniform operands.

@@ -92,8 +92,10 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
 //             (docs/results/2026-11-27-h100/bench.json)
 template <typename Pixel, typename Output, int kWarps>
 __global__ void __launch_bounds__(kWarps * 32, 1)
-    fused_lenet5_mma_fp16_kernel(const Pixel* __restrict__ images, int64_t count, int images_per_round,
-                                 const unsigned char* __restrict__ packed, Output* __restrict__ output) {
+    fused_lenet5_mma_fp16_kernel(const Pixel* __restrict__ images,  // [count, 28, 28]
+                                 int64_t count, int images_per_round,
+                                 const unsigned char* __restrict__ packed,  // [MmaFp16Map::kBytes]
+                                 Output* __restrict__ output) {             // [count, 10] or [count]
   using Shared = MmaFp16Shared<Pixel, kWarps>;
   constexpr int kFcBytes = MmaFp16Map::kFcBytes;
   extern __shared__ __align__(16) unsigned char shared[];

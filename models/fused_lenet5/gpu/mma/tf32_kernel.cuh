@@ -76,8 +76,10 @@ __device__ __forceinline__ void mma_tf32_store(const float (&sums)[kTiles][4], f
 //             (docs/results/2026-11-27-h100/bench.json)
 template <typename Pixel, typename Output>
 __global__ void __launch_bounds__(MmaTf32Shared<Pixel>::kWarps * 32, 1)
-    fused_lenet5_mma_tf32_kernel(const Pixel* __restrict__ images, int64_t count, int images_per_round,
-                                 const unsigned char* __restrict__ packed, Output* __restrict__ output) {
+    fused_lenet5_mma_tf32_kernel(const Pixel* __restrict__ images,  // [count, 28, 28]
+                                 int64_t count, int images_per_round,
+                                 const unsigned char* __restrict__ packed,  // [MmaTf32Map::kBytes]
+                                 Output* __restrict__ output) {             // [count, 10] or [count]
   using Shared = MmaTf32Shared<Pixel>;
   using Map = MmaTf32Map;
   extern __shared__ __align__(16) unsigned char shared[];
