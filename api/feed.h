@@ -116,8 +116,8 @@ class Lane {
 struct FeedOptions {
   int lanes = 1;  // executables, each with its own stream; all replay the choices of the first
   int depth = 1;  // chunks in flight per lane
-  bool staged =
-      false;  // copies images to page-locked memory first; otherwise the caller's memory is page-locked
+  /// Copies images to page-locked memory first; otherwise the caller's memory is page-locked.
+  bool staged = false;
   bool fewer = false;  // lanes, but at least one, if memory for more is short
   /// The lanes that feed a GPU at the rate of its bus, for chunks of `chunk_bytes` of input: from ordinary memory with
   /// so many `threads`, one each, or from memory that it reads `in_place`. The CPU gets one.

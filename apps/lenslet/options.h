@@ -70,8 +70,8 @@ struct ModelBenchOptions : CommonOptions {
   std::string data;                  // folder; empty: LENSLET_MNIST_DIR, then ./data, then drawn digits
   std::vector<int64_t> batch_sizes;  // empty: depends on the device
   std::vector<std::string> plans = {"layered", "fused"};
-  std::vector<std::string>
-      variants;                 // whole-network backends; empty: the one that auto takes; "all": every one
+  /// Whole-network backends; empty: the one that auto takes; "all": every one.
+  std::vector<std::string> variants;
   std::vector<MathMode> maths;  // empty: depends on the device
   std::vector<ElementType> inputs = {ElementType::kFp32, ElementType::kUint8};
   std::vector<ElementType> outputs = {ElementType::kFp32, ElementType::kClass};

@@ -103,8 +103,8 @@ void fill_shared_async(int byte, void* stream) {
   LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   LENSLET_CUDA_CHECK(
       cudaFuncSetAttribute(fill_shared_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  constexpr unsigned kRounds =
-      2;  // so that every multiprocessor gets a block, even if another one finishes first
+  // Two rounds, so that every multiprocessor gets a block, even if another one finishes first.
+  constexpr unsigned kRounds = 2;
   const auto blocks = kRounds * static_cast<unsigned>(multiprocessor_count({DeviceKind::kCuda, device}));
   const unsigned word = 0x01010101u * static_cast<unsigned>(byte & 0xff);
   fill_shared_kernel<<<blocks, kFillThreads, static_cast<size_t>(bytes), static_cast<cudaStream_t>(stream)>>>(

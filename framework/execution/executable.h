@@ -194,11 +194,11 @@ class Executable {
   TensorView output_;
   std::vector<Shape> pass_shapes_;  // of each node's output, for the batch
   std::vector<Shape> shapes_;       // for a slice
-  std::vector<const BackendEntry*>
-      requested_;             // by node, from BuildOptions::backends; empty if a plan is replayed
+  // By node, from BuildOptions::backends; empty if a plan is replayed.
+  std::vector<const BackendEntry*> requested_;
   std::vector<int> step_of_;  // the step that computes each node; -1 for the input
-  std::vector<int>
-      buffer_of_;  // the node whose buffer holds each node's output; for a producer, the last node fused into it
+  // The node whose buffer holds each node's output; for a producer, the last node fused into it.
+  std::vector<int> buffer_of_;
   std::vector<TensorView> node_outputs_;  // by node; without data for a node fused away
   bool keep_activations_ = false;
   bool caller_ends_ = false;

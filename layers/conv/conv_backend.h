@@ -31,8 +31,8 @@ struct ConvPrepare {
   std::string choice = {};            // a ConvKernel::choice() to replay; empty: the backend chooses
   // Store only the maxima over these windows; only if fuses_max_pool() returns yes.
   std::optional<Pool2dWindow> max_pool = {};
-  Rectifier rectifier =
-      {};  // fuse another one than ReLU; only if fuses_rectifiers() is true, and without `relu`
+  // Fuse another one than ReLU; only if fuses_rectifiers() is true, and without `relu`.
+  Rectifier rectifier = {};
   /// What is applied to each sum.
   Rectifier applied() const { return relu ? Rectifier(true) : rectifier; }
 };

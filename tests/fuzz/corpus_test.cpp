@@ -90,8 +90,8 @@ void damage(Bytes& file, std::mt19937& random) {
 // The generator's seed is fixed, so that failures repeat. Pictures are also tried with correct checksums.
 TEST_P(FuzzCorpus, SeedsDamagedAtRandomAreReadOrRefused) {
   const std::string name = GetParam().name;
-  const int runs =
-      name == "digit" || name == "arguments" ? 20 : 1000;  // of each seed; these two take milliseconds
+  // Of each seed; these two take milliseconds.
+  const int runs = name == "digit" || name == "arguments" ? 20 : 1000;
   std::mt19937 random(1998);
   const std::vector<Bytes> seeds = GetParam().seeds();
   for (size_t i = 0; i < seeds.size(); ++i) {

@@ -67,8 +67,8 @@ struct Choice {
 
 /// The variant that fits the card and whose busiest multiprocessor has the least to do.
 Choice choose_variant(const Conv2dProblem& problem, const GpuCard& card) {
-  constexpr double kProductsPerCycle =
-      180;  // of a multiprocessor with the largest tile; the gather binds, in any mode
+  // Of a multiprocessor with the largest tile; the gather binds, in any mode.
+  constexpr double kProductsPerCycle = 180;
   Choice best{nullptr, INFINITY};
   for (const Variant& candidate : kVariants) {
     if (static_cast<size_t>(candidate.shared_bytes) > card.shared_bytes_per_block_optin) continue;

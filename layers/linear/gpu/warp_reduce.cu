@@ -18,8 +18,8 @@ namespace lenslet {
 namespace {
 
 constexpr int kWarp = 32;
-constexpr int kWarps =
-    8;  // per block: eight neighbouring outputs of the same samples, which share inputs through L1
+// Per block: eight neighbouring outputs of the same samples, which share inputs through L1.
+constexpr int kWarps = 8;
 constexpr int64_t kMaxOutputs = int64_t{kWarps} * GpuLimits::kGridYZ;
 constexpr unsigned kAll = 0xffffffffu;
 

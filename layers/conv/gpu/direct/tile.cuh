@@ -160,8 +160,8 @@ __global__ void __launch_bounds__(kDirectTileThreads, 4) conv_direct_tile_kernel
     const float* __restrict__ filters,  // [K tiles, chunks, channel_groups, chunk, R, S, kOut], zero padded
     const float* __restrict__ bias,     // [K tiles, channel_groups, kOut]
     float* __restrict__ y) {            // [N, K, P, Q]
-  constexpr int kReadColumns =
-      ((kColumns - 1) * kStride + S + 3) / 4 * 4;  // floats that a thread reads of an input row
+  // Floats that a thread reads of an input row.
+  constexpr int kReadColumns = ((kColumns - 1) * kStride + S + 3) / 4 * 4;
   // Unrolled over the filter's rows only as long as the loop body stays inside the instruction cache.
   constexpr int kUnrollRows = R * S * kOut * kRows * kColumns > 600 ? 1 : R;
   using Vector = std::conditional_t<kOut % 4 == 0, float4, float2>;

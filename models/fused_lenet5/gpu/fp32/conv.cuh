@@ -19,8 +19,8 @@ namespace lenslet::fused_lenet5 {
 struct Fp32Conv {
   static constexpr int kImages = 8, kThreads = 128, kWarps = kThreads / 32;
   static constexpr int kMap = 8 * 2 * 12;  // per channel: h1 [12][12], then V [8 points][2 halves][12 rows]
-  static constexpr int kImage =
-      6 * kMap + 4;  // 4 of padding: the columns of eight images are in different banks
+  /// With 4 of padding: the columns of eight images are in different banks.
+  static constexpr int kImage = 6 * kMap + 4;
   static constexpr int kSharedBytes = (kImages * kImage + Fp32Conv2::kFloats) * 4;
   static constexpr int kTile = 128;  // images that are contiguous in h2
 };

@@ -10,8 +10,8 @@ namespace lenslet::fused_lenet5 {
 /// so that the 16-byte pieces of two neighbouring images are in different banks.
 template <typename Pixel>
 struct MmaTf32Shared {
-  static constexpr int kWarps =
-      8;  // a lane then has 255 registers, and each warp has one tile of fc1's neurons
+  /// A lane then has 255 registers, and each warp has one tile of fc1's neurons.
+  static constexpr int kWarps = 8;
   static constexpr int kImages = kWarps * kMmaImagesPerRound;
   static constexpr int kH2Pitch = 256 + 16, kF1Pitch = 128 + 16,
                        kF2Pitch = 96 + 16;  // floats; f2 takes h2's place

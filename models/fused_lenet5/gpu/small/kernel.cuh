@@ -72,8 +72,8 @@ template <class T, typename Pixel>
 __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     fused_lenet5_small_kernel(const __grid_constant__ SmallArguments args) {
   constexpr int kImagePixels = kSide * kSide, kFours = T::kImageColumns / 4, kReaders = 160;
-  constexpr int kShareBytes =
-      T::kImageRows * kSide * static_cast<int>(sizeof(Pixel));  // whole rows, as relayed
+  // Whole rows, as relayed.
+  constexpr int kShareBytes = T::kImageRows * kSide * static_cast<int>(sizeof(Pixel));
   constexpr int kPartBytes = T::kBlocks * kF1 * 4, kTailBytes = T::kTailFloats * 4;
   constexpr bool kFc1Late = T::kBlocks == 2;  // conv1 needs the registers
   __shared__ BlockMemory<T> block;
