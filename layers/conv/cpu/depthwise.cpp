@@ -179,7 +179,7 @@ class DepthwiseKernel : public ConvKernel {
         bias_(static_cast<size_t>(request.problem.k), 0.0f) {
     if (request.bias) std::copy_n(request.bias, bias_.size(), bias_.begin());
     for (int64_t residue = 0; residue < plane_.stride; ++residue) columns_[residue] = columns_of(residue);
-    const double threads = std::min(problem_.flops() / kFlopsPerAwakeThread, 1e6);
+    const double threads = std::min(problem_.flops() / kFlopsPerAwakeThread, kThreadsBound);
     slots_ = std::clamp<int64_t>(static_cast<int64_t>(threads), 1,
                                  std::min<int64_t>(num_threads(), int64_t{problem_.n} * problem_.c));
   }

@@ -1,10 +1,12 @@
 // Linear on the GPU for large batches: Y [N, O] = f(X [N, I] * W^T [I, O] + b), with tiles in shared memory and in
 // registers. f = ReLU or nothing, both in the epilogue, so that Y is written once.
 //
-// Two-level tiling (Volkov, Demmel 2008; Nath, Tomov, Dongarra 2010) with sizes for a layer with few outputs. One block
-// computes all outputs of its samples if they fit. The height of the tile is chosen when the layer is prepared, so that
-// the blocks are spread evenly over the multiprocessors: 10,000 samples give 125 blocks of 80 on 132 multiprocessors.
-// Weights are transposed and padded with zeros once, so that only X and Y need bounds checks.
+// Two-level tiling with sizes for a layer with few outputs (V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense
+// linear algebra", SC 2008; R. Nath, S. Tomov and J. Dongarra, "An improved MAGMA GEMM for Fermi graphics processing
+// units", Int. J. of High Performance Computing Applications 24(4), 2010). One block computes all outputs of its
+// samples if they fit. The height of the tile is chosen when the layer is prepared, so that the blocks are spread
+// evenly over the multiprocessors: 10,000 samples give 125 blocks of 80 on 132 multiprocessors. Weights are transposed
+// and padded with zeros once, so that only X and Y need bounds checks.
 #include <cuda_runtime.h>
 
 #include <vector>

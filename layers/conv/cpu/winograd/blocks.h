@@ -33,8 +33,8 @@ struct Blocks {
         filters(problem.k / problem.groups),
         lanes(steps().lanes),
         stored_channels(round_up(channels, lanes)) {
-    slots = std::clamp<int64_t>(static_cast<int64_t>(std::min(problem.flops() / kFlopsPerAwakeThread, 1e6)),
-                                1, num_threads());
+    const double threads = std::min(problem.flops() / kFlopsPerAwakeThread, kThreadsBound);
+    slots = std::clamp<int64_t>(static_cast<int64_t>(threads), 1, num_threads());
     const int64_t fit = kInputBytes / (kPositions * stored_channels * static_cast<int64_t>(sizeof(float)));
     const int64_t most = std::clamp<int64_t>(fit, 1, kBlockTiles);
     pieces = ceil_div(columns, most);
