@@ -1,4 +1,5 @@
-// Activations on the GPU: y[i] = f(x[i]). Bound by memory bandwidth: one read and one write of each value.
+// Activations on the GPU: y[i] = f(x[i]; a, b), x and y [count]; activation_functions.h has each f. Bound by memory
+// bandwidth: one read and one write of each value.
 #include <cuda_runtime.h>
 
 #include <algorithm>

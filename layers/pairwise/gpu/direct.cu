@@ -1,4 +1,6 @@
-// Pairwise functions on the GPU. Bound by memory bandwidth: each operand is read once and y is written once.
+// Pairwise functions on the GPU: y[i] = after(f(a[i], b[i])), f of pairwise_functions.h, `after` a rectifier. The
+// shapes of a and b are broadcast to that of y. Bound by memory bandwidth: each operand is read once and y is written
+// once.
 #include <cuda_runtime.h>
 
 #include <algorithm>

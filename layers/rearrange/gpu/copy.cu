@@ -1,4 +1,5 @@
-// Copies with strides on the GPU. Bound by memory bandwidth: each value is read once and written once.
+// Copies with strides on the GPU: y[sum over d of i[d] * second[d]] = x[sum over d of i[d] * first[d]] for every index
+// i of a StridedPair. Bound by memory bandwidth: each value is read once and written once.
 #include <cuda_runtime.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Depthwise convolution with channels last (NHWC), and of any filter size, stride and dilation in either layout: the
-// other kernels behind depthwise.cu.
+// other kernels behind depthwise.cu. Formula and sources: ../depthwise.cu.
 #pragma once
 
 #include "layers/conv/gpu/epilogue.cuh"

@@ -1,6 +1,6 @@
 // Direct convolution of any shape: every kernel size, stride, padding, dilation and number of groups. With a fused 2x2
 // max pooling a thread keeps the four sums of a window in registers. For any other window a block keeps the sums of its
-// windows in shared memory.
+// windows in shared memory. Formula: ../direct.cu.
 #pragma once
 
 #include "layers/conv/conv_problem.h"

@@ -1,7 +1,7 @@
 // Direct convolution by tiles: a block stages an input tile of a few channels and their filters in shared
 // memory, and each thread keeps kColumns neighbouring outputs of kOut channels in registers, so that a loaded
 // input feeds kOut*S multiply-adds and a loaded weight feeds kColumns. A max pooling of 2x2
-// windows with stride 2 that follows happens in those registers.
+// windows with stride 2 that follows happens in those registers. Formula and sources: ../direct.cu.
 #pragma once
 
 #include <cuda_pipeline.h>

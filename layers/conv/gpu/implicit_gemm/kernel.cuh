@@ -1,4 +1,5 @@
 // Convolution as a matrix product whose right operand, the im2col matrix, is gathered while computing and never stored.
+// Formula and source: ../implicit_gemm.cu.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // Implicit GEMM on tensor cores with mma.sync: any stride, padding, dilation, groups and size, both layouts.
+// Formula and sources: ../tensor_core.cu.
 #pragma once
 
 #include <cstdint>

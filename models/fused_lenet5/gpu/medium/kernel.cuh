@@ -1,4 +1,5 @@
-// LeNet-5 for some hundred images, one block per multiprocessor. Internal: includes CUDA.
+// LeNet-5 for some hundred images, one block per multiprocessor. Internal: includes CUDA. Formula and sources:
+// ../medium.cu.
 #pragma once
 
 #include "models/fused_lenet5/gpu/medium/conv.cuh"

@@ -1,4 +1,4 @@
-// Internal: LeNet-5 on tensor cores, tf32 products and fp32 sums.
+// Internal: LeNet-5 on tensor cores, tf32 products and fp32 sums. Formula and sources: ../mma.cu.
 #pragma once
 
 #include "models/fused_lenet5/gpu/mma/in_out.cuh"

@@ -1,4 +1,5 @@
-// The resident kernel: one cluster computes LeNet-5 for images as they arrive. Internal: includes CUDA.
+// The resident kernel: one cluster computes LeNet-5 for images as they arrive. Internal: includes CUDA. Formula and
+// sources: ../small.cu; that the kernel stays and polls is this project's own.
 #pragma once
 
 #include "models/fused_lenet5/gpu/small/kernel.cuh"

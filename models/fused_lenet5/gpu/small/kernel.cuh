@@ -1,4 +1,4 @@
-// LeNet-5 for a few images, one cluster of blocks per image. Internal: includes CUDA.
+// LeNet-5 for a few images, one cluster of blocks per image. Internal: includes CUDA. Formula and sources: ../small.cu.
 #pragma once
 
 #include "models/fused_lenet5/gpu/small/stages.cuh"
