@@ -75,7 +75,7 @@ struct LayerInfo {
   std::string description;  // "6@5x5 stride 1 pad 0"
   Shape input, output;      // of one sample, without the batch; `input` is that of the first input
   std::string backend;      // the code that runs, of the layer `computed_by`
-  /// Its own name; another layer's if it is fused into that; the model's with plan "fused".
+  /// The layer's own name; another layer's if it is fused into that; the model's with plan "fused".
   std::string computed_by;
 };
 /// Every layer of the executable's graph, in order of execution.

@@ -10,7 +10,7 @@
 
 namespace lenslet {
 
-/// Of the digits' height: a lower mark may be too small for a digit.
+/// A share of the digits' height: a lower mark may be too small for a digit.
 inline constexpr double kSmallHeight = 0.4;
 
 /// Marks that belong to one digit.

@@ -90,7 +90,7 @@ void damage(Bytes& file, std::mt19937& random) {
 // The generator's seed is fixed, so that failures repeat. Pictures are also tried with correct checksums.
 TEST_P(FuzzCorpus, SeedsDamagedAtRandomAreReadOrRefused) {
   const std::string name = GetParam().name;
-  // Of each seed; these two take milliseconds.
+  // Runs of each seed; these two targets take milliseconds.
   const int runs = name == "digit" || name == "arguments" ? 20 : 1000;
   std::mt19937 random(1998);
   const std::vector<Bytes> seeds = GetParam().seeds();

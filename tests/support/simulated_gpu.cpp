@@ -65,7 +65,7 @@ std::map<KernelOnCard, int> shared_limits;
 int& shared_limit(const void* kernel) {
   return shared_limits.emplace(KernelOnCard{current, kernel}, 48 * 1024).first->second;
 }
-// Those that may have more blocks than every card with clusters allows.
+// Kernels whose clusters may have more blocks than every card with clusters allows.
 std::set<KernelOnCard> large_clusters;
 
 std::map<std::string, int>& bounded_registers() {

@@ -15,7 +15,7 @@ namespace lenslet::onnx {
 /// What is known of a value before anything runs.
 struct Value {
   std::optional<Shape> shape;
-  /// Its values, if they are few whole numbers that do not depend on data.
+  /// The values, if they are few whole numbers that do not depend on data.
   std::optional<std::vector<int64_t>> integers;
   bool is_constant = false;  // depends on no input of the graph
   int64_t parameters = 0;    // of a constant: the floating values that it is made of
