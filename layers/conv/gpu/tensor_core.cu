@@ -68,7 +68,7 @@ struct Choice {
 
 /// The variant that fits the card and whose busiest multiprocessor has the least to do.
 Choice choose_variant(const Conv2dProblem& problem, const GpuCard& card) {
-  // The rate of a multiprocessor with the largest tile; the gather binds, in any mode. An estimate, as the shares above.
+  // The rate of a multiprocessor with the largest tile, an estimate as the shares above; the gather binds in any mode.
   constexpr double kProductsPerCycle = 180;
   Choice best{nullptr, INFINITY};
   for (const Variant& candidate : kVariants) {
