@@ -66,13 +66,13 @@ typedef struct lenslet_options {
   const char* backend;    /* "direct", "conv1=direct,conv2=winograd"; with plan "fused" one of that plan */
   const char* math;       /* "fp32", "tf32", "fp16" */
   size_t workspace_limit; /* bytes, for each layer; SIZE_MAX: none */
-  /* Images computed in one pass, 1 to 1,048,576; 0: 1,024 on the CPU, 65,536 on a GPU, fewer for a network with large
+  /** Images computed in one pass, 1 to 1,048,576; 0: 1,024 on the CPU, 65,536 on a GPU, fewer for a network with large
      layers. */
   int64_t max_batch;
-  /* For lenslet_predict_* and lenslet_logits_*: "check" refuses dark ink on light paper, and floats that are not
+  /** For lenslet_predict_* and lenslet_logits_*: "check" refuses dark ink on light paper, and floats that are not
      normalised; "invert" exchanges dark and bright, then checks; "any" takes all. */
   const char* images;
-  /* Which passes a GPU replays as a captured CUDA graph: "auto", those of up to 256 images layer by layer; "on", each,
+  /** Which passes a GPU replays as a captured CUDA graph: "auto", those of up to 256 images layer by layer; "on", each,
      refused on the CPU; "off", none. The second call with a number of images captures; if that fails, it returns the
      error, and later ones launch kernel by kernel. */
   const char* graph;
@@ -99,7 +99,7 @@ typedef enum lenslet_refusal {
   LENSLET_READ = 0,             /* it has one */
   LENSLET_REFUSED_BLANK = 1,    /* no ink */
   LENSLET_REFUSED_NO_DIGIT = 2, /* the model takes the mark for no digit */
-  /* Too small beside the others: a point, a comma, a dash. Of a whole picture: a point of a thin pen, which is no mark
+  /** Too small beside the others: a point, a comma, a dash. Of a whole picture: a point of a thin pen, which is no mark
      of its own. */
   LENSLET_REFUSED_TOO_SMALL = 3,
   LENSLET_REFUSED_TOUCHING = 4,  /* a wide mark that no cut divides into digits */

@@ -21,7 +21,7 @@ namespace lenslet {
 
 /// Options of an Executable.
 struct BuildOptions {
-  Device device;
+  Device device;                    // by default the CPU
   int64_t batch = 1;                // images per pass
   MathMode math = MathMode::kFp32;  // of every layer that multiplies
   /// The backends requested by name, of layers or of the whole network; the others are chosen.
@@ -63,14 +63,14 @@ class Executable {
     Work work;                       // of the step for the whole batch, including the nodes fused into it
     size_t workspace_bytes = 0;      // of the step alone
     double prepare_ns = 0;           // time to prepare it, once
-    const Layer* layer = nullptr;
-    size_t node = 0;            // index into the nodes of the graph that runs: graph() or its whole()
-    std::string range;          // NVTX range: "layer.conv1"
-    std::string backend_range;  // NVTX range inside it: "conv.winograd"
-    std::vector<ConstTensorView> inputs;
-    TensorView output;
-    const BackendEntry* entry = nullptr;
-    std::unique_ptr<Operator> op;
+    const Layer* layer = nullptr;    // owned by the graph
+    size_t node = 0;                 // index into the nodes of the graph that runs: graph() or its whole()
+    std::string range;               // NVTX range: "layer.conv1"
+    std::string backend_range;       // NVTX range inside it: "conv.winograd"
+    std::vector<ConstTensorView> inputs;  // memory of the executable or of its caller
+    TensorView output;                    // likewise
+    const BackendEntry* entry = nullptr;  // the backend's row in its layer's table
+    std::unique_ptr<Operator> op;         // prepared for the images of a slice
 
     /// All nodes that it computes: "conv1+relu1+pool1".
     std::string nodes() const {
@@ -103,6 +103,7 @@ class Executable {
 
   /// The stream on which run() enqueues.
   Stream& stream() noexcept { return stream_; }
+  /// As BuildOptions::device.
   Device device() const noexcept { return device_; }
   /// Images per pass.
   int64_t batch() const noexcept { return batch_; }
