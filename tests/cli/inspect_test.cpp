@@ -73,9 +73,7 @@ TEST(Inspect, AnotherNetworkIsProfiledAndReadsPictures) {
 TEST(Inspect, TheNetworkOfTheOtherKernelsIsProfiled) {
   const std::string model = " --model " LENSLET_SOURCE_DIR "/tests/models/onnx/kernels.onnx";
   const ProgramRun run =
-      expect_run(lenslet("profile --device cpu --cache hot --min-time-ms 1 --warmup-ms 0 --wide"
-                         " --backend conv_direct_any_pool=direct" +
-                         model),
+      expect_run(lenslet("profile --device cpu --cache hot --min-time-ms 1 --warmup-ms 0 --wide" + model),
                  kOk, "conv_direct_any_pool+relu+pool");
   for (const char* text :
        {"relu_direct", "activation_direct", "lrn_direct", "pairwise_direct_same", "pairwise_direct_strided",
