@@ -74,11 +74,11 @@ void Chunks::leave() {
   changed_.notify_all();
 }
 
-bool Chunks::watch(int64_t told, std::chrono::milliseconds at_most) {
+bool Chunks::watch(int64_t reported, std::chrono::milliseconds at_most) {
   std::unique_lock<std::mutex> lock(mutex_);
   const int before = workers_;
   changed_.wait_for(lock, at_most,
-                    [&] { return workers_ < before || workers_ == 0 || images_in_order() > told; });
+                    [&] { return workers_ < before || workers_ == 0 || images_in_order() > reported; });
   return workers_ > 0;
 }
 

@@ -37,8 +37,8 @@ class Chunks {
   /// The calling worker takes no more.
   void leave();
 
-  /// Waits until in_order() is above `told`, a worker leaves, or for `at_most`. False once all workers have left.
-  bool watch(int64_t told, std::chrono::milliseconds at_most);
+  /// Waits until in_order() is above `reported`, a worker leaves, or for `at_most`. False once all workers have left.
+  bool watch(int64_t reported, std::chrono::milliseconds at_most);
   /// Images before the first chunk that has not landed.
   int64_t in_order() const;
 

@@ -11,8 +11,8 @@
 namespace lenslet {
 namespace {
 
-// Between two calls of `progress` while nothing lands, so that its caller can end the call.
-constexpr std::chrono::milliseconds kAtMost(100);
+// The longest time between two calls of `progress`, also while no image is answered: its caller can end the call.
+constexpr std::chrono::milliseconds kProgressInterval(100);
 
 }  // namespace
 
@@ -179,24 +179,24 @@ int64_t DeviceSet::run(const std::vector<Feed*>& feeds, const void* images, int6
   if (progress && !progress(0)) return 0;
   fatal_ = nullptr;
   chunks_.begin(count, Feed::chunk_size(count, lanes, most), workers);
-  int64_t told = 0;
+  int64_t reported = 0;
   bool ended = false;
-  const auto tell = [&] {
+  const auto report = [&] {
     const int64_t now = chunks_.in_order();
-    if (ended && now == told) return;
-    told = now;
-    if (!progress || progress(told)) return;
+    if (ended && now == reported) return;
+    reported = now;
+    if (!progress || progress(reported)) return;
     ended = true;
     chunks_.stop();
   };
   const SharedCall call{images, answers, types, chunks_};
   {
     Serving serving(*this, feeds, call);
-    while (chunks_.watch(told, kAtMost)) tell();
+    while (chunks_.watch(reported, kProgressInterval)) report();
     serving.end();
   }
   const int64_t done = chunks_.in_order();
-  if (done > told) tell();
+  if (done > reported) report();
   if (fatal_) std::rethrow_exception(fatal_);
   if (done < count && !ended) throw_nothing_left();
   return done;

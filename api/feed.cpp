@@ -269,18 +269,18 @@ int64_t Feed::run(const void* images, int64_t count, Answers answers, InputOutpu
   const int64_t used = std::min(lanes, (count + size - 1) / size);  // no thread wakes without a chunk to take
   chunks_.begin(count, size, 1);
   if (progress && !progress(0)) chunks_.stop();
-  int64_t told = 0;
-  const auto tell = [&] {
-    told = chunks_.in_order();
-    if (progress && !progress(told)) chunks_.stop();
+  int64_t reported = 0;
+  const auto report = [&] {
+    reported = chunks_.in_order();
+    if (progress && !progress(reported)) chunks_.stop();
   };
   const SharedCall call{images, answers, types, chunks_};
   const std::atomic<bool> off{false};
   const auto serve_lanes = [&](int64_t first, int64_t end) {
-    const bool tells = first == 0;  // the caller's thread
+    const bool reports = first == 0;  // the caller's thread
     try {
       serve(first, end, call, off, [&](Chunk) {
-        if (tells) tell();
+        if (reports) report();
       });
     } catch (...) {
       chunks_.stop();
@@ -294,11 +294,11 @@ int64_t Feed::run(const void* images, int64_t count, Answers answers, InputOutpu
       parallel_for(used, 1, serve_lanes);
     }
   } catch (...) {
-    if (progress && chunks_.in_order() > told) tell();
+    if (progress && chunks_.in_order() > reported) report();
     throw;
   }
   const int64_t done = chunks_.in_order();
-  if (done > told) tell();
+  if (done > reported) report();
   return done;
 }
 

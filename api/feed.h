@@ -33,7 +33,7 @@ struct Answers {
 
   void* data = nullptr;  // logits [count, ...] or predictions [count]; labels [count] if they are apart
   float* probabilities = nullptr;  // [count], of predictions as two arrays; else null
-  /// Those of the images from `first` on, with `bytes` an answer in `data`.
+  /// The answers of the images from `first` on. `bytes`: the size of an answer in `data`.
   Answers from(int64_t first, size_t bytes) const noexcept {
     return {static_cast<char*>(data) + static_cast<size_t>(first) * (probabilities ? sizeof(int32_t) : bytes),
             probabilities ? probabilities + first : nullptr};
@@ -116,8 +116,8 @@ class Lane {
 struct FeedOptions {
   int lanes = 1;  // executables, each with its own stream; all replay the choices of the first
   int depth = 1;  // chunks in flight per lane
-  bool staged =
-      false;  // copies images to page-locked memory first; otherwise the caller's memory is page-locked
+  /// Copies images to page-locked memory first; otherwise the caller's memory is page-locked.
+  bool staged = false;
   bool fewer = false;  // lanes, but at least one, if memory for more is short
   /// The lanes that feed a GPU at the rate of its bus, for chunks of `chunk_bytes` of input: from ordinary memory with
   /// so many `threads`, one each, or from memory that it reads `in_place`. The CPU gets one.

@@ -15,7 +15,7 @@
 
 namespace lenslet {
 
-/// Judges images [28, 28] by some of them, since such a mistake concerns all. An image of one grey tells nothing.
+/// Samples some images [28, 28]: a wrong polarity or scale affects the whole call. Images of one value are skipped.
 class ImageCheck {
  public:
   static constexpr int64_t kMost = 64;  ///< Images to look at.

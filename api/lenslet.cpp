@@ -19,7 +19,7 @@
 namespace lenslet::c {
 namespace {
 
-// Of fixed size, because reporting a lack of memory must not allocate.
+// A fixed size, because reporting a lack of memory must not allocate.
 thread_local char last_error[1024] = "";
 
 }  // namespace
@@ -73,7 +73,7 @@ using lenslet::c::demand;
 using lenslet::c::guarded;
 
 static_assert(LENSLET_SIDE == lenslet::kLenet5Side && LENSLET_CLASSES == lenslet::kLenet5Classes,
-              "lenslet.h tells the model's sizes");
+              "lenslet.h states the model's sizes");
 static_assert(LENSLET_MAX_RANK == lenslet::Shape::kMaxRank, "an array of so many dimensions holds any shape");
 
 // Earlier sizes: in version 0.1, without `images`, and before `graph`. Later versions add fields at the end and accept

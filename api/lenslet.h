@@ -66,16 +66,16 @@ typedef struct lenslet_options {
   const char* backend;    /* "direct", "conv1=direct,conv2=winograd"; with plan "fused" one of that plan */
   const char* math;       /* "fp32", "tf32", "fp16" */
   size_t workspace_limit; /* bytes, for each layer; SIZE_MAX: none */
-  int64_t
-      max_batch; /* images computed in one pass, 1 to 1,048,576; 0: 1,024 on the CPU, 65,536 on a GPU, fewer
-                        for a network with large layers */
-  const char*
-      images; /* of lenslet_predict_* and lenslet_logits_*: "check" refuses dark ink on light paper, and floats
-                         that are not normalised; "invert" exchanges dark and bright, then checks; "any" takes all */
-  const char*
-      graph; /* which passes a GPU replays as a captured CUDA graph: "auto", those of up to 256 images layer by
-                         layer; "on", each, refused on the CPU; "off", none. The second call with a number of images
-                         captures; if that fails, it returns the error, and later ones launch kernel by kernel */
+  /** Images computed in one pass, 1 to 1,048,576; 0: 1,024 on the CPU, 65,536 on a GPU, fewer for a network with large
+     layers. */
+  int64_t max_batch;
+  /** For lenslet_predict_* and lenslet_logits_*: "check" refuses dark ink on light paper, and floats that are not
+     normalised; "invert" exchanges dark and bright, then checks; "any" takes all. */
+  const char* images;
+  /** Which passes a GPU replays as a captured CUDA graph: "auto", those of up to 256 images layer by layer; "on", each,
+     refused on the CPU; "off", none. The second call with a number of images captures; if that fails, it returns the
+     error, and later ones launch kernel by kernel. */
+  const char* graph;
 } lenslet_options;
 
 /** The answer for one image. */
@@ -99,9 +99,9 @@ typedef enum lenslet_refusal {
   LENSLET_READ = 0,             /* it has one */
   LENSLET_REFUSED_BLANK = 1,    /* no ink */
   LENSLET_REFUSED_NO_DIGIT = 2, /* the model takes the mark for no digit */
-  LENSLET_REFUSED_TOO_SMALL =
-      3, /* too small beside the others: a point, a comma, a dash. Of a whole picture: a point
-                                    of a thin pen, which is no mark of its own */
+  /** Too small beside the others: a point, a comma, a dash. Of a whole picture: a point of a thin pen, which is no mark
+     of its own. */
+  LENSLET_REFUSED_TOO_SMALL = 3,
   LENSLET_REFUSED_TOUCHING = 4,  /* a wide mark that no cut divides into digits */
   LENSLET_REFUSED_TEXTURE = 5,   /* too many marks */
   LENSLET_REFUSED_ROWS = 6,      /* marks in several rows */
@@ -178,8 +178,8 @@ LENSLET_API const char* lenslet_model_device(const lenslet_model* model);
 LENSLET_API const char* lenslet_model_device_name(const lenslet_model* model);
 
 /**
- * The energy of an image is the log of the sum of its logits' exponentials. An image of less energy than this shows
- * no digit. From the weights file's metadata; NaN if it has none, and for a null pointer.
+ * The energy of an image is the log of the sum of its logits' exponentials. An image whose energy is not above this
+ * threshold shows no digit. Read from the weights file's metadata. NaN without an entry or for a null model.
  */
 LENSLET_API double lenslet_model_energy_threshold(const lenslet_model* model);
 

@@ -23,11 +23,11 @@ using Images = lenslet_model::Images;
 
 constexpr size_t kPixels = LENSLET_PIXELS;
 
-// Of one picture.
+// Values of one picture.
 template <typename Value>
 constexpr size_t kValues = std::is_same_v<Value, PixelPair> ? LENSLET_PACKED_BYTES : kPixels;
 
-// Paper plus ink: what exchanges them by a subtraction.
+// paper + ink; `sum - x` swaps dark and bright.
 template <typename Value>
 float paper_plus_ink(const Normalisation& normalisation) {
   return std::is_same_v<Value, float> ? (1 - 2 * normalisation.mean()) / normalisation.std() : 255;
@@ -59,9 +59,9 @@ void check(const lenslet_model& model, const Value* images, int64_t count) {
   if (complaint.empty()) return;
   const char* const remedy = look.are_pixels() ? "normalise them, or pass bytes to the _u8 function"
                              : model.images == Images::kInvert
-                                 ? "options.images \"check\" exchanges nothing"
-                                 : "options.images \"invert\" exchanges dark and bright";
-  throw lenslet::UsageError(concat(complaint, "; ", remedy, ", \"any\" takes them as they are"));
+                                 ? "pass options.images \"check\", which does not invert them"
+                                 : "pass options.images \"invert\" to swap dark and bright";
+  throw lenslet::UsageError(concat(complaint, "; ", remedy, ", or \"any\" to skip the check"));
 }
 
 // Calls `compute(images, begin, count)` on all images, or on inverted parts of them.

@@ -75,8 +75,8 @@ struct LayerInfo {
   std::string description;  // "6@5x5 stride 1 pad 0"
   Shape input, output;      // of one sample, without the batch; `input` is that of the first input
   std::string backend;      // the code that runs, of the layer `computed_by`
-  std::string
-      computed_by;  // its own name; another layer's if it is fused into that; the model's with plan "fused"
+  /// The layer's own name; another layer's if it is fused into that; the model's with plan "fused".
+  std::string computed_by;
 };
 /// Every layer of the executable's graph, in order of execution.
 std::vector<LayerInfo> layers_of(const Executable& executable);
@@ -131,7 +131,7 @@ class Model {
   /// built-in set: "robust" for pictures of people, "mnist". Throws DataError for an invalid file, UsageError for an
   /// invalid option value, UnavailableError for an unavailable device or an unsupported backend or math mode.
   static Model load(const std::string& path, const ModelOptions& options = {});
-  /// Uses the weights compiled into the library that are best for MNIST's images. Throws like load().
+  /// Uses `mnist`, the set of weights compiled into the library that is best for MNIST's images. Throws like load().
   static Model built_in(const ModelOptions& options = {});
 
   /// A model with a single pass, built with `pass`. A call is cut into chunks of its batch; the last chunk may be
@@ -139,7 +139,7 @@ class Model {
   /// computed. Throws like Executable.
   Model(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass);
 
-  /// Of what options came to. Throws like load().
+  /// A model of `setup`, which load() makes of files and options. Throws like load().
   Model(std::shared_ptr<const ModelSetup> setup, const ModelOptions& options);
 
   /// A model with other options that shares these weights in memory. Throws like load().
@@ -217,8 +217,8 @@ class Model {
   std::vector<DeviceShare> shares() const;
   /// The normalisation of the weights file's metadata; default MNIST's, 0.1307 and 0.3081.
   const Normalisation& normalisation() const noexcept;
-  /// The log(sum(exp(logits))) below which a picture shows no digit, from the weights file's metadata; NaN if the
-  /// weights cannot tell.
+  /// A picture whose log(sum(exp(logits))) is not above this shows no digit. From the weights file's metadata; NaN
+  /// without an entry.
   double energy_threshold() const noexcept;
   /// The plan of a pass of `batch` images, bytes in and predictions out. Prepares the pass if it is new.
   Plan plan(int64_t batch);

@@ -83,8 +83,8 @@ struct Choices {
 /// A network with its weights.
 struct Network {
   std::string origin;  // "built-in weights", "built-in weights, robust set" or the file's name
-  std::optional<double>
-      energy_threshold;  // below it a picture shows no digit; none if the weights cannot tell
+  /// A picture whose energy is not above this shows no digit; none if the weights file has no such entry.
+  std::optional<double> energy_threshold;
   Graph graph;
   std::vector<Normalisation> channels;  // of pictures, one per channel; empty: the graph's, for all channels
   std::vector<std::string> external_files;  // of an ONNX file: those that hold weights beside it
@@ -133,7 +133,7 @@ class ModelSetup {
   const Graph& graph() const noexcept { return network_->graph; }
   /// "built-in weights", "built-in weights, robust set" or the file's name.
   const std::string& weights_origin() const noexcept { return network_->origin; }
-  /// The energy below which a picture shows no digit; none if the weights cannot tell.
+  /// As Network::energy_threshold.
   std::optional<double> energy_threshold() const noexcept { return network_->energy_threshold; }
   /// The requested mode; of a replayed plan the least exact mode of its layers.
   MathMode math() const noexcept { return saved_ ? saved_->math() : choices_.math.value_or(MathMode::kFp32); }

@@ -186,10 +186,10 @@ int64_t Model::State::answer_alone(const void* images, int64_t count, Answers an
 int64_t Model::State::answer_by_set(const void* images, int64_t count, Answers answers, InputOutput call,
                                     const Progress& progress) {
   if (!feed_ && count * image_bytes(call.input) < kLeastFedBytes) {
-    int64_t told = -1;  // a second device begins again
+    int64_t reported = -1;  // a second device begins again
     const Progress further = [&](int64_t done) {
-      if (done <= told) return true;
-      told = done;
+      if (done <= reported) return true;
+      reported = done;
       return progress(done);
     };
     return set_->on_one([&](size_t i) {
@@ -269,7 +269,7 @@ std::unique_ptr<Lane> Model::State::build(int64_t batch, InputOutput pass) {
   return std::make_unique<Lane>(setup_->graph(), options);
 }
 
-// Those used least recently, until the rest and `built` are few or small.
+// Drops the lanes used least recently until the others and `built` are few or small.
 void Model::State::drop_lanes_beside(Lane& built) {
   double bytes = bytes_of(built);
   for (const KeptLane& kept : lanes_) bytes += bytes_of(*kept.lane);

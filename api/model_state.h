@@ -21,9 +21,9 @@ inline constexpr InputOutput kBytesToPredictions{ElementType::kUint8, ElementTyp
 
 class Model::State {
  public:
-  /// Of options that leave the passes to the library. Throws like Model::load(). `threads` as the member of that name.
+  /// Makes a model that chooses its passes. `threads`: see `threads_`. Throws like Model::load().
   State(std::shared_ptr<const ModelSetup> setup, const ModelOptions& options, int threads = 0);
-  /// Of a single-pass model.
+  /// Makes a single-pass model.
   State(std::shared_ptr<const ModelSetup> setup, const BuildOptions& pass, int threads = 0);
 
   const ModelSetup& setup() const noexcept { return *setup_; }
@@ -52,7 +52,7 @@ class Model::State {
     int64_t batch = 0;         // images of a pass; 0 if one image exceeds a chunk
     bool page_locked = false;  // the caller's images
   };
-  /// A feed for large calls; none if layers compute them on a device that is alone.
+  /// A feed for large calls; null for a model on one device whose plan is layered.
   struct KeptFeed {
     FedCall call;
     std::unique_ptr<Feed> feed;
@@ -67,7 +67,7 @@ class Model::State {
   State& member(size_t i) { return i == 0 ? *this : *others_[i - 1]; }
   /// The first device that is not lost.
   std::optional<Device> usable_device() const;
-  /// That of the device that has the memory; this one if none has.
+  /// Returns the state of the device that holds `data`; `*this` if none does.
   State& member_with(const void* data);
   /// answer() in host memory, by this device alone or by all.
   int64_t answer_alone(const void* images, int64_t count, Answers answers, InputOutput call,
@@ -95,14 +95,14 @@ class Model::State {
 
   std::shared_ptr<const ModelSetup> setup_;
   int64_t pass_limit_;
-  // Of several devices this is the first.
+  // A model of several devices: this state is of the first, `others_` are of the others.
   std::unique_ptr<DeviceSet> set_;
   std::vector<std::unique_ptr<State>> others_;
   int threads_ = 0;  // that feed this device of a set; 0: it is alone
-  // For a single-pass model.
+  // Members of a single-pass model.
   std::optional<BuildOptions> pass_;
   std::unique_ptr<Feed> feed_;
-  // For any other model; lanes most recently used first.
+  // Members of any other model; lanes most recently used first.
   std::vector<KeptLane> lanes_;
   std::vector<KeptFeed> feeds_;
   std::optional<DeviceLanes> device_lanes_;

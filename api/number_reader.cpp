@@ -86,7 +86,7 @@ class MarkAnswers {
       read.reason = concat("too small for a digit: ", mark.box.width(), "x", mark.box.height(), " pixels");
     } else if (!std::isnan(threshold_) && !(read.energy > threshold_ + margin)) {
       read.refusal = Refusal::kNoDigit;
-      // The share is of the ten digits: 99 % says that the others are further away, not that this one is near.
+      // The share is of the ten digits: 99 % means that the others are further away, not that this one is near.
       read.reason = concat("no digit: ", read.top[0].digit, " is the nearest, ",
                            percent(read.top[0].probability), ", but its energy ", hundredths(read.energy),
                            " is not above ", hundredths(threshold_ + margin));

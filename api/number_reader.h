@@ -28,7 +28,7 @@ struct ReadDigit {
   DigitImage input;                  // what the model read
 };
 
-/// What a picture says.
+/// The number in a picture.
 struct Reading {
   std::string number;                // "2026"; empty if refused
   double probability = 0;            // of all digits: the product of theirs; NaN if refused

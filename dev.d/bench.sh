@@ -24,7 +24,7 @@ card_name() {
 }
 
 # The parts of ./dev bench; calls, peers and networks require python3 with NumPy, serve requires wrk.
-readonly bench_parts=(lenet conv calls peers networks serve)
+readonly bench_parts=(lenet conv layers calls peers networks serve)
 
 # measure PROGRAM COMMAND OPTIONS…
 measure() {
@@ -68,6 +68,20 @@ bench_conv() {
     measure convbench reproduce all --json "$out/reproduce.json" --csv "$out/reproduce.csv" "${report[@]}"
     measure convbench ladder direct --json "$out/ladder.json"
     measure convbench run --problems layers/conv/problems/batch1.txt --math fp32 --cache hot --json "$out/batch1.json"
+  fi
+}
+
+# The kernels that no other part times by themselves.
+bench_layers() {
+  local unrolled=conv1=im2col_gemm,conv2=im2col_gemm
+  measure lenslet profile --model tests/models/onnx/kernels.onnx --batch-size 256 --json "$out/layers.json"
+  # Only tune times a fusion that the backend advises against.
+  measure lenslet tune --model tests/models/onnx/kernels.onnx --backend conv_direct_any_pool=direct --batch-size 256 \
+    --json "$out/layers-tune.json"
+  measure lenslet profile --plan layered --backend "$unrolled" --batch-size 10000 --json "$out/layers-im2col.json"
+  if [ "$device" != cpu ]; then  # a stride of 2: Hopper's own kernel does not support it
+    measure convbench run --problem mb8ic64ih128oc256oh63kh3sh2 --backend tensor_core --math tf32 \
+      --json "$out/layers-tensor_core.json"
   fi
 }
 

@@ -25,13 +25,13 @@ inline constexpr float kMnistStd = 0.3081f;   // of MNIST's training pixels, x/2
 Graph make_lenet5(const Safetensors& weights, const std::string& origin);
 
 /// The sets of weights compiled into the program (weights/README.md): the best for MNIST's images, and one that reads
-/// pictures of people and knows what is no digit.
+/// pictures that people take and refuses what is no digit.
 enum class BuiltinWeights { kMnist, kRobust };
 /// The tensors and metadata of a built-in set.
 Safetensors builtin_lenet5_weights(BuiltinWeights set = BuiltinWeights::kMnist);
 
-/// The metadata `energy_threshold`: what has less energy() is no digit. None: the weights cannot tell. Throws DataError
-/// for anything but a decimal number from -1000 to 1000.
+/// The metadata `energy_threshold`: a picture whose energy() is not above it shows no digit. None: the file has no such
+/// entry. Throws DataError for anything but a decimal number from -1000 to 1000.
 std::optional<double> lenet5_energy_threshold(const Safetensors& weights, const std::string& origin);
 
 /// Normalises `count` images of 28x28 bytes for the built-in weights, with MNIST's mean and std. Other weights may need

@@ -24,7 +24,7 @@ class BenchSession : public Run {
   const MeasureOptions& measure_options() const noexcept { return options_.measure; }
   Device device() const noexcept { return stream_.device(); }
   Stream& stream() noexcept { return stream_; }
-  /// Measures as the options say; ceilings are those of this run.
+  /// The cache states of the options and the ceilings of this run.
   RowContext row_context() const { return {options_.measure.hot, options_.measure.cold, &ceilings()}; }
 
   /// Call once all requested work is known to be possible, with the work of one run of each candidate: takes the

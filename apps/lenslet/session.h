@@ -20,7 +20,7 @@ namespace lenslet {
 
 /// Files that the common options read (--weights and the plan); Console keeps outputs from overwriting them.
 std::vector<NamedFile> files_read(const CommonOptions& options);
-/// Those that an ONNX file names; they are known once it is read.
+/// The external data files that an ONNX file names; known once it is read.
 std::vector<NamedFile> external_files_of(const Network& network);
 
 /// The device, the model and the choices of the common options.
@@ -31,7 +31,7 @@ class Session {
   Session(const CommonOptions& options, const Console& console);
   /// The same with another normalisation than an ONNX file's.
   Session(const CommonOptions& options, const Console& console, const ChosenNormalisation& normalisation);
-  /// Of choices that were made and weights that were loaded before; `options` must outlive this.
+  /// Uses a setup whose choices are made and whose weights are loaded. `options` must outlive this.
   Session(const CommonOptions& options, std::shared_ptr<const ModelSetup> setup)
       : options_(options), setup_(std::move(setup)) {}
 

@@ -17,7 +17,8 @@ struct Fields<DeviceShare> {
   }
 };
 
-/// Writes a line to standard error for each device that failed. Where some did not, it says that they took its images.
+/// Writes a line to standard error for each device that failed. If others work, the line adds that they took its
+/// images.
 void report_faults(const std::vector<DeviceShare>& shares);
 /// "cuda:0 52 %, cuda:2 48 %, failed": the shares of the images, in the order of the devices.
 std::string describe_shares(const std::vector<DeviceShare>& shares);

@@ -193,9 +193,9 @@ class Contest {
       end_.record(stream_);
     };
     if (state.held_back) {
-      if (!run_held_back(
-              stream_,
-              enqueue)) {  // too many launches or a slow host: fewer runs a batch, in the end one, not held back
+      // If it fails, there are too many launches, or the host is slow: fewer runs a batch, in the end one, not held
+      // back.
+      if (!run_held_back(stream_, enqueue)) {
         if (count == 1) state.held_back = false;
         state.batch = std::max(1, state.batch / 4);
         state.replay = {};

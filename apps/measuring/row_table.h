@@ -54,7 +54,7 @@ class TableOf {
     return quantile("p90", &TimeStats::p90).if_it_fits();
   }
 
-  // Of ResultRow alone:
+  // For tables of ResultRow only:
 
   /// The median including copies from and to the host.
   TableOf& with_copies();

@@ -63,7 +63,7 @@ std::string concat(const Parts&... parts) {
   return out.str();
 }
 
-/// The answer to a request: yes, or no with a reason that tells the user what to do.
+/// The answer to a request: yes, or no with a reason and what to do instead.
 class Support {
  public:
   /// Yes: supported.

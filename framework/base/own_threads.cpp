@@ -88,8 +88,8 @@ OwnThreads::~OwnThreads() {
   if (state_->process == ::getpid()) {
     state_->end_threads();
   } else {
-    (void)
-        state_.release();  // a forked process: its copies of the mutex and of the threads cannot be destroyed
+    // In a forked process the copies of the mutex and of the threads cannot be destroyed.
+    (void)state_.release();
   }
 }
 

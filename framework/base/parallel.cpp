@@ -50,7 +50,7 @@ using Clock = std::chrono::steady_clock;
 // alone, and short enough that an idle process uses no time.
 constexpr std::chrono::microseconds kPollTime{100};
 constexpr int kPollsPerClock = 32;  // reading the clock costs as much as some polls
-// Where other processes want the cores, the system takes them from threads that poll, for milliseconds, and prefers
+// Where other processes need the cores, the system takes them from threads that poll, for milliseconds, and prefers
 // those that slept. So threads sleep at once for a time after a loop that waited much longer than it computed, and
 // after the system took the core from the caller more often than it does on an idle machine.
 constexpr std::chrono::milliseconds kCrowdedTime{100}, kSwitchesTime{10};
@@ -108,7 +108,7 @@ class Pool {
   /// destroyed, and stays reachable here.
   Pool* next_abandoned = nullptr;
 
-  /// Whether no thread sleeps. Otherwise wakes them, for a later loop, unless other processes want the cores.
+  /// Whether no thread sleeps. Otherwise wakes them, for a later loop, unless other processes need the cores.
   bool awake() {
     if (awake_.load(std::memory_order_relaxed) == threads_ - 1) return true;
     if (polls_at(Clock::now())) {

@@ -28,6 +28,9 @@ class RangeBody {
 int num_threads();
 /// Sets it, 1 to 1024, for the next loop. Throws UsageError for any other number.
 void set_num_threads(int count);
+/// A bound for a number of threads that is computed as a quotient of operations, so that it fits into an integer. Above
+/// every value of num_threads().
+inline constexpr double kThreadsBound = 1e6;
 
 /// Calls body(begin, end) on disjoint ranges that cover [0, count); each except the last is at least `grain` long.
 /// Returns when all are done. The split depends only on count, grain and num_threads(). Rethrows the first exception. A

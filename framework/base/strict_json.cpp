@@ -44,7 +44,7 @@ class StrictBuilder : public nlohmann::json_sax<ordered_json> {
   }
 
   bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& error) override {
-    // Its message contains the last token, which may be as long as the file.
+    // The message of `error` contains the last token, which may be as long as the file.
     fail(concat("not JSON, or truncated: ", printable_excerpt(error.what())));
   }
 

@@ -15,12 +15,12 @@ struct GpuLimits {
   static constexpr int kGridX = INT32_MAX, kGridYZ = 65535;  // blocks
   static constexpr int kWarp = 32;                           // threads
   static constexpr int kSharedBytes = 48 * 1024;             // of a block, without opting in
-  static constexpr int kHopperSharedBytes =
-      227 * 1024;                                    // of a block, opted in, from compute capability 9.0 on
+  /// Shared memory of a block, opted in, from compute capability 9.0 on.
+  static constexpr int kHopperSharedBytes = 227 * 1024;
   static constexpr int kAsyncCopies = 80;            // compute capability with cp.async, tf32 and mma.sync
   static constexpr int kClusters = 90, kWgmma = 90;  // compute capability with clusters of blocks, with wgmma
-  static constexpr int kEarlyLaunch =
-      90;  // compute capability whose launches may begin before the last one ends
+  /// Compute capability whose launches may begin before the last one ends.
+  static constexpr int kEarlyLaunch = 90;
   static constexpr int kPortableCluster = 8;  // blocks of a cluster, without opting in
   /// Elements that a kernel counts in an int: the last block may reach past the end.
   static constexpr int64_t kElements = INT32_MAX - 4096;

@@ -6,7 +6,8 @@
 
 namespace lenslet {
 
-/// Of `kernel` on the current device with that block size. Not for run(): it takes microseconds. Throws DeviceError.
+/// What a launch of `kernel` takes on the current device with that block size. Not for run(): the query takes
+/// microseconds. Throws DeviceError.
 inline LaunchResources launch_resources(const char* name, const void* kernel, int threads_per_block,
                                         size_t dynamic_shared_bytes) {
   LaunchResources resources;

@@ -10,10 +10,10 @@
 
 namespace lenslet {
 
-/// Of the NUMA node of the device on the PCI bus at `address`, such as "0000:3B:00.0", by the files in `sys`. Empty if
-/// the system does not state one, as on a machine with one node.
+/// The processors of the NUMA node of the device at PCI address `address`, such as "0000:3B:00.0", by the files in
+/// `sys`. Empty if the system states no node, as on a machine with one.
 std::vector<int> processors_near(const std::string& address, const std::string& sys = "/sys");
-/// Of a device. Empty for the CPU.
+/// The processors near a device. Empty for the CPU.
 std::vector<int> processors_near(Device device);
 
 /// The numbers in a list of the kernel, such as "0-3,8,10-11"; nullopt for any other text.

@@ -20,7 +20,7 @@ int set_device(int ordinal);
 void restore_device(int ordinal) noexcept;
 /// The current device of this thread, also if it is lost.
 int current_device() noexcept;
-/// Of the device on the PCI bus: "0000:3B:00.0"; empty if the runtime does not tell.
+/// The PCI address of a device: "0000:3B:00.0"; empty if the runtime reports none.
 std::string pci_address(int ordinal);
 size_t free_memory();
 
@@ -35,11 +35,11 @@ void release_on(void* data, void* stream) noexcept;
 void* allocate_pinned(size_t bytes);
 void release_pinned(void* data) noexcept;
 
-/// Where the driver has memory at an address: kPageable if it does not know it.
+/// The kind of memory at an address, as the driver reports it; kPageable for memory that is not CUDA's.
 struct Whereabouts {
   enum class Kind { kPageable, kPinned, kDevice } kind = Kind::kPageable;
-  int ordinal =
-      0;  // of the device that has it or that it was page-locked for; managed memory counts as the device's
+  /// The device that has the memory or that it was page-locked for; managed memory counts as the device's.
+  int ordinal = 0;
 };
 Whereabouts whereabouts(const void* data);
 
@@ -75,7 +75,7 @@ void wait_event(void* stream, void* event);
 double elapsed_ns(void* from, void* to);
 
 void begin_capture(void* stream);
-/// Of the capture that the stream takes part in; 0 if it is not capturing.
+/// The id of the capture that the stream takes part in; 0 outside a capture.
 uint64_t capture_id(void* stream);
 /// The captured work as an executable graph; with `discard`, null without an error.
 void* end_capture(void* stream, bool discard);

@@ -33,8 +33,10 @@ constexpr int kSplitThreads = 256;
 // memory      reads and writes each word once, coalesced
 // requires    pairs aligned to 8 bytes
 // measured    not measured: 16 bytes an image beside the 784 that it was computed from
-__global__ void __launch_bounds__(kSplitThreads)
-    split_pairs_kernel(const uint2* pairs, int64_t count, unsigned* first, unsigned* second) {
+__global__ void __launch_bounds__(kSplitThreads) split_pairs_kernel(const uint2* pairs,  // [count, 2]
+                                                                    int64_t count,
+                                                                    unsigned* first,     // [count]
+                                                                    unsigned* second) {  // [count]
   const int64_t i = int64_t{blockIdx.x} * kSplitThreads + threadIdx.x;
   if (i >= count) return;
   const uint2 pair = pairs[i];
@@ -60,8 +62,9 @@ __device__ unsigned last_four(uint2 greys) { return __byte_perm(greys.x, greys.y
 // memory      reads and writes each byte once, coalesced
 // requires    `pairs` aligned to 8 bytes, `pixels` to 16 (unpack_pixels_async)
 // measured    not measured: 1,176 bytes an image in device memory, beside 392 over the bus
-__global__ void __launch_bounds__(kUnpackThreads)
-    unpack_pixels_kernel(const uint2* pairs, int64_t count, uint4* pixels) {
+__global__ void __launch_bounds__(kUnpackThreads) unpack_pixels_kernel(const uint2* pairs,  // [count]
+                                                                       int64_t count,
+                                                                       uint4* pixels) {  // [2 * count]
   const int64_t i = int64_t{blockIdx.x} * kUnpackThreads + threadIdx.x;
   if (i >= count) return;
   const uint2 packed = pairs[i];
@@ -100,8 +103,8 @@ void fill_shared_async(int byte, void* stream) {
   LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   LENSLET_CUDA_CHECK(
       cudaFuncSetAttribute(fill_shared_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  constexpr unsigned kRounds =
-      2;  // so that every multiprocessor gets a block, even if another one finishes first
+  // Two rounds, so that every multiprocessor gets a block, even if another one finishes first.
+  constexpr unsigned kRounds = 2;
   const auto blocks = kRounds * static_cast<unsigned>(multiprocessor_count({DeviceKind::kCuda, device}));
   const unsigned word = 0x01010101u * static_cast<unsigned>(byte & 0xff);
   fill_shared_kernel<<<blocks, kFillThreads, static_cast<size_t>(bytes), static_cast<cudaStream_t>(stream)>>>(

@@ -21,10 +21,10 @@ namespace lenslet {
 
 /// Options of an Executable.
 struct BuildOptions {
-  Device device;                    // the device that runs it
+  Device device;                    // by default the CPU
   int64_t batch = 1;                // images per pass
   MathMode math = MathMode::kFp32;  // of every layer that multiplies
-  /// Those requested by name, of layers or of the whole network; the others are chosen.
+  /// The backends requested by name, of layers or of the whole network; the others are chosen.
   BackendSpec backends;
   /// Replays these choices exactly, instead of math and backends. Borrowed while building.
   const Plan* plan = nullptr;
@@ -63,14 +63,14 @@ class Executable {
     Work work;                       // of the step for the whole batch, including the nodes fused into it
     size_t workspace_bytes = 0;      // of the step alone
     double prepare_ns = 0;           // time to prepare it, once
-    const Layer* layer = nullptr;    // the layer
+    const Layer* layer = nullptr;    // owned by the graph
     size_t node = 0;                 // index into the nodes of the graph that runs: graph() or its whole()
     std::string range;               // NVTX range: "layer.conv1"
     std::string backend_range;       // NVTX range inside it: "conv.winograd"
-    std::vector<ConstTensorView> inputs;  // what it reads
-    TensorView output;                    // what it writes
-    const BackendEntry* entry = nullptr;  // the backend
-    std::unique_ptr<Operator> op;         // what computes it
+    std::vector<ConstTensorView> inputs;  // memory of the executable or of its caller
+    TensorView output;                    // likewise
+    const BackendEntry* entry = nullptr;  // the backend's row in its layer's table
+    std::unique_ptr<Operator> op;         // prepared for the images of a slice
 
     /// All nodes that it computes: "conv1+relu1+pool1".
     std::string nodes() const {
@@ -103,7 +103,7 @@ class Executable {
 
   /// The stream on which run() enqueues.
   Stream& stream() noexcept { return stream_; }
-  /// The device that runs it.
+  /// As BuildOptions::device.
   Device device() const noexcept { return device_; }
   /// Images per pass.
   int64_t batch() const noexcept { return batch_; }
@@ -195,11 +195,11 @@ class Executable {
   TensorView output_;
   std::vector<Shape> pass_shapes_;  // of each node's output, for the batch
   std::vector<Shape> shapes_;       // for a slice
-  std::vector<const BackendEntry*>
-      requested_;             // by node, from BuildOptions::backends; empty if a plan is replayed
+  // By node, from BuildOptions::backends; empty if a plan is replayed.
+  std::vector<const BackendEntry*> requested_;
   std::vector<int> step_of_;  // the step that computes each node; -1 for the input
-  std::vector<int>
-      buffer_of_;  // the node whose buffer holds each node's output; for a producer, the last node fused into it
+  // The node whose buffer holds each node's output; for a producer, the last node fused into it.
+  std::vector<int> buffer_of_;
   std::vector<TensorView> node_outputs_;  // by node; without data for a node fused away
   bool keep_activations_ = false;
   bool caller_ends_ = false;

@@ -24,8 +24,8 @@ struct Plan {
   static constexpr const char* kSchema = "lenslet.plan/1";  // of the JSON
   static constexpr size_t kMaxBytes = 4u << 20;             // of the JSON
   static constexpr const char* kLayered = "layered";        // execution step by step
-  static constexpr const char* kFused =
-      "fused";  // all at once; `layers` then has one entry: the model's name, and the backend of Graph::network()
+  /// All at once; `layers` then has one entry: the model's name, and the backend of Graph::network().
+  static constexpr const char* kFused = "fused";
 
   std::string model;                        // the graph's name
   std::string version;                      // of Lenslet

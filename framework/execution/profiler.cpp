@@ -170,8 +170,8 @@ class PassProfiler {
       });
       events.push_back(events_only());
       const double start = host_now_ns();
-      for_each_step(
-          [&](size_t i, size_t slice, size_t) { run_step(i, slice, nullptr); });  // no captured graph
+      // Step by step, without a captured graph.
+      for_each_step([&](size_t i, size_t slice, size_t) { run_step(i, slice, nullptr); });
       stream_.synchronise();
       wall.push_back(host_now_ns() - start);
     }

@@ -14,7 +14,7 @@ namespace {
 // 64 to 1,024 at once (AMD EPYC, 1 MB of L2 a core and 32 MB of L3).
 constexpr double kBytesPerThread = double{1 << 21};
 
-/// Of one image, in bytes.
+/// The bytes of one image.
 struct Sizes {
   double at_once = 0;  // the most that one layer reads and writes, without weights
   double written = 0;  // by all layers

@@ -11,7 +11,7 @@ namespace lenslet {
 namespace {
 
 constexpr const char* kPassed = "PASSED";
-// Of the median, to either side. Samples further out come from other load on the machine.
+// A share of the median, to either side. Samples further out come from other load on the machine.
 constexpr double kWidestBand = 0.1;
 
 // The candidates of a backend: the layer alone and with each run of layers that it can fuse, the longest first.

@@ -21,7 +21,7 @@ namespace lenslet {
 /// One operator: a layer, alone or with layers behind it, prepared with one backend.
 struct TuneCandidate {
   std::vector<size_t> nodes;  // of the graph, in order: the layer itself, then what is fused into it
-  const BackendEntry* entry = nullptr;  // the backend
+  const BackendEntry* entry = nullptr;  // the backend's row in its layer's table
   std::string backend;                  // its name
   OperatorRequest request;              // what prepare() takes
   // Set by measuring:

@@ -41,7 +41,7 @@ class Module {
   void* symbol(const char* name) const;
   /// The file it was opened from.
   const std::string& path() const noexcept { return path_; }
-  /// Its vendor libraries with version and path, for `doctor` and result files.
+  /// The vendor libraries of the module with version and path, for `doctor` and result files.
   std::vector<ModuleLibrary> libraries() const;
 
  private:

@@ -1,7 +1,7 @@
 // Reading of pictures within limits: PNG by stb_image, JPEG by libjpeg-turbo, BMP and PNM by this project's readers.
 //
 // Debian's stb_image is version 2.27. Its JPEG decoder writes out of bounds and its PNM decoder reads past the heap.
-// Its BMP decoder shows uninitialised memory for a palette index beyond the palette, and returns a black picture for a
+// The BMP decoder shows uninitialised memory for a palette index beyond the palette, and returns a black picture for a
 // truncated file. So only its PNG decoder is compiled, after a check of the chunks and their checksums.
 #pragma once
 

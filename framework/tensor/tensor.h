@@ -37,7 +37,7 @@ struct ConstTensorView {
   const T* as() const noexcept {
     return reinterpret_cast<const T*>(data);
   }
-  /// Of all elements.
+  /// The size of all elements.
   size_t bytes() const noexcept { return bytes_of(type, shape.num_elements()); }
 };
 
@@ -52,7 +52,7 @@ struct TensorView {
   T* as() const noexcept {
     return reinterpret_cast<T*>(data);
   }
-  /// Of all elements.
+  /// The size of all elements.
   size_t bytes() const noexcept { return bytes_of(type, shape.num_elements()); }
   /// The same memory, to read.
   operator ConstTensorView() const { return {data, shape, device, type}; }

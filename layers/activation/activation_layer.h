@@ -15,14 +15,14 @@ class ActivationLayer : public Layer {
   explicit ActivationLayer(Activation function, float a = 0, float b = 0)
       : function_(function), a_(a), b_(b) {}
   std::string_view type() const override { return "activation"; }
-  /// Its name and, unless both are 0, its parameters: "leaky_relu 0.01 0".
+  /// The name of the function and, unless both are 0, its parameters: "leaky_relu 0.01 0".
   std::string describe() const override;
   Shape infer_shape(const std::vector<Shape>& inputs) const override;
   /// One operation an element.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
   Activation which() const noexcept { return function_; }  ///< The function.
-  /// Its name: "leaky_relu".
+  /// The name of the function: "leaky_relu".
   const char* function() const noexcept { return kActivationNames[static_cast<int>(function_)]; }
   float a() const noexcept { return a_; }  ///< The first parameter.
   float b() const noexcept { return b_; }  ///< The second parameter.

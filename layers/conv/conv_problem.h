@@ -71,7 +71,7 @@ struct Conv2dProblem {
   /// of what the output needs for a padding that is not written.
   std::string to_benchdnn() const;
   /// Parses `[gG][mbN]icC ihH [iwW] ocK [ohP owQ] khR [kwS] [shX swY] [phA pwB] [dhD dwE] [nNAME]` in any order,
-  /// with `_` between fields or not. docs/convbench.md tells what missing fields mean and how oh and ow decide the
+  /// with `_` between fields or not. docs/convbench.md explains what missing fields mean and how oh and ow decide the
   /// padding. Throws UsageError for a malformed or inconsistent string, UnavailableError for a 3-D convolution.
   static Conv2dProblem parse(std::string_view text);
 

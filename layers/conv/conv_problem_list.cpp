@@ -84,7 +84,7 @@ class ListReader {
       line += part;
       if (!line.empty() && line.back() == '\\' && at < all.size()) {
         line.pop_back();
-        // A blank before the `\` divides words, unless a comma before it says that the value goes on.
+        // A blank before the `\` divides words, unless the value goes on, after a comma.
         const size_t length = trimmed(line).size();
         const bool divides = length < line.size() && length > 0 && line[length - 1] != ',';
         line.resize(length);

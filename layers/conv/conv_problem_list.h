@@ -1,5 +1,5 @@
-// Problem lists: the batch files of benchdnn's convolution driver. docs/convbench.md tells which of their options are
-// obeyed.
+// Problem lists: the batch files of benchdnn's convolution driver. docs/convbench.md lists the options that have an
+// effect.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace lenslet {
 /// A problem as a list gives it.
 struct ListedProblem {
   Conv2dProblem problem;    // no sizes if the text is no 2-D convolution
-  std::string text;         // its canonical string; of an unsupported one what the list says, in one line
+  std::string text;         // its canonical string; of an unsupported one the text of the list, in one line
   std::string unsupported;  // why it cannot be measured; empty if it can
 };
 

@@ -11,7 +11,7 @@
 namespace lenslet {
 namespace {
 
-// They change how benchdnn measures, or the layout and algorithm that it asks oneDNN for, not what is computed.
+// They change how benchdnn measures, or the layout and algorithm that it requests of oneDNN, not what is computed.
 constexpr std::string_view kWithoutEffect[] = {"--alg",
                                                "--allow-enum-tags-only",
                                                "--attr-scratchpad",

@@ -14,7 +14,7 @@ class ProblemOptions {
   /// Takes one option, `--key=value` or `--key`. Returns the file of `--batch`, else an empty text. Throws UsageError
   /// for a malformed value of an option that is obeyed.
   std::string take(std::string_view option);
-  /// The batches of each problem; 0: as the problem says.
+  /// The batches of each problem; 0: that of the problem.
   const std::vector<int>& batches() const { return batches_; }
   /// The options that ask for what Lenslet does not measure, with blanks between them; empty if there is none. Names
   /// the first eight and counts the others, because every problem after them repeats it.

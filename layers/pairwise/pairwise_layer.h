@@ -13,10 +13,11 @@ namespace lenslet {
 /// One function of pairwise_functions.h.
 class PairwiseLayer : public Layer {
  public:
-  /// Of two inputs of the same rank.
+  /// A function of two inputs of the same rank.
   explicit PairwiseLayer(Pairwise function) : function_(function) {}
-  /// Of an input and a constant in host memory, whose dimensions are the last ones of the input's: a channel's numbers
-  /// are [C, 1, 1]. `constant_first`: f(constant, input). Throws DataError for a constant without values.
+  /// A function of an input and a constant in host memory, whose dimensions are the last ones of the input's: the
+  /// numbers of channels are [C, 1, 1]. `constant_first`: f(constant, input). Throws DataError for a constant without
+  /// values.
   PairwiseLayer(Pairwise function, Tensor constant, bool constant_first = false);
 
   std::string_view type() const override { return "pairwise"; }
@@ -26,7 +27,7 @@ class PairwiseLayer : public Layer {
   /// One operation an output.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
-  /// Its name: "add".
+  /// The name of the function: "add".
   const char* function() const noexcept { return kPairwiseNames[static_cast<int>(function_)]; }
   /// Null for two inputs.
   const Tensor* constant() const noexcept { return constant_ ? &*constant_ : nullptr; }

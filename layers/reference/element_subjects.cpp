@@ -68,7 +68,7 @@ LayerSubject reshape_subject(const Shape& input, const Shape& sample, SubjectOpt
 }
 
 LayerSubject activation_subject(const Shape& input, SubjectOptions options, const std::string& only) {
-  // Those of a few library functions, each below 4 ulp, and of their arguments.
+  // The errors of a few library functions, each below 4 ulp, and of their arguments.
   constexpr double kErrors = 16 * kRoundoff;
   std::vector<LayerCase> cases;
   for (int index = 0; index < kActivations; ++index) {

@@ -113,8 +113,8 @@ VerifyResult GemmSubject::judge(const std::string& backend, MathMode math, Strea
       gemm->run(p, {places.inputs[0], places.inputs[1], places.output}, places.workspace, context);
     });
     Comparison comparison;
-    const double factor =
-        integers ? 0 : sum_factor(p.k + (p.alpha != 1 || p.beta != 0 ? 2 : 0), math);  // scaled and added
+    // Two more roundings where the sum is scaled and added.
+    const double factor = integers ? 0 : sum_factor(p.k + (p.alpha != 1 || p.beta != 0 ? 2 : 0), math);
     std::string wrong = compare_product(p, a, b, before, run.output, factor, comparison);
     result.add(comparison);
     if (!run.fault.empty()) {

@@ -24,7 +24,7 @@ class GuardedMemory {
   GuardedMemory(Device device, const std::vector<size_t>& block_bytes);
   /// The start of that block.
   void* block(size_t index) const noexcept;
-  /// Its size.
+  /// The size of that block.
   size_t block_bytes(size_t index) const noexcept { return sizes_[index]; }
   /// Fills everything, blocks included, with one byte, and so the shared memory of a GPU. With LENSLET_UNPOISONED=1,
   /// for tools that detect reads of uninitialised memory, only the gaps between the blocks.

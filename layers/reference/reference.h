@@ -18,8 +18,8 @@ namespace lenslet::reference {
 struct Result {
   Shape shape;                 // of the output
   std::vector<double> values;  // in C order
-  std::vector<double>
-      magnitudes;  // sum of |term| per output, |bias| included; equal to |value| for layers without sums
+  /// The sum of |term| per output, |bias| included; |value| for layers without sums.
+  std::vector<double> magnitudes;
 };
 
 /// One output of a sum of products.

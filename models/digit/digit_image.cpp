@@ -30,11 +30,11 @@ constexpr double kSoftShrink = 1.5, kSharpShrink = 3;
 // Sharp edges, in shares of the ink's level: what becomes 0, what becomes 1 (from the top), and the least distance of
 // the two.
 constexpr double kSharpLow = 0.25, kSharpTop = 0.4, kLeastRamp = 0.2;
-// Of one output pixel: a row or column with less is a soft edge of the digit.
+// The ink of a row or column, in output pixels; with less it is a soft edge of the digit.
 constexpr double kEdgeInk = 0.1;
 constexpr double kSecondMark = 0.2;  // mass of a second digit, of the largest mark's
-// Of a picture that is as MNIST's: the darkest brightest pixel, how much smaller the digit may be and how far off its
-// centre, pixels.
+// Limits for a picture like MNIST's: the least value of its brightest pixel, and how many pixels smaller and off centre
+// the digit may be.
 constexpr uint8_t kLeastPeak = 128;
 constexpr int kSmallerBy = 2;
 constexpr double kOffCentreBy = 1;

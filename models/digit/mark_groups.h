@@ -10,8 +10,8 @@
 
 namespace lenslet {
 
-inline constexpr double kSmallHeight =
-    0.4;  ///< Of the digits' height: a lower mark may be too small for a digit.
+/// A share of the digits' height: a lower mark may be too small for a digit.
+inline constexpr double kSmallHeight = 0.4;
 
 /// Marks that belong to one digit.
 struct MarkGroup {

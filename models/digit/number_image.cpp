@@ -28,7 +28,7 @@ constexpr double kUnevenHeight = 0.6;  // of the lowest digit, of the highest
 // Slants, columns a row.
 constexpr double kSlanted = 0.25;      // of most digits of a number: more than MNIST's usually have
 constexpr double kLeastSlanted = 0.5;  // of the one that leans least, of kSlanted
-// Of a single stroke; a third of MNIST's 1s lean further than the first.
+// Slants of a single stroke; a third of MNIST's 1s lean further than the first.
 constexpr double kSlash = 0.36, kBackslash = -0.3;
 constexpr double kLeansApart = 0.36, kPerhapsApart = 0.27;  // between a stroke and the digits beside it
 

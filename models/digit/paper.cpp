@@ -215,7 +215,7 @@ Plane depth_of(const Plane& grey, const Separation& separation, std::vector<std:
   float brightest = 0;
   for (int y = 0; y < depth.height; ++y) {
     for (int x = 0; x < depth.width; ++x) {
-      // Of the samples around, the level nearest to the ink's, because the border of an area lies between samples.
+      // The level of the samples around that is nearest to the ink's: the border of an area lies between samples.
       float level = uneven.level.at(x / sampled.stride, y / sampled.stride);
       bool beside = false;
       for (int ny = y / sampled.stride - kSoftEdge; ny <= y / sampled.stride + kSoftEdge; ++ny) {

@@ -22,7 +22,7 @@ struct GreyPlanes {
   bool over_black = false;
 };
 GreyPlanes grey_planes(const Image& image, const Box& part, int max_side);
-/// Of the whole picture.
+/// The planes of the whole picture.
 inline GreyPlanes grey_planes(const Image& image, int max_side) {
   return grey_planes(image, {0, 0, image.width, image.height}, max_side);
 }

@@ -7,7 +7,7 @@ namespace lenslet {
 namespace {
 
 constexpr double kLarge = 0.12;        // share of the samples that makes an area a possible sheet
-constexpr double kLeastMain = 0.25;    // a smaller main area says little about the paper
+constexpr double kLeastMain = 0.25;    // a smaller main area is no evidence of the paper
 constexpr double kMostCut = 0.45;      // share of the main area on paper that lines cut into pieces
 constexpr double kLeastOther = 0.004;  // share of the samples that makes an area at the edge more than noise
 constexpr double kMostEdge = 0.5;    // share of the picture's edge along which an area is paper that goes on

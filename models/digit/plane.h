@@ -26,7 +26,7 @@ struct Plane {
   /// Filled with `value`.
   Plane(int w, int h, float value = 0)
       : width(w), height(h), values(static_cast<size_t>(w) * static_cast<size_t>(h), value) {}
-  /// Of a pixel in `values`.
+  /// The place of a pixel in `values`.
   size_t index(int x, int y) const {
     return static_cast<size_t>(y) * static_cast<size_t>(width) + static_cast<size_t>(x);
   }

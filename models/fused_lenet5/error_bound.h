@@ -29,8 +29,8 @@ inline constexpr double kUnitFp16 = 1.0 / (1 << 11);
 /// Unit roundoffs of one layer's arithmetic; 0 for a value that is not rounded.
 struct LayerRounding {
   double weight = 0;  // of a weight, as the kernel multiplies it
-  double input =
-      0;  // of what the layer reads, as the kernel multiplies it; more than one rounding: their sum
+  /// The roundoff of what the layer reads, as the kernel multiplies it; more than one rounding: their sum.
+  double input = 0;
   double sum = kUnitFp32;
 };
 

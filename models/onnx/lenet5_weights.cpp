@@ -96,7 +96,7 @@ class Matcher {
     std::reverse(chain_.begin(), chain_.end());
   }
 
-  // Of every node that the output depends on.
+  // Checks every node that the output depends on.
   void demand_known_attributes() const {
     std::vector<std::string> wanted = {model_.outputs[0].name};
     std::unordered_set<const Node*> seen;

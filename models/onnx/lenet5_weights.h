@@ -13,7 +13,7 @@ namespace lenslet::onnx {
 struct Lenet5Match {
   Safetensors weights;     // with the model's metadata `mean` and `std`
   std::string difference;  // empty if the graph is LeNet-5
-  /// Of a sample where channels are last, as Keras's 28x28x1; its network reads pixels / 255.
+  /// The shape of a sample with channels last, as Keras's 28x28x1; such a network reads pixels / 255.
   std::optional<Shape> input_shape = {};
 };
 

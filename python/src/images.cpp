@@ -245,7 +245,7 @@ void SampleArray::demand_bright_ink(const Normalisation& normalisation) const {
                              : check.are_shares()
                                  ? "(images * 255).astype(numpy.uint8), or lenslet.normalize() of that"
                                  : "images.astype(numpy.uint8), or lenslet.normalize() of that";
-  throw nb::value_error(concat(complaint, ". Pass ", remedy, "; check=False takes them as they are").c_str());
+  throw nb::value_error(concat(complaint, ". Pass ", remedy, ", or check=False to skip the check").c_str());
 }
 
 template const uint8_t* SampleArray::slice(int64_t, int64_t, std::vector<uint8_t>&) const;

@@ -62,7 +62,7 @@ std::unique_ptr<SharedModel> open(const OptionalText& path, const std::string& d
   return std::make_unique<SharedModel>(path, std::move(options));
 }
 
-// Whether `dtype` says that the images are packed. None: their array's own type says what they are.
+// Whether `dtype` names packed images. None: the type of their array decides.
 bool names_packed(const OptionalText& dtype) {
   if (!dtype) return false;
   if (*dtype == to_string(ElementType::kUint4)) return true;

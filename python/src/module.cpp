@@ -71,7 +71,7 @@ size_t bytes_of(const nb::tuple& dims, size_t item) {
   return bytes;
 }
 
-// Of numpy: memory that numpy frees by a capsule.
+// An array of numpy in page-locked memory, which numpy frees by a capsule.
 nb::object empty_pinned(nb::handle shape, nb::handle dtype) {
   const nb::object type = nb::module_::import_("numpy").attr("dtype")(dtype);
   const nb::tuple dims = nb::isinstance<nb::int_>(shape) ? nb::make_tuple(shape) : nb::tuple(shape);

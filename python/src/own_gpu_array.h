@@ -18,7 +18,7 @@ void* stream_from(nanobind::handle number);
 /// Values of 4 bytes, written in the order of the default stream; so is the memory freed.
 class OwnGpuArray {
  public:
-  /// Of int32 ('i') or float32 ('f') values, undefined until written. Throws MemoryError.
+  /// Allocates int32 ('i') or float32 ('f') values, undefined until written. Throws MemoryError.
   OwnGpuArray(Device device, char type, std::vector<int64_t> dims);
   OwnGpuArray(const OwnGpuArray&) = delete;
   OwnGpuArray& operator=(const OwnGpuArray&) = delete;

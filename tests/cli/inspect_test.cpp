@@ -69,6 +69,19 @@ TEST(Inspect, AnotherNetworkIsProfiledAndReadsPictures) {
   expect_run(lenslet("backends --device cpu" + model), kOk, "pointwise");
 }
 
+// ./dev bench --part layers profiles this network, whose layers have the names of the kernels that a GPU launches.
+TEST(Inspect, TheNetworkOfTheOtherKernelsIsProfiled) {
+  const std::string model = " --model " LENSLET_SOURCE_DIR "/tests/models/onnx/kernels.onnx";
+  const ProgramRun run =
+      expect_run(lenslet("profile --device cpu --cache hot --min-time-ms 1 --warmup-ms 0 --wide" + model),
+                 kOk, "conv_direct_any_pool+relu+pool");
+  for (const char* text :
+       {"relu_direct", "activation_direct", "lrn_direct", "pairwise_direct_same", "pairwise_direct_strided",
+        "rearrange_copy", "rearrange_fill", "pool2d_direct_2x2", "pool2d_direct_any", "pool2d_direct_plane",
+        "softmax_direct", "softmax_direct_columns", "conv_depthwise_any", "of the fp64 reference"})
+    EXPECT_NE(run.out.find(text), std::string::npos) << text << " in\n" << run.out;
+}
+
 // Every layer by every backend that can compute it, alone and fused, and the whole pass.
 TEST(Doctor, TestsTheLayersOfANetwork) {
   const std::string model = " --model " LENSLET_SOURCE_DIR "/tests/models/onnx/separable.onnx";

@@ -176,7 +176,7 @@ TEST_P(ConvVerifierCatches, It) {
 INSTANTIATE_TEST_SUITE_P(Wrong, ConvVerifierCatches, testing::ValuesIn(kWrong),
                          [](const testing::TestParamInfo<Wrong>& row) { return row.param.name; });
 
-/// Its backend has a large bound; the kernel has a smaller one.
+/// A backend with a large bound whose kernel has a smaller one.
 class CarefulChoice : public SabotagedBackend {
  public:
   CarefulChoice(Sabotage sabotage, bool tells) : SabotagedBackend(std::move(sabotage)), tells_(tells) {}

@@ -34,8 +34,8 @@ answers() {
   esac
 }
 
-# Builds a program of the host with $prefix and checks what it prints.
 sample=$source/samples/digit_7_a.png
+# configure NAME: builds the consumer project NAME against the package in $prefix.
 configure() {
   local name=$1
   log "configuring $name" "$cmake" -S "$here/consumers/$name" -B "$work/$stage/$name" -G Ninja \

@@ -335,7 +335,7 @@ std::vector<float> random_samples(const Model& model, int64_t count, uint64_t se
   return reference::uniform_values(static_cast<size_t>(count * model.input_shape().num_elements()), seed);
 }
 
-// Of the same kernels, so with the same bits.
+// The same kernels, so the same bits.
 TEST(DeviceGpu, SmallPassesInLayersReplayAGraph) {
   LENSLET_SKIP_WITHOUT_GPU();
   Model model = separable();

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char* changed_abi(
-    void); /* abi_test.c: the first change that breaks an older program, or a null pointer */
+/* abi_test.c: the first change that breaks an older program, or a null pointer. */
+const char* changed_abi(void);
 const char* wrong_images(void);  /* images_test.c: as wrong_reading() */
 const char* wrong_reading(void); /* reading_test.c: the first thing that is wrong, or a null pointer */
 

@@ -90,7 +90,7 @@ static const char* wrong_packed(lenslet_model* check, lenslet_model* invert, len
   memset(others, 0, sizeof others);
   EXPECT(lenslet_predict_u4(invert, dark_u4, COUNT, others) == LENSLET_OK);
   EXPECT(memcmp(answers, others, sizeof answers) == 0);
-  EXPECT(refused(lenslet_logits_u4(invert, bright_u4, COUNT, logits), "\"check\" exchanges nothing"));
+  EXPECT(refused(lenslet_logits_u4(invert, bright_u4, COUNT, logits), "\"check\", which does not invert"));
   EXPECT(lenslet_predict_u4(any, dark_u4, COUNT, others) == LENSLET_OK);
   return NULL;
 }
@@ -101,10 +101,10 @@ static const char* wrong_with(lenslet_model* check, lenslet_model* invert, lensl
   EXPECT(lenslet_predict_u8(check, bright, COUNT, answers) == LENSLET_OK);
   EXPECT(answers[1].label == 1 && answers[COUNT - 1].label == 1);
   EXPECT(lenslet_predict_f32(check, bright_f32, COUNT, others) == LENSLET_OK && same_labels());
-  EXPECT(lenslet_predict_u8(check, dark, 1, others) == LENSLET_OK); /* one grey tells nothing */
+  EXPECT(lenslet_predict_u8(check, dark, 1, others) == LENSLET_OK); /* images of one value are skipped */
 
   EXPECT(refused(lenslet_predict_u8(check, dark, COUNT, others), "found dark on light in 63 of 63 images"));
-  EXPECT(refused(lenslet_logits_u8(check, dark, COUNT, logits), "\"invert\" exchanges dark and bright"));
+  EXPECT(refused(lenslet_logits_u8(check, dark, COUNT, logits), "\"invert\" to swap dark and bright"));
   EXPECT(refused(lenslet_predict_f32(check, dark_f32, COUNT, others), "dark on light"));
   EXPECT(refused(lenslet_predict_f32(check, shares, COUNT, others), "found 0 to 1, which are pixels"));
   EXPECT(refused(lenslet_logits_f32(check, shares, COUNT, logits), "pass bytes to the _u8 function"));
@@ -115,7 +115,7 @@ static const char* wrong_with(lenslet_model* check, lenslet_model* invert, lensl
   EXPECT(lenslet_predict_f32(invert, dark_f32, COUNT, others) == LENSLET_OK && same_labels());
   EXPECT(lenslet_logits_u8(invert, dark, COUNT, logits) == LENSLET_OK);
   EXPECT(logits[(COUNT - 1) * LENSLET_CLASSES + 1] > logits[(COUNT - 1) * LENSLET_CLASSES + 7]);
-  EXPECT(refused(lenslet_predict_u8(invert, bright, COUNT, others), "\"check\" exchanges nothing"));
+  EXPECT(refused(lenslet_predict_u8(invert, bright, COUNT, others), "\"check\", which does not invert"));
 
   EXPECT(lenslet_predict_u8(any, dark, COUNT, others) == LENSLET_OK);
   EXPECT(lenslet_logits_f32(any, shares, COUNT, logits) == LENSLET_OK);

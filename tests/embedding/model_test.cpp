@@ -334,7 +334,7 @@ TEST(Model, TellsItsTimesAndBackends) {
   EXPECT_EQ(layers.layers[0].name, "conv1");
   EXPECT_EQ(layers.layers[0].math, "fp32");
 
-  // Of the CPU's backends two refuse LeNet-5 in fp32: its convolutions have one group, and 5x5 filters.
+  // Two of the CPU's backends refuse LeNet-5 in fp32: its convolutions have one group, and 5x5 filters.
   std::vector<std::string> refused;
   for (const BackendChoice& choice : fused.backends(4)) {
     if (choice.reason.empty() || choice.backend == "onednn") continue;  // which may not be installed

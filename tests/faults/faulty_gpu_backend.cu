@@ -17,10 +17,10 @@ enum class Fault { kNone, kWild, kTrap, kShared, kHang, kCapture };
 
 constexpr int kThreads = 256;
 constexpr size_t kNoBlockHasThat = size_t{1} << 30;  // bytes of shared memory
-constexpr unsigned long long kHangNs =
-    30'000'000'000ull;  // long for a test, but the card is free again afterwards
+// Long for a test, but the card is free again afterwards.
+constexpr unsigned long long kHangNs = 30'000'000'000ull;
 
-// Of the kernel on this device, and not of the host's calls: a replayed graph runs without one.
+// Counts runs of the kernel on this device, not calls of the host: a replayed graph runs without one.
 __device__ int runs_so_far = 0;
 
 // computes: zeros, then after `runs_before` runs the fault · work split: one thread an element · memory: none shared ·

@@ -42,7 +42,7 @@ TEST_P(FuzzCorpus, SeedsAreReadOrRefused) {
 
 // Truncated anywhere, and with any one byte inverted.
 TEST_P(FuzzCorpus, SeedsCutAndFlippedAreReadOrRefused) {
-  // Of each kind and seed. Every byte of a picture is legal, and a command line takes milliseconds.
+  // Tries for each kind and seed. Every byte of a picture is legal, and a command line takes milliseconds.
   const std::string name = GetParam().name;
   const size_t tries = name == "digit" ? 8 : name == "arguments" ? 24 : 64;
   const std::vector<Bytes> seeds = GetParam().seeds();
@@ -90,8 +90,8 @@ void damage(Bytes& file, std::mt19937& random) {
 // The generator's seed is fixed, so that failures repeat. Pictures are also tried with correct checksums.
 TEST_P(FuzzCorpus, SeedsDamagedAtRandomAreReadOrRefused) {
   const std::string name = GetParam().name;
-  const int runs =
-      name == "digit" || name == "arguments" ? 20 : 1000;  // of each seed; these two take milliseconds
+  // Runs of each seed; these two targets take milliseconds.
+  const int runs = name == "digit" || name == "arguments" ? 20 : 1000;
   std::mt19937 random(1998);
   const std::vector<Bytes> seeds = GetParam().seeds();
   for (size_t i = 0; i < seeds.size(); ++i) {

@@ -26,7 +26,7 @@ LENSLET_FUZZ_SEEDS(filter) {
                            "scale 0.0625\n1", "1 2\n", "1 2 3\n1\n", "scale 1/0\n1", "scale 1 2\n1",
                            "scale 1\nscale 2\n1", "1e3", "0x10", "inf", "+1", "99999999", "\r\n 1 \t\r\n"})
     seeds.push_back(test::bytes_of(text));
-  seeds.push_back(
-      test::bytes_of("scale 1000000/0." + std::string(305, '0') + "1\n1"));  // above the largest double
+  // Above the largest double.
+  seeds.push_back(test::bytes_of("scale 1000000/0." + std::string(305, '0') + "1\n1"));
   return seeds;
 }

@@ -28,7 +28,7 @@ namespace {
 /// A direction that a launch has, or has not.
 Cut only_if(bool present, const char* of) { return {of, present ? 2 : 0, 1}; }
 
-/// Of kernels that take values in quads where the addresses allow it.
+/// The cuts of kernels that take values in quads where the addresses allow it.
 Cuts cuts_of_quads(const Seen& seen, int first_size) {
   const auto quads = seen.argument<int64_t>(first_size), count = seen.argument<int64_t>(first_size + 1);
   if (quads == 0) return {{"values, one by one", count, seen.threads()}};

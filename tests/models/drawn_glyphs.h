@@ -11,7 +11,7 @@ struct Glyph {
   std::vector<std::vector<std::pair<double, double>>> strokes;  // points in a box from 0 to 1, y downwards
 };
 
-/// Of "0" to "9", letters of "AEHKX", and "?+=/:-.".
+/// The glyph of one of "0" to "9", letters of "AEHKX", and "?+=/:-.".
 const Glyph& glyph(char character);
 
 }  // namespace lenslet::test

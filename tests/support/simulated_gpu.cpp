@@ -45,7 +45,7 @@ std::string demangled(const char* name) {
   std::string result = text ? text : name;
   std::free(text);
   if (result.rfind("void ", 0) == 0) result.erase(0, 5);
-  // Of "kernel<...>(types)", the part before the types.
+  // The part of "kernel<...>(types)" before the types.
   int depth = 0;
   for (size_t i = 0; i < result.size(); ++i) {
     if (result.compare(i, 21, "(anonymous namespace)") == 0) {
@@ -65,8 +65,8 @@ std::map<KernelOnCard, int> shared_limits;
 int& shared_limit(const void* kernel) {
   return shared_limits.emplace(KernelOnCard{current, kernel}, 48 * 1024).first->second;
 }
-std::set<KernelOnCard>
-    large_clusters;  // those that may have more blocks than every card with clusters allows
+// Kernels whose clusters may have more blocks than every card with clusters allows.
+std::set<KernelOnCard> large_clusters;
 
 std::map<std::string, int>& bounded_registers() {
   static std::map<std::string, int> registers;

@@ -78,7 +78,8 @@ expect 2 'leave out --quick, --threads-only, --apps and --filter' ./dev test --a
 expect 2 "python: unknown option '--gpu'" ./dev python --gpu
 expect 2 '--filter needs an expression' ./dev python --filter
 expect 2 "as -DNAME=VALUE, found 'LENSLET_CUDA=OFF'" ./dev python -- LENSLET_CUDA=OFF
-expect 2 "bench has no part 'speed': there are lenet conv calls peers networks serve" ./dev bench --part lenet,speed
+expect 2 "bench has no part 'speed': there are lenet conv layers calls peers networks serve" \
+  ./dev bench --part lenet,speed
 expect 2 "bench has no part '': there are lenet conv" ./dev bench --part ''
 expect 2 "--seconds takes a whole number, found '1e3'" ./dev bench --seconds 1e3
 expect 2 "--built $work has no bin/lenslet" ./dev bench --built "$work"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The head of every kernel has its five lines: computes, work split, memory, requires, measured.
+# The head of every kernel has its five lines: computes, work split, memory, requires, measured. `measured` names a
+# result file, and its figures stand in that file; or it states why there is none.
 #   check_kernels.sh ROOT
 set -euo pipefail
 cd "$1"
@@ -30,15 +31,94 @@ awk '
   }
 ' "${sources[@]}"
 
-# "236.0 us (docs/results/FOLDER/FILE.json)": a median of that file, in nanoseconds there.
+# Every array of a kernel has its shape: in brackets behind the parameter, or behind its name in the head.
 awk '
-  function medians(file,    text, from) {
+  FNR == 1 { head = ""; inside = 0 }
+  /^ *\/\// { if (!inside) head = head " " $0; next }
+  /^ *template *</ { in_template = 1 }
+  /__global__/ { inside = 1; in_template = 0 }
+  inside {
+    comment = match($0, /\/\/.*/) ? substr($0, RSTART) : ""
+    code = substr($0, 1, length($0) - length(comment))
+    gsub(/__launch_bounds__\([^()]*(\([^()]*\))?[^()]*\)/, "", code)
+    ends = code ~ /\) *[{;]/
+    while (match(code, /\*( __restrict__)? *[a-z_][a-z_0-9]* *[,)]/)) {
+      name = substr(code, RSTART, RLENGTH - 1)
+      code = substr(code, RSTART + RLENGTH)
+      sub(/^.*[* ]/, "", name)
+      arrays++
+      if (comment ~ /\[/ || head ~ "[^a-z_0-9]" name " \\[") continue
+      printf "%s:%d: the shape of %s: \"// [N, C, H, W]\" behind it, or \"%s [N, C, H, W]\" in the head\n",
+             FILENAME, FNR, name, name
+      failed = 1
+    }
+    if (ends) { inside = 0; head = "" }
+    next
+  }
+  in_template { in_template = $0 !~ />/; next }
+  { head = "" }
+  END {
+    if (failed) exit 1
+    if (arrays == 0) { print "no array found: is the pattern right?"; exit 1 }
+    printf "%d arrays of kernels have shapes\n", arrays
+  }
+' "${sources[@]}"
+
+# A figure has its file, and a line without one a reason: "not yet: ", "not measured: ", "see another_kernel", or the
+# values that are in every file.
+awk '
+  function judge() {
+    if (text == "") return
+    lines++
+    if (text ~ /docs\/results\/[^) ]*\.json/) {
+      text = ""
+      return
+    }
+    if (text ~ /[0-9] *([um]s|us|TFLOP\/s|GB\/s|M images\/s)/)
+      printf "%s: a figure without its docs/results/….json\n", place
+    else if (text !~ /^ *not (yet|measured): |see [a-z0-9_]+_kernel|of every result file/)
+      printf "%s: no docs/results/….json, no \"not yet: \" and no \"not measured: \"\n", place
+    else {
+      text = ""
+      return
+    }
+    failed = 1
+    text = ""
+  }
+  FNR == 1 || !/^ *\/\/      / { judge() }
+  /^ *\/\/ measured +/ {
+    judge()
+    place = FILENAME ":" FNR
+    text = $0
+    sub(/^ *\/\/ measured +/, "", text)
+    next
+  }
+  text != "" { text = text " " $0 }
+  END {
+    judge()
+    if (failed) exit 1
+    printf "%d lines on measurements name their file or the reason\n", lines
+  }
+' "${sources[@]}"
+
+# "236.0 us (docs/results/FOLDER/FILE.json)": a median or a stage of that file, in nanoseconds there.
+awk '
+  function know(file, time,    from) {
+    for (from = 0; from < 4; from++) known[file, sprintf("%." from "f", time / 1000)] = 1
+  }
+  function medians(file,    text) {
     if (file in read) return
     read[file] = 1
     while ((getline text < file) > 0) {
-      if (text !~ /"median": *[0-9]/) continue
-      sub(/.*"median": */, "", text)
-      for (from = 0; from < 4; from++) known[file, sprintf("%." from "f", text / 1000)] = 1
+      if (text ~ /"median": *[0-9]/) {
+        sub(/.*"median": */, "", text)
+        know(file, text)
+      } else if (text ~ /"stages_ns": *[{]/) {
+        while (match(text, /: *[0-9][0-9.e+]*/)) {
+          know(file, substr(text, RSTART + 1, RLENGTH - 1))
+          text = substr(text, RSTART + RLENGTH)
+        }
+      }
     }
   }
   FNR == 1 { figures = "" }

@@ -27,6 +27,8 @@ complain '[|] *grep( -[A-Za-z]+)* -[A-Za-z]*[q]' \
   'grep -q leaves at the first match, so that pipefail may tell of SIGPIPE: grep … >/dev/null'
 complain '(^|[^A-Za-z_=])([Nn]obody|[Ww]hoever|[Bb]elieves|[Hh]ears)([^A-Za-z_]|$)' \
   'name the actor: code is not a person'
+complain '^[[:space:]]*//+ ([O]f|[T]hat of|[T]hose|[I]ts) ' \
+  'a comment begins with its noun: "The size of all elements.", not the possessive alone'
 complain '[[:space:]]$' 'blank or carriage return at the end of a line'
 
 # A reader starts at the head: that of a header also describes the source of its name.

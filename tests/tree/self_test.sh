@@ -184,11 +184,20 @@ red layers/planted.cpp '  set("renamed_kernel", address, 32);' '"renamed_kernel"
 
 kernels=(bash "$here/check_kernels.sh" "$copy")
 head='// computes    y\n// work split  a thread an element\n// memory      none\n// requires    nothing\n'
-kernel='template <int kSize,\n          bool kWhole>\n__global__ void planted_kernel(float* y) {}'
+kernel='template <int kSize,\n          bool kWhole>\n__global__ void planted_kernel(float* y) {}  // [1]'
 green "${kernels[@]}"
 red layers/planted.cu "$kernel" 'planted.cu:3: the head of this kernel has no line "computes"' "${kernels[@]}"
 red models/planted.cuh "$head$kernel" 'has no line "measured"' "${kernels[@]}"
 red apps/planted.cu "$head// measured    docs/results.md\nint between;\n$kernel" 'has no line "measured"' \
+  "${kernels[@]}"
+measured='// measured    not measured: planted\n'
+red layers/planted.cu "$head${measured}__global__ void planted_kernel(int n, const float* x) {}" 'the shape of x: ' \
+  "${kernels[@]}"
+red models/planted.cu "$head${measured}__global__ void planted_kernel(const float* x,  // [n]\n    float* y) {}" \
+  'planted.cu:7: the shape of y: ' "${kernels[@]}"
+red apps/planted.cu "$head// measured    H100: 0.123 us\n//             (docs/results.md)\n$kernel" \
+  'planted.cu:5: a figure without its docs' "${kernels[@]}"
+red models/planted.cuh "$head// measured    not by itself: docs/results.md\n$kernel" 'no "not measured: "' \
   "${kernels[@]}"
 red layers/planted.cu "$head// measured    0.123 us (docs/results/2026-11-22-h200/reproduce.json)\n$kernel" \
   'no median of docs/results/2026-11-22-h200/reproduce.json is 0.123 us' "${kernels[@]}"
@@ -296,6 +305,8 @@ red docs/planted.md 'see /wo''rk/anything' 'a path of one machine' "${text[@]}"
 red docs/results/planted.json '{"path": "/wo''rk/library.so"}' 'a path of one machine' "${text[@]}"
 red layers/planted.cu 'LENSLET_CUDA_CHECK(cuda''GetLastError());' 'must name its kernel' "${text[@]}"
 red framework/planted.h '// No''body reads it.' 'name the actor' "${text[@]}"
+red layers/planted.cpp '  /// O''f all elements.' 'begins with its noun' "${text[@]}"
+red apps/planted.h '// Tho''se read before.' 'begins with its noun' "${text[@]}"
 red models/planted.h 'int a; ' 'at the end of a line' "${text[@]}"
 red models/planted.inc 'int a; ' 'at the end of a line' "${text[@]}"
 red tests/planted_test.cpp '#include "no.h"' 'begin with a comment' "${text[@]}"

@@ -27,8 +27,8 @@ cudaStream_t native(Stream& stream) { return static_cast<cudaStream_t>(stream.na
 //             removing the sums
 // requires    nothing
 // measured    `peaks` of every result file (FFMA)
-__global__ void __launch_bounds__(kThreads)
-    peak_fma_kernel(int rounds, float factor, float addend, float* __restrict__ sink) {
+__global__ void __launch_bounds__(kThreads) peak_fma_kernel(int rounds, float factor, float addend,
+                                                            float* __restrict__ sink) {  // [1], never written
   float sums[kChains];
 #pragma unroll
   for (int i = 0; i < kChains; ++i) sums[i] = static_cast<float>(threadIdx.x + i);
@@ -49,7 +49,8 @@ __global__ void __launch_bounds__(kThreads)
 // requires    compute capability 8.0 (checked by peak_kernels)
 // measured    `peaks` of every result file (mma.sync)
 template <MathMode kMath>
-__global__ void __launch_bounds__(kThreads) peak_mma_kernel(int rounds, float* __restrict__ sink) {
+__global__ void __launch_bounds__(kThreads) peak_mma_kernel(int rounds,
+                                                            float* __restrict__ sink) {  // [1], never written
 #if __CUDA_ARCH__ >= 800
   // Values between 0.25 and 1 in either format, of a sign that alternates from lane to lane.
   const uint32_t lane = threadIdx.x % 32, sign = lane % 2 * 0x80008000u;
@@ -81,7 +82,9 @@ __global__ void __launch_bounds__(kThreads) peak_mma_kernel(int rounds, float* _
 // requires    steps * 16 bytes * threads of the grid within `data`, aligned to 16 bytes
 // measured    `read_bytes_per_s` of every result file
 __global__ void __launch_bounds__(kThreads)
-    peak_read_kernel(const uint4* __restrict__ data, int64_t steps, int passes, float* __restrict__ sink) {
+    peak_read_kernel(const uint4* __restrict__ data,  // [steps, threads of the grid]
+                     int64_t steps, int passes,
+                     float* __restrict__ sink) {  // [1], hardly ever written
   const int64_t threads = int64_t{gridDim.x} * kThreads;
   const uint4* const first = data + int64_t{blockIdx.x} * kThreads + threadIdx.x;
   uint32_t mixed = 0;

@@ -20,7 +20,8 @@ constexpr int kGroup = 8, kRounds = 1024;  // instructions between two waits, an
 // requires    sm_90a (checked by peak_kernels)
 // measured    `peaks` of every result file (wgmma)
 template <MathMode kMath>
-__global__ void __launch_bounds__(kThreads, 2) peak_wgmma_kernel(float* __restrict__ sink) {
+__global__ void __launch_bounds__(kThreads, 2)
+    peak_wgmma_kernel(float* __restrict__ sink) {  // [1], never written
   using namespace hopper;
   constexpr int kWords = (kRows + kColumns) * kDepthBytes / 4;
   __shared__ __align__(128) uint32_t operands[kWords];

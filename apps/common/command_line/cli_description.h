@@ -58,8 +58,8 @@ struct Command {
   std::vector<Option> options, arguments;
   std::function<ExitCode()> run = nullptr;
   std::function<std::string()> print = nullptr;  // instead of `run`: text about the command line itself
-  std::vector<std::function<void()>>
-      rules;  // each throws UsageError for options that exclude or need each other
+  /// Each throws UsageError for options that exclude or need each other.
+  std::vector<std::function<void()>> rules;
 };
 
 struct Program {

@@ -75,7 +75,7 @@ class Ranks {
   }
 
  private:
-  /// Another rank's failure, or one's own that every rank knows.
+  /// Another rank's failure, or one's own that was sent to every rank.
   struct Settled {
     ExitCode code;
     int rank;

@@ -84,8 +84,8 @@ struct ResultRow {
   std::optional<ResultError> error;
   int64_t images = 0;  // images that one run classifies; 0 if it classifies none
   std::optional<ResultAccuracy> accuracy;
-  double ratio_to_cudnn =
-      NAN;  // cuDNN's best time in the same run divided by this one; above 1 is faster than cuDNN
+  /// cuDNN's best time in the same run divided by this one; above 1 is faster than cuDNN.
+  double ratio_to_cudnn = NAN;
   std::optional<PublishedFigure> published;
   std::vector<LaunchResources> launches;  // of our own kernels
   std::string repro;                      // the command that repeats the measurement

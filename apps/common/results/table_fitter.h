@@ -36,7 +36,7 @@ class TableFitter {
   void drop_optional_columns();
   void wrap_words();
 
-  /// Those that a block which goes on with column `i` begins with.
+  /// The key columns that a block repeats in front of column `i`.
   std::vector<size_t> keys_beside(size_t i) const;
   /// The columns of each block, which begins with the keys.
   std::vector<std::vector<size_t>> blocks() const;

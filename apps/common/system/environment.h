@@ -91,7 +91,7 @@ std::string describe_device(Device device, const std::string& reason);
 
 /// "0.2.0".
 std::string program_version();
-/// Of the commit: "2026-01-31".
+/// The date of the commit: "2026-01-31".
 std::string program_date();
 /// "lenslet 0.2.0 (0123456789ab, modified), Release, GNU 12.2.0, CUDA 13.0.88".
 std::string version_line(const std::string& program);

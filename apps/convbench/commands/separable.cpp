@@ -85,7 +85,7 @@ Pair fastest_pair(const std::vector<ResultRow>& depthwise, const std::vector<Res
   return best;
 }
 
-/// Those candidates that support a convolution.
+/// The candidates that support a convolution.
 std::vector<ConvSpec> supporting(const Conv2dProblem& problem, const std::vector<ConvSpec>& specs,
                                  const BenchSession& session) {
   std::vector<ConvSpec> found;

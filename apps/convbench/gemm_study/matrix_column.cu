@@ -11,8 +11,10 @@ namespace {
 //             unless a cache still has it
 // requires    a launch that the card allows (checked by matrix_support)
 // measured    H100, docs/results/2026-11-27-h100/reproduce.json: study a, table gemm_partition
-__global__ void matrix_column_kernel(MatrixShape shape, const float* __restrict__ a,
-                                     const float* __restrict__ b, float* __restrict__ c) {
+__global__ void matrix_column_kernel(MatrixShape shape,
+                                     const float* __restrict__ a,  // [rows, inner]
+                                     const float* __restrict__ b,  // [inner, columns]
+                                     float* __restrict__ c) {      // [rows, columns]
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (column >= shape.columns) return;
   for (int row = 0; row < shape.rows; ++row) {

@@ -13,8 +13,10 @@ namespace {
 //             caches serve the reuse
 // requires    a launch that the card allows (checked by matrix_support)
 // measured    H100, docs/results/2026-11-27-h100/reproduce.json: study a, tables gemm_memory and gemm_partition
-__global__ void matrix_element_kernel(MatrixShape shape, const float* __restrict__ a,
-                                      const float* __restrict__ b, float* __restrict__ c) {
+__global__ void matrix_element_kernel(MatrixShape shape,
+                                      const float* __restrict__ a,  // [rows, inner]
+                                      const float* __restrict__ b,  // [inner, columns]
+                                      float* __restrict__ c) {      // [rows, columns]
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (row >= shape.rows || column >= shape.columns) return;

@@ -30,8 +30,10 @@ __device__ __forceinline__ float4 load_four(const float* row, int column, int co
 // measured    H100, docs/results/2026-11-27-h100/reproduce.json: study a, table gemm_memory
 template <int kTile>
 __global__ void __launch_bounds__(kTile* kTile)
-    matrix_register_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
-                           float* __restrict__ c) {
+    matrix_register_kernel(MatrixShape shape,
+                           const float* __restrict__ a,  // [rows, inner]
+                           const float* __restrict__ b,  // [inner, columns]
+                           float* __restrict__ c) {      // [rows, columns]
   constexpr int kThreads = kTile * kTile;
   const int thread = static_cast<int>(threadIdx.y) * kTile + static_cast<int>(threadIdx.x);
   const int64_t first_column = (static_cast<int64_t>(blockIdx.x) * kThreads + thread) * kPatch;

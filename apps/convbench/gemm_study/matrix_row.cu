@@ -10,8 +10,10 @@ namespace {
 //             time, down its columns. With so few threads time is latency, so that nine loads wait at once
 // requires    a launch that the card allows (checked by matrix_support)
 // measured    H100, docs/results/2026-11-27-h100/reproduce.json: study a, table gemm_partition
-__global__ void matrix_row_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
-                                  float* __restrict__ c) {
+__global__ void matrix_row_kernel(MatrixShape shape,
+                                  const float* __restrict__ a,  // [rows, inner]
+                                  const float* __restrict__ b,  // [inner, columns]
+                                  float* __restrict__ c) {      // [rows, columns]
   const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (row >= shape.rows) return;
   const float* left = a + static_cast<int64_t>(row) * shape.inner;

@@ -13,8 +13,10 @@ namespace {
 // measured    H100, docs/results/2026-11-27-h100/reproduce.json: study a, table gemm_memory
 template <int kTile>
 __global__ void __launch_bounds__(kTile* kTile)
-    matrix_shared_kernel(MatrixShape shape, const float* __restrict__ a, const float* __restrict__ b,
-                         float* __restrict__ c) {
+    matrix_shared_kernel(MatrixShape shape,
+                         const float* __restrict__ a,  // [rows, inner]
+                         const float* __restrict__ b,  // [inner, columns]
+                         float* __restrict__ c) {      // [rows, columns]
   __shared__ float left[kTile][kTile], right[kTile][kTile];
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
   const int column = static_cast<int>(blockIdx.x) * kTile + x, row = static_cast<int>(blockIdx.y) * kTile + y;

@@ -20,9 +20,10 @@ constexpr unsigned kLine = 256, kTileX = 32, kTileY = 8;
 // requires    reflecting: taps no longer than the signal (checked by Stencil::supports)
 // measured    H100, docs/results/2026-11-27-h100/reproduce.json: study e
 template <Boundary kBoundary>
-__global__ void __launch_bounds__(kLine)
-    stencil_constant_1d_kernel(const StencilShape shape, const float* __restrict__ x, const float*,
-                               float* __restrict__ y) {
+__global__ void __launch_bounds__(kLine) stencil_constant_1d_kernel(const StencilShape shape,
+                                                                    const float* __restrict__ x,  // [width]
+                                                                    const float*,
+                                                                    float* __restrict__ y) {  // [width]
   const int i = static_cast<int>(blockIdx.x * kLine + threadIdx.x);
   if (i >= shape.width) return;
   float sum = 0;
@@ -39,8 +40,10 @@ __global__ void __launch_bounds__(kLine)
 // measured    H100, docs/results/2026-11-27-h100/reproduce.json: study e
 template <Boundary kBoundary>
 __global__ void __launch_bounds__(kTileX* kTileY)
-    stencil_constant_2d_kernel(const StencilShape shape, const float* __restrict__ x, const float*,
-                               float* __restrict__ y) {
+    stencil_constant_2d_kernel(const StencilShape shape,
+                               const float* __restrict__ x,  // [height, width]
+                               const float*,
+                               float* __restrict__ y) {  // [height, width]
   const int column = static_cast<int>(blockIdx.x * kTileX + threadIdx.x);
   const int row = static_cast<int>(blockIdx.y * kTileY + threadIdx.y);
   if (row >= shape.height || column >= shape.width) return;

@@ -20,9 +20,10 @@ constexpr unsigned kLine = 256, kTile = 32;
 // requires    256 + taps - 1 floats of shared memory (kMaxTaps1d); reflecting as Stencil::supports checks
 // measured    H100, docs/results/2026-11-27-h100/reproduce.json: study e
 template <Boundary kBoundary>
-__global__ void __launch_bounds__(kLine)
-    stencil_tiled_1d_kernel(const StencilShape shape, const float* __restrict__ x, const float*,
-                            float* __restrict__ y) {
+__global__ void __launch_bounds__(kLine) stencil_tiled_1d_kernel(const StencilShape shape,
+                                                                 const float* __restrict__ x,  // [width]
+                                                                 const float*,
+                                                                 float* __restrict__ y) {  // [width]
   extern __shared__ float tile[];
   const int thread = static_cast<int>(threadIdx.x), first = static_cast<int>(blockIdx.x * kLine);
   // Beyond the last output and its neighbours no element is needed.
@@ -46,8 +47,10 @@ __global__ void __launch_bounds__(kLine)
 // measured    H100, docs/results/2026-11-27-h100/reproduce.json: study e
 template <Boundary kBoundary>
 __global__ void __launch_bounds__(kTile* kTile)
-    stencil_tiled_2d_kernel(const StencilShape shape, const float* __restrict__ x, const float*,
-                            float* __restrict__ y) {
+    stencil_tiled_2d_kernel(const StencilShape shape,
+                            const float* __restrict__ x,  // [height, width]
+                            const float*,
+                            float* __restrict__ y) {  // [height, width]
   extern __shared__ float tile[];
   const int thread_x = static_cast<int>(threadIdx.x), thread_y = static_cast<int>(threadIdx.y);
   const int first_row = static_cast<int>(blockIdx.y * kTile),

@@ -78,9 +78,10 @@ __device__ __forceinline__ void store_neighbours(float* y, const float (&sums)[k
 // requires    kTaps up to 15; reflecting as Stencil::supports checks
 // measured    H100, docs/results/2026-11-27-h100/reproduce.json: study e
 template <Boundary kBoundary, int kTaps>
-__global__ void __launch_bounds__(kLine)
-    stencil_vector_1d_kernel(const StencilShape shape, const float* __restrict__ x, const float*,
-                             float* __restrict__ y) {
+__global__ void __launch_bounds__(kLine) stencil_vector_1d_kernel(const StencilShape shape,
+                                                                  const float* __restrict__ x,  // [width]
+                                                                  const float*,
+                                                                  float* __restrict__ y) {  // [width]
   const int first = static_cast<int>(blockIdx.x * kLine + threadIdx.x) * kColumns;
   if (first >= shape.width) return;
   float in[kColumns + kTaps - 1], sums[kColumns] = {};
@@ -137,8 +138,10 @@ __device__ __forceinline__ void sum_patch(const StencilShape& shape, const float
 // measured    H100, docs/results/2026-11-27-h100/reproduce.json: study e
 template <Boundary kBoundary, int kTaps, int kRows>
 __global__ void __launch_bounds__(kLine)
-    stencil_vector_2d_kernel(const StencilShape shape, const float* __restrict__ x, const float*,
-                             float* __restrict__ y) {
+    stencil_vector_2d_kernel(const StencilShape shape,
+                             const float* __restrict__ x,  // [height, width]
+                             const float*,
+                             float* __restrict__ y) {  // [height, width]
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) * kColumns;
   const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y) * kRows;
   if (column >= shape.width || row >= shape.height) return;

@@ -48,7 +48,7 @@ struct BenchCandidate {
   CallCandidate* call = nullptr;
 
   bool prepared() const { return pass || call; }
-  /// Of the pass, or of a full pass of the call.
+  /// The executable of the pass, or of a full pass of the call.
   Executable& executable() const { return call ? call->executable() : pass->executable(); }
 };
 
@@ -179,7 +179,7 @@ class ModelBench {
     return all;
   }
 
-  // Of a model as a program has it: it chooses its passes, and what was not named.
+  // The options of a model as programs use it: the model chooses its passes and what the caller did not name.
   ModelOptions model_options(const BenchConfig& config) const {
     ModelOptions options;
     options.device = session_.device().to_string();

@@ -98,7 +98,7 @@ class CallCandidate : public Candidate {
                 const BatchPictures& pictures);
 
   Model& model() noexcept { return model_; }
-  /// Of a full pass of the call.
+  /// The executable of a full pass of the call.
   Executable& executable() { return model_.executable(std::min(batch_, model_.pass_size())); }
   /// Classifies `count` images in `images`, of the candidate's input type.
   void predict(const void* images, int64_t count, Prediction* predictions);

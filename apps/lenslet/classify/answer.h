@@ -1,4 +1,4 @@
-// What `classify` tells about one picture: a line for people, a row of the result files.
+// The output of `classify` for one picture: a line for people, a row of the result files.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What `classify` and `eval` are told about a network that reads pictures: the normalisation of its channels, the names
+// The options of `classify` and `eval` for a network that reads pictures: the normalisation of its channels, the names
 // of classes.
 #pragma once
 

@@ -31,8 +31,8 @@ struct StreamingReport {
   int64_t differing = 0;  // images whose result differs in any bit from a plain pass
   double wall_ns = NAN;   // from the first enqueue to the last result
   TimeStats window_ns;  // nanoseconds per image, in windows of equally many chunks; no samples in a short run
-  double bus_bytes_per_s =
-      NAN;  // copies of the same chunks on the same streams, nothing else; NaN on the CPU
+  /// The rate of copies of the same chunks on the same streams, and nothing else; NaN on the CPU.
+  double bus_bytes_per_s = NAN;
 
   double images_per_s() const { return static_cast<double>(images) / wall_ns * 1e9; }
   double bytes_per_s() const { return images_per_s() * static_cast<double>(image_bytes); }

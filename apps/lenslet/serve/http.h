@@ -25,7 +25,7 @@ struct HttpResponse {
   std::vector<std::pair<std::string, std::string>> fields = {};  // besides the usual ones
 };
 
-/// What a server asks. Thread-safe.
+/// Answers the requests of a server. Thread-safe.
 class HttpService {
  public:
   using Respond = std::function<void(HttpResponse)>;

@@ -41,10 +41,10 @@ struct ConnectionShare {
   std::set<Connection*> open;  // guarded by the mutex
 };
 
-/// Every member function runs on the thread of the socket's loop, unless it says otherwise. Bytes are taken and sent at
-/// once as far as the socket has or takes them; the loop waits for the rest. Deadlines have no timers, which would be
-/// set and cancelled for each read and write: the server looks at all of them now and then. A client mostly sends the
-/// same header again: one that has the bytes of the last is not parsed.
+/// Member functions run on the thread of the socket's loop, unless their comments name another. Bytes are taken and
+/// sent at once as far as the socket has or takes them; the loop waits for the rest. Deadlines have no timers, which
+/// would be set and cancelled for each read and write: the server looks at all of them now and then. A client mostly
+/// sends the same header again: one that has the bytes of the last is not parsed.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   /// `socket` does not block.

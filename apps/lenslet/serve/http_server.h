@@ -1,4 +1,4 @@
-// HttpServer: HTTP/1.1 on a socket, by Boost.Beast. Without Boost this build has none, and the constructor says so.
+// HttpServer: HTTP/1.1 on a socket, by Boost.Beast. Without Boost the constructor throws UnavailableError.
 //
 // Bounded: connections, bytes of a header, of a body and of all bodies together, and the time in which a client sends a
 // header, sends a body, or takes a response. A body is read only after its length is known and reserved.

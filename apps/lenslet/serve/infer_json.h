@@ -17,7 +17,7 @@ struct InferInput {
   std::optional<int64_t> binary_size;      // bytes behind the JSON
 };
 
-/// A member of its list `outputs`: a tensor that the client asks for.
+/// A member of its list `outputs`: a tensor that the client requests.
 struct InferOutput {
   std::string name;
   std::optional<bool> binary;  // parameters.binary_data

@@ -32,8 +32,8 @@ class Metrics {
   using Count = std::atomic<int64_t>;
   /// Apart, so that threads that answer at different paths share no line of a cache.
   struct alignas(64) Answers {
-    std::array<Count, kBounds.size() + 1>
-        times{};  // above the bound before, up to its own; the last: above all
+    /// Answers above the bound before and up to their own; the last: above all.
+    std::array<Count, kBounds.size() + 1> times{};
     Count nanoseconds{0};
     std::array<Count, 600> statuses{};
   };

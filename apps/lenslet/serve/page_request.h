@@ -1,4 +1,4 @@
-// A request of the page at `/`, with what its path says.
+// A request of the page at `/`: the parts of its path, and its body.
 #pragma once
 
 #include <cstdint>

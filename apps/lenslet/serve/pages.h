@@ -1,4 +1,4 @@
-// Pages: what the page at `/` asks for, computed by the engine's network.
+// Pages: the answers to the requests of the page at `/`, computed by the engine's network.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ class Pages {
   std::unique_ptr<Made> made_;
 };
 
-/// The page itself, which asks for everything else.
+/// The page itself, which requests everything else.
 std::string home_page();
 
 }  // namespace lenslet::serve

@@ -65,7 +65,7 @@ Image sample_picture(const std::vector<uint8_t>& pixels, const PictureLayout& la
   return image;
 }
 
-// Of a network of other pictures than digits. Throws DataError if it reads none.
+// The layout of the pictures that a network reads; the default one for digits. Throws DataError if it reads none.
 PictureLayout layout_of(const PictureOptions& options, const Network& network) {
   demand_classes(network.graph, network.origin, kUseRun);
   if (reads_digits(options, network)) return {};

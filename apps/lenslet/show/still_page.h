@@ -11,8 +11,8 @@
 
 namespace lenslet {
 
-/// Its data (schema lenslet.page/1): what the network does with the picture `name`, and the times of a pass of `batch`.
-/// Throws DataError.
+/// The data of a still page (schema lenslet.page/1): what the network does with the picture `name`, and the times of a
+/// pass of `batch`. Throws DataError.
 nlohmann::ordered_json still_page(Looker& looker, const Image& picture, const std::string& name,
                                   int64_t batch, const Ceilings& ceilings);
 

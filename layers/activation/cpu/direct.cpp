@@ -1,4 +1,5 @@
-// Activations on the CPU: y[i] = f(x[i]), with a loop of its own for every function and instruction set.
+// Activations on the CPU: y[i] = f(x[i]; a, b), x and y [count], with a loop of its own for every function and
+// instruction set; activation_functions.h has each f.
 #include <array>
 #include <utility>
 

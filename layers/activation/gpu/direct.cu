@@ -1,4 +1,5 @@
-// Activations on the GPU: y[i] = f(x[i]). Bound by memory bandwidth: one read and one write of each value.
+// Activations on the GPU: y[i] = f(x[i]; a, b), x and y [count]; activation_functions.h has each f. Bound by memory
+// bandwidth: one read and one write of each value.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -18,10 +19,12 @@ constexpr int kThreads = 256;
 //             values
 // memory      no shared memory; works in place, since a thread reads only the elements that it writes
 // requires    x and y aligned to 16 bytes unless quads is 0 (run() checks)
-// measured    not by itself: LeNet-5 has no such layer
+// measured    not yet: layer "activation_direct" of layers.json (./dev bench --part layers)
 template <Activation kFunction>
 __global__ void __launch_bounds__(kThreads)
-    activation_direct_kernel(const float* x, float* y, float a, float b, int64_t quads, int64_t count) {
+    activation_direct_kernel(const float* x,  // [count]
+                             float* y,        // [count]
+                             float a, float b, int64_t quads, int64_t count) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
   const int64_t first = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   for (int64_t i = first; i < quads; i += step) {

@@ -114,7 +114,7 @@ LENSLET_ALWAYS_INLINE void pack_plane(const PackTask& task) {
     if constexpr (kStride == 1) {
       copy_row<W>(row + task.columns[0].from, task.columns[0].count, target + task.columns[0].to);
     } else {
-      // Of one residue the columns begin at 0, of the other at 1; there may be one more of the first.
+      // The columns of one residue begin at 0, those of the other at 1; the first may have one more.
       const int first = task.columns[0].from == 0 ? 0 : 1;
       const Columns even = task.columns[first], odd = task.columns[1 - first];
       const int64_t pairs = std::min(even.count, odd.count);
@@ -179,7 +179,7 @@ class DepthwiseKernel : public ConvKernel {
         bias_(static_cast<size_t>(request.problem.k), 0.0f) {
     if (request.bias) std::copy_n(request.bias, bias_.size(), bias_.begin());
     for (int64_t residue = 0; residue < plane_.stride; ++residue) columns_[residue] = columns_of(residue);
-    const double threads = std::min(problem_.flops() / kFlopsPerAwakeThread, 1e6);
+    const double threads = std::min(problem_.flops() / kFlopsPerAwakeThread, kThreadsBound);
     slots_ = std::clamp<int64_t>(static_cast<int64_t>(threads), 1,
                                  std::min<int64_t>(num_threads(), int64_t{problem_.n} * problem_.c));
   }

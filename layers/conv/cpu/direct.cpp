@@ -4,10 +4,11 @@
 //   x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q]; x and y NCHW or NHWC, by the problem's layout
 //
 // The output plane is treated as one line. With i = p * pitch + q, tap (c, r, s) reads x at i + offset(c, r, s), with
-// the same offset for all i, so that vectors of neighbouring positions need no im2col (the idea of the low-memory
-// convolutions of Cho and Brand, "MEC", 2017, and of the shifted ones of Anderson et al., 2017). Positions between Q
-// and the pitch are computed and dropped. If that costs more than partial vectors at row ends, each row is a line of
-// its own; several rows of one vector share a register tile.
+// the same offset for all i, so that vectors of neighbouring positions need no im2col (the idea of M. Cho and D. Brand,
+// "MEC: Memory-efficient Convolution for Deep Neural Network", 2017, arXiv:1706.06873, and of the shifted products of
+// A. Anderson, A. Vasudevan, C. Keane and D. Gregg, "Low-memory GEMM-based convolution algorithms for deep neural
+// networks", 2017, arXiv:1709.03395). Positions between Q and the pitch are computed and dropped. If that costs more
+// than partial vectors at row ends, each row is a line of its own; several rows of one vector share a register tile.
 //
 // Stride, padding and dilation only change the layout: a band of rows is first copied into a padded buffer with one
 // plane per residue of the stride. There each tap is a shift again. NHWC uses the same copy: the band is split into
@@ -45,8 +46,8 @@ class DirectKernel : public ConvKernel {
     if (request.max_pool) pooled_.emplace(walk_, *request.max_pool);
     if (request.bias) bias_.assign(request.bias, request.bias + problem_.k);
     const double flops = problem_.flops();
-    slots_ =
-        std::clamp<int64_t>(static_cast<int64_t>(std::min(flops / kFlopsPerAwakeThread, 1e6)), 1, max_slots_);
+    const double threads = std::min(flops / kFlopsPerAwakeThread, kThreadsBound);
+    slots_ = std::clamp<int64_t>(static_cast<int64_t>(threads), 1, max_slots_);
     const int64_t bands = int64_t{problem_.n} * problem_.groups * walk_.bands;
     const int64_t outputs = problem_.k / problem_.groups;
     const int64_t rows = tile_kernels().most_rows, blocks = ceil_div(outputs, rows);

@@ -162,7 +162,7 @@ class WinogradKernel : public ConvKernel {
     }
   }
 
-  /// Of a vector of filters from `filter` of the group on.
+  /// Transforms the outputs of a vector of filters, the first `filter` of the group.
   void transform_outputs(const ConvArgs& args, int64_t group, const Rectangle& part, int64_t filter,
                          const float* m) const {
     const int64_t p = problem_.p(), q = problem_.q(), row = part.row * kOut, column = part.column * kOut;

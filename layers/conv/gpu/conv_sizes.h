@@ -14,7 +14,7 @@ void set_planes(Shape& shape, const Conv2dProblem& problem) {
   shape.q = problem.q();
 }
 
-/// Of kernels that know the filter, and a stride of 1.
+/// Sets the sizes of kernels whose filter is a template parameter and whose stride is 1.
 template <typename Shape>
 void set_unit_stride_sizes(Shape& shape, const Conv2dProblem& problem) {
   set_planes(shape, problem);

@@ -47,12 +47,13 @@ struct Window {
 //             neighbouring pixels; grid.y = channels, grid.z = images, both as grid-stride loops
 // memory      no shared memory: overlapping windows share values through L1; every store is coalesced
 // requires    kR = R and kS = S, or both 0 for any size; kPadded unless no window leaves the input
-// measured    as the stage "im2col" of the im2col_gemm rows of a profile, and in docs/kernels/im2col_gemm.md
+// measured    not yet: stage "im2col" of conv1 and conv2 in layers-im2col.json (./dev bench --part layers)
 template <int kR, int kS, bool kPadded>
 __global__ void __launch_bounds__(kThreads)
-    conv_im2col_gemm_unroll_kernel(const float* __restrict__ x, float* __restrict__ col, const Window window,
-                                   const FastDivide by_q, int first_pixel, int pixels, int channels,
-                                   int images) {
+    conv_im2col_gemm_unroll_kernel(const float* __restrict__ x,  // [images, channels, H, W]
+                                   float* __restrict__ col,      // [images, channels * R * S, pixels]
+                                   const Window window, const FastDivide by_q, int first_pixel, int pixels,
+                                   int channels, int images) {
   const int pixel = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (pixel >= pixels) return;
   int q;

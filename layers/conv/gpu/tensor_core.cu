@@ -49,7 +49,8 @@ constexpr Variant variant(double efficiency) {
 }
 
 // The smaller a tile, the more often an operand is fetched; the more blocks, the more multiprocessors a small problem
-// reaches. Few filters need a flat tile.
+// reaches. Few filters need a flat tile. Each number is the tile's share of the largest one's rate: an estimate, which
+// no result file holds.
 constexpr Variant kVariants[] = {
     variant<128, 128, 2, 4>(1.0), variant<64, 128, 2, 4>(0.85), variant<32, 128, 1, 4>(0.6),
     variant<16, 128, 1, 4>(0.35), variant<64, 64, 2, 2>(0.6),   variant<32, 32, 2, 2>(0.3),
@@ -67,8 +68,8 @@ struct Choice {
 
 /// The variant that fits the card and whose busiest multiprocessor has the least to do.
 Choice choose_variant(const Conv2dProblem& problem, const GpuCard& card) {
-  constexpr double kProductsPerCycle =
-      180;  // of a multiprocessor with the largest tile; the gather binds, in any mode
+  // The rate of a multiprocessor with the largest tile, an estimate as the shares above; the gather binds in any mode.
+  constexpr double kProductsPerCycle = 180;
   Choice best{nullptr, INFINITY};
   for (const Variant& candidate : kVariants) {
     if (static_cast<size_t>(candidate.shared_bytes) > card.shared_bytes_per_block_optin) continue;

@@ -59,7 +59,7 @@ LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, const TilePlace p
   }
 }
 
-/// Of V neighbouring vectors from position `first` on.
+/// Computes V neighbouring vectors from position `first` on.
 template <int W, int J, int V>
 LENSLET_ALWAYS_INLINE void register_tile(const TileArgs& args, int64_t first) {
   register_tile<W, J, V>(args, TilePlace{first, first, W, W});

@@ -19,11 +19,12 @@ constexpr int kThreads = 256;
 // memory      no shared memory; bias comes through the read-only cache
 // requires    kWidth 4 only if y is aligned to 16 bytes and inner, or channels with inner 1, is a multiple of 4
 //             (bias_relu_gpu checks)
-// measured    not on its own: it is the stage "bias_relu" of a profile
+// measured    not yet: stage "bias_relu" of conv1 and conv2 in layers-im2col.json (./dev bench --part layers)
 template <int kWidth, typename Index>
 __global__ void __launch_bounds__(kThreads)
-    bias_relu_kernel(float* y, const float* __restrict__ bias, Rectifier after, Index channels, Index inner,
-                     Index total) {
+    bias_relu_kernel(float* y,                        // [outer, channels, inner]
+                     const float* __restrict__ bias,  // [channels]
+                     Rectifier after, Index channels, Index inner, Index total) {
   const Index t = static_cast<Index>(blockIdx.x) * kThreads + threadIdx.x;
   if (t >= total) return;
   const Index first = t * kWidth;

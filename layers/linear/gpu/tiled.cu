@@ -1,10 +1,12 @@
 // Linear on the GPU for large batches: Y [N, O] = f(X [N, I] * W^T [I, O] + b), with tiles in shared memory and in
 // registers. f = ReLU or nothing, both in the epilogue, so that Y is written once.
 //
-// Two-level tiling (Volkov, Demmel 2008; Nath, Tomov, Dongarra 2010) with sizes for a layer with few outputs. One block
-// computes all outputs of its samples if they fit. The height of the tile is chosen when the layer is prepared, so that
-// the blocks are spread evenly over the multiprocessors: 10,000 samples give 125 blocks of 80 on 132 multiprocessors.
-// Weights are transposed and padded with zeros once, so that only X and Y need bounds checks.
+// Two-level tiling with sizes for a layer with few outputs (V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense
+// linear algebra", SC 2008; R. Nath, S. Tomov and J. Dongarra, "An improved MAGMA GEMM for Fermi graphics processing
+// units", Int. J. of High Performance Computing Applications 24(4), 2010). One block computes all outputs of its
+// samples if they fit. The height of the tile is chosen when the layer is prepared, so that the blocks are spread
+// evenly over the multiprocessors: 10,000 samples give 125 blocks of 80 on 132 multiprocessors. Weights are transposed
+// and padded with zeros once, so that only X and Y need bounds checks.
 #include <cuda_runtime.h>
 
 #include <vector>
@@ -62,12 +64,15 @@ __device__ __forceinline__ float4 load_inputs(const float* __restrict__ x, int64
 //             in use, the next is loaded to registers
 // requires    wt [steps * 16, padded outputs] and bias, both padded with zeros and aligned to 16 bytes; kWide only if
 //             inputs is a multiple of 4 and x is aligned to 16 bytes (TiledOperator ensures all)
-// measured    H100: fc1, fc2 and fc3 in docs/results.md, "Where a pass of 10,000 goes"
+// measured    H100, hot: LeNet's fc1 / fc2 / fc3, batch 10,000: 25.09 / 13.63 / 9.70 us
+//             (docs/results/2026-11-27-h100/profile-batch-10000.json)
 template <int kTall, int kBroad, int kGroups, bool kWide>
 __global__ void __launch_bounds__(kWarp* kTall* kBroad)
-    linear_tiled_kernel(const float* __restrict__ x, const float* __restrict__ wt,
-                        const float* __restrict__ bias, float* __restrict__ y, int64_t batch, int inputs,
-                        int outputs, int padded, int steps, bool relu) {
+    linear_tiled_kernel(const float* __restrict__ x,     // [batch, inputs]
+                        const float* __restrict__ wt,    // [steps * 16, padded]
+                        const float* __restrict__ bias,  // [padded]
+                        float* __restrict__ y,           // [batch, outputs]
+                        int64_t batch, int inputs, int outputs, int padded, int steps, bool relu) {
   constexpr int kThreads = kWarp * kTall * kBroad;
   constexpr int kRows = kWarpRows * kTall, kWarpColumns = kGroupColumns * kGroups,
                 kColumns = kWarpColumns * kBroad;

@@ -1,4 +1,8 @@
-// Local response normalisation on the CPU: sums of squares of neighbouring positions at once.
+// Local response normalisation on the CPU, sums of squares of neighbouring positions at once:
+//   y[n, c, i] = x[n, c, i] / (bias + scale * sum over k of x[n, k, i]^2)^beta, k = c - before to c + after within C
+//   x, y [samples, channels, inner]
+// A. Krizhevsky, I. Sutskever and G. Hinton, "ImageNet classification with deep convolutional neural networks", NIPS
+// 2012, section 3.3.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,8 @@
-// Local response normalisation on the GPU: a thread per output.
+// Local response normalisation on the GPU, a thread per output:
+//   y[n, c, i] = x[n, c, i] / (bias + scale * sum over k of x[n, k, i]^2)^beta, k = c - before to c + after within C
+//   x, y [samples, channels, inner]
+// A. Krizhevsky, I. Sutskever and G. Hinton, "ImageNet classification with deep convolutional neural networks", NIPS
+// 2012, section 3.3.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -15,9 +19,11 @@ constexpr int kThreads = 256;
 // work split  a thread computes one output, in a grid-stride loop; neighbouring threads take neighbouring positions
 // memory      no shared memory; the windows of neighbouring channels share values through L2
 // requires    nothing
-// measured    not by itself: LeNet-5 has no such layer
+// measured    not yet: layer "lrn_direct" of layers.json (./dev bench --part layers)
 __global__ void __launch_bounds__(kThreads)
-    lrn_direct_kernel(const float* __restrict__ x, float* __restrict__ y, const LrnProblem problem) {
+    lrn_direct_kernel(const float* __restrict__ x,  // [samples, channels, inner]
+                      float* __restrict__ y,        // [samples, channels, inner]
+                      const LrnProblem problem) {
   const int64_t inner = problem.inner, count = problem.samples * problem.channels * inner;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
        i += static_cast<int64_t>(gridDim.x) * kThreads) {

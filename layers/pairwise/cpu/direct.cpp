@@ -1,5 +1,6 @@
-// Pairwise functions on the CPU: the innermost dimension in a loop that vectorises, for each way in which an operand is
-// broadcast in it; the others by counting.
+// Pairwise functions on the CPU: y[i] = after(f(a[i], b[i])), f of pairwise_functions.h, `after` a rectifier. The
+// shapes of a and b are broadcast to that of y. The innermost dimension is a loop that vectorises, one for each way in
+// which an operand is broadcast in it; the others are counted.
 #include <algorithm>
 #include <array>
 #include <utility>

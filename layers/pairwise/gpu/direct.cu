@@ -1,4 +1,6 @@
-// Pairwise functions on the GPU. Bound by memory bandwidth: each operand is read once and y is written once.
+// Pairwise functions on the GPU: y[i] = after(f(a[i], b[i])), f of pairwise_functions.h, `after` a rectifier. The
+// shapes of a and b are broadcast to that of y. Bound by memory bandwidth: each operand is read once and y is written
+// once.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -19,11 +21,13 @@ constexpr int kThreads = 256;
 //             values
 // memory      no shared memory; y may be an operand, since a thread reads only the elements that it writes
 // requires    a, b and y aligned to 16 bytes unless quads is 0 (run() checks)
-// measured    not by itself: LeNet-5 has no such layer
+// measured    not yet: layer "pairwise_direct_same" of layers.json (./dev bench --part layers)
 template <Pairwise kFunction>
 __global__ void __launch_bounds__(kThreads)
-    pairwise_direct_same_kernel(const float* a, const float* b, float* y, Rectifier after, int64_t quads,
-                                int64_t count) {
+    pairwise_direct_same_kernel(const float* a,  // [count]
+                                const float* b,  // [count]
+                                float* y,        // [count]
+                                Rectifier after, int64_t quads, int64_t count) {
   overlap_launches();
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
   const int64_t first = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
@@ -39,11 +43,13 @@ __global__ void __launch_bounds__(kThreads)
 // work split  a thread computes one output, in a grid-stride loop; neighbouring threads take neighbouring outputs
 // memory      no shared memory; repeated values come through L1
 // requires    nothing
-// measured    not by itself: LeNet-5 has no such layer
+// measured    not yet: layer "pairwise_direct_strided" of layers.json (./dev bench --part layers)
 template <Pairwise kFunction>
 __global__ void __launch_bounds__(kThreads)
-    pairwise_direct_strided_kernel(const float* a, const float* b, float* y, Rectifier after,
-                                   const StridedPair places, int64_t count) {
+    pairwise_direct_strided_kernel(const float* a,  // [count], by the first strides of `places`
+                                   const float* b,  // [count], by the second
+                                   float* y,        // [count]
+                                   Rectifier after, const StridedPair places, int64_t count) {
   overlap_launches();
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
        i += static_cast<int64_t>(gridDim.x) * kThreads) {

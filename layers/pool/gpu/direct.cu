@@ -29,12 +29,12 @@ __device__ __forceinline__ float pool4(float a, float b, float c, float d) {
 // memory      no shared memory; a thread reads 32 bytes (marked as read once, so that the outputs stay in L2) and
 //             writes 8
 // requires    x aligned to 16 bytes, y to 8, fewer than 2^31 threads (pool() checks)
-// measured    as pool1 and pool2 of a profile whose plan fuses no pooling: docs/kernels/pooling_linear.md
-//             has the command
+// measured    not yet: layer "pool2d_direct_2x2" of layers.json (./dev bench --part layers)
 template <bool kMax, typename Index>
 __global__ void __launch_bounds__(kThreads)
-    pool2d_direct_2x2_kernel(const float* __restrict__ x, float* __restrict__ y, Index h, Index w,
-                             Index p_count, Index quads, Index total) {
+    pool2d_direct_2x2_kernel(const float* __restrict__ x,  // [planes, h, w]
+                             float* __restrict__ y,        // [planes, h / 2, w / 2]
+                             Index h, Index w, Index p_count, Index quads, Index total) {
   const Index t = static_cast<Index>(blockIdx.x) * kThreads + threadIdx.x;  // (row of y, quad of x) flattened
   if (t >= total) return;
   const Index row = t / quads, quad = t - row * quads;
@@ -50,10 +50,11 @@ __global__ void __launch_bounds__(kThreads)
 // work split  a thread computes one output; neighbouring threads take neighbouring q
 // memory      no shared memory; overlapping windows share values through L1
 // requires    nothing
-// measured    not by itself: no layer of LeNet-5 uses it
+// measured    not yet: layer "pool2d_direct_any" of layers.json (./dev bench --part layers)
 template <PoolKind kKind, typename Index>
 __global__ void __launch_bounds__(kThreads)
-    pool2d_direct_any_kernel(const float* __restrict__ x, float* __restrict__ y,
+    pool2d_direct_any_kernel(const float* __restrict__ x,  // [planes, H, W]
+                             float* __restrict__ y,        // [planes, P, Q]
                              const Pool2dProblem problem) {
   const Pool2dWindow& v = problem.window;
   const Index h = static_cast<Index>(problem.h), w = static_cast<Index>(problem.w);
@@ -92,11 +93,12 @@ __global__ void __launch_bounds__(kThreads)
 // work split  a warp computes one output; neighbouring threads read neighbouring values
 // memory      no shared memory; partial results are combined by shuffles
 // requires    nothing
-// measured    not by itself: no layer of LeNet-5 uses it
+// measured    not yet: layer "pool2d_direct_plane" of layers.json (./dev bench --part layers)
 template <bool kMax>
 __global__ void __launch_bounds__(kThreads)
-    pool2d_direct_plane_kernel(const float* __restrict__ x, float* __restrict__ y, int64_t planes,
-                               int64_t values) {
+    pool2d_direct_plane_kernel(const float* __restrict__ x,  // [planes, values]
+                               float* __restrict__ y,        // [planes]
+                               int64_t planes, int64_t values) {
   constexpr int kWarp = 32;
   const int64_t step = static_cast<int64_t>(gridDim.x) * (kThreads / kWarp);
   for (int64_t plane = static_cast<int64_t>(blockIdx.x) * (kThreads / kWarp) + threadIdx.x / kWarp;

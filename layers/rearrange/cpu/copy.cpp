@@ -1,4 +1,5 @@
-// Copies with strides on the CPU: the innermost dimension in a loop, the others by counting.
+// Copies with strides on the CPU: y[sum over d of i[d] * second[d]] = x[sum over d of i[d] * first[d]] for every index
+// i of a StridedPair, the innermost dimension in a loop, the others by counting.
 #include <algorithm>
 #include <cstring>
 

@@ -1,4 +1,5 @@
-// Copies with strides on the GPU. Bound by memory bandwidth: each value is read once and written once.
+// Copies with strides on the GPU: y[sum over d of i[d] * second[d]] = x[sum over d of i[d] * first[d]] for every index
+// i of a StridedPair. Bound by memory bandwidth: each value is read once and written once.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -15,10 +16,11 @@ constexpr int kThreads = 256;
 // work split  a thread copies one value, in a grid-stride loop; neighbouring threads take neighbouring places of y
 // memory      no shared memory; a transpose reads with strides, through L2
 // requires    nothing
-// measured    not by itself: LeNet-5 has no such layer
+// measured    not yet: layer "rearrange_copy" of layers.json (./dev bench --part layers)
 __global__ void __launch_bounds__(kThreads)
-    rearrange_copy_kernel(const float* __restrict__ x, float* __restrict__ y, const StridedPair places,
-                          int64_t count) {
+    rearrange_copy_kernel(const float* __restrict__ x,  // [count], by the first strides of `places`
+                          float* __restrict__ y,        // [count], by the second
+                          const StridedPair places, int64_t count) {
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
        i += static_cast<int64_t>(gridDim.x) * kThreads) {
     int64_t in_x, in_y;
@@ -31,8 +33,10 @@ __global__ void __launch_bounds__(kThreads)
 // work split  a thread writes one value, in a grid-stride loop
 // memory      no shared memory
 // requires    nothing
-// measured    not by itself: LeNet-5 has no such layer
-__global__ void __launch_bounds__(kThreads) rearrange_fill_kernel(float* y, int64_t count, float value) {
+// measured    not yet: layer "rearrange_fill" of layers.json (./dev bench --part layers),
+//             with the copy into the filled memory
+__global__ void __launch_bounds__(kThreads) rearrange_fill_kernel(float* y,  // [count]
+                                                                  int64_t count, float value) {
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
        i += static_cast<int64_t>(gridDim.x) * kThreads)
     y[i] = value;

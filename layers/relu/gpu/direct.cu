@@ -17,9 +17,10 @@ constexpr int kThreads = 256;
 //             values
 // memory      no shared memory; works in place, since a thread reads only the elements that it writes
 // requires    x and y aligned to 16 bytes unless quads is 0 (run() checks)
-// measured    not by itself: a row of a profile whose plan does not fuse ReLU
-__global__ void __launch_bounds__(kThreads)
-    relu_direct_kernel(const float* x, float* y, int64_t quads, int64_t count) {
+// measured    not yet: layer "relu_direct" of layers.json (./dev bench --part layers)
+__global__ void __launch_bounds__(kThreads) relu_direct_kernel(const float* x,  // [count]
+                                                               float* y,        // [count]
+                                                               int64_t quads, int64_t count) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
   const int64_t first = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   for (int64_t i = first; i < quads; i += step) {

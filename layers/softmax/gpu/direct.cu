@@ -42,11 +42,12 @@ __device__ float reduce(float value, float* partial) {
 // work split  a group of kGroup threads per row, in a grid-stride loop; neighbouring threads take neighbouring classes
 // memory      one float per warp, if the group is a block
 // requires    kGroup 32 or kThreads
-// measured    not on its own: LeNet-5 ends with its logits
+// measured    not yet: layer "softmax_direct" of layers.json (./dev bench --part layers)
 template <int kGroup>
 __global__ void __launch_bounds__(kThreads)
-    softmax_direct_kernel(const float* __restrict__ x, float* __restrict__ y, int64_t rows, int64_t classes,
-                          bool logarithms) {
+    softmax_direct_kernel(const float* __restrict__ x,  // [rows, classes]
+                          float* __restrict__ y,        // [rows, classes]
+                          int64_t rows, int64_t classes, bool logarithms) {
   __shared__ float partial[kThreads / kWarp];
   constexpr int kGroups = kThreads / kGroup;  // in a block
   const int lane = threadIdx.x % kGroup;
@@ -74,9 +75,10 @@ __global__ void __launch_bounds__(kThreads)
 //             accesses coalesce
 // memory      no shared memory; x is read three times
 // requires    nothing
-// measured    not on its own: no network of the project has it
+// measured    not yet: layer "softmax_direct_columns" of layers.json (./dev bench --part layers)
 __global__ void __launch_bounds__(kThreads)
-    softmax_direct_columns_kernel(const float* __restrict__ x, float* __restrict__ y,
+    softmax_direct_columns_kernel(const float* __restrict__ x,  // [outer, classes, inner]
+                                  float* __restrict__ y,        // [outer, classes, inner]
                                   const SoftmaxProblem problem) {
   const int64_t rows = problem.outer * problem.inner, inner = problem.inner;
   for (int64_t row = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; row < rows;

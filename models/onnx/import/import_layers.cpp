@@ -104,7 +104,7 @@ void Importer::linear(const Node& node, bool weights_transposed, double alpha, d
   demand_room(outputs * inputs);
   std::vector<float> weights = constants_.floats(node.inputs[1]);
   if (!weights_transposed) weights = transposed(weights, {inputs, outputs}, {1, 0});
-  // Of another number of inputs the layer refuses the weights.
+  // Weights for another number of inputs are refused by the layer.
   if (input.transposition && inputs == input.shape.num_elements())
     weights = input.transposition->undone(weights, outputs);
 

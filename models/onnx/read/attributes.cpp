@@ -15,7 +15,7 @@ struct Row {
   std::string_view op, attributes;
 };
 
-// Those of operator sets 6 to 23; "axis:6" for one that later sets than 6 do not have. Source: the schemas of the
+// The attributes of operator sets 6 to 23; "axis:6" is one that sets above 6 do not have. Source: the schemas of the
 // Python package onnx, which tests/models/onnx/checker_test.py compares.
 constexpr Row kAttributes[] = {
     {"Abs", ""},

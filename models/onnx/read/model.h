@@ -91,7 +91,7 @@ struct Node {
 
   /// Null if the node has no attribute of that name.
   const Attribute* find(std::string_view attribute) const;
-  /// Its value, or the fallback if it is absent. Throws DataError if it is of another kind.
+  /// The value of an attribute, or the fallback if it is absent. Throws DataError if it is of another kind.
   int64_t integer_or(std::string_view attribute, int64_t fallback) const;
   float real_or(std::string_view attribute, float fallback) const;              ///< Likewise.
   std::string text_or(std::string_view attribute, const char* fallback) const;  ///< Likewise.

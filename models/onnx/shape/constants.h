@@ -30,7 +30,7 @@ std::vector<float> transposed(const std::vector<float>& values, const std::vecto
 struct Transposition {
   std::vector<int64_t> dims, order;  // order[i]: the dimension that becomes dimension i
 
-  /// Of a Transpose that reads `x`.
+  /// What a Transpose that reads `x` does.
   static Transposition of(const Node& node, const Shape& x);
   /// Whether the batch stays in front.
   bool keeps_batch() const { return !order.empty() && order[0] == 0; }
@@ -42,8 +42,8 @@ struct Transposition {
 };
 
 inline constexpr const char* kComputedWeights = "LENSLET_MAX_COMPUTED_WEIGHTS";
-/// Its value: how many values nodes may compute, and layers may take besides those of the file. None if it is not set.
-/// Throws UsageError for anything but a number.
+/// The value of that variable: how many values nodes may compute, and layers may take besides those of the file. None
+/// if it is not set. Throws UsageError for anything but a number.
 std::optional<int64_t> computed_weights_setting();
 
 /// Computes constants when they are asked for, in fp32. A small file that lets nodes compute large constants is refused
@@ -58,7 +58,7 @@ class Constants {
   /// The values of a constant in C order, whole numbers as fp32. Throws Unsupported if a node has no rule here or its
   /// result is not finite.
   std::vector<float> floats(const std::string& name) { return value(name, 0); }
-  /// Its shape. Throws Unsupported if it is unknown.
+  /// The shape of a constant. Throws Unsupported if it is unknown.
   const Shape& shape(const std::string& name) const;
 
  private:

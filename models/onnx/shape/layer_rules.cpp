@@ -132,7 +132,7 @@ void same(Inference& node) {
   }
 }
 
-// Of a comparison or a logical operator.
+// The result of a comparison or a logical operator.
 std::optional<bool> compared(std::string_view op, int64_t x, int64_t y) {
   if (op == "Equal") return x == y;
   if (op == "Greater") return x > y;

@@ -20,9 +20,9 @@ class Inference {
   bool has(size_t i) const { return i < node_.inputs.size() && !node_.inputs[i].empty(); }
   /// Input `i`, which the node must have.
   const Value& input(size_t i) const;
-  /// Its shape. Throws Unknown if it is unknown.
+  /// The shape of input `i`. Throws Unknown if it is unknown.
   const Shape& shape(size_t i) const;
-  /// Its values. Throws Unknown if they are unknown.
+  /// The values of input `i`. Throws Unknown if they are unknown.
   const std::vector<int64_t>& integers(size_t i) const;
   /// The list of an attribute, which became input `i` in a later operator set; `fallback` without either.
   std::vector<int64_t> attribute_or_input(const char* attribute, size_t i,

@@ -15,8 +15,8 @@ namespace lenslet::onnx {
 /// What is known of a value before anything runs.
 struct Value {
   std::optional<Shape> shape;
-  std::optional<std::vector<int64_t>>
-      integers;              // its values, if they are few whole numbers that do not depend on data
+  /// The values, if they are few whole numbers that do not depend on data.
+  std::optional<std::vector<int64_t>> integers;
   bool is_constant = false;  // depends on no input of the graph
   int64_t parameters = 0;    // of a constant: the floating values that it is made of
 };
@@ -26,7 +26,7 @@ inline int64_t from_front(int64_t stated, int64_t size) { return stated < 0 ? st
 
 using Values = std::unordered_map<std::string, Value>;
 
-/// Of the initializers and inputs, before any node. A free first dimension of an input becomes `batch`.
+/// The values of the initializers and inputs, before any node. A free first dimension of an input becomes `batch`.
 Values initial_values(const Model& model, const std::string& origin, int64_t batch);
 
 /// Infers the outputs of one node, whose inputs must be among `values`.

@@ -243,7 +243,7 @@ Array Evaluation::product(const Node& node) const {
   return y;
 }
 
-// Of the last two dimensions; those in front are broadcast.
+// Matrix products of the last two dimensions; those in front are broadcast.
 Array Evaluation::products(const Node& node) const {
   const Array &a = input(node), &b = input(node, 1);
   const size_t rank = std::max(a.dims.size(), b.dims.size());

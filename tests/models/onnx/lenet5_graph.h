@@ -15,7 +15,7 @@ struct Lenet5Form {
   bool trains = false;              // a Dropout behind each pooling is in training
   bool left_out = false;            // nodes name optional inputs and outputs that they do not have
   bool reads_last = false;          // channels of the input are last, and a Transpose moves them to the front
-  // Of the input, which a Reshape turns into 28x28x1, or 1x28x28; empty: it is that.
+  // The shape of the input, which a Reshape turns into 28x28x1 or 1x28x28; empty: it has that shape.
   std::vector<int64_t> sample = {};
   // That Reshape makes 1x28x28xN of N samples, and another Nx1x28x28 behind the Transpose.
   bool batch_behind = false;

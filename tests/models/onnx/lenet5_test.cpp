@@ -84,7 +84,7 @@ lenslet::onnx::Lenet5Match match(const lenslet::onnx::Model& model) {
   return lenslet::onnx::match_lenet5(model, lenslet::onnx::infer_values(model, "m.onnx"), "m.onnx");
 }
 
-// Its samples keep their shape and read pixels / 255, as Keras's do; without a Transpose it is PyTorch's.
+// The samples keep their shape and hold pixels / 255, as Keras's do; without a Transpose the network is PyTorch's.
 TEST(OnnxLenet5, FindsWhatChannelsLastReadsBehindAReshape) {
   for (const std::vector<int64_t>& sample : {std::vector<int64_t>{28, 28}, std::vector<int64_t>{784}})
     for (const bool keras : {false, true}) {

@@ -21,8 +21,8 @@ class PooledTiles {
  public:
   PooledTiles(const Walk& walk, const Pool2dWindow& window)
       : walk_(walk), window_(window), rows_(window.rows(walk.p)), columns_(window.columns(walk.q)) {
-    const int64_t whole =
-        (columns_ - 1) * window.stride_w + window.kernel_w;  // columns under a row of windows
+    // Columns under a row of windows.
+    const int64_t whole = (columns_ - 1) * window.stride_w + window.kernel_w;
     const int64_t across = walk.by_row ? whole : std::max(walk.pitch, whole);
     tile_rows_ = std::min(fit(kMaxPositions / across, window.kernel_h, window.stride_h), rows_);
     tile_columns_ = columns_;

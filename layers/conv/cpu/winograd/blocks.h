@@ -16,7 +16,8 @@ constexpr int64_t kBlockTiles = 48, kInputBytes = 512 * 1024;
 constexpr int64_t kMostChannels = 8192;  // of a group: 1.2 MB for a single tile
 // Fewer tiles of a thread do not fill the registers: threads rather share the filters.
 constexpr int64_t kFewTiles = 8;
-// Of the direct sum; below it a second thread costs more than it saves: one that sleeps, and one that is awake.
+// Operations of the direct sum. Below them a second thread, one that sleeps or one that is awake, costs more than it
+// saves.
 constexpr double kFlopsPerThread = 3e6, kFlopsPerAwakeThread = 0.4e6;
 // Positions lie this much further apart than the tiles need, so that powers of two do not meet in the same cache sets.
 constexpr int64_t kGap = 16;
@@ -32,8 +33,8 @@ struct Blocks {
         filters(problem.k / problem.groups),
         lanes(steps().lanes),
         stored_channels(round_up(channels, lanes)) {
-    slots = std::clamp<int64_t>(static_cast<int64_t>(std::min(problem.flops() / kFlopsPerAwakeThread, 1e6)),
-                                1, num_threads());
+    const double threads = std::min(problem.flops() / kFlopsPerAwakeThread, kThreadsBound);
+    slots = std::clamp<int64_t>(static_cast<int64_t>(threads), 1, num_threads());
     const int64_t fit = kInputBytes / (kPositions * stored_channels * static_cast<int64_t>(sizeof(float)));
     const int64_t most = std::clamp<int64_t>(fit, 1, kBlockTiles);
     pieces = ceil_div(columns, most);
@@ -60,11 +61,11 @@ struct Blocks {
   int64_t tiles() const { return height * width; }  // of a block
   int64_t input_step() const { return tiles() * stored_channels + kGap; }
   int64_t product_step() const { return tiles() * block_filters + kGap; }
-  /// Of a vector of channels: the most rows of tiles of one image, with those around them.
+  /// The inputs of a vector of channels: the most rows of tiles of one image, with the rows around them.
   int64_t padded_floats() const {
     return (std::min(height, rows) * kOut + kIn - kOut) * (width * kOut + kIn - kOut) * lanes;
   }
-  /// Of one thread: the transformed inputs, the products, and the inputs of a vector of channels.
+  /// The scratch memory of a thread: the transformed inputs, the products, and the inputs of a vector of channels.
   int64_t floats() const {
     return round_up(kPositions * (input_step() + product_step()) + padded_floats(), kGap);
   }

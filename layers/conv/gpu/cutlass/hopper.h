@@ -1,5 +1,4 @@
-// CUTLASS's convolutions for Hopper. They have their own file, because their instructions (wgmma) exist only for sm_90a
-// and because only that file includes CUTLASS's headers.
+// CUTLASS's convolutions for Hopper. Separate file: only it needs sm_90a (wgmma) and CUTLASS's headers.
 #pragma once
 
 #include <memory>

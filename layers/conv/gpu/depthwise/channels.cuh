@@ -1,5 +1,5 @@
 // Depthwise convolution with channels last (NHWC), and of any filter size, stride and dilation in either layout: the
-// other kernels behind depthwise.cu.
+// other kernels behind depthwise.cu. Formula and sources: ../depthwise.cu.
 #pragma once
 
 #include "layers/conv/gpu/epilogue.cuh"
@@ -40,13 +40,15 @@ __device__ __forceinline__ FloatVector<kVector> load_vector(const float* from) {
 //             that loads and stores are contiguous
 // memory      no shared memory: inputs that patches share come from L1; registers hold 4*kRows*kVector sums
 // requires    no dilation, groups == C; kVector 4: K == C, a multiple of 4 (checked by depthwise.cu)
-// measured    H100: docs/kernels/depthwise.md
+// measured    H100, hot, NHWC: 8 images, 512 channels, 56 x 56, 3x3: 43.0 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <int R, int S, int kStride, int kRows, int kVector>
 __global__ void __launch_bounds__(128)
-    conv_depthwise_channels_kernel(const DepthwiseChannelsShape shape, const float* __restrict__ x,
+    conv_depthwise_channels_kernel(const DepthwiseChannelsShape shape,
+                                   const float* __restrict__ x,        // [N, H, W, C]
                                    const float* __restrict__ filters,  // [R, S, K]
                                    const float* __restrict__ bias,     // [K]
-                                   float* __restrict__ y) {
+                                   float* __restrict__ y) {            // [N, P, Q, K]
   constexpr int kColumns = 3 * kStride + S, kInputRows = (kRows - 1) * kStride + R;
   using Vector = FloatVector<kVector>;
   const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -109,13 +111,14 @@ __global__ void __launch_bounds__(128)
 // work split  thread = one output; neighbouring threads take outputs that are neighbours in memory
 // memory      no shared memory: inputs through L1
 // requires    groups == C (checked by depthwise.cu)
-// measured    not by itself: it computes the shapes that no other kernel supports
+// measured    not yet: layer "conv_depthwise_any" of layers.json (./dev bench --part layers)
 template <bool kChannelsLast>
 __global__ void __launch_bounds__(128)
-    conv_depthwise_any_kernel(const DepthwiseChannelsShape shape, const float* __restrict__ x,
+    conv_depthwise_any_kernel(const DepthwiseChannelsShape shape,
+                              const float* __restrict__ x,        // [N, C, H, W] or [N, H, W, C]
                               const float* __restrict__ filters,  // [K, R, S]
                               const float* __restrict__ bias,     // [K]
-                              float* __restrict__ y) {
+                              float* __restrict__ y) {            // [N, K, P, Q] or [N, P, Q, K]
   const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (thread >= shape.threads) return;
   int k, p, q, unused, n;

@@ -81,12 +81,14 @@ __device__ __forceinline__ void store_depthwise_row(float* target, const float (
 //             that patches share; registers hold 4*kRows sums, an input row and the filter
 // requires    W a multiple of kVector; padding kPad on all sides where kVector > 1; no dilation, groups == C (checked
 //             by depthwise.cu)
-// measured    H100: docs/kernels/depthwise.md
+// measured    H100, hot, NCHW: 8 images, 512 channels, 56 x 56, 3x3: 37.0 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <int R, int S, int kStride, int kPad, int kRows, int kVector>
 __global__ void __launch_bounds__(128, depthwise_min_blocks(R, kStride))
-    conv_depthwise_rows_kernel(const DepthwiseShape shape, const float* __restrict__ x,
+    conv_depthwise_rows_kernel(const DepthwiseShape shape,
+                               const float* __restrict__ x,        // [N, C, H, W]
                                const float* __restrict__ filters,  // [K, depthwise_filter_pitch(R, S)]
-                               float* __restrict__ y) {
+                               float* __restrict__ y) {            // [N, K, P, Q]
   static_assert(kVector == 1 || kPad != kDepthwiseAnyPad);
   constexpr int kColumns = 3 * kStride + S;              // input columns behind 4 outputs
   constexpr int kInputRows = (kRows - 1) * kStride + R;  // input rows behind kRows outputs

@@ -1,6 +1,6 @@
 // Direct convolution of any shape: every kernel size, stride, padding, dilation and number of groups. With a fused 2x2
 // max pooling a thread keeps the four sums of a window in registers. For any other window a block keeps the sums of its
-// windows in shared memory.
+// windows in shared memory. Formula: ../direct.cu.
 #pragma once
 
 #include "layers/conv/conv_problem.h"
@@ -47,8 +47,8 @@ __device__ __forceinline__ void load_filters(const float* __restrict__ filters, 
   }
 }
 
-/// Adds to `sums` the products behind kOut neighbouring filters at kCells x kCells output positions from (p, q) on: x
-/// and filters from their group's first channel on.
+/// Adds to `sums` the products of kOut filters for kCells x kCells outputs, the first at (p, q). `x` and `filters`
+/// point to the group's first channel.
 template <int kOut, int kCells, TensorLayout kLayout>
 __device__ __forceinline__ void sum_direct_any(const DirectAnyShape& shape, const float* __restrict__ x,
                                                const float* __restrict__ filters, int p, int q,
@@ -90,10 +90,11 @@ __device__ __forceinline__ void sum_direct_any(const DirectAnyShape& shape, cons
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <int kOut, int kCells>
 __global__ void __launch_bounds__(kDirectAnyThreads) conv_direct_any_kernel(
-    const DirectAnyShape shape, const float* __restrict__ x,
+    const DirectAnyShape shape,
+    const float* __restrict__ x,        // [N, C, H, W]
     const float* __restrict__ filters,  // [G, filter_tiles, C/G, R, S, kOut], zero padded
     const float* __restrict__ bias,     // [G, filter_tiles, kOut]
-    float* __restrict__ y) {
+    float* __restrict__ y) {            // [N, K, P, Q]
   static_assert(kCells == 1 || kCells == 2, "single outputs or 2x2 windows");
   int tile_of_all, tile, q, p;
   const int pixel_block = shape.by_all_filter_tiles.divide(static_cast<int>(blockIdx.x), tile_of_all);
@@ -135,13 +136,14 @@ __global__ void __launch_bounds__(kDirectAnyThreads) conv_direct_any_kernel(
 // memory      shared: the region of sums [kOut, region] that the windows cover, -infinity outside the plane; sums where
 //             windows of two blocks overlap are computed by both
 // requires    the region fits into the shared memory, grid.x < 2^31 (checked by direct/any_launch.cuh)
-// measured    not by itself: it computes the shapes that neither direct_rows nor direct_tile supports
+// measured    not yet: candidate "conv_direct_any_pool", fused, of layers-tune.json (./dev bench --part layers)
 template <int kOut, TensorLayout kLayout>
 __global__ void __launch_bounds__(kDirectAnyThreads) conv_direct_any_pool_kernel(
-    const DirectAnyShape shape, const DirectAnyPool pool, const float* __restrict__ x,
+    const DirectAnyShape shape, const DirectAnyPool pool,
+    const float* __restrict__ x,        // [N, C, H, W] or [N, H, W, C]
     const float* __restrict__ filters,  // [G, filter_tiles, C/G, R, S, kOut], zero padded
     const float* __restrict__ bias,     // [G, filter_tiles, kOut]
-    float* __restrict__ y) {
+    float* __restrict__ y) {            // [N, K, pool.p, pool.q] or [N, pool.p, pool.q, K]
   extern __shared__ float direct_any_sums[];
   constexpr bool kChannelsLast = kLayout == TensorLayout::kNhwc;
   int tile_of_all, tile, column_tile, row_tile;

@@ -35,10 +35,11 @@ struct DirectNhwcShape {
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <int kOut, int kVector>
 __global__ void __launch_bounds__(kDirectNhwcThreads) conv_direct_nhwc_kernel(
-    const DirectNhwcShape shape, const float* __restrict__ x,
+    const DirectNhwcShape shape,
+    const float* __restrict__ x,        // [N, H, W, C]
     const float* __restrict__ filters,  // [G, R, S, C/G, filter_tiles * kOut], zero padded
     const float* __restrict__ bias,     // [G, filter_tiles * kOut]
-    float* __restrict__ y) {
+    float* __restrict__ y) {            // [N, P, Q, K]
   static_assert((kOut == 1 || kOut == 4) && (kVector == 1 || kVector == 4), "read as float or float4");
   constexpr int kColumns = kDirectNhwcColumns;
   const int thread = blockIdx.x * kDirectNhwcThreads + threadIdx.x;

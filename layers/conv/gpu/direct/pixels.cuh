@@ -33,8 +33,9 @@ struct DirectPixelsShape {
 template <int K, TensorLayout kLayout>
 __global__ void __launch_bounds__(kDirectPixelsThreads)
     conv_direct_pixels_kernel(const __grid_constant__ DirectRowsFilter<3, K, 3, 3> filter,
-                              const DirectPixelsShape shape, const float* __restrict__ x,
-                              float* __restrict__ y) {
+                              const DirectPixelsShape shape,
+                              const float* __restrict__ x,  // [N, 3, H, W] or [N, H, W, 3]
+                              float* __restrict__ y) {      // [N, K, P, Q] or [N, P, Q, K]
   const int pixel = blockIdx.x * kDirectPixelsThreads + threadIdx.x;
   if (pixel >= shape.pixels) return;
   constexpr bool kChannelsLast = kLayout == TensorLayout::kNhwc;

@@ -1,6 +1,6 @@
 // Direct convolution for few channels: all filters are in the constant bank of the launch, inputs are read from global
 // memory as float4, and a thread computes 4 columns of kRows output rows for kOut channels. A following 2x2 max pooling
-// with stride 2 is computed in the same registers.
+// with stride 2 is computed in the same registers. Formula and sources: ../direct.cu.
 #pragma once
 
 #include "layers/conv/gpu/epilogue.cuh"
@@ -111,7 +111,9 @@ __device__ __forceinline__ void store_pooled_rows(const DirectRowsShape& shape,
 template <int C, int K, int R, int S, int kStride, int kPad, int kRows, int kOut, bool kPool>
 __global__ void __launch_bounds__(128, kPool ? 6 : 1) conv_direct_rows_kernel(
     const __grid_constant__ DirectRowsFilter<C, K, R, S> filter,  // weights [C, R, S, K]
-    const DirectRowsShape shape, const float* __restrict__ x, float* __restrict__ y) {
+    const DirectRowsShape shape,
+    const float* __restrict__ x,                         // [N, C, H, W]
+    float* __restrict__ y) {                             // [N, K, P, Q]
   constexpr int kColumns = 3 * kStride + S;              // input columns behind 4 outputs
   constexpr int kInputRows = (kRows - 1) * kStride + R;  // input rows behind kRows outputs
   const int segment = blockIdx.x * blockDim.x + threadIdx.x;

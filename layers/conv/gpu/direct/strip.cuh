@@ -178,8 +178,9 @@ __device__ __forceinline__ void add_strip_row(const DirectRowsFilter<3, K, 3, 3>
 template <int K, int kStride, TensorLayout kLayout, bool kVector>
 __global__ void __launch_bounds__(kDirectStripThreads, 4)
     conv_direct_strip_kernel(const __grid_constant__ DirectRowsFilter<3, K, 3, 3> filter,
-                             const DirectStripShape shape, const float* __restrict__ x,
-                             float* __restrict__ y) {
+                             const DirectStripShape shape,
+                             const float* __restrict__ x,  // [N, 3, H, W] or [N, H, W, 3]
+                             float* __restrict__ y) {      // [N, K, P, Q] or [N, P, Q, K]
   static_assert(kStride == 1 || kStride == 2, "a lane's four columns are 4 or 2 outputs");
   constexpr int kOutputs = 4 / kStride;
   const int warp = (blockIdx.x * kDirectStripThreads + threadIdx.x) / 32;

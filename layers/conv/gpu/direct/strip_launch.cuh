@@ -37,10 +37,9 @@ class DirectStrip
   /// read by two strips; fewer blocks on a multiprocessor where strips would get too short to pay for their first rows.
   static int count_strips(const Conv2dProblem& problem, int column_groups, int multiprocessor_count) {
     constexpr int kLeastRows = kStride == 1 ? 7 : 3;
-    constexpr int kMostBlocks = kStride == 2 ? 4
-                                : K == 1     ? 6
-                                             : 5;  // of a multiprocessor: as timed on the H200
-    constexpr int kMostRows = 48;              // for K > 1 longer strips ran faster with one block fewer
+    // Blocks of a multiprocessor, as timed on an H200.
+    constexpr int kMostBlocks = kStride == 2 ? 4 : K == 1 ? 6 : 5;
+    constexpr int kMostRows = 48;  // for K > 1 longer strips ran faster with one block fewer
     const int64_t columns = int64_t{problem.n} * column_groups;
     const int64_t warps = int64_t{multiprocessor_count} * kWarps;
     int64_t strips = 1;

@@ -1,7 +1,7 @@
 // Direct convolution by tiles: a block stages an input tile of a few channels and their filters in shared
 // memory, and each thread keeps kColumns neighbouring outputs of kOut channels in registers, so that a loaded
 // input feeds kOut*S multiply-adds and a loaded weight feeds kColumns. A max pooling of 2x2
-// windows with stride 2 that follows happens in those registers.
+// windows with stride 2 that follows happens in those registers. Formula and sources: ../direct.cu.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -150,16 +150,18 @@ struct DirectTilePatch {
 //             kOut]
 // requires    stride kStride both ways, no dilation, one group; kColumns a multiple of 4 (checked by
 //             direct/tile_launch.cuh)
-// measured    H100, hot: LeNet's conv2, batch 1,024: 11.7 us (docs/kernels/direct.md, "The climb"); 8 images, 128
-//             channels, 56 x 56, 128 filters 3x3: 328.0 us (docs/results/2026-11-27-h100/reproduce.json)
+// measured    H100, hot: LeNet's conv2, batch 1,024: 11.7 us (docs/results/2026-11-27-h100/ladder.json)
+//             8 images, 128 channels, 56 x 56, 128 filters 3x3: 328.0 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <int R, int S, int kStride, int kOut, int kRows, int kColumns, bool kPool>
 __global__ void __launch_bounds__(kDirectTileThreads, 4) conv_direct_tile_kernel(
-    const DirectTileShape shape, const float* __restrict__ x,
+    const DirectTileShape shape,
+    const float* __restrict__ x,        // [N, C, H, W]
     const float* __restrict__ filters,  // [K tiles, chunks, channel_groups, chunk, R, S, kOut], zero padded
     const float* __restrict__ bias,     // [K tiles, channel_groups, kOut]
-    float* __restrict__ y) {
-  constexpr int kReadColumns =
-      ((kColumns - 1) * kStride + S + 3) / 4 * 4;  // floats that a thread reads of an input row
+    float* __restrict__ y) {            // [N, K, P, Q]
+  // Floats that a thread reads of an input row.
+  constexpr int kReadColumns = ((kColumns - 1) * kStride + S + 3) / 4 * 4;
   // Unrolled over the filter's rows only as long as the loop body stays inside the instruction cache.
   constexpr int kUnrollRows = R * S * kOut * kRows * kColumns > 600 ? 1 : R;
   using Vector = std::conditional_t<kOut % 4 == 0, float4, float2>;

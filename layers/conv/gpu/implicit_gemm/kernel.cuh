@@ -1,4 +1,5 @@
 // Convolution as a matrix product whose right operand, the im2col matrix, is gathered while computing and never stored.
+// Formula and source: ../implicit_gemm.cu.
 #pragma once
 
 #include <cstdint>
@@ -113,11 +114,12 @@ class ImplicitGemmGather {
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <class Tile, bool kChecked>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_gemm_kernel(
-    const ImplicitGemmShape shape, const float* __restrict__ x,
+    const ImplicitGemmShape shape,
+    const float* __restrict__ x,               // [N, C, H, W]
     const float* __restrict__ filters,         // [G, steps*kBlockL, filter_pitch], zero padded
     const float* __restrict__ bias,            // [G, filter_pitch]
     const ImplicitGemmTap* __restrict__ taps,  // [steps*kBlockL]
-    float* __restrict__ y) {
+    float* __restrict__ y) {                   // [N, K, P, Q]
   __shared__ typename Tile::Shared shared;
   int filter_tile;
   const int first_column =

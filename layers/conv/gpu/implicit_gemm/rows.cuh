@@ -153,11 +153,12 @@ class ImplicitGemmRowsCopy {
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_gemm_rows_kernel(
-    const ImplicitGemmRowsShape shape, const float* __restrict__ x,
+    const ImplicitGemmRowsShape shape,
+    const float* __restrict__ x,               // [N, C, H, W]
     const float* __restrict__ filters,         // [G, steps*24, filter_pitch], zero padded
     const float* __restrict__ bias,            // [G, filter_pitch]
     const ImplicitGemmRow* __restrict__ rows,  // [(steps + kStages) * kRows]
-    float* __restrict__ y) {
+    float* __restrict__ y) {                   // [N, K, P, Q]
 #if __CUDA_ARCH__ >= 800
   using Stage = typename Tile::Stage;
   extern __shared__ __align__(16) unsigned char shared[];

@@ -103,10 +103,11 @@ __device__ __forceinline__ void add_sliced_k_channel(const SlicedKShape& shape, 
 //             (docs/results/2026-11-28-h200/batch1.json)
 template <int kWindow, int kFilters>
 __global__ void __launch_bounds__(kSlicedKMaxWarps * 32) conv_sliced_k_kernel(
-    const SlicedKShape shape, const float* __restrict__ x,
+    const SlicedKShape shape,
+    const float* __restrict__ x,        // [N, C, H, W]
     const float* __restrict__ filters,  // [G, filter tiles, C/G, R, S, kFilters], zero padded
     const float* __restrict__ bias,     // [G, filter tiles, kFilters]
-    float* __restrict__ y) {
+    float* __restrict__ y) {            // [N, K, P, Q]
   static_assert(kFilters % 4 == 0, "weights are read as float4");
   extern __shared__ float4 sliced_k_shared[];
   let_next_launch_begin();

@@ -99,8 +99,9 @@ double cycles(const Conv2dProblem& problem, MathMode math, const Variant& choice
   const auto waves = static_cast<double>(ceil_div(tile_count(problem, choice), multiprocessor_count));
   // The stores of a tile and filling the pipeline cost about as much as the products of 64 channels.
   const double depth = static_cast<double>(round_up(problem.c, choice.channels)) * problem.r * problem.s + 64;
-  const double narrow =
-      choice.filters == 64 ? 1.5 : 1.0;  // each read of operand A is used for half as many products
+  // A narrow tile uses each read of operand A for half as many products. 1.5 is an estimate; no result file
+  // holds it.
+  const double narrow = choice.filters == 64 ? 1.5 : 1.0;
   const double products_per_cycle = math == MathMode::kTf32 ? 1024 : 2048;  // of a multiprocessor
   return waves * choice.pixels * choice.filters * depth * narrow / products_per_cycle;
 }

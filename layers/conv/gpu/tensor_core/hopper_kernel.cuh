@@ -27,16 +27,17 @@ namespace lenslet {
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kernel(
-    const HopperShape shape, const float* __restrict__ x,
+    const HopperShape shape,
+    const float* __restrict__ x,                // [N, C, H, W] or [N, H, W, C]
     const unsigned char* __restrict__ filters,  // [filter tiles, slices, taps] packed
     const float* __restrict__ bias,             // [filter tiles * kFilters]
-    float* __restrict__ y) {
+    float* __restrict__ y) {                    // [N, K, P, Q] or [N, P, Q, K]
   using namespace hopper;
   extern __shared__ __align__(128) unsigned char shared[];
   const int slice_bytes = Tile::kPieces * shape.pitch * 16;
   const int stages_of_slice = shape.taps / Tile::kStageTaps;
   const uint32_t inputs = shared_address(shared), ring = inputs + shape.ring_offset;
-  // Of each place of a ring: full, then free.
+  // Two barriers for each place of a ring: full, then free.
   const uint32_t input_barriers = inputs + shape.barrier_offset;
   const uint32_t filter_barriers = input_barriers + shape.input_depth * 16;
   const uint32_t staging_barriers = filter_barriers + shape.filter_depth * 16;

@@ -1,4 +1,5 @@
 // Implicit GEMM on tensor cores with mma.sync: any stride, padding, dilation, groups and size, both layouts.
+// Formula and sources: ../tensor_core.cu.
 #pragma once
 
 #include <cstdint>
@@ -155,14 +156,15 @@ __device__ __forceinline__ void tensor_core_multiply_step(const unsigned char* s
 // memory      shared: kStages steps of kBlockM x kBlockK packed filters and kBlockK x (kBlockN + 8) inputs in fp32,
 //             filled by cp.async three steps ahead
 // requires    compute capability 8.0 (checked by tensor_core.cu); N*C*H*W < 2^31
-// measured    not in docs/results, where Hopper's kernel is faster: docs/kernels/tensor_core.md has the command
+// measured    not yet: layers-tensor_core.json (./dev bench --part layers)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads)
-    conv_tensor_core_mma_kernel(const TensorCoreMmaShape shape, const float* __restrict__ x,
+    conv_tensor_core_mma_kernel(const TensorCoreMmaShape shape,
+                                const float* __restrict__ x,                // [N, C, H, W] or [N, H, W, C]
                                 const unsigned char* __restrict__ filters,  // [G, filter_tiles, steps] packed
                                 const float* __restrict__ bias,             // [G, filter_tiles*kBlockM]
                                 const TensorCoreTap* __restrict__ taps,     // [steps*kBlockK]
-                                float* __restrict__ y) {
+                                float* __restrict__ y) {                    // [N, K, P, Q] or [N, P, Q, K]
 #if __CUDA_ARCH__ >= 800
   extern __shared__ __align__(16) unsigned char shared[];
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;

@@ -52,9 +52,10 @@ constexpr int kWinogradFusedExchange = kWinogradFusedEdge * kWinogradFusedFilter
 //             float2. Tiles past the last and channels past C are written as zero
 // measured    with the products: see conv_winograd_fused_kernel
 template <bool kAligned>
-__global__ void __launch_bounds__(32 * kWinogradFusedInputWarps)
-    conv_winograd_fused_input_kernel(const WinogradFusedShape shape, int first_block,
-                                     const float* __restrict__ x, float* __restrict__ transformed) {
+__global__ void __launch_bounds__(32 * kWinogradFusedInputWarps) conv_winograd_fused_input_kernel(
+    const WinogradFusedShape shape, int first_block,
+    const float* __restrict__ x,        // [N, C, H, W]
+    float* __restrict__ transformed) {  // V [tile blocks, 6, channels, 6, 32]
   constexpr int kEdge = kWinogradFusedEdge;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int tile = (first_block + static_cast<int>(blockIdx.x)) * kWinogradFusedTiles + lane;
@@ -183,7 +184,7 @@ __global__ void __launch_bounds__(kWinogradFusedThreads, 1)
                                const float* __restrict__ filters,  // U [filter blocks, 6, channels, 6, 32]
                                const float* __restrict__ transformed,  // V [tile blocks, 6, channels, 6, 32]
                                const float* __restrict__ bias,         // [K]
-                               float* __restrict__ y) {
+                               float* __restrict__ y) {                // [N, K, P, Q]
 #if __CUDA_ARCH__ >= 800
   constexpr int kEdge = kWinogradFusedEdge, kRow = kWinogradFusedRow;
   constexpr int kOperand = kChannels * kRow, kStage = 2 * kOperand;  // floats

@@ -23,7 +23,7 @@ struct WinogradFusedSizes {
         tile_blocks(ceil_div(tiles, kWinogradFusedTiles)),
         filter_blocks(ceil_div(problem.k, kWinogradFusedFilters)),
         channels(round_up(problem.c, kWinogradFusedChannels)) {}
-  /// Of one tile block's transformed inputs.
+  /// The size of one tile block's transformed inputs.
   size_t block_bytes() const {
     return sizeof(float) * kWinogradFusedEdge * kWinogradFusedRow * static_cast<size_t>(channels);
   }

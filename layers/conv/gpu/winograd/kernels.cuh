@@ -38,8 +38,9 @@ constexpr int kWinogradChunkUnit = 128;  // the width of the product's tile
 // measured    with the other stages: see conv_winograd_multiply_kernel
 template <int R>
 __global__ void __launch_bounds__(kWinogradBlock)
-    conv_winograd_input_kernel(const WinogradShape shape, int first, const float* __restrict__ x,
-                               float* __restrict__ transformed) {
+    conv_winograd_input_kernel(const WinogradShape shape, int first,
+                               const float* __restrict__ x,        // [N, C, H, W]
+                               float* __restrict__ transformed) {  // V [E*E, C, chunk]
   constexpr int kEdge = R + 1;
   const int slot = blockIdx.x * kWinogradBlock + threadIdx.x, tile = first + slot;
   int tile_row, tile_column;
@@ -84,8 +85,9 @@ __global__ void __launch_bounds__(kWinogradBlock)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     conv_winograd_multiply_kernel(const WinogradShape shape,
-                                  const float* __restrict__ filters,  // [G, E*E, C/G, pitch]
-                                  const float* __restrict__ transformed, float* __restrict__ products) {
+                                  const float* __restrict__ filters,      // [G, E*E, C/G, pitch]
+                                  const float* __restrict__ transformed,  // V [E*E, C, chunk]
+                                  float* __restrict__ products) {         // M [E*E, K, chunk]
   static_assert(kWinogradChunkUnit % Tile::kBlockN == 0, "a chunk holds whole tiles");
   __shared__ typename Tile::Shared shared;
   int filter_tile;
@@ -157,9 +159,10 @@ __device__ __forceinline__ void store_winograd_tile(const WinogradShape& shape,
 // measured    with the other stages: see conv_winograd_multiply_kernel
 template <int R>
 __global__ void __launch_bounds__(kWinogradBlock)
-    conv_winograd_output_kernel(const WinogradShape shape, int first, const float* __restrict__ products,
-                                const float* __restrict__ bias,  // [K]
-                                float* __restrict__ y) {
+    conv_winograd_output_kernel(const WinogradShape shape, int first,
+                                const float* __restrict__ products,  // M [E*E, K, chunk]
+                                const float* __restrict__ bias,      // [K]
+                                float* __restrict__ y) {             // [N, K, P, Q]
   constexpr int kEdge = R + 1;
   const int slot = blockIdx.x * kWinogradBlock + threadIdx.x, tile = first + slot;
   if (tile >= shape.tiles) return;
@@ -202,8 +205,10 @@ __global__ void __launch_bounds__(kWinogradBlock)
 template <int R, int kOut>
 __global__ void __launch_bounds__(kWinogradBlock) conv_winograd_few_channels_kernel(
     const WinogradShape shape, int first,
-    const float* __restrict__ filters,  // [K tiles, E*E, C, kOut], zero padded
-    const float* __restrict__ transformed, const float* __restrict__ bias, float* __restrict__ y) {
+    const float* __restrict__ filters,      // [K tiles, E*E, C, kOut], zero padded
+    const float* __restrict__ transformed,  // V [E*E, C, chunk]
+    const float* __restrict__ bias,         // [K]
+    float* __restrict__ y) {                // [N, K, P, Q]
   static_assert(kOut % 4 == 0, "filters are read as float4");
   constexpr int kEdge = R + 1;
   extern __shared__ float4 winograd_shared[];

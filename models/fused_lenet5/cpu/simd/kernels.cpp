@@ -118,7 +118,7 @@ constexpr int kLanes = 8, kSums = 12;
 using Vector = FloatVector<kLanes>::type;
 using Unaligned = FloatVector<kLanes>::unaligned;
 
-/// Of the 28 pixels of a row: every fourth one from the first, second, third and fourth on, seven lanes each.
+/// Reads every fourth one of the 28 pixels of a row, from the first, second, third and fourth on: seven lanes each.
 LENSLET_ALWAYS_INLINE void every_fourth(const float* row, __m256 (&out)[4]) {
   __m256 four[4];  // neighbouring pixels, and those 16 further on
   LENSLET_UNROLL

@@ -19,8 +19,8 @@ namespace lenslet::fused_lenet5 {
 struct Fp32Conv {
   static constexpr int kImages = 8, kThreads = 128, kWarps = kThreads / 32;
   static constexpr int kMap = 8 * 2 * 12;  // per channel: h1 [12][12], then V [8 points][2 halves][12 rows]
-  static constexpr int kImage =
-      6 * kMap + 4;  // 4 of padding: the columns of eight images are in different banks
+  /// With 4 of padding: the columns of eight images are in different banks.
+  static constexpr int kImage = 6 * kMap + 4;
   static constexpr int kSharedBytes = (kImages * kImage + Fp32Conv2::kFloats) * 4;
   static constexpr int kTile = 128;  // images that are contiguous in h2
 };
@@ -117,12 +117,15 @@ __device__ __forceinline__ void fp32_conv2(const Fp32Constants& constants, int p
 // memory      52.6 KB: h1, overwritten by V, of 8 images, and conv2's transformed filters; registers hold 10 x 8
 //             transformed pixels, then 64 outputs and 32 sums
 // requires    compute capability 8.0, 16-byte aligned images; blocks of kThreads, kSharedBytes (fp32.cu ensures all)
-// measured    H100, both kernels together: docs/results.md, "The whole-network plan over batch sizes"
+// measured    H100, both kernels together, 10,000 images of bytes, predictions: 114.0 us
+//             (docs/results/2026-11-27-h100/bench.json)
 template <typename Pixel>
 __global__ void __launch_bounds__(Fp32Conv::kThreads, 4)
     fused_lenet5_fp32_conv_kernel(const __grid_constant__ Fp32Constants constants,
-                                  const Pixel* __restrict__ images, int count,
-                                  const float* __restrict__ conv2, float* __restrict__ h2) {
+                                  const Pixel* __restrict__ images,  // [count, 28, 28]
+                                  int count,
+                                  const float* __restrict__ conv2,  // [Fp32Conv2::kFloats]
+                                  float* __restrict__ h2) {         // [count / 128, 256, 128], rounded up
   extern __shared__ __align__(16) float shared[];
   float* const filters = shared + Fp32Conv::kImages * Fp32Conv::kImage;
   // The shuffle makes the value uniform over a warp for the compiler, so that filters are uniform operands.

@@ -108,11 +108,14 @@ __device__ __forceinline__ void fp32_write(Prediction* output, int64_t image,
 // memory      92 KB with kEach = 8: activations, overwritten from layer to layer, and two stages of weights; 80 sums
 // requires    compute capability 8.0, blocks of kThreads, kSharedBytes; h2 padded to whole 128 images (fp32.cu
 //             ensures all)
-// measured    H100, both kernels together: docs/results.md, "The whole-network plan over batch sizes"
+// measured    H100, both kernels together, 10,000 images of bytes, predictions: 114.0 us
+//             (docs/results/2026-11-27-h100/bench.json)
 template <int kEach, typename Output>
 __global__ void __launch_bounds__(Fp32LinearTile<kEach>::kThreads, 2)
-    fused_lenet5_fp32_linear_kernel(const float* __restrict__ h2, int count,
-                                    const float* __restrict__ parameters, Output* __restrict__ output) {
+    fused_lenet5_fp32_linear_kernel(const float* __restrict__ h2,  // [count / 128, 256, 128], rounded up
+                                    int count,
+                                    const float* __restrict__ parameters,  // [Fp32Linear::kFloats]
+                                    Output* __restrict__ output) {         // [count, 10] or [count]
   using Tile = Fp32LinearTile<kEach>;
   constexpr int kLast1 = 256 / Tile::kSteps1, kLast2 = kLast1 + 120 / Tile::kSteps2;  // stages before
   extern __shared__ __align__(16) float shared[];

@@ -75,8 +75,8 @@ __device__ __forceinline__ void conv2_point(const float* columns, const float* f
   }
 }
 
-/// Of two values of each lane, `low` for the lanes without kBit and `high` for those with it: afterwards both are the
-/// lane's own, from the lane without kBit and from the one with it.
+/// Exchanges values between lanes that differ in kBit. Each lane has `low` for the lane without kBit and `high` for the
+/// one with it; afterwards both are the lane's own, from the lane without kBit and from the one with it.
 template <int kBit>
 __device__ __forceinline__ void exchange(float& low, float& high) {
   const bool upper = (threadIdx.x & kBit) != 0;

@@ -1,4 +1,5 @@
-// LeNet-5 for some hundred images, one block per multiprocessor. Internal: includes CUDA.
+// LeNet-5 for some hundred images, one block per multiprocessor. Internal: includes CUDA. Formula and sources:
+// ../medium.cu.
 #pragma once
 
 #include "models/fused_lenet5/gpu/medium/conv.cuh"
@@ -23,15 +24,15 @@ __device__ __forceinline__ void store_answer(Prediction* output, int64_t image, 
   if (lane == 0) small_lenet5::store_prediction(output + image, prediction);
 }
 
-// computes   logits or predictions of `count` images
-// work split persistent blocks of 16 warps; a block takes neighbouring images, up to eight at once; conv1: thread = 6 x
-//            4 outputs of 1 to 3 filters; conv2: one of 8 points of 8 x 4 outputs of 4 filters, then an eighth of the
-//            outputs; fc1, fc2: warp = 8 neurons of all images at once; fc3: a warp an image
-// memory     226 KB per block: all parameters but conv1's, copied while conv1 runs, and 5.4 KB per image, for h1, V,
-//            h2, f1 and f2 in turn
-// requires   compute capability 9.0, Tile::kSharedBytes, an image for each block (MediumOperator ensures it)
-// measured   H100, 256 / 1,000 images of bytes, fp32, predictions: 6.95 / 13.33 us
-//            (docs/results/2026-11-26-h100/bench.json)
+// computes    logits or predictions of `count` images
+// work split  persistent blocks of 16 warps; a block takes neighbouring images, up to eight at once; conv1: thread = 6
+//             x 4 outputs of 1 to 3 filters; conv2: one of 8 points of 8 x 4 outputs of 4 filters, then an eighth of
+//             the outputs; fc1, fc2: warp = 8 neurons of all images at once; fc3: a warp an image
+// memory      226 KB per block: all parameters but conv1's, copied while conv1 runs, and 5.4 KB per image, for h1, V,
+//             h2, f1 and f2 in turn
+// requires    compute capability 9.0, Tile::kSharedBytes, an image for each block (MediumOperator ensures it)
+// measured    H100, 256 / 1,000 images of bytes, fp32, predictions: 6.95 / 13.33 us
+//             (docs/results/2026-11-26-h100/bench.json)
 template <typename Pixel, typename Output>
 __global__ void __launch_bounds__(Tile::kThreads, 1)
     fused_lenet5_medium_kernel(const __grid_constant__ MediumArguments args) {

@@ -1,5 +1,5 @@
 // Internal: LeNet-5 on tensor cores, fp16 products and fp32 sums, 8 images per warp. docs/kernels/fused_lenet.md has a
-// diagram of the data flow.
+// diagram of the data flow. Formula and sources: ../mma.cu.
 #pragma once
 
 #include "models/fused_lenet5/gpu/mma/fp16_conv.cuh"
@@ -89,11 +89,13 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
 // requires    compute capability 8.0, MmaFp16Shared::kBytes of shared memory (checked by mma.cu); images 16-byte
 //             aligned
 // measured    H100, 1,048,576 images of bytes, predictions: 1,711 us = 613.0 M images/s
-//             (docs/results.md, "The whole-network plan over batch sizes")
+//             (docs/results/2026-11-27-h100/bench.json)
 template <typename Pixel, typename Output, int kWarps>
 __global__ void __launch_bounds__(kWarps * 32, 1)
-    fused_lenet5_mma_fp16_kernel(const Pixel* __restrict__ images, int64_t count, int images_per_round,
-                                 const unsigned char* __restrict__ packed, Output* __restrict__ output) {
+    fused_lenet5_mma_fp16_kernel(const Pixel* __restrict__ images,  // [count, 28, 28]
+                                 int64_t count, int images_per_round,
+                                 const unsigned char* __restrict__ packed,  // [MmaFp16Map::kBytes]
+                                 Output* __restrict__ output) {             // [count, 10] or [count]
   using Shared = MmaFp16Shared<Pixel, kWarps>;
   constexpr int kFcBytes = MmaFp16Map::kFcBytes;
   extern __shared__ __align__(16) unsigned char shared[];

@@ -19,9 +19,9 @@ struct MmaMap {
 
   // The convolutions, which the lanes keep in registers.
   static constexpr int kConv1 = kFcBytes;  // [3 blocks of columns][5 rows], then zeros: fragments of four
-  static constexpr int kConv1Bias =
-      kConv1 + kConv1Pieces * kLane4;                     // fp32 [3] of four: equal ones, in D's places
-  static constexpr int kConv2 = kConv1Bias + 3 * kLane4;  // [5 rows, steps] of four
+  /// fp32 [3] of four: equal ones, in D's places.
+  static constexpr int kConv1Bias = kConv1 + kConv1Pieces * kLane4;
+  static constexpr int kConv2 = kConv1Bias + 3 * kLane4;                // [5 rows, steps] of four
   static constexpr int kConv2Bias = kConv2 + 5 * kConv2Steps * kLane4;  // fp32, in D's places
   static constexpr int kBytes = kConv2Bias + kLane4;
 };

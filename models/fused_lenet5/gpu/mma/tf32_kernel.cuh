@@ -1,4 +1,4 @@
-// Internal: LeNet-5 on tensor cores, tf32 products and fp32 sums.
+// Internal: LeNet-5 on tensor cores, tf32 products and fp32 sums. Formula and sources: ../mma.cu.
 #pragma once
 
 #include "models/fused_lenet5/gpu/mma/in_out.cuh"
@@ -10,8 +10,8 @@ namespace lenslet::fused_lenet5 {
 /// so that the 16-byte pieces of two neighbouring images are in different banks.
 template <typename Pixel>
 struct MmaTf32Shared {
-  static constexpr int kWarps =
-      8;  // a lane then has 255 registers, and each warp has one tile of fc1's neurons
+  /// A lane then has 255 registers, and each warp has one tile of fc1's neurons.
+  static constexpr int kWarps = 8;
   static constexpr int kImages = kWarps * kMmaImagesPerRound;
   static constexpr int kH2Pitch = 256 + 16, kF1Pitch = 128 + 16,
                        kF2Pitch = 96 + 16;  // floats; f2 takes h2's place
@@ -73,11 +73,13 @@ __device__ __forceinline__ void mma_tf32_store(const float (&sums)[kTiles][4], f
 // requires    compute capability 8.0, MmaTf32Shared::kBytes of shared memory (checked by mma.cu); images 16-byte
 //             aligned
 // measured    H100, 1,048,576 images of bytes, predictions: 3,827 us = 274.0 M images/s
-//             (docs/results.md, "The whole-network plan over batch sizes")
+//             (docs/results/2026-11-27-h100/bench.json)
 template <typename Pixel, typename Output>
 __global__ void __launch_bounds__(MmaTf32Shared<Pixel>::kWarps * 32, 1)
-    fused_lenet5_mma_tf32_kernel(const Pixel* __restrict__ images, int64_t count, int images_per_round,
-                                 const unsigned char* __restrict__ packed, Output* __restrict__ output) {
+    fused_lenet5_mma_tf32_kernel(const Pixel* __restrict__ images,  // [count, 28, 28]
+                                 int64_t count, int images_per_round,
+                                 const unsigned char* __restrict__ packed,  // [MmaTf32Map::kBytes]
+                                 Output* __restrict__ output) {             // [count, 10] or [count]
   using Shared = MmaTf32Shared<Pixel>;
   using Map = MmaTf32Map;
   extern __shared__ __align__(16) unsigned char shared[];

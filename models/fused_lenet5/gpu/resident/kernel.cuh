@@ -1,4 +1,5 @@
-// The resident kernel: one cluster computes LeNet-5 for images as they arrive. Internal: includes CUDA.
+// The resident kernel: one cluster computes LeNet-5 for images as they arrive. Internal: includes CUDA. Formula and
+// sources: ../small.cu; that the kernel stays and polls is this project's own.
 #pragma once
 
 #include "models/fused_lenet5/gpu/small/kernel.cuh"
@@ -69,12 +70,14 @@ __device__ __forceinline__ bool needs_word(int block, int word) {
          word % 4 < column + kColumns;
 }
 
-// computes   logits and predictions of images in the slots of `memory`, one after another, until it is stopped, is idle
-//            or its lease ends
-// work split as fused_lenet5_small_kernel; block 0 polls the host's memory and sends the others their parts of an image
-// memory     5 to 14 KiB per block; all weights in registers
-// requires   compute capability 9.0, one cluster, packed parameters of the same Tile (ResidentLenet5 ensures it)
-// measured   H100, docs/results.md, "One call, wall time"
+// computes    logits and predictions of images in the slots of `memory`, one after another, until it is stopped, is
+//             idle or its lease ends
+// work split  as fused_lenet5_small_kernel; block 0 polls the host's memory and sends the others their parts of an
+//             image
+// memory      5 to 14 KiB per block; all weights in registers
+// requires    compute capability 9.0, one cluster, packed parameters of the same Tile (ResidentLenet5 ensures it)
+// measured    H100, a call with an image of bytes in host memory, fp32, prediction, wall time: 4.84 us
+//             (docs/results/2026-11-27-h100/latency.json)
 template <class T>
 __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     fused_lenet5_resident_kernel(const __grid_constant__ ResidentArguments args) {

@@ -1,4 +1,4 @@
-// LeNet-5 for a few images, one cluster of blocks per image. Internal: includes CUDA.
+// LeNet-5 for a few images, one cluster of blocks per image. Internal: includes CUDA. Formula and sources: ../small.cu.
 #pragma once
 
 #include "models/fused_lenet5/gpu/small/stages.cuh"
@@ -59,19 +59,21 @@ __device__ __forceinline__ void relay_image(const Pixel* image, unsigned char* r
   }
 }
 
-// computes   logits or predictions of `count` images
-// work split a cluster of 2 to 16 blocks per image, 256 threads each: conv1 and conv2 by position, fc1 by input, the
-//            rest in block 0
-// memory     5 to 14 KiB per block for its part, 45 KiB in block 0 for the weights of fc2 and fc3; filters in registers
-// requires   compute capability 9.0, a grid of whole clusters, packed parameters of the same Tile (SmallOperator
-//            ensures it)
-// measured   H100, docs/results.md, "One call, wall time"
+// computes    logits or predictions of `count` images
+// work split  a cluster of 2 to 16 blocks per image, 256 threads each: conv1 and conv2 by position, fc1 by input, the
+//             rest in block 0
+// memory      5 to 14 KiB per block for its part, 45 KiB in block 0 for the weights of fc2 and fc3; filters in
+//             registers
+// requires    compute capability 9.0, a grid of whole clusters, packed parameters of the same Tile (SmallOperator
+//             ensures it)
+// measured    H100, an image of bytes in device memory, fp32, prediction: 2.16 us
+//             (docs/results/2026-11-27-h100/bench.json)
 template <class T, typename Pixel>
 __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     fused_lenet5_small_kernel(const __grid_constant__ SmallArguments args) {
   constexpr int kImagePixels = kSide * kSide, kFours = T::kImageColumns / 4, kReaders = 160;
-  constexpr int kShareBytes =
-      T::kImageRows * kSide * static_cast<int>(sizeof(Pixel));  // whole rows, as relayed
+  // Whole rows, as relayed.
+  constexpr int kShareBytes = T::kImageRows * kSide * static_cast<int>(sizeof(Pixel));
   constexpr int kPartBytes = T::kBlocks * kF1 * 4, kTailBytes = T::kTailFloats * 4;
   constexpr bool kFc1Late = T::kBlocks == 2;  // conv1 needs the registers
   __shared__ BlockMemory<T> block;

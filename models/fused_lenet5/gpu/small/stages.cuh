@@ -16,12 +16,12 @@ struct BlockMemory {
   float image[T::kImageRows * T::kImagePitch];
   alignas(16) float h1[kMaps1 * T::kPlane1];
   alignas(16) float h2[T::kPositions * kMaps2];
-  // Of the leader, block 0:
+  // The leader, block 0, uses:
   float partial[T::kBlocks * kF1];  // partial sums of fc1 from each block
   alignas(16) float f1[128];        // the last eight zero
   alignas(16) float f2[kF2];
   uint64_t parts_arrived;
-  // Of every block:
+  // Every block uses:
   uint64_t image_arrived;
 };
 

@@ -31,8 +31,8 @@ __global__ void __launch_bounds__(128)
   const RungBlock block(shape);
   const int lane = threadIdx.x, q0 = block.q + lane * kColumns, p0 = block.p + threadIdx.y * kRows;
   const int p_end = min(p0 + kRows, shape.p);
-  const int outer =
-      lane == 0 ? q0 - 1 : q0 + kColumns;  // for the first and the last lane, which have no neighbour there
+  // For the first and the last lane, which have no neighbour there.
+  const int outer = lane == 0 ? q0 - 1 : q0 + kColumns;
   const bool reads_outer = lane == 0 || lane == 31;
   const auto load = [&](int h) {
     RowAhead row;
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(128)
     }
     return row;
   };
-  // Of output rows h - 1 (gets its last input row), h and h + 1 (its first one), h being the input row.
+  // Sums of output rows h - 1 (gets its last input row), h and h + 1 (its first one), h being the input row.
   float last[K][kColumns], middle[K][kColumns], first[K][kColumns];
 #pragma unroll
   for (int k = 0; k < K; ++k) {
