@@ -18,8 +18,8 @@
 #include "apps/measuring/run.h"
 #include "framework/execution/executable.h"
 #include "layers/reshape/reshape_layer.h"
+#include "models/onnx/model_file.h"
 #include "models/onnx/network.h"
-#include "models/onnx/read/reader.h"
 
 namespace lenslet {
 namespace {

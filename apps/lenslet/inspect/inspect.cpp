@@ -12,8 +12,8 @@
 #include "framework/device/device.h"
 #include "framework/execution/executable.h"
 #include "models/onnx/lenet5_weights.h"
+#include "models/onnx/model_file.h"
 #include "models/onnx/network.h"
-#include "models/onnx/read/reader.h"
 #include "models/onnx/summary.h"
 
 namespace lenslet {

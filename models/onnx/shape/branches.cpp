@@ -1,4 +1,4 @@
-#include "models/onnx/read/branches.h"
+#include "models/onnx/shape/branches.h"
 
 #include <algorithm>
 #include <optional>
@@ -9,8 +9,8 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
-#include "models/onnx/import/unique_names.h"
 #include "models/onnx/read/check_graph.h"
+#include "models/onnx/read/unique_names.h"
 #include "models/onnx/shape/shapes.h"
 
 namespace lenslet::onnx {
