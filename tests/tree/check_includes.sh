@@ -3,13 +3,15 @@
 #   check_includes.sh ROOT
 # Rules: a folder includes its own level and those below; within framework/, base <- device <- tensor <- instructions
 # <- measuring <- graph <- execution, and io/ stands on base and tensor alone; a layer's folder includes another
-# layer's only if `neighbours` lists it; layers/reference/ (the judge) includes nothing of the layers except
-# Conv2dProblem; conv_verify, conv_judge and the subjects, which run backends, may include all layers; quoted paths
-# start at the root.
+# layer's only if `neighbours` lists it, and headers in the root of layers/ include none; layers/reference/ (the judge)
+# includes nothing of the layers except Conv2dProblem; conv_verify, conv_judge and the subjects, which run backends, may
+# include all layers; quoted paths start at the root.
 set -euo pipefail
 cd "$1"
 
-readonly neighbours='conv>gemm conv>pool linear>gemm'
+neighbours='fusion>activation fusion>pool fusion>relu'
+neighbours+=' conv>fusion conv>gemm conv>pool linear>fusion linear>gemm pairwise>fusion'
+readonly neighbours
 
 find framework layers models weights api apps python tests -type f \
   \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' \) -print0 2>/dev/null |
@@ -70,6 +72,8 @@ find framework layers models weights api apps python tests -type f \
           bad("the judge shares nothing with the layers but Conv2dProblem")
         next
       }
+      if (level(file) == 2 && from == "" && to != "")
+        bad("headers in the root of layers/ stand below every layer; layers/fusion is a folder that has neighbours")
       if (from != "" && to != "" && from != to && !((from ">" to) in legal))
         bad("layers/" from " has no such neighbour (tests/tree/check_includes.sh lists the legal ones)")
     }

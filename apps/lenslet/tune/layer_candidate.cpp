@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "layers/fusion.h"
+#include "layers/fusion/fusion.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/reference/compare.h"
 
