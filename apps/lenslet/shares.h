@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "api/model.h"
-#include "apps/common/results/fields.h"
+#include "apps/common/fields/fields.h"
 
 namespace lenslet {
 

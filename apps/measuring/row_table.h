@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "apps/common/output/table.h"
 #include "apps/common/output/text.h"
 #include "apps/common/results/result_file.h"
-#include "apps/common/results/table.h"
 
 namespace lenslet {
 

@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/common/output/table.h"
 #include "apps/common/output/text.h"
 #include "apps/common/results/attempt.h"
-#include "apps/common/results/table.h"
 #include "apps/convbench/bench/conv_bench.h"
 #include "apps/convbench/bench/conv_candidate.h"
 #include "apps/convbench/bench/study_bench.h"

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "api/feed.h"
+#include "apps/common/output/table.h"
 #include "apps/common/output/text.h"
-#include "apps/common/results/table.h"
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/bench/logits_check.h"
 #include "apps/lenslet/commands.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "apps/common/fields/fields.h"
 #include "apps/common/output/text.h"
-#include "apps/common/results/fields.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "models/classifier.h"

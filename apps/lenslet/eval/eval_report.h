@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/results/table.h"
+#include "apps/common/output/table.h"
 #include "apps/lenslet/options.h"
 #include "models/digit/image_dataset.h"
 #include "models/lenet5.h"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "api/number_reader.h"
+#include "apps/common/fields/fields.h"
 #include "apps/common/output/text.h"
-#include "apps/common/results/fields.h"
 #include "apps/common/system/environment.h"
 #include "apps/lenslet/classify/answer.h"
 #include "apps/lenslet/show/encode.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/results/table.h"
+#include "apps/common/output/table.h"
 
 namespace lenslet {
 

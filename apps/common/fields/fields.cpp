@@ -1,4 +1,4 @@
-#include "apps/common/results/fields.h"
+#include "apps/common/fields/fields.h"
 
 #include <cstdio>
 

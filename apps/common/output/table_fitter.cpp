@@ -1,4 +1,4 @@
-#include "apps/common/results/table_fitter.h"
+#include "apps/common/output/table_fitter.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "apps/common/results/report_command.h"
+#include "apps/common/program/report_command.h"
 
 #include "apps/common/output/output.h"
 #include "apps/common/output/text.h"

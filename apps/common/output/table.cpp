@@ -1,4 +1,4 @@
-#include "apps/common/results/table.h"
+#include "apps/common/output/table.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "apps/common/results/table_fitter.h"
+#include "apps/common/output/table_fitter.h"
 #include "framework/base/text.h"
 
 namespace lenslet {

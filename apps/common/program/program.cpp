@@ -1,4 +1,4 @@
-#include "apps/common/system/program.h"
+#include "apps/common/program/program.h"
 
 #include <chrono>
 #include <cstdio>
