@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/program/run.h"
 #include "apps/convbench/options.h"
-#include "apps/measuring/run.h"
+#include "apps/measuring/measured_rows.h"
 #include "framework/device/stream.h"
 
 namespace lenslet {

@@ -7,6 +7,7 @@
 
 #include "api/feed.h"
 #include "apps/common/output/text.h"
+#include "apps/common/program/run.h"
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/bench/bench_config.h"
 #include "apps/lenslet/bench/bench_latency.h"
@@ -15,7 +16,7 @@
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/eval/eval_report.h"
 #include "apps/lenslet/eval/mnist_folder.h"
-#include "apps/measuring/run.h"
+#include "apps/measuring/measured_rows.h"
 #include "framework/tensor/pixels.h"
 #include "models/classifier.h"
 #include "models/lenet5.h"

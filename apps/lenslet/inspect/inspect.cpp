@@ -3,10 +3,10 @@
 
 #include "api/model_setup.h"
 #include "apps/common/output/text.h"
+#include "apps/common/program/run.h"
+#include "apps/common/results/row_table.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/session.h"
-#include "apps/measuring/row_table.h"
-#include "apps/measuring/run.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/device/device.h"

@@ -16,7 +16,6 @@
 #include "apps/common/output/progress.h"
 #include "apps/common/results/document.h"
 #include "apps/common/results/result_file.h"
-#include "apps/measuring/measured_rows.h"
 
 namespace lenslet {
 

@@ -1,4 +1,4 @@
-#include "apps/measuring/row_table.h"
+#include "apps/common/results/row_table.h"
 
 #include <cmath>
 

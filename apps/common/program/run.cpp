@@ -1,4 +1,4 @@
-#include "apps/measuring/run.h"
+#include "apps/common/program/run.h"
 
 #include <unistd.h>
 
