@@ -12,7 +12,7 @@
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/bench/logits_check.h"
 #include "apps/lenslet/commands.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/session.h"
 #include "framework/base/clock.h"
 #include "framework/execution/chrome_trace.h"
 #include "framework/execution/profiler.h"

@@ -15,7 +15,7 @@
 #include "apps/lenslet/bench/layer_bound.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/diff/their_values.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/session.h"
 #include "framework/execution/executable.h"
 #include "layers/reshape/reshape_layer.h"
 #include "models/onnx/model_file.h"

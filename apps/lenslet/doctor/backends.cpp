@@ -7,7 +7,7 @@
 #include "apps/common/results/row_table.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/doctor/backend_rows.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/session.h"
 #include "framework/base/parallel.h"
 #include "framework/device/device.h"
 #include "framework/graph/graph.h"

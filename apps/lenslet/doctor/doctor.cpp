@@ -13,7 +13,7 @@
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/doctor/model_test.h"
 #include "apps/lenslet/doctor/self_test.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/session.h"
 #include "framework/base/parallel.h"
 #include "framework/device/stream.h"
 #include "layers/conv/conv_registry.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "apps/common/program/run.h"
-#include "apps/lenslet/options.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/options.h"
+#include "apps/lenslet/session/session.h"
 
 namespace lenslet {
 

@@ -9,7 +9,7 @@
 
 #include "apps/common/fields/fields.h"
 #include "apps/common/output/output.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/session.h"
 #include "framework/measuring/statistics.h"
 #include "models/digit/image_dataset.h"
 

@@ -6,7 +6,7 @@
 #include "apps/common/program/run.h"
 #include "apps/common/results/row_table.h"
 #include "apps/lenslet/commands.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/session.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/device/device.h"

@@ -9,7 +9,7 @@
 #include "apps/common/fields/fields.h"
 #include "apps/common/output/text.h"
 #include "apps/common/system/environment.h"
-#include "apps/lenslet/classify/answer.h"
+#include "apps/lenslet/pictures/answer.h"
 #include "apps/lenslet/show/encode.h"
 #include "apps/lenslet/show/network_json.h"
 #include "apps/lenslet/show/of_request.h"

@@ -12,7 +12,7 @@
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/bench/plan_candidate.h"
 #include "apps/lenslet/commands.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/session.h"
 #include "apps/lenslet/tune/layer_contest.h"
 #include "apps/lenslet/tune/tune_report.h"
 #include "apps/measuring/measure.h"

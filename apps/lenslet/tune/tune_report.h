@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "apps/common/program/run.h"
-#include "apps/lenslet/options.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/options.h"
+#include "apps/lenslet/session/session.h"
 #include "apps/lenslet/tune/tune_why.h"
 #include "framework/execution/tuner.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "api/number_reader.h"
-#include "apps/lenslet/classify/digit_inputs.h"
+#include "apps/lenslet/pictures/digit_inputs.h"
 
 namespace lenslet {
 

@@ -1,4 +1,4 @@
-#include "apps/lenslet/classify/digit_inputs.h"
+#include "apps/lenslet/pictures/digit_inputs.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "apps/common/output/text.h"
-#include "apps/lenslet/classify/picture_choices.h"
+#include "apps/lenslet/pictures/picture_choices.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/io/file.h"

@@ -1,4 +1,4 @@
-#include "apps/lenslet/classify/answer.h"
+#include "apps/lenslet/pictures/answer.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/session.h"
 
 #include "apps/common/output/text.h"
 #include "framework/base/parallel.h"

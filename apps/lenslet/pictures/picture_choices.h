@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "api/model_setup.h"
-#include "apps/lenslet/options.h"
+#include "apps/lenslet/session/options.h"
 #include "framework/tensor/normalisation.h"
 #include "models/digit/picture_input.h"
 

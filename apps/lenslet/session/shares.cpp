@@ -1,4 +1,4 @@
-#include "apps/lenslet/shares.h"
+#include "apps/lenslet/session/shares.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/common/output/table.h"
-#include "apps/lenslet/options.h"
+#include "apps/lenslet/session/options.h"
 #include "models/digit/image_dataset.h"
 #include "models/lenet5.h"
 

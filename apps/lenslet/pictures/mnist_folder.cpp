@@ -1,4 +1,4 @@
-#include "apps/lenslet/eval/mnist_folder.h"
+#include "apps/lenslet/pictures/mnist_folder.h"
 
 #include <cstdlib>
 #include <filesystem>

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/lenslet/options.h"
+#include "apps/lenslet/session/options.h"
 #include "framework/io/idx.h"
 #include "framework/io/image.h"
 #include "models/digit/number_image.h"

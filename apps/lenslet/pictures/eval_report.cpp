@@ -1,4 +1,4 @@
-#include "apps/lenslet/eval/eval_report.h"
+#include "apps/lenslet/pictures/eval_report.h"
 
 #include <algorithm>
 #include <cmath>

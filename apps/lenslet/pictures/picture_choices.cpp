@@ -1,4 +1,4 @@
-#include "apps/lenslet/classify/picture_choices.h"
+#include "apps/lenslet/pictures/picture_choices.h"
 
 #include <algorithm>
 #include <unordered_map>
