@@ -12,7 +12,7 @@
 #include "apps/lenslet/bench/bench_config.h"
 #include "apps/lenslet/bench/bench_latency.h"
 #include "apps/lenslet/bench/bench_report.h"
-#include "apps/lenslet/bench/plan_candidate.h"
+#include "apps/lenslet/candidates/plan_candidate.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/pictures/eval_report.h"
 #include "apps/lenslet/pictures/mnist_folder.h"

@@ -10,7 +10,7 @@
 #include "apps/common/program/run.h"
 #include "apps/common/results/row_table.h"
 #include "apps/common/system/signals.h"
-#include "apps/lenslet/bench/logits_check.h"
+#include "apps/lenslet/candidates/logits_check.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/session/session.h"
 #include "framework/base/clock.h"

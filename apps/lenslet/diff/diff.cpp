@@ -12,7 +12,7 @@
 #include "apps/common/program/run.h"
 #include "apps/common/results/row_table.h"
 #include "apps/common/system/signals.h"
-#include "apps/lenslet/bench/layer_bound.h"
+#include "apps/lenslet/candidates/layer_bound.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/diff/their_values.h"
 #include "apps/lenslet/session/session.h"

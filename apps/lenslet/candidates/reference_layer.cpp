@@ -1,4 +1,4 @@
-#include "apps/lenslet/bench/reference_layer.h"
+#include "apps/lenslet/candidates/reference_layer.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "apps/lenslet/bench/reference_layer.h"
+#include "apps/lenslet/candidates/reference_layer.h"
 #include "framework/graph/backend_table.h"
 
 namespace lenslet {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/common/results/result_file.h"
-#include "apps/lenslet/bench/reference_layer.h"
+#include "apps/lenslet/candidates/reference_layer.h"
 #include "framework/execution/executable.h"
 #include "framework/graph/graph.h"
 #include "framework/tensor/math_mode.h"

@@ -12,7 +12,7 @@
 
 #include "api/model.h"
 #include "apps/common/results/attempt.h"
-#include "apps/lenslet/bench/logits_check.h"
+#include "apps/lenslet/candidates/logits_check.h"
 #include "apps/measuring/measure.h"
 #include "framework/execution/executable.h"
 #include "models/digit/image_dataset.h"

@@ -1,4 +1,4 @@
-#include "apps/lenslet/tune/layer_candidate.h"
+#include "apps/lenslet/candidates/layer_candidate.h"
 
 #include <algorithm>
 #include <array>

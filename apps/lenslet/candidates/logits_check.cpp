@@ -1,4 +1,4 @@
-#include "apps/lenslet/bench/logits_check.h"
+#include "apps/lenslet/candidates/logits_check.h"
 
 #include <algorithm>
 #include <cfloat>

@@ -1,4 +1,4 @@
-#include "apps/lenslet/bench/drawn_digits.h"
+#include "apps/lenslet/candidates/drawn_digits.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "apps/lenslet/bench/layer_bound.h"
+#include "apps/lenslet/candidates/layer_bound.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "apps/common/ceilings/ceilings.h"
-#include "apps/lenslet/bench/plan_candidate.h"
+#include "apps/lenslet/candidates/plan_candidate.h"
 #include "apps/lenslet/show/looker.h"
 #include "apps/lenslet/show/pass_profile.h"
 

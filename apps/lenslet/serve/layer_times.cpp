@@ -1,4 +1,4 @@
-#include "apps/lenslet/show/layer_times.h"
+#include "apps/lenslet/serve/layer_times.h"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "apps/lenslet/candidates/layer_contest.h"
 #include "apps/lenslet/show/of_request.h"
-#include "apps/lenslet/tune/layer_contest.h"
 #include "framework/base/error.h"
 #include "framework/execution/slices.h"
 #include "framework/execution/tuner.h"

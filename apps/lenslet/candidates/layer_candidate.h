@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/lenslet/bench/layer_bound.h"
-#include "apps/lenslet/bench/plan_candidate.h"
+#include "apps/lenslet/candidates/layer_bound.h"
+#include "apps/lenslet/candidates/plan_candidate.h"
 #include "apps/measuring/candidate.h"
 #include "framework/execution/executable.h"
 #include "framework/execution/tuner.h"

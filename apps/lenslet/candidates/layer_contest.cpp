@@ -1,4 +1,4 @@
-#include "apps/lenslet/tune/layer_contest.h"
+#include "apps/lenslet/candidates/layer_contest.h"
 
 #include <algorithm>
 #include <map>

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "apps/lenslet/tune/layer_candidate.h"
+#include "apps/lenslet/candidates/layer_candidate.h"
 #include "apps/measuring/measure.h"
 #include "framework/execution/tuner.h"
 

@@ -1,9 +1,9 @@
-#include "apps/lenslet/bench/plan_candidate.h"
+#include "apps/lenslet/candidates/plan_candidate.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "apps/lenslet/bench/drawn_digits.h"
+#include "apps/lenslet/candidates/drawn_digits.h"
 #include "framework/base/parallel.h"
 #include "framework/tensor/pixels.h"
 #include "layers/reference/fill.h"
