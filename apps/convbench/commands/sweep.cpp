@@ -6,8 +6,8 @@
 #include "apps/common/output/text.h"
 #include "apps/common/results/row_table.h"
 #include "apps/convbench/bench/conv_bench.h"
+#include "apps/convbench/bench/published.h"
 #include "apps/convbench/commands/commands.h"
-#include "apps/convbench/published.h"
 
 namespace lenslet {
 namespace {

@@ -1,4 +1,4 @@
-#include "apps/convbench/ladder_shapes.h"
+#include "apps/convbench/bench/ladder_shapes.h"
 
 #include <algorithm>
 
@@ -35,7 +35,7 @@ const LadderShapes& ladder_shapes_of(const std::string& algorithm) {
     for (const LadderShapes& shapes : ladder_shapes())
       known += concat(known.empty() ? "" : ", ", shapes.algorithm);
     throw UsageError(concat("no ladder '", algorithm, "'; there are: ", known,
-                            " (each has its shapes in apps/convbench/ladder_shapes.cpp)"));
+                            " (each has its shapes in apps/convbench/bench/ladder_shapes.cpp)"));
   }
   return *found;
 }

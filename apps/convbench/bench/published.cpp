@@ -1,4 +1,4 @@
-#include "apps/convbench/published.h"
+#include "apps/convbench/bench/published.h"
 
 #include <charconv>
 #include <map>
@@ -8,7 +8,7 @@
 
 namespace lenslet {
 namespace embedded {
-extern const unsigned char published_csv[];  // apps/convbench/published.csv
+extern const unsigned char published_csv[];  // apps/convbench/bench/published.csv
 extern const std::size_t published_csv_size;
 }  // namespace embedded
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/common/program/run.h"
-#include "apps/convbench/options.h"
+#include "apps/convbench/session/options.h"
 #include "apps/measuring/measured_rows.h"
 #include "framework/device/stream.h"
 

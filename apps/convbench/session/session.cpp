@@ -1,4 +1,4 @@
-#include "apps/convbench/session.h"
+#include "apps/convbench/session/session.h"
 
 #include <cmath>
 
