@@ -11,13 +11,12 @@
 
 #include "framework/graph/graph.h"
 #include "framework/io/safetensors.h"
+#include "models/mnist.h"
 
 namespace lenslet {
 
-inline constexpr int kLenet5Side = 28;        // rows and columns of the input
-inline constexpr int kLenet5Classes = 10;     // digits
-inline constexpr float kMnistMean = 0.1307f;  // of x / 255 over the training images
-inline constexpr float kMnistStd = 0.3081f;   // of MNIST's training pixels, x/255
+inline constexpr int kLenet5Side = 28;     // rows and columns of the input
+inline constexpr int kLenet5Classes = 10;  // digits
 
 /// Builds the graph from conv1, conv2, fc1, fc2, fc3 (.weight and .bias, PyTorch's shapes). The normalisation comes
 /// from the metadata `mean` and `std`; default MNIST's. Throws DataError with all missing, unexpected and mis-shaped

@@ -1,7 +1,7 @@
 #include "apps/convbench/cli.h"
 
 #include "apps/common/command_line/shared_options.h"
-#include "apps/common/results/report_command.h"
+#include "apps/common/program/report_command.h"
 #include "apps/convbench/commands/commands.h"
 #include "apps/convbench/commands/compare.h"
 #include "apps/convbench/gemm_study/gemm_study.h"

@@ -1,5 +1,5 @@
 // convbench: measures convolutions on every backend, and repeats published studies on today's card.
-#include "apps/common/system/program.h"
+#include "apps/common/program/program.h"
 #include "apps/convbench/cli.h"
 
 #ifdef __GLIBC__

@@ -1,7 +1,7 @@
 // The subcommands. Each returns the exit code of the process and throws lenslet::Error on failure.
 #pragma once
 
-#include "apps/lenslet/options.h"
+#include "apps/lenslet/session/options.h"
 #include "framework/base/error.h"
 
 namespace lenslet {

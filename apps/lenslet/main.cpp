@@ -1,5 +1,5 @@
 // lenslet: classify digits, evaluate MNIST, profile layers, list backends, check the machine.
-#include "apps/common/system/program.h"
+#include "apps/common/program/program.h"
 #include "apps/lenslet/cli.h"
 
 int main(int argc, char** argv) {

@@ -3,7 +3,7 @@
 #include "framework/base/error.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/conv/prepare_services.h"
-#include "layers/fusion.h"
+#include "layers/fusion/fusion.h"
 
 namespace lenslet {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "framework/base/error.h"
-#include "layers/fusion.h"
+#include "layers/fusion/fusion.h"
 #include "layers/pairwise/pairwise_backend.h"
 
 namespace lenslet {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "layers/conv/conv_accuracy.h"
-#include "layers/fusion.h"
+#include "layers/fusion/fusion.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/reference/fill.h"

@@ -4,7 +4,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
-#include "models/lenet5.h"
+#include "models/mnist.h"
 
 namespace lenslet {
 namespace {

@@ -4,7 +4,7 @@
 #include "framework/base/text.h"
 #include "models/onnx/import/import.h"
 #include "models/onnx/lenet5_weights.h"
-#include "models/onnx/read/reader.h"
+#include "models/onnx/model_file.h"
 
 namespace lenslet::onnx {
 

@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "models/onnx/read/reader.h"
+#include "models/onnx/model_file.h"
 #include "tests/cli/fixture_files.h"
 #include "tests/models/onnx/evaluate.h"
 #include "tests/models/onnx/onnx_writer.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <thread>
 
-#include "apps/common/system/program.h"
+#include "apps/common/program/program.h"
 #include "framework/base/text.h"
 #include "tests/support/allocation_counter.h"
 

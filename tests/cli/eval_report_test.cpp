@@ -1,5 +1,5 @@
 // The conclusions of `lenslet eval` from logits and labels.
-#include "apps/lenslet/eval/eval_report.h"
+#include "apps/lenslet/pictures/eval_report.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/lenslet/shares.h"
+#include "apps/lenslet/session/shares.h"
 #include "models/classifier.h"
 
 namespace lenslet {

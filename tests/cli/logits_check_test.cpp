@@ -1,6 +1,6 @@
 // The comparison of answers with the fp64 reference: predictions have a limit that does not depend on the bound of the
 // logits.
-#include "apps/lenslet/bench/logits_check.h"
+#include "apps/lenslet/candidates/logits_check.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include "framework/base/parallel.h"
 #include "framework/device/other_device.h"
 #include "layers/conv/conv_registry.h"
-#include "layers/fusion.h"
+#include "layers/fusion/fusion.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/reference.h"
 #include "layers/relu/relu_layer.h"

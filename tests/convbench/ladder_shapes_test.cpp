@@ -1,7 +1,7 @@
 // The built-in shapes of the ladders equal those of the lists in the tree.
 #include <gtest/gtest.h>
 
-#include "apps/convbench/ladder_shapes.h"
+#include "apps/convbench/bench/ladder_shapes.h"
 #include "framework/base/error.h"
 #include "layers/conv/conv_problem_list.h"
 #include "layers/conv/gpu/ladder/conv_ladder.h"

@@ -9,7 +9,7 @@
 
 #include "api/model.h"
 #include "framework/base/error.h"
-#include "models/onnx/read/reader.h"
+#include "models/onnx/model_file.h"
 #include "tests/models/onnx/evaluate.h"
 #include "tests/models/onnx/onnx_writer.h"
 #include "tests/support/allocation_counter.h"

@@ -1,5 +1,5 @@
 // Stand-ins for the subcommands of both programs, so that the option tables link without them.
-#include "apps/common/results/report_command.h"
+#include "apps/common/program/report_command.h"
 #include "apps/convbench/commands/commands.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/suggestions.h"

@@ -4,7 +4,7 @@
 
 #include "models/lenet5.h"
 #include "models/onnx/lenet5_weights.h"
-#include "models/onnx/read/reader.h"
+#include "models/onnx/model_file.h"
 #include "models/onnx/read/structure.h"
 #include "models/onnx/read/tensor_values.h"
 #include "models/onnx/summary.h"

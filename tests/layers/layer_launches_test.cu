@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "layers/fusion.h"
+#include "layers/fusion/fusion.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/lrn/lrn_backend.h"
 #include "layers/pool/pool_backend.h"

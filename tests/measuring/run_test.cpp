@@ -1,5 +1,5 @@
 // Run: how a measuring command ends, and what its files then contain; RowTable.
-#include "apps/measuring/run.h"
+#include "apps/common/program/run.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "apps/measuring/row_table.h"
+#include "apps/common/results/row_table.h"
 
 namespace lenslet {
 namespace {

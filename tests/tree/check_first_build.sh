@@ -33,7 +33,7 @@ configure yes
 ninja -C "$work/build" -t commands lenslet_programs | grep -e ' -c ' >"$work/commands"
 # Every source that must stay alone is compiled by a command of its own.
 grep -v -e '/Unity/' "$work/commands" | grep -o ' -c .*' | sed 's/^ -c //' >"$work/alone"
-for source in apps/common/results/report_command.cpp apps/lenslet/eval/eval.cpp \
+for source in apps/common/program/report_command.cpp apps/lenslet/eval/eval.cpp \
   framework/device/device_memory.cpp framework/graph/module.cpp \
   layers/conv/cpu/direct.cpp layers/pool/cpu/max_pool_part.cpp layers/relu/cpu/direct.cpp; do
   grep -q "/$source\$" "$work/alone" || { echo "$source is compiled with other sources" >&2; exit 1; }

@@ -1,15 +1,30 @@
 #!/usr/bin/env bash
 # Includes point one way: framework -> layers -> models -> api -> apps or python; tests may include everything.
 #   check_includes.sh ROOT
-# Rules: a folder includes its own level and those below; within framework/, base <- device <- tensor <- instructions
-# <- measuring <- graph <- execution, and io/ stands on base and tensor alone; a layer's folder includes another
-# layer's only if `neighbours` lists it; layers/reference/ (the judge) includes nothing of the layers except
-# Conv2dProblem; conv_verify, conv_judge and the subjects, which run backends, may include all layers; quoted paths
-# start at the root.
+# Rules: a folder includes its own level and those below; quoted paths start at the root; within a folder of `orders` a
+# room includes itself and the rooms before it, not those beside it, and framework/io/ stands on base and tensor alone;
+# a layer's folder includes another layer's only if `neighbours` lists it, and headers in the root of layers/ include
+# none; layers/reference/ (the judge) includes nothing of the layers except Conv2dProblem; conv_verify, conv_judge and
+# the subjects, which run backends, may include all layers.
 set -euo pipefail
 cd "$1"
 
-readonly neighbours='conv>gemm conv>pool linear>gemm'
+neighbours='fusion>activation fusion>pool fusion>relu'
+neighbours+=' conv>fusion conv>gemm conv>pool linear>fusion linear>gemm pairwise>fusion'
+readonly neighbours
+
+# A folder, and its rooms from below. A room is a folder, a file, or `other files`: those that are not listed. `|` parts
+# rooms that stand side by side.
+export orders="
+framework: version.h | base, device, tensor, instructions, measuring, graph, execution
+models: mnist.h | prediction.h, digit | fused_lenet5 | onnx, other files
+models/onnx: read, shape, import, other files
+apps: common, measuring, lenslet | convbench | peers
+apps/common: output, fields, system, ranks, ceilings, results, command_line, program
+apps/lenslet: session, commands.h, pictures, candidates, show, \
+bench | classify | diff | doctor | eval | inspect | serve | tune, other files
+apps/convbench: session, bench, filter | gemm_study | separable | stencil | streams, commands, other files
+"
 
 find framework layers models weights api apps python tests -type f \
   \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' \) -print0 2>/dev/null |
@@ -26,20 +41,40 @@ find framework layers models weights api apps python tests -type f \
       if (path ~ /^tests\//) return 6
       return -1
     }
-    function room(path, parts) {
-      split(path, parts, "/")
-      return parts[1] == "framework" && parts[3] != "" ? parts[2] : ""
-    }
     function layer(path, parts) {
       split(path, parts, "/")
       return parts[1] == "layers" && parts[3] != "" ? parts[2] : ""
+    }
+    # Reads "folder: room, room | room, …" into story[folder, room], from 1 at the bottom.
+    function read_order(line, parts, stories, rooms, n, m, i, k) {
+      split(line, parts, /: /)
+      folders[++folder_count] = parts[1]
+      order[parts[1]] = parts[2]
+      n = split(parts[2], stories, /, /)
+      for (i = 1; i <= n; ++i) {
+        m = split(stories[i], rooms, / \| /)
+        for (k = 1; k <= m; ++k) story[parts[1], rooms[k]] = i
+      }
+    }
+    function room(path, folder, rest) {
+      rest = substr(path, length(folder) + 2)
+      if ((folder, rest) in story) return rest
+      return rest ~ /\// ? substr(rest, 1, index(rest, "/") - 1) : "other files"
+    }
+    function check_order(folder, from, to) {
+      if (index(file, folder "/") != 1 || index(target, folder "/") != 1) return
+      from = room(file, folder)
+      to = room(target, folder)
+      if (from == to || folder == "framework" && (from == "io" || to == "io")) return
+      if (!((folder, from) in story)) bad(folder "/ has no room " from " (tests/tree/check_includes.sh lists them)")
+      else if (!((folder, to) in story)) bad(folder "/ has no room " to " (tests/tree/check_includes.sh lists them)")
+      else if (story[folder, to] >= story[folder, from]) bad(folder "/ stands as " order[folder])
     }
     function bad(why) { printf "%s includes \"%s\": %s\n", place, target, why; found = 1 }
     BEGIN {
       shared = "apps/lenslet/show/model_page.h"
       n = split(neighbours, pairs, " "); for (i = 1; i <= n; ++i) legal[pairs[i]] = 1
-      n = split("base device tensor instructions measuring graph execution", rooms, " ")
-      for (i = 1; i <= n; ++i) floor[rooms[i]] = i
+      n = split(ENVIRON["orders"], lines, "\n"); for (i = 1; i <= n; ++i) if (lines[i] != "") read_order(lines[i])
     }
     {
       split($0, field, ":")
@@ -58,11 +93,9 @@ find framework layers models weights api apps python tests -type f \
         bad("apps and python stand side by side on api; python takes " shared " alone")
         next
       }
-      from = room(file); to = room(target)
-      if (from != "" && to != "" && from != to &&
-          (from == "io" ? to !~ /^(base|tensor)$/ : !(floor[to] < floor[from])))
-        bad("framework/ stands as base, device, tensor, instructions, measuring, graph, execution; " \
-            "io on base and tensor alone")
+      for (i = 1; i <= folder_count; ++i) check_order(folders[i])
+      if (file ~ /^framework\/io\// && target ~ /^framework\// && target !~ /^framework\/(io|base|tensor)\//)
+        bad("framework/io stands on base and tensor alone")
       from = layer(file); to = layer(target)
       if (from == "reference") {
         if (file !~ /\/(conv_(verify|judge)|(layer_|gemm_|element_)?subjects?)\./ && to != "" && to != "reference" &&
@@ -70,6 +103,8 @@ find framework layers models weights api apps python tests -type f \
           bad("the judge shares nothing with the layers but Conv2dProblem")
         next
       }
+      if (level(file) == 2 && from == "" && to != "")
+        bad("headers in the root of layers/ stand below every layer")
       if (from != "" && to != "" && from != to && !((from ">" to) in legal))
         bad("layers/" from " has no such neighbour (tests/tree/check_includes.sh lists the legal ones)")
     }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/results/fields.h"
+#include "apps/common/fields/fields.h"
 #include "framework/device/device.h"
 #include "framework/graph/layer.h"
 #include "framework/tensor/math_mode.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "apps/common/results/table.h"
+#include "apps/common/output/table.h"
 
 namespace lenslet {
 

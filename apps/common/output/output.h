@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/common/results/table.h"
+#include "apps/common/output/table.h"
 #include "framework/base/error.h"
 #include "framework/io/file.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/results/fields.h"
+#include "apps/common/fields/fields.h"
 #include "apps/common/system/environment.h"
 #include "framework/io/file.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "apps/common/ceilings/ceilings.h"
-#include "apps/common/results/fields.h"
+#include "apps/common/fields/fields.h"
 #include "apps/common/system/conditions.h"
 
 namespace lenslet {

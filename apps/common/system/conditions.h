@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "apps/common/results/fields.h"
+#include "apps/common/fields/fields.h"
 #include "framework/device/device.h"
 
 namespace lenslet {

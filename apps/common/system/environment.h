@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/common/results/fields.h"
+#include "apps/common/fields/fields.h"
 #include "apps/common/system/loaded_libraries.h"
 
 namespace lenslet {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/convbench/bench/conv_candidate.h"
-#include "apps/convbench/session.h"
+#include "apps/convbench/session/session.h"
 #include "apps/measuring/measure.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_problem_list.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/convbench/session.h"
+#include "apps/convbench/session/session.h"
 
 namespace lenslet {
 

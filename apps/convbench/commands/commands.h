@@ -1,8 +1,8 @@
 // The subcommands of convbench, one file each.
 #pragma once
 
-#include "apps/convbench/options.h"
-#include "apps/convbench/session.h"
+#include "apps/convbench/session/options.h"
+#include "apps/convbench/session/session.h"
 #include "framework/base/error.h"
 
 namespace lenslet {

@@ -5,9 +5,9 @@
 #include <map>
 
 #include "apps/common/output/output.h"
+#include "apps/common/output/table.h"
 #include "apps/common/output/text.h"
 #include "apps/common/results/document.h"
-#include "apps/common/results/table.h"
 
 namespace lenslet {
 namespace {

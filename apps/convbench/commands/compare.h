@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "apps/common/results/result_reader.h"
-#include "apps/convbench/options.h"
+#include "apps/convbench/session/options.h"
 #include "framework/base/error.h"
 
 namespace lenslet {

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/common/output/table.h"
 #include "apps/common/output/text.h"
-#include "apps/common/results/table.h"
+#include "apps/common/results/row_table.h"
 #include "apps/convbench/commands/commands.h"
 #include "apps/convbench/filter/filter_bench.h"
-#include "apps/measuring/row_table.h"
 #include "framework/io/png_writer.h"
 
 namespace lenslet {

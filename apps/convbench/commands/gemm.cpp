@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "apps/common/output/text.h"
+#include "apps/common/results/row_table.h"
 #include "apps/convbench/commands/commands.h"
 #include "apps/convbench/gemm_study/gemm_study.h"
-#include "apps/measuring/row_table.h"
 
 namespace lenslet {
 namespace {

@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "apps/common/output/text.h"
+#include "apps/common/results/row_table.h"
 #include "apps/convbench/bench/conv_bench.h"
+#include "apps/convbench/bench/ladder_shapes.h"
+#include "apps/convbench/bench/published.h"
 #include "apps/convbench/commands/commands.h"
-#include "apps/convbench/ladder_shapes.h"
-#include "apps/convbench/published.h"
-#include "apps/measuring/row_table.h"
 #include "layers/conv/gpu/ladder/conv_ladder.h"
 
 namespace lenslet {

@@ -1,8 +1,8 @@
 // convbench run: any convolutions on any backends, one row each.
 #include "apps/common/output/text.h"
+#include "apps/common/results/row_table.h"
 #include "apps/convbench/bench/conv_bench.h"
 #include "apps/convbench/commands/commands.h"
-#include "apps/measuring/row_table.h"
 
 namespace lenslet {
 

@@ -9,15 +9,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/common/output/table.h"
 #include "apps/common/output/text.h"
 #include "apps/common/results/attempt.h"
-#include "apps/common/results/table.h"
+#include "apps/common/results/row_table.h"
 #include "apps/convbench/bench/conv_bench.h"
 #include "apps/convbench/bench/conv_candidate.h"
 #include "apps/convbench/bench/study_bench.h"
 #include "apps/convbench/commands/commands.h"
 #include "apps/convbench/separable/block.h"
-#include "apps/measuring/row_table.h"
 
 namespace lenslet {
 namespace {

@@ -9,9 +9,9 @@
 #include <cmath>
 
 #include "apps/common/output/text.h"
+#include "apps/common/results/row_table.h"
 #include "apps/convbench/commands/commands.h"
 #include "apps/convbench/streams/streams_bench.h"
-#include "apps/measuring/row_table.h"
 #include "layers/conv/conv_registry.h"
 
 namespace lenslet {

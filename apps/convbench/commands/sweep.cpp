@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <map>
 
+#include "apps/common/output/table.h"
 #include "apps/common/output/text.h"
-#include "apps/common/results/table.h"
+#include "apps/common/results/row_table.h"
 #include "apps/convbench/bench/conv_bench.h"
+#include "apps/convbench/bench/published.h"
 #include "apps/convbench/commands/commands.h"
-#include "apps/convbench/published.h"
-#include "apps/measuring/row_table.h"
 
 namespace lenslet {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "apps/common/results/attempt.h"
-#include "apps/convbench/published.h"
+#include "apps/convbench/bench/published.h"
 #include "framework/base/error.h"
 
 namespace lenslet {

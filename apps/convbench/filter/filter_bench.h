@@ -7,7 +7,7 @@
 
 #include "apps/convbench/bench/conv_bench.h"
 #include "apps/convbench/filter/filter_task.h"
-#include "apps/convbench/session.h"
+#include "apps/convbench/session/session.h"
 
 namespace lenslet {
 

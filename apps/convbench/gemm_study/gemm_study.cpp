@@ -5,7 +5,7 @@
 #include "apps/common/command_line/option_values.h"
 #include "apps/common/output/text.h"
 #include "apps/common/results/attempt.h"
-#include "apps/convbench/published.h"
+#include "apps/convbench/bench/published.h"
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
 #include "layers/gemm/gemm_backend.h"

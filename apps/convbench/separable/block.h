@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/convbench/bench/study_task.h"
-#include "apps/convbench/options.h"
+#include "apps/convbench/session/options.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/prepare_services.h"
 #include "layers/reference/conv_judge.h"

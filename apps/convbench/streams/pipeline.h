@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/convbench/bench/conv_candidate.h"
-#include "apps/convbench/options.h"
+#include "apps/convbench/session/options.h"
 #include "framework/execution/chrome_trace.h"
 
 namespace lenslet {

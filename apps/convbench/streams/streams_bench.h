@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/convbench/session.h"
+#include "apps/convbench/session/session.h"
 #include "apps/convbench/streams/pipeline.h"
 
 namespace lenslet {

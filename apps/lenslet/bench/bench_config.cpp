@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "apps/common/output/text.h"
-#include "apps/lenslet/bench/reference_layer.h"
+#include "apps/lenslet/candidates/reference_layer.h"
 #include "framework/base/error.h"
 
 namespace lenslet {

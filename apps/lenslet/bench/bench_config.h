@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "apps/common/results/result_file.h"
-#include "apps/lenslet/options.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/options.h"
+#include "apps/lenslet/session/session.h"
 
 namespace lenslet {
 

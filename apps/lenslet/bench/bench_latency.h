@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/common/results/result_file.h"
-#include "apps/lenslet/bench/plan_candidate.h"
+#include "apps/lenslet/candidates/plan_candidate.h"
 #include "framework/execution/executable.h"
 #include "framework/io/safetensors.h"
 

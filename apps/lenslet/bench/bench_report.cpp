@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "apps/common/output/text.h"
-#include "apps/measuring/row_table.h"
+#include "apps/common/results/row_table.h"
 #include "framework/base/error.h"
 #include "framework/execution/plan.h"
 

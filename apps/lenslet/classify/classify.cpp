@@ -5,12 +5,12 @@
 #include "api/number_reader.h"
 #include "apps/common/output/error_line.h"
 #include "apps/common/output/text.h"
-#include "apps/lenslet/classify/answer.h"
-#include "apps/lenslet/classify/digit_inputs.h"
-#include "apps/lenslet/classify/picture_choices.h"
+#include "apps/common/program/run.h"
 #include "apps/lenslet/commands.h"
-#include "apps/lenslet/session.h"
-#include "apps/measuring/run.h"
+#include "apps/lenslet/pictures/answer.h"
+#include "apps/lenslet/pictures/digit_inputs.h"
+#include "apps/lenslet/pictures/picture_choices.h"
+#include "apps/lenslet/session/session.h"
 #include "models/classifier.h"
 
 namespace lenslet {

@@ -9,17 +9,17 @@
 #include <cmath>
 
 #include "apps/common/output/text.h"
+#include "apps/common/program/run.h"
+#include "apps/common/results/row_table.h"
 #include "apps/common/system/signals.h"
-#include "apps/lenslet/bench/layer_bound.h"
+#include "apps/lenslet/candidates/layer_bound.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/diff/their_values.h"
-#include "apps/lenslet/session.h"
-#include "apps/measuring/row_table.h"
-#include "apps/measuring/run.h"
+#include "apps/lenslet/session/session.h"
 #include "framework/execution/executable.h"
 #include "layers/reshape/reshape_layer.h"
+#include "models/onnx/model_file.h"
 #include "models/onnx/network.h"
-#include "models/onnx/read/reader.h"
 
 namespace lenslet {
 namespace {

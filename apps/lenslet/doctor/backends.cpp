@@ -3,11 +3,11 @@
 #include <memory>
 
 #include "apps/common/output/text.h"
+#include "apps/common/program/run.h"
+#include "apps/common/results/row_table.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/doctor/backend_rows.h"
-#include "apps/lenslet/session.h"
-#include "apps/measuring/row_table.h"
-#include "apps/measuring/run.h"
+#include "apps/lenslet/session/session.h"
 #include "framework/base/parallel.h"
 #include "framework/device/device.h"
 #include "framework/graph/graph.h"

@@ -5,15 +5,15 @@
 #include <set>
 
 #include "apps/common/output/text.h"
+#include "apps/common/program/run.h"
 #include "apps/common/results/attempt.h"
+#include "apps/common/results/row_table.h"
 #include "apps/common/system/environment.h"
 #include "apps/common/system/loaded_libraries.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/doctor/model_test.h"
 #include "apps/lenslet/doctor/self_test.h"
-#include "apps/lenslet/session.h"
-#include "apps/measuring/row_table.h"
-#include "apps/measuring/run.h"
+#include "apps/lenslet/session/session.h"
 #include "framework/base/parallel.h"
 #include "framework/device/stream.h"
 #include "layers/conv/conv_registry.h"

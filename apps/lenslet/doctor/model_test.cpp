@@ -3,8 +3,8 @@
 #include "apps/common/output/progress.h"
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
-#include "apps/lenslet/bench/plan_candidate.h"
-#include "apps/lenslet/tune/layer_candidate.h"
+#include "apps/lenslet/candidates/layer_candidate.h"
+#include "apps/lenslet/candidates/plan_candidate.h"
 #include "layers/reference/subjects.h"
 
 namespace lenslet {

@@ -7,8 +7,8 @@
 
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
-#include "apps/lenslet/bench/drawn_digits.h"
-#include "apps/lenslet/bench/logits_check.h"
+#include "apps/lenslet/candidates/drawn_digits.h"
+#include "apps/lenslet/candidates/logits_check.h"
 #include "framework/device/stream.h"
 #include "framework/tensor/pixels.h"
 #include "layers/reference/guarded_run.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/common/results/result_file.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/session.h"
 
 namespace lenslet {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/lenslet/eval/eval_report.h"
+#include "apps/lenslet/pictures/eval_report.h"
 #include "models/digit/image_dataset.h"
 
 namespace lenslet {

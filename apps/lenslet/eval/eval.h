@@ -6,10 +6,10 @@
 #include <functional>
 #include <vector>
 
-#include "apps/lenslet/eval/eval_report.h"
-#include "apps/lenslet/options.h"
-#include "apps/lenslet/session.h"
-#include "apps/measuring/run.h"
+#include "apps/common/program/run.h"
+#include "apps/lenslet/pictures/eval_report.h"
+#include "apps/lenslet/session/options.h"
+#include "apps/lenslet/session/session.h"
 #include "models/digit/image_dataset.h"
 
 namespace lenslet {

@@ -7,9 +7,9 @@
 #include "apps/common/output/progress.h"
 #include "apps/common/output/text.h"
 #include "apps/common/results/attempt.h"
+#include "apps/common/results/row_table.h"
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/eval/eval.h"
-#include "apps/measuring/row_table.h"
 #include "framework/execution/tuner.h"
 #include "models/classifier.h"
 

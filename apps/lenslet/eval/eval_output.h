@@ -5,12 +5,12 @@
 #include <optional>
 #include <string>
 
+#include "apps/common/program/run.h"
 #include "apps/lenslet/eval/eval.h"
-#include "apps/lenslet/eval/eval_report.h"
 #include "apps/lenslet/eval/streaming.h"
-#include "apps/lenslet/options.h"
-#include "apps/lenslet/session.h"
-#include "apps/measuring/run.h"
+#include "apps/lenslet/pictures/eval_report.h"
+#include "apps/lenslet/session/options.h"
+#include "apps/lenslet/session/session.h"
 
 namespace lenslet {
 

@@ -7,11 +7,11 @@
 
 #include "apps/common/output/progress.h"
 #include "apps/common/output/text.h"
+#include "apps/common/results/row_table.h"
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/eval/eval.h"
 #include "apps/lenslet/eval/logits_file.h"
 #include "apps/lenslet/eval/sample_set.h"
-#include "apps/measuring/row_table.h"
 #include "framework/base/clock.h"
 #include "models/classifier.h"
 

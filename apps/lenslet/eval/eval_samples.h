@@ -1,9 +1,9 @@
 // Evaluates any classifier on samples with labels (sample_set.h).
 #pragma once
 
-#include "apps/lenslet/options.h"
-#include "apps/lenslet/session.h"
-#include "apps/measuring/run.h"
+#include "apps/common/program/run.h"
+#include "apps/lenslet/session/options.h"
+#include "apps/lenslet/session/session.h"
 
 namespace lenslet {
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <map>
 
-#include "apps/lenslet/classify/digit_inputs.h"
 #include "apps/lenslet/eval/eval.h"
+#include "apps/lenslet/pictures/digit_inputs.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/base/text.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "api/model_setup.h"
-#include "apps/lenslet/classify/picture_choices.h"
-#include "apps/lenslet/options.h"
+#include "apps/lenslet/pictures/picture_choices.h"
+#include "apps/lenslet/session/options.h"
 
 namespace lenslet {
 

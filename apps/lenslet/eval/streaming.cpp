@@ -7,7 +7,7 @@
 #include "api/feed.h"
 #include "apps/common/output/text.h"
 #include "apps/common/system/signals.h"
-#include "apps/lenslet/eval/eval_report.h"
+#include "apps/lenslet/pictures/eval_report.h"
 #include "framework/base/clock.h"
 #include "framework/measuring/nvtx.h"
 #include "framework/tensor/pixels.h"

@@ -7,9 +7,9 @@
 #include <functional>
 #include <string>
 
+#include "apps/common/fields/fields.h"
 #include "apps/common/output/output.h"
-#include "apps/common/results/fields.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/session.h"
 #include "framework/measuring/statistics.h"
 #include "models/digit/image_dataset.h"
 

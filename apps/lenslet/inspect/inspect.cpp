@@ -3,17 +3,17 @@
 
 #include "api/model_setup.h"
 #include "apps/common/output/text.h"
+#include "apps/common/program/run.h"
+#include "apps/common/results/row_table.h"
 #include "apps/lenslet/commands.h"
-#include "apps/lenslet/session.h"
-#include "apps/measuring/row_table.h"
-#include "apps/measuring/run.h"
+#include "apps/lenslet/session/session.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/device/device.h"
 #include "framework/execution/executable.h"
 #include "models/onnx/lenet5_weights.h"
+#include "models/onnx/model_file.h"
 #include "models/onnx/network.h"
-#include "models/onnx/read/reader.h"
 #include "models/onnx/summary.h"
 
 namespace lenslet {

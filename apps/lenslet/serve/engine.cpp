@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "api/number_reader.h"
+#include "apps/common/fields/fields.h"
 #include "apps/common/output/text.h"
-#include "apps/common/results/fields.h"
-#include "apps/lenslet/classify/answer.h"
+#include "apps/lenslet/pictures/answer.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/base/serial_loops.h"

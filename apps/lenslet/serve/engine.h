@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "api/model.h"
-#include "apps/lenslet/classify/picture_choices.h"
-#include "apps/lenslet/options.h"
+#include "apps/lenslet/pictures/picture_choices.h"
 #include "apps/lenslet/serve/free_ones.h"
 #include "apps/lenslet/serve/infer_request.h"
 #include "apps/lenslet/serve/passes.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/options.h"
+#include "apps/lenslet/session/session.h"
 
 namespace lenslet::serve {
 

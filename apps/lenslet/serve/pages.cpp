@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/lenslet/show/layer_times.h"
+#include "apps/lenslet/serve/layer_times.h"
 #include "apps/lenslet/show/looker.h"
 #include "apps/lenslet/show/network_json.h"
 #include "apps/lenslet/show/page.h"

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "api/model.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/session.h"
 
 namespace lenslet::serve {
 

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "api/number_reader.h"
+#include "apps/common/fields/fields.h"
 #include "apps/common/output/text.h"
-#include "apps/common/results/fields.h"
 #include "apps/common/system/environment.h"
-#include "apps/lenslet/classify/answer.h"
+#include "apps/lenslet/pictures/answer.h"
 #include "apps/lenslet/show/encode.h"
 #include "apps/lenslet/show/network_json.h"
 #include "apps/lenslet/show/of_request.h"

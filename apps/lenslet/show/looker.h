@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "api/model.h"
-#include "apps/lenslet/classify/picture_choices.h"
-#include "apps/lenslet/options.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/pictures/picture_choices.h"
+#include "apps/lenslet/session/options.h"
+#include "apps/lenslet/session/session.h"
 
 namespace lenslet {
 

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/ceilings/ceilings.h"
-#include "apps/lenslet/options.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/options.h"
+#include "apps/lenslet/session/session.h"
 #include "apps/lenslet/show/looker.h"
 #include "apps/lenslet/show/network_json.h"
 #include "apps/lenslet/show/page.h"

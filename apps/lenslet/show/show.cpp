@@ -3,7 +3,7 @@
 
 #include "apps/common/output/output.h"
 #include "apps/lenslet/commands.h"
-#include "apps/lenslet/session.h"
+#include "apps/lenslet/session/session.h"
 #include "apps/lenslet/show/looker.h"
 #include "apps/lenslet/show/network_json.h"
 #include "apps/lenslet/show/page.h"

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "apps/lenslet/options.h"
-#include "apps/lenslet/session.h"
+#include "apps/common/program/run.h"
+#include "apps/lenslet/session/options.h"
+#include "apps/lenslet/session/session.h"
 #include "apps/lenslet/tune/tune_why.h"
-#include "apps/measuring/run.h"
 #include "framework/execution/tuner.h"
 
 namespace lenslet {

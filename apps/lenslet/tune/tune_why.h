@@ -5,7 +5,7 @@
 #include <string>
 
 #include "apps/common/ceilings/ceilings.h"
-#include "apps/common/results/fields.h"
+#include "apps/common/fields/fields.h"
 #include "framework/execution/executable.h"
 #include "framework/execution/tuner.h"
 

@@ -10,7 +10,7 @@
 
 #include "framework/tensor/tensor.h"
 #include "models/onnx/import/import.h"
-#include "models/onnx/import/unique_names.h"
+#include "models/onnx/read/unique_names.h"
 #include "models/onnx/shape/constants.h"
 
 namespace lenslet::onnx {

@@ -10,7 +10,6 @@
 
 #include "framework/base/text.h"
 #include "framework/device/device.h"
-#include "framework/io/file.h"
 #include "models/onnx/read/tensor_values.h"
 #include "models/onnx/read/wire.h"
 
@@ -60,33 +59,6 @@ void check_location(const TensorData& tensor, const std::string& origin) {
                            "\", expected a relative path inside the model's folder"));
   }
 }
-
-class FolderFiles {
- public:
-  /// Adds the paths of the files that are read to `read`.
-  FolderFiles(const std::string& path, std::vector<std::string>& read)
-      : origin_(printable_excerpt(path)), read_(read) {
-    folder_ = fs::path(path).parent_path();
-    if (folder_.empty()) folder_ = ".";
-  }
-
-  std::shared_ptr<const ByteSource> operator()(const std::string& location) const {
-    std::error_code error;
-    const fs::path folder = fs::canonical(folder_, error);
-    const fs::path file = error ? fs::path() : fs::weakly_canonical(folder / location, error);
-    const auto [end, inside] = std::mismatch(folder.begin(), folder.end(), file.begin(), file.end());
-    if (error || end != folder.end())
-      throw DataError(concat(origin_, ": the external data \"", printable_excerpt(location),
-                             "\" lead out of the model's folder"));
-    read_.push_back(file.string());
-    return std::make_shared<const FileBytes>(file.string());
-  }
-
- private:
-  std::string origin_;
-  std::vector<std::string>& read_;
-  fs::path folder_;
-};
 
 // Layers take the weights as fp32. A system that promises more memory than it has would end the process later.
 void check_memory(int64_t weights, const std::string& origin) {
@@ -221,23 +193,6 @@ void check_weights(const Model& model, const std::string& origin) {
     for (const Attribute& attribute : node.attributes)
       if (attribute.tensor) check(*attribute.tensor);
   check_memory(weights, origin);
-}
-
-Model read_model(const std::string& path, const Inspection& inspection) {
-  const std::string origin = printable_excerpt(path);
-  std::vector<std::string> external_files;
-  const FolderFiles beside(path, external_files);
-  const auto parsed = [&] {
-    if (path == "-") return parse_model(read_file(path, kMaxStructureBytes), origin, beside, inspection);
-    const auto file = std::make_shared<const FileBytes>(path);
-    if (file->size() > kMaxFileBytes)
-      throw DataError(
-          concat(origin, ": expected a file of at most ", kMaxFileBytes, " bytes, found ", file->size()));
-    return parse_model(file, origin, beside, inspection);
-  };
-  Model model = parsed();
-  model.external_files = std::move(external_files);
-  return model;
 }
 
 }  // namespace lenslet::onnx

@@ -11,8 +11,6 @@
 
 #include "framework/base/text.h"
 #include "framework/io/stand_in.h"
-#include "models/onnx/read/branches.h"
-#include "models/onnx/read/check_graph.h"
 #include "models/onnx/read/read_tensor.h"
 #include "models/onnx/read/wire.h"
 
@@ -31,10 +29,7 @@ void append(List& list, Value value, size_t most, const char* what, const WireMe
 }
 
 // What the graph and the branches that are taken may still have.
-struct Left {
-  size_t parts = kMaxNodeParts, numbers = kMaxNumbers;
-  int64_t weights = kMaxWeights;
-};
+using Left = ModelReader::Left;
 
 template <class List, class Value>
 void append_part(List& list, Value value, Left& left, const WireMessage& message) {
@@ -258,22 +253,22 @@ void demand_no_stand_in(const ByteSource& file, const std::string& origin) {
 
 }  // namespace
 
-Model parse_model(std::vector<uint8_t> bytes, const std::string& origin, const ExternalFiles& external,
-                  const Inspection& inspection) {
-  return parse_model(std::make_shared<const MemoryBytes>(std::move(bytes)), origin, external, inspection);
+ModelReader::ModelReader(const std::shared_ptr<const ByteSource>& file, std::string origin,
+                         ExternalFiles external)
+    : origin_(std::move(origin)), external_(std::move(external)) {
+  if (file->size() == 0) throw DataError(concat(origin_, ": the file is empty, expected an ONNX model"));
+  demand_no_stand_in(*file, origin_);
+  Structure structure = read_structure(file, origin_);
+  bytes_ = std::make_shared<const std::vector<uint8_t>>(std::move(structure.bytes));
+  left_out_ = std::move(structure.left_out);
+  damaged_ = structure.damaged;
 }
 
-Model parse_model(const std::shared_ptr<const ByteSource>& file, const std::string& origin,
-                  const ExternalFiles& external, const Inspection& inspection) {
-  if (file->size() == 0) throw DataError(concat(origin, ": the file is empty, expected an ONNX model"));
-  demand_no_stand_in(*file, origin);
-  Structure structure = read_structure(file, origin);
+Model ModelReader::model() {
   Model model;
-  const auto owned = std::make_shared<const std::vector<uint8_t>>(std::move(structure.bytes));
-  model.structure = owned;
-  WireMessage message({reinterpret_cast<const char*>(owned->data()), owned->size()}, "ModelProto", origin);
+  model.structure = bytes_;
+  WireMessage message({reinterpret_cast<const char*>(bytes_->data()), bytes_->size()}, "ModelProto", origin_);
   bool has_graph = false;
-  Left left;
   while (message.next()) {
     switch (message.field()) {
       case 1:
@@ -287,35 +282,32 @@ Model parse_model(const std::shared_ptr<const ByteSource>& file, const std::stri
         break;
       case 7:
         if (std::exchange(has_graph, true)) message.fail("two graphs");
-        read_graph(message.bytes(), model, left, origin);
+        read_graph(message.bytes(), model, left_, origin_);
         break;
       case 8:
-        if (const int64_t version = read_opset(message.bytes(), origin)) model.opset = version;
+        if (const int64_t version = read_opset(message.bytes(), origin_)) model.opset = version;
         break;
       case 14:
         if (model.metadata.size() == kMaxMetadata)
           message.fail(concat("more than ", kMaxMetadata, " entries of metadata"));
-        model.metadata.insert(read_entry(message.bytes(), origin));
+        model.metadata.insert(read_entry(message.bytes(), origin_));
         break;
       default:
         message.skip();
     }
   }
-  if (structure.damaged) message.fail("a field does not fit its message; the file is cut or damaged");
+  if (damaged_) message.fail("a field does not fit its message; the file is cut or damaged");
   if (!has_graph) message.fail("it has no graph; the file is cut, or of another kind");
   if (model.opset == 0) message.fail("it states no version of the ONNX operator set");
-  attach_values(model, structure.left_out, origin, external, left.weights);
-  check_graph(model, origin);
-  const auto read_branch = [&](std::string_view graph) {
-    Model branch;
-    read_graph(graph, branch, left, origin);
-    attach_values(branch, structure.left_out, origin, external, left.weights);
-    return branch;
-  };
-  if (inline_branches(model, origin, kMaxNodes, read_branch)) check_graph(model, origin);
-  if (inspection && kMaxWeights - left.weights > kReadAtOnce) inspection(model);
-  check_weights(model, origin);
+  attach_values(model, left_out_, origin_, external_, left_.weights);
   return model;
+}
+
+Model ModelReader::branch(std::string_view graph) {
+  Model branch;
+  read_graph(graph, branch, left_, origin_);
+  attach_values(branch, left_out_, origin_, external_, left_.weights);
+  return branch;
 }
 
 }  // namespace lenslet::onnx

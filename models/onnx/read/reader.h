@@ -1,10 +1,12 @@
-// Internal: reads ONNX files: operator sets 6 to 23, weights inside the file or beside it.
+// Internal: reads the structure of ONNX files of operator sets 6 to 23, and the limits of such files.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/onnx/read/model.h"
@@ -26,23 +28,34 @@ inline constexpr size_t kMaxExternalFiles = 16;
 /// An external file, by its location. Throws DataError.
 using ExternalFiles = std::function<std::shared_ptr<const ByteSource>(const std::string& location)>;
 
-/// Looks at a model of more than kReadAtOnce weights before their values are read, so that it is refused at once. A
-/// smaller one is read first: then its importer lists what no weight decides together with the rest. Throws DataError.
-using Inspection = std::function<void(const Model&)>;
+/// Reads a model, and the branches of its If nodes one by one, within limits that all of them share. Values stay in the
+/// file until they are read (check_weights()).
+class ModelReader {
+ public:
+  /// Without `external` a tensor with external data is refused. Throws DataError, which names `origin`, for a file that
+  /// holds no ModelProto.
+  ModelReader(const std::shared_ptr<const ByteSource>& file, std::string origin, ExternalFiles external);
 
-/// Parses a ModelProto and checks that it is whole: every value that a node reads is an input, a constant tensor or the
-/// output of an earlier node; names are unique; constant tensors have the values that their shapes state, all finite.
-/// Without `external` a tensor with external data is refused. The branch of an If with a known condition takes its
-/// place (branches.h); other subgraphs and functions are not read. Throws DataError naming `origin`; MemoryError where
-/// the weights take more memory than there is.
-Model parse_model(const std::shared_ptr<const ByteSource>& file, const std::string& origin,
-                  const ExternalFiles& external = {}, const Inspection& inspection = {});
-/// The same for bytes in memory.
-Model parse_model(std::vector<uint8_t> bytes, const std::string& origin, const ExternalFiles& external = {},
-                  const Inspection& inspection = {});
+  /// As the file states it; whether it is whole is not checked. Throws DataError.
+  Model model();
+  /// A GraphProto that an attribute of the model holds: its nodes, initializers, inputs and outputs.
+  Model branch(std::string_view graph);
+  /// Values of the constant tensors read so far.
+  int64_t weights() const noexcept { return kMaxWeights - left_.weights; }
 
-/// Reads and parses a file, or standard input for "-". External files lie in its folder or below; links that lead out
-/// are refused. Throws like read_file() and parse_model().
-Model read_model(const std::string& path, const Inspection& inspection = {});
+  /// What the limits still allow.
+  struct Left {
+    size_t parts = kMaxNodeParts, numbers = kMaxNumbers;
+    int64_t weights = kMaxWeights;
+  };
+
+ private:
+  const std::string origin_;
+  const ExternalFiles external_;
+  std::shared_ptr<const std::vector<uint8_t>> bytes_;  // of the structure
+  std::map<const char*, FilePart> left_out_;           // of the structure, by where they would begin
+  bool damaged_ = false;                               // a field does not fit its message
+  Left left_;
+};
 
 }  // namespace lenslet::onnx

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "framework/execution/executable.h"
-#include "models/onnx/read/reader.h"
+#include "models/onnx/model_file.h"
 #include "tests/models/onnx/import_fixture.h"
 
 namespace lenslet::test::onnx {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/onnx/import/import.h"
-#include "models/onnx/read/reader.h"
+#include "models/onnx/model_file.h"
 #include "tests/models/onnx/onnx_writer.h"
 
 namespace lenslet::test::onnx {

@@ -2,7 +2,7 @@
 // them, against the judge.
 #include <gtest/gtest.h>
 
-#include "models/onnx/import/unique_names.h"
+#include "models/onnx/read/unique_names.h"
 #include "tests/models/onnx/import_fixture.h"
 
 namespace lenslet::test::onnx {

@@ -1,5 +1,5 @@
 // The ONNX reader: what it accepts, and each kind of damage with its message.
-#include "models/onnx/read/reader.h"
+#include "models/onnx/model_file.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

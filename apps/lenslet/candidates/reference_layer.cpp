@@ -1,0 +1,137 @@
+#include "apps/lenslet/candidates/reference_layer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "framework/base/error.h"
+#include "layers/activation/activation_layer.h"
+#include "layers/conv/conv_layer.h"
+#include "layers/linear/linear_layer.h"
+#include "layers/lrn/lrn_layer.h"
+#include "layers/pairwise/pairwise_layer.h"
+#include "layers/pool/pool_layer.h"
+#include "layers/rearrange/rearrange_layer.h"
+#include "layers/relu/relu_layer.h"
+#include "layers/reshape/reshape_layer.h"
+#include "layers/softmax/softmax_layer.h"
+
+namespace lenslet {
+namespace {
+
+// Roundings of an activation: a few library functions, each below 4 ulp, and their arguments.
+constexpr int64_t kErrorsOfFunction = 16;
+constexpr double kLargestArgument = 200;  // of an exponential; beyond it the result is 0
+
+const float* data_or_null(const Tensor& tensor) {
+  return tensor.shape().num_elements() > 0 ? tensor.data() : nullptr;
+}
+
+reference::PoolWindow reference_window(const Pool2dWindow& w) {
+  return {w.kernel_h,   w.kernel_w,   w.stride_h,   w.stride_w,   w.pad_h, w.pad_w,
+          w.more_pad_h, w.more_pad_w, w.dilation_h, w.dilation_w, w.ceil};
+}
+
+// Moves of values; without a shape for any other layer.
+reference::Result moved(const Layer& layer, const std::vector<LayerInput>& inputs) {
+  std::vector<reference::Operand> operands;
+  std::vector<Shape> shapes;
+  for (const LayerInput& input : inputs) {
+    operands.push_back({input.shape, input.values});
+    shapes.push_back(input.shape);
+  }
+  if (const auto* transpose = dynamic_cast<const TransposeLayer*>(&layer))
+    return reference::transpose(operands[0], transpose->order());
+  if (const auto* pad = dynamic_cast<const PadLayer*>(&layer))
+    return reference::pad(operands[0], pad->before(), pad->after(), pad->value());
+  if (const auto* slice = dynamic_cast<const SliceLayer*>(&layer)) {
+    const Shape y = layer.infer_shape(shapes);
+    std::vector<int64_t> dims;
+    dims.reserve(static_cast<size_t>(y.rank()));
+    for (int i = 0; i < y.rank(); ++i) dims.push_back(y[i]);
+    return reference::slice(operands[0], slice->starts(), slice->steps(), dims);
+  }
+  if (const auto* concat = dynamic_cast<const ConcatLayer*>(&layer))
+    return reference::join(operands, concat->axis());
+  return {};
+}
+
+reference::Result paired(const PairwiseLayer& layer, const std::vector<LayerInput>& inputs) {
+  const reference::Operand x{inputs[0].shape, inputs[0].values};
+  if (!layer.constant())
+    return reference::pairwise(x, {inputs.at(1).shape, inputs[1].values}, layer.function());
+  const reference::Operand constant{layer.constant()->shape(), layer.constant()->data()};
+  return layer.constant_first() ? reference::pairwise(constant, x, layer.function())
+                                : reference::pairwise(x, constant, layer.function());
+}
+
+}  // namespace
+
+reference::Result reference_layer(const Layer& layer, const std::vector<LayerInput>& inputs, int64_t& terms) {
+  terms = 0;
+  const Shape& shape = inputs.at(0).shape;
+  const float* const x = inputs[0].values;
+  if (const auto* conv = dynamic_cast<const Conv2dLayer*>(&layer)) {
+    const Conv2dProblem problem = conv->problem_for(shape);
+    terms = int64_t{problem.c} / problem.groups * problem.r * problem.s + 1;
+    return reference::conv2d(problem, x, conv->weights().data(), data_or_null(conv->bias()), false);
+  }
+  if (const auto* linear = dynamic_cast<const LinearLayer*>(&layer)) {
+    const Shape& weights = linear->weights().shape();
+    terms = weights[1] + 1;
+    return reference::linear(linear->as_vectors(shape), x, weights[0], linear->weights().data(),
+                             data_or_null(linear->bias()));
+  }
+  if (const auto* pool = dynamic_cast<const MaxPool2dLayer*>(&layer)) {
+    return reference::max_pool2d(shape, x, reference_window(pool->window()));
+  }
+  if (const auto* pool = dynamic_cast<const AvgPool2dLayer*>(&layer)) {
+    const Pool2dWindow& w = pool->window();
+    terms = int64_t{w.kernel_h} * w.kernel_w;
+    return reference::avg_pool2d(shape, x, reference_window(w), pool->counts_padding());
+  }
+  if (const auto* softmax = dynamic_cast<const SoftmaxLayer*>(&layer)) {
+    // The rounding of an exponential's argument, a difference of up to twice the largest value, changes it by as much;
+    // twice, because the sum of exponentials has such errors too.
+    double largest = 0;
+    for (int64_t i = 0; i < shape.num_elements(); ++i) largest = std::max(largest, std::fabs(double{x[i]}));
+    terms =
+        shape[softmax->axis()] + 1 + static_cast<int64_t>(2 * (4 + 2 * std::min(largest, kLargestArgument)));
+    return reference::softmax(shape, x, softmax->axis(), softmax->logarithms());
+  }
+  if (const auto* activation = dynamic_cast<const ActivationLayer*>(&layer)) {
+    terms = kErrorsOfFunction;
+    return reference::activation(shape, x, activation->function(), activation->a(), activation->b());
+  }
+  if (const auto* lrn = dynamic_cast<const LrnLayer*>(&layer)) {
+    terms = lrn->size() + kErrorsOfFunction;
+    return reference::lrn(shape, x, lrn->size(), lrn->alpha(), lrn->beta(), lrn->bias());
+  }
+  if (const auto* pairwise = dynamic_cast<const PairwiseLayer*>(&layer)) {
+    terms = kErrorsOfFunction;
+    return paired(*pairwise, inputs);
+  }
+  if (dynamic_cast<const RearrangeLayer*>(&layer)) return moved(layer, inputs);
+  if (dynamic_cast<const ReshapeLayer*>(&layer)) {
+    reference::Result result;
+    result.shape = layer.infer_shape({shape});
+    result.values.assign(x, x + shape.num_elements());
+    result.magnitudes = result.values;
+    return result;
+  }
+  if (dynamic_cast<const ReluLayer*>(&layer)) return reference::relu(shape, x);
+  throw std::logic_error(concat("the reference has no layer type ", layer.type()));
+}
+
+double flops_of(const Graph& graph) {
+  double flops = 1;
+  const std::vector<Shape> shapes = graph.infer_shapes(1);
+  for (const Graph::Node& node : graph.nodes()) {
+    std::vector<Shape> inputs;
+    for (const int input : node.inputs) inputs.push_back(shapes[static_cast<size_t>(input)]);
+    if (node.layer) flops += node.layer->work(inputs).flops;
+  }
+  return flops;
+}
+
+}  // namespace lenslet

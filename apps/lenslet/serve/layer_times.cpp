@@ -1,0 +1,141 @@
+#include "apps/lenslet/serve/layer_times.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "apps/lenslet/candidates/layer_contest.h"
+#include "apps/lenslet/show/of_request.h"
+#include "framework/base/error.h"
+#include "framework/execution/slices.h"
+#include "framework/execution/tuner.h"
+
+namespace lenslet {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr double kCandidateMs = 20;  // of each measurement
+constexpr uint64_t kSeed = 1;        // of the judged pictures
+
+MeasureOptions measure_options() {
+  MeasureOptions options;
+  options.warmup_ms = kCandidateMs / 4;
+  options.min_time_ms = kCandidateMs;
+  options.cold = false;
+  return options;
+}
+
+Json json_of(const TimeStats& time) {
+  return {{"median_ns", time.median}, {"p10_ns", time.p10}, {"p90_ns", time.p90}};
+}
+
+// A plan's or a backend's time, or why it has none.
+template <class Row>
+Json timed(const Row& row) {
+  return row.status == "PASSED" ? json_of(row.time) : Json{{"reason", row.reason}};
+}
+
+struct PlanTime {
+  std::string status, reason;
+  TimeStats time;
+  bool passed() const { return status == "PASSED"; }
+};
+
+}  // namespace
+
+const Ceilings& LayerTimes::ceilings() {
+  if (!ceilings_) ceilings_ = measure_ceilings(looker_.session().device());
+  return *ceilings_;
+}
+
+const BatchPictures& LayerTimes::pictures() {
+  if (!pictures_) pictures_.emplace(looker_.session().graph(), kSeed);
+  return *pictures_;
+}
+
+Json LayerTimes::profile(const std::string& backends, int64_t batch) {
+  demand_shown_batch(batch);
+  return pass_profile(looker_, backends, batch, ceilings());
+}
+
+Json LayerTimes::race(const std::string& layer, int64_t batch) {
+  demand_shown_batch(batch);
+  const Graph& graph = looker_.session().graph();
+  const DeviceGuard guard(looker_.session().device());
+  return of_request([&] {
+    const auto node = static_cast<size_t>(&graph.node(layer) - graph.nodes().data());
+    if (!graph.nodes()[node].layer)
+      throw DataError(concat("'", layer, "' is the input; nothing computes it"));
+    BuildOptions build = looker_.build("", batch, true);
+    build.backends = BackendSpec();
+    std::vector<TuneCandidate> candidates = tune_candidates(graph, build);
+    const auto is_other = [&](const TuneCandidate& candidate) {
+      return candidate.nodes != std::vector<size_t>{node};
+    };
+    candidates.erase(std::remove_if(candidates.begin(), candidates.end(), is_other), candidates.end());
+    Stream stream(build.device);
+    LayerStage stage(graph, build, pictures(), stream);
+    const std::vector<LayerFinding> findings = measure_layers(measure_options(), stage, candidates);
+    Json rows = Json::array();
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      Json row = timed(candidates[i]);
+      row["backend"] = candidates[i].backend;
+      if (findings[i].error) {
+        row["error"] = findings[i].error->max_abs;
+        row["bound"] = findings[i].error->bound;
+      }
+      rows.push_back(std::move(row));
+    }
+    std::stable_sort(rows.begin(), rows.end(), [](const Json& a, const Json& b) {
+      return a.value("median_ns", HUGE_VAL) < b.value("median_ns", HUGE_VAL);
+    });
+    return Json{{"layer", layer}, {"batch", batch}, {"rows", std::move(rows)}};
+  });
+}
+
+Json LayerTimes::tune(int64_t batch) {
+  demand_shown_batch(batch);
+  const DeviceGuard guard(looker_.session().device());
+  const Graph& graph = looker_.session().graph();
+  return of_request([&] {
+    BuildOptions layered = looker_.build("", batch, true);
+    layered.backends = BackendSpec();
+    layered.batch = slice_images(graph, layered);
+    Stream stream(layered.device);
+    std::vector<TuneCandidate> candidates = tune_candidates(graph, layered);
+    LayerStage stage(graph, layered, pictures(), stream);
+    measure_layers(measure_options(), stage, candidates);
+    choose_candidates(graph, candidates);
+    layered.batch = batch;
+    const Plan tuned = tuned_plan(graph, layered, candidates);
+    layered.plan = &tuned;
+    BuildOptions usual = looker_.session().build_options(batch);
+    usual.input = usual.output = ElementType::kFp32;
+    PlanContest contest(graph, pictures(), stream);
+    constexpr std::array<const char*, 2> kNames = {"layered", "usual"};
+    const std::array<PlanCandidate*, 2> passes = {contest.add(kNames[0], layered).candidate.get(),
+                                                  contest.add(kNames[1], usual).candidate.get()};
+    const std::vector<Measurement> measured = contest.measure(measure_options());
+    std::array<PlanTime, 2> plans;
+    Json json = {{"batch", batch}};
+    for (size_t i = 0; i < plans.size(); ++i) {
+      take_over(measured[i], plans[i]);
+      json[kNames[i]] = timed(plans[i]);
+      json[kNames[i]]["name"] = passes[i] ? describe_backends(passes[i]->executable().plan()) : kNames[i];
+    }
+    const auto& [first, second] = plans;
+    if (!first.passed() && !second.passed())
+      throw DataError(concat("no plan passed: ", first.reason, "; ", second.reason));
+    const bool layered_wins = first.passed() && (!second.passed() || first.time.median < second.time.median);
+    const size_t fastest = layered_wins ? 0 : 1;
+    json["fastest"] = kNames[fastest];
+    json["plan"] = passes[fastest]->executable().plan().to_json();
+    return json;
+  });
+}
+
+}  // namespace lenslet

@@ -1,0 +1,39 @@
+// Times for a page: each layer of a pass, the backends of one layer by turns, the fastest plan.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "apps/common/ceilings/ceilings.h"
+#include "apps/lenslet/candidates/plan_candidate.h"
+#include "apps/lenslet/show/looker.h"
+#include "apps/lenslet/show/pass_profile.h"
+
+namespace lenslet {
+
+/// Not thread-safe. Errors of a request are DataError.
+class LayerTimes {
+ public:
+  /// `looker` must outlive this.
+  explicit LayerTimes(const Looker& looker) : looker_(looker) {}
+
+  /// The member `profile` of a page: what `lenslet profile` measures of a pass with these backends, on random pictures.
+  nlohmann::ordered_json profile(const std::string& backends, int64_t batch);
+  /// The times of every backend of a layer, by turns, on the values that the layers before it write, with its largest
+  /// error and the bound of that; the reason for one that refuses or that the fp64 reference does not verify.
+  nlohmann::ordered_json race(const std::string& layer, int64_t batch);
+  /// The layered plan of the fastest operators, as `lenslet tune` chooses them, against the session's own plan: the
+  /// times of both, and the faster one as the text of a file for --plan.
+  nlohmann::ordered_json tune(int64_t batch);
+
+ private:
+  const Ceilings& ceilings();
+  const BatchPictures& pictures();
+
+  const Looker& looker_;
+  std::optional<Ceilings> ceilings_;
+  std::optional<BatchPictures> pictures_;  // kept: judging them takes a while
+};
+
+}  // namespace lenslet
