@@ -70,7 +70,7 @@ SHAPES = {
     "9b": [[(0.84, 0.20), (0.64, 0.01), (0.30, 0.04), (0.12, 0.26), (0.26, 0.47), (0.58, 0.46), (0.82, 0.24),
             (0.86, 0.14), (0.84, 0.46),
             (0.72, 0.76), (0.54, 0.96), (0.34, 0.99)]],
-}
+}  # fmt: skip
 
 WHITE, CREAM, GREY, BOARD, NIGHT = (255, 255, 255), (247, 240, 222), (196, 198, 202), (38, 52, 46), (16, 18, 24)
 BLACK, BLUE, RED, GREEN = (24, 22, 26), (28, 52, 150), (190, 34, 40), (20, 112, 60)
@@ -106,7 +106,7 @@ STYLES = {
     "9a": dict(width=220, height=260, digit=170, wide=0.62, pen=0.09, ink=BLACK, paper=None, slant=0.05),
     "9b": dict(width=150, height=110, digit=76, wide=0.64, pen=0.10, ink=PENCIL, paper=WHITE, at=(0.54, 0.48),
                slant=0.08, light=20, grain=4),
-}
+}  # fmt: skip
 
 
 def spline(points, steps=14):

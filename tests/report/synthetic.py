@@ -34,7 +34,7 @@ class Maker:
             "bytes_ideal": None, "gflops": None, "gbytes_per_s": None, "ceiling_fraction": None, "bound_by": None,
             "error": None, "ratio_to_cudnn": None, "published": None, "launches": [], "repro": None,
             "repro_benchdnn": None,
-        }
+        }  # fmt: skip
         entry.update(members)
         if median is not None:
             entry.update(
