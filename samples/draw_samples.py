@@ -113,8 +113,10 @@ def spline(points, steps=14):
     """Returns points along the centripetal Catmull-Rom spline through `points` (Barry and Goldman, 1988)."""
     if len(points) < 3:
         return list(points)
-    ends = [[tuple(2 * a - b for a, b in zip(end, inner))]
-            for end, inner in ((points[0], points[1]), (points[-1], points[-2]))]
+    ends = [
+        [tuple(2 * a - b for a, b in zip(end, inner))]
+        for end, inner in ((points[0], points[1]), (points[-1], points[-2]))
+    ]
     p = ends[0] + list(points) + ends[1]
     curve = []
     for i in range(1, len(p) - 2):
@@ -209,8 +211,12 @@ def write_png(path, width, height, channels, pixels):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
-    data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(
-        b"IDAT", zlib.compress(bytes(rows), 9)) + chunk(b"IEND", b"")
+    data = (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(bytes(rows), 9))
+        + chunk(b"IEND", b"")
+    )
     Path(path).write_bytes(data)
 
 
@@ -241,12 +247,16 @@ def variants(width, height, channels, pixels):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Draw the sample digits.",
-                                     epilog="example: python3 samples/draw_samples.py --variants /tmp/variants")
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).resolve().parent,
-                        help="where to write (default: here)")
-    parser.add_argument("--variants", type=Path, metavar="FOLDER",
-                        help="write changed versions into this folder instead")
+    parser = argparse.ArgumentParser(
+        description="Draw the sample digits.",
+        epilog="example: python3 samples/draw_samples.py --variants /tmp/variants",
+    )
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=Path(__file__).resolve().parent, help="where to write (default: here)"
+    )
+    parser.add_argument(
+        "--variants", type=Path, metavar="FOLDER", help="write changed versions into this folder instead"
+    )
     arguments = parser.parse_args()
     folder = arguments.variants or arguments.folder
     folder.mkdir(parents=True, exist_ok=True)

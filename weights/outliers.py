@@ -14,7 +14,15 @@ import torch.nn.functional as F
 
 import skeletons
 from corruptions import (
-    SIDE, affine, blur, coordinates, corrupt, sample, smooth_field, stroke, uniform,
+    SIDE,
+    affine,
+    blur,
+    coordinates,
+    corrupt,
+    sample,
+    smooth_field,
+    stroke,
+    uniform,
 )  # fmt: skip
 
 

@@ -34,7 +34,14 @@ def test_the_package_brings_what_it_needs_and_no_more():
     modules = {name for name in names if re.fullmatch(r"lenslet_\w+\.so", name)}
     assert len(extensions) == 1
     assert names - extensions - modules == {
-        "__init__.py", "_notebook.py", "_read.py", "_types.py", "_core.pyi", "py.typed", "ray.py"}
+        "__init__.py",
+        "_notebook.py",
+        "_read.py",
+        "_types.py",
+        "_core.pyi",
+        "py.typed",
+        "ray.py",
+    }
 
 
 def test_modules_are_opened_from_the_package():
@@ -47,8 +54,17 @@ def test_modules_are_opened_from_the_package():
 def test_stubs_agree_with_the_extension(root, tmp_path):
     pytest.importorskip("nanobind.stubgen", reason="nanobind is not installed")
     made = tmp_path / "_core.pyi"
-    command = [sys.executable, "-m", "nanobind.stubgen", "-q", "--exclude-values", "-m", "lenslet._core", "-o",
-               str(made)]
+    command = [
+        sys.executable,
+        "-m",
+        "nanobind.stubgen",
+        "-q",
+        "--exclude-values",
+        "-m",
+        "lenslet._core",
+        "-o",
+        str(made),
+    ]
     subprocess.run(command, check=True)
     committed = root / "python" / "lenslet" / "_core.pyi"
     assert ast.dump(ast.parse(committed.read_text())) == ast.dump(ast.parse(made.read_text())), (
