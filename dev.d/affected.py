@@ -98,6 +98,7 @@ class Graph:
             self.inputs.setdefault(output, set()).update(inputs)
 
     def add_headers(self, text):
+        output = ""
         for line in text.splitlines():
             if line.startswith("    "):
                 self.inputs[output].add(self.path(line[4:]))

@@ -29,7 +29,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import lenslet_side
 from lenet5_peers import LIBRARIES, ROOT, Contest, add_environment, installed, print_row, save
-from side import NotMeasured, numbers, tiled
+from side import NotMeasured, numbers
 
 SCHEMA = "lenslet.networks/1"
 FILES = ROOT / "tests" / "models" / "onnx"

@@ -67,7 +67,7 @@ def dictionary_of(build, target, name):
     seeds = (build / "fuzz" / "seeds" / target).iterdir()
     text = ""
     for word in sorted({line for seed in seeds for line in seed.read_text().split("\n") if line}):
-        escaped = re.sub(r"[^ !#-\[\]-~]", lambda letter: "\\x%02x" % ord(letter[0]), word)
+        escaped = re.sub(r"[^ !#-\[\]-~]", lambda letter: f"\\x{ord(letter[0]):02x}", word)
         text += f'"{escaped}\\x0a"\n'
     path = build / "fuzz" / f"{target}.dict"
     path.write_text(text)

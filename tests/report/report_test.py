@@ -484,7 +484,7 @@ class ReportTest(unittest.TestCase):
         page = Page(text)
         self.assertEqual(page.problems, [])
         self.assertEqual(len(page.ids), len(set(page.ids)), "an id appears twice")
-        for tag, attributes in page.tags:
+        for _, attributes in page.tags:
             for name in ("href", "xlink:href"):
                 self.assertIn((attributes.get(name) or "#")[1:], ["", *page.ids], f"{name} leads nowhere")
         self.assertIn("<h2>NVIDIA H200</h2>", text)
@@ -720,9 +720,12 @@ class ReportTest(unittest.TestCase):
         for picture in [*gpu.glob("*.svg"), history.with_suffix(".svg")]:
             picture.unlink()
 
-        def update(*arguments, of=folders.groups()):
+        def update(*arguments, of=None):
             return subprocess.run(
-                [PYTHON, "docs/results/update_readme.py", *of, *arguments], cwd=tree, capture_output=True, text=True
+                [PYTHON, "docs/results/update_readme.py", *(of or folders.groups()), *arguments],
+                cwd=tree,
+                capture_output=True,
+                text=True,
             )
 
         run = update(of=("docs/results/gone", folders.group(2)))
