@@ -6,7 +6,7 @@ import typing
 
 _HEIGHT = 760  # pixels: the picture, the answer and the first layers
 
-_Path = typing.Union[str, "os.PathLike[str]"]
+_Path = str | os.PathLike[str]
 
 
 class Page:

@@ -37,7 +37,7 @@ class PillowImage(typing.Protocol):
 
 
 # The path of a file, the bytes of one, pixels, uint8 [H, W] or [H, W, 1 to 4], or a picture of Pillow.
-Picture = typing.Union[str, "os.PathLike[str]", bytes, bytearray, npt.NDArray[np.uint8], SupportsDLPack, PillowImage]
+Picture = str | os.PathLike[str] | bytes | bytearray | npt.NDArray[np.uint8] | SupportsDLPack | PillowImage
 
 
 class Digit(typing.NamedTuple):

@@ -60,7 +60,7 @@ class Predictor:
 
     def __init__(
         self,
-        model: typing.Union[str, "os.PathLike[str]", None] = None,
+        model: str | os.PathLike[str] | None = None,
         *,
         column: str = "image",
         dtype: str | None = None,

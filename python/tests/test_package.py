@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,11 @@ def test_everything_public_has_a_docstring():
         if callable(thing) and name not in ("Images", "Inputs", "Output", "Picture"):
             assert thing.__doc__ and len(thing.__doc__) > 20, name
     assert set(lenslet.__all__) == {name for name in vars(lenslet) if name[0] != "_"} - {"ray"} | {"__version__"}
+
+
+@pytest.mark.parametrize("function", [lenslet.read, lenslet.ray.Predictor.__init__])
+def test_hints_can_be_evaluated(function):
+    assert typing.get_type_hints(function)
 
 
 def run_examples(name, text):
