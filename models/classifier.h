@@ -20,8 +20,8 @@ bool reads_digits(const Graph& graph);
 /// Whether it ends in softmax, apart from a change of its shape, so that it writes probabilities instead of logits.
 bool writes_probabilities(const Graph& graph);
 
-/// Why no class has a share of its outputs: it ends in Sigmoid or HardSigmoid, apart from a change of its shape, so each
-/// output is a probability of its own, and they do not sum up to 1. Empty for every other network.
+/// Why no class has a share of its outputs: it ends in Sigmoid or HardSigmoid, apart from a change of its shape, so
+/// each output is a probability of its own, and they do not sum up to 1. Empty for every other network.
 std::string fault_of_shares(const Graph& graph);
 
 /// Replaces probabilities by logits that have them: their logarithms. A probability of 0 counts as the smallest normal
