@@ -2,6 +2,8 @@
 """What a change of the tree affects in a build folder: for `./dev test --affected` and `./dev lint`.
 
     affected.py --build DIR [--base REF | --changed FILE...] (--tests | --sources)
+    affected.py --build DIR --all-sources
+    affected.py [--base REF] --start
 
 Changed files are those that differ from the merge base with REF, new files included. The default of REF is the upstream
 branch, or main; on main itself HEAD if the work tree has changes, else HEAD~1. --changed names the files instead.
@@ -14,7 +16,8 @@ every file, unless REQUIRED_FILES lists what is read there.
 After a change of CMake's files, or of data that a program may open (samples, weights, problem lists), all tests run.
 
 --tests prints three lines: a sentence, the programs to build, and a regular expression for ctest. --sources prints the
-C and C++ files to compile so that every changed one is seen, a line each.
+C and C++ files to compile so that every changed one is seen, a line each; --all-sources those of the whole build.
+--start prints the commit that the changes are counted from.
 """
 
 import argparse
@@ -45,7 +48,8 @@ def git(*words):
         return None
 
 
-def changed_files(base):
+def start_of(base):
+    """The commit that the changes are counted from: the merge base with `base`, or its default."""
     if git("rev-parse", "HEAD") is None:
         raise NoAnswer("this folder is not in a git repository, so the changes are unknown")
     names = [base] if base else ["@{upstream}", "origin/HEAD", "origin/main", "main"]
@@ -55,7 +59,15 @@ def changed_files(base):
     start = git("merge-base", "HEAD", known[0]) if known else None
     if not base and start in (None, git("rev-parse", "HEAD")):
         start = "HEAD" if git("status", "--porcelain") else "HEAD~1"
-    difference = git("diff", "--name-only", "--no-renames", start or known[0])
+    start = start or known[0]
+    if git("rev-parse", "--verify", "--quiet", start + "^{commit}") is None:
+        raise NoAnswer(f"git cannot compare the tree with {start}")
+    return start
+
+
+def changed_files(base):
+    start = start_of(base)
+    difference = git("diff", "--name-only", "--no-renames", start)
     if difference is None:
         raise NoAnswer(f"git cannot compare the tree with {start}")
     return sorted({*difference.splitlines(), *git("ls-files", "--others", "--exclude-standard").splitlines()})
@@ -189,15 +201,26 @@ def affected_tests(folder, changed):
     return f"{len(names)} of {len(tests)} tests are affected by {len(changed)} changed files", targets, pattern
 
 
-def sources_of(folder, changed):
-    """A changed source itself; for a changed header a source of its own name, else the first that includes it."""
-    graph = Graph(folder)
-    compiled = sorted(
+def compiled_by(graph):
+    """The pairs of a source of the tree and the object made of it."""
+    return sorted(
         (source, output)
         for output, sources in graph.sources.items()
         for source in sources
         if source.endswith(SOURCES) and os.path.exists(source)
     )
+
+
+def all_sources(folder):
+    graph = Graph(folder)
+    made = {source for source, _ in compiled_by(graph)}
+    return sorted(os.path.relpath(source, ROOT) for source in made if not is_below(source, graph.folder))
+
+
+def sources_of(folder, changed):
+    """A changed source itself; for a changed header a source of its own name, else the first that includes it."""
+    graph = Graph(folder)
+    compiled = compiled_by(graph)
     answer = set()
     for name in (os.path.join(ROOT, name) for name in changed):
         if name.endswith(HEADERS):
@@ -211,19 +234,29 @@ def sources_of(folder, changed):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", required=True)
+    parser.add_argument("--build")
     parser.add_argument("--base")
     parser.add_argument("--changed", nargs="*")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--tests", action="store_true")
     what.add_argument("--sources", action="store_true")
+    what.add_argument("--all-sources", action="store_true")
+    what.add_argument("--start", action="store_true")
     options = parser.parse_args()
+    if not options.build and not options.start:
+        parser.error("--build is required")
     try:
-        changed = changed_files(options.base) if options.changed is None else options.changed
-        if options.sources:
-            print("\n".join(sources_of(options.build, changed)))
+        files = options.changed
+        if files is None and (options.tests or options.sources):
+            files = changed_files(options.base)
+        if options.start:
+            print(start_of(options.base))
+        elif options.all_sources:
+            print("\n".join(all_sources(options.build)))
+        elif options.sources:
+            print("\n".join(sources_of(options.build, files)))
         else:
-            sentence, targets, pattern = affected_tests(options.build, changed)
+            sentence, targets, pattern = affected_tests(options.build, files)
             print(sentence, " ".join(targets), pattern, sep="\n")
     except NoAnswer as reason:
         sys.exit(f"dev: {reason}")

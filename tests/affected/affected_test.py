@@ -80,6 +80,7 @@ class SmallGraph(unittest.TestCase):
         for file in ("framework/io/idx.cpp", "framework/io/gzip.cpp"):
             self.assertEqual(self.names(file), ["one", "whole"], file)
             self.assertEqual(affected.sources_of(self.folder.name, [file]), [file])
+            self.assertIn(file, affected.all_sources(self.folder.name))
 
     def test_a_program_that_a_test_runs_counts(self):
         self.assertEqual(self.names("apps/main.cpp"), ["one", "script", "whole"])
@@ -121,8 +122,12 @@ class Git(unittest.TestCase):
                 Path(folder, f"{number}.txt").write_text("x", encoding="utf-8")
                 git("add", ".")
                 git("commit", "-m", str(number))
-            root, affected.ROOT = affected.ROOT, folder
-            self.addCleanup(setattr, affected, "ROOT", root)
+                if number == 1:
+                    root, affected.ROOT = affected.ROOT, folder
+                    self.addCleanup(setattr, affected, "ROOT", root)
+                    with self.assertRaisesRegex(affected.NoAnswer, "cannot compare the tree with HEAD~1"):
+                        affected.start_of(None)
+            self.assertEqual(affected.start_of(None), "HEAD~1")
             self.assertEqual(affected.changed_files(None), ["2.txt"])  # on main: the last commit
             Path(folder, "new.txt").write_text("x", encoding="utf-8")
             self.assertEqual(affected.changed_files(None), ["new.txt"])  # the work tree has changes
@@ -131,6 +136,7 @@ class Git(unittest.TestCase):
             git("add", ".")
             git("commit", "-m", "new")
             self.assertEqual(affected.changed_files(None), ["new.txt"])  # since main
+            self.assertEqual(affected.start_of(None), affected.git("rev-parse", "main"))
             with self.assertRaisesRegex(affected.NoAnswer, "git knows no commit nonesuch"):
                 affected.changed_files("nonesuch")
 
