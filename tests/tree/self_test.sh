@@ -78,6 +78,7 @@ if [ "$part" = dev ]; then
   red dev.d/setup.sh 'setup_if_needed() { check_cmake; }' 'no "apt-get install' "${steps[@]}" builds
   red dev.d/setup.sh 'setup_if_needed() { cmd_setup --tests; }' 'was called' "${steps[@]}" builds
   red dev.d/setup.sh 'check_cmake() { :; }' 'found 3.22.1' "${steps[@]}" cmake
+  red .github/workflows/nightly.yml '          - fuz --all' 'dev fuz ' "${answers[@]}"
   red dev.d/log.sh 'logged() { open_log; "$@"; }' 'was printed' "${steps[@]}" builds
   red dev.d/log.sh 'log_end() { tail "$log"; }' 'was printed' "${steps[@]}" failures
   red dev.d/test.sh 'awk() { [[ $* == *skipped.awk* ]] || command awk "$@"; }' 'lists other skips' "${steps[@]}" skips
