@@ -7,6 +7,11 @@ readonly fuzzing=(
   'program python3|python3'
 )
 
+# The sanitizers' runtime, of clang's version; some systems have it in a package of its own.
+has_clang_runtime() {
+  printf 'int main() {}\n' | "$1" -fsanitize=fuzzer-no-link,address,undefined -x c++ - -o /dev/null 2>/dev/null
+}
+
 cmd_fuzz() {
   local options=()
   while [ "$#" -gt 0 ]; do
@@ -28,8 +33,10 @@ cmd_fuzz() {
   done
   setup_if_needed
   install_missing required "${fuzzing[@]}"
-  printf 'int main() {}\n' | clang++ -fsanitize=fuzzer-no-link,address,undefined -x c++ - -o /dev/null 2>/dev/null ||
-    die "clang++ lacks the sanitizers' runtime: install libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev (Debian)"
+  local runtime
+  runtime=libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev
+  install_missing optional "clang_runtime clang++|$runtime"
+  has_clang_runtime clang++ || die "clang++ lacks the sanitizers' runtime: install $runtime (Debian)"
   preset=fuzz
   build fuzzers -DLENSLET_BUILD_TESTS=ON
   python3 tests/fuzz/run.py build/fuzz "${options[@]}"

@@ -31,6 +31,7 @@ readonly for_tests=(
   'program dpkg-shlibdeps|dpkg-dev'
   'program pkg-config|pkgconf pkg-config'
   'program python3|python3'
+  'python_module ensurepip|python3-venv'
   'any_python_module matplotlib|python3-matplotlib'
   'program shellcheck|shellcheck'
   'program curl|curl'
@@ -58,6 +59,18 @@ has_python_module() {
   local python=${2:-python3}
   has_program "$python" &&
     "$python" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)' "$1"
+}
+
+# install_from_pypi VENV REQUIREMENTS PYTHON [OPTIONS OF venv…]: makes a virtual environment with the packages of that
+# file, once for each text of the file. Returns 1 if pip could not install them.
+install_from_pypi() {
+  local venv=$1 names=$2 python=$3
+  shift 3
+  ! cmp -s "$names" "$venv/installed.txt" || return 0
+  say "installing the packages of $names into $venv"
+  logged "$python" -m venv --clear "$@" "$venv" &&
+    logged "$venv/bin/pip" --disable-pip-version-check install --requirement "$names" &&
+    cp "$names" "$venv/installed.txt"
 }
 
 # apt installs modules for the distribution's Python, which need not be the first python3 on PATH.

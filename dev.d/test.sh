@@ -17,14 +17,9 @@ setup_apps() {
   local names=tests/apps_requirements.txt venv=build/apps/venv python=$apt_python
   install_missing optional "${for_apps[@]}"
   setup_ray
-  ! cmp -s "$names" "$venv/installed.txt" || return 0
   has_program "$python" || python=python3
-  say "installing the packages of $names into $venv"
-  if ! logged "$python" -m venv --clear --system-site-packages "$venv" ||
-    ! logged "$venv/bin/pip" --disable-pip-version-check install --requirement "$names"; then
+  install_from_pypi "$venv" "$names" "$python" --system-site-packages ||
     log_die "pip could not install the packages of $names"
-  fi
-  cp "$names" "$venv/installed.txt"
 }
 
 # Installs Ray with the package that ./dev python installed, if it did. Ray has no build for some versions of Python.

@@ -70,7 +70,7 @@ SHAPES = {
     "9b": [[(0.84, 0.20), (0.64, 0.01), (0.30, 0.04), (0.12, 0.26), (0.26, 0.47), (0.58, 0.46), (0.82, 0.24),
             (0.86, 0.14), (0.84, 0.46),
             (0.72, 0.76), (0.54, 0.96), (0.34, 0.99)]],
-}
+}  # fmt: skip
 
 WHITE, CREAM, GREY, BOARD, NIGHT = (255, 255, 255), (247, 240, 222), (196, 198, 202), (38, 52, 46), (16, 18, 24)
 BLACK, BLUE, RED, GREEN = (24, 22, 26), (28, 52, 150), (190, 34, 40), (20, 112, 60)
@@ -106,15 +106,17 @@ STYLES = {
     "9a": dict(width=220, height=260, digit=170, wide=0.62, pen=0.09, ink=BLACK, paper=None, slant=0.05),
     "9b": dict(width=150, height=110, digit=76, wide=0.64, pen=0.10, ink=PENCIL, paper=WHITE, at=(0.54, 0.48),
                slant=0.08, light=20, grain=4),
-}
+}  # fmt: skip
 
 
 def spline(points, steps=14):
     """Returns points along the centripetal Catmull-Rom spline through `points` (Barry and Goldman, 1988)."""
     if len(points) < 3:
         return list(points)
-    ends = [[tuple(2 * a - b for a, b in zip(end, inner))]
-            for end, inner in ((points[0], points[1]), (points[-1], points[-2]))]
+    ends = [
+        [tuple(2 * a - b for a, b in zip(end, inner))]
+        for end, inner in ((points[0], points[1]), (points[-1], points[-2]))
+    ]
     p = ends[0] + list(points) + ends[1]
     curve = []
     for i in range(1, len(p) - 2):
@@ -209,8 +211,12 @@ def write_png(path, width, height, channels, pixels):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
-    data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(
-        b"IDAT", zlib.compress(bytes(rows), 9)) + chunk(b"IEND", b"")
+    data = (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(bytes(rows), 9))
+        + chunk(b"IEND", b"")
+    )
     Path(path).write_bytes(data)
 
 
@@ -241,12 +247,16 @@ def variants(width, height, channels, pixels):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Draw the sample digits.",
-                                     epilog="example: python3 samples/draw_samples.py --variants /tmp/variants")
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).resolve().parent,
-                        help="where to write (default: here)")
-    parser.add_argument("--variants", type=Path, metavar="FOLDER",
-                        help="write changed versions into this folder instead")
+    parser = argparse.ArgumentParser(
+        description="Draw the sample digits.",
+        epilog="example: python3 samples/draw_samples.py --variants /tmp/variants",
+    )
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=Path(__file__).resolve().parent, help="where to write (default: here)"
+    )
+    parser.add_argument(
+        "--variants", type=Path, metavar="FOLDER", help="write changed versions into this folder instead"
+    )
     arguments = parser.parse_args()
     folder = arguments.variants or arguments.folder
     folder.mkdir(parents=True, exist_ok=True)

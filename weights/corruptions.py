@@ -151,8 +151,11 @@ def edges(images):
     ridge = ((slope >= ahead) & (slope > behind) & (slope > uniform(n, 0.15, 0.5, device) * high)).float()
     ink = (images > uniform(n, 0.3, 0.6, device)).float()
     cross = uniform(n, 0, 1, device) < 0.5
-    grown = torch.where(cross, F.max_pool2d(ink, 3, 1, 1), torch.maximum(
-        F.max_pool2d(ink, (1, 3), 1, (0, 1)), F.max_pool2d(ink, (3, 1), 1, (1, 0))))
+    grown = torch.where(
+        cross,
+        F.max_pool2d(ink, 3, 1, 1),
+        torch.maximum(F.max_pool2d(ink, (1, 3), 1, (0, 1)), F.max_pool2d(ink, (3, 1), 1, (1, 0))),
+    )
     kind = uniform(n, 0, 1, device)
     out = torch.where(kind < 0.65, ridge, torch.where(kind < 0.9, grown - ink, slope / high))
     faint = uniform(n, 0.6, 1, device)
@@ -171,7 +174,8 @@ def blocks(images):
     one = position < torch.where(uniform(n, 0, 1, device) < 0.5, left, right)
     many = torch.floor(position / uniform(n, 2, 8, device) + uniform(n, 0, 2, device)) % 2 == 0
     box = ((x + 14 - uniform(n, 4, 24, device)).abs() < uniform(n, 3, 9, device)) & (
-        (y + 14 - uniform(n, 4, 24, device)).abs() < uniform(n, 3, 9, device))
+        (y + 14 - uniform(n, 4, 24, device)).abs() < uniform(n, 3, 9, device)
+    )
     where = torch.where(kind < 0.45, sides, torch.where(kind < 0.65, one, torch.where(kind < 0.8, many, box)))
     whole = uniform(n, 0, 1, device) < 0.75
     strength = torch.where(whole, torch.ones(n, 1, 1, device=device), uniform(n, 0.3, 1, device))
@@ -228,7 +232,8 @@ def hide(images):
     n, device = len(images), images.device
     x, y = coordinates(device)
     inside = ((x - uniform(n, -10, 10, device)).abs() < uniform(n, 1, 4.5, device)) & (
-        (y - uniform(n, -10, 10, device)).abs() < uniform(n, 1, 4.5, device))
+        (y - uniform(n, -10, 10, device)).abs() < uniform(n, 1, 4.5, device)
+    )
     level = uniform(n, 0, 1, device) * (uniform(n, 0, 1, device) < 0.5)
     return torch.where(inside, level.expand_as(images), images)
 

@@ -112,8 +112,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="text fonts; searched for .ttf and .otf files")
     parser.add_argument("out", type=Path, help="the file to write")
-    parser.add_argument("--hands", type=Path, required=True, metavar="FOLDER",
-                        help="fonts that give letters alone, handwriting too")
+    parser.add_argument(
+        "--hands", type=Path, required=True, metavar="FOLDER", help="fonts that give letters alone, handwriting too"
+    )
     parser.add_argument("--fonts", type=int, default=700, help="of a folder at most (default: %(default)s)")
     args = parser.parse_args()
     draw = random.Random(1)

@@ -14,7 +14,15 @@ import torch.nn.functional as F
 
 import skeletons
 from corruptions import (
-    SIDE, affine, blur, coordinates, corrupt, sample, smooth_field, stroke, uniform,
+    SIDE,
+    affine,
+    blur,
+    coordinates,
+    corrupt,
+    sample,
+    smooth_field,
+    stroke,
+    uniform,
 )  # fmt: skip
 
 
@@ -70,7 +78,7 @@ def by_hand(images, bend=1.6):
 
 def centred(images):
     """Scales the box of the ink to 20 pixels and puts the centre of mass on pixel (14, 14), as for MNIST."""
-    n, device = len(images), images.device
+    device = images.device
     x, y = coordinates(device)
     line = torch.arange(SIDE, device=device).float()
     ink = images > 0.3

@@ -229,9 +229,7 @@ def forward_students(flat, x):
 def shift_copies(pixels):
     """Returns the nine copies of uint8 images [N, 784] shifted by -1, 0, 1 pixels either way: [9, N, 784]."""
     padded = F.pad(pixels.view(-1, 28, 28), (1, 1, 1, 1))
-    return torch.stack(
-        [padded[:, dy : dy + 28, dx : dx + 28].flatten(1) for dy in range(3) for dx in range(3)]
-    )
+    return torch.stack([padded[:, dy : dy + 28, dx : dx + 28].flatten(1) for dy in range(3) for dx in range(3)])
 
 
 @torch.no_grad()
@@ -470,16 +468,29 @@ def parse_arguments():
         help="folder with MNIST's IDX files (default: LENSLET_MNIST_DIR, then ./data)",
     )
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where results are written")
-    parser.add_argument("--seed", type=int, default=1,
-                        help="of teachers, bank and first student (default: %(default)s)")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="of teachers, bank and first student (default: %(default)s)"
+    )
     parser.add_argument("--validation", type=int, default=5000, metavar="N", help="size of the validation split")
     parser.add_argument("--teachers", type=Path, metavar="FILE", help="load the teachers from here if it exists")
     parser.add_argument("--robust", type=Path, metavar="GLYPHS", help="train the set for pictures, with these glyphs")
-    parser.add_argument("--shares", type=float, nargs=3, default=[0.36, 0.22, 0.42], metavar="S",
-                        help="of digits, corrupted digits and outliers, with --robust (default: %(default)s)")
-    parser.add_argument("--trade", type=weights_of_trade, nargs="+", default=[(0.25, 2.0, 0.5)],
-                        metavar="C:E:K", help="weights of corrupted digits, of the energy, and of digits in the "
-                        "energy, with --robust (default: 0.25:2:0.5)")
+    parser.add_argument(
+        "--shares",
+        type=float,
+        nargs=3,
+        default=[0.36, 0.22, 0.42],
+        metavar="S",
+        help="of digits, corrupted digits and outliers, with --robust (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--trade",
+        type=weights_of_trade,
+        nargs="+",
+        default=[(0.25, 2.0, 0.5)],
+        metavar="C:E:K",
+        help="weights of corrupted digits, of the energy, and of digits in the "
+        "energy, with --robust (default: 0.25:2:0.5)",
+    )
     parser.add_argument("--teacher-epochs", type=int, default=50)
     parser.add_argument("--teacher-batch", type=int, default=500)
     parser.add_argument("--teacher-lr", type=float, default=2e-3)

@@ -16,13 +16,14 @@ import sys
 import time
 from pathlib import Path
 
-import lenslet
 import numpy as np
 import torch
+
+import lenslet
 from side import single_calls, summarise
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
-import lenet5 as shared  # noqa: E402
+import lenet5 as shared
 
 MILLION = 1_000_000
 TENSORS = (1, 64, 262_144)
@@ -49,6 +50,7 @@ def enqueued(call, min_ms):
 
 def waited_for(call, min_ms):
     """summarise() of single calls, each waited for."""
+
     def whole():
         call()
         torch.cuda.synchronize()
@@ -67,8 +69,11 @@ class Judge:
 
     def judge(self, labels):
         which = np.arange(len(labels)) % len(self.pixels)
-        return {"correct": int((labels == self.labels[which]).sum()),
-                "differing": int((labels != self.expected[which]).sum()), "judged": len(labels)}
+        return {
+            "correct": int((labels == self.labels[which]).sum()),
+            "differing": int((labels != self.expected[which]).sum()),
+            "judged": len(labels),
+        }
 
 
 def bus(images, min_ms):
@@ -98,7 +103,7 @@ def pytorch(images, math, min_ms):
         answers = [None]
 
         def whole():
-            parts = [compiled(tensor[i:i + chunk].cuda()) for i in range(0, len(tensor) - chunk + 1, chunk)]
+            parts = [compiled(tensor[i : i + chunk].cuda()) for i in range(0, len(tensor) - chunk + 1, chunk)]
             answers[0] = torch.cat(parts).cpu()
 
         with torch.inference_mode():
@@ -126,8 +131,15 @@ def main(math, folder, min_ms):
         labels = model.predict(tensor).labels.cpu().numpy()
         for way, options in (("tensor", {}), ("tensor, out=", {"out": place})):
             alone = waited_for(lambda: model.predict(tensor, **options), min_ms)
-            tell({"way": way, "count": count, "alone_ns": alone, "labels": labels,
-                  "time_ns": enqueued(lambda: model.predict(tensor, **options), min_ms)})
+            tell(
+                {
+                    "way": way,
+                    "count": count,
+                    "alone_ns": alone,
+                    "labels": labels,
+                    "time_ns": enqueued(lambda: model.predict(tensor, **options), min_ms),
+                }
+            )
     pinned = lenslet.empty_pinned(images.shape)
     pinned[:] = images
     place = (np.empty(MILLION, np.int32), np.empty(MILLION, np.float32))

@@ -11,10 +11,11 @@ from functools import partial
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the other sides use the same card
 
-import jax  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-from side import HostPass, Side, host_windows, passes_of, single_calls, summarise  # noqa: E402
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from side import HostPass, Side, host_windows, passes_of, single_calls, summarise
 
 PRECISION = {"fp32": "highest", "tf32": "tensorfloat32", "fp16": "default"}
 DIMENSIONS = {"NCHW": ("NCHW", "OIHW", "NCHW"), "NHWC": ("NHWC", "HWIO", "NHWC")}

@@ -29,9 +29,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
-import lenet5 as shared  # noqa: E402  (the scripts' common module, beside the weights)
-import lenslet_side  # noqa: E402
-from side import MOST_DIFFERING, Absent, NotMeasured, middle, numbers  # noqa: E402
+import lenet5 as shared
+import lenslet_side
+from side import MOST_DIFFERING, Absent, NotMeasured, middle, numbers
 
 SCHEMA = "lenslet.peers/3"
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,19 +64,25 @@ def gpu_sides(weights, images, arguments):
         limits = arguments.search_batches, arguments.search_seconds
         return [import_module("tinygrad_side").TinygradSide(arguments.images_file, *limits)]
 
-    sides = lenslet_side.on_gpu(arguments.lenslet, arguments.data) + installed({
-        "PyTorch": lambda: import_module("torch_side").sides(weights, images, arguments.autotune_batches),
-        "JAX": lambda: import_module("jax_side").sides(weights, images),
-        "tinygrad, beam search": tinygrad_sides,
-    })
+    sides = lenslet_side.on_gpu(arguments.lenslet, arguments.data) + installed(
+        {
+            "PyTorch": lambda: import_module("torch_side").sides(weights, images, arguments.autotune_batches),
+            "JAX": lambda: import_module("jax_side").sides(weights, images),
+            "tinygrad, beam search": tinygrad_sides,
+        }
+    )
     return sorted([*sides, *(Absent(*pair) for pair in NEVER.items())], key=lambda side: side.cost)
 
 
 def cpu_sides(weights, images, arguments, threads):
-    return lenslet_side.on_cpu(arguments.lenslet, arguments.data, threads) + installed({
-        "ONNX Runtime": lambda: [import_module("onnx_side").OnnxSide(weights, images, threads)],
-        "OpenVINO": lambda: [import_module("openvino_side").OpenvinoSide(weights, images, threads)],
-    }, "cpu", threads)
+    return lenslet_side.on_cpu(arguments.lenslet, arguments.data, threads) + installed(
+        {
+            "ONNX Runtime": lambda: [import_module("onnx_side").OnnxSide(weights, images, threads)],
+            "OpenVINO": lambda: [import_module("openvino_side").OpenvinoSide(weights, images, threads)],
+        },
+        "cpu",
+        threads,
+    )
 
 
 def one_line(error):
@@ -131,14 +137,19 @@ class Contest:
         """Appends a summary to `turns`; the `first` turn of a batch of --latency-batches fills `single`, too."""
         turns.append(work.turn(self.arguments.windows, self.arguments.window_ms))
         if first and self.batch in self.arguments.latency_batches:  # one turn has many single calls already
-            found = {"in_order_ns": work.in_order(self.arguments.calls),
-                     "round_trip_ns": work.round_trip(self.arguments.calls)}
+            found = {
+                "in_order_ns": work.in_order(self.arguments.calls),
+                "round_trip_ns": work.round_trip(self.arguments.calls),
+            }
             single.update({key: value for key, value in found.items() if value})
 
     def measure(self):
         for number in range(self.arguments.turns):
-            self.running = [entry for entry in self.running
-                            if self.attempt(entry[0], lambda entry=entry: self.turn(*entry[1:], number == 0))]
+            self.running = [
+                entry
+                for entry in self.running
+                if self.attempt(entry[0], lambda entry=entry: self.turn(*entry[1:], number == 0))
+            ]
         for row, work, turns, single in self.running:
             summary = middle(turns)
             row.update(status="PASSED", reason=None, time_ns=summary, images_per_s=self.batch / summary["median"] * 1e9)
@@ -179,8 +190,11 @@ def print_row(row):
         print(f"{head} {row['status']}: {row['reason']}", flush=True)
         return
     t = row["time_ns"]
-    print(f"{head} {t['median'] / 1e3:>11,.2f} us ({t['p10'] / 1e3:,.2f} .. {t['p90'] / 1e3:,.2f}) "
-          f"{row['images_per_s'] / 1e6:>9.3f} M images/s{'' if row['status'] == 'PASSED' else ' SUSPECT'}", flush=True)
+    print(
+        f"{head} {t['median'] / 1e3:>11,.2f} us ({t['p10'] / 1e3:,.2f} .. {t['p90'] / 1e3:,.2f}) "
+        f"{row['images_per_s'] / 1e6:>9.3f} M images/s{'' if row['status'] == 'PASSED' else ' SUSPECT'}",
+        flush=True,
+    )
 
 
 def digits(rows, reference, torch_logits):
@@ -197,11 +211,13 @@ def digits(rows, reference, torch_logits):
     differences = []
     if torch_logits is not None and len(torch_logits) == whole:
         for device, ours in reference["ours"].items():
-            differences.append({
-                "device": device,
-                "max_abs_difference_to_torch": float(np.abs(ours - torch_logits).max()),
-                "differing_images": [int(i) for i in np.flatnonzero(ours.argmax(1) != torch_logits.argmax(1))],
-            })
+            differences.append(
+                {
+                    "device": device,
+                    "max_abs_difference_to_torch": float(np.abs(ours - torch_logits).max()),
+                    "differing_images": [int(i) for i in np.flatnonzero(ours.argmax(1) != torch_logits.argmax(1))],
+                }
+            )
     return {"images": whole, "correct": list(counts.values()), "lenslet_logits": differences}
 
 
@@ -269,8 +285,9 @@ def main():
         if arguments.device != "cuda":
             for threads in arguments.cpu_threads:
                 groups.append((cpu_sides(weights, images, arguments, threads), arguments.cpu_batches))
-        document["libraries"] = {name: sys.modules[name].__version__ for name in LIBRARIES
-                                 if hasattr(sys.modules.get(name), "__version__")}
+        document["libraries"] = {
+            name: sys.modules[name].__version__ for name in LIBRARIES if hasattr(sys.modules.get(name), "__version__")
+        }
         devices = {"cuda": ("cuda",), "cpu": ("cpu",), "both": ("cpu", "cuda")}[arguments.device]
         ours = {device: lenslet_side.logits(arguments.lenslet, device, arguments.data) for device in devices}
         reference = {"labels": labels, "logits": ours[devices[0]], "ours": ours}

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+
 from side import NotMeasured, Pass, Side
 
 # `lenslet bench` takes at least 20 windows per turn, however short the requested time is.
@@ -17,8 +18,9 @@ IN_ORDER = 200  # single passes behind a median (apps/lenslet/bench/bench_latenc
 def _run(program, arguments):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "result.json"
-        done = subprocess.run([program, *arguments, "--json", str(path)], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [program, *arguments, "--json", str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
         if not path.exists():
             raise RuntimeError(f"{' '.join([program, *arguments])} gave {done.returncode}: {done.stderr.strip()}")
         return json.loads(path.read_text())
@@ -37,8 +39,19 @@ class Bench:
         key = (batch, number, latency)
         if key not in self.documents:
             how = ["--latency", "--calls", str(CALLS)] if latency else ["--place", "resident"]
-            self.documents[key] = _run(self.program, [*self.command, "--batch-sizes", str(batch), "--min-time-ms",
-                                                      str(LEAST_MS), "--warmup-ms", str(WARMUP_MS), *how])
+            self.documents[key] = _run(
+                self.program,
+                [
+                    *self.command,
+                    "--batch-sizes",
+                    str(batch),
+                    "--min-time-ms",
+                    str(LEAST_MS),
+                    "--warmup-ms",
+                    str(WARMUP_MS),
+                    *how,
+                ],
+            )
         return self.documents[key]
 
 
@@ -98,8 +111,12 @@ class LensletSide(Side):
 
     def owns(self, row):
         labels = row["labels"]
-        return ((labels["plan"], row["math"], labels["input"], labels["output"]) ==
-                (self.plan, self.math, self.input, self.output))
+        return (labels["plan"], row["math"], labels["input"], labels["output"]) == (
+            self.plan,
+            self.math,
+            self.input,
+            self.output,
+        )
 
     def prepare(self, batch):
         work = _Pass(self, batch)
@@ -113,8 +130,9 @@ class TunedSide(LensletSide):
     """A network of an ONNX file, layer by layer, with the plan that `lenslet tune` finds for each batch size."""
 
     def __init__(self, program, device, threads, model, folder):
-        super().__init__(Bench(program, None, device, threads, []), device, threads, "layered", "fp32", "fp32",
-                         "logits")
+        super().__init__(
+            Bench(program, None, device, threads, []), device, threads, "layered", "fp32", "fp32", "logits"
+        )
         self.name, self.program, self.model, self.folder = "Lenslet, tuned", program, model, folder
 
     def prepare(self, batch):
@@ -129,8 +147,9 @@ class TunedSide(LensletSide):
 def network_side(program, device, threads, name, options):
     """LeNet-5 of those options, the whole network at once."""
     plan = ["--plan", "fused", "--math", "fp32", "--input", "fp32", "--output", "logits"]
-    side = LensletSide(Bench(program, None, device, threads, [*plan, *options]), device, threads, "fused", "fp32",
-                       "fp32", "logits")
+    side = LensletSide(
+        Bench(program, None, device, threads, [*plan, *options]), device, threads, "fused", "fp32", "fp32", "logits"
+    )
     side.name = name
     return side
 
@@ -152,8 +171,11 @@ def logits(program, device, data):
     """fp32 logits [N, 10] of the test set, by `lenslet eval`."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "logits.npy"
-        subprocess.run([program, "eval", "--device", device, "--data", str(data), "--logits", str(path)], check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [program, "eval", "--device", device, "--data", str(data), "--logits", str(path)],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         return np.load(path)
 
 

@@ -26,8 +26,9 @@ class _Network(torch.nn.Module):
     def conv(self, inputs, outputs, kernel=3, stride=1, groups=1, gain=2.0):
         """He's uniform distribution for gain 2; the last convolution of a residual branch has less."""
         layer = torch.nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups)
-        layer.weight = self.values((outputs, inputs // groups, kernel, kernel),
-                                   (3 * gain * groups / (inputs * kernel * kernel)) ** 0.5)
+        layer.weight = self.values(
+            (outputs, inputs // groups, kernel, kernel), (3 * gain * groups / (inputs * kernel * kernel)) ** 0.5
+        )
         layer.bias = self.values((outputs,), 0.1)
         return layer
 

@@ -27,9 +27,9 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import lenslet_side  # noqa: E402
-from lenet5_peers import LIBRARIES, ROOT, Contest, add_environment, installed, print_row, save  # noqa: E402
-from side import NotMeasured, numbers, tiled  # noqa: E402
+import lenslet_side
+from lenet5_peers import LIBRARIES, ROOT, Contest, add_environment, installed, print_row, save
+from side import NotMeasured, numbers
 
 SCHEMA = "lenslet.networks/1"
 FILES = ROOT / "tests" / "models" / "onnx"
@@ -57,8 +57,10 @@ def lenslet_sides(network, arguments, threads):
     program, device = arguments.lenslet, arguments.device
     model = str(FILES / f"{network}.onnx")
     if network == DIGITS:
-        return [lenslet_side.network_side(program, device, threads, name, options) for name, options in (
-            ("Lenslet, from ONNX", ["--model", model]), ("Lenslet, built in", []))]
+        return [
+            lenslet_side.network_side(program, device, threads, name, options)
+            for name, options in (("Lenslet, from ONNX", ["--model", model]), ("Lenslet, built in", []))
+        ]
     return [lenslet_side.TunedSide(program, device, threads, model, arguments.folder)]
 
 
@@ -66,8 +68,9 @@ def peers(network, samples, arguments, threads):
     if network == DIGITS:
         return []
     if arguments.device == "cpu":
-        make = {"ONNX Runtime": lambda: [import_module("onnx_side").FileSide(FILES / f"{network}.onnx", samples,
-                                                                             threads)]}
+        make = {
+            "ONNX Runtime": lambda: [import_module("onnx_side").FileSide(FILES / f"{network}.onnx", samples, threads)]
+        }
         return installed(make, "cpu", threads)
 
     def torch_sides():
@@ -101,8 +104,15 @@ def check_with_diff(network, samples, outputs, arguments):
     """
     path = Path(arguments.folder) / f"{network}.npz"
     np.savez(path, input=samples[:4], output=outputs[:4].astype(np.float32))
-    command = [arguments.lenslet, "diff", str(FILES / f"{network}.onnx"), "--against", str(path), "--device",
-               arguments.device]
+    command = [
+        arguments.lenslet,
+        "diff",
+        str(FILES / f"{network}.onnx"),
+        "--against",
+        str(path),
+        "--device",
+        arguments.device,
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     found = re.search(r"^whole pass +[a-z ]+? +([0-9.e+-]+) ", done.stdout, re.MULTILINE)
     if not found:
@@ -162,8 +172,11 @@ def main():
                 print_row({**row, "side": f"{network}: {row['side']}"})
             rows += contest.rows
             add_environment(document, sides)
-            document["libraries"] = {name: sys.modules[name].__version__ for name in LIBRARIES
-                                     if hasattr(sys.modules.get(name), "__version__")}
+            document["libraries"] = {
+                name: sys.modules[name].__version__
+                for name in LIBRARIES
+                if hasattr(sys.modules.get(name), "__version__")
+            }
             save(document, arguments.json, "INTERRUPTED")
     save(document, arguments.json, "COMPLETE")
     return 1 if any(row["status"] == "FAILED" for row in rows) else 0

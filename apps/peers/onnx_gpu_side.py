@@ -8,6 +8,7 @@ without TF32.
 import numpy as np
 import onnxruntime
 import torch  # before a session: the provider finds CUDA's and cuDNN's libraries in its packages
+
 from side import NotMeasured, Pass, Side, tiled
 from torch_side import event_windows
 
@@ -17,8 +18,13 @@ PROVIDER = "CUDAExecutionProvider"
 class _BoundPass(Pass):
     def __init__(self, path, samples, batch, layout):
         self.stream = torch.cuda.Stream()
-        options = {"user_compute_stream": str(self.stream.cuda_stream), "enable_cuda_graph": "1", "use_tf32": "0",
-                   "cudnn_conv_algo_search": "EXHAUSTIVE", "prefer_nhwc": str(int(layout == "NHWC"))}
+        options = {
+            "user_compute_stream": str(self.stream.cuda_stream),
+            "enable_cuda_graph": "1",
+            "use_tf32": "0",
+            "cudnn_conv_algo_search": "EXHAUSTIVE",
+            "prefer_nhwc": str(int(layout == "NHWC")),
+        }
         setting = onnxruntime.SessionOptions()
         setting.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
         setting.log_severity_level = 3  # errors
@@ -27,10 +33,12 @@ class _BoundPass(Pass):
             raise NotMeasured("SKIPPED", "the CUDA provider cannot be loaded: is libcudnn or libcublas missing?")
         self.binding = self.session.io_binding()
         self.x = torch.from_numpy(tiled(samples, batch)).cuda()
-        end, = self.session.get_outputs()
+        (end,) = self.session.get_outputs()
         self.y = torch.empty((batch, *end.shape[1:]), device="cuda")
-        for bind, name, tensor in ((self.binding.bind_input, self.session.get_inputs()[0].name, self.x),
-                                   (self.binding.bind_output, end.name, self.y)):
+        for bind, name, tensor in (
+            (self.binding.bind_input, self.session.get_inputs()[0].name, self.x),
+            (self.binding.bind_output, end.name, self.y),
+        ):
             bind(name, "cuda", 0, np.float32, tuple(tensor.shape), tensor.data_ptr())
         self.how = onnxruntime.RunOptions()
         self.how.add_run_config_entry("disable_synchronize_execution_providers", "1")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import onnxruntime
+
 from side import HostPass, Side, tiled
 
 OPSET, IR_VERSION = 17, 8
@@ -13,9 +14,11 @@ def model(weights):
     from onnx import TensorProto, helper, numpy_helper
 
     def conv(name, source):
-        return [helper.make_node("Conv", [source, f"{name}.weight", f"{name}.bias"], [name]),
-                helper.make_node("Relu", [name], [f"{name}.relu"]),
-                helper.make_node("MaxPool", [f"{name}.relu"], [f"{name}.pool"], kernel_shape=[2, 2], strides=[2, 2])]
+        return [
+            helper.make_node("Conv", [source, f"{name}.weight", f"{name}.bias"], [name]),
+            helper.make_node("Relu", [name], [f"{name}.relu"]),
+            helper.make_node("MaxPool", [f"{name}.relu"], [f"{name}.pool"], kernel_shape=[2, 2], strides=[2, 2]),
+        ]
 
     def linear(name, source):
         return [helper.make_node("Gemm", [source, f"{name}.weight", f"{name}.bias"], [name], transB=1)]
@@ -25,10 +28,12 @@ def model(weights):
     nodes += [helper.make_node("Relu", ["fc1"], ["fc1.relu"])] + linear("fc2", "fc1.relu")
     nodes += [helper.make_node("Relu", ["fc2"], ["fc2.relu"])] + linear("fc3", "fc2.relu")
     graph = helper.make_graph(
-        nodes, "lenet5",
+        nodes,
+        "lenet5",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 1, 28, 28])],
         [helper.make_tensor_value_info("fc3", TensorProto.FLOAT, ["N", 10])],
-        [numpy_helper.from_array(np.array(values), name) for name, values in weights.items()])
+        [numpy_helper.from_array(np.array(values), name) for name, values in weights.items()],
+    )
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
     onnx.checker.check_model(made)
     return made.SerializeToString()

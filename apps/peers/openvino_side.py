@@ -2,6 +2,7 @@
 
 import numpy as np
 import openvino
+
 from onnx_side import model
 from side import HostPass, Side, tiled
 
@@ -32,8 +33,16 @@ class OpenvinoSide(Side):
         core = openvino.Core()
         network = core.read_model(self.onnx)
         network.reshape([batch, 1, 28, 28])
-        return _Request(core.compile_model(network, "CPU", {
-            "INFERENCE_NUM_THREADS": self.threads,
-            "NUM_STREAMS": 1,
-            "INFERENCE_PRECISION_HINT": "f32",
-        }), self.images, batch)
+        return _Request(
+            core.compile_model(
+                network,
+                "CPU",
+                {
+                    "INFERENCE_NUM_THREADS": self.threads,
+                    "NUM_STREAMS": 1,
+                    "INFERENCE_PRECISION_HINT": "f32",
+                },
+            ),
+            self.images,
+            batch,
+        )

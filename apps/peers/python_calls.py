@@ -9,8 +9,9 @@ import json
 import sys
 from pathlib import Path
 
-import lenslet
 import numpy as np
+
+import lenslet
 from side import single_calls, summarise
 
 WARM_UP, LEAST_CALLS = 3, 10
@@ -32,8 +33,14 @@ def main(device, math, folder, min_ms, *counts):
         calls = max(LEAST_CALLS, int(float(min_ms) * 1e6 / once))
         summary = summarise(single_calls(call, calls))
         found = answers[0].labels
-        row = {"count": count, **summary, "correct": int((found == labels[which]).sum()),
-               "differing": int((found != expected[which]).sum()), "judged": len(found), "device": str(model.device)}
+        row = {
+            "count": count,
+            **summary,
+            "correct": int((found == labels[which]).sum()),
+            "differing": int((found != expected[which]).sum()),
+            "judged": len(found),
+            "device": str(model.device),
+        }
         print(json.dumps(row), flush=True)
 
 

@@ -84,32 +84,51 @@ class Request:
 
     def __init__(self, model, batch):
         self.path, self.batch = f"/v2/models/{model['name']}/infer", batch
-        self.tensor = {"name": model["inputs"][0]["name"], "shape": [batch, *model["inputs"][0]["shape"][1:]],
-                       "datatype": "UINT8"}
+        self.tensor = {
+            "name": model["inputs"][0]["name"],
+            "shape": [batch, *model["inputs"][0]["shape"][1:]],
+            "datatype": "UINT8",
+        }
         self.pixels = random.Random(1).randbytes(batch * PIXELS)
-        self.json = json.dumps({"inputs": [{**self.tensor, "parameters": {"binary_data_size": len(self.pixels)}}],
-                                "parameters": {"binary_data_output": True}}).encode()
+        self.json = json.dumps(
+            {
+                "inputs": [{**self.tensor, "parameters": {"binary_data_size": len(self.pixels)}}],
+                "parameters": {"binary_data_output": True},
+            }
+        ).encode()
         self.body = self.json + self.pixels
 
     def response(self, server):
         """All bytes of the response. Raises RuntimeError unless its values are those of a request in JSON."""
-        head = (f"POST {self.path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(self.body)}\r\n"
-                f"Inference-Header-Content-Length: {len(self.json)}\r\n\r\n")
+        head = (
+            f"POST {self.path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(self.body)}\r\n"
+            f"Inference-Header-Content-Length: {len(self.json)}\r\n\r\n"
+        )
         with socket.create_connection(("127.0.0.1", server.port), PATIENCE_S) as client:
             client.sendall(head.encode() + self.body)
             got = b""
-            while not (found := re.search(rb"\r\nContent-Length: (\d+)\r\n(?:.*\r\n)*?\r\n", got)) or \
-                    len(got) < found.end() + int(found.group(1)):
+            while not (found := re.search(rb"\r\nContent-Length: (\d+)\r\n(?:.*\r\n)*?\r\n", got)) or len(
+                got
+            ) < found.end() + int(found.group(1)):
                 part = client.recv(65536)
                 if not part:
                     raise RuntimeError(f"the server closed the connection after {got[:200]!r}")
                 got += part
-        status, text = server.ask("POST", self.path, json.dumps(
-            {"inputs": [{**self.tensor, "shape": [1, *self.tensor["shape"][1:]], "data": list(self.pixels[:PIXELS])}]}))
+        status, text = server.ask(
+            "POST",
+            self.path,
+            json.dumps(
+                {
+                    "inputs": [
+                        {**self.tensor, "shape": [1, *self.tensor["shape"][1:]], "data": list(self.pixels[:PIXELS])}
+                    ]
+                }
+            ),
+        )
         if status != 200 or not got.startswith(b"HTTP/1.1 200"):
             raise RuntimeError(f"the server answers {got[:200]!r} and {text[:200]!r}")
         logits = json.loads(text)["outputs"][0]["data"]
-        values = got[len(got) - 4 * len(logits) * self.batch:]
+        values = got[len(got) - 4 * len(logits) * self.batch :]
         if any(abs(a - b) > 1e-3 for a, b in zip(struct.unpack_from(f"<{len(logits)}f", values), logits)):
             raise RuntimeError("the answer in bytes has other values than the answer in JSON")
         return got
@@ -126,9 +145,24 @@ class Load:
     def turn(self, server, connections, seconds, delay_ms=0):
         """The figures of one turn."""
         threads = max(1, min(self.threads, connections))
-        command = [self.wrk, "-t", threads, "-c", connections, "-d", f"{seconds}s", "--timeout", "30s", "-s",
-                   HERE / "wrk_infer.lua", server.url + self.request.path, "--", self.file, len(self.request.json),
-                   delay_ms]
+        command = [
+            self.wrk,
+            "-t",
+            threads,
+            "-c",
+            connections,
+            "-d",
+            f"{seconds}s",
+            "--timeout",
+            "30s",
+            "-s",
+            HERE / "wrk_infer.lua",
+            server.url + self.request.path,
+            "--",
+            self.file,
+            len(self.request.json),
+            delay_ms,
+        ]
         before, own = server.cpu_s(), resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
         after, now = server.cpu_s(), resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -148,13 +182,23 @@ def row_of(turns, answer_bytes, **known):
     middle = lambda key: statistics.median(turn[key] for turn in turns)  # noqa: E731
     requests, errors = sum(turn["requests"] for turn in turns), sum(turn["errors"] + turn["refused"] for turn in turns)
     got = sum(turn["bytes"] for turn in turns)
-    row = {**known, "status": "PASSED", "reason": None, "requests": requests, "errors": errors,
-           "answer_bytes": answer_bytes, "requests_per_s": middle("per_s"),
-           "images_per_s": middle("per_s") * known["batch"],
-           "turns_per_s": [turn["per_s"] for turn in turns],
-           "latency_ns": {**{key: 1e3 * middle(f"{key}_us") for key in ("median", "p90", "p99")},
-                          "max": 1e3 * max(turn["max_us"] for turn in turns)},
-           "server_cpu_ns": middle("server_cpu_ns"), "client_cpu_ns": middle("client_cpu_ns")}
+    row = {
+        **known,
+        "status": "PASSED",
+        "reason": None,
+        "requests": requests,
+        "errors": errors,
+        "answer_bytes": answer_bytes,
+        "requests_per_s": middle("per_s"),
+        "images_per_s": middle("per_s") * known["batch"],
+        "turns_per_s": [turn["per_s"] for turn in turns],
+        "latency_ns": {
+            **{key: 1e3 * middle(f"{key}_us") for key in ("median", "p90", "p99")},
+            "max": 1e3 * max(turn["max_us"] for turn in turns),
+        },
+        "server_cpu_ns": middle("server_cpu_ns"),
+        "client_cpu_ns": middle("client_cpu_ns"),
+    }
     if not all(turn["requests"] for turn in turns):
         row.update(status="FAILED", reason="in a turn no answer came: take longer turns or fewer connections")
     elif errors:
@@ -168,15 +212,17 @@ def row_of(turns, answer_bytes, **known):
 def shares(ours, theirs):
     """Lenslet's rate as a share of the echo's, and the same by processor time of the server: medians over rounds."""
     pairs = list(zip(ours, theirs))
-    return {"share_of_echo": statistics.median(a["per_s"] / b["per_s"] for a, b in pairs),
-            "cpu_share_of_echo": statistics.median(b["server_cpu_ns"] / max(1, a["server_cpu_ns"]) for a, b in pairs)}
+    return {
+        "share_of_echo": statistics.median(a["per_s"] / b["per_s"] for a, b in pairs),
+        "cpu_share_of_echo": statistics.median(b["server_cpu_ns"] / max(1, a["server_cpu_ns"]) for a, b in pairs),
+    }
 
 
 def in_rounds(sides, rounds, turn):
     """{name: its turns}. Every second round goes the other way."""
     turns = {name: [] for name in sides}
     for number in range(rounds):
-        for name in list(sides)[::1 if number % 2 == 0 else -1]:
+        for name in list(sides)[:: 1 if number % 2 == 0 else -1]:
             turns[name].append(turn(sides[name]))
     return turns
 
@@ -188,9 +234,23 @@ def connections_for(rate, delay_ms):
 
 def serve(arguments, batch):
     queue = max(1024, 2 * batch * arguments.connections)
-    return Server(arguments.lenslet, "serve", "--port", 0, "--device", arguments.device, "--threads", arguments.threads,
-                  "--max-batch", max(batch, arguments.max_batch), "--max-queue", queue,
-                  "--max-body", max(16 << 20, 2 * batch * PIXELS), *arguments.serve_options)
+    return Server(
+        arguments.lenslet,
+        "serve",
+        "--port",
+        0,
+        "--device",
+        arguments.device,
+        "--threads",
+        arguments.threads,
+        "--max-batch",
+        max(batch, arguments.max_batch),
+        "--max-queue",
+        queue,
+        "--max-body",
+        max(16 << 20, 2 * batch * PIXELS),
+        *arguments.serve_options,
+    )
 
 
 def rows_of_load(sides, arguments, known, turn):
@@ -216,14 +276,25 @@ def rows_of_batch(arguments, wrk, folder, known):
         if program.exists():
             sides[ECHO] = Server(program, arguments.threads, answer)
         else:
-            rows.append({**known, "side": ECHO, "load": "full", "status": "SKIPPED",
-                         "reason": f"there is no {program}: build the target beast_echo"})
+            rows.append(
+                {
+                    **known,
+                    "side": ECHO,
+                    "load": "full",
+                    "status": "SKIPPED",
+                    "reason": f"there is no {program}: build the target beast_echo",
+                }
+            )
         load = Load(wrk, request, folder, arguments.client_threads)
         known = {**known, "answer_bytes": answer.stat().st_size, "request_bytes": len(request.body)}
 
         def rows_at(name, connections, delay_ms):
-            return rows_of_load(sides, arguments, {**known, "load": name, "connections": connections},
-                                lambda side: load.turn(side, connections, arguments.seconds, delay_ms))
+            return rows_of_load(
+                sides,
+                arguments,
+                {**known, "load": name, "connections": connections},
+                lambda side: load.turn(side, connections, arguments.seconds, delay_ms),
+            )
 
         most = max(2, min(arguments.connections, MOST_BYTES // len(request.body)))
         for side in sides.values():
@@ -254,8 +325,18 @@ def measure(arguments, folder):
 
 def environment(arguments):
     """What the program writes about itself and the machine."""
-    command = [arguments.lenslet, "profile", "--device", arguments.device, "--batch-size", "1", "--min-time-ms", "1",
-               "--json", "-"]
+    command = [
+        arguments.lenslet,
+        "profile",
+        "--device",
+        arguments.device,
+        "--batch-size",
+        "1",
+        "--min-time-ms",
+        "1",
+        "--json",
+        "-",
+    ]
     found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout)
     return {key: found[key] for key in ("meta", "host", "devices") if key in found}
 
@@ -265,9 +346,13 @@ def print_row(row):
     if "requests_per_s" not in row:
         print(f"{head} {row['status']}: {row['reason']}")
         return
-    words = [f"{row['requests_per_s']:>9,.0f} requests/s", f"{row['images_per_s']:>11,.0f} images/s",
-             f"median {row['latency_ns']['median'] / 1e6:.2f} ms", f"p99 {row['latency_ns']['p99'] / 1e6:.2f} ms",
-             f"processor time of the server {row['server_cpu_ns'] / 1e3:.1f} us a request"]
+    words = [
+        f"{row['requests_per_s']:>9,.0f} requests/s",
+        f"{row['images_per_s']:>11,.0f} images/s",
+        f"median {row['latency_ns']['median'] / 1e6:.2f} ms",
+        f"p99 {row['latency_ns']['p99'] / 1e6:.2f} ms",
+        f"processor time of the server {row['server_cpu_ns'] / 1e3:.1f} us a request",
+    ]
     if "share_of_echo" in row:
         words.append(f"{row['share_of_echo']:.0%} of the echo's rate, {row['cpu_share_of_echo']:.0%} by processor time")
     if row["status"] != "PASSED":
@@ -297,8 +382,14 @@ def main():
     begun, busy = time.time(), os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         rows = measure(arguments, folder)
-    document = {"schema": SCHEMA, "argv": sys.argv, **environment(arguments), "load_average_before": busy,
-                "seconds": round(time.time() - begun), "rows": rows}
+    document = {
+        "schema": SCHEMA,
+        "argv": sys.argv,
+        **environment(arguments),
+        "load_average_before": busy,
+        "seconds": round(time.time() - begun),
+        "rows": rows,
+    }
     Path(arguments.json).write_text(json.dumps(document, indent=1) + "\n")
     for row in rows:
         print_row(row)

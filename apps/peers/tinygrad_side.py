@@ -33,10 +33,15 @@ class TinygradSide(Side):
 
 class _Child(Pass):
     def __init__(self, side, batch, limit_s):
-        self.process = subprocess.Popen([sys.executable, __file__, side.images_file, str(batch)], text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        start_new_session=True,
-                                        env={**os.environ, "BEAM": str(BEAM), "DEV": DEVICES[side.device]})
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, side.images_file, str(batch)],
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            env={**os.environ, "BEAM": str(BEAM), "DEV": DEVICES[side.device]},
+        )
         try:
             self.details = self._answer(limit_s)
         except NotMeasured:

@@ -206,8 +206,9 @@ def every_side(make, images, maths, autotune_batches):
 
 
 def sides(weights, images, autotune_batches):
-    return every_side(lambda math, layout: LeNet5(weights, PRECISION[math][1], layout), images, PRECISION,
-                      autotune_batches)
+    return every_side(
+        lambda math, layout: LeNet5(weights, PRECISION[math][1], layout), images, PRECISION, autotune_batches
+    )
 
 
 class InLayout(torch.nn.Module):

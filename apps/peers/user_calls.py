@@ -21,9 +21,9 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
-import lenet5 as shared  # noqa: E402
-import lenslet_side  # noqa: E402
-from side import MOST_DIFFERING  # noqa: E402
+import lenet5 as shared
+import lenslet_side
+from side import MOST_DIFFERING
 
 SCHEMA = "lenslet.calls/1"
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,8 +84,13 @@ def rows_of(caller, find, device, math, folder, min_ms, counts=COUNTS):
         row = {**base, "count": count}
         if count in found:
             times = {key: found[count][key] for key in ("p10", "median", "p90", "p99", "samples")}
-            row.update(status="PASSED", reason=None, device=found[count]["device"], time_ns=times,
-                       images_per_s=count / times["median"] * 1e9)
+            row.update(
+                status="PASSED",
+                reason=None,
+                device=found[count]["device"],
+                time_ns=times,
+                images_per_s=count / times["median"] * 1e9,
+            )
             row.update({key: found[count][key] for key in ("correct", "differing", "judged")})
             most = MOST_DIFFERING * -(-count // known)
             if row["judged"] != count or row["differing"] > most:
@@ -137,8 +142,10 @@ def print_gpu_row(row):
     more = f" {row['bytes_per_s'] / 1e9:.1f} GB/s" if "bytes_per_s" in row else ""
     more += f" alone {row['alone_ns']['median'] / 1e3:,.1f} us" if "alone_ns" in row else ""
     more += f" {row['share_of_bench']:.1%} of lenslet bench" if "share_of_bench" in row else ""
-    print(f"{head} {row['count']:>9,} {row['time_ns']['median'] / 1e3:>12,.1f} us "
-          f"{row['images_per_s'] / 1e6:>9.3f} M images/s{more}")
+    print(
+        f"{head} {row['count']:>9,} {row['time_ns']['median'] / 1e3:>12,.1f} us "
+        f"{row['images_per_s'] / 1e6:>9.3f} M images/s{more}"
+    )
 
 
 def main():
@@ -160,14 +167,30 @@ def main():
         logits = lenslet_side.logits(program, arguments.device, arguments.data)
         logits.argmax(1).astype("uint8").tofile(Path(folder) / "expected.bin")
         for math in arguments.math.split(","):
-            rows += rows_of("C", lambda: c_program(arguments.build, folder), arguments.device, math, folder,
-                            arguments.min_time_ms)
-            rows += rows_of("Python", lambda: python_program(arguments.python), arguments.device, math, folder,
-                            arguments.min_time_ms)
+            rows += rows_of(
+                "C", lambda: c_program(arguments.build, folder), arguments.device, math, folder, arguments.min_time_ms
+            )
+            rows += rows_of(
+                "Python",
+                lambda: python_program(arguments.python),
+                arguments.device,
+                math,
+                folder,
+                arguments.min_time_ms,
+            )
             if arguments.device.startswith("cuda"):
-                beside += [{"way": "C, page-locked", **row} for row in rows_of(
-                    "C, page-locked", lambda: [*c_program(arguments.build, folder), "page-locked"], arguments.device,
-                    math, folder, arguments.min_time_ms, LARGEST)]
+                beside += [
+                    {"way": "C, page-locked", **row}
+                    for row in rows_of(
+                        "C, page-locked",
+                        lambda: [*c_program(arguments.build, folder), "page-locked"],
+                        arguments.device,
+                        math,
+                        folder,
+                        arguments.min_time_ms,
+                        LARGEST,
+                    )
+                ]
                 beside += gpu_rows(arguments.python, program, arguments.data, math, folder, arguments.min_time_ms)
     bench = lenslet_side.Bench(program, arguments.data, arguments.device, None, ["--plan", "fused", "--math", "fp32"])
     environment = bench.turn(1, 0)
@@ -177,8 +200,10 @@ def main():
     for row in rows:
         head = f"{row['caller']:<7} {row['math']:<5} {row['count']:>9,}"
         if row["status"] == "PASSED":
-            print(f"{head} {row['time_ns']['median'] / 1e3:>12,.1f} us {row['images_per_s'] / 1e6:>9.3f} M images/s "
-                  f"{row['correct']:,} of {row['judged']:,} right")
+            print(
+                f"{head} {row['time_ns']['median'] / 1e3:>12,.1f} us {row['images_per_s'] / 1e6:>9.3f} M images/s "
+                f"{row['correct']:,} of {row['judged']:,} right"
+            )
         else:
             print(f"{head} {row['status']}: {row['reason']}")
     for row in beside:

@@ -1,8 +1,8 @@
 """Two runs side by side: the rows of both, with their ratios, and their figures."""
 
 from results import Rows, geometric_mean
-from tables import Cell, details, head, numeric, table, time_cell
 from selection import labelled_candidate, title_of
+from tables import Cell, details, head, numeric, table, time_cell
 from words import short
 
 MOST_SHOWN = 30  # rows with the largest change; the others unfold
@@ -38,8 +38,13 @@ def _line(row, other):
     words = (title_of(row), labelled_candidate(row) if row.backend else "", row.text("cache"), *labels)
     what = " ".join(word for word in words if word)
     ratio = other.ns / row.ns
-    return [head(what), time_cell(row.ns), time_cell(other.ns), numeric(f"×{short(ratio)}", ratio),
-            Cell(verdict(row, other), css="best" if verdict(row, other) == "faster" else "")]
+    return [
+        head(what),
+        time_cell(row.ns),
+        time_cell(other.ns),
+        numeric(f"×{short(ratio)}", ratio),
+        Cell(verdict(row, other), css="best" if verdict(row, other) == "faster" else ""),
+    ]
 
 
 def rows_table(found, names):

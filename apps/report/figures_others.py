@@ -11,15 +11,34 @@ def picture_filter(rows):
     table = rows.where(table="filter").prefer("hot")
     titles = {stride: f"stride {stride}" for stride in table.drawn.values("stride")}
     for name, title, caption, rate, printed in (
-        ("filter-with-copies", "copies included",
-         "From page-locked host memory and back, as the study counts: the bus is most of it.",
-         lambda row: row.end_to_end_gflops, lambda row: row.published_gflops),
-        ("filter-kernel", "kernel alone", "The same convolutions with the picture on the device already.",
-         lambda row: row.gflops, lambda row: None),
+        (
+            "filter-with-copies",
+            "copies included",
+            "From page-locked host memory and back, as the study counts: the bus is most of it.",
+            lambda row: row.end_to_end_gflops,
+            lambda row: row.published_gflops,
+        ),
+        (
+            "filter-kernel",
+            "kernel alone",
+            "The same convolutions with the picture on the device already.",
+            lambda row: row.gflops,
+            lambda row: None,
+        ),
     ):
         if titles and any(rate(row) for row in table.drawn):
-            figure, _ = size_panels(table, "stride", titles, "backend", series(table.drawn.backends()), rate, printed,
-                                    best=max, xlabel="picture height and width", ylabel="GFLOP/s")
+            figure, _ = size_panels(
+                table,
+                "stride",
+                titles,
+                "backend",
+                series(table.drawn.backends()),
+                rate,
+                printed,
+                best=max,
+                xlabel="picture height and width",
+                ylabel="GFLOP/s",
+            )
             title = f"Filtering a picture: rate by size, {title}"
             yield drawing(name, title, figure, f"{caption} Both axes are logarithmic.")
 

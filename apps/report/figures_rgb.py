@@ -4,10 +4,22 @@ import math
 
 from results import Rows, geometric_mean
 from selection import FP32, heat_axes, heat_cells
-from style import LINES, SOFT, bar, drawing, legend_below, line_style, log_axis, one_panel, panels, plt, series
-from style import size_panels, with_printed
+from style import (
+    LINES,
+    SOFT,
+    bar,
+    drawing,
+    legend_below,
+    line_style,
+    log_axis,
+    one_panel,
+    panels,
+    plt,
+    series,
+    size_panels,
+    with_printed,
+)
 from words import short
-
 
 USUAL = ("direct", "im2col_gemm", "cudnn")
 
@@ -69,8 +81,17 @@ def by_size(rows):
         if not titles:
             continue
         styles = series(sorted(some.drawn.backends(), key=lambda name: (name not in USUAL, name)))
-        figure, printed = size_panels(some, "stride", titles, "backend", styles, milliseconds, printed_milliseconds,
-                                      xlabel="image height and width", ylabel="time, ms")
+        figure, printed = size_panels(
+            some,
+            "stride",
+            titles,
+            "backend",
+            styles,
+            milliseconds,
+            printed_milliseconds,
+            xlabel="image height and width",
+            ylabel="time, ms",
+        )
         caption = (
             "Kernel time of one image with hot caches, each backend in its faster layout. Both axes are logarithmic."
         )
@@ -140,9 +161,19 @@ def _product_by_size(some, panel, line, name, title, caption):
     if not some.drawn or not titles or not some.sizes():
         return None
     styles = {value: line_style(i) for i, value in enumerate(some.values(line))}
-    figure, _ = size_panels(some, panel, titles, line, styles, milliseconds, printed_milliseconds,
-                            labels=lambda value: f"{line} {value}", xlabel="matrix height and width", ylabel="time, ms",
-                            reference=some.drawn.where(**{panel: "cublas"}))
+    figure, _ = size_panels(
+        some,
+        panel,
+        titles,
+        line,
+        styles,
+        milliseconds,
+        printed_milliseconds,
+        labels=lambda value: f"{line} {value}",
+        xlabel="matrix height and width",
+        ylabel="time, ms",
+        reference=some.drawn.where(**{panel: "cublas"}),
+    )
     return drawing(name, title, figure, caption)
 
 
@@ -175,13 +206,21 @@ def _product_by_edge(some, line, edge, name, title):
 
 # The study's two tables: name, what a line is, what a column is, what the figure says.
 PRODUCTS = (
-    ("gemm_memory", "memory", "tile",
-     "Where the operands of the inner loop come from, by the edge of the square tile; hot caches, both axes"
-     " logarithmic."),
-    ("gemm_partition", "partition", "block",
-     "What one thread computes: a row of the product, a column or an element. The study's element with block 64 needs"
-     " 64 × 64 = 4,096 threads a block, more than any card launches: its times are an artefact, those of a kernel that"
-     " never ran."),
+    (
+        "gemm_memory",
+        "memory",
+        "tile",
+        "Where the operands of the inner loop come from, by the edge of the square tile; hot caches, both axes"
+        " logarithmic.",
+    ),
+    (
+        "gemm_partition",
+        "partition",
+        "block",
+        "What one thread computes: a row of the product, a column or an element. The study's element with block 64"
+        " needs 64 × 64 = 4,096 threads a block, more than any card launches: its times are an artefact, those of a"
+        " kernel that never ran.",
+    ),
 )
 
 
@@ -207,7 +246,8 @@ def artefacts(rows):
             "A kernel that never ran.",
             "Partition by element with block 64 is 64 × 64 = 4,096 threads a block; no card launches more than 1,024."
             " The study did not read the launch's error and took its time."
-            + times + (f" Here: {reason}." if reason else ""),
+            + times
+            + (f" Here: {reason}." if reason else ""),
         )
     table = rows.where(table="rgb", backend="im2col_gemm", math=FP32).prefer("hot")
 

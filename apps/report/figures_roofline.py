@@ -1,7 +1,8 @@
 """The roofline: every measurement under the ceilings of its run."""
 
-from look import look
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from look import look
 from results import Rows
 from selection import title_of
 from style import BACK, INK, SOFT, drawing, legend_below, log_axis, one_panel, series
@@ -33,8 +34,16 @@ def _write_names(figure, axes, rows):
     limits = axes.get_window_extent(renderer)
     for row in sorted(rows, key=lambda row: -row.gflops):
         for offset, side in (((5, 3), "left"), ((-5, 3), "right"), ((5, -9), "left"), ((-5, -9), "right")):
-            text = axes.annotate(title_of(row), (row.flops / row.bytes, row.gflops), xytext=offset, ha=side,
-                                 textcoords="offset points", fontsize=8, color=INK, bbox=SHADE)
+            text = axes.annotate(
+                title_of(row),
+                (row.flops / row.bytes, row.gflops),
+                xytext=offset,
+                ha=side,
+                textcoords="offset points",
+                fontsize=8,
+                color=INK,
+                bbox=SHADE,
+            )
             box = text.get_window_extent(renderer)
             free = not any(box.overlaps(other) for other in taken)
             if free and box.x0 > limits.x0 and box.x1 < limits.x1 and box.y0 > limits.y0:
@@ -77,13 +86,23 @@ def roofline(group):
         for exact, some in sorted(kinds[name].by(lambda row: row.text("math") in ("", "fp32")).items(), reverse=True):
             points = [row.flops / row.bytes for row in some], [row.gflops for row in some]
             fill = style["color"] if exact else BACK
-            axes.plot(*points, **style, linestyle="none", markersize=4.5, markerfacecolor=fill, alpha=0.8,
-                      markeredgewidth=0.8, label=label)
+            axes.plot(
+                *points,
+                **style,
+                linestyle="none",
+                markersize=4.5,
+                markerfacecolor=fill,
+                alpha=0.8,
+                markeredgewidth=0.8,
+                label=label,
+            )
             label = None
     log_axis(axes.xaxis)
     log_axis(axes.yaxis)
-    axes.set(xlabel="operations per byte" if look.narrow else "operations for each byte of input, weights and output",
-             ylabel="GFLOP/s")
+    axes.set(
+        xlabel="operations per byte" if look.narrow else "operations for each byte of input, weights and output",
+        ylabel="GFLOP/s",
+    )
     legend_below(figure, [axes], columns=6)
     _write_names(figure, axes, _labelled(rows, kinds))
     which = "" if len(rows) <= MOST_LABELLED else " The fastest of each kind has its name."

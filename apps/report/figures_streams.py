@@ -60,8 +60,15 @@ def timeline(trace, name):
         return None  # not one of streams
     heights = [len(streams) + 0.6 for streams in parts.values()]
     size = (NARROW if look.narrow else 9.6, 0.9 + 0.3 * sum(heights))
-    figure, axes_of = plt.subplots(len(parts), 1, figsize=size, sharex=True, squeeze=False, constrained_layout=True,
-                                   gridspec_kw={"height_ratios": heights})
+    figure, axes_of = plt.subplots(
+        len(parts),
+        1,
+        figsize=size,
+        sharex=True,
+        squeeze=False,
+        constrained_layout=True,
+        gridspec_kw={"height_ratios": heights},
+    )
     for axes, (group, streams) in zip(axes_of.flat, parts.items()):
         start = min(begin for _, spans in streams for begin, _, _ in spans)
         for y, (_, spans) in enumerate(streams):

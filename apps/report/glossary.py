@@ -1,10 +1,10 @@
 """What the words of the page mean, from glossary.txt, which `lenslet explain` prints too."""
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 
-@lru_cache(maxsize=None)
+@cache
 def _meanings():
     meanings, words = {}, []
     for line in (Path(__file__).parent / "glossary.txt").read_text(encoding="utf-8").splitlines():

@@ -91,8 +91,8 @@ def render(groups, problems=()):
 <header><h1>{esc(title)}</h1>
 <p class="soft">{esc("; ".join(runs))}. Medians of verified runs on random data; what each number means and how it is
 taken is in docs/measuring.md of the tree. Hover over a number for the exact value.</p>
-{f'<ul class="notes">{notes}</ul>' if notes else ''}
-<nav aria-label="Contents">{' '.join(contents)}</nav></header>
+{f'<ul class="notes">{notes}</ul>' if notes else ""}
+<nav aria-label="Contents">{" ".join(contents)}</nav></header>
 <main>
 {chr(10).join(body)}
 <section id="environment"><h2>Environment</h2>

@@ -151,8 +151,13 @@ def main(arguments=None):
     parser.add_argument("--figures", metavar="DIR", help="each figure as a file")
     parser.add_argument("--format", choices=FORMATS, default="svg", help="of these files")
     parser.add_argument("--beside", metavar="FILE.json", action="append", default=[], help="a file of another run")
-    parser.add_argument("--filter", metavar="NAMES", type=lambda text: text.split(","), default=[],
-                        help="of the figures, those with these names")
+    parser.add_argument(
+        "--filter",
+        metavar="NAMES",
+        type=lambda text: text.split(","),
+        default=[],
+        help="of the figures, those with these names",
+    )
     options = parser.parse_args(arguments)
     if options.check:
         modules()

@@ -17,8 +17,13 @@ SCHEMA = "lenslet.results/1"
 # The words of labels, in reading order.
 ORDER = ["global", "shared", "register", "row", "column", "element", "constant", "tiled", "zero", "clamp", "reflect"]
 # What each published study is about.
-STUDIES = {"a": "RGB images and matrix products", "b": "implicit GEMM", "c": "filtering a picture",
-           "d": "beyond LeNet", "e": "1D and 2D convolution"}
+STUDIES = {
+    "a": "RGB images and matrix products",
+    "b": "implicit GEMM",
+    "c": "filtering a picture",
+    "d": "beyond LeNet",
+    "e": "1D and 2D convolution",
+}
 # Beyond the range of a figure's axis; no measurement reaches it.
 LARGEST, SMALLEST = 1e24, 1e-24
 LONGEST = 1000  # characters of a text
@@ -261,6 +266,7 @@ class File(Source):
 
     def bandwidths(self):
         """[(name, bytes a second)] of memory, then of each cache: the faster of copying and reading."""
+
         def faster(of):
             return max(filter(None, (number(of.get(f"{how}_bytes_per_s")) for how in ("copy", "read"))), default=None)
 

@@ -12,8 +12,21 @@ import figures_streams
 import style
 from look import look
 from selection import algorithms, candidate, single_rows
-from tables import Footnotes, all_rows_table, beside_table, ceiling_cell, deep_table, details, esc, head, ladder_tables
-from tables import rate_cell, rates_table, table, without_figure
+from tables import (
+    Footnotes,
+    all_rows_table,
+    beside_table,
+    ceiling_cell,
+    deep_table,
+    details,
+    esc,
+    head,
+    ladder_tables,
+    rate_cell,
+    rates_table,
+    table,
+    without_figure,
+)
 
 
 def section(name, title, *parts):
@@ -27,7 +40,7 @@ def listed(items, css=""):
 
 
 def hardware(source):
-    """"Quadro M4000" of "study A, Quadro M4000" and of "study A (Quadro M4000)": the page names studies by title."""
+    """ "Quadro M4000" of "study A, Quadro M4000" and of "study A (Quadro M4000)": the page names studies by title."""
     return re.sub(r"^study [A-E](, | )?", "", source).strip("()") or "hardware that the study does not name"
 
 
@@ -109,14 +122,21 @@ def rgb_images(group):
         figures(group, "rgb-", "gemm-"),
         sources(row for row in rows if row.table in ("rgb", "gemm_memory", "gemm_partition")),
         *(
-            beside_table(rgb.where(out_channels=k), ["size", "stride"], candidate,
-                         f"3×3, C = 3, K = {k}, one image, kernel time, hot")
+            beside_table(
+                rgb.where(out_channels=k),
+                ["size", "stride"],
+                candidate,
+                f"3×3, C = 3, K = {k}, one image, kernel time, hot",
+            )
             for k in rgb.values("out_channels")
         ),
         *(
-            beside_table(rows.where(table=name).prefer("hot"), ["size", line],
-                         lambda row, edge=edge: f"{edge} {row.labels[edge]}" if edge in row.labels else "cuBLAS",
-                         f"Matrix product by {line} and {edge}, hot")
+            beside_table(
+                rows.where(table=name).prefer("hot"),
+                ["size", line],
+                lambda row, edge=edge: f"{edge} {row.labels[edge]}" if edge in row.labels else "cuBLAS",
+                f"Matrix product by {line} and {edge}, hot",
+            )
             for name, line, edge, _ in figures_rgb.PRODUCTS
         ),
     )

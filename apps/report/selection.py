@@ -82,8 +82,15 @@ def deep_pairs(rows, ours, theirs):
 
 
 # In the order of a table's columns.
-DEEP_NAMES = ["implicit_gemm fp32", "winograd fp32", "cudnn fp32", "tensor_core tf32", "cudnn tf32", "tensor_core fp16",
-              "cudnn fp16"]
+DEEP_NAMES = [
+    "implicit_gemm fp32",
+    "winograd fp32",
+    "cudnn fp32",
+    "tensor_core tf32",
+    "cudnn tf32",
+    "tensor_core fp16",
+    "cudnn fp16",
+]
 
 
 def deep_names(found):
@@ -114,8 +121,14 @@ def title_of(row):
 
 def batch_rows(rows):
     """Of `lenslet bench`: the resident rows of several batches that have images a second; latencies have a mode."""
-    found = Rows(row for row in rows.drawn if row.number("images_per_s") and size_of(row.labels.get("batch", ""))
-                 and "mode" not in row.labels and row.labels.get("place", "resident") == "resident")
+    found = Rows(
+        row
+        for row in rows.drawn
+        if row.number("images_per_s")
+        and size_of(row.labels.get("batch", ""))
+        and "mode" not in row.labels
+        and row.labels.get("place", "resident") == "resident"
+    )
     return found if len(found.values("batch")) > 1 else Rows()
 
 
@@ -135,8 +148,11 @@ def single_rows(rows):
     """The rows outside studies that no other figure shows, hot where both were measured."""
     shown = {id(row) for row in batch_rows(rows)}
     profiled = batches_of_layers(rows)
-    rest = Rows(row for row in rows.where(table="") if id(row) not in shown
-                and (row.labels.get("batch") not in profiled or row.number("images_per_s")))
+    rest = Rows(
+        row
+        for row in rows.where(table="")
+        if id(row) not in shown and (row.labels.get("batch") not in profiled or row.number("images_per_s"))
+    )
     return Rows(row for row in rest.prefer("hot").drawn if row.backend)
 
 

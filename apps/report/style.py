@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib
+
 from look import FOREGROUND, GRID, MUTED, PALETTE, PAPER, SERIES, drawn, look
 from results import Rows
 
 matplotlib.use("svg")
-import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
-from matplotlib.lines import Line2D  # noqa: E402
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator  # noqa: E402
+import matplotlib.pyplot as plt
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<"]
 HATCHES = ["", "//", "..", "xx", "\\\\", "++", "oo", "--"]

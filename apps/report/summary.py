@@ -4,15 +4,24 @@ import html
 
 from results import Rows, geometric_mean, size_of
 from selection import (
-    HOW, batch_rows, batches_of_layers, candidate, deep_pairs, heat_cells, labelled_candidate, rgb_bandwidth)
-from selection import single_rows, title_of
+    HOW,
+    batch_rows,
+    batches_of_layers,
+    candidate,
+    deep_pairs,
+    heat_cells,
+    labelled_candidate,
+    rgb_bandwidth,
+    single_rows,
+    title_of,
+)
 from words import per_second, percent, short, time_text
 
 MOST_WINNERS = 8  # problems named one by one
 
 
 def _ahead(best, next_best):
-    """ "conv1: direct in 12.3 µs, ×1.80 faster than onednn". """
+    """ "conv1: direct in 12.3 µs, ×1.80 faster than onednn"."""
     if next_best is None:
         return f"{labelled_candidate(best)} in {time_text(best.ns)}"
     ratio = next_best.ns / best.ns

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from glossary import meaning
 from results import Row, Rows, natural, number
-from selection import batch_rows, candidate, labelled_candidate, deep_rows
+from selection import batch_rows, candidate, deep_rows, labelled_candidate
 from words import bytes_text, percent, rounded_rate, shape, short, time_text
 
 esc = html.escape
@@ -172,8 +172,18 @@ def beside_table(rows, labels, column_of, caption, copies_as_rate=False):
     return table(heads + ["fastest"] * many, lines, caption, notes=notes)
 
 
-LADDER_HEADS = ("rung", "time", "rate", "of cuDNN", "of nearest ceiling", "registers", "shared", "occupancy", "printed",
-                "the one change")
+LADDER_HEADS = (
+    "rung",
+    "time",
+    "rate",
+    "of cuDNN",
+    "of nearest ceiling",
+    "registers",
+    "shared",
+    "occupancy",
+    "printed",
+    "the one change",
+)
 
 
 def ladder_tables(name, rows):
@@ -183,18 +193,20 @@ def ladder_tables(name, rows):
         for row in rows.where(problem=problem):
             launch = max(row.launches, key=lambda entry: number(entry.get("registers_per_thread")) or 0, default={})
             rate = row.gflops / 1e3 if row.drawn and row.gflops else None
-            lines.append([
-                head(candidate(row)),
-                notes.cell(row),
-                rate_cell(rate, "TFLOP/s", "n w", effective=row.effective),
-                numeric(percent(row.ratio), row.ratio) if row.drawn and row.ratio else numeric("–"),
-                ceiling_cell(row, "n w"),
-                numeric(str(launch.get("registers_per_thread", "–")), css="n w"),
-                numeric(bytes_text(number(launch.get("shared_bytes"))), css="n w"),
-                numeric(percent(number(launch.get("occupancy"))), css="n w"),
-                time_cell(row.published_ns, "n theirs w") if row.published_ns else numeric("–", css="n w"),
-                Cell(row.labels.get("change", "")),
-            ])
+            lines.append(
+                [
+                    head(candidate(row)),
+                    notes.cell(row),
+                    rate_cell(rate, "TFLOP/s", "n w", effective=row.effective),
+                    numeric(percent(row.ratio), row.ratio) if row.drawn and row.ratio else numeric("–"),
+                    ceiling_cell(row, "n w"),
+                    numeric(str(launch.get("registers_per_thread", "–")), css="n w"),
+                    numeric(bytes_text(number(launch.get("shared_bytes"))), css="n w"),
+                    numeric(percent(number(launch.get("occupancy"))), css="n w"),
+                    time_cell(row.published_ns, "n theirs w") if row.published_ns else numeric("–", css="n w"),
+                    Cell(row.labels.get("change", "")),
+                ]
+            )
         yield table(LADDER_HEADS, lines, f"{name} on {shape(problem)} ({problem}), hot", notes=notes)
 
 

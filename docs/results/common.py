@@ -44,8 +44,11 @@ def newest(folder, pattern):
     """The newest folder from this one on, of the same kind of device, that has such a file; this one if none has."""
     cpu = folder.name.endswith("-cpu")
     beside = [other for other in folder.parent.iterdir() if other.is_dir() and other.name.endswith("-cpu") == cpu]
-    return max((other for other in beside if other.name >= folder.name and any(other.glob(pattern))),
-               key=lambda other: other.name, default=folder)
+    return max(
+        (other for other in beside if other.name >= folder.name and any(other.glob(pattern))),
+        key=lambda other: other.name,
+        default=folder,
+    )
 
 
 def rows_of(folder, name):

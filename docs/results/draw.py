@@ -15,6 +15,7 @@ from pathlib import Path
 
 import common
 import history
+
 from results import load
 from selection import layers
 
@@ -26,7 +27,7 @@ try:
 except ModuleNotFoundError as error:
     print(f"draw: {error}: apt-get install python3-matplotlib", file=sys.stderr)
     sys.exit(4)
-from matplotlib.patches import FancyArrowPatch, Rectangle  # noqa: E402
+from matplotlib.patches import FancyArrowPatch, Rectangle
 
 CONV, LINEAR, LEFT_OVER = style.colour(0), style.colour(1), style.colour(3)
 

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 import common
+from common import lack, like_for_like, load, rows_of
+
 import results
 import selection
 import tables
 import words
-from common import lack, like_for_like, load, rows_of
 from selection import KINDS, ours_and_theirs, side_of
 from words import microseconds, millions
 
@@ -57,8 +58,11 @@ def one_image(gpu):
     ways = (
         ("in order", "one pass between two events", lambda row: row.stat("in_order_ns", "median")),
         ("pipelined", "captured passes over their number", lambda row: row.get("in_order_ns") and row.ns),
-        ("page-locked memory to page-locked memory", "one CUDA graph of copy, pass and copy",
-         lambda row: row.get("round_trip_ns", {}).get("graph", {}).get("median")),
+        (
+            "page-locked memory to page-locked memory",
+            "one CUDA graph of copy, pass and copy",
+            lambda row: row.get("round_trip_ns", {}).get("graph", {}).get("median"),
+        ),
     )
     for name, how, time_of in ways:
         sides = ours_and_theirs(rows, time_of)

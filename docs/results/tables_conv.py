@@ -1,7 +1,8 @@
 """The tables of convolutions, from convbench's files. Each is a text."""
 
-import selection
 from common import PICTURES, convbench_group, load, picture
+
+import selection
 from results import Rows, geometric_mean
 from tables import markdown
 from words import ratio, short
@@ -34,13 +35,19 @@ def rgb(gpu, group):
                 f" {ratio(geometric_mean(found))} times as fast as cuDNN ({ratio(min(found))} to"
                 f" {ratio(max(found))}; faster in {sum(value > 1 for value in found)} of {len(found)})"
             )
-    return "\n".join([markdown(
-        f"**3×3 convolution of one RGB image**, {group.device}, padding 1, fp32, hot, kernel time. `direct` in µs, and"
-        f" how many times faster than cuDNN in its faster layout, measured in the same run: faster in"
-        f" {sum(value > 1 for value in cells.values())} of {len(cells)} cells{moved}.",
-        ["size", *(f"K={k}, stride {stride}" for k, stride in columns)],
-        ([size, *(cell(*column, size) for column in columns)] for size in sizes),
-    ), "", *items]) + picture(gpu / "rgb-ratio.svg", PICTURES["rgb-ratio"])
+    return "\n".join(
+        [
+            markdown(
+                f"**3×3 convolution of one RGB image**, {group.device}, padding 1, fp32, hot, kernel time. `direct` in"
+                f" µs, and how many times faster than cuDNN in its faster layout, measured in the same run: faster in"
+                f" {sum(value > 1 for value in cells.values())} of {len(cells)} cells{moved}.",
+                ["size", *(f"K={k}, stride {stride}" for k, stride in columns)],
+                ([size, *(cell(*column, size) for column in columns)] for size in sizes),
+            ),
+            "",
+            *items,
+        ]
+    ) + picture(gpu / "rgb-ratio.svg", PICTURES["rgb-ratio"])
 
 
 def deep(group):
@@ -54,11 +61,16 @@ def deep(group):
     ]
     means = [geometric_mean(mine[name] for mine in rates.values() if name in mine) for name in names]
     heads = [f"{name}, effective" if name.startswith("winograd") else name for name in names]
-    return markdown(
-        f"**3×3 convolution, batch 8**, {group.device}, hot, TFLOP/s, each in its fastest layout of one run. Operations"
-        " are those of the direct sum, so Winograd's rate is an effective one.",
-        ["C, H=W, K", *heads], [*lines, ["geometric mean", *map(short, means)]],
-    ) if names else ""
+    return (
+        markdown(
+            f"**3×3 convolution, batch 8**, {group.device}, hot, TFLOP/s, each in its fastest layout of one run."
+            " Operations are those of the direct sum, so Winograd's rate is an effective one.",
+            ["C, H=W, K", *heads],
+            [*lines, ["geometric mean", *map(short, means)]],
+        )
+        if names
+        else ""
+    )
 
 
 def im2col(group):
@@ -68,15 +80,24 @@ def im2col(group):
         size: [table.where(backend=name, size=size).best() for name in ("im2col_gemm", "cudnn", "direct")]
         for size in ("256", "1024", "4096")
     }
-    return markdown(
-        f"{group.device}, fp32, hot, one RGB image to 3 planes, 3×3, padding 1:",
-        ["size", "im2col_gemm, µs", "workspace", "times as fast as cuDNN", "direct, µs"],
-        (
-            [size, short(mine.ns / 1e3), f"{short(mine.number('workspace_bytes') / 2**20)} MiB",
-             ratio(cudnn.ns / mine.ns), short(direct.ns / 1e3)]
-            for size, (mine, cudnn, direct) in sizes.items()
-        ),
-    ) if all(all(rows) for rows in sizes.values()) else ""
+    return (
+        markdown(
+            f"{group.device}, fp32, hot, one RGB image to 3 planes, 3×3, padding 1:",
+            ["size", "im2col_gemm, µs", "workspace", "times as fast as cuDNN", "direct, µs"],
+            (
+                [
+                    size,
+                    short(mine.ns / 1e3),
+                    f"{short(mine.number('workspace_bytes') / 2**20)} MiB",
+                    ratio(cudnn.ns / mine.ns),
+                    short(direct.ns / 1e3),
+                ]
+                for size, (mine, cudnn, direct) in sizes.items()
+            ),
+        )
+        if all(all(rows) for rows in sizes.values())
+        else ""
+    )
 
 
 def rungs_of(group, algorithm):
@@ -99,11 +120,17 @@ def ladder(gpu, group):
         return [rung, short(rate), share_text, change(rows)]
 
     shapes = len({problem for rows in rungs.values() for problem in rows.problems()})
-    return markdown(
-        f"**The ladder of implicit GEMM**, {group.device}, fp32, geometric means of {shapes} shapes;"
-        " `convbench ladder implicit_gemm` climbs it.",
-        ["rung", "TFLOP/s", "of cuDNN", "the one change"], (line(*pair) for pair in rungs.items()),
-    ) + picture(gpu / "ladder-implicit-gemm.svg", PICTURES["ladder-implicit-gemm"]) if len(rungs) > 1 else ""
+    return (
+        markdown(
+            f"**The ladder of implicit GEMM**, {group.device}, fp32, geometric means of {shapes} shapes;"
+            " `convbench ladder implicit_gemm` climbs it.",
+            ["rung", "TFLOP/s", "of cuDNN", "the one change"],
+            (line(*pair) for pair in rungs.items()),
+        )
+        + picture(gpu / "ladder-implicit-gemm.svg", PICTURES["ladder-implicit-gemm"])
+        if len(rungs) > 1
+        else ""
+    )
 
 
 def in_microseconds(rows, problems):
@@ -124,7 +151,8 @@ def direct_ladder(group):
     return markdown(
         f"`convbench ladder direct` climbs it: {group.device}, fp32, hot, µs, a column a shape, and cuDNN in its faster"
         " layout; a dash is a shape that the rung refuses, with a reason.",
-        ["rung", "the one change", *(f"`{problem}`" for problem in problems)], lines,
+        ["rung", "the one change", *(f"`{problem}`" for problem in problems)],
+        lines,
     )
 
 
@@ -133,10 +161,15 @@ def side_by_side(group, rows, columns):
     rows = rows.where(cache="hot")
     cells = [in_microseconds(rows.where(**wanted), rows.problems()) for wanted in columns.values()]
     names = [f"`{selection.bare(problem)}`" for problem in rows.problems()]
-    return markdown(
-        f"{group.device}, hot, µs, all in one run; cuDNN in its faster layout where no layout is named:",
-        ["problem", *columns], zip(names, *cells),
-    ) if names else ""
+    return (
+        markdown(
+            f"{group.device}, hot, µs, all in one run; cuDNN in its faster layout where no layout is named:",
+            ["problem", *columns],
+            zip(names, *cells),
+        )
+        if names
+        else ""
+    )
 
 
 def sliced_k(folder):
@@ -161,11 +194,14 @@ def deep_layouts(group, columns):
 
 def tensor_core(group):
     kinds = (("tf32", "tensor_core", "tf32"), ("cuDNN tf32", "cudnn", "tf32"), ("fp16", "tensor_core", "fp16"))
-    return deep_layouts(group, {
-        f"{name} {layout}": {"backend": backend, "math": math, "layout": layout}
-        for name, backend, math in kinds
-        for layout in ("NCHW", "NHWC")
-    })
+    return deep_layouts(
+        group,
+        {
+            f"{name} {layout}": {"backend": backend, "math": math, "layout": layout}
+            for name, backend, math in kinds
+            for layout in ("NCHW", "NHWC")
+        },
+    )
 
 
 def cutlass(gpu):
@@ -174,17 +210,23 @@ def cutlass(gpu):
     if not group:
         return ""
     names = {"tensor_core": "tensor_core", "cuDNN": "cudnn", "CUTLASS": "cutlass"}
-    columns = {f"{name}, {cache}": group.rows.where(backend=backend, math="tf32", cache=cache)
-               for cache in ("hot", "cold") for name, backend in names.items()}
+    columns = {
+        f"{name}, {cache}": group.rows.where(backend=backend, math="tf32", cache=cache)
+        for cache in ("hot", "cold")
+        for name, backend in names.items()
+    }
     problems = group.rows.problems()
     best = {name: [rows.where(problem=problem).best() for problem in problems] for name, rows in columns.items()}
-    lines = [[f"`{selection.bare(problem)}`", *(short(rows[i].ns / 1e3) if rows[i] else "–" for rows in best.values())]
-             for i, problem in enumerate(problems)]
+    lines = [
+        [f"`{selection.bare(problem)}`", *(short(rows[i].ns / 1e3) if rows[i] else "–" for rows in best.values())]
+        for i, problem in enumerate(problems)
+    ]
     means = [short(geometric_mean(row.ns / 1e3 for row in rows)) if all(rows) else "–" for rows in best.values()]
     return markdown(
         f"**With CUTLASS's convolutions for Hopper**, {group.device}, tf32, µs, all in one run; tensor_core and cuDNN"
         " in their faster layout, CUTLASS in NHWC, the one that it supports.",
-        ["problem", *columns], [*lines, ["geometric mean", *means]],
+        ["problem", *columns],
+        [*lines, ["geometric mean", *means]],
     )
 
 

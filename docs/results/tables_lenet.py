@@ -2,6 +2,7 @@
 
 import common
 from common import PEERS_PICTURE, lack, like_for_like, load, rows_of
+
 from results import Rows
 from selection import KINDS, is_ours, layers, ours_and_theirs, side_of
 from tables import markdown
@@ -82,7 +83,8 @@ def every_side(gpu):
     missing = "; ".join(f"{side} ({why})" for side, why in without.items())
     return markdown(
         "**Every side at its best batch**, fp32 in, logits out, and how it is timed:",
-        ["side", "math", "layout", "images/s", "best batch", "timed batches", "how"], lines,
+        ["side", "math", "layout", "images/s", "best batch", "timed batches", "how"],
+        lines,
     ) + (f"\n\nNot measured: {missing}." if missing else "")
 
 
@@ -111,7 +113,8 @@ def one_image(gpu):
         "**One image**, fp32 in, logits out, µs. Pipelined: captured passes over their number, in which one may begin"
         " while another ends. In order: one pass alone between two events. Round trip: one call from page-locked memory"
         f" and back, wall time.{apart}",
-        ["side", "math", "pipelined", "in order", "round trip", "p99", "way"], lines,
+        ["side", "math", "pipelined", "in order", "round trip", "p99", "way"],
+        lines,
     )
 
 
@@ -130,7 +133,8 @@ def calls(folder, name):
     return markdown(
         f"**Whole calls**, {name}, ordinary memory, bytes in, class and probability out, wall time, µs"
         " (`apps/peers/user_calls.py`):",
-        ["caller", "math", *(f"{count:,}" for count in counts), "images/s of the last"], lines,
+        ["caller", "math", *(f"{count:,}" for count in counts), "images/s of the last"],
+        lines,
     )
 
 
@@ -148,12 +152,15 @@ def bench(gpu):
             first = [next(iter(mine.where(math=math)), None) for math in maths]
             cells = [(f"{row.ns / 1e3:,.2f}", millions(row["images_per_s"])) if row else ("–", "–") for row in first]
             lines.append([f"{int(batch):,}", *(text for pair in cells for text in pair)])
-        parts.append(markdown(
-            f"**The whole-network plan over batch sizes** (`lenslet bench`), {load(gpu, 'bench.json').device},"
-            f" {text}, µs a pass and images/s. In fp32 the convolutions are Winograd's, with half the products of the"
-            " direct sum:",
-            ["batch", *(head for math in maths for head in (f"{math}, µs", "images/s"))], lines,
-        ))
+        parts.append(
+            markdown(
+                f"**The whole-network plan over batch sizes** (`lenslet bench`), {load(gpu, 'bench.json').device},"
+                f" {text}, µs a pass and images/s. In fp32 the convolutions are Winograd's, with half the products of"
+                " the direct sum:",
+                ["batch", *(head for math in maths for head in (f"{math}, µs", "images/s"))],
+                lines,
+            )
+        )
     return "\n\n".join(parts)
 
 
@@ -166,11 +173,16 @@ def latency(gpu):
         times += [row.ns, row.p10, row.p90, row["p99_ns"]]
         texts = ["–" if ns is None else f"{ns / 1e3:.2f}" for ns in times]
         lines.append([row.labels["batch"], row["math"], row.labels["mode"], *texts])
-    return markdown(
-        f"**One call, wall time** from page-locked host memory and back to it (`lenslet bench --latency`),"
-        f" {load(gpu, 'latency.json').device}, whole-network plan, bytes in, predictions out, µs:",
-        ["batch", "math", "way", "pass, pipelined", "pass, in order", "median", "p10", "p90", "p99"], lines,
-    ) if lines else ""
+    return (
+        markdown(
+            f"**One call, wall time** from page-locked host memory and back to it (`lenslet bench --latency`),"
+            f" {load(gpu, 'latency.json').device}, whole-network plan, bytes in, predictions out, µs:",
+            ["batch", "math", "way", "pass, pipelined", "pass, in order", "median", "p10", "p90", "p99"],
+            lines,
+        )
+        if lines
+        else ""
+    )
 
 
 def streaming(gpu):
@@ -203,7 +215,8 @@ def cpu_peers(folder):
     return markdown(
         f"**CPU**, {common.cpu_name(load(folder, 'peers.json'))}, fp32, fp32 in, logits out, turn by turn in one run,"
         " medians, images/s; a number of threads ends with each at its best batch:",
-        ["threads", "batch", *sides, "ratio to the fastest peer"], lines,
+        ["threads", "batch", *sides, "ratio to the fastest peer"],
+        lines,
     )
 
 

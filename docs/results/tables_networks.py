@@ -2,6 +2,7 @@
 
 import common
 from common import load, rows_of
+
 from selection import is_ours, side_of
 from tables import markdown
 
@@ -34,8 +35,14 @@ def networks(folder, later=None):
             if not other or not mine:
                 common.lack(folder / "networks*.json", f"peer of {network} at {batch}")
                 continue
-            lines.append([network, f"{batch:,}", *(f"{name}: {time:,.1f}" for time, name in (best, other)),
-                          f"{other[0] / best[0]:.2f}"])
+            lines.append(
+                [
+                    network,
+                    f"{batch:,}",
+                    *(f"{name}: {time:,.1f}" for time, name in (best, other)),
+                    f"{other[0] / best[0]:.2f}",
+                ]
+            )
     document = documents[0]
     libraries = {name: version for one in documents for name, version in one["libraries"].items()}
     versions = ", ".join(f"{name} {libraries[name]}" for name in LIBRARIES if name in libraries)
@@ -44,5 +51,6 @@ def networks(folder, later=None):
     return markdown(
         f"**Networks of ONNX files**, {place}{threads}, fp32, samples in memory where they are computed, turn by turn"
         f" in one run for each row, medians, µs a pass ({versions}; `apps/peers/networks_peers.py`; {folder.name}):",
-        ["network", "batch", "Lenslet", "fastest peer, or Lenslet's other way", "ratio"], lines,
+        ["network", "batch", "Lenslet", "fastest peer, or Lenslet's other way", "ratio"],
+        lines,
     )

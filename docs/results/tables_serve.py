@@ -2,6 +2,7 @@
 
 import common
 from common import load, rows_of
+
 from tables import markdown
 
 
@@ -28,6 +29,17 @@ def server(folder):
         f"**`lenslet serve` under load**, {place}: binary tensors of pixels from wrk over loopback{bare};"
         f" threads: {first['threads']} for {servers}, {first['client_threads']} for wrk{turns}; medians."
         f" Half load is half of Lenslet's full rate{ratio} (`apps/peers/serve_load.py`):",
-        ["server", "images in a request", "load", "connections", "requests/s", "images/s", "median, ms", "p99, ms",
-         "processor time a request, µs", *["of the bare server's rate"] * beside], lines,
+        [
+            "server",
+            "images in a request",
+            "load",
+            "connections",
+            "requests/s",
+            "images/s",
+            "median, ms",
+            "p99, ms",
+            "processor time a request, µs",
+            *["of the bare server's rate"] * beside,
+        ],
+        lines,
     )

@@ -33,6 +33,7 @@ import tables_lenet
 import tables_networks
 import tables_serve
 from common import FULL, KERNELS, PAGE, PICTURES, PROFILE_PICTURES, README, REPORT, SCALE
+
 from results import BadFile
 
 BY = ", by `docs/results/update_readme.py`."
@@ -47,9 +48,13 @@ def source(page, *folders):
 
 def page_link(gpu):
     return (
-        f"**Every figure and row**, with the environment and the files inside: [{PAGE}]({common.link(gpu / PAGE)}),"
-        " one page that needs no network."
-    ) if (gpu / PAGE).exists() else ""
+        (
+            f"**Every figure and row**, with the environment and the files inside: [{PAGE}]({common.link(gpu / PAGE)}),"
+            " one page that needs no network."
+        )
+        if (gpu / PAGE).exists()
+        else ""
+    )
 
 
 def full_tables(gpu, cpu):
@@ -57,8 +62,14 @@ def full_tables(gpu, cpu):
     newest = common.newest(gpu, "networks*.json")
     parts = {
         "LeNet-5 on the GPU": [
-            lenet.digits(gpu), lenet.peers(gpu), lenet.every_side(gpu), lenet.one_image(gpu), lenet.bench(gpu),
-            lenet.latency(gpu), lenet.calls(gpu, common.load(gpu, "peers.json").device), lenet.streaming(gpu),
+            lenet.digits(gpu),
+            lenet.peers(gpu),
+            lenet.every_side(gpu),
+            lenet.one_image(gpu),
+            lenet.bench(gpu),
+            lenet.latency(gpu),
+            lenet.calls(gpu, common.load(gpu, "peers.json").device),
+            lenet.streaming(gpu),
             lenet.profile(gpu),
         ],
         "LeNet-5 on the CPU": [lenet.cpu_peers(cpu), lenet.calls(cpu, "CPU"), lenet.cpu(cpu)],
@@ -68,9 +79,14 @@ def full_tables(gpu, cpu):
             tables_networks.networks(cpu),
         ],
         "Convolutions": [
-            conv.rgb(gpu, common.rgb_group(gpu)), conv.deep(group), conv.cutlass(gpu), conv.ladder(gpu, group),
+            conv.rgb(gpu, common.rgb_group(gpu)),
+            conv.deep(group),
+            conv.cutlass(gpu),
+            conv.ladder(gpu, group),
             page_link(gpu),
-        ] if group else [],
+        ]
+        if group
+        else [],
     }
     texts = []
     for title, tables in parts.items():
@@ -81,8 +97,11 @@ def full_tables(gpu, cpu):
 
 def whole_calls(gpu, cpu):
     """What programs get that hand over ordinary memory, what the bus carries, and what a CPU computes."""
-    tables = [tables_lenet.calls(gpu, common.load(gpu, "peers.json").device), tables_lenet.streaming(gpu),
-              tables_lenet.cpu_peers(cpu)]
+    tables = [
+        tables_lenet.calls(gpu, common.load(gpu, "peers.json").device),
+        tables_lenet.streaming(gpu),
+        tables_lenet.cpu_peers(cpu),
+    ]
     return "\n\n".join([*filter(None, tables), source(SCALE, gpu, cpu)])
 
 

@@ -29,8 +29,9 @@ def main():
     parser.add_argument("--actors", type=int, default=4, help="models in the cluster [4]")
     parser.add_argument("--cpus", type=float, default=1, help="CPU threads of each [1]")
     parser.add_argument("--gpus", type=float, default=0, help="GPUs of each [0]")
-    parser.add_argument("--block-bytes", type=int, help="input whose answers are written and recorded together "
-                        "[Ray's 128 MiB]")
+    parser.add_argument(
+        "--block-bytes", type=int, help="input whose answers are written and recorded together [Ray's 128 MiB]"
+    )
     parser.add_argument("--batch-size", type=int, default=16384, help="images of a call [16384]")
     args = parser.parse_args()
 
@@ -43,8 +44,11 @@ def main():
     ray.data.read_parquet(args.input, columns=[args.id, args.column]).map_batches(
         lenslet.ray.Predictor,
         fn_constructor_kwargs={"model": args.model, "column": args.column, "keep": [args.id]},
-        compute=ray.data.ActorPoolStrategy(size=args.actors), num_cpus=args.cpus, num_gpus=args.gpus,
-        batch_format="numpy", batch_size=args.batch_size,
+        compute=ray.data.ActorPoolStrategy(size=args.actors),
+        num_cpus=args.cpus,
+        num_gpus=args.gpus,
+        batch_format="numpy",
+        batch_size=args.batch_size,
     ).write_parquet(args.output, mode="append")
 
 

@@ -1,13 +1,12 @@
 """Reading pictures with the weights for pictures."""
 
 import threading
-import typing
 
 from ._core import Model
 from ._types import Picture, Reading
 
 _lock = threading.RLock()  # a signal handler may read while its thread loads the weights
-_robust: typing.Optional[Model] = None
+_robust: Model | None = None
 
 
 def _default() -> Model:
@@ -18,7 +17,7 @@ def _default() -> Model:
         return _robust
 
 
-def read(picture: Picture, model: typing.Optional[Model] = None) -> Reading:
+def read(picture: Picture, model: Model | None = None) -> Reading:
     """Reads the number in a picture: one digit, or several in a row.
 
     Args:

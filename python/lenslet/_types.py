@@ -15,15 +15,15 @@ class SupportsDLPack(typing.Protocol):
 
 # uint8 (pixels 0 to 255) or float32 (normalised), [N, 28, 28], [N, 1, 28, 28], [N, 28, 28, 1] or [28, 28]; with
 # dtype="uint4" uint8 (two pixels in a byte), [N, 28, 14] or [28, 14].
-Images = typing.Union[npt.NDArray[np.uint8], npt.NDArray[np.float32], SupportsDLPack]
+Images = npt.NDArray[np.uint8] | npt.NDArray[np.float32] | SupportsDLPack
 
 
 # float32, [N, *input_shape] or input_shape.
-Inputs = typing.Union[npt.NDArray[np.float32], SupportsDLPack]
+Inputs = npt.NDArray[np.float32] | SupportsDLPack
 
 
 # Where answers are written: contiguous memory of the type and shape of the answers, where the images are.
-Output = typing.Union[npt.NDArray[np.int32], npt.NDArray[np.float32], SupportsDLPack]
+Output = npt.NDArray[np.int32] | npt.NDArray[np.float32] | SupportsDLPack
 
 
 class PillowImage(typing.Protocol):
@@ -37,13 +37,13 @@ class PillowImage(typing.Protocol):
 
 
 # The path of a file, the bytes of one, pixels, uint8 [H, W] or [H, W, 1 to 4], or a picture of Pillow.
-Picture = typing.Union[str, "os.PathLike[str]", bytes, bytearray, npt.NDArray[np.uint8], SupportsDLPack, PillowImage]
+Picture = str | os.PathLike[str] | bytes | bytearray | npt.NDArray[np.uint8] | SupportsDLPack | PillowImage
 
 
 class Digit(typing.NamedTuple):
     """A digit in a picture, or a mark that is refused."""
 
-    digit: typing.Optional[int]
+    digit: int | None
     """0 to 9; None if refused."""
     probability: float
     """NaN if refused."""

@@ -60,22 +60,23 @@ class Predictor:
 
     def __init__(
         self,
-        model: typing.Union[str, "os.PathLike[str]", None] = None,
+        model: str | os.PathLike[str] | None = None,
         *,
         column: str = "image",
-        dtype: typing.Optional[str] = None,
-        answer: typing.Optional[str] = None,
-        into: typing.Union[str, typing.Sequence[str], None] = None,
-        keep: typing.Optional[typing.Sequence[str]] = None,
-        device: typing.Optional[str] = None,
-        threads: typing.Optional[int] = None,
+        dtype: str | None = None,
+        answer: str | None = None,
+        into: str | typing.Sequence[str] | None = None,
+        keep: typing.Sequence[str] | None = None,
+        device: str | None = None,
+        threads: int | None = None,
         check: bool = True,
         invert: bool = False,
         **options: typing.Any,
     ) -> None:
         if isinstance(model, Model):
-            raise UsageError("model: a lenslet.Model cannot be sent to an actor: pass its path, or the name of a "
-                             "built-in set")
+            raise UsageError(
+                "model: a lenslet.Model cannot be sent to an actor: pass its path, or the name of a built-in set"
+            )
         if isinstance(keep, str):
             raise UsageError(f"keep: expected a list of columns, found the text '{keep}'")
         if answer is not None and answer not in _ANSWERS:
@@ -87,17 +88,21 @@ class Predictor:
             threads = max(1, int(assigned.get("CPU", 1)))
         if threads is not None:
             set_num_threads(threads)
-        self._model = (Model.built_in(device=device, **options) if model is None
-                       else Model.load(model, device=device, **options))
+        self._model = (
+            Model.built_in(device=device, **options) if model is None else Model.load(model, device=device, **options)
+        )
         self._shape = tuple(self._model.input_shape)
         digits = self._shape == (1, 28, 28) and tuple(self._model.output_shape) == (10,)
         self._answer = answer or ("prediction" if digits else "output")
         if self._answer != "output" and not digits:
-            raise UsageError(f"answer: '{self._answer}' is for networks that read 28x28 pictures and write ten values, "
-                             f"this one reads {list(self._shape)}: pass 'output'")
+            raise UsageError(
+                f"answer: '{self._answer}' is for networks that read 28x28 pictures and write ten values, "
+                f"this one reads {list(self._shape)}: pass 'output'"
+            )
         if dtype is not None and (dtype != "uint4" or self._answer == "output"):
-            raise UsageError(f"dtype: expected 'uint4', for a prediction or logits, or None, found '{dtype}' for "
-                             f"'{self._answer}'")
+            raise UsageError(
+                f"dtype: expected 'uint4', for a prediction or logits, or None, found '{dtype}' for '{self._answer}'"
+            )
         if dtype is not None:
             self._shape = (28, 14)
         self._column = column
@@ -105,23 +110,28 @@ class Predictor:
         default = {"prediction": ("label", "probability"), "logits": ("logits",), "output": ("output",)}[self._answer]
         self._into = default if into is None else (into,) if isinstance(into, str) else tuple(into)
         if len(self._into) != len(default) or len(set(self._into)) != len(default):
-            raise UsageError(f"into: '{self._answer}' writes {len(default)} column{'s' * (len(default) > 1)}, "
-                             f"found names {list(self._into)}")
+            raise UsageError(
+                f"into: '{self._answer}' writes {len(default)} column{'s' * (len(default) > 1)}, "
+                f"found names {list(self._into)}"
+            )
         self._checks = {"check": check, "invert": invert, "dtype": dtype}
 
     def __call__(self, batch: Batch) -> Batch:
         """The columns passed on, and the answers."""
         if not isinstance(batch, dict):
-            raise UsageError(f"expected a batch as a dict of arrays, found {type(batch).__name__}: "
-                             "pass batch_format=\"numpy\" to map_batches")
+            raise UsageError(
+                f"expected a batch as a dict of arrays, found {type(batch).__name__}: "
+                'pass batch_format="numpy" to map_batches'
+            )
         missing = [name for name in [self._column, *(self._keep or [])] if name not in batch]
         if missing:
             raise UsageError(f"the batch has no column '{missing[0]}', it has {', '.join(sorted(batch))}")
         names = [name for name in batch if name != self._column] if self._keep is None else self._keep
         taken = [name for name in self._into if name in names]
         if taken:
-            raise UsageError(f"the batch has a column '{taken[0]}' already: name another with into=, or leave it out "
-                             "with keep=")
+            raise UsageError(
+                f"the batch has a column '{taken[0]}' already: name another with into=, or leave it out with keep="
+            )
         return {**{name: batch[name] for name in names}, **self._answers(self._samples(batch[self._column]))}
 
     def _answers(self, samples: np.ndarray) -> Batch:
@@ -140,8 +150,10 @@ class Predictor:
             return column.reshape(len(column), *self._shape)
         if len(column) == 0:
             return np.zeros((0, *self._shape), np.uint8 if self._checks["dtype"] else np.float32)
-        raise UsageError(f"column '{self._column}': a sample of the model has shape {list(self._shape)}, {values} "
-                         f"values, found {list(column.shape[1:])}")
+        raise UsageError(
+            f"column '{self._column}': a sample of the model has shape {list(self._shape)}, {values} "
+            f"values, found {list(column.shape[1:])}"
+        )
 
     def _stacked(self, column: np.ndarray) -> np.ndarray:
         """Rows that lie apart, as Ray gives lists and bytes, one after another."""
@@ -152,11 +164,15 @@ class Predictor:
                 raise UsageError(f"column '{self._column}': row {i} of the batch is empty")
             if isinstance(row, bytes):
                 if len(row) % np.dtype(dtype).itemsize:
-                    raise UsageError(f"column '{self._column}': row {i} of the batch has {len(row)} bytes, which are "
-                                     f"no {np.dtype(dtype).name} values")
+                    raise UsageError(
+                        f"column '{self._column}': row {i} of the batch has {len(row)} bytes, which are "
+                        f"no {np.dtype(dtype).name} values"
+                    )
                 row = np.frombuffer(row, dtype)
             rows.append(np.asarray(row))
             if rows[i].shape != rows[0].shape or rows[i].dtype != rows[0].dtype:
-                raise UsageError(f"column '{self._column}': row {i} of the batch is {rows[i].dtype} "
-                                 f"{list(rows[i].shape)}, row 0 {rows[0].dtype} {list(rows[0].shape)}")
+                raise UsageError(
+                    f"column '{self._column}': row {i} of the batch is {rows[i].dtype} "
+                    f"{list(rows[i].shape)}, row 0 {rows[0].dtype} {list(rows[0].shape)}"
+                )
         return np.stack(rows) if rows else np.zeros((0, *self._shape), dtype)

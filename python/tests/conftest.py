@@ -12,6 +12,7 @@ from lenet5 import load_safetensors, normalisation_table, read_mnist
 
 ROOT = Path(__file__).resolve().parents[2]
 
+
 @pytest.fixture(scope="session")
 def root():
     return ROOT

@@ -15,8 +15,14 @@ class Interface:
     """What a library without DLPack offers."""
 
     def __init__(self, shape, typestr="|u1", address=4096, strides=None):
-        self.__cuda_array_interface__ = {"shape": shape, "typestr": typestr, "data": (address, False), "version": 3,
-                                         "strides": strides, "stream": 1}
+        self.__cuda_array_interface__ = {
+            "shape": shape,
+            "typestr": typestr,
+            "data": (address, False),
+            "version": 3,
+            "strides": strides,
+            "stream": 1,
+        }
 
 
 def test_a_model_on_the_cpu_refuses_them():
@@ -120,6 +126,7 @@ def test_calls_follow_the_current_stream(gpu, on_gpu, images):
     """The producer writes late, on a stream of its own; the consumer reads there, too. Nothing waits on the host."""
     expected, late = on_gpu.predict(images).labels, gpu.from_numpy(images).cuda()
     tensor = gpu.zeros_like(late)
+
     def read():
         tensor.copy_(late, non_blocking=True)
         found = on_gpu.predict(tensor)

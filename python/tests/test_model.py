@@ -42,8 +42,11 @@ BAD_OPTIONS = {
     "backend misspelt": (dict(device="cpu", backend="conv1=dirct"), lenslet.UsageError, "direct"),
     "backend of no layer": (dict(device="cpu", backend="conv9=direct"), lenslet.UsageError, "conv9"),
     "backend of GPUs": (dict(device="cpu", backend="conv1=winograd"), lenslet.UnavailableError, "winograd"),
-    "variant unknown": (dict(device="cpu", plan="fused", backend="direct"), lenslet.UsageError,
-                        "no backend 'direct' for layer lenet5"),
+    "variant unknown": (
+        dict(device="cpu", plan="fused", backend="direct"),
+        lenslet.UsageError,
+        "no backend 'direct' for layer lenet5",
+    ),
     "math unknown": (dict(math="fp64"), lenslet.UsageError, "fp64"),
     "no pass": (dict(max_batch=0), lenslet.UsageError, "max_batch"),
     "negative pass": (dict(max_batch=-5), lenslet.UsageError, "max_batch"),
@@ -70,8 +73,9 @@ def test_a_graph_is_no_matter_on_the_cpu(graph, cpu_model, images):
     assert np.array_equal(model.logits(images), cpu_model.logits(images))
 
 
-@pytest.mark.parametrize("value", [dict(device=3), dict(max_batch="7"), dict(max_batch=2**70), dict(graph=True),
-                                   dict(color="red")])
+@pytest.mark.parametrize(
+    "value", [dict(device=3), dict(max_batch="7"), dict(max_batch=2**70), dict(graph=True), dict(color="red")]
+)
 def test_options_of_another_type_are_refused(value):
     with pytest.raises(TypeError):
         lenslet.Model.built_in(**value)

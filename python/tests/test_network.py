@@ -90,8 +90,11 @@ def test_run_of_the_digit_model_writes_logits(images):
 
 
 REFUSED = {
-    "another shape": (np.zeros((2, 3, 32, 31), np.float32), ValueError,
-                      r"\[N, 3, 32, 32\] or \[3, 32, 32\], found \[2, 3, 32, 31\]"),
+    "another shape": (
+        np.zeros((2, 3, 32, 31), np.float32),
+        ValueError,
+        r"\[N, 3, 32, 32\] or \[3, 32, 32\], found \[2, 3, 32, 31\]",
+    ),
     "channels last": (np.zeros((32, 32, 3), np.float32), ValueError, r"found \[32, 32, 3\]"),
     "a dimension more": (np.zeros((1, 1, *SHAPE), np.float32), ValueError, "expected the shape"),
     "a dimension less": (np.zeros((32, 32), np.float32), ValueError, "expected the shape"),

@@ -70,8 +70,13 @@ def test_what_read_takes_is_shown(root, robust):
     assert [look["answer"]["number"] for look in seen] == ["4"] * 3
     assert seen[0]["values"] == seen[1]["values"] == seen[2]["values"]
     grey = strokes()
-    pictures = (grey, np.dstack([grey] * 3), Pillow("L", grey), Pillow("RGB", np.dstack([grey] * 3)),
-                Pillow("P", (grey == 0).astype(np.uint8)))
+    pictures = (
+        grey,
+        np.dstack([grey] * 3),
+        Pillow("L", grey),
+        Pillow("RGB", np.dstack([grey] * 3)),
+        Pillow("P", (grey == 0).astype(np.uint8)),
+    )
     for picture in pictures:
         assert check_page(robust.show(picture))["look"]["answer"]["number"] == "11"
         assert robust.read(picture).number == "11"
@@ -99,7 +104,7 @@ def test_a_page_is_saved_as_it_is(robust, tmp_path):
 
 
 def test_names_cannot_leave_their_place(robust, root, tmp_path):
-    name = tmp_path / "a\"<script>b.png"
+    name = tmp_path / 'a"<script>b.png'
     name.write_bytes((root / "samples" / "digit_3_a.png").read_bytes())
     page = robust.show(name)
     assert check_page(page)["look"]["answer"]["file"] == str(name)

@@ -60,14 +60,17 @@ def read_only(shape):
     return array
 
 
-@pytest.mark.parametrize("out, error, words", [
-    (np.zeros((5, 10), np.float32), ValueError, r"out: expected the shape \[6, 10\], found .* float32 \(5, 10\)"),
-    (np.zeros(60, np.float32), ValueError, r"expected the shape \[6, 10\]"),
-    (np.zeros((6, 10)), TypeError, "expected a writable array of float32 .* found ndarray of float64"),
-    (np.zeros((10, 6), np.float32).T, TypeError, "contiguous"),
-    (read_only((6, 10)), TypeError, "writable"),
-    ([0.0] * 60, TypeError, "found list"),
-])
+@pytest.mark.parametrize(
+    "out, error, words",
+    [
+        (np.zeros((5, 10), np.float32), ValueError, r"out: expected the shape \[6, 10\], found .* float32 \(5, 10\)"),
+        (np.zeros(60, np.float32), ValueError, r"expected the shape \[6, 10\]"),
+        (np.zeros((6, 10)), TypeError, "expected a writable array of float32 .* found ndarray of float64"),
+        (np.zeros((10, 6), np.float32).T, TypeError, "contiguous"),
+        (read_only((6, 10)), TypeError, "writable"),
+        ([0.0] * 60, TypeError, "found list"),
+    ],
+)
 def test_what_cannot_be_written_to_is_refused(model, pixels, out, error, words):
     with pytest.raises(error, match=words):
         model.logits(pixels, out=out)

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,14 @@ def test_the_package_brings_what_it_needs_and_no_more():
     modules = {name for name in names if re.fullmatch(r"lenslet_\w+\.so", name)}
     assert len(extensions) == 1
     assert names - extensions - modules == {
-        "__init__.py", "_notebook.py", "_read.py", "_types.py", "_core.pyi", "py.typed", "ray.py"}
+        "__init__.py",
+        "_notebook.py",
+        "_read.py",
+        "_types.py",
+        "_core.pyi",
+        "py.typed",
+        "ray.py",
+    }
 
 
 def test_modules_are_opened_from_the_package():
@@ -47,8 +55,17 @@ def test_modules_are_opened_from_the_package():
 def test_stubs_agree_with_the_extension(root, tmp_path):
     pytest.importorskip("nanobind.stubgen", reason="nanobind is not installed")
     made = tmp_path / "_core.pyi"
-    command = [sys.executable, "-m", "nanobind.stubgen", "-q", "--exclude-values", "-m", "lenslet._core", "-o",
-               str(made)]
+    command = [
+        sys.executable,
+        "-m",
+        "nanobind.stubgen",
+        "-q",
+        "--exclude-values",
+        "-m",
+        "lenslet._core",
+        "-o",
+        str(made),
+    ]
     subprocess.run(command, check=True)
     committed = root / "python" / "lenslet" / "_core.pyi"
     assert ast.dump(ast.parse(committed.read_text())) == ast.dump(ast.parse(made.read_text())), (
@@ -71,6 +88,11 @@ def test_everything_public_has_a_docstring():
         if callable(thing) and name not in ("Images", "Inputs", "Output", "Picture"):
             assert thing.__doc__ and len(thing.__doc__) > 20, name
     assert set(lenslet.__all__) == {name for name in vars(lenslet) if name[0] != "_"} - {"ray"} | {"__version__"}
+
+
+@pytest.mark.parametrize("function", [lenslet.read, lenslet.ray.Predictor.__init__])
+def test_hints_can_be_evaluated(function):
+    assert typing.get_type_hints(function)
 
 
 def run_examples(name, text):

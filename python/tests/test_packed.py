@@ -31,9 +31,15 @@ def test_every_pixel_becomes_the_nearest_grey():
 
 @pytest.mark.parametrize("view", ["in order", "backwards", "mirrored", "channel first", "channel last", "none", "one"])
 def test_any_array_of_bytes_is_packed(images, view):
-    given = {"in order": images, "backwards": images[::-1], "mirrored": images[:, :, ::-1],
-             "channel first": images[:, None], "channel last": images[..., None], "none": images[:0],
-             "one": images[:1]}[view]
+    given = {
+        "in order": images,
+        "backwards": images[::-1],
+        "mirrored": images[:, :, ::-1],
+        "channel first": images[:, None],
+        "channel last": images[..., None],
+        "none": images[:0],
+        "one": images[:1],
+    }[view]
     plain = np.array(given, order="C").reshape(-1, 28, 28)
     packed = lenslet.pack(given)
     assert packed.shape == (len(given), 28, 14)
@@ -89,12 +95,18 @@ def test_other_arrays_are_refused(model, images, call):
     call = getattr(model, call)
     packed = lenslet.pack(images)
     for shape in ((300, 28, 28), (300, 392), (300, 14, 28), (300, 1, 28, 14), (28, 15), (392,), ()):
-        with pytest.raises(ValueError, match=r"images: expected the shape \[N, 28, 14\] or \[28, 14\] of packed "
-                                             r"pixels, as lenslet.pack\(\) returns them, found \["):
+        with pytest.raises(
+            ValueError,
+            match=r"images: expected the shape \[N, 28, 14\] or \[28, 14\] of packed "
+            r"pixels, as lenslet.pack\(\) returns them, found \[",
+        ):
             call(np.zeros(shape, np.uint8), dtype="uint4")
     for kind in (np.float32, np.int8, np.uint16):
-        with pytest.raises(TypeError, match=r"images: expected uint8 \(two pixels in a byte\) for dtype=\"uint4\", "
-                                            r"found .*lenslet.pack\(\)"):
+        with pytest.raises(
+            TypeError,
+            match=r"images: expected uint8 \(two pixels in a byte\) for dtype=\"uint4\", "
+            r"found .*lenslet.pack\(\)",
+        ):
             call(packed.astype(kind), dtype="uint4")
     with pytest.raises(TypeError, match="found NoneType"):
         call(None, dtype="uint4")

@@ -34,13 +34,16 @@ def as_objects(rows):
     return column
 
 
-@pytest.mark.parametrize("column", [
-    lambda pixels: pixels.reshape(-1, 784),
-    lambda pixels: pixels[:, None],
-    lambda pixels: as_objects([picture.tobytes() for picture in pixels]),
-    lambda pixels: as_objects([row.copy() for row in pixels.reshape(-1, 784)]),
-    lambda pixels: lenslet.normalize(pixels),
-])
+@pytest.mark.parametrize(
+    "column",
+    [
+        lambda pixels: pixels.reshape(-1, 784),
+        lambda pixels: pixels[:, None],
+        lambda pixels: as_objects([picture.tobytes() for picture in pixels]),
+        lambda pixels: as_objects([row.copy() for row in pixels.reshape(-1, 784)]),
+        lambda pixels: lenslet.normalize(pixels),
+    ],
+)
 def test_columns_of_every_layout(pixels, column):
     given = column(pixels)
     given.flags.writeable = False  # as Ray gives batches from its object store
@@ -75,29 +78,39 @@ def test_any_network(root):
         Predictor(network, answer="logits")
 
 
-@pytest.mark.parametrize("arguments, batch, words", [
-    ({}, [1], 'found list: pass batch_format="numpy"'),
-    ({"column": "x"}, {"image": 0, "id": 0}, "no column 'x', it has id, image"),
-    ({"keep": ["name"]}, {"image": np.zeros((1, 784), np.uint8)}, "no column 'name', it has image"),
-    ({}, {"image": np.zeros((1, 784), np.uint8), "label": np.zeros(1)}, "a column 'label' already"),
-    ({}, {"image": np.zeros((1, 27, 28), np.uint8)}, r"shape \[1, 28, 28\], 784 values, found \[27, 28\]"),
-    ({}, {"image": as_objects([bytes(784), None])}, "row 1 of the batch is empty"),
-    ({}, {"image": as_objects([bytes(784), bytes(783)])}, r"row 1 of the batch is uint8 \[783\], row 0 uint8 \[784\]"),
-])
+@pytest.mark.parametrize(
+    "arguments, batch, words",
+    [
+        ({}, [1], 'found list: pass batch_format="numpy"'),
+        ({"column": "x"}, {"image": 0, "id": 0}, "no column 'x', it has id, image"),
+        ({"keep": ["name"]}, {"image": np.zeros((1, 784), np.uint8)}, "no column 'name', it has image"),
+        ({}, {"image": np.zeros((1, 784), np.uint8), "label": np.zeros(1)}, "a column 'label' already"),
+        ({}, {"image": np.zeros((1, 27, 28), np.uint8)}, r"shape \[1, 28, 28\], 784 values, found \[27, 28\]"),
+        ({}, {"image": as_objects([bytes(784), None])}, "row 1 of the batch is empty"),
+        (
+            {},
+            {"image": as_objects([bytes(784), bytes(783)])},
+            r"row 1 of the batch is uint8 \[783\], row 0 uint8 \[784\]",
+        ),
+    ],
+)
 def test_batches_that_do_not_fit_say_why(arguments, batch, words):
     with pytest.raises(lenslet.UsageError, match=words):
         Predictor(**arguments)(batch)
 
 
-@pytest.mark.parametrize("arguments, words", [
-    ({"answer": "class"}, "expected one of prediction, logits, output, found 'class'"),
-    ({"into": "label"}, "writes 2 columns, found names"),
-    ({"into": ["a", "a"]}, "writes 2 columns"),
-    ({"keep": "id"}, "expected a list of columns, found the text 'id'"),
-    ({"math": "fp7"}, "fp7"),
-    ({"dtype": "uint8"}, "dtype: expected 'uint4', for a prediction or logits, or None, found 'uint8'"),
-    ({"dtype": "uint4", "answer": "output"}, "found 'uint4' for 'output'"),
-])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"answer": "class"}, "expected one of prediction, logits, output, found 'class'"),
+        ({"into": "label"}, "writes 2 columns, found names"),
+        ({"into": ["a", "a"]}, "writes 2 columns"),
+        ({"keep": "id"}, "expected a list of columns, found the text 'id'"),
+        ({"math": "fp7"}, "fp7"),
+        ({"dtype": "uint8"}, "dtype: expected 'uint4', for a prediction or logits, or None, found 'uint8'"),
+        ({"dtype": "uint4", "answer": "output"}, "found 'uint4' for 'output'"),
+    ],
+)
 def test_arguments_that_do_not_fit_say_why(arguments, words):
     with pytest.raises(lenslet.UsageError, match=words):
         Predictor(**arguments)

@@ -45,8 +45,13 @@ def test_pixels_are_read(robust, name):
 
 def test_files_and_bytes_are_read(root, robust):
     file = root / "samples" / "digit_4_a.png"
-    for picture in (file, str(file), file.read_bytes(), bytearray(file.read_bytes()),
-                    np.frombuffer(file.read_bytes(), np.uint8)):
+    for picture in (
+        file,
+        str(file),
+        file.read_bytes(),
+        bytearray(file.read_bytes()),
+        np.frombuffer(file.read_bytes(), np.uint8),
+    ):
         reading = lenslet.read(picture)
         assert (reading.number, len(reading.digits), reading.warnings) == ("4", 1, [])
         assert reading == robust.read(picture) == lenslet.read(picture, model=robust)

@@ -74,8 +74,9 @@ class Commands(Scratch):
         return run.returncode, run.stdout + run.stderr
 
     def test_commands_run(self):
-        code, output = self.run_page("```sh\nlenslet right photo.png | grep right\n"
-                                     "test -e data/t10k-images-idx3-ubyte.gz\n```\n")
+        code, output = self.run_page(
+            "```sh\nlenslet right photo.png | grep right\ntest -e data/t10k-images-idx3-ubyte.gz\n```\n"
+        )
         self.assertEqual(code, 0, output)
         self.assertIn("lenslet right photo.png", output)
 
@@ -117,14 +118,17 @@ class Commands(Scratch):
         self.assertEqual(shorten.shortened("lenslet", ["eval", "--limit", "3"]), ["eval", "--limit", "3"])
         self.assertEqual(shorten.shortened("convbench", ["sweep", "--sizes=32"])[:2], ["sweep", "--sizes=32"])
         for problem, smaller in (("mb1ic64ih56oc64kh3ph1", "mb1ic64ih28oc64kh3ph1"), ("ic6ih12iw300oc16oh8kh5",) * 2):
-            self.assertEqual(shorten.shortened("convbench", ["run", "--problem", problem])[:3],
-                             ["run", "--problem", smaller])
+            self.assertEqual(
+                shorten.shortened("convbench", ["run", "--problem", problem])[:3], ["run", "--problem", smaller]
+            )
 
 
 class ResultFiles(unittest.TestCase):
-    PAGE = ("## Members of every file\n| member | content |\n|---|---|\n| `schema` | its name |\n"
-            "## lenslet.some/1\n| member | content |\n|---|---|\n| `rows[]` | {`name`, times {min}} |\n"
-            "### CSV\n| `column` | value |\n## Other\n| `word` | x |\n")
+    PAGE = (
+        "## Members of every file\n| member | content |\n|---|---|\n| `schema` | its name |\n"
+        "## lenslet.some/1\n| member | content |\n|---|---|\n| `rows[]` | {`name`, times {min}} |\n"
+        "### CSV\n| `column` | value |\n## Other\n| `word` | x |\n"
+    )
 
     def test_names(self):
         expected = {"": ({"schema"}, {"schema"}), "lenslet.some/1": ({"rows"}, {"rows", "name", "times", "min"})}
@@ -165,8 +169,11 @@ class ApiReference(Scratch):
             self.assertTrue((self.folder / "out" / "html" / "index.html").exists())
 
     def test_not_documented(self):
-        for member, name in (("  int f();", "f()"), ("  int a = 0, b = 1;", "b (variable)"),
-                             ("  Thing(int size);", "Thing(int size)")):
+        for member, name in (
+            ("  int f();", "f()"),
+            ("  int a = 0, b = 1;", "b (variable)"),
+            ("  Thing(int size);", "Thing(int size)"),
+        ):
             code, output = self.reference(self.HEADER.format(member))
             self.assertNotEqual(code, 0, member)
             self.assertIn(f"{name} " if "(variable" not in name else name, output)

@@ -88,8 +88,14 @@ def main():
             shutil.copy(root / "samples" / sample, three)
         for command in COMMANDS:
             name, *arguments = command.format(root=root).split()
-            subprocess.run([programs / name, *arguments], cwd=folder, stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, timeout=300, check=False)
+            subprocess.run(
+                [programs / name, *arguments],
+                cwd=folder,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=300,
+                check=False,
+            )
         made = sorted(pathlib.Path(folder).glob("*.json"))
         if len(made) != 12:
             faults.append(f"expected 12 files of the commands, found {[path.name for path in made]}")

@@ -46,8 +46,9 @@ Files that a command reads come from tests/docs/fixtures.py, shorter measurement
 
 
 def documents(tree):
-    found = [path for path in tree.rglob("*.md")
-             if not any(part.startswith(".") for part in path.relative_to(tree).parts)]
+    found = [
+        path for path in tree.rglob("*.md") if not any(part.startswith(".") for part in path.relative_to(tree).parts)
+    ]
     return sorted(found, key=lambda path: (path.name != "README.md" or path.parent != tree, path))
 
 

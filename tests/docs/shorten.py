@@ -52,8 +52,11 @@ def shortened(program, arguments):
                 arguments[place + 1] = value(arguments[place + 1])
             elif place is not None:
                 arguments[place + 1] = value.removeprefix("+")
-            elif not callable(value) and value.startswith("+") and not any(
-                    word.startswith(flag + "=") for word in arguments):
+            elif (
+                not callable(value)
+                and value.startswith("+")
+                and not any(word.startswith(flag + "=") for word in arguments)
+            ):
                 arguments += [flag, value[1:]]
     return arguments
 

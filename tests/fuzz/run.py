@@ -11,6 +11,7 @@ summary of the last run of every target, as summarise.py reads it.
 
 Exit codes: 0 no finding, 1 a finding (its input and how to run it again are printed), 2 usage.
 """
+
 import argparse
 import concurrent.futures
 import json
@@ -66,7 +67,7 @@ def dictionary_of(build, target, name):
     seeds = (build / "fuzz" / "seeds" / target).iterdir()
     text = ""
     for word in sorted({line for seed in seeds for line in seed.read_text().split("\n") if line}):
-        escaped = re.sub(r'[^ !#-\[\]-~]', lambda letter: "\\x%02x" % ord(letter[0]), word)
+        escaped = re.sub(r"[^ !#-\[\]-~]", lambda letter: f"\\x{ord(letter[0]):02x}", word)
         text += f'"{escaped}\\x0a"\n'
     path = build / "fuzz" / f"{target}.dict"
     path.write_text(text)
@@ -128,9 +129,12 @@ def fuzz(build, target, seconds):
     record = {"target": target, "finding": code != 0, **(summary or {})}
     (build / "fuzz" / "logs" / f"{target}.json").write_text(json.dumps(record) + "\n")
     if code == 0 and summary:
-        print(f"   {target}: no finding in {summary['executions']:,} executions, "
-              f"{summary['executions_per_s']:,} a second, {summary['edges']:,} edges, "
-              f"{summary['features']:,} features, {summary['peak_rss_mb']} MiB at most", flush=True)
+        print(
+            f"   {target}: no finding in {summary['executions']:,} executions, "
+            f"{summary['executions_per_s']:,} a second, {summary['edges']:,} edges, "
+            f"{summary['features']:,} features, {summary['peak_rss_mb']} MiB at most",
+            flush=True,
+        )
         return True
     text = log.read_text(errors="replace")
     wrong = re.findall(r"ERROR:.*|runtime error:.*|SUMMARY:.*|what\(\):.*|libFuzzer: .*", text)
@@ -197,8 +201,9 @@ def main():
         parser.error("--seconds expects 1 or more")
     if options.jobs < 1:
         parser.error("--jobs expects 1 or more")
-    subprocess.run([str(build / "fuzz" / "write_seeds"), str(build / "fuzz" / "seeds")], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [str(build / "fuzz" / "write_seeds"), str(build / "fuzz" / "seeds")], check=True, stdout=subprocess.DEVNULL
+    )
     found = []
     targets = options.targets or list(TARGETS)
     if options.merge:

@@ -5,6 +5,7 @@
 
 Replaces the text between the two marks of DOCUMENT. Without DOCUMENT it prints the table.
 """
+
 import json
 import pathlib
 import sys
@@ -24,9 +25,18 @@ def table_of(document):
     for row in document["targets"]:
         if "executions" not in row:
             raise SystemExit(f"{row['target']} was stopped early: run it again, then write the table")
-        numbers = [row[key] for key in ("seconds", "executions", "executions_per_s", "edges", "features",
-                                        "corpus_inputs",
-                                        "peak_rss_mb")]
+        numbers = [
+            row[key]
+            for key in (
+                "seconds",
+                "executions",
+                "executions_per_s",
+                "edges",
+                "features",
+                "corpus_inputs",
+                "peak_rss_mb",
+            )
+        ]
         cells = [f"`{row['target']}`", *(f"{number:,}" for number in numbers), "yes" if row["finding"] else "none"]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

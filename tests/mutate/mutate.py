@@ -28,69 +28,69 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE.parent / 'docs'), str(HERE.parent / 'sanitize'), str(HERE.parent / 'support')]
+sys.path[:0] = [str(HERE.parent / "docs"), str(HERE.parent / "sanitize"), str(HERE.parent / "support")]
 import sanitize  # noqa: E402
 from machine import machine  # noqa: E402
 from scratch_tree import copy_tree  # noqa: E402
 
-KEYS = {'name', 'side', 'file', 'before', 'after', 'caught_by', 'equivalent', 'unjudged'}
-LIST = 'faults.json'         # the folder of built programs
-UNMUTATED = 'unmutated'      # the folder of programs without a fault
-LIMIT = 300                  # seconds for a test of the unmutated tree
-AT_LEAST, TIMES = 30, 10     # a mutated one's limit: that many seconds, and that many times what the unmutated one took
-STATUSES = ('killed', 'survived', 'equivalent', 'skipped', 'error')
+KEYS = {"name", "side", "file", "before", "after", "caught_by", "equivalent", "unjudged"}
+LIST = "faults.json"  # the folder of built programs
+UNMUTATED = "unmutated"  # the folder of programs without a fault
+LIMIT = 300  # seconds for a test of the unmutated tree
+AT_LEAST, TIMES = 30, 10  # a mutated one's limit: that many seconds, and that many times what the unmutated one took
+STATUSES = ("killed", "survived", "equivalent", "skipped", "error")
 
 
 def read_faults(root=ROOT):
     """(faults, complaints): every entry of the list, and its errors."""
     faults, complaints = [], []
     programs = sanitize.test_programs(root)
-    for path in sorted((root / 'tests/mutate/faults').glob('*.json')):
+    for path in sorted((root / "tests/mutate/faults").glob("*.json")):
         try:
             rows = json.loads(path.read_text())
         except ValueError as error:
-            complaints.append(f'{path.name}: not JSON: {error}')
+            complaints.append(f"{path.name}: not JSON: {error}")
             continue
         for row in rows:
-            where = f'{path.name}: {row.get("name", "an entry without a name")}'
-            complaints += [f'{where}: {words}' for words in faults_of_entry(row, root, programs)]
-            if any(row.get('name') == other['name'] for other in faults):
-                complaints.append(f'{where}: the name stands twice')
-            row.setdefault('name', '')
-            row['area'] = path.stem
+            where = f"{path.name}: {row.get('name', 'an entry without a name')}"
+            complaints += [f"{where}: {words}" for words in faults_of_entry(row, root, programs)]
+            if any(row.get("name") == other["name"] for other in faults):
+                complaints.append(f"{where}: the name stands twice")
+            row.setdefault("name", "")
+            row["area"] = path.stem
             faults.append(row)
     if not faults:
-        complaints.append(f'{root}/tests/mutate/faults holds no fault')
+        complaints.append(f"{root}/tests/mutate/faults holds no fault")
     return faults, complaints
 
 
 def faults_of_entry(row, root, programs):
-    missing, unknown = {'name', 'side', 'file', 'before', 'after'} - set(row), set(row) - KEYS
+    missing, unknown = {"name", "side", "file", "before", "after"} - set(row), set(row) - KEYS
     if missing or unknown:
-        return [f'missing keys {sorted(missing)}, unknown keys {sorted(unknown)}']
+        return [f"missing keys {sorted(missing)}, unknown keys {sorted(unknown)}"]
     found = []
-    if not re.fullmatch(r'[a-z0-9_]+', row['name']) or row['name'] == UNMUTATED:
-        found.append('a name is of a-z, 0-9 and _')
-    if row['side'] not in ('cpu', 'gpu'):
-        found.append(f'side is cpu or gpu, found {row["side"]}')
-    if row['before'] == row['after']:
-        found.append('before and after are equal')
-    file = root / row['file']
+    if not re.fullmatch(r"[a-z0-9_]+", row["name"]) or row["name"] == UNMUTATED:
+        found.append("a name is of a-z, 0-9 and _")
+    if row["side"] not in ("cpu", "gpu"):
+        found.append(f"side is cpu or gpu, found {row['side']}")
+    if row["before"] == row["after"]:
+        found.append("before and after are equal")
+    file = root / row["file"]
     if not file.is_file():
-        found.append(f'there is no {row["file"]}')
-    elif (count := file.read_text().count(row['before'])) != 1:
-        found.append(f'its text stands {count} times in {row["file"]}, expected once: {row["before"].strip()}')
-    if bool(row.get('caught_by')) == bool(row.get('equivalent')):
-        found.append('expected either caught_by or equivalent')
-    for catcher in row.get('caught_by', []):
-        if set(catcher) == {'ctest'} or set(catcher) == {'ctest', 'targets'}:
+        found.append(f"there is no {row['file']}")
+    elif (count := file.read_text().count(row["before"])) != 1:
+        found.append(f"its text stands {count} times in {row['file']}, expected once: {row['before'].strip()}")
+    if bool(row.get("caught_by")) == bool(row.get("equivalent")):
+        found.append("expected either caught_by or equivalent")
+    for catcher in row.get("caught_by", []):
+        if set(catcher) == {"ctest"} or set(catcher) == {"ctest", "targets"}:
             continue
-        if not {'test', 'filter'} <= set(catcher) <= {'test', 'filter', 'tool'}:
-            found.append(f'caught_by has test and filter, perhaps tool; or ctest, perhaps targets: found {catcher}')
-        elif catcher['test'] not in programs:
-            found.append(f'no tests.cmake has lenslet_test({catcher["test"]} …)')
-        elif catcher.get('tool', 'memcheck') not in sanitize.pieces.TOOLS:
-            found.append(f'there is no tool {catcher["tool"]}')
+        if not {"test", "filter"} <= set(catcher) <= {"test", "filter", "tool"}:
+            found.append(f"caught_by has test and filter, perhaps tool; or ctest, perhaps targets: found {catcher}")
+        elif catcher["test"] not in programs:
+            found.append(f"no tests.cmake has lenslet_test({catcher['test']} …)")
+        elif catcher.get("tool", "memcheck") not in sanitize.pieces.TOOLS:
+            found.append(f"there is no tool {catcher['tool']}")
     return found
 
 
@@ -98,20 +98,21 @@ class Planted:
     """A copy of the tree with a planted fault; leaving the context removes it."""
 
     def __init__(self, tree, fault):
-        self.path, self.fault = tree / fault['file'], fault
+        self.path, self.fault = tree / fault["file"], fault
 
     def __enter__(self):
         self.text = self.path.read_text()
-        assert self.text.count(self.fault['before']) == 1
-        self.path.write_text(self.text.replace(self.fault['before'], self.fault['after']))
+        assert self.text.count(self.fault["before"]) == 1
+        self.path.write_text(self.text.replace(self.fault["before"], self.fault["after"]))
 
     def __exit__(self, *_):
         self.path.write_text(self.text)
 
 
 def targets_of(catchers):
-    return sorted({target for c in catchers
-                   for target in ([f'test_{c["test"]}'] if 'test' in c else c.get('targets', []))})
+    return sorted(
+        {target for c in catchers for target in ([f"test_{c['test']}"] if "test" in c else c.get("targets", []))}
+    )
 
 
 def compile_targets(options, catchers):
@@ -119,69 +120,93 @@ def compile_targets(options, catchers):
     targets = targets_of(catchers)
     if not targets:
         return None
-    built = subprocess.run([options.cmake, '--build', options.build, '--parallel', str(options.jobs), '--target',
-                            *targets],
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace', check=False)
+    built = subprocess.run(
+        [options.cmake, "--build", options.build, "--parallel", str(options.jobs), "--target", *targets],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
     if built.returncode == 0:
         return None
-    lines = [line for line in built.stdout.splitlines() if re.search(r'\berror\b|undefined reference', line)]
-    return (lines or built.stdout.splitlines() or ['no output'])[0]
+    lines = [line for line in built.stdout.splitlines() if re.search(r"\berror\b|undefined reference", line)]
+    return (lines or built.stdout.splitlines() or ["no output"])[0]
 
 
 def key_of(catcher):
-    return catcher.get('ctest') or (catcher['test'], catcher['filter'], catcher.get('tool'))
+    return catcher.get("ctest") or (catcher["test"], catcher["filter"], catcher.get("tool"))
 
 
 def title(catcher):
-    if 'ctest' in catcher:
-        return f'ctest {catcher["ctest"]}'
-    return f'{catcher["test"]} {catcher["filter"]}' + (f' under {catcher["tool"]}' if 'tool' in catcher else '')
+    if "ctest" in catcher:
+        return f"ctest {catcher['ctest']}"
+    return f"{catcher['test']} {catcher['filter']}" + (f" under {catcher['tool']}" if "tool" in catcher else "")
 
 
 def run_catcher(options, catcher, program, name, limit, slot):
     """Runs what should catch a fault; returns the row of sanitize.judge."""
-    if 'ctest' in catcher:
-        piece = sanitize.Piece(f'{name}.{catcher["ctest"]}', options.build / 'ctest')
+    if "ctest" in catcher:
+        piece = sanitize.Piece(f"{name}.{catcher['ctest']}", options.build / "ctest")
         began = time.monotonic()
         try:
-            run = subprocess.run([options.ctest, '--test-dir', options.build, '--tests-regex', f'^{catcher["ctest"]}$',
-                                  '--no-tests=error', '--verbose'],
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
-                                 check=False,
-                                 timeout=limit)
+            run = subprocess.run(
+                [
+                    options.ctest,
+                    "--test-dir",
+                    options.build,
+                    "--tests-regex",
+                    f"^{catcher['ctest']}$",
+                    "--no-tests=error",
+                    "--verbose",
+                ],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                check=False,
+                timeout=limit,
+            )
             output, code = run.stdout, run.returncode
         except subprocess.TimeoutExpired:
-            output, code = '', -9
-        (options.out / f'{piece.name}.log').write_text(output)
+            output, code = "", -9
+        (options.out / f"{piece.name}.log").write_text(output)
         # The command line of a test program for one judge.
-        words = {'Passed': '[       OK ]', '***Skipped': '[  SKIPPED ]', '***Failed': '[  FAILED  ]',
-                 '***Exception': '[  FAILED  ]'}
-        text = ''.join(f'{line} {catcher["ctest"]} (0 ms)\n' for word, line in words.items()
-                       if re.search(r'^ *1/1 Test .*' + re.escape(word), output, re.M))
+        words = {
+            "Passed": "[       OK ]",
+            "***Skipped": "[  SKIPPED ]",
+            "***Failed": "[  FAILED  ]",
+            "***Exception": "[  FAILED  ]",
+        }
+        text = "".join(
+            f"{line} {catcher['ctest']} (0 ms)\n"
+            for word, line in words.items()
+            if re.search(r"^ *1/1 Test .*" + re.escape(word), output, re.M)
+        )
         row = sanitize.judge(piece, None, 0 if code == 8 else code, time.monotonic() - began, text, limit, piece.name)
-        return dict(row, lacks=', '.join(re.findall(r'^(?:\d+: )?skipped: (.*)$', output, re.M)))
-    piece = sanitize.Piece(f'{name}.{catcher["test"]}.{slot}', program)
-    piece.tests = [catcher['filter']]
+        return dict(row, lacks=", ".join(re.findall(r"^(?:\d+: )?skipped: (.*)$", output, re.M)))
+    piece = sanitize.Piece(f"{name}.{catcher['test']}.{slot}", program)
+    piece.tests = [catcher["filter"]]
     options.limit = limit
-    return sanitize.run_piece(piece, catcher.get('tool'), argparse.Namespace(**vars(options)), slot)
+    return sanitize.run_piece(piece, catcher.get("tool"), argparse.Namespace(**vars(options)), slot)
 
 
 def trouble_of_unmutated(row):
     """Why a test cannot judge a fault: on the unmutated tree it must run and pass."""
-    if row['status'] == 'SKIPPED':
-        return 'skips everything: ' + (row.get('lacks') or 'is there a GPU?')
-    return '' if row['status'] == 'PASSED' else row['reason']
+    if row["status"] == "SKIPPED":
+        return "skips everything: " + (row.get("lacks") or "is there a GPU?")
+    return "" if row["status"] == "PASSED" else row["reason"]
 
 
 def verdict(row):
     """(status, reason) of a run with a fault in the tree."""
-    if row['status'] == 'FAILED':
-        if 'limit' in row['reason']:
-            return 'killed', 'hang: ' + row['reason']
-        if row['reason'].startswith(('no summary line', 'no test was run')):
-            return 'error', row['reason']
-        return 'killed', row['reason']
-    return 'survived', 'everything skipped' if row['status'] == 'SKIPPED' else ''
+    if row["status"] == "FAILED":
+        if "limit" in row["reason"]:
+            return "killed", "hang: " + row["reason"]
+        if row["reason"].startswith(("no summary line", "no test was run")):
+            return "error", row["reason"]
+        return "killed", row["reason"]
+    return "survived", "everything skipped" if row["status"] == "SKIPPED" else ""
 
 
 class Judge:
@@ -204,35 +229,35 @@ class Judge:
         row = self.run(catcher, program, UNMUTATED, LIMIT)
         self.unmutated[key_of(catcher)] = row
         if trouble := trouble_of_unmutated(row):
-            print(f'without a fault: {title(catcher)}: {trouble}', flush=True)
+            print(f"without a fault: {title(catcher)}: {trouble}", flush=True)
 
     def run_all_unmutated(self, work):
         """`work`: pairs of a catcher and its program without a fault."""
         once = {key_of(catcher): (catcher, program) for catcher, program in work}
-        print(f'{len(once)} tests without a fault', flush=True)
+        print(f"{len(once)} tests without a fault", flush=True)
         with concurrent.futures.ThreadPoolExecutor(self.options.at_a_time) as pool:
             list(pool.map(lambda pair: self.run_unmutated(*pair), once.values()))
 
     def judge(self, fault, programs):
         """The row of a fault whose programs are built: the first catcher that is red kills it."""
-        row = {'status': 'survived', 'reason': '', 'by': '', 'seconds': 0.0}
-        for catcher, program in zip(fault['caught_by'], programs):
+        row = {"status": "survived", "reason": "", "by": "", "seconds": 0.0}
+        for catcher, program in zip(fault["caught_by"], programs):
             before = self.unmutated[key_of(catcher)]
             if trouble := trouble_of_unmutated(before):
-                return dict(row, status='error', reason=f'{title(catcher)} without the fault: {trouble}')
-            ran = self.run(catcher, program, fault['name'], max(AT_LEAST, TIMES * before['seconds']))
-            row['seconds'] += ran['seconds']
-            row['status'], row['reason'] = verdict(ran)
-            if row['status'] != 'survived':
+                return dict(row, status="error", reason=f"{title(catcher)} without the fault: {trouble}")
+            ran = self.run(catcher, program, fault["name"], max(AT_LEAST, TIMES * before["seconds"]))
+            row["seconds"] += ran["seconds"]
+            row["status"], row["reason"] = verdict(ran)
+            if row["status"] != "survived":
                 return dict(row, by=title(catcher))
         return row
 
 
 def document(members):
     """JSON with a line for each fault in `rows`, the last member."""
-    rows = ',\n'.join('  ' + json.dumps(row) for row in members['rows'])
-    rest = json.dumps({**members, 'rows': []}, indent=1)
-    return rest.removesuffix('[]\n}') + f'[\n{rows}\n ]\n}}\n'
+    rows = ",\n".join("  " + json.dumps(row) for row in members["rows"])
+    rest = json.dumps({**members, "rows": []}, indent=1)
+    return rest.removesuffix("[]\n}") + f"[\n{rows}\n ]\n}}\n"
 
 
 class Report:
@@ -240,68 +265,87 @@ class Report:
         self.options, self.total, self.rows, self.lock = options, total, [], threading.Lock()
         self.began, self.machine = time.monotonic(), machine()
 
-    def add(self, fault, status, reason='', by='', seconds=0.0):
+    def add(self, fault, status, reason="", by="", seconds=0.0):
         with self.lock:
-            self.rows.append({'name': fault['name'], 'area': fault['area'], 'side': fault['side'],
-                              'file': fault['file'],
-                              'status': status, 'by': by, 'reason': reason, 'seconds': round(seconds, 1)})
-            words = f'[{len(self.rows)}/{self.total}] {fault["name"]}: {status}' + (f' by {by}' if by else '')
-            print(words + (f' ({reason})' if reason else '') + (f', {seconds:.1f} s' if seconds else ''), flush=True)
+            self.rows.append(
+                {
+                    "name": fault["name"],
+                    "area": fault["area"],
+                    "side": fault["side"],
+                    "file": fault["file"],
+                    "status": status,
+                    "by": by,
+                    "reason": reason,
+                    "seconds": round(seconds, 1),
+                }
+            )
+            words = f"[{len(self.rows)}/{self.total}] {fault['name']}: {status}" + (f" by {by}" if by else "")
+            print(words + (f" ({reason})" if reason else "") + (f", {seconds:.1f} s" if seconds else ""), flush=True)
             if self.options.json:
-                self.options.json.write_text(document({
-                    'schema': 'lenslet.mutate/1', 'machine': self.machine,
-                    'seconds': round(time.monotonic() - self.began, 1),
-                    'complete': len(self.rows) == self.total, 'rows': self.rows}))
+                self.options.json.write_text(
+                    document(
+                        {
+                            "schema": "lenslet.mutate/1",
+                            "machine": self.machine,
+                            "seconds": round(time.monotonic() - self.began, 1),
+                            "complete": len(self.rows) == self.total,
+                            "rows": self.rows,
+                        }
+                    )
+                )
 
     def end(self):
-        counts = {status: sum(row['status'] == status for row in self.rows) for status in STATUSES}
-        for status in ('survived', 'error'):
+        counts = {status: sum(row["status"] == status for row in self.rows) for status in STATUSES}
+        for status in ("survived", "error"):
             for row in self.rows:
-                if row['status'] == status:
-                    print(f'{status}: {row["name"]} ({row["file"]})' + (f': {row["reason"]}' if row['reason'] else ''))
-        print(f'{self.total} faults: ' + ', '.join(f'{count} {status}' for status, count in counts.items())
-              + f'; {time.monotonic() - self.began:.0f} s')
-        return 1 if counts['survived'] or counts['error'] else 0
+                if row["status"] == status:
+                    print(f"{status}: {row['name']} ({row['file']})" + (f": {row['reason']}" if row["reason"] else ""))
+        print(
+            f"{self.total} faults: "
+            + ", ".join(f"{count} {status}" for status, count in counts.items())
+            + f"; {time.monotonic() - self.began:.0f} s"
+        )
+        return 1 if counts["survived"] or counts["error"] else 0
 
 
 def chosen(options):
     faults, complaints = read_faults(ROOT)
     for complaint in complaints:
-        print(f'mutate: error: {complaint}', file=sys.stderr)
+        print(f"mutate: error: {complaint}", file=sys.stderr)
     if complaints:
         sys.exit(1)
-    faults = [fault for fault in faults if re.search(options.filter, fault['name'])]
+    faults = [fault for fault in faults if re.search(options.filter, fault["name"])]
     if not faults:
-        print(f'mutate: error: no fault has a name with {options.filter}', file=sys.stderr)
+        print(f"mutate: error: no fault has a name with {options.filter}", file=sys.stderr)
         sys.exit(2)
     return faults
 
 
 def to_build(faults, side):
     """Those of a side, the ones of a file together: what a fault leaves to compile again is then the next one's too."""
-    work = [fault for fault in faults if fault['side'] == side and 'caught_by' in fault]
-    return sorted(work, key=lambda fault: (fault['file'], fault['name']))
+    work = [fault for fault in faults if fault["side"] == side and "caught_by" in fault]
+    return sorted(work, key=lambda fault: (fault["file"], fault["name"]))
 
 
 def report_the_rest(report, faults, side):
     for fault in faults:
-        if 'equivalent' in fault:
-            report.add(fault, 'equivalent', fault['equivalent'])
-        elif fault['side'] != side:
-            report.add(fault, 'skipped', 'needs a GPU' if fault['side'] == 'gpu' else 'judged by --cpu')
+        if "equivalent" in fault:
+            report.add(fault, "equivalent", fault["equivalent"])
+        elif fault["side"] != side:
+            report.add(fault, "skipped", "needs a GPU" if fault["side"] == "gpu" else "judged by --cpu")
 
 
 def program_of(build, catcher):
-    return build / 'tests' / f'test_{catcher["test"]}' if 'test' in catcher else build / 'ctest'
+    return build / "tests" / f"test_{catcher['test']}" if "test" in catcher else build / "ctest"
 
 
 def find_tool(options, faults):
     """The path of compute-sanitizer, where a fault needs it."""
-    if not any('tool' in catcher for fault in faults for catcher in fault.get('caught_by', [])):
+    if not any("tool" in catcher for fault in faults for catcher in fault.get("caught_by", [])):
         return
     found = shutil.which(options.sanitizer)
     if found is None:
-        print(f'mutate: error: {options.sanitizer} is not there; it comes with the CUDA toolkit', file=sys.stderr)
+        print(f"mutate: error: {options.sanitizer} is not there; it comes with the CUDA toolkit", file=sys.stderr)
         sys.exit(4)
     options.sanitizer = found
 
@@ -313,14 +357,14 @@ def command_judge(options):
     find_tool(options, work)
     report, judge = Report(options, len(faults)), Judge(options)
     report_the_rest(report, faults, options.side)
-    judge.run_all_unmutated((c, program_of(options.build, c)) for fault in work for c in fault['caught_by'])
+    judge.run_all_unmutated((c, program_of(options.build, c)) for fault in work for c in fault["caught_by"])
     for fault in work:
         with Planted(options.tree, fault):
-            error = compile_targets(options, fault['caught_by'])
+            error = compile_targets(options, fault["caught_by"])
             if error:
-                report.add(fault, 'error', f'does not compile: {error}')
+                report.add(fault, "error", f"does not compile: {error}")
                 continue
-            row = judge.judge(fault, [program_of(options.build, c) for c in fault['caught_by']])
+            row = judge.judge(fault, [program_of(options.build, c) for c in fault["caught_by"]])
         report.add(fault, **row)
     return report.end()
 
@@ -330,135 +374,143 @@ def command_build(options):
     faults = chosen(options)
     work, rows = to_build(faults, options.side), []
     options.to.mkdir(parents=True, exist_ok=True)
-    modules = {path.name: path.read_bytes() for path in options.build.glob('lib/lenslet_*.so')}
+    modules = {path.name: path.read_bytes() for path in options.build.glob("lib/lenslet_*.so")}
 
     def keep(catcher, folder):
         """Copies a program; returns its content."""
         target = options.to / folder / program_of(options.build, catcher).name
         target.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run([options.strip, '-o', target, program_of(options.build, catcher)], check=True)
+        subprocess.run([options.strip, "-o", target, program_of(options.build, catcher)], check=True)
         return target.read_bytes()
 
     def other_programs():
         """The programs that a test program may run, by content; they are not copied to DIR."""
-        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(options.build.glob('bin/*'))
-                if path.is_file()}
+        return {
+            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(options.build.glob("bin/*"))
+            if path.is_file()
+        }
 
     unmutated = other_programs()
-    kept = {c['test']: keep(c, UNMUTATED) for fault in work for c in fault['caught_by'] if 'test' in c}
+    kept = {c["test"]: keep(c, UNMUTATED) for fault in work for c in fault["caught_by"] if "test" in c}
     for name, content in modules.items():
-        (options.to / 'lib').mkdir(exist_ok=True)
-        (options.to / 'lib' / name).write_bytes(content)
+        (options.to / "lib").mkdir(exist_ok=True)
+        (options.to / "lib" / name).write_bytes(content)
     for number, fault in enumerate(work, 1):
-        row, catchers = dict(fault), [c for c in fault['caught_by'] if 'test' in c]
+        row, catchers = dict(fault), [c for c in fault["caught_by"] if "test" in c]
         with Planted(options.tree, fault):
             error = compile_targets(options, catchers)
             if error:
-                row['error'] = f'does not compile: {error}'
+                row["error"] = f"does not compile: {error}"
             elif not catchers:
-                row['left_out'] = 'ctest runs what catches it'
+                row["left_out"] = "ctest runs what catches it"
             else:
-                changed = [keep(c, fault['name']) != kept[c['test']] for c in catchers]
+                changed = [keep(c, fault["name"]) != kept[c["test"]] for c in catchers]
                 for name, content in modules.items():
-                    module = options.build / 'lib' / name
+                    module = options.build / "lib" / name
                     if module.read_bytes() != content:
-                        shutil.copy(module, options.to / fault['name'])  # a program searches its own folder first
+                        shutil.copy(module, options.to / fault["name"])  # a program searches its own folder first
                         changed.append(True)
                 run = [name for name, content in other_programs().items() if unmutated.get(name) != content]
                 if not any(changed) and run:
-                    row['left_out'] = f'stands in {", ".join(run)}, which the test runs and which is not carried'
+                    row["left_out"] = f"stands in {', '.join(run)}, which the test runs and which is not carried"
                 elif not any(changed):
-                    row['error'] = 'changes none of the programs that should catch it'
-        row['caught_by'] = catchers
+                    row["error"] = "changes none of the programs that should catch it"
+        row["caught_by"] = catchers
         rows.append(row)
-        print(f'[{number}/{len(work)}] {fault["name"]}: {row.get("error") or row.get("left_out") or "built"}',
-              flush=True)
+        print(
+            f"[{number}/{len(work)}] {fault['name']}: {row.get('error') or row.get('left_out') or 'built'}", flush=True
+        )
         rest = [fault for fault in faults if fault not in work]
-        (options.to / LIST).write_text(json.dumps({'side': options.side, 'root': str(ROOT), 'faults': rows + rest},
-                                                  indent=1) + '\n')
-    return 1 if any('error' in row for row in rows) else 0
+        (options.to / LIST).write_text(
+            json.dumps({"side": options.side, "root": str(ROOT), "faults": rows + rest}, indent=1) + "\n"
+        )
+    return 1 if any("error" in row for row in rows) else 0
 
 
 def command_run(options):
     """Judges the programs of a folder that `build` wrote."""
     listed = json.loads((options.folder / LIST).read_text())
-    faults = [fault for fault in listed['faults'] if re.search(options.filter, fault['name'])]
+    faults = [fault for fault in listed["faults"] if re.search(options.filter, fault["name"])]
     if not faults:
-        print(f'mutate: error: no fault in {options.folder} has a name with {options.filter}', file=sys.stderr)
+        print(f"mutate: error: no fault in {options.folder} has a name with {options.filter}", file=sys.stderr)
         return 2
-    if not pathlib.Path(listed['root']).exists():
-        print(f'mutate: error: the programs read data files in {listed["root"]}, where they were built; '
-              f'this folder does not exist: make it a link to this tree: ln -s {ROOT} {listed["root"]}',
-              file=sys.stderr)
+    if not pathlib.Path(listed["root"]).exists():
+        print(
+            f"mutate: error: the programs read data files in {listed['root']}, where they were built; "
+            f"this folder does not exist: make it a link to this tree: ln -s {ROOT} {listed['root']}",
+            file=sys.stderr,
+        )
         return 2
     find_tool(options, faults)
     report, judge = Report(options, len(faults)), Judge(options)
-    report_the_rest(report, faults, listed['side'])
+    report_the_rest(report, faults, listed["side"])
     work = []
-    for fault in to_build(faults, listed['side']):
-        if 'error' in fault or 'left_out' in fault:
-            report.add(fault, 'error' if 'error' in fault else 'skipped', fault.get('error') or fault['left_out'])
+    for fault in to_build(faults, listed["side"]):
+        if "error" in fault or "left_out" in fault:
+            report.add(fault, "error" if "error" in fault else "skipped", fault.get("error") or fault["left_out"])
         else:
             work.append(fault)
 
     def programs(fault, folder):
-        return [(options.folder / folder / program_of(pathlib.Path(), c).name).resolve() for c in fault['caught_by']]
+        return [(options.folder / folder / program_of(pathlib.Path(), c).name).resolve() for c in fault["caught_by"]]
 
-    judge.run_all_unmutated(pair for fault in work for pair in zip(fault['caught_by'], programs(fault, UNMUTATED)))
+    judge.run_all_unmutated(pair for fault in work for pair in zip(fault["caught_by"], programs(fault, UNMUTATED)))
     with concurrent.futures.ThreadPoolExecutor(options.at_a_time) as pool:
-        runs = {pool.submit(judge.judge, fault, programs(fault, fault['name'])): fault for fault in work}
+        runs = {pool.submit(judge.judge, fault, programs(fault, fault["name"])): fault for fault in work}
         for run in concurrent.futures.as_completed(runs):
             report.add(runs[run], **run.result())
     return report.end()
 
 
 def parse(arguments):
-    parser = argparse.ArgumentParser(prog='mutate.py', description='planted faults, and what catches them')
-    commands = parser.add_subparsers(dest='command', required=True)
+    parser = argparse.ArgumentParser(prog="mutate.py", description="planted faults, and what catches them")
+    commands = parser.add_subparsers(dest="command", required=True)
 
     def add(name, *flags):
         command = commands.add_parser(name)
-        if 'filter' in flags:
-            command.add_argument('--filter', default='', help='only faults whose name this regular expression finds')
-        if 'side' in flags:
-            command.add_argument('--side', choices=('cpu', 'gpu'), required=True)
-        if 'build' in flags:
-            command.add_argument('--tree', type=pathlib.Path, required=True, help='the copy that is mutated')
-            command.add_argument('--build', type=pathlib.Path, required=True, help='its configured build folder')
-            command.add_argument('--cmake', default='cmake')
-        if 'judge' in flags:
-            command.add_argument('--json', type=pathlib.Path)
-            command.add_argument('--out', type=pathlib.Path, default=pathlib.Path('build/mutate.logs'),
-                                 help='folder for logs')
-            command.add_argument('--ctest', default='ctest')
-            command.add_argument('--sanitizer', default='compute-sanitizer')
-            command.add_argument('--port', type=int, default=40000, help='first of the ports between tool and program')
+        if "filter" in flags:
+            command.add_argument("--filter", default="", help="only faults whose name this regular expression finds")
+        if "side" in flags:
+            command.add_argument("--side", choices=("cpu", "gpu"), required=True)
+        if "build" in flags:
+            command.add_argument("--tree", type=pathlib.Path, required=True, help="the copy that is mutated")
+            command.add_argument("--build", type=pathlib.Path, required=True, help="its configured build folder")
+            command.add_argument("--cmake", default="cmake")
+        if "judge" in flags:
+            command.add_argument("--json", type=pathlib.Path)
+            command.add_argument(
+                "--out", type=pathlib.Path, default=pathlib.Path("build/mutate.logs"), help="folder for logs"
+            )
+            command.add_argument("--ctest", default="ctest")
+            command.add_argument("--sanitizer", default="compute-sanitizer")
+            command.add_argument("--port", type=int, default=40000, help="first of the ports between tool and program")
         return command
 
-    check = add('check')
-    check.add_argument('root', type=pathlib.Path, nargs='?', default=ROOT)
-    add('list', 'filter')
-    add('copy').add_argument('tree', type=pathlib.Path)
-    add('targets', 'side', 'filter')
-    add('judge', 'side', 'filter', 'build', 'judge').add_argument('--jobs', type=int, default=1, help='of the build')
-    build = add('build', 'side', 'filter', 'build')
-    build.add_argument('--jobs', type=int, default=1)
-    build.add_argument('--to', type=pathlib.Path, required=True)
-    build.add_argument('--strip', default='strip')
-    run = add('run', 'filter', 'judge')
-    run.add_argument('folder', type=pathlib.Path)
-    run.add_argument('--cards', type=int, default=1, help='GPUs to share the programs among [1]')
-    run.add_argument('--jobs', type=int, default=0, help='programs at a time [one a card]')
+    check = add("check")
+    check.add_argument("root", type=pathlib.Path, nargs="?", default=ROOT)
+    add("list", "filter")
+    add("copy").add_argument("tree", type=pathlib.Path)
+    add("targets", "side", "filter")
+    add("judge", "side", "filter", "build", "judge").add_argument("--jobs", type=int, default=1, help="of the build")
+    build = add("build", "side", "filter", "build")
+    build.add_argument("--jobs", type=int, default=1)
+    build.add_argument("--to", type=pathlib.Path, required=True)
+    build.add_argument("--strip", default="strip")
+    run = add("run", "filter", "judge")
+    run.add_argument("folder", type=pathlib.Path)
+    run.add_argument("--cards", type=int, default=1, help="GPUs to share the programs among [1]")
+    run.add_argument("--jobs", type=int, default=0, help="programs at a time [one a card]")
     options = parser.parse_args(arguments)
-    if options.command == 'judge':
+    if options.command == "judge":
         options.cards = options.at_a_time = 1
-    if options.command == 'run':
+    if options.command == "run":
         options.at_a_time = options.jobs or options.cards
-    if min(getattr(options, 'jobs', 1) or 1, getattr(options, 'cards', 1), getattr(options, 'at_a_time', 1)) < 1:
-        parser.error('--jobs and --cards must be positive')
-    if hasattr(options, 'out'):
+    if min(getattr(options, "jobs", 1) or 1, getattr(options, "cards", 1), getattr(options, "at_a_time", 1)) < 1:
+        parser.error("--jobs and --cards must be positive")
+    if hasattr(options, "out"):
         options.out.mkdir(parents=True, exist_ok=True)
-    for name in ('tree', 'build', 'to', 'folder', 'out'):
+    for name in ("tree", "build", "to", "folder", "out"):
         if getattr(options, name, None):
             setattr(options, name, getattr(options, name).resolve())
     return options
@@ -466,26 +518,29 @@ def parse(arguments):
 
 def main(arguments):
     options = parse(arguments)
-    if options.command == 'check':
+    if options.command == "check":
         faults, complaints = read_faults(options.root)
         for complaint in complaints:
-            print(f'mutate: error: {complaint}', file=sys.stderr)
-        print(f'{len(faults)} planted faults stand in the tree as the list has them' if not complaints else
-              f'{len(complaints)} entries of tests/mutate/faults are wrong')
+            print(f"mutate: error: {complaint}", file=sys.stderr)
+        print(
+            f"{len(faults)} planted faults stand in the tree as the list has them"
+            if not complaints
+            else f"{len(complaints)} entries of tests/mutate/faults are wrong"
+        )
         return 1 if complaints else 0
-    if options.command == 'copy':
+    if options.command == "copy":
         copy_tree(ROOT, options.tree)
         return 0
-    if options.command == 'list':
+    if options.command == "list":
         for fault in chosen(options):
-            by = '; '.join(title(c) for c in fault.get('caught_by', [])) or f'equivalent: {fault["equivalent"]}'
-            print(f'{fault["side"]} {fault["name"]} in {fault["file"]}: {by}')
+            by = "; ".join(title(c) for c in fault.get("caught_by", [])) or f"equivalent: {fault['equivalent']}"
+            print(f"{fault['side']} {fault['name']} in {fault['file']}: {by}")
         return 0
-    if options.command == 'targets':
-        print(' '.join(targets_of(c for fault in to_build(chosen(options), options.side) for c in fault['caught_by'])))
+    if options.command == "targets":
+        print(" ".join(targets_of(c for fault in to_build(chosen(options), options.side) for c in fault["caught_by"])))
         return 0
-    return {'judge': command_judge, 'build': command_build, 'run': command_run}[options.command](options)
+    return {"judge": command_judge, "build": command_build, "run": command_run}[options.command](options)
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -23,8 +23,10 @@ except ImportError:
     for other in map(str, (ROOT / "build/python/venv/bin/python", "/usr/bin/python3")):
         if os.path.exists(other) and subprocess.run([other, "-c", "import numpy"], capture_output=True).returncode == 0:
             os.execv(other, [other, *sys.argv])
-    print("skipped: no NumPy in python3, /usr/bin/python3 or the virtual environment of ./dev python "
-          "(./dev setup --tests)")
+    print(
+        "skipped: no NumPy in python3, /usr/bin/python3 or the virtual environment of ./dev python "
+        "(./dev setup --tests)"
+    )
     sys.exit(77)
 import lenet5_peers  # noqa: E402
 import lenslet_side  # noqa: E402
@@ -84,22 +86,27 @@ class PeersTest(unittest.TestCase):
             def turn(self, count, min_ms):
                 raise MemoryError("no room")
 
-        found = self.rows([
-            Peer("good", Passed(LOGITS)),
-            Peer("refuses", error=sides.NotMeasured("UNSUPPORTED", "cannot")),
-            Peer("breaks", error=ValueError("a\nb")),
-            Peer("late", Late(LOGITS)),
-            sides.Absent("absent", "is not here"),
-            Peer("last", Passed(LOGITS)),
-        ])
-        self.assertEqual({name: (row["status"], row["reason"]) for name, row in found.items()}, {
-            "good": ("PASSED", None),
-            "refuses": ("UNSUPPORTED", "cannot"),
-            "breaks": ("ERROR", "ValueError: a b"),
-            "late": ("ERROR", "MemoryError: no room"),
-            "absent": ("SKIPPED", "is not here"),
-            "last": ("PASSED", None),
-        })
+        found = self.rows(
+            [
+                Peer("good", Passed(LOGITS)),
+                Peer("refuses", error=sides.NotMeasured("UNSUPPORTED", "cannot")),
+                Peer("breaks", error=ValueError("a\nb")),
+                Peer("late", Late(LOGITS)),
+                sides.Absent("absent", "is not here"),
+                Peer("last", Passed(LOGITS)),
+            ]
+        )
+        self.assertEqual(
+            {name: (row["status"], row["reason"]) for name, row in found.items()},
+            {
+                "good": ("PASSED", None),
+                "refuses": ("UNSUPPORTED", "cannot"),
+                "breaks": ("ERROR", "ValueError: a b"),
+                "late": ("ERROR", "MemoryError: no room"),
+                "absent": ("SKIPPED", "is not here"),
+                "last": ("PASSED", None),
+            },
+        )
         good = found["good"]
         self.assertEqual(good["time_ns"]["median"], 2000)
         self.assertEqual(good["images_per_s"], BATCH / 2000 * 1e9)
@@ -152,13 +159,18 @@ class PeersTest(unittest.TestCase):
         document = {}
 
         def group(device, threads, ceiling):
-            ours = lenslet_side.LensletSide(types.SimpleNamespace(documents={}), device, threads, "fused", "fp32",
-                                            "fp32", "logits")
+            ours = lenslet_side.LensletSide(
+                types.SimpleNamespace(documents={}), device, threads, "fused", "fp32", "fp32", "logits"
+            )
             ours.bench.documents["a turn"] = {"ceilings": ceiling, "results": []}
             return [sides.Absent("JAX", "not installed"), ours]
 
-        for device, threads, ceiling in (("cuda", None, "GPU, early"), ("cuda", None, "GPU"), ("cpu", 1, "one"),
-                                         ("cpu", 2, "two")):
+        for device, threads, ceiling in (
+            ("cuda", None, "GPU, early"),
+            ("cuda", None, "GPU"),
+            ("cpu", 1, "one"),
+            ("cpu", 2, "two"),
+        ):
             lenet5_peers.add_environment(document, group(device, threads, ceiling))
         self.assertEqual(document["ceilings"], "GPU")
         found = [(group["device"], group["threads"], group["ceilings"]) for group in document["environments"]]
@@ -209,8 +221,18 @@ class UserCallsTest(unittest.TestCase):
             lines = []
             for count in user_calls.COUNTS:
                 times = {key: 1000.0 for key in ("p10", "median", "p90", "p99")}
-                lines.append({"count": count, **times, "samples": 10, "correct": count, "differing": 0, "judged": count,
-                              "device": "cpu", **changes.get(str(count), {})})
+                lines.append(
+                    {
+                        "count": count,
+                        **times,
+                        "samples": 10,
+                        "correct": count,
+                        "differing": 0,
+                        "judged": count,
+                        "device": "cpu",
+                        **changes.get(str(count), {}),
+                    }
+                )
             program = f"import sys; sys.stdout.write({''.join(json.dumps(line) + chr(10) for line in lines)!r})"
             made = user_calls.rows_of("C", lambda: [sys.executable, "-c", program], "cpu", "fp32", folder, 1)
         return {row["count"]: row for row in made}
@@ -222,15 +244,18 @@ class UserCallsTest(unittest.TestCase):
 
     def test_wrong_answers_fail(self):
         rows = self.rows(**{"64": {"differing": 4}, "10000": {"differing": 301}, "1000000": {"judged": 10000}})
-        self.assertEqual({count: row["status"] for count, row in rows.items()},
-                         {1: "PASSED", 64: "FAILED", 10_000: "FAILED", 1_000_000: "FAILED"})
+        self.assertEqual(
+            {count: row["status"] for count, row in rows.items()},
+            {1: "PASSED", 64: "FAILED", 10_000: "FAILED", 1_000_000: "FAILED"},
+        )
         self.assertIn("4 of 64 answers differ", rows[64]["reason"])
 
     def test_a_caller_that_prints_nothing_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "labels.bin").write_bytes(bytes(4))
-            rows = user_calls.rows_of("C", lambda: [sys.executable, "-c", "raise SystemExit('no device')"], "cpu",
-                                      "fp32", folder, 1)
+            rows = user_calls.rows_of(
+                "C", lambda: [sys.executable, "-c", "raise SystemExit('no device')"], "cpu", "fp32", folder, 1
+            )
         self.assertEqual({row["status"] for row in rows}, {"ERROR"})
 
 

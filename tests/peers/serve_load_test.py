@@ -15,8 +15,9 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "apps" / "peers"), str(ROOT / "docs" / "results")]
-import serve_load  # noqa: E402
 import tables_serve  # noqa: E402
+
+import serve_load  # noqa: E402
 
 # Answers as lenslet serve does: the logits are ten times the first pixel; argument 1 is added to those in bytes.
 SERVER = """#!{python}
@@ -58,8 +59,20 @@ print(json.dumps({{"requests": 1000, "bytes": 1000000, "duration_us": 2000000, "
 
 
 def turn(**known):
-    return {"requests": 100, "bytes": 5000, "errors": 0, "refused": 0, "per_s": 50.0, "median_us": 1, "p90_us": 2,
-            "p99_us": 3, "max_us": 4, "server_cpu_ns": 10.0, "client_cpu_ns": 5.0, **known}
+    return {
+        "requests": 100,
+        "bytes": 5000,
+        "errors": 0,
+        "refused": 0,
+        "per_s": 50.0,
+        "median_us": 1,
+        "p90_us": 2,
+        "p99_us": 3,
+        "max_us": 4,
+        "server_cpu_ns": 10.0,
+        "client_cpu_ns": 5.0,
+        **known,
+    }
 
 
 class ServeLoadTest(unittest.TestCase):
@@ -77,22 +90,38 @@ class ServeLoadTest(unittest.TestCase):
     def measure(self, wrong=0, refused=0, **changes):
         server = self.program("lenslet", SERVER, wrong=wrong)
         arguments = types.SimpleNamespace(
-            lenslet=server, echo=server, wrk=self.program("wrk", WRK, log=str(self.folder / "log"), refused=refused),
-            build="build/none", device="cpu", threads=2, client_threads=3, connections=8, batches=[1, 4], max_batch=64,
-            serve_options=[], rounds=2, seconds=1)
+            lenslet=server,
+            echo=server,
+            wrk=self.program("wrk", WRK, log=str(self.folder / "log"), refused=refused),
+            build="build/none",
+            device="cpu",
+            threads=2,
+            client_threads=3,
+            connections=8,
+            batches=[1, 4],
+            max_batch=64,
+            serve_options=[],
+            rounds=2,
+            seconds=1,
+        )
         vars(arguments).update(changes)
         return serve_load.measure(arguments, str(self.folder))
 
     def test_the_figures_are_medians_over_the_turns(self):
         row = serve_load.row_of([turn(), turn(per_s=70.0, max_us=9), turn(per_s=60.0)], 50, batch=4)
-        self.assertEqual((row["status"], row["requests"], row["requests_per_s"], row["images_per_s"]),
-                         ("PASSED", 300, 60.0, 240.0))
+        self.assertEqual(
+            (row["status"], row["requests"], row["requests_per_s"], row["images_per_s"]), ("PASSED", 300, 60.0, 240.0)
+        )
         self.assertEqual(row["latency_ns"], {"median": 1e3, "p90": 2e3, "p99": 3e3, "max": 9e3})
         self.assertEqual(row["turns_per_s"], [50.0, 70.0, 60.0])
 
     def test_lost_refused_and_short_answers_fail(self):
-        for changes, words in (({"errors": 2}, "2 of 102"), ({"refused": 3}, "3 of 103"),
-                               ({"bytes": 4999}, "came as 4,999"), ({"requests": 0}, "in a turn no answer")):
+        for changes, words in (
+            ({"errors": 2}, "2 of 102"),
+            ({"refused": 3}, "3 of 103"),
+            ({"bytes": 4999}, "came as 4,999"),
+            ({"requests": 0}, "in a turn no answer"),
+        ):
             row = serve_load.row_of([turn(**changes)], 50, batch=1)
             self.assertEqual(row["status"], "FAILED")
             self.assertIn(words, row["reason"])
@@ -109,9 +138,14 @@ class ServeLoadTest(unittest.TestCase):
 
     def test_both_servers_take_turns_at_every_load(self):
         rows = self.measure()
-        self.assertEqual([(row["side"], row["batch"], row["load"], row["status"]) for row in rows],
-                         [(side, batch, load, "PASSED") for batch, load in ((1, "full"), (1, "half"), (4, "full"))
-                          for side in ("Lenslet", "Beast echo")])
+        self.assertEqual(
+            [(row["side"], row["batch"], row["load"], row["status"]) for row in rows],
+            [
+                (side, batch, load, "PASSED")
+                for batch, load in ((1, "full"), (1, "half"), (4, "full"))
+                for side in ("Lenslet", "Beast echo")
+            ],
+        )
         self.assertEqual([row["requests_per_s"] for row in rows], [500.0] * 6)
         self.assertEqual(rows[4]["images_per_s"], 2000)
         self.assertEqual(rows[0]["share_of_echo"], 1.0)
@@ -121,17 +155,27 @@ class ServeLoadTest(unittest.TestCase):
         self.assertEqual([ports[0], ports[1]], [ports[3], ports[2]])
         delays = [call[-1] for call in calls[:12]]
         self.assertEqual(delays, ["0"] * 6 + [str(serve_load.HALF_DELAY_MS)] * 4 + ["0"] * 2)
-        (self.folder / "serve.json").write_text(json.dumps(
-            {"schema": serve_load.SCHEMA, "host": {"cpu": "A CPU"}, "rows": rows}))
+        (self.folder / "serve.json").write_text(
+            json.dumps({"schema": serve_load.SCHEMA, "host": {"cpu": "A CPU"}, "rows": rows})
+        )
         table = tables_serve.server(self.folder)
         self.assertIn("| Lenslet | 1 | full | 8 | 500 | 500 | 0.01 | 0.03 |", table)
         self.assertIn("A CPU", table)
         self.assertIn("beside a bare server", table)
         (self.folder / "alone").mkdir()
-        (self.folder / "alone" / "serve.json").write_text(json.dumps(
-            {"schema": serve_load.SCHEMA, "host": {"cpu": "A CPU"}, "rows": [
-                {key: value for key, value in row.items() if not key.endswith("share_of_echo")}
-                for row in rows if row["side"] == "Lenslet"]}))
+        (self.folder / "alone" / "serve.json").write_text(
+            json.dumps(
+                {
+                    "schema": serve_load.SCHEMA,
+                    "host": {"cpu": "A CPU"},
+                    "rows": [
+                        {key: value for key, value in row.items() if not key.endswith("share_of_echo")}
+                        for row in rows
+                        if row["side"] == "Lenslet"
+                    ],
+                }
+            )
+        )
         self.assertNotIn("bare server", tables_serve.server(self.folder / "alone"))
 
     def test_errors_of_the_server_fail_its_rows(self):
@@ -143,8 +187,10 @@ class ServeLoadTest(unittest.TestCase):
 
     def test_what_is_missing_is_skipped_with_the_reason(self):
         rows = self.measure(echo=str(self.folder / "none"), batches=[1])
-        self.assertEqual([(row["side"], row["status"]) for row in rows],
-                         [("Beast echo", "SKIPPED"), ("Lenslet", "PASSED"), ("Lenslet", "PASSED")])
+        self.assertEqual(
+            [(row["side"], row["status"]) for row in rows],
+            [("Beast echo", "SKIPPED"), ("Lenslet", "PASSED"), ("Lenslet", "PASSED")],
+        )
         self.assertIn("beast_echo", rows[0]["reason"])
         rows = self.measure(wrk=str(self.folder / "none"), batches=[1])
         self.assertEqual([row["status"] for row in rows], ["SKIPPED"] * 2)

@@ -27,9 +27,13 @@ if MPIRUN is None:
     sys.exit(77)
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("LENSLET_")}
-ENVIRONMENT.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",  # containers run tests as root
-                   OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl="self,vader",
-                   OMPI_MCA_btl_vader_single_copy_mechanism="none")
+ENVIRONMENT.update(
+    OMPI_ALLOW_RUN_AS_ROOT="1",
+    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",  # containers run tests as root
+    OMPI_MCA_rmaps_base_oversubscribe="1",
+    OMPI_MCA_btl="self,vader",
+    OMPI_MCA_btl_vader_single_copy_mechanism="none",
+)
 version = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, check=False, env=ENVIRONMENT)
 if "Open MPI" not in version.stdout:
     print(f"skipped: {MPIRUN} is not Open MPI's")
@@ -44,20 +48,23 @@ def write_images(folder, count):
         image = bytearray(28 * 28)
         column, row, ink = 6 + i % 15, 4 + i // 15 % 18, chosen.randrange(100, 256)
         for y in range(4, 24):
-            image[28 * y + column:28 * y + column + 3] = bytes([ink] * 3)
-        image[28 * row + 5:28 * row + 23] = bytes([ink] * 18)
+            image[28 * y + column : 28 * y + column + 3] = bytes([ink] * 3)
+        image[28 * row + 5 : 28 * row + 23] = bytes([ink] * 18)
         images += image
     folder.mkdir()
     (folder / "t10k-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 0x803, count, 28, 28) + images)
     (folder / "t10k-labels-idx1-ubyte").write_bytes(
-        struct.pack(">II", 0x801, count) + bytes(chosen.choice([1, 4, 7]) for _ in range(count)))
+        struct.pack(">II", 0x801, count) + bytes(chosen.choice([1, 4, 7]) for _ in range(count))
+    )
 
 
 def write_many_images(folder, count):
     """Blank ones, in files without blocks on the disk, for ranks that are to be stopped while they compute."""
     folder.mkdir()
-    for name, header, pixels in (("images-idx3", struct.pack(">IIII", 0x803, count, 28, 28), 28 * 28),
-                                 ("labels-idx1", struct.pack(">II", 0x801, count), 1)):
+    for name, header, pixels in (
+        ("images-idx3", struct.pack(">IIII", 0x803, count, 28, 28), 28 * 28),
+        ("labels-idx1", struct.pack(">II", 0x801, count), 1),
+    ):
         file = folder / f"t10k-{name}-ubyte"
         file.write_bytes(header)
         os.truncate(file, len(header) + count * pixels)
@@ -96,8 +103,15 @@ class Mpirun(unittest.TestCase):
 
     def run_eval(self, arguments, ranks=RANKS, expected=0, **environment):
         """The run; ranks=0 starts it without mpirun."""
-        done = subprocess.run(self.command(arguments, ranks), capture_output=True, text=True, check=False,
-                              timeout=LIMIT_S, cwd=self.folder, env={**ENVIRONMENT, **environment})
+        done = subprocess.run(
+            self.command(arguments, ranks),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LIMIT_S,
+            cwd=self.folder,
+            env={**ENVIRONMENT, **environment},
+        )
         self.assertEqual(done.returncode, expected, done.stdout + done.stderr)
         return done
 
@@ -110,7 +124,8 @@ class Mpirun(unittest.TestCase):
     def outputs(self, name):
         files = {kind: self.folder / f"{name}.{kind}" for kind in ("json", "csv", "npy", "misses")}
         arguments = "--device cpu --json {json} --csv {csv} --logits {npy} --misses {misses}".format(
-            **{kind: path.name for kind, path in files.items()})
+            **{kind: path.name for kind, path in files.items()}
+        )
         return arguments, files
 
     def test_answers_are_those_of_one_process(self):
@@ -123,12 +138,24 @@ class Mpirun(unittest.TestCase):
         for kind in ("npy", "misses"):
             self.assertEqual(one[kind].read_bytes(), four[kind].read_bytes(), kind)
         alone, together = (json.loads(files["json"].read_text()) for files in (one, four))
-        for member in ("count", "correct", "accuracy", "accuracy_interval_95", "loss", "not_numbers", "confusion",
-                       "misses", "layers", "images_file"):
+        for member in (
+            "count",
+            "correct",
+            "accuracy",
+            "accuracy_interval_95",
+            "loss",
+            "not_numbers",
+            "confusion",
+            "misses",
+            "layers",
+            "images_file",
+        ):
             self.assertEqual(alone[member], together[member], member)
         self.assertEqual(alone["ranks"], [])
-        self.assertEqual([(rank["first"], rank["count"]) for rank in together["ranks"]],
-                         [(0, 1024), (1024, 512), (1536, 512), (2048, 252)])
+        self.assertEqual(
+            [(rank["first"], rank["count"]) for rank in together["ranks"]],
+            [(0, 1024), (1024, 512), (1536, 512), (2048, 252)],
+        )
         self.assertEqual([library["name"] for library in alone["libs"]], [])
 
     def test_more_ranks_than_images(self):
@@ -139,21 +166,30 @@ class Mpirun(unittest.TestCase):
         self.assertEqual([rank["count"] for rank in few["ranks"]], [2, 0, 0, 0])
 
     def test_an_error_of_all_ranks_is_one_message(self):
-        self.expect_one_message(self.run_eval("--device cpu --min-accuracy 1 --limit 9", expected=1),
-                                "below --min-accuracy")
+        self.expect_one_message(
+            self.run_eval("--device cpu --min-accuracy 1 --limit 9", expected=1), "below --min-accuracy"
+        )
         self.expect_one_message(self.run_eval("--bogus", expected=2), "no option --bogus")
         self.expect_one_message(self.run_eval("--device cpu --split train", expected=3), "train-images")
         self.expect_one_message(self.run_eval("--device cpu --backend-matrix", expected=2), "for one process")
         modules = self.folder / "modules"
         modules.mkdir()
-        self.expect_one_message(self.run_eval("--device cpu", expected=4, LENSLET_MODULE_PATH=str(modules)),
-                                "lenslet_mpi.so was not found")
+        self.expect_one_message(
+            self.run_eval("--device cpu", expected=4, LENSLET_MODULE_PATH=str(modules)), "lenslet_mpi.so was not found"
+        )
 
     def test_an_error_of_one_rank_names_it(self):
         first = self.command("--device cpu", 2)
         second = self.command("--device cpu --split train", 0)
-        done = subprocess.run([*first, ":", "-n", "1", *second], capture_output=True, text=True, check=False,
-                              timeout=LIMIT_S, cwd=self.folder, env=ENVIRONMENT)
+        done = subprocess.run(
+            [*first, ":", "-n", "1", *second],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LIMIT_S,
+            cwd=self.folder,
+            env=ENVIRONMENT,
+        )
         self.assertEqual(done.returncode, 3, done.stderr)
         self.expect_one_message(done, "rank 2 of 3: ", "train-images")
 
@@ -163,10 +199,12 @@ class Mpirun(unittest.TestCase):
     def start(self, json_file):
         """A run whose ranks compute, and their processes. The last one is stopped, so that no rank can end; until then
         each rank has a second's work (50,000 images, one by one, layer by layer)."""
-        command = self.command(f"--device cpu --plan layered --backend direct --batch-size 1 --json {json_file}",
-                               RANKS, "many")
-        started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                   cwd=self.folder, env=ENVIRONMENT)
+        command = self.command(
+            f"--device cpu --plan layered --backend direct --batch-size 1 --json {json_file}", RANKS, "many"
+        )
+        started = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder, env=ENVIRONMENT
+        )
         for line in started.stdout:
             if line.startswith("data:"):
                 ranks = children_of(started.pid)

@@ -26,6 +26,7 @@ try:
     import pyarrow.parquet
     import ray
     import ray.data
+
     import lenslet
     import lenslet.ray
 except ImportError as missing:
@@ -44,8 +45,8 @@ def pictures():
     images = np.zeros((PICTURES, 28, 28), np.uint8)
     for i, image in enumerate(images):
         column, row = 6 + i % 12, 3 + i // 12 % 10
-        image[4:24, column:column + 3] = 255
-        image[row:row + 3, 6:22] = rng.integers(100, 255)
+        image[4:24, column : column + 3] = 255
+        image[row : row + 3, 6:22] = rng.integers(100, 255)
     return images
 
 
@@ -116,13 +117,25 @@ def run(options, kills=0, **arguments):
         killer.start()
         begin = time.monotonic()
         blocks = max(8, options.images // options.batch_size // 4)
-        parts = list(ray.data.range(options.images, override_num_blocks=blocks)
-                     .map_batches(AddPictures, compute=ray.data.ActorPoolStrategy(size=1), num_cpus=0.5,
-                                  batch_format="numpy", batch_size=options.batch_size)
-                     .map_batches(Recorded, fn_constructor_kwargs={"folder": name, "threads": 1, **arguments},
-                                  compute=ray.data.ActorPoolStrategy(size=ACTORS), num_cpus=0.5,
-                                  batch_format="numpy", batch_size=options.batch_size)
-                     .iter_batches(batch_format="numpy", batch_size=None))
+        parts = list(
+            ray.data.range(options.images, override_num_blocks=blocks)
+            .map_batches(
+                AddPictures,
+                compute=ray.data.ActorPoolStrategy(size=1),
+                num_cpus=0.5,
+                batch_format="numpy",
+                batch_size=options.batch_size,
+            )
+            .map_batches(
+                Recorded,
+                fn_constructor_kwargs={"folder": name, "threads": 1, **arguments},
+                compute=ray.data.ActorPoolStrategy(size=ACTORS),
+                num_cpus=0.5,
+                batch_format="numpy",
+                batch_size=options.batch_size,
+            )
+            .iter_batches(batch_format="numpy", batch_size=None)
+        )
         seconds = time.monotonic() - begin
         killer.ended.set()
         killer.join()
@@ -159,9 +172,22 @@ def check_example(options, expected):
     for i, ids in enumerate(np.array_split(np.arange(count), files)):
         images = [picture.tobytes() for picture in pictures()[ids % PICTURES]]
         pyarrow.parquet.write_table(pyarrow.table({"id": ids, "image": images}), source / f"{i}.parquet")
-    command = [sys.executable, str(ROOT / "python" / "examples" / "ray_parquet.py"), str(source), str(output),
-               "--checkpoint", str(done), "--actors", "1", "--cpus", "0.5", "--batch-size", "16",
-               "--block-bytes", "200000"]
+    command = [
+        sys.executable,
+        str(ROOT / "python" / "examples" / "ray_parquet.py"),
+        str(source),
+        str(output),
+        "--checkpoint",
+        str(done),
+        "--actors",
+        "1",
+        "--cpus",
+        "0.5",
+        "--batch-size",
+        "16",
+        "--block-bytes",
+        "200000",
+    ]
     environment = {**os.environ, "RAY_ADDRESS": ray.get_runtime_context().gcs_address}
 
     def start():
@@ -173,8 +199,16 @@ def check_example(options, expected):
         assert status == 0, f"{what}: exit code {status}\n{tail(options)}"
         found = pyarrow.parquet.read_table(output).to_pydict()
         order = np.argsort(found["id"], kind="stable")
-        demand_equal({"id": np.array(found["id"])[order], "label": np.array(found["label"], np.int32)[order],
-                      "probability": np.array(found["probability"], np.float32)[order]}, count, expected, what)
+        demand_equal(
+            {
+                "id": np.array(found["id"])[order],
+                "label": np.array(found["label"], np.int32)[order],
+                "probability": np.array(found["probability"], np.float32)[order],
+            },
+            count,
+            expected,
+            what,
+        )
 
     killed = start()
     deadline = time.monotonic() + LIMIT_S
@@ -194,8 +228,9 @@ def check_example(options, expected):
 def check_errors(options):
     """What is wrong with a column reaches the caller's terminal."""
     try:
-        ray.data.range(8).map_batches(lenslet.ray.Predictor, compute=ray.data.ActorPoolStrategy(size=1), num_cpus=0.5,
-                                      batch_format="numpy").materialize()
+        ray.data.range(8).map_batches(
+            lenslet.ray.Predictor, compute=ray.data.ActorPoolStrategy(size=1), num_cpus=0.5, batch_format="numpy"
+        ).materialize()
     except Exception as error:  # Ray has classes of its own around ours
         assert "the batch has no column 'image', it has id" in str(error), error
     else:
@@ -218,9 +253,11 @@ def measure(options):
         best["predict"] = min(best.get("predict", 1e9), alone)
     cores = len(os.sched_getaffinity(0))
     bound = best["idle"] + best["predict"] / cores
-    print(f"{options.images:,} images: {best['model']:.2f} s, idle actors {best['idle']:.2f} s, predict alone "
-          f"{best['predict']:.2f} s of CPU time on {cores} cores; idle + predict / cores = {bound:.2f} s, "
-          f"{best['model'] / bound:.3f} of it")
+    print(
+        f"{options.images:,} images: {best['model']:.2f} s, idle actors {best['idle']:.2f} s, predict alone "
+        f"{best['predict']:.2f} s of CPU time on {cores} cores; idle + predict / cores = {bound:.2f} s, "
+        f"{best['model'] / bound:.3f} of it"
+    )
 
 
 def main():
@@ -234,9 +271,17 @@ def main():
     options.folder = Path(tempfile.mkdtemp(prefix="lr", dir="/tmp"))
     try:
         # The objects lie in the folder, not in /dev/shm, which is small in a container. No dashboard, no network.
-        ray.init(num_cpus=6, object_store_memory=100 << 20, _plasma_directory=str(options.folder), _memory=4 << 30,
-                 include_dashboard=False, _node_ip_address="127.0.0.1", _temp_dir=str(options.folder / "r"),
-                 log_to_driver=False, logging_level="ERROR")
+        ray.init(
+            num_cpus=6,
+            object_store_memory=100 << 20,
+            _plasma_directory=str(options.folder),
+            _memory=4 << 30,
+            include_dashboard=False,
+            _node_ip_address="127.0.0.1",
+            _temp_dir=str(options.folder / "r"),
+            log_to_driver=False,
+            logging_level="ERROR",
+        )
         expected = lenslet.Model.built_in(device="cpu").predict(pictures())
         assert len(set(expected.labels)) > 2
         if options.measure:

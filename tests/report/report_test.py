@@ -101,7 +101,9 @@ class ReportTest(unittest.TestCase):
 
     def run_script(self, *arguments, environment=None, script=SCRIPT):
         return subprocess.run(
-            [PYTHON, str(script), *map(str, arguments)], capture_output=True, text=True,
+            [PYTHON, str(script), *map(str, arguments)],
+            capture_output=True,
+            text=True,
             env={**os.environ, **(environment or {})},
         )
 
@@ -217,9 +219,23 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(
             names,
             {
-                "rgb-ratio", "rgb-by-size-k1", "rgb-by-size-k3", "rgb-by-stride", "gemm-memory", "gemm-memory-by-tile",
-                "gemm-partition", "gemm-partition-by-block", "deep3x3", "ladder-implicit-gemm", "filter-with-copies",
-                "filter-kernel", "streams", "separable", "stencil", "singles", "roofline",
+                "rgb-ratio",
+                "rgb-by-size-k1",
+                "rgb-by-size-k3",
+                "rgb-by-stride",
+                "gemm-memory",
+                "gemm-memory-by-tile",
+                "gemm-partition",
+                "gemm-partition-by-block",
+                "deep3x3",
+                "ladder-implicit-gemm",
+                "filter-with-copies",
+                "filter-kernel",
+                "streams",
+                "separable",
+                "stencil",
+                "singles",
+                "roofline",
             },
         )
         for file in figures.iterdir():
@@ -247,11 +263,13 @@ class ReportTest(unittest.TestCase):
     def test_figures_as_png_and_pdf(self):
         path = self.write(synthetic.everything())
         for form, magic in (("png", b"\x89PNG"), ("pdf", b"%PDF")):
-            run = self.run_script(path, "--figures", self.folder / form, "--format", form, "--filter",
-                                  "streams,roofline")
+            run = self.run_script(
+                path, "--figures", self.folder / form, "--format", form, "--filter", "streams,roofline"
+            )
             self.assertEqual((run.returncode, run.stderr), (0, ""))
-            self.assertEqual({file.name for file in (self.folder / form).iterdir()},
-                             {f"streams.{form}", f"roofline.{form}"})
+            self.assertEqual(
+                {file.name for file in (self.folder / form).iterdir()}, {f"streams.{form}", f"roofline.{form}"}
+            )
             for file in (self.folder / form).iterdir():
                 data = file.read_bytes()
                 self.assertTrue(data.startswith(magic))
@@ -262,8 +280,14 @@ class ReportTest(unittest.TestCase):
         """A profile of two layers, and a problem on two backends."""
         maker = synthetic.Maker()
         for name, ns in (("conv1", 20000), ("fc1", 5000)):
-            maker.row(ns / faster, name=name, problem="mb64ic1ih28oc6kh5" if name == "conv1" else None,
-                      backend="direct", flops=1e7, bytes_ideal=1e6)
+            maker.row(
+                ns / faster,
+                name=name,
+                problem="mb64ic1ih28oc6kh5" if name == "conv1" else None,
+                backend="direct",
+                flops=1e7,
+                bytes_ideal=1e6,
+            )
         maker.row(26000 / faster, name="unprofiled", cache="", layout=None, math=None)
         return {**synthetic.document(maker.rows, device="cpu"), "tool": "lenslet profile", "batch": 64}
 
@@ -282,15 +306,19 @@ class ReportTest(unittest.TestCase):
     def test_the_winner_of_each_problem_is_named_first(self):
         maker = synthetic.Maker()
         for backend, ns in (("direct", 1000), ("onednn", 3000)):
-            maker.row(ns, name="conv1", problem='mb64ic1ih28oc6kh5n"conv1"', backend=backend, flops=1e6,
-                      bytes_ideal=1e5)
+            maker.row(
+                ns, name="conv1", problem='mb64ic1ih28oc6kh5n"conv1"', backend=backend, flops=1e6, bytes_ideal=1e5
+            )
         text = self.page(synthetic.document(maker.rows, device="cpu"))
         self.assertRegex(text, r"<ul><li>conv1, batch 64: direct in [^<]*, ×3.00 faster than onednn\.</li>")
 
     def test_cache_ceilings_are_in_the_roofline(self):
         document = self.network()
-        document["ceilings"] = {"copy_bytes_per_s": 2e10, "fp32_flops_per_s": 1e11,
-                                "caches": [{"name": "L1", "copy_bytes_per_s": 2e11, "read_bytes_per_s": 4e11}]}
+        document["ceilings"] = {
+            "copy_bytes_per_s": 2e10,
+            "fp32_flops_per_s": 1e11,
+            "caches": [{"name": "L1", "copy_bytes_per_s": 2e11, "read_bytes_per_s": 4e11}],
+        }
         text = self.page(document)
         self.assertIn(">L1 400 GB/s<", text[text.index('id="fig-roofline"') :])
         self.assertIn("memory 20.0 GB/s · L1 400 GB/s", text)
@@ -311,8 +339,10 @@ class ReportTest(unittest.TestCase):
         import words
 
         problem = "mb1ic3ih4096oc3oh{}kh3{}ph1"
-        self.assertEqual([words.shape(problem.format(4096, "")), words.shape(problem.format(2048, "sh2"))],
-                         ["C3 4096² K3", "C3 4096² K3 stride 2"])
+        self.assertEqual(
+            [words.shape(problem.format(4096, "")), words.shape(problem.format(2048, "sh2"))],
+            ["C3 4096² K3", "C3 4096² K3 stride 2"],
+        )
 
     def test_studies_have_titles_not_letters(self):
         words = "".join(Page(self.page(synthetic.everything())).words)
@@ -374,8 +404,10 @@ class ReportTest(unittest.TestCase):
         self.assertIn("Of 3 rows in both runs 3 faster; the other run takes ×2.00 the time", text)
         self.assertIn("Save old.json", text)
         self.assertEqual(text.count('class="pair"'), 2)
-        self.assertEqual({file.stem for file in (self.folder / "both").iterdir()},
-                         {"layers", "layers-beside", "roofline", "roofline-beside"})
+        self.assertEqual(
+            {file.stem for file in (self.folder / "both").iterdir()},
+            {"layers", "layers-beside", "roofline", "roofline-beside"},
+        )
         self.assertEqual(self.run_report(new, "--beside", self.folder / "gone.json", "--html", html).returncode, 3)
 
     def test_parts_of_files(self):
@@ -391,8 +423,13 @@ class ReportTest(unittest.TestCase):
             (
                 "members of other types",
                 {
-                    "schema": "lenslet.results/1", "results": [1, None, {}], "meta": [], "host": None, "devices": {},
-                    "libs": 3, "ceilings": "x",
+                    "schema": "lenslet.results/1",
+                    "results": [1, None, {}],
+                    "meta": [],
+                    "host": None,
+                    "devices": {},
+                    "libs": 3,
+                    "ceilings": "x",
                 },
             ),
         ):
@@ -404,9 +441,7 @@ class ReportTest(unittest.TestCase):
         forms = {
             "one row": synthetic.of_each_table(lambda rows: rows[:1]),
             "a few rows": synthetic.few_of_each_table(),
-            "no time": synthetic.of_each_table(
-                lambda rows: [dict(row, status="ERROR", time_ns=None) for row in rows]
-            ),
+            "no time": synthetic.of_each_table(lambda rows: [dict(row, status="ERROR", time_ns=None) for row in rows]),
         }
         for what, document in forms.items():
             with self.subTest(what):
@@ -423,11 +458,17 @@ class ReportTest(unittest.TestCase):
             for i, what in enumerate(("h2d", "conv", "d2h"))
         ]
         events += [
-            None, {"ph": "X", "name": "no time"}, {"ph": "X", "pid": 9, "tid": 9, "ts": 1, "dur": 1, "name": "conv 9"},
+            None,
+            {"ph": "X", "name": "no time"},
+            {"ph": "X", "pid": 9, "tid": 9, "ts": 1, "dur": 1, "name": "conv 9"},
         ]
         trace = self.write({"traceEvents": events}, "trace.json")
         run = self.run_report(
-            self.write(synthetic.document([])), trace, "--html", self.folder / "out.html", "--figures",
+            self.write(synthetic.document([])),
+            trace,
+            "--html",
+            self.folder / "out.html",
+            "--figures",
             self.folder / "figures",
         )
         self.assertEqual(run.returncode, 0, run.stderr)
@@ -443,7 +484,7 @@ class ReportTest(unittest.TestCase):
         page = Page(text)
         self.assertEqual(page.problems, [])
         self.assertEqual(len(page.ids), len(set(page.ids)), "an id appears twice")
-        for tag, attributes in page.tags:
+        for _, attributes in page.tags:
             for name in ("href", "xlink:href"):
                 self.assertIn((attributes.get(name) or "#")[1:], ["", *page.ids], f"{name} leads nowhere")
         self.assertIn("<h2>NVIDIA H200</h2>", text)
@@ -481,8 +522,10 @@ class ReportTest(unittest.TestCase):
         good = self.write(synthetic.document([]), "good.json")
         html = self.folder / "out.html"
         for name, text, expected in (
-            ("cut.json", '{"schema": "lenslet.res', "truncated"), ("list.json", "[]", "schema is None"),
-            ("eval.json", '{"schema": "lenslet.eval/1"}', "'lenslet.eval/1'"), ("deep.json", "[" * 100000, "json"),
+            ("cut.json", '{"schema": "lenslet.res', "truncated"),
+            ("list.json", "[]", "schema is None"),
+            ("eval.json", '{"schema": "lenslet.eval/1"}', "'lenslet.eval/1'"),
+            ("deep.json", "[" * 100000, "json"),
             ("rows.json", '{"schema": "lenslet.results/1"}', 'lacks the array "results"'),
         ):
             bad = self.write(text, name)
@@ -501,8 +544,12 @@ class ReportTest(unittest.TestCase):
         os.mkfifo(fifo)
         with large.open("wb") as stream:
             stream.truncate((64 << 20) + 1)
-        for path, expected in ((fifo, "fifo: expected a regular file"), (self.folder, "Is a directory"),
-                               ("/dev/zero", "zero: expected a regular file"), (large, "at most 67108864 bytes")):
+        for path, expected in (
+            (fifo, "fifo: expected a regular file"),
+            (self.folder, "Is a directory"),
+            ("/dev/zero", "zero: expected a regular file"),
+            (large, "at most 67108864 bytes"),
+        ):
             run = self.run_report(path, "--html", html)
             self.assertEqual(run.returncode, 3, run.stderr)
             self.assertIn(expected, run.stderr)
@@ -521,8 +568,15 @@ class ReportTest(unittest.TestCase):
             if "size" in row["labels"]:
                 row["labels"]["size"] = "wide" if row["backend"].startswith("direct") else "1e300"
         html, figures = self.folder / "out.html", self.folder / "figures"
-        run = self.run_report(self.write(document), "--html", html, "--figures", figures, "--filter",
-                              "gemm-memory,filter-kernel,stencil,singles,roofline")
+        run = self.run_report(
+            self.write(document),
+            "--html",
+            html,
+            "--figures",
+            figures,
+            "--filter",
+            "gemm-memory,filter-kernel,stencil,singles,roofline",
+        )
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         self.assertGreater(len(list(figures.iterdir())), 3)
         text = html.read_text(encoding="utf-8")
@@ -642,9 +696,15 @@ class ReportTest(unittest.TestCase):
 
     def test_readme_is_written_from_the_files(self):
         tree = self.folder / "tree"
-        for path in ("README.md", "docs/results.md", "docs/scale.md",
-                     *("docs/" + name for name in ("results", "pictures", "kernels")),
-                     "apps/report", "apps/peers", "weights"):
+        for path in (
+            "README.md",
+            "docs/results.md",
+            "docs/scale.md",
+            *("docs/" + name for name in ("results", "pictures", "kernels")),
+            "apps/report",
+            "apps/peers",
+            "weights",
+        ):
             source = ROOT / path
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy)(source, tree / path)
@@ -660,9 +720,12 @@ class ReportTest(unittest.TestCase):
         for picture in [*gpu.glob("*.svg"), history.with_suffix(".svg")]:
             picture.unlink()
 
-        def update(*arguments, of=folders.groups()):
+        def update(*arguments, of=None):
             return subprocess.run(
-                [PYTHON, "docs/results/update_readme.py", *of, *arguments], cwd=tree, capture_output=True, text=True
+                [PYTHON, "docs/results/update_readme.py", *(of or folders.groups()), *arguments],
+                cwd=tree,
+                capture_output=True,
+                text=True,
             )
 
         run = update(of=("docs/results/gone", folders.group(2)))
@@ -674,8 +737,9 @@ class ReportTest(unittest.TestCase):
         # If a row that a table needs is missing, nothing is written, unless the pages may name what is missing.
         before, peers = (tree / "README.md").read_text(), (gpu / "peers.json").read_text()
         document = json.loads(peers)
-        document["rows"] = [row for row in document["rows"] if row["side"].startswith("Lenslet")
-                            or row["math"] != "fp32"]
+        document["rows"] = [
+            row for row in document["rows"] if row["side"].startswith("Lenslet") or row["math"] != "fp32"
+        ]
         (gpu / "peers.json").write_text(json.dumps(document))
         run = update()
         self.assertEqual(run.returncode, 1)
@@ -692,8 +756,9 @@ class ReportTest(unittest.TestCase):
         self.assertNotEqual(update("--partial", "--report").returncode, 0)
         # With them the page has them, with their pictures. The tables here are of these rows.
         document = synthetic.everything()
-        document["results"] = [row for row in document["results"] if (row.get("labels") or {}).get("table") in
-                               ("rgb", "ladder")]
+        document["results"] = [
+            row for row in document["results"] if (row.get("labels") or {}).get("table") in ("rgb", "ladder")
+        ]
         document["devices"] = json.loads(climb)["devices"]  # files of two cards would be two figures
         (gpu / "reproduce.json").write_text(json.dumps(document))
         (gpu / "ladder.json").write_text(climb)

@@ -14,7 +14,10 @@ RUNGS = ["00_naive", "01_shared_tile", "02_warp_tile", "03_thread_tile", "04_blo
 def stats(random_, median):
     spread = median * random_.uniform(0.002, 0.03)
     return {
-        "min": median - 2 * spread, "p10": median - spread, "median": median, "p90": median + spread,
+        "min": median - 2 * spread,
+        "p10": median - spread,
+        "median": median,
+        "p90": median + spread,
         "max": median + 4 * spread,
     }
 
@@ -34,11 +37,12 @@ class Maker:
             "bytes_ideal": None, "gflops": None, "gbytes_per_s": None, "ceiling_fraction": None, "bound_by": None,
             "error": None, "ratio_to_cudnn": None, "published": None, "launches": [], "repro": None,
             "repro_benchdnn": None,
-        }
+        }  # fmt: skip
         entry.update(members)
         if median is not None:
             entry.update(
-                samples=101, time_ns=stats(self.random, median),
+                samples=101,
+                time_ns=stats(self.random, median),
                 error={"max_abs": 1e-6, "max_rel": 1e-6, "bound": 1e-5, "checked": 1000},
             )
             if entry["flops"]:
@@ -59,22 +63,29 @@ class Maker:
                     base = 3000 + nbytes / 3600
                     for cache in ("hot", "cold"):
                         for backend, factor, layout in (
-                            ("direct", 1, "NCHW"), ("im2col_gemm", 3.1, "NCHW"), ("implicit_gemm", 1.8, "NCHW"),
-                            ("cudnn", 9, "NCHW"), ("cudnn", 8, "NHWC"),
+                            ("direct", 1, "NCHW"),
+                            ("im2col_gemm", 3.1, "NCHW"),
+                            ("implicit_gemm", 1.8, "NCHW"),
+                            ("cudnn", 9, "NCHW"),
+                            ("cudnn", 8, "NHWC"),
                         ):
                             median = base * factor * (1.3 if cache == "cold" else 1)
                             printed = None
                             if backend in ("direct", "im2col_gemm", "cudnn"):
                                 pixels = size * size if backend == "im2col_gemm" else out * out
                                 printed = {
-                                    "time_ns": pixels * 2.3, "gflops": None,
+                                    "time_ns": pixels * 2.3,
+                                    "gflops": None,
                                     "source": "study A (Quadro M4000, CUDA 10.2)",
                                 }
                             row = self.row(
                                 median,
                                 study="a",
                                 labels={
-                                    "table": "rgb", "size": str(size), "stride": str(stride), "out_channels": str(k),
+                                    "table": "rgb",
+                                    "size": str(size),
+                                    "stride": str(stride),
+                                    "out_channels": str(k),
                                 },
                                 problem=f"mb1ic3ih{size}oc{k}oh{out}kh3"
                                 + (f"sh{stride}" if stride > 1 else "")
@@ -95,12 +106,17 @@ class Maker:
             for memory, factor in (("global", 4), ("shared", 1.4), ("register", 1)):
                 for tile in (8, 16, 32):
                     self.row(
-                        size * size * factor * 8 / tile / 10, study="a", backend=memory, flops=54 * size * size,
+                        size * size * factor * 8 / tile / 10,
+                        study="a",
+                        backend=memory,
+                        flops=54 * size * size,
                         labels={"table": "gemm_memory", "size": str(size), "memory": memory, "tile": str(tile)},
                         published={"time_ns": size * size * factor * 80 / tile, "gflops": None, "source": "study A"},
                     )
             self.row(
-                size * size / 40, study="a", backend="cublas",
+                size * size / 40,
+                study="a",
+                backend="cublas",
                 labels={"table": "gemm_memory", "size": str(size), "memory": "cublas"},
             )
             for partition, factor in (("row", 600), ("column", 2), ("element", 1)):
@@ -108,11 +124,16 @@ class Maker:
                     labels = {"table": "gemm_partition", "size": str(size), "partition": partition, "block": str(block)}
                     printed = {
                         "time_ns": 2464 if (partition, block) == ("element", 64) else size * size * factor,
-                        "gflops": None, "source": "study A",
+                        "gflops": None,
+                        "source": "study A",
                     }
                     if (partition, block) == ("element", 64):
                         self.row(
-                            study="a", backend=partition, labels=labels, status="UNSUPPORTED", published=printed,
+                            study="a",
+                            backend=partition,
+                            labels=labels,
+                            status="UNSUPPORTED",
+                            published=printed,
                             reason="64 x 64 = 4,096 threads a block, and this card launches at most 1,024",
                         )
                     else:
@@ -125,13 +146,17 @@ class Maker:
             out = h - 2
             flops = 2 * 8 * k * out * out * c * 9
             members = {
-                "problem": f"mb8ic{c}ih{h}oc{k}oh{out}kh3", "study": "b", "flops": flops,
+                "problem": f"mb8ic{c}ih{h}oc{k}oh{out}kh3",
+                "study": "b",
+                "flops": flops,
                 "bytes_ideal": 4 * (8 * c * h * h + 8 * k * out * out),
             }
 
             def labels(rung, change=None):
                 return {
-                    "table": "ladder", "algorithm": "implicit_gemm", "rung": rung,
+                    "table": "ladder",
+                    "algorithm": "implicit_gemm",
+                    "rung": rung,
                     **({"change": change} if change else {}),
                 }
 
@@ -145,23 +170,39 @@ class Maker:
                     published={"time_ns": 355904, "gflops": 6370, "source": "study B (Tesla V100)"} if i == 4 else None,
                     launches=[
                         {
-                            "kernel": "k", "threads_per_block": 256, "registers_per_thread": 32 * (i + 1),
-                            "shared_bytes": 16384, "local_bytes": 0, "blocks_per_multiprocessor": 2, "occupancy": 0.25,
+                            "kernel": "k",
+                            "threads_per_block": 256,
+                            "registers_per_thread": 32 * (i + 1),
+                            "shared_bytes": 16384,
+                            "local_bytes": 0,
+                            "blocks_per_multiprocessor": 2,
+                            "occupancy": 0.25,
                         }
                     ],
                     **members,
                 )
             self.row(
-                flops / 41000, backend="implicit_gemm", labels=labels("product", "tuned tiles"), ratio_to_cudnn=1.11,
+                flops / 41000,
+                backend="implicit_gemm",
+                labels=labels("product", "tuned tiles"),
+                ratio_to_cudnn=1.11,
                 **members,
             )
             for backend, rate, math, layout in (
-                ("cudnn", 37000, "fp32", "NCHW"), ("cudnn", 34000, "fp32", "NHWC"), ("winograd", 60000, "fp32", "NCHW"),
-                ("cudnn", 150000, "tf32", "NCHW"), ("tensor_core", 180000, "tf32", "NHWC"),
+                ("cudnn", 37000, "fp32", "NCHW"),
+                ("cudnn", 34000, "fp32", "NHWC"),
+                ("winograd", 60000, "fp32", "NCHW"),
+                ("cudnn", 150000, "tf32", "NCHW"),
+                ("tensor_core", 180000, "tf32", "NHWC"),
             ):
                 self.row(
-                    flops / rate, backend=backend, labels=labels("beside"), math=math, layout=layout,
-                    ratio_to_cudnn=rate / 37000, **members,
+                    flops / rate,
+                    backend=backend,
+                    labels=labels("beside"),
+                    math=math,
+                    layout=layout,
+                    ratio_to_cudnn=rate / 37000,
+                    **members,
                 )
 
     def others(self):
@@ -169,8 +210,12 @@ class Maker:
             for size in (128, 256, 512, 1024, 2048):
                 for backend, factor in (("direct", 1), ("im2col_gemm", 2), ("cudnn", 3)):
                     row = self.row(
-                        5000 + size * size * factor / 300, study="c", backend=backend, layout="NHWC",
-                        flops=162 * (size / stride) ** 2, bytes_ideal=24 * size * size,
+                        5000 + size * size * factor / 300,
+                        study="c",
+                        backend=backend,
+                        layout="NHWC",
+                        flops=162 * (size / stride) ** 2,
+                        bytes_ideal=24 * size * size,
                         labels={"table": "filter", "size": str(size), "stride": str(stride)},
                         published={"time_ns": None, "gflops": 9.42 / stride, "source": "study C (GeForce GTX 1050)"},
                     )
@@ -185,22 +230,37 @@ class Maker:
                         flops=2e8,
                         bytes_ideal=134e6,
                         labels={
-                            "table": "stencil", "dimensions": str(dimensions), "filter": variant, "boundary": boundary,
+                            "table": "stencil",
+                            "dimensions": str(dimensions),
+                            "filter": variant,
+                            "boundary": boundary,
                         },
                     )
         for streams, time in ((1, 9e6), (2, 6e6), (4, 5.1e6)):
             self.row(
-                time, study="d", backend="direct", labels={"table": "streams", "streams": str(streams), "chunks": "16"},
+                time,
+                study="d",
+                backend="direct",
+                labels={"table": "streams", "streams": str(streams), "chunks": "16"},
                 stages_ns={"copy in": 4e6, "conv": 1.5e6, "copy out": 3.5e6},
             )
         for channels in (64, 128):
             for part, backend, time in (
-                ("standard", "winograd", 50000), ("standard", "cudnn", 60000), ("depthwise", "depthwise", 6000),
-                ("depthwise", "cudnn", 16000), ("pointwise", "implicit_gemm", 12000), ("pointwise", "cudnn", 11000),
-                ("block", "depthwise + implicit_gemm", 17000), ("block", "cudnn + cudnn", 26000),
+                ("standard", "winograd", 50000),
+                ("standard", "cudnn", 60000),
+                ("depthwise", "depthwise", 6000),
+                ("depthwise", "cudnn", 16000),
+                ("pointwise", "implicit_gemm", 12000),
+                ("pointwise", "cudnn", 11000),
+                ("block", "depthwise + implicit_gemm", 17000),
+                ("block", "cudnn + cudnn", 26000),
             ):
                 self.row(
-                    time * channels / 64, study="d", backend=backend, flops=1e8, bytes_ideal=1e7,
+                    time * channels / 64,
+                    study="d",
+                    backend=backend,
+                    flops=1e8,
+                    bytes_ideal=1e7,
                     labels={"table": "separable", "channels": str(channels), "size": "56", "part": part},
                 )
         for backend, time in (("direct", 4000), ("winograd", 9000), ("cudnn", 5000)):
@@ -210,30 +270,46 @@ class Maker:
         """Every case without a figure."""
         problem = "mb1ic3ih16oc3oh16kh3ph1"
         self.row(
-            problem=problem, backend="winograd", status="UNSUPPORTED",
+            problem=problem,
+            backend="winograd",
+            status="UNSUPPORTED",
             reason='strides other than 1: "2" <script>alert(1)</script> & more',
         )
         self.row(problem=problem, backend="onednn", status="SKIPPED", reason="interrupted")
         self.row(
-            problem=problem, backend="wrong", status="FAILED", reason="wrong at [0, 1, 2, 3]: 1 and 2",
+            problem=problem,
+            backend="wrong",
+            status="FAILED",
+            reason="wrong at [0, 1, 2, 3]: 1 and 2",
             error={"max_abs": None, "max_rel": None, "bound": None, "checked": 5},
         )
         self.row(problem=problem, backend="broken", status="ERROR", reason="launch failed")
         self.row(
-            1.0, problem=problem, backend="cheat", status="SUSPECT", reason="1200 % of the ceiling", flops=1e6,
+            1.0,
+            problem=problem,
+            backend="cheat",
+            status="SUSPECT",
+            reason="1200 % of the ceiling",
+            flops=1e6,
             bytes_ideal=1e3,
         )
         self.row(problem=problem, backend="silent")
         self.rows.append({"status": "PASSED"})
         self.rows.append(
             {
-                "labels": None, "time_ns": {"median": None}, "published": 3, "launches": "none", "status": None,
+                "labels": None,
+                "time_ns": {"median": None},
+                "published": 3,
+                "launches": "none",
+                "status": None,
                 "problem": 7,
             }
         )
         self.rows.append(
             {
-                "labels": {"table": "rgb", "size": "big", "stride": None}, "backend": "direct", "status": "PASSED",
+                "labels": {"table": "rgb", "size": "big", "stride": None},
+                "backend": "direct",
+                "status": "PASSED",
                 "time_ns": {"median": 5},
             }
         )
@@ -248,23 +324,39 @@ def document(rows, device="NVIDIA H200", status="COMPLETE", **members):
         "status": status,
         "reason": None,
         "meta": {
-            "version": "0.1.0", "git": "0123456789ab", "dirty": False, "build_type": "Release",
-            "compiler": "GNU 12.2.0", "cuda_compiler": "13.0.88", "argv": ["convbench", "reproduce", "all"],
+            "version": "0.1.0",
+            "git": "0123456789ab",
+            "dirty": False,
+            "build_type": "Release",
+            "compiler": "GNU 12.2.0",
+            "cuda_compiler": "13.0.88",
+            "argv": ["convbench", "reproduce", "all"],
             "time_utc": "2026-11-21T05:00:00Z",
         },
         "host": {
-            "cpu": "Some(R) Processor", "cores_online": 16, "threads_used": 16, "memory_bytes": 1, "system": "Linux",
+            "cpu": "Some(R) Processor",
+            "cores_online": 16,
+            "threads_used": 16,
+            "memory_bytes": 1,
+            "system": "Linux",
             "machine": "x86_64",
         },
         "devices": [{"device": "cuda:0", "name": device, "compute_capability": "9.0"}] if gpu else [],
         "libs": [
-            {"name": "cuDNN", "version": "9.14.0", "path": "/x"}, {"name": "cuDNN ops", "version": None, "path": "/y"},
+            {"name": "cuDNN", "version": "9.14.0", "path": "/x"},
+            {"name": "cuDNN ops", "version": None, "path": "/y"},
         ],
         "ceilings": {
-            "device": "cuda:0" if gpu else "cpu", "copy_bytes_per_s": 4.2e12 if gpu else 3e10, "caches": [],
-            "fp32_flops_per_s": 51e12 if gpu else 4e11, "tf32_flops_per_s": 390e12 if gpu else None,
-            "fp16_flops_per_s": None, "launch_ns": 3400 if gpu else None, "replayed_launch_ns": None,
-            "gemm_library": "cuBLAS", "notes": "fp16 was not measured",
+            "device": "cuda:0" if gpu else "cpu",
+            "copy_bytes_per_s": 4.2e12 if gpu else 3e10,
+            "caches": [],
+            "fp32_flops_per_s": 51e12 if gpu else 4e11,
+            "tf32_flops_per_s": 390e12 if gpu else None,
+            "fp16_flops_per_s": None,
+            "launch_ns": 3400 if gpu else None,
+            "replayed_launch_ns": None,
+            "gemm_library": "cuBLAS",
+            "notes": "fp16 was not measured",
         },
         "results": rows,
     }

@@ -26,17 +26,17 @@ import pieces
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Kernels of cuDNN and cuBLAS are not ours to fix. memcheck checks them all the same, because we pass their arguments,
 # and initcheck because it tracks only what checked kernels write.
-OWN_KERNELS = ['--kernel-name', 'kernel_substring=lenslet']
+OWN_KERNELS = ["--kernel-name", "kernel_substring=lenslet"]
 OPTIONS = {
-    'memcheck': [],
-    'racecheck': [*OWN_KERNELS, '--racecheck-num-workers', '2'],
-    'initcheck': [],
-    'synccheck': OWN_KERNELS,
+    "memcheck": [],
+    "racecheck": [*OWN_KERNELS, "--racecheck-num-workers", "2"],
+    "initcheck": [],
+    "synccheck": OWN_KERNELS,
 }
 # The required last line of a tool's output.
-CLEAN = {tool: r'ERROR SUMMARY: 0 errors' for tool in pieces.TOOLS}
-CLEAN['racecheck'] = r'RACECHECK SUMMARY: 0 hazards displayed \(0 errors, 0 warnings\)'
-SUMMARY = r'(?:ERROR|RACECHECK) SUMMARY: .*'
+CLEAN = {tool: r"ERROR SUMMARY: 0 errors" for tool in pieces.TOOLS}
+CLEAN["racecheck"] = r"RACECHECK SUMMARY: 0 hazards displayed \(0 errors, 0 warnings\)"
+SUMMARY = r"(?:ERROR|RACECHECK) SUMMARY: .*"
 JOBS_A_CARD = 8
 PORTS_EACH = 16  # each run has its own range, so that no two communicate with each other's program
 
@@ -48,13 +48,13 @@ class Piece:
 
 def list_tests(program):
     """The names of a GoogleTest program's tests, "Suite.Test"."""
-    out = subprocess.run([program, '--gtest_list_tests'], stdout=subprocess.PIPE, text=True, check=True).stdout
-    names, suite = [], ''
+    out = subprocess.run([program, "--gtest_list_tests"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    names, suite = [], ""
     for line in out.splitlines():
-        line = line.split('#')[0].rstrip()
-        if line.startswith('  '):
+        line = line.split("#")[0].rstrip()
+        if line.startswith("  "):
             names.append(suite + line.strip())
-        elif line.endswith('.'):
+        elif line.endswith("."):
             suite = line
     return names
 
@@ -62,10 +62,10 @@ def list_tests(program):
 def test_programs(root=ROOT):
     """The rows of tests/*/tests.cmake: whether each is marked GPU, by name."""
     rows = {}
-    for path in sorted(root.glob('tests/*/tests.cmake')):
-        for row in re.findall(r'lenslet_test\(([^)]*)\)', path.read_text()):
+    for path in sorted(root.glob("tests/*/tests.cmake")):
+        for row in re.findall(r"lenslet_test\(([^)]*)\)", path.read_text()):
             words = row.split()
-            rows[words[0]] = 'GPU' in words[1:]
+            rows[words[0]] = "GPU" in words[1:]
     return rows
 
 
@@ -77,18 +77,18 @@ def make_pieces(folder):
     """(pieces by tool, complaints): every test of every GPU program is in a piece or is left out by name."""
     by_tool, complaints = {tool: {} for tool in pieces.TOOLS}, []
     for program in gpu_programs():
-        path = folder / f'test_{program}'
+        path = folder / f"test_{program}"
         if not path.exists():
-            complaints.append(f'{path} is not built')
+            complaints.append(f"{path} is not built")
             continue
         for test in list_tests(path):
             taken = next((r for r in pieces.RULES if r.program == program and re.fullmatch(r.pattern, test)), None)
             if taken is None:
                 if not left_out(program, test):
-                    complaints.append(f'{program}: {test} is in no piece; add it to tests/sanitize/pieces.py')
+                    complaints.append(f"{program}: {test} is in no piece; add it to tests/sanitize/pieces.py")
                 continue
-            part = re.fullmatch(taken.pattern, test).groupdict().get('piece')
-            name = f'{program}.{part}' if part else f'{program}.{pieces.RULES.index(taken)}'
+            part = re.fullmatch(taken.pattern, test).groupdict().get("piece")
+            name = f"{program}.{part}" if part else f"{program}.{pieces.RULES.index(taken)}"
             for tool in taken.tools:
                 by_tool[tool].setdefault(name, Piece(name, path)).tests.append(test)
     return by_tool, complaints
@@ -100,92 +100,127 @@ def left_out(program, test):
 
 def run_piece(piece, tool, options, number):
     """One run, without a tool if `tool` is None; returns its row of the summary."""
-    log = options.out / f'{tool or "plain"}.{re.sub(r"[^A-Za-z0-9_.-]", "_", piece.name)}.log'
-    command, environment = [str(piece.program), '--gtest_filter=' + ':'.join(piece.tests)], dict(os.environ)
+    log = options.out / f"{tool or 'plain'}.{re.sub(r'[^A-Za-z0-9_.-]', '_', piece.name)}.log"
+    command, environment = [str(piece.program), "--gtest_filter=" + ":".join(piece.tests)], dict(os.environ)
     if tool:
-        command = [options.sanitizer, '--tool', tool, '--error-exitcode', '99', '--print-limit', '20', '--port',
-                   str(options.port + PORTS_EACH * number), '--max-connections', str(PORTS_EACH),
-                   '--launch-timeout', '120',
-                   '--check-exit-code', 'no', *OPTIONS[tool], *command]
+        command = [
+            options.sanitizer,
+            "--tool",
+            tool,
+            "--error-exitcode",
+            "99",
+            "--print-limit",
+            "20",
+            "--port",
+            str(options.port + PORTS_EACH * number),
+            "--max-connections",
+            str(PORTS_EACH),
+            "--launch-timeout",
+            "120",
+            "--check-exit-code",
+            "no",
+            *OPTIONS[tool],
+            *command,
+        ]
         # One thread each: several references must not use all cores at once.
-        environment.update(LENSLET_NUM_THREADS='1', LENSLET_UNPOISONED='1' if tool == 'initcheck' else '0')
+        environment.update(LENSLET_NUM_THREADS="1", LENSLET_UNPOISONED="1" if tool == "initcheck" else "0")
     if options.cards > 1:
-        environment['CUDA_VISIBLE_DEVICES'] = str(number % options.cards)
+        environment["CUDA_VISIBLE_DEVICES"] = str(number % options.cards)
     began = time.monotonic()
-    with open(log, 'w') as out:
-        out.write(' '.join(command) + '\n')
+    with open(log, "w") as out:
+        out.write(" ".join(command) + "\n")
         out.flush()
-        run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=environment,
-                               cwd=piece.program.parent, start_new_session=True)
+        run = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd=piece.program.parent,
+            start_new_session=True,
+        )
         try:
             code = run.wait(timeout=options.limit)
         except subprocess.TimeoutExpired:
             os.killpg(run.pid, signal.SIGKILL)
             code = run.wait()
     seconds = time.monotonic() - began
-    return judge(piece, tool, code, seconds, log.read_text(errors='replace'), options.limit, log.name)
+    return judge(piece, tool, code, seconds, log.read_text(errors="replace"), options.limit, log.name)
 
 
 def judge(piece, tool, code, seconds, text, limit, log_name):
     """The row of one run: PASSED only if the tool ran, found nothing, and its tests passed."""
-    passed = len(re.findall(r'^\[       OK \]', text, re.M))
-    skipped = len(re.findall(r'^\[  SKIPPED \] .* \(\d+ ms\)$', text, re.M))
-    failed = len(re.findall(r'^\[  FAILED  \] .* \(\d+ ms\)$', text, re.M))
+    passed = len(re.findall(r"^\[       OK \]", text, re.M))
+    skipped = len(re.findall(r"^\[  SKIPPED \] .* \(\d+ ms\)$", text, re.M))
+    failed = len(re.findall(r"^\[  FAILED  \] .* \(\d+ ms\)$", text, re.M))
     last = re.findall(SUMMARY, text)
-    reason = ''
+    reason = ""
     if code < 0 or seconds >= limit:
-        reason = f'ended by the limit of {limit} s' if seconds >= limit else f'ended by signal {-code}'
+        reason = f"ended by the limit of {limit} s" if seconds >= limit else f"ended by signal {-code}"
     elif tool and not last:
-        reason = 'no summary line: the tool never began'
+        reason = "no summary line: the tool never began"
     elif tool and not re.search(CLEAN[tool], last[-1]):
-        reason = 'the tool reports errors'
+        reason = "the tool reports errors"
     elif failed:
-        reason = f'{failed} tests failed'
+        reason = f"{failed} tests failed"
     elif passed == 0 and skipped == 0:
-        reason = 'no test was run'
+        reason = "no test was run"
     elif code not in (0, 77):
-        reason = f'exit code {code}'
-    status = 'FAILED' if reason else 'PASSED' if passed else 'SKIPPED'
-    return {'tool': tool, 'piece': piece.name, 'status': status, 'reason': reason, 'tests': len(piece.tests),
-            'passed': passed, 'skipped': skipped, 'summary': last[-1] if last else None,
-            'seconds': round(seconds, 1), 'log': log_name}
+        reason = f"exit code {code}"
+    status = "FAILED" if reason else "PASSED" if passed else "SKIPPED"
+    return {
+        "tool": tool,
+        "piece": piece.name,
+        "status": status,
+        "reason": reason,
+        "tests": len(piece.tests),
+        "passed": passed,
+        "skipped": skipped,
+        "summary": last[-1] if last else None,
+        "seconds": round(seconds, 1),
+        "log": log_name,
+    }
 
 
 def as_text(rows, seconds, version):
-    lines = [f'{version}, {time.strftime("%Y-%m-%d %H:%M", time.gmtime())} UTC, {seconds:.0f} s in all', '']
-    width = max((len(row['piece']) for row in rows), default=0)
+    lines = [f"{version}, {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, {seconds:.0f} s in all", ""]
+    width = max((len(row["piece"]) for row in rows), default=0)
     for row in rows:
-        lines.append(f'{row["tool"]:<9} {row["piece"]:<{width}}  {row["status"]:<7} {row["passed"]:>3} passed '
-                     f'{row["skipped"]:>3} skipped {row["seconds"]:>6.1f} s  {row["summary"] or "-"}'
-                     + (f'  <- {row["reason"]}' if row['reason'] else ''))
-    lines.append('')
+        lines.append(
+            f"{row['tool']:<9} {row['piece']:<{width}}  {row['status']:<7} {row['passed']:>3} passed "
+            f"{row['skipped']:>3} skipped {row['seconds']:>6.1f} s  {row['summary'] or '-'}"
+            + (f"  <- {row['reason']}" if row["reason"] else "")
+        )
+    lines.append("")
     for tool in pieces.TOOLS:
-        of_tool = [row for row in rows if row['tool'] == tool]
+        of_tool = [row for row in rows if row["tool"] == tool]
         if not of_tool:
             continue
-        red = sum(row['status'] == 'FAILED' for row in of_tool)
-        lines.append(f'{tool}: {len(of_tool)} pieces, {sum(row["passed"] for row in of_tool)} tests passed, '
-                     f'{sum(row["skipped"] for row in of_tool)} skipped, {red} pieces red')
-    return '\n'.join(lines) + '\n'
+        red = sum(row["status"] == "FAILED" for row in of_tool)
+        lines.append(
+            f"{tool}: {len(of_tool)} pieces, {sum(row['passed'] for row in of_tool)} tests passed, "
+            f"{sum(row['skipped'] for row in of_tool)} skipped, {red} pieces red"
+        )
+    return "\n".join(lines) + "\n"
 
 
 def parse(arguments):
-    parser = argparse.ArgumentParser(prog='sanitize.py', description='compute-sanitizer over the GPU suite')
-    parser.add_argument('--tests', type=pathlib.Path, required=True, help="folder with the test programs")
-    parser.add_argument('--tool', choices=(*pieces.TOOLS, 'all'), default='all')
-    parser.add_argument('--jobs', type=int, default=0, help='pieces at a time [8 a GPU: they share its time]')
-    parser.add_argument('--limit', type=float, default=300, help='seconds for one piece [300]')
-    parser.add_argument('--filter', default='', help='only pieces whose name this regular expression finds')
-    parser.add_argument('--out', type=pathlib.Path, default=pathlib.Path('sanitize'), help='folder for logs')
-    parser.add_argument('--list', action='store_true', help='show the pieces and run nothing')
-    parser.add_argument('--cards', type=int, default=1, help='GPUs to share the pieces among [1]')
-    parser.add_argument('--port', type=int, default=40000, help='first of the ports between tool and program [40000]')
-    parser.add_argument('--sanitizer', default='compute-sanitizer', help='the program')
+    parser = argparse.ArgumentParser(prog="sanitize.py", description="compute-sanitizer over the GPU suite")
+    parser.add_argument("--tests", type=pathlib.Path, required=True, help="folder with the test programs")
+    parser.add_argument("--tool", choices=(*pieces.TOOLS, "all"), default="all")
+    parser.add_argument("--jobs", type=int, default=0, help="pieces at a time [8 a GPU: they share its time]")
+    parser.add_argument("--limit", type=float, default=300, help="seconds for one piece [300]")
+    parser.add_argument("--filter", default="", help="only pieces whose name this regular expression finds")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("sanitize"), help="folder for logs")
+    parser.add_argument("--list", action="store_true", help="show the pieces and run nothing")
+    parser.add_argument("--cards", type=int, default=1, help="GPUs to share the pieces among [1]")
+    parser.add_argument("--port", type=int, default=40000, help="first of the ports between tool and program [40000]")
+    parser.add_argument("--sanitizer", default="compute-sanitizer", help="the program")
     options = parser.parse_args(arguments)
     options.jobs = options.jobs or JOBS_A_CARD * options.cards
     options.tests = options.tests.resolve()  # programs run in their own folder
     if options.jobs < 1 or options.limit <= 0 or options.cards < 1:
-        parser.error('--jobs, --limit and --cards must be positive')
+        parser.error("--jobs, --limit and --cards must be positive")
     return options
 
 
@@ -193,67 +228,79 @@ def main(arguments):
     options = parse(arguments)
     by_tool, complaints = make_pieces(options.tests)
     for complaint in complaints:
-        print(f'sanitize: error: {complaint}', file=sys.stderr)
+        print(f"sanitize: error: {complaint}", file=sys.stderr)
     if complaints:
         return 1
-    tools = pieces.TOOLS if options.tool == 'all' else (options.tool,)
+    tools = pieces.TOOLS if options.tool == "all" else (options.tool,)
     work = [(piece, tool) for tool in tools for name, piece in by_tool[tool].items() if re.search(options.filter, name)]
     if not work:
-        print(f'sanitize: error: no piece is called {options.filter}', file=sys.stderr)
+        print(f"sanitize: error: no piece is called {options.filter}", file=sys.stderr)
         return 2
     if options.list:
         for piece, tool in work:
-            print(f'{tool:<9} {piece.name}: {len(piece.tests)} tests')
+            print(f"{tool:<9} {piece.name}: {len(piece.tests)} tests")
         return 0
     found = shutil.which(options.sanitizer)
     if found is None:
-        print(f'sanitize: error: {options.sanitizer} is not there; it comes with the CUDA toolkit', file=sys.stderr)
+        print(f"sanitize: error: {options.sanitizer} is not there; it comes with the CUDA toolkit", file=sys.stderr)
         return 4
     options.sanitizer = found
-    version = subprocess.run([found, '--version'], stdout=subprocess.PIPE, text=True, check=False).stdout
-    version = ' '.join(re.findall(r'Compute Sanitizer|Version \S+', version)) or 'compute-sanitizer'
+    version = subprocess.run([found, "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout
+    version = " ".join(re.findall(r"Compute Sanitizer|Version \S+", version)) or "compute-sanitizer"
     options.out.mkdir(parents=True, exist_ok=True)
 
     began = time.monotonic()
     rows = []
     # The slowest of the last run, or of the newest kept one, start first.
-    expected = last_seconds(options.out / 'summary.json') or kept_seconds()
+    expected = last_seconds(options.out / "summary.json") or kept_seconds()
     work.sort(key=lambda item: -expected.get((item[1], item[0].name), 60))
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        runs = [pool.submit(run_piece, piece, tool, options, i)
-                for i, (piece, tool) in enumerate(work)]
+        runs = [pool.submit(run_piece, piece, tool, options, i) for i, (piece, tool) in enumerate(work)]
         for run in concurrent.futures.as_completed(runs):
             row = run.result()
             rows.append(row)
-            print(f'[{len(rows)}/{len(work)}] {row["tool"]} {row["piece"]}: {row["status"]} {row["seconds"]} s '
-                  f'{row["reason"]}', flush=True)
-            rows.sort(key=lambda r: (pieces.TOOLS.index(r['tool']), r['piece']))
+            print(
+                f"[{len(rows)}/{len(work)}] {row['tool']} {row['piece']}: {row['status']} {row['seconds']} s "
+                f"{row['reason']}",
+                flush=True,
+            )
+            rows.sort(key=lambda r: (pieces.TOOLS.index(r["tool"]), r["piece"]))
             seconds = time.monotonic() - began
             text = as_text(rows, seconds, version)
-            (options.out / 'summary.txt').write_text(text)
-            (options.out / 'summary.json').write_text(json.dumps(
-                {'schema': 'lenslet.sanitize/1', 'version': version, 'seconds': round(seconds, 1),
-                 'complete': len(rows) == len(work), 'rows': rows}, indent=1) + '\n')
-    print(text, end='')
-    if all(row['status'] == 'SKIPPED' for row in rows):
-        print('sanitize: error: every test skipped: is there a GPU?', file=sys.stderr)
+            (options.out / "summary.txt").write_text(text)
+            (options.out / "summary.json").write_text(
+                json.dumps(
+                    {
+                        "schema": "lenslet.sanitize/1",
+                        "version": version,
+                        "seconds": round(seconds, 1),
+                        "complete": len(rows) == len(work),
+                        "rows": rows,
+                    },
+                    indent=1,
+                )
+                + "\n"
+            )
+    print(text, end="")
+    if all(row["status"] == "SKIPPED" for row in rows):
+        print("sanitize: error: every test skipped: is there a GPU?", file=sys.stderr)
         return 4
-    return 1 if any(row['status'] == 'FAILED' for row in rows) else 0
+    return 1 if any(row["status"] == "FAILED" for row in rows) else 0
 
 
 def last_seconds(path):
     try:
-        return {(row['tool'], row['piece']): row['seconds'] for row in json.loads(path.read_text())['rows']}
+        return {(row["tool"], row["piece"]): row["seconds"] for row in json.loads(path.read_text())["rows"]}
     except (OSError, ValueError, KeyError):
         return {}
 
 
 def kept_seconds(root=ROOT):
     """(tool, piece) -> seconds, from docs/results/*/sanitizer.txt: a piece's last row, since a run may be of a part."""
-    text = '\n'.join(path.read_text() for path in sorted(root.glob('docs/results/*/sanitizer.txt')))
-    row = rf'^({"|".join(pieces.TOOLS)}) +(\S+) .* ([\d.]+) s  '
+    text = "\n".join(path.read_text() for path in sorted(root.glob("docs/results/*/sanitizer.txt")))
+    row = rf"^({'|'.join(pieces.TOOLS)}) +(\S+) .* ([\d.]+) s  "
     return {(tool, piece): float(seconds) for tool, piece, seconds in re.findall(row, text, re.M)}
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -93,7 +93,7 @@ class Gpu(unittest.TestCase):
         pixels = [random_pixels(1, seed) for seed in range(70)]
         together = server.infer(b"".join(pixels))
         for index, one in enumerate(pixels):
-            self.assertEqual(server.infer(one), together[40 * index:40 * index + 40], index)
+            self.assertEqual(server.infer(one), together[40 * index : 40 * index + 40], index)
         self.assertEqual(server.end()[0], 0)
 
 

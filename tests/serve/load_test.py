@@ -21,15 +21,38 @@ def main():
     lenslet, echo = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "serve.json"
-        command = [sys.executable, "-B", SCRIPT, "--lenslet", lenslet, "--echo", echo,
-                   "--threads", "2", "--client-threads", "1", "--connections", "16",
-                   "--batches", "1,64", "--rounds", "2", "--seconds", "1", "--json", file]
+        command = [
+            sys.executable,
+            "-B",
+            SCRIPT,
+            "--lenslet",
+            lenslet,
+            "--echo",
+            echo,
+            "--threads",
+            "2",
+            "--client-threads",
+            "1",
+            "--connections",
+            "16",
+            "--batches",
+            "1,64",
+            "--rounds",
+            "2",
+            "--seconds",
+            "1",
+            "--json",
+            file,
+        ]
         status = subprocess.run(command, timeout=600).returncode
         rows = json.loads(file.read_text())["rows"]
     passed = [row for row in rows if row["status"] == "PASSED" and row["requests"] > 0]
     kinds = [(row["side"], row["batch"], row["load"]) for row in passed]
-    expected = [(side, batch, load) for batch, load in ((1, "full"), (1, "half"), (64, "full"))
-                for side in ("Lenslet", "Beast echo")]
+    expected = [
+        (side, batch, load)
+        for batch, load in ((1, "full"), (1, "half"), (64, "full"))
+        for side in ("Lenslet", "Beast echo")
+    ]
     if status or kinds != expected:
         print(f"exit code {status}; passed: {kinds}, expected: {expected}")
         return 1

@@ -30,9 +30,10 @@ def binary_request(pixels):
 def whole_request(pixels):
     """The same as bytes on a socket."""
     body, fields = binary_request(pixels)
-    (field, value), = fields.items()
-    return (f"POST {INFER} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
-            f"{field}: {value}\r\n\r\n").encode() + body
+    ((field, value),) = fields.items()
+    return (
+        f"POST {INFER} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n{field}: {value}\r\n\r\n"
+    ).encode() + body
 
 
 class Server:
@@ -41,7 +42,11 @@ class Server:
     def __init__(self, program, *options, device="cpu", **variables):
         self.process = subprocess.Popen(
             [program, "serve", "--port", "0", "--device", device, "--threads", "2", *options],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **variables})
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **variables},
+        )
         self.lines = []
         for line in self.process.stdout:
             self.lines.append(line.strip())
@@ -66,7 +71,7 @@ class Server:
         status, fields, body = self.ask("POST", INFER, *binary_request(pixels))
         if status != 200:
             raise RuntimeError(f"{status}: {body}")
-        return body[int(fields["Inference-Header-Content-Length"]):]
+        return body[int(fields["Inference-Header-Content-Length"]) :]
 
     def connect(self):
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)

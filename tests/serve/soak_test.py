@@ -99,8 +99,9 @@ class Load:
         share = rate and rate / PROCESSES
         self.seconds = seconds
         self.counts = [multiprocessing.Array("q", 2, lock=False) for _ in range(PROCESSES)]
-        self.processes = [multiprocessing.Process(target=ask, args=(server, work, seconds, share, counts))
-                          for counts in self.counts]
+        self.processes = [
+            multiprocessing.Process(target=ask, args=(server, work, seconds, share, counts)) for counts in self.counts
+        ]
         for process in self.processes:
             process.start()
 
@@ -116,8 +117,10 @@ class Load:
             process.join()
         wrong = sum(counts[1] for counts in self.counts)
         if wrong or any(process.exitcode for process in self.processes):
-            raise RuntimeError(f"{wrong} of {self.answers():,} answers are wrong; exit codes "
-                               f"{[process.exitcode for process in self.processes]}")
+            raise RuntimeError(
+                f"{wrong} of {self.answers():,} answers are wrong; exit codes "
+                f"{[process.exitcode for process in self.processes]}"
+            )
         return self.answers()
 
 
@@ -129,7 +132,7 @@ def disturb(server, turn, request):
         dying = os.fork()
         if dying == 0:
             client = server.connect()
-            client.sendall(request[:cuts[kind]])
+            client.sendall(request[: cuts[kind]])
             os.kill(os.getpid(), signal.SIGKILL)
         os.waitpid(dying, 0)
         return
@@ -193,9 +196,19 @@ def soak(server, work, seconds, rate):
     growth = max(size for when, size in sizes if when > seconds / 4) - warm
     expect(growth <= MOST_GROWTH, f"memory grew from {warm:,} by {growth:,} bytes")
     expect(seconds < 2 * TIMEOUT_S or loris.ended > 0, "no slow client was closed")
-    return {"seconds": seconds, "full_rate": round(full), "asked_rate": round(rate),
-            "rate": round(answers / seconds), "answers": answers, "wrong": 0, "lost": 0, "disturbing_clients": turn,
-            "slow_clients_closed": loris.ended, "resident_bytes_warm": warm, "growth_bytes": growth}
+    return {
+        "seconds": seconds,
+        "full_rate": round(full),
+        "asked_rate": round(rate),
+        "rate": round(answers / seconds),
+        "answers": answers,
+        "wrong": 0,
+        "lost": 0,
+        "disturbing_clients": turn,
+        "slow_clients_closed": loris.ended,
+        "resident_bytes_warm": warm,
+        "growth_bytes": growth,
+    }
 
 
 def serve_beside_idle(program, work, count):

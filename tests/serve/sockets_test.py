@@ -85,8 +85,8 @@ class Answers(ServeTest):
         together = server.infer(b"".join(pixels))
         for index, logits in enumerate(results):
             self.assertEqual(logits, server.infer(pixels[index]), index)
-            self.assertEqual(logits, together[40 * index:40 * index + 40], index)
-            rows = [[list(pixels[index][y * 28:y * 28 + 28]) for y in range(28)]]
+            self.assertEqual(logits, together[40 * index : 40 * index + 40], index)
+            rows = [[list(pixels[index][y * 28 : y * 28 + 28]) for y in range(28)]]
             text = {"inputs": [{"name": "input", "shape": [1, 1, 28, 28], "datatype": "UINT8", "data": [rows]}]}
             if index < 3:
                 answer = json.loads(server.ask("POST", INFER, json.dumps(text))[2])["outputs"][0]["data"]
@@ -104,7 +104,7 @@ class Answers(ServeTest):
             def ask(first):
                 for index in range(first, first + 40):
                     at = index % len(pixels)
-                    if server.infer(pixels[at]) != together[40 * at:40 * at + 40]:
+                    if server.infer(pixels[at]) != together[40 * at : 40 * at + 40]:
                         wrong.append(index)
 
             def ask_for_all():
@@ -137,16 +137,20 @@ class Answers(ServeTest):
         self.assertIn("default-src 'none'", response.headers["Content-Security-Policy"])
         connection.close()
         # Pipelined: the answers come in order.
-        both = server.raw(b"GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
-                          b"GET /v2/models/lenet5 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        both = server.raw(
+            b"GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            b"GET /v2/models/lenet5 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        )
         self.assertEqual(both.count(b"HTTP/1.1 200 OK"), 2)
         self.assertLess(both.index(b"live"), both.index(b"versions"))
         # A client that asks before it sends its body.
         body, fields = binary_request(random_pixels(1))
         with server.connect() as client:
-            client.sendall(f"POST {INFER} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nConnection: close\r\n"
-                           f"Inference-Header-Content-Length: {fields['Inference-Header-Content-Length']}\r\n"
-                           f"Content-Length: {len(body)}\r\n\r\n".encode())
+            client.sendall(
+                f"POST {INFER} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nConnection: close\r\n"
+                f"Inference-Header-Content-Length: {fields['Inference-Header-Content-Length']}\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n".encode()
+            )
             self.assertTrue(client.recv(100).startswith(b"HTTP/1.1 100 Continue"))
             client.sendall(body)
             self.assertIn(b"HTTP/1.1 200 OK", b"".join(iter(lambda: client.recv(65536), b"")))
@@ -161,8 +165,16 @@ class Answers(ServeTest):
         values = 1
         for dim in shape[1:]:
             values *= dim
-        request = {"inputs": [{"name": described["inputs"][0]["name"], "shape": [2, *shape[1:]], "datatype": "FP32",
-                               "data": [0.5] * (2 * values)}]}
+        request = {
+            "inputs": [
+                {
+                    "name": described["inputs"][0]["name"],
+                    "shape": [2, *shape[1:]],
+                    "datatype": "FP32",
+                    "data": [0.5] * (2 * values),
+                }
+            ]
+        }
         status, _, body = server.ask("POST", "/v2/models/mean_pool/infer", json.dumps(request))
         self.assertEqual(status, 200, body)
         output = json.loads(body)["outputs"][0]
@@ -176,8 +188,10 @@ class Answers(ServeTest):
         with tempfile.TemporaryDirectory() as no_modules:
             server = self.serve(LENSLET_MODULE_PATH=no_modules)
         picture = (SAMPLES / "digit_3_a.png").read_bytes()
-        looks = [json.loads(server.ask("POST", f"/page/look?backends=conv2%3D{backend}", picture)[2])
-                 for backend in ("direct", "im2col_gemm")]
+        looks = [
+            json.loads(server.ask("POST", f"/page/look?backends=conv2%3D{backend}", picture)[2])
+            for backend in ("direct", "im2col_gemm")
+        ]
         self.assertEqual([look["ran"]["conv2"].split(" ")[0] for look in looks], ["direct", "im2col_gemm"])
         self.assertEqual(looks[0]["values"], looks[1]["values"])
         self.check_alive(server)
@@ -189,10 +203,10 @@ class Answers(ServeTest):
         rows = json.loads(body)["rows"]
         timed = [row for row in rows if "median_ns" in row]
         self.assertIn("direct", [row["backend"] for row in timed])
-        self.assertEqual(rows[:len(timed)], sorted(timed, key=lambda row: row["median_ns"]))
+        self.assertEqual(rows[: len(timed)], sorted(timed, key=lambda row: row["median_ns"]))
         for row in timed:
             self.assertTrue(0 <= row["error"] <= row["bound"] < 1, row)
-        self.assertTrue(all(row["reason"] for row in rows[len(timed):]))
+        self.assertTrue(all(row["reason"] for row in rows[len(timed) :]))
         status, _, body = server.ask("POST", "/page/tune?batch=2", b"")
         self.assertEqual(status, 200, body)
         found = json.loads(body)
@@ -236,8 +250,12 @@ class Limits(ServeTest):
             answer = server.raw(data)
             self.assertTrue(answer.startswith(b"HTTP/1.1 %d " % status), (data[:80], answer[:200]))
             self.assertIn("error", json.loads(answer.partition(b"\r\n\r\n")[2]))
-        for data in (b"", b"GET", b"GET /v2 HTTP/1.1\r\nHost: localhost\r\n",
-                     b"POST /classify HTTP/1.1\r\n" + host + b"Content-Length: 100\r\n\r\nhalf of it"):
+        for data in (
+            b"",
+            b"GET",
+            b"GET /v2 HTTP/1.1\r\nHost: localhost\r\n",
+            b"POST /classify HTTP/1.1\r\n" + host + b"Content-Length: 100\r\n\r\nhalf of it",
+        ):
             self.assertEqual(server.raw(data), b"")
         generator = random.Random(7)
         for _ in range(200):
@@ -360,8 +378,9 @@ time.sleep(1000)
         for thread in threads:
             thread.start()
         for data in (whole, whole[:-1000], whole[:50], whole * 5):
-            client = subprocess.Popen([sys.executable, "-c", self.SCRIPT, str(server.port)], stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE)
+            client = subprocess.Popen(
+                [sys.executable, "-c", self.SCRIPT, str(server.port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
             client.stdin.write(data)
             client.stdin.close()
             self.assertEqual(client.stdout.readline(), b"sent\n")
@@ -397,8 +416,12 @@ time.sleep(1000)
     def start(self, limit, value):
         """(Exit code, standard error) of a server under that limit of the system, or None if it serves."""
         process = subprocess.Popen(
-            [PROGRAM, "serve", "--port", "0", "--device", "cpu", "--threads", "1"], stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, preexec_fn=lambda: resource.setrlimit(limit, (value, value)))
+            [PROGRAM, "serve", "--port", "0", "--device", "cpu", "--threads", "1"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: resource.setrlimit(limit, (value, value)),
+        )
         serves = any(line.startswith("serving at ") for line in process.stdout)
         if serves:
             process.kill()

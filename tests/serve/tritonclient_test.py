@@ -18,8 +18,12 @@ PROGRAM = sys.argv[1]
 class TritonClient(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = subprocess.Popen([PROGRAM, "serve", "--port", "0", "--device", "cpu", "--threads", "2"],
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        cls.server = subprocess.Popen(
+            [PROGRAM, "serve", "--port", "0", "--device", "cpu", "--threads", "2"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         said = []
         for line in cls.server.stdout:
             said.append(line)
@@ -71,7 +75,7 @@ class TritonClient(unittest.TestCase):
             values = numpy.linspace(-1, 1, count * 784, dtype=numpy.float32).reshape(count, 1, 28, 28)
             whole = self.infer(values).as_numpy("fc3")
             numpy.testing.assert_array_equal(whole, self.infer(values, binary=False).as_numpy("fc3"))
-            singles = [self.infer(values[i:i + 1]).as_numpy("fc3")[0] for i in range(count)]
+            singles = [self.infer(values[i : i + 1]).as_numpy("fc3")[0] for i in range(count)]
             numpy.testing.assert_array_equal(whole, numpy.array(singles))
 
     def test_identifies_and_overlaps_requests(self):
@@ -95,8 +99,10 @@ class TritonClient(unittest.TestCase):
         self.assertIn("expects the datatype FP32", str(self.refusal(values.astype(numpy.float64), "FP64")))
         unknown = self.refusal(values, outputs=[triton.InferRequestedOutput("softmax")])
         self.assertIn("unknown output 'softmax', expected 'fc3'", str(unknown))
-        self.assertIn("'classification' is unsupported",
-                      str(self.refusal(values, outputs=[triton.InferRequestedOutput("fc3", class_count=3)])))
+        self.assertIn(
+            "'classification' is unsupported",
+            str(self.refusal(values, outputs=[triton.InferRequestedOutput("fc3", class_count=3)])),
+        )
         self.assertIn("has only version 1", str(self.refusal(values, model_version="2")))
         with self.assertRaises(InferenceServerException) as caught:
             self.client.get_model_metadata("other")

@@ -47,14 +47,20 @@ def data_of(html):
 def samples():
     """The strokes of the page's samples, which are the digits that the test draws."""
     text = (ROOT / "apps/lenslet/show/page/samples.js").read_text(encoding="utf-8")
-    return json.loads(re.sub(r",\s*\]", "]", text[text.index("= [") + 2:text.rindex(";")]))
+    return json.loads(re.sub(r",\s*\]", "]", text[text.index("= [") + 2 : text.rindex(";")]))
 
 
 def browser(downloads):
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or shutil.which("chromium-browser")
-    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                 "--disable-background-networking", "--window-size=1400,900"):
+    for word in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--disable-background-networking",
+        "--window-size=1400,900",
+    ):
         options.add_argument(word)
     options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
@@ -64,10 +70,17 @@ def browser(downloads):
 
 def start_server(*options, **environment):
     """(Process, URL)."""
-    server = subprocess.Popen([PROGRAM, "serve", "--port", "0", "--device", "cpu", *options],
-                              stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
-    return server, next(found.group(1) for line in server.stdout
-                        if (found := re.fullmatch(r"serving at (http://127\.0\.0\.1:\d+)", line.strip())))
+    server = subprocess.Popen(
+        [PROGRAM, "serve", "--port", "0", "--device", "cpu", *options],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+    return server, next(
+        found.group(1)
+        for line in server.stdout
+        if (found := re.fullmatch(r"serving at (http://127\.0\.0\.1:\d+)", line.strip()))
+    )
 
 
 @contextlib.contextmanager
@@ -171,9 +184,11 @@ class Browser(unittest.TestCase):
             self.wait(lambda digit=digit: self.text("#number") == str(digit))
         times = sorted(map(float, self.js("return document.body.dataset.followMs").split()))
         server_ms, page_ms = ((now - then) / len(times) for now, then in zip(self.processor_ms(), before))
-        print(f"from a stroke to the drawn layers, {len(times)} times: processor time {server_ms:.1f} ms of the server"
-              f" and {page_ms:.1f} ms of the page; by the clock {times[0]:.0f} ms at best, half within"
-              f" {times[len(times) // 2]:.0f} ms; {busy:.1f} other processes wanted one of {os.cpu_count()} cores")
+        print(
+            f"from a stroke to the drawn layers, {len(times)} times: processor time {server_ms:.1f} ms of the server"
+            f" and {page_ms:.1f} ms of the page; by the clock {times[0]:.0f} ms at best, half within"
+            f" {times[len(times) // 2]:.0f} ms; {busy:.1f} other processes wanted one of {os.cpu_count()} cores"
+        )
         self.assertGreaterEqual(len(times), 20)
         self.assertGreater(server_ms, 0)
         self.assertGreater(page_ms, 0)
@@ -301,8 +316,10 @@ class Browser(unittest.TestCase):
 
     def test_backends_that_add_in_the_same_order(self):
         """Without oneDNN im2col_gemm multiplies by the project's own loop, which adds in the order of direct."""
-        with tempfile.TemporaryDirectory() as no_modules, \
-                serving("--threads", "1", LENSLET_MODULE_PATH=no_modules) as url:
+        with (
+            tempfile.TemporaryDirectory() as no_modules,
+            serving("--threads", "1", LENSLET_MODULE_PATH=no_modules) as url,
+        ):
             self.open(url + "/")
             for backend in ("direct", "im2col_gemm", "direct"):
                 text, moved, difference = self.switch("conv2", backend)
@@ -311,8 +328,10 @@ class Browser(unittest.TestCase):
             self.check_requests(url)
 
     def test_the_fastest_plan_is_a_file_for_classify(self):
-        self.js("const batch = document.getElementById('batch'); batch.value = 2;"
-                "batch.dispatchEvent(new Event('input')); batch.dispatchEvent(new Event('change'))")
+        self.js(
+            "const batch = document.getElementById('batch'); batch.value = 2;"
+            "batch.dispatchEvent(new Event('input')); batch.dispatchEvent(new Event('change'))"
+        )
         self.wait(lambda: "4 images" in self.text("#total"))
         self.find("#tune").click()
         self.wait(lambda: self.js("return !document.getElementById('tuned').hidden"))
@@ -334,13 +353,18 @@ class Browser(unittest.TestCase):
 
     def test_the_file_of_lenslet_show_needs_no_server(self):
         file = self.downloads / "show.html"
-        subprocess.run([PROGRAM, "show", ROOT / "samples/digit_3_a.png", "--device", "cpu", "--html", file], check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [PROGRAM, "show", ROOT / "samples/digit_3_a.png", "--device", "cpu", "--html", file],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         self.addCleanup(file.unlink)
         self.open(file.as_uri())
         self.assertEqual(self.text("#number"), "3")
-        self.assertEqual(self.js("return document.querySelectorAll('.layer canvas').length"), len(data_of(
-            file.read_text(encoding="utf-8"))["network"]["nodes"]))
+        self.assertEqual(
+            self.js("return document.querySelectorAll('.layer canvas').length"),
+            len(data_of(file.read_text(encoding="utf-8"))["network"]["nodes"]),
+        )
 
     def check_requests(self, *others):
         """All so far went to the server, or to these ones."""
@@ -358,7 +382,7 @@ class Browser(unittest.TestCase):
 
     def test_text_stands_out(self):
         def luminance(colour):
-            parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+            parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
             linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
             return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -368,12 +392,15 @@ class Browser(unittest.TestCase):
         papers = set()
         for scheme in ("light", "dark"):
             set_scheme(scheme)
-            style = self.js("const style = getComputedStyle(document.documentElement); return Object.fromEntries("
-                            "arguments[0].map((name) => [name, style.getPropertyValue('--' + name).trim()]))",
-                            ["paper", "card", "ink", "quiet", "accent", "wrong", "on-accent"])
+            style = self.js(
+                "const style = getComputedStyle(document.documentElement); return Object.fromEntries("
+                "arguments[0].map((name) => [name, style.getPropertyValue('--' + name).trim()]))",
+                ["paper", "card", "ink", "quiet", "accent", "wrong", "on-accent"],
+            )
             papers.add(style["paper"])
-            for text, ground in [(text, ground) for text in ("ink", "quiet", "accent", "wrong")
-                                 for ground in ("paper", "card")] + [("on-accent", "accent")]:
+            for text, ground in [
+                (text, ground) for text in ("ink", "quiet", "accent", "wrong") for ground in ("paper", "card")
+            ] + [("on-accent", "accent")]:
                 light, dark = sorted((luminance(style[text]), luminance(style[ground])), reverse=True)
                 self.assertGreaterEqual((light + 0.05) / (dark + 0.05), 4.5, (scheme, text, ground))
         self.assertEqual(len(papers), 2)
@@ -420,17 +447,23 @@ class Browser(unittest.TestCase):
 
     def test_the_focus_is_seen_everywhere(self):
         ways = "a, button, select, input, summary, canvas[tabindex]"
-        expected = self.js("return [...document.querySelectorAll(arguments[0])].filter((one) => !one.disabled && "
-                           "(one.checkVisibility() || one.className === 'skip')).length", ways)
+        expected = self.js(
+            "return [...document.querySelectorAll(arguments[0])].filter((one) => !one.disabled && "
+            "(one.checkVisibility() || one.className === 'skip')).length",
+            ways,
+        )
         self.js("document.activeElement.blur(); scrollTo(0, 0)")
         seen = set()
         for _ in range(expected + 5):
             self.driver.switch_to.active_element.send_keys(Keys.TAB)
-            at = self.js("""const one = document.activeElement, box = one.getBoundingClientRect();
+            at = self.js(
+                """const one = document.activeElement, box = one.getBoundingClientRect();
                 if (one === document.body) return null;
                 const style = getComputedStyle(one), index = [...document.querySelectorAll(arguments[0])].indexOf(one);
                 return [index, parseFloat(style.outlineWidth), style.outlineStyle,
-                    box.width > 0 && box.bottom > 0 && box.top < innerHeight, one.outerHTML.slice(0, 99)];""", ways)
+                    box.width > 0 && box.bottom > 0 && box.top < innerHeight, one.outerHTML.slice(0, 99)];""",
+                ways,
+            )
             if at is None:
                 break
             self.assertGreaterEqual(at[1], 2, at[4])
@@ -449,8 +482,10 @@ class Browser(unittest.TestCase):
             .map((one) => one.outerHTML)""")
         self.assertEqual(unnamed, [])
         for width in WIDTHS:
-            self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-                "width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False})
+            self.driver.execute_cdp_cmd(
+                "Emulation.setDeviceMetricsOverride",
+                {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False},
+            )
             self.wait(lambda width=width: self.js("return innerWidth") == width)
             self.assertLessEqual(self.js("return document.documentElement.scrollWidth"), width)
             if "SCREENSHOTS" in os.environ:  # of a visitor's page, not of one that was wider before

@@ -48,8 +48,10 @@ class Page(unittest.TestCase):
         cls.html = file.read_text(encoding="utf-8")
         cls.policy, cls.style, cls.script, cls.data = parts_of(cls.html)
         cls.nodes = {node["name"]: node for node in cls.data["network"]["nodes"]}
-        cls.values = {node["name"]: floats(values) for node, values in
-                      zip(cls.data["network"]["nodes"], cls.data["look"]["values"])}
+        cls.values = {
+            node["name"]: floats(values)
+            for node, values in zip(cls.data["network"]["nodes"], cls.data["look"]["values"])
+        }
 
     @classmethod
     def tearDownClass(cls):
@@ -80,15 +82,16 @@ class Page(unittest.TestCase):
         weights, bias = floats(self.nodes["conv1"]["weights"]), floats(self.nodes["conv1"]["bias"])
         image = self.values[self.data["network"]["nodes"][0]["name"]]
         for k, y, x in ((0, 0, 0), (3, 12, 7), (5, 23, 23)):
-            total = bias[k] + sum(image[(y + r) * 28 + x + s] * weights[(k * 5 + r) * 5 + s]
-                                  for r in range(5) for s in range(5))
+            total = bias[k] + sum(
+                image[(y + r) * 28 + x + s] * weights[(k * 5 + r) * 5 + s] for r in range(5) for s in range(5)
+            )
             self.assertAlmostEqual(self.values["conv1"][(k * 24 + y) * 24 + x], total, delta=1e-5)
 
     def test_the_sum_of_a_linear_layer_gives_its_value(self):
         weights, bias = floats(self.nodes["fc3"]["weights"]), floats(self.nodes["fc3"]["bias"])
         read = self.values["relu4"]
         for o in range(10):
-            total = bias[o] + math.fsum(x * w for x, w in zip(read, weights[o * 84:o * 84 + 84]))
+            total = bias[o] + math.fsum(x * w for x, w in zip(read, weights[o * 84 : o * 84 + 84]))
             self.assertAlmostEqual(self.values["fc3"][o], total, delta=1e-4)
 
     def test_every_layer_has_its_values_backends_and_times(self):
@@ -101,8 +104,9 @@ class Page(unittest.TestCase):
         timed = {layer["name"] for layer in profile["layers"]}
         timed |= {name for layer in profile["layers"] for name in layer["with"]}
         self.assertEqual(timed, set(self.nodes) - {self.data["network"]["nodes"][0]["name"]})
-        self.assertAlmostEqual(profile["total_ns"],
-                               profile["sum_ns"] - profile["events_ns"] + profile["residual_ns"], delta=1)
+        self.assertAlmostEqual(
+            profile["total_ns"], profile["sum_ns"] - profile["events_ns"] + profile["residual_ns"], delta=1
+        )
 
 
 class Networks(unittest.TestCase):

@@ -32,6 +32,13 @@ fi
 # shellcheck disable=SC2016  # GitHub expands it
 expect 0 'run: .ci/run --${{ matrix.side }}' cat .github/workflows/ci.yml
 
+# The nightly jobs are commands of ./dev.
+# shellcheck disable=SC2016  # GitHub expands it
+expect 0 'run: ./dev ${{ matrix.command }}' cat .github/workflows/nightly.yml
+while read -r name; do
+  expect 0 "^  ./dev $name " ./dev help
+done < <(sed -nE 's/^ {10}- ([a-z-]+)( .*)?$/\1/p' .github/workflows/nightly.yml)
+
 expect 0 '^  ./dev demo ' ./dev help
 expect 0 '^  ./dev test ' ./dev test --help
 expect 2 'Lenslet' ./dev

@@ -34,8 +34,8 @@ set_stage() {
   local tool
   rm -rf "$stage" "$tools"
   mkdir "$stage" "$tools"
-  cp -r dev dev.d CMakePresets.json "$stage"
-  real_tools awk bash cat chmod cut date dirname env grep head id mkdir nproc rm sed sh sort tail tee touch wc
+  cp -r dev dev.d CMakePresets.json pyproject.toml "$stage"
+  real_tools awk bash cat chmod cmp cp cut date dirname env grep head id mkdir nproc rm sed sh sort tail tee touch wc
   stand_in c++ <<<'while read -r line; do :; done'
   for tool in ninja ccache mandoc groff doxygen dpkg-shlibdeps pkg-config python3 shellcheck curl git clang-format-14 \
     clang-tidy-14 mpicxx mpirun nvcc; do
@@ -208,7 +208,14 @@ check_lint() {
   set_whole_stage
   stand_in python3 <<'STAND_IN'
 case $* in
+  *--start*) [ "${BREAK:-}" != history ] && echo base ;;
+  *--all-sources*) echo 'framework/whole.cpp' ;;
   *--sources*) [ "${BREAK:-}" != history ] && printf 'framework/a.cpp\nframework/b.cpp\n' ;;
+  '-m venv'*) [ "${BREAK:-}" != pip ] || exit 1
+    mkdir -p build/lint/venv/bin
+    printf '#!/bin/sh\necho "pip $*" >>../calls\ncp ../kept_ruff build/lint/venv/bin/ruff' >build/lint/venv/bin/pip
+    chmod +x build/lint/venv/bin/pip
+    ;;
 esac
 STAND_IN
   stand_in clang-format-14 <<'STAND_IN'
@@ -219,11 +226,20 @@ STAND_IN
 echo "tidy $*" >>../calls
 [ "${BREAK:-}" != tidy ] || { echo 'a.cpp:1: error: a slip'; exit 1; }
 STAND_IN
+  version=$(sed -n 's/^ruff==/ruff /p' dev.d/requirements.txt)
+  stand_in ruff <<STAND_IN
+[ "\$1" != --version ] || { echo "$version"; exit; }
+echo "ruff \$*" >>../calls
+case \$BREAK-\$* in
+  python-*format*) echo 'apps/a.py:1:6: unformatted: File would be reformatted'; exit 1 ;;
+  rule-check*) echo 'apps/a.py:1:8: F401 unused'; exit 1 ;;
+esac
+STAND_IN
   real_tools find ln mktemp sleep xargs
-  mkdir -p "$stage/framework" "$stage/tests/tree"
-  touch "$stage/framework/a.cpp" "$stage/framework/b.cpp"
+  mkdir -p "$stage/apps" "$stage/framework" "$stage/tests/tree"
+  touch "$stage/framework/a.cpp" "$stage/framework/b.cpp" "$stage/apps/a.py"
   read -ra checks <<<"$(sed -n 's/^readonly lint_checks=(\(.*\))$/\1/p' dev.d/lint.sh)"
-  for check in "${checks[@]}"; do
+  for check in "${checks[@]}" commits; do
     # shellcheck disable=SC2016  # the stand-in expands it
     printf '[ "$BREAK" != %s ] || { echo a fault; exit 1; }\n' "$check" >"$stage/tests/tree/check_$check.sh"
   done
@@ -234,15 +250,38 @@ STAND_IN
   called 'tidy .*framework/b.cpp'
   grep -qx 'c++ -Wall -c a.cpp' "$stage/build/release/lint/compile_commands.json" ||
     { echo 'FAILED: clang-tidy would read the precompiled header of GCC'; fail; }
-  BREAK='' expect 0 'no time left for 2 files: framework/a.cpp framework/b.cpp' staged lint --seconds 0
+  called 'ruff check .*apps/a.py'
+  called 'ruff format --check .*apps/a.py'
+  BREAK='' expect 1 'no time left for 2 files .*: framework/[ab].cpp framework/[ab].cpp' staged lint --seconds 0
+  grep -q 'lint found faults: clang-tidy' "$work/out" || { echo 'FAILED: files left without time pass'; fail; }
   not_called 'tidy'
-  BREAK=history expect 0 'what changed is unknown' staged lint
+  BREAK='' expect 0 'lint found nothing' staged lint --all --strict
+  called 'tidy .*framework/whole.cpp'
+  not_called 'tidy .*framework/a.cpp'
+  BREAK=history expect 0 'clang-tidy, since what changed is unknown' staged lint
+  grep -q 'skipped: the subjects of commits' "$work/out" || { echo 'FAILED: a skip has no reason'; fail; }
   not_called 'tidy'
   BREAK=history expect 1 '' staged lint --base HEAD~1
   BREAK=text expect 1 'lint found faults: text' staged lint
   called 'tidy .*framework/b.cpp'
   BREAK=tidy expect 1 'lint found faults: clang-tidy' staged lint
   called 'tidy .*framework/b.cpp'
+  BREAK=commits expect 1 'lint found faults: commits' staged lint
+  BREAK=rule expect 1 'lint found faults: python' staged lint
+  BREAK=python expect 1 'lint found faults: format' staged lint
+  BREAK=python expect 1 'apps/a.py: differs from the format of ruff; run ./dev format' staged format --check
+  # pip installs ruff once if PATH has none of the pinned version; if it cannot, only --strict fails.
+  mv "$tools/ruff" "$work/kept_ruff"
+  BREAK=pip expect 0 'skipped: pip could not install ruff' staged lint
+  BREAK=pip expect 1 'lint found faults: tools' staged lint --strict
+  grep -q -e '--strict: not installed: ruff$' "$work/out" || { echo 'FAILED: the missing tool is not named'; fail; }
+  stand_in ruff <<<'echo "ruff 0.0.1"'
+  BREAK='' expect 0 'lint found nothing' staged lint --strict
+  called 'pip .*install --requirement dev.d/requirements.txt'
+  BREAK='' expect 0 'lint found nothing' staged lint --strict
+  not_called 'pip'
+  rm "$tools/clang-tidy-14" "$tools/shellcheck"
+  BREAK='' expect 1 'not installed: clang-tidy 14 shellcheck' staged lint --strict
 }
 
 # ./dev test --apps installs those tests' packages once and runs them alone; other runs leave them out.
@@ -258,7 +297,6 @@ case "$1 $2" in
     ;;
 esac
 STAND_IN
-  real_tools cmp cp
   sed -i 's|^readonly apt_python=.*|readonly apt_python=python3|' "$stage/dev.d/packages.sh"
   mkdir -p "$stage/tests"
   cp tests/apps_requirements.txt "$stage/tests"

@@ -19,7 +19,8 @@ fresh_copy() {
   mkdir "$copy"
   # Exit code 1: a folder changed meanwhile, for example by its first __pycache__.
   { (cd "$root" && tar -cf - --exclude=__pycache__ framework layers models api apps python tests weights cmake \
-    packaging docs samples README.md CONTRIBUTING.md CHANGELOG.md LICENSE CMakePresets.json CMakeLists.txt dev dev.d \
+    packaging docs samples README.md CONTRIBUTING.md CHANGELOG.md LICENSE CMakePresets.json CMakeLists.txt \
+    pyproject.toml dev dev.d \
     .clang-format .ci .github) || [ $? -eq 1 ]; } | tar -xf - -C "$copy"
 }
 
@@ -77,6 +78,7 @@ if [ "$part" = dev ]; then
   red dev.d/setup.sh 'setup_if_needed() { check_cmake; }' 'no "apt-get install' "${steps[@]}" builds
   red dev.d/setup.sh 'setup_if_needed() { cmd_setup --tests; }' 'was called' "${steps[@]}" builds
   red dev.d/setup.sh 'check_cmake() { :; }' 'found 3.22.1' "${steps[@]}" cmake
+  red .github/workflows/nightly.yml '          - fuz --all' 'dev fuz ' "${answers[@]}"
   red dev.d/log.sh 'logged() { open_log; "$@"; }' 'was printed' "${steps[@]}" builds
   red dev.d/log.sh 'log_end() { tail "$log"; }' 'was printed' "${steps[@]}" failures
   red dev.d/test.sh 'awk() { [[ $* == *skipped.awk* ]] || command awk "$@"; }' 'lists other skips' "${steps[@]}" skips
@@ -89,6 +91,13 @@ say "all packages that a build needs are installed"; }' \
     'no "apt-get install' "${steps[@]}" packages
   red dev.d/lint.sh 'tidy() { :; }' 'no "tidy .*framework/a.cpp"' "${steps[@]}" lint
   red dev.d/lint.sh 'lint_checks() { :; }; bash() { :; }' 'lint found faults: text' "${steps[@]}" lint
+  red dev.d/lint.sh 'mapfile() { [ "$2" = left ] || builtin mapfile "$@"; }' 'no time left for 2 files' \
+    "${steps[@]}" lint
+  red dev.d/lint.sh 'check_python() { :; }' 'no "ruff check' "${steps[@]}" lint
+  red dev.d/lint.sh 'check_tools() { :; }' 'lint found faults: tools' "${steps[@]}" lint
+  red dev.d/format.sh 'check_or_write_python() { :; }' 'no "ruff format' "${steps[@]}" lint
+  red dev.d/packages.sh 'install_from_pypi() { mkdir -p "$1/bin"; cp ../kept_ruff "$1/bin/ruff"; }' \
+    'pip could not install ruff' "${steps[@]}" lint
   finish
 fi
 
@@ -302,7 +311,7 @@ fi
 # Checks that read every file run in a tree with few files.
 copy=$work/small
 mkdir "$copy"
-(cd "$root" && tar -cf - dev dev.d .clang-format README.md CONTRIBUTING.md framework/base/error.h \
+(cd "$root" && tar -cf - dev dev.d .clang-format pyproject.toml README.md CONTRIBUTING.md framework/base/error.h \
   models/fused_lenet5/resident_none.cpp) | tar -xf - -C "$copy"
 mkdir -p "$copy"/{layers,api,apps,python,weights,samples,docs/results,tests}
 
@@ -356,10 +365,47 @@ alone=(bash "$here/check_headers_alone.sh" "$copy" "$generated" "$cxx" -)
 green "${alone[@]}"
 red models/planted.h '#pragma once\n#include "no/such.h"' 'no/such.h' "${alone[@]}"
 
+commits=(bash "$here/check_commits.sh" "$work/history" HEAD~1)
+if command -v git >/dev/null 2>&1; then
+  commit() { git -C "$work/history" -c user.name=a -c user.email=a@b commit --quiet --allow-empty "$@"; }
+  git init --quiet "$work/history"
+  commit -m 'Begin'
+  commit -m "$(printf 'x%.0s' {1..71})"
+  green "${commits[@]}"
+  commit -m "$(printf 'é%.0s' {1..72})"
+  planted=$((planted + 1))
+  if "${commits[@]}" >"$work/out" 2>&1 || ! grep -q 'a subject of 72 characters' "$work/out"; then
+    echo 'FAILED: a subject of 72 characters passes'
+    failed=1
+  fi
+else
+  echo 'skipped: git is not installed (./dev setup --tests): the check of commits was not tried'
+fi
+
 if command -v clang-format-14 >/dev/null 2>&1; then
+  # The copy takes the ruff of this tree, or each run would install its own.
+  if [ -e "$root/build/lint/venv/installed.txt" ]; then
+    mkdir -p "$copy/build/lint"
+    ln -s "$root/build/lint/venv" "$copy/build/lint/venv"
+  fi
   format=(bash "$here/check_format.sh" "$copy")
   green "${format[@]}"
   red models/planted.cpp 'int   f( ){return 0 ;}' 'models/planted.cpp: differs' "${format[@]}"
+  if [ -x "$copy/build/lint/venv/bin/ruff" ] || command -v ruff >/dev/null 2>&1; then
+    red apps/planted.py 'x = {  "a": 1}' 'apps/planted.py: differs' "${format[@]}"
+    red tests/planted.py 'def f(:' 'tests/planted.py:1:7: invalid-syntax' "${format[@]}"
+    red docs/planted.ipynb '{"cells": [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": null,'\
+' "source": ["x=1"]}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}' 'planted.ipynb' "${format[@]}"
+    python=(bash -c 'cd "$1" && . dev.d/packages.sh && . dev.d/log.sh && . dev.d/format.sh && . dev.d/lint.sh &&
+      check_python' check_python "$copy")
+    green "${python[@]}"
+    red apps/planted.py 'import os' 'F401' "${python[@]}"
+    red tests/planted.py 'print(undefined)' 'F821' "${python[@]}"
+    red weights/planted.py 'def f(x=[]):\n    return x' 'B006' "${python[@]}"
+    red python/planted.py 'import sys\nimport os\n\nprint(os, sys)' 'I001' "${python[@]}"
+  else
+    echo 'skipped: ruff is not installed (./dev format installs it): the checks of Python were not tried'
+  fi
 else
   echo 'skipped: clang-format 14 is not installed (./dev setup --tests): the format check was not tried'
 fi

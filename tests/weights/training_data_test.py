@@ -60,9 +60,10 @@ class TrainingData(unittest.TestCase):
         record = {"lr": [0.001, 0.003], "students": [{"seed": 1, "wrong": 19}, {"seed": 2, "wrong": None}], "x": "{\n"}
         text = lenet5.json_text(record)
         self.assertEqual(json.loads(text), record)
-        self.assertEqual(text.splitlines()[1:5],
-                         [' "lr": [0.001, 0.003],', ' "students": [', '  {"seed": 1, "wrong": 19},',
-                          '  {"seed": 2, "wrong": null}'])
+        self.assertEqual(
+            text.splitlines()[1:5],
+            [' "lr": [0.001, 0.003],', ' "students": [', '  {"seed": 1, "wrong": 19},', '  {"seed": 2, "wrong": null}'],
+        )
 
     def test_a_corruption_changes_a_picture_by_its_own_strength(self):
         n = 16

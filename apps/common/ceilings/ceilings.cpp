@@ -24,7 +24,7 @@ constexpr size_t kMiB = 1024 * 1024;
 constexpr int kGpuGemmSide = 4096, kTensorGemmSide = 8192;  // the size at which cuBLAS is fastest
 constexpr int kCpuGemmSide = 768;
 constexpr size_t kRandomValues = size_t{1} << 22;  // repeated to fill an operand, whose size is a multiple
-constexpr int kLaunches = 200;
+[[maybe_unused]] constexpr int kLaunches = 200;    // unused in a build without the GPU side
 // A few tenths of a millisecond: long enough that starting the threads is negligible, short enough that some windows
 // are undisturbed on a busy machine.
 constexpr int64_t kFmaRounds = int64_t{1} << 17;

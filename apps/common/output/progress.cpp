@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
@@ -18,7 +20,7 @@ constexpr double kFastNs = 1e6;  // a rate is shown for items shorter than this
 
 // "1:05", "1:02:07".
 std::string clock(double ns) {
-  const auto seconds = static_cast<int64_t>(ns / 1e9 + 0.5);
+  const auto seconds = static_cast<int64_t>(std::llround(ns / 1e9));
   const auto two = [](int64_t value) { return (value < 10 ? "0" : "") + std::to_string(value); };
   const std::string tail = two(seconds % 60);
   if (seconds < 3600) return std::to_string(seconds / 60) + ":" + tail;

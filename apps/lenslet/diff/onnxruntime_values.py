@@ -62,7 +62,7 @@ def main():
         step = first if isinstance(first, int) else len(values)
         if len(values) % step:
             fail(3, f"the model's batch is frozen to {step}: give a multiple of it as --samples")
-        parts = [session.run(wanted, {input_name: values[i:i + step]}) for i in range(0, len(values), step)]
+        parts = [session.run(wanted, {input_name: values[i : i + step]}) for i in range(0, len(values), step)]
     except Exception as error:  # of ONNX Runtime's own classes
         fail(3, f"ONNX Runtime: {' '.join(str(error).split())[:400]}")
     arrays = {name: numpy.concatenate([numpy.atleast_1d(part[i]) for part in parts]) for i, name in enumerate(wanted)}

@@ -82,9 +82,15 @@ def halved(model):
 
 def export(model, shape, path, fold=True):
     torch.onnx.export(
-        model.eval(), (torch.zeros(shape),), str(path), opset_version=13, input_names=["input"],
-        output_names=["output"], dynamic_axes={"input": {0: "batch"}, "output": {0: "batch"}},
-        do_constant_folding=fold)
+        model.eval(),
+        (torch.zeros(shape),),
+        str(path),
+        opset_version=13,
+        input_names=["input"],
+        output_names=["output"],
+        dynamic_axes={"input": {0: "batch"}, "output": {0: "batch"}},
+        do_constant_folding=fold,
+    )
 
 
 def main():

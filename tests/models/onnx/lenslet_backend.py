@@ -14,7 +14,6 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.base import Backend, BackendRep
 
-
 MOST_WEIGHTS = 150_000_000  # that nodes compute: the light_* networks consist of ConstantOfShape, VGG19 of the most
 
 
@@ -27,8 +26,9 @@ class Runner:
 
     def __init__(self, program, device):
         environment = {**os.environ, "LENSLET_MAX_COMPUTED_WEIGHTS": str(MOST_WEIGHTS)}
-        self.process = subprocess.Popen([program, device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=environment)
+        self.process = subprocess.Popen(
+            [program, device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
         self.folder = tempfile.TemporaryDirectory()
 
     def run(self, model, x):
@@ -144,7 +144,7 @@ class LensletRep(BackendRep):
 
 class LensletBackend(Backend):
     program = None  # of onnx_run_models
-    runners = {}    # by device
+    runners = {}  # by device
 
     @classmethod
     def prepare(cls, model, device="CPU", **kwargs):

@@ -16,10 +16,9 @@ import unittest
 from pathlib import Path
 
 try:
+    import lenslet_backend
     import numpy as np
     import onnxruntime
-
-    import lenslet_backend
 except ImportError as reason:
     print(f"skipped: {reason} (./dev test --apps installs it)")
     sys.exit(77)
@@ -38,7 +37,7 @@ def runtime_outputs(file, inputs):
     x = inputs(sample)
     step = batch if isinstance(batch, int) else len(x)
     name = session.get_inputs()[0].name
-    return x, np.concatenate([session.run(None, {name: x[i:i + step]})[0] for i in range(0, len(x), step)])
+    return x, np.concatenate([session.run(None, {name: x[i : i + step]})[0] for i in range(0, len(x), step)])
 
 
 class Networks(unittest.TestCase):
@@ -50,7 +49,8 @@ class Networks(unittest.TestCase):
         worst = ties = 0
         for file in [*FILES, ZOO]:
             x, expected = runtime_outputs(
-                file, lambda shape: random.standard_normal((max(BATCHES.values()), *shape), np.float32))
+                file, lambda shape: random.standard_normal((max(BATCHES.values()), *shape), np.float32)
+            )
             classes = expected.argmax(1)
             if file != ZOO:  # trained: noise is never some digits
                 self.assertEqual(len(set(classes)), 10, f"{file.name}: some class is never the answer")
@@ -63,16 +63,31 @@ class Networks(unittest.TestCase):
                     ties += len(other)
                     self.assertTrue(np.all(margins < TIE * np.max(np.abs(expected))), (other, margins))
                     worst = max(worst, float(np.max(np.abs(y - expected[:count])) / np.max(np.abs(expected))))
-        print(f"{len(FILES) + 1} networks, {BATCHES} inputs by samples of a pass: differences up to {worst:.2g} of the "
-              f"largest output, {ties} ties to within {TIE} of it broken the other way")
+        print(
+            f"{len(FILES) + 1} networks, {BATCHES} inputs by samples of a pass: differences up to {worst:.2g} of the "
+            f"largest output, {ties} ties to within {TIE} of it broken the other way"
+        )
 
     def test_stay_within_the_derived_bounds(self):
         environment = {**os.environ, "LENSLET_PYTHON": sys.executable}
         for file in FILES:
             for batch in BATCHES:
                 with self.subTest(file.name, batch=batch):
-                    command = [OPTIONS.lenslet, "diff", str(file), "--against", "onnxruntime", "--samples",
-                               str(batch), "--batch-size", str(batch), "--device", OPTIONS.device, "--json", "-"]
+                    command = [
+                        OPTIONS.lenslet,
+                        "diff",
+                        str(file),
+                        "--against",
+                        "onnxruntime",
+                        "--samples",
+                        str(batch),
+                        "--batch-size",
+                        str(batch),
+                        "--device",
+                        OPTIONS.device,
+                        "--json",
+                        "-",
+                    ]
                     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
                     self.assertEqual(done.returncode, 0, done.stderr)
                     rows = json.loads(done.stdout)["comparisons"]

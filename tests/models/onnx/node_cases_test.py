@@ -15,12 +15,11 @@ import warnings
 from pathlib import Path
 
 try:
+    import lenslet_backend
     import numpy as np
     import onnx
     from onnx import numpy_helper
     from onnx.backend.test.case.node import collect_testcases
-
-    import lenslet_backend
 except ImportError as reason:
     print(f"skipped: {reason} (./dev test --apps installs it)")
     sys.exit(77)
@@ -67,8 +66,11 @@ def cases():
     for file in sorted(DATA.glob("light/*.onnx")):
         model = onnx.load(file)
         given = {tensor.name for tensor in model.graph.initializer}
-        shapes = [[d.dim_value or 1 for d in value.type.tensor_type.shape.dim]
-                  for value in model.graph.input if value.name not in given]
+        shapes = [
+            [d.dim_value or 1 for d in value.type.tensor_type.shape.dim]
+            for value in model.graph.input
+            if value.name not in given
+        ]
         # The input by which the ONNX project computed the outputs.
         inputs = [(np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)).astype(np.float32) for shape in shapes]
         output = read_tensor(DATA / f"light/{file.stem}_output_0.pb")
@@ -88,8 +90,13 @@ class Judged(unittest.TestCase):
         known, outside = operators(), {}
         passed, left_out, wrong = [], {}, []
         for name, model, inputs, outputs in cases():
-            missing = sorted({node.op_type for node in model.graph.node if node.domain not in ("", "ai.onnx")
-                              or node.op_type not in known})
+            missing = sorted(
+                {
+                    node.op_type
+                    for node in model.graph.node
+                    if node.domain not in ("", "ai.onnx") or node.op_type not in known
+                }
+            )
             if missing:
                 outside.setdefault(missing[0], []).append(name)
                 continue
@@ -110,12 +117,16 @@ class Judged(unittest.TestCase):
             else:
                 passed.append(name)
         lenslet_backend.LensletBackend.close()
-        print(f"{len(passed)} cases agree, {len(left_out)} are left out, "
-              f"{sum(map(len, outside.values()))} have one of {len(outside)} operators that Lenslet lacks")
+        print(
+            f"{len(passed)} cases agree, {len(left_out)} are left out, "
+            f"{sum(map(len, outside.values()))} have one of {len(outside)} operators that Lenslet lacks"
+        )
         self.assertEqual(wrong, [])
         lines = [listed(name, reason) for name, reason in sorted(left_out.items())]
-        heading = [f"# Cases of onnx {CHECKED_VERSION} whose operators Lenslet has, but which it refuses, and why.",
-                   "# node_cases_test.py --write writes this file."]
+        heading = [
+            f"# Cases of onnx {CHECKED_VERSION} whose operators Lenslet has, but which it refuses, and why.",
+            "# node_cases_test.py --write writes this file.",
+        ]
         text = "\n".join([*heading, *lines]) + "\n"
         if OPTIONS.write:
             LEFT_OUT.write_text(text, encoding="utf-8")

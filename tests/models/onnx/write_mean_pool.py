@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes mean_pool.onnx: a small network with batch normalisation, a depthwise convolution and a global mean.
 
-    write_mean_pool.py FOLDER        needs onnx and numpy from PyPI; the file here is from onnx 1.23.2
+write_mean_pool.py FOLDER        needs onnx and numpy from PyPI; the file here is from onnx 1.23.2
 """
 
 import pathlib
@@ -26,9 +26,16 @@ def main():
         nodes.append(helper.make_node(operator, [before, *inputs], [name + "_output"], name=name, **attributes))
 
     def norm(name, channels):
-        add("BatchNormalization", name, [
-            constant(name + ".weight", channels, middle=1.0), constant(name + ".bias", channels),
-            constant(name + ".running_mean", channels), constant(name + ".running_var", channels, middle=1.0)])
+        add(
+            "BatchNormalization",
+            name,
+            [
+                constant(name + ".weight", channels, middle=1.0),
+                constant(name + ".bias", channels),
+                constant(name + ".running_mean", channels),
+                constant(name + ".running_var", channels, middle=1.0),
+            ],
+        )
 
     add("Conv", "stem", [constant("stem.weight", 8, 3, 3, 3)], strides=[2, 2], pads=[1, 1, 1, 1])
     norm("norm1", 8)
@@ -46,8 +53,12 @@ def main():
         return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
     graph = helper.make_graph(
-        nodes, "mean_pool", [value("input", ["batch", 3, 32, 32])],
-        [value(nodes[-1].output[0], ["batch", 10])], constants)
+        nodes,
+        "mean_pool",
+        [value("input", ["batch", 3, 32, 32])],
+        [value(nodes[-1].output[0], ["batch", 10])],
+        constants,
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7)
     onnx.checker.check_model(model)
     onnx.save(model, str(pathlib.Path(sys.argv[1]) / "mean_pool.onnx"))

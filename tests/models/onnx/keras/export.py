@@ -19,9 +19,9 @@ import sys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"  # with it TensorFlow 2.21's predict() is 0.03 from its own eager values
-import keras  # noqa: E402
-import numpy as np  # noqa: E402
-import onnx  # noqa: E402
+import keras
+import numpy as np
+import onnx
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[3] / "weights"))
@@ -31,32 +31,36 @@ L = keras.layers
 
 
 def digits():
-    return keras.Sequential([
-        keras.Input((28, 28, 1)),
-        L.Conv2D(6, 5, activation="relu"),
-        L.MaxPooling2D(),
-        L.SeparableConv2D(16, 5),
-        L.BatchNormalization(),
-        L.Activation("silu"),
-        L.MaxPooling2D(),
-        L.Flatten(),
-        L.Dropout(0.2),
-        L.Dense(10, activation="softmax"),
-    ])
+    return keras.Sequential(
+        [
+            keras.Input((28, 28, 1)),
+            L.Conv2D(6, 5, activation="relu"),
+            L.MaxPooling2D(),
+            L.SeparableConv2D(16, 5),
+            L.BatchNormalization(),
+            L.Activation("silu"),
+            L.MaxPooling2D(),
+            L.Flatten(),
+            L.Dropout(0.2),
+            L.Dense(10, activation="softmax"),
+        ]
+    )
 
 
 def lenet5():
-    return keras.Sequential([
-        keras.Input((28, 28, 1)),
-        L.Conv2D(6, 5, activation="relu"),
-        L.MaxPooling2D(),
-        L.Conv2D(16, 5, activation="relu"),
-        L.MaxPooling2D(),
-        L.Flatten(),
-        L.Dense(120, activation="relu"),
-        L.Dense(84, activation="relu"),
-        L.Dense(10),
-    ])
+    return keras.Sequential(
+        [
+            keras.Input((28, 28, 1)),
+            L.Conv2D(6, 5, activation="relu"),
+            L.MaxPooling2D(),
+            L.Conv2D(16, 5, activation="relu"),
+            L.MaxPooling2D(),
+            L.Flatten(),
+            L.Dense(120, activation="relu"),
+            L.Dense(84, activation="relu"),
+            L.Dense(10),
+        ]
+    )
 
 
 def colours():
@@ -88,8 +92,9 @@ def randomise(model):
     for weight in model.weights:
         positive = "variance" in weight.path or "gamma" in weight.path
         if len(weight.shape) == 1:
-            weight.assign(random.uniform(0.5, 1.5, weight.shape) if positive
-                          else random.uniform(-0.3, 0.3, weight.shape))
+            weight.assign(
+                random.uniform(0.5, 1.5, weight.shape) if positive else random.uniform(-0.3, 0.3, weight.shape)
+            )
 
 
 def train(model, folder):

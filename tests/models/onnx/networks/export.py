@@ -22,14 +22,28 @@ TRACED_SETS = (11, 13, 16)
 
 def export_traced(model, shape, path, frozen, opset):
     axes = {} if frozen else {"input": {0: "batch"}, "output": {0: "batch"}}
-    torch.onnx.export(model, (torch.zeros(1, *shape),), str(path), opset_version=opset, input_names=["input"],
-                      output_names=["output"], dynamic_axes=axes)
+    torch.onnx.export(
+        model,
+        (torch.zeros(1, *shape),),
+        str(path),
+        opset_version=opset,
+        input_names=["input"],
+        output_names=["output"],
+        dynamic_axes=axes,
+    )
 
 
 def export_exported(model, shape, path, frozen, external):
     free = None if frozen else ({0: torch.export.Dim("batch", min=1, max=65536)},)
-    program = torch.onnx.export(model, (torch.zeros(1 if frozen else 2, *shape),), dynamo=True, dynamic_shapes=free,
-                                opset_version=18, input_names=["input"], output_names=["output"])
+    program = torch.onnx.export(
+        model,
+        (torch.zeros(1 if frozen else 2, *shape),),
+        dynamo=True,
+        dynamic_shapes=free,
+        opset_version=18,
+        input_names=["input"],
+        output_names=["output"],
+    )
     for node in program.model.graph:  # where in PyTorch's source each node is from: ten times the size of the weights
         node.metadata_props.clear()
         node.doc_string = None

@@ -21,8 +21,15 @@ class Plain(nn.Module):
     def __init__(self):
         super().__init__()
         self.features = nn.Sequential(
-            nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(8, 12, 3), nn.ReLU(), nn.MaxPool2d(2))
+            nn.Conv2d(1, 8, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(8, 8, 3),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(8, 12, 3),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+        )
         self.hidden = nn.Linear(48, 32)
         self.dropout = nn.Dropout(0.5)
         self.head = nn.Linear(32, CLASSES)
@@ -64,8 +71,12 @@ class Depthwise(nn.Module):
         super().__init__()
         layers = [conv_bn(3, 8, 3, stride=2, padding=1), nn.ReLU6()]
         for inputs, outputs, stride in ((8, 16, 1), (16, 24, 2)):
-            layers += [conv_bn(inputs, inputs, 3, stride=stride, padding=1, groups=inputs), nn.ReLU6(),
-                       conv_bn(inputs, outputs, 1), nn.ReLU6()]
+            layers += [
+                conv_bn(inputs, inputs, 3, stride=stride, padding=1, groups=inputs),
+                nn.ReLU6(),
+                conv_bn(inputs, outputs, 1),
+                nn.ReLU6(),
+            ]
         self.features = nn.Sequential(*layers)
         self.head = nn.Linear(24, CLASSES)
 
@@ -109,8 +120,9 @@ class Inception(nn.Module):
             super().__init__()
             self.one = nn.Conv2d(inputs, 4, 1)
             self.three = nn.Sequential(nn.Conv2d(inputs, 4, 1), nn.ReLU(), nn.Conv2d(4, 6, 3, padding=1))
-            self.wide = nn.Sequential(nn.Conv2d(inputs, 3, (1, 5), padding=(0, 2)),
-                                      nn.Conv2d(3, 4, (5, 1), padding=(2, 0)))
+            self.wide = nn.Sequential(
+                nn.Conv2d(inputs, 3, (1, 5), padding=(0, 2)), nn.Conv2d(3, 4, (5, 1), padding=(2, 0))
+            )
             self.pooled = nn.Sequential(nn.MaxPool2d(3, stride=1, padding=1), nn.Conv2d(inputs, 4, 1))
 
         def forward(self, x):
@@ -170,8 +182,13 @@ class Fire(nn.Module):
     def __init__(self):
         super().__init__()
         self.features = nn.Sequential(
-            nn.Conv2d(3, 8, 3, stride=2), nn.ReLU(), nn.MaxPool2d(3, 2, ceil_mode=True), self.Block(8, 4, 8),
-            nn.AvgPool2d(3, 2, padding=1, ceil_mode=True, count_include_pad=False), self.Block(16, 4, 8))
+            nn.Conv2d(3, 8, 3, stride=2),
+            nn.ReLU(),
+            nn.MaxPool2d(3, 2, ceil_mode=True),
+            self.Block(8, 4, 8),
+            nn.AvgPool2d(3, 2, padding=1, ceil_mode=True, count_include_pad=False),
+            self.Block(16, 4, 8),
+        )
         self.head = nn.Conv2d(16, CLASSES, 1)
 
     def forward(self, x):
@@ -205,8 +222,12 @@ class Shuffle(nn.Module):
         def __init__(self, half):
             super().__init__()
             self.branch = nn.Sequential(
-                conv_bn(half, half, 1), nn.ReLU(), conv_bn(half, half, 3, padding=1, groups=half),
-                conv_bn(half, half, 1, groups=2), nn.ReLU())
+                conv_bn(half, half, 1),
+                nn.ReLU(),
+                conv_bn(half, half, 3, padding=1, groups=half),
+                conv_bn(half, half, 1, groups=2),
+                nn.ReLU(),
+            )
 
         def forward(self, x):
             kept, changed = x.chunk(2, dim=1)

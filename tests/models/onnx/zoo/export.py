@@ -48,13 +48,16 @@ def fitted():
     """The weights by the zoo's names; prints how many test images the network reads."""
     random = np.random.default_rng(8)
     weights = {
-        "Parameter5": random.normal(0, 0.3, (8, 1, 5, 5)), "Parameter6": random.uniform(-0.3, 0.1, (8, 1, 1)),
-        "Parameter87": random.normal(0, 0.1, (16, 8, 5, 5)), "Parameter88": random.uniform(-0.3, 0.1, (16, 1, 1))}
+        "Parameter5": random.normal(0, 0.3, (8, 1, 5, 5)),
+        "Parameter6": random.uniform(-0.3, 0.1, (8, 1, 1)),
+        "Parameter87": random.normal(0, 0.1, (16, 8, 5, 5)),
+        "Parameter88": random.uniform(-0.3, 0.1, (16, 1, 1)),
+    }
 
     def features_of(split, count):
         images, labels = read_mnist(sys.argv[1], split)
         images = images[:count].reshape(-1, 1, 28, 28) / 255
-        parts = [features(images[i:i + 1000], weights) for i in range(0, len(images), 1000)]
+        parts = [features(images[i : i + 1000], weights) for i in range(0, len(images), 1000)]
         return np.column_stack([np.concatenate(parts), np.ones(len(images))]), labels[:count]
 
     x, labels = features_of("train", TRAINING_IMAGES)
@@ -74,15 +77,39 @@ def graph_of(weights):
         shapes[output] = shape
 
     def convolution(name, x, weight, shape):
-        add("Conv", name, [x, weight], f"{name}_Output_0", shape, auto_pad="SAME_UPPER", dilations=[1, 1], group=1,
-            kernel_shape=[5, 5], strides=[1, 1])
+        add(
+            "Conv",
+            name,
+            [x, weight],
+            f"{name}_Output_0",
+            shape,
+            auto_pad="SAME_UPPER",
+            dilations=[1, 1],
+            group=1,
+            kernel_shape=[5, 5],
+            strides=[1, 1],
+        )
 
     def pool(name, x, side, shape):
-        add("MaxPool", name, [x], f"{name}_Output_0", shape, auto_pad="NOTSET", kernel_shape=[side, side],
-            pads=[0, 0, 0, 0], strides=[side, side])
+        add(
+            "MaxPool",
+            name,
+            [x],
+            f"{name}_Output_0",
+            shape,
+            auto_pad="NOTSET",
+            kernel_shape=[side, side],
+            pads=[0, 0, 0, 0],
+            strides=[side, side],
+        )
 
-    add("Reshape", "Times212_reshape1", ["Parameter193", "Parameter193_reshape1_shape"], "Parameter193_reshape1",
-        [256, 10])
+    add(
+        "Reshape",
+        "Times212_reshape1",
+        ["Parameter193", "Parameter193_reshape1_shape"],
+        "Parameter193_reshape1",
+        [256, 10],
+    )
     convolution("Convolution28", "Input3", "Parameter5", [1, 8, 28, 28])
     add("Add", "Plus30", ["Convolution28_Output_0", "Parameter6"], "Plus30_Output_0", [1, 8, 28, 28])
     add("Relu", "ReLU32", ["Plus30_Output_0"], "ReLU32_Output_0", [1, 8, 28, 28])
@@ -91,14 +118,23 @@ def graph_of(weights):
     add("Add", "Plus112", ["Convolution110_Output_0", "Parameter88"], "Plus112_Output_0", [1, 16, 14, 14])
     add("Relu", "ReLU114", ["Plus112_Output_0"], "ReLU114_Output_0", [1, 16, 14, 14])
     pool("Pooling160", "ReLU114_Output_0", 3, [1, 16, 4, 4])
-    add("Reshape", "Times212_reshape0", ["Pooling160_Output_0", "Pooling160_Output_0_reshape0_shape"],
-        "Pooling160_Output_0_reshape0", [1, 256])
+    add(
+        "Reshape",
+        "Times212_reshape0",
+        ["Pooling160_Output_0", "Pooling160_Output_0_reshape0_shape"],
+        "Pooling160_Output_0_reshape0",
+        [1, 256],
+    )
     add("MatMul", "Times212", ["Pooling160_Output_0_reshape0", "Parameter193_reshape1"], "Times212_Output_0", [1, 10])
     add("Add", "Plus214", ["Times212_Output_0", "Parameter194"], "Plus214_Output_0", [1, 10])
 
-    constants = [numpy_helper.from_array(np.array(shape, np.int64), name)
-                 for name, shape in (("Parameter193_reshape1_shape", [256, 10]),
-                                     ("Pooling160_Output_0_reshape0_shape", [1, 256]))]
+    constants = [
+        numpy_helper.from_array(np.array(shape, np.int64), name)
+        for name, shape in (
+            ("Parameter193_reshape1_shape", [256, 10]),
+            ("Pooling160_Output_0_reshape0_shape", [1, 256]),
+        )
+    ]
     for name, value in weights.items():
         if name == "Parameter193":
             constants.append(numpy_helper.from_array(value, name))
@@ -111,8 +147,13 @@ def graph_of(weights):
 
 
 def main():
-    model = helper.make_model(graph_of(fitted()), ir_version=3, producer_name="CNTK", producer_version="2.5.1",
-                              opset_imports=[helper.make_opsetid("", 8)])
+    model = helper.make_model(
+        graph_of(fitted()),
+        ir_version=3,
+        producer_name="CNTK",
+        producer_version="2.5.1",
+        opset_imports=[helper.make_opsetid("", 8)],
+    )
     model.domain, model.model_version = "ai.cntk", 1
     onnx.checker.check_model(model, full_check=True)
     onnx.save(model, str(HERE / "mnist_8.onnx"))
