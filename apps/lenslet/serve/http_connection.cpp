@@ -157,8 +157,8 @@ void Connection::take() {
   answer(std::move(request_->get().body()));
 }
 
-/// Takes a request that is there as a whole and whose header has the bytes of the last admitted one: what was found then
-/// holds again. Returns false, and takes nothing, of any other.
+/// Takes a request that is there as a whole and whose header has the bytes of the last admitted one: what was found
+/// then holds again. Returns false, and takes nothing, of any other.
 bool Connection::take_repeated() {
   const size_t header = header_.size();
   if (header == 0 || buffer_.size() < header + body_bytes_) return false;
