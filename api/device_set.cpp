@@ -27,7 +27,7 @@ DeviceSet::Member::Member(Device its_device, int count)
 }
 
 DeviceSet::DeviceSet(const std::vector<Device>& devices)
-    : threads_(std::clamp(num_threads() / static_cast<int>(devices.size()), 1, Feed::kMostLanes)) {
+    : threads_(std::clamp(num_threads() / static_cast<int>(devices.size()), 1, Feed::kMaxLanes)) {
   for (const Device device : devices) members_.push_back(std::make_unique<Member>(device, threads_));
 }
 

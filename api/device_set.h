@@ -29,7 +29,7 @@ class DeviceSet {
   explicit DeviceSet(const std::vector<Device>& devices);
 
   size_t size() const noexcept { return members_.size(); }
-  /// Threads of each device: those of num_threads() divided by the devices, at most Feed::kMostLanes.
+  /// Threads of each device: those of num_threads() divided by the devices, at most Feed::kMaxLanes.
   int threads_of_each() const noexcept { return threads_; }
   /// By device, what it did in all calls.
   std::vector<DeviceShare> shares() const;

@@ -16,9 +16,9 @@ namespace lenslet {
 namespace {
 
 // Page-locked memory that the chunks of all lanes may take.
-constexpr size_t kMostStaging = size_t{256} << 20;
+constexpr size_t kMaxStaging = size_t{256} << 20;
 // Images of a chunk at least, if it is smaller than a pass so that all lanes take part.
-constexpr int64_t kLeastChunk = 1024;
+constexpr int64_t kMinChunk = 1024;
 
 }  // namespace
 
@@ -179,9 +179,9 @@ FeedOptions FeedOptions::for_host_memory(Device device, bool whole_network, size
   options.fewer = true;
   if (!device.is_cuda()) return options;
   options.depth = 2;  // the host prepares one chunk while another computes
-  const size_t fitting = kMostStaging / (2 * std::max<size_t>(chunk_bytes, 1));
+  const size_t fitting = kMaxStaging / (2 * std::max<size_t>(chunk_bytes, 1));
   // Layers take longer than one thread's copies; the whole network at once does not.
-  const int most = in_place ? Feed::kLanesInPlace : std::min(threads, Feed::kMostLanes);
+  const int most = in_place ? Feed::kLanesInPlace : std::min(threads, Feed::kMaxLanes);
   if (whole_network)
     options.lanes = std::max(1, static_cast<int>(std::min(fitting, static_cast<size_t>(most))));
   return options;
@@ -215,7 +215,7 @@ void Feed::prepare() {
 int64_t Feed::chunk_size(int64_t count, int64_t lanes, int64_t most) noexcept {
   if (lanes == 1) return most;
   const int64_t chunks = lanes * std::max<int64_t>((count + lanes * most - 1) / (lanes * most), 1);
-  return std::clamp((count + chunks - 1) / chunks, std::min(kLeastChunk, most), most);
+  return std::clamp((count + chunks - 1) / chunks, std::min(kMinChunk, most), most);
 }
 
 bool Feed::reads_in_place(const void* images, ElementType type) {

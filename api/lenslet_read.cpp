@@ -18,7 +18,7 @@ using lenslet::c::cut_copy;
 using lenslet::c::demand;
 using lenslet::c::guarded;
 
-static_assert(LENSLET_MAX_DIGITS == lenslet::kMostDigits, "lenslet.h states another number of digits");
+static_assert(LENSLET_MAX_DIGITS == lenslet::kMaxDigits, "lenslet.h states another number of digits");
 constexpr bool same(int code, Refusal refusal) { return code == static_cast<int>(refusal); }
 constexpr bool same(unsigned code, PictureWarning warning) { return code == static_cast<unsigned>(warning); }
 static_assert(same(LENSLET_READ, Refusal::kNone) && same(LENSLET_REFUSED_BLANK, Refusal::kBlank) &&

@@ -295,7 +295,7 @@ BuildOptions ModelSetup::call_options(int64_t batch, InputOutput io) const {
 
 bool ModelSetup::replays(const BuildOptions& pass, GraphUse graph) {
   if (graph != GraphUse::kAuto) return graph == GraphUse::kOn;
-  return pass.device.is_cuda() && pass.execution == Plan::kLayered && pass.batch <= kMostReplayed &&
+  return pass.device.is_cuda() && pass.execution == Plan::kLayered && pass.batch <= kMaxReplayed &&
          !checks_layers();
 }
 

@@ -18,7 +18,7 @@ namespace lenslet {
 /// Largest batch that a user may request.
 inline constexpr int64_t kMaxModelBatch = 1 << 20;
 /// Samples of the largest pass that GraphUse::kAuto replays as a captured CUDA graph.
-inline constexpr int64_t kMostReplayed = 256;
+inline constexpr int64_t kMaxReplayed = 256;
 
 /// Which passes of repeated calls are captured as a CUDA graph and replayed: those for which that is faster, each, or
 /// none.
@@ -155,7 +155,7 @@ class ModelSetup {
   BuildOptions call_options(int64_t batch, InputOutput io) const;
   /// Whether calls replay such a pass as a captured CUDA graph, by the choice `graph`.
   bool replays(const BuildOptions& pass) const { return replays(pass, choices_.graph); }
-  /// The same by `graph`. kAuto: on a GPU the kernels of up to kMostReplayed samples, layer by layer, run for less time
+  /// The same by `graph`. kAuto: on a GPU the kernels of up to kMaxReplayed samples, layer by layer, run for less time
   /// than they take to launch, or little more; not with LENSLET_CHECK_LAYERS=1, which waits for each layer.
   static bool replays(const BuildOptions& pass, GraphUse graph);
   /// The same for a profile: if plan and backend are `auto` and the pass reads and writes fp32, it is layered, because

@@ -22,7 +22,7 @@ constexpr int64_t kDefaultCpuBatch = 1024, kDefaultGpuBatch = 65536;
 constexpr int64_t kDefaultCpuValues = int64_t{1} << 25, kDefaultGpuValues = int64_t{1} << 28;
 // Host memory from this size on goes through a Feed. Below it a copy by the driver takes as long as it takes to wake
 // threads.
-constexpr int64_t kLeastFedBytes = int64_t{2} << 20;
+constexpr int64_t kMinFedBytes = int64_t{2} << 20;
 // Chunks of a Feed. From ordinary memory 4 MiB fed an H100 fastest in a trial of 1, 2, 4 and 8. Memory that a GPU reads
 // in place is taken in larger ones: fewer copies leave fewer gaps on the bus. A smaller call has smaller chunks: a pass
 // computes all its images, however few a chunk has.
@@ -185,7 +185,7 @@ int64_t Model::State::answer_alone(const void* images, int64_t count, Answers an
 
 int64_t Model::State::answer_by_set(const void* images, int64_t count, Answers answers, InputOutput call,
                                     const Progress& progress) {
-  if (!feed_ && count * image_bytes(call.input) < kLeastFedBytes) {
+  if (!feed_ && count * image_bytes(call.input) < kMinFedBytes) {
     int64_t reported = -1;  // a second device begins again
     const Progress further = [&](int64_t done) {
       if (done <= reported) return true;
@@ -298,7 +298,7 @@ Model::State::KeptFeed* Model::State::kept_feed(const FedCall& call) {
 
 Feed* Model::State::feed_for(const void* images, int64_t count, InputOutput types) {
   if (!setup_->device().is_cuda()) return nullptr;
-  if (count * image_bytes(types.input) < kLeastFedBytes) return nullptr;
+  if (count * image_bytes(types.input) < kMinFedBytes) return nullptr;
   const FedCall call = fed_call(images, count, types);
   if (KeptFeed* const kept = kept_feed(call)) return kept->feed.get();
   std::unique_ptr<Feed> feed;

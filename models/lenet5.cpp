@@ -47,11 +47,11 @@ bool is_transposed(const Shape& found, const Shape& expected) {
 
 // Reports all faults at once, up to a readable length.
 void check_tensors(const Safetensors& weights, const std::string& origin) {
-  constexpr size_t kMostListed = 24, kMostOfName = 60;
+  constexpr size_t kMaxListed = 24, kMaxOfName = 60;
   std::string wrong;
   size_t count = 0;
   const auto add = [&](const std::string& text) {
-    if (++count <= kMostListed) wrong += (wrong.empty() ? "" : "; ") + text;
+    if (++count <= kMaxListed) wrong += (wrong.empty() ? "" : "; ") + text;
   };
   for (const ExpectedTensor& expected : expected_tensors()) {
     const auto found = weights.tensors.find(expected.name);
@@ -68,9 +68,9 @@ void check_tensors(const Safetensors& weights, const std::string& origin) {
     const bool known = std::any_of(all.begin(), all.end(),
                                    [&found = name](const ExpectedTensor& e) { return found == e.name; });
     if (!known)
-      add(concat("unexpected ", printable_excerpt(name, kMostOfName), " [", tensor.shape().to_string(), "]"));
+      add(concat("unexpected ", printable_excerpt(name, kMaxOfName), " [", tensor.shape().to_string(), "]"));
   }
-  if (count > kMostListed) wrong += concat("; and ", count - kMostListed, " more");
+  if (count > kMaxListed) wrong += concat("; and ", count - kMaxListed, " more");
   if (!wrong.empty()) throw DataError(concat(origin, ": not the weights of LeNet-5: ", wrong));
 }
 

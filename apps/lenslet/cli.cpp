@@ -13,8 +13,8 @@ namespace lenslet {
 namespace {
 
 constexpr int64_t kMaxBatch = 1 << 20, kMaxStreams = 64, kMaxRepeat = 1'000'000'000;
-constexpr int64_t kMostServedBatch = 65536, kMostDelayUs = 1'000'000;
-constexpr int64_t kLeastCalls = 10, kMostCalls = 1'000'000;
+constexpr int64_t kMaxServedBatch = 65536, kMaxDelayUs = 1'000'000;
+constexpr int64_t kMinCalls = 10, kMaxCalls = 1'000'000;
 
 constexpr const char* kClassifyExamples = R"(Examples:
   lenslet classify samples/digit_3_a.png --explain
@@ -224,8 +224,8 @@ CommandLine lenslet_command_line() {
       bench);
   line.flag("--latency", LENSLET_MEMBER(latency),
             "time single calls from page-locked host memory and back to it", bench);
-  line.option("--calls", Integer{kLeastCalls, kMostCalls}, LENSLET_MEMBER(calls),
-              "calls of each --latency mode", bench);
+  line.option("--calls", Integer{kMinCalls, kMaxCalls}, LENSLET_MEMBER(calls), "calls of each --latency mode",
+              bench);
 
   // How times are measured.
   line.option("--cache", words({"cold", "hot", "both"}), LENSLET_MEMBER(cache),
@@ -305,7 +305,7 @@ CommandLine lenslet_command_line() {
               bench);
   line.option("--batch-size", Integer{1, kMaxBatch}, LENSLET_MEMBER(batch_size), "images computed together",
               model | diff);
-  line.option("--batch-size", Integer{1, kMostShownBatch}, LENSLET_MEMBER(batch_size),
+  line.option("--batch-size", Integer{1, kMaxShownBatch}, LENSLET_MEMBER(batch_size),
               "batch size of the times on the page [1]", show);
   line.option("--batch-size", Integer{1, kMaxBatch}, LENSLET_MEMBER(batch_size),
               "batch size of the model's layers [1]", backends);
@@ -327,9 +327,9 @@ CommandLine lenslet_command_line() {
               "IP address to listen at; 0.0.0.0 or :: serves other machines too", serve);
   line.option("--allow-host", List{Text{"NAME"}}, LENSLET_MEMBER(allow_host),
               "names under which clients reach this machine, besides addresses and localhost [none]", serve);
-  line.option("--max-batch", Integer{1, kMostServedBatch}, LENSLET_MEMBER(max_batch),
+  line.option("--max-batch", Integer{1, kMaxServedBatch}, LENSLET_MEMBER(max_batch),
               "compute the samples of waiting requests together, up to N", serve);
-  line.option("--max-delay-us", Integer{0, kMostDelayUs}, LENSLET_MEMBER(max_delay_us),
+  line.option("--max-delay-us", Integer{0, kMaxDelayUs}, LENSLET_MEMBER(max_delay_us),
               "wait up to N microseconds for more samples before a batch that is not full", serve);
   line.option("--max-queue", Integer{1, kMaxBatch}, LENSLET_MEMBER(max_queue),
               "let up to N samples wait; requests beyond get status 503", serve);

@@ -30,14 +30,14 @@ constexpr int kSamplesATurn = 2000;
 constexpr double kCopiesShare = 0.25;  // share of the requested time: copies vary little
 // Single runs on a poisoned output, kAloneATurn per turn. The fastest is compared with a run within a batch, whose
 // output is the earlier run's. It may take kStandingRatio times as long plus kStandingWindows times an almost empty
-// window; beyond that, the kernel returns at once if its output is already there. Before that verdict up to kMostAlone
+// window; beyond that, the kernel returns at once if its output is already there. Before that verdict up to kMaxAlone
 // further runs are taken, because a busy machine delays single runs.
-constexpr int kAloneATurn = 3, kMostAlone = 60;
+constexpr int kAloneATurn = 3, kMaxAlone = 60;
 constexpr double kStandingRatio = 2, kStandingWindows = 2;
 enum Input { kBefore, kTimed, kAfter };  // rounds of Candidate::load
 
 // With fewer samples the noise is unknown.
-constexpr size_t kLeastForNoise = 3;
+constexpr size_t kMinForNoise = 3;
 
 /// One candidate during the measurement.
 struct CandidateState {
@@ -298,7 +298,7 @@ class Contest {
     }
     const double batch_ns = summarise(state.hot).median;
     const double most = kStandingRatio * batch_ns + kStandingWindows * window_ns;
-    for (int i = 0; i < kMostAlone && state.alone_ns > most && !interrupted(); ++i) take(1);
+    for (int i = 0; i < kMaxAlone && state.alone_ns > most && !interrupted(); ++i) take(1);
     if (state.alone_ns > most && !interrupted()) {
       state.fail("FAILED", concat("skips work where its output stands: a run takes ", format_time(batch_ns),
                                   " behind another, ", format_time(state.alone_ns), " on a poisoned output"));
@@ -343,7 +343,7 @@ class Contest {
   }
 
   static double noise(const std::vector<double>& samples) {
-    if (samples.size() < kLeastForNoise)
+    if (samples.size() < kMinForNoise)
       return samples.empty() ? 0 : HUGE_VAL;  // unknown noise counts as too high
     const TimeStats stats = summarise(samples);
     return (stats.p90 - stats.p10) / stats.median;
@@ -363,7 +363,7 @@ class Contest {
       const double found = noise(state);
       result.note = std::isfinite(found) ? concat("noise ", format_percent(found, 1), " after ",
                                                   kNoiseRetries + 1, " times the requested time")
-                                         : concat("noise unknown: fewer than ", kLeastForNoise, " samples");
+                                         : concat("noise unknown: fewer than ", kMinForNoise, " samples");
     }
     if (!state.held_back) {
       result.note += concat(result.note.empty() ? "" : "; ",

@@ -13,7 +13,7 @@
 
 #include "lenslet.h"
 
-enum { kWarmUp = 3, kLeastCalls = 10, kMostCalls = 100000 };
+enum { kWarmUp = 3, kMinCalls = 10, kMaxCalls = 100000 };
 
 static double now_ns(void) {
   struct timespec time;
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   const double min_ns = atof(argv[4]) * 1e6;
   lenslet_options options;
   lenslet_model* model;
-  double* samples = malloc(kMostCalls * sizeof *samples);
+  double* samples = malloc(kMaxCalls * sizeof *samples);
   demand(lenslet_options_init(&options, sizeof options));
   options.device = argv[1];
   options.math = argv[2];
@@ -93,14 +93,14 @@ int main(int argc, char** argv) {
     for (size_t i = 0; i < count * LENSLET_PIXELS; ++i) input[i] = pixels[i % pixel_bytes];
     int calls = 0;
     double start = 0;
-    for (int call = -kWarmUp; call < kMostCalls; ++call) {
+    for (int call = -kWarmUp; call < kMaxCalls; ++call) {
       const double begin = now_ns();
       demand(lenslet_predict_u8(model, input, (int64_t)count, answers));
       const double end = now_ns();
       if (call < 0) continue;
       if (call == 0) start = begin;
       samples[calls++] = end - begin;
-      if (calls >= kLeastCalls && end - start >= min_ns) break;
+      if (calls >= kMinCalls && end - start >= min_ns) break;
     }
     size_t correct = 0, differing = 0;
     for (size_t i = 0; i < count; ++i) {

@@ -20,12 +20,12 @@ inline LaunchResources launch_resources(const char* name, const void* kernel, in
   resources.local_bytes = attributes.localSizeBytes;
   LENSLET_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
       &resources.blocks_per_multiprocessor, kernel, threads_per_block, dynamic_shared_bytes));
-  int device = 0, most_threads = 0;
+  int device = 0, max_threads = 0;
   LENSLET_CUDA_CHECK(cudaGetDevice(&device));
-  LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&most_threads, cudaDevAttrMaxThreadsPerMultiProcessor, device));
+  LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&max_threads, cudaDevAttrMaxThreadsPerMultiProcessor, device));
   constexpr int kWarp = 32;
   const int resident = resources.blocks_per_multiprocessor * ((threads_per_block + kWarp - 1) / kWarp);
-  resources.occupancy = static_cast<double>(resident) * kWarp / most_threads;
+  resources.occupancy = static_cast<double>(resident) * kWarp / max_threads;
   return resources;
 }
 

@@ -10,7 +10,7 @@
 namespace lenslet {
 namespace {
 
-constexpr int kMostProcessors = 65536;
+constexpr int kMaxProcessors = 65536;
 
 // Up to the end of the first line; empty if it cannot be read.
 std::string first_line(const std::string& path) {
@@ -22,7 +22,7 @@ std::string first_line(const std::string& path) {
 
 bool take_number(std::string_view& text, int& number) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number < 0 || number >= kMostProcessors) return false;
+  if (error != std::errc() || number < 0 || number >= kMaxProcessors) return false;
   text.remove_prefix(static_cast<size_t>(stop - text.data()));
   return true;
 }

@@ -77,7 +77,7 @@ bool looks_like_idx(const std::vector<uint8_t>& head) {
 }
 
 IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& origin, const IdxDimsCheck& check,
-                   int64_t most_items) {
+                   int64_t max_items) {
   if (bytes.empty()) throw DataError(concat(origin, ": the file is empty, expected an IDX file"));
   IdxArray array;
   const size_t header_bytes = 4 + 4 * static_cast<size_t>(rank);
@@ -85,7 +85,7 @@ IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& orig
     const size_t size = parse_header(head, head_bytes, rank, origin, array);
     if (check) check(array.dims);
     const int64_t items = array.dims[0];
-    array.dims[0] = std::min(items, most_items);
+    array.dims[0] = std::min(items, max_items);
     return GzipSize(size, header_bytes + (size - header_bytes) / static_cast<size_t>(items) *
                                              static_cast<size_t>(array.dims[0]));
   };
@@ -117,9 +117,9 @@ IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& orig
   return array;
 }
 
-IdxArray read_idx(const std::string& path, int rank, const IdxDimsCheck& check, int64_t most_items) {
+IdxArray read_idx(const std::string& path, int rank, const IdxDimsCheck& check, int64_t max_items) {
   return parse_idx(read_file(path, kMaxIdxFileBytes), rank,
-                   path == "-" ? "standard input" : printable_excerpt(path), check, most_items);
+                   path == "-" ? "standard input" : printable_excerpt(path), check, max_items);
 }
 
 }  // namespace lenslet

@@ -24,13 +24,13 @@ bool looks_like_idx(const std::vector<uint8_t>& head);
 /// Size limit of an IDX file in bytes.
 inline constexpr size_t kMaxIdxFileBytes = size_t{1} << 30;
 
-/// Reads an IDX file of unsigned bytes with `rank` dimensions: all items, or the first `most_items` along dimension 0.
+/// Reads an IDX file of unsigned bytes with `rank` dimensions: all items, or the first `max_items` along dimension 0.
 /// The rest of a gzipped file is then neither decompressed nor checked. Throws DataError naming the file and the
 /// fault, and exceptions of `check`.
 IdxArray read_idx(const std::string& path, int rank, const IdxDimsCheck& check = nullptr,
-                  int64_t most_items = INT64_MAX);
+                  int64_t max_items = INT64_MAX);
 /// The same for the bytes of a file; `origin` names it in messages.
 IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& origin,
-                   const IdxDimsCheck& check = nullptr, int64_t most_items = INT64_MAX);
+                   const IdxDimsCheck& check = nullptr, int64_t max_items = INT64_MAX);
 
 }  // namespace lenslet

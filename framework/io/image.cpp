@@ -116,7 +116,7 @@ ImageLimits ImageLimits::up_to(int64_t pixels, const char* option) {
   constexpr size_t kDecodeBytes = 2 * (8 + 1) + 2 * 8 + 4;
   ImageLimits limits;
   limits.option = option;
-  limits.max_pixels = std::clamp<int64_t>(pixels, 1, kMostPixels);
+  limits.max_pixels = std::clamp<int64_t>(pixels, 1, kMaxPixels);
   const auto count = static_cast<size_t>(limits.max_pixels);
   limits.max_file_bytes = std::max(limits.max_file_bytes, kFileBytes * count + kHeaderBytes);
   limits.max_decode_bytes = std::max(limits.max_decode_bytes, kDecodeBytes * count);

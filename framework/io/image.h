@@ -21,13 +21,13 @@ struct Image {
 /// Limits of a picture, compared with its header before memory is allocated.
 struct ImageLimits {
   static constexpr int64_t kDefaultPixels = 1 << 26;  // 64 Mi
-  static constexpr int64_t kMostPixels = 1 << 28;     // the PNG decoder counts bytes in an int
+  static constexpr int64_t kMaxPixels = 1 << 28;      // the PNG decoder counts bytes in an int
   const char* option = nullptr;                       // by which the caller raises them, for messages
   int64_t max_pixels = kDefaultPixels;                // width * height
   size_t max_file_bytes = 64u << 20;                  // 64 MiB
   size_t max_decode_bytes = 92u << 20;  // memory while decoding: a 4000x3000 picture with alpha fits
 
-  /// Limits for pictures of up to `pixels`, 1 to kMostPixels. File and memory may be as large as the least compact
+  /// Limits for pictures of up to `pixels`, 1 to kMaxPixels. File and memory may be as large as the least compact
   /// picture of that size needs, and at least the defaults.
   static ImageLimits up_to(int64_t pixels, const char* option = nullptr);
 };

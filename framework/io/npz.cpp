@@ -16,7 +16,7 @@ namespace lenslet {
 namespace {
 
 constexpr size_t kMaxMembers = 4096, kMaxRank = 32;
-constexpr size_t kMostHeader = 1 << 16;  // bytes before an array's values; NumPy's own limit is 10,000
+constexpr size_t kMaxHeader = 1 << 16;  // bytes before an array's values; NumPy's own limit is 10,000
 
 uint64_t number(const uint8_t* at, int bytes) {
   uint64_t value = 0;
@@ -263,7 +263,7 @@ std::map<std::string, NpyArray> parse_npz(const std::vector<uint8_t>& bytes, con
     if (total > max_bytes)
       throw DataError(concat(where, ": more than ", max_bytes, " bytes together, which is the limit"));
     size_t begin = 0;
-    NpyArray array = parse_header(bytes_of(bytes, member, kMostHeader, where), member.size, where, begin);
+    NpyArray array = parse_header(bytes_of(bytes, member, kMaxHeader, where), member.size, where, begin);
     if (check) check(name, array);
     array.data = bytes_of(bytes, member, member.size, where);
     array.data.erase(array.data.begin(), array.data.begin() + static_cast<std::ptrdiff_t>(begin));

@@ -73,7 +73,7 @@ class ConvBackend {
   /// Upper bound of ConvKernel::workspace_bytes() without a limit, before preparing.
   virtual size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const = 0;
   /// The smallest workspace that it needs: less than workspace_bytes() if it can compute the problem in smaller parts.
-  virtual size_t least_workspace_bytes(const Conv2dProblem& problem, MathMode math) const {
+  virtual size_t min_workspace_bytes(const Conv2dProblem& problem, MathMode math) const {
     return workspace_bytes(problem, math);
   }
   /// Whether it can compute the maxima over these windows of each plane of its output, after bias and ReLU, and store

@@ -114,7 +114,7 @@ Support Conv2dLayer::check(const BackendEntry& backend, const OperatorRequest& r
   // before.
   if (backend.kind() == BackendEntry::Kind::kBuiltIn && request.workspace_limit != SIZE_MAX) {
     return workspace_fits(concat("backend ", backend.name()),
-                          opened.least_workspace_bytes(problem, request.math), request.workspace_limit);
+                          opened.min_workspace_bytes(problem, request.math), request.workspace_limit);
   }
   return support;
 }

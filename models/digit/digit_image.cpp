@@ -29,13 +29,13 @@ constexpr float kHalfInk = 0.5f;  // share of ink from which a pixel belongs to 
 constexpr double kSoftShrink = 1.5, kSharpShrink = 3;
 // Sharp edges, in shares of the ink's level: what becomes 0, what becomes 1 (from the top), and the least distance of
 // the two.
-constexpr double kSharpLow = 0.25, kSharpTop = 0.4, kLeastRamp = 0.2;
+constexpr double kSharpLow = 0.25, kSharpTop = 0.4, kMinRamp = 0.2;
 // The ink of a row or column, in output pixels; with less it is a soft edge of the digit.
 constexpr double kEdgeInk = 0.1;
 constexpr double kSecondMark = 0.2;  // mass of a second digit, of the largest mark's
 // Limits for a picture like MNIST's: the least value of its brightest pixel, and how many pixels smaller and off centre
 // the digit may be.
-constexpr uint8_t kLeastPeak = 128;
+constexpr uint8_t kMinPeak = 128;
 constexpr int kSmallerBy = 2;
 constexpr double kOffCentreBy = 1;
 
@@ -96,7 +96,7 @@ Box scaled(const Box& box, int side) {
 Plane ink_share(const Ink& ink, double shrink) {
   const double sharp = std::clamp((shrink - 1) / (kSharpShrink - 1), 0.0, 1.0);
   const double low = std::max(static_cast<double>(ink.floor) / ink.level, kSharpLow * sharp);
-  const double high = std::max(1 - kSharpTop * sharp, low + kLeastRamp);
+  const double high = std::max(1 - kSharpTop * sharp, low + kMinRamp);
   Plane out(ink.depth.width, ink.depth.height);
   for (size_t i = 0; i < out.values.size(); ++i) {
     out.values[i] =
@@ -173,14 +173,14 @@ bool is_mnist_like(const Image& image, std::array<uint8_t, kSide * kSide>& pixel
   for (size_t i = 0; i < pixels.size(); ++i) {
     const uint8_t* p = &image.pixels[i * channels];
     if (channels >= 3 && (p[0] != p[1] || p[1] != p[2])) return false;
-    if (channels % 2 == 0 && p[channels - 1] != kMostByte) return false;
+    if (channels % 2 == 0 && p[channels - 1] != kMaxByte) return false;
     pixels[i] = p[0];
     plane.values[i] = p[0];
     paper += p[0] == 0;
   }
   if (plane.at(0, 0) + plane.at(kSide - 1, 0) + plane.at(0, kSide - 1) + plane.at(kSide - 1, kSide - 1) > 0)
     return false;
-  if (paper < pixels.size() / 2 || *std::max_element(pixels.begin(), pixels.end()) < kLeastPeak) return false;
+  if (paper < pixels.size() / 2 || *std::max_element(pixels.begin(), pixels.end()) < kMinPeak) return false;
   const Centre centre = centre_of_mass(plane);
   const int longer = ink_box(plane, {0, 0, kSide, kSide}, 0, 0).longer();
   return longer >= kDigitSide - kSmallerBy && longer <= kDigitSide &&
@@ -229,7 +229,7 @@ DigitImage place_digit(const Ink& ink) {
   for (int y = 0; y < small.height; ++y) {
     for (int x = 0; x < small.width; ++x) {
       digit.pixels[static_cast<size_t>((y0 + y) * kSide + x0 + x)] =
-          static_cast<uint8_t>(std::lround(kMostByte * std::clamp(small.at(x, y), 0.0f, 1.0f)));
+          static_cast<uint8_t>(std::lround(kMaxByte * std::clamp(small.at(x, y), 0.0f, 1.0f)));
     }
   }
   // The columns may come from some marks and the rows from others, so that their common box contains no ink.

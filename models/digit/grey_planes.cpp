@@ -31,7 +31,7 @@ GreyPlanes grey_planes(const Image& image, const Box& part, int max_side) {
     const uint8_t* pixel = image.pixels.data() + (first + static_cast<size_t>(part.x0)) * channels;
     for (int x = 0; x < part.width(); ++x, pixel += channels) {
       const size_t i = alpha.index(x / factor, y / factor);
-      const float a = has_alpha ? static_cast<float>(pixel[channels - 1]) / kMostByte : 1;
+      const float a = has_alpha ? static_cast<float>(pixel[channels - 1]) / kMaxByte : 1;
       for (size_t c = 0; c < (coloured ? 3 : 1); ++c) colours[c].values[i] += a * pixel[c];
       alpha.values[i] += a;
       count[i] += 1;
@@ -59,7 +59,7 @@ GreyPlanes grey_planes(const Image& image, const Box& part, int max_side) {
     const auto [low, high] = std::minmax_element(plane.values.begin(), plane.values.end());
     return *high - *low;
   };
-  result.planes = over(kMostByte);
+  result.planes = over(kMaxByte);
   if (has_alpha && range(result.planes[0]) < kFaintLevel) {
     std::vector<Plane> black = over(0);
     if (range(black[0]) > kShowsMore * range(result.planes[0])) {

@@ -12,7 +12,7 @@ namespace lenslet {
 namespace {
 
 constexpr int kAnalysisSide = 320;  // pixels of the longer side that is looked at
-constexpr int kMostSide = 1280;     // for a long number
+constexpr int kMaxSide = 1280;      // for a long number
 constexpr int kFewPixels = 20;      // of a digit, as large as MNIST's: fewer lose details
 constexpr float kStrong = 0.45f;  // share of the ink's level that makes a mark, not a shadow or a faint line
 constexpr float kMaxFloor = 0.35f;  // largest share of the ink's level that counts as paper
@@ -29,7 +29,7 @@ constexpr double kEdgeBand = 0.15;   // of a side of the picture: the band where
 constexpr double kAcross = 0.9;      // of a side of the picture: a mark from edge to edge
 constexpr double kNarrowest = 0.25;  // width of a digit, of its height
 // A mark as high as the others: least and most height, and the rows that it shares with them, of its own.
-constexpr double kLeastSharedHeight = 0.6, kMostSharedHeight = 1.4, kLeastSharedRows = 0.6;
+constexpr double kMinSharedHeight = 0.6, kMaxSharedHeight = 1.4, kMinSharedRows = 0.6;
 constexpr double kFaintMass = 0.1;  // least mass of a faint digit, of the largest mark's
 constexpr double kPeak = 0.98;      // percentile of depths that stands for the largest, without outliers
 constexpr float kGateSigmas = 4;    // noise of the paper that no pixel of ink comes from
@@ -40,8 +40,8 @@ constexpr float kSoftEdge = 3, kNearby = 8, kNearbyShare = 0.05f;
 constexpr float kCleanNoise = 1, kCleanSigma = 0.5f;
 // Else it begins above the noise near the strokes, above so many sigmas of the paper's, and above a share of the ink.
 constexpr float kAboveNoise = 1.2f, kFloorSigmas = 3, kMinFloor = 0.05f;
-// Longer side of a digit-sized mark, with kLeastDigit of the picture's shorter side.
-constexpr double kLeastPixels = 4;
+// Longer side of a digit-sized mark, with kMinDigit of the picture's shorter side.
+constexpr double kMinPixels = 4;
 constexpr int kRounds = 4, kRuledRounds = 2;  // of leaving out marks; of them for lines of ruled paper
 constexpr int kDustOfSide = 50;  // ink smaller than one of so many parts of the picture is dust or noise
 
@@ -86,9 +86,9 @@ void keep_digits_at_edge(const std::vector<Component>& marks, float peak, const 
   };
   const auto is_like = [](const Box& box, const Box& other) {
     const int rows = std::min(box.y1, other.y1) - std::max(box.y0, other.y0);
-    return box.height() > kLeastSharedHeight * other.height() &&
-           box.height() < kMostSharedHeight * other.height() && box.width() < box.height() &&
-           rows > kLeastSharedRows * box.height();
+    return box.height() > kMinSharedHeight * other.height() &&
+           box.height() < kMaxSharedHeight * other.height() && box.width() < box.height() &&
+           rows > kMinSharedRows * box.height();
   };
   Box highest{0, 0, 0, 0};
   for (size_t i = 0; i < marks.size(); ++i) {
@@ -110,9 +110,9 @@ bool is_faint_digit(const Component& c, const Ink& ink) {
     largest = std::max(largest, mark.mass);
   }
   const int rows = std::min(c.box.y1, ink.box.y1) - std::max(c.box.y0, ink.box.y0);
-  return !c.at_border && c.box.height() > kLeastSharedHeight * highest &&
-         c.box.height() < kMostSharedHeight * highest && c.box.width() < highest &&
-         rows > kLeastSharedRows * c.box.height() && c.mass > kFaintMass * largest;
+  return !c.at_border && c.box.height() > kMinSharedHeight * highest &&
+         c.box.height() < kMaxSharedHeight * highest && c.box.width() < highest &&
+         rows > kMinSharedRows * c.box.height() && c.mass > kFaintMass * largest;
 }
 
 // Sets level and floor from the depths, and leaves only pixels connected to a strong one. Returns the marks.
@@ -168,7 +168,7 @@ Ink look_closer(const Image& image, int factor, Ink ink, std::vector<std::string
   const Box part{std::max(at.x0 - margin, 0), std::max(at.y0 - margin, 0),
                  std::min(at.x1 + margin, image.width), std::min(at.y1 + margin, image.height)};
   // A number is much longer than its digits.
-  const int side = std::clamp(part.longer() * kEnoughPixels / (largest * factor), kAnalysisSide, kMostSide);
+  const int side = std::clamp(part.longer() * kEnoughPixels / (largest * factor), kAnalysisSide, kMaxSide);
   const GreyPlanes grey = grey_planes(image, part, side);
   if (grey.factor == factor) return ink;
   Ink closer = find_ink(grey);
@@ -197,8 +197,7 @@ Ink find_ink(const GreyPlanes& grey) {
     if (ink.level == 0) break;
     const auto is_digit_sized = [&](const Component& c) {
       return c.peak >= kStrong * ink.level &&
-             c.box.longer() >=
-                 std::max(kLeastPixels, kLeastDigit * std::min(ink.depth.width, ink.depth.height));
+             c.box.longer() >= std::max(kMinPixels, kMinDigit * std::min(ink.depth.width, ink.depth.height));
     };
     bool ruled = false;
     for (size_t i = 0; i < marks.size() && round < kRuledRounds; ++i) {

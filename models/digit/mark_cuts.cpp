@@ -14,8 +14,8 @@ constexpr double kNarrowDigit = 0.45;  // width of a narrow digit, of its height
 constexpr double kCutReach = 0.3;      // of a part: how far from an even cut that of least ink may lie
 // Cuts of two digits of unlike widths, and how far from them that of least ink may lie, in shares of the mark's width.
 constexpr double kUnevenCuts[] = {0.33, 0.42, 0.58, 0.67}, kUnevenReach = 0.06;
-constexpr int kFewestColumns = 3;         // of a part
-constexpr double kLeastPartHeight = 0.6;  // of a part, of the mark's: less is a fragment
+constexpr int kFewestColumns = 3;       // of a part
+constexpr double kMinPartHeight = 0.6;  // of a part, of the mark's: less is a fragment
 
 // Rows and columns of the ink within a part of the plane.
 Box box_of_ink(const Ink& own) {
@@ -75,7 +75,7 @@ std::vector<std::vector<DigitMark>> cuts_of(const Ink& ink, const MarkGroup& gro
   };
   std::vector<std::vector<int>> ways;
   const int most =
-      std::clamp(static_cast<int>(std::lround(box.width() / (kNarrowDigit * box.height()))), 2, kMostParts);
+      std::clamp(static_cast<int>(std::lround(box.width() / (kNarrowDigit * box.height()))), 2, kMaxParts);
   for (int parts = 2; parts <= most; ++parts) {
     std::vector<int> way;
     for (int k = 1; k < parts; ++k)
@@ -99,7 +99,7 @@ std::vector<std::vector<DigitMark>> cuts_of(const Ink& ink, const MarkGroup& gro
                              part.y0 + own.box.y1 - 1},
                             image);
       mark.digit = place_digit(own);
-      if (mark.digit.blank || own.box.height() < kLeastPartHeight * box.height()) break;
+      if (mark.digit.blank || own.box.height() < kMinPartHeight * box.height()) break;
       digits.push_back(std::move(mark));
       from = to;
     }

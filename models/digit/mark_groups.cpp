@@ -12,7 +12,7 @@ constexpr double kNear = 0.12;                         // gap to a mark that bel
 constexpr double kSideBySide = 0.8;                    // rows that two digits share, of both
 constexpr double kLineHeight = 0.3, kLineWidth = 1.4;  // an underline is flatter and longer
 constexpr double kTwoRows = 0.6;                       // rows that two strokes share and may be two digits
-constexpr double kMostStrokesHeight = 1.5;             // of the strokes of one digit together
+constexpr double kMaxStrokesHeight = 1.5;              // of the strokes of one digit together
 constexpr double kFlagTop = 0.4;  // part of a digit's rows, from above, with the flag of a 5
 // Share of the narrower stroke's columns: it is above or below the other.
 constexpr double kOverEachOther = 0.5;
@@ -24,7 +24,7 @@ constexpr int kLineAspect = 3;  // width over height from which a mark is a line
 bool belong_together(const MarkGroup& a, const MarkGroup& b, double height) {
   const double narrower = std::min(a.box.width(), b.box.width());
   const Box both = united(a.box, b.box);
-  if (both.height() > kMostStrokesHeight * height) return false;
+  if (both.height() > kMaxStrokesHeight * height) return false;
   if (shared_rows(a.box, b.box) > kSideBySide * both.height()) return false;  // slanted digits share columns
   if (shared_columns(a.box, b.box) > kOverEachOther * narrower) return true;
   // The flag of a 5 is at the top; a point or a dash is not.

@@ -7,14 +7,14 @@
 namespace lenslet {
 namespace {
 
-constexpr double kReach = 0.08;          // of the height: within it a stroke has its full depth somewhere
-constexpr float kFaint = 0.55f;          // of the level: strokes below it are faint
-constexpr float kLeastLevel = 0.2f;      // of the level: less is paper
-constexpr double kLeastFaintInk = 0.12;  // share of the ink that makes it uneven
+constexpr double kReach = 0.08;           // of the height: within it a stroke has its full depth somewhere
+constexpr float kFaint = 0.55f;           // of the level: strokes below it are faint
+constexpr float kMinShareOfLevel = 0.2f;  // of the level: less is paper
+constexpr double kMinFaintInk = 0.12;     // share of the ink that makes it uneven
 // Strokes whose depth comes near the paper's floor end there for the eye only: the rest of the digit is lost. Times the
 // floor, and share of the ink.
 constexpr float kLost = 2;
-constexpr double kMostLostInk = 0.01;
+constexpr double kMaxLostInk = 0.01;
 
 // The largest value within `reach` columns, or rows, of each pixel.
 Plane largest_within(const Plane& in, int reach, bool columns) {
@@ -89,12 +89,12 @@ std::optional<Ink> evened(const Ink& own) {
     ++all;
     faint += local.values[i] < kFaint * own.level;
     lost += local.values[i] < kLost * own.floor;
-    depth *= own.level / std::max(local.values[i], kLeastLevel * own.level);
+    depth *= own.level / std::max(local.values[i], kMinShareOfLevel * own.level);
   }
   const auto ink_share = [&](size_t pixels) {
     return static_cast<double>(pixels) / static_cast<double>(all);
   };
-  if (all == 0 || ink_share(faint) < kLeastFaintInk || ink_share(lost) > kMostLostInk) return std::nullopt;
+  if (all == 0 || ink_share(faint) < kMinFaintInk || ink_share(lost) > kMaxLostInk) return std::nullopt;
   return ink;
 }
 

@@ -16,7 +16,7 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kMostStrokes = 120;  // marks of ink: more are a texture
+constexpr size_t kMaxStrokes = 120;  // marks of ink: more are a texture
 // Shares of the digits' height.
 constexpr double kWide = 0.75;      // width of a mark that may be several digits
 constexpr double kWideGap = 1.2;    // between two digits of one number
@@ -26,8 +26,8 @@ constexpr double kPointLow = 0.4;   // part of the row, from below, with a point
 constexpr double kStroke = 0.3;
 constexpr double kUnevenHeight = 0.6;  // of the lowest digit, of the highest
 // Slants, columns a row.
-constexpr double kSlanted = 0.25;      // of most digits of a number: more than MNIST's usually have
-constexpr double kLeastSlanted = 0.5;  // of the one that leans least, of kSlanted
+constexpr double kSlanted = 0.25;    // of most digits of a number: more than MNIST's usually have
+constexpr double kMinSlanted = 0.5;  // of the one that leans least, of kSlanted
 // Slants of a single stroke; a third of MNIST's 1s lean further than the first.
 constexpr double kSlash = 0.36, kBackslash = -0.3;
 constexpr double kLeansApart = 0.36, kPerhapsApart = 0.27;  // between a stroke and the digits beside it
@@ -35,7 +35,7 @@ constexpr double kLeansApart = 0.36, kPerhapsApart = 0.27;  // between a stroke 
 // Refuses a number with a point that is too small to be kept as a mark, and warns of other specks in the row of digits.
 void judge_points(const Ink& ink, const std::vector<MarkGroup>& groups, const Image& image,
                   NumberImage& number) {
-  constexpr size_t kMostPoints = 3;  // more are dust
+  constexpr size_t kMaxPoints = 3;  // more are dust
   const double height = digit_height(groups);
   Box row = groups.front().box;
   for (const MarkGroup& group : groups) row = united(row, group.box);
@@ -46,7 +46,7 @@ void judge_points(const Ink& ink, const std::vector<MarkGroup>& groups, const Im
     });
     const bool near = -shared_columns(point, row) < kPointNear * height;
     const bool low = point.y0 + point.y1 > 2 * (row.y1 - kPointLow * height);
-    if (!over_a_mark && near && low && ink.points.size() <= kMostPoints) {
+    if (!over_a_mark && near && low && ink.points.size() <= kMaxPoints) {
       const Box box = in_picture(ink, point, image);
       number.refusal = Refusal::kTooSmall;
       number.reason = concat("no number: a mark is too small for a digit: ", box.width(), "x", box.height(),
@@ -106,7 +106,7 @@ double common_slant(const std::vector<Written>& marks) {
   if (slants.size() < 2) return 0;
   const double least = *std::min_element(slants.begin(), slants.end());
   const double median = percentile(slants, 0.5);
-  return median >= kSlanted && least >= kLeastSlanted * kSlanted ? median : 0;
+  return median >= kSlanted && least >= kMinSlanted * kSlanted ? median : 0;
 }
 
 // Whether a straight stroke may be a slash instead of a 1: it leans further than the digits beside it.
@@ -147,9 +147,9 @@ void add_marks(const Ink& ink, const Image& image, NumberImage& number) {
   leave_out_lines(groups, number.warnings);
   groups = group_marks(std::move(groups));
   leave_out_specks(groups, number.warnings);
-  if (groups.size() > kMostMarks)
+  if (groups.size() > kMaxMarks)
     return refuse(number, Refusal::kTexture,
-                  concat("no number: ", groups.size(), " marks, expected at most ", kMostMarks, " digits"));
+                  concat("no number: ", groups.size(), " marks, expected at most ", kMaxMarks, " digits"));
   if (!is_one_row(groups))
     return refuse(
         number, Refusal::kRows,
@@ -236,7 +236,7 @@ NumberImage number_of_ink(const Image& image, const Ink& ink) {
     refuse(number, Refusal::kBlank, "blank: no ink found");
     return number;
   }
-  if (ink.marks.size() > kMostStrokes) {
+  if (ink.marks.size() > kMaxStrokes) {
     refuse(number, Refusal::kTexture,
            concat("texture: ", ink.marks.size(), " marks, expected a number; photograph it on plain paper"));
     return number;

@@ -23,9 +23,9 @@ constexpr float kNoiseSigmas = 3, kInkSigmas = 4;  // what noise reaches at time
 constexpr float kTexture = 2 * kMinGate;           // largest difference within textured paper, grey levels
 constexpr double kDeepInk = 0.9;                   // percentile of depths that stands for the ink's
 constexpr float kSoftInk = 0.3f;                   // of that depth: the soft edge of strokes, not paper
-constexpr size_t kLeastPaper = 4;                  // one of so many samples must be paper
+constexpr size_t kMinPaper = 4;                    // one of so many samples must be paper
 constexpr double kClearer = 1.3;                   // contrast of a colour, of luma's, that is read instead
-constexpr float kLeastDepth = 0.5f;                // grey levels: less is rounding
+constexpr float kMinDepth = 0.5f;                  // grey levels: less is rounding
 
 // A picture's grey plane, and every stride-th pixel of it, which are enough to fit the paper.
 struct Sampled {
@@ -76,7 +76,7 @@ Paper fit_paper(const Sampled& grey, const std::vector<uint8_t>& region) {
     }
     const float sigma = kSigmaOfMedian * percentile(values, 0.5);
     const float limit = std::max(kInlierSigmas * sigma, kMinGate);
-    float low = kMostByte, high = 0;
+    float low = kMaxByte, high = 0;
     for (size_t i = 0; i < region.size(); ++i) {
       inliers[i] = region[i] && std::abs(difference[i]) <= limit;
       if (!inliers[i]) continue;
@@ -133,7 +133,7 @@ Separation separate(const Plane& plane) {
     size_t count = 0;
     for (size_t i = 0; i < region.size(); ++i)
       count += region[i] = std::abs(paper.difference[i]) < limit && areas.on_paper(i);
-    if (count < region.size() / kLeastPaper) break;  // hardly any paper: the first fit is better
+    if (count < region.size() / kMinPaper) break;  // hardly any paper: the first fit is better
     paper = fit_paper(grey, region);
   }
   double sum = 0, count = 1;
@@ -237,7 +237,7 @@ Plane depth_of(const Plane& grey, const Separation& separation, std::vector<std:
     depth.values[i] = side * (grey.values[i] - paper.values[i]);
     if (separation.side < 0)
       depth.values[i] *= std::min(brightest / std::max(paper.values[i], 1.0f), kMaxLight);
-    if (depth.values[i] < kLeastDepth) depth.values[i] = 0;
+    if (depth.values[i] < kMinDepth) depth.values[i] = 0;
   }
   if (uneven.any_beside) steps.push_back("paper: what lies beside it was left out");
   if (uneven.any_level) steps.push_back("light: a shadow, evened out");

@@ -11,8 +11,8 @@ namespace lenslet {
 
 // Grey levels. A difference below kMinLevel is not ink, even without noise. Ink below kFaintLevel gets a warning.
 inline constexpr float kMinLevel = 14, kFaintLevel = 50;
-inline constexpr double kLeastDigit = 0.12;  // longer side of a digit, of the picture's shorter side
-inline constexpr float kMinGate = 5;         // largest difference within the paper of a clean picture
+inline constexpr double kMinDigit = 0.12;  // longer side of a digit, of the picture's shorter side
+inline constexpr float kMinGate = 5;       // largest difference within the paper of a clean picture
 
 /// A part of a picture with alpha over white (over black if only that shows anything), reduced by an integer factor so
 /// that no side is longer than `max_side`, as grey planes of 0 to 255.

@@ -6,21 +6,21 @@
 namespace lenslet {
 namespace {
 
-constexpr double kLarge = 0.12;        // share of the samples that makes an area a possible sheet
-constexpr double kLeastMain = 0.25;    // a smaller main area is no evidence of the paper
-constexpr double kMostCut = 0.45;      // share of the main area on paper that lines cut into pieces
-constexpr double kLeastOther = 0.004;  // share of the samples that makes an area at the edge more than noise
-constexpr double kMostEdge = 0.5;    // share of the picture's edge along which an area is paper that goes on
+constexpr double kLarge = 0.12;      // share of the samples that makes an area a possible sheet
+constexpr double kMinMain = 0.25;    // a smaller main area is no evidence of the paper
+constexpr double kMaxCut = 0.45;     // share of the main area on paper that lines cut into pieces
+constexpr double kMinOther = 0.004;  // share of the samples that makes an area at the edge more than noise
+constexpr double kMaxEdge = 0.5;     // share of the picture's edge along which an area is paper that goes on
 constexpr float kOrdinarySteps = 4;  // largest difference of neighbours within an area, of the median one
 constexpr int kOtherLevel = 4;       // difference of a sheet from what it lies on, of that largest difference
 constexpr double kMuchLarger = 2;    // share of the paper without lines, of that with them: lines had cut it
 constexpr double kQuarterTurn = 1.5707963267948966;
-constexpr double kLeastMarks = 0.01, kLeastSheet = 0.82;  // of a sheet: marks on it, and of its rectangle
+constexpr double kMinMarks = 0.01, kMinSheet = 0.82;  // of a sheet: marks on it, and of its rectangle
 constexpr int kLineSide = 3;     // samples: an area without a square of that side is a line
 constexpr int kMedianReach = 2;  // samples to each side of a median
-constexpr float kLeastStep = 6;  // grey levels
+constexpr float kMinStep = 6;    // grey levels
 // A table differs more from paper than paper in shadow does: ratio and difference of the levels.
-constexpr double kMostShadow = 0.45, kLeastTable = 50;
+constexpr double kMaxShadow = 0.45, kMinTable = 50;
 
 struct Area {
   int count = 0, at_edge = 0;  // samples, and those on the edge of the picture
@@ -58,7 +58,7 @@ float largest_step(const Plane& samples) {
     for (int x = 0; x + 1 < samples.width; ++x)
       steps.push_back(std::abs(samples.at(x + 1, y) - samples.at(x, y)));
   }
-  return std::max(kLeastStep, kOrdinarySteps * percentile(steps, 0.5));
+  return std::max(kMinStep, kOrdinarySteps * percentile(steps, 0.5));
 }
 
 // Labels areas of four neighbours that differ by at most `step`.
@@ -176,8 +176,8 @@ PaperAreas areas_of(const Plane& samples) {
   // Paper fills a rectangle, or surrounds the marks; a very thick stroke does neither.
   const double edge = 2 * (samples.width + samples.height) - 4;
   const auto is_paper = [&](int label) {
-    return areas[static_cast<size_t>(label)].at_edge >= kMostEdge * edge ||
-           share_of_rectangle(label, samples, labels, enclosed_by(label, samples, labels)) >= kLeastSheet;
+    return areas[static_cast<size_t>(label)].at_edge >= kMaxEdge * edge ||
+           share_of_rectangle(label, samples, labels, enclosed_by(label, samples, labels)) >= kMinSheet;
   };
   const auto first = std::find_if(large.begin(), large.end(), is_paper);
   if (first == large.end()) return found;
@@ -192,13 +192,13 @@ PaperAreas areas_of(const Plane& samples) {
     for (size_t i = 0; i < labels.size(); ++i) of_sheet += inside[i] && labels[i] == sheet;
     if (of_sheet == 0) continue;
     const std::vector<uint8_t> marks = enclosed_by(sheet, samples, labels);
-    if (std::count(marks.begin(), marks.end(), 1) < kLeastMarks * count(sheet)) continue;
-    if (share_of_rectangle(sheet, samples, labels, marks) < kLeastSheet) continue;
+    if (std::count(marks.begin(), marks.end(), 1) < kMinMarks * count(sheet)) continue;
+    if (share_of_rectangle(sheet, samples, labels, marks) < kMinSheet) continue;
     main = sheet;
     found.on_something = true;
     break;
   }
-  if (count(main) < kLeastMain * all && !found.on_something) return found;
+  if (count(main) < kMinMain * all && !found.on_something) return found;
   found.main_share = count(main) / all;
   const double level = areas[static_cast<size_t>(main)].mean();
   const std::vector<uint8_t> inside =
@@ -209,9 +209,9 @@ PaperAreas areas_of(const Plane& samples) {
       found.kind[i] = PaperAreas::kMain;
     } else if (!inside[i]) {
       found.kind[i] = PaperAreas::kBeside;
-    } else if (area.along_edge() && area.wide && area.count >= kLeastOther * all) {
+    } else if (area.along_edge() && area.wide && area.count >= kMinOther * all) {
       const double low = std::min(level, area.mean()), high = std::max(level, area.mean());
-      const bool table = low < kMostShadow * high && high - low > kLeastTable;
+      const bool table = low < kMaxShadow * high && high - low > kMinTable;
       // A high digit cuts the paper into two areas of one level.
       found.kind[i] = high - low < step ? PaperAreas::kMain
                       : table           ? PaperAreas::kBeside
@@ -225,7 +225,7 @@ PaperAreas areas_of(const Plane& samples) {
 
 PaperAreas find_paper_areas(const Plane& samples) {
   PaperAreas found = areas_of(samples);
-  if (found.main_share > kMostCut || found.on_something) return found;
+  if (found.main_share > kMaxCut || found.on_something) return found;
   PaperAreas whole = areas_of(without_lines(samples));
   return whole.main_share > kMuchLarger * found.main_share ? whole : found;
 }

@@ -15,8 +15,8 @@ Plane colour_over_white(const Image& image, size_t colour) {
   Plane plane(image.width, image.height);
   for (size_t i = 0; i < plane.values.size(); ++i) {
     const uint8_t* const pixel = image.pixels.data() + i * channels;
-    const float alpha = channels % 2 == 0 ? static_cast<float>(pixel[channels - 1]) / kMostByte : 1;
-    plane.values[i] = static_cast<float>(pixel[from]) * alpha + kMostByte * (1 - alpha);
+    const float alpha = channels % 2 == 0 ? static_cast<float>(pixel[channels - 1]) / kMaxByte : 1;
+    plane.values[i] = static_cast<float>(pixel[from]) * alpha + kMaxByte * (1 - alpha);
   }
   return plane;
 }

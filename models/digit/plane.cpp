@@ -7,11 +7,11 @@
 namespace lenslet {
 namespace {
 
-constexpr double kLeastShare = 1e-9;  // of a source pixel: less is rounding
-constexpr double kBeyond = 1e20;      // farther than any two pixels of a picture
-constexpr int kCoefficients = 6;      // of a quadratic surface
-constexpr int kPixelsEach = 4;        // for a coefficient: with fewer, noise would bend the surface
-constexpr double kCollinear = 1e-6;   // pivot of samples that lie on a line, of their number
+constexpr double kMinShare = 1e-9;   // of a source pixel: less is rounding
+constexpr double kBeyond = 1e20;     // farther than any two pixels of a picture
+constexpr int kCoefficients = 6;     // of a quadratic surface
+constexpr int kPixelsEach = 4;       // for a coefficient: with fewer, noise would bend the surface
+constexpr double kCollinear = 1e-6;  // pivot of samples that lie on a line, of their number
 
 // One output pixel's sources along one axis: weights for `count` pixels from `first`.
 struct Span {
@@ -30,7 +30,7 @@ std::vector<Span> spans(int begin, int in, int out) {
       span.first = begin + first;
       for (int k = first; k < in && k < high; ++k) {
         const double share = std::min(k + 1.0, high) - std::max(static_cast<double>(k), low);
-        if (share > kLeastShare) span.weights.push_back(static_cast<float>(share / step));
+        if (share > kMinShare) span.weights.push_back(static_cast<float>(share / step));
       }
     } else {  // linear between the centres of the two nearest source pixels
       const double centre = std::clamp((i + 0.5) * step - 0.5, 0.0, in - 1.0);

@@ -8,7 +8,7 @@
 namespace lenslet {
 
 /// White, full ink or an opaque pixel in a byte.
-inline constexpr int kMostByte = 255;
+inline constexpr int kMaxByte = 255;
 /// Length of an outline over the number of its steps along rows and columns, averaged over directions: pi / 4.
 inline constexpr double kOutlinePerStep = 3.14159265358979 / 4;
 

@@ -63,7 +63,7 @@ bool remove_ruled_lines(Plane& depth, const Component& mark, const std::vector<i
   if (!mark.at_border || !crosses(mark.box, depth)) return false;
   Plane ink(depth.width, depth.height);
   for (size_t i = 0; i < labels.size(); ++i) ink.values[i] = labels[i] == label ? 1.0f : 0.0f;
-  const double least = kLeastDigit * std::min(depth.width, depth.height);
+  const double least = kMinDigit * std::min(depth.width, depth.height);
   for (int side = 3; side <= kWidestLine; side += 2) {
     const int reach = side / 2;
     Plane strokes = squares(squares(ink, reach, true), reach, false);

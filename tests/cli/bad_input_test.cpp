@@ -26,8 +26,8 @@ constexpr bool kSanitized = false;
 // Limits of memory and time for refusing a file or a command line. The variable declares that the programs under test
 // are sanitized although the tests are not. On two cores with ten other programs the slowest refusals take 0.1 s of
 // processor time.
-constexpr long kMostKib = 100 * 1024;
-constexpr double kMostCpuSeconds = 0.5;
+constexpr long kMaxKib = 100 * 1024;
+constexpr double kMaxCpuSeconds = 0.5;
 
 bool limits_apply() { return !kSanitized && std::getenv("LENSLET_TEST_SANITIZED") == nullptr; }
 
@@ -115,11 +115,11 @@ void expect_row(const BadInput& bad) {
   EXPECT_LT(said.size(), kLongestLine);
   expect_words(said, expand(bad.fragments));
   if (limits_apply() && (bad.exit_code == kUsage || bad.exit_code == kData)) {
-    EXPECT_LT(run.max_rss_kib, kMostKib);
+    EXPECT_LT(run.max_rss_kib, kMaxKib);
     double least = run.cpu_seconds;  // other processes on the same core lengthen some runs
-    for (int i = 0; i < 9 && least >= kMostCpuSeconds; ++i)
+    for (int i = 0; i < 9 && least >= kMaxCpuSeconds; ++i)
       least = std::min(least, run_line(command, options_of(bad)).cpu_seconds);
-    EXPECT_LT(least, kMostCpuSeconds);
+    EXPECT_LT(least, kMaxCpuSeconds);
   }
 }
 
@@ -197,7 +197,7 @@ TEST(BadInput, AProblemThatDoesNotFitIsAMemoryErrorBeforeAnythingIsAllocated) {
   const ProgramRun run =
       expect_run(run_line("{problem} mb32767ic65535ih1oc32767kh1"), kMemory, "", "are free");
   if (limits_apply()) {
-    EXPECT_LT(run.max_rss_kib, kMostKib);
+    EXPECT_LT(run.max_rss_kib, kMaxKib);
   }
 }
 
@@ -249,7 +249,7 @@ TEST(BadInput, TheWeightsOfAModelAreReadPieceByPiece) {
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
   const ProgramRun cut = expect_run(run_line("lenslet inspect " + path), kData, "", "cut or damaged");
   if (limits_apply()) {
-    for (const ProgramRun* run : {&good, &bad, &cut}) EXPECT_LT(run->max_rss_kib, kMostKib);
+    for (const ProgramRun* run : {&good, &bad, &cut}) EXPECT_LT(run->max_rss_kib, kMaxKib);
     EXPECT_LT(bad.cpu_seconds, 2);
     EXPECT_LT(cut.cpu_seconds, bad.cpu_seconds / 2)
         << "refused by the size of the file, before the values are read";

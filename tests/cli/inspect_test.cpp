@@ -77,7 +77,7 @@ TEST(Inspect, TheNetworkOfTheOtherKernelsIsProfiled) {
                  kOk, "conv_direct_any_pool+relu+pool");
   for (const char* text :
        {"relu_direct", "activation_direct", "lrn_direct", "pairwise_direct_same", "pairwise_direct_strided",
-        "rearrange_copy", "rearrange_fill", "pool2d_direct_2x2", "pool2d_direct_any", "pool2d_direct_plane",
+        "rearrange_copy", "rearrange_fill", "pool_direct_2x2", "pool_direct_any", "pool_direct_plane",
         "softmax_direct", "softmax_direct_columns", "conv_depthwise_any", "of the fp64 reference"})
     EXPECT_NE(run.out.find(text), std::string::npos) << text << " in\n" << run.out;
 }

@@ -32,7 +32,7 @@ class Verifiers {
                         ? std::make_shared<const ConvVerifier>(other->second->in_nhwc())
                         : std::make_shared<const ConvVerifier>(problem, options);
     const int64_t bytes = bytes_of(problem, options);
-    if (kDevice == DeviceKind::kCpu && kept_bytes_ + bytes <= kMostBytes) {
+    if (kDevice == DeviceKind::kCpu && kept_bytes_ + bytes <= kMaxBytes) {
       kept_bytes_ += bytes;
       kept_[key] = verifier;
     }
@@ -40,7 +40,7 @@ class Verifiers {
   }
 
  private:
-  static constexpr int64_t kMostBytes = int64_t{512} << 20;
+  static constexpr int64_t kMaxBytes = int64_t{512} << 20;
 
   /// About what its three inputs and their judged outputs take.
   static int64_t bytes_of(const Conv2dProblem& problem, const ConvVerifyOptions& options) {

@@ -98,7 +98,7 @@ inline std::vector<Pool2dWindow> windows_of(const Conv2dProblem& problem, size_t
 /// Empty if it always works in one round.
 inline std::vector<size_t> workspace_limits(const ConvBackend& backend, const Conv2dProblem& problem,
                                             MathMode math) {
-  const size_t least = backend.least_workspace_bytes(problem, math),
+  const size_t least = backend.min_workspace_bytes(problem, math),
                most = backend.workspace_bytes(problem, math);
   if (least >= most) return {};
   return {least, least + (most - least) / 3};

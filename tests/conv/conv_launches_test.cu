@@ -263,7 +263,7 @@ const std::map<std::string, CutReader>& readers() {
       {"conv_depthwise_channels_kernel",
        [](const Seen& seen) { return cuts_of_depthwise_channels(seen, seen.number(3), 4); }},
       {"conv_depthwise_any_kernel", [](const Seen& seen) { return cuts_of_depthwise_channels(seen, 1, 1); }},
-      {"bias_relu_kernel", cuts_of_bias_relu},
+      {"bias_rectifier_kernel", cuts_of_bias_rectifier},
   };
   return map;
 }
@@ -279,7 +279,8 @@ const Exempt kExempt[] = {
     {"conv_winograd_multiply_kernel<.*SgemmTile<(8|16|32|64),", "filters of a group",
      "is chosen where one tile takes all filters"},
     {"conv_winograd_fused_kernel<4>", "", "is for cards with less shared memory than an H200: EveryCard"},
-    {"bias_relu_kernel<., unsigned long>", "", "is for 2^31 values and more, which linear layers alone have"},
+    {"bias_rectifier_kernel<., unsigned long>", "",
+     "is for 2^31 values and more, which linear layers alone have"},
 };
 
 /// Whether the census counts a kernel of that name.

@@ -326,7 +326,7 @@ TEST(Conv2dLayer, Im2colShowsItsStages) {
   StageList stages;
   RunContext context{stream, workspace.data(), &stages};
   op->run({x.view()}, y.view(), context);
-  EXPECT_EQ(stages.names, (std::vector<std::string>{"im2col", "gemm", "bias_relu"}));
+  EXPECT_EQ(stages.names, (std::vector<std::string>{"im2col", "gemm", "bias_rectifier"}));
   EXPECT_EQ(stages.open, 0);
 }
 

@@ -103,7 +103,7 @@ TEST_F(Cheats, ReturningWhereAnOutputStands) {
 // A problem for which the lazy kernel works for at least 30 us on this device and in this build: much longer than an
 // empty run, yet short enough for batches, whose runs take less than 100 us.
 std::string problem_of_some_microseconds() {
-  constexpr double kLeastNs = 30e3;
+  constexpr double kMinNs = 30e3;
   Stream stream(Device{kDevice, 0});
   DevicePrepareServices services(stream);
   for (int channels = 1;; channels += (channels + 1) / 2) {
@@ -127,7 +127,7 @@ std::string problem_of_some_microseconds() {
       });
     };
     // A busy machine makes some runs longer.
-    if (std::min({time_ns(), time_ns(), time_ns()}) >= kLeastNs) return text;
+    if (std::min({time_ns(), time_ns(), time_ns()}) >= kMinNs) return text;
   }
 }
 

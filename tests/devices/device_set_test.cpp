@@ -259,7 +259,7 @@ TEST(DeviceSet, EndsEarlyIfTheCallerWants) {
 }
 
 TEST(DeviceSet, AsksTheCallerWhileNothingLands) {
-  Devices all(2, Feed::kMostLanes);  // a thread without a lane would leave, which wakes the caller
+  Devices all(2, Feed::kMaxLanes);  // a thread without a lane would leave, which wakes the caller
   std::atomic<bool> go_on{false};
   for (const size_t i : {0, 1}) all[i].before = [&](int) { wait_until([&] { return go_on.load(); }); };
   int asked = 0;
@@ -268,7 +268,7 @@ TEST(DeviceSet, AsksTheCallerWhileNothingLands) {
     go_on = true;
     return false;
   });
-  EXPECT_LE(done, 2 * Feed::kMostLanes * kBatch);
+  EXPECT_LE(done, 2 * Feed::kMaxLanes * kBatch);
   EXPECT_GE(asked, 3);
   all.expect_answers(done);
 }

@@ -197,7 +197,7 @@ TEST(FilterRequest, ComparesNoPictureAfterAnInterruption) {
   const std::unique_ptr<ConvArena> arena = request.arena(TensorLayout::kNhwc);
   ConvCandidate candidate("direct", find_conv_backend(DeviceKind::kCpu, "direct").open(), MathMode::kFp32,
                           *arena, SIZE_MAX, stream);
-  arena->allocate(Device::cpu(), candidate.most_workspace_bytes(), false);
+  arena->allocate(Device::cpu(), candidate.max_workspace_bytes(), false);
   const auto compared = [&] {
     Measurement measured;
     measured.status = "PASSED";

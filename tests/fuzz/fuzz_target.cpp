@@ -7,10 +7,10 @@ void require(bool holds, const std::string& promise) {
 }
 
 void check_message(const std::string& message, const std::string& origin) {
-  constexpr size_t kMostBytes = 4000;
+  constexpr size_t kMaxBytes = 4000;
   require(!message.empty(), "an error says something");
   require(message.find('\n') == std::string::npos, "a message is one line, found: " + message);
-  require(message.size() <= kMostBytes, "a message is no longer than a screen, found: " + message);
+  require(message.size() <= kMaxBytes, "a message is no longer than a screen, found: " + message);
   require(message.find(origin) != std::string::npos, "a message names its file, found: " + message);
 }
 

@@ -20,8 +20,7 @@ LENSLET_FUZZ_TARGET(infer) {
 
   serve::InferRequest request;
   if (!accepts("", [&] { request = serve::read_infer_request(body, json_bytes, model); })) return;
-  require(request.count >= 1 && request.count <= model.most_samples,
-          "from 1 sample to the most of a request");
+  require(request.count >= 1 && request.count <= model.max_samples, "from 1 sample to the most of a request");
   const serve::Samples& samples = request.samples;
   require(samples.values.size() + samples.pixels.size() == static_cast<size_t>(2 * request.count) &&
               (samples.values.empty() || samples.pixels.empty()),

@@ -10,7 +10,7 @@
 namespace lenslet::fuzz {
 namespace {
 
-constexpr size_t kMostBytes = 1 << 20;
+constexpr size_t kMaxBytes = 1 << 20;
 
 void check(const NpyArray& array) {
   require(array.item == 1 || array.item == 2 || array.item == 4 || array.item == 8,
@@ -49,13 +49,13 @@ LENSLET_FUZZ_TARGET(npz) {
     archive = test::bytes_of(test::NpzWriter().add(text.substr(0, name), first).add("y.npy", second).bytes());
   }
   std::map<std::string, NpyArray> arrays;
-  if (!accepts("file", [&] { arrays = parse_npz(archive, "file", kMostBytes); })) return;
+  if (!accepts("file", [&] { arrays = parse_npz(archive, "file", kMaxBytes); })) return;
   size_t bytes = 0;
   for (const auto& [name, array] : arrays) {
     check(array);
     bytes += array.data.size();
   }
-  require(bytes <= kMostBytes, "no more bytes than the limit");
+  require(bytes <= kMaxBytes, "no more bytes than the limit");
 }
 
 LENSLET_FUZZ_SEEDS(npz) {

@@ -91,7 +91,7 @@ LENSLET_FUZZ_SEEDS(onnx) {
   old.inputs.push_back(value("b", {2}));
   // Values that stay in the file.
   GraphParts large = small_graph(), packed = small_graph();
-  const std::vector<float> many(onnx::kMostKept / sizeof(float) + 1, 0.5f);
+  const std::vector<float> many(onnx::kMaxKept / sizeof(float) + 1, 0.5f);
   large.initializers = {floats("b", {1, static_cast<int64_t>(many.size())}, many)};
   packed.initializers = {tensor("b", kFloat, {1, static_cast<int64_t>(many.size())}).numbers<float>(4, many)};
   large.inputs = packed.inputs = {value("x", {-1, 1})};

@@ -122,7 +122,7 @@ TEST(TileKernels, SumsAreFusedInEveryVector) {
   for (const TileKernels* kernels : all_tile_kernels()) {
     bool fused = false, separate = false;
     for (int rows : {1, 2, 4, 6, 8}) {
-      if (rows > kernels->most_rows) continue;
+      if (rows > kernels->max_rows) continue;
       const auto a = reference::uniform_values(static_cast<size_t>(kTaps * rows), 1);
       const auto b = reference::uniform_values(static_cast<size_t>(kTaps * kStep), 2);
       for (int64_t count = 1; count <= 150; count += count < 40 ? 1 : 7) {
@@ -168,7 +168,7 @@ TEST(TileKernels, SumsAreFusedInEveryVector) {
 TEST(TileKernels, EveryInstructionSetAgrees) {
   for (const TileKernels* kernels : all_tile_kernels()) {
     for (int rows : {1, 2, 4, 6, 8}) {
-      if (rows > kernels->most_rows) continue;
+      if (rows > kernels->max_rows) continue;
       for (int64_t count = 1; count <= 150; count += count < 40 ? 1 : 7) {
         for (bool by_offsets : {false, true}) {
           const int64_t taps = 23, step = 160;
@@ -218,15 +218,15 @@ TEST(TileKernels, EveryInstructionSetAgrees) {
 // If a library is missing, tables of results must state that, with the reason.
 // Lines of one vector share a tile. Every line has the bits that it has alone, and nothing is written between them.
 TEST(TileKernels, LinesHaveTheBitsThatTheyHaveAlone) {
-  constexpr int64_t kTaps = 30, kPitch = 29, kOutPitch = 31, kMostLines = 11;
-  constexpr size_t kFloats = TileKernels::kMaxRows * kMostLines * kOutPitch;
+  constexpr int64_t kTaps = 30, kPitch = 29, kOutPitch = 31, kMaxLines = 11;
+  constexpr size_t kFloats = TileKernels::kMaxRows * kMaxLines * kOutPitch;
   const std::vector<float> a = reference::uniform_values(TileKernels::kMaxRows * kTaps, 5);
-  const std::vector<float> b = reference::uniform_values(kTaps + kMostLines * kPitch + 64, 6);
+  const std::vector<float> b = reference::uniform_values(kTaps + kMaxLines * kPitch + 64, 6);
   for (const TileKernels* kernels : all_tile_kernels()) {
     for (int rows = 1; rows <= TileKernels::kMaxRows; ++rows) {
       if (!kernels->run[rows]) continue;
       for (const int64_t count : {3, 4, 7, 8, 9, 15, 16, 17, 24}) {
-        for (int64_t lines = 1; lines <= kMostLines; ++lines) {
+        for (int64_t lines = 1; lines <= kMaxLines; ++lines) {
           std::vector<float> together(kFloats, NAN), alone(kFloats, NAN);
           TileArgs args;
           args.a = a.data();
@@ -234,7 +234,7 @@ TEST(TileKernels, LinesHaveTheBitsThatTheyHaveAlone) {
           args.b_step = 1;
           args.taps = kTaps;
           args.out = together.data();
-          args.out_step = kMostLines * kOutPitch;
+          args.out_step = kMaxLines * kOutPitch;
           args.count = count;
           args.lines = lines;
           args.b_line = kPitch;

@@ -253,7 +253,7 @@ Bytes bmp(int32_t width, int32_t height, int bits, const Bytes& palette, const B
   return out + palette + rows;
 }
 
-double least_cpu_ms(const std::function<void()>& call) {
+double min_cpu_ms(const std::function<void()>& call) {
   std::clock_t least = std::numeric_limits<std::clock_t>::max();
   for (int i = 0; i < 5; ++i) {
     const std::clock_t start = std::clock();

@@ -72,7 +72,7 @@ Bytes bmp(int32_t width, int32_t height, int bits, const Bytes& palette, const B
 
 /// Processor time of `call` in milliseconds. The smallest of five, because other programs on the same core lengthen
 /// some.
-double least_cpu_ms(const std::function<void()>& call);
+double min_cpu_ms(const std::function<void()>& call);
 
 Image make_image(int width, int height, int channels, const Bytes& pixels);
 

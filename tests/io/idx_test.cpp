@@ -119,7 +119,7 @@ TEST(Idx, ChecksDimensionsBeforeAllocating) {
                    "states 4294967295x28x28 bytes, expected at most 1073741824");
   expect_idx_error(gzip(idx({0xffffffffu, 0xffffffffu, 0xffffffffu}, {})), 3, "expected at most 1073741824");
   // Within the limit, but truncated: the allocated memory follows the data, not the header.
-  const double time = least_cpu_ms([] {
+  const double time = min_cpu_ms([] {
     expect_idx_error(gzip(idx({1000000, 28, 28}, counting(100))), 3,
                      "IDX data too short: 116 of 784000016 bytes");
   });
@@ -131,7 +131,7 @@ TEST(Idx, StopsABombAtTheStatedSize) {
   ASSERT_LT(bomb.size(), 100000u);
   const TemporaryFolder folder;
   const std::string path = folder.write("bomb", bomb);
-  const double time = least_cpu_ms(
+  const double time = min_cpu_ms(
       [&] { expect_error<DataError>([&] { read_idx(path, 3); }, "hold more than the 800 bytes"); });
   EXPECT_LT(time, 50);
 }

@@ -5,7 +5,7 @@
 
 #include "framework/device/stream.h"
 #include "layers/gemm/gemm_backend.h"
-#include "layers/gemm/gpu/bias_relu.h"
+#include "layers/gemm/gpu/bias_rectifier.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/gemm_subject.h"
 #include "layers/reference/guarded_memory.h"
@@ -135,8 +135,8 @@ TEST_F(CublasGemm, BiasAndReluFollowInPlace) {
           memory.poison(GuardedMemory::kNanByte, *stream_);
           memory.upload(0, y.data(), *stream_);
           memory.upload(1, bias.data(), *stream_);
-          bias_relu_gpu(block(memory, 0) + shift, with_bias ? block(memory, 1) : nullptr, relu, outer,
-                        channels, inner, stream_->native_handle());
+          bias_rectifier_gpu(block(memory, 0) + shift, with_bias ? block(memory, 1) : nullptr, relu, outer,
+                             channels, inner, stream_->native_handle());
           std::vector<float> found(shift + count);
           memory.download(0, found.data(), *stream_);
           EXPECT_EQ(memory.damage(GuardedMemory::kNanByte, *stream_), "");

@@ -128,17 +128,17 @@ const std::map<std::string, CutReader> kReaders = {
     {"lrn_direct_kernel", cuts_of_lrn},
     {"softmax_direct_kernel", cuts_of_softmax},
     {"softmax_direct_columns_kernel", cuts_of_softmax_columns},
-    {"pool2d_direct_2x2_kernel", cuts_of_pool_2x2},
-    {"pool2d_direct_any_kernel", cuts_of_pool_any},
-    {"pool2d_direct_plane_kernel", cuts_of_pool_plane},
+    {"pool_direct_2x2_kernel", cuts_of_pool_2x2},
+    {"pool_direct_any_kernel", cuts_of_pool_any},
+    {"pool_direct_plane_kernel", cuts_of_pool_plane},
     {"linear_tiled_kernel", cuts_of_linear_tiled},
     {"linear_warp_reduce_kernel", cuts_of_linear_warp_reduce},
-    {"bias_relu_kernel", cuts_of_bias_relu},
+    {"bias_rectifier_kernel", cuts_of_bias_rectifier},
 };
 
 const std::vector<Exempt> kExempt = {
     {"linear_warp_reduce_kernel<1,", "samples", "is for one sample"},
-    {"bias_relu_kernel", "values of a channel", "is of convolutions: ConvLaunches"},
+    {"bias_rectifier_kernel", "values of a channel", "is of convolutions: ConvLaunches"},
     {"split_pairs_kernel", "", "is of no layer: it deals answers to two arrays, DeviceGpu"},
     {"unpack_pixels_kernel", "", "is of no layer: it unpacks the input of a whole network, Pixels"},
     {"fill_shared_kernel", "", "is of no layer: it fills shared memory before verified runs"},
@@ -224,7 +224,7 @@ TEST_F(LayerLaunches, AreWithinTheLimitsOfEveryCard) {
     SCOPED_TRACE(card.name);
     run_all(card);
     EXPECT_TRUE(census_.launched("linear_tiled_kernel"));
-    EXPECT_TRUE(census_.launched("pool2d_direct_any_kernel"));
+    EXPECT_TRUE(census_.launched("pool_direct_any_kernel"));
   }
 }
 

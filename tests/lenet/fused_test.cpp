@@ -17,7 +17,7 @@
 namespace lenslet {
 namespace {
 
-constexpr double kMostDigitsOff = 3;
+constexpr double kMaxDigitsOff = 3;
 
 const std::vector<int64_t>& batches() {
   static const std::vector<int64_t> all = {1,  2,  3,  4,  5,  7,   8,   9,   15,  16,  17,  31,   32,  33,
@@ -274,7 +274,7 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
                    if (offered.math == MathMode::kFp32 && offered.input_type != ElementType::kUint4) {
                      EXPECT_EQ(differ, 0) << "predictions unlike PyTorch's";
                    }
-                   EXPECT_LE(std::abs(static_cast<double>(correct - right)), kMostDigitsOff);
+                   EXPECT_LE(std::abs(static_cast<double>(correct - right)), kMaxDigitsOff);
                    RecordProperty(
                        backend + "_" + to_string(offered.math) + "_" + to_string(offered.input_type),
                        std::to_string(correct));

@@ -415,7 +415,7 @@ TEST(DigitImage, LeavesPicturesLikeMnistUntouched) {
 
 TEST(DigitImage, IsQuickEnoughForOnePicture) {
   const Image image = paint(kTwo, black_on_white);
-  const double time = least_cpu_ms([&] { prepare_digit(image); });
+  const double time = min_cpu_ms([&] { prepare_digit(image); });
   RecordProperty("milliseconds", std::to_string(time));
   EXPECT_LT(time, 100) << "a few milliseconds are usual; sanitizers take longer";
 }

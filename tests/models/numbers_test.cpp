@@ -28,7 +28,7 @@ Image written(const std::string& text, double spacing = 0.25, const Pen& pen = {
 
 // A hard picture may be refused. A wrong number is a failure.
 TEST(Numbers, AreReadInDrawnPicturesOrRefused) {
-  constexpr int kMostRefused = 0;
+  constexpr int kMaxRefused = 0;
   int refused = 0;
   std::string which;
   for (const NumberPicture& picture : number_pictures()) {
@@ -44,7 +44,7 @@ TEST(Numbers, AreReadInDrawnPicturesOrRefused) {
       EXPECT_EQ(reading.number, picture.number) << picture.name;
     }
   }
-  EXPECT_LE(refused, kMostRefused) << "refused:" << which;
+  EXPECT_LE(refused, kMaxRefused) << "refused:" << which;
 }
 
 TEST(Numbers, HaveTheBoxAndTheProbabilityOfEachDigit) {

@@ -38,12 +38,12 @@ least() {
 # quick WHAT LIMIT PERCENT COMMAND…: limit in tenths of a millisecond, or in percent of CMake's start if that is more.
 # Up to five times, each together with CMake's start: the machine may have become busier since that was measured.
 quick() {
-  local what=$1 least_limit=$2 percent=$3 limit spent round
+  local what=$1 min_limit=$2 percent=$3 limit spent round
   shift 3
   for ((round = 0; round < 5; ++round)); do
     [ "$round" -eq 0 ] || cmakes=$(least "$cmake" --version)
     limit=$((percent * cmakes / 100))
-    [ "$limit" -ge "$least_limit" ] || limit=$least_limit
+    [ "$limit" -ge "$min_limit" ] || limit=$min_limit
     spent=$(least "$@")
     printf '%s: %d.%d ms, at most %d.%d\n' "$what" $((spent / 10)) $((spent % 10)) $((limit / 10)) $((limit % 10))
     [ "$spent" -gt "$limit" ] || return 0

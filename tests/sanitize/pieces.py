@@ -22,7 +22,7 @@ def rule(program, pattern, tools=TOOLS):
 # of these files have none of either, or no shared memory; a test compares that with the files.
 NO_BARRIER_FILES = (
     "layers/activation/gpu/direct.cu",
-    "layers/gemm/gpu/bias_relu.cu",
+    "layers/gemm/gpu/bias_rectifier.cu",
     "layers/lrn/gpu/direct.cu",
     "layers/pairwise/gpu/direct.cu",
     "layers/rearrange/gpu/copy.cu",

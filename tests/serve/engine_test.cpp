@@ -136,12 +136,12 @@ TEST_F(ServeEngine, NamesAndBoundsItsModel) {
   EXPECT_EQ(planes.signature().model, "small_planes_1");
   EXPECT_EQ(planes.signature().input, "x");
   EXPECT_EQ(planes.signature().input_shape, Shape({16, 4, 4}));
-  EXPECT_EQ(planes.signature().most_samples, 16);
+  EXPECT_EQ(planes.signature().max_samples, 16);
   options = options_of();
   options.max_queue = 40;
   Engine digits(options);
   EXPECT_EQ(digits.signature().model, "lenet5");
-  EXPECT_EQ(digits.signature().most_samples, 40);
+  EXPECT_EQ(digits.signature().max_samples, 40);
   EXPECT_NE(digits.describe().find("robust"), std::string::npos) << digits.describe();
 }
 

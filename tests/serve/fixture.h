@@ -18,7 +18,7 @@ inline Signature my_model() {
   signature.input_shape = {2};
   signature.output_shape = {2};
   signature.normalisations = {Normalisation(0.5f, 0.25f)};
-  signature.most_samples = 100;
+  signature.max_samples = 100;
   return signature;
 }
 

@@ -72,8 +72,8 @@ class Client {
 
 /// An option of the socket with which the server, in this process, talks to the client; -1 if there is none.
 int tcp_option_of_peer(const Client& client, int option) {
-  constexpr int kMostFiles = 1024;
-  for (int file = 0; file < kMostFiles; ++file) {
+  constexpr int kMaxFiles = 1024;
+  for (int file = 0; file < kMaxFiles; ++file) {
     sockaddr_in peer = {};
     socklen_t length = sizeof peer;
     if (::getpeername(file, reinterpret_cast<sockaddr*>(&peer), &length) != 0) continue;

@@ -211,7 +211,7 @@ TEST(ServeProtocol, ReadsEachRequestForItself) {
   const std::string numbers = request_json(R"("shape":[2,2],"datatype":"FP32","data":[1,2,3,4])");
   Signature less = my_model();
   EXPECT_EQ(read_infer_request(numbers, numbers.size(), less).samples.values, kValues);
-  less.most_samples = 1;
+  less.max_samples = 1;
   try {
     read_infer_request(numbers, numbers.size(), less);
     ADD_FAILURE() << "it is accepted";

@@ -102,7 +102,7 @@ int KernelCensus::count(const std::function<bool(const std::string&)>& counted) 
                                         [&](const auto& row) { return counted(row.second.base); }));
 }
 
-Cuts cuts_of_bias_relu(const Seen& seen) {
+Cuts cuts_of_bias_rectifier(const Seen& seen) {
   constexpr int64_t kThreads = 256;
   const bool wide = seen.name.find("unsigned long") != std::string::npos;
   const auto size = [&](int index) {

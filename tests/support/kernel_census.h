@@ -76,7 +76,7 @@ class KernelCensus {
   std::map<const void*, Kernel> kernels_;  // by address
 };
 
-/// The cuts of bias_relu_kernel, which layers of several kinds launch.
-Cuts cuts_of_bias_relu(const Seen& seen);
+/// The cuts of bias_rectifier_kernel, which layers of several kinds launch.
+Cuts cuts_of_bias_rectifier(const Seen& seen);
 
 }  // namespace lenslet

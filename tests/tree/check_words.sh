@@ -56,6 +56,7 @@ awk '
     word("serves[(_]|_serves|\"serves\"", "supports, supported")
     word("(^|[^a-z])fused (plan|variant)", "whole-network (fused is of layers, and the value of --plan)")
     word("whole-network variant|variants? of the whole", "whole-network backend (a variant is one form of a kernel)")
+    word("(^|[^a-z])(k(most|least)[a-z]|(most|least)_[a-z])", "max and min in names")
     word("gray", "grey")
     word("labeled|canceled|modeled|signaled", "a double l")
     drawn = count  # names of drawing libraries and of CSS in Python

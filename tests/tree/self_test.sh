@@ -333,6 +333,7 @@ red layers/planted.h 'bool serves(const Conv2dProblem& problem);' 'supports' "${
 red python/planted.py 'entry["serves"] = True' 'supports' "${words[@]}"
 red api/planted.h '// A variant of the fused plan.' 'whole-network' "${words[@]}"
 red docs/planted.md 'times every whole-network variant' 'whole-network backend' "${words[@]}"
+red layers/planted.h 'constexpr int kMo''stRows = 2;' 'max and min' "${words[@]}"
 
 text=(bash "$here/check_text.sh" "$copy")
 red framework/planted.cpp '// TO''DO later' 'tracker' "${text[@]}"

@@ -13,10 +13,10 @@ namespace lenslet {
 namespace {
 
 constexpr size_t kMiB = 1024 * 1024;
-// Least bytes moved in one window: on the CPU per thread, with kMostMoved as the limit of the total; on a GPU in total.
+// Least bytes moved in one window: on the CPU per thread, with kMaxMoved as the limit of the total; on a GPU in total.
 // In the nearest cache these take some tenths of a millisecond: long enough that starting the threads is negligible,
 // short enough that some windows are undisturbed on a busy machine.
-constexpr size_t kMovedByThread = 16 * kMiB, kMostMoved = 1024 * kMiB;
+constexpr size_t kMovedByThread = 16 * kMiB, kMaxMoved = 1024 * kMiB;
 [[maybe_unused]] constexpr size_t kMovedByGpu = 1024 * kMiB;  // unused in a build without the GPU side
 constexpr int kRepeats = 5;
 constexpr double kBudgetNs = 2e7;
@@ -29,7 +29,7 @@ size_t slice_of(size_t bytes) {
 }
 
 // The least that a device's threads copy.
-size_t least_bytes(Device device) {
+size_t min_bytes(Device device) {
   return device.is_cuda() ? kStepBytes : kStepBytes * static_cast<size_t>(num_threads());
 }
 
@@ -51,7 +51,7 @@ void on_slices(size_t slice, int times, const Body& body) {
 
 MemoryCeilings::MemoryCeilings(size_t largest_bytes, Stream& stream)
     : stream_(stream),
-      from_(stream.device(), std::max(largest_bytes, least_bytes(stream.device()))),
+      from_(stream.device(), std::max(largest_bytes, min_bytes(stream.device()))),
       to_(stream.device(), from_.bytes()) {
   // The first copy writes the other buffer. What is read must be written first: an untouched page is the zero page.
   fill_bytes(from_.data(), from_.device(), 1, from_.bytes(), stream);
@@ -87,7 +87,7 @@ MemoryRates MemoryCeilings::rates_of_cpu(size_t bytes) {
   const size_t slice = slice_of(bytes);
   bytes = slice * threads;
   const auto size = static_cast<double>(bytes);
-  const size_t moved = std::min(kMovedByThread * threads, kMostMoved);
+  const size_t moved = std::min(kMovedByThread * threads, kMaxMoved);
   const int times = static_cast<int>(std::clamp<size_t>(moved / bytes, 1, 65536));
   MemoryRates rates;
   const double copy_ns = best_ns(stream_, kRepeats, kBudgetNs, [&] {

@@ -16,8 +16,8 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kMostOfCell = 1000;  // bytes; limits a row whatever text the file contains
-constexpr size_t kLeastWidth = 40, kMostWidth = 10000;
+constexpr size_t kMaxOfCell = 1000;  // bytes; limits a row whatever text the file contains
+constexpr size_t kMinWidth = 40, kMaxWidth = 10000;
 
 // 0 for text that is no number of columns.
 size_t columns_in(const char* text) {
@@ -48,7 +48,7 @@ TableLook TableLook::of(int descriptor, bool wide) {
   size_t columns = columns_in(std::getenv("COLUMNS"));
   winsize size = {};
   if (columns == 0 && terminal && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
-  if (columns > 0) look.width = std::clamp(columns, kLeastWidth, kMostWidth);
+  if (columns > 0) look.width = std::clamp(columns, kMinWidth, kMaxWidth);
   const char* const no_colour = std::getenv("NO_COLOR");
   const char* const term = std::getenv("TERM");
   look.colour = terminal && (no_colour == nullptr || *no_colour == '\0') && term != nullptr &&
@@ -64,7 +64,7 @@ Table& Table::column(std::string title, Align align, Use use) {
 Table& Table::row(std::vector<std::string> cells) {
   if (cells.empty() || cells.size() > columns_.size()) throw std::logic_error("Table: wrong number of cells");
   cells.resize(columns_.size());
-  for (std::string& cell : cells) cell = printable_excerpt(cell, kMostOfCell);
+  for (std::string& cell : cells) cell = printable_excerpt(cell, kMaxOfCell);
   rows_.push_back(std::move(cells));
   return *this;
 }

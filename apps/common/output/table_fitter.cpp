@@ -10,8 +10,8 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kGap = 2;               // spaces between columns
-constexpr size_t kLeastWordsWidth = 16;  // of a column whose cells are wrapped
+constexpr size_t kGap = 2;             // spaces between columns
+constexpr size_t kMinWordsWidth = 16;  // of a column whose cells are wrapped
 constexpr const char* kNoteTitle = "note";
 
 // Width in terminal columns: bytes that do not continue a UTF-8 sequence.
@@ -36,7 +36,7 @@ void add_note(std::vector<std::string>& lines, const std::string& head, const st
 }  // namespace
 
 std::vector<std::string> wrapped(const std::string& text, size_t width, size_t indent) {
-  if (width < indent + kLeastWordsWidth) indent = 0;
+  if (width < indent + kMinWordsWidth) indent = 0;
   std::vector<std::string> lines;
   std::string rest = text;
   while (display_width(rest) > width) {
@@ -172,7 +172,7 @@ void TableFitter::wrap_words() {
   while (!fits()) {
     Column* widest = nullptr;
     for (Column& column : columns_) {
-      const size_t least = std::max(kLeastWordsWidth, display_width(column.title));
+      const size_t least = std::max(kMinWordsWidth, display_width(column.title));
       if (column.align != Table::Align::kLeft || column.width <= least) continue;
       if (widest == nullptr || column.width > widest->width) widest = &column;
     }

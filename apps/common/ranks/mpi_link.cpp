@@ -15,8 +15,8 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 30;  // of a message: MPI 3 counts in int
-constexpr useconds_t kPollUs = 500;             // a rank that waits leaves its core to those that compute
+constexpr size_t kMaxBytes = size_t{1} << 30;  // of a message: MPI 3 counts in int
+constexpr useconds_t kPollUs = 500;            // a rank that waits leaves its core to those that compute
 
 void check(int status, const char* call) {
   if (status == MPI_SUCCESS) return;
@@ -85,8 +85,8 @@ class MpiLink : public RankLink {
   template <class Data, class Action>
   static void in_parts(Data* data, size_t bytes, const Action& action) {
     using Byte = std::conditional_t<std::is_const_v<Data>, const char, char>;
-    for (size_t at = 0; at < bytes; at += kMostBytes)
-      action(static_cast<Byte*>(data) + at, static_cast<int>(std::min(kMostBytes, bytes - at)));
+    for (size_t at = 0; at < bytes; at += kMaxBytes)
+      action(static_cast<Byte*>(data) + at, static_cast<int>(std::min(kMaxBytes, bytes - at)));
   }
 
   int rank_ = 0, size_ = 1;

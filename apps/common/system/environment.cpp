@@ -92,7 +92,7 @@ ResultEnvironment this_environment(const std::string& tool, bool with_gpus,
 
 std::string ResultEnvironment::device_name() const {
   if (devices.empty()) return printable_excerpt(cpu);
-  constexpr size_t kMostNamed = 4;
+  constexpr size_t kMaxNamed = 4;
   std::vector<std::pair<std::string, int>> counted;
   std::map<std::string, size_t> places;
   for (const ResultDevice& device : devices) {
@@ -102,12 +102,12 @@ std::string ResultEnvironment::device_name() const {
     ++counted[place->second].second;
   }
   std::string text;
-  for (size_t i = 0; i < std::min(counted.size(), kMostNamed); ++i) {
+  for (size_t i = 0; i < std::min(counted.size(), kMaxNamed); ++i) {
     const auto& [name, count] = counted[i];
     text += (text.empty() ? "" : " and ") + (count > 1 ? concat(count, " x ") : std::string()) + name;
   }
-  return counted.size() > kMostNamed ? concat(text, " and ", counted.size() - kMostNamed, " other models")
-                                     : text;
+  return counted.size() > kMaxNamed ? concat(text, " and ", counted.size() - kMaxNamed, " other models")
+                                    : text;
 }
 
 bool same_environment(const ResultEnvironment& a, const ResultEnvironment& b, std::string* reason) {

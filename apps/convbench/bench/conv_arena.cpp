@@ -15,7 +15,7 @@ using reference::GuardedMemory;
 constexpr int64_t kReferenceMacs = int64_t{1} << 22, kPooledMacs = int64_t{1} << 20;
 
 // Limit for input plus output: page-locking more would take seconds, so larger problems are timed without copies.
-constexpr size_t kMostCopied = size_t{4} << 30;
+constexpr size_t kMaxCopied = size_t{4} << 30;
 
 // Input, output and, for most backends, the workspace grow with the batch.
 std::string largest_batch(const Conv2dProblem& problem, size_t needed, size_t free) {
@@ -42,7 +42,7 @@ void ConvArena::allocate(Device device, size_t workspace_bytes, bool end_to_end)
   demand_memory(problem_, device, workspace_bytes);
   const size_t x_bytes = problem_.input_shape().bytes(), y_bytes = problem_.output_shape().bytes();
   memory_.emplace(device, std::vector<size_t>{x_bytes, y_bytes, workspace_bytes});
-  if (!end_to_end || !device.is_cuda() || x_bytes + y_bytes > kMostCopied) return;
+  if (!end_to_end || !device.is_cuda() || x_bytes + y_bytes > kMaxCopied) return;
   host_x_.emplace(device, x_bytes);
   host_y_.emplace(device, y_bytes);
 }

@@ -114,7 +114,7 @@ void allocate(ConvArena& arena, std::vector<StudyCandidate>& candidates, const C
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (!candidates[i].prepared || &conv_of(candidates[i]).arena() != &arena) continue;
     users.push_back(i);
-    workspace = std::max(workspace, conv_of(candidates[i]).most_workspace_bytes());
+    workspace = std::max(workspace, conv_of(candidates[i]).max_workspace_bytes());
   }
   if (users.empty()) return;
   const auto refusal =

@@ -51,7 +51,7 @@ std::vector<Candidate*> ConvCandidate::epilogues() {
   return epilogues;
 }
 
-size_t ConvCandidate::most_workspace_bytes() const noexcept {
+size_t ConvCandidate::max_workspace_bytes() const noexcept {
   size_t most = workspace_bytes_;
   for (const auto& epilogue : epilogues_) most = std::max(most, epilogue->workspace_bytes_);
   return most;

@@ -44,7 +44,7 @@ class ConvCandidate : public Candidate {
   void describe(ResultRow& row) const;
   size_t workspace_bytes() const noexcept { return workspace_bytes_; }
   /// The largest workspace of this candidate and its epilogues.
-  size_t most_workspace_bytes() const noexcept;
+  size_t max_workspace_bytes() const noexcept;
 
  private:
   std::string name_;

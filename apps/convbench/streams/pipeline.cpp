@@ -24,7 +24,7 @@ StreamLane::StreamLane(const std::string& name, const ConvBackend& backend, cons
       arena(part, options.fill, static_cast<uint64_t>(options.seed)),
       candidate(name, backend, Pipeline::kMath, arena, options.workspace_limit, stream, choice) {
   if (with_epilogues) candidate.prepare_epilogues();
-  arena.allocate(device, candidate.most_workspace_bytes(), false);
+  arena.allocate(device, candidate.max_workspace_bytes(), false);
 }
 
 Pipeline::Pipeline(const std::string& name, const ConvBackend& backend, const Conv2dProblem& part, int parts,

@@ -24,10 +24,10 @@
 namespace lenslet {
 namespace {
 
-constexpr int kWindows = 20;                  // minimum per configuration
-constexpr int64_t kStandardBatch = 1000;      // of the layered plan in fp32
-constexpr int64_t kMostDigitsOff = 3;         // by which another configuration may differ from it
-constexpr int64_t kMostDigitsOffPacked = 30;  // the same for packed pixels
+constexpr int kWindows = 20;                 // minimum per configuration
+constexpr int64_t kStandardBatch = 1000;     // of the layered plan in fp32
+constexpr int64_t kMaxDigitsOff = 3;         // by which another configuration may differ from it
+constexpr int64_t kMaxDigitsOffPacked = 30;  // the same for packed pixels
 
 std::optional<ImageDataset> read_mnist(const Session& session, const std::string& asked) {
   if (!reads_digits(session.graph())) {
@@ -84,7 +84,7 @@ std::vector<int> classes_of(CallCandidate& call, ElementType input, const ImageD
 
 // The fault; empty if there is none. Packing itself changes some answers.
 std::string judge_accuracy(const ResultAccuracy& accuracy, ElementType input) {
-  const int64_t most = input == ElementType::kUint4 ? kMostDigitsOffPacked : kMostDigitsOff;
+  const int64_t most = input == ElementType::kUint4 ? kMaxDigitsOffPacked : kMaxDigitsOff;
   if (std::abs(accuracy.correct - accuracy.fp32_correct) <= most) return {};
   return concat("reads ", format_count(accuracy.correct), " of ", format_count(accuracy.count),
                 " digits correctly, the layered plan in fp32 ", format_count(accuracy.fp32_correct),

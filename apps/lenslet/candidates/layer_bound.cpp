@@ -121,8 +121,8 @@ std::vector<double> carried_errors(const Layer& layer, const std::vector<LayerIn
           std::max(result.values[k] * std::expm1(2 * largest), result.values[k] < 0 ? 2 * largest : 0);
     return carried;
   }
-  constexpr size_t kMostCombined = 3;  // of more inputs all move up, or all down: sums and maxima
-  if (inputs.size() <= kMostCombined) {
+  constexpr size_t kMaxCombined = 3;  // of more inputs all move up, or all down: sums and maxima
+  if (inputs.size() <= kMaxCombined) {
     for (unsigned signs = 0; signs < 1u << inputs.size(); ++signs)
       add_changes(layer, inputs, errors, result, signs, carried);
   } else {

@@ -17,7 +17,7 @@ namespace lenslet {
 namespace {
 
 // Above this limit a plain CPU loop takes seconds per run, so it is not repeated.
-constexpr double kMostFlopsToRepeat = 2e10;
+constexpr double kMaxFlopsToRepeat = 2e10;
 
 /// Something to prepare: an operator with its inputs and its output (without data).
 struct Task {
@@ -45,7 +45,7 @@ class Repeater {
     const std::unique_ptr<Operator> first = task_.prepare(stream_);
     row.workspace_bytes = static_cast<int64_t>(first->workspace_bytes());
     row.workspace = format_bytes(static_cast<double>(row.workspace_bytes));
-    if (task_.flops > kMostFlopsToRepeat) return;
+    if (task_.flops > kMaxFlopsToRepeat) return;
     const std::vector<uint8_t> a = result_of(*first), b = result_of(*first);
     const std::unique_ptr<Operator> second = task_.prepare(stream_);
     row.observed = a != b ? "no" : a == result_of(*second) ? "bitwise" : "per preparation";

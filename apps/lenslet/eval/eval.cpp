@@ -65,8 +65,8 @@ void run_passes(Model& model, const ImageDataset& data, int64_t count, bool show
   }
   std::vector<double> passes = {outcome.run.wall_ns};
   double spent = outcome.run.wall_ns;
-  const double least_ms = model.executable().device().is_cuda() ? kLongMs : kShortMs;
-  while (spent < (passes.size() < kEnoughPasses ? kLongMs : least_ms) * 1e6 && !interrupted()) {
+  const double min_ms = model.executable().device().is_cuda() ? kLongMs : kShortMs;
+  while (spent < (passes.size() < kEnoughPasses ? kLongMs : min_ms) * 1e6 && !interrupted()) {
     BatchRun again;
     run_images(model, data, count, again);
     if (again.count < count) break;
@@ -82,7 +82,7 @@ void run_passes(Model& model, const ImageDataset& data, int64_t count, bool show
   const std::vector<DeviceShare> shares = model.shares();
   report_faults(shares);
   if (interrupted() || (!shares.empty() && !shares.front().fault.empty())) return;
-  outcome.speed.resident_per_s = device_resident_rate(model.executable(), least_ms);
+  outcome.speed.resident_per_s = device_resident_rate(model.executable(), min_ms);
 }
 
 // The first images of `data` by another pass, to compare with a run of all of them; none after a signal.

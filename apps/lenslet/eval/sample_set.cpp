@@ -22,10 +22,10 @@ namespace lenslet {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr size_t kMostBytes = size_t{1} << 32;  // of arrays
+constexpr size_t kMaxBytes = size_t{1} << 32;  // of arrays
 constexpr const char* kInputs = "inputs";
 constexpr const char* kLabels = "labels";
-constexpr size_t kMostNamed = 12;  // classes in the line that states their order
+constexpr size_t kMaxNamed = 12;  // classes in the line that states their order
 
 // The folders directly in a folder, in byte order of their names.
 std::vector<std::string> folders_in(const std::string& path) {
@@ -83,9 +83,9 @@ class PictureFolders : public SampleSet {
   std::string order() const override {
     if (!alphabetical_) return {};
     std::string text = "classes in the alphabetical order of their folders: ";
-    for (size_t c = 0; c < std::min(classes_.size(), kMostNamed); ++c)
+    for (size_t c = 0; c < std::min(classes_.size(), kMaxNamed); ++c)
       text += concat(c == 0 ? "" : ", ", printable_excerpt(classes_[c], 40));
-    return text + (classes_.size() > kMostNamed ? ", ..." : "") + "; --labels FILE states another";
+    return text + (classes_.size() > kMaxNamed ? ", ..." : "") + "; --labels FILE states another";
   }
   void read(int64_t first, int64_t count, float* inputs) const override {
     parallel_for(count, 1, [&](int64_t begin, int64_t end) {
@@ -149,7 +149,7 @@ class Arrays : public SampleSet {
       if (!options.answers.empty())
         throw UsageError("--answers belongs to --data FILE.npy; an .npz file has its labels in it");
       std::map<std::string, NpyArray> arrays =
-          parse_npz(read_file(options.data, kMostBytes), shown, kMostBytes);
+          parse_npz(read_file(options.data, kMaxBytes), shown, kMaxBytes);
       if (arrays.size() != 2 || arrays.count(kInputs) == 0 || arrays.count(kLabels) == 0)
         throw DataError(concat(shown, ": expected the arrays inputs and labels, found ", arrays.size(),
                                " arrays: numpy.savez(\"", shown, "\", inputs=x, labels=y)"));
@@ -159,8 +159,8 @@ class Arrays : public SampleSet {
       labels_name = concat(shown, ": ", kLabels);
     } else {
       if (options.answers.empty()) throw UsageError("--data FILE.npy needs the labels by --answers FILE.npy");
-      inputs_ = parse_npy(read_file(options.data, kMostBytes), shown);
-      labels = parse_npy(read_file(options.answers, kMostBytes), labels_name);
+      inputs_ = parse_npy(read_file(options.data, kMaxBytes), shown);
+      labels = parse_npy(read_file(options.answers, kMaxBytes), labels_name);
     }
     demand_inputs(inputs_name);
     if (inputs_.kind == 'f' && !(options.mean.empty() && options.std.empty()))

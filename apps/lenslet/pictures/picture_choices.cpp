@@ -26,19 +26,19 @@ float value_of(const std::vector<double>& values, size_t c, size_t channels, con
 
 // No error, because the usual list for ImageNet has two classes called crane.
 void note_equal_lines(const std::vector<std::string>& labels, const std::string& path) {
-  constexpr size_t kMostListed = 4;
+  constexpr size_t kMaxListed = 4;
   std::unordered_map<std::string, size_t> line_of;
   std::string pairs;
   size_t count = 0;
   for (size_t i = 0; i < labels.size(); ++i) {
     const auto [first, is_new] = line_of.emplace(labels[i], i + 1);
-    if (is_new || ++count > kMostListed) continue;
+    if (is_new || ++count > kMaxListed) continue;
     pairs += concat(pairs.empty() ? "" : "; ", "lines ", first->second, " and ", i + 1, " are both \"",
                     labels[i], "\"");
   }
   if (count == 0) return;
   write_standard_error(concat("lenslet: note: ", printable_excerpt(path), ": ", pairs,
-                              count > kMostListed ? "; ..." : "",
+                              count > kMaxListed ? "; ..." : "",
                               "; answers do not tell such classes apart\n"));
 }
 

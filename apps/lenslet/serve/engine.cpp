@@ -64,7 +64,7 @@ Engine::Engine(const ServeOptions& options, const Console& console)
   signature_.output_shape = graph.output_shape();
   signature_.normalisations = session_.network().channels;
   if (signature_.normalisations.empty()) signature_.normalisations = {graph.normalisation()};
-  signature_.most_samples = std::max(options_.max_queue, options_.max_batch);
+  signature_.max_samples = std::max(options_.max_queue, options_.max_batch);
 
   const int64_t most = options_.max_batch;
   values_.emplace(session_, ElementType::kFp32, most);

@@ -21,10 +21,10 @@ namespace net = boost::asio;
 
 namespace {
 
-constexpr size_t kBufferBytes = 64 << 10, kKeptBufferBytes = 8 << 10, kMostDiscarded = 64 << 20;
+constexpr size_t kBufferBytes = 64 << 10, kKeptBufferBytes = 8 << 10, kMaxDiscarded = 64 << 20;
 // Holds a request of one picture in one read. Each of 10,000 idle connections has this room.
-constexpr size_t kLeastRoom = 2 << 10;
-constexpr size_t kMostKeptHeader = 512;
+constexpr size_t kMinRoom = 2 << 10;
+constexpr size_t kMaxKeptHeader = 512;
 constexpr std::chrono::seconds kLinger(2);
 constexpr const char* kPolicy = "Content-Security-Policy";
 constexpr const char* kJsonBytes = "Inference-Header-Content-Length";
@@ -128,7 +128,7 @@ void Connection::receive() {
 size_t Connection::room() const {
   const bool in_body = request_ && request_->is_header_done();
   const size_t rest = in_body ? request_->content_length_remaining().value_or(0) : 0;
-  const size_t wanted = std::clamp(rest, kLeastRoom, kBufferBytes);
+  const size_t wanted = std::clamp(rest, kMinRoom, kBufferBytes);
   return std::min(std::max(wanted, buffer_.capacity() - buffer_.size()), buffer_.max_size() - buffer_.size());
 }
 
@@ -147,7 +147,7 @@ void Connection::take() {
     Error error;
     const size_t used = request_->put(data, error);
     if (!has_header)  // the parser takes a header at once, or nothing of it
-      header_.assign(static_cast<const char*>(data.data()), used <= kMostKeptHeader ? used : 0);
+      header_.assign(static_cast<const char*>(data.data()), used <= kMaxKeptHeader ? used : 0);
     buffer_.consume(used);
     if (error == http::error::need_more) return receive();
     if (error) return refuse(error);
@@ -298,7 +298,7 @@ void Connection::discard() {
   socket_.async_read_some(buffer_.prepare(kKeptBufferBytes),
                           [self = shared_from_this()](Error error, size_t bytes) {
                             self->discarded_ += bytes;
-                            if (!error && self->discarded_ < kMostDiscarded) self->discard();
+                            if (!error && self->discarded_ < kMaxDiscarded) self->discard();
                           });
 }
 

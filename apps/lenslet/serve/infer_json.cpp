@@ -11,7 +11,7 @@
 namespace lenslet::serve {
 namespace {
 
-constexpr size_t kMostTensors = 16, kMostKeys = 64, kMostDepth = 32, kMostNameBytes = 1024, kMostRank = 8;
+constexpr size_t kMaxTensors = 16, kMaxKeys = 64, kMaxDepth = 32, kMaxNameBytes = 1024, kMaxRank = 8;
 
 /// Where the parser is: the innermost open object or array.
 enum class At { kRoot, kParameters, kInputs, kInput, kShape, kData, kOutputs, kOutput, kIgnored };
@@ -19,7 +19,7 @@ enum class At { kRoot, kParameters, kInputs, kInput, kShape, kData, kOutputs, kO
 /// The parser's events become members of InferJson. Every handler returns true; errors are thrown.
 class Reader : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit Reader(size_t most_values) : most_values_(most_values) {}
+  explicit Reader(size_t max_values) : max_values_(max_values) {}
   InferJson take() { return std::move(request_); }
 
   bool null() override { return other("null"); }
@@ -59,11 +59,11 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
     if (open_.empty()) return push(At::kRoot);
     switch (at()) {
       case At::kInputs:
-        if (request_.inputs.size() == kMostTensors) fail(concat("more than ", kMostTensors, " tensors"));
+        if (request_.inputs.size() == kMaxTensors) fail(concat("more than ", kMaxTensors, " tensors"));
         request_.inputs.emplace_back();
         return push(At::kInput);
       case At::kOutputs:
-        if (request_.outputs.size() == kMostTensors) fail(concat("more than ", kMostTensors, " tensors"));
+        if (request_.outputs.size() == kMaxTensors) fail(concat("more than ", kMaxTensors, " tensors"));
         request_.outputs.emplace_back();
         return push(At::kOutput);
       case At::kRoot:
@@ -82,7 +82,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
     if (frame.at == At::kIgnored) return true;
     if (std::find(frame.keys.begin(), frame.keys.end(), name) != frame.keys.end())
       fail("the key \"" + printable_excerpt(name, 40) + "\" is there twice");
-    if (frame.keys.size() == kMostKeys) fail(concat("more than ", kMostKeys, " keys"));
+    if (frame.keys.size() == kMaxKeys) fail(concat("more than ", kMaxKeys, " keys"));
     frame.keys.push_back(short_text(name));
     return true;
   }
@@ -121,7 +121,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
     return open_.back().keys.empty() ? none : open_.back().keys.back();
   }
   bool push(At where) {
-    if (open_.size() == kMostDepth) fail(concat("nested deeper than ", kMostDepth, " levels"));
+    if (open_.size() == kMaxDepth) fail(concat("nested deeper than ", kMaxDepth, " levels"));
     open_.push_back({where, {}});
     return true;
   }
@@ -134,14 +134,14 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   std::string short_text(const std::string& value) const {
-    if (value.size() > kMostNameBytes) fail(concat("a text has more than ", kMostNameBytes, " bytes"));
+    if (value.size() > kMaxNameBytes) fail(concat("a text has more than ", kMaxNameBytes, " bytes"));
     return value;
   }
 
   bool integer(int64_t value) {
     if (at() == At::kShape) {
       std::vector<int64_t>& shape = *request_.inputs.back().shape;
-      if (shape.size() == kMostRank) fail(concat("more than ", kMostRank, " dimensions"));
+      if (shape.size() == kMaxRank) fail(concat("more than ", kMaxRank, " dimensions"));
       if (value < 0) fail(concat("a dimension must not be negative, found ", value));
       shape.push_back(value);
       return true;
@@ -159,7 +159,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
     if (at() != At::kData) return other("a number");
     if (std::fabs(value) > FLT_MAX) fail("a value is outside FP32's range");
     std::vector<float>& data = *request_.inputs.back().data;
-    if (data.size() == most_values_) fail(concat("more than the ", most_values_, " values of a request"));
+    if (data.size() == max_values_) fail(concat("more than the ", max_values_, " values of a request"));
     data.push_back(static_cast<float>(value));
     return true;
   }
@@ -202,18 +202,18 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
     throw DataError(concat(place, place.empty() ? "" : ": ", what));
   }
 
-  const size_t most_values_;
+  const size_t max_values_;
   InferJson request_;
   std::vector<Frame> open_;
 };
 
 }  // namespace
 
-InferJson parse_infer_json(std::string_view text, size_t most_values) {
+InferJson parse_infer_json(std::string_view text, size_t max_values) {
   // The parser takes a null byte for the end, and would ignore what follows.
   if (const size_t null = text.find('\0'); null != std::string_view::npos)
     throw DataError(concat("the request is no valid JSON: error at byte ", null + 1));
-  Reader reader(most_values);
+  Reader reader(max_values);
   nlohmann::json::sax_parse(text.begin(), text.end(), &reader);
   return reader.take();
 }

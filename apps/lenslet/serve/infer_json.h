@@ -31,7 +31,7 @@ struct InferJson {
   bool binary_outputs = false;  // parameters.binary_data_output
 };
 
-/// Throws DataError with the place: "inputs[0].shape: expected …". `most_values` limits `data`.
-InferJson parse_infer_json(std::string_view text, size_t most_values);
+/// Throws DataError with the place: "inputs[0].shape: expected …". `max_values` limits `data`.
+InferJson parse_infer_json(std::string_view text, size_t max_values);
 
 }  // namespace lenslet::serve

@@ -35,9 +35,9 @@ int64_t samples_of(const InferInput& input, const Signature& signature) {
   if (!fits || shape[0] < 1)
     throw DataError(concat("input '", signature.input, "' expects the shape ", expected_shape(sample),
                            ", found ", shown(shape)));
-  if (shape[0] > signature.most_samples)
+  if (shape[0] > signature.max_samples)
     throw DataError(
-        concat("a request has at most ", signature.most_samples, " samples here, found ", shape[0]));
+        concat("a request has at most ", signature.max_samples, " samples here, found ", shape[0]));
   return shape[0];
 }
 
@@ -87,17 +87,17 @@ bool wants_binary(const InferJson& json, const Signature& signature) {
 
 /// The JSON before raw tensors. The requests of a client mostly have the same: each thread keeps the last one that it
 /// parsed.
-const InferJson& json_before_tensors(std::string_view text, size_t most_values) {
+const InferJson& json_before_tensors(std::string_view text, size_t max_values) {
   struct Last {
     std::string text;
-    size_t most_values = 0;
+    size_t max_values = 0;
     InferJson json;
   };
   thread_local Last last;
-  if (last.text.empty() || last.text != text || last.most_values != most_values) {
+  if (last.text.empty() || last.text != text || last.max_values != max_values) {
     last.text.clear();  // also if it is refused
-    last.json = parse_infer_json(text, most_values);
-    last.most_values = most_values;
+    last.json = parse_infer_json(text, max_values);
+    last.max_values = max_values;
     last.text = text;
   }
   return last.json;
@@ -113,11 +113,11 @@ InferRequest read_infer_request(std::string_view body, std::optional<size_t> jso
   const std::string_view raw = json_bytes ? body.substr(*json_bytes) : std::string_view();
   const auto sample = static_cast<size_t>(signature.input_shape.num_elements());
   const std::string_view text = json_bytes ? body.substr(0, *json_bytes) : body;
-  const size_t most_values = static_cast<size_t>(signature.most_samples) * sample;
+  const size_t max_values = static_cast<size_t>(signature.max_samples) * sample;
   InferJson own;
   const bool is_short = json_bytes && text.size() <= kShortJson;
-  if (!is_short) own = parse_infer_json(text, most_values);
-  const InferJson& json = is_short ? json_before_tensors(text, most_values) : own;
+  if (!is_short) own = parse_infer_json(text, max_values);
+  const InferJson& json = is_short ? json_before_tensors(text, max_values) : own;
   const InferInput& input = only_input(json, signature);
 
   InferRequest request;

@@ -23,7 +23,7 @@ struct Signature {
   std::string input, output;                  // names of the tensors
   Shape input_shape, output_shape;            // of one sample
   std::vector<Normalisation> normalisations;  // of pixels: one for all channels, or one a channel
-  int64_t most_samples = 1 << 20;             // of one request
+  int64_t max_samples = 1 << 20;              // of one request
 };
 
 /// A request that read_infer_request() accepts.

@@ -9,7 +9,7 @@
 namespace lenslet::serve {
 namespace {
 
-constexpr int64_t kMostNumber = 999'999'999;
+constexpr int64_t kMaxNumber = 999'999'999;
 
 std::string decoded(std::string_view text) {
   std::string plain;
@@ -41,7 +41,7 @@ int64_t PageRequest::whole_number(const std::string& key, int64_t fallback) cons
   if (given.empty()) return fallback;
   int64_t value = -1;
   const auto [rest, fault] = std::from_chars(given.data(), given.data() + given.size(), value);
-  if (fault != std::errc() || rest != given.data() + given.size() || value < 0 || value > kMostNumber)
+  if (fault != std::errc() || rest != given.data() + given.size() || value < 0 || value > kMaxNumber)
     throw DataError(concat(key, " expects a number from 0, found '", printable_excerpt(given, 40), "'"));
   return value;
 }

@@ -27,9 +27,9 @@ using Json = Looker::Json;
 
 namespace {
 
-constexpr size_t kMostPasses = 8;      // kept, one for each choice of backends
-constexpr int kLongest = 280;          // pixels of a picture on the page
-constexpr size_t kMostClasses = 1000;  // with a probability on the page
+constexpr size_t kMaxPasses = 8;      // kept, one for each choice of backends
+constexpr int kLongest = 280;         // pixels of a picture on the page
+constexpr size_t kMaxClasses = 1000;  // with a probability on the page
 
 std::string data_url(const Image& image) {
   const std::string png = encode_png(image);
@@ -202,7 +202,7 @@ Looker::Seen Looker::see_other(const Image& image, const std::string& name) {
 Executable& Looker::pass(const std::string& backends) {
   const auto known = passes_.find(backends);
   if (known != passes_.end()) return *known->second;
-  if (passes_.size() >= kMostPasses) passes_.clear();
+  if (passes_.size() >= kMaxPasses) passes_.clear();
   auto made = std::make_unique<Executable>(session_.graph(), build(backends, 1, false));
   return *passes_.emplace(backends, std::move(made)).first->second;
 }
@@ -232,7 +232,7 @@ void Looker::add_values(const std::vector<float>& input, const std::string& back
   softmax(logits.data(), static_cast<int>(logits.size()), probabilities.data());
   look["values"] = std::move(values);
   look["ran"] = std::move(names);
-  if (logits.size() <= kMostClasses) look["probabilities"] = probabilities;
+  if (logits.size() <= kMaxClasses) look["probabilities"] = probabilities;
   // The model of the other commands computes with the session's own plan: another order of sums.
   std::vector<float> own(logits.size());
   model_.run(input.data(), 1, own.data());

@@ -31,8 +31,8 @@ void load_random(Executable& executable) {
 }  // namespace
 
 void demand_shown_batch(int64_t batch) {
-  if (batch < 1 || batch > kMostShownBatch)
-    throw DataError(concat("a batch here is 1 to ", kMostShownBatch, ", found ", batch));
+  if (batch < 1 || batch > kMaxShownBatch)
+    throw DataError(concat("a batch here is 1 to ", kMaxShownBatch, ", found ", batch));
 }
 
 Json pass_profile(const Looker& looker, const std::string& backends, int64_t batch,

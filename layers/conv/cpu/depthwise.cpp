@@ -24,7 +24,7 @@ constexpr int64_t kBlockRows = 4;      // output rows computed at once
 constexpr int64_t kWidestVector = 16;  // floats
 // Below this work a second thread costs more than it saves: one that sleeps, and one that is awake.
 constexpr double kFlopsPerThread = 1e6, kFlopsPerAwakeThread = 0.05e6;
-constexpr double kMostPlaneFloats = 1e9;  // of a padded plane, so that no product here overflows
+constexpr double kMaxPlaneFloats = 1e9;  // of a padded plane, so that no product here overflows
 
 /// The padded plane of one channel: [row][column residue of the stride][pitch].
 struct Plane {
@@ -254,7 +254,7 @@ class DepthwiseBackend : public ConvBackend {
           "direct");
     }
     const double floats = (problem.p() + 8.0) * 2 * ((problem.q() + 32.0) * 2 + 8);
-    if (floats > kMostPlaneFloats)
+    if (floats > kMaxPlaneFloats)
       return Support::no(
           "depthwise supports planes of fewer than 250 million outputs on the CPU: use direct");
     return fp32_only("depthwise on the CPU", math);

@@ -50,7 +50,7 @@ class DirectKernel : public ConvKernel {
     slots_ = std::clamp<int64_t>(static_cast<int64_t>(threads), 1, max_slots_);
     const int64_t bands = int64_t{problem_.n} * problem_.groups * walk_.bands;
     const int64_t outputs = problem_.k / problem_.groups;
-    const int64_t rows = tile_kernels().most_rows, blocks = ceil_div(outputs, rows);
+    const int64_t rows = tile_kernels().max_rows, blocks = ceil_div(outputs, rows);
     if (bands < slots_) parts_ = std::min(ceil_div(slots_, bands), blocks);
     part_outputs_ = ceil_div(blocks, parts_) * rows;
     parts_ = ceil_div(outputs, part_outputs_);

@@ -7,7 +7,7 @@
 //
 // The matrix repeats every input value up to R*S times; its cost is the stage "im2col", next to "gemm". It is built for
 // as many images, or else output rows, as fit the workspace below: one product for many small images is much faster
-// than one per image. The pass "bias_relu" adds the bias and moves the images to their places.
+// than one per image. The pass "bias_rectifier" adds the bias and moves the images to their places.
 #include <algorithm>
 #include <cstring>
 
@@ -122,7 +122,7 @@ class Im2colGemmKernel : public ConvKernel {
                  gemm_workspace, context);
     }
     if (in_place && bias_.empty() && after_.none()) return;
-    const ScopedStage stage(context.tracer, "bias_relu");
+    const ScopedStage stage(context.tracer, "bias_rectifier");
     finish(round, product, gemm.ldc, y);
   }
 

@@ -208,8 +208,8 @@ class WinogradBackend : public ConvBackend {
       return Support::no(concat("winograd supports dense filters, found dilation ", problem.dilation_h, "x",
                                 problem.dilation_w, ": use direct"));
     }
-    if (problem.c / problem.groups > kMostChannels) {
-      return Support::no(concat("winograd on the CPU supports up to ", kMostChannels,
+    if (problem.c / problem.groups > kMaxChannels) {
+      return Support::no(concat("winograd on the CPU supports up to ", kMaxChannels,
                                 " channels a group, found ", problem.c / problem.groups, ": use direct"));
     }
     return Support::yes();

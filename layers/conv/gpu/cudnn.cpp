@@ -117,7 +117,7 @@ class CudnnKernel : public ConvKernel {
       LENSLET_CUDNN_CHECK(convolve(args.x, args.y, context.workspace));
     }
     if (has_bias_ || relu_) {
-      ScopedStage stage(context.tracer, "bias_relu");
+      ScopedStage stage(context.tracer, "bias_rectifier");
       LENSLET_CUDNN_CHECK(finish(args.y));
     }
   }

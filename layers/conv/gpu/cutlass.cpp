@@ -16,23 +16,23 @@ namespace {
 // TMA's addresses and pitches are multiples of 16 bytes.
 constexpr int kAlignment = 4;
 // "CUDA Driver API", cuTensorMapEncodeIm2col, for tensors of four dimensions.
-constexpr int kMostStride = 8, kLeastCorner = -128, kMostCorner = 127;
+constexpr int kMaxStride = 8, kMinCorner = -128, kMaxCorner = 127;
 // CUTLASS's limit for the distance between the first and the last tap.
-constexpr int64_t kMostReach = 254;
+constexpr int64_t kMaxReach = 254;
 
 Support window_fits(const WindowDirection& window) {
   const int64_t before = window.pad, after = before + window.more_pad, reach = window.reach();
-  if (window.stride > kMostStride)
-    return Support::no(concat("cutlass supports strides of up to ", kMostStride, ", found ", window.stride,
+  if (window.stride > kMaxStride)
+    return Support::no(concat("cutlass supports strides of up to ", kMaxStride, ", found ", window.stride,
                               ": use tensor_core"));
   if (after < 0)
     return Support::no(
         "cutlass cannot leave out the last inputs, which a negative padding does: use tensor_core");
-  if (reach > kMostReach)
-    return Support::no(concat("cutlass supports filters of up to ", kMostReach + 1, " inputs, found ",
+  if (reach > kMaxReach)
+    return Support::no(concat("cutlass supports filters of up to ", kMaxReach + 1, " inputs, found ",
                               reach + 1, ": use tensor_core"));
-  if (-before < kLeastCorner || after - reach > kMostCorner || after - reach < kLeastCorner) {
-    return Support::no(concat("cutlass supports paddings of up to ", -kLeastCorner,
+  if (-before < kMinCorner || after - reach > kMaxCorner || after - reach < kMinCorner) {
+    return Support::no(concat("cutlass supports paddings of up to ", -kMinCorner,
                               " and last taps of up to as many inputs behind them, found padding ", before,
                               " and ", after, ", last tap ", reach, ": use tensor_core"));
   }

@@ -44,7 +44,7 @@ class DirectBackend : public SummingBackend {
   Support fuses_max_pool(const Conv2dProblem& problem, MathMode /*math*/,
                          const Pool2dWindow& window) const override {
     if (const Support fits = windows_fit(problem, window); !fits) return fits;
-    const int64_t outputs = int64_t{window.kernel_h} * window.kernel_w, most = any_most_window(problem);
+    const int64_t outputs = int64_t{window.kernel_h} * window.kernel_w, most = max_window(problem);
     if (outputs > most) {
       return Support::no(concat("direct pools windows of up to ", most, " outputs of this problem, found ",
                                 window.kernel_h, "x", window.kernel_w));

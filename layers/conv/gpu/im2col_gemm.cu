@@ -21,7 +21,7 @@
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/fast_divide.cuh"
 #include "layers/gemm/gemm_backend.h"
-#include "layers/gemm/gpu/bias_relu.h"
+#include "layers/gemm/gpu/bias_rectifier.h"
 #include "layers/gemm/gpu/cublas_workspace.h"
 
 namespace lenslet {
@@ -165,7 +165,8 @@ class Im2colGemmKernel : public ConvKernel {
     }
     if (bias_ || !after_.none()) {
       const int64_t all = int64_t{problem_.p()} * problem_.q();
-      own.push_back(bias_relu_launch(rounds_.pixels == all ? rounds_.images : problem_.n, problem_.k, all));
+      own.push_back(
+          bias_rectifier_launch(rounds_.pixels == all ? rounds_.images : problem_.n, problem_.k, all));
     }
     return own;
   }
@@ -244,9 +245,9 @@ class Im2colGemmKernel : public ConvKernel {
 
   void finish(float* y, int64_t images, RunContext& context) const {
     if (!bias_ && after_.none()) return;
-    ScopedStage stage(context.tracer, "bias_relu");
-    bias_relu_gpu(y, bias_.get(), after_, images, problem_.k, int64_t{problem_.p()} * problem_.q(),
-                  context.stream.native_handle());
+    ScopedStage stage(context.tracer, "bias_rectifier");
+    bias_rectifier_gpu(y, bias_.get(), after_, images, problem_.k, int64_t{problem_.p()} * problem_.q(),
+                       context.stream.native_handle());
   }
 
   Conv2dProblem problem_;
@@ -276,7 +277,7 @@ class Im2colGemmBackend : public ConvBackend {
     return Rounds(problem, kColumnBytes).column_bytes + kCublasWorkspaceBytes;
   }
 
-  size_t least_workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
+  size_t min_workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
     return Rounds(problem, 0).column_bytes + kCublasWorkspaceBytes;
   }
 

@@ -225,7 +225,7 @@ class WinogradBackend : public ConvBackend {
                          static_cast<size_t>(WinogradFused::chunk_blocks(problem, kDefaultWorkspace));
     return std::max(three_stages, fused);
   }
-  size_t least_workspace_bytes(const Conv2dProblem& problem, MathMode) const override {
+  size_t min_workspace_bytes(const Conv2dProblem& problem, MathMode) const override {
     return bytes_per_tile(problem) * kWinogradChunkUnit;
   }
   /// Let a = max over outputs o and taps j of sum over t, i of |A_to G_tj B_it|: 4 for F(2, 3), 16.94 for

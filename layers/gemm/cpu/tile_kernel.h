@@ -38,7 +38,7 @@ struct TileKernels {
   static constexpr int kMaxRows = 8;  // of any instruction set
   const char* isa;                    // "AVX-512", "AVX2" or "baseline"
   int vector_floats;                  // positions in one vector
-  int most_rows;                      // at most kMaxRows: those that leave registers for two vectors or more
+  int max_rows;                       // at most kMaxRows: those that leave registers for two vectors or more
   Run run[kMaxRows + 1];  // by number of rows; null if next_row_block() composes that number of smaller ones
 };
 
@@ -48,7 +48,7 @@ const TileKernels& tile_kernels();
 const std::vector<const TileKernels*>& all_tile_kernels();
 
 /// Splits `rows` into the row counts that have a kernel, largest first; of up to 8 rows: 16 = 8 + 8, 6 = 6,
-/// 11 = 8 + 2 + 1. A multiple of most_rows is always a border.
+/// 11 = 8 + 2 + 1. A multiple of max_rows is always a border.
 int next_row_block(int64_t rows_left);
 
 }  // namespace lenslet

@@ -1,7 +1,7 @@
 // Linear on the GPU as one product by cuBLAS: Y [N, O] = X [N, I] * W [O, I]^T; bias and ReLU
 // follow in one pass over Y.
 #include "layers/gemm/gemm_backend.h"
-#include "layers/gemm/gpu/bias_relu.h"
+#include "layers/gemm/gpu/bias_rectifier.h"
 #include "layers/gemm/gpu/cublas_workspace.h"
 #include "layers/linear/linear_backend.h"
 
@@ -37,9 +37,9 @@ class CublasOperator : public Operator {
       gemm_->run(product_, {inputs[0].data, weights_.data(), output.data}, context.workspace, context);
     }
     if (bias_.data() || relu_) {
-      ScopedStage stage(context.tracer, "bias_relu");
-      bias_relu_gpu(output.data, bias_.data(), relu_, product_.m, product_.n, 1,
-                    context.stream.native_handle());
+      ScopedStage stage(context.tracer, "bias_rectifier");
+      bias_rectifier_gpu(output.data, bias_.data(), relu_, product_.m, product_.n, 1,
+                         context.stream.native_handle());
     }
   }
 

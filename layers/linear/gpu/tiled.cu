@@ -23,7 +23,7 @@ namespace {
 
 constexpr int64_t kMaxOutputs = int64_t{32} * GpuLimits::kGridYZ;  // at least 32 a block
 // Up to this number of outputs (batch * outputs) one warp per output, the next row, is faster.
-constexpr int64_t kMostWarpReduceOutputs = 80 * 1000;
+constexpr int64_t kMaxWarpReduceOutputs = 80 * 1000;
 constexpr int kWarp = 32;
 constexpr int kDepth = 16;  // inputs per step
 // The 4 x 8 lanes of a warp compute 20 samples x 32 kGroups outputs: a lane 5 samples x kGroups groups of 4
@@ -283,7 +283,7 @@ class TiledBackend : public LinearBackend {
     return own_linear_limits("tiled", problem, kMaxOutputs);
   }
   bool suits(const LinearProblem& problem) const override {
-    return problem.batch * problem.outputs > kMostWarpReduceOutputs;
+    return problem.batch * problem.outputs > kMaxWarpReduceOutputs;
   }
   std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const override {
     return std::make_unique<TiledOperator>(problem, stream);

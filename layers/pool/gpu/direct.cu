@@ -29,12 +29,12 @@ __device__ __forceinline__ float pool4(float a, float b, float c, float d) {
 // memory      no shared memory; a thread reads 32 bytes (marked as read once, so that the outputs stay in L2) and
 //             writes 8
 // requires    x aligned to 16 bytes, y to 8, fewer than 2^31 threads (pool() checks)
-// measured    not yet: layer "pool2d_direct_2x2" of layers.json (./dev bench --part layers)
+// measured    not yet: layer "pool_direct_2x2" of layers.json (./dev bench --part layers)
 template <bool kMax, typename Index>
 __global__ void __launch_bounds__(kThreads)
-    pool2d_direct_2x2_kernel(const float* __restrict__ x,  // [planes, h, w]
-                             float* __restrict__ y,        // [planes, h / 2, w / 2]
-                             Index h, Index w, Index p_count, Index quads, Index total) {
+    pool_direct_2x2_kernel(const float* __restrict__ x,  // [planes, h, w]
+                           float* __restrict__ y,        // [planes, h / 2, w / 2]
+                           Index h, Index w, Index p_count, Index quads, Index total) {
   const Index t = static_cast<Index>(blockIdx.x) * kThreads + threadIdx.x;  // (row of y, quad of x) flattened
   if (t >= total) return;
   const Index row = t / quads, quad = t - row * quads;
@@ -50,12 +50,12 @@ __global__ void __launch_bounds__(kThreads)
 // work split  a thread computes one output; neighbouring threads take neighbouring q
 // memory      no shared memory; overlapping windows share values through L1
 // requires    nothing
-// measured    not yet: layer "pool2d_direct_any" of layers.json (./dev bench --part layers)
+// measured    not yet: layer "pool_direct_any" of layers.json (./dev bench --part layers)
 template <PoolKind kKind, typename Index>
 __global__ void __launch_bounds__(kThreads)
-    pool2d_direct_any_kernel(const float* __restrict__ x,  // [planes, H, W]
-                             float* __restrict__ y,        // [planes, P, Q]
-                             const Pool2dProblem problem) {
+    pool_direct_any_kernel(const float* __restrict__ x,  // [planes, H, W]
+                           float* __restrict__ y,        // [planes, P, Q]
+                           const Pool2dProblem problem) {
   const Pool2dWindow& v = problem.window;
   const Index h = static_cast<Index>(problem.h), w = static_cast<Index>(problem.w);
   const Index p_count = static_cast<Index>(problem.p), q_count = static_cast<Index>(problem.q);
@@ -93,12 +93,12 @@ __global__ void __launch_bounds__(kThreads)
 // work split  a warp computes one output; neighbouring threads read neighbouring values
 // memory      no shared memory; partial results are combined by shuffles
 // requires    nothing
-// measured    not yet: layer "pool2d_direct_plane" of layers.json (./dev bench --part layers)
+// measured    not yet: layer "pool_direct_plane" of layers.json (./dev bench --part layers)
 template <bool kMax>
 __global__ void __launch_bounds__(kThreads)
-    pool2d_direct_plane_kernel(const float* __restrict__ x,  // [planes, values]
-                               float* __restrict__ y,        // [planes]
-                               int64_t planes, int64_t values) {
+    pool_direct_plane_kernel(const float* __restrict__ x,  // [planes, values]
+                             float* __restrict__ y,        // [planes]
+                             int64_t planes, int64_t values) {
   constexpr int kWarp = 32;
   const int64_t step = static_cast<int64_t>(gridDim.x) * (kThreads / kWarp);
   for (int64_t plane = static_cast<int64_t>(blockIdx.x) * (kThreads / kWarp) + threadIdx.x / kWarp;
@@ -115,32 +115,32 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-void launch_plane(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
+void pool_direct_plane(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
   const int64_t values = problem.h * problem.w;
   const auto blocks = static_cast<unsigned>(std::min<int64_t>((problem.planes + 7) / 8, kMaxBlocks));
   if (problem.kind == PoolKind::kMax) {
-    pool2d_direct_plane_kernel<true><<<blocks, kThreads, 0, stream>>>(x, y, problem.planes, values);
+    pool_direct_plane_kernel<true><<<blocks, kThreads, 0, stream>>>(x, y, problem.planes, values);
   } else {
-    pool2d_direct_plane_kernel<false><<<blocks, kThreads, 0, stream>>>(x, y, problem.planes, values);
+    pool_direct_plane_kernel<false><<<blocks, kThreads, 0, stream>>>(x, y, problem.planes, values);
   }
-  LENSLET_CUDA_CHECK_LAUNCH("pool2d_direct_plane_kernel");
+  LENSLET_CUDA_CHECK_LAUNCH("pool_direct_plane_kernel");
 }
 
 template <bool kMax>
-void launch_2x2(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
+void pool_direct_2x2(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
   const int64_t quads = problem.w / 4, total = problem.planes * problem.p * quads;
   const auto blocks = static_cast<unsigned>((total + kThreads - 1) / kThreads);
   // Divisions dominate the instructions here, and 32-bit ones are several times cheaper.
   if (problem.planes * problem.h * problem.w < INT32_MAX) {
-    pool2d_direct_2x2_kernel<kMax, uint32_t><<<blocks, kThreads, 0, stream>>>(
+    pool_direct_2x2_kernel<kMax, uint32_t><<<blocks, kThreads, 0, stream>>>(
         x, y, static_cast<uint32_t>(problem.h), static_cast<uint32_t>(problem.w),
         static_cast<uint32_t>(problem.p), static_cast<uint32_t>(quads), static_cast<uint32_t>(total));
   } else {
-    pool2d_direct_2x2_kernel<kMax, uint64_t><<<blocks, kThreads, 0, stream>>>(
+    pool_direct_2x2_kernel<kMax, uint64_t><<<blocks, kThreads, 0, stream>>>(
         x, y, static_cast<uint64_t>(problem.h), static_cast<uint64_t>(problem.w),
         static_cast<uint64_t>(problem.p), static_cast<uint64_t>(quads), static_cast<uint64_t>(total));
   }
-  LENSLET_CUDA_CHECK_LAUNCH("pool2d_direct_2x2_kernel");
+  LENSLET_CUDA_CHECK_LAUNCH("pool_direct_2x2_kernel");
 }
 
 template <PoolKind kKind, typename Index>
@@ -148,12 +148,12 @@ void launch_any_of(const Pool2dProblem& problem, const float* x, float* y, cudaS
   const int64_t outputs = problem.planes * problem.p * problem.q;
   const auto blocks =
       static_cast<unsigned>(std::min<int64_t>((outputs + kThreads - 1) / kThreads, kMaxBlocks));
-  pool2d_direct_any_kernel<kKind, Index><<<blocks, kThreads, 0, stream>>>(x, y, problem);
-  LENSLET_CUDA_CHECK_LAUNCH("pool2d_direct_any_kernel");
+  pool_direct_any_kernel<kKind, Index><<<blocks, kThreads, 0, stream>>>(x, y, problem);
+  LENSLET_CUDA_CHECK_LAUNCH("pool_direct_any_kernel");
 }
 
 template <typename Index>
-void launch_any(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
+void pool_direct_any(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
   switch (problem.kind) {
     case PoolKind::kMax:
       return launch_any_of<PoolKind::kMax, Index>(problem, x, y, stream);
@@ -175,14 +175,14 @@ void pool(const Pool2dProblem& problem, const float* x, float* y, Stream& on) {
                       v.pad_h == 0 && v.pad_w == 0 && v.plain();
   if (is_2x2 && problem.w % 4 == 0 && aligned(x, 16) && aligned(y, 8) &&
       outputs / 2 / kThreads < kMaxBlocks) {
-    problem.kind == PoolKind::kMax ? launch_2x2<true>(problem, x, y, stream)
-                                   : launch_2x2<false>(problem, x, y, stream);
+    problem.kind == PoolKind::kMax ? pool_direct_2x2<true>(problem, x, y, stream)
+                                   : pool_direct_2x2<false>(problem, x, y, stream);
     return;
   }
-  if (problem.is_whole()) return launch_plane(problem, x, y, stream);
+  if (problem.is_whole()) return pool_direct_plane(problem, x, y, stream);
   // Divisions dominate here too. The last step of the grid may reach past the outputs.
   const bool narrow = std::max(problem.planes * problem.h * problem.w, outputs) < INT32_MAX / 2;
-  narrow ? launch_any<int32_t>(problem, x, y, stream) : launch_any<int64_t>(problem, x, y, stream);
+  narrow ? pool_direct_any<int32_t>(problem, x, y, stream) : pool_direct_any<int64_t>(problem, x, y, stream);
 }
 
 }  // namespace

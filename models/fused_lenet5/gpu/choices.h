@@ -42,7 +42,7 @@ struct ClusterCut {
 template <typename Places>
 ClusterCut cut_small(int64_t count, const Places& places) {
   // The number of images from which smaller clusters were measured to be faster, even if the larger ones fit.
-  const auto most_images = [](int blocks) {
+  const auto max_images = [](int blocks) {
     return blocks == 16 ? 1 : blocks == 8 ? 8 : blocks == 4 ? 16 : INT32_MAX;
   };
   ClusterCut cut;
@@ -50,7 +50,7 @@ ClusterCut cut_small(int64_t count, const Places& places) {
     const int at_once = places(blocks);
     if (at_once == 0) continue;
     cut = {blocks, static_cast<int>(std::min<int64_t>(at_once, count))};
-    if (count <= std::min(at_once, most_images(blocks))) break;
+    if (count <= std::min(at_once, max_images(blocks))) break;
   }
   return cut;
 }
@@ -82,9 +82,9 @@ struct MmaCut {
   int images_per_round = 0;
   int64_t blocks = 0;
 };
-inline MmaCut cut_mma(int64_t count, int warps_per_block, int most_images_per_round, const GpuCard& card) {
+inline MmaCut cut_mma(int64_t count, int warps_per_block, int max_images_per_round, const GpuCard& card) {
   const int64_t warps = int64_t{warps_per_block} * card.multiprocessors;
-  const int64_t rounds = ceil_div(count, warps * most_images_per_round);
+  const int64_t rounds = ceil_div(count, warps * max_images_per_round);
   const int64_t images = ceil_div(count, warps * rounds);
   return {static_cast<int>(images), std::min<int64_t>(card.multiprocessors, ceil_div(count, images))};
 }

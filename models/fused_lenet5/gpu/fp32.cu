@@ -37,7 +37,7 @@ class Fp32Operator : public Operator {
     int resident = 0;
     LENSLET_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, conv, Fp32Conv::kThreads,
                                                                      Fp32Conv::kSharedBytes));
-    most_blocks_ = std::max(resident, 1) * card_.multiprocessors;
+    max_blocks_ = std::max(resident, 1) * card_.multiprocessors;
     allow_shared<8>();
     allow_shared<4>();
     allow_shared<2>();
@@ -61,9 +61,9 @@ class Fp32Operator : public Operator {
     for (int64_t first = 0; first < count_; first += kChunk) {
       const int images = static_cast<int>(std::min(count_ - first, kChunk));
       const int groups = static_cast<int>(ceil_div(images, Fp32Conv::kImages));
-      fused_lenet5_fp32_conv_kernel<Pixel><<<static_cast<unsigned>(std::min(groups, most_blocks_)),
-                                             Fp32Conv::kThreads, Fp32Conv::kSharedBytes, stream>>>(
-          constants_, inputs[0].as<Pixel>() + first * kPixels, images, conv2_.as<float>(), h2);
+      fused_lenet5_fp32_conv_kernel<Pixel>
+          <<<static_cast<unsigned>(std::min(groups, max_blocks_)), Fp32Conv::kThreads, Fp32Conv::kSharedBytes,
+             stream>>>(constants_, inputs[0].as<Pixel>() + first * kPixels, images, conv2_.as<float>(), h2);
       LENSLET_CUDA_CHECK_LAUNCH("fused_lenet5_fp32_conv_kernel");
       Output* const target = output.as<Output>() + first * kOutputs;
       switch (linear_images(images)) {
@@ -114,7 +114,7 @@ class Fp32Operator : public Operator {
   GpuCard card_;
   Fp32Constants constants_;
   Buffer conv2_, linear_;
-  int most_blocks_ = 0;  // of the convolution kernel, all resident
+  int max_blocks_ = 0;  // of the convolution kernel, all resident
 };
 
 class Fp32 : public NetworkBackend {

@@ -14,7 +14,7 @@
 namespace lenslet::onnx {
 namespace {
 
-constexpr size_t kMostReasons = 24;
+constexpr size_t kMaxReasons = 24;
 // A file may use a weight in several layers, and each layer keeps its own copy: together at most twice the file.
 constexpr int64_t kCopies = 2, kSmallWeights = 1 << 16;
 
@@ -344,11 +344,10 @@ std::string faults_of(const Import& import, const Model& model) {
   size_t count = 0;
   for (size_t i = 0; i < import.fates.size(); ++i) {
     const std::string& reason = import.fates[i].reason;
-    if (reason.empty() || ++count > kMostReasons) continue;
+    if (reason.empty() || ++count > kMaxReasons) continue;
     text += concat(text.empty() ? "" : "; ", printable_excerpt(model.nodes[i].name, 60), ": ", reason);
   }
-  if (count > kMostReasons)
-    text += concat("; and ", count - kMostReasons, " more: lenslet inspect lists all");
+  if (count > kMaxReasons) text += concat("; and ", count - kMaxReasons, " more: lenslet inspect lists all");
   return text;
 }
 

@@ -18,7 +18,7 @@ namespace lenslet::onnx {
 namespace {
 
 constexpr size_t kMaxText = 64 << 10;
-constexpr size_t kMostListed = 8;
+constexpr size_t kMaxListed = 8;
 
 bool is_default_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
 
@@ -167,7 +167,7 @@ void read_graph(std::string_view bytes, Model& model, Left& left, const std::str
       case 1: {
         NodeOfDomain read = read_node(message.bytes(), model.nodes.size(), left, origin);
         read.node.origin = shared_origin;
-        if (!is_default_domain(read.domain) && ++foreign_count <= kMostListed)
+        if (!is_default_domain(read.domain) && ++foreign_count <= kMaxListed)
           foreign.push_back(concat(printable_excerpt(read.node.name, 60), " (",
                                    printable_excerpt(read.domain, 40), ".",
                                    printable_excerpt(read.node.op, 40), ")"));

@@ -75,7 +75,7 @@ class Walker {
       if (has_bytes) next += length;
       // A short message has no values that are left out: its copy is judged by the parser alone.
       const std::optional<Kind> inner =
-          has_bytes && length > kMostKept ? message_in(kind, field) : std::nullopt;
+          has_bytes && length > kMaxKept ? message_in(kind, field) : std::nullopt;
       if (inner) {
         copy(at, after_key);
         const size_t length_at = bytes_.size();
@@ -83,7 +83,7 @@ class Walker {
         const bool whole = walk(*inner, contents, next);
         write_length(length_at, bytes_.size() - length_at - kWrittenLength);
         if (!whole) return false;
-      } else if (has_bytes && kind == Kind::kTensor && length > kMostKept &&
+      } else if (has_bytes && kind == Kind::kTensor && length > kMaxKept &&
                  (field == kTensorRawData || field == kTensorFloatData)) {
         copy(at, after_key);
         bytes_.push_back(0);

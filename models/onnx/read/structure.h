@@ -11,7 +11,7 @@
 
 namespace lenslet::onnx {
 
-inline constexpr size_t kMostKept = 1024;  // bytes of a tensor's values that stay in the structure
+inline constexpr size_t kMaxKept = 1024;  // bytes of a tensor's values that stay in the structure
 inline constexpr size_t kMaxStructureBytes = size_t{256} << 20;
 
 struct Structure {

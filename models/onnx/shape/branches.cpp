@@ -19,8 +19,8 @@ namespace {
 /// Visits the nodes in order, infers the values that conditions need, and puts a branch in the place of its If.
 class Inliner {
  public:
-  Inliner(Model& model, const std::string& origin, size_t most_nodes, const ReadBranch& read)
-      : model_(model), origin_(origin), most_nodes_(most_nodes), read_(read) {
+  Inliner(Model& model, const std::string& origin, size_t max_nodes, const ReadBranch& read)
+      : model_(model), origin_(origin), max_nodes_(max_nodes), read_(read) {
     values_ = initial_values(model, origin, 1);
     const bool free =
         !model.inputs.empty() && !model.inputs[0].dims.empty() && model.inputs[0].dims[0].size < 1;
@@ -129,8 +129,8 @@ class Inliner {
       if (renamed.count(output) == 0) renamed[output] = names_.take(output);
     branch.nodes.insert(branch.nodes.end(), std::make_move_iterator(copies.begin()),
                         std::make_move_iterator(copies.end()));
-    if (model_.nodes.size() + left_.size() + branch.nodes.size() > most_nodes_)
-      fail(concat("brings the graph above ", most_nodes_, " nodes"));
+    if (model_.nodes.size() + left_.size() + branch.nodes.size() > max_nodes_)
+      fail(concat("brings the graph above ", max_nodes_, " nodes"));
     for (Node& node : branch.nodes)
       for (std::vector<std::string>* const names : {&node.inputs, &node.outputs})
         for (std::string& name : *names)
@@ -141,7 +141,7 @@ class Inliner {
 
   Model& model_;
   const std::string& origin_;
-  const size_t most_nodes_;
+  const size_t max_nodes_;
   const ReadBranch& read_;
   Values values_;
   std::optional<Values> of_two_;  // the values at a batch of 2, if the batch is free
@@ -152,10 +152,10 @@ class Inliner {
 
 }  // namespace
 
-bool inline_branches(Model& model, const std::string& origin, size_t most_nodes, const ReadBranch& read) {
+bool inline_branches(Model& model, const std::string& origin, size_t max_nodes, const ReadBranch& read) {
   const bool any =
       std::any_of(model.nodes.begin(), model.nodes.end(), [](const Node& node) { return node.op == "If"; });
-  return any && Inliner(model, origin, most_nodes, read).run();
+  return any && Inliner(model, origin, max_nodes, read).run();
 }
 
 }  // namespace lenslet::onnx

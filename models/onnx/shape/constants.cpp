@@ -127,7 +127,7 @@ Constants::Constants(const Model& model, const Values& values, const std::string
     : model_(model),
       values_(values),
       origin_(origin),
-      most_(computed_weights_setting().value_or(kMostComputed)) {
+      most_(computed_weights_setting().value_or(kMaxComputed)) {
   for (const Node& node : model.nodes)
     for (const std::string& output : node.outputs)
       if (!output.empty()) producers_[output] = &node;
@@ -158,7 +158,7 @@ std::vector<float> Constants::value(const std::string& name, int depth) {
   const auto producer = producers_.find(name);
   if (producer == producers_.end()) throw Unsupported{"a weight is an input of the graph"};
   const Node& node = *producer->second;
-  if (depth == kMostNodes) throw Unsupported{concat("weights that more than ", kMostNodes, " nodes compute")};
+  if (depth == kMaxDepth) throw Unsupported{concat("weights that more than ", kMaxDepth, " nodes compute")};
   if (node.op != "Constant") {
     book(shape(name).num_elements());
     return computed(node, depth);
@@ -210,7 +210,7 @@ bool Constants::is_whole(const std::string& name, int depth) const {
   if (const auto found = model_.initializers.find(name); found != model_.initializers.end())
     return !is_floating(found->second.type);
   const auto producer = producers_.find(name);
-  if (producer == producers_.end() || depth == kMostNodes) return false;
+  if (producer == producers_.end() || depth == kMaxDepth) return false;
   const Node& node = *producer->second;
   if (node.op == "Cast") return !is_floating(static_cast<ValueType>(node.integer_or("to", 0)));
   if (node.op == "Shape" || node.find("value_int") || node.find("value_ints")) return true;

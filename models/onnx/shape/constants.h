@@ -47,11 +47,11 @@ inline constexpr const char* kComputedWeights = "LENSLET_MAX_COMPUTED_WEIGHTS";
 std::optional<int64_t> computed_weights_setting();
 
 /// Computes constants when they are asked for, in fp32. A small file that lets nodes compute large constants is refused
-/// after kMostComputed values, or as many as computed_weights_setting() allows.
+/// after kMaxComputed values, or as many as computed_weights_setting() allows.
 class Constants {
  public:
-  static constexpr int64_t kMostComputed = 1 << 24;  // values of all nodes, besides those of the file
-  static constexpr int kMostNodes = 64;  // between a constant and the value that it is computed from
+  static constexpr int64_t kMaxComputed = 1 << 24;  // values of all nodes, besides those of the file
+  static constexpr int kMaxDepth = 64;  // between a constant and the value that it is computed from
 
   /// All three must outlive this.
   Constants(const Model& model, const Values& values, const std::string& origin);

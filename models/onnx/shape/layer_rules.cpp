@@ -11,7 +11,7 @@
 namespace lenslet::onnx {
 namespace {
 
-constexpr int64_t kMostOfWindow = 1 << 20;  // of strides, padding and dilation; no overflow can follow
+constexpr int64_t kMaxOfWindow = 1 << 20;  // of strides, padding and dilation; no overflow can follow
 
 // (in + padding - dilation * (kernel - 1) - 1) / stride + 1 in every spatial dimension.
 std::vector<int64_t> windows(const Inference& node, const Shape& x, const std::vector<int64_t>& kernel) {
@@ -20,10 +20,10 @@ std::vector<int64_t> windows(const Inference& node, const Shape& x, const std::v
   const auto strides = node.node().integers_or("strides", ones);
   const auto dilations = node.node().integers_or("dilations", ones);
   const auto pads = node.node().integers_or("pads", std::vector<int64_t>(2 * rank, 0));
-  node.demand(kernel, rank, 1, kMostOfWindow, "kernel_shape");
-  node.demand(strides, rank, 1, kMostOfWindow, "strides");
-  node.demand(dilations, rank, 1, kMostOfWindow, "dilations");
-  node.demand(pads, 2 * rank, 0, kMostOfWindow, "pads");
+  node.demand(kernel, rank, 1, kMaxOfWindow, "kernel_shape");
+  node.demand(strides, rank, 1, kMaxOfWindow, "strides");
+  node.demand(dilations, rank, 1, kMaxOfWindow, "dilations");
+  node.demand(pads, 2 * rank, 0, kMaxOfWindow, "pads");
   const std::string automatic = node.node().text_or("auto_pad", "NOTSET");
   const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER", valid = automatic == "VALID";
   const bool ceil = node.node().integer_or("ceil_mode", 0) != 0;

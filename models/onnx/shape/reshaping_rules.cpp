@@ -13,7 +13,7 @@ namespace lenslet::onnx {
 namespace {
 
 using Dims = std::vector<int64_t>;
-constexpr size_t kMostJoined = 64;  // whole numbers; a shape has eight
+constexpr size_t kMaxJoined = 64;  // whole numbers; a shape has eight
 
 // The whole numbers of input 0 keep their order.
 void set_moved(Inference& node, const Dims& dims) {
@@ -33,7 +33,7 @@ struct Walk {
 void set_picked(Inference& node, const Dims& dims, const Walk& walk) {
   const Shape x = node.shape(0);
   const int64_t count = std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
-  if (!node.input(0).integers || count > static_cast<int64_t>(kMostJoined)) return node.set(dims);
+  if (!node.input(0).integers || count > static_cast<int64_t>(kMaxJoined)) return node.set(dims);
   Dims strides(static_cast<size_t>(x.rank()), 1), picked;
   for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * x[static_cast<int>(d)];
   Dims index(dims.size(), 0);
@@ -111,7 +111,7 @@ void concatenate(Inference& node) {
       if (d != axis && x[d] != dims[static_cast<size_t>(d)])
         node.fail("its inputs differ in another dimension");
     if (i > 0) dims[static_cast<size_t>(axis)] += x[axis];  // each below 2^31, at most 100,000 of them
-    known = known && node.input(i).integers && integers.size() <= kMostJoined;
+    known = known && node.input(i).integers && integers.size() <= kMaxJoined;
     if (known) integers.insert(integers.end(), node.integers(i).begin(), node.integers(i).end());
   }
   if (known) {
@@ -232,7 +232,7 @@ void constant_of_shape(Inference& node) {
   const int64_t count = std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
   const Attribute* const value = node.node().find("value");
   if (!value || !value->tensor || is_floating(value->tensor->type) || value->tensor->count != 1) return;
-  if (count <= static_cast<int64_t>(kMostJoined))
+  if (count <= static_cast<int64_t>(kMaxJoined))
     node.set(dims, Dims(static_cast<size_t>(count), integer_values(*value->tensor, node.node().name)[0]));
 }
 

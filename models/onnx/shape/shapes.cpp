@@ -10,8 +10,8 @@
 namespace lenslet::onnx {
 namespace {
 
-constexpr int64_t kMostIntegers = 64;                    // of a value that is followed: shapes and indices
-constexpr int64_t kMostValues = (int64_t{1} << 31) - 1;  // of one output, as every tensor of Lenslet
+constexpr int64_t kMaxIntegers = 64;  // of a value that is followed: shapes and indices
+constexpr int64_t kMaxOutputValues = (int64_t{1} << 31) - 1;  // of one output, as every tensor of Lenslet
 
 Value constant_value(const TensorData& tensor, const std::string& origin) {
   Value value;
@@ -19,7 +19,7 @@ Value constant_value(const TensorData& tensor, const std::string& origin) {
   value.shape = Shape(tensor.dims.data(), static_cast<int>(tensor.dims.size()));
   if (is_floating(tensor.type)) {
     value.parameters = tensor.count;
-  } else if (tensor.count <= kMostIntegers) {
+  } else if (tensor.count <= kMaxIntegers) {
     value.integers = integer_values(tensor, origin);
   }
   return value;
@@ -34,7 +34,7 @@ Value input_value(const ValueInfo& info, int64_t batch, const std::string& origi
   for (const ValueInfo::Dim& dim : info.dims) {
     if (dim.size < 1 && !dims.empty()) return value;
     dims.push_back(dim.size < 1 ? batch : dim.size);
-    if (__builtin_mul_overflow(count, dims.back(), &count) || count > kMostValues)
+    if (__builtin_mul_overflow(count, dims.back(), &count) || count > kMaxOutputValues)
       throw DataError(concat(origin, ": input \"", printable_excerpt(info.name), "\" of ", info.shape_text(),
                              " exceeds 2^31 - 1 values"));
   }
@@ -99,7 +99,7 @@ void Inference::set_output(size_t output, const std::vector<int64_t>& dims) {
   for (const int64_t dim : dims) {
     if (dim < 0) fail(concat("its output would have a size of ", dim));
     // Without the zeros, so that no product of some of the sizes overflows either.
-    if (__builtin_mul_overflow(count, std::max<int64_t>(dim, 1), &count) || count > kMostValues)
+    if (__builtin_mul_overflow(count, std::max<int64_t>(dim, 1), &count) || count > kMaxOutputValues)
       fail("its output would exceed 2^31 - 1 values");
   }
   if (dims.size() > Shape::kMaxRank)
@@ -109,7 +109,7 @@ void Inference::set_output(size_t output, const std::vector<int64_t>& dims) {
 
 void Inference::set(const std::vector<int64_t>& dims, std::vector<int64_t> integers) {
   set(dims);
-  if (static_cast<int64_t>(integers.size()) <= kMostIntegers)
+  if (static_cast<int64_t>(integers.size()) <= kMaxIntegers)
     values_[node_.outputs[0]].integers = std::move(integers);
 }
 

@@ -156,9 +156,9 @@ TEST(OnnxReader, ReadsOrRefusesEveryFlippedBit) {
   EXPECT_GT(refused, 0);
 }
 
-// Values above kMostKept bytes, each number another.
+// Values above kMaxKept bytes, each number another.
 std::vector<float> many_values() {
-  std::vector<float> values(lenslet::onnx::kMostKept / sizeof(float) + 1);
+  std::vector<float> values(lenslet::onnx::kMaxKept / sizeof(float) + 1);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) - 0.5f;
   return values;
 }

@@ -40,8 +40,8 @@ def main():
     constants.append(numpy_helper.from_array(numpy.array(0.5, numpy.float32), "border"))
     add("Pad", "rearrange_fill", "pads", "border")
     add("Softmax", "softmax_direct_columns", axis=1)
-    add("MaxPool", "pool2d_direct_any", kernel_shape=[3, 3])
-    add("MaxPool", "pool2d_direct_2x2", kernel_shape=[2, 2], strides=[2, 2])
+    add("MaxPool", "pool_direct_any", kernel_shape=[3, 3])
+    add("MaxPool", "pool_direct_2x2", kernel_shape=[2, 2], strides=[2, 2])
     add("Softmax", "softmax_direct", axis=-1)
     add("Conv", "conv_depthwise_any", constant("depthwise", CHANNELS, 1, 3, 3), group=CHANNELS, dilations=[2, 2],
         pads=[2, 2, 2, 2])
@@ -49,7 +49,7 @@ def main():
         strides=[2, 2], pads=[1, 1, 1, 1])
     add("Relu", "relu")
     add("MaxPool", "pool", kernel_shape=[3, 3], strides=[2, 2])
-    add("GlobalAveragePool", "pool2d_direct_plane")
+    add("GlobalAveragePool", "pool_direct_plane")
     add("Flatten", "flatten")
     add("Gemm", "classes", constant("classes.weight", 10, FILTERS), constant("classes.bias", 10), transB=1)
 

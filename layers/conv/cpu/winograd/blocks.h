@@ -13,7 +13,7 @@ namespace lenslet::winograd_cpu {
 
 // Transformed inputs of a block stay in the L2 cache of a core, next to the products of a block of filters.
 constexpr int64_t kBlockTiles = 48, kInputBytes = 512 * 1024;
-constexpr int64_t kMostChannels = 8192;  // of a group: 1.2 MB for a single tile
+constexpr int64_t kMaxChannels = 8192;  // of a group: 1.2 MB for a single tile
 // Fewer tiles of a thread do not fill the registers: threads rather share the filters.
 constexpr int64_t kFewTiles = 8;
 // Operations of the direct sum. Below them a second thread, one that sleeps or one that is awake, costs more than it
@@ -50,7 +50,7 @@ struct Blocks {
     const int64_t part_vectors = ceil_div(vectors, parts);
     parts = ceil_div(vectors, part_vectors);
     // Parts of whole filter blocks of equal width.
-    const int64_t part_blocks = ceil_div(part_vectors, steps().most_vectors);
+    const int64_t part_blocks = ceil_div(part_vectors, steps().max_vectors);
     block_filters = ceil_div(part_vectors, part_blocks) * lanes;
     part_filters = part_blocks * block_filters;
     parts = ceil_div(filters, part_filters);

@@ -243,7 +243,7 @@ LENSLET_ALWAYS_INLINE void output_of(const OutputTask& task) {
 
 /// The steps, compiled for one instruction set.
 struct Steps {
-  int64_t lanes, most_vectors;  // of a block of filters
+  int64_t lanes, max_vectors;  // of a block of filters
   void (*input)(const InputTask&);
   void (*products)(const ProductTask&);
   void (*output)(const OutputTask&);

@@ -116,9 +116,9 @@ inline std::vector<CudnnCandidate> cudnn_candidates(cudnnHandle_t handle, const 
   const TensorLayout layout = request.problem.layout;
   const bool tiles = may_transform(request.problem, request.math);
   std::vector<CudnnCandidate> taken;
-  size_t least_needed = SIZE_MAX;
+  size_t min_needed = SIZE_MAX;
   const auto consider = [&](CudnnCandidate candidate) {
-    least_needed = std::min(least_needed, candidate.workspace_bytes);
+    min_needed = std::min(min_needed, candidate.workspace_bytes);
     if (candidate.workspace_bytes <= limit) taken.push_back(std::move(candidate));
   };
   for (const TensorLayout filter : filter_layouts(layout)) {
@@ -130,8 +130,7 @@ inline std::vector<CudnnCandidate> cudnn_candidates(cudnnHandle_t handle, const 
     }
   }
   if (!taken.empty()) return taken;
-  if (least_needed != SIZE_MAX)
-    throw MemoryError(workspace_fits("backend cudnn", least_needed, limit).reason());
+  if (min_needed != SIZE_MAX) throw MemoryError(workspace_fits("backend cudnn", min_needed, limit).reason());
   throw UnavailableError(concat("cudnn offers no deterministic ", to_string(request.math), " algorithm for ",
                                 request.problem.to_string(), " in ", to_string(layout), " on this device"));
 }

@@ -203,11 +203,11 @@ inline bool supports(const std::vector<cudnnBackendNumericalNote_t>& notes, Math
 
 /// Engine and settings by number.
 inline std::string name_of(const CudnnNode& engine, const CudnnNode& config) {
-  constexpr int64_t kMostKnobs = 32;
+  constexpr int64_t kMaxKnobs = 32;
   const auto index = engine.read<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1);
   std::string name = concat("ENGINE_", index.empty() ? -1 : index[0]);
   std::vector<CudnnNode> knobs;
-  for (int64_t i = 0; i < kMostKnobs; ++i) knobs.emplace_back(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+  for (int64_t i = 0; i < kMaxKnobs; ++i) knobs.emplace_back(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
   const int64_t count = config.read_into(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, knobs);
   for (int64_t i = 0; i < count; ++i) {
     const CudnnNode& knob = knobs[static_cast<size_t>(i)];
@@ -228,10 +228,10 @@ inline std::vector<std::shared_ptr<CudnnPlan>> cudnn_plans(cudnnHandle_t handle,
                                                            MathMode math, TensorLayout filter,
                                                            bool may_transform, const std::string& only = {}) {
   using namespace cudnn_graph;
-  constexpr int64_t kMostConfigs = 24;  // candidates examined
+  constexpr int64_t kMaxConfigs = 24;  // candidates examined
   // Plans used: the best is rarely further down the heuristic's list.
-  const size_t most_plans = only.empty() ? 8 : 1;
-  constexpr int64_t kMostNotes = CUDNN_NUMERICAL_NOTE_TYPE_COUNT;
+  const size_t max_plans = only.empty() ? 8 : 1;
+  constexpr int64_t kMaxNotes = CUDNN_NUMERICAL_NOTE_TYPE_COUNT;
   const CudnnNode x = tensor(kCudnnX, problem.layout, problem.input_shape());
   const CudnnNode w = tensor(kCudnnW, filter, problem.weight_shape());
   const CudnnNode y = tensor(kCudnnY, problem.layout, problem.output_shape());
@@ -256,15 +256,15 @@ inline std::vector<std::shared_ptr<CudnnPlan>> cudnn_plans(cudnnHandle_t handle,
         .set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, std::vector<cudnnBackendHeurMode_t>{mode});
     if (heuristic.try_to_finish() != CUDNN_STATUS_SUCCESS) continue;
     std::vector<CudnnNode> configs;
-    for (int64_t i = 0; i < kMostConfigs; ++i) configs.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    for (int64_t i = 0; i < kMaxConfigs; ++i) configs.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     const int64_t count = heuristic.read_into(CUDNN_ATTR_ENGINEHEUR_RESULTS, configs);
-    for (int64_t i = 0; i < count && plans.size() < most_plans; ++i) {
+    for (int64_t i = 0; i < count && plans.size() < max_plans; ++i) {
       const CudnnNode& config = configs[static_cast<size_t>(i)];
       std::vector<CudnnNode> engine;
       engine.emplace_back(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
       if (config.read_into(CUDNN_ATTR_ENGINECFG_ENGINE, engine) != 1) continue;
       const auto notes = engine[0].read<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                                                                     CUDNN_TYPE_NUMERICAL_NOTE, kMostNotes);
+                                                                     CUDNN_TYPE_NUMERICAL_NOTE, kMaxNotes);
       if (!supports(notes, math, may_transform)) continue;
       const std::string name = name_of(engine[0], config);
       const bool known =

@@ -90,7 +90,7 @@ class DirectAny : public OneLaunchConv<DirectAnyShape, const float*, const float
 };
 
 /// Sums of one window that a block of any GPU can hold.
-inline int64_t any_most_window(const Conv2dProblem& problem) {
+inline int64_t max_window(const Conv2dProblem& problem) {
   return GpuLimits::kSharedBytes / static_cast<int64_t>(sizeof(float)) / any_channels_per_thread(problem);
 }
 
@@ -117,7 +117,7 @@ struct DirectAnyPoolCut {
       column_tiles = ceil_div(columns, tile_columns);
       tile_rows = static_cast<int>(ceil_div(rows, row_tiles));
       tile_columns = static_cast<int>(ceil_div(columns, column_tiles));
-      const bool fits = region(window) <= any_most_window(problem);
+      const bool fits = region(window) <= max_window(problem);
       if ((fits && blocks(problem) >= wanted) || (tile_rows == 1 && tile_columns == 1)) return;
       int& longer = tile_rows >= tile_columns ? tile_rows : tile_columns;
       longer = (longer + 1) / 2;

@@ -40,9 +40,9 @@ class DirectPixels
 
 /// NCHW problems with few outputs, which the rows kernel would cut too coarsely; else null.
 inline std::unique_ptr<ConvKernel> prepare_pixels(const ConvPrepare& request) {
-  constexpr int64_t kMostPixels = int64_t{1} << 18;  // for larger images four pixels per thread are as fast
+  constexpr int64_t kMaxPixels = int64_t{1} << 18;  // for larger images four pixels per thread are as fast
   const Conv2dProblem& problem = request.problem;
-  if (!is_rgb_3x3(problem) || int64_t{problem.n} * problem.p() * problem.q() > kMostPixels) return nullptr;
+  if (!is_rgb_3x3(problem) || int64_t{problem.n} * problem.p() * problem.q() > kMaxPixels) return nullptr;
   if (problem.k == 1) return std::make_unique<DirectPixels<1, TensorLayout::kNchw>>(request);
   if (problem.k == 3) return std::make_unique<DirectPixels<3, TensorLayout::kNchw>>(request);
   return nullptr;

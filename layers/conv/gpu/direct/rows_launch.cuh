@@ -26,11 +26,11 @@ class DirectRows : public OneLaunchConv<DirectRowsFilter<C, K, R, S>, DirectRows
     shape_.p = kPool ? problem.p() / 2 : problem.p();
     shape_.q = kPool ? problem.q() / 2 : problem.q();
     const int row_segments = static_cast<int>(ceil_div(shape_.p, kPool ? kRows / 2 : kRows));
-    const int column_segments = static_cast<int>(ceil_div(shape_.q, kMostStored));
+    const int column_segments = static_cast<int>(ceil_div(shape_.q, kMaxStored));
     shape_.segments = problem.n * row_segments * column_segments;
     shape_.row_segments = FastDivide(row_segments);
     shape_.column_segments = FastDivide(column_segments);
-    shape_.store_width = kMostStored;
+    shape_.store_width = kMaxStored;
     while (shape_.q % shape_.store_width != 0) shape_.store_width /= 2;
     shape_.relu = request.rectifier.relu();
     // Small problems are spread over as many multiprocessors as there are warps.
@@ -48,7 +48,7 @@ class DirectRows : public OneLaunchConv<DirectRowsFilter<C, K, R, S>, DirectRows
   }
 
  private:
-  static constexpr int kMostStored = kPool ? 2 : 4;  // columns of a thread in the plane that is stored
+  static constexpr int kMaxStored = kPool ? 2 : 4;  // columns of a thread in the plane that is stored
 
   DirectRowsFilter<C, K, R, S> filter_;
   DirectRowsShape shape_{};

@@ -36,22 +36,22 @@ class DirectStrip
   /// As many strips as fill the GPU once, so that no second wave waits for the first one's last warp and few rows are
   /// read by two strips; fewer blocks on a multiprocessor where strips would get too short to pay for their first rows.
   static int count_strips(const Conv2dProblem& problem, int column_groups, int multiprocessor_count) {
-    constexpr int kLeastRows = kStride == 1 ? 7 : 3;
+    constexpr int kMinRows = kStride == 1 ? 7 : 3;
     // Blocks of a multiprocessor, as timed on an H200.
-    constexpr int kMostBlocks = kStride == 2 ? 4 : K == 1 ? 6 : 5;
-    constexpr int kMostRows = 48;  // for K > 1 longer strips ran faster with one block fewer
+    constexpr int kMaxBlocks = kStride == 2 ? 4 : K == 1 ? 6 : 5;
+    constexpr int kMaxRows = 48;  // for K > 1 longer strips ran faster with one block fewer
     const int64_t columns = int64_t{problem.n} * column_groups;
     const int64_t warps = int64_t{multiprocessor_count} * kWarps;
     int64_t strips = 1;
-    for (int blocks = kMostBlocks; blocks >= 1; --blocks) {
+    for (int blocks = kMaxBlocks; blocks >= 1; --blocks) {
       strips = std::max<int64_t>(1, blocks * warps / columns);
       const int64_t rows = problem.p() / strips;
-      if (rows > kMostRows && blocks == kMostBlocks && kMostBlocks == 5) continue;
-      if (rows >= kLeastRows) break;
+      if (rows > kMaxRows && blocks == kMaxBlocks && kMaxBlocks == 5) continue;
+      if (rows >= kMinRows) break;
     }
     // Warps of many small images fill the GPU unevenly: then shorter strips, several waves of them.
     constexpr int kFewStrips = 4, kWaves = 4;
-    if (strips < kFewStrips) strips = std::max<int64_t>(1, kWaves * kMostBlocks * warps / columns);
+    if (strips < kFewStrips) strips = std::max<int64_t>(1, kWaves * kMaxBlocks * warps / columns);
     return static_cast<int>(std::min<int64_t>(strips, problem.p()));
   }
 

@@ -17,8 +17,8 @@ namespace {
 
 using HopperFunction = void (*)(HopperShape, const float*, const unsigned char*, const float*, float*);
 
-constexpr int kMostStages = 4, kLeastStages = 3, kMostSlices = 8, kLeastSlices = 2;
-constexpr int kBarrierBytes = 16 * (kMostStages + kMostSlices + 2);
+constexpr int kMaxStages = 4, kMinStages = 3, kMaxSlices = 8, kMinSlices = 2;
+constexpr int kBarrierBytes = 16 * (kMaxStages + kMaxSlices + 2);
 
 struct Variant {
   int pixels, filters, channels, lanes, stage_taps, tap_bytes, staging_bytes;
@@ -75,12 +75,12 @@ struct SharedLayout {
     const int64_t slice_bytes = wanted_pitch * 2 * 16,
                   stage_bytes = int64_t{choice.stage_taps} * choice.tap_bytes;
     const int64_t left = GpuLimits::kHopperSharedBytes - choice.staging_bytes - kBarrierBytes;
-    if (kLeastSlices * slice_bytes + kLeastStages * stage_bytes > left) return;
+    if (kMinSlices * slice_bytes + kMinStages * stage_bytes > left) return;
     fits = true;
     filter_depth =
-        static_cast<int>(std::min<int64_t>(kMostStages, (left - kLeastSlices * slice_bytes) / stage_bytes));
+        static_cast<int>(std::min<int64_t>(kMaxStages, (left - kMinSlices * slice_bytes) / stage_bytes));
     input_depth =
-        static_cast<int>(std::min<int64_t>(kMostSlices, (left - filter_depth * stage_bytes) / slice_bytes));
+        static_cast<int>(std::min<int64_t>(kMaxSlices, (left - filter_depth * stage_bytes) / slice_bytes));
     pitch = static_cast<int>(wanted_pitch);
     blocks = static_cast<int>(wanted_blocks);
     ring_offset = static_cast<int>(input_depth * slice_bytes);

@@ -33,7 +33,7 @@ struct WinogradFusedSizes {
 /// counted, and enough blocks to keep a large GPU busy. It depends only on the problem, because the stated error bound
 /// depends on it.
 inline bool winograd_fused_suits(const Conv2dProblem& problem) {
-  constexpr int64_t kLeastBlocks = 48;
+  constexpr int64_t kMinBlocks = 48;
   if (problem.r != 3 || problem.groups != 1) return false;
   const WinogradFusedSizes sizes(problem);
   const double multiplications =
@@ -42,7 +42,7 @@ inline bool winograd_fused_suits(const Conv2dProblem& problem) {
   const double of_two = 16.0 *
                         static_cast<double>(problem.n * ceil_div(problem.p(), 2) * ceil_div(problem.q(), 2)) *
                         problem.k * problem.c;
-  return multiplications < of_two && sizes.tile_blocks * sizes.filter_blocks >= kLeastBlocks;
+  return multiplications < of_two && sizes.tile_blocks * sizes.filter_blocks >= kMinBlocks;
 }
 
 class WinogradFused : public ConvKernel {

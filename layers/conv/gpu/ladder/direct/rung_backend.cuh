@@ -40,7 +40,7 @@ struct RungDesign {
   RungKernels (*kernels)(const Conv2dProblem& problem) = nullptr;
   int columns = 1, rows = 1, filters = 1;  // outputs of one thread
   int threads_x = 32, threads_y = 8;       // of a block, at most
-  int most_threads = 256;                  // with filter groups in z, where shares_input
+  int max_threads = 256;                   // with filter groups in z, where shares_input
   bool shares_input = false;               // filter groups of a block use one input tile
   bool uses_shared = false;
   bool stages_filters = false;  // those of a block lie behind the input tile
@@ -92,7 +92,7 @@ inline RungLaunch launch_of(const Conv2dProblem& problem, const RungDesign& desi
   while (true) {  // halve the block until one channel of its input tile fits
     shape.tile_p = y * design.rows;
     shape.tile_q = x * design.columns;
-    z = design.shares_input ? std::clamp(design.most_threads / (x * y), 1, std::min(groups, 64)) : 1;
+    z = design.shares_input ? std::clamp(design.max_threads / (x * y), 1, std::min(groups, 64)) : 1;
     const int64_t tile_h = int64_t{shape.tile_p - 1} * shape.stride_h + (shape.r - 1) * shape.dilation_h + 1;
     const int64_t tile_w = int64_t{shape.tile_q - 1} * shape.stride_w + (shape.s - 1) * shape.dilation_w + 1;
     // A thread that reads float4 may read past the last column it uses.
@@ -116,12 +116,11 @@ inline RungLaunch launch_of(const Conv2dProblem& problem, const RungDesign& desi
   shape.by_filter_tiles = FastDivide(filter_tiles);
   launch.blocks = int64_t{column_tiles} * row_tiles * filter_tiles * problem.n;
   // Beyond eight channels a longer stage costs occupancy and saves little waiting.
-  constexpr int64_t kMostChannels = 8;
+  constexpr int64_t kMaxChannels = 8;
   shape.chunk = 1;
   if (channel_bytes > 0) {
     const auto fitting = static_cast<int64_t>(GpuLimits::kSharedBytes / channel_bytes);
-    shape.chunk =
-        static_cast<int>(std::max<int64_t>(1, std::min({fitting, kMostChannels, int64_t{shape.c}})));
+    shape.chunk = static_cast<int>(std::max<int64_t>(1, std::min({fitting, kMaxChannels, int64_t{shape.c}})));
   }
   launch.shared_bytes = channel_bytes * static_cast<size_t>(shape.chunk);
   return launch;

@@ -27,7 +27,7 @@ struct RungDesign {
   int block_filters = 0, block_columns = 0;  // outputs of a block; blockIdx.x counts tiles, filters fastest
   int step = 0;                              // taps a step of packed filters; 0: filters as given, no table
   size_t shared_bytes = 0;                   // dynamic
-  int least_capability = 0;                  // 80: compute capability 8.0
+  int min_capability = 0;                    // 80: compute capability 8.0
 };
 
 class RungConv : public OneLaunchConv<RungShape, RungOperands> {
@@ -47,7 +47,7 @@ class RungConv : public OneLaunchConv<RungShape, RungOperands> {
   RungConv(const ConvPrepare& request, const RungDesign& design) : step_(design.step) {
     const Support card =
         needs_capability(concat(design.name, " copies to shared memory asynchronously: it needs"),
-                         design.least_capability, compute_capability(request.stream.device()), "use direct");
+                         design.min_capability, compute_capability(request.stream.device()), "use direct");
     if (!card) throw UnavailableError(card.reason());
     const Conv2dProblem& problem = request.problem;
     fill_shape(problem, design.block_filters);

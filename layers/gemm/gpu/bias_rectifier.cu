@@ -6,7 +6,7 @@
 
 #include "framework/device/cuda_check.h"
 #include "framework/device/launch_resources.cuh"
-#include "layers/gemm/gpu/bias_relu.h"
+#include "layers/gemm/gpu/bias_rectifier.h"
 
 namespace lenslet {
 namespace {
@@ -18,13 +18,13 @@ constexpr int kThreads = 256;
 //             of 4) or the channels are neighbours (inner 1)
 // memory      no shared memory; bias comes through the read-only cache
 // requires    kWidth 4 only if y is aligned to 16 bytes and inner, or channels with inner 1, is a multiple of 4
-//             (bias_relu_gpu checks)
-// measured    not yet: stage "bias_relu" of conv1 and conv2 in layers-im2col.json (./dev bench --part layers)
+//             (bias_rectifier_gpu checks)
+// measured    not yet: stage "bias_rectifier" of conv1 and conv2 in layers-im2col.json (./dev bench --part layers)
 template <int kWidth, typename Index>
 __global__ void __launch_bounds__(kThreads)
-    bias_relu_kernel(float* y,                        // [outer, channels, inner]
-                     const float* __restrict__ bias,  // [channels]
-                     Rectifier after, Index channels, Index inner, Index total) {
+    bias_rectifier_kernel(float* y,                        // [outer, channels, inner]
+                          const float* __restrict__ bias,  // [channels]
+                          Rectifier after, Index channels, Index inner, Index total) {
   const Index t = static_cast<Index>(blockIdx.x) * kThreads + threadIdx.x;
   if (t >= total) return;
   const Index first = t * kWidth;
@@ -49,9 +49,9 @@ void launch(float* y, const float* bias, Rectifier after, int64_t channels, int6
             cudaStream_t stream) {
   const int64_t total = values / kWidth;
   const auto blocks = static_cast<unsigned>((total + kThreads - 1) / kThreads);
-  bias_relu_kernel<kWidth, Index><<<blocks, kThreads, 0, stream>>>(
+  bias_rectifier_kernel<kWidth, Index><<<blocks, kThreads, 0, stream>>>(
       y, bias, after, static_cast<Index>(channels), static_cast<Index>(inner), static_cast<Index>(total));
-  LENSLET_CUDA_CHECK_LAUNCH("bias_relu_kernel");
+  LENSLET_CUDA_CHECK_LAUNCH("bias_rectifier_kernel");
 }
 
 /// The kernel and its launch configuration.
@@ -61,7 +61,7 @@ struct Variant {
 };
 template <int kWidth, typename Index>
 Variant variant() {
-  return {&launch<kWidth, Index>, reinterpret_cast<const void*>(&bias_relu_kernel<kWidth, Index>)};
+  return {&launch<kWidth, Index>, reinterpret_cast<const void*>(&bias_rectifier_kernel<kWidth, Index>)};
 }
 
 Variant variant_for(int64_t values, int64_t channels, int64_t inner, bool aligned) {
@@ -73,8 +73,8 @@ Variant variant_for(int64_t values, int64_t channels, int64_t inner, bool aligne
 
 }  // namespace
 
-void bias_relu_gpu(float* y, const float* bias, Rectifier after, int64_t outer, int64_t channels,
-                   int64_t inner, void* stream) {
+void bias_rectifier_gpu(float* y, const float* bias, Rectifier after, int64_t outer, int64_t channels,
+                        int64_t inner, void* stream) {
   const int64_t values = outer * channels * inner;
   if (values == 0 || (!bias && after.none())) return;
   const bool aligned = reinterpret_cast<uintptr_t>(y) % 16 == 0;
@@ -82,9 +82,9 @@ void bias_relu_gpu(float* y, const float* bias, Rectifier after, int64_t outer, 
       .launch(y, bias, after, channels, inner, values, static_cast<cudaStream_t>(stream));
 }
 
-LaunchResources bias_relu_launch(int64_t outer, int64_t channels, int64_t inner) {
+LaunchResources bias_rectifier_launch(int64_t outer, int64_t channels, int64_t inner) {
   const Variant variant = variant_for(outer * channels * inner, channels, inner, true);
-  return launch_resources("bias_relu_kernel", variant.kernel, kThreads, 0);
+  return launch_resources("bias_rectifier_kernel", variant.kernel, kThreads, 0);
 }
 
 }  // namespace lenslet

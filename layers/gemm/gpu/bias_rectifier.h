@@ -10,10 +10,10 @@ namespace lenslet {
 
 /// y[o, c, i] = after(y[o, c, i] + bias[c]) in place; y [outer, channels, inner]. bias may be null; with neither bias
 /// nor rectifier nothing is enqueued. `stream` is a cudaStream_t. Throws DeviceError.
-void bias_relu_gpu(float* y, const float* bias, Rectifier after, int64_t outer, int64_t channels,
-                   int64_t inner, void* stream);
+void bias_rectifier_gpu(float* y, const float* bias, Rectifier after, int64_t outer, int64_t channels,
+                        int64_t inner, void* stream);
 
 /// The resources of that launch for y aligned to 16 bytes. Throws DeviceError.
-LaunchResources bias_relu_launch(int64_t outer, int64_t channels, int64_t inner);
+LaunchResources bias_rectifier_launch(int64_t outer, int64_t channels, int64_t inner);
 
 }  // namespace lenslet
