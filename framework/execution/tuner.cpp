@@ -77,6 +77,7 @@ void choose_in_region(const Graph& graph, std::vector<TuneCandidate>& candidates
   const std::vector<TuneWay> ways = tune_ways(candidates, region);
   if (ways.empty()) throw no_way(graph, candidates, region);
   std::vector<TimeStats> times;
+  times.reserve(ways.size());
   for (const TuneWay& way : ways) times.push_back(way.time);
   const TuneWay& chosen = ways[choose_tied(times)];
   const auto less = [](const TuneWay& a, const TuneWay& b) { return a.time.median < b.time.median; };
