@@ -236,8 +236,8 @@ red apps/planted.cu "$head// measured    H100: 0.123 us\n//             (docs/re
   'planted.cu:5: a figure without its docs' "${kernels[@]}"
 red models/planted.cuh "$head// measured    not by itself: docs/results.md\n$kernel" 'no "not measured: "' \
   "${kernels[@]}"
-red layers/planted.cu "$head// measured    0.123 us (docs/results/2026-11-22-h200/reproduce.json)\n$kernel" \
-  'no median of docs/results/2026-11-22-h200/reproduce.json is 0.123 us' "${kernels[@]}"
+red layers/planted.cu "$head// measured    0.123 us (docs/results/2026-11-27-h100/reproduce.json)\n$kernel" \
+  'no median of docs/results/2026-11-27-h100/reproduce.json is 0.123 us' "${kernels[@]}"
 
 integers=(bash "$here/check_integers.sh" "$copy")
 green "${integers[@]}"
