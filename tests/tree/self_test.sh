@@ -292,6 +292,14 @@ if command -v python3 >/dev/null 2>&1; then
   sed -i 's/9,963 of 10,000/9,964 of 10,000/' "$copy/README.md"
   red docs/unrelated.txt 'text' 'differ from the files' "${results[@]}"
   mv "$work/readme" "$copy/README.md"
+  planted_file=docs/results/2026-11-27-cpu/planted
+  kept='{"schema": "lenslet.tests/1", "machine": {"cpu": "a", "git": "b"}, "rows": []}'
+  red "$planted_file.json" "${kept/\"b\"/null}" 'planted.json: no commit' "${results[@]}"
+  red "$planted_file.json" "${kept/\"a\"/null}" 'planted.json: no machine' "${results[@]}"
+  red "$planted_file.json" "${kept/\"b\"/\"b\", \"dirty\": true}" 'planted.json: of a modified tree' "${results[@]}"
+  red "$planted_file.txt" '69 of 69 passed' 'planted.txt: a result is kept as JSON' "${results[@]}"
+  red docs/results/README.md '| `2026-11-27-cpu/gone.json` | dirty: planted |' 'there is no 2026-11-27-cpu/gone.json' \
+    "${results[@]}"
   faults=(python3 "$root/tests/mutate/mutate.py" check "$copy")
   green "${faults[@]}"
   red framework/measuring/statistics.cpp '// fraction * static_cast<double>(sorted.size() - 1);' 'stands 2 times' \
