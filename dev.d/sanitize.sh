@@ -9,14 +9,14 @@ cmd_sanitize() {
       continue
     fi
     case $1 in
-      --tool | --jobs | --cards | --limit | --filter)
+      --tool | --jobs | --cards | --limit | --filter | --json)
         [ "$#" -ge 2 ] || usage_error "$1 needs a value"
         case $1 in
           --tool)
             [[ " memcheck racecheck initcheck synccheck all " == *" $2 "* ]] ||
               usage_error "sanitize has no tool '$2': there are memcheck racecheck initcheck synccheck all"
             ;;
-          --filter) ;;
+          --filter | --json) ;;
           *) whole_number "$1" "$2" ;;
         esac
         options+=("$1" "$2")

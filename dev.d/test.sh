@@ -33,7 +33,7 @@ setup_ray() {
 }
 
 cmd_test() {
-  local selection=() excluded=() targets=all folder affected=no apps=no pattern='' base=()
+  local selection=() excluded=() targets=all folder affected=no apps=no pattern='' base=() json=''
   while [ "$#" -gt 0 ]; do
     if take_which "$@"; then
       shift "$taken"
@@ -64,6 +64,11 @@ cmd_test() {
       --filter)
         [ "$#" -ge 2 ] || usage_error '--filter needs a regular expression'
         pattern=$2
+        shift
+        ;;
+      --json)
+        [ "$#" -ge 2 ] || usage_error '--json needs a file'
+        json=$2
         shift
         ;;
       --)
@@ -104,8 +109,13 @@ cmd_test() {
   local status=0
   local results=build/$preset/Testing/Temporary
   mkdir -p "$results"
+  if [ -n "$json" ]; then
+    rm -f "$results/junit.xml"
+    selection=(--output-junit "$root/$results/junit.xml" "${selection[@]}")
+  fi
   ctest --preset "$preset" --parallel "$(jobs)" "${selection[@]}" 2>&1 | tee "$results/summary.txt" || status=1
   say 'what was skipped, and why'
   awk -f dev.d/skipped.awk "$results/summary.txt" "$results/LastTest.log"
+  if [ -n "$json" ]; then python3 tests/support/test_results.py "$results/junit.xml" --json "$json" || status=1; fi
   return "$status"
 }

@@ -12,9 +12,10 @@ into history.csv. --report first draws report.html with apps/report and the pict
 matplotlib; all else is Python's standard library.
 
 Where a file lacks a row that a table needs, nothing is written and the error lists what is lacking. With --partial the
-pages are written without it and name it. --check rejects a page or picture of other files than those there, a speed
-that README.md or docs/results.md states outside the markers, and one that another page states beside a link to a
-result file that does not have it.
+pages are written without it and name it. A result file without commit or machine, or of a modified tree, is refused
+(provenance.py). --check rejects a page or picture of other files than those there, a speed that README.md or
+docs/results.md states outside the markers, and one that another page states beside a link to a result file that does
+not have it.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from pathlib import Path
 import common
 import headline
 import history
+import provenance
 import tables_conv
 import tables_lenet
 import tables_networks
@@ -252,6 +254,8 @@ def main():
     if common.lacking and not arguments.partial and not arguments.check:
         why = "nothing is written, because the files lack what the tables need (--partial leaves it out):"
         sys.exit("\n".join([why, *common.lacking]))
+    if wrong := provenance.complaints(gpu.parent):
+        sys.exit("\n".join(wrong))
     past = history.updated([gpu, cpu])
     if arguments.check:
         check(gpu, {page: filled(page, parts) for page, parts in pages.items()} | {history.FILE: past})

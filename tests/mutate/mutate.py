@@ -8,9 +8,12 @@
     mutate.py judge --side cpu|gpu --tree TREE --build BUILD [--filter REGEX] [--jobs N] [--json FILE] [--out DIR]
     mutate.py build --side cpu|gpu --tree TREE --build BUILD --to DIR [--filter REGEX] [--jobs N]
     mutate.py run DIR [--cards N] [--jobs N] [--filter REGEX] [--json FILE] [--out DIR]
+    mutate.py keep FILE KEPT
 
 `./dev mutate` calls it; CONTRIBUTING.md describes an entry. Every test that should catch a fault must first pass on the
-unmutated tree. Exit codes: 0 no fault survived, 1 one survived or could not be judged, 2 usage, 4 a tool is missing.
+unmutated tree. `keep` takes the verdicts of FILE, which --json wrote, into KEPT, a mutate.json of docs/results, each
+with its commit. Exit codes: 0 no fault survived, 1 one survived or could not be judged, 2 usage, 3 FILE or KEPT is no
+such file, 4 a tool is missing.
 """
 
 import argparse
@@ -463,6 +466,43 @@ def command_run(options):
     return report.end()
 
 
+def with_commits(document):
+    """(machines, rows): those of a file, each row with the commit of its run, without what was skipped."""
+    machines = document.get("machines") or [document["machine"]]
+    if not all(each["git"] for each in machines):
+        raise ValueError("its machine has no commit: judge in a tree with its history")
+    rows = [row if "git" in row else {**row, "git": machines[0]["git"]} for row in document["rows"]]
+    return machines, [row for row in rows if row["status"] != "skipped"]
+
+
+def merged(kept, new):
+    """A file with the verdicts of both: the new one on a fault counts, and each run that has a row its machine."""
+    machines, rows = with_commits(kept) if kept else ([], [])
+    more, newer = with_commits(new)
+    by_name = {row["name"]: row for row in [*rows, *newer]}
+    rows = sorted(by_name.values(), key=lambda row: (row["area"], row["name"]))
+    runs = {each["git"]: each for each in [*machines, *more]}
+    used = {row["git"] for row in rows}
+    return {
+        "schema": "lenslet.mutate/1",
+        "machines": [each for git, each in runs.items() if git in used],
+        "complete": all(each.get("complete", True) for each in (kept, new)),
+        "rows": rows,
+    }
+
+
+def command_keep(options):
+    try:
+        kept = json.loads(options.kept.read_text()) if options.kept.exists() else {}
+        text = document(merged(kept, json.loads(options.file.read_text())))
+    except (OSError, ValueError, KeyError) as error:
+        print(f"mutate: error: {options.file} or {options.kept} is no file of mutate: {error}", file=sys.stderr)
+        return 3
+    options.kept.write_text(text)
+    print(f"{options.kept} has the verdicts of {options.file}")
+    return 0
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="mutate.py", description="planted faults, and what catches them")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -501,6 +541,9 @@ def parse(arguments):
     run.add_argument("folder", type=pathlib.Path)
     run.add_argument("--cards", type=int, default=1, help="GPUs to share the programs among [1]")
     run.add_argument("--jobs", type=int, default=0, help="programs at a time [one a card]")
+    keep = add("keep")
+    keep.add_argument("file", type=pathlib.Path, help="what --json wrote")
+    keep.add_argument("kept", type=pathlib.Path, help="docs/results/FOLDER/mutate.json")
     options = parser.parse_args(arguments)
     if options.command == "judge":
         options.cards = options.at_a_time = 1
@@ -539,7 +582,9 @@ def main(arguments):
     if options.command == "targets":
         print(" ".join(targets_of(c for fault in to_build(chosen(options), options.side) for c in fault["caught_by"])))
         return 0
-    return {"judge": command_judge, "build": command_build, "run": command_run}[options.command](options)
+    return {"judge": command_judge, "build": command_build, "run": command_run, "keep": command_keep}[options.command](
+        options
+    )
 
 
 if __name__ == "__main__":

@@ -107,6 +107,51 @@ class Verdicts(Scratch):
             self.assertIn("usage: verdicts.py", output)
 
 
+class Keep(Scratch):
+    """`keep`: the kept file has each fault's newest verdict, with the commit and the machine of its run."""
+
+    def run_at(self, git, *rows, **machine):
+        rows = [{"area": "cpu", "status": "killed", **row} for row in rows]
+        return {
+            "schema": "lenslet.mutate/1",
+            "machine": {"cpu": "a", "git": git, **machine},
+            "complete": True,
+            "rows": rows,
+        }
+
+    def keep(self, *runs):
+        kept = self.folder / "mutate.json"
+        for run in runs:
+            code, output = self.mutate("keep", self.write("new.json", json.dumps(run)), kept)
+            if code:
+                return code, output
+        return code, json.loads(kept.read_text())
+
+    def test_a_row_has_the_commit_of_its_run(self):
+        one = self.run_at("aaa", {"name": "x"}, {"name": "z", "area": "gpu", "status": "skipped"})
+        two = self.run_at("bbb", {"name": "y", "area": "api"}, cpu="b")
+        code, kept = self.keep(one, two)
+        self.assertEqual((code, kept["schema"], kept["complete"]), (0, "lenslet.mutate/1", True))
+        self.assertEqual([(row["name"], row["git"]) for row in kept["rows"]], [("y", "bbb"), ("x", "aaa")])
+        self.assertEqual([(each["git"], each["cpu"]) for each in kept["machines"]], [("aaa", "a"), ("bbb", "b")])
+
+    def test_the_newest_verdict_counts_and_old_machines_go(self):
+        for status in ("killed", "survived"):
+            code, kept = self.keep(
+                self.run_at("aaa", {"name": "x"}), self.run_at("bbb", {"name": "x", "status": status})
+            )
+            self.assertEqual((code, [row["status"] for row in kept["rows"]]), (0, [status]))
+            self.assertEqual([each["git"] for each in kept["machines"]], ["bbb"])
+
+    def test_what_has_no_commit_is_refused(self):
+        for wrong in (self.run_at(None, {"name": "x"}), {"rows": []}):
+            code, output = self.keep(wrong)
+            self.assertEqual(code, 3)
+            self.assertIn("is no file of mutate", output)
+        self.assertEqual(self.mutate("keep", self.folder / "none.json", self.folder / "kept.json")[0], 3)
+        self.assertFalse((self.folder / "kept.json").exists())
+
+
 class Check(Scratch):
     def complaint(self, *rows):
         self.faults(*rows)

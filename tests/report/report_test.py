@@ -748,6 +748,13 @@ class ReportTest(unittest.TestCase):
         self.assertEqual((tree / "README.md").read_text(), before)
         self.assertEqual(update("--partial").returncode, 0)
         self.assertIn(wanted, (tree / "README.md").read_text())
+        # Nor is it from a file of a modified tree that no row of docs/results/README.md names.
+        document = json.loads(peers)
+        document["meta"]["dirty"] = True
+        (gpu / "peers.json").write_text(json.dumps(document))
+        run = update("--partial")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn(f"{gpu.name}/peers.json: of a modified tree", run.stderr)
         (gpu / "peers.json").write_text(peers)
         self.assertEqual(update("--partial").returncode, 0)
         self.assertEqual((tree / "README.md").read_text(), before)

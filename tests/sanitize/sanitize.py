@@ -2,11 +2,11 @@
 """Runs NVIDIA's compute-sanitizer over the GPU suite, piece by piece and several at a time; `./dev sanitize` calls it.
 
     sanitize.py --tests build/release/tests [--tool memcheck|racecheck|initcheck|synccheck|all] [--jobs N]
-                [--limit SECONDS] [--filter REGEX] [--out DIR] [--list]
+                [--limit SECONDS] [--filter REGEX] [--out DIR] [--json FILE] [--list]
 
-Writes one log per piece and tool, summary.txt and summary.json. Exit codes: 1 if a tool reports an error, prints no
-summary line (it never began) or ran no test, if a test failed, or if time ran out; 2 usage; 4 without compute-sanitizer
-or a GPU.
+Writes one log per piece and tool, summary.txt and summary.json; --json writes summary.json to FILE too. Exit codes: 1
+if a tool reports an error, prints no summary line (it never began) or ran no test, if a test failed, or if time ran
+out; 2 usage; 4 without compute-sanitizer or a GPU.
 """
 
 import argparse
@@ -24,6 +24,9 @@ import time
 import pieces
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+from machine import machine  # noqa: E402
+
 # Kernels of cuDNN and cuBLAS are not ours to fix. memcheck checks them all the same, because we pass their arguments,
 # and initcheck because it tracks only what checked kernels write.
 OWN_KERNELS = ["--kernel-name", "kernel_substring=lenslet"]
@@ -204,6 +207,18 @@ def as_text(rows, seconds, version):
     return "\n".join(lines) + "\n"
 
 
+def as_json(rows, seconds, version, where, complete):
+    document = {
+        "schema": "lenslet.sanitize/1",
+        "machine": where,
+        "version": version,
+        "seconds": round(seconds, 1),
+        "complete": complete,
+        "rows": rows,
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="sanitize.py", description="compute-sanitizer over the GPU suite")
     parser.add_argument("--tests", type=pathlib.Path, required=True, help="folder with the test programs")
@@ -212,6 +227,7 @@ def parse(arguments):
     parser.add_argument("--limit", type=float, default=300, help="seconds for one piece [300]")
     parser.add_argument("--filter", default="", help="only pieces whose name this regular expression finds")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("sanitize"), help="folder for logs")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="a result file to keep")
     parser.add_argument("--list", action="store_true", help="show the pieces and run nothing")
     parser.add_argument("--cards", type=int, default=1, help="GPUs to share the pieces among [1]")
     parser.add_argument("--port", type=int, default=40000, help="first of the ports between tool and program [40000]")
@@ -249,7 +265,7 @@ def main(arguments):
     version = " ".join(re.findall(r"Compute Sanitizer|Version \S+", version)) or "compute-sanitizer"
     options.out.mkdir(parents=True, exist_ok=True)
 
-    began = time.monotonic()
+    began, where = time.monotonic(), machine()
     rows = []
     # The slowest of the last run, or of the newest kept one, start first.
     expected = last_seconds(options.out / "summary.json") or kept_seconds()
@@ -268,19 +284,8 @@ def main(arguments):
             seconds = time.monotonic() - began
             text = as_text(rows, seconds, version)
             (options.out / "summary.txt").write_text(text)
-            (options.out / "summary.json").write_text(
-                json.dumps(
-                    {
-                        "schema": "lenslet.sanitize/1",
-                        "version": version,
-                        "seconds": round(seconds, 1),
-                        "complete": len(rows) == len(work),
-                        "rows": rows,
-                    },
-                    indent=1,
-                )
-                + "\n"
-            )
+            for path in filter(None, (options.out / "summary.json", options.json)):
+                path.write_text(as_json(rows, seconds, version, where, len(rows) == len(work)))
     print(text, end="")
     if all(row["status"] == "SKIPPED" for row in rows):
         print("sanitize: error: every test skipped: is there a GPU?", file=sys.stderr)
@@ -296,10 +301,11 @@ def last_seconds(path):
 
 
 def kept_seconds(root=ROOT):
-    """(tool, piece) -> seconds, from docs/results/*/sanitizer.txt: a piece's last row, since a run may be of a part."""
-    text = "\n".join(path.read_text() for path in sorted(root.glob("docs/results/*/sanitizer.txt")))
-    row = rf"^({'|'.join(pieces.TOOLS)}) +(\S+) .* ([\d.]+) s  "
-    return {(tool, piece): float(seconds) for tool, piece, seconds in re.findall(row, text, re.M)}
+    """(tool, piece) -> seconds, from docs/results/*/sanitize.json: a piece's newest, as a run may be of a part."""
+    kept = {}
+    for path in sorted(root.glob("docs/results/*/sanitize.json")):
+        kept.update(last_seconds(path))
+    return kept
 
 
 if __name__ == "__main__":

@@ -99,11 +99,25 @@ class WholeRuns(unittest.TestCase):
         )
         self.assertEqual((code, err), (0, ""))
         summary = json.loads((self.out / "summary.json").read_text())
+        self.assertEqual(summary["schema"], "lenslet.sanitize/1")
+        self.assertEqual(set(summary["machine"]), {"cpu", "cores", "gpus", "git", "dirty", "time_utc"})
         self.assertTrue(summary["complete"])
         self.assertEqual([row["tool"] for row in summary["rows"]], list(pieces.TOOLS))
         for row in summary["rows"]:
             log = (self.out / row["log"]).read_text()
             self.assertIn("--gtest_filter=GpuStream.EventsMeasureWorkAndGatesHoldIt", log)
+
+    def test_a_file_to_keep(self):
+        kept = self.folder / "docs/results/2026-01-01-card/sanitize.json"
+        kept.parent.mkdir(parents=True)
+        self.run_tool(f'printf "%s" "{RAN}"; echo "{CLEAN}"', "--tool", "memcheck", "--json", str(kept))
+        self.assertEqual(kept.read_text(), (self.out / "summary.json").read_text())
+        row = json.loads(kept.read_text())["rows"][0]
+        self.assertEqual(sanitize.kept_seconds(self.folder), {("memcheck", row["piece"]): row["seconds"]})
+        later = self.folder / "docs/results/2026-01-02-card/sanitize.json"
+        later.parent.mkdir()
+        later.write_text(json.dumps({"rows": [{**row, "seconds": 7.5}]}))
+        self.assertEqual(sanitize.kept_seconds(self.folder), {("memcheck", row["piece"]): 7.5})
 
     def test_one_tool_red_is_red(self):
         # racecheck prints nothing of its own

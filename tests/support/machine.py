@@ -19,12 +19,15 @@ def output_of(*command):
 
 
 def machine():
-    """CPU, cores, GPUs, commit and time. `git` is null for a tree without its history."""
+    """CPU, cores, GPUs, commit, whether tracked files differ from it, and time. `git` and `dirty` are null for a tree
+    without its history."""
+    git = output_of("git", "rev-parse", "--short", "HEAD") or None
     model = re.findall(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
     return {
         "cpu": model[0] if model else "unknown",
         "cores": os.cpu_count(),
         "gpus": output_of("nvidia-smi", "--query-gpu=name", "--format=csv,noheader").splitlines(),
-        "git": output_of("git", "rev-parse", "--short", "HEAD") or None,
+        "git": git,
+        "dirty": bool(output_of("git", "status", "--porcelain", "--untracked-files=no")) if git else None,
         "time_utc": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }

@@ -79,6 +79,8 @@ expect 2 "lint: unknown option '--fix'" ./dev lint --fix
 expect 2 "takes a whole number, found 'soon'" ./dev lint --seconds soon
 expect 2 '--base is for --affected' ./dev test --base HEAD
 expect 2 '--base needs a commit' ./dev test --affected --base
+expect 2 '--json needs a file' ./dev test --json
+expect 2 '--json needs a value' ./dev sanitize --json
 expect 2 'leave out --quick' ./dev test --affected --quick
 expect 2 'leave out --quick, --threads-only, --apps and --filter' ./dev test --filter conv --affected
 expect 2 'leave out --quick, --threads-only, --apps and --filter' ./dev test --apps --affected

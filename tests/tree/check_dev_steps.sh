@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # What ./dev builds, installs and prints, with stand-ins for the tools that it calls. check_dev.sh has its refusals.
 #   check_dev_steps.sh ROOT [--first [PART…]]
-# PART: builds, first_build, packages, affected, lint, apps, cmake, failures or skips; without one all run. Each has a
-# stage of its own.
+# PART: builds, first_build, packages, affected, lint, apps, cmake, failures, skips or results; without one all run.
+# Each has a stage of its own.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) first=${2:-}
 cd "$1"
 shift $(($# < 2 ? $# : 2))
 parts=("$@")
-[ "$#" -gt 0 ] || parts=(builds first_build packages affected lint apps cmake failures skips)
+[ "$#" -gt 0 ] || parts=(builds first_build packages affected lint apps cmake failures skips results)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tree/expect.sh
@@ -375,6 +375,21 @@ check_skips() {
    2 tests skipped as a whole, 3 in part (marked *)
 SKIPPED
   done
+}
+
+# --json of ./dev test and ./dev sanitize: the scripts that write result files get the file, also after a failed test.
+check_results() {
+  set_whole_stage
+  stand_in python3 <<<'echo "python3 $*" >>../calls'
+  for code in 0 1; do
+    BREAK=${code/1/test} expect "$code" 'what was skipped' staged test --quick --json kept.json -- --verbose
+    called "ctest --preset release .*--output-junit $stage/build/release/Testing/Temporary/junit.xml .*--verbose"
+    called 'python3 tests/support/test_results.py build/release/Testing/Temporary/junit.xml --json kept.json'
+  done
+  BREAK='' expect 0 'what was skipped' staged test
+  not_called 'junit'
+  BREAK='' expect 0 '' staged sanitize --tool memcheck --json kept.json
+  called 'python3 tests/sanitize/sanitize.py .*--tool memcheck --json kept.json'
 }
 
 for part in "${parts[@]}"; do "check_$part"; done

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The numbers of README.md, docs/results.md, docs/scale.md and docs/kernels/ equal those of the result files: the pages
-# have the text that docs/results/update_readme.py would write.
+# Every kept result file states schema, commit and machine, and none is of a modified tree without a reason. The numbers
+# of README.md, docs/results.md, docs/scale.md and docs/kernels/ equal those of the files: the pages have the text that
+# docs/results/update_readme.py would write.
 #   check_results.sh ROOT
 set -euo pipefail
 cd "$1"
@@ -8,6 +9,7 @@ if ! command -v python3 >/dev/null; then
   echo 'skipped: python3 is not installed (./dev setup --tests): the pages are not compared with the result files'
   exit 77
 fi
+python3 docs/results/provenance.py docs/results
 # shellcheck disable=SC2016  # the backticks are README's
 folder='(\(docs\/results\/[^)]*\))'
 folders=$(sed -n "s/.*$folder.* and .*$folder, by \`docs\/results\/update_readme.py\`.*/\1 \2/p" README.md)

@@ -84,6 +84,8 @@ if [ "$part" = dev ]; then
   red dev.d/test.sh 'awk() { [[ $* == *skipped.awk* ]] || command awk "$@"; }' 'lists other skips' "${steps[@]}" skips
   red dev.d/test.sh 'find_affected() { targets=all pattern=.; }' '2 of 9 tests' "${steps[@]}" affected
   red dev.d/test.sh 'setup_apps() { :; }' 'pip could not install the packages' "${steps[@]}" apps
+  red dev.d/test.sh 'python3() { :; }' 'no "python3 tests/support/test_results.py' "${steps[@]}" results
+  red dev.d/test.sh 'ctest() { shift 2; command ctest --preset release; }' 'no "ctest .*junit' "${steps[@]}" results
   red dev.d/build.sh 'takes_ccache() { has_program ccache; }' 'was called' "${steps[@]}" first_build
   red dev.d/setup.sh 'setup_if_needed() { cmd_setup "$@"; }' 'was called' "${steps[@]}" first_build
   red dev.d/setup.sh 'set_up() { install_missing required "${required[@]}"; install_missing optional "$@"
@@ -234,8 +236,8 @@ red apps/planted.cu "$head// measured    H100: 0.123 us\n//             (docs/re
   'planted.cu:5: a figure without its docs' "${kernels[@]}"
 red models/planted.cuh "$head// measured    not by itself: docs/results.md\n$kernel" 'no "not measured: "' \
   "${kernels[@]}"
-red layers/planted.cu "$head// measured    0.123 us (docs/results/2026-11-22-h200/reproduce.json)\n$kernel" \
-  'no median of docs/results/2026-11-22-h200/reproduce.json is 0.123 us' "${kernels[@]}"
+red layers/planted.cu "$head// measured    0.123 us (docs/results/2026-11-27-h100/reproduce.json)\n$kernel" \
+  'no median of docs/results/2026-11-27-h100/reproduce.json is 0.123 us' "${kernels[@]}"
 
 integers=(bash "$here/check_integers.sh" "$copy")
 green "${integers[@]}"
@@ -290,6 +292,14 @@ if command -v python3 >/dev/null 2>&1; then
   sed -i 's/9,963 of 10,000/9,964 of 10,000/' "$copy/README.md"
   red docs/unrelated.txt 'text' 'differ from the files' "${results[@]}"
   mv "$work/readme" "$copy/README.md"
+  planted_file=docs/results/2026-11-27-cpu/planted
+  kept='{"schema": "lenslet.tests/1", "machine": {"cpu": "a", "git": "b"}, "rows": []}'
+  red "$planted_file.json" "${kept/\"b\"/null}" 'planted.json: no commit' "${results[@]}"
+  red "$planted_file.json" "${kept/\"a\"/null}" 'planted.json: no machine' "${results[@]}"
+  red "$planted_file.json" "${kept/\"b\"/\"b\", \"dirty\": true}" 'planted.json: of a modified tree' "${results[@]}"
+  red "$planted_file.txt" '69 of 69 passed' 'planted.txt: a result is kept as JSON' "${results[@]}"
+  red docs/results/README.md '| `2026-11-27-cpu/gone.json` | dirty: planted |' 'there is no 2026-11-27-cpu/gone.json' \
+    "${results[@]}"
   faults=(python3 "$root/tests/mutate/mutate.py" check "$copy")
   green "${faults[@]}"
   red framework/measuring/statistics.cpp '// fraction * static_cast<double>(sorted.size() - 1);' 'stands 2 times' \

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Checks that every kept result file states schema, commit and machine, and that none is of a modified tree.
+
+    python3 docs/results/provenance.py [docs/results]
+
+A file of a modified tree (`dirty`) is accepted if the table of README.md beside the folders names that very file with
+the reason. What the table names must be there. Exit codes: 0 all so, 1 not so. Python's standard library alone.
+"""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+DRAWN = {".svg", ".html"}  # by update_readme.py, from the JSON files
+ROW = re.compile(r"^\| ((?:`20[\w-]+/[\w.-]+`(?:, )?)+) \| *(.*?) *\|$", re.M)
+
+
+def named(results):
+    """{"FOLDER/FILE": the reason} of README.md's table."""
+    page = results / "README.md"
+    rows = ROW.findall(page.read_text()) if page.exists() else []
+    return {name: reason for names, reason in rows for name in re.findall(r"`([^`]+)`", names)}
+
+
+def runs(document):
+    """What a file states of each of its runs: commit, whether the tree was modified, processor."""
+    if "meta" in document:
+        meta, host = document["meta"] or {}, document.get("host") or {}
+        return [{"git": meta.get("git"), "dirty": meta.get("dirty"), "cpu": host.get("cpu")}]
+    if "machine" in document:
+        return [document["machine"]]
+    return document.get("machines") or [row.get("machine") or {} for row in document.get("rows", [])]
+
+
+def complaints_of(path, table):
+    """What is wrong with a file; `table` is what named() returns."""
+    name = f"{path.parent.name}/{path.name}"
+    if path.suffix in DRAWN:
+        return
+    if path.suffix != ".json":
+        yield f"{name}: a result is kept as JSON, by --json of the command that measured it"
+        return
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        schema = document.get("schema")
+    except (ValueError, AttributeError) as error:
+        yield f"{name}: no JSON object: {error}"
+        return
+    if not re.fullmatch(r"lenslet\.\w+/\d+", str(schema)):
+        yield f'{name}: its schema is {schema}, expected such as "lenslet.results/1"'
+    stated = runs(document)
+    if not stated or not all(run.get("git") for run in stated):
+        yield f"{name}: no commit: expected meta.git or machine.git"
+    if not stated or not all(run.get("cpu") for run in stated):
+        yield f"{name}: no machine: expected host.cpu or machine.cpu"
+    commits = {run.get("git") for run in stated}
+    if "machines" in document and any(row.get("git") not in commits for row in document["rows"]):
+        yield f"{name}: a row's commit is none of those in machines[]"
+    if any(run.get("dirty") for run in stated) and not table.get(name):
+        yield (
+            f"{name}: of a modified tree: measure it at a commit, or name the file and the reason in the table of "
+            "docs/results/README.md"
+        )
+
+
+def complaints(results):
+    """What is wrong with the folders of `results`, and with the table."""
+    files, table = sorted(results.glob("20*/*")), named(results)
+    there = {f"{path.parent.name}/{path.name}" for path in files}
+    found = [complaint for path in files for complaint in complaints_of(path, table)]
+    found += [f"README.md: {name}: its row gives no reason" for name, reason in table.items() if not reason]
+    return found + [f"README.md: there is no {name}" for name in table if name not in there]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path, nargs="?", default=Path(__file__).resolve().parent)
+    results = parser.parse_args().results
+    found = complaints(results)
+    files = len(list(results.glob("20*/*.json")))
+    if not files:
+        found.append(f"{results} holds no result file")
+    print("\n".join(found) or f"{files} result files state schema, commit and machine")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

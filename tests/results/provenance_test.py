@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""docs/results/provenance.py finds a result file without schema, commit or machine, and one of a modified tree."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "docs/results/provenance.py"
+sys.path.insert(0, str(SCRIPT.parent))
+import provenance  # noqa: E402
+
+NAME = "2026-01-01-card/x.json"
+RUN = {"cpu": "a", "git": "b"}
+TESTS = {"schema": "lenslet.tests/1", "machine": RUN, "rows": []}
+BENCH = {"schema": "lenslet.results/1", "meta": {"git": "b", "dirty": False}, "host": {"cpu": "a"}, "results": []}
+KEPT = {"schema": "lenslet.mutate/1", "machines": [RUN], "rows": [{"git": "b"}]}
+COMMANDS = {"schema": "lenslet.commands/1", "rows": [{"machine": RUN}]}
+
+
+class Provenance(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.results = pathlib.Path(folder.name)
+
+    def complaints(self, document, *rows, name=NAME):
+        path = self.results / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(document if isinstance(document, str) else json.dumps(document))
+        (self.results / "README.md").write_text("| file | what |\n|---|---|\n" + "".join(f"{row}\n" for row in rows))
+        found = provenance.complaints(self.results)
+        path.unlink()
+        return found
+
+    def test_what_states_all_is_accepted(self):
+        for document in (TESTS, BENCH, KEPT, COMMANDS):
+            self.assertEqual(self.complaints(document), [])
+        self.assertEqual(self.complaints("<svg/>", name="2026-01-01-card/x.svg"), [])
+
+    def test_what_is_missing(self):
+        for document, words in (
+            ({**TESTS, "schema": None}, "its schema is None"),
+            ({**TESTS, "schema": "results"}, "its schema is results"),
+            ({**TESTS, "machine": {"cpu": "a", "git": None}}, "no commit"),
+            ({**TESTS, "machine": {"git": "b"}}, "no machine"),
+            ({**BENCH, "meta": {}}, "no commit"),
+            ({**BENCH, "host": None}, "no machine"),
+            ({**KEPT, "machines": [RUN, {"cpu": "a", "git": None}]}, "no commit"),
+            ({**KEPT, "rows": [{"git": "c"}]}, "a row's commit is none of those in machines[]"),
+            ({**KEPT, "rows": [{}]}, "a row's commit is none of those in machines[]"),
+            ({**COMMANDS, "rows": [{"machine": RUN}, {}]}, "no commit"),
+            ("[]", "no JSON object"),
+            ("{", "no JSON object"),
+        ):
+            self.assertIn(f"{NAME}: {words}", self.complaints(document)[0])
+        self.assertEqual(len(self.complaints({"schema": "lenslet.tests/1"})), 2)
+        self.assertIn("kept as JSON", self.complaints("69 passed", name="2026-01-01-card/tests.txt")[0])
+
+    def test_a_modified_tree_wants_a_row(self):
+        for document in (
+            {**TESTS, "machine": {**RUN, "dirty": True}},
+            {**BENCH, "meta": {"git": "b", "dirty": True}},
+            {**KEPT, "machines": [{**RUN, "dirty": True}]},
+        ):
+            self.assertIn(f"{NAME}: of a modified tree", self.complaints(document)[0])
+            self.assertEqual(self.complaints(document, f"| `{NAME}` | dirty: planted |"), [])
+            self.assertIn("of a modified tree", self.complaints(document, f"| `{NAME}` |  |")[0])
+            self.assertIn("of a modified tree", self.complaints(document, f"see `{NAME}`")[0])
+            self.assertIn("of a modified tree", self.complaints(document, "| `2026-01-01-card/` | all |")[0])
+
+    def test_a_row_without_its_file(self):
+        rows = f"| `{NAME}`, `2026-01-01-card/y.json` | dirty: planted |"
+        self.assertEqual(self.complaints(TESTS, rows), ["README.md: there is no 2026-01-01-card/y.json"])
+
+    def test_its_command_line(self):
+        def run(*arguments):
+            return subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, check=False)
+
+        whole = run()
+        self.assertEqual(whole.returncode, 0, whole.stdout)
+        self.assertRegex(whole.stdout, r"^\d\d+ result files state schema, commit and machine\n$")
+        empty = run(self.results)
+        self.assertEqual((empty.returncode, empty.stdout), (1, f"{self.results} holds no result file\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()
