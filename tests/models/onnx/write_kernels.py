@@ -43,10 +43,22 @@ def main():
     add("MaxPool", "pool_direct_any", kernel_shape=[3, 3])
     add("MaxPool", "pool_direct_2x2", kernel_shape=[2, 2], strides=[2, 2])
     add("Softmax", "softmax_direct", axis=-1)
-    add("Conv", "conv_depthwise_any", constant("depthwise", CHANNELS, 1, 3, 3), group=CHANNELS, dilations=[2, 2],
-        pads=[2, 2, 2, 2])
-    add("Conv", "conv_direct_any_pool", constant("filters", FILTERS, CHANNELS, 3, 3), constant("bias", FILTERS),
-        strides=[2, 2], pads=[1, 1, 1, 1])
+    add(
+        "Conv",
+        "conv_depthwise_any",
+        constant("depthwise", CHANNELS, 1, 3, 3),
+        group=CHANNELS,
+        dilations=[2, 2],
+        pads=[2, 2, 2, 2],
+    )
+    add(
+        "Conv",
+        "conv_direct_any_pool",
+        constant("filters", FILTERS, CHANNELS, 3, 3),
+        constant("bias", FILTERS),
+        strides=[2, 2],
+        pads=[1, 1, 1, 1],
+    )
     add("Relu", "relu")
     add("MaxPool", "pool", kernel_shape=[3, 3], strides=[2, 2])
     add("GlobalAveragePool", "pool_direct_plane")
@@ -57,8 +69,12 @@ def main():
         return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
     graph = helper.make_graph(
-        nodes, "kernels", [value("input", ["batch", CHANNELS, SIDE, SIDE])],
-        [value(nodes[-1].output[0], ["batch", 10])], constants)
+        nodes,
+        "kernels",
+        [value("input", ["batch", CHANNELS, SIDE, SIDE])],
+        [value(nodes[-1].output[0], ["batch", 10])],
+        constants,
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7)
     onnx.checker.check_model(model)
     onnx.save(model, str(pathlib.Path(sys.argv[1]) / "kernels.onnx"))
