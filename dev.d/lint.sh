@@ -95,6 +95,8 @@ cmd_lint() {
     bash tests/tree/check_commits.sh "$root" "$start" || failed+=(commits)
   elif [ "${#base[@]}" -gt 0 ]; then
     exit 1
+  elif [ "$strict" = yes ]; then
+    failed+=(commits)
   else
     say 'skipped: the subjects of commits, since what changed is unknown (a copy without git or with one commit)'
   fi
@@ -106,6 +108,8 @@ cmd_lint() {
   if sources=$(python3 dev.d/affected.py --build "$folder" "${base[@]}" "${which[@]}"); then
     # shellcheck disable=SC2086  # a list of paths without blanks
     tidy "$folder" $sources || failed+=(clang-tidy)
+  elif [ "$strict" = yes ] || [ "$all" = yes ] || [ "${#base[@]}" -gt 0 ]; then
+    failed+=(clang-tidy)  # affected.py printed why
   else
     say 'skipped: clang-tidy, since what changed is unknown (a copy without git or with one commit)'
   fi

@@ -89,6 +89,7 @@ cmd_test() {
     # One expression: with several, ctest leaves out only tests that match all of them.
     selection+=(--label-exclude "^($(IFS='|' && printf '%s' "${excluded[*]}"))\$")
   fi
+  [ -z "$json" ] || rm -f "$json"  # an older one would pass for this run's
   check_mnist_dir
   setup_if_needed --tests
   [ "$apps" = no ] || setup_apps

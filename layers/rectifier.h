@@ -23,7 +23,7 @@ struct Rectifier {
 
   bool none() const { return slope == 1 && std::isinf(ceiling); }  ///< Whether it changes nothing.
   bool relu() const { return slope == 0 && std::isinf(ceiling); }  ///< Whether it is max(x, 0).
-  /// "ReLU", "none", or "min(max(x, 0), 6)" with its two numbers.
+  /// "ReLU", "none", "max(x, 0.1 * x)", or "min(max(x, 0), 6)".
   std::string to_string() const {
     if (none() || relu()) return none() ? "none" : "ReLU";
     const std::string below = slope == 0 ? "max(x, 0)" : concat("max(x, ", slope, " * x)");

@@ -80,7 +80,7 @@ class ConvBackend {
   /// only them: yes, or no with the reason. For a supported problem and math mode; as cheap as supports().
   virtual Support fuses_max_pool(const Conv2dProblem& /*problem*/, MathMode /*math*/,
                                  const Pool2dWindow& /*window*/) const {
-    return Support::no("it fuses no max pooling");
+    return Support::no(concat("fuses no max pooling", kLeaveUnfused));
   }
   /// Whether fusing the pooling is the better default: it is likely to be faster than pooling afterwards.
   virtual bool suits_max_pool(const Conv2dProblem& /*problem*/, const Pool2dWindow& /*window*/) const {
@@ -91,9 +91,8 @@ class ConvBackend {
   /// Yes for none and for a rectifier that it fuses; else no with the reason.
   Support check_rectifier(const Rectifier& rectifier) const {
     if (rectifier.none() || fuses_rectifier(rectifier)) return Support::yes();
-    return Support::no(concat("it fuses ", fuses_rectifier(Rectifier(true)) ? "ReLU only" : "no rectifier",
-                              ", found ", rectifier.to_string(),
-                              "; choose a backend that fuses it, or leave it a layer of its own"));
+    return Support::no(concat("fuses ", fuses_rectifier(Rectifier(true)) ? "ReLU only" : "no rectifier",
+                              ", found ", rectifier.to_string(), kLeaveUnfused));
   }
   /// The bound of every algorithm that prepare() may choose.
   virtual ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const = 0;

@@ -11,6 +11,9 @@
 
 namespace lenslet {
 
+/// The end of a refusal to fuse a layer.
+inline constexpr const char* kLeaveUnfused = ": use a backend that does, or leave that layer unfused";
+
 /// What a backend computes besides its layer. Rectifiers and max pooling commute, so their order does not matter.
 struct Fusion {
   Rectifier rectifier;                   ///< Apply it to each value; none() by default.
@@ -42,7 +45,7 @@ inline Fusion read_fusion(const std::vector<const Layer*>& fused) {
       return fusion;
     }
     // Exporters write ReLU6 as Relu and Clip.
-    const bool limits = fusion.rectifier.relu() && rectifier && rectifier->slope == 0;
+    const bool limits = activation && fusion.rectifier.relu() && rectifier && rectifier->slope == 0;
     if (pool ? fusion.max_pool.has_value() : !fusion.rectifier.none() && !limits) {
       fusion.support = Support::no(concat(layer->type(), " cannot be fused twice"));
       return fusion;

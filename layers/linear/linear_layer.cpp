@@ -83,9 +83,9 @@ std::vector<const BackendEntry*> LinearLayer::backend_entries(DeviceKind kind) c
 Support LinearLayer::check(const BackendEntry& backend, const OperatorRequest& request) const {
   const Fusion fusion = read_fusion(request.fused);
   if (!fusion.support) return fusion.support;
-  if (fusion.max_pool) return Support::no("linear does not fuse max pooling");
+  if (fusion.max_pool) return Support::no(concat("linear fuses no max pooling", kLeaveUnfused));
   if (!fusion.rectifier.none() && !fusion.rectifier.relu())
-    return Support::no(concat("linear fuses ReLU only, found ", fusion.rectifier.to_string()));
+    return Support::no(concat("linear fuses ReLU only, found ", fusion.rectifier.to_string(), kLeaveUnfused));
   const LinearProblem problem = problem_for(request);
   if (problem.batch > kMaxSize)
     return Support::no(concat("linear supports up to ", kMaxSize, " vectors, found ", problem.batch));

@@ -117,7 +117,7 @@ std::vector<const BackendEntry*> PairwiseLayer::backend_entries(DeviceKind kind)
 Support PairwiseLayer::check(const BackendEntry& backend, const OperatorRequest& request) const {
   const Fusion fusion = read_fusion(request.fused);
   if (!fusion.support) return fusion.support;
-  if (fusion.max_pool) return Support::no("pairwise does not fuse max pooling");
+  if (fusion.max_pool) return Support::no(concat("pairwise fuses no max pooling", kLeaveUnfused));
   return backend.available();
 }
 

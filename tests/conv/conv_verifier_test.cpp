@@ -299,7 +299,7 @@ TEST(ConvVerifier, CatchesAMissingRelu) {
   const VerifyResult result =
       ConvVerifier(Conv2dProblem::parse("mb1ic1ih6oc1kh3")).verify(NoRelu(), MathMode::kFp32, stream);
   EXPECT_FALSE(result.passed);
-  EXPECT_NE(result.reason.find("relu"), std::string::npos) << result.reason;
+  EXPECT_NE(result.reason.find("ReLU"), std::string::npos) << result.reason;
 }
 
 /// Pools other windows than requested, or none.
@@ -355,7 +355,7 @@ TEST(ConvVerifier, CatchesAMaximumThatBeginsAtZero) {
   });
   const VerifyResult result = verify_pooled(begins_at_zero, Pool2dWindow::square(2, 2));
   EXPECT_FALSE(result.passed);
-  EXPECT_EQ(result.reason.find("relu"), std::string::npos) << result.reason;
+  EXPECT_EQ(result.reason.find("ReLU"), std::string::npos) << result.reason;
 }
 
 TEST(ConvVerifier, CatchesASmallErrorOfAMaximum) {

@@ -481,7 +481,11 @@ def merged(kept, new):
     more, newer = with_commits(new)
     by_name = {row["name"]: row for row in [*rows, *newer]}
     rows = sorted(by_name.values(), key=lambda row: (row["area"], row["name"]))
-    runs = {each["git"]: each for each in [*machines, *more]}
+    runs = {}
+    for each in [*machines, *more]:
+        before = runs.setdefault(each["git"], each)
+        if before.get("cpu") != each.get("cpu") or before.get("gpus") != each.get("gpus"):
+            raise ValueError(f"two machines judged {each['git']}: keep the verdicts of one in a file of its own")
     used = {row["git"] for row in rows}
     return {
         "schema": "lenslet.mutate/1",

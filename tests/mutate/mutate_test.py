@@ -143,6 +143,12 @@ class Keep(Scratch):
             self.assertEqual((code, [row["status"] for row in kept["rows"]]), (0, [status]))
             self.assertEqual([each["git"] for each in kept["machines"]], ["bbb"])
 
+    def test_two_machines_at_a_commit_are_refused(self):
+        code, output = self.keep(self.run_at("aaa", {"name": "x"}), self.run_at("aaa", {"name": "y"}, cpu="b"))
+        self.assertEqual(code, 3)
+        self.assertIn("two machines judged aaa", output)
+        self.assertEqual(self.keep(self.run_at("bbb", {"name": "x"}), self.run_at("bbb", {"name": "y"}))[0], 0)
+
     def test_what_has_no_commit_is_refused(self):
         for wrong in (self.run_at(None, {"name": "x"}), {"rows": []}):
             code, output = self.keep(wrong)

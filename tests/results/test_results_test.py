@@ -70,6 +70,10 @@ class TestResults(unittest.TestCase):
         self.assertEqual(self.verdict("notrun", SKIPPED, "silence"), ("SKIPPED", "no reason is given"))
         self.assertEqual(self.verdict("disabled"), ("SKIPPED", "disabled"))
 
+    def test_what_passed_may_have_skipped_parts(self):
+        part = "a.cpp:1: Skipped\nno GPU side\n\n[  SKIPPED ] A.B (0 ms)\n"
+        self.assertEqual(self.verdict("run", "", part), ("PASSED", "no GPU side"))
+
     def test_what_could_not_run_failed(self):
         missing = '<skipped message="Unable to find executable"/>'
         self.assertEqual(self.verdict("notrun", missing), ("FAILED", "Unable to find executable"))

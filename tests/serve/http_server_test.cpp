@@ -402,6 +402,24 @@ TEST_F(ServeHttp, AnswersEachRequestOfARepeatedHeader) {
   EXPECT_EQ(times_in(bare, "live"), 1);
 }
 
+// A header that came in pieces is not kept: its last piece alone would be taken for a request.
+TEST_F(ServeHttp, TakesNoRestOfAHeaderForARequest) {
+  start();
+  const std::string whole = post(example("nested.json"));
+  const size_t head = whole.find("\r\n\r\n"), line = whole.find("\r\n") + 2;
+  for (const size_t cut : {line, whole.find("\r\n", line) + 2, line + 4, head + 2, head + 3}) {
+    Client client(server_->url());
+    client.send(whole.substr(0, cut));
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    client.send(whole.substr(cut));
+    EXPECT_NE(client.receive("]}]}").find("\"data\":[1,2,3,4]"), std::string::npos) << cut;
+    client.send(whole.substr(cut));
+    const std::string rest = client.receive();
+    EXPECT_EQ(times_in(rest, "HTTP/1.1 400"), 1) << cut;
+    EXPECT_EQ(times_in(rest, "HTTP/1.1 200"), 0) << cut;
+  }
+}
+
 TEST_F(ServeHttp, BoundsTheBodiesOfRepeatedHeaders) {
   const std::string request = post(example("nested.json"));
   HttpServerOptions small;

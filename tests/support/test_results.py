@@ -22,22 +22,22 @@ REASONS = re.compile(r": Skipped\n(.*)|^skipped: (.*)|\.\.\. skipped ['\"](.*)['
 RETURN_CODE = "SKIP_RETURN_CODE"  # ctest's message for a test that says that it skips; without it it was not found
 
 
-def skip_reason(output):
-    """The reasons that a test printed, each once."""
+def skip_reasons(output):
+    """The reasons that a test printed, each once; empty if it printed none."""
     found = ["".join(groups).strip() for groups in REASONS.findall(output)]
-    return "; ".join(dict.fromkeys(filter(None, found))) or "no reason is given"
+    return "; ".join(dict.fromkeys(filter(None, found)))
 
 
 def row_of(case):
-    """The row of a test. A test that ctest could not start has failed."""
+    """The row of a test. A test that ctest could not start has failed; one that passed may have skipped parts."""
     output = case.findtext("system-out") or ""
     status, note = case.get("status"), case.find("skipped")
     if status == "run":
-        verdict = "PASSED", ""
+        verdict = "PASSED", skip_reasons(output)
     elif status == "disabled":
         verdict = "SKIPPED", "disabled"
     elif note is not None and note.get("message", "").startswith(RETURN_CODE):
-        verdict = "SKIPPED", skip_reason(output)
+        verdict = "SKIPPED", skip_reasons(output) or "no reason is given"
     elif note is not None:
         verdict = "FAILED", note.get("message") or "not run"
     else:

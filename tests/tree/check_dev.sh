@@ -35,9 +35,15 @@ expect 0 'run: .ci/run --${{ matrix.side }}' cat .github/workflows/ci.yml
 # The nightly jobs are commands of ./dev.
 # shellcheck disable=SC2016  # GitHub expands it
 expect 0 'run: ./dev ${{ matrix.command }}' cat .github/workflows/nightly.yml
+nightly=0
 while read -r name; do
+  nightly=$((nightly + 1))
   expect 0 "^  ./dev $name " ./dev help
 done < <(sed -nE 's/^ {10}- ([a-z-]+)( .*)?$/\1/p' .github/workflows/nightly.yml)
+if [ "$nightly" -eq 0 ]; then
+  echo 'FAILED: nightly.yml has no command of ./dev'
+  fail
+fi
 
 expect 0 '^  ./dev demo ' ./dev help
 expect 0 '^  ./dev test ' ./dev test --help

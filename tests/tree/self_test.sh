@@ -389,6 +389,11 @@ if command -v git >/dev/null 2>&1; then
     echo 'FAILED: a subject of 72 characters passes'
     failed=1
   fi
+  planted=$((planted + 1))
+  if bash "$here/check_commits.sh" "$work/history" nonesuch >"$work/out" 2>&1; then
+    echo 'FAILED: subjects that git could not list pass'
+    failed=1
+  fi
 else
   echo 'skipped: git is not installed (./dev setup --tests): the check of commits was not tried'
 fi

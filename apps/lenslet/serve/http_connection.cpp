@@ -134,7 +134,8 @@ size_t Connection::room() const {
 
 /// What the buffer has of the request; reads more until it is complete.
 void Connection::take() {
-  if (!request_) {
+  bool whole = !request_;  // whether the next bytes that the parser takes begin the header
+  if (whole) {
     if (take_repeated()) return;
     request_.emplace();
     request_->header_limit(static_cast<std::uint32_t>(share_.options.max_header));
@@ -146,8 +147,10 @@ void Connection::take() {
     const auto data = buffer_.data();
     Error error;
     const size_t used = request_->put(data, error);
-    if (!has_header)  // the parser takes a header at once, or nothing of it
-      header_.assign(static_cast<const char*>(data.data()), used <= kMaxKeptHeader ? used : 0);
+    if (!has_header) {  // the parser may take a header in pieces; one of several is not kept
+      whole = whole && request_->is_header_done() && used <= kMaxKeptHeader;
+      header_.assign(static_cast<const char*>(data.data()), whole ? used : 0);
+    }
     buffer_.consume(used);
     if (error == http::error::need_more) return receive();
     if (error) return refuse(error);
@@ -207,7 +210,6 @@ bool Connection::admit() {
   }
   set_deadline(share_.options.timeout);
   if (!beast::iequals(message[http::field::expect], "100-continue")) return true;
-  header_.clear();  // the client waits for this answer each time
   fields_ = kContinue;
   net::async_write(socket_, net::buffer(fields_), [self = shared_from_this()](Error error, size_t) {
     if (!error) self->take();
