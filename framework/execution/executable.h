@@ -112,7 +112,7 @@ class Executable {
   /// How often a pass repeats the steps. The last slice may share images with the one before it.
   int64_t slices() const noexcept { return (batch_ + slice_images_ - 1) / slice_images_; }
   /// The graph that it was built from.
-  const Graph& graph() const noexcept { return model_; }
+  const Graph& graph() const noexcept { return given_; }
   /// The choices; replaying them gives the same executable.
   const Plan& plan() const noexcept { return plan_; }
   /// The steps in order of execution.
@@ -181,8 +181,8 @@ class Executable {
   const BackendEntry& choose_backend(size_t node, OperatorRequest& request,
                                      const BuildOptions& options) const;
 
-  const Graph& model_;
-  const Graph& graph_;  // what runs: model_, or its whole()
+  const Graph& given_;
+  const Graph& running_;  // given_, or its whole()
   const Memory memory_;
   Device device_;
   int64_t batch_, slice_images_;
