@@ -84,7 +84,7 @@ Executable::Executable(const Graph& graph, const BuildOptions& options, Memory m
       memory_(memory),
       device_(options.device),
       batch_(options.batch),
-      slice_images_(options.batch),
+      slice_samples_(options.batch),
       own_stream_(options.stream ? nullptr : std::make_unique<Stream>(options.device)),
       stream_(options.stream ? *options.stream : *own_stream_) {
   (void)checks_layers();  // refuse an invalid value before anything is built
@@ -161,8 +161,8 @@ void Executable::build(const BuildOptions& options) {
     requested_ = options.backends.resolve(running_, device_.kind);
   }
   pass_shapes_ = running_.infer_shapes(batch_);
-  slice_images_ = lenslet::slice_images(running_, options);
-  shapes_ = slices() == 1 ? pass_shapes_ : running_.infer_shapes(slice_images_);
+  slice_samples_ = lenslet::slice_samples(running_, options);
+  shapes_ = slices() == 1 ? pass_shapes_ : running_.infer_shapes(slice_samples_);
   plan_.model = running_.name();
   plan_.version = kVersion;
   plan_.device = device_.to_string();
@@ -174,7 +174,7 @@ void Executable::build(const BuildOptions& options) {
   trace_choice("plan", plan_.execution, options.plan ? " of " + options.plan->origin : "", ": ", plan_.model,
                ", batch ", batch_, ", ", to_string(plan_.input), " in, ", to_string(plan_.output),
                " out, on ", plan_.device, " (", plan_.device_name, ")",
-               slices() == 1 ? "" : concat(", ", slice_images_, " images at a time"));
+               slices() == 1 ? "" : concat(", ", slice_samples_, " samples at a time"));
   const std::vector<OperatorRequest> requests = choose_steps(options);
   shape_outputs();
   const MemoryLayout memory =
