@@ -234,7 +234,8 @@ class Pool {
   std::exception_ptr failure_;
 };
 
-std::atomic<int>& thread_count() {
+// What num_threads() is outside a module.
+std::atomic<int>& own_num_threads() {
   static std::atomic<int> count{default_threads()};
   return count;
 }
@@ -291,14 +292,14 @@ class ProcessPool {
 void use_parallel_host(const ParallelHost& chosen) { parallel_host() = chosen; }
 
 int num_threads() {
-  return parallel_host().num_threads ? parallel_host().num_threads() : thread_count().load();
+  return parallel_host().num_threads ? parallel_host().num_threads() : own_num_threads().load();
 }
 
 void set_num_threads(int count) {
   if (count < 1 || count > kMaxThreads) {
     throw UsageError(concat("the number of threads must be 1 to ", kMaxThreads, ", found ", count));
   }
-  thread_count() = count;
+  own_num_threads() = count;
 }
 
 void demand_startable_threads(int count) { const Pool tried(count); }
@@ -308,7 +309,7 @@ namespace {
 void run_loop(int64_t count, int64_t grain, RangeBody body, bool light) {
   if (count <= 0) return;
   grain = std::max<int64_t>(grain, 1);
-  const int threads = thread_count();
+  const int threads = own_num_threads();
   // Whole grains, split evenly; the last part may be short.
   const int64_t grains = (count + grain - 1) / grain;
   const int64_t part = (grains + threads - 1) / threads * grain;

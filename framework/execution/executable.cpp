@@ -79,12 +79,12 @@ Plan Executable::plan_of(const Graph& graph, const BuildOptions& options) {
 }
 
 Executable::Executable(const Graph& graph, const BuildOptions& options, Memory memory)
-    : model_(graph),
-      graph_(graph_to_run(graph, options)),
+    : given_(graph),
+      running_(graph_to_run(graph, options)),
       memory_(memory),
       device_(options.device),
       batch_(options.batch),
-      slice_images_(options.batch),
+      slice_samples_(options.batch),
       own_stream_(options.stream ? nullptr : std::make_unique<Stream>(options.device)),
       stream_(options.stream ? *options.stream : *own_stream_) {
   (void)checks_layers();  // refuse an invalid value before anything is built
@@ -156,25 +156,25 @@ void Executable::build(const BuildOptions& options) {
   if (caller_ends_ && (options.mapped_io || options.keep_activations))
     throw UsageError("caller_ends does not work with mapped_io or keep_activations");
   if (options.plan) {
-    check_plan_fits(*options.plan, graph_, device_);
+    check_plan_fits(*options.plan, running_, device_);
   } else {
-    requested_ = options.backends.resolve(graph_, device_.kind);
+    requested_ = options.backends.resolve(running_, device_.kind);
   }
-  pass_shapes_ = graph_.infer_shapes(batch_);
-  slice_images_ = lenslet::slice_images(graph_, options);
-  shapes_ = slices() == 1 ? pass_shapes_ : graph_.infer_shapes(slice_images_);
-  plan_.model = graph_.name();
+  pass_shapes_ = running_.infer_shapes(batch_);
+  slice_samples_ = lenslet::slice_samples(running_, options);
+  shapes_ = slices() == 1 ? pass_shapes_ : running_.infer_shapes(slice_samples_);
+  plan_.model = running_.name();
   plan_.version = kVersion;
   plan_.device = device_.to_string();
   plan_.device_name = device_name(device_);
   plan_.batch = batch_;
-  plan_.execution = &graph_ == &model_ ? Plan::kLayered : Plan::kFused;
+  plan_.execution = &running_ == &given_ ? Plan::kLayered : Plan::kFused;
   plan_.input = options.plan ? options.plan->input : options.input;
   plan_.output = options.plan ? options.plan->output : options.output;
   trace_choice("plan", plan_.execution, options.plan ? " of " + options.plan->origin : "", ": ", plan_.model,
                ", batch ", batch_, ", ", to_string(plan_.input), " in, ", to_string(plan_.output),
                " out, on ", plan_.device, " (", plan_.device_name, ")",
-               slices() == 1 ? "" : concat(", ", slice_images_, " images at a time"));
+               slices() == 1 ? "" : concat(", ", slice_samples_, " samples at a time"));
   const std::vector<OperatorRequest> requests = choose_steps(options);
   shape_outputs();
   const MemoryLayout memory =
@@ -213,7 +213,7 @@ MemoryLayout Executable::place_activations(bool keep_all, bool ends_elsewhere) {
     BufferLifetime& life = lifetimes[i];
     const size_t bytes = i == 0 ? input_.bytes() : end ? output_.bytes() : node_outputs_[i].bytes();
     life = {end && ends_elsewhere ? 0 : bytes, lasting ? 0 : step_of_[i], lasting ? last_step : step_of_[i]};
-    for (int reader : graph_.consumers(static_cast<int>(i))) {
+    for (int reader : running_.consumers(static_cast<int>(i))) {
       life.last = std::max(life.last, step_of_[static_cast<size_t>(reader)]);
     }
   }
@@ -241,7 +241,7 @@ void Executable::book_memory(const MemoryLayout& memory, const BuildOptions& opt
   }
   place_io(options);
   for (Step& step : steps_) {
-    for (int input : graph_.nodes()[step.node].inputs) {
+    for (int input : running_.nodes()[step.node].inputs) {
       step.inputs.push_back(node_outputs_[static_cast<size_t>(buffer_of_[static_cast<size_t>(input)])]);
     }
     step.output = node_outputs_[static_cast<size_t>(buffer_of_[step.node])];
@@ -275,8 +275,8 @@ void Executable::place_io(const BuildOptions& options) {
 }
 
 ConstTensorView Executable::activation(const std::string& node) const {
-  const Graph::Node& found = graph_.node(node);
-  const size_t index = static_cast<size_t>(&found - graph_.nodes().data());
+  const Graph::Node& found = running_.node(node);
+  const size_t index = static_cast<size_t>(&found - running_.nodes().data());
   if (!keep_activations_) throw UsageError("activation() needs an executable built with keep_activations");
   if (!node_outputs_[index].data) {
     throw UsageError(concat("the output of ", node,

@@ -22,7 +22,7 @@ namespace lenslet {
 /// Options of an Executable.
 struct BuildOptions {
   Device device;                    // by default the CPU
-  int64_t batch = 1;                // images per pass
+  int64_t batch = 1;                // samples per pass
   MathMode math = MathMode::kFp32;  // of every layer that multiplies
   /// The backends requested by name, of layers or of the whole network; the others are chosen.
   BackendSpec backends;
@@ -70,7 +70,7 @@ class Executable {
     std::vector<ConstTensorView> inputs;  // memory of the executable or of its caller
     TensorView output;                    // likewise
     const BackendEntry* entry = nullptr;  // the backend's row in its layer's table
-    std::unique_ptr<Operator> op;         // prepared for the images of a slice
+    std::unique_ptr<Operator> op;         // prepared for the samples of a slice
 
     /// All nodes that it computes: "conv1+relu1+pool1".
     std::string nodes() const {
@@ -105,14 +105,14 @@ class Executable {
   Stream& stream() noexcept { return stream_; }
   /// As BuildOptions::device.
   Device device() const noexcept { return device_; }
-  /// Images per pass.
+  /// Samples per pass.
   int64_t batch() const noexcept { return batch_; }
-  /// Images that the steps compute at once: fewer than batch() if a pass on the CPU repeats them for each slice.
-  int64_t slice_images() const noexcept { return slice_images_; }
-  /// How often a pass repeats the steps. The last slice may share images with the one before it.
-  int64_t slices() const noexcept { return (batch_ + slice_images_ - 1) / slice_images_; }
+  /// Samples that the steps compute at once: fewer than batch() if a pass on the CPU repeats them for each slice.
+  int64_t slice_samples() const noexcept { return slice_samples_; }
+  /// How often a pass repeats the steps. The last slice may share samples with the one before it.
+  int64_t slices() const noexcept { return (batch_ + slice_samples_ - 1) / slice_samples_; }
   /// The graph that it was built from.
-  const Graph& graph() const noexcept { return model_; }
+  const Graph& graph() const noexcept { return given_; }
   /// The choices; replaying them gives the same executable.
   const Plan& plan() const noexcept { return plan_; }
   /// The steps in order of execution.
@@ -181,11 +181,11 @@ class Executable {
   const BackendEntry& choose_backend(size_t node, OperatorRequest& request,
                                      const BuildOptions& options) const;
 
-  const Graph& model_;
-  const Graph& graph_;  // what runs: model_, or its whole()
+  const Graph& given_;
+  const Graph& running_;  // given_, or its whole()
   const Memory memory_;
   Device device_;
-  int64_t batch_, slice_images_;
+  int64_t batch_, slice_samples_;
   std::unique_ptr<Stream> own_stream_;  // null if the stream is borrowed
   Stream& stream_;
   Buffer activations_;

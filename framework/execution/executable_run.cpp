@@ -118,7 +118,7 @@ class Executable::StepsAt {
 
 // The last slice ends where the pass does. Types other than fp32 have one slice.
 Executable::Ends Executable::slice_of(Ends pass, int64_t slice) const noexcept {
-  const int64_t first = std::min(slice * slice_images_, batch_ - slice_images_);
+  const int64_t first = std::min(slice * slice_samples_, batch_ - slice_samples_);
   return {pass.input + first * (input_.shape.num_elements() / batch_),
           pass.output + first * (output_.shape.num_elements() / batch_)};
 }

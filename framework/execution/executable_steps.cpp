@@ -67,8 +67,8 @@ OperatorRequest node_request(const Graph& graph, size_t node, const std::vector<
 
 const BackendEntry& Executable::choose_backend(size_t node, OperatorRequest& request,
                                                const BuildOptions& options) const {
-  const std::string& name = graph_.nodes()[node].name;
-  const Layer& layer = *graph_.nodes()[node].layer;
+  const std::string& name = running_.nodes()[node].name;
+  const Layer& layer = *running_.nodes()[node].layer;
   const auto cannot = [&name](const std::string& backend, const Support& support) {
     const std::string message =
         concat("layer ", name, ": backend ", backend, " cannot compute it: ", support.reason());
@@ -97,11 +97,11 @@ const BackendEntry& Executable::choose_backend(size_t node, OperatorRequest& req
 // Fuses the only reader of a node's output into its step, and the only reader of that one, if the plan or the options
 // request it and the backend supports it.
 void Executable::fuse_readers(Step& step, OperatorRequest& request, const BuildOptions& options) {
-  const std::vector<Graph::Node>& nodes = graph_.nodes();
+  const std::vector<Graph::Node>& nodes = running_.nodes();
   const Layer& layer = *step.layer;
   size_t last = step.node;
   for (;;) {
-    const std::vector<int> readers = graph_.consumers(static_cast<int>(last));
+    const std::vector<int> readers = running_.consumers(static_cast<int>(last));
     if (readers.size() != 1) break;
     const auto reader = static_cast<size_t>(readers[0]);
     const Graph::Node& next = nodes[reader];
@@ -133,14 +133,14 @@ void Executable::fuse_readers(Step& step, OperatorRequest& request, const BuildO
 OperatorRequest Executable::of_pass(OperatorRequest request, size_t first, size_t last) const {
   if (slices() == 1) return request;
   for (size_t k = 0; k < request.inputs.size(); ++k)
-    request.inputs[k] = pass_shapes_[static_cast<size_t>(graph_.nodes()[first].inputs[k])];
+    request.inputs[k] = pass_shapes_[static_cast<size_t>(running_.nodes()[first].inputs[k])];
   request.output = pass_shapes_[last];
   return request;
 }
 
 // One step per node, except for nodes that their producer's step computes.
 std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& options) {
-  const std::vector<Graph::Node>& nodes = graph_.nodes();
+  const std::vector<Graph::Node>& nodes = running_.nodes();
   step_of_.assign(nodes.size(), -1);
   buffer_of_.resize(nodes.size());
   std::iota(buffer_of_.begin(), buffer_of_.end(), 0);
@@ -153,7 +153,7 @@ std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& option
                              planned->fused_into, ", whose output other layers also read"));
     }
     const Layer& layer = *nodes[i].layer;
-    OperatorRequest request = node_request(graph_, i, shapes_, options);
+    OperatorRequest request = node_request(running_, i, shapes_, options);
     Step step;
     step.node = i;
     step.layer = &layer;

@@ -34,7 +34,7 @@ std::optional<size_t> bytes_of(const Graph& graph, BuildOptions options, int64_t
 }
 
 // Memory is a constant (weights, libraries) plus a part proportional to the batch: extrapolates the line through two
-// batches that are large enough to use the same kernels as the largest. Returns 0 if not even one image fits.
+// batches that are large enough to use the same kernels as the largest. Returns 0 if not even one sample fits.
 int64_t fitting_batch(const Graph& graph, const BuildOptions& options, const OutOfDeviceMemory& error) {
   const Probing guard;
   const double each_at_most =

@@ -34,7 +34,7 @@ struct Plan {
   std::string execution = kLayered;         // kLayered or kFused
   ElementType input = ElementType::kFp32;   // type that a run reads
   ElementType output = ElementType::kFp32;  // type that a run writes
-  int64_t batch = 0;                        // images per pass
+  int64_t batch = 0;                        // samples per pass
   std::vector<PlanLayer> layers;            // every layer of the graph, in order
   size_t workspace_bytes = 0;               // shared by all layers
   size_t activation_bytes = 0;              // of the block that the activations share

@@ -10,11 +10,11 @@ namespace lenslet {
 namespace {
 
 // What one layer of a slice reads and writes. Measured with ResNet-20 and a depthwise-separable network, 0.2 and 0.4 MB
-// an image: the time per image is the same from 1 MB on up to three times this, and 8 to 30 % longer for batches of
+// a sample: the time per sample is the same from 1 MB on up to three times this, and 8 to 30 % longer for batches of
 // 64 to 1,024 at once (AMD EPYC, 1 MB of L2 a core and 32 MB of L3).
 constexpr double kBytesPerThread = double{1 << 21};
 
-/// The bytes of one image.
+/// The bytes of one sample.
 struct Sizes {
   double at_once = 0;  // the most that one layer reads and writes, without weights
   double written = 0;  // by all layers
@@ -40,7 +40,7 @@ Sizes sizes_of(const Graph& graph, const BuildOptions& options) {
 
 }  // namespace
 
-int64_t slice_images(const Graph& graph, const BuildOptions& options) {
+int64_t slice_samples(const Graph& graph, const BuildOptions& options) {
   const int64_t batch = options.batch;
   const bool layered = (options.plan ? options.plan->execution : options.execution) == Plan::kLayered;
   if (options.device.is_cuda() || options.keep_activations || !layered || batch < 2) return batch;
@@ -49,7 +49,7 @@ int64_t slice_images(const Graph& graph, const BuildOptions& options) {
       std::min(num_threads() * kBytesPerThread / sizes.at_once, static_cast<double>(batch)));
   // Each slice reads the weights again.
   if (fitting < 1 || sizes.weights > static_cast<double>(fitting) * sizes.written) return batch;
-  // The last slice begins before the end of the one before it if the batch is no multiple, and computes some images a
+  // The last slice begins before the end of the one before it if the batch is no multiple, and computes some samples a
   // second time: the number near `fitting` that computes the fewest.
   int64_t best = fitting;
   for (int64_t slice = std::max<int64_t>(fitting / 2, 1); slice <= std::min(2 * fitting, batch); ++slice) {

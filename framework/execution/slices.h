@@ -1,4 +1,4 @@
-// Slices: on the CPU the steps of a pass compute some images of the batch at once, so that what one step writes is
+// Slices: on the CPU the steps of a pass compute some samples of the batch at once, so that what one step writes is
 // still in the caches when the next one reads it. Internal: Executable and `lenslet tune` use it.
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace lenslet {
 
-/// Images that the steps of a pass with these options compute at once: the batch, or fewer on the CPU. Depends on the
+/// Samples that the steps of a pass with these options compute at once: the batch, or fewer on the CPU. Depends on the
 /// graph, the batch and the number of threads.
-int64_t slice_images(const Graph& graph, const BuildOptions& options);
+int64_t slice_samples(const Graph& graph, const BuildOptions& options);
 
 }  // namespace lenslet

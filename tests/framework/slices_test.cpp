@@ -74,7 +74,7 @@ TEST_F(Slices, EveryBatchIsComputedWhole) {
     SCOPED_TRACE(batch);
     Executable executable(graph, of_batch(batch));
     EXPECT_EQ(executable.slices() > 1, batch >= 20);
-    EXPECT_GE(executable.slices() * executable.slice_images(), batch);
+    EXPECT_GE(executable.slices() * executable.slice_samples(), batch);
     for (const bool checked : {true, false, false}) {  // the input survives a pass
       if (checked) {
         fill(executable);
@@ -116,7 +116,7 @@ TEST_F(Slices, TakeMemoryForASliceAndCountTheWorkOfTheBatch) {
   options.keep_activations = true;
   const Executable whole(graph, options);
   EXPECT_EQ(whole.slices(), 1);
-  EXPECT_EQ(sliced.slice_images(), 10);
+  EXPECT_EQ(sliced.slice_samples(), 10);
   EXPECT_LE(sliced.plan().activation_bytes, static_cast<size_t>((2 * 100 + 2 * 10) * kValues * 4));
   ASSERT_EQ(sliced.steps().size(), whole.steps().size());
   for (size_t i = 0; i < whole.steps().size(); ++i) {
@@ -128,19 +128,19 @@ TEST_F(Slices, TakeMemoryForASliceAndCountTheWorkOfTheBatch) {
 
 TEST_F(Slices, AreLargeEnoughForTheThreadsAndTheWeights) {
   const Graph graph = forked();
-  EXPECT_EQ(slice_images(graph, of_batch(1000)), 10);
+  EXPECT_EQ(slice_samples(graph, of_batch(1000)), 10);
   set_num_threads(3);
-  EXPECT_EQ(slice_images(graph, of_batch(1000)), 25) << "near 32, and divides 1,000";
+  EXPECT_EQ(slice_samples(graph, of_batch(1000)), 25) << "near 32, and divides 1,000";
   set_num_threads(1);
   Graph huge("huge", "x", {1024, 1024});
   huge.add("a", std::make_unique<toys::ToyRelu>(), {"x"});
-  EXPECT_EQ(slice_images(huge, of_batch(8)), 8) << "not even one image fits";
+  EXPECT_EQ(slice_samples(huge, of_batch(8)), 8) << "not even one sample fits";
   Graph heavy("heavy", "x", {1, 128, 128});
   heavy.add("a", std::make_unique<HeavyLayer>(1e6), {"x"});
-  EXPECT_EQ(slice_images(heavy, of_batch(1024)), 16);
+  EXPECT_EQ(slice_samples(heavy, of_batch(1024)), 16);
   Graph heavier("heavier", "x", {1, 128, 128});
   heavier.add("a", std::make_unique<HeavyLayer>(1e7), {"x"});
-  EXPECT_EQ(slice_images(heavier, of_batch(1024)), 1024) << "each slice would read the weights again";
+  EXPECT_EQ(slice_samples(heavier, of_batch(1024)), 1024) << "each slice would read the weights again";
 }
 
 TEST_F(Slices, AreAddedUpByTheProfiler) {

@@ -244,7 +244,7 @@ std::string LogitsCheck::run(Executable& executable) {
 
 std::optional<LogitsCheck::WrongStep> LogitsCheck::first_wrong_step(Executable& executable) const {
   if (executable.plan().execution == Plan::kFused) return std::nullopt;
-  const int64_t count = std::min(executable.slice_images(), expected_.count());
+  const int64_t count = std::min(executable.slice_samples(), expected_.count());
   for (size_t i = 0; i < executable.steps().size(); ++i) {
     const Executable::Step& step = executable.steps()[i];
     std::vector<std::vector<float>> x;

@@ -104,7 +104,7 @@ Json LayerTimes::tune(int64_t batch) {
   return of_request([&] {
     BuildOptions layered = looker_.build("", batch, true);
     layered.backends = BackendSpec();
-    layered.batch = slice_images(graph, layered);
+    layered.batch = slice_samples(graph, layered);
     Stream stream(layered.device);
     std::vector<TuneCandidate> candidates = tune_candidates(graph, layered);
     LayerStage stage(graph, layered, pictures(), stream);

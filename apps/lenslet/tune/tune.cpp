@@ -98,7 +98,7 @@ std::optional<Plan> tune_layers(const TuneOptions& options, const Session& sessi
                                 TuneReport& report) {
   BuildOptions build = session.build_options(report.batch);
   build.execution = Plan::kLayered;
-  build.batch = report.layer_batch = slice_images(session.graph(), build);
+  build.batch = report.layer_batch = slice_samples(session.graph(), build);
   report.layers = tune_candidates(session.graph(), build);
   report.efforts.resize(report.layers.size());
   LayerStage stage(session.graph(), build, pictures, stream);

@@ -25,7 +25,7 @@ struct PlanRow {
 
 struct TuneReport {
   int64_t batch = 1;
-  int64_t layer_batch = 1;            // images for which a layer is timed: slice_images()
+  int64_t layer_batch = 1;            // samples for which a layer is timed: slice_samples()
   std::vector<TuneCandidate> layers;  // empty if only whole-network plans were requested
   std::vector<Effort> efforts;        // of the layers, one each; empty ones of what could not be prepared
   std::vector<PlanRow> plans;         // in rank order

@@ -15,7 +15,7 @@
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/implicit_gemm/kernel.cuh"
 #include "layers/conv/gpu/implicit_gemm/prepare.cuh"
-#include "layers/conv/gpu/implicit_gemm/rows_conv.cuh"
+#include "layers/conv/gpu/implicit_gemm/rows_launch.cuh"
 #include "layers/conv/gpu/own_kernel_limits.h"
 
 namespace lenslet {

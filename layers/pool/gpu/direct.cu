@@ -9,6 +9,8 @@
 #include <algorithm>
 
 #include "framework/device/cuda_check.h"
+#include "framework/device/gpu_card.h"
+#include "framework/instructions/warp.cuh"
 #include "framework/tensor/keep_nan.h"
 #include "layers/pool/pool_backend.h"
 
@@ -99,19 +101,19 @@ __global__ void __launch_bounds__(kThreads)
     pool_direct_plane_kernel(const float* __restrict__ x,  // [planes, values]
                              float* __restrict__ y,        // [planes]
                              int64_t planes, int64_t values) {
-  constexpr int kWarp = 32;
-  const int64_t step = static_cast<int64_t>(gridDim.x) * (kThreads / kWarp);
-  for (int64_t plane = static_cast<int64_t>(blockIdx.x) * (kThreads / kWarp) + threadIdx.x / kWarp;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * (kThreads / GpuLimits::kWarp);
+  for (int64_t plane =
+           static_cast<int64_t>(blockIdx.x) * (kThreads / GpuLimits::kWarp) + threadIdx.x / GpuLimits::kWarp;
        plane < planes; plane += step) {
     const float* first = x + plane * values;
     float value = kMax ? -INFINITY : 0.0f;
-    for (int64_t i = threadIdx.x % kWarp; i < values; i += kWarp)
+    for (int64_t i = threadIdx.x % GpuLimits::kWarp; i < values; i += GpuLimits::kWarp)
       value = kMax ? larger(value, first[i]) : value + first[i];
-    for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-      const float other = __shfl_xor_sync(0xffffffffu, value, offset);
+    for (int offset = GpuLimits::kWarp / 2; offset > 0; offset /= 2) {
+      const float other = __shfl_xor_sync(kAllLanes, value, offset);
       value = kMax ? larger(value, other) : value + other;
     }
-    if (threadIdx.x % kWarp == 0) y[plane] = kMax ? value : value / static_cast<float>(values);
+    if (threadIdx.x % GpuLimits::kWarp == 0) y[plane] = kMax ? value : value / static_cast<float>(values);
   }
 }
 
@@ -144,7 +146,7 @@ void pool_direct_2x2(const Pool2dProblem& problem, const float* x, float* y, cud
 }
 
 template <PoolKind kKind, typename Index>
-void launch_any_of(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
+void pool_direct_any(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
   const int64_t outputs = problem.planes * problem.p * problem.q;
   const auto blocks =
       static_cast<unsigned>(std::min<int64_t>((outputs + kThreads - 1) / kThreads, kMaxBlocks));
@@ -153,14 +155,14 @@ void launch_any_of(const Pool2dProblem& problem, const float* x, float* y, cudaS
 }
 
 template <typename Index>
-void pool_direct_any(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
+void pool_direct_any_by_kind(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
   switch (problem.kind) {
     case PoolKind::kMax:
-      return launch_any_of<PoolKind::kMax, Index>(problem, x, y, stream);
+      return pool_direct_any<PoolKind::kMax, Index>(problem, x, y, stream);
     case PoolKind::kAverage:
-      return launch_any_of<PoolKind::kAverage, Index>(problem, x, y, stream);
+      return pool_direct_any<PoolKind::kAverage, Index>(problem, x, y, stream);
     case PoolKind::kAverageInside:
-      return launch_any_of<PoolKind::kAverageInside, Index>(problem, x, y, stream);
+      return pool_direct_any<PoolKind::kAverageInside, Index>(problem, x, y, stream);
   }
 }
 
@@ -182,7 +184,8 @@ void pool(const Pool2dProblem& problem, const float* x, float* y, Stream& on) {
   if (problem.is_whole()) return pool_direct_plane(problem, x, y, stream);
   // Divisions dominate here too. The last step of the grid may reach past the outputs.
   const bool narrow = std::max(problem.planes * problem.h * problem.w, outputs) < INT32_MAX / 2;
-  narrow ? pool_direct_any<int32_t>(problem, x, y, stream) : pool_direct_any<int64_t>(problem, x, y, stream);
+  narrow ? pool_direct_any_by_kind<int32_t>(problem, x, y, stream)
+         : pool_direct_any_by_kind<int64_t>(problem, x, y, stream);
 }
 
 }  // namespace

@@ -39,14 +39,16 @@ class DirectStrip
     constexpr int kMinRows = kStride == 1 ? 7 : 3;
     // Blocks of a multiprocessor, as timed on an H200.
     constexpr int kMaxBlocks = kStride == 2 ? 4 : K == 1 ? 6 : 5;
-    constexpr int kMaxRows = 48;  // for K > 1 longer strips ran faster with one block fewer
+    // Whether strips longer than kMaxRows ran faster with one block fewer.
+    constexpr bool kLongWithFewerBlocks = kStride == 1 && K > 1;
+    constexpr int kMaxRows = 48;
     const int64_t columns = int64_t{problem.n} * column_groups;
     const int64_t warps = int64_t{multiprocessor_count} * kWarps;
     int64_t strips = 1;
     for (int blocks = kMaxBlocks; blocks >= 1; --blocks) {
       strips = std::max<int64_t>(1, blocks * warps / columns);
       const int64_t rows = problem.p() / strips;
-      if (rows > kMaxRows && blocks == kMaxBlocks && kMaxBlocks == 5) continue;
+      if (kLongWithFewerBlocks && rows > kMaxRows && blocks == kMaxBlocks) continue;
       if (rows >= kMinRows) break;
     }
     // Warps of many small images fill the GPU unevenly: then shorter strips, several waves of them.

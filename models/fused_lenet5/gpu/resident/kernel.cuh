@@ -60,14 +60,17 @@ class SlotWatch {
   int64_t launched_;
 };
 
+/// Words of a row, at most, that hold the columns which a block reads: a part may begin within a word.
+template <class T>
+constexpr int kWordColumns = T::kImageColumns > 3 * resident::kWordPixels ? 4 : 3;
+
 /// The blocks that need word `word` of an image, one bit each. Word 0 goes to all.
 template <class T>
 __device__ __forceinline__ bool needs_word(int block, int word) {
   const int row = 4 * position_row(block * T::kPositions);
   const int column = 4 * position_column(block * T::kPositions) / resident::kWordPixels;
-  constexpr int kColumns = T::kImageColumns > 3 * resident::kWordPixels ? 4 : 3;
   return word / 4 >= row && word / 4 < row + T::kImageRows && word % 4 >= column &&
-         word % 4 < column + kColumns;
+         word % 4 < column + kWordColumns<T>;
 }
 
 // computes    logits and predictions of images in the slots of `memory`, one after another, until it is stopped, is
@@ -81,7 +84,7 @@ __device__ __forceinline__ bool needs_word(int block, int word) {
 template <class T>
 __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     fused_lenet5_resident_kernel(const __grid_constant__ ResidentArguments args) {
-  constexpr int kPartBytes = T::kBlocks * kF1 * 4, kWordColumns = T::kImageColumns > 21 ? 4 : 3;
+  constexpr int kPartBytes = T::kBlocks * kF1 * 4;
   __shared__ BlockMemory<T> block;
   __shared__ uint64_t words[resident::kImageWords];
   __shared__ int ends;
@@ -92,7 +95,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
 #pragma unroll
   for (int r = 0; r < T::kBlocks; ++r)
     readers |= static_cast<uint32_t>(thread == 0 || needs_word<T>(r, thread)) << r;
-  const int word_bytes = 8 * (T::kImageRows * kWordColumns + (needs_word<T>(rank, 0) ? 0 : 1));
+  const int word_bytes = 8 * (T::kImageRows * kWordColumns<T> + (needs_word<T>(rank, 0) ? 0 : 1));
   if (thread == 0) {
     ends = 0;
     barrier_init(&block.parts_arrived);
@@ -112,7 +115,8 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
   const Places<T> places(rank);
   const int row0 = 4 * position_row(rank * T::kPositions),
             column0 = 4 * position_column(rank * T::kPositions);
-  const int row = thread / kWordColumns, column = column0 / resident::kWordPixels + thread % kWordColumns;
+  const int row = thread / kWordColumns<T>,
+            column = column0 / resident::kWordPixels + thread % kWordColumns<T>;
   const bool reads = row < T::kImageRows && column < 4;
   SlotWatch watch(args, &ends);
 
