@@ -10,6 +10,9 @@
 
 namespace lenslet {
 
+/// The end of a refusal to fuse a layer.
+inline constexpr const char* kLeaveUnfused = ": use a backend that does, or leave that layer unfused";
+
 /// By default it changes nothing. The bits are those of the layer that it stands for; a NaN stays a NaN.
 struct Rectifier {
   float slope = 1;  ///< Factor of negative values, not negative; at 0 they become 0, also an infinity.

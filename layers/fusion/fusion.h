@@ -11,9 +11,6 @@
 
 namespace lenslet {
 
-/// The end of a refusal to fuse a layer.
-inline constexpr const char* kLeaveUnfused = ": use a backend that does, or leave that layer unfused";
-
 /// What a backend computes besides its layer. Rectifiers and max pooling commute, so their order does not matter.
 struct Fusion {
   Rectifier rectifier;                   ///< Apply it to each value; none() by default.
