@@ -2,6 +2,7 @@
 #pragma once
 
 #include "framework/device/cuda_check.h"
+#include "framework/device/gpu_card.h"
 #include "framework/device/launch_resources.h"
 
 namespace lenslet {
@@ -23,9 +24,9 @@ inline LaunchResources launch_resources(const char* name, const void* kernel, in
   int device = 0, max_threads = 0;
   LENSLET_CUDA_CHECK(cudaGetDevice(&device));
   LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&max_threads, cudaDevAttrMaxThreadsPerMultiProcessor, device));
-  constexpr int kWarp = 32;
-  const int resident = resources.blocks_per_multiprocessor * ((threads_per_block + kWarp - 1) / kWarp);
-  resources.occupancy = static_cast<double>(resident) * kWarp / max_threads;
+  const int resident =
+      resources.blocks_per_multiprocessor * ((threads_per_block + GpuLimits::kWarp - 1) / GpuLimits::kWarp);
+  resources.occupancy = static_cast<double>(resident) * GpuLimits::kWarp / max_threads;
   return resources;
 }
 

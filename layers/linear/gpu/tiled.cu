@@ -24,7 +24,6 @@ namespace {
 constexpr int64_t kMaxOutputs = int64_t{32} * GpuLimits::kGridYZ;  // at least 32 a block
 // Up to this number of outputs (batch * outputs) one warp per output, the next row, is faster.
 constexpr int64_t kMaxWarpReduceOutputs = 80 * 1000;
-constexpr int kWarp = 32;
 constexpr int kDepth = 16;  // inputs per step
 // The 4 x 8 lanes of a warp compute 20 samples x 32 kGroups outputs: a lane 5 samples x kGroups groups of 4
 // neighbouring outputs, with the groups 32 apart. The bound is reading shared memory: a 16-byte read costs a warp four
@@ -67,13 +66,13 @@ __device__ __forceinline__ float4 load_inputs(const float* __restrict__ x, int64
 // measured    H100, hot: LeNet's fc1 / fc2 / fc3, batch 10,000: 25.09 / 13.63 / 9.70 us
 //             (docs/results/2026-11-27-h100/profile-batch-10000.json)
 template <int kTall, int kBroad, int kGroups, bool kWide>
-__global__ void __launch_bounds__(kWarp* kTall* kBroad)
+__global__ void __launch_bounds__(GpuLimits::kWarp* kTall* kBroad)
     linear_tiled_kernel(const float* __restrict__ x,     // [batch, inputs]
                         const float* __restrict__ wt,    // [steps * 16, padded]
                         const float* __restrict__ bias,  // [padded]
                         float* __restrict__ y,           // [batch, outputs]
                         int64_t batch, int inputs, int outputs, int padded, int steps, bool relu) {
-  constexpr int kThreads = kWarp * kTall * kBroad;
+  constexpr int kThreads = GpuLimits::kWarp * kTall * kBroad;
   constexpr int kRows = kWarpRows * kTall, kWarpColumns = kGroupColumns * kGroups,
                 kColumns = kWarpColumns * kBroad;
   constexpr int kQuads = kDepth / 4;                                   // float4 in a row of the X tile
@@ -82,7 +81,8 @@ __global__ void __launch_bounds__(kWarp* kTall* kBroad)
   __shared__ __align__(16) float x_tile[2][kRows][kPitch];
   __shared__ __align__(16) float w_tile[2][kDepth][kColumns];
 
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % GpuLimits::kWarp,
+            warp = thread / GpuLimits::kWarp;
   const int64_t first_row = static_cast<int64_t>(blockIdx.x) * kRows;
   const int first_column = static_cast<int>(blockIdx.y) * kColumns;
   const int row = warp / kBroad * kWarpRows + lane / 8 * kLaneRows;  // of this thread, in the tile
@@ -262,7 +262,7 @@ class TiledOperator : public Operator {
     const Kernel kernel = wide ? kernel_for<true>(tall_, width_) : kernel_for<false>(tall_, width_);
     const dim3 grid(static_cast<unsigned>(ceil_div(problem_.batch, tall_ * kWarpRows)),
                     static_cast<unsigned>(column_tiles_));
-    kernel<<<grid, kWarp * tall_ * warps_across(width_), 0,
+    kernel<<<grid, GpuLimits::kWarp * tall_ * warps_across(width_), 0,
              static_cast<cudaStream_t>(context.stream.native_handle())>>>(
         x, wt, wt + steps_ * kDepth * padded_, output.data, problem_.batch, static_cast<int>(problem_.inputs),
         static_cast<int>(problem_.outputs), static_cast<int>(padded_), static_cast<int>(steps_),

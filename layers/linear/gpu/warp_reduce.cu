@@ -11,17 +11,16 @@
 #include "framework/base/integer_math.h"
 #include "framework/device/cuda_check.h"
 #include "framework/device/gpu_limits.h"
+#include "framework/instructions/warp.cuh"
 #include "framework/tensor/keep_nan.h"
 #include "layers/linear/linear_backend.h"
 
 namespace lenslet {
 namespace {
 
-constexpr int kWarp = 32;
 // Per block: eight neighbouring outputs of the same samples, which share inputs through L1.
 constexpr int kWarps = 8;
 constexpr int64_t kMaxOutputs = int64_t{kWarps} * GpuLimits::kGridYZ;
-constexpr unsigned kAll = 0xffffffffu;
 
 template <int kRows, int kWidth>
 __device__ __forceinline__ void add_products(float (&sum)[kRows], const float* __restrict__ x,
@@ -56,7 +55,7 @@ __device__ __forceinline__ void add_products(float (&sum)[kRows], const float* _
 // measured    H100, hot: LeNet's fc1 / fc2 / fc3, batch 1: 4.03 / 3.68 / 3.68 us
 //             (docs/results/2026-11-27-h100/profile-batch-1.json)
 template <int kRows, int kWidth>
-__global__ void __launch_bounds__(kWarp* kWarps)
+__global__ void __launch_bounds__(GpuLimits::kWarp* kWarps)
     linear_warp_reduce_kernel(const float* __restrict__ x,     // [batch, inputs]
                               const float* __restrict__ w,     // [outputs, inputs]
                               const float* __restrict__ bias,  // [outputs]
@@ -71,7 +70,7 @@ __global__ void __launch_bounds__(kWarp* kWarps)
   w += output * inputs;
 
   float sum[kRows] = {};
-  for (int64_t i = lane * kWidth; i < inputs; i += kWarp * kWidth) {
+  for (int64_t i = lane * kWidth; i < inputs; i += GpuLimits::kWarp * kWidth) {
     add_products<kRows, kWidth>(sum, x, w, inputs, i, rows);
   }
 
@@ -82,18 +81,18 @@ __global__ void __launch_bounds__(kWarp* kWarps)
     // lanes 8 apart likewise.
     const bool upper = (lane & 16) != 0, odd = (lane & 8) != 0;
     const float first =
-        (upper ? sum[2 % kRows] : sum[0]) + __shfl_xor_sync(kAll, upper ? sum[0] : sum[2 % kRows], 16);
+        (upper ? sum[2 % kRows] : sum[0]) + __shfl_xor_sync(kAllLanes, upper ? sum[0] : sum[2 % kRows], 16);
     const float second = (upper ? sum[3 % kRows] : sum[1 % kRows]) +
-                         __shfl_xor_sync(kAll, upper ? sum[1 % kRows] : sum[3 % kRows], 16);
-    total = (odd ? second : first) + __shfl_xor_sync(kAll, odd ? first : second, 8);
+                         __shfl_xor_sync(kAllLanes, upper ? sum[1 % kRows] : sum[3 % kRows], 16);
+    total = (odd ? second : first) + __shfl_xor_sync(kAllLanes, odd ? first : second, 8);
     mine = (upper ? 2 : 0) + (odd ? 1 : 0);
   } else {
-    total += __shfl_xor_sync(kAll, total, 16);
-    total += __shfl_xor_sync(kAll, total, 8);
+    total += __shfl_xor_sync(kAllLanes, total, 16);
+    total += __shfl_xor_sync(kAllLanes, total, 8);
   }
-  total += __shfl_xor_sync(kAll, total, 4);
-  total += __shfl_xor_sync(kAll, total, 2);
-  total += __shfl_xor_sync(kAll, total, 1);
+  total += __shfl_xor_sync(kAllLanes, total, 4);
+  total += __shfl_xor_sync(kAllLanes, total, 2);
+  total += __shfl_xor_sync(kAllLanes, total, 1);
 
   const bool writes = kRows == 4 ? lane % 8 == 0 && mine < rows : lane == 0;
   if (writes) {
@@ -125,7 +124,8 @@ class WarpReduceOperator : public Operator {
     const int64_t rows = problem_.batch == 1 ? 1 : 4;
     const dim3 grid(static_cast<unsigned>(ceil_div(problem_.batch, rows)),
                     static_cast<unsigned>(ceil_div(problem_.outputs, kWarps)));
-    kernel<<<grid, dim3(kWarp, kWarps), 0, static_cast<cudaStream_t>(context.stream.native_handle())>>>(
+    kernel<<<grid, dim3(GpuLimits::kWarp, kWarps), 0,
+             static_cast<cudaStream_t>(context.stream.native_handle())>>>(
         x, weights_.data(), bias_.data(), output.data, problem_.batch, problem_.inputs, problem_.outputs,
         problem_.relu);
     LENSLET_CUDA_CHECK_LAUNCH("linear_warp_reduce_kernel");

@@ -9,6 +9,8 @@
 #include <algorithm>
 
 #include "framework/device/cuda_check.h"
+#include "framework/device/gpu_card.h"
+#include "framework/instructions/warp.cuh"
 #include "framework/tensor/keep_nan.h"
 #include "layers/pool/pool_backend.h"
 
@@ -99,19 +101,19 @@ __global__ void __launch_bounds__(kThreads)
     pool_direct_plane_kernel(const float* __restrict__ x,  // [planes, values]
                              float* __restrict__ y,        // [planes]
                              int64_t planes, int64_t values) {
-  constexpr int kWarp = 32;
-  const int64_t step = static_cast<int64_t>(gridDim.x) * (kThreads / kWarp);
-  for (int64_t plane = static_cast<int64_t>(blockIdx.x) * (kThreads / kWarp) + threadIdx.x / kWarp;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * (kThreads / GpuLimits::kWarp);
+  for (int64_t plane =
+           static_cast<int64_t>(blockIdx.x) * (kThreads / GpuLimits::kWarp) + threadIdx.x / GpuLimits::kWarp;
        plane < planes; plane += step) {
     const float* first = x + plane * values;
     float value = kMax ? -INFINITY : 0.0f;
-    for (int64_t i = threadIdx.x % kWarp; i < values; i += kWarp)
+    for (int64_t i = threadIdx.x % GpuLimits::kWarp; i < values; i += GpuLimits::kWarp)
       value = kMax ? larger(value, first[i]) : value + first[i];
-    for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-      const float other = __shfl_xor_sync(0xffffffffu, value, offset);
+    for (int offset = GpuLimits::kWarp / 2; offset > 0; offset /= 2) {
+      const float other = __shfl_xor_sync(kAllLanes, value, offset);
       value = kMax ? larger(value, other) : value + other;
     }
-    if (threadIdx.x % kWarp == 0) y[plane] = kMax ? value : value / static_cast<float>(values);
+    if (threadIdx.x % GpuLimits::kWarp == 0) y[plane] = kMax ? value : value / static_cast<float>(values);
   }
 }
 

@@ -5,13 +5,14 @@
 #include <algorithm>
 
 #include "framework/device/cuda_check.h"
+#include "framework/device/gpu_card.h"
+#include "framework/instructions/warp.cuh"
 #include "framework/tensor/keep_nan.h"
 #include "layers/softmax/softmax_backend.h"
 
 namespace lenslet {
 namespace {
 
-constexpr int kWarp = 32;
 constexpr int kThreads = 256;
 // One warp computes a row up to this length, a block a longer one.
 constexpr int64_t kWarpClasses = 1024;
@@ -25,15 +26,15 @@ __device__ __forceinline__ float combine(float a, float b) {
 // warp.
 template <int kGroup, bool kMax>
 __device__ float reduce(float value, float* partial) {
-  for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-    value = combine<kMax>(value, __shfl_xor_sync(0xffffffffu, value, offset));
+  for (int offset = GpuLimits::kWarp / 2; offset > 0; offset /= 2) {
+    value = combine<kMax>(value, __shfl_xor_sync(kAllLanes, value, offset));
   }
-  if (kGroup > kWarp) {
+  if (kGroup > GpuLimits::kWarp) {
     __syncthreads();  // until all threads have read the values of the previous reduction
-    if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = value;
+    if (threadIdx.x % GpuLimits::kWarp == 0) partial[threadIdx.x / GpuLimits::kWarp] = value;
     __syncthreads();
     value = partial[0];
-    for (int warp = 1; warp < kGroup / kWarp; ++warp) value = combine<kMax>(value, partial[warp]);
+    for (int warp = 1; warp < kGroup / GpuLimits::kWarp; ++warp) value = combine<kMax>(value, partial[warp]);
   }
   return value;
 }
@@ -48,7 +49,7 @@ __global__ void __launch_bounds__(kThreads)
     softmax_direct_kernel(const float* __restrict__ x,  // [rows, classes]
                           float* __restrict__ y,        // [rows, classes]
                           int64_t rows, int64_t classes, bool logarithms) {
-  __shared__ float partial[kThreads / kWarp];
+  __shared__ float partial[kThreads / GpuLimits::kWarp];
   constexpr int kGroups = kThreads / kGroup;  // in a block
   const int lane = threadIdx.x % kGroup;
   for (int64_t row = static_cast<int64_t>(blockIdx.x) * kGroups + threadIdx.x / kGroup; row < rows;
@@ -110,11 +111,12 @@ void run(const SoftmaxProblem& problem, const float* x, float* y, Stream& on) {
   if (rows * problem.inner == 0) return;
   const auto stream = static_cast<cudaStream_t>(on.native_handle());
   if (problem.inner > 1) return run_columns(problem, x, y, stream);
-  const int64_t rows_per_block = classes <= kWarpClasses ? kThreads / kWarp : 1;
+  const int64_t rows_per_block = classes <= kWarpClasses ? kThreads / GpuLimits::kWarp : 1;
   const auto blocks =
       static_cast<unsigned>(std::min<int64_t>((rows + rows_per_block - 1) / rows_per_block, INT32_MAX));
   if (classes <= kWarpClasses) {
-    softmax_direct_kernel<kWarp><<<blocks, kThreads, 0, stream>>>(x, y, rows, classes, problem.logarithms);
+    softmax_direct_kernel<GpuLimits::kWarp>
+        <<<blocks, kThreads, 0, stream>>>(x, y, rows, classes, problem.logarithms);
   } else {
     softmax_direct_kernel<kThreads><<<blocks, kThreads, 0, stream>>>(x, y, rows, classes, problem.logarithms);
   }

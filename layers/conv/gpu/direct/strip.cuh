@@ -9,6 +9,7 @@
 // register than it reads shifts them at no cost.
 #pragma once
 
+#include "framework/instructions/warp.cuh"
 #include "layers/conv/conv_problem.h"
 #include "layers/conv/gpu/direct/rows.cuh"
 #include "layers/conv/gpu/epilogue.cuh"
@@ -92,12 +93,12 @@ struct DirectStripLane {
   __device__ void widen(const DirectStripRow& in, float (&window)[6][3]) const {
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
-      const float left = __shfl_up_sync(0xffffffffu, in.own[3][c], 1);
+      const float left = __shfl_up_sync(kAllLanes, in.own[3][c], 1);
       window[0][c] = lane == 0 ? in.beside[c] : left;
 #pragma unroll
       for (int j = 0; j < 4; ++j) window[1 + j][c] = in.own[j][c];
       if constexpr (kStride == 1) {
-        const float right = __shfl_down_sync(0xffffffffu, in.own[0][c], 1);
+        const float right = __shfl_down_sync(kAllLanes, in.own[0][c], 1);
         window[5][c] = lane == 31 ? in.beside[c] : right;
       }
     }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "framework/instructions/async_copy.cuh"
+#include "framework/instructions/warp.cuh"
 #include "framework/instructions/wgmma.cuh"
 #include "layers/conv/gpu/tensor_core/hopper_load.cuh"
 #include "layers/conv/gpu/tensor_core/hopper_store.cuh"
@@ -63,7 +64,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
   }
   __syncthreads();
   float* staging = reinterpret_cast<float*>(shared + shape.staging_offset);
-  const int group = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);  // the same for a warp
+  const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 128, 0);  // the same for a warp
 
   if (group >= Tile::kConsumers) {
     keep_registers<Tile::kProducerRegisters>();

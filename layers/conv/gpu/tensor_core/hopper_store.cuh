@@ -1,6 +1,7 @@
 // The stores of the Hopper convolution: sums from registers to shared memory, and from there to y.
 #pragma once
 
+#include "framework/instructions/warp.cuh"
 #include "layers/conv/gpu/epilogue.cuh"
 #include "layers/conv/gpu/tensor_core/hopper_tile.cuh"
 
@@ -85,7 +86,7 @@ __device__ __forceinline__ void hopper_store(const HopperShape& shape, const flo
 #pragma unroll
         for (int e = 0; e < kAtOnce; ++e) {
           const int pixel = j + e * warps * kPixelsAtOnce + lane / kLanesOfPixel;
-          const int target = __shfl_sync(0xffffffffu, targets[i], pixel % 32);
+          const int target = __shfl_sync(kAllLanes, targets[i], pixel % 32);
           const float out[4] = {
               relu_if(shape.relu, sums[e].x + offset.x), relu_if(shape.relu, sums[e].y + offset.y),
               relu_if(shape.relu, sums[e].z + offset.z), relu_if(shape.relu, sums[e].w + offset.w)};
@@ -110,8 +111,8 @@ __device__ __forceinline__ void hopper_store(const HopperShape& shape, const flo
         for (int i = 0; i < kRuns; ++i) sums[e][i] = staging[hopper_staged<Tile>(i * 32 + lane, f + e)];
       }
       const float offsets[kAtOnce] = {
-          __shfl_sync(0xffffffffu, offset.x, f / 4), __shfl_sync(0xffffffffu, offset.y, f / 4),
-          __shfl_sync(0xffffffffu, offset.z, f / 4), __shfl_sync(0xffffffffu, offset.w, f / 4)};
+          __shfl_sync(kAllLanes, offset.x, f / 4), __shfl_sync(kAllLanes, offset.y, f / 4),
+          __shfl_sync(kAllLanes, offset.z, f / 4), __shfl_sync(kAllLanes, offset.w, f / 4)};
 #pragma unroll
       for (int e = 0; e < kAtOnce; ++e) {
         const bool exists = first_filter + f + e < shape.k;

@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "framework/instructions/async_copy.cuh"
+#include "framework/instructions/warp.cuh"
 #include "framework/tensor/keep_nan.h"
 #include "layers/conv/gpu/fast_divide.cuh"
 #include "layers/conv/gpu/winograd/transforms.cuh"
@@ -158,7 +159,7 @@ __device__ __forceinline__ void winograd_store_outputs(const WinogradFusedShape&
 #pragma unroll
     for (int row = 0; row < kEdge; ++row) m[row] = source[row * (kWinogradFusedExchange / kEdge)];
     Winograd<4, 3>::output(m, column);
-    const float filter_shift = __shfl_sync(0xffffffffu, shift, i);
+    const float filter_shift = __shfl_sync(kAllLanes, shift, i);
 #pragma unroll
     for (int row = 0; row < 4; ++row) {
       if (row < rows) target[row * shape.q] = relu_if(shape.relu, column[row] + filter_shift);

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "framework/instructions/async_copy.cuh"
+#include "framework/instructions/warp.cuh"
 #include "models/fused_lenet5/gpu/common.cuh"
 #include "models/fused_lenet5/gpu/fp32/conv1.cuh"
 
@@ -129,7 +130,7 @@ __global__ void __launch_bounds__(Fp32Conv::kThreads, 4)
   extern __shared__ __align__(16) float shared[];
   float* const filters = shared + Fp32Conv::kImages * Fp32Conv::kImage;
   // The shuffle makes the value uniform over a warp for the compiler, so that filters are uniform operands.
-  const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
+  const int warp = __shfl_sync(kAllLanes, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
   for (int i = threadIdx.x; i < Fp32Conv2::kFloats / 4; i += Fp32Conv::kThreads)
     copy_async_16(shared_address(filters + i * 4), conv2 + i * 4);
   commit_copies();

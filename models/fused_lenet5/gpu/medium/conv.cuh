@@ -6,6 +6,7 @@
 // their sums by shuffles, after which each transforms an eighth of the outputs.
 #pragma once
 
+#include "framework/instructions/warp.cuh"
 #include "models/fused_lenet5/gpu/fp32/conv1.cuh"
 #include "models/fused_lenet5/gpu/medium/tile.h"
 
@@ -80,7 +81,7 @@ __device__ __forceinline__ void conv2_point(const float* columns, const float* f
 template <int kBit>
 __device__ __forceinline__ void exchange(float& low, float& high) {
   const bool upper = (threadIdx.x & kBit) != 0;
-  const float theirs = __shfl_xor_sync(~0u, upper ? low : high, kBit);
+  const float theirs = __shfl_xor_sync(kAllLanes, upper ? low : high, kBit);
   low = upper ? theirs : low;
   high = upper ? high : theirs;
 }

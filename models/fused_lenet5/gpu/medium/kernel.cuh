@@ -2,6 +2,7 @@
 // ../medium.cu.
 #pragma once
 
+#include "framework/instructions/warp.cuh"
 #include "models/fused_lenet5/gpu/medium/conv.cuh"
 #include "models/fused_lenet5/gpu/medium/linear.cuh"
 #include "models/fused_lenet5/gpu/small/kernel.cuh"
@@ -45,7 +46,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
 
   let_next_launch_begin();
   // The shuffle makes the value uniform over a warp for the compiler, so that filters are uniform operands.
-  const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x) / 32, 0), lane = lane_of();
+  const int warp = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 32, 0), lane = lane_of();
   if (threadIdx.x == 0) {
     barrier_init(&conv2_arrived);
     barrier_init(&linear_arrived);

@@ -4,6 +4,7 @@
 // lanes split the inputs, and sums over lanes are exchanged by halves.
 #pragma once
 
+#include "framework/instructions/warp.cuh"
 #include "models/fused_lenet5/gpu/medium/tile.h"
 #include "models/fused_lenet5/gpu/small/thread.cuh"
 
@@ -80,7 +81,7 @@ __device__ __forceinline__ float last_layer(const float* f2, const float* parame
   }
   const float all = (sum.x + sum.y) + (sum.z + sum.w);
   return parameters[Tile::kBiasF3 + lane % fused_lenet5::kClasses] +
-         (all + __shfl_down_sync(~0u, all, 10) + __shfl_down_sync(~0u, all, 20));
+         (all + __shfl_down_sync(kAllLanes, all, 10) + __shfl_down_sync(kAllLanes, all, 20));
 }
 
 }  // namespace lenslet::medium_lenet5

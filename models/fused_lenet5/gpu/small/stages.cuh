@@ -5,6 +5,7 @@
 // from the values it reads, and sums over lanes are exchanged by halves.
 #pragma once
 
+#include "framework/instructions/warp.cuh"
 #include "models/fused_lenet5/gpu/common.cuh"
 #include "models/fused_lenet5/gpu/small/cluster.cuh"
 #include "models/fused_lenet5/gpu/small/thread.cuh"
@@ -101,8 +102,8 @@ __device__ __forceinline__ void conv2_stage(BlockMemory<T>& block, const Places<
     constexpr int kFarBit = T::kConv2Maps == 2 ? 2 : 4;
     int most = __float_as_int(sums[0] + weights.bias2);
     // As integers: non-negative floats keep their order, NaN is the largest, and negative values become zero anyway.
-    most = max(most, __shfl_xor_sync(~0u, most, kFarBit));
-    most = max(most, __shfl_xor_sync(~0u, most, kFarBit / 2));
+    most = max(most, __shfl_xor_sync(kAllLanes, most, kFarBit));
+    most = max(most, __shfl_xor_sync(kAllLanes, most, kFarBit / 2));
     if ((lane & (T::kConv2Maps == 2 ? 3 : 7)) == 0) {
       block.h2[places.out2 + 4 * kMaps2 * round] = __int_as_float(max(most, 0));
     }
@@ -164,7 +165,8 @@ __device__ __forceinline__ float tail_stage(BlockMemory<T>& block, const Places<
     sum = {fmaf(w.x, f2.x, sum.x), fmaf(w.y, f2.y, sum.y), fmaf(w.z, f2.z, sum.z), fmaf(w.w, f2.w, sum.w)};
   }
   const float all = (sum.x + sum.y) + (sum.z + sum.w);
-  return weights.bias_f3 + (all + __shfl_down_sync(~0u, all, 10) + __shfl_down_sync(~0u, all, 20));
+  return weights.bias_f3 +
+         (all + __shfl_down_sync(kAllLanes, all, 10) + __shfl_down_sync(kAllLanes, all, 20));
 }
 
 /// Class and probability of the logits in lanes 0..9, for all lanes of a warp. A NaN among them makes the probability
@@ -176,11 +178,11 @@ __device__ __forceinline__ Prediction predict_from_lanes(float logit) {
   const bool counts = lane_of() < fused_lenet5::kClasses;
   const int bits = __float_as_int(logit + 0.0f);  // -0 becomes 0
   const int key = counts ? (bits < 0 ? bits ^ INT32_MAX : bits) : INT32_MIN;
-  const int top = __reduce_max_sync(~0u, key);
-  prediction.label = __ffs(static_cast<int>(__ballot_sync(~0u, key == top))) - 1;
+  const int top = __reduce_max_sync(kAllLanes, key);
+  prediction.label = __ffs(static_cast<int>(__ballot_sync(kAllLanes, key == top))) - 1;
   const float largest = __int_as_float(top < 0 ? top ^ INT32_MAX : top);
   const float term = exp2f((logit - largest) * 1.44269504f);
-  const unsigned sum = __reduce_add_sync(~0u, counts ? __float2uint_rn(term * kUnit) : 0u);
+  const unsigned sum = __reduce_add_sync(kAllLanes, counts ? __float2uint_rn(term * kUnit) : 0u);
   prediction.probability = __fdividef(kUnit, __uint2float_rn(sum)) + (largest - largest);
 #endif
   return prediction;

@@ -1,6 +1,7 @@
 // The state of a thread of the small kernels: its positions and its parameters. Internal: includes CUDA.
 #pragma once
 
+#include "framework/instructions/warp.cuh"
 #include "models/fused_lenet5/gpu/common.cuh"
 #include "models/fused_lenet5/gpu/small/tile.h"
 
@@ -33,7 +34,7 @@ struct Filter {  // 5 x 5
 template <int kBit, int kCount>
 __device__ __forceinline__ void sum_over_lanes(float* values) {
   if constexpr (kCount == 1) {
-    values[0] += __shfl_xor_sync(~0u, values[0], kBit);
+    values[0] += __shfl_xor_sync(kAllLanes, values[0], kBit);
     if constexpr (kBit > 1) sum_over_lanes<kBit / 2, 1>(values);
   } else {
     constexpr int kHalf = (kCount + 1) / 2;
@@ -41,7 +42,7 @@ __device__ __forceinline__ void sum_over_lanes(float* values) {
 #pragma unroll
     for (int i = 0; i < kHalf; ++i) {
       const float low = values[i], high = i + kHalf < kCount ? values[i + kHalf] : 0.0f;
-      values[i] = (upper ? high : low) + __shfl_xor_sync(~0u, upper ? low : high, kBit);
+      values[i] = (upper ? high : low) + __shfl_xor_sync(kAllLanes, upper ? low : high, kBit);
     }
     if constexpr (kBit > 1) sum_over_lanes<kBit / 2, kHalf>(values);
   }

@@ -4,6 +4,7 @@
 // loads. Here lanes get neighbouring columns by shuffle. Each input row is used at once for the three output rows that
 // need it, whose sums roll in registers. P. Micikevicius, "3D finite difference computation on GPUs using CUDA",
 // GPGPU-2 (2009), section 4.1.
+#include "framework/instructions/warp.cuh"
 #include "layers/conv/gpu/ladder/direct/rung_backend.cuh"
 
 namespace lenslet {
@@ -11,7 +12,6 @@ namespace direct_ladder {
 namespace {
 
 constexpr int kColumns = 4, kRows = 32, kChannels = kRgbChannels;
-constexpr unsigned kAllLanes = 0xffffffffu;
 
 // computes    y [N, K, P, Q] of x [N, 3, H, W], 3x3 filters, stride 1, padding 1, bias, optional ReLU
 // work split  block = 4 warps on top of each other, warp = kRows rows x 128 columns of all K filters, lane = 4 columns

@@ -2,6 +2,7 @@
 //
 // In rung 07 the arithmetic of a row waits for the loads of the same row. Here they were issued a row earlier, so that
 // they arrive during that row's multiply-adds. This costs registers for one more row: five values per channel.
+#include "framework/instructions/warp.cuh"
 #include "layers/conv/gpu/ladder/direct/rung_backend.cuh"
 
 namespace lenslet {
@@ -9,7 +10,6 @@ namespace direct_ladder {
 namespace {
 
 constexpr int kColumns = 4, kRows = 32, kChannels = kRgbChannels;
-constexpr unsigned kAllLanes = 0xffffffffu;
 
 /// One lane's share of an input row: its four columns, and for the first and the last lane the column next to the
 /// warp's.
