@@ -18,7 +18,7 @@ constexpr int kThreads = 256;
 // work split  a thread computes one float4 of the whole quads; the first threads also compute the up to 3 remaining
 //             values
 // memory      no shared memory; works in place, since a thread reads only the elements that it writes
-// requires    x and y aligned to 16 bytes unless quads is 0 (run() checks)
+// requires    x and y aligned to 16 bytes unless quads is 0 (activation_direct() checks)
 // measured    not yet: layer "activation_direct" of layers.json (./dev bench --part layers)
 template <Activation kFunction>
 __global__ void __launch_bounds__(kThreads)
@@ -44,7 +44,7 @@ Kernel kernel_of(Activation function, std::integer_sequence<int, kIndex...> /*al
   return kernels[static_cast<size_t>(function)];
 }
 
-void run(const ActivationProblem& problem, const float* x, float* y, Stream& on) {
+void activation_direct(const ActivationProblem& problem, const float* x, float* y, Stream& on) {
   const int64_t count = problem.count;
   if (count == 0) return;
   const bool aligned = (reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(y)) % 16 == 0;
@@ -60,6 +60,6 @@ void run(const ActivationProblem& problem, const float* x, float* y, Stream& on)
 
 }  // namespace
 
-LENSLET_BACKEND(activation, gpu_direct, ActivationBackend{&run})
+LENSLET_BACKEND(activation, gpu_direct, ActivationBackend{&activation_direct})
 
 }  // namespace lenslet

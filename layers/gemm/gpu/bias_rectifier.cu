@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <int kWidth, typename Index>
-void launch(float* y, const float* bias, Rectifier after, int64_t channels, int64_t inner, int64_t values,
-            cudaStream_t stream) {
+void bias_rectifier(float* y, const float* bias, Rectifier after, int64_t channels, int64_t inner,
+                    int64_t values, cudaStream_t stream) {
   const int64_t total = values / kWidth;
   const auto blocks = static_cast<unsigned>((total + kThreads - 1) / kThreads);
   bias_rectifier_kernel<kWidth, Index><<<blocks, kThreads, 0, stream>>>(
@@ -56,12 +56,13 @@ void launch(float* y, const float* bias, Rectifier after, int64_t channels, int6
 
 /// The kernel and its launch configuration.
 struct Variant {
-  decltype(&launch<1, uint32_t>) launch;
+  decltype(&bias_rectifier<1, uint32_t>) launch;
   const void* kernel;
 };
 template <int kWidth, typename Index>
 Variant variant() {
-  return {&launch<kWidth, Index>, reinterpret_cast<const void*>(&bias_rectifier_kernel<kWidth, Index>)};
+  return {&bias_rectifier<kWidth, Index>,
+          reinterpret_cast<const void*>(&bias_rectifier_kernel<kWidth, Index>)};
 }
 
 Variant variant_for(int64_t values, int64_t channels, int64_t inner, bool aligned) {

@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-void run(const LrnProblem& problem, const float* x, float* y, Stream& on) {
+void lrn_direct(const LrnProblem& problem, const float* x, float* y, Stream& on) {
   const int64_t count = problem.samples * problem.channels * problem.inner;
   if (count == 0) return;
   const auto blocks = static_cast<unsigned>(std::min<int64_t>((count + kThreads - 1) / kThreads, INT32_MAX));
@@ -49,6 +49,6 @@ void run(const LrnProblem& problem, const float* x, float* y, Stream& on) {
 
 }  // namespace
 
-LENSLET_BACKEND(lrn, gpu_direct, LrnBackend{&run})
+LENSLET_BACKEND(lrn, gpu_direct, LrnBackend{&lrn_direct})
 
 }  // namespace lenslet

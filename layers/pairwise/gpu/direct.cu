@@ -20,7 +20,7 @@ constexpr int kThreads = 256;
 // work split  a thread computes one float4 of the whole quads; the first threads also compute the up to 3 remaining
 //             values
 // memory      no shared memory; y may be an operand, since a thread reads only the elements that it writes
-// requires    a, b and y aligned to 16 bytes unless quads is 0 (run() checks)
+// requires    a, b and y aligned to 16 bytes unless quads is 0 (pairwise_direct() checks)
 // measured    not yet: layer "pairwise_direct_same" of layers.json (./dev bench --part layers)
 template <Pairwise kFunction>
 __global__ void __launch_bounds__(kThreads)
@@ -74,7 +74,7 @@ unsigned blocks_for(int64_t threads) {
   return static_cast<unsigned>(std::min<int64_t>((threads + kThreads - 1) / kThreads, INT32_MAX));
 }
 
-void run(const PairwiseProblem& problem, const float* a, const float* b, float* y, Stream& on) {
+void pairwise_direct(const PairwiseProblem& problem, const float* a, const float* b, float* y, Stream& on) {
   const StridedPair& places = problem.places;
   const int64_t count = places.count();
   const auto [same, strided] =
@@ -96,6 +96,6 @@ void run(const PairwiseProblem& problem, const float* a, const float* b, float* 
 
 }  // namespace
 
-LENSLET_BACKEND(pairwise, gpu_direct, PairwiseBackend{&run})
+LENSLET_BACKEND(pairwise, gpu_direct, PairwiseBackend{&pairwise_direct})
 
 }  // namespace lenslet

@@ -146,7 +146,7 @@ void pool_direct_2x2(const Pool2dProblem& problem, const float* x, float* y, cud
 }
 
 template <PoolKind kKind, typename Index>
-void launch_any_of(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
+void pool_direct_any(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
   const int64_t outputs = problem.planes * problem.p * problem.q;
   const auto blocks =
       static_cast<unsigned>(std::min<int64_t>((outputs + kThreads - 1) / kThreads, kMaxBlocks));
@@ -155,14 +155,14 @@ void launch_any_of(const Pool2dProblem& problem, const float* x, float* y, cudaS
 }
 
 template <typename Index>
-void pool_direct_any(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
+void pool_direct_any_by_kind(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
   switch (problem.kind) {
     case PoolKind::kMax:
-      return launch_any_of<PoolKind::kMax, Index>(problem, x, y, stream);
+      return pool_direct_any<PoolKind::kMax, Index>(problem, x, y, stream);
     case PoolKind::kAverage:
-      return launch_any_of<PoolKind::kAverage, Index>(problem, x, y, stream);
+      return pool_direct_any<PoolKind::kAverage, Index>(problem, x, y, stream);
     case PoolKind::kAverageInside:
-      return launch_any_of<PoolKind::kAverageInside, Index>(problem, x, y, stream);
+      return pool_direct_any<PoolKind::kAverageInside, Index>(problem, x, y, stream);
   }
 }
 
@@ -184,7 +184,8 @@ void pool(const Pool2dProblem& problem, const float* x, float* y, Stream& on) {
   if (problem.is_whole()) return pool_direct_plane(problem, x, y, stream);
   // Divisions dominate here too. The last step of the grid may reach past the outputs.
   const bool narrow = std::max(problem.planes * problem.h * problem.w, outputs) < INT32_MAX / 2;
-  narrow ? pool_direct_any<int32_t>(problem, x, y, stream) : pool_direct_any<int64_t>(problem, x, y, stream);
+  narrow ? pool_direct_any_by_kind<int32_t>(problem, x, y, stream)
+         : pool_direct_any_by_kind<int64_t>(problem, x, y, stream);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ unsigned blocks_for(int64_t threads) {
   return static_cast<unsigned>(std::min<int64_t>((threads + kThreads - 1) / kThreads, INT32_MAX));
 }
 
-void copy(const StridedCopy& copy, const float* x, float* y, Stream& on) {
+void rearrange_copy(const StridedCopy& copy, const float* x, float* y, Stream& on) {
   const int64_t count = copy.places.count();
   if (count == 0) return;
   rearrange_copy_kernel<<<blocks_for(count), kThreads, 0, static_cast<cudaStream_t>(on.native_handle())>>>(
@@ -54,7 +54,7 @@ void copy(const StridedCopy& copy, const float* x, float* y, Stream& on) {
   LENSLET_CUDA_CHECK_LAUNCH("rearrange_copy_kernel");
 }
 
-void fill(float* y, int64_t count, float value, Stream& on) {
+void rearrange_fill(float* y, int64_t count, float value, Stream& on) {
   if (count == 0) return;
   rearrange_fill_kernel<<<blocks_for(count), kThreads, 0, static_cast<cudaStream_t>(on.native_handle())>>>(
       y, count, value);
@@ -63,6 +63,6 @@ void fill(float* y, int64_t count, float value, Stream& on) {
 
 }  // namespace
 
-LENSLET_BACKEND(rearrange, gpu_copy, RearrangeBackend{&copy, &fill})
+LENSLET_BACKEND(rearrange, gpu_copy, RearrangeBackend{&rearrange_copy, &rearrange_fill})
 
 }  // namespace lenslet

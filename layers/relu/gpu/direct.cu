@@ -16,7 +16,7 @@ constexpr int kThreads = 256;
 // work split  a thread computes one float4 of the whole quads; the first threads also compute the up to 3 remaining
 //             values
 // memory      no shared memory; works in place, since a thread reads only the elements that it writes
-// requires    x and y aligned to 16 bytes unless quads is 0 (run() checks)
+// requires    x and y aligned to 16 bytes unless quads is 0 (relu_direct() checks)
 // measured    not yet: layer "relu_direct" of layers.json (./dev bench --part layers)
 __global__ void __launch_bounds__(kThreads) relu_direct_kernel(const float* x,  // [count]
                                                                float* y,        // [count]
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kThreads) relu_direct_kernel(const float* x,  
   for (int64_t i = 4 * quads + first; i < count; i += step) y[i] = relu(x[i]);
 }
 
-void run(const float* x, float* y, int64_t count, Stream& on) {
+void relu_direct(const float* x, float* y, int64_t count, Stream& on) {
   if (count == 0) return;
   const bool aligned = (reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(y)) % 16 == 0;
   const int64_t quads = aligned ? count / 4 : 0;
@@ -44,6 +44,6 @@ void run(const float* x, float* y, int64_t count, Stream& on) {
 
 }  // namespace
 
-LENSLET_BACKEND(relu, gpu_direct, ReluBackend{&run})
+LENSLET_BACKEND(relu, gpu_direct, ReluBackend{&relu_direct})
 
 }  // namespace lenslet

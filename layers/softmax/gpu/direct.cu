@@ -99,18 +99,18 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-void run_columns(const SoftmaxProblem& problem, const float* x, float* y, cudaStream_t stream) {
+void softmax_direct_columns(const SoftmaxProblem& problem, const float* x, float* y, cudaStream_t stream) {
   const int64_t rows = problem.outer * problem.inner;
   const auto blocks = static_cast<unsigned>(std::min<int64_t>((rows + kThreads - 1) / kThreads, INT32_MAX));
   softmax_direct_columns_kernel<<<blocks, kThreads, 0, stream>>>(x, y, problem);
   LENSLET_CUDA_CHECK_LAUNCH("softmax_direct_columns_kernel");
 }
 
-void run(const SoftmaxProblem& problem, const float* x, float* y, Stream& on) {
+void softmax_direct(const SoftmaxProblem& problem, const float* x, float* y, Stream& on) {
   const int64_t rows = problem.outer, classes = problem.classes;
   if (rows * problem.inner == 0) return;
   const auto stream = static_cast<cudaStream_t>(on.native_handle());
-  if (problem.inner > 1) return run_columns(problem, x, y, stream);
+  if (problem.inner > 1) return softmax_direct_columns(problem, x, y, stream);
   const int64_t rows_per_block = classes <= kWarpClasses ? kThreads / GpuLimits::kWarp : 1;
   const auto blocks =
       static_cast<unsigned>(std::min<int64_t>((rows + rows_per_block - 1) / rows_per_block, INT32_MAX));
@@ -125,6 +125,6 @@ void run(const SoftmaxProblem& problem, const float* x, float* y, Stream& on) {
 
 }  // namespace
 
-LENSLET_BACKEND(softmax, gpu_direct, SoftmaxBackend{&run})
+LENSLET_BACKEND(softmax, gpu_direct, SoftmaxBackend{&softmax_direct})
 
 }  // namespace lenslet
