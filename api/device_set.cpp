@@ -167,18 +167,18 @@ class DeviceSet::Serving {
 
 int64_t DeviceSet::run(const std::vector<Feed*>& feeds, const void* images, int64_t count, Answers answers,
                        InputOutput types, const Progress& progress) {
-  int64_t lanes = 0, most = INT64_MAX;
+  int64_t lanes = 0, max_batch = INT64_MAX;
   int workers = 0;
   for (Feed* const feed : feeds) {
     if (!feed) continue;
     lanes += feed->threads();
-    most = std::min(most, feed->most());
+    max_batch = std::min(max_batch, feed->max_batch());
     workers += threads_;
   }
   if (workers == 0) throw_nothing_left();
   if (progress && !progress(0)) return 0;
   fatal_ = nullptr;
-  chunks_.begin(count, Feed::chunk_size(count, lanes, most), workers);
+  chunks_.begin(count, Feed::chunk_size(count, lanes, max_batch), workers);
   int64_t reported = 0;
   bool ended = false;
   const auto report = [&] {

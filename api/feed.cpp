@@ -265,7 +265,7 @@ int64_t Feed::run(const void* images, int64_t count, Answers answers, InputOutpu
   prepare();
   const int64_t lanes = threads();
   const bool in_place = reads_in_place(images, types.input);
-  const int64_t size = chunk_size(count, lanes, most());
+  const int64_t size = chunk_size(count, lanes, max_batch());
   const int64_t used = std::min(lanes, (count + size - 1) / size);  // no thread wakes without a chunk to take
   chunks_.begin(count, size, 1);
   if (progress && !progress(0)) chunks_.stop();

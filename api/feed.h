@@ -173,7 +173,7 @@ class Feed {
   /// Images of the chunks into which so many lanes cut a call: equally many chunks for each, of equal size.
   static int64_t chunk_size(int64_t count, int64_t lanes, int64_t most) noexcept;
   /// Images of a pass.
-  int64_t most() const noexcept { return lanes_.front()->batch(); }
+  int64_t max_batch() const noexcept { return lanes_.front()->batch(); }
 
   /// Runs `count` images of call.input in host memory through the lanes; needs `staged` unless reads_in_place().
   /// Returns the number of images computed, counted from the first: fewer than `count` if `progress` ended the call.
@@ -198,7 +198,7 @@ class Feed {
     int64_t first = 0;
     const auto take = [&](Chunk& next) {
       if (first >= total || !more()) return false;
-      next = {first, std::min(most(), total - first)};
+      next = {first, std::min(max_batch(), total - first)};
       first += next.images;
       return true;
     };

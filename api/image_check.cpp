@@ -7,7 +7,7 @@ namespace lenslet {
 std::string ImageCheck::complaint() const {
   if (are_pixels()) {
     return concat("images: expected normalised float32, ", paper_, " for paper to ", ink_, " for ink; found ",
-                  least_, " to ", most_, ", which are pixels");
+                  min_, " to ", max_, ", which are pixels");
   }
   if (are_dark_on_light()) {
     return concat("images: expected bright ink on dark paper, found dark on light in ", light_, " of ",

@@ -18,7 +18,7 @@ namespace lenslet {
 /// Samples some images [28, 28]: a wrong polarity or scale affects the whole call. Images of one value are skipped.
 class ImageCheck {
  public:
-  static constexpr int64_t kMost = 64;  ///< Images to look at.
+  static constexpr int64_t kMaxLookedAt = 64;  ///< Images to look at.
 
   /// For pixels of 0 to 255.
   ImageCheck() = default;
@@ -46,16 +46,16 @@ class ImageCheck {
     for (int i = 1; i + 1 < kSide; ++i) count(image + i * kSide), count(image + i * kSide + kSide - 1);
     light_ += 4 * bright > 3 * (4 * kSide - 4);  // more than half would refuse every other picture of noise
     if (!(paper_ < 0)) return;                   // pixels are what is expected
-    for (int i = 0; i < kPixels && !(least_ < 0); ++i) {
-      least_ = std::fmin(least_, static_cast<float>(image[i]));
-      most_ = std::fmax(most_, static_cast<float>(image[i]));
+    for (int i = 0; i < kPixels && !(min_ < 0); ++i) {
+      min_ = std::fmin(min_, static_cast<float>(image[i]));
+      max_ = std::fmax(max_, static_cast<float>(image[i]));
     }
   }
 
   /// Whether floats have no value below 0, as pixels have none.
-  bool are_pixels() const { return paper_ < 0 && with_ink_ > 0 && least_ >= 0; }
+  bool are_pixels() const { return paper_ < 0 && with_ink_ > 0 && min_ >= 0; }
   /// Whether pixels seem to go to 1, not to 255.
-  bool are_shares() const { return most_ <= 1; }
+  bool are_shares() const { return max_ <= 1; }
   /// Whether most are dark ink on light paper.
   bool are_dark_on_light() const { return 2 * light_ > with_ink_; }
   /// What was expected and found, for the first of these that holds; without a remedy. Empty: nothing is wrong.
@@ -71,8 +71,8 @@ class ImageCheck {
   }
 
   float paper_ = 0, ink_ = 255;
-  float least_ = HUGE_VALF, most_ = -HUGE_VALF;  // until a value below 0 was seen
-  int64_t with_ink_ = 0, light_ = 0;             // images
+  float min_ = HUGE_VALF, max_ = -HUGE_VALF;  // until a value below 0 was seen
+  int64_t with_ink_ = 0, light_ = 0;          // images
 };
 
 }  // namespace lenslet

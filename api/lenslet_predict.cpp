@@ -45,7 +45,7 @@ void check(const lenslet_model& model, const Value* images, int64_t count) {
   const Normalisation& normalisation = model.model.normalisation();
   ImageCheck look;
   if constexpr (std::is_same_v<Value, float>) look = ImageCheck(normalisation);
-  const int64_t looked_at = std::min(count, ImageCheck::kMost);
+  const int64_t looked_at = std::min(count, ImageCheck::kMaxLookedAt);
   std::vector<Value> room;
   for (int64_t i = 0; i < looked_at; ++i) {
     const Value* image = images + static_cast<size_t>(i * count / looked_at) * kValues<Value>;

@@ -28,7 +28,7 @@ import lenet5 as shared
 MILLION = 1_000_000
 TENSORS = (1, 64, 262_144)
 CHUNKS = (262_144,)  # torch.compile takes half a minute for each
-WINDOWS, LEAST_CALLS = 20, 10
+WINDOWS, MIN_CALLS = 20, 10
 
 
 def enqueued(call, min_ms):
@@ -56,7 +56,7 @@ def waited_for(call, min_ms):
         torch.cuda.synchronize()
 
     once = min(single_calls(whole, 3, 2))
-    return summarise(single_calls(whole, max(LEAST_CALLS, int(min_ms * 1e6 / once))))
+    return summarise(single_calls(whole, max(MIN_CALLS, int(min_ms * 1e6 / once))))
 
 
 class Judge:

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared
 import lenslet_side
-from side import MOST_DIFFERING, Absent, NotMeasured, middle, numbers
+from side import MAX_DIFFERING, Absent, NotMeasured, middle, numbers
 
 SCHEMA = "lenslet.peers/3"
 ROOT = Path(__file__).resolve().parents[2]
@@ -170,7 +170,7 @@ class Contest:
         classes = np.where(np.isfinite(logits).all(1), logits.argmax(1), -1)
         row["correct"], row["judged"] = int((classes == self.reference["labels"][:count]).sum()), count
         row["differing"] = int((classes != self.reference["logits"][:count].argmax(1)).sum())
-        if row["differing"] > MOST_DIFFERING:
+        if row["differing"] > MAX_DIFFERING:
             differing = f"{row['differing']:,} of {count:,} images"
             raise NotMeasured("FAILED", f"reads {differing} otherwise than `lenslet eval` in fp32")
         if row["side"] == "PyTorch, CUDA graph" and (row["math"], row["layout"]) == ("fp32", "NCHW"):

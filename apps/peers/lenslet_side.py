@@ -10,7 +10,7 @@ import numpy as np
 from side import NotMeasured, Pass, Side
 
 # `lenslet bench` takes at least 20 windows per turn, however short the requested time is.
-LEAST_MS, WARMUP_MS, CALLS = 30, 10, 1000
+MIN_MS, WARMUP_MS, CALLS = 30, 10, 1000
 TUNING = ["--warmup-ms", "2", "--min-time-ms", "10"]
 IN_ORDER = 200  # single passes behind a median (apps/lenslet/bench/bench_latency.cpp)
 
@@ -46,7 +46,7 @@ class Bench:
                     "--batch-sizes",
                     str(batch),
                     "--min-time-ms",
-                    str(LEAST_MS),
+                    str(MIN_MS),
                     "--warmup-ms",
                     str(WARMUP_MS),
                     *how,

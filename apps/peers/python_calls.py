@@ -14,7 +14,7 @@ import numpy as np
 import lenslet
 from side import single_calls, summarise
 
-WARM_UP, LEAST_CALLS = 3, 10
+WARM_UP, MIN_CALLS = 3, 10
 
 
 def main(device, math, folder, min_ms, *counts):
@@ -30,7 +30,7 @@ def main(device, math, folder, min_ms, *counts):
             answers[0] = model.predict(images)
 
         once = min(single_calls(call, WARM_UP))
-        calls = max(LEAST_CALLS, int(float(min_ms) * 1e6 / once))
+        calls = max(MIN_CALLS, int(float(min_ms) * 1e6 / once))
         summary = summarise(single_calls(call, calls))
         found = answers[0].labels
         row = {

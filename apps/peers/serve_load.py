@@ -37,8 +37,8 @@ HERE = Path(__file__).resolve().parent
 LENSLET, ECHO = "Lenslet", "Beast echo"
 PIXELS = 28 * 28
 HALF_DELAY_MS = 8  # between the requests of a connection at half load; wrk waits whole milliseconds
-MOST_CONNECTIONS = 4096  # of half load
-MOST_BYTES = 64 << 20  # of the bodies that are under way together
+MAX_CONNECTIONS = 4096  # of half load
+MAX_BYTES = 64 << 20  # of the bodies that are under way together
 PATIENCE_S = 60
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
@@ -229,7 +229,7 @@ def in_rounds(sides, rounds, turn):
 
 def connections_for(rate, delay_ms):
     """So many send `rate` requests/s if each waits that long, and a little for its answer."""
-    return max(2, min(MOST_CONNECTIONS, round(rate * (delay_ms + 0.5) / 1e3)))
+    return max(2, min(MAX_CONNECTIONS, round(rate * (delay_ms + 0.5) / 1e3)))
 
 
 def serve(arguments, batch):
@@ -296,7 +296,7 @@ def rows_of_batch(arguments, wrk, folder, known):
                 lambda side: load.turn(side, connections, arguments.seconds, delay_ms),
             )
 
-        most = max(2, min(arguments.connections, MOST_BYTES // len(request.body)))
+        most = max(2, min(arguments.connections, MAX_BYTES // len(request.body)))
         for side in sides.values():
             load.turn(side, most, 1)  # warm-up
         full = rows_at("full", most, 0)

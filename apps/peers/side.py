@@ -8,8 +8,8 @@ reason. Every side reads the same fp32 images and writes fp32 logits, unless its
 import statistics
 import time
 
-MOST_DIFFERING = 3  # test images that a side may classify unlike `lenslet eval` in fp32, as in `lenslet bench`
-BATCH_NS, MOST_PASSES = 200e3, 256  # passes captured or compiled as one launch, as in apps/measuring/measure.cpp
+MAX_DIFFERING = 3  # test images that a side may classify unlike `lenslet eval` in fp32, as in `lenslet bench`
+BATCH_NS, MAX_PASSES = 200e3, 256  # passes captured or compiled as one launch, as in apps/measuring/measure.cpp
 
 
 def numbers(text):
@@ -125,7 +125,7 @@ def skip_unless(batch, batches, reason):
 
 def passes_of(once_ns):
     """The number of passes of that length in one launch."""
-    return int(max(1, min(MOST_PASSES, BATCH_NS / max(once_ns, 1))))
+    return int(max(1, min(MAX_PASSES, BATCH_NS / max(once_ns, 1))))
 
 
 def tiled(images, batch):

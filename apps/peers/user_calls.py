@@ -23,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared
 import lenslet_side
-from side import MOST_DIFFERING
+from side import MAX_DIFFERING
 
 SCHEMA = "lenslet.calls/1"
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,7 +92,7 @@ def rows_of(caller, find, device, math, folder, min_ms, counts=COUNTS):
                 images_per_s=count / times["median"] * 1e9,
             )
             row.update({key: found[count][key] for key in ("correct", "differing", "judged")})
-            most = MOST_DIFFERING * -(-count // known)
+            most = MAX_DIFFERING * -(-count // known)
             if row["judged"] != count or row["differing"] > most:
                 differing = f"{row['differing']:,} of {row['judged']:,} answers differ from `lenslet eval` in fp32"
                 row.update(status="FAILED", reason=f"{differing}, expected at most {most:,} of {count:,}")
@@ -120,7 +120,7 @@ def gpu_rows(interpreter, program, data, math, folder, min_ms):
     rows = []
     for row in map(json.loads, lines):
         row.update(status="PASSED", reason=None)
-        most = MOST_DIFFERING * -(-row["count"] // known)
+        most = MAX_DIFFERING * -(-row["count"] // known)
         if row["way"] != "PyTorch" and row.get("differing", 0) > most:
             row.update(status="FAILED", reason=f"{row['differing']:,} answers differ, expected at most {most:,}")
         if row["way"].startswith("tensor"):

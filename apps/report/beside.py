@@ -5,7 +5,7 @@ from selection import labelled_candidate, title_of
 from tables import Cell, details, head, numeric, table, time_cell
 from words import short
 
-MOST_SHOWN = 30  # rows with the largest change; the others unfold
+MAX_SHOWN = 30  # rows with the largest change; the others unfold
 
 
 def pairs(group, other):
@@ -51,6 +51,6 @@ def rows_table(found, names):
     """The rows of both, those that changed most first."""
     heads = ["what", *names, "other / this", "this is"]
     lines = [_line(*pair) for pair in found]
-    first, rest = lines[:MOST_SHOWN], lines[MOST_SHOWN:]
+    first, rest = lines[:MAX_SHOWN], lines[MAX_SHOWN:]
     more = details(f"{len(rest):,} more", table(heads, rest, css="both")) if rest else ""
     return table(heads, first, "The largest changes first", css="both") + more

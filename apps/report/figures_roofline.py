@@ -9,7 +9,7 @@ from style import BACK, INK, SOFT, drawing, legend_below, log_axis, one_panel, s
 from words import per_second
 
 SHADE = {"facecolor": BACK, "edgecolor": "none", "alpha": 0.75, "pad": 0.6}  # behind a name, over points and lines
-MOST_LABELLED = 14  # points; of more the fastest of each kind are labelled
+MAX_LABELLED = 14  # points; of more the fastest of each kind are labelled
 
 
 def _kind(row):
@@ -20,7 +20,7 @@ def _kind(row):
 
 def _labelled(rows, kinds):
     """The points that get their name: all, or of each kind the one with the highest rate."""
-    if len(rows) <= MOST_LABELLED:
+    if len(rows) <= MAX_LABELLED:
         return rows
     return Rows(max(some, key=lambda row: row.gflops) for some in kinds.values())
 
@@ -105,7 +105,7 @@ def roofline(group):
     )
     legend_below(figure, [axes], columns=6)
     _write_names(figure, axes, _labelled(rows, kinds))
-    which = "" if len(rows) <= MOST_LABELLED else " The fastest of each kind has its name."
+    which = "" if len(rows) <= MAX_LABELLED else " The fastest of each kind has its name."
     caption = (
         f"One point a measurement with hot caches ({len(rows)} of them), filled for fp32 and hollow for tf32 and fp16,"
         f" under what the machine did at best in the same run: memory, and dashed each cache.{which} Winograd's"

@@ -27,7 +27,7 @@ STUDIES = {
 # Beyond the range of a figure's axis; no measurement reaches it.
 LARGEST, SMALLEST = 1e24, 1e-24
 LONGEST = 1000  # characters of a text
-MOST_BYTES = 64 << 20  # of a file, as convbench reads them
+MAX_BYTES = 64 << 20  # of a file, as convbench reads them
 
 
 class BadFile(Exception):
@@ -328,14 +328,14 @@ def parse(path, text):
 
 
 def read_bytes(path, name):
-    """The bytes of a regular file of at most MOST_BYTES. Waits for no FIFO, and reads no endless device."""
+    """The bytes of a regular file of at most MAX_BYTES. Waits for no FIFO, and reads no endless device."""
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as stream:
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise BadFile(f"{name}: expected a regular file")
-        content = stream.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise BadFile(f"{name}: expected a file of at most {MOST_BYTES} bytes")
+        content = stream.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise BadFile(f"{name}: expected a file of at most {MAX_BYTES} bytes")
     return content
 
 

@@ -17,7 +17,7 @@ from selection import (
 )
 from words import per_second, percent, short, time_text
 
-MOST_WINNERS = 8  # problems named one by one
+MAX_WINNERS = 8  # problems named one by one
 
 
 def _ahead(best, next_best):
@@ -52,11 +52,11 @@ def network_lines(rows):
 def winner_lines(rows):
     """The fastest of each problem outside the studies."""
     problems = [some for some in single_rows(rows).by(title_of).values() if len(some.by(labelled_candidate)) > 1]
-    for some in problems[:MOST_WINNERS]:
+    for some in problems[:MAX_WINNERS]:
         best = some.best()
         rest = Rows(row for row in some if labelled_candidate(row) != labelled_candidate(best))
         yield f"{title_of(best)}: {_ahead(best, rest.best())}."
-    if len(problems) > MOST_WINNERS:
+    if len(problems) > MAX_WINNERS:
         won = Rows(some.best() for some in problems).by(candidate)
         counts = sorted(((len(mine), name) for name, mine in won.items()), reverse=True)
         yield f"Of {len(problems)} problems {', '.join(f'{name} wins {count}' for count, name in counts)}."

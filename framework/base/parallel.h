@@ -31,6 +31,9 @@ void set_num_threads(int count);
 /// A bound for a number of threads that is computed as a quotient of operations, so that it fits into an integer. Above
 /// every value of num_threads().
 inline constexpr double kThreadsBound = 1e6;
+/// Below this number of operations of a matrix product a second thread that sleeps costs more than it saves: waking it
+/// takes about 10 us. The thresholds of other work are multiples of it.
+inline constexpr double kFlopsPerWokenThread = 1e6;
 
 /// Calls body(begin, end) on disjoint ranges that cover [0, count); each except the last is at least `grain` long.
 /// Returns when all are done. The split depends only on count, grain and num_threads(). Rethrows the first exception. A

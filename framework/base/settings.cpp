@@ -16,15 +16,15 @@ bool switch_setting(const char* variable) {
   throw UsageError(concat(variable, " must be 0 or 1, found '", printable_excerpt(value), "'"));
 }
 
-std::optional<int> number_setting(const char* variable, const char* meaning, int least, int most) {
+std::optional<int> number_setting(const char* variable, const char* meaning, int min, int max) {
   const char* const text = std::getenv(variable);
   if (text == nullptr) return std::nullopt;
   const std::string_view digits(text);
   int number = 0;
   const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error == std::errc() && stop == digits.data() + digits.size() && number >= least && number <= most)
+  if (error == std::errc() && stop == digits.data() + digits.size() && number >= min && number <= max)
     return number;
-  throw UsageError(concat(variable, " must be ", meaning, " from ", least, " to ", most, ", found '",
+  throw UsageError(concat(variable, " must be ", meaning, " from ", min, " to ", max, ", found '",
                           printable_excerpt(digits), "'"));
 }
 

@@ -78,12 +78,12 @@ bool is_visible(std::string_view text, size_t pos, size_t length) noexcept {
 std::string printable(std::string_view text) { return shown(text, false); }
 std::string printable_lines(std::string_view text) { return shown(text, true); }
 
-std::string printable_excerpt(std::string_view text, size_t most) {
-  if (text.size() <= most) return printable(text);
+std::string printable_excerpt(std::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return printable(text);
   const auto inside_character = [&](size_t at) {
     return at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
   };
-  size_t head = most / 2, tail = text.size() - most / 2;
+  size_t head = max_bytes / 2, tail = text.size() - max_bytes / 2;
   // A character has at most four bytes; more continuation bytes are invalid.
   for (int step = 0; step < 3 && inside_character(head); ++step) --head;
   for (int step = 0; step < 3 && inside_character(tail); ++step) ++tail;

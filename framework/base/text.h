@@ -24,8 +24,8 @@ bool is_visible(std::string_view text, size_t pos, size_t length) noexcept;
 std::string printable(std::string_view text);
 /// Like printable(), but keeps line ends.
 std::string printable_lines(std::string_view text);
-/// printable(), shortened: if the text has more than `most` bytes, "…" replaces its middle.
-std::string printable_excerpt(std::string_view text, size_t most = 300);
+/// printable(), shortened: if the text has more than `max_bytes` bytes, "…" replaces its middle.
+std::string printable_excerpt(std::string_view text, size_t max_bytes = 300);
 
 /// Longest message in bytes, a few lines of a terminal.
 inline constexpr size_t kMaxLineBytes = 2000;

@@ -33,11 +33,12 @@ struct GpuCard {
   size_t shared_bytes_per_block_optin = 0;  // of a block, opted in
 };
 
-/// No, with a reason that begins with `who`, for a card of a lower compute capability than `least`: "mma needs".
-inline Support needs_capability(const std::string& who, int least, int found, const char* remedy) {
-  if (found >= least) return Support::yes();
-  return Support::no(concat(who, " compute capability ", least / 10, ".", least % 10, ", this GPU has ",
-                            found / 10, ".", found % 10, ": ", remedy));
+/// No, with a reason that begins with `who` ("mma needs"), for a card of a lower compute capability than
+/// `min_capability`.
+inline Support needs_capability(const std::string& who, int min_capability, int found, const char* remedy) {
+  if (found >= min_capability) return Support::yes();
+  return Support::no(concat(who, " compute capability ", min_capability / 10, ".", min_capability % 10,
+                            ", this GPU has ", found / 10, ".", found % 10, ": ", remedy));
 }
 
 /// No, with a reason that begins with `who`, for a card whose blocks have less shared memory than `bytes`.

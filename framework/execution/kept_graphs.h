@@ -20,7 +20,7 @@ class KeptGraphs {
       return input == other.input && output == other.output;
     }
   };
-  KeptGraphs() { kept_.reserve(kMost); }
+  KeptGraphs() { kept_.reserve(kMaxKept); }
   /// The graph for that memory; null the first time. The second time `capture()` makes it, so that memory that is used
   /// once costs nothing. The pairs used last are remembered. If `capture()` throws, so does this, once: the same work
   /// would fail again, so later calls return the graphs that were made before, and null for any other memory.
@@ -30,7 +30,7 @@ class KeptGraphs {
         std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.ends == ends; });
     if (found == kept_.end()) {
       if (!captures_) return nullptr;
-      if (kept_.size() == kMost) kept_.pop_back();
+      if (kept_.size() == kMaxKept) kept_.pop_back();
       kept_.insert(kept_.begin(), Kept{ends, std::nullopt});
       return nullptr;
     }
@@ -50,7 +50,7 @@ class KeptGraphs {
   }
 
  private:
-  static constexpr size_t kMost = 8;  // pairs of buffers that take turns
+  static constexpr size_t kMaxKept = 8;  // pairs of buffers that take turns
   struct Kept {
     Ends ends;
     std::optional<CapturedGraph> graph;  // none: used once

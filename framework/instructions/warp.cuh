@@ -4,7 +4,7 @@
 
 namespace lenslet {
 
-/// Of an exchange in which every lane takes part.
+/// The mask of an exchange in which every lane takes part.
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 
 }  // namespace lenslet

@@ -224,7 +224,7 @@ const Value* SampleArray::slice(int64_t begin, int64_t count, std::vector<Value>
 
 template <typename Value>
 void SampleArray::look_at(ImageCheck& check) const {
-  const int64_t looked_at = std::min(count_, ImageCheck::kMost);
+  const int64_t looked_at = std::min(count_, ImageCheck::kMaxLookedAt);
   std::vector<Value> room;
   for (int64_t i = 0; i < looked_at; ++i) check.look_at(slice(i * count_ / looked_at, 1, room));
 }

@@ -17,7 +17,7 @@ using determinism::Prepared;
 using determinism::Subject;
 
 constexpr int64_t kBatch = 7;
-constexpr size_t kMost = 60;  // subjects of a backend, spread over all that it supports
+constexpr size_t kMaxSubjects = 60;  // subjects of a backend, spread over all that it supports
 constexpr int kRuns = 3;
 
 /// Describes the allocations of runs; empty if there are none.
@@ -40,7 +40,7 @@ TEST_P(Allocations, RunsMakeNone) {
   std::string why_not = "nothing here is small enough";
   const std::vector<Subject> all = determinism::subjects(GetParam(), Device::cpu(), why_not);
   if (all.empty()) GTEST_SKIP() << why_not;
-  const size_t step = all.size() / kMost + 1;
+  const size_t step = all.size() / kMaxSubjects + 1;
   for (size_t i = 0; i < all.size(); i += step) {
     EXPECT_EQ(broken_run(all[i], 1), "");
     EXPECT_EQ(broken_run(all[i], determinism::largest_served(all[i], kBatch)), "");

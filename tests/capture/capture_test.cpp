@@ -21,7 +21,7 @@ using determinism::Prepared;
 using determinism::Subject;
 
 constexpr int64_t kBatch = 7;
-constexpr size_t kMost = 200;  // subjects of a backend, spread over all that it supports
+constexpr size_t kMaxSubjects = 200;  // subjects of a backend, spread over all that it supports
 constexpr int kRuns = 50;
 constexpr int kGoes = 3;
 constexpr int64_t kFlat = int64_t{1} << 20;  // accepted growth in bytes: repeated growth exceeds it
@@ -75,7 +75,7 @@ TEST_P(Capture, RunsOnlyEnqueue) {
   std::string why_not = "nothing here is small enough";
   int captured = 0;
   const std::vector<Subject> all = determinism::subjects(GetParam(), Device::cuda(), why_not);
-  const size_t step = all.size() / kMost + 1;
+  const size_t step = all.size() / kMaxSubjects + 1;
   for (size_t i = 0; i < all.size(); i += step) {
     try {
       EXPECT_EQ(broken_run(all[i], determinism::largest_served(all[i], kBatch)), "");

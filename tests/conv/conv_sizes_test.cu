@@ -206,7 +206,7 @@ constexpr const char *kSmallIn = "mb2097147ic1ih32oc1kh5", *kSmallOut = "mb39945
                      *kPixels = "mb2097147ic4ih16oc4kh3ph1", *kDepthwise = "g8mb262143ic8ih32oc8kh3ph1",
                      *kDepthwiseAny = "g8mb262143ic8ih32oc8kh4";
 // More than kernels that count in 32 bits support: the last block would exceed 2^31.
-constexpr const char *kMost = "mb2097151ic1ih32oc1kh5", *kMaxDepthwise = "g7mb299593ic7ih32oc7kh3ph1";
+constexpr const char *kMany = "mb2097151ic1ih32oc1kh5", *kMaxDepthwise = "g7mb299593ic7ih32oc7kh3ph1";
 
 INSTANTIATE_TEST_SUITE_P(
     Backends, ConvSizes,
@@ -227,7 +227,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"tensor_core_deep_nhwc", "tensor_core", kDeep, kFp16, kNhwc},
         Case{"depthwise_rows", "depthwise", kDepthwise},
         Case{"depthwise_channels", "depthwise", kDepthwise, kFp32, kNhwc},
-        Case{"depthwise_any", "depthwise", kDepthwiseAny}, Case{"im2col_gemm_images", "im2col_gemm", kMost},
+        Case{"depthwise_any", "depthwise", kDepthwiseAny}, Case{"im2col_gemm_images", "im2col_gemm", kMany},
         Case{"im2col_gemm_out", "im2col_gemm", kSmallOut},
         Case{"im2col_gemm_image", "im2col_gemm", kPicture}),
     [](const testing::TestParamInfo<Case>& param) { return param.param.name; });
@@ -237,7 +237,7 @@ TEST(ConvSizesRefused, BeyondWhatABackendCounts) {
   for (const ConvBackendEntry& entry : conv_backend_rows(DeviceKind::kCuda)) {
     if (entry.name() == "im2col_gemm" || entry.name() == "cudnn") continue;  // count in 64 bits
     const MathMode math = entry.name() == "tensor_core" ? kTf32 : kFp32;
-    Conv2dProblem problem = Conv2dProblem::parse(entry.name() == "depthwise" ? kMaxDepthwise : kMost);
+    Conv2dProblem problem = Conv2dProblem::parse(entry.name() == "depthwise" ? kMaxDepthwise : kMany);
     const std::string reason = entry.open().supports(problem, math).reason();
     EXPECT_NE(reason.find("the input has 2147482624: use a smaller batch or image"), std::string::npos)
         << entry.name() << ": '" << reason << "'";

@@ -186,14 +186,14 @@ class ScaleLayer : public Layer {
 /// ToyRelu with a limit on the number of input elements, like a convolution.
 class LimitedLayer : public ToyRelu {
  public:
-  explicit LimitedLayer(int64_t most) : most_(most) {}
+  explicit LimitedLayer(int64_t max_elements) : max_elements_(max_elements) {}
   Shape infer_shape(const std::vector<Shape>& inputs) const override {
-    if (inputs.at(0).num_elements() > most_) throw DataError("too many elements");
+    if (inputs.at(0).num_elements() > max_elements_) throw DataError("too many elements");
     return inputs[0];
   }
 
  private:
-  int64_t most_;
+  int64_t max_elements_;
 };
 
 /// x -> a = -2x -> relu -> b = 3 * relu; out = a' + b with a' = relu(-2x), so out = 4 * relu(-2x).

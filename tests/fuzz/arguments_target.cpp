@@ -16,10 +16,10 @@ namespace {
 
 // As for main(): each ends with a zero byte.
 std::vector<std::string> lines_of(const uint8_t* data, size_t size) {
-  constexpr size_t kMost = 64;
+  constexpr size_t kMaxLines = 64;
   std::vector<std::string> lines;
   const std::string text = text_of(data, size);
-  for (size_t at = 0; at < text.size() && lines.size() < kMost;) {
+  for (size_t at = 0; at < text.size() && lines.size() < kMaxLines;) {
     const size_t end = std::min(text.find('\n', at), text.size());
     lines.emplace_back(text.substr(at, end - at).c_str());
     at = end + 1;

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 
-constexpr size_t kMost = 1 << 20;
+constexpr size_t kMaxArrayBytes = 1 << 20;
 
 NpyArray array_of(const std::string& text) { return parse_npy(bytes_of(text), "a.npy"); }
 
@@ -38,23 +38,24 @@ TEST(Npz, ReadsEveryType) {
 TEST(Npz, ReadsMembersByName) {
   const std::string x = npy("<f4", {2}, std::vector<float>{1, 2}), y = npy("|u1", {1}, "\7");
   const auto arrays =
-      parse_npz(bytes_of(NpzWriter().add("/conv/x.npy", x).add("y.npy", y).bytes()), "a.npz", kMost);
+      parse_npz(bytes_of(NpzWriter().add("/conv/x.npy", x).add("y.npy", y).bytes()), "a.npz", kMaxArrayBytes);
   ASSERT_EQ(arrays.size(), size_t{2});
   EXPECT_EQ(arrays.at("/conv/x").values("a"), (std::vector<double>{1, 2}));
   EXPECT_EQ(arrays.at("y").dims, (std::vector<int64_t>{1}));
   const std::string zeros = npy("<f4", {1000}, std::vector<float>(1000));
-  const auto packed = parse_npz(bytes_of(archive_of_deflated(zeros, zeros.size())), "a.npz", kMost);
+  const auto packed = parse_npz(bytes_of(archive_of_deflated(zeros, zeros.size())), "a.npz", kMaxArrayBytes);
   EXPECT_EQ(packed.at("x").values("a"), std::vector<double>(1000));
 }
 
 TEST(Npz, RefusesDamage) {
   const auto refused = [](const std::string& text, const std::string& words) {
-    expect_error<DataError>([&] { parse_npz(bytes_of(text), "a.npz", kMost); }, words);
+    expect_error<DataError>([&] { parse_npz(bytes_of(text), "a.npz", kMaxArrayBytes); }, words);
   };
   const std::string x = npy("<f4", {2}, std::vector<float>{1, 2});
   const std::string good = NpzWriter().add("x.npy", x).bytes();
   for (size_t length = 0; length < good.size(); ++length)
-    expect_error<DataError>([&] { parse_npz(bytes_of(good.substr(0, length)), "a.npz", kMost); }, "a.npz");
+    expect_error<DataError>([&] { parse_npz(bytes_of(good.substr(0, length)), "a.npz", kMaxArrayBytes); },
+                            "a.npz");
   std::string flipped = good;
   flipped[good.find("NUMPY") + x.size() - 10] ^= 1;  // a value
   refused(flipped, "checksum");
@@ -78,7 +79,7 @@ TEST(Npz, LooksAtHeadersBeforeValues) {
   const auto refused = [](std::string archive, const std::string& words, const NpyCheck& check = {}) {
     const size_t last_value = archive.find("PK\1\2") - 2;
     archive[last_value] ^= 0x55;
-    expect_error<DataError>([&] { parse_npz(bytes_of(archive), "a.npz", kMost, check); }, words);
+    expect_error<DataError>([&] { parse_npz(bytes_of(archive), "a.npz", kMaxArrayBytes, check); }, words);
   };
   const auto deflated = [](const std::string& content) {
     return archive_of_deflated(content, content.size());

@@ -134,7 +134,7 @@ class ServeLoadTest(unittest.TestCase):
     def test_half_load_has_connections_for_its_rate(self):
         self.assertEqual(serve_load.connections_for(10000, 7.5), 80)
         self.assertEqual(serve_load.connections_for(1, 8), 2)
-        self.assertEqual(serve_load.connections_for(1e9, 8), serve_load.MOST_CONNECTIONS)
+        self.assertEqual(serve_load.connections_for(1e9, 8), serve_load.MAX_CONNECTIONS)
 
     def test_both_servers_take_turns_at_every_load(self):
         rows = self.measure()

@@ -26,7 +26,7 @@ from running_server import PATIENCE_S, Server, random_pixels, whole_request  # n
 
 PICTURES, PROCESSES, CONNECTIONS = 64, 2, 16
 FULL_S = 3  # of full load
-MOST_GROWTH = 4 << 20  # bytes of resident memory after the warm-up: about 10 a request of a minute at half load
+MAX_GROWTH = 4 << 20  # bytes of resident memory after the warm-up: about 10 a request of a minute at half load
 TIMEOUT_S = 5  # of the server
 OTHER_FILES = 300  # beside the idle connections, of each process
 
@@ -194,7 +194,7 @@ def soak(server, work, seconds, rate):
     answers = load.end()
     warm = max(size for when, size in sizes if when <= seconds / 4)
     growth = max(size for when, size in sizes if when > seconds / 4) - warm
-    expect(growth <= MOST_GROWTH, f"memory grew from {warm:,} by {growth:,} bytes")
+    expect(growth <= MAX_GROWTH, f"memory grew from {warm:,} by {growth:,} bytes")
     expect(seconds < 2 * TIMEOUT_S or loris.ended > 0, "no slow client was closed")
     return {
         "seconds": seconds,

@@ -344,6 +344,9 @@ red python/planted.py 'entry["serves"] = True' 'supports' "${words[@]}"
 red api/planted.h '// A variant of the fused plan.' 'whole-network' "${words[@]}"
 red docs/planted.md 'times every whole-network variant' 'whole-network backend' "${words[@]}"
 red layers/planted.h 'constexpr int kMo''stRows = 2;' 'max and min' "${words[@]}"
+red layers/planted.h 'constexpr int kMo''st = 2;' 'max and min' "${words[@]}"
+red api/planted.h 'int le''ast_ = 2;' 'max and min' "${words[@]}"
+red apps/planted.py 'MO''ST_ROWS = 2' 'max and min' "${words[@]}"
 
 text=(bash "$here/check_text.sh" "$copy")
 red framework/planted.cpp '// TO''DO later' 'tracker' "${text[@]}"

@@ -127,8 +127,8 @@ void DigitInputs::open_next_argument() {
 // here. Large ones are decoded one at a time in next(), so that their memory stays within the limit of one
 // (ImageLimits).
 bool DigitInputs::gather(size_t most) {
-  constexpr size_t kMost = 256;  // each may hold 256 KiB until next() takes it
-  while (files_.size() < std::min(most, kMost)) {
+  constexpr size_t kMaxGathered = 256;  // each may hold 256 KiB until next() takes it
+  while (files_.size() < std::min(most, kMaxGathered)) {
     if (!names_.empty()) {
       files_.emplace_back().input.file = std::move(names_.front());
       names_.pop_front();

@@ -17,7 +17,7 @@ namespace lenslet::serve {
 class TaskQueue {
  public:
   /// Throws MemoryError if the system refuses a thread.
-  explicit TaskQueue(size_t most, int threads = 1) : most_(most) {
+  explicit TaskQueue(size_t max_waiting, int threads = 1) : max_waiting_(max_waiting) {
     threads_.reserve(static_cast<size_t>(threads));
     try {
       for (int i = 0; i < threads; ++i)
@@ -30,11 +30,11 @@ class TaskQueue {
   /// Runs what waits, then ends.
   ~TaskQueue() { end(); }
 
-  /// Returns false, and never runs the task, if `most` wait.
+  /// Returns false, and never runs the task, if `max_waiting` wait.
   bool submit(std::function<void()> task) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (tasks_.size() >= most_) return false;
+      if (tasks_.size() >= max_waiting_) return false;
       tasks_.push_back(std::move(task));
     }
     arrived_.notify_one();
@@ -65,7 +65,7 @@ class TaskQueue {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  const size_t most_;
+  const size_t max_waiting_;
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<std::function<void()>> tasks_;

@@ -22,8 +22,8 @@ namespace {
 
 constexpr int64_t kBlockRows = 4;      // output rows computed at once
 constexpr int64_t kWidestVector = 16;  // floats
-// Below this work a second thread costs more than it saves: one that sleeps, and one that is awake.
-constexpr double kFlopsPerThread = 1e6, kFlopsPerAwakeThread = 0.05e6;
+// Below this work a second thread that is awake costs more than it saves.
+constexpr double kFlopsPerAwakeThread = 0.05e6;
 constexpr double kMaxPlaneFloats = 1e9;  // of a padded plane, so that no product here overflows
 
 /// The padded plane of one channel: [row][column residue of the stride][pitch].
@@ -198,7 +198,7 @@ class DepthwiseKernel : public ConvKernel {
           run_plane(args, i, memory);
       }
     };
-    const bool light = problem_.flops() < kFlopsPerThread * static_cast<double>(slots_);
+    const bool light = problem_.flops() < kFlopsPerWokenThread * static_cast<double>(slots_);
     light ? parallel_for_light(slots_, 1, run_slots) : parallel_for(slots_, 1, run_slots);
   }
 

@@ -30,9 +30,8 @@
 namespace lenslet {
 namespace {
 
-// Below this work a second thread costs more than it saves: one that sleeps (waking it takes about 10 us), and one that
-// is awake.
-constexpr double kFlopsPerThread = 1.5e6, kFlopsPerAwakeThread = 0.2e6;
+// Below this work a second thread costs more than it saves: one that sleeps, and one that is awake.
+constexpr double kFlopsPerThread = 1.5 * kFlopsPerWokenThread, kFlopsPerAwakeThread = 0.2e6;
 
 class DirectKernel : public ConvKernel {
  public:

@@ -22,7 +22,7 @@ namespace {
 
 // The columns of one round, and their products, stay in the L2 cache of the core that reads them.
 constexpr int64_t kColumnBytesPerThread = 1024 * 1024;
-// Below this number of moved elements a second thread costs more than it saves (waking one takes about 10 us).
+// Below this number of moved elements a second thread costs more than it saves, as below kFlopsPerWokenThread.
 constexpr int64_t kElementsPerThread = 1 << 15;
 // Limit for one output row, so that the bytes of columns and product do not overflow.
 constexpr int64_t kMaxColumnFloats = int64_t{1} << 40;

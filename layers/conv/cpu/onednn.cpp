@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "framework/base/integer_math.h"
+#include "framework/base/parallel.h"
 #include "framework/graph/module.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/fp32_only.h"
@@ -23,8 +24,8 @@ namespace {
 using dnnl::memory;
 using Convolution = dnnl::convolution_forward;
 
-// Below this work a second thread costs more than it saves (waking one takes about 10 us).
-constexpr double kFlopsPerThread = 1.5e6;
+// Below this work a second thread costs more than it saves.
+constexpr double kFlopsPerThread = 1.5 * kFlopsPerWokenThread;
 
 const dnnl::engine& cpu_engine() {
   static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);

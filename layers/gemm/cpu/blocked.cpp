@@ -23,8 +23,6 @@ constexpr int64_t kColumns = 192;
 constexpr int64_t kPanelFloats = kRows * kDepth + kDepth * kColumns + kRows * kColumns;
 // Packing a panel of B pays off from this number of rows of A.
 constexpr int64_t kRowsWorthPacking = 24;
-// Below this work a second thread costs more than it saves (waking one takes about 10 us).
-constexpr double kFlopsPerThread = 1e6;
 
 /// Neighbouring indices.
 struct Range {
@@ -128,7 +126,7 @@ class BlockedGemm : public Gemm {
     const int64_t blocks = problem.batch * row_blocks * column_blocks;
     const double flops = 2.0 * problem.m * problem.n * problem.k * problem.batch;
     const int64_t slots =
-        std::clamp<int64_t>(static_cast<int64_t>(flops / kFlopsPerThread), 1, std::min(slots_, blocks));
+        std::clamp<int64_t>(static_cast<int64_t>(flops / kFlopsPerWokenThread), 1, std::min(slots_, blocks));
     parallel_for(slots, 1, [&](int64_t begin, int64_t end) {
       for (int64_t slot = begin; slot < end; ++slot) {
         float* memory = static_cast<float*>(workspace) + slot * kPanelFloats;

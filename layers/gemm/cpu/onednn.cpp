@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "framework/base/parallel.h"
 #include "framework/graph/module.h"
 #include "layers/fp32_only.h"
 #include "layers/gemm/cpu/onednn_library.h"
@@ -15,8 +16,6 @@
 namespace lenslet {
 namespace {
 
-// Below this work a second thread costs more than it saves (waking one takes about 10 us).
-constexpr double kFlopsPerThread = 1e6;
 // Parts of C are multiples of this, so that splitting adds no partial tiles.
 constexpr int64_t kPartAlignment = 16;
 
@@ -44,7 +43,7 @@ class OneDnnGemm : public Gemm {
     if (problem.k == 0) return scale_c(problem, args.c);
     const double flops = 2.0 * problem.m * problem.n * problem.k * problem.batch;
     const int64_t wanted =
-        std::clamp<int64_t>(static_cast<int64_t>(flops / kFlopsPerThread), 1, num_threads());
+        std::clamp<int64_t>(static_cast<int64_t>(flops / kFlopsPerWokenThread), 1, num_threads());
     // Split the batch if it has enough matrices for all threads, else the longer side of C.
     const bool by_batch = problem.batch >= wanted;
     const bool by_row = !by_batch && problem.m >= problem.n;

@@ -115,13 +115,14 @@ const Node* Importer::producer_of(const std::string& value) const {
 }
 
 bool Importer::is_softplus(const Node& choice) {
-  constexpr float kLeast = 16;  // from here on log(1 + e^x) - x is below half a unit in the last place of x
+  // From here on log(1 + e^x) - x is below half a unit in the last place of x.
+  constexpr float kMinThreshold = 16;
   if (choice.op != "Where" || choice.inputs.size() != 3) return false;
   const Node *const greater = producer_of(choice.inputs[0]), *const softplus = producer_of(choice.inputs[2]);
   if (!greater || greater->op != "Greater" || !is_constant(*greater, 1)) return false;
   if (!softplus || softplus->op != "Softplus") return false;
   const std::vector<float> least = constants_.floats(greater->inputs[1]);
-  return least.size() == 1 && least[0] >= kLeast && greater->inputs[0] == choice.inputs[1] &&
+  return least.size() == 1 && least[0] >= kMinThreshold && greater->inputs[0] == choice.inputs[1] &&
          softplus->inputs.at(0) == choice.inputs[1];
 }
 

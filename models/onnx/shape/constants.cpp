@@ -127,7 +127,7 @@ Constants::Constants(const Model& model, const Values& values, const std::string
     : model_(model),
       values_(values),
       origin_(origin),
-      most_(computed_weights_setting().value_or(kMaxComputed)) {
+      max_computed_(computed_weights_setting().value_or(kMaxComputed)) {
   for (const Node& node : model.nodes)
     for (const std::string& output : node.outputs)
       if (!output.empty()) producers_[output] = &node;
@@ -142,8 +142,8 @@ const Shape& Constants::shape(const std::string& name) const {
 void Constants::book(int64_t count) {
   left_ -= count + kCostOfNode;
   if (left_ < 0)
-    throw Unsupported{concat("nodes that compute more than ", most_, " constant values; ", kComputedWeights,
-                             "=N allows N")};
+    throw Unsupported{concat("nodes that compute more than ", max_computed_, " constant values; ",
+                             kComputedWeights, "=N allows N")};
 }
 
 std::vector<float> Constants::value(const std::string& name, int depth) {

@@ -73,8 +73,8 @@ class Constants {
   const Values& values_;
   const std::string& origin_;
   std::unordered_map<std::string, const Node*> producers_;
-  const int64_t most_;
-  int64_t left_ = most_;
+  const int64_t max_computed_;
+  int64_t left_ = max_computed_;
 };
 
 }  // namespace lenslet::onnx

@@ -62,9 +62,9 @@ double broadcast_at(const Array& array, const Dims& index) {
 
 Dims integers_of(const Array& array) {
   Dims integers;
-  constexpr double kMost = 0x1p62;  // the largest number, "to the end", has no double of its own
+  constexpr double kMaxInteger = 0x1p62;  // the largest number, "to the end", has no double of its own
   for (const double value : array.values)
-    integers.push_back(static_cast<int64_t>(std::clamp(value, -kMost, kMost)));
+    integers.push_back(static_cast<int64_t>(std::clamp(value, -kMaxInteger, kMaxInteger)));
   return integers;
 }
 

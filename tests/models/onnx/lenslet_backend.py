@@ -14,7 +14,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.base import Backend, BackendRep
 
-MOST_WEIGHTS = 150_000_000  # that nodes compute: the light_* networks consist of ConstantOfShape, VGG19 of the most
+MAX_WEIGHTS = 150_000_000  # that nodes compute: the light_* networks consist of ConstantOfShape, VGG19 of the most
 
 
 class Refused(Exception):
@@ -25,7 +25,7 @@ class Runner:
     """The program, kept running; one for a device."""
 
     def __init__(self, program, device):
-        environment = {**os.environ, "LENSLET_MAX_COMPUTED_WEIGHTS": str(MOST_WEIGHTS)}
+        environment = {**os.environ, "LENSLET_MAX_COMPUTED_WEIGHTS": str(MAX_WEIGHTS)}
         self.process = subprocess.Popen(
             [program, device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )

@@ -18,7 +18,7 @@ constexpr int64_t kMaxChannels = 8192;  // of a group: 1.2 MB for a single tile
 constexpr int64_t kFewTiles = 8;
 // Operations of the direct sum. Below them a second thread, one that sleeps or one that is awake, costs more than it
 // saves.
-constexpr double kFlopsPerThread = 3e6, kFlopsPerAwakeThread = 0.4e6;
+constexpr double kFlopsPerThread = 3 * kFlopsPerWokenThread, kFlopsPerAwakeThread = 0.4e6;
 // Positions lie this much further apart than the tiles need, so that powers of two do not meet in the same cache sets.
 constexpr int64_t kGap = 16;
 

@@ -170,10 +170,10 @@ LENSLET_ALWAYS_INLINE void products_of_width(const ProductTask& task) {
   }
 }
 
-/// kMost: vectors of a block of filters for which six tiles' sums fit the registers.
-template <int W, int kMost>
+/// kMaxVectors: vectors of a block of filters for which six tiles' sums fit the registers.
+template <int W, int kMaxVectors>
 LENSLET_ALWAYS_INLINE void products_of(const ProductTask& task) {
-  if constexpr (kMost > 2) {
+  if constexpr (kMaxVectors > 2) {
     if (task.width == 4 * W) return products_of_width<W, 4>(task);
     if (task.width == 3 * W) return products_of_width<W, 3>(task);
   }
