@@ -135,8 +135,8 @@ struct SharedCall {
 
 class Feed {
  public:
-  /// Lanes that feed a GPU at most: one thread copies 9 GB/s to page-locked memory, and 12 fed an H100 faster than 8
-  /// from 16 cores. In place one thread serves all lanes, and these many hide a pass behind the copies.
+  /// Lanes that feed a GPU at most: 12 fed an H100 faster than 8 from 16 cores in a trial that no file keeps. In place
+  /// one thread serves all lanes, and these many hide a pass behind the copies.
   static constexpr int kMaxLanes = 12, kLanesInPlace = 4;
   using Chunk = lenslet::Chunk;
   /// Memory for one chunk in flight, and for the answers of two, so that the host reads one chunk's answers while the

@@ -46,7 +46,8 @@ check_or_write_cpp() {
   fi
   tool=$(find_clang format) || die "clang-format $clang_major was not found, and other versions format differently"
   mapfile -t files < <(find framework layers models api apps python tests weights -type f \
-    \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.c' \) 2>/dev/null | sort)
+    \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' -o -name '*.c' \) 2>/dev/null |
+    sort)
   [ "${#files[@]}" -gt 0 ] || die 'no source files found'
   if [ "$check" = no ]; then
     printf '%s\0' "${files[@]}" | xargs -0 -n 16 -P "$(jobs)" "$tool" -i --style=file

@@ -1,6 +1,8 @@
 """The tables of convolutions, from convbench's files. Each is a text."""
 
-from common import PICTURES, convbench_group, load, picture
+import re
+
+from common import PICTURES, ROOT, convbench_group, load, picture
 
 import selection
 from results import Rows, geometric_mean
@@ -105,8 +107,15 @@ def rungs_of(group, algorithm):
     return selection.climbed(selection.algorithms(group.rows).get(algorithm, Rows())).by(selection.rung_of)
 
 
-def change(rows):
-    return rows[0].labels.get("change", "")
+def product_changes():
+    """{algorithm: what the product changes}, the rows lenslet_conv_ladder_end of the tree."""
+    text = (ROOT / "layers/conv/gpu/ladder/CMakeLists.txt").read_text()
+    return dict(re.findall(r'^lenslet_conv_ladder_end\((\w+) "(.*)"\)$', text, re.MULTILINE))
+
+
+def change(algorithm, rung, rows):
+    """What the rung changes: a product in the words of the tree, since the file keeps those of its time."""
+    return product_changes()[algorithm] if rung == "product" else rows[0].labels.get("change", "")
 
 
 def ladder(gpu, group):
@@ -117,7 +126,7 @@ def ladder(gpu, group):
         rate = geometric_mean(row.gflops / 1e3 for row in rows.drawn if row.gflops)
         share = geometric_mean(row.ratio for row in rows.drawn if row.ratio)
         share_text = "–" if share is None else f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
-        return [rung, short(rate), share_text, change(rows)]
+        return [rung, short(rate), share_text, change("implicit_gemm", rung, rows)]
 
     shapes = len({problem for rows in rungs.values() for problem in rows.problems()})
     return (
@@ -145,7 +154,7 @@ def direct_ladder(group):
     if not rungs:
         return ""
     problems = Rows(row for rows in rungs.values() for row in rows).problems()
-    lines = [[rung, change(rows), *in_microseconds(rows, problems)] for rung, rows in rungs.items()]
+    lines = [[rung, change("direct", rung, rows), *in_microseconds(rows, problems)] for rung, rows in rungs.items()]
     vendor = selection.algorithms(group.rows)["direct"].where(backend="cudnn")
     lines += [["cuDNN", "", *in_microseconds(vendor, problems)]] if vendor else []
     return markdown(

@@ -9,9 +9,9 @@
 namespace lenslet {
 namespace {
 
-// What one layer of a slice reads and writes. Measured with ResNet-20 and a depthwise-separable network, 0.2 and 0.4 MB
-// a sample: the time per sample is the same from 1 MB on up to three times this, and 8 to 30 % longer for batches of
-// 64 to 1,024 at once (AMD EPYC, 1 MB of L2 a core and 32 MB of L3).
+// What one layer of a slice reads and writes. Tried with ResNet-20 and a depthwise-separable network on an AMD EPYC
+// (1 MB of L2 a core, 32 MB of L3); no file keeps it: the time per sample was the same from 1 MB to three times this,
+// and longer for whole batches of 64 to 1,024.
 constexpr double kBytesPerThread = double{1 << 21};
 
 /// The bytes of one sample.

@@ -1,5 +1,6 @@
 // The functions of the activation layer, on the host and on the GPU. A function is a value of Activation, its name and
-// its case in activate(); a and b are its parameters. A NaN stays a NaN. Internal.
+// its case in activate(); a and b are its parameters. A NaN stays a NaN. Formulas:
+// ONNX's page of operators, https://onnx.ai/onnx/operators/. Internal.
 #pragma once
 
 #include <cmath>

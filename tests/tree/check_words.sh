@@ -10,8 +10,8 @@ set -euo pipefail
 cd "$1"
 
 # The one exception is arithmetic that keeps NaN, which host code and kernels share.
-mapfile -t sources < <(find framework -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) \
-  ! -name keep_nan.h | sort)
+mapfile -t sources < <(find framework -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \
+  -o -name '*.inc' \) ! -name keep_nan.h | sort)
 [ "${#sources[@]}" -gt 0 ] || { echo 'no files found: wrong folder?' >&2; exit 1; }
 
 awk '
@@ -37,8 +37,9 @@ awk '
 
 # Measured results keep the words of their time; this file and its test list the wrong words.
 mapfile -t texts < <(find README.md CONTRIBUTING.md framework layers models api apps python weights samples docs tests \
-  -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.c' -o -name '*.md' \
-  -o -name '*.py' -o -name '*.pyi' -o -name '*.sh' -o -name '*.awk' \) \
+  -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' -o -name '*.c' \
+  -o -name '*.md' -o -name '*.py' -o -name '*.pyi' -o -name '*.sh' -o -name '*.awk' -o -name '*.js' \
+  -o -name '*.css' \) \
   ! -path 'docs/results/2*' ! -path 'tests/fuzz/corpus/*' \
   ! -path 'tests/tree/check_words.sh' ! -path 'tests/tree/self_test.sh' | sort)
 
@@ -59,12 +60,13 @@ awk '
     word("(^|[^a-z])(k(most|least)|(most|least)_)", "max and min in names")
     word("gray", "grey")
     word("labeled|canceled|modeled|signaled", "a double l")
-    drawn = count  # names of drawing libraries and of CSS in Python
+    drawn = count  # names of drawing libraries and of CSS, in Python and on pages
     word("color", "colour")
     word("(^|[^a-z])center", "centre")
   }
   FNR == 1 {
     python = FILENAME ~ /\.pyi?$/ || FILENAME ~ /^(python\/|docs\/python\.md)/
+    draws = python || FILENAME ~ /\.(js|css)$/
   }
   {
     text = $0
@@ -81,7 +83,7 @@ awk '
       gsub(/[Oo]ptimiz(er|ation)|runner\.summarize|SerializeToString/, "", text)
     }
     text = tolower(text)
-    for (i = 1; i <= (python ? drawn : count); ++i)
+    for (i = 1; i <= (draws ? drawn : count); ++i)
       if (text ~ wrongs[i]) {
         match(text, wrongs[i])
         printf "%s:%d: \"%s\": the word or spelling of this project is %s\n", FILENAME, FNR,

@@ -337,6 +337,10 @@ red docs/planted.md 'the memory plan' 'memory layout' "${words[@]}"
 red api/planted.h 'class Normalization;' 'normaliz' "${words[@]}"
 red models/planted.cpp 'stream.synchronize();' 'synchroniz' "${words[@]}"
 red layers/planted.cuh 'int color = 0;' 'colour' "${words[@]}"
+red models/planted.inc 'int color = 0;' 'colour' "${words[@]}"
+red framework/planted.inc 'bool is_relu();' 'names a kind of layer' "${words[@]}"
+red apps/planted.js '// its behavior' '-our' "${words[@]}"
+red apps/planted.css '/* gray */' 'grey' "${words[@]}"
 red apps/planted.py '# its behavior' '-our' "${words[@]}"
 red docs/planted.md 'the gray center' 'grey' "${words[@]}"
 red layers/planted.h 'bool serves(const Conv2dProblem& problem);' 'supports' "${words[@]}"
@@ -358,6 +362,8 @@ red layers/planted.cpp '  /// O''f all elements.' 'begins with its noun' "${text
 red apps/planted.h '// Tho''se read before.' 'begins with its noun' "${text[@]}"
 red models/planted.h 'int a; ' 'at the end of a line' "${text[@]}"
 red models/planted.inc 'int a; ' 'at the end of a line' "${text[@]}"
+red apps/planted.js 'let a; ' 'at the end of a line' "${text[@]}"
+red apps/planted.css '/* TO''DO later */' 'tracker' "${text[@]}"
 red tests/planted_test.cpp '#include "no.h"' 'begin with a comment' "${text[@]}"
 red framework/planted.h '#pragma once' 'begin with a comment' "${text[@]}"
 for name in framework/planted.h apps/planted.cu tests/planted.c docs/planted.awk python/planted.py tests/planted.sh \
@@ -410,6 +416,7 @@ if command -v clang-format-14 >/dev/null 2>&1; then
   format=(bash "$here/check_format.sh" "$copy")
   green "${format[@]}"
   red models/planted.cpp 'int   f( ){return 0 ;}' 'models/planted.cpp: differs' "${format[@]}"
+  red models/planted.inc 'int   f( ){return 0 ;}' 'models/planted.inc: differs' "${format[@]}"
   if [ -x "$copy/build/lint/venv/bin/ruff" ] || command -v ruff >/dev/null 2>&1; then
     red apps/planted.py 'x = {  "a": 1}' 'apps/planted.py: differs' "${format[@]}"
     red tests/planted.py 'def f(:' 'tests/planted.py:1:7: invalid-syntax' "${format[@]}"

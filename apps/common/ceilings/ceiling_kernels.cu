@@ -79,7 +79,8 @@ __global__ void __launch_bounds__(kThreads) peak_mma_kernel(int rounds,
 // computes    nothing: reads 16 bytes a thread and step, `steps` steps of the whole grid, `passes` times
 // work split  thread i of the grid reads the i-th 16 bytes of each step, so that a warp reads 512 bytes side by side
 // memory      global, past L1 (ld.global.cg); see peak_fma_kernel for the store
-// requires    steps * 16 bytes * threads of the grid within `data`, aligned to 16 bytes
+// requires    steps * 16 bytes * threads of the grid within `data` (launch_read rounds down), aligned to 16 bytes (the
+//             start of a buffer of its caller)
 // measured    `read_bytes_per_s` of every result file
 __global__ void __launch_bounds__(kThreads)
     peak_read_kernel(const uint4* __restrict__ data,  // [steps, threads of the grid]

@@ -5,7 +5,8 @@
 //
 // A sum has few terms, so loading them takes the time. Each plane is first copied into a padded buffer, which stays in
 // the L1 cache; with stride 2 its even and odd columns lie apart, so that neighbouring outputs read neighbouring
-// values. Then a vector of inputs, once loaded, serves all output rows of a block that reach it.
+// values. Then a vector of inputs, once loaded, serves all output rows of a block that reach it. The blocking is this
+// project's own.
 #include <algorithm>
 
 #include "framework/base/integer_math.h"

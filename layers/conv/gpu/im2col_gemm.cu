@@ -28,8 +28,8 @@ namespace lenslet {
 namespace {
 
 constexpr int kThreads = 256;
-// Columns of one round. On an H200 the products of LeNet's layers at batch 10,000 gain 10 to 20 % from 32 to 256 MiB
-// (larger batches), one 4096 x 4096 image loses 5 % (its columns leave L2), and beyond that nothing changes.
+// Columns of one round, tried on an H200, without a file that was kept: larger rounds speed up the products of LeNet's
+// layers (larger batches) and slow down one 4096 x 4096 image (its columns leave L2); beyond this nothing changes.
 constexpr int64_t kColumnBytes = int64_t{256} << 20;
 // Pixels of a round that does not hold a whole image are a multiple of this, so that its rows stay aligned.
 constexpr int64_t kPixelUnit = 64;
@@ -46,7 +46,7 @@ struct Window {
 // work split  a thread computes the R*S values of one pixel and one channel; neighbouring threads have
 //             neighbouring pixels; grid.y = channels, grid.z = images, both as grid-stride loops
 // memory      no shared memory: overlapping windows share values through L1; every store is coalesced
-// requires    kR = R and kS = S, or both 0 for any size; kPadded unless no window leaves the input
+// requires    kR = R and kS = S, or both 0 for any size; kPadded unless no window leaves the input (unroll_for)
 // measured    not yet: stage "im2col" of conv1 and conv2 in layers-im2col.json (./dev bench --part layers)
 template <int kR, int kS, bool kPadded>
 __global__ void __launch_bounds__(kThreads)

@@ -6,6 +6,7 @@
 // panel. Each step of i loads the panel's row once, broadcasts one value per sample and computes multiply-adds. One
 // image reads the weights exactly once, in order; that is its bound. The sum over i runs in order, in one chain per
 // value. The tile is a template over the vector width, instantiated for each instruction set (framework/base/simd.h).
+// The panels and the tile are this project's own arrangement.
 #include <algorithm>
 #include <cstring>
 #include <vector>

@@ -1,5 +1,5 @@
 // Linear on the GPU for small batches: y[n, o] = f(b[o] + sum over i of x[n, i] * w[o, i]), one warp a sum.
-// x [N, I], w [O, I], y [N, O], f = ReLU or nothing.
+// x [N, I], w [O, I], y [N, O], f = ReLU or nothing. The arrangement is this project's own.
 //
 // With few samples the layer is bound by reading the weights and by latency. A warp reads one row of w with 16-byte
 // loads, each lane sums its part, and a butterfly of shuffles adds the lanes' sums. A warp computes up to four samples
@@ -52,6 +52,7 @@ __device__ __forceinline__ void add_products(float (&sum)[kRows], const float* _
 //             its lanes split i
 // memory      no shared memory; kRows sums per lane
 // requires    kRows 1 or 4; kWidth 4 only if inputs is a multiple of 4 and x, w are aligned to 16 bytes
+//             (WarpReduceOperator::run chooses; w is a tensor of its own)
 // measured    H100, hot: LeNet's fc1 / fc2 / fc3, batch 1: 4.03 / 3.68 / 3.68 us
 //             (docs/results/2026-11-27-h100/profile-batch-1.json)
 template <int kRows, int kWidth>

@@ -1,4 +1,9 @@
-// Softmax on the CPU, row by row: maximum, exponentials, sum, division. x and y [outer, classes, inner].
+// Softmax and its logarithm on the CPU, row by row, x and y [outer, classes, inner], along the classes c:
+//
+//   m = max over c of x[c],  s = sum over c of exp(x[c] - m)
+//   y[c] = exp(x[c] - m) / s, or with `logarithms` y[c] = x[c] - m - log(s)
+//
+// After ONNX's operators Softmax and LogSoftmax.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

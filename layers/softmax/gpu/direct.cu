@@ -1,5 +1,10 @@
-// Softmax on the GPU, x and y [outer, classes, inner]: maximum, sum of exponentials, division. Each row is computed by
-// the threads of one group if its values are neighbours, else by one thread.
+// Softmax and its logarithm on the GPU, x and y [outer, classes, inner], along the classes c:
+//
+//   m = max over c of x[c],  s = sum over c of exp(x[c] - m)
+//   y[c] = exp(x[c] - m) / s, or with `logarithms` y[c] = x[c] - m - log(s)
+//
+// After ONNX's operators Softmax and LogSoftmax. Each row is computed by the threads of one group if its values are
+// neighbours, else by one thread.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -42,7 +47,7 @@ __device__ float reduce(float value, float* partial) {
 // computes    softmax of each row of x [rows, classes]
 // work split  a group of kGroup threads per row, in a grid-stride loop; neighbouring threads take neighbouring classes
 // memory      one float per warp, if the group is a block
-// requires    kGroup 32 or kThreads
+// requires    kGroup 32 or kThreads (run() launches no other)
 // measured    not yet: layer "softmax_direct" of layers.json (./dev bench --part layers)
 template <int kGroup>
 __global__ void __launch_bounds__(kThreads)

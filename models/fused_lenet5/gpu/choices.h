@@ -41,7 +41,8 @@ struct ClusterCut {
 /// clusters if no size has a place.
 template <typename Places>
 ClusterCut cut_small(int64_t count, const Places& places) {
-  // The number of images from which smaller clusters were measured to be faster, even if the larger ones fit.
+  // Beyond this number of images smaller clusters were faster when tried, even if the larger ones fit; no file keeps
+  // the trial.
   const auto max_images = [](int blocks) {
     return blocks == 16 ? 1 : blocks == 8 ? 8 : blocks == 4 ? 16 : INT32_MAX;
   };
@@ -70,7 +71,8 @@ inline Support medium_support(const std::optional<GpuCard>& card) {
   return needs_shared_bytes("medium", medium_lenet5::Tile::kSharedBytes, *card, "use another backend");
 }
 
-/// Measured on H100. Beyond that the backend `fp32` needs less time, and in tf32 `mma`.
+/// Beyond that the backend `fp32` needed less time on an H100, and in tf32 `mma`. No file keeps the trial:
+/// bench-batches.json has the chosen backend of each batch alone.
 inline bool medium_suits(MathMode math, int64_t batch, const std::optional<GpuCard>& card) {
   const int64_t images = math == MathMode::kTf32 ? 4 : 3 * medium_lenet5::Tile::kImages;
   return batch <= images * multiprocessors_of(card);

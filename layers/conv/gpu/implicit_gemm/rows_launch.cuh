@@ -12,7 +12,7 @@ using ImplicitGemmRowsFunction = void (*)(ImplicitGemmRowsShape, const float*, c
 struct ImplicitGemmRowsVariant {
   int block_m, block_n, pad_w, threads, rows, taps, stages;
   size_t shared_bytes;
-  double efficiency;  // relative to the gathering kernel's largest tile
+  double efficiency;  // relative to the gathering kernel's largest tile: an estimate, no file keeps it
   ImplicitGemmRowsFunction kernel;
 };
 

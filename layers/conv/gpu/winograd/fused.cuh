@@ -44,13 +44,14 @@ constexpr int kWinogradFusedRow = kWinogradFusedEdge * 32;
 // Rows of products after A on the right: [6, filters, 4 * tiles].
 constexpr int kWinogradFusedExchange = kWinogradFusedEdge * kWinogradFusedFilters * 4 * kWinogradFusedTiles;
 
-// computes    V [tile blocks, 6, channels, 6, 32] = B^T d B for the 6x6 input patch d of each tile
+// computes    V [tile blocks, 6, channels, 6, 32] = B^T d B for the 6x6 input patch d of each tile; tiles past
+//             the last and channels past C are written as zero
 // work split  thread = one tile of one channel; warp = the 32 tiles of a block (blockIdx.x, from first_block
 //             on); warps and blockIdx.y walk the channels
 // memory      no shared memory: patches overlap by two, neighbours find their inputs in L1; stores are whole
 //             lines
 // requires    kAligned: W % 4 == 0 and no padding left and right, so that a row of a patch is a float4 and a
-//             float2. Tiles past the last and channels past C are written as zero
+//             float2 (the constructor of WinogradFused chooses)
 // measured    with the products: see conv_winograd_fused_kernel
 template <bool kAligned>
 __global__ void __launch_bounds__(32 * kWinogradFusedInputWarps) conv_winograd_fused_input_kernel(

@@ -30,11 +30,12 @@ struct WinogradShape {
 constexpr int kWinogradBlock = 128;
 constexpr int kWinogradChunkUnit = 128;  // the width of the product's tile
 
-// computes    V [E*E, C, chunk] = B^T d B for the E x E input patch d of each tile from `first` on
+// computes    V [E*E, C, chunk] = B^T d B for the E x E input patch d of each tile from `first` on; tiles past the
+//             last read as zero, so that all of V is written
 // work split  thread = one tile of one channel (blockIdx.y, in strides of the grid), lanes along tiles
 // memory      no shared memory: overlapping patches share inputs through L1; stores are coalesced
 //             along tiles
-// requires    first < tiles; tiles past the last read as zero, so that all of V is written
+// requires    first < tiles (the loop over chunks in winograd.cu)
 // measured    with the other stages: see conv_winograd_multiply_kernel
 template <int R>
 __global__ void __launch_bounds__(kWinogradBlock)
@@ -155,7 +156,7 @@ __device__ __forceinline__ void store_winograd_tile(const WinogradShape& shape,
 // computes    y = A^T m A + bias, optional ReLU: the 2x2 outputs of each tile from `first` on
 // work split  thread = one tile of one filter (blockIdx.y, in strides of the grid), lanes along tiles
 // memory      no shared memory; loads are coalesced along tiles, stores are pairs along q
-// requires    first < tiles
+// requires    first < tiles (the loop over chunks in winograd.cu)
 // measured    with the other stages: see conv_winograd_multiply_kernel
 template <int R>
 __global__ void __launch_bounds__(kWinogradBlock)
