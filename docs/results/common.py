@@ -35,9 +35,25 @@ def lack(path, what):
         lacking.append(text)
 
 
+loaded = {}  # the result files that the tables quote: {path: document}
+
+
 @functools.cache
 def load(folder, name):
-    return results.load(folder / name, schema=None)
+    loaded[folder / name] = document = results.load(folder / name, schema=None)
+    return document
+
+
+def commits():
+    """A line for each folder, commit and processor of the files that were loaded."""
+    groups = {}
+    for path, document in sorted(loaded.items()):
+        key = (path.parent.name, document["meta"]["git"][:8], cpu_name(document))
+        groups.setdefault(key, []).append(f"`{path.name}`")
+    return "\n".join(
+        ["Commits of the files that these tables quote, and the processors beside which they were taken:", ""]
+        + [f"- {folder}, {git}, {cpu}: {', '.join(names)}" for (folder, git, cpu), names in groups.items()]
+    )
 
 
 def newest(folder, pattern):

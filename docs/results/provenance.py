@@ -4,7 +4,8 @@
     python3 docs/results/provenance.py [docs/results]
 
 A file of a modified tree (`dirty`) is accepted if the table of README.md beside the folders names that very file with
-the reason. What the table names must be there. Exit codes: 0 all so, 1 not so. Python's standard library alone.
+the reason. What the table names must be there, and the table "What a folder holds" lists every file. Exit codes: 0 all
+so, 1 not so. Python's standard library alone.
 """
 
 import argparse
@@ -22,6 +23,16 @@ def named(results):
     page = results / "README.md"
     rows = ROW.findall(page.read_text()) if page.exists() else []
     return {name: reason for names, reason in rows for name in re.findall(r"`([^`]+)`", names)}
+
+
+def listed(results):
+    """Patterns of the file names in README.md's table "What a folder holds"; None without that table."""
+    page = results / "README.md"
+    text = page.read_text() if page.exists() else ""
+    _, found, rest = text.partition("## What a folder holds\n")
+    rows = re.findall(r"^\| (.*?) \|", rest.split("\n\n")[0], re.M)
+    names = re.findall(r"`([\w<>-]+\.(?:json|html|svg))`", "\n".join(rows))
+    return [re.compile(re.sub("<[^>]*>", r"[\\w-]+", re.escape(name))) for name in names] if found else None
 
 
 def runs(document):
@@ -67,9 +78,14 @@ def complaints_of(path, table):
 
 def complaints(results):
     """What is wrong with the folders of `results`, and with the table."""
-    files, table = sorted(results.glob("20*/*")), named(results)
+    files, table, names = sorted(results.glob("20*/*")), named(results), listed(results)
     there = {f"{path.parent.name}/{path.name}" for path in files}
     found = [complaint for path in files for complaint in complaints_of(path, table)]
+    found += [
+        f'README.md: "What a folder holds" does not list {path.parent.name}/{path.name}'
+        for path in files
+        if names is not None and not any(name.fullmatch(path.name) for name in names)
+    ]
     found += [f"README.md: {name}: its row gives no reason" for name, reason in table.items() if not reason]
     return found + [f"README.md: there is no {name}" for name in table if name not in there]
 

@@ -94,7 +94,7 @@ def full_tables(gpu, cpu):
     for title, tables in parts.items():
         found = list(filter(None, tables))
         texts += [f"## {title}", *found] if found else []
-    return "\n\n".join([*texts, source(FULL, gpu, cpu)])
+    return "\n\n".join([*texts, common.commits(), source(FULL, gpu, cpu)])
 
 
 def whole_calls(gpu, cpu):

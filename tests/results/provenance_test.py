@@ -76,6 +76,14 @@ class Provenance(unittest.TestCase):
         rows = f"| `{NAME}`, `2026-01-01-card/y.json` | dirty: planted |"
         self.assertEqual(self.complaints(TESTS, rows), ["README.md: there is no 2026-01-01-card/y.json"])
 
+    def test_a_file_that_the_page_does_not_list(self):
+        def found(row):
+            return self.complaints(TESTS, "", "## What a folder holds", "| file | by |", "|---|---|", row)
+
+        missing = f'README.md: "What a folder holds" does not list {NAME}'
+        self.assertEqual(found("| `y.json`, `x.json` | z |"), [])
+        self.assertEqual(found("| `x-<N>.json` | `x.json` |"), [missing])
+
     def test_its_command_line(self):
         def run(*arguments):
             return subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, check=False)

@@ -101,6 +101,34 @@ awk '
   }
 ' "${sources[@]}"
 
+# A comment that says of a card what was measured, timed or tried names a file, or says that none keeps it.
+mapfile -t commented < <(find framework layers models apps api -type f \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' \
+  -o -name '*.cpp' \) | sort)
+awk '
+  function judge() {
+    if (text ~ /[HAV][12]00|EPYC|Xeon/ && text ~ /[Mm]easured|[Tt]imed|[Tt]ried|[Tt]rial/) {
+      trials++
+      if (text !~ /\.json|no file keeps|not yet: |not measured: |see [a-z0-9_]+_kernel|of every result file/) {
+        printf "%s: measured on a card: name its docs/results/….json, or \"no file keeps it\"\n", place
+        failed = 1
+      }
+    }
+    text = ""
+  }
+  FNR == 1 { judge() }
+  match($0, /\/\/.*/) {
+    if (text == "") place = FILENAME ":" FNR
+    text = text " " substr($0, RSTART)
+    next
+  }
+  { judge() }
+  END {
+    judge()
+    if (failed) exit 1
+    printf "%d comments on trials name their file or that there is none\n", trials
+  }
+' "${commented[@]}"
+
 # "236.0 us (docs/results/FOLDER/FILE.json)": a median or a stage of that file, in nanoseconds there.
 awk '
   function know(file, time,    from) {

@@ -71,7 +71,7 @@ inline Support medium_support(const std::optional<GpuCard>& card) {
   return needs_shared_bytes("medium", medium_lenet5::Tile::kSharedBytes, *card, "use another backend");
 }
 
-/// Beyond that the backend `fp32` needed less time on an H100, and in tf32 `mma`. No file keeps the trial:
+/// Tried on an H100: beyond that the backend `fp32` needed less time, and in tf32 `mma`; no file keeps it, and
 /// bench-batches.json has the chosen backend of each batch alone.
 inline bool medium_suits(MathMode math, int64_t batch, const std::optional<GpuCard>& card) {
   const int64_t images = math == MathMode::kTf32 ? 4 : 3 * medium_lenet5::Tile::kImages;

@@ -18,7 +18,8 @@ constexpr int kColumns = 4, kRows = 32, kChannels = kRgbChannels;
 // memory      none shared: inputs as float4, neighbours' columns by shuffle; filters and biases in constant memory;
 //             registers: three rows of 4*K sums
 // requires    C and K as compiled, W a multiple of 4, groups = 1 (supports_rolling_rows, RungBackend)
-// measured    H100: docs/kernels/direct.md, "The climb" (docs/results/2026-11-27-h100/ladder.json)
+// measured    H100, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md, "The climb"
+//             (docs/results/2026-11-27-h100/ladder.json)
 template <int K>
 __global__ void __launch_bounds__(128)
     conv_direct_rolling_rows_kernel(const __grid_constant__ SmallBank bank, const RungShape shape,
