@@ -16,7 +16,7 @@ namespace lenslet::onnx {
 inline constexpr int64_t kFirstOpset = 6, kLastOpset = 23;
 inline constexpr uint64_t kMaxFileBytes = (uint64_t{1} << 31) - 1;  // of the model, as every protobuf message
 inline constexpr int64_t kMaxWeights = int64_t{1} << 29;            // values of all constant tensors together
-inline constexpr int64_t kReadAtOnce = int64_t{1} << 22;  // values: 16 MiB of fp32
+inline constexpr int64_t kReadAtOnce = int64_t{1} << 22;            // values: 16 MiB of fp32
 inline constexpr size_t kMaxNodes = 20000;
 inline constexpr size_t kMaxValues = 20000;      // each of: constant tensors, inputs, outputs
 inline constexpr size_t kMaxNodeParts = 100000;  // inputs, outputs and attributes of all nodes together
