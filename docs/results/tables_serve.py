@@ -28,7 +28,7 @@ def server(folder):
     return markdown(
         f"**`lenslet serve` under load**, {place}: binary tensors of pixels from wrk over loopback{bare};"
         f" threads: {first['threads']} for {servers}, {first['client_threads']} for wrk{turns}; medians."
-        f" Half load is half of Lenslet's full rate{ratio} (`apps/peers/serve_load.py`):",
+        f" Half load is half of Lenslet's full rate{ratio} (`apps/peers/serve_load.py`; {folder.name}):",
         [
             "server",
             "images in a request",

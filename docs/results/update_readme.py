@@ -75,7 +75,7 @@ def full_tables(gpu, cpu):
             lenet.profile(gpu),
         ],
         "LeNet-5 on the CPU": [lenet.cpu_peers(cpu), lenet.calls(cpu, "CPU"), lenet.cpu(cpu)],
-        "The server": [tables_serve.server(gpu), tables_serve.server(cpu)],
+        "The server": [tables_serve.server(gpu), tables_serve.server(common.newest(cpu, "serve.json"))],
         "Networks of your own": [
             *(tables_networks.networks(folder, newest) for folder in dict.fromkeys([newest, gpu])),
             tables_networks.networks(cpu),
