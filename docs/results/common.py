@@ -35,17 +35,21 @@ def lack(path, what):
         lacking.append(text)
 
 
-loaded = {}  # the result files that the tables quote: {path: document}
+loaded = {}  # the result files that load() gave since the last loaded.clear(): {path: document}
 
 
 @functools.cache
+def parsed(path):
+    return results.load(path, schema=None)
+
+
 def load(folder, name):
-    loaded[folder / name] = document = results.load(folder / name, schema=None)
+    loaded[folder / name] = document = parsed(folder / name)
     return document
 
 
 def commits():
-    """A line for each folder, commit and processor of the files that were loaded."""
+    """A line for each folder, commit and processor of the loaded files."""
     groups = {}
     for path, document in sorted(loaded.items()):
         key = (path.parent.name, document["meta"]["git"][:8], cpu_name(document))

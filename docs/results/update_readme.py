@@ -60,6 +60,7 @@ def page_link(gpu):
 
 
 def full_tables(gpu, cpu):
+    common.loaded.clear()  # so that commits() lists what these tables quote, not what was drawn before
     lenet, conv, group = tables_lenet, tables_conv, common.convbench_group(gpu)
     newest = common.newest(gpu, "networks*.json")
     parts = {

@@ -387,6 +387,12 @@ TEST_F(ServeHttp, AnswersEachRequestOfARepeatedHeader) {
     client.send(whole.substr(piece));
     expect_answer("4,5");
   }
+  const std::string asking =
+      post(request_json(R"("shape":[1,2],"datatype":"FP32","data":[5,6])"), "Expect: 100-continue\r\n");
+  for (int turn = 0; turn < 2; ++turn) {
+    client.send(asking);
+    EXPECT_EQ(times_in(client.receive("[5,6]}]}"), "100 Continue"), 1) << turn;
+  }
   client.send(values("6,7") + values("8,9") + ready);
   const std::string answers = client.receive("{\"ready\":true}");
   EXPECT_LT(answers.find("[6,7]"), answers.find("[8,9]"));

@@ -210,6 +210,7 @@ bool Connection::admit() {
   }
   set_deadline(share_.options.timeout);
   if (!beast::iequals(message[http::field::expect], "100-continue")) return true;
+  header_.clear();  // each of these gets its own 100 Continue
   fields_ = kContinue;
   net::async_write(socket_, net::buffer(fields_), [self = shared_from_this()](Error error, size_t) {
     if (!error) self->take();
