@@ -70,11 +70,12 @@ awk '
   function judge() {
     if (text == "") return
     lines++
-    if (text ~ /docs\/results\/[^) ]*\.json/) {
+    figure = text ~ /[0-9] *([um]s|us|TFLOP\/s|GB\/s|M images\/s)/
+    if (text ~ /docs\/results\/[^) ]*\.json/ && (!figure || text ~ /\(docs\/results\//)) {
       text = ""
       return
     }
-    if (text ~ /[0-9] *([um]s|us|TFLOP\/s|GB\/s|M images\/s)/)
+    if (figure)
       printf "%s: a figure without its docs/results/….json\n", place
     else if (text !~ /^ *not (yet|measured): |see [a-z0-9_]+_kernel|of every result file/)
       printf "%s: no docs/results/….json, no \"not yet: \" and no \"not measured: \"\n", place
@@ -100,6 +101,16 @@ awk '
     printf "%d lines on measurements name their file or the reason\n", lines
   }
 ' "${sources[@]}"
+
+# A file that a comment names is there.
+missing=$(grep -oE 'docs/results/2[^ ),;"]*\.json' "${sources[@]}" /dev/null | sort -u |
+  while IFS=: read -r place file; do
+    [ -f "$file" ] || printf '%s: there is no %s\n' "$place" "$file"
+  done)
+if [ -n "$missing" ]; then
+  printf '%s\n' "$missing"
+  exit 1
+fi
 
 # A comment that says of a card what was measured, timed or tried names a file, or says that none keeps it.
 mapfile -t commented < <(find framework layers models apps api -type f \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' \

@@ -238,6 +238,10 @@ red models/planted.cuh "$head// measured    not by itself: docs/results.md\n$ker
   "${kernels[@]}"
 red layers/planted.cu "$head// measured    0.123 us (docs/results/2026-11-27-h100/reproduce.json)\n$kernel" \
   'no median of docs/results/2026-11-27-h100/reproduce.json is 0.123 us' "${kernels[@]}"
+red layers/planted.cu "$head// measured    H100: 0.123 us, docs/results/2026-11-27-h100/reproduce.json\n$kernel" \
+  'a figure without its docs' "${kernels[@]}"
+red layers/planted.cu "$head// measured    9.9 ms (docs/results/2026-11-27-h100/nowhere.json)\n$kernel" \
+  'there is no docs/results/2026-11-27-h100/nowhere.json' "${kernels[@]}"
 red models/planted.h '// The fastest on an H100, as timed.' 'measured on a card' "${kernels[@]}"
 
 integers=(bash "$here/check_integers.sh" "$copy")
