@@ -381,7 +381,7 @@ TEST_F(ServeHttp, AnswersEachRequestOfARepeatedHeader) {
     expect_answer(two);
   }
   const std::string whole = values("4,5"), ready = "GET /v2/health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n";
-  for (const size_t piece : {size_t{9}, whole.size() - 9}) {
+  for (const size_t piece : {whole.size() - 9, size_t{9}}) {
     client.send(whole.substr(0, piece));
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     client.send(whole.substr(piece));
