@@ -25,14 +25,19 @@ constexpr double kBatchNs = 200e3;  // length of a batch of short runs
 constexpr int kMinBatch = 4, kMaxBatch = 256;
 constexpr double kPatience = 10;   // a slow candidate's turns take at most this times the requested time
 constexpr double kLongNs = 100e6;  // for longer runs, filling the caches takes less than a hundredth
+// A first run that a busy machine delays looks too long for batches. Up to this many are taken to find a shorter one,
+// unless a run takes longer than such delays.
+constexpr int kFirstRuns = 5;
+constexpr double kDelayNs = 20e6;
 constexpr int kNoiseRetries = 3;   // extra turns for a candidate that is noisier than requested
 constexpr int kSamplesATurn = 2000;
 constexpr double kCopiesShare = 0.25;  // share of the requested time: copies vary little
 // Single runs on a poisoned output, kAloneATurn per turn. The fastest is compared with a run within a batch, whose
 // output is the earlier run's. It may take kStandingRatio times as long plus kStandingWindows times an almost empty
 // window; beyond that, the kernel returns at once if its output is already there. Before that verdict up to kMaxAlone
-// further runs are taken, because a busy machine delays single runs.
-constexpr int kAloneATurn = 3, kMaxAlone = 60;
+// further runs are taken, because a busy machine delays single runs; it delays windows too, so the fastest of kWindows
+// counts.
+constexpr int kAloneATurn = 3, kMaxAlone = 60, kWindows = 20;
 constexpr double kStandingRatio = 2, kStandingWindows = 2;
 enum Input { kBefore, kTimed, kAfter };  // rounds of Candidate::load
 
@@ -119,9 +124,13 @@ class Contest {
     state.result.first_call_ns = host_now_ns() - start;
     throw_if_interrupted();  // a run of a large problem takes seconds
     // NaN at most once: a run that the gate cannot hold back is timed without it.
-    do {
-      state.once_ns = time_batch(state, 1, nullptr);
-    } while (std::isnan(state.once_ns));
+    state.once_ns = INFINITY;
+    for (int i = 0; std::isinf(state.once_ns) ||
+                    (i < kFirstRuns && batch_of(state.once_ns) == 1 && state.once_ns < kDelayNs);
+         ++i) {
+      const double ns = time_batch(state, 1, nullptr);
+      if (!std::isnan(ns)) state.once_ns = std::min(state.once_ns, ns);
+    }
     throw_if_interrupted();
     if (options_.verify != Verify::kOff) {
       const std::string wrong = state.distrust.check(kBefore, 0, state.once_ns);
@@ -138,8 +147,8 @@ class Contest {
     while (host_now_ns() + state.once_ns < end && !interrupted()) {
       const double ns = time_batch(state, state.batch, nullptr);
       if (std::isnan(ns)) continue;
-      state.once_ns = ns;
-      state.batch = batch_of(ns);
+      state.once_ns = std::min(state.once_ns, ns);
+      state.batch = batch_of(state.once_ns);
     }
     const double turn_ns = std::max(state.once_ns * state.batch, 1.0);
     state.turns =
@@ -292,7 +301,7 @@ class Contest {
     if (state.distrust.still_poisoned())
       return state.fail("FAILED", "skipped work: a single run left its output unwritten");
     double window_ns = INFINITY;
-    for (int i = 0; i < kAloneATurn; ++i) {
+    for (int i = 0; i < kWindows && !interrupted(); ++i) {
       const double ns = time_window(state, 1, nullptr, [&] { state.distrust.touch(); });
       if (!std::isnan(ns)) window_ns = std::min(window_ns, ns);
     }
