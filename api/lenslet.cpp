@@ -11,7 +11,7 @@
 #include "framework/base/parallel.h"
 #include "framework/base/text.h"
 #include "framework/device/device_list.h"
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "framework/version.h"
 #include "models/digit/digit_image.h"
 #include "models/lenet5.h"
@@ -239,7 +239,7 @@ lenslet_status lenslet_read_digit(const char* path, uint8_t* pixels) {
   return guarded([&] {
     const std::string name = &demand(path, "path");
     demand(pixels, "pixels");
-    const lenslet::DigitImage digit = lenslet::prepare_digit(lenslet::read_image(name));
+    const lenslet::DigitImage digit = lenslet::prepare_digit(lenslet::read_picture(name));
     std::copy(digit.pixels.begin(), digit.pixels.end(), pixels);
   });
 }

@@ -8,7 +8,7 @@
 #include "api/c_calls.h"
 #include "api/number_reader.h"
 #include "framework/base/text.h"
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 
 namespace {
 
@@ -29,7 +29,7 @@ static_assert(same(LENSLET_READ, Refusal::kNone) && same(LENSLET_REFUSED_BLANK, 
                   same(LENSLET_REFUSED_ROWS, Refusal::kRows) &&
                   same(LENSLET_REFUSED_NO_NUMBER, Refusal::kNoNumber) &&
                   same(LENSLET_REFUSED_NOT_FINITE, Refusal::kNotFinite),
-              "lenslet.h has the refusals of number_image.h");
+              "lenslet.h has the refusals of number_marks.h");
 static_assert(same(LENSLET_WARNING_EDGE_LEFT_OUT, PictureWarning::kEdgeLeftOut) &&
                   same(LENSLET_WARNING_LITTLE_CONTRAST, PictureWarning::kLittleContrast) &&
                   same(LENSLET_WARNING_TOUCHES_EDGE, PictureWarning::kTouchesEdge) &&
@@ -116,7 +116,7 @@ lenslet_status lenslet_reading_init(lenslet_reading* reading, size_t size) {
 }
 
 lenslet_status lenslet_read(lenslet_model* model, const char* path, lenslet_reading* reading) {
-  return read_into(model, reading, [&] { return lenslet::read_image(&demand(path, "path")); });
+  return read_into(model, reading, [&] { return lenslet::read_picture(&demand(path, "path")); });
 }
 
 lenslet_status lenslet_read_memory(lenslet_model* model, const void* file, size_t size,
@@ -124,10 +124,10 @@ lenslet_status lenslet_read_memory(lenslet_model* model, const void* file, size_
   return read_into(model, reading, [&] {
     const auto* const bytes = static_cast<const uint8_t*>(file);
     if (size > 0) demand(bytes, "file");
-    const lenslet::ImageLimits limits;
+    const lenslet::PictureLimits limits;
     if (size > limits.max_file_bytes)
       throw lenslet::DataError(lenslet::concat("the picture in memory: it has ", size,
                                                " bytes, expected at most ", limits.max_file_bytes));
-    return lenslet::decode_image({bytes, bytes + size}, "the picture in memory", limits);
+    return lenslet::decode_picture({bytes, bytes + size}, "the picture in memory", limits);
   });
 }

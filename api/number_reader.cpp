@@ -33,8 +33,8 @@ std::string percent(double fraction) { return hundredths(fraction * 100) + " %";
 
 // Calls `body` for every digit that the model must judge: each mark, then its cuts, then its retakes.
 template <typename Body>
-void for_each_digit(const std::vector<NumberImage>& pictures, Body&& body) {
-  for (const NumberImage& picture : pictures) {
+void for_each_digit(const std::vector<NumberMarks>& pictures, Body&& body) {
+  for (const NumberMarks& picture : pictures) {
     for (const DigitMark& mark : picture.marks) {
       body(mark.digit);
       for (const std::vector<DigitMark>& way : mark.cuts) {
@@ -48,7 +48,7 @@ void for_each_digit(const std::vector<NumberImage>& pictures, Body&& body) {
 // The model's answers, which next() returns in the order of for_each_digit().
 class MarkAnswers {
  public:
-  MarkAnswers(Model& model, const std::vector<NumberImage>& pictures) : threshold_(model.energy_threshold()) {
+  MarkAnswers(Model& model, const std::vector<NumberMarks>& pictures) : threshold_(model.energy_threshold()) {
     std::vector<uint8_t> pixels;
     for_each_digit(pictures, [&](const DigitImage& digit) {
       pixels.insert(pixels.end(), digit.pixels.begin(), digit.pixels.end());
@@ -163,10 +163,10 @@ void add_mark(const DigitMark& mark, MarkAnswers& answers, Reading& reading) {
 
 }  // namespace
 
-std::vector<Reading> read_numbers(Model& model, const std::vector<NumberImage>& pictures) {
+std::vector<Reading> read_numbers(Model& model, const std::vector<NumberMarks>& pictures) {
   MarkAnswers answers(model, pictures);
   std::vector<Reading> readings;
-  for (const NumberImage& picture : pictures) {
+  for (const NumberMarks& picture : pictures) {
     Reading reading;
     reading.refusal = picture.refusal;
     reading.reason = picture.reason;
@@ -196,7 +196,7 @@ std::vector<Reading> read_numbers(Model& model, const std::vector<NumberImage>& 
   return readings;
 }
 
-Reading read_number(Model& model, const Image& picture) {
+Reading read_number(Model& model, const Picture& picture) {
   return std::move(read_numbers(model, {prepare_number(picture)}).front());
 }
 

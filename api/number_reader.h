@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "api/model.h"
-#include "models/digit/number_image.h"
+#include "models/digit/number_marks.h"
 
 namespace lenslet {
 
@@ -43,9 +43,9 @@ struct Reading {
 
 /// Reads pictures that prepare_number() has prepared, all digits in one call of the model. Weights without an energy
 /// threshold refuse no mark. Throws like Model::logits().
-std::vector<Reading> read_numbers(Model& model, const std::vector<NumberImage>& pictures);
+std::vector<Reading> read_numbers(Model& model, const std::vector<NumberMarks>& pictures);
 
 /// Reads one picture.
-Reading read_number(Model& model, const Image& picture);
+Reading read_number(Model& model, const Picture& picture);
 
 }  // namespace lenslet

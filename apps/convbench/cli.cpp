@@ -161,10 +161,10 @@ CommandLine convbench_command_line() {
   line.repeated("--problems", Text{"FILE"}, LENSLET_MEMBER(problem_files),
                 "a list of convolutions, also of benchdnn; may be given repeatedly", run | ladder);
   line.option("--input", Text{"FILE"}, LENSLET_MEMBER(input),
-              concat("the picture: ", image_formats(), "; '-' is standard input"), filter);
+              concat("the picture: ", picture_formats(), "; '-' is standard input"), filter);
   line.option("--output", Text{"FILE.png", nullptr, {".png"}}, LENSLET_MEMBER(output),
               "write the filtered picture [not written]", filter);
-  add_image_limits(line, filter);
+  add_picture_limits(line, filter);
   line.option("--filter", Text{"edge|blur|sharpen|FILE"}, LENSLET_MEMBER(filter),
               "by name, or a file with rows of numbers and, if needed, 'scale 1/16'", filter);
   line.option("--stride", Integer{1, 1024}, LENSLET_MEMBER(stride), "pixels from one output to the next",

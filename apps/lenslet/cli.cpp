@@ -175,7 +175,7 @@ CommandLine lenslet_command_line() {
   line.option("--limit", Integer{1}, LENSLET_MEMBER(limit), "evaluate only the first N images", eval);
   line.option("--index", Integer{0}, LENSLET_MEMBER(index), "classify only image N of each IDX file",
               classify);
-  add_image_limits(line, pictures);
+  add_picture_limits(line, pictures);
   line.option("--mean", List{Number{-1000, 1000}}, LENSLET_MEMBER(mean),
               "mean of pixels / 255 for an ONNX network, one number or one per channel "
               "[the model's metadata, else 0; of digits MNIST's 0.1307]",

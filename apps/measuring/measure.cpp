@@ -29,7 +29,7 @@ constexpr double kLongNs = 100e6;  // for longer runs, filling the caches takes 
 // unless a run takes longer than such delays.
 constexpr int kFirstRuns = 5;
 constexpr double kDelayNs = 20e6;
-constexpr int kNoiseRetries = 3;   // extra turns for a candidate that is noisier than requested
+constexpr int kNoiseRetries = 3;  // extra turns for a candidate that is noisier than requested
 constexpr int kSamplesATurn = 2000;
 constexpr double kCopiesShare = 0.25;  // share of the requested time: copies vary little
 // Single runs on a poisoned output, kAloneATurn per turn. The fastest is compared with a run within a batch, whose

@@ -32,14 +32,15 @@ char colour_type(int channels) {
 }
 
 // Each row as differences to the row above or to the pixel before, whichever are smaller in sum (section 12.8).
-std::string filtered_rows(const Image& image) {
-  const size_t step = static_cast<size_t>(image.channels), length = step * static_cast<size_t>(image.width);
+std::string filtered_rows(const Picture& picture) {
+  const size_t step = static_cast<size_t>(picture.channels),
+               length = step * static_cast<size_t>(picture.width);
   const std::vector<uint8_t> before_first(length, 0);
   std::string rows;
-  rows.reserve((length + 1) * static_cast<size_t>(image.height));
+  rows.reserve((length + 1) * static_cast<size_t>(picture.height));
   std::string best, candidate(length, '\0');
-  for (size_t y = 0; y < static_cast<size_t>(image.height); ++y) {
-    const uint8_t* row = image.pixels.data() + y * length;
+  for (size_t y = 0; y < static_cast<size_t>(picture.height); ++y) {
+    const uint8_t* row = picture.pixels.data() + y * length;
     const uint8_t* above = y > 0 ? row - length : before_first.data();
     long best_sum = -1;
     char best_filter = kNone;
@@ -64,14 +65,14 @@ std::string filtered_rows(const Image& image) {
 
 }  // namespace
 
-std::string encode_png(const Image& image) {
-  const uint64_t wanted = uint64_t(image.width) * uint64_t(image.height) * uint64_t(image.channels);
-  if (image.width < 1 || image.height < 1 || image.channels < 1 || image.channels > 4 ||
-      image.pixels.size() != wanted) {
-    throw DataError(concat("a PNG needs at least 1x1 pixels of 1 to 4 channels, found ", image.width, "x",
-                           image.height, "x", image.channels, " and ", image.pixels.size(), " values"));
+std::string encode_png(const Picture& picture) {
+  const uint64_t wanted = uint64_t(picture.width) * uint64_t(picture.height) * uint64_t(picture.channels);
+  if (picture.width < 1 || picture.height < 1 || picture.channels < 1 || picture.channels > 4 ||
+      picture.pixels.size() != wanted) {
+    throw DataError(concat("a PNG needs at least 1x1 pixels of 1 to 4 channels, found ", picture.width, "x",
+                           picture.height, "x", picture.channels, " and ", picture.pixels.size(), " values"));
   }
-  const std::string rows = filtered_rows(image);
+  const std::string rows = filtered_rows(picture);
   uLongf size = ::compressBound(static_cast<uLong>(rows.size()));
   std::string packed(size, '\0');
   if (::compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(rows.data()),
@@ -84,10 +85,10 @@ std::string encode_png(const Image& image) {
         concat("a PNG chunk holds up to ", INT32_MAX, " bytes, the picture takes ", packed.size()));
   }
   std::string header;
-  append_big_endian(header, static_cast<uint32_t>(image.width));
-  append_big_endian(header, static_cast<uint32_t>(image.height));
+  append_big_endian(header, static_cast<uint32_t>(picture.width));
+  append_big_endian(header, static_cast<uint32_t>(picture.height));
   header += '\x08';  // bits a channel
-  header += colour_type(image.channels);
+  header += colour_type(picture.channels);
   header += std::string(3, '\0');  // deflate, the five row filters, not interlaced
   std::string out = "\x89PNG\r\n\x1a\n";
   append_chunk(out, "IHDR", header);

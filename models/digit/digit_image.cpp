@@ -165,13 +165,13 @@ bool several_marks(const std::vector<Component>& marks) {
 }  // namespace
 
 // Opaque grey, black paper with black corners, the digit's box and centre in place.
-bool is_mnist_like(const Image& image, std::array<uint8_t, kSide * kSide>& pixels) {
-  if (image.width != kSide || image.height != kSide) return false;
-  const auto channels = static_cast<size_t>(image.channels);
+bool is_mnist_like(const Picture& picture, std::array<uint8_t, kSide * kSide>& pixels) {
+  if (picture.width != kSide || picture.height != kSide) return false;
+  const auto channels = static_cast<size_t>(picture.channels);
   Plane plane(kSide, kSide);
   size_t paper = 0;
   for (size_t i = 0; i < pixels.size(); ++i) {
-    const uint8_t* p = &image.pixels[i * channels];
+    const uint8_t* p = &picture.pixels[i * channels];
     if (channels >= 3 && (p[0] != p[1] || p[1] != p[2])) return false;
     if (channels % 2 == 0 && p[channels - 1] != kMaxByte) return false;
     pixels[i] = p[0];
@@ -240,27 +240,27 @@ DigitImage place_digit(const Ink& ink) {
   return digit;
 }
 
-std::string describe_picture(const Image& image) {
-  return concat("picture: ", image.format, ", ", image.width, "x", image.height, ", ", image.channels,
-                image.channels == 1 ? " channel" : " channels");
+std::string describe_picture(const Picture& picture) {
+  return concat("picture: ", picture.format, ", ", picture.width, "x", picture.height, ", ", picture.channels,
+                picture.channels == 1 ? " channel" : " channels");
 }
 
-DigitImage prepare_digit(const Image& image) {
+DigitImage prepare_digit(const Picture& picture) {
   DigitImage digit;
-  if (is_mnist_like(image, digit.pixels)) {
+  if (is_mnist_like(picture, digit.pixels)) {
     digit.untouched = true;
-    digit.steps = {describe_picture(image),
+    digit.steps = {describe_picture(picture),
                    "28x28, light on black, 20 pixels large and centred: as MNIST, left untouched"};
     return digit;
   }
-  const Ink ink = find_ink(image);
+  const Ink ink = find_ink(picture);
   digit.pixels.fill(0);
   if (ink.level == 0) {
     digit.blank = true;
   } else {
     digit = place_digit(ink);
   }
-  std::vector<std::string> steps = {describe_picture(image)};
+  std::vector<std::string> steps = {describe_picture(picture)};
   steps.insert(steps.end(), ink.steps.begin(), ink.steps.end());
   digit.steps.insert(digit.steps.begin(), steps.begin(), steps.end());
   PictureWarnings warnings = ink.warnings;

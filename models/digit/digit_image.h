@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "models/digit/picture_warning.h"
 
 namespace lenslet {
@@ -25,7 +25,7 @@ struct DigitImage {
 
 /// All marks of a picture as one digit, whatever there is; prepare_number() tells several apart. Steps: alpha over
 /// white, grey, polarity, paper level removed, box of the ink, area-filtered scale, integer shift.
-DigitImage prepare_digit(const Image& image);
+DigitImage prepare_digit(const Picture& picture);
 
 /// A picture as text: two characters per pixel, dark to bright. A picture of more than `max_columns` columns or lines
 /// is scaled down.

@@ -7,13 +7,14 @@
 namespace lenslet {
 
 /// Whether a picture has MNIST's form and is taken as it is; sets the pixels.
-bool is_mnist_like(const Image& image, std::array<uint8_t, DigitImage::kSide * DigitImage::kSide>& pixels);
+bool is_mnist_like(const Picture& picture,
+                   std::array<uint8_t, DigitImage::kSide * DigitImage::kSide>& pixels);
 
 /// Strokes of a usual width, longer side 20, centre of mass in the middle: all of the ink in its box as one digit. Sets
 /// `blank` if the box has none.
 DigitImage place_digit(const Ink& ink);
 
 /// "picture: PNG, 40x40, 3 channels".
-std::string describe_picture(const Image& image);
+std::string describe_picture(const Picture& picture);
 
 }  // namespace lenslet

@@ -14,12 +14,12 @@ constexpr float kShowsMore = 2;
 
 }  // namespace
 
-GreyPlanes grey_planes(const Image& image, const Box& part, int max_side) {
+GreyPlanes grey_planes(const Picture& picture, const Box& part, int max_side) {
   GreyPlanes result;
   const int factor = (part.longer() + max_side - 1) / max_side;
   result.factor = factor;
   const int width = (part.width() + factor - 1) / factor, height = (part.height() + factor - 1) / factor;
-  const auto channels = static_cast<size_t>(image.channels);
+  const auto channels = static_cast<size_t>(picture.channels);
   const bool coloured = channels >= 3, has_alpha = channels % 2 == 0;
 
   // Sums over factor x factor pixels of each colour times alpha, and of alpha.
@@ -27,8 +27,8 @@ GreyPlanes grey_planes(const Image& image, const Box& part, int max_side) {
   for (size_t c = 0; c < (coloured ? 3 : 1); ++c) colours[c] = Plane(width, height);
   std::vector<float> count(alpha.values.size(), 0);
   for (int y = 0; y < part.height(); ++y) {
-    const size_t first = static_cast<size_t>(part.y0 + y) * static_cast<size_t>(image.width);
-    const uint8_t* pixel = image.pixels.data() + (first + static_cast<size_t>(part.x0)) * channels;
+    const size_t first = static_cast<size_t>(part.y0 + y) * static_cast<size_t>(picture.width);
+    const uint8_t* pixel = picture.pixels.data() + (first + static_cast<size_t>(part.x0)) * channels;
     for (int x = 0; x < part.width(); ++x, pixel += channels) {
       const size_t i = alpha.index(x / factor, y / factor);
       const float a = has_alpha ? static_cast<float>(pixel[channels - 1]) / kMaxByte : 1;

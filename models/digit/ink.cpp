@@ -157,19 +157,19 @@ int largest_mark(const Ink& ink) {
 }
 
 // The ink of the picture reduced by `factor`, or of a part of it at a higher resolution if details were lost.
-Ink look_closer(const Image& image, int factor, Ink ink, std::vector<std::string>& steps) {
+Ink look_closer(const Picture& picture, int factor, Ink ink, std::vector<std::string>& steps) {
   ink.factor = factor;
   constexpr int kEnoughPixels = 4 * kFewPixels;
   const int largest = largest_mark(ink);
   if (ink.level == 0 || factor == 1 || largest >= kEnoughPixels) return ink;
-  const Box at{ink.box.x0 * factor, ink.box.y0 * factor, std::min(ink.box.x1 * factor, image.width),
-               std::min(ink.box.y1 * factor, image.height)};
+  const Box at{ink.box.x0 * factor, ink.box.y0 * factor, std::min(ink.box.x1 * factor, picture.width),
+               std::min(ink.box.y1 * factor, picture.height)};
   const int margin = largest * factor / 2;
   const Box part{std::max(at.x0 - margin, 0), std::max(at.y0 - margin, 0),
-                 std::min(at.x1 + margin, image.width), std::min(at.y1 + margin, image.height)};
+                 std::min(at.x1 + margin, picture.width), std::min(at.y1 + margin, picture.height)};
   // A number is much longer than its digits.
   const int side = std::clamp(part.longer() * kEnoughPixels / (largest * factor), kAnalysisSide, kMaxSide);
-  const GreyPlanes grey = grey_planes(image, part, side);
+  const GreyPlanes grey = grey_planes(picture, part, side);
   if (grey.factor == factor) return ink;
   Ink closer = find_ink(grey);
   if (closer.level == 0) return ink;
@@ -280,14 +280,14 @@ Ink find_ink(const GreyPlanes& grey) {
   return ink;
 }
 
-Ink find_ink(const Image& image) {
-  const GreyPlanes grey = grey_planes(image, kAnalysisSide);
+Ink find_ink(const Picture& picture) {
+  const GreyPlanes grey = grey_planes(picture, kAnalysisSide);
   std::vector<std::string> steps;
   if (grey.factor > 1) {
     steps.push_back(
         concat("reduced by ", grey.factor, " to ", grey.planes[0].width, "x", grey.planes[0].height));
   }
-  Ink ink = look_closer(image, grey.factor, find_ink(grey), steps);
+  Ink ink = look_closer(picture, grey.factor, find_ink(grey), steps);
   ink.steps.insert(ink.steps.begin(), steps.begin(), steps.end());
   return ink;
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "models/digit/paper.h"
 #include "models/digit/picture_warning.h"
 #include "models/digit/plane.h"
@@ -30,7 +30,7 @@ struct Ink {
 };
 
 /// Finds the ink of a reduced picture, then of a part of it at a higher resolution if the marks are too small.
-Ink find_ink(const Image& image);
+Ink find_ink(const Picture& picture);
 
 /// Separates ink from paper (models/digit/paper.h) and ignores frames, shadows and specks. Adds the step "ink" to the
 /// steps of paper.

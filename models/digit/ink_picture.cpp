@@ -8,7 +8,7 @@
 namespace lenslet {
 namespace {
 
-Image picture_of(const Ink& ink, int longest) {
+Picture picture_of(const Ink& ink, int longest) {
   if (ink.level == 0) return {};
   Plane depth = ink.depth;
   for (size_t i = 0; i < depth.values.size(); ++i) {
@@ -19,22 +19,22 @@ Image picture_of(const Ink& ink, int longest) {
   const double scale = std::min(1.0, double{1} * longest / whole.longer());
   const auto side = [&](int size) { return std::max(1, static_cast<int>(std::lround(size * scale))); };
   const Plane small = resize(depth, whole, side(depth.width), side(depth.height));
-  Image image{small.width, small.height, 1, {}, "PNG"};
+  Picture picture{small.width, small.height, 1, {}, "PNG"};
   for (const float value : small.values)
-    image.pixels.push_back(static_cast<uint8_t>(std::lround(std::clamp(value, 0.0f, 255.0f))));
-  return image;
+    picture.pixels.push_back(static_cast<uint8_t>(std::lround(std::clamp(value, 0.0f, 255.0f))));
+  return picture;
 }
 
 }  // namespace
 
-NumberImage prepare_number(const Image& image, int longest, Image& ink) {
-  if (has_digits_form(image)) {
+NumberMarks prepare_number(const Picture& picture, int longest, Picture& ink) {
+  if (has_digits_form(picture)) {
     ink = {};
-    return prepare_number(image);
+    return prepare_number(picture);
   }
-  const Ink found = find_ink(image);
+  const Ink found = find_ink(picture);
   ink = picture_of(found, longest);
-  return number_of_ink(image, found);
+  return number_of_ink(picture, found);
 }
 
 }  // namespace lenslet

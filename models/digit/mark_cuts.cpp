@@ -31,9 +31,9 @@ Box box_of_ink(const Ink& own) {
 
 }  // namespace
 
-Box in_picture(const Ink& ink, const Box& box, const Image& image) {
-  const auto x = [&](int v) { return std::min(ink.left + v * ink.factor, image.width); };
-  const auto y = [&](int v) { return std::min(ink.top + v * ink.factor, image.height); };
+Box in_picture(const Ink& ink, const Box& box, const Picture& picture) {
+  const auto x = [&](int v) { return std::min(ink.left + v * ink.factor, picture.width); };
+  const auto y = [&](int v) { return std::min(ink.top + v * ink.factor, picture.height); };
   return {x(box.x0), y(box.y0), x(box.x1), y(box.y1)};
 }
 
@@ -55,7 +55,7 @@ Ink ink_of(const Ink& ink, const MarkGroup& group, const Box& part) {
   return own;
 }
 
-std::vector<std::vector<DigitMark>> cuts_of(const Ink& ink, const MarkGroup& group, const Image& image) {
+std::vector<std::vector<DigitMark>> cuts_of(const Ink& ink, const MarkGroup& group, const Picture& picture) {
   const Box& box = group.box;
   const Ink whole = ink_of(ink, group, box);
   std::vector<double> crossed(static_cast<size_t>(box.width()), 0);  // ink of each column
@@ -97,7 +97,7 @@ std::vector<std::vector<DigitMark>> cuts_of(const Ink& ink, const MarkGroup& gro
       mark.box = in_picture(ink,
                             {part.x0 + own.box.x0 - 1, part.y0 + own.box.y0 - 1, part.x0 + own.box.x1 - 1,
                              part.y0 + own.box.y1 - 1},
-                            image);
+                            picture);
       mark.digit = place_digit(own);
       if (mark.digit.blank || own.box.height() < kMinPartHeight * box.height()) break;
       digits.push_back(std::move(mark));

@@ -3,18 +3,18 @@
 
 #include <vector>
 
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "models/digit/ink.h"
 #include "models/digit/mark_groups.h"
-#include "models/digit/number_image.h"
+#include "models/digit/number_marks.h"
 
 namespace lenslet {
 
 /// A box of the ink's plane in pixels of the picture.
-Box in_picture(const Ink& ink, const Box& box, const Image& image);
+Box in_picture(const Ink& ink, const Box& box, const Picture& picture);
 /// The ink of some marks, or of a part of their box.
 Ink ink_of(const Ink& ink, const MarkGroup& group, const Box& part);
 /// The ways to cut a wide mark into two or more digits: where little ink is crossed.
-std::vector<std::vector<DigitMark>> cuts_of(const Ink& ink, const MarkGroup& group, const Image& image);
+std::vector<std::vector<DigitMark>> cuts_of(const Ink& ink, const MarkGroup& group, const Picture& picture);
 
 }  // namespace lenslet

@@ -1,16 +1,16 @@
 // Internal to models: from the ink of a picture to its number.
 #pragma once
 
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "models/digit/ink.h"
-#include "models/digit/number_image.h"
+#include "models/digit/number_marks.h"
 
 namespace lenslet {
 
 /// Whether a picture has the model's size, so that it is one digit as it is.
-bool has_digits_form(const Image& image);
+bool has_digits_form(const Picture& picture);
 
 /// prepare_number() of another picture, whose ink is known.
-NumberImage number_of_ink(const Image& image, const Ink& ink);
+NumberMarks number_of_ink(const Picture& picture, const Ink& ink);
 
 }  // namespace lenslet

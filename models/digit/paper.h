@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "models/digit/plane.h"
 
 namespace lenslet {
@@ -21,10 +21,10 @@ struct GreyPlanes {
   int factor = 1;             // pixels of the picture per pixel of the planes, in both directions
   bool over_black = false;
 };
-GreyPlanes grey_planes(const Image& image, const Box& part, int max_side);
+GreyPlanes grey_planes(const Picture& picture, const Box& part, int max_side);
 /// The planes of the whole picture.
-inline GreyPlanes grey_planes(const Image& image, int max_side) {
-  return grey_planes(image, {0, 0, image.width, image.height}, max_side);
+inline GreyPlanes grey_planes(const Picture& picture, int max_side) {
+  return grey_planes(picture, {0, 0, picture.width, picture.height}, max_side);
 }
 
 /// Difference of each pixel from the paper towards the ink, in grey levels.

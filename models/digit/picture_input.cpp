@@ -9,22 +9,22 @@ namespace lenslet {
 namespace {
 
 // A colour of the picture over white, 0 to 255. Grey pictures have one, which stands for all.
-Plane colour_over_white(const Image& image, size_t colour) {
-  const auto channels = static_cast<size_t>(image.channels);
+Plane colour_over_white(const Picture& picture, size_t colour) {
+  const auto channels = static_cast<size_t>(picture.channels);
   const size_t from = channels >= 3 ? colour : 0;
-  Plane plane(image.width, image.height);
+  Plane plane(picture.width, picture.height);
   for (size_t i = 0; i < plane.values.size(); ++i) {
-    const uint8_t* const pixel = image.pixels.data() + i * channels;
+    const uint8_t* const pixel = picture.pixels.data() + i * channels;
     const float alpha = channels % 2 == 0 ? static_cast<float>(pixel[channels - 1]) / kMaxByte : 1;
     plane.values[i] = static_cast<float>(pixel[from]) * alpha + kMaxByte * (1 - alpha);
   }
   return plane;
 }
 
-Plane grey_over_white(const Image& image) {
-  Plane grey = colour_over_white(image, 0);
-  if (image.channels < 3) return grey;
-  const Plane green = colour_over_white(image, 1), blue = colour_over_white(image, 2);
+Plane grey_over_white(const Picture& picture) {
+  Plane grey = colour_over_white(picture, 0);
+  if (picture.channels < 3) return grey;
+  const Plane green = colour_over_white(picture, 1), blue = colour_over_white(picture, 2);
   for (size_t i = 0; i < grey.values.size(); ++i)
     grey.values[i] = luma(grey.values[i], green.values[i], blue.values[i]);
   return grey;
@@ -32,13 +32,13 @@ Plane grey_over_white(const Image& image) {
 
 // The part of the picture around its middle that becomes width x height: the largest, or that of a picture whose
 // shorter side has `size` pixels; in whole pixels.
-Box middle_of(const Image& image, int width, int height, std::optional<int64_t> size) {
+Box middle_of(const Picture& picture, int width, int height, std::optional<int64_t> size) {
   const double largest =
-      std::min(static_cast<double>(image.width) / width, static_cast<double>(image.height) / height);
-  const double factor = size ? std::min(image.width, image.height) / static_cast<double>(*size) : largest;
-  const int w = std::clamp(static_cast<int>(std::lround(factor * width)), 1, image.width);
-  const int h = std::clamp(static_cast<int>(std::lround(factor * height)), 1, image.height);
-  const int x = (image.width - w) / 2, y = (image.height - h) / 2;
+      std::min(static_cast<double>(picture.width) / width, static_cast<double>(picture.height) / height);
+  const double factor = size ? std::min(picture.width, picture.height) / static_cast<double>(*size) : largest;
+  const int w = std::clamp(static_cast<int>(std::lround(factor * width)), 1, picture.width);
+  const int h = std::clamp(static_cast<int>(std::lround(factor * height)), 1, picture.height);
+  const int x = (picture.width - w) / 2, y = (picture.height - h) / 2;
   return {x, y, x + w, y + h};
 }
 
@@ -55,16 +55,18 @@ std::optional<PictureLayout> picture_layout(const Shape& sample) {
   return layout;
 }
 
-std::vector<uint8_t> picture_input(const Image& image, const PictureLayout& layout, const PictureFit& fit) {
+std::vector<uint8_t> picture_input(const Picture& picture, const PictureLayout& layout,
+                                   const PictureFit& fit) {
   const int height = static_cast<int>(layout.height), width = static_cast<int>(layout.width);
   const bool cuts = fit.keep_aspect || fit.size;
-  const Box part = cuts ? middle_of(image, width, height, fit.size) : Box{0, 0, image.width, image.height};
+  const Box part =
+      cuts ? middle_of(picture, width, height, fit.size) : Box{0, 0, picture.width, picture.height};
   const auto channels = static_cast<size_t>(layout.channels);
   const size_t plane = static_cast<size_t>(layout.height) * static_cast<size_t>(layout.width);
   std::vector<uint8_t> bytes(channels * plane);
   for (size_t c = 0; c < channels; ++c) {
     const Plane colour =
-        channels == 1 ? grey_over_white(image) : colour_over_white(image, fit.bgr ? 2 - c : c);
+        channels == 1 ? grey_over_white(picture) : colour_over_white(picture, fit.bgr ? 2 - c : c);
     const Plane scaled = resize(colour, part, width, height);
     for (size_t i = 0; i < plane; ++i)
       bytes[layout.channels_last ? i * channels + c : c * plane + i] =

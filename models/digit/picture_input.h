@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "framework/tensor/shape.h"
 
 namespace lenslet {
@@ -33,7 +33,7 @@ struct PictureFit {
 
 /// The bytes of a sample of that layout. Alpha is laid over white. Shrinks by the mean of the covered pixels and
 /// enlarges linearly.
-std::vector<uint8_t> picture_input(const Image& image, const PictureLayout& layout,
+std::vector<uint8_t> picture_input(const Picture& picture, const PictureLayout& layout,
                                    const PictureFit& fit = {});
 
 }  // namespace lenslet

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "models/lenet5.h"
 
 namespace nb = nanobind;
@@ -152,7 +152,7 @@ SampleArray SampleArray::picture(nb::handle given) {
   demand_values(array, name, "uint8 (pixels 0 to 255)");
   const std::vector<int64_t> dims = dims_of(array);
   const bool pixels = dims.size() == 2 || (dims.size() == 3 && dims[2] >= 1 && dims[2] <= 4);
-  const auto limits = ImageLimits();
+  const auto limits = PictureLimits();
   const bool fits =
       dims.size() == 1 || (pixels && dims[0] > 0 && dims[1] > 0 && dims[0] <= limits.max_pixels / dims[1]);
   if (!fits) {

@@ -355,7 +355,7 @@ void add_model(nb::module_& module) {
                "None, math: str | None = None, out: lenslet._types.Output | None = None) -> "
                "numpy.typing.NDArray[numpy.float32]"),
            kLogitsDoc)
-      .def("read", &read_picture, nb::arg("picture").none(),
+      .def("read", &reading_of, nb::arg("picture").none(),
            nb::sig("def read(self, picture: lenslet._types.Picture) -> lenslet._types.Reading"), kReadDoc)
       .def(
           "show",

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "python/src/images.h"
 
 namespace nb = nanobind;
@@ -18,10 +18,10 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-Image decode(const Bytes& bytes) { return decode_image(bytes, "the picture in memory"); }
+Picture decode(const Bytes& bytes) { return decode_picture(bytes, "the picture in memory"); }
 
 // Pixels [H, W] or [H, W, C]; with one dimension the bytes of a file.
-Image image_of(nb::handle given) {
+Picture picture_of_array(nb::handle given) {
   const SampleArray array = SampleArray::picture(given);
   Bytes bytes;
   const uint8_t* const pixels = array.slice(0, 1, bytes);
@@ -29,13 +29,13 @@ Image image_of(nb::handle given) {
   size_t values = 1;
   for (const size_t extent : shape) values *= extent;
   if (shape.size() == 1) return decode({pixels, pixels + values});
-  Image image;
-  image.height = static_cast<int>(shape[0]);
-  image.width = static_cast<int>(shape[1]);
-  image.channels = shape.size() == 3 ? static_cast<int>(shape[2]) : 1;
-  image.pixels.assign(pixels, pixels + values);
-  image.format = "array";
-  return image;
+  Picture picture;
+  picture.height = static_cast<int>(shape[0]);
+  picture.width = static_cast<int>(shape[1]);
+  picture.channels = shape.size() == 3 ? static_cast<int>(shape[2]) : 1;
+  picture.pixels.assign(pixels, pixels + values);
+  picture.format = "array";
+  return picture;
 }
 
 // Throws ValueError for a null character, as open() does.
@@ -74,10 +74,10 @@ NamedPicture picture_from(nb::handle picture) {
   if (PyUnicode_Check(picture.ptr()) || nb::hasattr(picture, "__fspath__")) {
     const std::string path = path_of(picture);
     const nb::gil_scoped_release no_gil;
-    return {read_image(path), path};
+    return {read_picture(path), path};
   }
   const bool pillow = nb::hasattr(picture, "mode") && nb::hasattr(picture, "convert");
-  return {image_of(pillow ? array_from_pillow(picture) : nb::borrow(picture)), "picture"};
+  return {picture_of_array(pillow ? array_from_pillow(picture) : nb::borrow(picture)), "picture"};
 }
 
 namespace {
@@ -92,13 +92,13 @@ nb::object digit_from(const nb::object& make, const ReadDigit& read) {
 
 }  // namespace
 
-nb::object read_picture(SharedModel& self, nb::handle picture) {
+nb::object reading_of(SharedModel& self, nb::handle given) {
   self.demand_digits();
-  const Image image = picture_from(picture).image;
+  const Picture picture = picture_from(given).picture;
   Reading reading;
   {
     const nb::gil_scoped_release no_gil;
-    reading = self.read(image);
+    reading = self.read(picture);
   }
   const nb::module_ types = nb::module_::import_("lenslet._types");
   nb::list digits, warnings;

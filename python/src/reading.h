@@ -12,6 +12,6 @@ namespace lenslet::python {
 NamedPicture picture_from(nanobind::handle picture);
 
 /// Model.read.
-nanobind::object read_picture(SharedModel& self, nanobind::handle picture);
+nanobind::object reading_of(SharedModel& self, nanobind::handle given);
 
 }  // namespace lenslet::python

@@ -158,14 +158,14 @@ void SharedModel::run(const GpuSamples& inputs, const Choices& choices, float* o
 
 void SharedModel::demand_digits() { model_.predict(static_cast<const uint8_t*>(nullptr), 0, nullptr); }
 
-Reading SharedModel::read(const Image& picture) {
-  const NumberImage number = prepare_number(picture);
+Reading SharedModel::read(const Picture& picture) {
+  const NumberMarks number = prepare_number(picture);
   return with_model({}, [&](Model& model) { return std::move(read_numbers(model, {number}).front()); });
 }
 
-ModelPage SharedModel::show(const NamedPicture& picture, int64_t batch, const Choices& choices) {
+ModelPage SharedModel::show(const NamedPicture& given, int64_t batch, const Choices& choices) {
   return with_model(
-      choices, [&](Model& model) { return pages_.page(model.setup(), picture.image, picture.name, batch); });
+      choices, [&](Model& model) { return pages_.page(model.setup(), given.picture, given.name, batch); });
 }
 
 std::vector<LayerInfo> SharedModel::layers() {

@@ -13,7 +13,7 @@
 #include "api/model.h"
 #include "api/number_reader.h"
 #include "apps/lenslet/show/model_page.h"
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "python/src/images.h"
 
 namespace lenslet::python {
@@ -25,7 +25,7 @@ struct Choices {
 
 /// A picture, and the file that it is from, or "picture".
 struct NamedPicture {
-  Image image;
+  Picture picture;
   std::string name;
 };
 
@@ -67,9 +67,9 @@ class SharedModel {
   void run(const GpuSamples& inputs, const Choices& choices, float* outputs);  ///< See predict().
   /// Throws DataError unless predict() and logits() support the network.
   void demand_digits();
-  Reading read(const Image& picture);
+  Reading read(const Picture& picture);
   /// As PageMaker::page().
-  ModelPage show(const NamedPicture& picture, int64_t batch, const Choices& choices);
+  ModelPage show(const NamedPicture& given, int64_t batch, const Choices& choices);
   std::vector<LayerInfo> layers();
   /// As Model::shares(), of the calls with all choices together.
   std::vector<DeviceShare> shares();

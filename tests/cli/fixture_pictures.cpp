@@ -20,7 +20,7 @@ bool ink(int x, int y, int width, int height) {
 }
 
 // An upright black bar, a "1", on white paper; alpha, if present, is opaque. For CMYK 0 is full ink.
-Image bar(int width, int height, int channels) {
+Picture bar(int width, int height, int channels) {
   Bytes pixels;
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
@@ -28,7 +28,7 @@ Image bar(int width, int height, int channels) {
       for (int c = 0; c < channels; ++c) pixels.push_back((channels == 2 && c == 1) || c == 3 ? 255 : value);
     }
   }
-  return make_image(width, height, channels, pixels);
+  return make_picture(width, height, channels, pixels);
 }
 
 // Each row is a filter byte followed by `row_bytes` of `value`.
@@ -154,9 +154,9 @@ void write_pictures(const fs::path& dir) {
   }
   write_fixture(dir / "pics/blank.pgm", pgm(kSide, kSide, Bytes(kSide * kSide, 0x7f)));
   write_fixture(dir / "bits/black.pbm", bytes_of("P1\n2 2\n1 0\n0 1\n"));
-  const Image large = bar(3000, 2000, 3);  // 17 MiB
+  const Picture large = bar(3000, 2000, 3);  // 17 MiB
   write_fixture(dir / "large/bars.ppm", bytes_of("P6\n3000 2000\n255\n") + large.pixels);
-  write_fixture(dir / "large/bars.png", png(make_image(9000, 2000, 1, large.pixels)));
+  write_fixture(dir / "large/bars.png", png(make_picture(9000, 2000, 1, large.pixels)));
   write_kinds(dir / "kinds");
   write_cut(dir / "bad");
   write_bombs(dir / "bombs");

@@ -30,7 +30,7 @@ inline const Pictures& pictures() {
       for (const char* hand : {"a", "b"}) {
         const std::string path =
             LENSLET_SOURCE_DIR "/samples/digit_" + std::to_string(digit) + "_" + hand + ".png";
-        const DigitImage picture = prepare_digit(read_image(path));
+        const DigitImage picture = prepare_digit(read_picture(path));
         made.pixels.insert(made.pixels.end(), picture.pixels.begin(), picture.pixels.end());
         made.digits.push_back(digit);
       }

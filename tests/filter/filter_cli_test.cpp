@@ -1,7 +1,7 @@
 // convbench filter from outside, on the CPU: its output pictures, and the message for each mistake.
 #include <filesystem>
 
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "framework/io/png_writer.h"
 #include "tests/support/programs.h"
 
@@ -21,14 +21,14 @@ class FilterCli : public ProgramTest {
     return run("convbench filter --device cpu --min-time-ms 1 --warmup-ms 0 --cache hot " + arguments,
                options);
   }
-  Image image_{5, 4, 3, {}, "PNG"};
+  Picture image_{5, 4, 3, {}, "PNG"};
 };
 
 // By hand: -1 around 8, zeros outside, limited to a byte.
 TEST_F(FilterCli, EdgesAreTheSameFromEveryBackend) {
   expect_run(filter("--input in.png --output out.png --json r.json"), kOk,
              "every backend must give the same bytes");
-  const Image out = read_image(path("out.png"));
+  const Picture out = read_picture(path("out.png"));
   ASSERT_EQ(out.width, 5);
   ASSERT_EQ(out.height, 4);
   ASSERT_EQ(out.channels, 3);
@@ -71,7 +71,7 @@ TEST_F(FilterCli, StridesAndFilterFiles) {
   expect_run(
       filter("--input in.png --output out.png --filter shift.txt --stride 2 --layout nhwc --backend direct"),
       kOk);
-  const Image out = read_image(path("out.png"));
+  const Picture out = read_picture(path("out.png"));
   ASSERT_EQ(out.width, 3);
   ASSERT_EQ(out.height, 2);
   for (size_t y = 0; y < 2; ++y) {

@@ -12,7 +12,7 @@
 #include "apps/common/system/signals.h"
 #include "apps/convbench/filter/filter_bench.h"
 #include "apps/convbench/filter/filter_task.h"
-#include "apps/convbench/filter/picture.h"
+#include "apps/convbench/filter/rgb_values.h"
 #include "framework/base/error.h"
 #include "layers/reference/conv_judge.h"
 #include "layers/reference/reference.h"
@@ -86,20 +86,20 @@ TEST(FilterBank, KeepsColoursApart) {
 }
 
 TEST(Pictures, GreyBecomesThreeColoursAndAlphaLiesOverWhite) {
-  EXPECT_EQ(picture_of({1, 1, 1, {7}, ""}).values, (std::vector<float>{7, 7, 7}));
-  EXPECT_EQ(picture_of({1, 1, 2, {0, 0}, ""}).values, (std::vector<float>{255, 255, 255}));
-  EXPECT_EQ(picture_of({1, 1, 3, {1, 2, 3}, ""}).values, (std::vector<float>{1, 2, 3}));
-  EXPECT_EQ(picture_of({1, 1, 4, {0, 100, 255, 128}, ""}).values, (std::vector<float>{127, 177, 255}));
-  EXPECT_EQ(picture_of({1, 1, 4, {9, 8, 7, 255}, ""}).values, (std::vector<float>{9, 8, 7}));
+  EXPECT_EQ(rgb_values_of({1, 1, 1, {7}, ""}).values, (std::vector<float>{7, 7, 7}));
+  EXPECT_EQ(rgb_values_of({1, 1, 2, {0, 0}, ""}).values, (std::vector<float>{255, 255, 255}));
+  EXPECT_EQ(rgb_values_of({1, 1, 3, {1, 2, 3}, ""}).values, (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(rgb_values_of({1, 1, 4, {0, 100, 255, 128}, ""}).values, (std::vector<float>{127, 177, 255}));
+  EXPECT_EQ(rgb_values_of({1, 1, 4, {9, 8, 7, 255}, ""}).values, (std::vector<float>{9, 8, 7}));
 }
 
 TEST(Pictures, RoundsDiffer) {
-  const Picture picture{2, 1, {1, 2, 3, 4, 5, 6}};
-  EXPECT_EQ(picture_of_round(picture, 0).values, picture.values);
-  EXPECT_EQ(picture_of_round(picture, 1).values, (std::vector<float>{254, 253, 252, 251, 250, 249}));
-  EXPECT_EQ(picture_of_round(picture, 2).values, (std::vector<float>{4, 5, 6, 1, 2, 3}));
-  EXPECT_EQ(noise_picture(5, 4, 1).values, noise_picture(5, 4, 1).values);
-  EXPECT_NE(noise_picture(5, 4, 1).values, noise_picture(5, 4, 2).values);
+  const RgbValues picture{2, 1, {1, 2, 3, 4, 5, 6}};
+  EXPECT_EQ(values_of_round(picture, 0).values, picture.values);
+  EXPECT_EQ(values_of_round(picture, 1).values, (std::vector<float>{254, 253, 252, 251, 250, 249}));
+  EXPECT_EQ(values_of_round(picture, 2).values, (std::vector<float>{4, 5, 6, 1, 2, 3}));
+  EXPECT_EQ(noise_values(5, 4, 1).values, noise_values(5, 4, 1).values);
+  EXPECT_NE(noise_values(5, 4, 1).values, noise_values(5, 4, 2).values);
 }
 
 class FilterTasks : public testing::TestWithParam<TensorLayout> {
@@ -117,7 +117,7 @@ class FilterTasks : public testing::TestWithParam<TensorLayout> {
 
 TEST_P(FilterTasks, AcceptWhatIsRightAndNothingElse) {
   for (const int stride : {1, 2, 3, 50}) {
-    FilterTask task(noise_picture(13, 9, 3), find_filter("blur"), stride);
+    FilterTask task(noise_values(13, 9, 3), find_filter("blur"), stride);
     for (const int round : {0, 1, 2}) {
       std::vector<float> y = right_output(task, round);
       ASSERT_EQ(y.size(), static_cast<size_t>(task.problem(GetParam()).output_shape().num_elements()));
@@ -135,7 +135,7 @@ TEST_P(FilterTasks, AcceptWhatIsRightAndNothingElse) {
 
 // Edges, and places that a judge which steps through the rows would miss.
 TEST_P(FilterTasks, LargeOnesAreJudgedAnywhere) {
-  FilterTask task(noise_picture(810, 800, 3), find_filter("edge"), 1);
+  FilterTask task(noise_values(810, 800, 3), find_filter("edge"), 1);
   const Conv2dProblem problem = task.problem(GetParam());
   const int64_t pixels = int64_t{problem.p()} * problem.q(), outputs = 3 * pixels;
   const std::vector<float> y = right_output(task, 1);
@@ -166,32 +166,35 @@ TEST_P(FilterTasks, LargeOnesAreJudgedAnywhere) {
 
 // An algorithm with rounding errors still gives the same bytes, also if a sum is half way between two.
 TEST_P(FilterTasks, WholeNumbersGiveTheSameBytesInSpiteOfRounding) {
-  FilterTask task(noise_picture(40, 30, 5), find_filter("blur"), 1);
+  FilterTask task(noise_values(40, 30, 5), find_filter("blur"), 1);
   const std::vector<float> y = right_output(task, 0);
   std::vector<float> below = y, above = y;
   for (float& value : below) value -= 0.01f;
   for (float& value : above) value += 0.01f;
-  const Image image = task.image_of(GetParam(), y);
-  EXPECT_EQ(difference_of(image, task.image_of(GetParam(), below)).count, 0);
-  EXPECT_EQ(difference_of(image, task.image_of(GetParam(), above)).count, 0);
+  const Picture picture = task.picture_of(GetParam(), y);
+  EXPECT_EQ(difference_of(picture, task.picture_of(GetParam(), below)).count, 0);
+  EXPECT_EQ(difference_of(picture, task.picture_of(GetParam(), above)).count, 0);
 }
 
 TEST_P(FilterTasks, RoundHalfUpAndHoldWithinAByte) {
-  FilterTask half(Picture{3, 1, {0, 1, 2, 3, 4, 5, 6, 7, 255}}, parse_filter("1\nscale 1/2", "some.txt"), 1);
-  EXPECT_EQ(half.image_of(GetParam(), right_output(half, 0)).pixels,
+  FilterTask half(RgbValues{3, 1, {0, 1, 2, 3, 4, 5, 6, 7, 255}}, parse_filter("1\nscale 1/2", "some.txt"),
+                  1);
+  EXPECT_EQ(half.picture_of(GetParam(), right_output(half, 0)).pixels,
             (std::vector<uint8_t>{0, 1, 1, 2, 2, 3, 3, 4, 128}));
-  FilterTask negative(Picture{1, 1, {9, 9, 9}}, parse_filter("-1", "some.txt"), 1);
-  EXPECT_EQ(negative.image_of(GetParam(), right_output(negative, 0)).pixels, (std::vector<uint8_t>{0, 0, 0}));
-  FilterTask large(Picture{1, 1, {200, 100, 127}}, parse_filter("2", "some.txt"), 1);
-  EXPECT_EQ(large.image_of(GetParam(), right_output(large, 0)).pixels, (std::vector<uint8_t>{255, 200, 254}));
+  FilterTask negative(RgbValues{1, 1, {9, 9, 9}}, parse_filter("-1", "some.txt"), 1);
+  EXPECT_EQ(negative.picture_of(GetParam(), right_output(negative, 0)).pixels,
+            (std::vector<uint8_t>{0, 0, 0}));
+  FilterTask large(RgbValues{1, 1, {200, 100, 127}}, parse_filter("2", "some.txt"), 1);
+  EXPECT_EQ(large.picture_of(GetParam(), right_output(large, 0)).pixels,
+            (std::vector<uint8_t>{255, 200, 254}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, FilterTasks, testing::Values(TensorLayout::kNchw, TensorLayout::kNhwc),
                          [](const auto& param) { return to_string(param.param); });
 
 TEST(FilterRequest, ComparesNoPictureAfterAnInterruption) {
-  FilterTask task(noise_picture(16, 16, 1), find_filter("edge"), 1);
-  std::optional<Image> picture;
+  FilterTask task(noise_values(16, 16, 1), find_filter("edge"), 1);
+  std::optional<Picture> picture;
   const ConvBenchRequest request = filter_request(task, picture);
   Stream stream(Device::cpu());
   const std::unique_ptr<ConvArena> arena = request.arena(TensorLayout::kNhwc);
@@ -213,8 +216,8 @@ TEST(FilterRequest, ComparesNoPictureAfterAnInterruption) {
 }
 
 TEST(ByteDifferences, TellHowManyAndWhere) {
-  const Image a{2, 2, 3, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, ""};
-  Image b = a;
+  const Picture a{2, 2, 3, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, ""};
+  Picture b = a;
   EXPECT_EQ(difference_of(a, b).count, 0);
   b.pixels[7] = 9;
   b.pixels[11] = 0;

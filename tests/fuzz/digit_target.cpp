@@ -2,7 +2,7 @@
 // channels; pixels follow, repeated if there are too few.
 #include <algorithm>
 
-#include "models/digit/number_image.h"
+#include "models/digit/number_marks.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"
 
@@ -15,14 +15,14 @@ constexpr int kSmall = 64, kThin = 32;
 int side_of(uint8_t byte) { return byte < 250 ? 1 + byte % kSmall : 1 + 70 * (byte - 249); }
 
 // Long ones are thin: the sanitizers make a picture of many marks 40 times slower.
-Image picture_of(Cursor input) {
+Picture picture_of(Cursor input) {
   int width = side_of(input.byte());
   const int height = side_of(width > kSmall ? input.byte() % kThin : input.byte());
   if (height > kSmall) width = std::min(width, kThin);
   const int channels = 1 + input.byte() % 4;
   Bytes pixels(static_cast<size_t>(width) * static_cast<size_t>(height) * static_cast<size_t>(channels), 255);
   for (size_t i = 0; i < pixels.size() && input.size() > 0; ++i) pixels[i] = input.data()[i % input.size()];
-  return test::make_image(width, height, channels, pixels);
+  return test::make_picture(width, height, channels, pixels);
 }
 
 bool is_within(const Box& box, const Box& outer) {
@@ -30,14 +30,14 @@ bool is_within(const Box& box, const Box& outer) {
          box.x1 <= outer.x1 && box.y1 <= outer.y1;
 }
 
-void check_number(const Image& image) {
-  const NumberImage number = prepare_number(image);
+void check_number(const Picture& picture) {
+  const NumberMarks number = prepare_number(picture);
   require((number.refusal == Refusal::kNone) == !number.marks.empty(), "a picture has marks or is refused");
   require(number.reason.empty() == (number.refusal == Refusal::kNone), "a refusal has a reason");
-  const Box picture{0, 0, image.width, image.height};
+  const Box whole{0, 0, picture.width, picture.height};
   int middle = 0;
   for (const DigitMark& mark : number.marks) {
-    require(is_within(mark.box, picture), "the box of a mark is in the picture");
+    require(is_within(mark.box, whole), "the box of a mark is in the picture");
     require(mark.box.x0 + mark.box.x1 >= middle, "marks run from left to right");
     middle = mark.box.x0 + mark.box.x1;
     for (const std::vector<DigitMark>& cut : mark.cuts) {
@@ -53,16 +53,16 @@ void check_number(const Image& image) {
 using namespace lenslet;
 
 LENSLET_FUZZ_TARGET(digit) {
-  const Image image = picture_of(Cursor(data, size));
-  fuzz::check_number(image);
-  const DigitImage digit = prepare_digit(image);
+  const Picture picture = picture_of(Cursor(data, size));
+  fuzz::check_number(picture);
+  const DigitImage digit = prepare_digit(picture);
   const bool empty = std::all_of(digit.pixels.begin(), digit.pixels.end(), [](uint8_t v) { return v == 0; });
   require(digit.blank == empty, "a digit is blank where it has no ink");
-  require(!digit.untouched || (image.width == DigitImage::kSide && image.height == DigitImage::kSide),
+  require(!digit.untouched || (picture.width == DigitImage::kSide && picture.height == DigitImage::kSide),
           "only pictures of the model's own size stay untouched");
   require(!digit.steps.empty(), "each decision is told");
   if (size % 8 == 0) {
-    const DigitImage again = prepare_digit(image);
+    const DigitImage again = prepare_digit(picture);
     require(digit.pixels == again.pixels && digit.steps == again.steps &&
                 digit.warnings.texts == again.warnings.texts,
             "the same picture gives the same digit");

@@ -1,6 +1,6 @@
 # Fuzz targets, one file each: NAME_target.cpp. With LENSLET_FUZZ (clang; the preset `fuzz`) each becomes a libFuzzer program
 # fuzz/NAME; with any compiler the seeds and the corpus run as an ordinary test.
-set(fuzz_targets idx gzip npz safetensors onnx image digit problem backend_spec plan)
+set(fuzz_targets idx gzip npz safetensors onnx picture digit problem backend_spec plan)
 set(fuzz_depends lenslet_models lenslet_digit_image lenslet_conv lenslet_io lenslet_crafted_files ZLIB::ZLIB nlohmann_json::nlohmann_json)
 set(fuzz_sources fuzz/fuzz_target.cpp)
 find_package(nlohmann_json REQUIRED)
@@ -43,7 +43,7 @@ if(LENSLET_FUZZ)
                           OUTPUT_NAME ${target})
     list(APPEND fuzz_programs fuzz_${target})
   endforeach()
-  target_sources(fuzz_image PRIVATE fuzz/image_mutator.cpp)
+  target_sources(fuzz_picture PRIVATE fuzz/picture_mutator.cpp)
   add_executable(fuzz_write_seeds fuzz/write_seeds.cpp fuzz/targets.cpp)
   target_link_libraries(fuzz_write_seeds PRIVATE lenslet_own_flags lenslet_fuzz_targets)
   set_target_properties(fuzz_write_seeds PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz" OUTPUT_NAME write_seeds)

@@ -170,22 +170,23 @@ Bytes png(const PngSpec& spec, const Bytes& rows, size_t zeros_mib) {
          png_chunk("IEND", {});
 }
 
-Bytes png(const Image& image) {
+Bytes png(const Picture& picture) {
   constexpr int kColours[] = {0, 0, 4, 2, 6};
   PngSpec spec;
-  spec.width = static_cast<uint32_t>(image.width);
-  spec.height = static_cast<uint32_t>(image.height);
-  spec.colour = kColours[image.channels];
+  spec.width = static_cast<uint32_t>(picture.width);
+  spec.height = static_cast<uint32_t>(picture.height);
+  spec.colour = kColours[picture.channels];
   Bytes rows;
-  const auto row_bytes = static_cast<std::ptrdiff_t>(image.width) * image.channels;
-  for (int y = 0; y < image.height; ++y) {
+  const auto row_bytes = static_cast<std::ptrdiff_t>(picture.width) * picture.channels;
+  for (int y = 0; y < picture.height; ++y) {
     rows.push_back(0);
-    rows.insert(rows.end(), image.pixels.begin() + y * row_bytes, image.pixels.begin() + (y + 1) * row_bytes);
+    rows.insert(rows.end(), picture.pixels.begin() + y * row_bytes,
+                picture.pixels.begin() + (y + 1) * row_bytes);
   }
   return png(spec, rows);
 }
 
-Bytes jpeg(const Image& image, int quality, bool progressive, const Bytes& exif_block) {
+Bytes jpeg(const Picture& picture, int quality, bool progressive, const Bytes& exif_block) {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
   info.err = jpeg_std_error(&errors);
@@ -194,10 +195,10 @@ Bytes jpeg(const Image& image, int quality, bool progressive, const Bytes& exif_
   unsigned char* buffer = nullptr;
   unsigned long size = 0;
   jpeg_mem_dest(&info, &buffer, &size);
-  info.image_width = static_cast<JDIMENSION>(image.width);
-  info.image_height = static_cast<JDIMENSION>(image.height);
-  info.input_components = image.channels;
-  info.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : image.channels == 3 ? JCS_RGB : JCS_CMYK;
+  info.image_width = static_cast<JDIMENSION>(picture.width);
+  info.image_height = static_cast<JDIMENSION>(picture.height);
+  info.input_components = picture.channels;
+  info.in_color_space = picture.channels == 1 ? JCS_GRAYSCALE : picture.channels == 3 ? JCS_RGB : JCS_CMYK;
   jpeg_set_defaults(&info);
   jpeg_set_quality(&info, quality, TRUE);
   if (progressive) jpeg_simple_progression(&info);
@@ -205,8 +206,9 @@ Bytes jpeg(const Image& image, int quality, bool progressive, const Bytes& exif_
   if (!exif_block.empty())
     jpeg_write_marker(&info, JPEG_APP0 + 1, exif_block.data(), static_cast<unsigned>(exif_block.size()));
   while (info.next_scanline < info.image_height) {
-    JSAMPROW row = const_cast<JSAMPROW>(&image.pixels[info.next_scanline * static_cast<size_t>(image.width) *
-                                                      static_cast<size_t>(image.channels)]);
+    JSAMPROW row =
+        const_cast<JSAMPROW>(&picture.pixels[info.next_scanline * static_cast<size_t>(picture.width) *
+                                             static_cast<size_t>(picture.channels)]);
     jpeg_write_scanlines(&info, &row, 1);
   }
   jpeg_finish_compress(&info);
@@ -263,14 +265,14 @@ double min_cpu_ms(const std::function<void()>& call) {
   return 1e3 * static_cast<double>(least) / CLOCKS_PER_SEC;
 }
 
-Image make_image(int width, int height, int channels, const Bytes& pixels) {
-  Image image;
-  image.width = width;
-  image.height = height;
-  image.channels = channels;
-  image.pixels = pixels;
-  image.format = "made";
-  return image;
+Picture make_picture(int width, int height, int channels, const Bytes& pixels) {
+  Picture picture;
+  picture.width = width;
+  picture.height = height;
+  picture.channels = channels;
+  picture.pixels = pixels;
+  picture.format = "made";
+  return picture;
 }
 
 }  // namespace lenslet::test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 
 namespace lenslet::test {
 
@@ -59,10 +59,10 @@ void mend_png_checksums(uint8_t* data, size_t size);
 /// may follow.
 Bytes png(const PngSpec& spec, const Bytes& rows, size_t zeros_mib = 0);
 /// 8-bit grey, grey + alpha, RGB or RGBA.
-Bytes png(const Image& image);
+Bytes png(const Picture& picture);
 
-/// `image`: 1 or 3 channels, or 4 for CMYK as Adobe stores it (0 is full ink).
-Bytes jpeg(const Image& image, int quality, bool progressive = false, const Bytes& exif = {});
+/// `picture`: 1 or 3 channels, or 4 for CMYK as Adobe stores it (0 is full ink).
+Bytes jpeg(const Picture& picture, int quality, bool progressive = false, const Bytes& exif = {});
 /// An Exif block that holds nothing but the orientation.
 Bytes exif(int orientation, bool little_endian);
 
@@ -74,6 +74,6 @@ Bytes bmp(int32_t width, int32_t height, int bits, const Bytes& palette, const B
 /// some.
 double min_cpu_ms(const std::function<void()>& call);
 
-Image make_image(int width, int height, int channels, const Bytes& pixels);
+Picture make_picture(int width, int height, int channels, const Bytes& pixels);
 
 }  // namespace lenslet::test

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "framework/base/error.h"
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "tests/io/crafted_files.h"
 #include "tests/support/expect_error.h"
 
@@ -14,11 +14,11 @@ namespace lenslet::test {
 namespace {
 
 void expect_refused(const Bytes& file, const std::string& fragment) {
-  expect_error<DataError>([&] { decode_image(file, "picture"); }, fragment);
+  expect_error<DataError>([&] { decode_picture(file, "picture"); }, fragment);
 }
 
 // Left half dark, right half light; with `channels` different levels.
-Image halves(int width, int height, int channels) {
+Picture halves(int width, int height, int channels) {
   Bytes pixels;
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
@@ -26,10 +26,10 @@ Image halves(int width, int height, int channels) {
         pixels.push_back(static_cast<uint8_t>((x < width / 2 ? 30 : 200) + 10 * c));
     }
   }
-  return make_image(width, height, channels, pixels);
+  return make_picture(width, height, channels, pixels);
 }
 
-void expect_close(const Image& actual, const Image& expected) {
+void expect_close(const Picture& actual, const Picture& expected) {
   ASSERT_EQ(actual.width, expected.width);
   ASSERT_EQ(actual.height, expected.height);
   ASSERT_EQ(actual.channels, expected.channels);
@@ -42,10 +42,10 @@ void expect_close(const Image& actual, const Image& expected) {
 TEST(Jpeg, ReadsGreyAndColourBaselineAndProgressive) {
   for (const int channels : {1, 3}) {
     for (const bool progressive : {false, true}) {
-      const Image picture = halves(64, 48, channels);
-      const Image image = decode_image(jpeg(picture, 95, progressive), "picture");
-      expect_close(image, picture);
-      EXPECT_EQ(image.format, "JPEG");
+      const Picture picture = halves(64, 48, channels);
+      const Picture decoded = decode_picture(jpeg(picture, 95, progressive), "picture");
+      expect_close(decoded, picture);
+      EXPECT_EQ(decoded.format, "JPEG");
     }
   }
 }
@@ -57,15 +57,15 @@ TEST(Jpeg, ReadsCmyk) {
     const uint8_t black = i % 16 < 8 ? 255 : 0;
     pixels.insert(pixels.end(), {0, 0, 0, black});
   }
-  Bytes file = jpeg(make_image(16, 16, 4, pixels), 95);
-  const Image adobe = decode_image(file, "picture");
+  Bytes file = jpeg(make_picture(16, 16, 4, pixels), 95);
+  const Picture adobe = decode_picture(file, "picture");
   ASSERT_EQ(adobe.channels, 3);
   // The same file without its Adobe marker (APP14) is read the other way round.
   const Bytes marker = {0xff, 0xee, 0x00, 0x0e};
   const auto at = std::search(file.begin(), file.end(), marker.begin(), marker.end());
   ASSERT_NE(at, file.end());
   file.erase(at, at + 16);
-  const Image plain = decode_image(file, "picture");
+  const Picture plain = decode_picture(file, "picture");
   ASSERT_EQ(plain.channels, 3);
   EXPECT_LE(plain.pixels[0], 10);        // black
   EXPECT_GE(plain.pixels[3 * 15], 245);  // white
@@ -78,7 +78,7 @@ TEST(Jpeg, TurnsPicturesAsExifSays) {
   for (int y = 0; y < 16; ++y) {
     for (int x = 0; x < 32; ++x) pixels.push_back(x < 16 && y < 8 ? 220 : 20);
   }
-  const Image picture = make_image(32, 16, 1, pixels);
+  const Picture picture = make_picture(32, 16, 1, pixels);
   // The place of that quarter: orientation -> right?, bottom?, exchanged?
   const bool expected[9][3] = {{},
                                {false, false, false},
@@ -91,24 +91,26 @@ TEST(Jpeg, TurnsPicturesAsExifSays) {
                                {false, true, true}};
   for (int orientation = 1; orientation <= 8; ++orientation) {
     for (const bool little : {false, true}) {
-      const Image image = decode_image(jpeg(picture, 95, false, exif(orientation, little)), "picture");
+      const Picture decoded = decode_picture(jpeg(picture, 95, false, exif(orientation, little)), "picture");
       const auto [right, bottom, exchanged] =
           std::tuple(expected[orientation][0], expected[orientation][1], expected[orientation][2]);
-      ASSERT_EQ(image.width, exchanged ? 16 : 32) << orientation;
-      const int x = right ? image.width - 2 : 1, y = bottom ? image.height - 2 : 1;
-      EXPECT_GT(image.pixels[static_cast<size_t>(y * image.width + x)], 180) << orientation;
-      EXPECT_LT(image.pixels[static_cast<size_t>((image.height - 1 - y) * image.width + image.width - 1 - x)],
-                60)
+      ASSERT_EQ(decoded.width, exchanged ? 16 : 32) << orientation;
+      const int x = right ? decoded.width - 2 : 1, y = bottom ? decoded.height - 2 : 1;
+      EXPECT_GT(decoded.pixels[static_cast<size_t>(y * decoded.width + x)], 180) << orientation;
+      EXPECT_LT(
+          decoded
+              .pixels[static_cast<size_t>((decoded.height - 1 - y) * decoded.width + decoded.width - 1 - x)],
+          60)
           << orientation;
     }
   }
   // An invalid block is no reason to refuse the picture.
-  expect_close(decode_image(jpeg(picture, 95, false, exif(77, true)), "picture"), picture);
-  expect_close(
-      decode_image(jpeg(picture, 95, false,
+  expect_close(decode_picture(jpeg(picture, 95, false, exif(77, true)), "picture"), picture);
+  expect_close(decode_picture(
+                   jpeg(picture, 95, false,
                         bytes_of("Exif") + Bytes(2, 0) + bytes_of("II*") + Bytes{0, 0xff, 0xff, 0xff, 0xff}),
                    "picture"),
-      picture);
+               picture);
 }
 
 TEST(Jpeg, TellsFilesCutAnywhere) {
@@ -116,7 +118,7 @@ TEST(Jpeg, TellsFilesCutAnywhere) {
     const Bytes file = jpeg(halves(64, 64, 3), 80, progressive);
     for (size_t size = 3; size + 2 < file.size(); ++size) {
       const Bytes cut(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size));
-      EXPECT_THROW(decode_image(cut, "picture"), DataError) << size;
+      EXPECT_THROW(decode_picture(cut, "picture"), DataError) << size;
     }
     expect_refused(Bytes(file.begin(), file.end() - 30), "truncated: the file ends within the picture");
   }
@@ -147,11 +149,11 @@ TEST(Jpeg, BoundsItsMemory) {
   };
   expect_refused(with_size(65500, 65500), "65500x65500 pixels, expected at most 67108864");
   expect_refused(with_size(0, 16), "damaged");
-  ImageLimits limits;
+  PictureLimits limits;
   limits.max_decode_bytes = 1000;
-  const Image reduced = decode_image(jpeg(halves(64, 64, 1), 95), "picture", limits);
+  const Picture reduced = decode_picture(jpeg(halves(64, 64, 1), 95), "picture", limits);
   EXPECT_EQ(reduced.width, 16) << "64x64 and 32x32 take more than 1,000 bytes";
-  expect_error<DataError>([&] { decode_image(jpeg(halves(64, 64, 1), 95, true), "picture", limits); },
+  expect_error<DataError>([&] { decode_picture(jpeg(halves(64, 64, 1), 95, true), "picture", limits); },
                           "bytes to decode, expected at most 1000");
 }
 

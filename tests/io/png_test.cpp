@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "framework/base/error.h"
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "tests/io/crafted_files.h"
 #include "tests/support/expect_error.h"
 
@@ -12,15 +12,15 @@ namespace lenslet::test {
 namespace {
 
 void expect_refused(const Bytes& file, const std::string& fragment) {
-  expect_error<DataError>([&] { decode_image(file, "picture"); }, fragment);
+  expect_error<DataError>([&] { decode_picture(file, "picture"); }, fragment);
 }
 
 void expect_pixels(const PngSpec& spec, const Bytes& rows, int channels, const Bytes& pixels) {
-  const Image image = decode_image(png(spec, rows), "picture");
-  EXPECT_EQ(image.width, static_cast<int>(spec.width));
-  EXPECT_EQ(image.height, static_cast<int>(spec.height));
-  EXPECT_EQ(image.channels, channels);
-  EXPECT_EQ(image.pixels, pixels);
+  const Picture picture = decode_picture(png(spec, rows), "picture");
+  EXPECT_EQ(picture.width, static_cast<int>(spec.width));
+  EXPECT_EQ(picture.height, static_cast<int>(spec.height));
+  EXPECT_EQ(picture.channels, channels);
+  EXPECT_EQ(picture.pixels, pixels);
 }
 
 PngSpec spec_of(uint32_t width, uint32_t height, int depth, int colour) {
@@ -79,25 +79,25 @@ TEST(Png, ReadsInterlacedPictures) {
 }
 
 TEST(Png, ReadsExtremeShapes) {
-  const Image wide = make_image(5000, 3, 3, Bytes(45000, 9)), dot = make_image(1, 1, 1, {7});
-  EXPECT_EQ(decode_image(png(wide), "picture").pixels, wide.pixels);
-  EXPECT_EQ(decode_image(png(dot), "picture").pixels, dot.pixels);
+  const Picture wide = make_picture(5000, 3, 3, Bytes(45000, 9)), dot = make_picture(1, 1, 1, {7});
+  EXPECT_EQ(decode_picture(png(wide), "picture").pixels, wide.pixels);
+  EXPECT_EQ(decode_picture(png(dot), "picture").pixels, dot.pixels);
 }
 
 TEST(Png, IgnoresWhatOthersMayAdd) {
-  const Bytes plain = png(make_image(1, 1, 1, {7}));
+  const Bytes plain = png(make_picture(1, 1, 1, {7}));
   const size_t after_header = 8 + 12 + 13;
   const Bytes head(plain.begin(), plain.begin() + after_header),
       tail(plain.begin() + after_header, plain.end());
   const Bytes text = png_chunk("tEXt", bytes_of("Comment\0hello")), phone = png_chunk("CgBI", {1, 2, 3, 4});
-  EXPECT_EQ(decode_image(head + text + tail + bytes_of("trailing"), "picture").pixels, (Bytes{7}));
+  EXPECT_EQ(decode_picture(head + text + tail + bytes_of("trailing"), "picture").pixels, (Bytes{7}));
   expect_refused(Bytes(plain.begin(), plain.begin() + 8) + phone + head,
                  "expected one IHDR chunk, at the start, found CgBI");
   expect_refused(head + png_chunk("ABCD", {1}) + tail, "unknown critical chunk ABCD");
 }
 
 TEST(Png, TellsFilesCutAnywhere) {
-  const Bytes file = png(make_image(4, 4, 1, Bytes(16, 100)));
+  const Bytes file = png(make_picture(4, 4, 1, Bytes(16, 100)));
   for (size_t size = 8; size < file.size(); ++size) {
     expect_refused(Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)), "truncated");
   }
@@ -107,11 +107,11 @@ TEST(Png, TellsFilesCutAnywhere) {
 }
 
 TEST(Png, TellsAFlippedBitByTheChecksum) {
-  const Bytes file = png(make_image(4, 4, 1, Bytes(16, 100)));
+  const Bytes file = png(make_picture(4, 4, 1, Bytes(16, 100)));
   for (size_t i = 8; i < file.size(); ++i) {
     Bytes flipped = file;
     flipped[i] ^= 0x10;
-    EXPECT_THROW(decode_image(flipped, "picture"), DataError) << i;
+    EXPECT_THROW(decode_picture(flipped, "picture"), DataError) << i;
   }
   Bytes data = file;
   data[8 + 25 + 10] ^= 1;
@@ -152,8 +152,8 @@ TEST(Png, StopsBombsEarly) {
 TEST(Png, DecodesASmallPictureQuickly) {
   Bytes pixels(28 * 28);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 37);
-  const Bytes file = png(make_image(28, 28, 1, pixels));
-  EXPECT_LT(min_cpu_ms([&] { decode_image(file, "picture"); }), 1.0);
+  const Bytes file = png(make_picture(28, 28, 1, pixels));
+  EXPECT_LT(min_cpu_ms([&] { decode_picture(file, "picture"); }), 1.0);
 }
 
 }  // namespace

@@ -9,12 +9,12 @@
 namespace lenslet::test {
 namespace {
 
-Image image_of(int width, int height, int channels, int step) {
-  Image image{width, height, channels, {}, "PNG"};
+Picture image_of(int width, int height, int channels, int step) {
+  Picture picture{width, height, channels, {}, "PNG"};
   for (int i = 0; i < width * height * channels; ++i) {
-    image.pixels.push_back(static_cast<uint8_t>(i * step % 251));
+    picture.pixels.push_back(static_cast<uint8_t>(i * step % 251));
   }
-  return image;
+  return picture;
 }
 
 TEST(PngWriter, IsReadBack) {
@@ -22,13 +22,13 @@ TEST(PngWriter, IsReadBack) {
     for (const auto& [width, height] :
          {std::pair{1, 1}, std::pair{1, 9}, std::pair{17, 1}, std::pair{33, 20}}) {
       for (const int step : {0, 1, 97}) {  // flat, smooth and rough rows take different filters
-        const Image image = image_of(width, height, channels, step);
-        const std::string bytes = encode_png(image);
-        const Image back = decode_image({bytes.begin(), bytes.end()}, "picture");
+        const Picture picture = image_of(width, height, channels, step);
+        const std::string bytes = encode_png(picture);
+        const Picture back = decode_picture({bytes.begin(), bytes.end()}, "picture");
         EXPECT_EQ(back.width, width);
         EXPECT_EQ(back.height, height);
         EXPECT_EQ(back.channels, channels);
-        EXPECT_EQ(back.pixels, image.pixels) << channels << " channels, step " << step;
+        EXPECT_EQ(back.pixels, picture.pixels) << channels << " channels, step " << step;
       }
     }
   }

@@ -93,15 +93,15 @@ const Drawing kTwo = draw_two(200, 220, 60, 50, 120, 0.12);
 
 using PaperAndInk = std::function<double(double ink, int x, int y)>;
 
-Image paint(const Drawing& drawing, const PaperAndInk& level) {
-  Image image = make_image(drawing.width, drawing.height, 1, {});
+Picture paint(const Drawing& drawing, const PaperAndInk& level) {
+  Picture picture = make_picture(drawing.width, drawing.height, 1, {});
   for (int y = 0; y < drawing.height; ++y) {
     for (int x = 0; x < drawing.width; ++x) {
-      image.pixels.push_back(
+      picture.pixels.push_back(
           static_cast<uint8_t>(std::lround(std::clamp(level(drawing.at(x, y), x, y), 0.0, 255.0))));
     }
   }
-  return image;
+  return picture;
 }
 
 double black_on_white(double ink, int, int) { return 255 * (1 - ink); }
@@ -116,8 +116,8 @@ bool has(const std::vector<std::string>& lines, const std::string& fragment) {
                      [&](const std::string& line) { return line.find(fragment) != std::string::npos; });
 }
 
-void expect_like_clean(const Image& image, const std::string& what, double tolerance = 0.12) {
-  const DigitImage digit = prepare_digit(image);
+void expect_like_clean(const Picture& picture, const std::string& what, double tolerance = 0.12) {
+  const DigitImage digit = prepare_digit(picture);
   EXPECT_FALSE(digit.blank) << what;
   expect_placed(digit, what);
   EXPECT_LT(difference(digit.pixels.data(), clean().pixels.data()), tolerance)
@@ -151,11 +151,11 @@ TEST(DigitImage, TakesEitherPolarity) {
 // Ink differs strongly from the paper; a large area that differs slightly is not ink, on either side of the threshold.
 TEST(DigitImage, ALargeFaintAreaIsNotTheInk) {
   for (const int sign : {-1, 1}) {
-    const Image image = paint(kTwo, [&](double ink, int x, int y) {
+    const Picture picture = paint(kTwo, [&](double ink, int x, int y) {
       const bool area = x > 18 && x < 182 && y > 18 && y < 202;
       return 128 + sign * (ink > 0.5 ? 120 : area ? -25 : 0);
     });
-    const Ink ink = find_ink(grey_planes(image, 1000));
+    const Ink ink = find_ink(grey_planes(picture, 1000));
     EXPECT_TRUE(has(ink.steps, sign < 0 ? "polarity: dark ink" : "polarity: light ink")) << sign;
     EXPECT_GT(ink.level, 0) << sign;
   }
@@ -163,11 +163,11 @@ TEST(DigitImage, ALargeFaintAreaIsNotTheInk) {
 
 TEST(DigitImage, TakesColourAndAlpha) {
   const auto painted = [](int channels, const std::function<void(double, uint8_t*)>& pixel) {
-    Image image =
-        make_image(kTwo.width, kTwo.height, channels, Bytes(kTwo.ink.size() * static_cast<size_t>(channels)));
+    Picture picture = make_picture(kTwo.width, kTwo.height, channels,
+                                   Bytes(kTwo.ink.size() * static_cast<size_t>(channels)));
     for (size_t i = 0; i < kTwo.ink.size(); ++i)
-      pixel(kTwo.ink[i], &image.pixels[i * static_cast<size_t>(channels)]);
-    return image;
+      pixel(kTwo.ink[i], &picture.pixels[i * static_cast<size_t>(channels)]);
+    return picture;
   };
   const auto byte = [](double v) { return static_cast<uint8_t>(std::lround(255 * v)); };
   expect_like_clean(painted(3, [&](double ink, uint8_t* p) { p[0] = p[1] = 255, p[2] = byte(1 - ink); }),
@@ -179,7 +179,8 @@ TEST(DigitImage, TakesColourAndAlpha) {
       "blue on nothing");
   expect_like_clean(painted(2, [&](double ink, uint8_t* p) { p[0] = 0, p[1] = byte(ink); }),
                     "grey and alpha");
-  const Image white = painted(4, [&](double ink, uint8_t* p) { p[0] = p[1] = p[2] = 255, p[3] = byte(ink); });
+  const Picture white =
+      painted(4, [&](double ink, uint8_t* p) { p[0] = p[1] = p[2] = 255, p[3] = byte(ink); });
   expect_like_clean(white, "white on nothing");
   EXPECT_TRUE(has(prepare_digit(white).steps, "alpha: over black"));
   expect_like_clean(
@@ -188,15 +189,15 @@ TEST(DigitImage, TakesColourAndAlpha) {
 }
 
 TEST(GreyPlanes, AreLumaAndTheChannels) {
-  const GreyPlanes grey = grey_planes(make_image(1, 1, 3, {200, 100, 50}), 100);
+  const GreyPlanes grey = grey_planes(make_picture(1, 1, 3, {200, 100, 50}), 100);
   ASSERT_EQ(grey.planes.size(), 4u);
   EXPECT_NEAR(grey.planes[0].values[0], 0.299 * 200 + 0.587 * 100 + 0.114 * 50, 1e-3);
   EXPECT_EQ(grey.planes[1].values[0], 200);
   EXPECT_EQ(grey.planes[2].values[0], 100);
   EXPECT_EQ(grey.planes[3].values[0], 50);
   // Half of a pixel over white; two by two pixels into one.
-  EXPECT_NEAR(grey_planes(make_image(1, 1, 2, {0, 102}), 100).planes[0].values[0], 153, 1e-3);
-  const GreyPlanes small = grey_planes(make_image(3, 2, 1, {0, 100, 7, 200, 100, 9}), 2);
+  EXPECT_NEAR(grey_planes(make_picture(1, 1, 2, {0, 102}), 100).planes[0].values[0], 153, 1e-3);
+  const GreyPlanes small = grey_planes(make_picture(3, 2, 1, {0, 100, 7, 200, 100, 9}), 2);
   EXPECT_EQ(small.factor, 2);
   ASSERT_EQ(small.planes[0].values.size(), 2u);
   EXPECT_EQ(small.planes[0].values[0], 100);
@@ -224,9 +225,9 @@ TEST(DigitImage, TakesUnevenLightAndNoise) {
 TEST(DigitImage, TakesJpegOfAnyQuality) {
   for (const int quality : {95, 60, 25}) {
     for (const bool inverted : {false, true}) {
-      const Image picture =
+      const Picture picture =
           paint(kTwo, [&](double ink, int, int) { return inverted ? 20 + 220 * ink : 245 - 220 * ink; });
-      expect_like_clean(decode_image(jpeg(picture, quality), "picture"), "JPEG");
+      expect_like_clean(decode_picture(jpeg(picture, quality), "picture"), "JPEG");
     }
   }
 }
@@ -256,11 +257,11 @@ TEST(DigitImage, LeavesOutFramesSpecksAndLinesAndSaysSo) {
   const auto with = [](const PaperAndInk& extra) {
     return paint(kTwo, [&](double ink, int x, int y) { return std::min(255 - 230 * ink, extra(ink, x, y)); });
   };
-  const Image frame =
+  const Picture frame =
       with([](double, int x, int y) { return x < 3 || y < 3 || x > 196 || y > 216 ? 20 : 255; });
   expect_like_clean(frame, "frame");
   EXPECT_TRUE(has(prepare_digit(frame).warnings.texts, "at the edge was left out"));
-  const Image inset = with([](double, int x, int y) {
+  const Picture inset = with([](double, int x, int y) {
     const bool inside = x > 12 && y > 12 && x < 187 && y < 207;
     return inside && (x < 16 || y < 16 || x > 183 || y > 203) ? 20 : 255;
   });
@@ -271,19 +272,19 @@ TEST(DigitImage, LeavesOutFramesSpecksAndLinesAndSaysSo) {
 }
 
 TEST(DigitImage, ReadsFromASheetThatLiesOnSomething) {
-  const Image photo = paint(kTwo, [](double ink, int x, int y) {
+  const Picture photo = paint(kTwo, [](double ink, int x, int y) {
     return x < 30 || y < 24 || x > 172 || y > 202 ? 60 + (x + y) % 9 : 225 - 180 * ink;
   });
   expect_like_clean(photo, "white card on a dark table");
   EXPECT_TRUE(has(prepare_digit(photo).steps, "paper: what lies beside it"));
   // A thick stroke is not a sheet of paper.
-  const Image bar = paint({40, 60, std::vector<double>(2400, 0)}, [](double, int x, int y) {
+  const Picture bar = paint({40, 60, std::vector<double>(2400, 0)}, [](double, int x, int y) {
     return x > 12 && x < 28 && y > 8 && y < 52 ? 10 : 240;
   });
   EXPECT_FALSE(has(prepare_digit(bar).steps, "paper: what lies beside it"));
   EXPECT_FALSE(prepare_digit(bar).blank);
   // Neither is a thick ring, although it encloses something.
-  const Image ring = paint({90, 90, std::vector<double>(8100, 0)}, [](double, int x, int y) {
+  const Picture ring = paint({90, 90, std::vector<double>(8100, 0)}, [](double, int x, int y) {
     const double radius = std::hypot(x - 45, y - 45);
     return radius > 10 && radius < 36 ? 10 : 240;
   });
@@ -303,7 +304,7 @@ TEST(DigitImage, JudgesPaperByItsMainArea) {
   const auto turned = [](int x, int y) { return 6 * x + y < 130 || 6 * y - x < 20 || 7 * x - y > 1260; };
   for (const std::function<bool(int, int)>& table :
        std::vector<std::function<bool(int, int)>>{round, corner, turned}) {
-    const Image photo = on_table(table);
+    const Picture photo = on_table(table);
     expect_like_clean(photo, "photo");
     EXPECT_TRUE(has(prepare_digit(photo).steps, "polarity: dark ink"));
   }
@@ -333,14 +334,14 @@ TEST(DigitImage, WarnsOfWhatMayBeWrong) {
 TEST(DigitImage, FlagsBlankPictures) {
   Noise noise(8);
   const Drawing nothing{200, 150, std::vector<double>(200 * 150, 0)};
-  for (const Image& image :
-       {make_image(1, 1, 1, {7}), make_image(28, 28, 1, Bytes(784, 0)),
-        make_image(28, 28, 1, Bytes(784, 255)), make_image(5000, 3, 3, Bytes(45000, 180)),
-        make_image(40, 40, 4, Bytes(6400, 0)), make_image(2, 2, 1, {9, 9, 9, 9}),
+  for (const Picture& picture :
+       {make_picture(1, 1, 1, {7}), make_picture(28, 28, 1, Bytes(784, 0)),
+        make_picture(28, 28, 1, Bytes(784, 255)), make_picture(5000, 3, 3, Bytes(45000, 180)),
+        make_picture(40, 40, 4, Bytes(6400, 0)), make_picture(2, 2, 1, {9, 9, 9, 9}),
         paint(nothing, [&](double, int, int) { return 180 + noise(); }),
         paint(nothing, [](double, int x, int) { return 250 - 0.5 * x; })}) {
-    const DigitImage digit = prepare_digit(image);
-    EXPECT_TRUE(digit.blank) << image.width << "x" << image.height;
+    const DigitImage digit = prepare_digit(picture);
+    EXPECT_TRUE(digit.blank) << picture.width << "x" << picture.height;
     EXPECT_TRUE(has(digit.warnings.texts, "blank"));
     EXPECT_EQ(std::count(digit.pixels.begin(), digit.pixels.end(), 0), kSide * kSide);
   }
@@ -356,7 +357,7 @@ TEST(DigitImage, FlagsMarksThatLieTooFarApart) {
       pixels.push_back(upright || flat ? 0 : 255);
     }
   }
-  const DigitImage digit = prepare_digit(make_image(kWidth, kHeight, 1, pixels));
+  const DigitImage digit = prepare_digit(make_picture(kWidth, kHeight, 1, pixels));
   EXPECT_TRUE(digit.blank);
   EXPECT_EQ(digit.pixels, DigitImage().pixels);
   EXPECT_TRUE(has(digit.warnings.texts, "blank: the marks found lie too far apart"));
@@ -367,17 +368,17 @@ TEST(DigitImage, LooksForFramesInPicturesOfAFewRows) {
   for (const int height : {5, 7, 9, 11, 14}) {
     for (const bool upright : {false, true}) {
       const int width = 24 * height;
-      Image image = upright ? make_image(height, width, 1, {}) : make_image(width, height, 1, {});
-      for (int y = 0; y < image.height; ++y) {
-        for (int x = 0; x < image.width; ++x) {
+      Picture picture = upright ? make_picture(height, width, 1, {}) : make_picture(width, height, 1, {});
+      for (int y = 0; y < picture.height; ++y) {
+        for (int x = 0; x < picture.width; ++x) {
           const int along = upright ? y : x, across = upright ? x : y;
           const bool inside = along >= height && along < width - height && across >= 1 && across < height - 1;
           const bool edge =
               along == height || along == width - height - 1 || across == 1 || across == height - 2;
-          image.pixels.push_back(inside && edge ? 5 : 250);
+          picture.pixels.push_back(inside && edge ? 5 : 250);
         }
       }
-      EXPECT_FALSE(prepare_digit(image).steps.empty()) << height;
+      EXPECT_FALSE(prepare_digit(picture).steps.empty()) << height;
     }
   }
 }
@@ -388,25 +389,26 @@ TEST(DigitImage, EndsOnAnyShape) {
        {std::pair(1, 1), std::pair(1, 2), std::pair(2, 1), std::pair(3, 3), std::pair(1, 400),
         std::pair(400, 1), std::pair(5000, 3), std::pair(28, 28), std::pair(27, 29), std::pair(331, 17)}) {
     for (int channels = 1; channels <= 4; ++channels) {
-      Image image =
-          make_image(width, height, channels, Bytes(static_cast<size_t>(width * height * channels)));
-      for (uint8_t& pixel : image.pixels) pixel = static_cast<uint8_t>(random());
-      prepare_digit(image);
-      for (uint8_t& pixel : image.pixels) pixel = random() % 8 == 0 ? 255 : 0;
-      prepare_digit(image);
+      Picture picture =
+          make_picture(width, height, channels, Bytes(static_cast<size_t>(width * height * channels)));
+      for (uint8_t& pixel : picture.pixels) pixel = static_cast<uint8_t>(random());
+      prepare_digit(picture);
+      for (uint8_t& pixel : picture.pixels) pixel = random() % 8 == 0 ? 255 : 0;
+      prepare_digit(picture);
     }
   }
 }
 
 TEST(DigitImage, LeavesPicturesLikeMnistUntouched) {
-  const Image mnist_like = make_image(kSide, kSide, 1, Bytes(clean().pixels.begin(), clean().pixels.end()));
+  const Picture mnist_like =
+      make_picture(kSide, kSide, 1, Bytes(clean().pixels.begin(), clean().pixels.end()));
   const DigitImage digit = prepare_digit(mnist_like);
   EXPECT_TRUE(digit.untouched);
   EXPECT_EQ(digit.pixels, clean().pixels);
-  Image rgb = make_image(kSide, kSide, 3, {});
+  Picture rgb = make_picture(kSide, kSide, 3, {});
   for (const uint8_t pixel : mnist_like.pixels) rgb.pixels.insert(rgb.pixels.end(), 3, pixel);
   EXPECT_TRUE(prepare_digit(rgb).untouched);
-  Image moved = mnist_like;
+  Picture moved = mnist_like;
   std::rotate(moved.pixels.begin(), moved.pixels.begin() + 3, moved.pixels.end());
   const DigitImage back = prepare_digit(moved);
   EXPECT_FALSE(back.untouched);
@@ -414,8 +416,8 @@ TEST(DigitImage, LeavesPicturesLikeMnistUntouched) {
 }
 
 TEST(DigitImage, IsQuickEnoughForOnePicture) {
-  const Image image = paint(kTwo, black_on_white);
-  const double time = min_cpu_ms([&] { prepare_digit(image); });
+  const Picture picture = paint(kTwo, black_on_white);
+  const double time = min_cpu_ms([&] { prepare_digit(picture); });
   RecordProperty("milliseconds", std::to_string(time));
   EXPECT_LT(time, 100) << "a few milliseconds are usual; sanitizers take longer";
 }
@@ -437,7 +439,7 @@ TEST_F(Mnist, PassesThroughUntouched) {
   int64_t untouched = 0;
   for (int64_t i = 0; i < set_.count; ++i) {
     const DigitImage digit =
-        prepare_digit(make_image(kSide, kSide, 1, Bytes(image(i), image(i) + kSide * kSide)));
+        prepare_digit(make_picture(kSide, kSide, 1, Bytes(image(i), image(i) + kSide * kSide)));
     if (!digit.untouched) continue;
     ++untouched;
     ASSERT_TRUE(std::equal(digit.pixels.begin(), digit.pixels.end(), image(i)));
@@ -450,7 +452,7 @@ TEST_F(Mnist, IsRecoveredFromLargerAndInvertedPictures) {
   int64_t exact = 0, placed = 0, seen = 0;
   for (int64_t i = 0; i < kImages; ++i) {
     for (const bool inverted : {false, true}) {
-      Image large = make_image(70, 50, 1, Bytes(70 * 50, inverted ? 255 : 0));
+      Picture large = make_picture(70, 50, 1, Bytes(70 * 50, inverted ? 255 : 0));
       const int left = static_cast<int>(i * 7 % 42), top = static_cast<int>(i * 5 % 22);
       for (int y = 0; y < kSide; ++y) {
         for (int x = 0; x < kSide; ++x) {

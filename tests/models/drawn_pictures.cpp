@@ -203,8 +203,8 @@ DrawnPicture& DrawnPicture::blur(int radius) {
   return *this;
 }
 
-Image DrawnPicture::image() const {
-  Image made = make_image(width_, height_, 3, {});
+Picture DrawnPicture::picture() const {
+  Picture made = make_picture(width_, height_, 3, {});
   for (const Colour& pixel : pixels_) {
     for (const double value : {pixel.red, pixel.green, pixel.blue})
       made.pixels.push_back(static_cast<uint8_t>(std::lround(std::clamp(value, 0.0, 255.0))));
@@ -212,6 +212,6 @@ Image DrawnPicture::image() const {
   return made;
 }
 
-Image DrawnPicture::photo(int quality) const { return decode_image(jpeg(image(), quality), "photo"); }
+Picture DrawnPicture::photo(int quality) const { return decode_picture(jpeg(picture(), quality), "photo"); }
 
 }  // namespace lenslet::test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 
 namespace lenslet::test {
 
@@ -54,9 +54,9 @@ class DrawnPicture {
   DrawnPicture& blur(int radius);
 
   /// RGB.
-  Image image() const;
+  Picture picture() const;
   /// The same after JPEG compression.
-  Image photo(int quality = 80) const;
+  Picture photo(int quality = 80) const;
 
  private:
   Colour& at(int x, int y) {

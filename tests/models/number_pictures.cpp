@@ -19,14 +19,15 @@ std::vector<NumberPicture> number_pictures() {
   };
   const Pen blue{kBlueInk, 0.07}, pencil{kPencil, 0.055}, marker{{20, 60, 50}, 0.10}, thin{kBlackInk, 0.045};
   std::vector<NumberPicture> all;
-  const auto add = [&](const char* name, const char* number, const Image& image, const char* reason = "") {
-    all.push_back({name, number, reason, image});
+  const auto add = [&](const char* name, const char* number, const Picture& picture,
+                       const char* reason = "") {
+    all.push_back({name, number, reason, picture});
   };
-  add("one_digit", "7", DrawnPicture(300, 300).write("7", 90, 60, 170).image());
-  add("year", "2026", DrawnPicture(640, 240).write("2026", 70, 50, 130).image());
+  add("one_digit", "7", DrawnPicture(300, 300).write("7", 90, 60, 170).picture());
+  add("year", "2026", DrawnPicture(640, 240).write("2026", 70, 50, 130).picture());
   add("phone_number", "0123456789", DrawnPicture(1600, 220).write("0123456789", 60, 50, 120, blue).photo());
   add("light_on_dark", "358",
-      DrawnPicture(480, 240, {30, 44, 40}).write("358", 60, 50, 130, {{235, 235, 225}}).noise(3).image());
+      DrawnPicture(480, 240, {30, 44, 40}).write("358", 60, 50, 130, {{235, 235, 225}}).noise(3).picture());
   add("table_edge_digit", "3",
       DrawnPicture(800, 600, {206, 202, 190}, 2)
           .write("3", 320, 160, 260, blue)
@@ -133,12 +134,12 @@ std::vector<NumberPicture> number_pictures() {
           .fill([](double x, double y) { return y < 36 || x < 3 || x >= 497 || y >= 357; }, {58, 62, 74})
           .fill([](double x, double y) { return y > 12 && y < 24 && std::fmod(x, 26) < 12 && x > 430; },
                 {220, 90, 80})
-          .image());
+          .picture());
   add("dark_screenshot", "190",
       DrawnPicture(560, 320, {32, 33, 38})
           .write("190", 130, 100, 140, {{225, 228, 235}, .08})
           .fill([](double, double y) { return y < 30; }, {60, 62, 70})
-          .image());
+          .picture());
   add("whiteboard", "2017",
       DrawnPicture(900, 600, {214, 218, 222}, 13)
           .write("2017", 170, 190, 200, marker)
@@ -164,20 +165,20 @@ std::vector<NumberPicture> number_pictures() {
           .light(vignette)
           .photo());
   add("close_together", "7315",
-      DrawnPicture(640, 260, kWhite, 17).write("7315", 90, 60, 140, thin, .07).image());
+      DrawnPicture(640, 260, kWhite, 17).write("7315", 90, 60, 140, thin, .07).picture());
   add("slanted", "4127",
-      DrawnPicture(760, 300, kWhite, 18).write("4127", 90, 70, 150, {kBlueInk, .07, .35}).image());
+      DrawnPicture(760, 300, kWhite, 18).write("4127", 90, 70, 150, {kBlueInk, .07, .35}).picture());
   add("two_touching", "66",
-      DrawnPicture(400, 300, kWhite, 19).write("66", 100, 70, 150, {kBlackInk, .08}, -.05).image());
+      DrawnPicture(400, 300, kWhite, 19).write("66", 100, 70, 150, {kBlackInk, .08}, -.05).picture());
   add("underlined", "512",
       DrawnPicture(560, 320, kWhite, 20)
           .write("512", 120, 70, 150, blue)
           .stroke({{90, 262}, {470, 255}}, 7, kBlueInk)
-          .image());
-  add("letter", "", DrawnPicture(300, 300, kWhite, 21).write("A", 80, 60, 170).image(), "no digit: ");
-  add("digits_and_a_letter", "", DrawnPicture(640, 240, kWhite, 22).write("20A6", 70, 50, 130).image(),
+          .picture());
+  add("letter", "", DrawnPicture(300, 300, kWhite, 21).write("A", 80, 60, 170).picture(), "no digit: ");
+  add("digits_and_a_letter", "", DrawnPicture(640, 240, kWhite, 22).write("20A6", 70, 50, 130).picture(),
       "no number: ");
-  add("decimal_point", "", DrawnPicture(520, 240, kWhite, 23).write("3.14", 80, 50, 130).image(),
+  add("decimal_point", "", DrawnPicture(520, 240, kWhite, 23).write("3.14", 80, 50, 130).picture(),
       "no number: ");
   add("blank_sheet", "", DrawnPicture(500, 360, {225, 224, 218}, 24).noise(4).light(from_left).photo(),
       "blank");

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 
 namespace lenslet::test {
 
@@ -13,7 +13,7 @@ struct NumberPicture {
   std::string name;    // "table_edge"
   std::string number;  // "2026"
   std::string reason;  // how the refusal begins, if there is no number
-  Image image;
+  Picture picture;
 };
 /// Over twenty pictures, each as another kind of person would take it.
 std::vector<NumberPicture> number_pictures();

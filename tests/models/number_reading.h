@@ -8,7 +8,7 @@
 
 namespace lenslet::test {
 
-inline Reading read(const Image& picture) {
+inline Reading read(const Picture& picture) {
   static Model robust = [] {
     ModelOptions options;
     options.device = "cpu";
@@ -16,7 +16,7 @@ inline Reading read(const Image& picture) {
   }();
   return read_number(robust, picture);
 }
-inline Reading read(const DrawnPicture& picture) { return read(picture.image()); }
+inline Reading read(const DrawnPicture& picture) { return read(picture.picture()); }
 
 /// The number, the reason of a refusal and the warnings, for a test's message.
 inline std::string told(const Reading& reading) {

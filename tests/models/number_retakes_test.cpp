@@ -8,10 +8,10 @@
 namespace lenslet::test {
 namespace {
 
-Image slanted(const std::string& text, double slant, uint32_t seed, double pen = .07) {
+Picture slanted(const std::string& text, double slant, uint32_t seed, double pen = .07) {
   return DrawnPicture(240 + 130 * static_cast<int>(text.size()), 300, kWhite, seed)
       .write(text, 90, 70, 150, {kBlueInk, pen, slant})
-      .image();
+      .picture();
 }
 
 TEST(NumberRetakes, SlantedNumbersAreReadUpright) {
@@ -40,7 +40,7 @@ TEST(NumberRetakes, FaintPartsOfAReflectionAreStrengthened) {
   EXPECT_EQ(read(whiteboard(.3)).warnings.codes, 0u);
 }
 
-Image exercise_book(double pen, double line) {
+Picture exercise_book(double pen, double line) {
   return DrawnPicture(700, 480, {240, 240, 236}, 29)
       .lines(52, {120, 140, 190}, true, line)
       .write("47", 220, 120, 220, {kBlueInk, pen})

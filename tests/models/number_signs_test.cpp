@@ -127,7 +127,7 @@ TEST(NumberSigns, MarksWithoutCommonInkAreRefused) {
     if (y >= 30) pixels[kSide * y + 210] = 0;
   }
   for (size_t x = 150; x < 200; ++x) pixels[kSide * 20 + x] = 0;
-  const NumberImage number = prepare_number(make_image(kSide, kSide, 1, pixels));
+  const NumberMarks number = prepare_number(make_picture(kSide, kSide, 1, pixels));
   EXPECT_EQ(number.refusal, Refusal::kNoNumber);
   EXPECT_TRUE(number.marks.empty());
 }

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "models/digit/ink_picture.h"
 #include "tests/io/crafted_files.h"
 #include "tests/models/number_pictures.h"
@@ -20,10 +20,10 @@ Model load(const char* weights) {
   return Model::load(weights, options);
 }
 
-Image written(const std::string& text, double spacing = 0.25, const Pen& pen = {}) {
+Picture written(const std::string& text, double spacing = 0.25, const Pen& pen = {}) {
   return DrawnPicture(160 + 130 * static_cast<int>(text.size()), 240)
       .write(text, 70, 50, 130, pen, spacing)
-      .image();
+      .picture();
 }
 
 // A hard picture may be refused. A wrong number is a failure.
@@ -32,7 +32,7 @@ TEST(Numbers, AreReadInDrawnPicturesOrRefused) {
   int refused = 0;
   std::string which;
   for (const NumberPicture& picture : number_pictures()) {
-    const Reading reading = read(picture.image);
+    const Reading reading = read(picture.picture);
     EXPECT_EQ(reading.number.empty(), reading.refusal != Refusal::kNone) << picture.name;
     EXPECT_EQ(reading.reason.empty(), reading.refusal == Refusal::kNone) << picture.name;
     if (picture.number.empty()) {
@@ -51,7 +51,7 @@ TEST(Numbers, HaveTheBoxAndTheProbabilityOfEachDigit) {
   // The picture is reduced, and the part with ink is read again at a higher resolution. Boxes are in its pixels all
   // the same.
   const Reading reading =
-      read(DrawnPicture(2400, 1800, kWhite, 16).write("1984", 1300, 900, 130, {kBlueInk, .08}).image());
+      read(DrawnPicture(2400, 1800, kWhite, 16).write("1984", 1300, 900, 130, {kBlueInk, .08}).picture());
   ASSERT_EQ(reading.number, "1984") << told(reading);
   ASSERT_EQ(reading.digits.size(), 4u);
   double product = 1;
@@ -79,7 +79,7 @@ TEST(Numbers, AreRefusedForMarksThatAreNoDigits) {
   }
   // A dash near a digit is not part of it, such as the flag of a 5.
   for (const uint32_t seed : {1, 2, 3}) {
-    const Reading minus = read(DrawnPicture(550, 240, kWhite, seed).write("5-2", 70, 50, 130).image());
+    const Reading minus = read(DrawnPicture(550, 240, kWhite, seed).write("5-2", 70, 50, 130).picture());
     EXPECT_EQ(minus.digits.size(), 3u) << told(minus);
     EXPECT_EQ(minus.refusal, Refusal::kNoNumber) << told(minus);
   }
@@ -92,7 +92,7 @@ TEST(Numbers, AreRefusedForMarksThatAreNoDigits) {
 
 TEST(Numbers, AreRefusedInSeveralRows) {
   const Reading reading =
-      read(DrawnPicture(500, 500).write("12", 90, 50, 140).write("34", 90, 290, 140).image());
+      read(DrawnPicture(500, 500).write("12", 90, 50, 140).write("34", 90, 290, 140).picture());
   EXPECT_EQ(reading.refusal, Refusal::kRows) << told(reading);
 }
 
@@ -109,7 +109,7 @@ TEST(Numbers, AreReadWithoutTheirUnderline) {
   const Reading reading = read(DrawnPicture(560, 320, kWhite, 20)
                                    .write("512", 120, 70, 150, {kBlueInk, .07})
                                    .stroke({{90, 262}, {470, 255}}, 7, kBlueInk)
-                                   .image());
+                                   .picture());
   EXPECT_EQ(reading.number, "512") << told(reading);
   EXPECT_TRUE(reading.warnings.has(PictureWarning::kMarkLeftOut));
   for (const ReadDigit& digit : reading.digits) EXPECT_LT(digit.box.y1, 240);
@@ -120,14 +120,15 @@ TEST(Numbers, ComeWithWarningsWhereTheyMayBeWrong) {
   EXPECT_EQ(plain.number, "27");
   EXPECT_EQ(plain.warnings.codes, 0u) << told(plain);
 
-  EXPECT_TRUE(read(DrawnPicture(620, 240).write("27", 60, 50, 130, {}, 2).image())
+  EXPECT_TRUE(read(DrawnPicture(620, 240).write("27", 60, 50, 130, {}, 2).picture())
                   .warnings.has(PictureWarning::kWideGap));
-  EXPECT_TRUE(read(DrawnPicture(420, 260).write("27", 60, 80, 140).write("2", 290, 50, 70).image())
+  EXPECT_TRUE(read(DrawnPicture(420, 260).write("27", 60, 80, 140).write("2", 290, 50, 70).picture())
                   .warnings.has(PictureWarning::kUnevenHeights));
-  EXPECT_TRUE(
-      read(
-          DrawnPicture(420, 260).write("27", 60, 60, 140).write("2", 290, 60, 140, {{190, 190, 190}}).image())
-          .warnings.has(PictureWarning::kFaintMark));
+  EXPECT_TRUE(read(DrawnPicture(420, 260)
+                       .write("27", 60, 60, 140)
+                       .write("2", 290, 60, 140, {{190, 190, 190}})
+                       .picture())
+                  .warnings.has(PictureWarning::kFaintMark));
   EXPECT_TRUE(read(written("12?")).warnings.has(PictureWarning::kSeveralMarks));
 }
 
@@ -135,7 +136,7 @@ TEST(Numbers, ComeWithWarningsWhereTheyMayBeWrong) {
 TEST(Numbers, OfAWideDigitComeWithoutAWarning) {
   const auto drawn = [](const char* digit, uint32_t seed, double width, double slant) {
     return read(
-        DrawnPicture(300, 240, kWhite, seed).write(digit, 80, 50, 130, {kBlackInk, width, slant}).image());
+        DrawnPicture(300, 240, kWhite, seed).write(digit, 80, 50, 130, {kBlackInk, width, slant}).picture());
   };
   for (const Reading& reading : {drawn("2", 1, .05, .3), drawn("8", 2, .14, .45)}) {
     EXPECT_EQ(reading.number.size(), 1u) << told(reading);
@@ -146,10 +147,10 @@ TEST(Numbers, OfAWideDigitComeWithoutAWarning) {
 TEST(Numbers, OfOneDigitAreWhatPrepareDigitGives) {
   for (int i = 0; i < 20; ++i) {
     const std::string name = "/samples/digit_" + std::to_string(i / 2) + (i % 2 ? "_b.png" : "_a.png");
-    const Image image = read_image(LENSLET_SOURCE_DIR + name);
-    const NumberImage number = prepare_number(image);
+    const Picture picture = read_picture(LENSLET_SOURCE_DIR + name);
+    const NumberMarks number = prepare_number(picture);
     ASSERT_EQ(number.marks.size(), 1u) << name;
-    const DigitImage digit = prepare_digit(image);
+    const DigitImage digit = prepare_digit(picture);
     EXPECT_EQ(number.marks[0].digit.pixels, digit.pixels) << name;
     EXPECT_EQ(number.steps, digit.steps) << name;
     EXPECT_EQ(number.warnings.texts, digit.warnings.texts) << name;
@@ -157,9 +158,9 @@ TEST(Numbers, OfOneDigitAreWhatPrepareDigitGives) {
 }
 
 TEST(Numbers, ComeWithThePictureOfTheirInk) {
-  Image ink;
-  const Image picture = written("27");
-  const NumberImage number = prepare_number(picture, 100, ink);
+  Picture ink;
+  const Picture picture = written("27");
+  const NumberMarks number = prepare_number(picture, 100, ink);
   EXPECT_EQ(number.steps, prepare_number(picture).steps);
   ASSERT_EQ(number.marks.size(), 2u);
   EXPECT_EQ(number.marks[1].digit.pixels, prepare_number(picture).marks[1].digit.pixels);
@@ -169,24 +170,24 @@ TEST(Numbers, ComeWithThePictureOfTheirInk) {
              full = std::count(ink.pixels.begin(), ink.pixels.end(), 255);
   EXPECT_GT(dark, 4 * full);
   EXPECT_GT(full, 100);
-  prepare_number(make_image(28, 28, 1, Bytes(28 * 28, 9)), 100, ink);
+  prepare_number(make_picture(28, 28, 1, Bytes(28 * 28, 9)), 100, ink);
   EXPECT_TRUE(ink.pixels.empty());
 }
 
 TEST(Numbers, AreOneDigitIn28x28Pixels) {
   Bytes pixels(28 * 28, 0);  // two marks
   for (size_t y = 4; y < 24; ++y) pixels[28 * y + 8] = pixels[28 * y + 19] = 255;
-  const NumberImage number = prepare_number(make_image(28, 28, 1, pixels));
+  const NumberMarks number = prepare_number(make_picture(28, 28, 1, pixels));
   ASSERT_EQ(number.marks.size(), 1u);
   EXPECT_EQ(number_of(pixels.data()).marks.at(0).digit.pixels, number.marks[0].digit.pixels);
   EXPECT_EQ(number_of(Bytes(28 * 28, 9).data()).refusal, Refusal::kBlank);
-  EXPECT_EQ(prepare_number(make_image(28, 28, 1, Bytes(28 * 28, 9))).refusal, Refusal::kBlank);
+  EXPECT_EQ(prepare_number(make_picture(28, 28, 1, Bytes(28 * 28, 9))).refusal, Refusal::kBlank);
 }
 
 TEST(Numbers, AreNotRefusedWithoutAThreshold) {
   Model mnist = load("mnist");
   ASSERT_TRUE(std::isnan(mnist.energy_threshold()));
-  const Image letter = DrawnPicture(300, 300, kWhite, 21).write("H", 80, 60, 170).image();
+  const Picture letter = DrawnPicture(300, 300, kWhite, 21).write("H", 80, 60, 170).picture();
   EXPECT_EQ(read(letter).refusal, Refusal::kNoDigit);
   EXPECT_EQ(read_number(mnist, letter).number.size(), 1u);
 }

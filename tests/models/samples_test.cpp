@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "framework/execution/executable.h"
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "models/digit/digit_image.h"
 #include "models/lenet5.h"
 #include "tests/io/crafted_files.h"
@@ -20,18 +20,18 @@ namespace {
 
 constexpr int kSamples = 20, kEnough = 18;
 
-Image sample(int i) {
-  return read_image(std::string(LENSLET_SOURCE_DIR) + "/samples/digit_" + std::to_string(i / 2) +
-                    (i % 2 ? "_b.png" : "_a.png"));
+Picture sample(int i) {
+  return read_picture(std::string(LENSLET_SOURCE_DIR) + "/samples/digit_" + std::to_string(i / 2) +
+                      (i % 2 ? "_b.png" : "_a.png"));
 }
 
 class Samples : public ::testing::Test {
  protected:
-  int classify(const Image& image) {
+  int classify(const Picture& picture) {
     static const Graph graph = make_lenet5(builtin_lenet5_weights(), "the built-in weights");
     BuildOptions options;
     static Executable model(graph, options);
-    const DigitImage digit = prepare_digit(image);
+    const DigitImage digit = prepare_digit(picture);
     EXPECT_FALSE(digit.blank);
     normalise_mnist(digit.pixels.data(), 1, model.input().data);
     model.run();
@@ -41,7 +41,7 @@ class Samples : public ::testing::Test {
   }
 
   // At least 18 of 20 are correct after `change`.
-  void expect_read(const std::function<Image(const Image&)>& change) {
+  void expect_read(const std::function<Picture(const Picture&)>& change) {
     int right = 0;
     std::string missed;
     for (int i = 0; i < kSamples; ++i) {
@@ -58,9 +58,9 @@ class Samples : public ::testing::Test {
 };
 
 // Every output pixel from one of the input's.
-Image remap(const Image& in, int width, int height,
-            const std::function<std::pair<int, int>(int, int)>& from) {
-  Image out = make_image(width, height, in.channels, {});
+Picture remap(const Picture& in, int width, int height,
+              const std::function<std::pair<int, int>(int, int)>& from) {
+  Picture out = make_picture(width, height, in.channels, {});
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
       const auto [sx, sy] = from(x, y);
@@ -73,9 +73,9 @@ Image remap(const Image& in, int width, int height,
 }
 
 // Without alpha: over white.
-Image opaque(const Image& in) {
+Picture opaque(const Picture& in) {
   if (in.channels % 2 == 1) return in;
-  Image out = make_image(in.width, in.height, in.channels - 1, {});
+  Picture out = make_picture(in.width, in.height, in.channels - 1, {});
   const auto channels = static_cast<size_t>(in.channels);
   for (size_t i = 0; i < in.pixels.size(); i += channels) {
     const int alpha = in.pixels[i + channels - 1];
@@ -86,12 +86,12 @@ Image opaque(const Image& in) {
 }
 
 TEST_F(Samples, AsTheyAre) {
-  expect_read([](const Image& image) { return image; });
+  expect_read([](const Picture& picture) { return picture; });
 }
 
 TEST_F(Samples, Inverted) {
-  expect_read([](const Image& image) {
-    Image out = opaque(image);
+  expect_read([](const Picture& picture) {
+    Picture out = opaque(picture);
     for (uint8_t& pixel : out.pixels) pixel = static_cast<uint8_t>(255 - pixel);
     return out;
   });
@@ -100,9 +100,9 @@ TEST_F(Samples, Inverted) {
 TEST_F(Samples, Shifted) {
   for (const int dx : {-40, 55}) {
     for (const int dy : {-30, 70}) {
-      expect_read([=](const Image& image) {
+      expect_read([=](const Picture& picture) {
         const int left = std::max(dx, 0), top = std::max(dy, 0);
-        return remap(image, image.width + std::abs(dx), image.height + std::abs(dy),
+        return remap(picture, picture.width + std::abs(dx), picture.height + std::abs(dy),
                      [=](int x, int y) { return std::pair(x - left, y - top); });
       });
     }
@@ -111,9 +111,9 @@ TEST_F(Samples, Shifted) {
 
 TEST_F(Samples, Scaled) {
   for (const double factor : {0.75, 1.5, 3.0}) {
-    expect_read([=](const Image& image) {
-      return remap(image, static_cast<int>(image.width * factor), static_cast<int>(image.height * factor),
-                   [=](int x, int y) {
+    expect_read([=](const Picture& picture) {
+      return remap(picture, static_cast<int>(picture.width * factor),
+                   static_cast<int>(picture.height * factor), [=](int x, int y) {
                      return std::pair(static_cast<int>((x + 0.5) / factor),
                                       static_cast<int>((y + 0.5) / factor));
                    });
@@ -123,15 +123,16 @@ TEST_F(Samples, Scaled) {
 
 TEST_F(Samples, AsJpeg) {
   for (const int quality : {90, 50, 20}) {
-    expect_read([=](const Image& image) { return decode_image(jpeg(opaque(image), quality), "sample"); });
+    expect_read(
+        [=](const Picture& picture) { return decode_picture(jpeg(opaque(picture), quality), "sample"); });
   }
 }
 
 TEST_F(Samples, OnATransparentBackground) {
   // Alpha from the distance to the paper's colour, the ink of one colour: as a drawing program exports it.
   for (const uint8_t ink : {uint8_t{0}, uint8_t{90}, uint8_t{255}}) {
-    expect_read([=](const Image& image) {
-      const Image source = opaque(image);
+    expect_read([=](const Picture& picture) {
+      const Picture source = opaque(picture);
       const auto distance = [&](size_t i) {
         int sum = 0;
         for (size_t c = 0; c < 3; ++c) sum += std::abs(source.pixels[3 * i + c] - source.pixels[c]);
@@ -140,7 +141,7 @@ TEST_F(Samples, OnATransparentBackground) {
       const size_t count = source.pixels.size() / 3;
       int largest = 1;
       for (size_t i = 0; i < count; ++i) largest = std::max(largest, distance(i));
-      Image out = make_image(source.width, source.height, 4, {});
+      Picture out = make_picture(source.width, source.height, 4, {});
       for (size_t i = 0; i < count; ++i) {
         out.pixels.insert(out.pixels.end(),
                           {ink, ink, ink, static_cast<uint8_t>(255 * distance(i) / largest)});

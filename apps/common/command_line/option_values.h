@@ -17,7 +17,7 @@
 #include "apps/common/command_line/cli_description.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 
 namespace lenslet {
 
@@ -176,8 +176,8 @@ template <typename T, typename V>
 void assign(std::vector<T>& target, const std::vector<V>& values) {
   target.assign(values.begin(), values.end());
 }
-inline void assign(ImageLimits& target, const int64_t& pixels) {
-  target = ImageLimits::up_to(pixels, target.option);
+inline void assign(PictureLimits& target, const int64_t& pixels) {
+  target = PictureLimits::up_to(pixels, target.option);
 }
 
 /// The inverse of assign(); nullopt for an optional member without a value, and for NaN.
@@ -197,7 +197,7 @@ std::optional<V> value_in(const std::vector<T>& target) {
   return V(target.begin(), target.end());
 }
 template <typename V>
-std::optional<V> value_in(const ImageLimits& target) {
+std::optional<V> value_in(const PictureLimits& target) {
   return target.max_pixels;
 }
 

@@ -34,10 +34,10 @@ void add_table_options(CommandLine& line, const Commands<Options...>& commands) 
 
 /// --max-image-pixels, for commands that read pictures.
 template <typename... Options>
-void add_image_limits(CommandLine& line, const Commands<Options...>& commands) {
-  line.option("--max-image-pixels", Integer{1, ImageLimits::kMaxPixels}, LENSLET_MEMBER(image_limits),
+void add_picture_limits(CommandLine& line, const Commands<Options...>& commands) {
+  line.option("--max-image-pixels", Integer{1, PictureLimits::kMaxPixels}, LENSLET_MEMBER(picture_limits),
               concat("read pictures of up to N pixels and take the memory that they need [",
-                     ImageLimits::kDefaultPixels, " pixels and ", ImageLimits{}.max_decode_bytes >> 20,
+                     PictureLimits::kDefaultPixels, " pixels and ", PictureLimits{}.max_decode_bytes >> 20,
                      " MiB to decode]"),
               commands);
 }

@@ -48,11 +48,11 @@ Table table_of(const std::vector<ResultRow>& rows) {
 
 ExitCode run_filter(const FilterOptions& options) {
   Filter filter = find_filter(options.filter);
-  FilterTask task(picture_of(read_image(options.input, options.image_limits)), std::move(filter),
+  FilterTask task(rgb_values_of(read_picture(options.input, options.picture_limits)), std::move(filter),
                   static_cast<int>(options.stride));
   const auto filter_picture = [&](BenchSession& session) {
     session.console().line(describe(task));
-    std::optional<Image> picture;
+    std::optional<Picture> picture;
     ConvBenchRequest request = filter_request(task, picture);
     request.specs = registry_specs(session.device().kind, options.backends, MathMode::kFp32, options.layouts);
     request.labels = {{"table", "filter"}, {"filter", task.filter().name}};

@@ -33,7 +33,7 @@ class FilterArena : public ConvArena {
 };
 
 /// The picture as the backend computes it.
-Image picture_by(ConvCandidate& candidate, const FilterTask& task, Stream& stream) {
+Picture picture_by(ConvCandidate& candidate, const FilterTask& task, Stream& stream) {
   constexpr int kNanByte = reference::GuardedMemory::kNanByte;
   std::vector<float> y(candidate.output_count());
   const size_t bytes = y.size() * sizeof(float);
@@ -42,20 +42,20 @@ Image picture_by(ConvCandidate& candidate, const FilterTask& task, Stream& strea
   candidate.run(stream);
   copy_bytes(y.data(), Device::cpu(), candidate.output(), stream.device(), bytes, stream);
   stream.synchronise();
-  return task.image_of(candidate.arena().problem().layout, y);
+  return task.picture_of(candidate.arena().problem().layout, y);
 }
 
 /// Compares the pictures of the candidates that passed with the picture of the first. An interruption makes those that
 /// were not compared SKIPPED.
 void compare_pictures(const FilterTask& task, const std::vector<MeasuredConv>& all, Stream& stream,
-                      std::optional<Image>& first) {
+                      std::optional<Picture>& first) {
   std::string first_name;
   for (const MeasuredConv& one : all) {
     Measurement& measured = one.measured;
     if (measured.status != "PASSED") continue;
-    Image image;
+    Picture picture;
     const auto refusal =  // a large picture takes a second
-        attempt_run(one.candidate.name(), stream, [&] { image = picture_by(one.candidate, task, stream); });
+        attempt_run(one.candidate.name(), stream, [&] { picture = picture_by(one.candidate, task, stream); });
     if (refusal) {
       measured = {};
       measured.status = refusal->status;
@@ -63,14 +63,14 @@ void compare_pictures(const FilterTask& task, const std::vector<MeasuredConv>& a
       continue;
     }
     if (!first) {
-      first = std::move(image);
+      first = std::move(picture);
       first_name = concat(one.candidate.name(), " ", to_string(one.candidate.arena().problem().layout));
       continue;
     }
-    const ByteDifference difference = difference_of(*first, image);
+    const ByteDifference difference = difference_of(*first, picture);
     if (difference.count == 0) continue;
     const std::string what =
-        concat(difference.count, " of ", image.pixels.size(), " bytes differ from the picture of ",
+        concat(difference.count, " of ", picture.pixels.size(), " bytes differ from the picture of ",
                first_name, ", first ", difference.first);
     if (task.filter().exact_on_bytes() || difference.largest > 1) {
       measured = {};
@@ -84,7 +84,7 @@ void compare_pictures(const FilterTask& task, const std::vector<MeasuredConv>& a
 
 }  // namespace
 
-ConvBenchRequest filter_request(FilterTask& task, std::optional<Image>& picture) {
+ConvBenchRequest filter_request(FilterTask& task, std::optional<Picture>& picture) {
   ConvBenchRequest request;
   request.problem = task.problem(TensorLayout::kNchw);
   request.name = task.filter().name;
@@ -105,9 +105,9 @@ void filter_study_into(const std::vector<int>& sizes, const std::vector<int>& st
   const DeviceKind kind = session.device().kind;
   session.each("study C", cases, [&](const std::pair<int, int>& one) {
     const auto& [size, stride] = one;
-    FilterTask task(noise_picture(size, size, static_cast<uint64_t>(session.options().seed)),
+    FilterTask task(noise_values(size, size, static_cast<uint64_t>(session.options().seed)),
                     find_filter("edge"), stride);
-    std::optional<Image> picture;
+    std::optional<Picture> picture;
     ConvBenchRequest request = filter_request(task, picture);
     request.specs = registry_specs(kind, {}, kMath, {TensorLayout::kNhwc});
     for (ConvSpec& spec : request.specs) {

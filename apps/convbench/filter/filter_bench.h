@@ -14,7 +14,7 @@ namespace lenslet {
 /// A request for rows of the task with and without copies from and to the host; the caller adds the candidates. A
 /// backend whose picture differs from the first one's is FAILED. `picture` becomes the first that passed, and stays
 /// empty without one. Both arguments must outlive the request.
-ConvBenchRequest filter_request(FilterTask& task, std::optional<Image>& picture);
+ConvBenchRequest filter_request(FilterTask& task, std::optional<Picture>& picture);
 
 /// Study C: noise pictures of these sizes, the edge filter, every backend, in NHWC if the backend supports it. The rows
 /// are added to the session.

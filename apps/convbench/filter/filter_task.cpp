@@ -25,7 +25,7 @@ constexpr int64_t kPixelsPerThread = 1 << 14;
 
 }  // namespace
 
-FilterTask::FilterTask(Picture picture, Filter filter, int stride)
+FilterTask::FilterTask(RgbValues picture, Filter filter, int stride)
     : picture_(std::move(picture)),
       filter_(std::move(filter)),
       stride_(stride),
@@ -49,7 +49,7 @@ Conv2dProblem FilterTask::problem(TensorLayout layout) const {
 }
 
 std::vector<float> FilterTask::input(int round, TensorLayout layout) const {
-  Picture changed = picture_of_round(picture_, round);
+  RgbValues changed = values_of_round(picture_, round);
   if (layout == TensorLayout::kNhwc) return std::move(changed.values);
   return nhwc_to_nchw(changed.values, {1, kColours, picture_.height, picture_.width});
 }
@@ -107,24 +107,24 @@ Verdict FilterTask::judge(int round, TensorLayout layout, const std::vector<floa
   return verdict;
 }
 
-Image FilterTask::image_of(TensorLayout layout, const std::vector<float>& output) const {
+Picture FilterTask::picture_of(TensorLayout layout, const std::vector<float>& output) const {
   const Conv2dProblem shape = problem(layout);
-  Image image{shape.q(), shape.p(), static_cast<int>(kColours), {}, "PNG"};
+  Picture picture{shape.q(), shape.p(), static_cast<int>(kColours), {}, "PNG"};
   const int64_t pixels = int64_t{shape.p()} * shape.q();
-  image.pixels.resize(static_cast<size_t>(pixels * kColours));
+  picture.pixels.resize(static_cast<size_t>(pixels * kColours));
   parallel_for(pixels, kPixelsPerThread, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       for (int64_t colour = 0; colour < kColours; ++colour) {
         const int64_t from = layout == TensorLayout::kNhwc ? i * kColours + colour : colour * pixels + i;
-        image.pixels[static_cast<size_t>(i * kColours + colour)] =
+        picture.pixels[static_cast<size_t>(i * kColours + colour)] =
             byte_of(double{output[static_cast<size_t>(from)]});
       }
     }
   });
-  return image;
+  return picture;
 }
 
-ByteDifference difference_of(const Image& a, const Image& b) {
+ByteDifference difference_of(const Picture& a, const Picture& b) {
   constexpr const char* kNames[] = {"red", "green", "blue"};
   ByteDifference difference;
   if (a.pixels == b.pixels) return difference;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "apps/convbench/filter/filter.h"
-#include "apps/convbench/filter/picture.h"
+#include "apps/convbench/filter/rgb_values.h"
 #include "apps/measuring/candidate.h"
 #include "layers/conv/conv_accuracy.h"
 #include "layers/conv/conv_problem.h"
@@ -21,23 +21,23 @@ namespace lenslet {
 class FilterTask {
  public:
   /// Throws UsageError if the picture has too many pixels to be counted.
-  FilterTask(Picture picture, Filter filter, int stride);
+  FilterTask(RgbValues picture, Filter filter, int stride);
 
   const Filter& filter() const noexcept { return filter_; }
-  const Picture& picture() const noexcept { return picture_; }
+  const RgbValues& picture() const noexcept { return picture_; }
   int stride() const noexcept { return stride_; }
   /// One image, three channels in and out, padding R/2 and S/2.
   Conv2dProblem problem(TensorLayout layout) const;
   /// [3, 3, R, S]
   const std::vector<float>& weights() const noexcept { return weights_; }
-  /// Input number `round` (picture_of_round) in that layout.
+  /// Input number `round` (values_of_round) in that layout.
   std::vector<float> input(int round, TensorLayout layout) const;
   /// Judges the bytes, and the sums against fp64 within the backend's bound. A large picture is judged at random
   /// places, more of them at its edges, other ones for each input. Unjudged outputs are not checked for NaN here.
   Verdict judge(int round, TensorLayout layout, const std::vector<float>& output,
                 const ConvAccuracy& accuracy);
   /// The output as a picture.
-  Image image_of(TensorLayout layout, const std::vector<float>& output) const;
+  Picture picture_of(TensorLayout layout, const std::vector<float>& output) const;
 
  private:
   /// One judged output.
@@ -49,7 +49,7 @@ class FilterTask {
   const std::vector<Sample>& samples(int round);
   uint8_t byte_of(double sum) const;
 
-  Picture picture_;
+  RgbValues picture_;
   Filter filter_;
   int stride_;
   bool exact_;
@@ -64,6 +64,6 @@ struct ByteDifference {
   int largest = 0;
   std::string first;  // "at row 3, column 7, red: 12 and 13"
 };
-ByteDifference difference_of(const Image& a, const Image& b);
+ByteDifference difference_of(const Picture& a, const Picture& b);
 
 }  // namespace lenslet

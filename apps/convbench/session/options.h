@@ -8,7 +8,7 @@
 
 #include "apps/common/command_line/output_options.h"
 #include "apps/measuring/measure.h"
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "framework/tensor/math_mode.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/reference/fill.h"
@@ -60,8 +60,8 @@ struct ReproduceOptions : BenchOptions {
 };
 
 struct FilterOptions : BenchOptions {
-  std::string input, output;                          // names of pictures; an empty output is not written
-  ImageLimits image_limits = {"--max-image-pixels"};  // of the input
+  std::string input, output;                              // names of pictures; an empty output is not written
+  PictureLimits picture_limits = {"--max-image-pixels"};  // of the input
   std::string filter = "edge";
   int64_t stride = 1;
   std::vector<std::string> backends;  // names; empty: all

@@ -21,7 +21,7 @@ constexpr int64_t kDefaultBatch = 64;
 
 // The answers to pictures of digits. Takes the numbers out of the inputs.
 std::vector<Reading> readings_of(Model& model, std::vector<DigitInput>& inputs) {
-  std::vector<NumberImage> numbers;
+  std::vector<NumberMarks> numbers;
   numbers.reserve(inputs.size());
   for (DigitInput& input : inputs) numbers.push_back(std::move(input.number));
   return read_numbers(model, numbers);
@@ -54,11 +54,11 @@ bool is_not_finite(const Answer& answer) {
 }
 
 // A picture as grey bytes, for display.
-std::vector<uint8_t> grey_of(const Image& image) {
-  std::vector<uint8_t> grey(static_cast<size_t>(image.width) * static_cast<size_t>(image.height));
-  const auto channels = static_cast<size_t>(image.channels);
+std::vector<uint8_t> grey_of(const Picture& picture) {
+  std::vector<uint8_t> grey(static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height));
+  const auto channels = static_cast<size_t>(picture.channels);
   for (size_t i = 0; i < grey.size(); ++i) {
-    const uint8_t* pixel = image.pixels.data() + i * channels;
+    const uint8_t* pixel = picture.pixels.data() + i * channels;
     const unsigned value =
         channels >= 3 ? (299u * pixel[0] + 587u * pixel[1] + 114u * pixel[2]) / 1000 : pixel[0];
     const unsigned alpha = channels == 2 || channels == 4 ? pixel[channels - 1] : 255;
@@ -70,8 +70,8 @@ std::vector<uint8_t> grey_of(const Image& image) {
 std::string explanation(const DigitInput& input, const Reading* reading) {
   std::string text;
   if (!input.original.pixels.empty()) {
-    const Image& image = input.original;
-    text += "  the picture:\n" + picture_as_text(grey_of(image).data(), image.width, image.height);
+    const Picture& picture = input.original;
+    text += "  the picture:\n" + picture_as_text(grey_of(picture).data(), picture.width, picture.height);
   }
   for (const std::string& step : reading ? reading->steps : input.steps)
     text += "  - " + printable(step) + "\n";

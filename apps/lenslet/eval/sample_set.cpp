@@ -11,8 +11,8 @@
 #include "framework/base/parallel.h"
 #include "framework/base/text.h"
 #include "framework/io/file.h"
-#include "framework/io/image.h"
 #include "framework/io/npz.h"
+#include "framework/io/picture.h"
 #include "models/classifier.h"
 #include "models/digit/digit_image.h"
 #include "models/digit/image_dataset.h"
@@ -90,7 +90,7 @@ class PictureFolders : public SampleSet {
   void read(int64_t first, int64_t count, float* inputs) const override {
     parallel_for(count, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        read_picture(files_[static_cast<size_t>(first + i)], inputs + i * sample_.num_elements());
+        add_picture(files_[static_cast<size_t>(first + i)], inputs + i * sample_.num_elements());
     });
   }
 
@@ -114,13 +114,13 @@ class PictureFolders : public SampleSet {
     return folders;
   }
 
-  void read_picture(const std::string& file, float* out) const {
-    const std::vector<uint8_t> bytes = read_file(file, options_.image_limits.max_file_bytes);
-    const Image image = decode_image(bytes, printable_excerpt(file), options_.image_limits);
+  void add_picture(const std::string& file, float* out) const {
+    const std::vector<uint8_t> bytes = read_file(file, options_.picture_limits.max_file_bytes);
+    const Picture picture = decode_picture(bytes, printable_excerpt(file), options_.picture_limits);
     if (digits_)
-      normalisation_.apply(prepare_digit(image).pixels.data(), sample_.num_elements(), out);
+      normalisation_.apply(prepare_digit(picture).pixels.data(), sample_.num_elements(), out);
     else
-      choices_.normalise(picture_input(image, layout_, options_.fit), out);
+      choices_.normalise(picture_input(picture, layout_, options_.fit), out);
   }
 
   const EvalOptions& options_;

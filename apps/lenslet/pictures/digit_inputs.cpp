@@ -125,7 +125,7 @@ void DigitInputs::open_next_argument() {
 
 // Collects the next `most` files or fewer; returns false at the end. Small pictures are read and decoded in parallel
 // here. Large ones are decoded one at a time in next(), so that their memory stays within the limit of one
-// (ImageLimits).
+// (PictureLimits).
 bool DigitInputs::gather(size_t most) {
   constexpr size_t kMaxGathered = 256;  // each may hold 256 KiB until next() takes it
   while (files_.size() < std::min(most, kMaxGathered)) {
@@ -146,7 +146,7 @@ bool DigitInputs::gather(size_t most) {
 
 void DigitInputs::read_ahead(File& file) const {
   if (!file.bytes && file.input.file != "-" && is_small_file(file.input.file)) read(file);
-  if (file.bytes && !file.is_idx() && is_small_image(*file.bytes)) decode(file);
+  if (file.bytes && !file.is_idx() && is_small_picture(*file.bytes)) decode(file);
 }
 
 void DigitInputs::read(File& file) const {
@@ -154,7 +154,7 @@ void DigitInputs::read(File& file) const {
   attempt(file.input, [&] {
     file.bytes = read_file(file.input.file, [&](const std::vector<uint8_t>& head) {
       return file.is_argument && looks_like_idx(head) ? kMaxIdxFileBytes
-                                                      : options_.image_limits.max_file_bytes;
+                                                      : options_.picture_limits.max_file_bytes;
     });
   });
 }
@@ -164,19 +164,19 @@ void DigitInputs::decode(File& file) const {
   file.bytes.reset();
   attempt(file.input, [&] {
     const std::string& name = file.input.file;
-    Image image =
-        decode_image(bytes, name == "-" ? "standard input" : printable_excerpt(name), options_.image_limits);
+    Picture picture = decode_picture(bytes, name == "-" ? "standard input" : printable_excerpt(name),
+                                     options_.picture_limits);
     std::vector<uint8_t>().swap(bytes);  // frees the file before its planes are allocated
     if (digits_) {
-      file.input.number = prepare_number(image);
+      file.input.number = prepare_number(picture);
     } else {
-      file.input.pixels = picture_input(image, layout_, options_.fit);
+      file.input.pixels = picture_input(picture, layout_, options_.fit);
       const bool cuts = options_.fit.keep_aspect || options_.fit.size;
-      file.input.steps = {concat(cuts ? "the middle scaled from " : "scaled from ", image.width, "x",
-                                 image.height, " to ", layout_.channels, "x", layout_.height, "x",
+      file.input.steps = {concat(cuts ? "the middle scaled from " : "scaled from ", picture.width, "x",
+                                 picture.height, " to ", layout_.channels, "x", layout_.height, "x",
                                  layout_.width)};
     }
-    if (keep_originals_) file.input.original = std::move(image);
+    if (keep_originals_) file.input.original = std::move(picture);
   });
   file.done = true;
 }

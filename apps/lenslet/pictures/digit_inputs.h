@@ -9,8 +9,8 @@
 
 #include "apps/lenslet/session/options.h"
 #include "framework/io/idx.h"
-#include "framework/io/image.h"
-#include "models/digit/number_image.h"
+#include "framework/io/picture.h"
+#include "models/digit/number_marks.h"
 
 namespace lenslet {
 
@@ -18,8 +18,8 @@ namespace lenslet {
 struct DigitInput {
   std::string file;                // as given; "-" is standard input
   int64_t index = -1;              // index in an IDX file; -1 for a picture
-  Image original;                  // kept only on request
-  NumberImage number;              // for a network that reads digits
+  Picture original;                // kept only on request
+  NumberMarks number;              // for a network that reads digits
   std::vector<uint8_t> pixels;     // for any other network: what it reads, [C, H, W]
   std::vector<std::string> steps;  // for any other network: from the picture to the pixels
   std::string error;               // why the file could not be read; then the other members are empty

@@ -12,7 +12,7 @@
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/base/serial_loops.h"
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "models/classifier.h"
 #include "models/digit/picture_input.h"
 
@@ -131,23 +131,23 @@ bool Engine::infer_at_once(const Samples& sample, std::vector<float>& outputs) {
   });
 }
 
-std::string Engine::classify(const std::vector<uint8_t>& picture) {
-  return reads_digits(options_, session_.network()) ? classify_digits(picture) : classify_other(picture);
+std::string Engine::classify(const std::vector<uint8_t>& file) {
+  return reads_digits(options_, session_.network()) ? classify_digits(file) : classify_other(file);
 }
 
-std::string Engine::classify_digits(const std::vector<uint8_t>& picture) {
-  const Image image = decode_image(picture, kPictureName, options_.image_limits);
+std::string Engine::classify_digits(const std::vector<uint8_t>& file) {
+  const Picture picture = decode_picture(file, kPictureName, options_.picture_limits);
   DigitInput input;
   input.file = kPictureName;
-  return text_of(answer_from(input, read_number(pictures_, image)));
+  return text_of(answer_from(input, read_number(pictures_, picture)));
 }
 
-std::string Engine::classify_other(const std::vector<uint8_t>& picture) {
+std::string Engine::classify_other(const std::vector<uint8_t>& file) {
   const std::string name = concat("the model '", signature_.model, "'");
   demand_classes(session_.graph(), name, kUseInfer);
   const PictureLayout layout = demand_pictures(session_.graph(), name, kUseInfer);
-  const Image image = decode_image(picture, kPictureName, options_.image_limits);
-  const std::vector<uint8_t> pixels = picture_input(image, layout, options_.fit);
+  const Picture picture = decode_picture(file, kPictureName, options_.picture_limits);
+  const std::vector<uint8_t> pixels = picture_input(picture, layout, options_.fit);
   std::vector<float> values(pixels.size()),
       logits(static_cast<size_t>(signature_.output_shape.num_elements()));
   choices_.normalise(pixels, values.data());

@@ -33,7 +33,7 @@ class Engine {
   bool infer_at_once(const Samples& sample, std::vector<float>& outputs);
   /// What `lenslet classify --json` writes about a picture. One thread at a time, also beside infer(). Throws DataError
   /// for a picture that cannot be read, or a network that reads no pictures.
-  std::string classify(const std::vector<uint8_t>& picture);
+  std::string classify(const std::vector<uint8_t>& file);
 
   /// "LeNet-5 with the built-in weights, robust set, on cpu (…): fused simd; pixels: fused simd, uint8 in".
   std::string describe();
@@ -52,8 +52,8 @@ class Engine {
   };
   Model single_model(Passes& as) const;
   void prepare_single_passes();
-  std::string classify_digits(const std::vector<uint8_t>& picture);
-  std::string classify_other(const std::vector<uint8_t>& picture);
+  std::string classify_digits(const std::vector<uint8_t>& file);
+  std::string classify_other(const std::vector<uint8_t>& file);
 
   const ServeOptions options_;
   Session session_;

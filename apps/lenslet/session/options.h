@@ -9,7 +9,7 @@
 #include "api/model_setup.h"
 #include "apps/common/command_line/output_options.h"
 #include "apps/measuring/measure.h"
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "models/digit/picture_input.h"
 
 namespace lenslet {
@@ -24,7 +24,7 @@ struct CommonOptions : Choices, OutputOptions {
 
 /// How pictures become the input of a network; all but the limits are for one that reads others than digits.
 struct PictureOptions {
-  ImageLimits image_limits = {"--max-image-pixels"};
+  PictureLimits picture_limits = {"--max-image-pixels"};
   std::vector<double> mean, std;  // of pixels / 255: one number, or one per channel; empty: the model's
   PictureFit fit;
   std::string labels;  // file with a line per class; empty: numbers

@@ -31,38 +31,38 @@ constexpr size_t kMaxPasses = 8;      // kept, one for each choice of backends
 constexpr int kLongest = 280;         // pixels of a picture on the page
 constexpr size_t kMaxClasses = 1000;  // with a probability on the page
 
-std::string data_url(const Image& image) {
-  const std::string png = encode_png(image);
+std::string data_url(const Picture& picture) {
+  const std::string png = encode_png(picture);
   return "data:image/png;base64," + base64(png.data(), png.size());
 }
 
-Json stage(const char* name, const std::string& text, const Image& image) {
+Json stage(const char* name, const std::string& text, const Picture& picture) {
   return {{"name", name},
           {"text", text},
-          {"width", image.width},
-          {"height", image.height},
-          {"png", data_url(image)}};
+          {"width", picture.width},
+          {"height", picture.height},
+          {"png", data_url(picture)}};
 }
 
 // The picture with colours, not larger than the page needs.
-Image thumbnail(const Image& image) {
-  const double scale = std::min(1.0, double{1} * kLongest / std::max(image.width, image.height));
+Picture thumbnail(const Picture& picture) {
+  const double scale = std::min(1.0, double{1} * kLongest / std::max(picture.width, picture.height));
   const auto side = [&](int size) { return std::max<int64_t>(1, std::lround(size * scale)); };
-  const PictureLayout layout{3, side(image.height), side(image.width), true};
-  return {static_cast<int>(layout.width), static_cast<int>(layout.height), 3, picture_input(image, layout),
+  const PictureLayout layout{3, side(picture.height), side(picture.width), true};
+  return {static_cast<int>(layout.width), static_cast<int>(layout.height), 3, picture_input(picture, layout),
           "PNG"};
 }
 
 // The pixels of a sample as a picture, whatever their order.
-Image sample_picture(const std::vector<uint8_t>& pixels, const PictureLayout& layout) {
+Picture sample_picture(const std::vector<uint8_t>& pixels, const PictureLayout& layout) {
   const auto planes = static_cast<size_t>(layout.channels);
   const size_t size = pixels.size() / planes;
-  Image image{static_cast<int>(layout.width), static_cast<int>(layout.height),
-              static_cast<int>(layout.channels), pixels, "PNG"};
-  if (layout.channels_last) return image;
+  Picture picture{static_cast<int>(layout.width), static_cast<int>(layout.height),
+                  static_cast<int>(layout.channels), pixels, "PNG"};
+  if (layout.channels_last) return picture;
   for (size_t i = 0; i < size; ++i)
-    for (size_t c = 0; c < planes; ++c) image.pixels[i * planes + c] = pixels[c * size + i];
-  return image;
+    for (size_t c = 0; c < planes; ++c) picture.pixels[i * planes + c] = pixels[c * size + i];
+  return picture;
 }
 
 // The layout of the pictures that a network reads; the default one for digits. Throws DataError if it reads none.
@@ -158,32 +158,32 @@ Json Looker::network() const {
   return json;
 }
 
-Looker::Seen Looker::see_number(const Image& image, const std::string& name, int64_t digit) {
+Looker::Seen Looker::see_number(const Picture& picture, const std::string& name, int64_t digit) {
   constexpr int kSide = DigitImage::kSide;
   Seen seen;
-  Image ink;
-  const Reading reading = std::move(read_numbers(model_, {prepare_number(image, kLongest, ink)}).front());
+  Picture ink;
+  const Reading reading = std::move(read_numbers(model_, {prepare_number(picture, kLongest, ink)}).front());
   DigitInput input;
   input.file = name;
   seen.answer = answer_from(input, reading);
   seen.steps = reading.steps;
-  const auto as_it_is = concat(image.width, " × ", image.height, " pixels");
-  seen.stages.push_back(stage("picture", as_it_is, thumbnail(image)));
+  const auto as_it_is = concat(picture.width, " × ", picture.height, " pixels");
+  seen.stages.push_back(stage("picture", as_it_is, thumbnail(picture)));
   if (reading.digits.empty()) return seen;
   if (!ink.pixels.empty()) seen.stages.push_back(stage("ink", "the paper removed", ink));
   const auto last = static_cast<int64_t>(reading.digits.size()) - 1;
   const auto which = static_cast<size_t>(std::clamp<int64_t>(digit, 0, last));
   const DigitImage& read = reading.digits[which].input;
-  const Image placed{kSide, kSide, 1, {read.pixels.begin(), read.pixels.end()}, "PNG"};
+  const Picture placed{kSide, kSide, 1, {read.pixels.begin(), read.pixels.end()}, "PNG"};
   seen.stages.push_back(stage("digit", "20 pixels high, centred in 28 × 28", placed));
   seen.input.resize(read.pixels.size());
   session_.graph().normalisation().apply(read.pixels.data(), kSide * kSide, seen.input.data());
   return seen;
 }
 
-Looker::Seen Looker::see_other(const Image& image, const std::string& name) {
+Looker::Seen Looker::see_other(const Picture& picture, const std::string& name) {
   Seen seen;
-  const std::vector<uint8_t> pixels = picture_input(image, layout_, options_.fit);
+  const std::vector<uint8_t> pixels = picture_input(picture, layout_, options_.fit);
   seen.input.resize(pixels.size());
   choices_.normalise(pixels, seen.input.data());
   std::vector<float> logits(static_cast<size_t>(session_.graph().output_shape().num_elements()));
@@ -193,7 +193,7 @@ Looker::Seen Looker::see_other(const Image& image, const std::string& name) {
   input.file = name;
   seen.answer = answer_from(input, logits, choices_.labels);
   seen.stages.push_back(
-      stage("picture", concat(image.width, " × ", image.height, " pixels"), thumbnail(image)));
+      stage("picture", concat(picture.width, " × ", picture.height, " pixels"), thumbnail(picture)));
   seen.stages.push_back(stage("input", concat("scaled to ", layout_.width, " × ", layout_.height),
                               sample_picture(pixels, layout_)));
   return seen;
@@ -245,18 +245,19 @@ void Looker::add_values(const std::vector<float>& input, const std::string& back
 
 Json Looker::look(const std::vector<uint8_t>& picture, const std::string& name, const std::string& backends,
                   int64_t digit) {
-  return look(decode_image(picture, printable_excerpt(name, 100), options_.image_limits), name, backends,
+  return look(decode_picture(picture, printable_excerpt(name, 100), options_.picture_limits), name, backends,
               digit);
 }
 
-Json Looker::look(const Image& image, const std::string& name, const std::string& backends, int64_t digit) {
-  const Seen seen =
-      reads_digits(options_, session_.network()) ? see_number(image, name, digit) : see_other(image, name);
+Json Looker::look(const Picture& picture, const std::string& name, const std::string& backends,
+                  int64_t digit) {
+  const Seen seen = reads_digits(options_, session_.network()) ? see_number(picture, name, digit)
+                                                               : see_other(picture, name);
   Json look = {{"answer", json_of(seen.answer)},
                {"stages", seen.stages},
                {"steps", seen.steps},
-               {"width", image.width},
-               {"height", image.height},
+               {"width", picture.width},
+               {"height", picture.height},
                {"backends", backends},
                {"values", nullptr},
                {"probabilities", nullptr}};

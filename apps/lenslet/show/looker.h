@@ -28,7 +28,8 @@ class Looker {
   Json network() const;
   /// The member `look`: what the network does with a picture, or that in these bytes of a file. `backends` as
   /// "conv2=direct,fc1=tiled"; the other layers keep what the session chose. `digit`: which one of a number.
-  Json look(const Image& image, const std::string& name, const std::string& backends = "", int64_t digit = 0);
+  Json look(const Picture& picture, const std::string& name, const std::string& backends = "",
+            int64_t digit = 0);
   Json look(const std::vector<uint8_t>& picture, const std::string& name, const std::string& backends = "",
             int64_t digit = 0);
 
@@ -38,8 +39,8 @@ class Looker {
 
  private:
   struct Seen;
-  Seen see_number(const Image& image, const std::string& name, int64_t digit);
-  Seen see_other(const Image& image, const std::string& name);
+  Seen see_number(const Picture& picture, const std::string& name, int64_t digit);
+  Seen see_other(const Picture& picture, const std::string& name);
   Executable& pass(const std::string& backends);
   void add_values(const std::vector<float>& input, const std::string& backends, Json& look);
 

@@ -15,7 +15,7 @@ namespace lenslet {
 PageMaker::PageMaker() = default;
 PageMaker::~PageMaker() = default;
 
-ModelPage PageMaker::page(const std::shared_ptr<const ModelSetup>& model, const Image& picture,
+ModelPage PageMaker::page(const std::shared_ptr<const ModelSetup>& model, const Picture& picture,
                           const std::string& name, int64_t batch) {
   const CommonOptions options;
   const PictureOptions pictures;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "api/model_setup.h"
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 
 namespace lenslet {
 
@@ -25,7 +25,7 @@ class PageMaker {
 
   /// What the model does with the picture `name`, with the times of a pass of `batch`. Throws DataError for a network
   /// that reads no pictures or is too large for a page.
-  ModelPage page(const std::shared_ptr<const ModelSetup>& model, const Image& picture,
+  ModelPage page(const std::shared_ptr<const ModelSetup>& model, const Picture& picture,
                  const std::string& name, int64_t batch);
 
  private:

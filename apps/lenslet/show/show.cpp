@@ -8,7 +8,7 @@
 #include "apps/lenslet/show/network_json.h"
 #include "apps/lenslet/show/page.h"
 #include "apps/lenslet/show/still_page.h"
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 
 namespace lenslet {
 
@@ -22,7 +22,7 @@ ExitCode run_show(const ShowOptions& given) {
   Console console({{"--html", options.html}}, read);
   const Session session(options, console, chosen_normalisation(options));
   Looker looker(session, options);
-  const Image picture = read_image(file, options.image_limits);
+  const Picture picture = read_picture(file, options.picture_limits);
   const nlohmann::ordered_json page =
       still_page(looker, picture, file, options.batch_size.value_or(1), measure_ceilings(session.device()));
   write_result(options.html, page_html(page_text(page)));

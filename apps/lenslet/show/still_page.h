@@ -7,13 +7,13 @@
 
 #include "apps/common/ceilings/ceilings.h"
 #include "apps/lenslet/show/looker.h"
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 
 namespace lenslet {
 
 /// The data of a still page (schema lenslet.page/1): what the network does with the picture `name`, and the times of a
 /// pass of `batch`. Throws DataError.
-nlohmann::ordered_json still_page(Looker& looker, const Image& picture, const std::string& name,
+nlohmann::ordered_json still_page(Looker& looker, const Picture& picture, const std::string& name,
                                   int64_t batch, const Ceilings& ceilings);
 
 /// "digit.png: 3, LeNet-5 on cpu": what that page shows, in a line.

@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
     options.device = "cpu";
     if (argc > 2) options.backend = argv[2];
     lenslet::Model model = lenslet::Model::built_in(options);
-    const lenslet::DigitImage digit = lenslet::prepare_digit(lenslet::read_image(argc > 1 ? argv[1] : ""));
+    const lenslet::DigitImage digit = lenslet::prepare_digit(lenslet::read_picture(argc > 1 ? argv[1] : ""));
     lenslet::Prediction answer;
     model.predict(digit.pixels.data(), 1, &answer);
     std::printf("%d %.2f\n", answer.label, answer.probability);

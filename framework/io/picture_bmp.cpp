@@ -6,7 +6,7 @@
 #include <array>
 
 #include "framework/base/error.h"
-#include "framework/io/image_decoders.h"
+#include "framework/io/picture_decoders.h"
 
 namespace lenslet {
 namespace {
@@ -42,7 +42,8 @@ const char* compression_name(uint32_t compression) {
 
 }  // namespace
 
-Image decode_bmp(const std::vector<uint8_t>& bytes, const std::string& origin, const ImageLimits& limits) {
+Picture decode_bmp(const std::vector<uint8_t>& bytes, const std::string& origin,
+                   const PictureLimits& limits) {
   const auto bad = [&](const auto&... what) { return DataError(concat(origin, ": BMP: ", what...)); };
   const auto need = [&](uint64_t end, const char* what) {
     if (bytes.size() < end)
@@ -81,7 +82,7 @@ Image decode_bmp(const std::vector<uint8_t>& bytes, const std::string& origin, c
   }
   if (bit_fields && bits != 16 && bits != 32)
     throw bad("bit fields with ", bits, " bits a pixel, expected 16 or 32");
-  check_image_size(static_cast<uint64_t>(width), static_cast<uint64_t>(height), 4, origin, limits);
+  check_picture_size(static_cast<uint64_t>(width), static_cast<uint64_t>(height), 4, origin, limits);
 
   // The bit fields are part of headers from version 2 on (52 bytes), and follow older headers.
   uint64_t after_header = kFileHeader + header_bytes;
@@ -127,15 +128,15 @@ Image decode_bmp(const std::vector<uint8_t>& bytes, const std::string& origin, c
               " bytes of pixels");
   }
 
-  Image image;
-  image.format = "BMP";
-  image.width = static_cast<int>(width);
-  image.height = static_cast<int>(height);
-  image.channels = alpha.mask ? 4 : 3;
-  const auto channels = static_cast<size_t>(image.channels);
+  Picture picture;
+  picture.format = "BMP";
+  picture.width = static_cast<int>(width);
+  picture.height = static_cast<int>(height);
+  picture.channels = alpha.mask ? 4 : 3;
+  const auto channels = static_cast<size_t>(picture.channels);
   const auto columns = static_cast<size_t>(width);
-  image.pixels.resize(columns * static_cast<size_t>(height) * channels);
-  uint8_t* out = image.pixels.data();
+  picture.pixels.resize(columns * static_cast<size_t>(height) * channels);
+  uint8_t* out = picture.pixels.data();
   for (int64_t y = 0; y < height; ++y) {
     const uint8_t* row =
         bytes.data() + data_offset + row_bytes * static_cast<uint64_t>(top_down ? y : height - 1 - y);
@@ -159,7 +160,7 @@ Image decode_bmp(const std::vector<uint8_t>& bytes, const std::string& origin, c
       }
     }
   }
-  return image;
+  return picture;
 }
 
 }  // namespace lenslet

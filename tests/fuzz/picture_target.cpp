@@ -1,5 +1,5 @@
 // Pictures (PNG, JPEG, BMP, PNM), and as PNG again.
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "framework/io/png_writer.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"
@@ -9,8 +9,8 @@ namespace {
 
 // Small, so that many inputs are tried per second. The malloc limit is just above it (tests/fuzz/run.py), so that a
 // decoder that allocates before it checks the size is detected.
-ImageLimits small_limits() {
-  ImageLimits limits;
+PictureLimits small_limits() {
+  PictureLimits limits;
   limits.max_pixels = 1 << 14;
   limits.max_decode_bytes = 1 << 20;
   return limits;
@@ -21,26 +21,27 @@ ImageLimits small_limits() {
 
 using namespace lenslet;
 
-LENSLET_FUZZ_TARGET(image) {
-  Image image;
-  const ImageLimits limits = small_limits();
-  if (!accepts("picture", [&] { image = decode_image(Bytes(data, data + size), "picture", limits); })) return;
-  require(image.width >= 1 && image.height >= 1, "at least one pixel");
-  require(int64_t{image.width} * image.height <= limits.max_pixels, "no more pixels than allowed");
-  require(image.channels >= 1 && image.channels <= 4, "1 to 4 channels");
-  require(image.pixels.size() == static_cast<size_t>(image.width) * static_cast<size_t>(image.height) *
-                                     static_cast<size_t>(image.channels),
+LENSLET_FUZZ_TARGET(picture) {
+  Picture picture;
+  const PictureLimits limits = small_limits();
+  if (!accepts("picture", [&] { picture = decode_picture(Bytes(data, data + size), "picture", limits); }))
+    return;
+  require(picture.width >= 1 && picture.height >= 1, "at least one pixel");
+  require(int64_t{picture.width} * picture.height <= limits.max_pixels, "no more pixels than allowed");
+  require(picture.channels >= 1 && picture.channels <= 4, "1 to 4 channels");
+  require(picture.pixels.size() == static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height) *
+                                       static_cast<size_t>(picture.channels),
           "as many values as the size says");
-  const std::string png = encode_png(image);
-  const Image again = decode_image(Bytes(png.begin(), png.end()), "written", {});
-  require(again.width == image.width && again.height == image.height && again.channels == image.channels &&
-              again.pixels == image.pixels,
+  const std::string png = encode_png(picture);
+  const Picture again = decode_picture(Bytes(png.begin(), png.end()), "written", {});
+  require(again.width == picture.width && again.height == picture.height &&
+              again.channels == picture.channels && again.pixels == picture.pixels,
           "written as PNG and read again it is the same");
 }
 
-LENSLET_FUZZ_SEEDS(image) {
+LENSLET_FUZZ_SEEDS(picture) {
   using test::bytes_of;
-  using test::make_image;
+  using test::make_picture;
   using test::operator+;
   const auto drawn = [](int width, int height, int channels) {  // an upright bar with a soft edge
     Bytes pixels;
@@ -54,9 +55,9 @@ LENSLET_FUZZ_SEEDS(image) {
                                                                                        : 240 - c));
       }
     }
-    return make_image(width, height, channels, pixels);
+    return make_picture(width, height, channels, pixels);
   };
-  Image dark = drawn(28, 28, 1);
+  Picture dark = drawn(28, 28, 1);
   for (uint8_t& pixel : dark.pixels) pixel = pixel < 128 ? 255 : 0;
   test::PngSpec palette, interlaced, wide, bits;
   palette.width = palette.height = 8;

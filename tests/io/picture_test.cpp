@@ -1,6 +1,6 @@
 // Recognised and refused formats, and our own readers: PNM and BMP.
 
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 
 #include <gtest/gtest.h>
 
@@ -14,19 +14,19 @@ namespace lenslet::test {
 namespace {
 
 void expect_refused(const Bytes& file, const std::string& fragment) {
-  expect_error<DataError>([&] { decode_image(file, "picture"); }, fragment);
-  expect_error<DataError>([&] { decode_image(file, "picture"); }, "picture: ");
+  expect_error<DataError>([&] { decode_picture(file, "picture"); }, fragment);
+  expect_error<DataError>([&] { decode_picture(file, "picture"); }, "picture: ");
 }
 
 void expect_image(const Bytes& file, int width, int height, int channels, const Bytes& pixels) {
-  const Image image = decode_image(file, "picture");
-  EXPECT_EQ(image.width, width);
-  EXPECT_EQ(image.height, height);
-  EXPECT_EQ(image.channels, channels);
-  EXPECT_EQ(image.pixels, pixels);
+  const Picture picture = decode_picture(file, "picture");
+  EXPECT_EQ(picture.width, width);
+  EXPECT_EQ(picture.height, height);
+  EXPECT_EQ(picture.channels, channels);
+  EXPECT_EQ(picture.pixels, pixels);
 }
 
-TEST(Image, NamesTheFormatAndThoseItReads) {
+TEST(Picture, NamesTheFormatAndThoseItReads) {
   const Bytes rest(100, 0);
   const auto file = [&](const char* magic, size_t length) { return Bytes(magic, magic + length) + rest; };
   // NOLINTBEGIN(bugprone-string-literal-with-embedded-nul): the length stands beside each literal
@@ -62,25 +62,25 @@ TEST(Image, NamesTheFormatAndThoseItReads) {
   expect_refused({}, "the file is empty");
 }
 
-TEST(Image, RefusesFilesOverTheLimit) {
-  ImageLimits limits;
+TEST(Picture, RefusesFilesOverTheLimit) {
+  PictureLimits limits;
   limits.max_file_bytes = 10;
-  expect_error<DataError>([&] { decode_image(Bytes(11, 0), "picture", limits); },
+  expect_error<DataError>([&] { decode_picture(Bytes(11, 0), "picture", limits); },
                           "11 bytes, expected at most 10");
 }
 
 // With a stated limit any picture up to that size is read, whatever its file size and memory, and none beyond.
-TEST(Image, ReadsUpToAStatedNumberOfPixels) {
-  const ImageLimits few = ImageLimits::up_to(12, "--pixels");
+TEST(Picture, ReadsUpToAStatedNumberOfPixels) {
+  const PictureLimits few = PictureLimits::up_to(12, "--pixels");
   EXPECT_EQ(few.max_pixels, 12);
-  EXPECT_EQ(few.max_decode_bytes, ImageLimits{}.max_decode_bytes);
-  EXPECT_EQ(decode_image(bytes_of("P2 4 3 1 ") + bytes_of("0 0 0 0 0 0 0 0 0 0 0 0"), "picture", few).height,
-            3);
-  expect_error<DataError>([&] { decode_image(bytes_of("P2 13 1 1 0"), "picture", few); },
+  EXPECT_EQ(few.max_decode_bytes, PictureLimits{}.max_decode_bytes);
+  EXPECT_EQ(
+      decode_picture(bytes_of("P2 4 3 1 ") + bytes_of("0 0 0 0 0 0 0 0 0 0 0 0"), "picture", few).height, 3);
+  expect_error<DataError>([&] { decode_picture(bytes_of("P2 13 1 1 0"), "picture", few); },
                           "13x1 pixels, expected at most 12; scale it down, or raise the limit "
                           "(--pixels)");
-  EXPECT_EQ(ImageLimits::up_to(INT64_MAX).max_pixels, ImageLimits::kMaxPixels);
-  EXPECT_EQ(ImageLimits::up_to(-1).max_pixels, 1);
+  EXPECT_EQ(PictureLimits::up_to(INT64_MAX).max_pixels, PictureLimits::kMaxPixels);
+  EXPECT_EQ(PictureLimits::up_to(-1).max_pixels, 1);
 
   // 16-bit RGBA takes 24 bytes per pixel to decode, 120 MB: above the default limit, within the limit for 5 million
   // pixels.
@@ -90,17 +90,17 @@ TEST(Image, ReadsUpToAStatedNumberOfPixels) {
   spec.depth = 16;
   spec.colour = 6;
   const Bytes wide = png(spec, Bytes(size_t{2000} * (1 + 2500 * 8), 0));
-  expect_error<DataError>([&] { decode_image(wide, "picture"); },
+  expect_error<DataError>([&] { decode_picture(wide, "picture"); },
                           "bytes to decode, expected at most 96468992");
-  const Image image = decode_image(wide, "picture", ImageLimits::up_to(5'000'000));
-  EXPECT_EQ(image.width * image.height * image.channels, 20'000'000);
+  const Picture picture = decode_picture(wide, "picture", PictureLimits::up_to(5'000'000));
+  EXPECT_EQ(picture.width * picture.height * picture.channels, 20'000'000);
 }
 
 // Headers that state large sizes in files of a few bytes: refused by the header, quickly.
-TEST(Image, RefusesBombsByTheirHeader) {
+TEST(Picture, RefusesBombsByTheirHeader) {
   PngSpec spec;
   spec.width = spec.height = 60'000;
-  Bytes jpeg_bomb = jpeg(make_image(8, 8, 1, Bytes(64, 0)), 80);
+  Bytes jpeg_bomb = jpeg(make_picture(8, 8, 1, Bytes(64, 0)), 80);
   for (size_t i = 0; i + 8 < jpeg_bomb.size(); ++i) {
     if (jpeg_bomb[i] != 0xff || jpeg_bomb[i + 1] != 0xc0) continue;
     std::fill(jpeg_bomb.begin() + static_cast<std::ptrdiff_t>(i) + 5,
@@ -110,7 +110,7 @@ TEST(Image, RefusesBombsByTheirHeader) {
   for (const Bytes& bomb : {png(spec, Bytes(1000, 0)), jpeg_bomb, bmp(60'000, 60'000, 24, {}, Bytes(100, 0)),
                             bytes_of("P5 4294967295 1 255\n"), bytes_of("P6 60000 60000 255\n"),
                             bytes_of("P4 1073741824 1073741824\n")})
-    EXPECT_LT(min_cpu_ms([&] { EXPECT_THROW(decode_image(bomb, "picture"), DataError); }), 100);
+    EXPECT_LT(min_cpu_ms([&] { EXPECT_THROW(decode_picture(bomb, "picture"), DataError); }), 100);
 }
 
 TEST(Pnm, ReadsAllSixKinds) {
@@ -123,12 +123,12 @@ TEST(Pnm, ReadsAllSixKinds) {
   expect_image(bytes_of("P6\n1 1\n255\n") + Bytes{9, 8, 7}, 1, 1, 3, {9, 8, 7});
   expect_image(bytes_of("P5 2 1 65535\n") + Bytes{0xff, 0xff, 0x80, 0x00}, 2, 1, 1, {255, 128});
   expect_image(bytes_of("P5 2 1 15\n") + Bytes{15, 200}, 2, 1, 1, {255, 255});  // a sample above the largest
-  EXPECT_EQ(decode_image(bytes_of("P2 1 1 255 7"), "picture").format, "PGM");
+  EXPECT_EQ(decode_picture(bytes_of("P2 1 1 255 7"), "picture").format, "PGM");
 }
 
 TEST(Pnm, ReadsExtremeShapes) {
-  EXPECT_EQ(decode_image(bytes_of("P5 5000 3 255\n") + Bytes(15000, 1), "picture").width, 5000);
-  EXPECT_EQ(decode_image(bytes_of("P5 3 5000 255\n") + Bytes(15000, 1), "picture").height, 5000);
+  EXPECT_EQ(decode_picture(bytes_of("P5 5000 3 255\n") + Bytes(15000, 1), "picture").width, 5000);
+  EXPECT_EQ(decode_picture(bytes_of("P5 3 5000 255\n") + Bytes(15000, 1), "picture").height, 5000);
 }
 
 TEST(Pnm, RefusesBadHeadersBeforeDecoding) {
@@ -174,7 +174,7 @@ TEST(Bmp, RefusesWhatItCannotRead) {
   Bytes good = bmp(1, 1, 24, {}, rows);
   for (size_t size = 2; size < good.size(); ++size) {
     const Bytes cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size));
-    EXPECT_THROW(decode_image(cut, "picture"), DataError) << size;
+    EXPECT_THROW(decode_picture(cut, "picture"), DataError) << size;
   }
   expect_refused(Bytes(good.begin(), good.end() - 1), "truncated: 3 of 4 bytes of pixels");
   expect_refused(bmp(1, 1, 8, {0, 0, 0, 0}, rows, 1), "unsupported compression RLE8 (1)");

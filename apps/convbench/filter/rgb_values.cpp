@@ -1,4 +1,4 @@
-#include "apps/convbench/filter/picture.h"
+#include "apps/convbench/filter/rgb_values.h"
 
 #include <algorithm>
 
@@ -16,33 +16,33 @@ int over_white(int colour, int alpha) {
 
 }  // namespace
 
-Picture picture_of(const Image& image) {
-  Picture picture{image.width, image.height, {}};
-  const auto channels = static_cast<size_t>(image.channels);
-  const size_t pixels = image.pixels.size() / channels;
+RgbValues rgb_values_of(const Picture& picture) {
+  RgbValues result{picture.width, picture.height, {}};
+  const auto channels = static_cast<size_t>(picture.channels);
+  const size_t pixels = picture.pixels.size() / channels;
   const bool coloured = channels >= 3, has_alpha = channels % 2 == 0;
-  picture.values.resize(pixels * kChannels);
+  result.values.resize(pixels * kChannels);
   for (size_t i = 0; i < pixels; ++i) {
-    const uint8_t* pixel = image.pixels.data() + i * channels;
+    const uint8_t* pixel = picture.pixels.data() + i * channels;
     const int alpha = has_alpha ? pixel[channels - 1] : kWhite;
     for (size_t colour = 0; colour < kChannels; ++colour) {
-      picture.values[i * kChannels + colour] =
+      result.values[i * kChannels + colour] =
           static_cast<float>(over_white(pixel[coloured ? colour : 0], alpha));
     }
   }
-  return picture;
+  return result;
 }
 
-Picture noise_picture(int width, int height, uint64_t seed) {
-  Picture picture{width, height, {}};
+RgbValues noise_values(int width, int height, uint64_t seed) {
+  RgbValues picture{width, height, {}};
   picture.values.resize(static_cast<size_t>(width) * static_cast<size_t>(height) * kChannels);
   reference::Random random(seed);
   for (float& value : picture.values) value = static_cast<float>(random.below(kWhite + 1));
   return picture;
 }
 
-Picture picture_of_round(const Picture& picture, int number) {
-  Picture changed = picture;
+RgbValues values_of_round(const RgbValues& picture, int number) {
+  RgbValues changed = picture;
   if (number == 1) {
     for (float& value : changed.values) value = static_cast<float>(kWhite) - value;
   }

@@ -17,7 +17,7 @@
 #include <algorithm>
 
 #include "framework/base/error.h"
-#include "framework/io/image_decoders.h"
+#include "framework/io/picture_decoders.h"
 
 namespace lenslet {
 namespace {
@@ -159,32 +159,33 @@ int exif_orientation(const jpeg_decompress_struct& info) {
 }
 
 // Turns and mirrors the pixels so that they are upright. Orientations 5 to 8 exchange width and height.
-void make_upright(Image& image, int orientation) {
+void make_upright(Picture& picture, int orientation) {
   if (orientation == 1) return;
   const bool exchange = orientation >= 5;
   const bool flip_x = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
   const bool flip_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-  const auto width = static_cast<size_t>(image.width), height = static_cast<size_t>(image.height),
-             channels = static_cast<size_t>(image.channels);
+  const auto width = static_cast<size_t>(picture.width), height = static_cast<size_t>(picture.height),
+             channels = static_cast<size_t>(picture.channels);
   const size_t out_width = exchange ? height : width, out_height = exchange ? width : height;
-  std::vector<uint8_t> out(image.pixels.size());
+  std::vector<uint8_t> out(picture.pixels.size());
   for (size_t y = 0; y < out_height; ++y) {
     for (size_t x = 0; x < out_width; ++x) {
       size_t from_x = exchange ? y : x, from_y = exchange ? x : y;
       if (flip_x) from_x = width - 1 - from_x;
       if (flip_y) from_y = height - 1 - from_y;
-      std::copy_n(&image.pixels[(from_y * width + from_x) * channels], channels,
+      std::copy_n(&picture.pixels[(from_y * width + from_x) * channels], channels,
                   &out[(y * out_width + x) * channels]);
     }
   }
-  image.pixels = std::move(out);
-  image.width = static_cast<int>(out_width);
-  image.height = static_cast<int>(out_height);
+  picture.pixels = std::move(out);
+  picture.width = static_cast<int>(out_width);
+  picture.height = static_cast<int>(out_height);
 }
 
 }  // namespace
 
-Image decode_jpeg(const std::vector<uint8_t>& bytes, const std::string& origin, const ImageLimits& limits) {
+Picture decode_jpeg(const std::vector<uint8_t>& bytes, const std::string& origin,
+                    const PictureLimits& limits) {
   Decoder decoder(bytes);
   const auto failed = [&] {
     return DataError(concat(origin, ": JPEG: ", decoder.failure.truncated ? "truncated: " : "damaged: ",
@@ -192,7 +193,7 @@ Image decode_jpeg(const std::vector<uint8_t>& bytes, const std::string& origin, 
   };
   if (!decoder.ready || !read_header(decoder)) throw failed();
   jpeg_decompress_struct& info = decoder.info;
-  check_image_size(info.image_width, info.image_height, 0, origin, limits);
+  check_picture_size(info.image_width, info.image_height, 0, origin, limits);
   if (info.data_precision != 8)
     throw DataError(concat(origin, ": JPEG: ", info.data_precision, " bits a sample, expected 8"));
 
@@ -209,39 +210,39 @@ Image decode_jpeg(const std::vector<uint8_t>& bytes, const std::string& origin, 
   while (scale < 8 && pixels * (coefficients + copies * channels / (scale * scale)) >
                           static_cast<double>(limits.max_decode_bytes))
     scale *= 2;
-  check_image_size(info.image_width, info.image_height, coefficients + copies * channels / (scale * scale),
-                   origin, limits);
+  check_picture_size(info.image_width, info.image_height, coefficients + copies * channels / (scale * scale),
+                     origin, limits);
   info.scale_num = 1;
   info.scale_denom = scale;
   if (!compute_size(decoder)) throw failed();
 
-  Image image;
-  image.format = "JPEG";
-  image.width = static_cast<int>(info.output_width);
-  image.height = static_cast<int>(info.output_height);
-  image.channels = static_cast<int>(channels);
-  const size_t row_bytes = size_t{info.output_width} * static_cast<size_t>(image.channels);
-  image.pixels.resize(row_bytes * info.output_height);
-  if (!decode_rows(decoder, image.pixels.data(), row_bytes)) throw failed();
+  Picture picture;
+  picture.format = "JPEG";
+  picture.width = static_cast<int>(info.output_width);
+  picture.height = static_cast<int>(info.output_height);
+  picture.channels = static_cast<int>(channels);
+  const size_t row_bytes = size_t{info.output_width} * static_cast<size_t>(picture.channels);
+  picture.pixels.resize(row_bytes * info.output_height);
+  if (!decode_rows(decoder, picture.pixels.data(), row_bytes)) throw failed();
 
   if (inks) {
     // Adobe writes CMYK inverted (0 is full ink), with a marker.
-    for (size_t i = 0, out = 0; i < image.pixels.size(); i += 4) {
+    for (size_t i = 0, out = 0; i < picture.pixels.size(); i += 4) {
       const auto light = [&](size_t k) {
-        return unsigned{info.saw_Adobe_marker ? image.pixels[i + k]
-                                              : static_cast<uint8_t>(255 - image.pixels[i + k])};
+        return unsigned{info.saw_Adobe_marker ? picture.pixels[i + k]
+                                              : static_cast<uint8_t>(255 - picture.pixels[i + k])};
       };
       const unsigned black = light(3);
       for (size_t k = 0; k < 3; ++k) {
         const unsigned value = (light(k) * black + 127) / 255;
-        image.pixels[out++] = static_cast<uint8_t>(value);
+        picture.pixels[out++] = static_cast<uint8_t>(value);
       }
     }
-    image.channels = 3;
-    image.pixels.resize(image.pixels.size() / 4 * 3);
+    picture.channels = 3;
+    picture.pixels.resize(picture.pixels.size() / 4 * 3);
   }
-  make_upright(image, orientation);
-  return image;
+  make_upright(picture, orientation);
+  return picture;
 }
 
 }  // namespace lenslet

@@ -7,7 +7,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
-#include "framework/io/image_decoders.h"
+#include "framework/io/picture_decoders.h"
 
 namespace lenslet {
 namespace {
@@ -80,7 +80,8 @@ class PnmReader {
 
 }  // namespace
 
-Image decode_pnm(const std::vector<uint8_t>& bytes, const std::string& origin, const ImageLimits& limits) {
+Picture decode_pnm(const std::vector<uint8_t>& bytes, const std::string& origin,
+                   const PictureLimits& limits) {
   constexpr uint32_t kMaxSide = 1u << 30, kMaxSample = 65535;
   const int type = bytes[1] - '0';
   const bool bitmap = type == 1 || type == 4, binary = type >= 4;
@@ -90,13 +91,13 @@ Image decode_pnm(const std::vector<uint8_t>& bytes, const std::string& origin, c
   const uint32_t max_sample = bitmap ? 1 : reader.number("the largest sample", kMaxSample);
   if (max_sample == 0)
     throw DataError(concat(origin, ": PNM: the largest sample is 0, expected 1 to ", kMaxSample));
-  Image image;
-  image.format = bitmap ? "PBM" : type % 3 == 2 ? "PGM" : "PPM";
-  image.channels = type == 3 || type == 6 ? 3 : 1;
-  check_image_size(width, height, image.channels, origin, limits);
-  image.width = static_cast<int>(width);
-  image.height = static_cast<int>(height);
-  const uint64_t samples = uint64_t{width} * height * static_cast<uint64_t>(image.channels);
+  Picture picture;
+  picture.format = bitmap ? "PBM" : type % 3 == 2 ? "PGM" : "PPM";
+  picture.channels = type == 3 || type == 6 ? 3 : 1;
+  check_picture_size(width, height, picture.channels, origin, limits);
+  picture.width = static_cast<int>(width);
+  picture.height = static_cast<int>(height);
+  const uint64_t samples = uint64_t{width} * height * static_cast<uint64_t>(picture.channels);
   const auto to_byte = [&](uint32_t value) {
     return static_cast<uint8_t>((std::min(value, max_sample) * 255u + max_sample / 2) / max_sample);
   };
@@ -106,30 +107,30 @@ Image decode_pnm(const std::vector<uint8_t>& bytes, const std::string& origin, c
     if (reader.left() < samples)
       throw DataError(
           concat(origin, ": PNM: truncated: ", reader.left(), " bytes for ", samples, " samples"));
-    image.pixels.resize(static_cast<size_t>(samples));
-    for (uint8_t& pixel : image.pixels)
+    picture.pixels.resize(static_cast<size_t>(samples));
+    for (uint8_t& pixel : picture.pixels)
       pixel = bitmap ? (reader.bit() ? 0 : 255) : to_byte(reader.number("the pixels", kMaxSample));
-    return image;
+    return picture;
   }
   reader.end_header();
   if (bitmap) {
     const size_t row_bytes = (size_t{width} + 7) / 8;
     const uint8_t* data = reader.take(uint64_t{row_bytes} * height);
-    image.pixels.resize(static_cast<size_t>(samples));
+    picture.pixels.resize(static_cast<size_t>(samples));
     for (size_t y = 0; y < height; ++y) {
       for (size_t x = 0; x < width; ++x) {
-        image.pixels[y * width + x] = data[y * row_bytes + x / 8] >> (7 - x % 8) & 1 ? 0 : 255;
+        picture.pixels[y * width + x] = data[y * row_bytes + x / 8] >> (7 - x % 8) & 1 ? 0 : 255;
       }
     }
-    return image;
+    return picture;
   }
   const bool wide = max_sample > 255;
   const uint8_t* data = reader.take(samples * (wide ? 2 : 1));
-  image.pixels.resize(static_cast<size_t>(samples));
-  for (size_t i = 0; i < image.pixels.size(); ++i) {
-    image.pixels[i] = to_byte(wide ? uint32_t{data[2 * i]} << 8 | data[2 * i + 1] : data[i]);
+  picture.pixels.resize(static_cast<size_t>(samples));
+  for (size_t i = 0; i < picture.pixels.size(); ++i) {
+    picture.pixels[i] = to_byte(wide ? uint32_t{data[2 * i]} << 8 | data[2 * i + 1] : data[i]);
   }
-  return image;
+  return picture;
 }
 
 }  // namespace lenslet

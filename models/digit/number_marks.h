@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 #include "models/digit/digit_image.h"
 #include "models/digit/plane.h"
 
@@ -51,7 +51,7 @@ struct DigitMark {
 };
 
 /// The model's inputs from a picture, and the steps that led to them.
-struct NumberImage {
+struct NumberMarks {
   std::vector<DigitMark> marks;      // from left to right; empty if refused
   Refusal refusal = Refusal::kNone;  // of the picture as a whole, before the model sees it
   std::string reason;                // one line; empty for kNone
@@ -61,9 +61,9 @@ struct NumberImage {
 
 /// Finds the marks, groups them to digits and prepares each like prepare_digit(). A picture with one digit has the same
 /// pixels as there. One of 28x28 pixels is always one digit.
-NumberImage prepare_number(const Image& image);
+NumberMarks prepare_number(const Picture& picture);
 
 /// One digit that has MNIST's form already: `pixels` [28, 28]. Refused as blank if all are equal.
-NumberImage number_of(const uint8_t* pixels);
+NumberMarks number_of(const uint8_t* pixels);
 
 }  // namespace lenslet

@@ -1,4 +1,4 @@
-#include "framework/io/image.h"
+#include "framework/io/picture.h"
 
 #include <algorithm>
 #include <cctype>
@@ -7,7 +7,7 @@
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/io/file.h"
-#include "framework/io/image_decoders.h"
+#include "framework/io/picture_decoders.h"
 
 namespace lenslet {
 namespace {
@@ -106,15 +106,15 @@ bool is_small_jpeg(const std::vector<uint8_t>& bytes) {
 
 }  // namespace
 
-const char* image_formats() { return kFormats; }
+const char* picture_formats() { return kFormats; }
 
-ImageLimits ImageLimits::up_to(int64_t pixels, const char* option) {
+PictureLimits PictureLimits::up_to(int64_t pixels, const char* option) {
   // Largest file: 16-bit raw RGB has 6 bytes per pixel, and so has RGB as text of one-digit samples.
   constexpr size_t kFileBytes = 6, kHeaderBytes = 1 << 16;
   // The PNG reader needs the most: 16-bit RGBA has 8 bytes per pixel, as filtered rows (plus one byte per row, which
   // may have a single pixel) and as samples, both twice if interlaced, and 4 bytes in the result.
   constexpr size_t kDecodeBytes = 2 * (8 + 1) + 2 * 8 + 4;
-  ImageLimits limits;
+  PictureLimits limits;
   limits.option = option;
   limits.max_pixels = std::clamp<int64_t>(pixels, 1, kMaxPixels);
   const auto count = static_cast<size_t>(limits.max_pixels);
@@ -123,8 +123,8 @@ ImageLimits ImageLimits::up_to(int64_t pixels, const char* option) {
   return limits;
 }
 
-void check_image_size(uint64_t width, uint64_t height, double bytes_per_pixel, const std::string& origin,
-                      const ImageLimits& limits) {
+void check_picture_size(uint64_t width, uint64_t height, double bytes_per_pixel, const std::string& origin,
+                        const PictureLimits& limits) {
   const std::string remedy = concat("; scale it down, or raise the limit",
                                     limits.option ? concat(" (", limits.option, ")") : std::string());
   if (width == 0 || height == 0)
@@ -143,7 +143,8 @@ void check_image_size(uint64_t width, uint64_t height, double bytes_per_pixel, c
   }
 }
 
-Image decode_image(const std::vector<uint8_t>& bytes, const std::string& origin, const ImageLimits& limits) {
+Picture decode_picture(const std::vector<uint8_t>& bytes, const std::string& origin,
+                       const PictureLimits& limits) {
   if (bytes.empty()) throw DataError(concat(origin, ": the file is empty, expected a picture: ", kFormats));
   if (bytes.size() > limits.max_file_bytes) {
     throw DataError(concat(origin, ": the file has ", bytes.size(), " bytes, expected at most ",
@@ -161,7 +162,7 @@ Image decode_image(const std::vector<uint8_t>& bytes, const std::string& origin,
                          guess.empty() ? "an unknown format" : guess));
 }
 
-bool is_small_image(const std::vector<uint8_t>& bytes) {
+bool is_small_picture(const std::vector<uint8_t>& bytes) {
   constexpr size_t kSmallFile = 256 << 10;  // a netpbm bitmap of that size has 2 Mi pixels
   if (bytes.size() > kSmallFile) return false;
   if (bytes.size() < 26) return true;  // too short for a large picture
@@ -172,9 +173,9 @@ bool is_small_image(const std::vector<uint8_t>& bytes) {
   return !has_magic(bytes, "BM", 2);
 }
 
-Image read_image(const std::string& path, const ImageLimits& limits) {
-  return decode_image(read_file(path, limits.max_file_bytes),
-                      path == "-" ? "standard input" : printable_excerpt(path), limits);
+Picture read_picture(const std::string& path, const PictureLimits& limits) {
+  return decode_picture(read_file(path, limits.max_file_bytes),
+                        path == "-" ? "standard input" : printable_excerpt(path), limits);
 }
 
 }  // namespace lenslet

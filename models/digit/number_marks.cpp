@@ -1,4 +1,4 @@
-#include "models/digit/number_image.h"
+#include "models/digit/number_marks.h"
 
 #include <algorithm>
 #include <climits>
@@ -33,8 +33,8 @@ constexpr double kSlash = 0.36, kBackslash = -0.3;
 constexpr double kLeansApart = 0.36, kPerhapsApart = 0.27;  // between a stroke and the digits beside it
 
 // Refuses a number with a point that is too small to be kept as a mark, and warns of other specks in the row of digits.
-void judge_points(const Ink& ink, const std::vector<MarkGroup>& groups, const Image& image,
-                  NumberImage& number) {
+void judge_points(const Ink& ink, const std::vector<MarkGroup>& groups, const Picture& picture,
+                  NumberMarks& number) {
   constexpr size_t kMaxPoints = 3;  // more are dust
   const double height = digit_height(groups);
   Box row = groups.front().box;
@@ -47,7 +47,7 @@ void judge_points(const Ink& ink, const std::vector<MarkGroup>& groups, const Im
     const bool near = -shared_columns(point, row) < kPointNear * height;
     const bool low = point.y0 + point.y1 > 2 * (row.y1 - kPointLow * height);
     if (!over_a_mark && near && low && ink.points.size() <= kMaxPoints) {
-      const Box box = in_picture(ink, point, image);
+      const Box box = in_picture(ink, point, picture);
       number.refusal = Refusal::kTooSmall;
       number.reason = concat("no number: a mark is too small for a digit: ", box.width(), "x", box.height(),
                              " pixels at ", box.x0, ", ", box.y0);
@@ -136,12 +136,12 @@ std::vector<DigitRetake> retakes_of(const Ink& own, double slant) {
   return retakes;
 }
 
-void refuse(NumberImage& number, Refusal refusal, std::string reason) {
+void refuse(NumberMarks& number, Refusal refusal, std::string reason) {
   number.refusal = refusal;
   number.reason = std::move(reason);
 }
 
-void add_marks(const Ink& ink, const Image& image, NumberImage& number) {
+void add_marks(const Ink& ink, const Picture& picture, NumberMarks& number) {
   std::vector<MarkGroup> groups;
   for (size_t i = 0; i < ink.marks.size(); ++i) groups.push_back({ink.marks[i].box, ink.marks[i].mass, {i}});
   leave_out_lines(groups, number.warnings);
@@ -154,7 +154,7 @@ void add_marks(const Ink& ink, const Image& image, NumberImage& number) {
     return refuse(
         number, Refusal::kRows,
         concat("no number: ", groups.size(), " marks in several rows, expected the digits of one number"));
-  judge_points(ink, groups, image, number);
+  judge_points(ink, groups, picture, number);
   if (number.refusal != Refusal::kNone) return;
   warn_of_uneven(groups, number.warnings);
   const double height = digit_height(groups);
@@ -164,12 +164,12 @@ void add_marks(const Ink& ink, const Image& image, NumberImage& number) {
     const MarkGroup& group = groups[i];
     const Ink& own = written[i].ink;
     DigitMark mark;
-    mark.box = in_picture(ink, group.box, image);
+    mark.box = in_picture(ink, group.box, picture);
     // With one digit nothing is cut out, so that the steps have the picture's own coordinates.
     mark.digit = place_digit(groups.size() == 1 && group.marks.size() == ink.marks.size() ? ink : own);
     mark.small = groups.size() > 1 && (is_small(group.box, height) || is_flat(group.box, height));
     mark.wide = group.box.width() > kWide * group.box.height() && group.box.height() > kSmallHeight * height;
-    if (mark.wide) mark.cuts = cuts_of(ink, group, image);
+    if (mark.wide) mark.cuts = cuts_of(ink, group, picture);
     if (!mark.small) {
       mark.retakes = retakes_of(own, slant);
       mark.slash = slash_of(written, i);
@@ -191,9 +191,9 @@ const char* refusal_name(Refusal refusal) {
   return kNames[static_cast<int>(refusal)];
 }
 
-NumberImage number_of(const uint8_t* pixels) {
+NumberMarks number_of(const uint8_t* pixels) {
   constexpr int kSide = DigitImage::kSide, kPixels = kSide * kSide;
-  NumberImage number;
+  NumberMarks number;
   if (std::all_of(pixels, pixels + kPixels, [&](uint8_t value) { return value == pixels[0]; })) {
     refuse(number, Refusal::kBlank, "blank: no ink found");
     return number;
@@ -206,16 +206,16 @@ NumberImage number_of(const uint8_t* pixels) {
   return number;
 }
 
-bool has_digits_form(const Image& image) {
-  return image.width == DigitImage::kSide && image.height == DigitImage::kSide;
+bool has_digits_form(const Picture& picture) {
+  return picture.width == DigitImage::kSide && picture.height == DigitImage::kSide;
 }
 
-NumberImage prepare_number(const Image& image) {
-  if (!has_digits_form(image)) return number_of_ink(image, find_ink(image));
-  NumberImage number;
+NumberMarks prepare_number(const Picture& picture) {
+  if (!has_digits_form(picture)) return number_of_ink(picture, find_ink(picture));
+  NumberMarks number;
   DigitMark mark;
   mark.box = {0, 0, DigitImage::kSide, DigitImage::kSide};
-  mark.digit = prepare_digit(image);
+  mark.digit = prepare_digit(picture);
   number.steps = std::exchange(mark.digit.steps, {});
   number.warnings = std::exchange(mark.digit.warnings, {});
   if (mark.digit.blank) {
@@ -226,9 +226,9 @@ NumberImage prepare_number(const Image& image) {
   return number;
 }
 
-NumberImage number_of_ink(const Image& image, const Ink& ink) {
-  NumberImage number;
-  number.steps = {describe_picture(image)};
+NumberMarks number_of_ink(const Picture& picture, const Ink& ink) {
+  NumberMarks number;
+  number.steps = {describe_picture(picture)};
   number.steps.insert(number.steps.end(), ink.steps.begin(), ink.steps.end());
   number.warnings = ink.warnings;
   if (ink.level == 0) {
@@ -241,7 +241,7 @@ NumberImage number_of_ink(const Image& image, const Ink& ink) {
            concat("texture: ", ink.marks.size(), " marks, expected a number; photograph it on plain paper"));
     return number;
   }
-  add_marks(ink, image, number);
+  add_marks(ink, picture, number);
   if (number.marks.size() == 1 && number.marks[0].digit.blank) {
     number.marks.clear();
     refuse(number, Refusal::kBlank, "blank: the marks found lie too far apart for a digit");

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "framework/base/error.h"
-#include "framework/io/image_decoders.h"
+#include "framework/io/picture_decoders.h"
 #include "framework/io/stb_png.h"
 
 namespace lenslet {
@@ -132,10 +132,11 @@ Chunks read_chunks(const std::vector<uint8_t>& bytes, const std::string& origin)
 
 }  // namespace
 
-Image decode_png(const std::vector<uint8_t>& bytes, const std::string& origin, const ImageLimits& limits) {
+Picture decode_png(const std::vector<uint8_t>& bytes, const std::string& origin,
+                   const PictureLimits& limits) {
   if (bytes.size() >= kSignature + kChunkFrame + kHeaderBytes && bytes[12] == 'I' && bytes[13] == 'H') {
     // Checks the size first, so that a picture that is too large is refused before its data is read.
-    check_image_size(big(&bytes[16]), big(&bytes[20]), 0, origin, limits);
+    check_picture_size(big(&bytes[16]), big(&bytes[20]), 0, origin, limits);
   }
   Chunks chunks = read_chunks(bytes, origin);
   const Header& h = chunks.header;
@@ -143,7 +144,7 @@ Image decode_png(const std::vector<uint8_t>& bytes, const std::string& origin, c
   // stb_image allocates: filtered rows, twice if interlaced (its first guess is too small), then the samples, then the
   // colours of a palette or the conversion of 16 bits to 8.
   const uint64_t pixels = uint64_t{h.width} * h.height;
-  check_image_size(h.width, h.height, 0, origin, limits);
+  check_picture_size(h.width, h.height, 0, origin, limits);
   const uint64_t row = (uint64_t{h.width} * static_cast<uint64_t>(h.depth) + 7) / 8 * h.samples() + 1;
   const uint64_t filtered = row * h.height * (h.interlaced ? 2 : 1);
   const uint64_t out_channels =
@@ -154,8 +155,8 @@ Image decode_png(const std::vector<uint8_t>& bytes, const std::string& origin, c
   const uint64_t budget =
       std::max(chunks.data.size() + filtered, filtered + samples * (h.interlaced ? 2 : 1) + expanded);
   const uint64_t needed = std::max(budget, 2 * pixels * out_channels);  // the result is copied once
-  check_image_size(h.width, h.height, static_cast<double>(needed) / static_cast<double>(pixels), origin,
-                   limits);
+  check_picture_size(h.width, h.height, static_cast<double>(needed) / static_cast<double>(pixels), origin,
+                     limits);
   // Deflate adds 5 bytes per 16 KiB of incompressible data; a longer stream contains more than the picture.
   if (chunks.data.size() > filtered + filtered / 1024 + 1024) {
     throw DataError(concat(origin, ": PNG: ", chunks.data.size(), " bytes of data for a picture that takes ",
@@ -173,11 +174,11 @@ Image decode_png(const std::vector<uint8_t>& bytes, const std::string& origin, c
   put_chunk(clean, "IEND", {});
   std::vector<uint8_t>().swap(chunks.data);
 
-  Image image;
-  image.format = "PNG";
-  image.width = static_cast<int>(h.width);
-  image.height = static_cast<int>(h.height);
-  const std::string reason = stb_decode_png(clean, budget + kBudgetSlack, image.channels, image.pixels);
+  Picture picture;
+  picture.format = "PNG";
+  picture.width = static_cast<int>(h.width);
+  picture.height = static_cast<int>(h.height);
+  const std::string reason = stb_decode_png(clean, budget + kBudgetSlack, picture.channels, picture.pixels);
   if (reason == "outofmem") {
     throw DataError(concat(origin, ": PNG: the data expand to more than the ", h.width, "x", h.height,
                            " pixels that the header states"));
@@ -187,7 +188,7 @@ Image decode_png(const std::vector<uint8_t>& bytes, const std::string& origin, c
                            h.height, " pixels"));
   }
   if (!reason.empty()) throw DataError(concat(origin, ": PNG: damaged: ", reason));
-  return image;
+  return picture;
 }
 
 }  // namespace lenslet

@@ -12,14 +12,14 @@
 namespace lenslet {
 
 /// A picture with 8 bits per channel, interleaved.
-struct Image {
+struct Picture {
   int width = 0, height = 0, channels = 0;  // channels: 1 grey, 2 grey + alpha, 3 RGB, 4 RGBA
   std::vector<uint8_t> pixels;              // [height, width, channels]
   std::string format;                       // "PNG", "JPEG", …
 };
 
 /// Limits of a picture, compared with its header before memory is allocated.
-struct ImageLimits {
+struct PictureLimits {
   static constexpr int64_t kDefaultPixels = 1 << 26;  // 64 Mi
   static constexpr int64_t kMaxPixels = 1 << 28;      // the PNG decoder counts bytes in an int
   const char* option = nullptr;                       // by which the caller raises them, for messages
@@ -29,21 +29,21 @@ struct ImageLimits {
 
   /// Limits for pictures of up to `pixels`, 1 to kMaxPixels. File and memory may be as large as the least compact
   /// picture of that size needs, and at least the defaults.
-  static ImageLimits up_to(int64_t pixels, const char* option = nullptr);
+  static PictureLimits up_to(int64_t pixels, const char* option = nullptr);
 };
 
-/// The formats of decode_image() for messages and help: "PNG, JPEG, BMP and PNM (PBM, PGM, PPM)".
-const char* image_formats();
+/// The formats of decode_picture() for messages and help: "PNG, JPEG, BMP and PNM (PBM, PGM, PPM)".
+const char* picture_formats();
 
 /// Decodes the bytes of a file. A JPEG that needs too much memory is decoded at 1/2, 1/4 or 1/8 of its size. Applies
 /// the Exif orientation. Throws DataError naming `origin`: empty, truncated, too large, or an unsupported format (with
 /// the supported ones).
-Image decode_image(const std::vector<uint8_t>& bytes, const std::string& origin,
-                   const ImageLimits& limits = {});
+Picture decode_picture(const std::vector<uint8_t>& bytes, const std::string& origin,
+                       const PictureLimits& limits = {});
 /// Whether the header promises a picture that needs at most about 4 MiB to decode and prepare, so that every thread may
 /// decode one at the same time. False if that is uncertain.
-bool is_small_image(const std::vector<uint8_t>& bytes);
-/// Reads and decodes a file; "-" is standard input. Throws like read_file() and decode_image().
-Image read_image(const std::string& path, const ImageLimits& limits = {});
+bool is_small_picture(const std::vector<uint8_t>& bytes);
+/// Reads and decodes a file; "-" is standard input. Throws like read_file() and decode_picture().
+Picture read_picture(const std::string& path, const PictureLimits& limits = {});
 
 }  // namespace lenslet
