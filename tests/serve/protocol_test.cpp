@@ -88,7 +88,7 @@ TEST(ServeProtocol, RefusesWhatDoesNotFitTheModel) {
   expect_refusal("a dimension must not be negative", request_json(R"("shape":[-1,2])"));
   expect_refusal("inputs[0].shape: expected integers, found 2.0", request_json(R"("shape":[2.0,2])"));
   expect_refusal("inputs[0].shape: unexpected a number", request_json(R"("shape":[18446744073709551615,2])"));
-  expect_refusal("at most 100 samples here, found 101",
+  expect_refusal("at most 100 samples here (--max-queue), found 101",
                  request_json(R"("shape":[101,2],"datatype":"FP32","data":[])"));
   expect_refusal("expects the datatype FP32, or UINT8",
                  request_json(R"("shape":[1,2],"datatype":"INT64","data":[1,2])"));

@@ -170,6 +170,28 @@ TEST_F(ServeService, AnswersThePage) {
     EXPECT_EQ(post(std::string("/page/look?") + query, "").status, 400) << query;
 }
 
+TEST_F(ServeService, FollowsAStrokeWhileItMeasures) {
+  std::promise<void> end;
+  const auto ended = end.get_future().share();
+  const auto page = [&](const PageRequest& request) {
+    if (request.measures()) ended.wait();
+    return request.part;
+  };
+  Service service(options(), {infer, classify, page}, connections_);
+  std::promise<std::string> measured, looked;
+  const auto gives = [](std::promise<std::string>& to) {
+    return [&to](HttpResponse response) { to.set_value(std::move(response.body)); };
+  };
+  service.handle(head("POST", "/page/race?layer=conv1"), "", gives(measured));
+  service.handle(head("POST", "/page/look"), "picture", gives(looked));
+  auto look = looked.get_future();
+  const bool follows = look.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+  end.set_value();
+  EXPECT_TRUE(follows) << "it waited for the race";
+  EXPECT_EQ(look.get(), "look");
+  EXPECT_EQ(measured.get_future().get(), "race");
+}
+
 TEST(ServePage, ReadsNumbers) {
   const PageRequest request{
       "race", query_of("/page/race?batch=64&batch=8&n=-1&x=1e3&big=1000000000&=5&empty"), {}};

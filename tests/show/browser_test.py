@@ -83,6 +83,12 @@ def start_server(*options, **environment):
     )
 
 
+def strokes_text(strokes):
+    """As a link has them."""
+    digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+    return ".".join("".join(digits[v // 36] + digits[v % 36] for point in one for v in point) for one in strokes)
+
+
 @contextlib.contextmanager
 def serving(*options, **environment):
     server, url = start_server(*options, **environment)
@@ -226,6 +232,112 @@ class Browser(unittest.TestCase):
         parts = [re.sub(r'(id="data">).*?(</script>)', r"\1\2", page, flags=re.S) for page in (saved, written)]
         self.assertEqual(*parts)
 
+    def reopened(self):
+        """Opens the page's link anew."""
+        link = self.settled_link()
+        self.driver.get("about:blank")
+        self.open(link)
+
+    def settled_link(self):
+        """The address, once it has the last change."""
+        time.sleep(0.4)
+        return self.driver.current_url
+
+    def test_a_link_repeats_every_value(self):
+        """Also of a stroke with sharp corners, of the second of two digits, and of empty paper."""
+        self.draw([[(90, 60), (190, 60), (110, 220)]])
+        values, link = self.values(), self.settled_link()
+        self.reopened()
+        self.assertEqual(self.values(), values)
+        # In a page that is open, too.
+        self.find("#clear").click()
+        self.wait(lambda: self.text("#number") == "–")
+        self.assertEqual(self.text("#inspector"), "Point at a value of a layer.")
+        self.reopened()
+        self.assertEqual(self.text("#number"), "–")
+        self.js("document.body.dataset.old = 'yes'; location.hash = arguments[0]", link.partition("#")[2])
+        ready = "const {ready, old} = document.body.dataset; return ready && !old"
+        self.wait(lambda: self.js(ready))
+        self.assertEqual(self.values(), values)
+        one, seven = ([[60, 40], [60, 240]], [[120, 60], [240, 60], [150, 240]])
+        self.js("document.body.dataset.old = 'yes'; location.hash = arguments[0]", "s=" + strokes_text([one, seven]))
+        self.wait(lambda: self.js(ready))
+        self.assertEqual(self.text("#number"), "17")
+        second = self.find("#marks button:nth-child(2)")
+        second.click()
+        pressed = "return document.querySelector('#marks [aria-pressed=true]').textContent"
+        self.wait(lambda: self.js(pressed) == "7")
+        self.assertEqual(self.driver.switch_to.active_element, second, "the digit that was pressed has the focus")
+        self.reopened()
+        self.assertEqual(self.js(pressed), "7")
+
+    def test_a_link_with_an_unknown_backend(self):
+        self.driver.get("about:blank")
+        self.open(self.url + "/#b=conv2%3Dnope,foo%3Dbar")
+        self.assertIn("conv2=nope, foo=bar", self.text("#problem"))
+        self.assertEqual(self.text("#number"), "3")
+        self.assertTrue(self.text(self.card("conv2") + " .time"))
+
+    def test_a_second_finger_draws_nothing(self):
+        self.find("#clear").click()
+        self.wait(lambda: self.text("#number") == "–")
+        self.js(
+            """const pad = document.getElementById("pad"), box = pad.getBoundingClientRect();
+            pad.setPointerCapture = () => {};
+            const send = (type, id, [x, y]) => pad.dispatchEvent(new PointerEvent(type, { pointerId: id, button: 0,
+                bubbles: true, clientX: box.left + x / 280 * box.width, clientY: box.top + y / 280 * box.height }));
+            const points = arguments[0];
+            send("pointerdown", 11, points[0]);
+            send("pointerdown", 12, [20, 20]);
+            for (const point of points.slice(1)) {
+              send("pointermove", 11, point);
+              send("pointermove", 12, [250, 250]);
+            }
+            send("pointerup", 12, [250, 250]);
+            send("pointerup", 11, points[points.length - 1]);""",
+            samples()[1][0],
+        )
+        self.wait(lambda: self.text("#number") == "1")
+        self.assertNotIn(".", self.settled_link().partition("#s=")[2].partition("&")[0], "one stroke")
+
+    def test_a_file_again_and_one_that_is_no_picture(self):
+        seven = str(ROOT / "samples/digit_7_a.png")
+        self.find("#file").send_keys(seven)
+        self.wait(lambda: self.text("#number") == "7")
+        self.assertFalse(self.find("#link").is_enabled(), "a link holds no picture")
+        self.find("#clear").click()
+        self.wait(lambda: self.text("#number") == "–")
+        self.assertTrue(self.find("#link").is_enabled())
+        self.find("#file").send_keys(seven)
+        self.wait(lambda: self.text("#number") == "7")
+        text = self.downloads / "text.png"
+        text.write_text("hello")
+        self.find("#file").send_keys(str(text))
+        self.wait(lambda: self.find("#problem").is_displayed())
+        self.assertEqual(self.text("#number"), "–")
+        self.assertEqual(self.js("return document.querySelectorAll('#stages li').length"), 0)
+        # The browser reports the refusal, which is meant.
+        refused = [entry for entry in self.driver.get_log("browser") if "400" in entry["message"]]
+        self.assertEqual(len(refused), 1)
+
+    def test_actions_keep_the_focus(self):
+        for selector, done in (
+            ("#measure", lambda: self.text("#total")),
+            (self.card("conv2") + " .top button", lambda: self.text(self.card("conv2") + " .race")),
+            (self.card("conv2") + " select", lambda: self.text(self.card("conv2") + " .change")),
+        ):
+            control = self.find(selector)
+            self.js("arguments[0].focus()", control)
+            control.send_keys(Keys.ARROW_DOWN if control.tag_name == "select" else Keys.ENTER)
+            self.wait(done)
+            self.wait(lambda control=control: control.get_attribute("aria-disabled") is None)
+            self.assertEqual(self.driver.switch_to.active_element, control, selector)
+        # The slider by keys: ten steps, of which the last one counts.
+        slider = self.find("#batch")
+        slider.send_keys(*[Keys.ARROW_RIGHT] * 4)
+        self.wait(lambda: "for 16 images" in self.text("#total"))
+        self.assertEqual(self.driver.switch_to.active_element, slider)
+
     def test_numbers_are_the_models(self):
         self.draw(samples()[5])
         self.wait(lambda: self.text("#number") == "5")
@@ -361,6 +473,9 @@ class Browser(unittest.TestCase):
         self.addCleanup(file.unlink)
         self.open(file.as_uri())
         self.assertEqual(self.text("#number"), "3")
+        backends = "return [...document.querySelectorAll(arguments[0])].map((one) => one.textContent)"
+        refused = self.js(backends, self.card("conv2") + " details li")
+        self.assertTrue(any(text.startswith("depthwise: ") for text in refused), refused)
         self.assertEqual(
             self.js("return document.querySelectorAll('.layer canvas').length"),
             len(data_of(file.read_text(encoding="utf-8"))["network"]["nodes"]),

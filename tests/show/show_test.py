@@ -8,6 +8,7 @@ import base64
 import hashlib
 import json
 import math
+import random
 import re
 import struct
 import subprocess
@@ -119,6 +120,16 @@ class Networks(unittest.TestCase):
         data = self.page(DIGIT, "--model", ROOT / "tests/models/onnx/lenet5.onnx", "--backend", "direct")
         self.assertEqual(data["look"]["answer"]["number"], "3")
         self.assertTrue(all(data["look"]["values"]))
+
+    def test_a_picture_that_does_not_compress_stays_small(self):
+        with tempfile.TemporaryDirectory() as folder:
+            noise, page = Path(folder) / "noise.ppm", Path(folder) / "noise.html"
+            noise.write_bytes(b"P6 640 480 255\n" + random.Random(7).randbytes(640 * 480 * 3))
+            for network in ("resnet20", "mobilenet"):
+                model = ROOT / f"tests/models/onnx/{network}.onnx"
+                result = run("show", noise, "--device", DEVICE, "--html", page, "--model", model)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertLess(page.stat().st_size, 1_000_000, network)
 
     def test_a_blank_picture_has_no_values(self):
         with tempfile.TemporaryDirectory() as folder:

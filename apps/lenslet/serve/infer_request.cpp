@@ -36,8 +36,8 @@ int64_t samples_of(const InferInput& input, const Signature& signature) {
     throw DataError(concat("input '", signature.input, "' expects the shape ", expected_shape(sample),
                            ", found ", shown(shape)));
   if (shape[0] > signature.max_samples)
-    throw DataError(
-        concat("a request has at most ", signature.max_samples, " samples here, found ", shape[0]));
+    throw DataError(concat("a request has at most ", signature.max_samples,
+                           " samples here (--max-queue), found ", shape[0]));
   return shape[0];
 }
 

@@ -19,7 +19,7 @@ Pages::Pages(const Engine& engine) : engine_(engine) {}
 Pages::~Pages() = default;
 
 std::string Pages::answer(const PageRequest& request) {
-  if (!made_) made_ = std::make_unique<Made>(engine_);
+  std::call_once(once_, [this] { made_ = std::make_unique<Made>(engine_); });
   const std::string backends = request.text("backends");
   const int64_t batch = request.whole_number("batch", 1);
   nlohmann::ordered_json json;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "apps/lenslet/serve/engine.h"
@@ -9,7 +10,8 @@
 
 namespace lenslet::serve {
 
-/// One thread at a time, also beside the engine's. Builds nothing before the first request.
+/// For two threads beside the engine's: one with requests that measure, one with all others. Builds nothing before the
+/// first request.
 class Pages {
  public:
   /// `engine` must outlive this.
@@ -23,6 +25,7 @@ class Pages {
   struct Made;
 
   const Engine& engine_;
+  std::once_flag once_;
   std::unique_ptr<Made> made_;
 };
 

@@ -101,6 +101,7 @@ Service::Service(ServiceOptions options, Computation computation, const Connecti
       batcher_(options_.batching, computation_.infer, computation_.infer_at_once),
       pictures_(options_.picture_queue),
       pages_(options_.page_queue),
+      measurements_(options_.page_queue),
       json_(options_.json_queue, options_.json_threads) {}
 
 std::optional<HttpResponse> Service::refuse(const HttpHead& head) {
@@ -239,12 +240,13 @@ std::optional<HttpResponse> Service::classify(const std::string& body, const Rep
 std::optional<HttpResponse> Service::page(const HttpHead& head, const Route& route, const std::string& body,
                                           const Reply& reply) {
   if (!computation_.page) return error(404, "this server has no page");
-  const bool taken = pages_.submit(
-      [this, reply, request = PageRequest{route.part, query_of(head.target), {body.begin(), body.end()}}] {
-        reply.with([&]() -> std::optional<HttpResponse> {
-          return HttpResponse{200, computation_.page(request)};
-        });
-      });
+  PageRequest request{route.part, query_of(head.target), {body.begin(), body.end()}};
+  TaskQueue& queue = request.measures() ? measurements_ : pages_;
+  const bool taken = queue.submit([this, reply, request = std::move(request)] {
+    reply.with([&]() -> std::optional<HttpResponse> {
+      return HttpResponse{200, computation_.page(request)};
+    });
+  });
   if (!taken) return busy("requests of the page");
   return std::nullopt;
 }

@@ -26,7 +26,7 @@ struct ServiceOptions {
   std::vector<std::string> host_names;  // besides addresses and localhost
   BatcherOptions batching;
   size_t picture_queue = 64;  // pictures that may wait
-  size_t page_queue = 16;     // requests of the page that may wait
+  size_t page_queue = 16;     // requests of the page that may wait, and as many that measure
   size_t json_queue = 64;     // large requests in JSON that may wait to be read
   int json_threads = 1;       // that read them
   std::string home;           // the page at "/"
@@ -39,7 +39,8 @@ struct Computation {
   /// The JSON answer to a picture of these bytes; called by one thread, beside that of `infer`. Throws DataError for a
   /// picture that cannot be read.
   std::function<std::string(const std::vector<uint8_t>& picture)> classify;
-  /// The JSON answer to a request of the page, by a thread of its own. Throws DataError for what cannot be answered.
+  /// The JSON answer to a request of the page, by one thread for those that measure and one for the others. Throws
+  /// DataError for what cannot be answered.
   std::function<std::string(const PageRequest& request)> page = {};
   /// For requests of one sample, where that is faster; may be empty.
   Batcher::AtOnce infer_at_once = {};
@@ -81,7 +82,7 @@ class Service : public HttpService {
   // Last, so that their threads end first, and those that give work to the batcher before it.
   Batcher batcher_;
   TaskQueue pictures_;
-  TaskQueue pages_;
+  TaskQueue pages_, measurements_;
   TaskQueue json_;
 };
 

@@ -29,28 +29,29 @@ namespace {
 
 constexpr size_t kMaxPasses = 8;      // kept, one for each choice of backends
 constexpr int kLongest = 280;         // pixels of a picture on the page
+constexpr size_t kPngBytes = 24'000;  // of a picture: with kPageValues the page stays below 1 MB
 constexpr size_t kMaxClasses = 1000;  // with a probability on the page
 
-std::string data_url(const Picture& picture) {
-  const std::string png = encode_png(picture);
-  return "data:image/png;base64," + base64(png.data(), png.size());
-}
-
-Json stage(const char* name, const std::string& text, const Picture& picture) {
-  return {{"name", name},
-          {"text", text},
-          {"width", picture.width},
-          {"height", picture.height},
-          {"png", data_url(picture)}};
-}
-
-// The picture with colours, not larger than the page needs.
-Picture thumbnail(const Picture& picture) {
-  const double scale = std::min(1.0, double{1} * kLongest / std::max(picture.width, picture.height));
+// The picture with colours, whose longer side has at most `longest` pixels.
+Picture scaled(const Picture& picture, int longest) {
+  const double scale = std::min(1.0, double{1} * longest / std::max(picture.width, picture.height));
   const auto side = [&](int size) { return std::max<int64_t>(1, std::lround(size * scale)); };
   const PictureLayout layout{3, side(picture.height), side(picture.width), true};
   return {static_cast<int>(layout.width), static_cast<int>(layout.height), 3, picture_input(picture, layout),
           "PNG"};
+}
+
+// A photograph or noise, which PNG hardly compresses, is scaled down until it fits.
+Json stage(const char* name, const std::string& text, const Picture& picture) {
+  std::string png = encode_png(picture);
+  for (int longest = std::max(picture.width, picture.height) / 2; png.size() > kPngBytes && longest > 0;
+       longest /= 2)
+    png = encode_png(scaled(picture, longest));
+  return {{"name", name},
+          {"text", text},
+          {"width", picture.width},
+          {"height", picture.height},
+          {"png", "data:image/png;base64," + base64(png.data(), png.size())}};
 }
 
 // The pixels of a sample as a picture, whatever their order.
@@ -168,7 +169,7 @@ Looker::Seen Looker::see_number(const Picture& picture, const std::string& name,
   seen.answer = answer_from(input, reading);
   seen.steps = reading.steps;
   const auto as_it_is = concat(picture.width, " × ", picture.height, " pixels");
-  seen.stages.push_back(stage("picture", as_it_is, thumbnail(picture)));
+  seen.stages.push_back(stage("picture", as_it_is, scaled(picture, kLongest)));
   if (reading.digits.empty()) return seen;
   if (!ink.pixels.empty()) seen.stages.push_back(stage("ink", "the paper removed", ink));
   const auto last = static_cast<int64_t>(reading.digits.size()) - 1;
@@ -193,7 +194,7 @@ Looker::Seen Looker::see_other(const Picture& picture, const std::string& name) 
   input.file = name;
   seen.answer = answer_from(input, logits, choices_.labels);
   seen.stages.push_back(
-      stage("picture", concat(picture.width, " × ", picture.height, " pixels"), thumbnail(picture)));
+      stage("picture", concat(picture.width, " × ", picture.height, " pixels"), scaled(picture, kLongest)));
   seen.stages.push_back(stage("input", concat("scaled to ", layout_.width, " × ", layout_.height),
                               sample_picture(pixels, layout_)));
   return seen;

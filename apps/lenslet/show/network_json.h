@@ -11,7 +11,7 @@
 namespace lenslet {
 
 /// Values that a page of at most 1 MB holds, in all its layers and in all its weights; 4 bytes each before base64.
-inline constexpr int64_t kPageValues = 160'000;
+inline constexpr int64_t kPageValues = 150'000;
 
 /// Channels of each node's output that the page shows: all, or in a large network as many as fit. Throws DataError if
 /// not even one of each fits.

@@ -10,16 +10,17 @@ function complain(error) {
   get("problem").hidden = false;
 }
 
-// Awaits what a click starts; the button is off meanwhile.
+// Awaits what a click starts; clicks meanwhile do nothing. Disabling the button would take the keyboard's focus from it.
 async function busy(button, call) {
-  button.disabled = true;
+  if (button.getAttribute("aria-disabled") === "true") return;
+  button.setAttribute("aria-disabled", "true");
   try {
     await call();
     get("problem").hidden = true;
   } catch (error) {
     complain(error);
   } finally {
-    button.disabled = false;
+    button.removeAttribute("aria-disabled");
   }
 }
 
@@ -30,20 +31,29 @@ function showAnswer(look) {
   const name = answer.number || (!answer.reason && top.length > 0 ? top[0].label || String(top[0].digit) : "");
   get("number").textContent = name || "–";
   get("sure").textContent = name && answer.probability !== null ? percentText(answer.probability) : "";
-  get("reason").textContent = [answer.reason, ...(answer.warnings || [])].filter(Boolean).join("; ");
-  const digits = answer.digits || [], marks = get("marks");
+  get("reason").textContent = [...new Set([answer.reason, ...(answer.warnings || [])])].filter(Boolean).join("; ");
+  showMarks(answer.digits || []);
+  showClasses(look);
+}
+
+// The buttons stay the same ones, so that the pressed one keeps the focus.
+function showMarks(digits) {
+  const marks = get("marks");
+  state.digit = Math.max(0, Math.min(state.digit, digits.length - 1));
   marks.hidden = digits.length < 2;
-  if (digits.length > 1) {
-    marks.replaceChildren(...digits.map((digit, i) => {
-      const button = element("button", digit.digit === null ? "?" : String(digit.digit));
+  if (marks.hidden) return;
+  while (marks.children.length > digits.length) marks.lastChild.remove();
+  digits.forEach((digit, i) => {
+    if (!marks.children[i]) {
+      const button = element("button");
       button.type = "button";
-      button.setAttribute("aria-pressed", String(i === state.digit));
       button.disabled = !page.live;
       button.addEventListener("click", () => { state.digit = i; refresh(); });
-      return button;
-    }));
-  }
-  showClasses(look);
+      marks.append(button);
+    }
+    marks.children[i].textContent = digit.digit === null ? "?" : String(digit.digit);
+    marks.children[i].setAttribute("aria-pressed", String(i === state.digit));
+  });
 }
 
 function showClasses(look) {
@@ -104,7 +114,9 @@ function drawAll() {
 
 function point(index, at) {
   if (state.values.length === 0) return;
-  const found = showValue(get("inspector"), get("what"), page.network, state.values, index, at);
+  const inspector = get("inspector"), opened = inspector.querySelector("details[open]") !== null;
+  const found = showValue(inspector, get("what"), page.network, state.values, index, at);
+  if (opened) for (const details of inspector.querySelectorAll("details")) details.open = true;
   const before = state.chosen;
   const reads = found.groups.flatMap((group) => group.where.filter((_, i) => !Number.isNaN(group.x[i])));
   state.chosen = { index, at, reads: reads.length <= 512 && page.network.nodes[index].type !== "linear" ? reads : [] };
@@ -123,15 +135,25 @@ function showLook(look) {
   showAnswer(look);
   showStages(look);
   drawAll();
-  if (state.values.length > 0 && state.chosen) point(state.chosen.index, state.chosen.at);
+  showChosen();
 }
+
+// The chosen value again, or that there is none.
+function showChosen() {
+  if (state.values.length > 0 && state.chosen) return point(state.chosen.index, state.chosen.at);
+  get("what").textContent = "One value";
+  get("inspector").replaceChildren(element("p", "Point at a value of a layer.", "quiet"));
+  return undefined;
+}
+
+const nothing = { answer: {}, stages: [], steps: [], values: null, probabilities: null };
 
 function keepLink() {
   if (!page.live || !pad) return;
   clearTimeout(keepLink.timer);
   keepLink.timer = setTimeout(() => {
     const chosen = state.chosen;
-    writeLink({ strokes: pad.picture === null ? pad.strokes : [], backends: backendsText(), batch: state.batch,
+    writeLink({ strokes: pad.picture === null ? pad.strokes : null, digit: state.digit, backends: backendsText(), batch: state.batch,
                 value: chosen ? [page.network.nodes[chosen.index].name, chosen.at.c, chosen.at.y, chosen.at.x].join(".") : "" });
   }, 300);
 }
@@ -149,6 +171,8 @@ const refresh = latestOnly(async () => {
     document.body.dataset.shownStrokes = strokes;
     get("problem").hidden = true;
   } catch (error) {
+    showLook(nothing);  // not the answer to what was there before
+    page.look = null;
     complain(error);
   }
   keepLink();
@@ -159,6 +183,9 @@ async function measure() {
   showTimes(cards, page.look, page.profile);
   showTotal(get("total"), page.profile);
 }
+
+// Changes that come while it measures: only the last of them counts.
+const measureLast = latestOnly(() => busy(get("measure"), measure));
 
 function largestDifference(a, b) {
   return a && b && a.length === b.length ? a.reduce((most, x, i) => Math.max(most, Math.abs(x - b[i])), 0) : NaN;
@@ -173,9 +200,12 @@ function movedText(name, before, after) {
   return sameBits(before, after) ? `${name} has the same bits` : `${name} differs by ${short(largestDifference(before, after))}`;
 }
 
-// Another backend for one layer: its name, its time, and how far its values and the answer moved.
-async function changeBackend(name, backend) {
-  const card = cards.find((one) => one.node.name === name), before = state.values, ns = Number(card.box.dataset.ns);
+// Another backend for one layer: its name, its time, and how far its values and the answer moved. A choice made
+// meanwhile follows.
+async function changeBackend(name) {
+  const card = cards.find((one) => one.node.name === name), backend = card.select.value;
+  if (card.select.getAttribute("aria-disabled") === "true") return;
+  const before = state.values, ns = Number(card.box.dataset.ns);
   const old = card.box.dataset.backend, kept = new Map(state.backends);
   if (backend) state.backends.set(name, backend);
   else state.backends.delete(name);
@@ -192,11 +222,13 @@ async function changeBackend(name, backend) {
     card.change.dataset.moved = String(largestDifference(before[card.index], state.values[card.index]));
     card.change.dataset.difference = String(largestDifference(before[last], state.values[last]));
   });
+  if (card.select.value !== backend) return changeBackend(name);
   if (!get("problem").hidden) {
     state.backends = kept;
     card.select.value = kept.get(name) || "";
   }
   keepLink();
+  return undefined;
 }
 
 async function tune() {
@@ -222,24 +254,41 @@ function takePictures() {
     if (file) pad.open(file);
   };
   get("choose").addEventListener("click", () => get("file").click());
-  get("file").addEventListener("change", () => open(get("file").files));
+  get("file").addEventListener("change", () => {
+    open(get("file").files);
+    get("file").value = "";  // so that the same file can be opened again
+  });
   document.addEventListener("dragover", (event) => event.preventDefault());
   document.addEventListener("drop", (event) => { event.preventDefault(); open(event.dataTransfer.files); });
   document.addEventListener("paste", (event) => open(event.clipboardData.files));
 }
 
+// The backends of a link that are here; the others are named.
+function takeBackends(link) {
+  const unknown = [];
+  for (const part of link.backends.split(",").filter(Boolean)) {
+    const equals = part.lastIndexOf("="), [layer, backend] = [part.slice(0, equals), part.slice(equals + 1)];
+    const node = page.network.nodes.find((one) => one.name === layer);
+    const here = node && (node.backends || []).some((one) => one.name === backend && one.reason === null);
+    if (here) state.backends.set(layer, backend);
+    else unknown.push(part);
+  }
+  if (unknown.length > 0)
+    link.fault = new Error(`The link asks for ${unknown.join(", ")}, which is not to be had here; auto runs instead.`);
+}
+
 async function startLive() {
   page.network = await server.network();
   const link = readLink();
-  for (const part of link.backends.split(",").filter(Boolean)) {
-    const equals = part.lastIndexOf("=");
-    state.backends.set(part.slice(0, equals), part.slice(equals + 1));
-  }
+  takeBackends(link);
+  if (Number.isInteger(link.digit) && link.digit > 0) state.digit = link.digit;
   if (Number.isInteger(Math.log2(link.batch)) && link.batch <= 1024) state.batch = link.batch;
   for (const id of ["padbox", "tools", "link", "save"]) get(id).hidden = false;
   get("padtitle").textContent = page.network.digits ? "Draw a digit" : "Open a picture, or draw";
   pad = makePad(get("pad"), (when) => {
     state.digit = 0;
+    get("link").disabled = pad.picture !== null;
+    get("link").title = pad.picture === null ? "" : "A link holds strokes; Save page keeps a picture";
     if (follow.since === null) follow.since = when;
     document.body.dataset.strokes = String(Number(document.body.dataset.strokes || 0) + 1);  // changes so far
     refresh();
@@ -248,16 +297,23 @@ async function startLive() {
   get("clear").addEventListener("click", () => pad.clear());
   takePictures();
   get("batch").addEventListener("input", () => { state.batch = 2 ** Number(get("batch").value); showBatch(); keepLink(); });
-  get("batch").addEventListener("change", () => busy(get("measure"), measure));
-  get("measure").addEventListener("click", () => busy(get("measure"), measure));
+  for (const [id, event] of [["batch", "change"], ["measure", "click"]]) get(id).addEventListener(event, measureLast);
   get("tune").addEventListener("click", () => busy(get("tune"), tune));
   get("link").addEventListener("click", () => busy(get("link"), async () => {
     await navigator.clipboard.writeText(location.href);
     get("link").textContent = "Copied";
     setTimeout(() => { get("link").textContent = "Copy link"; }, 1500);
   }));
-  get("save").addEventListener("click", () => busy(get("save"), async () =>
-    download("lenslet.html", await pageWith({ ...page, live: false }), "text/html")));
+  get("save").addEventListener("click", () => busy(get("save"), async () => {
+    if (!page.look) throw new Error("Nothing was read: draw or open a picture before saving the page.");
+    download("lenslet.html", await pageWith({ ...page, live: false }), "text/html");
+  }));
+  // Another link in the address of this page.
+  addEventListener("hashchange", () => {
+    if (document.getElementById(location.hash.slice(1))) return;  // the link to the layers
+    clearTimeout(keepLink.timer);
+    location.reload();
+  });
   showBatch();
   return link;
 }
@@ -285,15 +341,16 @@ async function start() {
     for (const card of cards) card.seen = true;
     drawAll();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readPalette(); drawAll(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readPalette(); drawAll(); showChosen(); });
   if (!page.live) {
     showLook(page.look);
     get("tools").remove();
   } else {
-    pad.show(link.strokes.length > 0 ? link.strokes : sampleStrokes[3]);
+    pad.show(link.strokes || sampleStrokes[3]);
     await refresh();
     if (!page.look) return;
     await measure();
+    if (link.fault) complain(link.fault);
   }
   showTimes(cards, page.look, page.profile);
   showTotal(get("total"), page.profile);

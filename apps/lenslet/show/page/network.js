@@ -1,6 +1,6 @@
 // The cards of the layers: name, backend, time, values.
 
-// onPoint(index, at): a value was pointed at. onBackend(name, backend), onRace(name): only on a served page.
+// onPoint(index, at): a value was pointed at. onBackend(name), onRace(name, button): only on a served page.
 function makeCards(box, network, live, { onPoint, onBackend, onRace }) {
   return network.nodes.map((node, index) => {
     const card = { node, index, at: null, plan: null };
@@ -11,10 +11,12 @@ function makeCards(box, network, live, { onPoint, onBackend, onRace }) {
     if (live && (node.backends || []).filter((backend) => !backend.reason).length > 1) top.append(raceOf(node.name, onRace));
     card.box.append(top);
     if (node.type !== "input") card.box.append(controlsOf(card, live, onBackend));
+    if (!live) card.box.append(...refusalsOf(node));
     card.change = element("p", "", "change");
     card.change.setAttribute("aria-live", "polite");
     card.race = element("div", undefined, "race");
     card.race.hidden = true;
+    card.race.setAttribute("aria-live", "polite");
     card.canvas = document.createElement("canvas");
     card.canvas.tabIndex = 0;
     card.canvas.setAttribute("role", "application");
@@ -58,11 +60,21 @@ function controlsOf(card, live, onBackend) {
     card.select.append(option);
   }
   card.select.hidden = !live;
-  card.select.addEventListener("change", () => onBackend(node.name, card.select.value));
+  card.select.addEventListener("change", () => onBackend(node.name));
   card.time = element("span", "", "time");
   card.share = element("span", undefined, "share");
   line.append(card.select, card.name, card.time, card.share);
   return line;
+}
+
+// Where no menu shows them: the backends that refuse the layer, and why.
+function refusalsOf(node) {
+  const refused = (node.backends || []).filter((backend) => backend.reason);
+  if (refused.length === 0) return [];
+  const details = element("details", undefined, "quiet"), list = element("ul");
+  details.append(element("summary", refused.length === 1 ? "1 backend refuses it" : `${refused.length} backends refuse it`), list);
+  for (const backend of refused) list.append(element("li", `${backend.name}: ${backend.reason}`));
+  return [details];
 }
 
 function listen(card, onPoint) {

@@ -7,7 +7,7 @@ function makePad(canvas, changed) {
   const context = canvas.getContext("2d", { willReadFrequently: true });
   const sent = new OffscreenCanvas(sentSide, sentSide).getContext("2d", { willReadFrequently: true });
   const pad = { strokes: [], picture: null };
-  let current = null;
+  let current = null, pointer = null;  // the stroke that is being drawn, and by which pointer
 
   function clearPaper() {
     context.fillStyle = "#fff";
@@ -15,13 +15,6 @@ function makePad(canvas, changed) {
     context.lineCap = context.lineJoin = "round";
     context.lineWidth = penWidth;
     context.strokeStyle = "#000";
-  }
-
-  function line(from, to) {
-    context.beginPath();
-    context.moveTo(...from);
-    context.lineTo(...to);
-    context.stroke();
   }
 
   function drawStrokes() {
@@ -43,31 +36,33 @@ function makePad(canvas, changed) {
   }
 
   canvas.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0) return;
+    if (event.button !== 0 || current !== null) return;
     event.preventDefault();
     canvas.focus({ preventScroll: true });
     canvas.setPointerCapture(event.pointerId);
     leavePicture();
+    pointer = event.pointerId;
     current = [place(event)];
     pad.strokes.push(current);
-    line(current[0], current[0]);
+    drawStrokes();
     changed(event.timeStamp);
   });
   canvas.addEventListener("pointermove", (event) => {
-    if (current === null) return;
+    if (current === null || event.pointerId !== pointer) return;
     const moves = event.getCoalescedEvents ? event.getCoalescedEvents() : [];
     for (const move of moves.length > 0 ? moves : [event]) {
       const to = place(move), from = current[current.length - 1];
       if (Math.hypot(to[0] - from[0], to[1] - from[1]) < 3) continue;
-      line(from, to);
       current.push(to);
     }
+    drawStrokes();  // whole strokes, so that a link, which has only their points, shows the same pixels
     changed(event.timeStamp);
   });
-  for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => { current = null; });
+  for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, (event) => { if (event.pointerId === pointer) current = null; });
 
   pad.clear = () => pad.draw([]);
   pad.show = (strokes) => {
+    current = null;
     pad.picture = null;
     pad.strokes = strokes.map((stroke) => stroke.map((point) => [...point]));
     drawStrokes();
@@ -79,6 +74,7 @@ function makePad(canvas, changed) {
   // A file's bytes go to the server as they are; the pad only shows them.
   pad.open = async (blob) => {
     pad.picture = await blob.arrayBuffer();
+    current = null;
     pad.strokes = [];
     clearPaper();
     changed(performance.now());

@@ -54,16 +54,18 @@ async function pageWith(data) {
   return source.slice(0, start) + json + source.slice(source.indexOf("</", start));
 }
 
-// The state in the link: what is drawn, which backends, how many images, which value.
+// The state in the link: what is drawn, which of several digits, which backends, how many images, which value. Without
+// strokes the page begins with a sample; with none ("s=") with empty paper.
 function readLink() {
   const query = new URLSearchParams(location.hash.slice(1));
-  return { strokes: decodeStrokes(query.get("s") || ""), backends: query.get("b") || "", batch: Number(query.get("n") || 1),
-           value: query.get("v") || "" };
+  return { strokes: query.has("s") ? decodeStrokes(query.get("s")) : null, digit: Number(query.get("d") || 0),
+           backends: query.get("b") || "", batch: Number(query.get("n") || 1), value: query.get("v") || "" };
 }
 
 function writeLink(state) {
   const query = new URLSearchParams();
-  if (state.strokes.length > 0) query.set("s", encodeStrokes(state.strokes));
+  if (state.strokes !== null) query.set("s", encodeStrokes(state.strokes));
+  if (state.digit !== 0) query.set("d", String(state.digit));
   if (state.backends) query.set("b", state.backends);
   if (state.batch !== 1) query.set("n", String(state.batch));
   if (state.value) query.set("v", state.value);
