@@ -19,7 +19,7 @@ def verdict(row, other):
     """A difference within the spreads of both is none."""
     if (other.p10 or other.ns) > (row.p90 or row.ns):
         return "faster"
-    return "slower" if (row.p10 or row.ns) > (other.p90 or other.ns) else "same"
+    return "slower" if (row.p10 or row.ns) > (other.p90 or other.ns) else "within the spread"
 
 
 def summary(found):
@@ -27,7 +27,9 @@ def summary(found):
     if not found:
         return "No row has a time in both runs."
     counts = Rows(found).by(lambda pair: verdict(*pair))
-    parts = ", ".join(f"{len(counts[word])} {word}" for word in ("faster", "slower", "same") if word in counts)
+    parts = ", ".join(
+        f"{len(counts[word])} {word}" for word in ("faster", "slower", "within the spread") if word in counts
+    )
     ratio = geometric_mean(theirs.ns / ours.ns for ours, theirs in found)
     mean = f"the other run takes ×{short(ratio)} the time in the geometric mean"
     return f"Of {len(found):,} rows in both runs {parts}; {mean}."

@@ -239,7 +239,7 @@ class File(Source):
         if schema and found != schema:
             raise BadFile(
                 f"{self.path}: schema is {found if found is None else str(found)[:80]!r}, expected {schema!r}: a file"
-                " that --json of convbench or lenslet profile wrote"
+                " that --json of convbench, lenslet profile or lenslet bench wrote"
             )
         if schema and not isinstance(document.get("results"), list):
             raise BadFile(f'{self.path}: lacks the array "results"')

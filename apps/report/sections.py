@@ -118,7 +118,7 @@ def rgb_images(group):
     return section(
         "rgb-images",
         "RGB images and matrix products",
-        f"<h3>Two artefacts of the study</h3>{artefacts}" if artefacts else "",
+        f"<h3>Two artefacts of the published study of RGB images</h3>{artefacts}" if artefacts else "",
         figures(group, "rgb-", "gemm-"),
         sources(row for row in rows if row.table in ("rgb", "gemm_memory", "gemm_partition")),
         *(

@@ -8,6 +8,7 @@ from selection import (
     batch_rows,
     batches_of_layers,
     candidate,
+    cell_of,
     deep_pairs,
     heat_cells,
     labelled_candidate,
@@ -49,6 +50,12 @@ def network_lines(rows):
         )
 
 
+def _wins(fastest):
+    """ "direct wins 3, winograd wins 1", of the fastest row of each problem."""
+    counts = sorted(((len(mine), name) for name, mine in Rows(fastest).by(candidate).items()), reverse=True)
+    return ", ".join(f"{name} wins {count}" for count, name in counts)
+
+
 def winner_lines(rows):
     """The fastest of each problem outside the studies."""
     problems = [some for some in single_rows(rows).by(title_of).values() if len(some.by(labelled_candidate)) > 1]
@@ -57,13 +64,16 @@ def winner_lines(rows):
         rest = Rows(row for row in some if labelled_candidate(row) != labelled_candidate(best))
         yield f"{title_of(best)}: {_ahead(best, rest.best())}."
     if len(problems) > MAX_WINNERS:
-        won = Rows(some.best() for some in problems).by(candidate)
-        counts = sorted(((len(mine), name) for name, mine in won.items()), reverse=True)
-        yield f"Of {len(problems)} problems {', '.join(f'{name} wins {count}' for count, name in counts)}."
+        yield f"Of {len(problems)} problems {_wins(some.best() for some in problems)}."
 
 
 def study_lines(group):
     rows = group.rows
+    cells = [
+        some for some in rows.where(table="rgb", cache="hot").drawn.by(cell_of).values() if len(some.by(candidate)) > 1
+    ]
+    if cells:
+        yield f"RGB images, hot: of {len(cells)} cells {_wins(some.best() for some in cells)}."
     for how in HOW:
         cells = heat_cells(rows, how=how)
         if cells:

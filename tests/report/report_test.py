@@ -312,6 +312,17 @@ class ReportTest(unittest.TestCase):
         text = self.page(synthetic.document(maker.rows, device="cpu"))
         self.assertRegex(text, r"<ul><li>conv1, batch 64: direct in [^<]*, ×3.00 faster than onednn\.</li>")
 
+    def test_the_winners_of_a_sweep_are_counted_first(self):
+        maker = synthetic.Maker()
+        for size, fastest in ((64, "direct"), (128, "onednn"), (256, "onednn")):
+            for backend in ("direct", "onednn"):
+                labels = {"table": "rgb", "size": str(size), "stride": "1", "out_channels": "1"}
+                problem = f"mb1ic3ih{size}oc1oh{size}kh3ph1"
+                ns = 1000 if backend == fastest else 3000
+                maker.row(ns, study="a", labels=labels, problem=problem, backend=backend, flops=1e6, bytes_ideal=1e5)
+        text = self.page(synthetic.document(maker.rows, device="cpu"))
+        self.assertIn("<ul><li>RGB images, hot: of 3 cells onednn wins 2, direct wins 1.</li>", text)
+
     def test_cache_ceilings_are_in_the_roofline(self):
         document = self.network()
         document["ceilings"] = {
