@@ -289,10 +289,10 @@ class Contest {
 
   // Single runs on a poisoned output, timed like the batches; see kStandingRatio.
   void time_alone(CandidateState& state) {
-    const CapturedGraph* const single = state.single ? &state.single : nullptr;
     const auto take = [&](int count) {
       for (int i = 0; i < count && !interrupted(); ++i) {
-        const double ns = time_batch(state, 1, nullptr, single);
+        // A window that could not be held back discards the graph.
+        const double ns = time_batch(state, 1, nullptr, state.single ? &state.single : nullptr);
         if (!std::isnan(ns)) state.alone_ns = std::min(state.alone_ns, ns);
       }
     };

@@ -98,7 +98,7 @@ TEST_P(FuzzCorpus, SeedsDamagedAtRandomAreReadOrRefused) {
     for (int turn = 0; turn < runs; ++turn) {
       Bytes file = seeds[i];
       damage(file, random);
-      const bool mended = name == "image" && turn % 2 == 0;
+      const bool mended = name == "picture" && turn % 2 == 0;
       if (mended) test::mend_png_checksums(file.data(), file.size());
       run(file, "seed " + std::to_string(i) + " damaged, turn " + std::to_string(turn));
     }

@@ -36,7 +36,7 @@ TARGETS = {
     "npz": (4096, 16, "npz"),
     "safetensors": (4096, 16, "json"),
     "onnx": (8192, 16, "onnx"),
-    "image": (8192, 8, "pictures"),
+    "picture": (8192, 8, "pictures"),
     "digit": (16384, 8, None),
     "problem": (1024, 16, "problem"),
     "backend_spec": (512, 16, "problem"),

@@ -3,6 +3,8 @@
 
 import json
 import pathlib
+import re
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,14 @@ for name in ("number_of_executed_units", "average_exec_per_sec", "slowest_unit_t
 sys.exit({code})
 """
 SEEDS = "#!/bin/sh\n# Some clang version 14.0.6\nexit 0\n"
+
+
+class Targets(unittest.TestCase):
+    def test_the_script_has_the_targets_of_the_build(self):
+        cmake = (RUN.parent / "tests.cmake").read_text()
+        built = re.findall(r"(?:set|APPEND)\(?\s*fuzz_targets ([\w ]+)\)", cmake)
+        script = runpy.run_path(str(RUN))["TARGETS"]
+        self.assertEqual(sorted(" ".join(built).split()), sorted(script))
 
 
 class Run(unittest.TestCase):

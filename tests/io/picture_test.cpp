@@ -18,7 +18,7 @@ void expect_refused(const Bytes& file, const std::string& fragment) {
   expect_error<DataError>([&] { decode_picture(file, "picture"); }, "picture: ");
 }
 
-void expect_image(const Bytes& file, int width, int height, int channels, const Bytes& pixels) {
+void expect_picture(const Bytes& file, int width, int height, int channels, const Bytes& pixels) {
   const Picture picture = decode_picture(file, "picture");
   EXPECT_EQ(picture.width, width);
   EXPECT_EQ(picture.height, height);
@@ -114,15 +114,16 @@ TEST(Picture, RefusesBombsByTheirHeader) {
 }
 
 TEST(Pnm, ReadsAllSixKinds) {
-  expect_image(bytes_of("P1\n# a comment\n3 2\n1 0 1\n010"), 3, 2, 1, {0, 255, 0, 255, 0, 255});
-  expect_image(bytes_of("P2 2 2 100\n0 50\n100 # comment\n 25"), 2, 2, 1, {0, 128, 255, 64});
-  expect_image(bytes_of("P3 1 2 255 1 2 3 4 5 6"), 1, 2, 3, {1, 2, 3, 4, 5, 6});
-  expect_image(bytes_of("P4 10 2\n") + Bytes{0xff, 0x80, 0x00, 0x40}, 10, 2, 1,
-               {0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0});
-  expect_image(bytes_of("P5\n2 2\n255\n") + Bytes{9, 8, 7, 6}, 2, 2, 1, {9, 8, 7, 6});
-  expect_image(bytes_of("P6\n1 1\n255\n") + Bytes{9, 8, 7}, 1, 1, 3, {9, 8, 7});
-  expect_image(bytes_of("P5 2 1 65535\n") + Bytes{0xff, 0xff, 0x80, 0x00}, 2, 1, 1, {255, 128});
-  expect_image(bytes_of("P5 2 1 15\n") + Bytes{15, 200}, 2, 1, 1, {255, 255});  // a sample above the largest
+  expect_picture(bytes_of("P1\n# a comment\n3 2\n1 0 1\n010"), 3, 2, 1, {0, 255, 0, 255, 0, 255});
+  expect_picture(bytes_of("P2 2 2 100\n0 50\n100 # comment\n 25"), 2, 2, 1, {0, 128, 255, 64});
+  expect_picture(bytes_of("P3 1 2 255 1 2 3 4 5 6"), 1, 2, 3, {1, 2, 3, 4, 5, 6});
+  expect_picture(bytes_of("P4 10 2\n") + Bytes{0xff, 0x80, 0x00, 0x40}, 10, 2, 1,
+                 {0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0});
+  expect_picture(bytes_of("P5\n2 2\n255\n") + Bytes{9, 8, 7, 6}, 2, 2, 1, {9, 8, 7, 6});
+  expect_picture(bytes_of("P6\n1 1\n255\n") + Bytes{9, 8, 7}, 1, 1, 3, {9, 8, 7});
+  expect_picture(bytes_of("P5 2 1 65535\n") + Bytes{0xff, 0xff, 0x80, 0x00}, 2, 1, 1, {255, 128});
+  expect_picture(bytes_of("P5 2 1 15\n") + Bytes{15, 200}, 2, 1, 1,
+                 {255, 255});  // a sample above the largest
   EXPECT_EQ(decode_picture(bytes_of("P2 1 1 255 7"), "picture").format, "PGM");
 }
 
@@ -153,20 +154,20 @@ TEST(Pnm, RefusesBadHeadersBeforeDecoding) {
 
 TEST(Bmp, ReadsPalettes) {
   const Bytes palette = {0, 0, 255, 0, 0, 255, 0, 0};  // red, green; stored as blue, green, red, unused
-  expect_image(bmp(2, 2, 8, palette, {0, 1, 0, 0, 1, 1, 0, 0}), 2, 2, 3,
-               {0, 255, 0, 0, 255, 0, 255, 0, 0, 0, 255, 0});
-  expect_image(bmp(3, 1, 1, palette, {0x40, 0, 0, 0}), 3, 1, 3, {255, 0, 0, 0, 255, 0, 255, 0, 0});
-  expect_image(bmp(3, -1, 4, palette, {0x10, 0x10, 0, 0}), 3, 1, 3, {0, 255, 0, 255, 0, 0, 0, 255, 0});
+  expect_picture(bmp(2, 2, 8, palette, {0, 1, 0, 0, 1, 1, 0, 0}), 2, 2, 3,
+                 {0, 255, 0, 0, 255, 0, 255, 0, 0, 0, 255, 0});
+  expect_picture(bmp(3, 1, 1, palette, {0x40, 0, 0, 0}), 3, 1, 3, {255, 0, 0, 0, 255, 0, 255, 0, 0});
+  expect_picture(bmp(3, -1, 4, palette, {0x10, 0x10, 0, 0}), 3, 1, 3, {0, 255, 0, 255, 0, 0, 0, 255, 0});
 }
 
 TEST(Bmp, ReadsTrueColourEitherWayUp) {
   const Bytes rows = {1, 2, 3, 0, 4, 5, 6, 0};
-  expect_image(bmp(1, 2, 24, {}, rows), 1, 2, 3, {6, 5, 4, 3, 2, 1});
-  expect_image(bmp(1, -2, 24, {}, rows), 1, 2, 3, {3, 2, 1, 6, 5, 4});
-  expect_image(bmp(1, 1, 32, {}, {1, 2, 3, 4}), 1, 1, 3, {3, 2, 1});
-  expect_image(bmp(2, 1, 16, {}, {0x00, 0x7c, 0x1f, 0x00}), 2, 1, 3, {255, 0, 0, 0, 0, 255});
+  expect_picture(bmp(1, 2, 24, {}, rows), 1, 2, 3, {6, 5, 4, 3, 2, 1});
+  expect_picture(bmp(1, -2, 24, {}, rows), 1, 2, 3, {3, 2, 1, 6, 5, 4});
+  expect_picture(bmp(1, 1, 32, {}, {1, 2, 3, 4}), 1, 1, 3, {3, 2, 1});
+  expect_picture(bmp(2, 1, 16, {}, {0x00, 0x7c, 0x1f, 0x00}), 2, 1, 3, {255, 0, 0, 0, 0, 255});
   const Bytes masks = {0x00, 0xf8, 0, 0, 0xe0, 0x07, 0, 0, 0x1f, 0, 0, 0};  // 5, 6, 5 bits
-  expect_image(bmp(1, 1, 16, masks, {0xe0, 0x07, 0, 0}, 3), 1, 1, 3, {0, 255, 0});
+  expect_picture(bmp(1, 1, 16, masks, {0xe0, 0x07, 0, 0}, 3), 1, 1, 3, {0, 255, 0});
 }
 
 TEST(Bmp, RefusesWhatItCannotRead) {

@@ -12,7 +12,7 @@
 
 namespace lenslet {
 
-/// Not thread-safe. Errors of a request are DataError.
+/// For one thread at a time, also beside Looker::look(). Errors of a request are DataError.
 class LayerTimes {
  public:
   /// `looker` must outlive this.

@@ -16,7 +16,7 @@
 
 namespace lenslet {
 
-/// Not thread-safe. Errors of a request are DataError.
+/// For one thread at a time, except build() and session(). Errors of a request are DataError.
 class Looker {
  public:
   using Json = nlohmann::ordered_json;

@@ -2,23 +2,36 @@
 
 const get = (id) => document.getElementById(id);
 const page = JSON.parse(get("data").textContent);
-const state = { values: [], chosen: null, digit: 0, backends: new Map(), batch: 1, before: null };
+const state = { values: [], chosen: null, digit: 0, backends: new Map(), measured: new Map(), batch: 1, leaves: false };
 let cards = [], pad = null;
 
-function complain(error) {
-  get("problem").textContent = error.message;
-  get("problem").hidden = false;
+// Stays until what failed succeeds.
+function complain(error, source) {
+  const problem = get("problem");
+  problem.textContent = error.message;
+  problem.dataset.source = source;
+  problem.hidden = false;
 }
 
-// Awaits what a click starts; clicks meanwhile do nothing. Disabling the button would take the keyboard's focus from it.
+function succeeded(source) {
+  if (get("problem").dataset.source === source) get("problem").hidden = true;
+}
+
+const isBusy = (button) => button.getAttribute("aria-disabled") === "true";
+
+// Awaits what a click starts, and returns whether it succeeded; clicks meanwhile do nothing. Disabling the button would
+// take the keyboard's focus from it.
 async function busy(button, call) {
-  if (button.getAttribute("aria-disabled") === "true") return;
+  if (isBusy(button)) return false;
   button.setAttribute("aria-disabled", "true");
+  const source = button.id || button.getAttribute("aria-label");
   try {
     await call();
-    get("problem").hidden = true;
+    succeeded(source);
+    return true;
   } catch (error) {
-    complain(error);
+    complain(error, source);
+    return false;
   } finally {
     button.removeAttribute("aria-disabled");
   }
@@ -39,7 +52,7 @@ function showAnswer(look) {
 // The buttons stay the same ones, so that the pressed one keeps the focus.
 function showMarks(digits) {
   const marks = get("marks");
-  state.digit = Math.max(0, Math.min(state.digit, digits.length - 1));
+  if (digits.length > 0) state.digit = Math.min(state.digit, digits.length - 1);
   marks.hidden = digits.length < 2;
   if (marks.hidden) return;
   while (marks.children.length > digits.length) marks.lastChild.remove();
@@ -151,36 +164,46 @@ const nothing = { answer: {}, stages: [], steps: [], values: null, probabilities
 function keepLink() {
   if (!page.live || !pad) return;
   clearTimeout(keepLink.timer);
-  keepLink.timer = setTimeout(() => {
+  keepLink.timer = setTimeout(keepLinkNow, 300);
+}
+
+function keepLinkNow() {
+  clearTimeout(keepLink.timer);
+  if (!state.leaves) {
     const chosen = state.chosen;
     writeLink({ strokes: pad.picture === null ? pad.strokes : null, digit: state.digit, backends: backendsText(), batch: state.batch,
                 value: chosen ? [page.network.nodes[chosen.index].name, chosen.at.c, chosen.at.y, chosen.at.x].join(".") : "" });
-  }, 300);
+  }
 }
+
+// Changes of the pad so far.
+const strokesSoFar = () => document.body.dataset.strokes || "0";
 
 // How long the last changes took from their event until the layers were drawn.
 const follow = { since: null, times: [] };
 
 const refresh = latestOnly(async () => {
-  const since = follow.since, strokes = document.body.dataset.strokes;
+  const since = follow.since, strokes = strokesSoFar();
   follow.since = null;
   try {
     showLook(await server.look(pad.bytes(), backendsText(), state.digit));
     if (since !== null) follow.times = [...follow.times.slice(-199), (performance.now() - since).toFixed(1)];
     document.body.dataset.followMs = follow.times.join(" ");
     document.body.dataset.shownStrokes = strokes;
-    get("problem").hidden = true;
+    succeeded("look");
   } catch (error) {
     showLook(nothing);  // not the answer to what was there before
     page.look = null;
-    complain(error);
+    complain(error, "look");
   }
   keepLink();
 });
 
 async function measure() {
+  const measured = new Map(state.backends);
   page.profile = await server.profile(backendsText(), state.batch);
-  showTimes(cards, page.look, page.profile);
+  state.measured = measured;
+  showTimes(cards, page.look, page.profile, measured);
   showTotal(get("total"), page.profile);
 }
 
@@ -200,35 +223,41 @@ function movedText(name, before, after) {
   return sameBits(before, after) ? `${name} has the same bits` : `${name} differs by ${short(largestDifference(before, after))}`;
 }
 
-// Another backend for one layer: its name, its time, and how far its values and the answer moved. A choice made
-// meanwhile follows.
-async function changeBackend(name) {
-  const card = cards.find((one) => one.node.name === name), backend = card.select.value;
-  if (card.select.getAttribute("aria-disabled") === "true") return;
-  const before = state.values, ns = Number(card.box.dataset.ns);
-  const old = card.box.dataset.backend, kept = new Map(state.backends);
+function choose(name, backend) {
   if (backend) state.backends.set(name, backend);
   else state.backends.delete(name);
-  await busy(card.select, async () => {
+}
+
+// Another backend for one layer: its name, its time, and, of the same picture, how far its values and the answer moved.
+// A choice made meanwhile follows.
+async function changeBackend(name) {
+  const card = cards.find((one) => one.node.name === name), backend = card.select.value;
+  if (isBusy(card.select)) return;
+  const before = state.values, strokes = document.body.dataset.shownStrokes, ns = Number(card.box.dataset.ns);
+  const old = card.box.dataset.backend, kept = state.backends.get(name) || "";
+  choose(name, backend);
+  const done = await busy(card.select, async () => {
+    const unchanged = strokes === strokesSoFar();
     showLook(await server.look(pad.bytes(), backendsText(), state.digit));
+    const after = state.values;
     await measure();
-    if (before.length === 0 || state.values.length === 0) {
+    if (!unchanged || before.length === 0 || after.length === 0) {
       card.change.textContent = "";
       return;
     }
-    const last = cards.length - 1, moved = (name, i) => movedText(name, before[i], state.values[i]);
+    const last = cards.length - 1, moved = (name, i) => movedText(name, before[i], after[i]);
     const now = Number(card.box.dataset.ns), faster = ns && now ? `, ${timeText(ns)} → ${timeText(now)}` : "";
     card.change.textContent = `${old} → ${card.box.dataset.backend}${faster}. ${moved(name, card.index)}, ${moved("the answer", last)}.`;
-    card.change.dataset.moved = String(largestDifference(before[card.index], state.values[card.index]));
-    card.change.dataset.difference = String(largestDifference(before[last], state.values[last]));
+    card.change.dataset.moved = String(largestDifference(before[card.index], after[card.index]));
+    card.change.dataset.difference = String(largestDifference(before[last], after[last]));
   });
-  if (card.select.value !== backend) return changeBackend(name);
-  if (!get("problem").hidden) {
-    state.backends = kept;
-    card.select.value = kept.get(name) || "";
+  if (!done) {
+    choose(name, kept);
+    if (card.select.value === backend) card.select.value = kept;
+    refresh();
   }
   keepLink();
-  return undefined;
+  if (card.select.value !== (state.backends.get(name) || "")) await changeBackend(name);
 }
 
 async function tune() {
@@ -274,7 +303,7 @@ function takeBackends(link) {
     else unknown.push(part);
   }
   if (unknown.length > 0)
-    link.fault = new Error(`The link asks for ${unknown.join(", ")}, which is not to be had here; auto runs instead.`);
+    link.fault = new Error(`Unavailable backends in the link: ${unknown.join(", ")}. These layers use auto.`);
 }
 
 async function startLive() {
@@ -297,22 +326,26 @@ async function startLive() {
   get("clear").addEventListener("click", () => pad.clear());
   takePictures();
   get("batch").addEventListener("input", () => { state.batch = 2 ** Number(get("batch").value); showBatch(); keepLink(); });
-  for (const [id, event] of [["batch", "change"], ["measure", "click"]]) get(id).addEventListener(event, measureLast);
+  get("batch").addEventListener("change", measureLast);
+  get("measure").addEventListener("click", () => { if (!isBusy(get("measure"))) measureLast(); });
   get("tune").addEventListener("click", () => busy(get("tune"), tune));
   get("link").addEventListener("click", () => busy(get("link"), async () => {
+    keepLinkNow();
     await navigator.clipboard.writeText(location.href);
     get("link").textContent = "Copied";
     setTimeout(() => { get("link").textContent = "Copy link"; }, 1500);
   }));
   get("save").addEventListener("click", () => busy(get("save"), async () => {
     if (!page.look) throw new Error("Nothing was read: draw or open a picture before saving the page.");
-    download("lenslet.html", await pageWith({ ...page, live: false }), "text/html");
+    const digit = state.digit > 0 ? { digit: state.digit } : {};
+    download("lenslet.html", await pageWith({ ...page, ...digit, live: false }), "text/html");
   }));
   // Another link in the address of this page.
   addEventListener("hashchange", () => {
-    if (document.getElementById(location.hash.slice(1))) return;  // the link to the layers
-    clearTimeout(keepLink.timer);
+    if (document.getElementById(location.hash.slice(1))) return keepLink();  // the link to the layers
+    state.leaves = true;
     location.reload();
+    return undefined;
   });
   showBatch();
   return link;
@@ -343,16 +376,17 @@ async function start() {
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readPalette(); drawAll(); showChosen(); });
   if (!page.live) {
+    state.digit = page.digit || 0;
     showLook(page.look);
     get("tools").remove();
   } else {
     pad.show(link.strokes || sampleStrokes[3]);
     await refresh();
     if (!page.look) return;
-    await measure();
-    if (link.fault) complain(link.fault);
+    if (link.fault) complain(link.fault, "look");
+    await measureLast();
   }
-  showTimes(cards, page.look, page.profile);
+  showTimes(cards, page.look, page.profile, state.measured);
   showTotal(get("total"), page.profile);
   chooseFirst(link);
   document.body.dataset.ready = "yes";
@@ -374,4 +408,4 @@ function chooseFirst(link) {
   return point(first, { c: 0, y: rows >> 1, x: columns >> 1 });
 }
 
-start().catch(complain);
+start().catch((error) => complain(error, "start"));

@@ -143,18 +143,19 @@ function watchCards(cards, draw) {
   }
 }
 
-// Names and times. A layer that another one computes says which.
-function showTimes(cards, look, profile) {
+// Names and times; `chosen` are the backends by layer that the profile was measured with. A layer that another one
+// computes says which.
+function showTimes(cards, look, profile, chosen) {
   const rows = new Map((profile ? profile.layers : []).map((layer) => [layer.name, layer]));
   const inside = new Map();
   for (const layer of rows.values()) for (const name of layer.with) inside.set(name, layer.name);
   for (const card of cards) {
     if (!card.select) continue;
-    const name = card.node.name, row = rows.get(name);
+    const name = card.node.name, row = rows.get(name), choice = chosen.get(name) || "";
     const ran = row ? row.backend : (look && look.ran ? look.ran[name] : "");
-    card.automatic.textContent = inside.has(name) ? `in ${inside.get(name)}` : ran && card.select.value === "" ? `auto: ${ran}` : "auto";
+    card.automatic.textContent = inside.has(name) ? `in ${inside.get(name)}` : ran && choice === "" ? `auto: ${ran}` : "auto";
     card.name.textContent = inside.has(name) ? `computed in ${inside.get(name)}` : ran || "";
-    card.box.dataset.backend = card.select.value || ran || "";
+    card.box.dataset.backend = choice || ran || "";
     card.time.textContent = row ? timeText(row.median_ns) : inside.has(name) ? "" : profile ? "–" : "";
     card.box.dataset.ns = row ? row.median_ns : "";
     card.share.replaceChildren();

@@ -58,7 +58,7 @@ function makePad(canvas, changed) {
     drawStrokes();  // whole strokes, so that a link, which has only their points, shows the same pixels
     changed(event.timeStamp);
   });
-  for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, (event) => { if (event.pointerId === pointer) current = null; });
+  for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) canvas.addEventListener(end, (event) => { if (event.pointerId === pointer) current = null; });
 
   pad.clear = () => pad.draw([]);
   pad.show = (strokes) => {
@@ -73,13 +73,14 @@ function makePad(canvas, changed) {
   };
   // A file's bytes go to the server as they are; the pad only shows them.
   pad.open = async (blob) => {
-    pad.picture = await blob.arrayBuffer();
+    const bytes = await blob.arrayBuffer();
+    pad.picture = bytes;
     current = null;
     pad.strokes = [];
     clearPaper();
     changed(performance.now());
     const shown = await createImageBitmap(blob).catch(() => null);
-    if (shown === null) return;
+    if (shown === null || pad.picture !== bytes) return;  // or drawn on meanwhile
     const scale = Math.min(padSide / shown.width, padSide / shown.height);
     const [width, height] = [shown.width * scale, shown.height * scale];
     context.drawImage(shown, (padSide - width) / 2, (padSide - height) / 2, width, height);

@@ -57,8 +57,9 @@ async function pageWith(data) {
 // The state in the link: what is drawn, which of several digits, which backends, how many images, which value. Without
 // strokes the page begins with a sample; with none ("s=") with empty paper.
 function readLink() {
-  const query = new URLSearchParams(location.hash.slice(1));
-  return { strokes: query.has("s") ? decodeStrokes(query.get("s")) : null, digit: Number(query.get("d") || 0),
+  const query = new URLSearchParams(location.hash.slice(1)), drawn = query.get("s");
+  const strokes = drawn === null ? null : decodeStrokes(drawn);
+  return { strokes: drawn && strokes.length === 0 ? null : strokes, digit: Number(query.get("d") || 0),
            backends: query.get("b") || "", batch: Number(query.get("n") || 1), value: query.get("v") || "" };
 }
 
