@@ -177,8 +177,8 @@ TEST_F(ServeService, FollowsAStrokeWhileItMeasures) {
     if (request.measures()) ended.wait();
     return request.part;
   };
+  std::promise<std::string> measured, looked;  // the service's threads, which set them, end before these
   Service service(options(), {infer, classify, page}, connections_);
-  std::promise<std::string> measured, looked;
   const auto gives = [](std::promise<std::string>& to) {
     return [&to](HttpResponse response) { to.set_value(std::move(response.body)); };
   };
