@@ -33,9 +33,9 @@ std::string percent(double fraction) { return hundredths(fraction * 100) + " %";
 
 // Calls `body` for every digit that the model must judge: each mark, then its cuts, then its retakes.
 template <typename Body>
-void for_each_digit(const std::vector<NumberMarks>& pictures, Body&& body) {
-  for (const NumberMarks& picture : pictures) {
-    for (const DigitMark& mark : picture.marks) {
+void for_each_digit(const std::vector<NumberMarks>& numbers, Body&& body) {
+  for (const NumberMarks& number : numbers) {
+    for (const DigitMark& mark : number.marks) {
       body(mark.digit);
       for (const std::vector<DigitMark>& way : mark.cuts) {
         for (const DigitMark& part : way) body(part.digit);
@@ -48,9 +48,9 @@ void for_each_digit(const std::vector<NumberMarks>& pictures, Body&& body) {
 // The model's answers, which next() returns in the order of for_each_digit().
 class MarkAnswers {
  public:
-  MarkAnswers(Model& model, const std::vector<NumberMarks>& pictures) : threshold_(model.energy_threshold()) {
+  MarkAnswers(Model& model, const std::vector<NumberMarks>& numbers) : threshold_(model.energy_threshold()) {
     std::vector<uint8_t> pixels;
-    for_each_digit(pictures, [&](const DigitImage& digit) {
+    for_each_digit(numbers, [&](const DigitImage& digit) {
       pixels.insert(pixels.end(), digit.pixels.begin(), digit.pixels.end());
     });
     const size_t count = pixels.size() / kPixels;
@@ -163,16 +163,16 @@ void add_mark(const DigitMark& mark, MarkAnswers& answers, Reading& reading) {
 
 }  // namespace
 
-std::vector<Reading> read_numbers(Model& model, const std::vector<NumberMarks>& pictures) {
-  MarkAnswers answers(model, pictures);
+std::vector<Reading> read_numbers(Model& model, const std::vector<NumberMarks>& numbers) {
+  MarkAnswers answers(model, numbers);
   std::vector<Reading> readings;
-  for (const NumberMarks& picture : pictures) {
+  for (const NumberMarks& number : numbers) {
     Reading reading;
-    reading.refusal = picture.refusal;
-    reading.reason = picture.reason;
-    reading.warnings = picture.warnings;
-    reading.steps = picture.steps;
-    for (const DigitMark& mark : picture.marks) add_mark(mark, answers, reading);
+    reading.refusal = number.refusal;
+    reading.reason = number.reason;
+    reading.warnings = number.warnings;
+    reading.steps = number.steps;
+    for (const DigitMark& mark : number.marks) add_mark(mark, answers, reading);
     reading.probability = 1;
     for (size_t i = 0; i < reading.digits.size(); ++i) {
       const ReadDigit& digit = reading.digits[i];

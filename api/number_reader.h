@@ -43,7 +43,7 @@ struct Reading {
 
 /// Reads pictures that prepare_number() has prepared, all digits in one call of the model. Weights without an energy
 /// threshold refuse no mark. Throws like Model::logits().
-std::vector<Reading> read_numbers(Model& model, const std::vector<NumberMarks>& pictures);
+std::vector<Reading> read_numbers(Model& model, const std::vector<NumberMarks>& numbers);
 
 /// Reads one picture.
 Reading read_number(Model& model, const Picture& picture);

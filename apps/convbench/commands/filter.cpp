@@ -15,10 +15,9 @@ namespace {
 std::string describe(const FilterTask& task) {
   const Filter& filter = task.filter();
   const Conv2dProblem problem = task.problem(TensorLayout::kNchw);
-  std::string text =
-      concat(task.picture().width, "x", task.picture().height, " RGB, ", filter.r, "x", filter.s, " ",
-             printable(filter.name), ", stride ", task.stride(), ", to ", problem.q(), "x", problem.p(), ": ",
-             format_short(problem.flops() / 1e6), " MFLOP\n");
+  std::string text = concat(task.values().width, "x", task.values().height, " RGB, ", filter.r, "x", filter.s,
+                            " ", printable(filter.name), ", stride ", task.stride(), ", to ", problem.q(),
+                            "x", problem.p(), ": ", format_short(problem.flops() / 1e6), " MFLOP\n");
   if (filter.exact_on_bytes()) {
     return text + concat("whole numbers, sums up to ", filter.magnitude() * 255,
                          ", below 2^24: exact in fp32, so every backend must give the same bytes");

@@ -25,8 +25,8 @@ constexpr int64_t kPixelsPerThread = 1 << 14;
 
 }  // namespace
 
-FilterTask::FilterTask(RgbValues picture, Filter filter, int stride)
-    : picture_(std::move(picture)),
+FilterTask::FilterTask(RgbValues values, Filter filter, int stride)
+    : values_(std::move(values)),
       filter_(std::move(filter)),
       stride_(stride),
       exact_(filter_.exact_on_bytes()),
@@ -37,8 +37,8 @@ FilterTask::FilterTask(RgbValues picture, Filter filter, int stride)
 Conv2dProblem FilterTask::problem(TensorLayout layout) const {
   Conv2dProblem problem;
   problem.c = problem.k = kColours;
-  problem.h = picture_.height;
-  problem.w = picture_.width;
+  problem.h = values_.height;
+  problem.w = values_.width;
   problem.r = filter_.r;
   problem.s = filter_.s;
   problem.stride_h = problem.stride_w = stride_;
@@ -49,9 +49,9 @@ Conv2dProblem FilterTask::problem(TensorLayout layout) const {
 }
 
 std::vector<float> FilterTask::input(int round, TensorLayout layout) const {
-  RgbValues changed = values_of_round(picture_, round);
+  RgbValues changed = values_of_round(values_, round);
   if (layout == TensorLayout::kNhwc) return std::move(changed.values);
-  return nhwc_to_nchw(changed.values, {1, kColours, picture_.height, picture_.width});
+  return nhwc_to_nchw(changed.values, {1, kColours, values_.height, values_.width});
 }
 
 uint8_t FilterTask::byte_of(double sum) const {

@@ -21,10 +21,10 @@ namespace lenslet {
 class FilterTask {
  public:
   /// Throws UsageError if the picture has too many pixels to be counted.
-  FilterTask(RgbValues picture, Filter filter, int stride);
+  FilterTask(RgbValues values, Filter filter, int stride);
 
   const Filter& filter() const noexcept { return filter_; }
-  const RgbValues& picture() const noexcept { return picture_; }
+  const RgbValues& values() const noexcept { return values_; }
   int stride() const noexcept { return stride_; }
   /// One image, three channels in and out, padding R/2 and S/2.
   Conv2dProblem problem(TensorLayout layout) const;
@@ -49,7 +49,7 @@ class FilterTask {
   const std::vector<Sample>& samples(int round);
   uint8_t byte_of(double sum) const;
 
-  RgbValues picture_;
+  RgbValues values_;
   Filter filter_;
   int stride_;
   bool exact_;

@@ -90,7 +90,7 @@ class PictureFolders : public SampleSet {
   void read(int64_t first, int64_t count, float* inputs) const override {
     parallel_for(count, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        add_picture(files_[static_cast<size_t>(first + i)], inputs + i * sample_.num_elements());
+        read_input(files_[static_cast<size_t>(first + i)], inputs + i * sample_.num_elements());
     });
   }
 
@@ -114,7 +114,7 @@ class PictureFolders : public SampleSet {
     return folders;
   }
 
-  void add_picture(const std::string& file, float* out) const {
+  void read_input(const std::string& file, float* out) const {
     const std::vector<uint8_t> bytes = read_file(file, options_.picture_limits.max_file_bytes);
     const Picture picture = decode_picture(bytes, printable_excerpt(file), options_.picture_limits);
     if (digits_)
