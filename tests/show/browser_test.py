@@ -239,7 +239,7 @@ class Browser(unittest.TestCase):
         self.open(link)
 
     def settled_link(self):
-        """The address, once it has the last change, which "Copy link" does not wait for."""
+        """The address with the last change: *Copy link* writes it at once."""
         self.js("navigator.clipboard.writeText = () => Promise.resolve()")
         self.find("#link").click()
         self.wait(lambda: self.text("#link") == "Copied")
