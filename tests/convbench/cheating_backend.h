@@ -16,6 +16,9 @@ namespace lenslet {
 
 constexpr DeviceKind kDevice = LENSLET_TEST_DEVICE;
 
+/// What measure() runs before it times: the first run, up to five to find its duration, and two that it judges.
+constexpr int kMostRunsBeforeTiming = 8;
+
 /// A correct kernel, and what the cheat remembers about it.
 struct Victim {
   ConvKernel& kernel;
