@@ -7,13 +7,14 @@ set(lenslet_layer_targets lenslet_subjects)
 lenslet_test(layers_cpu SOURCES ${lenslet_layer_tests} layers/built_for_test.cpp layers/functions_test.cpp DEPENDS ${lenslet_layer_targets})
 target_compile_definitions(test_layers_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)
 lenslet_test(layers_gpu SOURCES ${lenslet_layer_tests}
-             layers/gemm_gpu_test.cpp layers/large_gpu_test.cpp layers/early_launch_gpu_test.cpp
+             layers/gemm_gpu_test.cpp layers/large_gpu_test.cpp
              DEPENDS ${lenslet_layer_targets} GPU)
 if(TARGET lenslet_module_gemm_gpu_cublas)
   target_compile_definitions(test_layers_gpu PRIVATE LENSLET_TEST_HAS_CUBLAS=1)
 endif()
 target_compile_definitions(test_layers_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
 if(LENSLET_HAS_CUDA)
+  target_sources(test_layers_gpu PRIVATE layers/early_launch_test.cu)
   # The launches of the GPU kernels, on a simulated card.
   lenslet_test(layer_launches SOURCES layers/layer_launches_test.cu DEPENDS ${lenslet_layer_targets})
   lenslet_simulate_gpu(layer_launches)
