@@ -15,6 +15,7 @@
 #include "framework/tensor/tensor.h"
 #include "layers/reference/fill.h"
 #include "tests/embedding/pictures.h"
+#include "tests/embedding/tolerances.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpu.h"
@@ -164,7 +165,7 @@ TEST(DeviceGpu, PackedPixelsHaveTheBitsOfTheirGreys) {
       model.predict(pairs.data(), count, found.data());
       for (size_t i = 0; i < size; ++i) {
         ASSERT_EQ(found[i].label, expected[i].label) << i;
-        ASSERT_NEAR(found[i].probability, expected[i].probability, 1e-5) << i;
+        ASSERT_NEAR(found[i].probability, expected[i].probability, test::kProbabilityTolerance) << i;
       }
     }
   }
@@ -183,7 +184,7 @@ TEST(DeviceGpu, LayersRunInPlaceToo) {
   model.run(input.data(), 1000, values.data(), Place::on_device(nullptr));
   Stream::borrowed(Device::cuda(), nullptr).synchronise();
   const std::vector<float> found = values.read();
-  for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-4) << i;
+  for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], test::kLogitTolerance) << i;
 }
 
 // Answers of 8 and 40 bytes: every second pass of an odd number of images would begin beside a multiple of 16.
@@ -215,12 +216,12 @@ TEST(DeviceGpu, PassesOfAnOddNumberOfImagesAreAligned) {
     const std::vector<int32_t> apart = labels.read();
     for (size_t i = 0; i < found.size(); ++i) {
       EXPECT_EQ(found[i].label, expected[i].label) << i;
-      EXPECT_NEAR(found[i].probability, expected[i].probability, 1e-4) << i;
+      EXPECT_NEAR(found[i].probability, expected[i].probability, test::kProbabilityTolerance) << i;
       EXPECT_EQ(apart[i + 1], expected[i].label) << i;
     }
     const std::vector<float> found_logits = logits.read();
     for (size_t i = 0; i < found_logits.size(); ++i)
-      EXPECT_NEAR(found_logits[i], expected_logits[i], 1e-3) << i;
+      EXPECT_NEAR(found_logits[i], expected_logits[i], test::kLogitTolerance) << i;
   }
 }
 

@@ -7,6 +7,7 @@
 #include "api/model.h"
 #include "tests/embedding/normalised_weights.h"
 #include "tests/embedding/pictures.h"
+#include "tests/embedding/tolerances.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpu.h"
 
@@ -57,7 +58,9 @@ void check_answers(Model& model, int64_t count, double tolerance) {
 
 TEST(ModelGpu, AnswersByEveryPlanAndMath) {
   LENSLET_SKIP_WITHOUT_GPU();
-  const std::pair<const char*, double> maths[] = {{"fp32", 1e-3}, {"tf32", 0.1}, {"fp16", 0.1}};
+  const std::pair<const char*, double> maths[] = {{"fp32", test::kLogitTolerance},
+                                                  {"tf32", test::kShortLogitTolerance},
+                                                  {"fp16", test::kShortLogitTolerance}};
   for (const char* plan : {"auto", "layered", "fused"}) {
     for (const auto& [math, tolerance] : maths) {
       SCOPED_TRACE(std::string(plan) + " " + math);
@@ -120,7 +123,7 @@ TEST(ModelGpu, CutsLongCalls) {
   ModelOptions options = on_gpu();
   options.max_batch = 333;
   Model model = Model::built_in(options);
-  check_answers(model, 1000, 1e-3);
+  check_answers(model, 1000, test::kLogitTolerance);
 }
 
 // A GPU reads page-locked memory where it is, in other chunks than ordinary memory. Each has its own preparations,
@@ -143,7 +146,7 @@ TEST(ModelGpu, PageLockedMemoryHasTheAnswersOfOrdinary) {
         model.predict(static_cast<const uint8_t*>(pixels), count, found.data());
         for (size_t i = 0; i < found.size(); ++i) {
           ASSERT_EQ(found[i].label, pictures().digits[i % 20]) << i;
-          ASSERT_NEAR(found[i].probability, expected[i].probability, 1e-5) << i;
+          ASSERT_NEAR(found[i].probability, expected[i].probability, test::kProbabilityTolerance) << i;
         }
       }
     }
@@ -180,7 +183,7 @@ TEST(ModelGpu, SeveralInSeveralThreads) {
   for (const char* plan : {"auto", "layered", "fused", "layered"}) {
     threads.emplace_back([plan] {
       Model model = Model::built_in(on_gpu(plan));
-      for (const int64_t count : {1, 40, 200, 7, 40}) check_answers(model, count, 1e-3);
+      for (const int64_t count : {1, 40, 200, 7, 40}) check_answers(model, count, test::kLogitTolerance);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -10,6 +10,7 @@
 
 #include "tests/embedding/normalised_weights.h"
 #include "tests/embedding/pictures.h"
+#include "tests/embedding/tolerances.h"
 #include "tests/support/expect_error.h"
 
 namespace lenslet {
@@ -61,17 +62,17 @@ TEST(Model, ReadsTheSamplesByEveryWay) {
       EXPECT_EQ(of_floats[i].label, pictures().digits[i]);
       double probabilities[kLenet5Classes];
       softmax(floats_logits.data() + i * 10, kLenet5Classes, probabilities);
-      EXPECT_NEAR(of_bytes[i].probability, probabilities[of_bytes[i].label], 1e-5);
-      EXPECT_NEAR(of_floats[i].probability, probabilities[of_floats[i].label], 1e-5);
+      EXPECT_NEAR(of_bytes[i].probability, probabilities[of_bytes[i].label], test::kProbabilityTolerance);
+      EXPECT_NEAR(of_floats[i].probability, probabilities[of_floats[i].label], test::kProbabilityTolerance);
     }
     for (size_t i = 0; i < expected.size(); ++i) {
-      EXPECT_NEAR(bytes_logits[i], expected[i], 2e-4) << i;
-      EXPECT_NEAR(floats_logits[i], expected[i], 2e-4) << i;
+      EXPECT_NEAR(bytes_logits[i], expected[i], test::kLogitTolerance) << i;
+      EXPECT_NEAR(floats_logits[i], expected[i], test::kLogitTolerance) << i;
     }
   }
 }
 
-void expect_near(const std::vector<float>& found, const std::vector<float>& expected, float tolerance) {
+void expect_near(const std::vector<float>& found, const std::vector<float>& expected, double tolerance) {
   ASSERT_EQ(found.size(), expected.size());
   for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], tolerance) << i;
 }
@@ -84,7 +85,7 @@ TEST(Model, PackedPixelsAreReadAsTheirGreys) {
     SCOPED_TRACE(plan + " " + backend);
     ModelOptions options = on_cpu(plan, backend);
     options.max_batch = 7;
-    const float tolerance = backend == "onednn" ? 2e-4f : 0;
+    const double tolerance = backend == "onednn" ? test::kLogitTolerance : 0;
     Model model = Model::built_in(options);
     std::vector<float> exact(200), again(200);
     model.logits(pictures().pixels.data(), 20, exact.data());
@@ -139,10 +140,10 @@ TEST(Model, APlanOfAnotherPixelTypeConvertsThem) {
     plan.output = ElementType::kFp32;
     Model replaying = Model::built_in(on_cpu(temporary_plan(plan.to_json())));
     replaying.logits(pictures().pairs.data(), 20, found.data());
-    for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 2e-4) << i;
+    for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], test::kLogitTolerance) << i;
     replaying.logits(pictures().pixels.data(), 20, found.data());
     const std::vector<float>& of_pixels = input == ElementType::kUint4 ? expected : exact;
-    for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], of_pixels[i], 2e-4) << i;
+    for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], of_pixels[i], test::kLogitTolerance) << i;
     if (input == ElementType::kFp32) continue;
     expect_error<DataError>([&] { replaying.logits(pictures().images.data(), 20, found.data()); },
                             std::string("the plan reads ") + to_string(input));
@@ -203,12 +204,14 @@ TEST(Model, NormalisesAsTheWeightsFileSays) {
       for (size_t i = 0; i < 20; ++i) {
         EXPECT_EQ(of_bytes[i].label, pictures().digits[i]);
         EXPECT_EQ(of_floats[i].label, of_bytes[i].label);
-        EXPECT_NEAR(of_floats[i].probability, of_bytes[i].probability, 1e-5);
+        EXPECT_NEAR(of_floats[i].probability, of_bytes[i].probability, test::kProbabilityTolerance);
       }
       model.logits(pictures().pixels.data(), count, logits.data());
-      for (size_t i = 0; i < 200; ++i) ASSERT_NEAR(logits[i], expected[i], 1e-3) << "bytes, " << i;
+      for (size_t i = 0; i < 200; ++i)
+        ASSERT_NEAR(logits[i], expected[i], test::kLogitTolerance) << "bytes, " << i;
       model.logits(manual.data(), count, logits.data());
-      for (size_t i = 0; i < 200; ++i) ASSERT_NEAR(logits[i], expected[i], 1e-3) << "floats, " << i;
+      for (size_t i = 0; i < 200; ++i)
+        ASSERT_NEAR(logits[i], expected[i], test::kLogitTolerance) << "floats, " << i;
     }
   }
 }
