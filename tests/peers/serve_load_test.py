@@ -182,8 +182,9 @@ class ServeLoadTest(unittest.TestCase):
         self.assertEqual({row["status"] for row in self.measure(refused=1)}, {"FAILED"})
 
     def test_a_wrong_answer_ends_the_run(self):
-        with self.assertRaisesRegex(RuntimeError, "other values"):
-            self.measure(wrong=1)
+        for wrong in ["1", 'float("nan")']:
+            with self.assertRaisesRegex(RuntimeError, "other values"):
+                self.measure(wrong=wrong)
 
     def test_what_is_missing_is_skipped_with_the_reason(self):
         rows = self.measure(echo=str(self.folder / "none"), batches=[1])

@@ -239,8 +239,10 @@ void Looker::add_values(const std::vector<float>& input, const std::string& back
   model_.run(input.data(), 1, own.data());
   if (writes_probabilities(graph)) make_logits(own.data(), static_cast<int64_t>(own.size()));
   double difference = 0;
-  for (size_t i = 0; i < own.size(); ++i)
-    difference = std::max(difference, std::fabs(double{own[i]} - double{logits[i]}));
+  for (size_t i = 0; i < own.size() && !std::isnan(difference); ++i) {
+    const double apart = std::fabs(double{own[i]} - double{logits[i]});
+    if (!(apart <= difference)) difference = apart;  // NaN too
+  }
   look["difference_to_model"] = difference;
 }
 
