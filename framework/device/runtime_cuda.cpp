@@ -244,8 +244,10 @@ bool wait_for_device(int ordinal) noexcept {
 // Pageable host memory, which the runtime copies through its own buffers.
 bool is_pageable(const void* data) {
   cudaPointerAttributes attributes{};
-  return cudaPointerGetAttributes(&attributes, data) == cudaSuccess &&
-         attributes.type == cudaMemoryTypeUnregistered;
+  if (cudaPointerGetAttributes(&attributes, data) == cudaSuccess)
+    return attributes.type == cudaMemoryTypeUnregistered;
+  (void)cudaGetLastError();
+  return false;
 }
 
 // Whether CMAKE_CUDA_ARCHITECTURES, with commas, contains machine code of the same major version, or PTX that is not
@@ -313,7 +315,7 @@ void restore_device(int ordinal) noexcept {
 
 int current_device() noexcept {
   int ordinal = 0;
-  (void)cudaGetDevice(&ordinal);
+  if (cudaGetDevice(&ordinal) != cudaSuccess) (void)cudaGetLastError();
   return ordinal;
 }
 

@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "apps/common/output/text.h"
-#include "apps/common/system/pci_bus.h"
 #include "framework/base/error.h"
+#include "framework/device/runtime.h"
 
 namespace lenslet {
 namespace {
@@ -156,7 +156,7 @@ Conditions read_conditions(Device device) {
     return conditions;
   }
 #ifdef LENSLET_HAS_CUDA
-  Nvml::instance().read(pci_bus_id(device), conditions);
+  Nvml::instance().read(runtime::pci_address(device.ordinal), conditions);
 #endif
   return conditions;
 }
