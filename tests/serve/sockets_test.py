@@ -212,11 +212,13 @@ class Answers(ServeTest):
         found = json.loads(body)
         plan = json.loads(found["plan"])
         self.assertEqual((plan["schema"], plan["batch"]), ("lenslet.plan/1", 2))
-        self.assertEqual(plan["execution"], {"layered": "layered", "usual": "fused"}[found["fastest"]])
+        self.assertEqual(plan["execution"], {"layered": "layered", "own": "fused"}[found["fastest"]])
         self.assertTrue(found["layered"]["name"].startswith("conv1 "))
-        self.assertTrue(found["usual"]["name"].startswith("fused "))
-        medians = {name: found[name]["median_ns"] for name in ("usual", "layered")}
-        self.assertEqual(found["fastest"], min(medians, key=medians.get))
+        self.assertTrue(found["own"]["name"].startswith("fused "))
+        own, layered = found["own"], found["layered"]
+        tied = own["p10_ns"] <= layered["p90_ns"] and layered["p10_ns"] <= own["p90_ns"]
+        faster = "own" if own["median_ns"] < layered["median_ns"] else "layered"
+        self.assertIn(found["fastest"], ("own", faster) if tied else (faster,))
         for path in ("race?layer=input", "race?layer=conv9", "race?layer=conv2&batch=100000", "tune?batch=0"):
             self.assertEqual(server.ask("POST", "/page/" + path, b"")[0], 400, path)
         self.check_alive(server)

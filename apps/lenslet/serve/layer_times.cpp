@@ -12,7 +12,7 @@
 #include "framework/execution/slices.h"
 #include "framework/execution/tuner.h"
 
-namespace lenslet {
+namespace lenslet::serve {
 
 using Json = nlohmann::ordered_json;
 
@@ -113,12 +113,12 @@ Json LayerTimes::tune(int64_t batch) {
     layered.batch = batch;
     const Plan tuned = tuned_plan(graph, layered, candidates);
     layered.plan = &tuned;
-    BuildOptions usual = looker_.session().build_options(batch);
-    usual.input = usual.output = ElementType::kFp32;
+    BuildOptions own = looker_.session().build_options(batch);
+    own.input = own.output = ElementType::kFp32;
     PlanContest contest(graph, pictures(), stream);
-    constexpr std::array<const char*, 2> kNames = {"layered", "usual"};
-    const std::array<PlanCandidate*, 2> passes = {contest.add(kNames[0], layered).candidate.get(),
-                                                  contest.add(kNames[1], usual).candidate.get()};
+    constexpr std::array<const char*, 2> kNames = {"own", "layered"};
+    const std::array<PlanCandidate*, 2> passes = {contest.add(kNames[0], own).candidate.get(),
+                                                  contest.add(kNames[1], layered).candidate.get()};
     const std::vector<Measurement> measured = contest.measure(measure_options());
     std::array<PlanTime, 2> plans;
     Json json = {{"batch", batch}};
@@ -130,12 +130,13 @@ Json LayerTimes::tune(int64_t batch) {
     const auto& [first, second] = plans;
     if (!first.passed() && !second.passed())
       throw DataError(concat("no plan passed: ", first.reason, "; ", second.reason));
-    const bool layered_wins = first.passed() && (!second.passed() || first.time.median < second.time.median);
-    const size_t fastest = layered_wins ? 0 : 1;
+    // The session's own plan, unless another is faster by more than the spread.
+    const bool both = first.passed() && second.passed();
+    const size_t fastest = both ? choose_tied({first.time, second.time}) : first.passed() ? 0 : 1;
     json["fastest"] = kNames[fastest];
     json["plan"] = passes[fastest]->executable().plan().to_json();
     return json;
   });
 }
 
-}  // namespace lenslet
+}  // namespace lenslet::serve

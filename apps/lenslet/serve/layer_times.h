@@ -10,7 +10,7 @@
 #include "apps/lenslet/show/looker.h"
 #include "apps/lenslet/show/pass_profile.h"
 
-namespace lenslet {
+namespace lenslet::serve {
 
 /// For one thread at a time, also beside Looker::look(). Errors of a request are DataError.
 class LayerTimes {
@@ -20,11 +20,11 @@ class LayerTimes {
 
   /// The member `profile` of a page: what `lenslet profile` measures of a pass with these backends, on random pictures.
   nlohmann::ordered_json profile(const std::string& backends, int64_t batch);
-  /// The times of every backend of a layer, by turns, on the values that the layers before it write, with its largest
-  /// error and the bound of that; the reason for one that refuses or that the fp64 reference does not verify.
+  /// The times of every backend of a layer, by turns, on the values that the layers before it write. Each row has the
+  /// largest error and its bound, or the reason why there is no time.
   nlohmann::ordered_json race(const std::string& layer, int64_t batch);
   /// The layered plan of the fastest operators, as `lenslet tune` chooses them, against the session's own plan: the
-  /// times of both, and the faster one as the text of a file for --plan.
+  /// times of both, and the faster one as the text of a file for --plan; the session's if the two tie.
   nlohmann::ordered_json tune(int64_t batch);
 
  private:
@@ -36,4 +36,4 @@ class LayerTimes {
   std::optional<BatchPictures> pictures_;  // kept: judging them takes a while
 };
 
-}  // namespace lenslet
+}  // namespace lenslet::serve

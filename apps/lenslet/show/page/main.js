@@ -262,12 +262,14 @@ async function changeBackend(name) {
 
 async function tune() {
   const found = await server.tune(state.batch), box = get("tuned");
-  const fastest = found[found.fastest], other = found[found.fastest === "usual" ? "layered" : "usual"];
+  const fastest = found[found.fastest], other = found[found.fastest === "own" ? "layered" : "own"];
   const button = element("button", "Download plan.json");
   button.type = "button";
   button.addEventListener("click", () => download("plan.json", found.plan, "application/json"));
   box.replaceChildren(`Fastest: ${fastest.name}, ${timeText(fastest.median_ns)}; the other plan, ${other.name}, `,
-                      other.median_ns === undefined ? `has no time: ${other.reason}. ` : `takes ${timeText(other.median_ns)}. `, button,
+                      other.median_ns === undefined ? `has no time: ${other.reason}. `
+                        : `takes ${timeText(other.median_ns)}${other.median_ns < fastest.median_ns ? ", within the spread" : ""}. `,
+                      button,
                       " lenslet classify --plan plan.json replays it.");
   box.hidden = false;
 }
