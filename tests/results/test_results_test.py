@@ -4,10 +4,12 @@
 import contextlib
 import io
 import json
+import os
 import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import test_results
@@ -54,6 +56,19 @@ class TestResults(unittest.TestCase):
                 {"test": "b", "status": "FAILED", "seconds": 0.13, "reason": "Timeout"},
             ],
         )
+
+    def test_programs_that_were_built_elsewhere(self):
+        program = self.junit.with_name("lenslet")
+        for words, expected in (
+            ("0123456789ab", ("01234567", False)),
+            ("0123456789ab, modified", ("01234567", True)),
+            ("unknown", (None, None)),
+        ):
+            program.write_text(f"#!/bin/sh\necho 'lenslet 0.2.0 ({words}), Release'\n")
+            program.chmod(0o755)
+            with unittest.mock.patch.dict(os.environ, LENSLET_PROGRAM=str(program)):
+                found = self.written(case("a"))["machine"]
+            self.assertEqual((found["git"], found["dirty"]), expected)
 
     def test_rows_that_are_missing(self):
         self.assertFalse(self.written(case("a"), tests=2)["complete"])

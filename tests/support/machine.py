@@ -18,16 +18,25 @@ def output_of(*command):
     return result.stdout.strip() if result.returncode == 0 else ""
 
 
-def machine():
-    """CPU, cores, GPUs, commit, whether tracked files differ from it, and time. `git` and `dirty` are null for a tree
-    without its history."""
+def commit():
+    """(Commit, whether tracked files differ from it): those that the program LENSLET_PROGRAM was built from, else the
+    tree's. None for a tree without its history, and for a program that does not say."""
+    if program := os.environ.get("LENSLET_PROGRAM"):
+        built = re.search(r"\(([0-9a-f]{7,})(, modified)?\)", output_of(program, "--version"))
+        return (built[1][:8], bool(built[2])) if built else (None, None)
     git = output_of("git", "rev-parse", "--short", "HEAD") or None
+    return git, bool(output_of("git", "status", "--porcelain", "--untracked-files=no")) if git else None
+
+
+def machine():
+    """CPU, cores, GPUs, commit() and time."""
+    git, dirty = commit()
     model = re.findall(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
     return {
         "cpu": model[0] if model else "unknown",
         "cores": os.cpu_count(),
         "gpus": output_of("nvidia-smi", "--query-gpu=name", "--format=csv,noheader").splitlines(),
         "git": git,
-        "dirty": bool(output_of("git", "status", "--porcelain", "--untracked-files=no")) if git else None,
+        "dirty": dirty,
         "time_utc": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
