@@ -8,6 +8,8 @@ from selection import KINDS, is_ours, layers, ours_and_theirs, side_of
 from tables import markdown
 from words import microseconds, millions
 
+BATCHES = "bench-batches.json"
+
 
 def digits(gpu):
     peers, matrix = load(gpu, "peers.json"), load(gpu, "matrix.json")
@@ -162,6 +164,23 @@ def bench(gpu):
             )
         )
     return "\n\n".join(parts)
+
+
+def backends_by_batch(gpu):
+    """The whole-network plan at the batches where its backends change, and which of them computed."""
+    rows = rows_of(gpu, BATCHES).drawn.where(input="uint8", output="prediction")
+    maths, lines = list(rows.by("math")), []
+    for batch, mine in rows.by("batch").items():
+        first = [next(iter(mine.where(math=math)), None) for math in maths]
+        cells = [(f"{row.ns / 1e3:,.2f}", f"`{row.backend}`") if row else ("–", "–") for row in first]
+        lines.append([f"{int(batch):,}", *(text for pair in cells for text in pair)])
+    if not lines:
+        return ""
+    return markdown(
+        f"`lenslet bench --plan fused`, {load(gpu, BATCHES).device}, bytes in, class and probability out, µs a pass:",
+        ["images", *(head for math in maths for head in (math, "by"))],
+        lines,
+    )
 
 
 def latency(gpu):

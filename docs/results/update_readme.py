@@ -130,6 +130,8 @@ def sections(gpu, cpu):
     }
     text = tables_conv.sliced_k(few) or f"Not measured: there is no {tables_conv.BATCH_1}."
     pages[KERNELS / "sliced_k.md"] = {"measured": f"{text}\n\n{source(KERNELS / 'sliced_k.md', few)}"}
+    text = tables_lenet.backends_by_batch(gpu) or f"Not measured: there is no {tables_lenet.BATCHES}."
+    pages[KERNELS / "fused_lenet.md"] = {"measured": f"{text}\n\n{source(KERNELS / 'fused_lenet.md', gpu)}"}
     for name, (table, what) in measured.items():
         page, text = KERNELS / f"{name}.md", table(group) if group else ""
         text = text or f"Not measured: there are no rows of {what}."
