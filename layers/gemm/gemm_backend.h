@@ -38,11 +38,15 @@ class Gemm {
   virtual ~Gemm() = default;
   /// Bytes of workspace that run() needs for any problem.
   virtual size_t workspace_bytes() const { return 0; }
-  /// Enqueues on context.stream, using the first workspace_bytes() of `workspace`.
-  virtual void run(const GemmProblem& problem, const GemmArgs& args, void* workspace,
-                   RunContext& context) = 0;
+  /// Enqueues on context.stream, using the first workspace_bytes() of `workspace`. Throws UsageError if a size is
+  /// negative or a row is longer than the distance to the next one.
+  void run(const GemmProblem& problem, const GemmArgs& args, void* workspace, RunContext& context);
   /// Library, version and, if known, the kernel family: "oneDNN 2.6.3 (AVX-512)".
   virtual std::string describe() const = 0;
+
+ private:
+  virtual void multiply(const GemmProblem& problem, const GemmArgs& args, void* workspace,
+                        RunContext& context) = 0;  // the problem is checked
 };
 
 /// A source of Gemm objects: a library, or a loop of this project.

@@ -1,4 +1,5 @@
-// The backend of matrix products for other layers: the first row of the table whose code can be opened.
+// The check of a product, and the backend of products for other layers: the first row of the table whose code can be
+// opened.
 #include <utility>
 
 #include "layers/gemm/gemm_backend.h"
@@ -6,18 +7,34 @@
 namespace lenslet {
 namespace {
 
+void check(const GemmProblem& problem) {
+  const auto check_step = [](const char* name, int64_t step, int64_t row) {
+    if (step < row)
+      throw UsageError(
+          concat("gemm: ", name, " must be at least the row's ", row, " elements, found ", step));
+  };
+  if (problem.m < 0 || problem.n < 0 || problem.k < 0 || problem.batch < 0) {
+    throw UsageError(concat("gemm sizes must not be negative, found m=", problem.m, " n=", problem.n,
+                            " k=", problem.k, " batch=", problem.batch));
+  }
+  check_step("lda", problem.lda, problem.transpose_a ? problem.m : problem.k);
+  check_step("ldb", problem.ldb, problem.transpose_b ? problem.k : problem.n);
+  check_step("ldc", problem.ldc, problem.n);
+}
+
 /// A product of the chosen backend, which also reports why the rows before it were not chosen.
 class ChosenGemm : public Gemm {
  public:
   ChosenGemm(std::unique_ptr<Gemm> gemm, const std::string& unavailable)
       : gemm_(std::move(gemm)), unavailable_(unavailable) {}
   size_t workspace_bytes() const override { return gemm_->workspace_bytes(); }
-  void run(const GemmProblem& problem, const GemmArgs& args, void* workspace, RunContext& context) override {
-    gemm_->run(problem, args, workspace, context);
-  }
   std::string describe() const override { return concat(gemm_->describe(), " instead of ", unavailable_); }
 
  private:
+  void multiply(const GemmProblem& problem, const GemmArgs& args, void* workspace,
+                RunContext& context) override {
+    gemm_->run(problem, args, workspace, context);
+  }
   std::unique_ptr<Gemm> gemm_;
   std::string unavailable_;
 };
@@ -46,6 +63,11 @@ class ChosenBackend : public GemmBackend {
 };
 
 }  // namespace
+
+void Gemm::run(const GemmProblem& problem, const GemmArgs& args, void* workspace, RunContext& context) {
+  check(problem);
+  multiply(problem, args, workspace, context);
+}
 
 std::unique_ptr<const GemmBackend> first_gemm_backend(
     const std::vector<BackendTable<GemmBackend>::Row>& rows) {

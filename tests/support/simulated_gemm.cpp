@@ -10,7 +10,7 @@ namespace {
 
 struct NoGemm : Gemm {
   size_t workspace_bytes() const override { return kCublasWorkspaceBytes; }
-  void run(const GemmProblem&, const GemmArgs&, void*, RunContext&) override {}
+  void multiply(const GemmProblem&, const GemmArgs&, void*, RunContext&) override {}
   std::string describe() const override { return "none"; }
 };
 struct NoGemmBackend : GemmBackend {

@@ -9,6 +9,7 @@
 #include "framework/device/gpu_limits.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/gpu/cutlass/hopper.h"
+#include "layers/conv/gpu/own_kernel_limits.h"
 
 namespace lenslet {
 namespace {
@@ -65,12 +66,7 @@ class CutlassBackend : public ConvBackend {
     if (!rows) return rows;
     const Support columns = window_fits(problem.across());
     if (!columns) return columns;
-    int device = 0;
-    if (cudaGetDevice(&device) != cudaSuccess) {
-      (void)cudaGetLastError();  // no usable GPU: the answer depends only on the problem
-      return Support::yes();
-    }
-    return card_supports(compute_capability(Device::cuda(device)));
+    return current_card_supports(card_supports);
   }
   size_t workspace_bytes(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override { return 0; }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {

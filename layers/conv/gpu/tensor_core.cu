@@ -202,13 +202,7 @@ class TensorCoreBackend : public SummingBackend {
     if (const Support fits = offsets_fit("tensor_core", problem, reach, TensorCoreTap::kNowhere); !fits)
       return fits;
     if (const Support groups = groups_fit_grid("tensor_core", problem); !groups) return groups;
-    // If there is a GPU, refuse a card that is too old here, so that `auto` chooses another backend.
-    int device = 0;
-    if (cudaGetDevice(&device) != cudaSuccess) {
-      (void)cudaGetLastError();  // no usable GPU: the answer depends only on the problem
-      return Support::yes();
-    }
-    return card_supports(compute_capability(Device::cuda(device)));
+    return current_card_supports(card_supports);
   }
   // The number of output pixels, and so the batch, decides among kernels with different orders of sums.
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {

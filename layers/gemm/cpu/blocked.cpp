@@ -10,7 +10,6 @@
 #include "layers/fp32_only.h"
 #include "layers/gemm/cpu/tile_kernel.h"
 #include "layers/gemm/gemm_backend.h"
-#include "layers/gemm/gemm_check.h"
 
 namespace lenslet {
 namespace {
@@ -118,9 +117,11 @@ class BlockedGemm : public Gemm {
     return static_cast<size_t>(slots_ * kPanelFloats) * sizeof(float);
   }
 
-  void run(const GemmProblem& problem, const GemmArgs& args, void* workspace,
-           RunContext& /*context*/) override {
-    check_gemm(problem);
+  std::string describe() const override { return concat("blocked loop (", tile_kernels().isa, ")"); }
+
+ private:
+  void multiply(const GemmProblem& problem, const GemmArgs& args, void* workspace,
+                RunContext& /*context*/) override {
     if (problem.m == 0 || problem.n == 0) return;
     const int64_t row_blocks = ceil_div(problem.m, kRows), column_blocks = ceil_div(problem.n, kColumns);
     const int64_t blocks = problem.batch * row_blocks * column_blocks;
@@ -141,9 +142,6 @@ class BlockedGemm : public Gemm {
     });
   }
 
-  std::string describe() const override { return concat("blocked loop (", tile_kernels().isa, ")"); }
-
- private:
   int64_t slots_;
 };
 

@@ -11,7 +11,7 @@
 #include "layers/fp32_only.h"
 #include "layers/gemm/cpu/onednn_library.h"
 #include "layers/gemm/cpu/onednn_threads.h"
-#include "layers/gemm/gemm_check.h"
+#include "layers/gemm/gemm_backend.h"
 
 namespace lenslet {
 namespace {
@@ -36,9 +36,32 @@ void scale_c(const GemmProblem& problem, float* c) {
 
 class OneDnnGemm : public Gemm {
  public:
-  void run(const GemmProblem& problem, const GemmArgs& args, void* /*workspace*/,
-           RunContext& /*context*/) override {
-    check_gemm(problem);
+  std::string describe() const override {
+    const dnnl_version_t* version = dnnl_version();
+    const char* isa = "generic";
+    switch (dnnl_get_effective_cpu_isa()) {
+      case dnnl_cpu_isa_sse41:
+        isa = "SSE4.1";
+        break;
+      case dnnl_cpu_isa_avx:
+        isa = "AVX";
+        break;
+      case dnnl_cpu_isa_avx2:
+      case dnnl_cpu_isa_avx2_vnni:
+        isa = "AVX2";
+        break;
+      case dnnl_cpu_isa_all:
+        break;
+      default:
+        isa = "AVX-512";
+        break;
+    }
+    return concat("oneDNN ", version->major, ".", version->minor, ".", version->patch, " (", isa, ")");
+  }
+
+ private:
+  void multiply(const GemmProblem& problem, const GemmArgs& args, void* /*workspace*/,
+                RunContext& /*context*/) override {
     if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return;
     if (problem.k == 0) return scale_c(problem, args.c);
     const double flops = 2.0 * problem.m * problem.n * problem.k * problem.batch;
@@ -71,29 +94,6 @@ class OneDnnGemm : public Gemm {
         }
       }
     });
-  }
-
-  std::string describe() const override {
-    const dnnl_version_t* version = dnnl_version();
-    const char* isa = "generic";
-    switch (dnnl_get_effective_cpu_isa()) {
-      case dnnl_cpu_isa_sse41:
-        isa = "SSE4.1";
-        break;
-      case dnnl_cpu_isa_avx:
-        isa = "AVX";
-        break;
-      case dnnl_cpu_isa_avx2:
-      case dnnl_cpu_isa_avx2_vnni:
-        isa = "AVX2";
-        break;
-      case dnnl_cpu_isa_all:
-        break;
-      default:
-        isa = "AVX-512";
-        break;
-    }
-    return concat("oneDNN ", version->major, ".", version->minor, ".", version->patch, " (", isa, ")");
   }
 };
 

@@ -15,7 +15,6 @@
 #include "framework/device/shared_per_stream.h"
 #include "framework/graph/module.h"
 #include "layers/gemm/gemm_backend.h"
-#include "layers/gemm/gemm_check.h"
 #include "layers/gemm/gpu/cublas_workspace.h"
 
 LENSLET_DEFINE_MODULE()
@@ -84,8 +83,11 @@ class CublasGemm : public Gemm {
 
   size_t workspace_bytes() const override { return kCublasWorkspaceBytes; }
 
-  void run(const GemmProblem& problem, const GemmArgs& args, void* workspace, RunContext& context) override {
-    check_gemm(problem);
+  std::string describe() const override { return describe_; }
+
+ private:
+  void multiply(const GemmProblem& problem, const GemmArgs& args, void* workspace,
+                RunContext& context) override {
     if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return;
     const cublasHandle_t handle = handle_->get();
     // Setting the stream also resets the workspace to cuBLAS's own, so the order matters.
@@ -107,9 +109,6 @@ class CublasGemm : public Gemm {
     }
   }
 
-  std::string describe() const override { return describe_; }
-
- private:
   std::shared_ptr<Handle> handle_;
   cublasComputeType_t compute_;
   cudaDataType_t operand_;
