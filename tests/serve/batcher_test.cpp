@@ -4,11 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <future>
 #include <mutex>
+#include <new>
+#include <set>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "apps/lenslet/serve/free_ones.h"
 #include "apps/lenslet/serve/task_queue.h"
@@ -73,8 +77,8 @@ std::future<Outputs> submit(Batcher& batcher, const Samples& samples) {
   std::future<Outputs> result = promise->get_future();
   const bool taken =
       batcher.submit(samples, static_cast<int64_t>(samples.values.size() + samples.pixels.size()),
-                     [promise](Outputs outputs, const std::string& error) {
-                       if (error.empty()) return promise->set_value(std::move(outputs));
+                     [promise](const Batcher::Outputs& outputs, const std::string& error) {
+                       if (error.empty()) return promise->set_value({outputs.begin(), outputs.end()});
                        promise->set_exception(std::make_exception_ptr(std::runtime_error(error)));
                      });
   return taken ? std::move(result) : std::future<Outputs>();
@@ -244,6 +248,99 @@ TEST(Batcher, ComputesNothingAtOnceWhereSamplesWaitForOthers) {
   EXPECT_EQ(a.get(), (Outputs{2}));
   EXPECT_EQ(b.get(), (Outputs{4}));
   EXPECT_EQ(gate.sizes(), (std::vector<int64_t>{2}));
+}
+
+/// Keeps its tasks for the test, or has no memory for them.
+class Inbox : public Executor {
+ public:
+  void run(std::function<void()> task) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (full_) throw std::bad_alloc();
+    tasks_.push_back(std::move(task));
+    changed_.notify_all();
+  }
+  /// Runs the tasks on this thread, once there are so many or they do not come.
+  void run_all(size_t count) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(10), [&] { return tasks_.size() >= count; });
+    EXPECT_EQ(tasks_.size(), count);
+    for (const auto& task : std::exchange(tasks_, {})) task();
+  }
+  void be_full() { full_ = true; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::function<void()>> tasks_;
+  bool full_ = false;
+};
+
+/// What the receivers of some requests got, and on which thread.
+struct Received {
+  void submit(Batcher& batcher, const Outputs& values, Inbox& inbox) {
+    const auto count = static_cast<int64_t>(values.size());
+    const auto receive = [this](const Batcher::Outputs& its, const std::string& error) {
+      threads.insert(std::this_thread::get_id());
+      outputs.push_back({its.begin(), its.end()});
+      errors.push_back(error);
+    };
+    EXPECT_TRUE(batcher.submit({values, {}}, count, receive, &inbox));
+  }
+  std::vector<Outputs> outputs;
+  std::vector<std::string> errors;
+  std::set<std::thread::id> threads;
+};
+
+TEST(Batcher, GivesEachThreadItsOutputsOfAPassInOneTask) {
+  Gate gate;
+  Inbox a, b;
+  Received of_a, of_b;
+  Batcher batcher(options(8), std::ref(gate));
+  auto first = submit(batcher, {0});
+  gate.wait_for(1);  // the rest waits, and is one pass
+  of_a.submit(batcher, {1}, a);
+  of_b.submit(batcher, {2, 3}, b);
+  auto none = submit(batcher, {4});
+  of_a.submit(batcher, {5, 6}, a);
+  of_b.submit(batcher, {7}, b);
+  gate.let(2);
+  EXPECT_EQ(none.get(), (Outputs{8}));
+  a.run_all(1);
+  b.run_all(1);
+  EXPECT_EQ(of_a.outputs, (std::vector<Outputs>{{2}, {10, 12}}));
+  EXPECT_EQ(of_b.outputs, (std::vector<Outputs>{{4, 6}, {14}}));
+  for (const Received& received : {of_a, of_b}) {
+    EXPECT_EQ(received.errors, (std::vector<std::string>{"", ""}));
+    EXPECT_EQ(received.threads, (std::set<std::thread::id>{std::this_thread::get_id()}));
+  }
+}
+
+TEST(Batcher, ReportsAFailureToEachThread) {
+  Gate gate;
+  gate.fail();
+  gate.let(1);
+  Inbox inbox;
+  Received received;
+  Batcher batcher(options(8), std::ref(gate));
+  received.submit(batcher, {1}, inbox);
+  inbox.run_all(1);
+  EXPECT_EQ(received.outputs, (std::vector<Outputs>{{}}));
+  EXPECT_EQ(received.errors, (std::vector<std::string>{"broken"}));
+}
+
+TEST(Batcher, CallsTheReceiversItselfWithoutMemoryForATask) {
+  Gate gate;
+  gate.let(1);
+  Inbox inbox;
+  inbox.be_full();
+  Received received;
+  {
+    Batcher batcher(options(8), std::ref(gate));
+    received.submit(batcher, {1}, inbox);
+  }
+  EXPECT_EQ(received.outputs, (std::vector<Outputs>{{2}}));
+  EXPECT_EQ(received.errors, (std::vector<std::string>{""}));
+  EXPECT_EQ(received.threads.count(std::this_thread::get_id()), 0u);
 }
 
 TEST(TaskQueue, RunsInOrderAndRefusesBeyondItsLength) {

@@ -237,7 +237,7 @@ TEST(ServeAnswer, HasTheFormOfTheProtocol) {
   request.id = "a \"quoted\" id";
   request.count = 2;
   const std::vector<float> values = {0.1f, -2, 3e-30f, std::numeric_limits<float>::infinity()};
-  const InferAnswer text = InferAnswers(my_model()).answer(request, values);
+  const InferAnswer text = InferAnswers(my_model()).answer(request, values.data(), values.size());
   EXPECT_EQ(text.json_bytes, text.body.size());
   const Json json = Json::parse(text.body);
   EXPECT_EQ(json["model_name"], "mymodel");
@@ -254,7 +254,7 @@ TEST(ServeAnswer, HasTheFormOfTheProtocol) {
 
   request.id.reset();
   request.binary_output = true;
-  const InferAnswer binary = InferAnswers(my_model()).answer(request, values);
+  const InferAnswer binary = InferAnswers(my_model()).answer(request, values.data(), values.size());
   EXPECT_EQ(binary.body.substr(binary.json_bytes), bytes_of(values));
   const Json head = Json::parse(binary.body.substr(0, binary.json_bytes));
   EXPECT_FALSE(head.contains("id"));

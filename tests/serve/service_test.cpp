@@ -65,11 +65,12 @@ class ServeService : public testing::Test {
     std::mutex mutex;
     std::condition_variable came;
     std::optional<HttpResponse> response;
-    service_.handle(head, body, [&](HttpResponse answer) {
+    const auto respond = [&](HttpResponse answer) {
       const std::lock_guard<std::mutex> lock(mutex);
       response = std::move(answer);
       came.notify_all();
-    });
+    };
+    service_.handle(head, body, respond, nullptr);
     std::unique_lock<std::mutex> lock(mutex);
     came.wait(lock, [&] { return response.has_value(); });
     return *response;
@@ -182,8 +183,8 @@ TEST_F(ServeService, FollowsAStrokeWhileItMeasures) {
   const auto gives = [](std::promise<std::string>& to) {
     return [&to](HttpResponse response) { to.set_value(std::move(response.body)); };
   };
-  service.handle(head("POST", "/page/race?layer=conv1"), "", gives(measured));
-  service.handle(head("POST", "/page/look"), "picture", gives(looked));
+  service.handle(head("POST", "/page/race?layer=conv1"), "", gives(measured), nullptr);
+  service.handle(head("POST", "/page/look"), "picture", gives(looked), nullptr);
   auto look = looked.get_future();
   const bool follows = look.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
   end.set_value();
@@ -323,14 +324,15 @@ TEST(ServeQueue, IsBounded) {
     head.host = "localhost";
     std::vector<int> statuses;
     const auto ask = [&] {
-      service.handle(head, body, [&](const HttpResponse& response) {
+      const auto respond = [&](const HttpResponse& response) {
         const std::lock_guard<std::mutex> lock(mutex);
         statuses.push_back(response.status);
         if (response.status == 503) {
           EXPECT_EQ(response.fields.at(0).first, "Retry-After");
         }
         changed.notify_all();
-      });
+      };
+      service.handle(head, body, respond, nullptr);
     };
     ask();
     {
@@ -376,14 +378,16 @@ class ServeJson : public testing::Test {
     head.method = "POST";
     head.target = "/v2/models/mymodel/infer";
     head.host = "localhost";
-    service_->handle(head,
-                     request_json(R"("shape":[1,2],"datatype":"FP32","data":[1,0])",
-                                  R"(,"x":")" + std::string(bytes, ' ') + "\""),
-                     [this](const HttpResponse& response) {
-                       const std::lock_guard<std::mutex> lock(mutex_);
-                       answers_.push_back(response);
-                       changed_.notify_all();
-                     });
+    service_->handle(
+        head,
+        request_json(R"("shape":[1,2],"datatype":"FP32","data":[1,0])",
+                     R"(,"x":")" + std::string(bytes, ' ') + "\""),
+        [this](const HttpResponse& response) { take(response); }, nullptr);
+  }
+  void take(const HttpResponse& response) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    answers_.push_back(response);
+    changed_.notify_all();
   }
   void set_open(bool open) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -439,11 +443,8 @@ TEST_F(ServeJson, IsExplainedWhereItIsLongAndBroken) {
   head.method = "POST";
   head.target = "/v2/models/mymodel/infer";
   head.host = "localhost";
-  service_->handle(head, std::string(100 << 10, '{'), [this](const HttpResponse& response) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    answers_.push_back(response);
-    changed_.notify_all();
-  });
+  service_->handle(
+      head, std::string(100 << 10, '{'), [this](const HttpResponse& response) { take(response); }, nullptr);
   wait_for([&] { return answers_.size() == 1; });
   EXPECT_EQ(answers_.front().status, 400);
 }
@@ -453,10 +454,11 @@ TEST_F(ServeService, AnswersOnceWhereTheResponseIsLost) {
   for (const char* target : {"/v2/models/mymodel/infer", "/v2", "/classify"}) {
     const auto lost = std::make_shared<std::promise<void>>();
     const auto calls = std::make_shared<std::atomic<int>>(0);
-    service_.handle(head("POST", target), example("flat.json"), [lost, calls](const HttpResponse&) {
+    const auto respond = [lost, calls](const HttpResponse&) {
       if (++*calls == 1) lost->set_value();
       throw std::bad_alloc();
-    });
+    };
+    service_.handle(head("POST", target), example("flat.json"), respond, nullptr);
     lost->get_future().wait();
     get("/v2/health/live");
     EXPECT_EQ(*calls, 1) << target;

@@ -1,8 +1,6 @@
 #include "apps/lenslet/serve/batcher.h"
 
-#include <algorithm>
 #include <exception>
-#include <new>
 #include <utility>
 
 #include "framework/base/start_thread.h"
@@ -42,14 +40,15 @@ bool Batcher::computed_at_once(const Samples& samples, const Receive& receive) {
     error = text_of(failure);
   }
   ++single_passes_;
-  receive(std::move(outputs), error);
+  receive({outputs.data(), outputs.size()}, error);
   return true;
 }
 
-bool Batcher::submit(Samples samples, int64_t count, Receive receive) {
+bool Batcher::submit(Samples samples, int64_t count, Receive receive, Executor* receiver) {
   if (count == 1 && at_once_ && computed_at_once(samples, receive)) return true;
   Requests one;
-  one.push_back({std::move(samples), count, std::move(receive), std::chrono::steady_clock::now()});
+  one.push_back(
+      {std::move(samples), count, std::move(receive), receiver, {}, std::chrono::steady_clock::now()});
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (counts_.waiting > 0 && counts_.waiting + count > options_.max_queue) {
@@ -96,44 +95,64 @@ Batcher::Requests Batcher::next_batch() {
   return batch;
 }
 
-void Batcher::compute(const Requests& batch) {
-  std::vector<float> outputs;
+void Batcher::compute(Requests batch) {
+  std::shared_ptr<std::vector<float>> outputs;
   std::string error;
-  int64_t samples = 0;
   try {
+    outputs = std::make_shared<std::vector<float>>();
+    int64_t samples = 0;
     Samples joined;  // a request alone is read in place
     for (const Request& request : batch) {
       samples += request.count;
       if (batch.size() > 1) joined.append(request.samples);
     }
-    outputs = compute_(batch.size() > 1 ? joined : batch.front().samples, samples);
+    *outputs = compute_(batch.size() > 1 ? joined : batch.front().samples, samples);
+    const size_t each = outputs->size() / static_cast<size_t>(samples);
+    const float* next = outputs->data();
+    for (Request& request : batch) {
+      request.outputs = {next, each * static_cast<size_t>(request.count)};
+      next = request.outputs.end();
+    }
   } catch (const std::exception& failure) {
     error = text_of(failure);
   }
-  const auto each =
-      static_cast<std::ptrdiff_t>(outputs.size() / static_cast<size_t>(std::max<int64_t>(samples, 1)));
-  auto first = outputs.cbegin();
-  for (const Request& request : batch) {
-    std::vector<float> own;
-    std::string fault = error;
-    if (fault.empty()) {
-      const auto end = first + each * request.count;
-      try {
-        own.assign(first, end);
-      } catch (const std::bad_alloc& failure) {
-        fault = text_of(failure);
-      }
-      first = end;
+  hand_over(std::move(batch), outputs, error);
+}
+
+/// Gives each receiver all of its requests in one task.
+void Batcher::hand_over(Requests batch, const std::shared_ptr<const std::vector<float>>& outputs,
+                        const std::string& error) {
+  while (!batch.empty()) {
+    Executor* const receiver = batch.front().receiver;
+    Requests own;
+    for (auto next = batch.begin(); next != batch.end();) {
+      const auto request = next++;
+      if (request->receiver == receiver) own.splice(own.end(), batch, request);
     }
-    request.receive(std::move(own), fault);
+    if (!receiver) {
+      receive(own, error);
+      continue;
+    }
+    std::shared_ptr<Requests> given;
+    try {
+      given = std::make_shared<Requests>();
+      given->swap(own);
+      receiver->run([given, outputs, error] { receive(*given, error); });
+    } catch (const std::exception&) {  // no memory for the task
+      receive(given ? *given : own, error);
+    }
   }
+}
+
+void Batcher::receive(const Requests& requests, const std::string& error) {
+  for (const Request& request : requests) request.receive(request.outputs, error);
 }
 
 void Batcher::work() {
   for (;;) {
-    const Requests batch = next_batch();
+    Requests batch = next_batch();
     if (batch.empty()) return;
-    compute(batch);
+    compute(std::move(batch));
   }
 }
 

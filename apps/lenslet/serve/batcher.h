@@ -3,21 +3,26 @@
 // One thread computes. It takes the requests that wait, in order of arrival, up to `max_batch` samples together; with
 // `max_delay` it waits that long after the first one for more. A pass has pixels or values, as the request has that
 // arrived first; requests of the other kind wait for the next pass. A request is never divided between passes of the
-// batcher: one that is larger than `max_batch` is computed alone. Where a pass of one sample takes less time than
-// handing it to another thread, the thread that brings the sample computes it (AtOnce).
+// batcher: one that is larger than `max_batch` is computed alone. Every request passes this thread, so it does no more
+// than the pass: the threads that brought the requests receive the outputs, and each is woken once for all that it gets.
+// Where a pass of one sample takes less time than handing it to another thread, the thread that brings the sample
+// computes it (AtOnce).
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "apps/lenslet/serve/executor.h"
 #include "apps/lenslet/serve/samples.h"
 
 namespace lenslet::serve {
@@ -36,17 +41,25 @@ class Batcher {
   /// Computes the outputs of one sample on the calling thread, any number of threads at a time, or returns false where
   /// it cannot do so now. May throw.
   using AtOnce = std::function<bool(const Samples& input, std::vector<float>& outputs)>;
-  /// Receives the outputs of the request, or why there are none. Called once by the thread that computed them: the
-  /// batcher's, or before submit() returns the caller's. Must not throw.
-  using Receive = std::function<void(std::vector<float> outputs, const std::string& error)>;
+  /// The outputs of one request [count, …], in those of its pass.
+  struct Outputs {
+    const float* data = nullptr;
+    size_t size = 0;
+    const float* begin() const noexcept { return data; }
+    const float* end() const noexcept { return data + size; }
+  };
+  /// Receives the outputs of the request, which live until it returns, or why there are none. Must not throw.
+  using Receive = std::function<void(const Outputs& outputs, const std::string& error)>;
 
   /// `at_once` may be empty; with `max_delay` it is not used, since a sample then waits for others.
   Batcher(const BatcherOptions& options, Compute compute, AtOnce at_once = {});
   /// Computes what waits, then ends.
   ~Batcher();
 
-  /// Returns false, and never calls `receive`, if the queue is full. `samples` [count, …], count >= 1.
-  bool submit(Samples samples, int64_t count, Receive receive);
+  /// Returns false, and never calls `receive`, if the queue is full. `samples` [count, …], count >= 1. `receive` is
+  /// called once: before submit() returns where the caller computed, else by `receiver`, which must outlive the batcher.
+  /// Without a receiver, and where memory is short, the batcher's thread calls it.
+  bool submit(Samples samples, int64_t count, Receive receive, Executor* receiver = nullptr);
 
   struct Counts {
     int64_t waiting = 0;  // samples
@@ -59,13 +72,18 @@ class Batcher {
     Samples samples;
     int64_t count;
     Receive receive;
+    Executor* receiver;
+    Outputs outputs;
     std::chrono::steady_clock::time_point arrived;
   };
-  using Requests = std::list<Request>;  // a batch is taken out of the queue without memory
+  using Requests = std::list<Request>;  // a batch is taken out of the queue, and divided, without memory
   bool computed_at_once(const Samples& samples, const Receive& receive);
   void work();
   Requests next_batch();
-  void compute(const Requests& batch);
+  void compute(Requests batch);
+  static void hand_over(Requests batch, const std::shared_ptr<const std::vector<float>>& outputs,
+                        const std::string& error);
+  static void receive(const Requests& requests, const std::string& error);
 
   const BatcherOptions options_;
   const Compute compute_;

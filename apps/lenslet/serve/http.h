@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "apps/lenslet/serve/executor.h"
+
 namespace lenslet::serve {
 
 /// What is known before the body is read.
@@ -36,8 +38,9 @@ class HttpService {
   /// The response to bytes that are no request, or one beyond a limit.
   virtual HttpResponse failure(int status, const std::string& reason) = 0;
   /// Calls `respond` once, before it returns or later from another thread. Throws nothing. `respond` may throw where
-  /// memory is short; the response is then lost, and the connection ends.
-  virtual void handle(const HttpHead& head, std::string body, Respond respond) = 0;
+  /// memory is short; the response is then lost, and the connection ends. `thread`, where there is one, is that of the
+  /// connection, which must outlive the service: it builds the responses that wait for a batch.
+  virtual void handle(const HttpHead& head, std::string body, Respond respond, Executor* thread) = 0;
 };
 
 }  // namespace lenslet::serve

@@ -55,8 +55,11 @@ HttpHead head_of(const http::request_header<>& header) {
   return head;
 }
 
-Connection::Connection(Socket socket, ConnectionShare& share)
-    : share_(share), socket_(std::move(socket)), buffer_(share.options.max_header + kBufferBytes) {
+Connection::Connection(Socket socket, Executor& thread, ConnectionShare& share)
+    : share_(share),
+      thread_(thread),
+      socket_(std::move(socket)),
+      buffer_(share.options.max_header + kBufferBytes) {
   ++share_.counts.open;
 }
 
@@ -235,12 +238,13 @@ void Connection::refuse(Error error) {
 
 void Connection::answer(std::string body) {
   deadline_ = kNever;  // the service takes its time
-  // An answer that comes before handle() returns is sent by this thread.
-  share_.service.handle(head_, std::move(body), [self = shared_from_this()](HttpResponse response) {
+  // An answer that this thread gives, before handle() returns or later, is sent at once.
+  const auto respond = [self = shared_from_this()](HttpResponse response) {
     net::dispatch(self->socket_.get_executor(), [self, response = std::move(response)]() mutable {
       self->send(std::move(response), self->keep_alive_);
     });
-  });
+  };
+  share_.service.handle(head_, std::move(body), respond, &thread_);
 }
 
 void Connection::send(HttpResponse response, bool keep_alive) {

@@ -47,8 +47,8 @@ struct ConnectionShare {
 /// sends the same header again: one that has the bytes of the last is not parsed.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  /// `socket` does not block.
-  Connection(Socket socket, ConnectionShare& share);
+  /// `socket` does not block. `thread` is that of its loop.
+  Connection(Socket socket, Executor& thread, ConnectionShare& share);
   ~Connection();
 
   /// From any thread: makes the connection known to the server and begins to read.
@@ -83,6 +83,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void release_body() noexcept;
 
   ConnectionShare& share_;
+  Executor& thread_;
   Socket socket_;
   boost::beast::flat_buffer buffer_;
   std::optional<Request> request_;  // from the first byte that take_repeated() leaves to the response

@@ -113,9 +113,10 @@ class HttpServer::Listener {
 
  private:
   /// What one thread runs. A connection stays with its loop, so that threads share neither a queue nor its lock.
-  struct Loop {
+  struct Loop final : Executor {
     /// A socket takes the files of its loop: now, since accept() would fail for good where the system has no more.
     Loop() { const tcp::socket first(io); }
+    void run(std::function<void()> task) override { net::post(io, std::move(task)); }
     net::io_context io{1};
     net::executor_work_guard<net::io_context::executor_type> work{io.get_executor()};
   };
@@ -152,22 +153,23 @@ class HttpServer::Listener {
 
   void accept() {
     next_ = (next_ + 1) % loops_.size();
-    acceptor_.async_accept(loops_[next_].io, [this, turn = Turn(turns_)](boost::system::error_code error,
-                                                                         Socket socket) mutable {
-      if (share_.draining) return;
-      if (error) {  // no more files, perhaps: waits until some are closed
-        retry_.expires_after(kRetry);
-        retry_.async_wait([this, later = std::move(turn)](boost::system::error_code) {
-          if (!share_.draining) accept();
+    Loop& loop = loops_[next_];
+    acceptor_.async_accept(
+        loop.io, [this, &loop, turn = Turn(turns_)](boost::system::error_code error, Socket socket) mutable {
+          if (share_.draining) return;
+          if (error) {  // no more files, perhaps: waits until some are closed
+            retry_.expires_after(kRetry);
+            retry_.async_wait([this, later = std::move(turn)](boost::system::error_code) {
+              if (!share_.draining) accept();
+            });
+            return;
+          }
+          accept();  // first, since what follows may lack memory
+          take(std::move(socket), loop);
         });
-        return;
-      }
-      accept();  // first, since what follows may lack memory
-      take(std::move(socket));
-    });
   }
 
-  void take(Socket socket) {
+  void take(Socket socket, Loop& loop) {
     if (share_.counts.open >= max_connections_) {
       ++share_.counts.refused;
       return;
@@ -177,7 +179,7 @@ class HttpServer::Listener {
     socket.set_option(tcp::no_delay(true), error);
     socket.non_blocking(true, error);
     if (error) return;  // the client is gone
-    std::make_shared<Connection>(std::move(socket), share_)->start();
+    std::make_shared<Connection>(std::move(socket), loop, share_)->start();
   }
 
   /// The connections for which `wanted` holds. They are released without the mutex, which their destructor takes.

@@ -61,12 +61,12 @@ InferAnswers::InferAnswers(const Signature& signature)
   shape_ += ']';
 }
 
-InferAnswer InferAnswers::answer(const InferRequest& request, const std::vector<float>& values) const {
-  const size_t bytes = values.size() * sizeof(float);
+InferAnswer InferAnswers::answer(const InferRequest& request, const float* values, size_t size) const {
+  const size_t bytes = size * sizeof(float);
   InferAnswer answer;
   std::string& body = answer.body;
   body.reserve(model_.size() + output_.size() + shape_.size() + kMoreBytes +
-               (request.binary_output ? bytes : kNumberBytes * values.size()));
+               (request.binary_output ? bytes : kNumberBytes * size));
   body += model_;
   if (request.id) body.append(",\"id\":").append(quoted(*request.id));
   body.append(output_).append(std::to_string(request.count)).append(shape_);
@@ -74,7 +74,7 @@ InferAnswer InferAnswers::answer(const InferRequest& request, const std::vector<
     body.append(",\"parameters\":{\"binary_data_size\":").append(std::to_string(bytes)).append("}");
   } else {
     body += ",\"data\":[";
-    for (size_t i = 0; i < values.size(); ++i) {
+    for (size_t i = 0; i < size; ++i) {
       if (i > 0) body += ',';
       append_number(body, values[i]);
     }
@@ -82,7 +82,7 @@ InferAnswer InferAnswers::answer(const InferRequest& request, const std::vector<
   }
   body += "}]}";
   answer.json_bytes = body.size();
-  if (request.binary_output) body.append(reinterpret_cast<const char*>(values.data()), bytes);
+  if (request.binary_output) body.append(reinterpret_cast<const char*>(values), bytes);
   return answer;
 }
 

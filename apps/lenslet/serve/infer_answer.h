@@ -25,9 +25,9 @@ struct InferAnswer {
 class InferAnswers {
  public:
   explicit InferAnswers(const Signature& signature);
-  /// `values` [request.count, output_shape] are the outputs. In JSON each has the fewest digits that read back as the
-  /// same FP32 value; a value that is not finite is null.
-  InferAnswer answer(const InferRequest& request, const std::vector<float>& values) const;
+  /// `values` [request.count, output_shape] are the outputs, `size` of them. In JSON each has the fewest digits that
+  /// read back as the same FP32 value; a value that is not finite is null.
+  InferAnswer answer(const InferRequest& request, const float* values, size_t size) const;
 
  private:
   std::string model_, output_, shape_;  // members of the JSON, the same for every request

@@ -57,8 +57,11 @@ auto guarded(const Body& body) -> decltype(body()) {
 /// Where the response to one request goes.
 class Service::Reply {
  public:
-  Reply(Service& service, Endpoint endpoint, Respond respond)
-      : service_(&service), endpoint_(endpoint), respond_(std::move(respond)) {}
+  Reply(Service& service, Endpoint endpoint, Respond respond, Executor* thread)
+      : service_(&service), endpoint_(endpoint), respond_(std::move(respond)), thread_(thread) {}
+
+  /// That of the connection; may be null.
+  Executor* thread() const noexcept { return thread_; }
 
   /// Counts the response and hands it on, once.
   void operator()(HttpResponse response) const noexcept {
@@ -91,6 +94,7 @@ class Service::Reply {
   Endpoint endpoint_;
   Clock::time_point began_ = Clock::now();
   Respond respond_;
+  Executor* thread_;
 };
 
 Service::Service(ServiceOptions options, Computation computation, const ConnectionCounts& connections)
@@ -139,9 +143,9 @@ std::optional<HttpResponse> Service::unknown_model(const Route& route) const {
   return std::nullopt;
 }
 
-void Service::handle(const HttpHead& head, std::string body, Respond respond) {
+void Service::handle(const HttpHead& head, std::string body, Respond respond, Executor* thread) {
   const Route route = route_of(head.target).value_or(Route{});
-  const Reply reply(*this, route.endpoint, std::move(respond));
+  const Reply reply(*this, route.endpoint, std::move(respond), thread);
   reply.with([&] { return answer(head, route, body, reply); });
 }
 
@@ -208,20 +212,20 @@ std::optional<HttpResponse> Service::compute(const std::string& body, std::optio
   InferRequest request = read_infer_request(body, json_bytes, options_.signature);
   Samples samples = std::move(request.samples);
   const int64_t count = request.count;
-  const bool taken = batcher_.submit(std::move(samples), count,
-                                     [this, reply, request = std::move(request)](
-                                         const std::vector<float>& outputs, const std::string& fault) {
-                                       reply.with([&]() -> std::optional<HttpResponse> {
-                                         if (!fault.empty()) return error(500, fault);
-                                         InferAnswer answer = answers_.answer(request, outputs);
-                                         HttpResponse response{200, std::move(answer.body)};
-                                         if (!request.binary_output) return response;
-                                         response.type = kBytes;
-                                         response.fields.emplace_back("Inference-Header-Content-Length",
-                                                                      std::to_string(answer.json_bytes));
-                                         return response;
-                                       });
-                                     });
+  const bool taken = batcher_.submit(
+      std::move(samples), count,
+      [this, reply, request = std::move(request)](const Batcher::Outputs& outputs, const std::string& fault) {
+        reply.with([&]() -> std::optional<HttpResponse> {
+          if (!fault.empty()) return error(500, fault);
+          InferAnswer answer = answers_.answer(request, outputs.data, outputs.size);
+          HttpResponse response{200, std::move(answer.body)};
+          if (!request.binary_output) return response;
+          response.type = kBytes;
+          response.fields.emplace_back("Inference-Header-Content-Length", std::to_string(answer.json_bytes));
+          return response;
+        });
+      },
+      reply.thread());
   if (!taken) return busy("samples");
   return std::nullopt;
 }

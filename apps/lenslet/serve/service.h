@@ -52,7 +52,7 @@ class Service : public HttpService {
 
   std::optional<HttpResponse> refuse(const HttpHead& head) override;
   HttpResponse failure(int status, const std::string& reason) override;
-  void handle(const HttpHead& head, std::string body, Respond respond) override;
+  void handle(const HttpHead& head, std::string body, Respond respond, Executor* thread) override;
 
   /// From now on the server is not ready, which tells a load balancer to send its requests elsewhere.
   void drain() noexcept { ready_ = false; }
