@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <vector>
 
 #include "api/model.h"
+#include "apps/lenslet/serve/shares.h"
 #include "apps/lenslet/session/session.h"
 
 namespace lenslet::serve {
@@ -14,29 +15,27 @@ namespace lenslet::serve {
 class Passes {
  public:
   /// Builds passes of 1, 4, 16, … up to `most` samples of inputs of type `input`, which all replay the choices of the
-  /// largest, and runs each once. Throws like Model.
+  /// largest, and runs each, on a GPU also to time it. Throws like Model.
   Passes(const Session& session, ElementType input, int64_t most);
 
   /// Writes outputs [count, …] of inputs [count, …], which are divided between the passes by their count alone.
   template <typename Input>
   void run(const Input* inputs, int64_t count, float* outputs) {
-    for (auto& [size, model] : models_) {
-      const int64_t share = count / size * size;
-      if (share == 0) continue;
-      model.run(inputs, share, outputs);
-      inputs += share * input_values_;
-      outputs += share * output_values_;
-      count -= share;
+    for (const Share& share : shares_of(count, times_)) {
+      models_.at(share.size).run(inputs, share.count, outputs);
+      inputs += share.count * input_values_;
+      outputs += share.count * output_values_;
     }
   }
 
   /// The choices of all of them.
-  const Plan& plan() { return models_.begin()->second.executable().plan(); }
+  const Plan& plan() { return models_.rbegin()->second.executable().plan(); }
   /// Whether a sample's output has the same bits in every batch.
   bool same_bits() const noexcept { return same_bits_; }
 
  private:
-  std::map<int64_t, Model, std::greater<>> models_;  // by samples, the largest first
+  std::map<int64_t, Model> models_;  // by samples
+  std::vector<PassTime> times_;      // of them, the largest first
   int64_t input_values_, output_values_;
   bool same_bits_ = true;
 };

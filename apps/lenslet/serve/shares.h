@@ -1,0 +1,24 @@
+// How samples are divided between passes of several sizes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace lenslet::serve {
+
+/// A pass of `size` samples. It takes as long with fewer.
+struct PassTime {
+  int64_t size;
+  double time_us;
+};
+
+/// Samples that passes of one size compute; the last of these passes may have fewer.
+struct Share {
+  int64_t size, count;
+};
+
+/// The shares of `count` samples, in order, that take the least time: a rest is computed by smaller passes, or by one
+/// that it does not fill. `passes` have descending sizes, the last 1.
+std::vector<Share> shares_of(int64_t count, const std::vector<PassTime>& passes);
+
+}  // namespace lenslet::serve
