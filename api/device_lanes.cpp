@@ -51,10 +51,10 @@ void DeviceLanes::run(const void* images, int64_t count, Answers answers, InputO
   const size_t answer_bytes = bytes_of_answer(graph, call.output);
   // The whole network at once takes no memory for images and little for the rest, so a call is one pass.
   const bool one_pass = !asked_ && setup_.execution(1, call) == Plan::kFused;
-  const int64_t most =
+  const int64_t max_batch =
       aligned_pass(one_pass ? kMaxModelBatch : pass_limit_, image_bytes, apart ? 0 : answer_bytes);
   for (int64_t done = 0; done < count;) {
-    const int64_t batch = std::min(most, count - done);
+    const int64_t batch = std::min(max_batch, count - done);
     const void* const first = static_cast<const char*>(images) + static_cast<size_t>(done) * image_bytes;
     lane(batch, call, apart, capture).run_on_device(first, answers.from(done, answer_bytes), stream);
     done += batch;

@@ -35,10 +35,10 @@ size_t bytes_of_answer(const Graph& graph, ElementType type) {
 void demand_count(int64_t count, size_t image_bytes, size_t answer_bytes) {
   if (count < 0) throw UsageError(concat("the number of images must not be negative, found ", count));
   const size_t larger = std::max({image_bytes, answer_bytes, size_t{1}});
-  const int64_t most = PTRDIFF_MAX / static_cast<int64_t>(larger);
-  if (count > most)
-    throw UsageError(concat("the number of images must be at most ", most, ", as images or answers take ",
-                            larger, " bytes each, found ", count));
+  const int64_t max_count = PTRDIFF_MAX / static_cast<int64_t>(larger);
+  if (count > max_count)
+    throw UsageError(concat("the number of images must be at most ", max_count,
+                            ", as images or answers take ", larger, " bytes each, found ", count));
 }
 
 bool is_page_locked(Device device, const void* memory) {
@@ -181,9 +181,9 @@ FeedOptions FeedOptions::for_host_memory(Device device, bool whole_network, size
   options.depth = 2;  // the host prepares one chunk while another computes
   const size_t fitting = kMaxStaging / (2 * std::max<size_t>(chunk_bytes, 1));
   // Layers take longer than one thread's copies; the whole network at once does not.
-  const int most = in_place ? Feed::kLanesInPlace : std::min(threads, Feed::kMaxLanes);
+  const int max_lanes = in_place ? Feed::kLanesInPlace : std::min(threads, Feed::kMaxLanes);
   if (whole_network)
-    options.lanes = std::max(1, static_cast<int>(std::min(fitting, static_cast<size_t>(most))));
+    options.lanes = std::max(1, static_cast<int>(std::min(fitting, static_cast<size_t>(max_lanes))));
   return options;
 }
 
@@ -212,10 +212,10 @@ void Feed::prepare() {
   slots_ = std::move(slots);
 }
 
-int64_t Feed::chunk_size(int64_t count, int64_t lanes, int64_t most) noexcept {
-  if (lanes == 1) return most;
-  const int64_t chunks = lanes * std::max<int64_t>((count + lanes * most - 1) / (lanes * most), 1);
-  return std::clamp((count + chunks - 1) / chunks, std::min(kMinChunk, most), most);
+int64_t Feed::chunk_size(int64_t count, int64_t lanes, int64_t max_chunk) noexcept {
+  if (lanes == 1) return max_chunk;
+  const int64_t chunks = lanes * std::max<int64_t>((count + lanes * max_chunk - 1) / (lanes * max_chunk), 1);
+  return std::clamp((count + chunks - 1) / chunks, std::min(kMinChunk, max_chunk), max_chunk);
 }
 
 bool Feed::reads_in_place(const void* images, ElementType type) {

@@ -171,7 +171,7 @@ class Feed {
   /// Threads that copy for it: one for each lane. Memory that is read in place needs one.
   int threads() const noexcept { return static_cast<int>(lanes_.size()); }
   /// Images of the chunks into which so many lanes cut a call: equally many chunks for each, of equal size.
-  static int64_t chunk_size(int64_t count, int64_t lanes, int64_t most) noexcept;
+  static int64_t chunk_size(int64_t count, int64_t lanes, int64_t max_chunk) noexcept;
   /// Images of a pass.
   int64_t max_batch() const noexcept { return lanes_.front()->batch(); }
 

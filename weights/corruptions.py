@@ -244,8 +244,8 @@ def splash(images):
     field = blur(torch.randn(n, SIDE, SIDE, device=device), 0.7, 2.2)
     order = field.flatten(1).sort(1).values
     share = (uniform(n, 0.72, 0.98, device).flatten() * (SIDE * SIDE - 1)).long()
-    least = order.gather(1, share[:, None])[:, :, None]
-    cover = blur((field > least).float(), 0.3, 0.8)
+    threshold = order.gather(1, share[:, None])[:, :, None]
+    cover = blur((field > threshold).float(), 0.3, 0.8)
     return images * (1 - cover) + cover * uniform(n, 0, 0.7, device)
 
 

@@ -331,9 +331,9 @@ def peaks(field, low, high):
     """Keeps what exceeds a share of the pixels, between low and high and drawn for each; hard or soft at the border."""
     n, device = len(field), field.device
     share = (uniform(n, low, high, device).flatten() * (SIDE * SIDE - 1)).long()
-    least = field.flatten(1).sort(1).values.gather(1, share[:, None])[:, :, None]
+    threshold = field.flatten(1).sort(1).values.gather(1, share[:, None])[:, :, None]
     slope = torch.exp(uniform(n, -0.5, 3.5, device)) / field.std((1, 2), keepdim=True)
-    return ((field - least) * slope).clamp(0, 1) * uniform(n, 0.5, 1.5, device).clamp(max=1)
+    return ((field - threshold) * slope).clamp(0, 1) * uniform(n, 0.5, 1.5, device).clamp(max=1)
 
 
 def blobs(n, device):

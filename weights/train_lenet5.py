@@ -306,13 +306,14 @@ class Trial:
         def wrong(pixels, labels):
             return 100 * (logits(pixels).argmax(2) != labels).float().mean(1)
 
-        least = torch.tensor([[row["threshold"]] for row in rows], device=DEVICE)
+        thresholds = torch.tensor([[row["threshold"]] for row in rows], device=DEVICE)
         families = {name: wrong(pixels, self.labels) for name, pixels in self.families.items()}
         printed = wrong(self.printed, self.printed_labels)
         read = logits(self.bars)
-        bars = 100 * ((read.argmax(2) != 1) | (read.logsumexp(2) <= least)).float().mean(1)
+        bars = 100 * ((read.argmax(2) != 1) | (read.logsumexp(2) <= thresholds)).float().mean(1)
         accepted = {
-            name: 100 * (logits(pixels).logsumexp(2) > least).float().mean(1) for name, pixels in self.outliers.items()
+            name: 100 * (logits(pixels).logsumexp(2) > thresholds).float().mean(1)
+            for name, pixels in self.outliers.items()
         }
         for i, row in enumerate(rows):
             row["families"] = {name: round(float(value[i]), 3) for name, value in families.items()}

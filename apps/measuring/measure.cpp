@@ -271,8 +271,8 @@ class Contest {
   template <typename Sample>
   void sample_for(const CandidateState& state, std::vector<double>& samples, double time_ms,
                   Sample&& sample) {
-    const int least = (options_.min_samples + state.turns - 1) / state.turns;
-    Sampler sampler(time_ms, least, kSamplesATurn, interrupted);
+    const int min_samples = (options_.min_samples + state.turns - 1) / state.turns;
+    Sampler sampler(time_ms, min_samples, kSamplesATurn, interrupted);
     while (sampler.next()) {
       if (const double ns = sample(); !std::isnan(ns)) samples.push_back(ns);
     }
@@ -306,9 +306,9 @@ class Contest {
       if (!std::isnan(ns)) window_ns = std::min(window_ns, ns);
     }
     const double batch_ns = summarise(state.hot).median;
-    const double most = kStandingRatio * batch_ns + kStandingWindows * window_ns;
-    for (int i = 0; i < kMaxAlone && state.alone_ns > most && !interrupted(); ++i) take(1);
-    if (state.alone_ns > most && !interrupted()) {
+    const double max_alone_ns = kStandingRatio * batch_ns + kStandingWindows * window_ns;
+    for (int i = 0; i < kMaxAlone && state.alone_ns > max_alone_ns && !interrupted(); ++i) take(1);
+    if (state.alone_ns > max_alone_ns && !interrupted()) {
       state.fail("FAILED", concat("skips work where its output stands: a run takes ", format_time(batch_ns),
                                   " behind another, ", format_time(state.alone_ns), " on a poisoned output"));
     }

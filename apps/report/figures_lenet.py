@@ -11,8 +11,8 @@ def layers(rows):
     found = batches_of_layers(rows)
     if not found:
         return None
-    most = max(len(mine) for mine, _ in found.values())
-    figure, flat = panels(len(found), height=0.9 + 0.34 * most, share=False)
+    max_rows = max(len(mine) for mine, _ in found.values())
+    figure, flat = panels(len(found), height=0.9 + 0.34 * max_rows, share=False)
     for axes, (batch, (mine, whole)) in zip(flat, found.items()):
         for y, row in enumerate(mine):
             share = f", {percent(row.ceiling_fraction)}" if row.ceiling_fraction else ""

@@ -240,8 +240,8 @@ def artefacts(rows):
         reason = next((row.no_figure() for row in partition if row.no_figure()), "")
         times = ""
         if printed:
-            least, most = short(min(printed)), short(max(printed))
-            times = f" It printed {least} to {most} µs, at any size the cost of a refused launch."
+            lowest, highest = short(min(printed)), short(max(printed))
+            times = f" It printed {lowest} to {highest} µs, at any size the cost of a refused launch."
         yield (
             "A kernel that never ran.",
             "Partition by element with block 64 is 64 × 64 = 4,096 threads a block; no card launches more than 1,024."

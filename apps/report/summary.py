@@ -33,11 +33,13 @@ def _ahead(best, next_best):
 def network_lines(rows):
     for batch, (layers, whole) in batches_of_layers(rows).items():
         total = whole.ns if whole else sum(row.ns for row in layers)
-        most = max(layers, key=lambda row: row.ns)
-        share = f", {percent(most.ceiling_fraction)} of {most.text('bound_by')}" if most.ceiling_fraction else ""
+        slowest = max(layers, key=lambda row: row.ns)
+        share = ""
+        if slowest.ceiling_fraction:
+            share = f", {percent(slowest.ceiling_fraction)} of {slowest.text('bound_by')}"
         yield (
-            f"Batch {batch}: a pass takes {time_text(total)}; its longest layer is {most.text('name')} with"
-            f" {time_text(most.ns)} ({most.backend}{share})."
+            f"Batch {batch}: a pass takes {time_text(total)}; its longest layer is {slowest.text('name')} with"
+            f" {time_text(slowest.ns)} ({slowest.backend}{share})."
         )
     found = batch_rows(rows)
     if found:

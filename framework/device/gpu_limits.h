@@ -52,8 +52,8 @@ inline void allow_shared_bytes(const void* kernel, size_t bytes) {
   cudaFuncAttributes attributes{};
   LENSLET_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
   if (attributes.sharedSizeBytes + bytes <= GpuLimits::kSharedBytes) return;
-  const int most = std::max(static_cast<int>(bytes), attributes.maxDynamicSharedSizeBytes);
-  LENSLET_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
+  const int max_bytes = std::max(static_cast<int>(bytes), attributes.maxDynamicSharedSizeBytes);
+  LENSLET_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, max_bytes));
 }
 
 }  // namespace lenslet

@@ -8,13 +8,14 @@
 namespace lenslet {
 namespace {
 
-std::optional<int> number_in(const char* variable, int least, int most) {
+std::optional<int> number_in(const char* variable, int min_value, int max_value) {
   const char* const value = std::getenv(variable);
   if (value == nullptr) return std::nullopt;
   const std::string_view digits = value;
   int number = 0;
   const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || stop != digits.data() + digits.size() || number < least || number > most)
+  if (error != std::errc() || stop != digits.data() + digits.size() || number < min_value ||
+      number > max_value)
     return std::nullopt;
   return number;
 }

@@ -40,8 +40,8 @@ int64_t fitting_batch(const Graph& graph, const BuildOptions& options, const Out
   const double each_at_most =
       std::max(1.0, static_cast<double>(error.needed_bytes()) / static_cast<double>(options.batch));
   const double room = std::min(static_cast<double>(free_memory_bytes(options.device)) / 2, kProbeBytes);
-  const auto most = static_cast<int64_t>(room / each_at_most);
-  for (int64_t batch = std::min(most, options.batch / 2); batch >= 2; batch /= 4) {
+  const auto max_batch = static_cast<int64_t>(room / each_at_most);
+  for (int64_t batch = std::min(max_batch, options.batch / 2); batch >= 2; batch /= 4) {
     const std::optional<size_t> half = bytes_of(graph, options, batch / 2);
     const std::optional<size_t> whole = half ? bytes_of(graph, options, batch) : std::nullopt;
     if (!whole) continue;

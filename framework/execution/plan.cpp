@@ -77,9 +77,9 @@ const PlanLayer* Plan::find(const std::string& layer) const noexcept {
 }
 
 MathMode Plan::math() const noexcept {
-  MathMode least = MathMode::kFp32;
-  for (const PlanLayer& layer : layers) least = std::max(least, layer.math);
-  return least;
+  MathMode loosest = MathMode::kFp32;
+  for (const PlanLayer& layer : layers) loosest = std::max(loosest, layer.math);
+  return loosest;
 }
 
 std::string Plan::to_json() const {

@@ -53,9 +53,9 @@ int64_t slice_samples(const Graph& graph, const BuildOptions& options) {
   // second time: the number near `fitting` that computes the fewest.
   int64_t best = fitting;
   for (int64_t slice = std::max<int64_t>(fitting / 2, 1); slice <= std::min(2 * fitting, batch); ++slice) {
-    const int64_t computed = ceil_div(batch, slice) * slice, least = ceil_div(batch, best) * best;
+    const int64_t computed = ceil_div(batch, slice) * slice, min_computed = ceil_div(batch, best) * best;
     const bool nearer = std::abs(slice - fitting) < std::abs(best - fitting);
-    if (computed < least || (computed == least && nearer)) best = slice;
+    if (computed < min_computed || (computed == min_computed && nearer)) best = slice;
   }
   return best;
 }

@@ -78,18 +78,18 @@ std::vector<Shape> Graph::infer_shapes(int64_t batch) const {
     if (batch == 1) throw;
     // If only the batch is too large, report the largest possible one.
     shapes_for(1);
-    int64_t most = 1, too_many = batch;
-    while (too_many - most > 1) {
-      const int64_t middle = most + (too_many - most) / 2;
+    int64_t max_batch = 1, too_many = batch;
+    while (too_many - max_batch > 1) {
+      const int64_t middle = max_batch + (too_many - max_batch) / 2;
       try {
         shapes_for(middle);
-        most = middle;
+        max_batch = middle;
       } catch (const DataError&) {
         too_many = middle;
       }
     }
-    throw UsageError(concat("the batch size must be 1 to ", most, " for ", name_, ", found ", batch, " (",
-                            error.what(), ")"));
+    throw UsageError(concat("the batch size must be 1 to ", max_batch, " for ", name_, ", found ", batch,
+                            " (", error.what(), ")"));
   }
 }
 

@@ -100,10 +100,10 @@ std::vector<uint8_t> gunzip(const std::vector<uint8_t>& bytes, const std::string
     throw DataError(concat(origin, ": the header within the gzip data states ", size,
                            " bytes, expected at most ", kMaxSize));
   }
-  size_t most = 0;  // deflate expands 1032 times at most
-  if (__builtin_mul_overflow(bytes.size(), size_t{1032}, &most)) most = size;
+  size_t max_inflated = 0;  // deflate expands 1032 times at most
+  if (__builtin_mul_overflow(bytes.size(), size_t{1032}, &max_inflated)) max_inflated = size;
   const size_t room = sizes.needed < size ? std::max(sizes.needed, out.size()) : size + 1;
-  out.reserve(std::min(room, std::max(kGrowth, most)));
+  out.reserve(std::min(room, std::max(kGrowth, max_inflated)));
   inflater.fill(out, room);
   if (sizes.needed < size && out.size() >= sizes.needed) {
     out.resize(sizes.needed);

@@ -75,10 +75,10 @@ struct Member {
   uint64_t method = 0, flags = 0, crc = 0, stored = 0, size = 0, offset = 0;
 };
 
-/// The first bytes of a compressed member, `most` or all.
-std::vector<uint8_t> inflated(const uint8_t* from, const Member& member, size_t most,
+/// The first bytes of a compressed member, `max_bytes` or all.
+std::vector<uint8_t> inflated(const uint8_t* from, const Member& member, size_t max_bytes,
                               const std::string& where) {
-  std::vector<uint8_t> out(std::min<size_t>(member.size, most));
+  std::vector<uint8_t> out(std::min<size_t>(member.size, max_bytes));
   z_stream stream{};
   if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw MemoryError(concat(where, ": out of memory"));
   stream.next_in = const_cast<Bytef*>(from);
@@ -101,8 +101,8 @@ std::vector<Member> members_of(const std::vector<uint8_t>& bytes, const std::str
   };
   if (bytes.size() < kEnd) throw damaged("it is no ZIP archive (.npz), or truncated");
   size_t end = bytes.size() - kEnd;
-  const size_t least = end > kComment ? end - kComment : 0;
-  while (number(&bytes[end], 4) != 0x06054b50 && end > least) --end;
+  const size_t min_end = end > kComment ? end - kComment : 0;
+  while (number(&bytes[end], 4) != 0x06054b50 && end > min_end) --end;
   if (number(&bytes[end], 4) != 0x06054b50) throw damaged("it is no ZIP archive (.npz), or truncated");
   const uint64_t count = number(&bytes[end + 10], 2), size = number(&bytes[end + 12], 4);
   size_t at = number(&bytes[end + 16], 4);
@@ -132,8 +132,8 @@ std::vector<Member> members_of(const std::vector<uint8_t>& bytes, const std::str
   return members;
 }
 
-/// The first bytes of a member, `most` or all; of all the checksum is right.
-std::vector<uint8_t> bytes_of(const std::vector<uint8_t>& bytes, const Member& member, size_t most,
+/// The first bytes of a member, `max_bytes` or all; of all the checksum is right.
+std::vector<uint8_t> bytes_of(const std::vector<uint8_t>& bytes, const Member& member, size_t max_bytes,
                               const std::string& where) {
   constexpr size_t kLocal = 30, kExpansion = 1032;  // deflate expands that much at most
   const auto damaged = [&](const char* what) { return DataError(concat(where, ": ", what)); };
@@ -151,8 +151,8 @@ std::vector<uint8_t> bytes_of(const std::vector<uint8_t>& bytes, const Member& m
   if (member.method == 0 ? member.size != member.stored : member.size > kExpansion * (member.stored + 1))
     throw damaged("the archive is damaged; get the file again");
   std::vector<uint8_t> out = member.method == 0
-                                 ? std::vector<uint8_t>(from, from + std::min<size_t>(member.size, most))
-                                 : inflated(from, member, most, where);
+                                 ? std::vector<uint8_t>(from, from + std::min<size_t>(member.size, max_bytes))
+                                 : inflated(from, member, max_bytes, where);
   if (out.size() == member.size && ::crc32(0, out.data(), static_cast<uInt>(out.size())) != member.crc)
     throw damaged("wrong checksum; get the file again");
   return out;

@@ -52,8 +52,9 @@ double DevicePrepareServices::time_ns(const std::function<void()>& enqueue) {
   if (timing_ == Timing::kOnce) return once_ns;
   const int runs = static_cast<int>(std::clamp(kBlockNs / once_ns, 1.0, double{kMaxRunsInBlock}));
   // Times on a GPU vary less, and holding its stream back takes most of a millisecond, so few blocks are enough.
-  const double most = stream_.device().is_cuda() ? kMinBlocks : kMaxBlocks;
-  const int blocks = static_cast<int>(std::clamp(kBudgetNs / (once_ns * runs), double{kMinBlocks}, most));
+  const double max_blocks = stream_.device().is_cuda() ? kMinBlocks : kMaxBlocks;
+  const int blocks =
+      static_cast<int>(std::clamp(kBudgetNs / (once_ns * runs), double{kMinBlocks}, max_blocks));
   std::vector<double> samples;
   for (int i = 0; i < blocks; ++i) samples.push_back(block_ns(runs) / runs);
   return summarise(samples).median;

@@ -39,8 +39,8 @@ Pool2dLayer::Pool2dLayer(Kind kind, Pool2dWindow window) : kind_(kind), window_(
                            "x", v.kernel_w, ", stride ", v.stride_h, "x", v.stride_w));
   }
   const auto wrong = [](const Axis& axis) {
-    const int64_t most = (axis.kernel - 1) * axis.dilation, behind = axis.pad + axis.more_pad;
-    return axis.pad < 0 || behind < 0 || axis.pad > most || behind > most;
+    const int64_t max_pad = (axis.kernel - 1) * axis.dilation, behind = axis.pad + axis.more_pad;
+    return axis.pad < 0 || behind < 0 || axis.pad > max_pad || behind > max_pad;
   };
   if (wrong(down(v)) || wrong(across(v))) {
     throw DataError(concat("pooling needs padding from 0 to less than its window (", v.kernel_h, "x",

@@ -59,8 +59,8 @@ Centre centre_of_mass(const Plane& plane) {
   return c;
 }
 
-// The rows and columns with ink above `threshold` whose sum is above `least`.
-Box ink_box(const Plane& plane, const Box& within, float threshold, double least) {
+// The rows and columns with ink above `threshold` whose sum is above `min_sum`.
+Box ink_box(const Plane& plane, const Box& within, float threshold, double min_sum) {
   std::vector<double> rows(static_cast<size_t>(plane.height), 0),
       columns(static_cast<size_t>(plane.width), 0);
   for (int y = within.y0; y < within.y1; ++y) {
@@ -72,7 +72,7 @@ Box ink_box(const Plane& plane, const Box& within, float threshold, double least
     }
   }
   const auto range = [&](const std::vector<double>& sums, int& begin, int& end) {
-    const auto enough = [&](double sum) { return sum > least; };
+    const auto enough = [&](double sum) { return sum > min_sum; };
     const auto first = std::find_if(sums.begin(), sums.end(), enough);
     const auto last = std::find_if(sums.rbegin(), sums.rend(), enough).base();
     begin = static_cast<int>(first - sums.begin());

@@ -64,19 +64,19 @@ std::vector<std::vector<DigitMark>> cuts_of(const Ink& ink, const MarkGroup& gro
   }
   const auto cut_near = [&](double share, double reach) {  // the column of least ink
     int best = static_cast<int>(share * box.width());
-    double least = HUGE_VAL;
+    double min_cost = HUGE_VAL;
     for (int x = static_cast<int>((share - reach) * box.width()); x <= (share + reach) * box.width(); ++x) {
       if (x < 1 || x >= box.width()) continue;
       const double off = std::abs(x - share * box.width()) / box.width();
       const double cost = crossed[static_cast<size_t>(x)] * (1 + off);
-      if (cost < least) best = x, least = cost;
+      if (cost < min_cost) best = x, min_cost = cost;
     }
     return best;
   };
   std::vector<std::vector<int>> ways;
-  const int most =
+  const int max_parts =
       std::clamp(static_cast<int>(std::lround(box.width() / (kNarrowDigit * box.height()))), 2, kMaxParts);
-  for (int parts = 2; parts <= most; ++parts) {
+  for (int parts = 2; parts <= max_parts; ++parts) {
     std::vector<int> way;
     for (int k = 1; k < parts; ++k)
       way.push_back(cut_near(static_cast<double>(k) / parts, kCutReach / parts));

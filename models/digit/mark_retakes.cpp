@@ -21,13 +21,13 @@ Plane largest_within(const Plane& in, int reach, bool columns) {
   Plane out(in.width, in.height);
   for (int y = 0; y < in.height; ++y) {
     for (int x = 0; x < in.width; ++x) {
-      float most = 0;
+      float max_value = 0;
       for (int k = -reach; k <= reach; ++k) {
         const int nx = std::clamp(columns ? x + k : x, 0, in.width - 1);
         const int ny = std::clamp(columns ? y : y + k, 0, in.height - 1);
-        most = std::max(most, in.at(nx, ny));
+        max_value = std::max(max_value, in.at(nx, ny));
       }
-      out.at(x, y) = most;
+      out.at(x, y) = max_value;
     }
   }
   return out;
@@ -56,11 +56,11 @@ Ink upright(const Ink& own, double slant) {
   Ink ink;
   ink.level = own.level;
   ink.floor = own.floor;
-  const double most = std::abs(slant) * (own.depth.height - 1);
-  ink.depth = Plane(own.depth.width + static_cast<int>(std::ceil(most)) + 1, own.depth.height);
+  const double max_shift = std::abs(slant) * (own.depth.height - 1);
+  ink.depth = Plane(own.depth.width + static_cast<int>(std::ceil(max_shift)) + 1, own.depth.height);
   Box box{ink.depth.width, ink.depth.height, 0, 0};
   for (int y = 0; y < ink.depth.height; ++y) {
-    const double shift = slant > 0 ? slant * y : most + slant * y;
+    const double shift = slant > 0 ? slant * y : max_shift + slant * y;
     for (int x = 0; x < ink.depth.width; ++x) {
       const double from = x - shift;
       const int left = static_cast<int>(std::floor(from));

@@ -104,9 +104,9 @@ std::vector<float> slants_beside(const std::vector<Written>& marks, size_t one) 
 double common_slant(const std::vector<Written>& marks) {
   std::vector<float> slants = slants_beside(marks, marks.size());
   if (slants.size() < 2) return 0;
-  const double least = *std::min_element(slants.begin(), slants.end());
+  const double min_slant = *std::min_element(slants.begin(), slants.end());
   const double median = percentile(slants, 0.5);
-  return median >= kSlanted && least >= kMinSlanted * kSlanted ? median : 0;
+  return median >= kSlanted && min_slant >= kMinSlanted * kSlanted ? median : 0;
 }
 
 // Whether a straight stroke may be a slash instead of a 1: it leans further than the digits beside it.

@@ -63,7 +63,7 @@ bool remove_ruled_lines(Plane& depth, const Component& mark, const std::vector<i
   if (!mark.at_border || !crosses(mark.box, depth)) return false;
   Plane ink(depth.width, depth.height);
   for (size_t i = 0; i < labels.size(); ++i) ink.values[i] = labels[i] == label ? 1.0f : 0.0f;
-  const double least = kMinDigit * std::min(depth.width, depth.height);
+  const double min_side = kMinDigit * std::min(depth.width, depth.height);
   for (int side = 3; side <= kWidestLine; side += 2) {
     const int reach = side / 2;
     Plane strokes = squares(squares(ink, reach, true), reach, false);
@@ -78,7 +78,7 @@ bool remove_ruled_lines(Plane& depth, const Component& mark, const std::vector<i
     const auto any = [&](auto&& holds) {
       return std::any_of(parts.begin(), parts.end(), [&](const Component& part) { return holds(part.box); });
     };
-    if (!any([&](const Box& box) { return box.longer() >= least; })) return false;  // nothing but lines
+    if (!any([&](const Box& box) { return box.longer() >= min_side; })) return false;  // nothing but lines
     if (any([&](const Box& box) { return crosses(box, depth); })) continue;
     if (grid_stroke_width(strokes) < kThicker * side) return false;  // a pen as thin as the lines
     const Plane near = squares(strokes, 1, false);                   // with the soft edge of the strokes

@@ -23,14 +23,15 @@ void demand_foldable(const Normalisation& normalisation) {
                           " and ", deviation));
 }
 
-float metadata_number(const std::pair<const std::string, std::string>& metadata, float least, float most,
-                      const std::string& origin, const char* note) {
+float metadata_number(const std::pair<const std::string, std::string>& metadata, float min_value,
+                      float max_value, const std::string& origin, const char* note) {
   const std::string& text = metadata.second;
   float value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= least && value <= most)) {
+  if (error != std::errc() || end != text.data() + text.size() ||
+      !(value >= min_value && value <= max_value)) {
     throw DataError(concat(origin, ": its metadata have ", metadata.first, " \"", printable_excerpt(text),
-                           "\", expected a decimal number from ", least, " to ", most, note));
+                           "\", expected a decimal number from ", min_value, " to ", max_value, note));
   }
   return value;
 }

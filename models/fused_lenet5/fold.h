@@ -25,8 +25,8 @@ void demand_foldable(const Normalisation& normalisation);
 
 /// The number in one of a weights file's metadata. Throws DataError unless it is a decimal number in that range; `note`
 /// ends the message.
-float metadata_number(const std::pair<const std::string, std::string>& metadata, float least, float most,
-                      const std::string& origin, const char* note = "");
+float metadata_number(const std::pair<const std::string, std::string>& metadata, float min_value,
+                      float max_value, const std::string& origin, const char* note = "");
 
 /// The metadata `mean` and `std` of a weights file (weights/FORMAT.md), else `fallback`. Throws DataError for one
 /// without the other, an invalid decimal number, a mean outside 0..1, or a std outside 0.001..10.

@@ -34,16 +34,16 @@ struct MemoryInUse {
 
 /// Bytes that runs allocate and keep every time; a single growth is a library's or another program's.
 int64_t kept_bytes(Prepared& prepared) {
-  int64_t least = INT64_MAX;
-  for (int go = 0; go < kGoes && least > 0; ++go) {
+  int64_t min_growth = INT64_MAX;
+  for (int go = 0; go < kGoes && min_growth > 0; ++go) {
     const MemoryInUse before;
     for (int i = 0; i < kRuns; ++i) prepared.enqueue();
     prepared.stream().synchronise();
     const MemoryInUse after;
     if (after.buffers > before.buffers) return after.buffers - before.buffers;
-    least = std::min(least, after.device - before.device);
+    min_growth = std::min(min_growth, after.device - before.device);
   }
-  return least > kFlat ? least : 0;
+  return min_growth > kFlat ? min_growth : 0;
 }
 
 /// Describes what run() does besides enqueuing; empty if nothing.

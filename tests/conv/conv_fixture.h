@@ -98,10 +98,10 @@ inline std::vector<Pool2dWindow> windows_of(const Conv2dProblem& problem, size_t
 /// Empty if it always works in one round.
 inline std::vector<size_t> workspace_limits(const ConvBackend& backend, const Conv2dProblem& problem,
                                             MathMode math) {
-  const size_t least = backend.min_workspace_bytes(problem, math),
-               most = backend.workspace_bytes(problem, math);
-  if (least >= most) return {};
-  return {least, least + (most - least) / 3};
+  const size_t min_bytes = backend.min_workspace_bytes(problem, math),
+               max_bytes = backend.workspace_bytes(problem, math);
+  if (min_bytes >= max_bytes) return {};
+  return {min_bytes, min_bytes + (max_bytes - min_bytes) / 3};
 }
 
 /// Opens the backend of that name; sets the reason to skip if it is unavailable.

@@ -17,7 +17,7 @@ namespace lenslet {
 constexpr DeviceKind kDevice = LENSLET_TEST_DEVICE;
 
 /// What measure() runs before it times: the first run, up to five to find its duration, and two that it judges.
-constexpr int kMostRunsBeforeTiming = 8;
+constexpr int kMaxRunsBeforeTiming = 8;
 
 /// A correct kernel, and what the cheat remembers about it.
 struct Victim {

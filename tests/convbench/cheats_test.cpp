@@ -86,7 +86,7 @@ TEST_F(Cheats, SkippingTheLastElement) {
 TEST_F(Cheats, SkippingWorkOnceItIsTimed) {
   expect_caught(
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
-        if (victim.calls < kMostRunsBeforeTiming) work(victim, args, context);
+        if (victim.calls < kMaxRunsBeforeTiming) work(victim, args, context);
       },
       "FAILED", "skipped work");
 }
@@ -189,7 +189,7 @@ TEST_F(Cheats, GoingWrongWhileItIsTimed) {
   expect_caught(
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
         work(victim, args, context);
-        if (victim.calls >= kMostRunsBeforeTiming) spoil(args, context);
+        if (victim.calls >= kMaxRunsBeforeTiming) spoil(args, context);
       },
       "FAILED", "while it was timed");
 }

@@ -13,14 +13,14 @@ namespace {
 
 constexpr int kParts = 6;
 // Calls of a kernel before it is timed: three when its stream is checked, then those of whole passes.
-constexpr int kMostCallsBeforeTiming = 3 + kMostRunsBeforeTiming * kParts;
+constexpr int kMaxCallsBeforeTiming = 3 + kMaxRunsBeforeTiming * kParts;
 
 class StreamCheats : public testing::Test {
  protected:
   void SetUp() override {
     if (kDevice == DeviceKind::kCuda) LENSLET_SKIP_WITHOUT_GPU();
     options_.device = kDevice == DeviceKind::kCuda ? "cuda" : "cpu";
-    options_.measure.warmup_ms = 20;  // longer than kMostCallsBeforeTiming on each of three streams
+    options_.measure.warmup_ms = 20;  // longer than kMaxCallsBeforeTiming on each of three streams
     options_.measure.min_time_ms = 5;
     options_.measure.min_samples = 40;  // the same for a warm-up that a busy machine delays
   }
@@ -86,7 +86,7 @@ TEST_F(StreamCheats, SkippingAllWork) {
 TEST_F(StreamCheats, SkippingWorkOnceItIsTimed) {
   expect_caught(
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
-        if (victim.calls < kMostCallsBeforeTiming) work(victim, args, context);
+        if (victim.calls < kMaxCallsBeforeTiming) work(victim, args, context);
       },
       "FAILED",
       {"skipped work", "while it was timed"});  // depends on whether a check or the clock detects it first
@@ -98,7 +98,7 @@ TEST_F(StreamCheats, GoingWrongAfterSomeCalls) {
   expect_caught(
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
         work(victim, args, context);
-        if (victim.calls >= kMostCallsBeforeTiming) spoil(args, context);
+        if (victim.calls >= kMaxCallsBeforeTiming) spoil(args, context);
       },
       "FAILED", {"wrong after "});
 }
@@ -111,7 +111,7 @@ TEST_F(StreamCheats, WritingOutsideItsOutput) {
 TEST_F(StreamCheats, WritingOutsideItsOutputOnceItIsTimed) {
   expect_caught(
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
-        (victim.calls < kMostCallsBeforeTiming ? work : write_past)(victim, args, context);
+        (victim.calls < kMaxCallsBeforeTiming ? work : write_past)(victim, args, context);
       },
       "FAILED", {"wrote behind block 1"});
 }

@@ -67,9 +67,9 @@ int64_t affordable_batch(const LayerCase& entry, Device device) {
   const double flops = std::max(entry.layer->work(entry.inputs).flops, 1.0);
   const double bytes =
       static_cast<double>(entry.inputs[0].bytes() + entry.layer->infer_shape(entry.inputs).bytes());
-  const double most =
+  const double max_count =
       device.is_cuda() ? std::min(2e10 / flops, 3e7 / bytes) : std::min(1.5e7 / flops, 4e6 / bytes);
-  return static_cast<int64_t>(std::min(most, 65.0));
+  return static_cast<int64_t>(std::min(max_count, 65.0));
 }
 
 void add_layer_subjects(const LayerCase& entry, const std::string& backend, Device device,

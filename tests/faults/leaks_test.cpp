@@ -54,19 +54,19 @@ struct Memory {
 void expect_flat(const std::string& what, int times, const std::function<void(int)>& body,
                  int64_t host_bytes = kFlat) {
   body(times / 10);  // warms up
-  Memory least{INT64_MAX, INT64_MAX, 0};
+  Memory min_growth{INT64_MAX, INT64_MAX, 0};
   for (int go = 0; go < kGoes; ++go) {
     const Memory before;
     body(times);
     const Memory after;
     EXPECT_EQ(after.buffers, before.buffers) << what << ": buffers are left";
-    least.device = std::min(least.device, after.device - before.device);
-    least.host = std::min(least.host, after.host - before.host);
-    if (least.device <= kFlat && least.host <= host_bytes) break;
+    min_growth.device = std::min(min_growth.device, after.device - before.device);
+    min_growth.host = std::min(min_growth.host, after.host - before.host);
+    if (min_growth.device <= kFlat && min_growth.host <= host_bytes) break;
   }
-  EXPECT_LE(least.device, kFlat) << what << ": device memory grew each time";
+  EXPECT_LE(min_growth.device, kFlat) << what << ": device memory grew each time";
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these keep freed memory
-  EXPECT_LE(least.host, host_bytes) << what << ": the process grew each time";
+  EXPECT_LE(min_growth.host, host_bytes) << what << ": the process grew each time";
 #endif
 }
 

@@ -256,13 +256,13 @@ Bytes bmp(int32_t width, int32_t height, int bits, const Bytes& palette, const B
 }
 
 double min_cpu_ms(const std::function<void()>& call) {
-  std::clock_t least = std::numeric_limits<std::clock_t>::max();
+  std::clock_t min_clocks = std::numeric_limits<std::clock_t>::max();
   for (int i = 0; i < 5; ++i) {
     const std::clock_t start = std::clock();
     call();
-    least = std::min(least, std::clock() - start);
+    min_clocks = std::min(min_clocks, std::clock() - start);
   }
-  return 1e3 * static_cast<double>(least) / CLOCKS_PER_SEC;
+  return 1e3 * static_cast<double>(min_clocks) / CLOCKS_PER_SEC;
 }
 
 Picture make_picture(int width, int height, int channels, const Bytes& pixels) {

@@ -68,8 +68,8 @@ TEST(Idx, ReadsTheFirstItemsAndUnpacksNoMore) {
     EXPECT_EQ(array.data, Bytes(kPixels.begin(), kPixels.begin() + 2 * 28 * 28));
   }
   const std::string cut = folder.write("cut", Bytes(packed.begin(), packed.end() - 100));
-  for (const int64_t most : {int64_t{3}, int64_t{4}, INT64_MAX})
-    expect_error<DataError>([&] { read_idx(cut, 3, nullptr, most); }, "truncated");
+  for (const int64_t max_items : {int64_t{3}, int64_t{4}, INT64_MAX})
+    expect_error<DataError>([&] { read_idx(cut, 3, nullptr, max_items); }, "truncated");
   // A file that is read completely is checked completely.
   expect_error<DataError>([&] { read_idx(folder.write("plain", kImages + Bytes{1}), 3, nullptr, 2); },
                           "found 1 more");

@@ -14,9 +14,9 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Every 1,021st float from `low` to `high`: the error is at most `most` units in the last place of the result.
+// Every 1,021st float from `low` to `high`: the error is at most `max_units` units in the last place of the result.
 template <typename Found, typename Wanted>
-void expect_ulp(float low, float high, double most, const Found& found, const Wanted& wanted) {
+void expect_ulp(float low, float high, double max_units, const Found& found, const Wanted& wanted) {
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 1021) {
     const auto pattern = static_cast<uint32_t>(bits);
     float x;
@@ -25,7 +25,7 @@ void expect_ulp(float low, float high, double most, const Found& found, const Wa
     const double right = wanted(double{x});
     const double unit = std::ldexp(1.0, std::ilogb(std::fmax(std::fabs(right), FLT_MIN)) - 23);
     const double units = std::fabs(double{found(x)} - right) / unit;
-    if (units <= most) continue;
+    if (units <= max_units) continue;
     ADD_FAILURE() << units << " units at " << x;
     return;
   }

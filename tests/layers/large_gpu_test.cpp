@@ -103,7 +103,7 @@ class Large : public testing::Test {
     const int64_t of_2_to_31 = k2To31 / (h * w) * p_count * q_count;  // the output that reads there
     expect_samples(y, {of_2_to_31}, layer.describe(), [&](int64_t i) {
       const int64_t plane = i / (p_count * q_count), p = i / q_count % p_count, q = i % q_count;
-      double sum = 0, most = -INFINITY, magnitude = 0, inside = 0;
+      double sum = 0, max_cell = -INFINITY, magnitude = 0, inside = 0;
       for (int r = 0; r < v.kernel_h; ++r) {
         for (int s = 0; s < v.kernel_w; ++s) {
           const int64_t row = p * v.stride_h - v.pad_h + r, column = q * v.stride_w - v.pad_w + s;
@@ -111,11 +111,11 @@ class Large : public testing::Test {
           const double cell = at((plane * h + row) * w + column);
           sum += cell;
           magnitude += std::fabs(cell);
-          most = std::max(most, cell);
+          max_cell = std::max(max_cell, cell);
           ++inside;
         }
       }
-      if (maximum) return Value{most, 0};
+      if (maximum) return Value{max_cell, 0};
       const double cells = padding ? double{1} * v.kernel_h * v.kernel_w : inside;
       return Value{sum / cells, kUnit * (cells + 1) * magnitude / cells};
     });

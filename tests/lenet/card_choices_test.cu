@@ -278,12 +278,14 @@ TEST_F(CardChoices, TheResidentKernelTakesTheLargestClusterOfTheCard) {
 
 // A card whose largest cluster has eight blocks, or none that fits.
 TEST(LaunchCuts, TakeTheClustersThatACardHas) {
-  const auto up_to = [](int most) { return [most](int blocks) { return blocks <= most ? 96 / blocks : 0; }; };
+  const auto up_to = [](int max_blocks) {
+    return [max_blocks](int blocks) { return blocks <= max_blocks ? 96 / blocks : 0; };
+  };
   EXPECT_EQ(fused_lenet5::resident_blocks(up_to(16)), 16);
   EXPECT_EQ(fused_lenet5::resident_blocks(up_to(8)), 8);
   EXPECT_EQ(fused_lenet5::resident_blocks(up_to(4)), 0);
-  const auto small = [&](int64_t count, int most) {
-    const fused_lenet5::ClusterCut cut = fused_lenet5::cut_small(count, up_to(most));
+  const auto small = [&](int64_t count, int max_blocks) {
+    const fused_lenet5::ClusterCut cut = fused_lenet5::cut_small(count, up_to(max_blocks));
     return std::pair{cut.blocks, cut.clusters};
   };
   EXPECT_EQ(small(1, 16), (std::pair{16, 1}));

@@ -25,15 +25,15 @@ for file in "$lenslet" "$library"; do
   [ -z "$foreign" ] || bad "${file##*/} has kernels of ladders or studies: $foreign"
 done
 
-# least COMMAND…: user plus system time of the fastest of 40 runs, in tenths of a millisecond.
-least() {
+# fastest COMMAND…: user plus system time of the shortest of 40 runs, in tenths of a millisecond.
+fastest() {
   "$@" >/dev/null || bad "$* failed"
-  local least=1000000 spent i TIMEFORMAT='%3U %3S'
+  local min_spent=1000000 spent i TIMEFORMAT='%3U %3S'
   for ((i = 0; i < 40; ++i)); do
     spent=$( { time "$@" >/dev/null 2>&1; } 2>&1 | awk '{ print int(($1 + $2) * 10000 + 0.5) }')
-    [ "$spent" -ge "$least" ] || least=$spent
+    [ "$spent" -ge "$min_spent" ] || min_spent=$spent
   done
-  echo "$least"
+  echo "$min_spent"
 }
 # quick WHAT LIMIT PERCENT COMMAND…: limit in tenths of a millisecond, or in percent of CMake's start if that is more.
 # Up to five times, each together with CMake's start: the machine may have become busier since that was measured.
@@ -41,16 +41,16 @@ quick() {
   local what=$1 min_limit=$2 percent=$3 limit spent round
   shift 3
   for ((round = 0; round < 5; ++round)); do
-    [ "$round" -eq 0 ] || cmakes=$(least "$cmake" --version)
+    [ "$round" -eq 0 ] || cmakes=$(fastest "$cmake" --version)
     limit=$((percent * cmakes / 100))
     [ "$limit" -ge "$min_limit" ] || limit=$min_limit
-    spent=$(least "$@")
+    spent=$(fastest "$@")
     printf '%s: %d.%d ms, at most %d.%d\n' "$what" $((spent / 10)) $((spent % 10)) $((limit / 10)) $((limit % 10))
     [ "$spent" -gt "$limit" ] || return 0
   done
   bad "$what takes longer than $((limit / 10)).$((limit % 10)) ms"
 }
-cmakes=$(least "$cmake" --version)
+cmakes=$(fastest "$cmake" --version)
 quick 'lenslet --version' 40 60 "$lenslet" --version
 quick 'convbench --version' 40 60 "$convbench" --version
 quick 'one picture read on the CPU' 150 150 "$lenslet" classify --device cpu "$picture"

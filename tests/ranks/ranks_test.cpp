@@ -21,18 +21,18 @@ namespace {
 TEST(Shares, CoverEveryItemOnceInOrderAndCutNoGroup) {
   for (const int size : {1, 2, 3, 4, 8, 13}) {
     for (const int64_t count : {1, 511, 512, 513, 2048, 10000}) {
-      int64_t next = 0, least = INT64_MAX, most = 0;
+      int64_t next = 0, min_groups = INT64_MAX, max_groups = 0;
       for (int rank = 0; rank < size; ++rank) {
         const Share share = share_of(count, 512, {rank, size});
         EXPECT_EQ(share.first, next) << count << " items, rank " << rank << " of " << size;
         EXPECT_TRUE(share.first % 512 == 0 || share.count == 0);
         next += share.count;
         const int64_t groups = (share.count + 511) / 512;
-        least = std::min(least, groups);
-        most = std::max(most, groups);
+        min_groups = std::min(min_groups, groups);
+        max_groups = std::max(max_groups, groups);
       }
       EXPECT_EQ(next, count);
-      EXPECT_LE(most - least, 1) << count << " items for " << size;
+      EXPECT_LE(max_groups - min_groups, 1) << count << " items for " << size;
     }
   }
 }

@@ -90,18 +90,18 @@ class Server:
         text = self.ask("GET", "/metrics")[2].decode()
         return float(re.search(rf"^{re.escape(name)} (\S+)$", text, re.M).group(1))
 
-    def wait_for(self, name, least, most=None):
+    def wait_for(self, name, min_value, max_value=None):
         """Until the metric is in this range. A server at its limit of connections may refuse the question."""
         end = time.monotonic() + PATIENCE_S
         while True:
             try:
                 value = self.metric(name)
-                if least <= value <= (least if most is None else most):
+                if min_value <= value <= (min_value if max_value is None else max_value):
                     return
             except ConnectionError:
                 value = "unknown"
             if time.monotonic() > end:
-                raise RuntimeError(f"{name} is {value}, expected {least}")
+                raise RuntimeError(f"{name} is {value}, expected {min_value}")
             time.sleep(0.01)
 
     def end(self):

@@ -330,9 +330,11 @@ class Limits(ServeTest):
 
     def test_many_idle_connections_and_the_limit_of_connections(self):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = 4000 if hard == resource.RLIM_INFINITY else min(hard, 4000)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most) if soft != resource.RLIM_INFINITY else soft, hard))
-        count = min(1500, most - 300)
+        max_files = 4000 if hard == resource.RLIM_INFINITY else min(hard, 4000)
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (max(soft, max_files) if soft != resource.RLIM_INFINITY else soft, hard)
+        )
+        count = min(1500, max_files - 300)
         server = self.serve("--max-connections", str(count + 10))
         idle = [server.connect() for _ in range(count)]
         self.assertEqual(len(server.infer(random_pixels(1))), 40)

@@ -45,7 +45,7 @@ void read(const std::filesystem::path& path, std::map<std::string, KernelNeed>& 
     std::smatch name;
     if (!within || !std::regex_search(line, name, kName)) continue;
     within = false;
-    if (const KernelNeed found = need_of(need); found.least > 0) needs[name[1]] = found;
+    if (const KernelNeed found = need_of(need); found.min_capability > 0) needs[name[1]] = found;
   }
 }
 
@@ -76,7 +76,7 @@ bool card_has_kernel(const std::string& name, int compute_capability) {
   const auto found = kernel_needs().find(colon == std::string::npos ? head : head.substr(colon + 2));
   if (found == kernel_needs().end()) return true;
   const KernelNeed& need = found->second;
-  return need.exactly ? compute_capability == need.least : compute_capability >= need.least;
+  return need.exactly ? compute_capability == need.min_capability : compute_capability >= need.min_capability;
 }
 
 }  // namespace lenslet

@@ -9,8 +9,8 @@ namespace lenslet {
 
 /// By the kernel's name without template arguments; kernels that any supported card has are not listed.
 struct KernelNeed {
-  int least = 0;         // compute capability: 80 for 8.0
-  bool exactly = false;  // no later one has the instructions
+  int min_capability = 0;  // compute capability: 80 for 8.0
+  bool exactly = false;    // no later one has the instructions
 };
 const std::map<std::string, KernelNeed>& kernel_needs();
 

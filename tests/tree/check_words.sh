@@ -6,6 +6,7 @@
 #    may be any word.
 # 2. One dictionary: one word for one thing, in one spelling (British, like the documents'). Names of other projects'
 #    interfaces, titles of papers and the Python package's own names keep their spelling.
+# 3. A limit is called max or min: no identifier is `most` or `least`. Comments and texts use the words.
 set -euo pipefail
 cd "$1"
 
@@ -96,3 +97,56 @@ awk '
     printf "%d files keep to one dictionary\n", ARGC - 1
   }
 ' "${texts[@]}"
+
+# The identifiers of code, without its comments and texts. Folders below are still to follow.
+mapfile -t code < <(printf '%s\n' "${texts[@]}" |
+  grep -E '\.(h|cpp|cuh?|inc|c|pyi?|js|sh)$' | grep -vE '^apps/(lenslet/serve|peers)/')
+[ "${#code[@]}" -eq 0 ] || awk '
+  # The rest of `line` after `end`, the end of a comment or text of several lines; "" if it goes on.
+  function after(line, end) {
+    if ((at = index(line, end)) == 0) return ""
+    inside = ""
+    return substr(line, at + length(end))
+  }
+  FNR == 1 {
+    inside = ""
+    script = FILENAME ~ /\.sh$/
+    python = FILENAME ~ /\.pyi?$/
+    hash = python || script
+  }
+  {
+    line = inside == "" ? $0 : after($0, inside)
+    code = ""
+    while (line != "") {
+      if (!match(line, /["'\''`#]|\/[\/*]/)) { code = code line; break }
+      mark = substr(line, RSTART, RLENGTH)
+      code = code substr(line, 1, RSTART - 1) " "
+      line = substr(line, RSTART)
+      if ((mark == "//" && !hash) || (mark == "#" && hash && (python || code ~ /(^|[[:space:]]) $/))) break
+      if (mark == "/*" && !hash) {
+        inside = "*/"
+        line = after(substr(line, 3), inside)
+      } else if (code ~ /(^|[^A-Za-z0-9_])R $/ && match(line, /^"[^(]*\(/)) {
+        inside = ")" substr(line, 2, RLENGTH - 2) "\""
+        line = after(substr(line, RLENGTH + 1), inside)
+      } else if (python && substr(line, 1, 3) == "\"\"\"") {
+        inside = "\"\"\""
+        line = after(substr(line, 4), inside)
+      } else if (match(line, /^"([^"\\]|\\.)*"|^'\''([^'\''\\]|\\.)*'\''|^`([^`\\]|\\.)*`/)) {
+        line = substr(line, RLENGTH + 1)
+      } else {
+        code = code mark  # a digit separator, or a text of several lines
+        line = substr(line, length(mark) + 1)
+      }
+    }
+    gsub(/[Aa]t_?([Mm]ost|[Ll]east)/, "", code)
+    if (code ~ /(^|[^A-Za-z0-9])(most|least)([^a-z]|$)|[a-z0-9_](Most|Least)([^a-z]|$)/) {
+      printf "%s:%d: a limit is called max or min: %s\n", FILENAME, FNR, $0
+      failed = 1
+    }
+  }
+  END {
+    if (failed) exit 1
+    printf "%d files of code name limits max and min\n", ARGC - 1
+  }
+' "${code[@]}"

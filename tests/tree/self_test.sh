@@ -356,6 +356,12 @@ red layers/planted.h 'constexpr int kMo''stRows = 2;' 'max and min' "${words[@]}
 red layers/planted.h 'constexpr int kMo''st = 2;' 'max and min' "${words[@]}"
 red api/planted.h 'int le''ast_ = 2;' 'max and min' "${words[@]}"
 red apps/planted.py 'MO''ST_ROWS = 2' 'max and min' "${words[@]}"
+red api/planted.cpp 'const int mo''st = 2;  // rows' 'a limit is called max or min' "${words[@]}"
+red layers/planted.cu '/* a\n  head */ int le''ast = "\\"most"[0];' 'planted.cu:2: a limit' "${words[@]}"
+red apps/planted.js 'const mo''stGroups = 16;' 'a limit' "${words[@]}"
+red models/planted.h 'int rows_at(int group, int row_le''ast);' 'a limit' "${words[@]}"
+red weights/planted.py '"""Not\n\nmost."""\nle''ast = 3  # words' 'planted.py:4: a limit' "${words[@]}"
+red tests/planted.sh 'le''ast=3' 'a limit' "${words[@]}"
 
 text=(bash "$here/check_text.sh" "$copy")
 red framework/planted.cpp '// TO''DO later' 'tracker' "${text[@]}"

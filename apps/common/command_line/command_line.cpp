@@ -249,8 +249,8 @@ void CommandLine::add_flag(Command& command, const std::string& name, const std:
 }
 
 void CommandLine::demand_count(const std::string& command, const std::string& placeholder, size_t count,
-                               size_t least, size_t most) {
-  if (count >= least && count <= most) return;
+                               size_t min_count, size_t max_count) {
+  if (count >= min_count && count <= max_count) return;
   throw UsageError(
       concat(command, " expects ", placeholder, ", found ", count, count == 1 ? " argument" : " arguments"));
 }

@@ -78,17 +78,18 @@ class CommandLine {
     each(commands, [&](Command& command, auto& options) { add_flag(command, name, help, member(options)); });
   }
 
-  /// Positional arguments, from `least` to `most` of them.
+  /// Positional arguments, from `min_count` to `max_count` of them.
   template <typename Kind, typename Member, typename... Options>
   void arguments(const std::string& name, const Kind& kind, Member member, const std::string& help,
-                 const Commands<Options...>& commands, size_t least = 0, size_t most = SIZE_MAX) {
+                 const Commands<Options...>& commands, size_t min_count = 0, size_t max_count = SIZE_MAX) {
     each(commands, [&](Command& command, auto& options) {
       auto& target = member(options);
       add_repeated(command.arguments, name, kind.placeholder(), help,
                    std::make_shared<AppendedValues<Kind>>(kind, target));
-      command.rules.push_back([this_name = command.name, what = kind.placeholder(), least, most, &target] {
-        demand_count(this_name, what, target.size(), least, most);
-      });
+      command.rules.push_back(
+          [this_name = command.name, what = kind.placeholder(), min_count, max_count, &target] {
+            demand_count(this_name, what, target.size(), min_count, max_count);
+          });
     });
   }
 
@@ -125,7 +126,7 @@ class CommandLine {
                            const std::string& help, std::shared_ptr<OptionValue> value);
   static void add_flag(Command& command, const std::string& name, const std::string& help, bool& target);
   static void demand_count(const std::string& command, const std::string& placeholder, size_t count,
-                           size_t least, size_t most);
+                           size_t min_count, size_t max_count);
   Command& add_command(const std::string& name, const std::string& help, const std::string& footer);
   void add_own_commands();
 

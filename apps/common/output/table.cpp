@@ -90,12 +90,12 @@ std::vector<std::vector<bool>> Table::lowest() const {
     for (size_t begin = 0, end = 0; begin < rows_.size(); begin = end + 1) {
       end = begin;
       size_t best = rows_.size();
-      double least = HUGE_VAL;
+      double min_number = HUGE_VAL;
       for (; end < rows_.size() && !rows_[end].empty(); ++end) {
         if (std::any_of(rows_[end].begin(), rows_[end].end(), did_not_pass)) continue;
         const double number = number_in(rows_[end][column]);
-        if (number >= least) continue;
-        least = number;
+        if (number >= min_number) continue;
+        min_number = number;
         best = end;
       }
       if (best < rows_.size()) marks[best][column] = true;
@@ -104,8 +104,8 @@ std::vector<std::vector<bool>> Table::lowest() const {
   for (size_t row = 0; mark_rows_ && row < rows_.size(); ++row) {
     size_t best = 0;
     for (size_t i = 1; i < rows_[row].size(); ++i) {
-      const double least = best == 0 ? HUGE_VAL : number_in(rows_[row][best]);
-      if (number_in(rows_[row][i]) < least) best = i;
+      const double min_number = best == 0 ? HUGE_VAL : number_in(rows_[row][best]);
+      if (number_in(rows_[row][i]) < min_number) best = i;
     }
     if (best > 0) marks[row][best] = true;
   }

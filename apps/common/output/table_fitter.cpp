@@ -172,8 +172,8 @@ void TableFitter::wrap_words() {
   while (!fits()) {
     Column* widest = nullptr;
     for (Column& column : columns_) {
-      const size_t least = std::max(kMinWordsWidth, display_width(column.title));
-      if (column.align != Table::Align::kLeft || column.width <= least) continue;
+      const size_t min_width = std::max(kMinWordsWidth, display_width(column.title));
+      if (column.align != Table::Align::kLeft || column.width <= min_width) continue;
       if (widest == nullptr || column.width > widest->width) widest = &column;
     }
     if (widest == nullptr) break;

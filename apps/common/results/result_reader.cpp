@@ -73,11 +73,11 @@ class ObjectReader {
     return *this;
   }
 
-  /// Reads the list `key` of at most `most` entries, with one reader per entry.
+  /// Reads the list `key` of at most `max_entries` entries, with one reader per entry.
   template <class Body>
-  void each(const char* key, size_t most, Body&& body) {
+  void each(const char* key, size_t max_entries, Body&& body) {
     size_t index = 0;
-    for (const ordered_json& entry : list(key, at(key), most))
+    for (const ordered_json& entry : list(key, at(key), max_entries))
       body(ObjectReader(entry, concat(where_, ": ", key, "[", index++, "]")));
   }
   /// A text that is not null.
@@ -124,10 +124,11 @@ class ObjectReader {
     } else if constexpr (std::is_floating_point_v<T>) {
       to = value.is_null() ? NAN : number(key, value);
     } else if constexpr (std::is_integral_v<T>) {
-      constexpr uint64_t most = sizeof(T) < sizeof(int64_t) ? INT32_MAX : INT64_MAX;
-      if (!value.is_number_unsigned() || value.get<uint64_t>() > most)
-        throw wrong(key, value,
-                    most == INT64_MAX ? "a whole number >= 0" : concat("a whole number from 0 to ", most));
+      constexpr uint64_t max_value = sizeof(T) < sizeof(int64_t) ? INT32_MAX : INT64_MAX;
+      if (!value.is_number_unsigned() || value.get<uint64_t>() > max_value)
+        throw wrong(
+            key, value,
+            max_value == INT64_MAX ? "a whole number >= 0" : concat("a whole number from 0 to ", max_value));
       to = static_cast<T>(value.get<uint64_t>());
     } else if constexpr (std::is_same_v<T, Device>) {
       to = device(key, value);
@@ -193,10 +194,10 @@ class ObjectReader {
     if (!numbered) throw wrong(key, value, "cpu or cuda:N");
     return Device::cuda(std::stoi(found.substr(5)));
   }
-  const ordered_json& list(Name key, const ordered_json& value, size_t most) const {
+  const ordered_json& list(Name key, const ordered_json& value, size_t max_entries) const {
     if (!value.is_array()) throw wrong(key, value, "an array");
-    if (value.size() > most)
-      throw DataError(concat(inside(key), " has at most ", most, " entries, found ", value.size()));
+    if (value.size() > max_entries)
+      throw DataError(concat(inside(key), " has at most ", max_entries, " entries, found ", value.size()));
     return value;
   }
 

@@ -52,9 +52,9 @@ std::vector<Candidate*> ConvCandidate::epilogues() {
 }
 
 size_t ConvCandidate::max_workspace_bytes() const noexcept {
-  size_t most = workspace_bytes_;
-  for (const auto& epilogue : epilogues_) most = std::max(most, epilogue->workspace_bytes_);
-  return most;
+  size_t max_bytes = workspace_bytes_;
+  for (const auto& epilogue : epilogues_) max_bytes = std::max(max_bytes, epilogue->workspace_bytes_);
+  return max_bytes;
 }
 
 void ConvCandidate::describe(ResultRow& row) const {

@@ -8,13 +8,13 @@ namespace lenslet {
 
 Support study_support(const StudyLaunch& launch, const void* kernel, Device device) {
   const auto threads = static_cast<int>(launch.threads_x * launch.threads_y);
-  int most = 0;
-  LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxThreadsPerBlock, device.ordinal));
-  if (threads > most) {
+  int max_threads = 0;
+  LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&max_threads, cudaDevAttrMaxThreadsPerBlock, device.ordinal));
+  if (threads > max_threads) {
     const bool square = launch.threads_x > 1 && launch.threads_y > 1;
     return Support::no(
         concat(square ? concat(launch.threads_x, " x ", launch.threads_y, " = ") : std::string(), threads,
-               " threads a block, and this card launches up to ", most));
+               " threads a block, and this card launches up to ", max_threads));
   }
   if (!kernel) return Support::no(launch.refusal);
   cudaFuncAttributes attributes{};

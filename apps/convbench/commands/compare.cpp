@@ -232,12 +232,12 @@ ComparedRow compare_times(const ResultRow& before, const ResultRow& after, doubl
     return row;
   }
   row.ratio_interval = {b.low / a.high, b.high / a.low};
-  const double most = 1 + threshold, least = 1 / (1 + threshold);
-  if (row.ratio_interval.low > most) {
+  const double max_ratio = 1 + threshold, min_ratio = 1 / (1 + threshold);
+  if (row.ratio_interval.low > max_ratio) {
     row.change = Change::kSlower;
-  } else if (row.ratio_interval.high < least) {
+  } else if (row.ratio_interval.high < min_ratio) {
     row.change = Change::kFaster;
-  } else if (row.ratio_interval.low >= least && row.ratio_interval.high <= most) {
+  } else if (row.ratio_interval.low >= min_ratio && row.ratio_interval.high <= max_ratio) {
     row.change = Change::kSame;
   } else {
     row.reason = "the interval reaches across the threshold: measure longer, or on a quieter machine";

@@ -196,8 +196,8 @@ std::vector<ResultRow> bench_streams(const StreamsRequest& request, BenchSession
     const ConvBackend& backend = request.open();
     if (const Support support = backend.supports(request.part, Pipeline::kMath); !support)
       throw UnavailableError(support.reason());
-    const int most = *std::max_element(request.streams.begin(), request.streams.end());
-    pipeline = std::make_unique<Pipeline>(request.backend, backend, request.part, request.parts, most,
+    const int max_streams = *std::max_element(request.streams.begin(), request.streams.end());
+    pipeline = std::make_unique<Pipeline>(request.backend, backend, request.part, request.parts, max_streams,
                                           session.options(), session.device());
   });
   if (refusal) {

@@ -57,12 +57,12 @@ struct BenchCandidate {
 std::optional<std::vector<int>> classes_of(Executable& executable, const ImageDataset& data) {
   Lane lane(executable);
   const InputOutput call{ElementType::kUint8, lane.ends().output};
-  const int64_t most = std::min(lane.batch(), data.count);
-  std::vector<float> answers(static_cast<size_t>(most * kLenet5Classes));
+  const int64_t max_images = std::min(lane.batch(), data.count);
+  std::vector<float> answers(static_cast<size_t>(max_images * kLenet5Classes));
   std::vector<int> classes;
-  for (int64_t first = 0; first < data.count; first += most) {
+  for (int64_t first = 0; first < data.count; first += max_images) {
     if (interrupted()) return std::nullopt;
-    const int64_t images = std::min(most, data.count - first);
+    const int64_t images = std::min(max_images, data.count - first);
     lane.run(data.images.data() + first * kLenet5Side * kLenet5Side, images, answers.data(), call);
     for (int64_t i = 0; i < images; ++i) classes.push_back(class_of(call.output, answers.data(), i));
   }
@@ -84,11 +84,11 @@ std::vector<int> classes_of(CallCandidate& call, ElementType input, const ImageD
 
 // The fault; empty if there is none. Packing itself changes some answers.
 std::string judge_accuracy(const ResultAccuracy& accuracy, ElementType input) {
-  const int64_t most = input == ElementType::kUint4 ? kMaxDigitsOffPacked : kMaxDigitsOff;
-  if (std::abs(accuracy.correct - accuracy.fp32_correct) <= most) return {};
+  const int64_t max_off = input == ElementType::kUint4 ? kMaxDigitsOffPacked : kMaxDigitsOff;
+  if (std::abs(accuracy.correct - accuracy.fp32_correct) <= max_off) return {};
   return concat("reads ", format_count(accuracy.correct), " of ", format_count(accuracy.count),
                 " digits correctly, the layered plan in fp32 ", format_count(accuracy.fp32_correct),
-                "; at most ", most, " may differ");
+                "; at most ", max_off, " may differ");
 }
 
 class ModelBench {

@@ -182,9 +182,9 @@ std::string ReferenceLogits::compare(ElementType type, const void* answers,
 namespace {
 
 int64_t checked_images(const Graph& graph, int64_t pixels) {
-  const auto most =
+  const auto max_images =
       static_cast<int64_t>(std::clamp(kCheckedFlops / flops_of(graph), 1.0, double{kCheckedImages}));
-  return std::min(pixels / graph.input_shape().num_elements(), most);
+  return std::min(pixels / graph.input_shape().num_elements(), max_images);
 }
 
 /// Copies the first `count` items of a view, along its first dimension, to the host.

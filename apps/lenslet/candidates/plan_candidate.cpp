@@ -21,8 +21,8 @@ constexpr int64_t kPeriod = 16411;    // the order of slots repeats after this n
 constexpr int64_t kAllJudged = 96;
 
 // How many of the pictures the judge can take.
-int64_t judged(const Graph& graph, int64_t most) {
-  return std::clamp(static_cast<int64_t>(kJudgedFlops / flops_of(graph)), int64_t{2}, most);
+int64_t judged(const Graph& graph, int64_t max_pictures) {
+  return std::clamp(static_cast<int64_t>(kJudgedFlops / flops_of(graph)), int64_t{2}, max_pictures);
 }
 
 std::vector<uint8_t> pictures_for(const Graph& graph, uint64_t seed) {

@@ -119,10 +119,10 @@ ExitCode run_classify(const ClassifyOptions& given) {
   }
 
   const bool digits = reads_digits(options, session.network());
-  const size_t most = static_cast<size_t>(batch) * session.devices().size();
+  const size_t max_group = static_cast<size_t>(batch) * session.devices().size();
   int64_t failures = 0, not_numbers = 0;
   while (!run.stopped()) {
-    std::vector<DigitInput> group = inputs.next(most);
+    std::vector<DigitInput> group = inputs.next(max_group);
     std::vector<Reading> readings;
     std::vector<Answer> answers;
     run.guard([&] {  // earlier answers are still written

@@ -232,12 +232,12 @@ void print_rows(Console& console, const std::vector<MatrixRow>& rows) {
 // reduced math mode be close to it.
 std::string judge_count(const EvalOptions& options, const MatrixRow& row, const MatrixRow& standard,
                         int64_t count) {
-  const int64_t most = row.math == standard.math && row.math == MathMode::kFp32
-                           ? 0
-                           : std::max(kDigitsAllowed, kDigitsAllowed * count / kDigitsOf);
-  if (standard.math == MathMode::kFp32 && std::abs(row.correct - standard.correct) > most) {
+  const int64_t max_apart = row.math == standard.math && row.math == MathMode::kFp32
+                                ? 0
+                                : std::max(kDigitsAllowed, kDigitsAllowed * count / kDigitsOf);
+  if (standard.math == MathMode::kFp32 && std::abs(row.correct - standard.correct) > max_apart) {
     return concat("counts ", row.correct, " correct, ", standard.spec, " in fp32 counts ", standard.correct,
-                  most > 0 ? concat(": more than ", most, " apart") : std::string());
+                  max_apart > 0 ? concat(": more than ", max_apart, " apart") : std::string());
   }
   if (options.min_accuracy &&
       static_cast<double>(row.correct) < *options.min_accuracy * static_cast<double>(count)) {

@@ -59,13 +59,13 @@ struct EvalFile {
 // "4 with 2,320 to 2,560 images: 4 on cpu of node1".
 std::string describe_ranks(const std::vector<RankPart>& ranks) {
   const auto fewer = [](const RankPart& a, const RankPart& b) { return a.count < b.count; };
-  const auto [least, most] = std::minmax_element(ranks.begin(), ranks.end(), fewer);
+  const auto [smallest, largest] = std::minmax_element(ranks.begin(), ranks.end(), fewer);
   std::map<std::string, int> places;
   for (const RankPart& rank : ranks) ++places[concat(rank.device, " of ", rank.host)];
   std::string text;
   for (const auto& [place, count] : places) text += concat(text.empty() ? "" : ", ", count, " on ", place);
-  return concat(ranks.size(), " with ", format_count(least->count),
-                least->count == most->count ? "" : " to " + format_count(most->count),
+  return concat(ranks.size(), " with ", format_count(smallest->count),
+                smallest->count == largest->count ? "" : " to " + format_count(largest->count),
                 " images: ", printable(text));
 }
 

@@ -110,10 +110,10 @@ class Counting {
     const int64_t numbers = score_.count - score_.not_numbers;
     score_.loss = numbers > 0 ? loss_ / static_cast<double>(numbers) : NAN;
     for (size_t c = 0; c < taken_for_.size(); ++c) {
-      int64_t most = 0;
+      int64_t max_times = 0;
       for (const auto& [other, times] : taken_for_[c]) {
-        if (times > most) score_.classes[c].read_as = concat(name(other), " ", times);
-        most = std::max(most, times);
+        if (times > max_times) score_.classes[c].read_as = concat(name(other), " ", times);
+        max_times = std::max(max_times, times);
       }
     }
   }

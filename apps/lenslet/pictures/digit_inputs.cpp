@@ -123,12 +123,12 @@ void DigitInputs::open_next_argument() {
   files_.push_back(std::move(file));
 }
 
-// Collects the next `most` files or fewer; returns false at the end. Small pictures are read and decoded in parallel
-// here. Large ones are decoded one at a time in next(), so that their memory stays within the limit of one
+// Collects the next `max_files` files or fewer; returns false at the end. Small pictures are read and decoded in
+// parallel here. Large ones are decoded one at a time in next(), so that their memory stays within the limit of one
 // (PictureLimits).
-bool DigitInputs::gather(size_t most) {
+bool DigitInputs::gather(size_t max_files) {
   constexpr size_t kMaxGathered = 256;  // each may hold 256 KiB until next() takes it
-  while (files_.size() < std::min(most, kMaxGathered)) {
+  while (files_.size() < std::min(max_files, kMaxGathered)) {
     if (!names_.empty()) {
       files_.emplace_back().input.file = std::move(names_.front());
       names_.pop_front();
@@ -193,9 +193,9 @@ void DigitInputs::open_idx(File& file) {
       throw DataError(concat(name, ": --index ", *options_.index, " is outside its ", dims[0], " images"));
     }
   };
-  const int64_t most =
+  const int64_t max_images =
       options_.index ? std::min(*options_.index, INT64_MAX - 1) + 1 : options_.limit.value_or(INT64_MAX);
-  idx_ = parse_idx(std::move(*file.bytes), 3, name, check, most);
+  idx_ = parse_idx(std::move(*file.bytes), 3, name, check, max_images);
   idx_file_ = std::move(file.input.file);
   idx_next_ = options_.index.value_or(0);
   idx_end_ = idx_.dims[0];

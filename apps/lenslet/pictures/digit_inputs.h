@@ -51,7 +51,7 @@ class DigitInputs {
     bool is_idx() const { return is_argument && bytes && looks_like_idx(*bytes); }
   };
   void open_next_argument();
-  bool gather(size_t most);
+  bool gather(size_t max_files);
   void read_ahead(File& file) const;
   void read(File& file) const;
   void decode(File& file) const;

@@ -103,8 +103,8 @@ int64_t channel_count(const Shape& shape) { return shape.rank() == 4 ? shape[1] 
 
 std::vector<int64_t> shown_channels(const Graph& graph) {
   const std::vector<Shape> shapes = graph.infer_shapes(1);
-  int64_t most = 1;
-  for (const Shape& shape : shapes) most = std::max(most, channel_count(shape));
+  int64_t max_channels = 1;
+  for (const Shape& shape : shapes) max_channels = std::max(max_channels, channel_count(shape));
   const auto total = [&](int64_t channels) {
     int64_t values = 0;
     for (const Shape& shape : shapes)
@@ -112,12 +112,12 @@ std::vector<int64_t> shown_channels(const Graph& graph) {
     return values;
   };
   if (total(1) > kPageValues)
-    throw DataError(concat("'", graph.name(), "' writes ", total(most), " values for a picture, ", total(1),
-                           " in one channel of each layer; a page shows at most ", kPageValues));
-  while (total(most) > kPageValues) --most;
+    throw DataError(concat("'", graph.name(), "' writes ", total(max_channels), " values for a picture, ",
+                           total(1), " in one channel of each layer; a page shows at most ", kPageValues));
+  while (total(max_channels) > kPageValues) --max_channels;
   std::vector<int64_t> channels;
   channels.reserve(shapes.size());
-  for (const Shape& shape : shapes) channels.push_back(std::min(most, channel_count(shape)));
+  for (const Shape& shape : shapes) channels.push_back(std::min(max_channels, channel_count(shape)));
   return channels;
 }
 

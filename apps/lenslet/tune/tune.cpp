@@ -73,14 +73,15 @@ class PlanRows {
     }
     if (passed.empty()) return nullptr;
     const size_t chosen = choose_tied(times);
-    double least = times[chosen].median;
-    for (const TimeStats& time : times) least = std::min(least, time.median);
+    double min_time = times[chosen].median;
+    for (const TimeStats& time : times) min_time = std::min(min_time, time.median);
     for (size_t i = 0; i < passed.size(); ++i) {
       PlanRow& row = rows_[passed[i]];
       row.chosen = i == chosen;
-      row.why = times[i].median == least ? "fastest"
-                                         : concat(format_short(times[i].median / least), " x the fastest");
-      if (row.chosen && times[i].median > least) row.why = "tied, first in rank";
+      row.why = times[i].median == min_time
+                    ? "fastest"
+                    : concat(format_short(times[i].median / min_time), " x the fastest");
+      if (row.chosen && times[i].median > min_time) row.why = "tied, first in rank";
     }
     return &candidates_[passed[chosen]]->executable();
   }

@@ -74,9 +74,9 @@ struct Tile {
 
 /// The tile that wastes the fewest positions; of equal ones the widest, whose lanes read neighbouring inputs.
 Tile tile_of(const Conv2dProblem& problem, const Block& block, bool pool) {
-  const int least = pool ? 1 : 0;  // a tile of whole 2x2 windows
-  Tile best(problem, block, block.pixel_bits - least, pool);
-  for (int bits = block.pixel_bits - least - 1; bits >= least; --bits) {
+  const int min_bits = pool ? 1 : 0;  // a tile of whole 2x2 windows
+  Tile best(problem, block, block.pixel_bits - min_bits, pool);
+  for (int bits = block.pixel_bits - min_bits - 1; bits >= min_bits; --bits) {
     const Tile tile(problem, block, bits, pool);
     if (tile.tiles() < best.tiles()) best = tile;
   }

@@ -34,10 +34,10 @@ inline void demand_openmp_threads(int count) {
         "oneDNN computed with several threads before this process was forked, and a fork copies no threads: "
         "use one thread or another backend, or start the process by exec (Python: 'spawn')");
   }
-  int most = demanded;
-  if (count <= most) return;
+  int max_demanded = demanded;
+  if (count <= max_demanded) return;
   demand_startable_threads(count);
-  while (most < count && !demanded.compare_exchange_weak(most, count)) {
+  while (max_demanded < count && !demanded.compare_exchange_weak(max_demanded, count)) {
   }
 }
 

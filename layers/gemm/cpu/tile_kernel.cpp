@@ -221,9 +221,9 @@ const std::vector<const TileKernels*>& all_tile_kernels() {
 const TileKernels& tile_kernels() { return *all_tile_kernels().front(); }
 
 int next_row_block(int64_t rows_left) {
-  const int most = tile_kernels().max_rows;
+  const int max_rows = tile_kernels().max_rows;
   for (int rows : {8, 6, 4, 2}) {
-    if (rows <= most && rows_left >= rows) return rows;
+    if (rows <= max_rows && rows_left >= rows) return rows;
   }
   return 1;
 }

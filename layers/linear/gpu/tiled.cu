@@ -218,12 +218,12 @@ int choose_width(int64_t outputs) {
 // cost of loading the weights.
 int choose_tall(int64_t batch, int64_t column_tiles, int multiprocessors) {
   int best = 1;
-  int64_t least = INT64_MAX;
+  int64_t min_cost = INT64_MAX;
   for (int tall : {4, 2, 1}) {
     const int64_t blocks = ceil_div(batch, tall * kWarpRows) * column_tiles;
     const int64_t cost = ceil_div(blocks, multiprocessors) * (tall * kWarpRows + 6);
-    if (cost < least) {
-      least = cost;
+    if (cost < min_cost) {
+      min_cost = cost;
       best = tall;
     }
   }

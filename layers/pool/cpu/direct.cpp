@@ -25,9 +25,9 @@ constexpr int64_t kFoldValues = 1024;
 // then neighbours, so that both loops run over long contiguous arrays for any width.
 LENSLET_SIMD_CLONES void mean_2x2_pairs(const float* x, int64_t pairs, int64_t width, float* y) {
   float folded[kFoldValues];
-  const int64_t most = kFoldValues / width;
-  for (int64_t first = 0; first < pairs; first += most) {
-    const int64_t count = std::min(most, pairs - first);
+  const int64_t max_pairs = kFoldValues / width;
+  for (int64_t first = 0; first < pairs; first += max_pairs) {
+    const int64_t count = std::min(max_pairs, pairs - first);
     for (int64_t i = 0; i < count; ++i) {
       const float* top = x + (first + i) * 2 * width;
       for (int64_t j = 0; j < width; ++j) folded[i * width + j] = top[j] + top[width + j];

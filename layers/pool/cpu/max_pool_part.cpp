@@ -24,9 +24,9 @@ LENSLET_SIMD_CLONES void gather_max(const float* x, int64_t stride, float* y, in
 // neighbours of as many rows at once as fit, so that the second loop is long for any width.
 LENSLET_SIMD_CLONES void max_2x2(const float* x, int64_t pitch, int64_t rows, int64_t columns, float* y) {
   float folded[kFoldValues];
-  const int64_t width = 2 * columns, most = kFoldValues / width;
-  for (int64_t first = 0; first < rows; first += most) {
-    const int64_t count = std::min(most, rows - first);
+  const int64_t width = 2 * columns, max_rows = kFoldValues / width;
+  for (int64_t first = 0; first < rows; first += max_rows) {
+    const int64_t count = std::min(max_rows, rows - first);
     for (int64_t i = 0; i < count; ++i) {
       const float* top = x + (first + i) * 2 * pitch;
       for (int64_t j = 0; j < width; ++j) folded[i * width + j] = larger(top[j], top[pitch + j]);

@@ -27,7 +27,7 @@ constexpr int kLanes = 16;
 constexpr int64_t kColumns = 256;
 
 LENSLET_SIMD_CLONES void softmax_row(const float* x, float* y, int64_t classes, bool logarithms) {
-  float most = -std::numeric_limits<float>::infinity();
+  float max_value = -std::numeric_limits<float>::infinity();
   const int64_t whole = classes / kLanes * kLanes;
   if (whole > 0) {
     float lanes[kLanes];
@@ -35,11 +35,11 @@ LENSLET_SIMD_CLONES void softmax_row(const float* x, float* y, int64_t classes, 
     for (int64_t i = kLanes; i < whole; i += kLanes) {
       for (int l = 0; l < kLanes; ++l) lanes[l] = larger(lanes[l], x[i + l]);
     }
-    for (float lane : lanes) most = larger(most, lane);
+    for (float lane : lanes) max_value = larger(max_value, lane);
   }
-  for (int64_t i = whole; i < classes; ++i) most = larger(most, x[i]);
+  for (int64_t i = whole; i < classes; ++i) max_value = larger(max_value, x[i]);
 
-  for (int64_t i = 0; i < classes; ++i) y[i] = exp_nonpositive(x[i] - most);
+  for (int64_t i = 0; i < classes; ++i) y[i] = exp_nonpositive(x[i] - max_value);
 
   float lanes[kLanes] = {};
   for (int64_t i = 0; i < whole; i += kLanes) {
@@ -51,7 +51,7 @@ LENSLET_SIMD_CLONES void softmax_row(const float* x, float* y, int64_t classes, 
 
   if (logarithms) {
     const float log_sum = std::log(sum);
-    for (int64_t i = 0; i < classes; ++i) y[i] = x[i] - most - log_sum;
+    for (int64_t i = 0; i < classes; ++i) y[i] = x[i] - max_value - log_sum;
   } else {
     for (int64_t i = 0; i < classes; ++i) y[i] /= sum;
   }
@@ -60,14 +60,14 @@ LENSLET_SIMD_CLONES void softmax_row(const float* x, float* y, int64_t classes, 
 // The rows of columns [0, count), `inner` apart, at once: every loop runs over neighbouring columns.
 LENSLET_SIMD_CLONES void softmax_columns(const float* x, float* y, const SoftmaxProblem& problem,
                                          int64_t count) {
-  float most[kColumns], sum[kColumns] = {};
-  std::fill(most, most + kColumns, -std::numeric_limits<float>::infinity());
+  float max_values[kColumns], sum[kColumns] = {};
+  std::fill(max_values, max_values + kColumns, -std::numeric_limits<float>::infinity());
   for (int64_t i = 0; i < problem.classes; ++i) {
-    for (int64_t j = 0; j < count; ++j) most[j] = larger(most[j], x[i * problem.inner + j]);
+    for (int64_t j = 0; j < count; ++j) max_values[j] = larger(max_values[j], x[i * problem.inner + j]);
   }
   for (int64_t i = 0; i < problem.classes; ++i) {
     for (int64_t j = 0; j < count; ++j) {
-      const float e = exp_nonpositive(x[i * problem.inner + j] - most[j]);
+      const float e = exp_nonpositive(x[i * problem.inner + j] - max_values[j]);
       y[i * problem.inner + j] = e;
       sum[j] += e;
     }
@@ -79,7 +79,7 @@ LENSLET_SIMD_CLONES void softmax_columns(const float* x, float* y, const Softmax
     float* const row = y + i * problem.inner;
     const float* const in = x + i * problem.inner;
     if (problem.logarithms) {
-      for (int64_t j = 0; j < count; ++j) row[j] = in[j] - most[j] - sum[j];
+      for (int64_t j = 0; j < count; ++j) row[j] = in[j] - max_values[j] - sum[j];
     } else {
       for (int64_t j = 0; j < count; ++j) row[j] /= sum[j];
     }

@@ -61,17 +61,17 @@ __global__ void __launch_bounds__(kThreads)
        row += static_cast<int64_t>(gridDim.x) * kGroups) {
     const float* in = x + row * classes;
     float* out = y + row * classes;
-    float most = -INFINITY;
-    for (int64_t i = lane; i < classes; i += kGroup) most = larger(most, in[i]);
-    most = reduce<kGroup, true>(most, partial);
+    float max_value = -INFINITY;
+    for (int64_t i = lane; i < classes; i += kGroup) max_value = larger(max_value, in[i]);
+    max_value = reduce<kGroup, true>(max_value, partial);
     float sum = 0;
-    for (int64_t i = lane; i < classes; i += kGroup) sum += expf(in[i] - most);
+    for (int64_t i = lane; i < classes; i += kGroup) sum += expf(in[i] - max_value);
     sum = reduce<kGroup, false>(sum, partial);
     if (logarithms) {
       const float log_sum = logf(sum);
-      for (int64_t i = lane; i < classes; i += kGroup) out[i] = in[i] - most - log_sum;
+      for (int64_t i = lane; i < classes; i += kGroup) out[i] = in[i] - max_value - log_sum;
     } else {
-      for (int64_t i = lane; i < classes; i += kGroup) out[i] = expf(in[i] - most) / sum;
+      for (int64_t i = lane; i < classes; i += kGroup) out[i] = expf(in[i] - max_value) / sum;
     }
   }
 }
@@ -92,13 +92,13 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t first = row / inner * problem.classes * inner + row % inner;
     const float* in = x + first;
     float* out = y + first;
-    float most = -INFINITY;
-    for (int64_t i = 0; i < problem.classes; ++i) most = larger(most, in[i * inner]);
+    float max_value = -INFINITY;
+    for (int64_t i = 0; i < problem.classes; ++i) max_value = larger(max_value, in[i * inner]);
     float sum = 0;
-    for (int64_t i = 0; i < problem.classes; ++i) sum += expf(in[i * inner] - most);
+    for (int64_t i = 0; i < problem.classes; ++i) sum += expf(in[i * inner] - max_value);
     const float log_sum = logf(sum);
     for (int64_t i = 0; i < problem.classes; ++i) {
-      const float difference = in[i * inner] - most;
+      const float difference = in[i * inner] - max_value;
       out[i * inner] = problem.logarithms ? difference - log_sum : expf(difference) / sum;
     }
   }

@@ -56,9 +56,9 @@ class MediumOperator : public Operator {
     arguments_.packed = parameters_.as<float>();
   }
   std::string detail() const override {
-    const int64_t most = ceil_div(arguments_.count, blocks_);
+    const int64_t max_images = ceil_div(arguments_.count, blocks_);
     return concat("Winograd F(4, 5) along rows, ", blocks_, " blocks, ",
-                  std::min<int64_t>(most, MediumTile::kImages), " images at once",
+                  std::min<int64_t>(max_images, MediumTile::kImages), " images at once",
                   math_ == MathMode::kFp32 ? "" : concat(", ", to_string(math_), " weights"));
   }
   double products_saved() const override { return network_products_saved(); }

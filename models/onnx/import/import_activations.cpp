@@ -121,8 +121,8 @@ bool Importer::is_softplus(const Node& choice) {
   const Node *const greater = producer_of(choice.inputs[0]), *const softplus = producer_of(choice.inputs[2]);
   if (!greater || greater->op != "Greater" || !is_constant(*greater, 1)) return false;
   if (!softplus || softplus->op != "Softplus") return false;
-  const std::vector<float> least = constants_.floats(greater->inputs[1]);
-  return least.size() == 1 && least[0] >= kMinThreshold && greater->inputs[0] == choice.inputs[1] &&
+  const std::vector<float> threshold = constants_.floats(greater->inputs[1]);
+  return threshold.size() == 1 && threshold[0] >= kMinThreshold && greater->inputs[0] == choice.inputs[1] &&
          softplus->inputs.at(0) == choice.inputs[1];
 }
 

@@ -23,8 +23,8 @@ constexpr size_t kMaxListed = 8;
 bool is_default_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
 
 template <class List, class Value>
-void append(List& list, Value value, size_t most, const char* what, const WireMessage& message) {
-  if (list.size() == most) message.fail(concat("more than ", most, " ", what));
+void append(List& list, Value value, size_t max_count, const char* what, const WireMessage& message) {
+  if (list.size() == max_count) message.fail(concat("more than ", max_count, " ", what));
   list.push_back(std::move(value));
 }
 

@@ -42,11 +42,11 @@ class WireMessage {
       return std::string_view(view.data(), view.size());
     });
   }
-  /// A string of at most `most` bytes.
-  std::string text(size_t most) {
+  /// A string of at most `max_bytes` bytes.
+  std::string text(size_t max_bytes) {
     const std::string_view view = bytes();
-    if (view.size() > most)
-      fail(concat("field ", field(), " has ", view.size(), " bytes, expected at most ", most));
+    if (view.size() > max_bytes)
+      fail(concat("field ", field(), " has ", view.size(), " bytes, expected at most ", max_bytes));
     return std::string(view);
   }
   /// int64.

@@ -211,9 +211,9 @@ void slice(Inference& node) {
     const int axis = node.axis(axes[i], x.rank());
     const int64_t size = x[axis], step = steps[i];
     if (step == 0) node.fail("a step of 0");
-    const auto place = [&](int64_t at, int64_t least) {
-      const int64_t most = step > 0 ? size : size - 1;
-      return std::clamp<int64_t>(from_front(at, size), std::min(least, most), most);
+    const auto place = [&](int64_t at, int64_t min_place) {
+      const int64_t max_place = step > 0 ? size : size - 1;
+      return std::clamp<int64_t>(from_front(at, size), std::min(min_place, max_place), max_place);
     };
     // In a backward slice a start before the front means the first value, and such an end includes the first value.
     const int64_t start = place(starts[i], 0), end = place(ends[i], step > 0 ? 0 : -1);

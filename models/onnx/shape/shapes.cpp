@@ -118,13 +118,13 @@ int Inference::axis(int64_t axis, int rank) const {
   return static_cast<int>(from_front(axis, rank));
 }
 
-void Inference::demand(const std::vector<int64_t>& values, size_t count, int64_t least, int64_t most,
+void Inference::demand(const std::vector<int64_t>& values, size_t count, int64_t min_value, int64_t max_value,
                        const char* what) const {
   if (values.size() != count)
     fail(concat("expected ", count, " numbers in ", what, ", found ", values.size()));
   for (const int64_t value : values)
-    if (value < least || value > most)
-      fail(concat("expected ", what, " from ", least, " to ", most, ", found ", value));
+    if (value < min_value || value > max_value)
+      fail(concat("expected ", what, " from ", min_value, " to ", max_value, ", found ", value));
 }
 
 void Inference::fail(const std::string& what) const {

@@ -308,8 +308,8 @@ Array Evaluation::softmax(const Node& node) const {
   };
   std::map<Dims, double> largest, sums;
   for_each_index(y.dims, [&](const Dims& i) {
-    double& most = largest.emplace(row_of(i), at(y, i)).first->second;
-    most = std::max(most, at(y, i));
+    double& max_value = largest.emplace(row_of(i), at(y, i)).first->second;
+    max_value = std::max(max_value, at(y, i));
   });
   for_each_index(y.dims, [&](const Dims& i) { sums[row_of(i)] += std::exp(at(y, i) - largest[row_of(i)]); });
   Array result{y.dims, {}};

@@ -125,12 +125,12 @@ TEST(OnnxImport, FollowsPadsThatAreComputed) {
 }
 
 TEST(OnnxImport, ComputesTheSoftplusOfPyTorch) {
-  for (const float least : {20.0f, 1.0f}) {
+  for (const float threshold : {20.0f, 1.0f}) {
     Writer w({40});
     const std::string x = w.add("Mul", {w.weights({}, 0, 30)}), y = w.add("Softplus");
-    const std::string large = w.join("Greater", {x, w.weights({}, 0, least)});
+    const std::string large = w.join("Greater", {x, w.weights({}, 0, threshold)});
     w.join("Where", {large, x, y});
-    if (least > 16)
+    if (threshold > 16)
       expect_as_judged(w.model());
     else
       expect_refused(w, "Greater and Where are supported as PyTorch's softplus only");

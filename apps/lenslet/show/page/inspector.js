@@ -1,6 +1,6 @@
 // One value: what it reads, its weights, and the sum that gives it.
 
-const mostGroups = 16;
+const maxGroups = 16;
 
 function element(tag, text, className) {
   const made = document.createElement(tag);
@@ -67,9 +67,9 @@ function sumTable(found) {
   const table = element("table"), head = element("tr");
   for (const [text, className] of [["reads", ""], ["weights", ""], ["products", ""], ["sum", "n"]]) head.append(element("th", text, className));
   table.append(head);
-  const order = [...found.groups].sort((a, b) => Math.abs(b.sum) - Math.abs(a.sum)), shown = new Set(order.slice(0, mostGroups));
+  const order = [...found.groups].sort((a, b) => Math.abs(b.sum) - Math.abs(a.sum)), shown = new Set(order.slice(0, maxGroups));
   const products = (group) => Array.from(group.x, (x, i) => x * group.w[i]);
-  const most = found.groups.length === 1 && found.groups[0].columns > 8 ? 96 : 52;
+  const maxWidth = found.groups.length === 1 && found.groups[0].columns > 8 ? 96 : 52;
   const reads = Math.max(...found.groups.map((group) => limitOf(group.x)));
   const weights = Math.max(...found.groups.map((group) => limitOf(group.w)));
   const made = Math.max(...found.groups.map((group) => limitOf(products(group))));
@@ -77,9 +77,9 @@ function sumTable(found) {
     if (!shown.has(group)) continue;
     const row = element("tr");
     row.title = group.name;
-    row.append(cellWith(miniature(group.x, group.rows, group.columns, reads, most)),
-               cellWith(miniature(group.w, group.rows, group.columns, weights, most)),
-               cellWith(miniature(products(group), group.rows, group.columns, made, most)), element("td", short(group.sum), "n"));
+    row.append(cellWith(miniature(group.x, group.rows, group.columns, reads, maxWidth)),
+               cellWith(miniature(group.w, group.rows, group.columns, weights, maxWidth)),
+               cellWith(miniature(products(group), group.rows, group.columns, made, maxWidth)), element("td", short(group.sum), "n"));
     table.append(row);
   }
   const line = (text, value, className) => {

@@ -211,7 +211,7 @@ async function measure() {
 const measureLast = latestOnly(() => busy(get("measure"), measure));
 
 function largestDifference(a, b) {
-  return a && b && a.length === b.length ? a.reduce((most, x, i) => Math.max(most, Math.abs(x - b[i])), 0) : NaN;
+  return a && b && a.length === b.length ? a.reduce((largest, x, i) => Math.max(largest, Math.abs(x - b[i])), 0) : NaN;
 }
 
 function sameBits(a, b) {

@@ -147,8 +147,8 @@ function boxesOf(marked) {
 }
 
 // A small canvas of rows x columns cells, for a table.
-function miniature(values, rows, columns, limit, most) {
-  const cell = Math.max(2, Math.min(9, Math.floor(most / columns)));
+function miniature(values, rows, columns, limit, maxWidth) {
+  const cell = Math.max(2, Math.min(9, Math.floor(maxWidth / columns)));
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [columns * cell, rows * cell];
   canvas.setAttribute("aria-hidden", "true");

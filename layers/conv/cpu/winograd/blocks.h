@@ -36,11 +36,11 @@ struct Blocks {
     const double threads = std::min(problem.flops() / kFlopsPerAwakeThread, kThreadsBound);
     slots = std::clamp<int64_t>(static_cast<int64_t>(threads), 1, num_threads());
     const int64_t fit = kInputBytes / (kPositions * stored_channels * static_cast<int64_t>(sizeof(float)));
-    const int64_t most = std::clamp<int64_t>(fit, 1, kBlockTiles);
-    pieces = ceil_div(columns, most);
+    const int64_t max_tiles = std::clamp<int64_t>(fit, 1, kBlockTiles);
+    pieces = ceil_div(columns, max_tiles);
     width = ceil_div(columns, pieces);
     pieces = ceil_div(columns, width);
-    height = std::clamp<int64_t>(most / width, 1, strips);
+    height = std::clamp<int64_t>(max_tiles / width, 1, strips);
     // Blocks of equal height for all threads.
     if (strips * columns >= kFewTiles * slots)
       height = ceil_div(strips, std::min(round_up(ceil_div(strips, height), slots), strips));

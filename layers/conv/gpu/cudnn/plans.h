@@ -46,15 +46,15 @@ class CudnnNode {
   }
   void finish() { LENSLET_CUDNN_CHECK(cudnnBackendFinalize(node_)); }
   cudnnStatus_t try_to_finish() { return cudnnBackendFinalize(node_); }
-  /// Up to `most` values; fewer if the object has fewer, none if it lacks the attribute.
+  /// Up to `max_count` values; fewer if the object has fewer, none if it lacks the attribute.
   template <typename T>
   std::vector<T> read(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                      int64_t most) const {
-    std::vector<T> values(static_cast<size_t>(most));
+                      int64_t max_count) const {
+    std::vector<T> values(static_cast<size_t>(max_count));
     int64_t count = 0;
-    if (cudnnBackendGetAttribute(node_, name, type, most, &count, values.data()) != CUDNN_STATUS_SUCCESS)
+    if (cudnnBackendGetAttribute(node_, name, type, max_count, &count, values.data()) != CUDNN_STATUS_SUCCESS)
       count = 0;
-    values.resize(static_cast<size_t>(count < most ? count : most));
+    values.resize(static_cast<size_t>(count < max_count ? count : max_count));
     return values;
   }
   /// Fills existing objects; returns how many were filled.

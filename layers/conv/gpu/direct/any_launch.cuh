@@ -104,9 +104,9 @@ struct DirectAnyPoolCut {
     constexpr int kRegion = 512, kAcross = 32;
     const int64_t rows = window.rows(problem.p()), columns = window.columns(problem.q());
     // As many windows as fit into `room` sums, and no fewer than one.
-    const auto fit = [](int room, const WindowDirection& v, int64_t most) {
+    const auto fit = [](int room, const WindowDirection& v, int64_t limit) {
       return room < v.kernel ? 1
-                             : static_cast<int>(std::min<int64_t>((room - v.kernel) / v.stride + 1, most));
+                             : static_cast<int>(std::min<int64_t>((room - v.kernel) / v.stride + 1, limit));
     };
     tile_columns = fit(kAcross, window.across(), columns);
     tile_rows = fit(kRegion / region_columns(window), window.down(), rows);

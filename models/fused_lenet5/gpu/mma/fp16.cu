@@ -19,8 +19,8 @@ MmaKernel kernel_for(ElementType output) {
 // With 12 warps a lane has the 168 registers that it needs. 6 warps are for the 163 KB of compute capability 8.0.
 template <typename Pixel>
 MmaKernel kernel_for(ElementType output, size_t shared_limit) {
-  const MmaKernel most = kernel_for<Pixel, 12>(output);
-  return static_cast<size_t>(most.shared_bytes) <= shared_limit ? most : kernel_for<Pixel, 6>(output);
+  const MmaKernel large = kernel_for<Pixel, 12>(output);
+  return static_cast<size_t>(large.shared_bytes) <= shared_limit ? large : kernel_for<Pixel, 6>(output);
 }
 
 }  // namespace

@@ -100,12 +100,12 @@ __device__ __forceinline__ void conv2_stage(BlockMemory<T>& block, const Places<
     sum_over_lanes<4, T::kConv2Maps * 4>(sums);
     // Two maps: lane 4 k + 2 y + x has place (y, x) of map k. One: lanes 4 y + 2 x and the next have it.
     constexpr int kFarBit = T::kConv2Maps == 2 ? 2 : 4;
-    int most = __float_as_int(sums[0] + weights.bias2);
+    int max_bits = __float_as_int(sums[0] + weights.bias2);
     // As integers: non-negative floats keep their order, NaN is the largest, and negative values become zero anyway.
-    most = max(most, __shfl_xor_sync(kAllLanes, most, kFarBit));
-    most = max(most, __shfl_xor_sync(kAllLanes, most, kFarBit / 2));
+    max_bits = max(max_bits, __shfl_xor_sync(kAllLanes, max_bits, kFarBit));
+    max_bits = max(max_bits, __shfl_xor_sync(kAllLanes, max_bits, kFarBit / 2));
     if ((lane & (T::kConv2Maps == 2 ? 3 : 7)) == 0) {
-      block.h2[places.out2 + 4 * kMaps2 * round] = __int_as_float(max(most, 0));
+      block.h2[places.out2 + 4 * kMaps2 * round] = __int_as_float(max(max_bits, 0));
     }
   }
 }
