@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "framework/base/integer_math.h"
+
 namespace lenslet {
 
 void Chunks::begin(int64_t total, int64_t size, int workers) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto chunks = static_cast<size_t>((total + size - 1) / size);
+  const auto chunks = static_cast<size_t>(ceil_div(total, size));
   total_ = total;
   size_ = size;
   workers_ = workers;

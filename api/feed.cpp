@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
 #include "framework/device/runtime.h"
 #include "framework/measuring/nvtx.h"
@@ -138,7 +139,7 @@ void Lane::enqueue(const void* images, int64_t count, void* answers) {
 
 void Lane::load(const uint8_t* pixels) {
   DeviceGuard guard(executable_.device());
-  std::vector<float> host((input_bytes(batch()) + sizeof(float) - 1) / sizeof(float));
+  std::vector<float> host(align_up(input_bytes(batch()), sizeof(float)) / sizeof(float));
   take(pixels, batch(), ElementType::kUint8, host.data());
   copy_in(host.data(), batch());
   executable_.stream().synchronise();
@@ -214,8 +215,8 @@ void Feed::prepare() {
 
 int64_t Feed::chunk_size(int64_t count, int64_t lanes, int64_t max_chunk) noexcept {
   if (lanes == 1) return max_chunk;
-  const int64_t chunks = lanes * std::max<int64_t>((count + lanes * max_chunk - 1) / (lanes * max_chunk), 1);
-  return std::clamp((count + chunks - 1) / chunks, std::min(kMinChunk, max_chunk), max_chunk);
+  const int64_t chunks = lanes * std::max<int64_t>(ceil_div(count, lanes * max_chunk), 1);
+  return std::clamp(ceil_div(count, chunks), std::min(kMinChunk, max_chunk), max_chunk);
 }
 
 bool Feed::reads_in_place(const void* images, ElementType type) {
@@ -266,7 +267,7 @@ int64_t Feed::run(const void* images, int64_t count, Answers answers, InputOutpu
   const int64_t lanes = threads();
   const bool in_place = reads_in_place(images, types.input);
   const int64_t size = chunk_size(count, lanes, max_batch());
-  const int64_t used = std::min(lanes, (count + size - 1) / size);  // no thread wakes without a chunk to take
+  const int64_t used = std::min(lanes, ceil_div(count, size));  // no thread wakes without a chunk to take
   chunks_.begin(count, size, 1);
   if (progress && !progress(0)) chunks_.stop();
   int64_t reported = 0;

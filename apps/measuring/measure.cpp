@@ -9,6 +9,7 @@
 #include "apps/measuring/distrust.h"
 #include "framework/base/clock.h"
 #include "framework/base/error.h"
+#include "framework/base/integer_math.h"
 #include "framework/measuring/cache_flush.h"
 #include "framework/measuring/nvtx.h"
 #include "framework/measuring/sampler.h"
@@ -271,7 +272,7 @@ class Contest {
   template <typename Sample>
   void sample_for(const CandidateState& state, std::vector<double>& samples, double time_ms,
                   Sample&& sample) {
-    const int min_samples = (options_.min_samples + state.turns - 1) / state.turns;
+    const auto min_samples = static_cast<int>(ceil_div(options_.min_samples, state.turns));
     Sampler sampler(time_ms, min_samples, kSamplesATurn, interrupted);
     while (sampler.next()) {
       if (const double ns = sample(); !std::isnan(ns)) samples.push_back(ns);

@@ -19,6 +19,7 @@
 
 #include "framework/base/choice_trace.h"
 #include "framework/base/error.h"
+#include "framework/base/integer_math.h"
 #include "framework/base/serial_loops.h"
 #include "framework/base/settings.h"
 #include "framework/base/start_thread.h"
@@ -311,8 +312,8 @@ void run_loop(int64_t count, int64_t grain, RangeBody body, bool light) {
   grain = std::max<int64_t>(grain, 1);
   const int threads = own_num_threads();
   // Whole grains, split evenly; the last part may be short.
-  const int64_t grains = (count + grain - 1) / grain;
-  const int64_t part = (grains + threads - 1) / threads * grain;
+  const int64_t grains = ceil_div(count, grain);
+  const int64_t part = ceil_div(grains, threads) * grain;
   if (inside_loop || threads == 1 || part >= count) return body(0, count);
   const std::shared_ptr<Pool> pool = ProcessPool::get().with_threads(threads);
   if (light && !pool->awake()) return body(0, count);

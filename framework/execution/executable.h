@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/base/integer_math.h"
 #include "framework/execution/kept_graphs.h"
 #include "framework/execution/memory_layout.h"
 #include "framework/execution/plan.h"
@@ -110,7 +111,7 @@ class Executable {
   /// Samples that the steps compute at once: fewer than batch() if a pass on the CPU repeats them for each slice.
   int64_t slice_samples() const noexcept { return slice_samples_; }
   /// How often a pass repeats the steps. The last slice may share samples with the one before it.
-  int64_t slices() const noexcept { return (batch_ + slice_samples_ - 1) / slice_samples_; }
+  int64_t slices() const noexcept { return ceil_div(batch_, slice_samples_); }
   /// The graph that it was built from.
   const Graph& graph() const noexcept { return given_; }
   /// The choices; replaying them gives the same executable.

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "framework/base/integer_math.h"
+
 namespace lenslet {
 
 MemoryLayout lay_out_memory(const std::vector<BufferLifetime>& buffers, size_t alignment) {
   MemoryLayout layout;
   layout.offsets.assign(buffers.size(), 0);
-  const auto rounded = [&](size_t i) { return (buffers[i].bytes + alignment - 1) / alignment * alignment; };
+  const auto rounded = [&](size_t i) { return align_up(buffers[i].bytes, alignment); };
 
   std::vector<size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), size_t{0});

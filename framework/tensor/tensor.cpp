@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "framework/base/integer_math.h"
 #include "framework/device/device_memory.h"
 #include "framework/device/runtime.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 void* allocate_host(size_t bytes) {
   void* data = nullptr;
-  const size_t rounded = (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
+  const size_t rounded = align_up(bytes, Buffer::kAlignment);
   if (rounded < bytes || posix_memalign(&data, Buffer::kAlignment, rounded) != 0) {
     throw OutOfDeviceMemory(
         concat("out of host memory: ", bytes, " bytes needed; use a smaller batch or problem"), bytes,

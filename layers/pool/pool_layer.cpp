@@ -1,6 +1,7 @@
 #include "layers/pool/pool_layer.h"
 
 #include "framework/base/error.h"
+#include "framework/base/integer_math.h"
 #include "layers/function_operator.h"
 #include "layers/pool/pool_backend.h"
 
@@ -23,7 +24,7 @@ bool holds_empty(int64_t count, int64_t size, const Axis& axis) {
   if (axis.dilation == 1) return false;
   for (int64_t p = 0; p < count; ++p) {
     const int64_t begin = p * axis.stride - axis.pad;
-    const int64_t first = begin >= 0 ? 0 : (-begin + axis.dilation - 1) / axis.dilation;
+    const int64_t first = begin >= 0 ? 0 : ceil_div(-begin, axis.dilation);
     if (first >= axis.kernel || begin + first * axis.dilation >= size) return true;
   }
   return false;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "framework/base/error.h"
+#include "framework/base/integer_math.h"
 #include "framework/device/runtime.h"
 
 namespace lenslet::reference {
@@ -28,8 +29,7 @@ GuardedMemory::GuardedMemory(Device device, const std::vector<size_t>& block_byt
   total_ = kCanaryBytes;
   for (size_t bytes : sizes_) {
     offsets_.push_back(total_);
-    total_ += bytes + kCanaryBytes;
-    total_ = (total_ + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
+    total_ = align_up(total_ + bytes + kCanaryBytes, Buffer::kAlignment);
   }
   memory_ = Buffer(device_, total_);
 }

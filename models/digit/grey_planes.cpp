@@ -1,6 +1,7 @@
 // A part of a picture, averaged to a limited size, as planes of grey and of each colour over an opaque background.
 #include <algorithm>
 
+#include "framework/base/integer_math.h"
 #include "models/digit/paper.h"
 
 namespace lenslet {
@@ -16,9 +17,10 @@ constexpr float kShowsMore = 2;
 
 GreyPlanes grey_planes(const Picture& picture, const Box& part, int max_side) {
   GreyPlanes result;
-  const int factor = (part.longer() + max_side - 1) / max_side;
+  const auto factor = static_cast<int>(ceil_div(part.longer(), max_side));
   result.factor = factor;
-  const int width = (part.width() + factor - 1) / factor, height = (part.height() + factor - 1) / factor;
+  const auto width = static_cast<int>(ceil_div(part.width(), factor));
+  const auto height = static_cast<int>(ceil_div(part.height(), factor));
   const auto channels = static_cast<size_t>(picture.channels);
   const bool coloured = channels >= 3, has_alpha = channels % 2 == 0;
 

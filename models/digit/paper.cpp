@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "framework/base/error.h"
+#include "framework/base/integer_math.h"
 #include "models/digit/paper_areas.h"
 
 namespace lenslet {
@@ -35,7 +36,7 @@ struct Sampled {
 
   explicit Sampled(const Plane& grey)
       : full(grey),
-        stride((std::max(grey.width, grey.height) + kMaxSamples - 1) / kMaxSamples),
+        stride(static_cast<int>(ceil_div(std::max(grey.width, grey.height), kMaxSamples))),
         samples(sample(grey, stride)) {}
 };
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "framework/base/integer_math.h"
+
 namespace lenslet {
 namespace {
 
@@ -139,7 +141,7 @@ float percentile(std::vector<float>& values, double p) {
 }
 
 Plane sample(const Plane& in, int stride) {
-  Plane out((in.width + stride - 1) / stride, (in.height + stride - 1) / stride);
+  Plane out(static_cast<int>(ceil_div(in.width, stride)), static_cast<int>(ceil_div(in.height, stride)));
   for (int y = 0; y < out.height; ++y) {
     for (int x = 0; x < out.width; ++x) out.at(x, y) = in.at(x * stride, y * stride);
   }

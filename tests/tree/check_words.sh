@@ -6,7 +6,8 @@
 #    may be any word.
 # 2. One dictionary: one word for one thing, in one spelling (British, like the documents'). Names of other projects'
 #    interfaces, titles of papers and the Python package's own names keep their spelling.
-# 3. A limit is called max or min: no identifier is `most` or `least`. Comments and texts use the words.
+# 3. Sizes are rounded up by framework/base/integer_math.h. Not in kernels, which call no function of the host.
+# 4. A limit is called max or min: no identifier is `most` or `least`. Comments and texts use the words.
 set -euo pipefail
 cd "$1"
 
@@ -97,6 +98,14 @@ awk '
     printf "%d files keep to one dictionary\n", ARGC - 1
   }
 ' "${texts[@]}"
+
+mapfile -t host < <(find framework layers models api apps python -type f \( -name '*.h' -o -name '*.cpp' \) \
+  ! -path framework/base/integer_math.h ! -path layers/pool/pool_backend.h | sort)
+name='([A-Za-z_][A-Za-z0-9_.:<>()]*|\([^()]*\))'
+if [ "${#host[@]}" -gt 0 ] && grep -nE "\\+ $name - 1\\) / \\1([^A-Za-z0-9_.]|\$)" "${host[@]}" /dev/null; then
+  echo '^ ceil_div, round_up or align_up of framework/base/integer_math.h' >&2
+  exit 1
+fi
 
 # The identifiers of code, without its comments and texts. Folders below are still to follow.
 mapfile -t code < <(printf '%s\n' "${texts[@]}" |

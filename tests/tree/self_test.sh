@@ -362,6 +362,8 @@ red apps/planted.js 'const mo''stGroups = 16;' 'a limit' "${words[@]}"
 red models/planted.h 'int rows_at(int group, int row_le''ast);' 'a limit' "${words[@]}"
 red weights/planted.py '"""Not\n\nmost."""\nle''ast = 3  # words' 'planted.py:4: a limit' "${words[@]}"
 red tests/planted.sh 'le''ast=3' 'a limit' "${words[@]}"
+red layers/planted.cpp 'int parts = (count + part_size - 1) / part''_size;' 'ceil_div' "${words[@]}"
+red api/planted.h 'size_t n = (bytes + sizeof(float) - 1) / sizeof''(float);' 'ceil_div' "${words[@]}"
 
 text=(bash "$here/check_text.sh" "$copy")
 red framework/planted.cpp '// TO''DO later' 'tracker' "${text[@]}"

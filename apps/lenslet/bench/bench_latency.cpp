@@ -8,6 +8,7 @@
 #include "apps/common/system/signals.h"
 #include "framework/base/clock.h"
 #include "framework/base/error.h"
+#include "framework/base/integer_math.h"
 #include "framework/measuring/statistics.h"
 #include "framework/measuring/stream_gate.h"
 #include "models/fused_lenet5/polled.h"
@@ -282,7 +283,7 @@ std::vector<ResultRow> measure_latency(Executable& executable, const BuildOption
   }
   for (int turn = 0; turn < kTurns; ++turn) {
     for (Runner& runner : runners) {
-      for (int64_t i = 0; i < (calls + kTurns - 1) / kTurns && !interrupted() && runner.wrong.empty(); ++i) {
+      for (int64_t i = 0; i < ceil_div(calls, kTurns) && !interrupted() && runner.wrong.empty(); ++i) {
         runner.samples.push_back(runner.call(pictures, bound));
       }
     }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "apps/lenslet/candidates/drawn_digits.h"
+#include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
 #include "framework/tensor/pixels.h"
 #include "layers/reference/fill.h"
@@ -105,7 +106,7 @@ void BatchPictures::load(Executable& executable, int round) const {
   const TensorView input = executable.input();
   const int64_t batch = executable.batch(), period = std::min(batch, kPeriod);
   const size_t image_bytes = bytes_of(input.type, shape_.num_elements());
-  std::vector<float> host((static_cast<size_t>(period) * image_bytes + sizeof(float) - 1) / sizeof(float));
+  std::vector<float> host(align_up(static_cast<size_t>(period) * image_bytes, sizeof(float)) / sizeof(float));
   TensorView first = input;
   first.data = host.data();
   first.device = Device::cpu();

@@ -6,6 +6,7 @@
 #include "apps/common/output/output.h"
 #include "apps/common/output/text.h"
 #include "framework/base/error.h"
+#include "framework/base/integer_math.h"
 #include "framework/io/png_writer.h"
 
 namespace lenslet {
@@ -82,7 +83,7 @@ Sheet draw(const ImageDataset& data, const std::vector<Miss>& misses) {
   const int columns = std::clamp(static_cast<int>(std::ceil(std::sqrt(1.3 * count))), 1, 40);
   Sheet sheet;
   sheet.width = columns * kCellWidth;
-  sheet.height = (count + columns - 1) / columns * kCellHeight;
+  sheet.height = static_cast<int>(ceil_div(count, columns)) * kCellHeight;
   sheet.pixels.assign(static_cast<size_t>(sheet.width) * static_cast<size_t>(sheet.height), kPaper);
   for (size_t i = 0; i < misses.size(); ++i) {
     const Miss& miss = misses[i];

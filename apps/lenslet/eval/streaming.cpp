@@ -9,6 +9,7 @@
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/pictures/eval_report.h"
 #include "framework/base/clock.h"
+#include "framework/base/integer_math.h"
 #include "framework/measuring/nvtx.h"
 #include "framework/tensor/pixels.h"
 
@@ -49,7 +50,7 @@ class StreamSource {
  private:
   static int64_t stored_sets(int64_t count, int64_t sets, int64_t image_bytes) {
     const int64_t set_bytes = count * image_bytes;
-    const int64_t enough = (kStoredBytes + set_bytes - 1) / set_bytes;
+    const int64_t enough = ceil_div(kStoredBytes, set_bytes);
     return sets == 0 ? enough : std::min(sets, enough);
   }
 
@@ -164,7 +165,7 @@ class Streaming {
 
   void stream(int64_t total, StreamingReport& report, const std::function<void(int64_t)>& progress) {
     NvtxRange range("measure");
-    const int64_t chunks = (total + chunk_ - 1) / chunk_, window = chunks / kWindows;
+    const int64_t chunks = ceil_div(total, chunk_), window = chunks / kWindows;
     std::vector<double> windows;
     windows.reserve(static_cast<size_t>(kWindows));
     int64_t landed = 0;

@@ -7,6 +7,7 @@
 #include "apps/common/fields/fields.h"
 #include "apps/common/output/text.h"
 #include "framework/base/error.h"
+#include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
 #include "models/classifier.h"
 #include "models/prediction.h"
@@ -68,7 +69,7 @@ int class_of(ElementType type, const void* answers, int64_t index) {
 
 Evaluation evaluate(const std::vector<float>& logits, const ImageDataset& data, int64_t count) {
   // Partial results are summed in the order of their images, so the loss does not depend on the number of threads.
-  const int64_t parts_count = (count + kImagesPerTask - 1) / kImagesPerTask;
+  const int64_t parts_count = ceil_div(count, kImagesPerTask);
   std::vector<Evaluation> parts(static_cast<size_t>(parts_count));
   parallel_for(parts_count, 1, [&](int64_t first_part, int64_t last_part) {
     for (int64_t part = first_part; part < last_part; ++part) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
 #include "framework/graph/module.h"
 #include "layers/fp32_only.h"
@@ -71,12 +72,10 @@ class OneDnnGemm : public Gemm {
     const bool by_batch = problem.batch >= wanted;
     const bool by_row = !by_batch && problem.m >= problem.n;
     const int64_t side = by_row ? problem.m : problem.n;
-    const int64_t part =
-        by_batch ? side
-                 : ((side + wanted - 1) / wanted + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
-    const int64_t parts = (side + part - 1) / part;
+    const int64_t part = by_batch ? side : round_up(ceil_div(side, wanted), kPartAlignment);
+    const int64_t parts = ceil_div(side, part);
     const int64_t items = problem.batch * parts;
-    parallel_for(items, (items + wanted - 1) / wanted, [&](int64_t begin, int64_t end) {
+    parallel_for(items, ceil_div(items, wanted), [&](int64_t begin, int64_t end) {
       const OneDnnThreads one_thread(1);
       for (int64_t item = begin; item < end; ++item) {
         const int64_t matrix = item / parts, first = item % parts * part,

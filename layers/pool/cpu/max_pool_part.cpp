@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "framework/base/integer_math.h"
 #include "framework/base/simd.h"
 #include "framework/tensor/keep_nan.h"
 
@@ -39,7 +40,7 @@ LENSLET_SIMD_CLONES void max_2x2(const float* x, int64_t pitch, int64_t rows, in
 }  // namespace
 
 PositionRange windows_inside(int64_t size, int64_t offset, int64_t stride, PositionRange range) {
-  const int64_t first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
+  const int64_t first = offset >= 0 ? 0 : ceil_div(-offset, stride);
   const int64_t end = offset >= size ? 0 : (size - 1 - offset) / stride + 1;
   const int64_t begin = std::clamp(first, range.first, range.end);
   return {begin, std::clamp(end, begin, range.end)};

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 
+#include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
 #include "framework/base/simd.h"
 #include "framework/tensor/keep_nan.h"
@@ -95,7 +96,7 @@ void run(const SoftmaxProblem& problem, const float* x, float* y, Stream& /*stre
     });
     return;
   }
-  const int64_t parts = (problem.inner + kColumns - 1) / kColumns;
+  const int64_t parts = ceil_div(problem.inner, kColumns);
   const int64_t grain = std::max<int64_t>(1, kGrainValues / (problem.classes * kColumns + 1));
   parallel_for(problem.outer * parts, grain, [&](int64_t begin, int64_t end) {
     for (int64_t job = begin; job < end; ++job) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "framework/base/error.h"
+#include "framework/base/integer_math.h"
 #include "framework/base/text.h"
 #include "layers/pool/pool_layer.h"
 #include "models/onnx/import/import_window.h"
@@ -41,7 +42,7 @@ Window window_of(const Node& node, const Shape& x, const Sizes& kernel) {
     for (size_t i = 0; i < rank; ++i) {
       const int64_t in = x[static_cast<int>(i) + 2], stride = window.strides[i];
       const int64_t span = window.dilations[i] * (window.kernel[i] - 1) + 1;
-      const int64_t total = std::max<int64_t>(((in + stride - 1) / stride - 1) * stride + span - in, 0);
+      const int64_t total = std::max<int64_t>((ceil_div(in, stride) - 1) * stride + span - in, 0);
       const int64_t less = total / 2, more = total - less;
       window.pads[i] = automatic == "SAME_UPPER" ? less : more;
       window.pads[i + rank] = total - window.pads[i];

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "framework/base/error.h"
+#include "framework/base/integer_math.h"
 #include "models/onnx/shape/rules.h"
 
 namespace lenslet::onnx {
@@ -31,7 +32,7 @@ std::vector<int64_t> windows(const Inference& node, const Shape& x, const std::v
   for (size_t i = 0; i < rank; ++i) {
     const int64_t in = x[static_cast<int>(i) + 2], stride = strides[i];
     if (same) {
-      out.push_back((in + stride - 1) / stride);
+      out.push_back(ceil_div(in, stride));
       continue;
     }
     const int64_t begin = valid ? 0 : pads[i], end = valid ? 0 : pads[i + rank];

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/integer_math.h"
 #include "models/onnx/read/tensor_values.h"
 #include "models/onnx/shape/rules.h"
 
@@ -218,7 +219,7 @@ void slice(Inference& node) {
     // In a backward slice a start before the front means the first value, and such an end includes the first value.
     const int64_t start = place(starts[i], 0), end = place(ends[i], step > 0 ? 0 : -1);
     const int64_t span = step > 0 ? end - start : start - end, pace = step > 0 ? step : -step;
-    const int64_t count = span <= 0 ? 0 : (span + pace - 1) / pace;
+    const int64_t count = span <= 0 ? 0 : ceil_div(span, pace);
     dims[static_cast<size_t>(axis)] = count;
     walk.begin[static_cast<size_t>(axis)] = start;
     walk.step[static_cast<size_t>(axis)] = step;
@@ -240,7 +241,7 @@ void split(Inference& node) {
   const Shape x = node.shape(0);
   const int axis = node.axis(node.node().integer_or("axis", 0), x.rank());
   const size_t count = node.node().outputs.size();
-  const int64_t size = x[axis], each = (size + static_cast<int64_t>(count) - 1) / static_cast<int64_t>(count);
+  const int64_t size = x[axis], each = ceil_div(size, static_cast<int64_t>(count));
   Dims parts(count, each);
   parts.back() = size - each * (static_cast<int64_t>(count) - 1);
   parts = node.attribute_or_input("split", 1, parts);
