@@ -40,7 +40,6 @@ constexpr double kCopiesShare = 0.25;  // share of the requested time: copies va
 // counts.
 constexpr int kAloneATurn = 3, kMaxAlone = 60, kWindows = 20;
 constexpr double kStandingRatio = 2, kStandingWindows = 2;
-enum Input { kBefore, kTimed, kAfter };  // rounds of Candidate::load
 
 // With fewer samples the noise is unknown.
 constexpr size_t kMinForNoise = 3;
@@ -81,7 +80,7 @@ class Contest {
   std::vector<Measurement> run() {
     DeviceGuard guard(stream_.device());
     for (auto& state : states_) guarded(*state, [&] { prepare(*state); });
-    for (auto& state : states_) guarded(*state, [&] { state->candidate.load(kTimed, stream_); });
+    for (auto& state : states_) guarded(*state, [&] { state->candidate.load(Candidate::kTimed, stream_); });
     if (options_.capture) profiler_start();
     {
       NvtxRange range("measure");
@@ -117,7 +116,7 @@ class Contest {
 
   // The first call, verification, and the duration of a run.
   void prepare(CandidateState& state) {
-    state.candidate.load(kBefore, stream_);
+    state.candidate.load(Candidate::kBefore, stream_);
     const double start = host_now_ns();
     run_once(state);
     throw_on_unreported_error(stream_.device());
@@ -134,11 +133,11 @@ class Contest {
     }
     throw_if_interrupted();
     if (options_.verify != Verify::kOff) {
-      const std::string wrong = state.distrust.check(kBefore, 0, state.once_ns);
+      const std::string wrong = state.distrust.check(Candidate::kBefore, 0, state.once_ns);
       if (!wrong.empty()) return state.fail("FAILED", wrong);
       for (Candidate* epilogue : state.candidate.epilogues()) check_epilogue(state, *epilogue);
       if (!state.alive) return;
-      const std::string standing = state.distrust.check_over(kBefore, kTimed);
+      const std::string standing = state.distrust.check_over(Candidate::kBefore, Candidate::kTimed);
       if (!standing.empty()) return state.fail("FAILED", standing);
     }
     NvtxRange range("warmup");
@@ -160,7 +159,8 @@ class Contest {
 
   void check_epilogue(CandidateState& state, Candidate& epilogue) {
     if (!state.alive) return;
-    const std::string wrong = Distrust(epilogue, stream_, scratch_).check(kBefore, 0, state.once_ns);
+    const std::string wrong =
+        Distrust(epilogue, stream_, scratch_).check(Candidate::kBefore, 0, state.once_ns);
     if (!wrong.empty()) state.fail("FAILED", concat(epilogue.name(), ": ", wrong));
   }
 
@@ -335,20 +335,20 @@ class Contest {
       return host_now_ns() - start;
     });
     if (options_.verify != Verify::kBoth || !state.last_turn) return;
-    const std::string wrong = state.distrust.check_end_to_end(kTimed);
+    const std::string wrong = state.distrust.check_end_to_end(Candidate::kTimed);
     if (!wrong.empty()) state.fail("FAILED", concat("from host to host: ", wrong));
   }
 
   // Judges the output of the last turn's runs; judging every turn would take longer than the turns.
   void judge_timed(CandidateState& state) {
     if (options_.verify != Verify::kBoth || !state.last_turn) return;
-    const std::string wrong = state.distrust.judge_output(kTimed);
+    const std::string wrong = state.distrust.judge_output(Candidate::kTimed);
     if (!wrong.empty())
       state.fail("FAILED", concat("wrong after ", state.calls, " calls, while it was timed: ", wrong));
   }
 
   void check_after(CandidateState& state) {
-    const std::string wrong = state.distrust.check(kAfter, state.calls, state.once_ns);
+    const std::string wrong = state.distrust.check(Candidate::kAfter, state.calls, state.once_ns);
     if (!wrong.empty()) state.fail("FAILED", wrong);
   }
 

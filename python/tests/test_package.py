@@ -47,9 +47,11 @@ def test_the_package_brings_what_it_needs_and_no_more():
 
 def test_modules_are_opened_from_the_package():
     """A backend of a module beside the extension is usable: its library is there, for it was built with it."""
-    served = {name for names in lenslet.backends("cpu").values() for name, entry in names.items() if entry["supported"]}
+    supported = {
+        name for names in lenslet.backends("cpu").values() for name, entry in names.items() if entry["supported"]
+    }
     built = {file.name for file in PACKAGE.glob("lenslet_*.so")}
-    assert ("onednn" in served) == ("lenslet_conv_cpu_onednn.so" in built)
+    assert ("onednn" in supported) == ("lenslet_conv_cpu_onednn.so" in built)
 
 
 def test_stubs_agree_with_the_extension(root, tmp_path):

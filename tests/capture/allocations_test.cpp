@@ -43,7 +43,7 @@ TEST_P(Allocations, RunsMakeNone) {
   const size_t step = all.size() / kMaxSubjects + 1;
   for (size_t i = 0; i < all.size(); i += step) {
     EXPECT_EQ(broken_run(all[i], 1), "");
-    EXPECT_EQ(broken_run(all[i], determinism::largest_served(all[i], kBatch)), "");
+    EXPECT_EQ(broken_run(all[i], determinism::largest_supported(all[i], kBatch)), "");
   }
 }
 

@@ -210,7 +210,7 @@ TEST_P(ConvFusedRelu, KeepsNan) {
   Stream stream(Device{kDevice, 0});
   DevicePrepareServices services(stream);
   std::string reason;
-  int served = 0;
+  int supported = 0;
   for (const char* text :
        {"mb2ic3ih9oc5kh3ph1", "mb5ic6ih12oc16kh5", "mb2ic8ih17oc64kh3", "mb2g6ic6ih9oc6kh3ph1"}) {
     for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
@@ -240,7 +240,7 @@ TEST_P(ConvFusedRelu, KeepsNan) {
           reason = error.what();
           continue;
         }
-        ++served;
+        ++supported;
         const std::vector<float> y =
             output_of(*kernel, x, static_cast<size_t>(problem.output_shape().num_elements()), stream);
         const auto nans = std::count_if(y.begin(), y.end(), [](float value) { return std::isnan(value); });
@@ -252,7 +252,7 @@ TEST_P(ConvFusedRelu, KeepsNan) {
       }
     }
   }
-  if (served == 0) GTEST_SKIP() << reason;
+  if (supported == 0) GTEST_SKIP() << reason;
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, ConvFusedRelu, testing::ValuesIn(backend_names()),
@@ -311,7 +311,7 @@ TEST_P(ConvSequence, ReadsWhatTheLaunchBeforeWrote) {
   Stream stream(Device{kDevice, 0});
   DevicePrepareServices services(stream, DevicePrepareServices::Timing::kOnce);
   std::string reason;
-  int served = 0;
+  int supported = 0;
   for (const char* text :
        {"mb1ic64ih8oc64oh8kh3ph1", "mb3ic32ih33oc32oh33kh3ph1", "mb1g16ic16ih64oc16oh64kh3ph1"}) {
     const Conv2dProblem problem = Conv2dProblem::parse(text);
@@ -349,9 +349,9 @@ TEST_P(ConvSequence, ReadsWhatTheLaunchBeforeWrote) {
       EXPECT_EQ(std::memcmp(found.data(), expected.data(), count * sizeof(float)), 0)
           << problem.to_string() << " " << kernel->detail();
     }
-    ++served;
+    ++supported;
   }
-  if (served == 0) GTEST_SKIP() << reason;
+  if (supported == 0) GTEST_SKIP() << reason;
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, ConvSequence, testing::ValuesIn(backend_names()),

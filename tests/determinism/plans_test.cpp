@@ -93,7 +93,7 @@ class DeterminismOfPlans : public testing::Test {
   /// Calls check(way, executable) with every available way; at least three.
   template <typename Check>
   void for_each_way(int64_t batch, Check check) {
-    int served = 0;
+    int supported = 0;
     for (const Way& way : ways(device_, batch)) {
       std::unique_ptr<Executable> executable;
       try {
@@ -101,11 +101,11 @@ class DeterminismOfPlans : public testing::Test {
       } catch (const UnavailableError&) {
         continue;
       }
-      ++served;
+      ++supported;
       SCOPED_TRACE(way.name);
       check(way, *executable);
     }
-    EXPECT_GE(served, 3);
+    EXPECT_GE(supported, 3);
   }
 
   Device device_;

@@ -75,7 +75,7 @@ Bytes batch_of(const Subject& subject, int64_t batch, int64_t first) {
   return values;
 }
 
-int64_t largest_served(const Subject& subject, int64_t limit) {
+int64_t largest_supported(const Subject& subject, int64_t limit) {
   int64_t largest = 1;
   for (const int64_t batch : kBatches) {
     if (batch <= limit && subject.supports(batch)) largest = batch;
@@ -121,7 +121,7 @@ std::string broken_position(const Subject& subject) {
 }
 
 std::string broken_promise(const Subject& subject) {
-  for (const int64_t batch : {int64_t{1}, largest_served(subject, 7)}) {
+  for (const int64_t batch : {int64_t{1}, largest_supported(subject, 7)}) {
     if (std::string broken = broken_repeat(subject, batch); !broken.empty()) return broken;
   }
   return broken_position(subject);
@@ -134,7 +134,7 @@ std::string broken_threads(const std::vector<Subject>& subjects) {
     for (size_t i = 0; i < subjects.size(); ++i) {
       const Subject& subject = subjects[i];
       const bool promised = subject.promise >= Determinism::kPosition && !subject.device.is_cuda();
-      const int64_t batch = largest_served(subject, 65);
+      const int64_t batch = largest_supported(subject, 65);
       Bytes found = promised ? run_once(subject, batch) : Bytes();
       if (threads == 1) {
         expected.push_back(std::move(found));

@@ -55,7 +55,7 @@ struct Subject {
 /// `batch` samples, the one at place i being number (first + i * 5) % samples.size().
 Bytes batch_of(const Subject& subject, int64_t batch, int64_t first = 0);
 /// The largest tested batch, at most `limit`, that the subject supports.
-int64_t largest_served(const Subject& subject, int64_t limit);
+int64_t largest_supported(const Subject& subject, int64_t limit);
 
 /// kBounded and up: one prepared operator repeats its bits. kBitwise and up: so does a newly prepared one.
 std::string broken_repeat(const Subject& subject, int64_t batch);

@@ -48,7 +48,7 @@ class LayerSubjects : public testing::TestWithParam<Family> {
   }
 
   /// Every backend computes in fp32, cuBLAS also in tf32; the build may lack cuBLAS.
-  static bool must_serve(const std::string& backend, MathMode math) {
+  static bool must_support(const std::string& backend, MathMode math) {
     if (backend == "cublas") return kHasCublas && math != MathMode::kFp16;
     return math == MathMode::kFp32;
   }
@@ -64,7 +64,7 @@ class LayerSubjects : public testing::TestWithParam<Family> {
       ++verified_;
     } catch (const UnavailableError& error) {
       EXPECT_STRNE(error.what(), "") << what;
-      EXPECT_FALSE(must_serve(backend, math)) << what << ": " << error.what();
+      EXPECT_FALSE(must_support(backend, math)) << what << ": " << error.what();
       reason_ = error.what();
     }
   }
@@ -139,7 +139,7 @@ TEST_P(LayerSubjects, SeesPlantedFaults) {
   constexpr double kSmallError = 1e-3;
   static const ReluLayer kRelu;
   const auto& [operation, backend] = GetParam();
-  if (!must_serve(backend, MathMode::kFp32)) GTEST_SKIP() << backend << " is not in this build";
+  if (!must_support(backend, MathMode::kFp32)) GTEST_SKIP() << backend << " is not in this build";
   Stream stream(Device{kKind, 0});
   const std::vector<LayerSubject> subjects = subjects_for_faults(operation);
   ASSERT_FALSE(subjects.empty()) << "add a subject for " << operation;

@@ -16,7 +16,6 @@ namespace lenslet {
 namespace {
 
 constexpr int kTurns = 5;
-enum Input { kBefore, kTimed, kAfter };  // rounds of Candidate::load
 
 /// One step of all parts alone, timed with the candidates.
 struct Alone {
@@ -49,9 +48,9 @@ class StreamsContest {
   }
 
   void run() {
-    if (options_.verify != Verify::kOff) check(kBefore);
+    if (options_.verify != Verify::kOff) check(Candidate::kBefore);
     time_all();
-    if (options_.verify == Verify::kBoth) check(kAfter);
+    if (options_.verify == Verify::kBoth) check(Candidate::kAfter);
   }
 
   const std::vector<std::unique_ptr<StreamsCandidate>>& candidates() const noexcept { return candidates_; }
@@ -107,12 +106,12 @@ class StreamsContest {
       once_ns = host_now_ns() - start;
     }
     std::string wrong = lane_distrust_[index]->check(round, lane.calls, once_ns);
-    if (!wrong.empty() || round != kBefore) return wrong;
+    if (!wrong.empty() || round != Candidate::kBefore) return wrong;
     for (Candidate* epilogue : lane.candidate.epilogues()) {
       wrong = Distrust(*epilogue, lane.stream, scratch_).check(round, 0, once_ns);
       if (!wrong.empty()) return concat(epilogue->name(), ": ", wrong);
     }
-    return lane_distrust_[index]->check_over(kBefore, kTimed);
+    return lane_distrust_[index]->check_over(Candidate::kBefore, Candidate::kTimed);
   }
 
   template <typename Once>
@@ -146,7 +145,7 @@ class StreamsContest {
           return pass_ns(*candidate);
         });
         if (!judged) return {};
-        const std::string wrong = candidate->distrust.judge_output(kTimed);
+        const std::string wrong = candidate->distrust.judge_output(Candidate::kTimed);
         return wrong.empty()
                    ? wrong
                    : concat("wrong after ", candidate->passes, " passes, while it was timed: ", wrong);
@@ -156,7 +155,7 @@ class StreamsContest {
 
   void time_all() {
     const auto fault = fault_of([&]() -> std::string {
-      pipeline_.load(kTimed);
+      pipeline_.load(Candidate::kTimed);
       return {};
     });
     if (fault) return fail(0, *fault);

@@ -89,7 +89,7 @@ Json json_of(const Answer& answer) {
   return json;
 }
 
-std::vector<float> values_of(ConstTensorView view, int64_t count, Stream& stream) {
+std::vector<float> downloaded(ConstTensorView view, int64_t count, Stream& stream) {
   std::vector<float> values(static_cast<size_t>(count));
   copy_bytes(values.data(), Device::cpu(), view.data, view.device, values.size() * sizeof(float), stream);
   stream.synchronise();
@@ -221,13 +221,13 @@ void Looker::add_values(const std::vector<float>& input, const std::string& back
     const Graph::Node& node = graph.nodes()[i];
     const ConstTensorView view =
         node.layer ? executable.activation(node.name) : ConstTensorView(executable.input());
-    const std::vector<float> shown = values_of(view, channels_[i] * channel_values(view.shape), stream);
+    const std::vector<float> shown = downloaded(view, channels_[i] * channel_values(view.shape), stream);
     values.push_back(base64(shown.data(), shown.size() * sizeof(float)));
   }
   for (const Executable::Step& step : executable.steps())
     names[step.name] = step.detail.empty() ? step.backend : concat(step.backend, " (", step.detail, ")");
   std::vector<float> logits =
-      values_of(executable.output(), executable.output().shape.num_elements(), stream);
+      downloaded(executable.output(), executable.output().shape.num_elements(), stream);
   if (writes_probabilities(graph)) make_logits(logits.data(), static_cast<int64_t>(logits.size()));
   std::vector<double> probabilities(logits.size());
   softmax(logits.data(), static_cast<int>(logits.size()), probabilities.data());

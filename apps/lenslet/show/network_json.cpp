@@ -23,9 +23,9 @@ Json sample_shape(const Shape& batched) {
   return shape;
 }
 
-int64_t values_of(const Tensor* tensor) { return tensor ? tensor->shape().num_elements() : 0; }
+int64_t value_count(const Tensor* tensor) { return tensor ? tensor->shape().num_elements() : 0; }
 
-Json text_of(const Tensor& tensor) {
+Json base64_of(const Tensor& tensor) {
   if (tensor.shape().num_elements() == 0 || !tensor.data()) return nullptr;
   return base64(tensor.data(), tensor.shape().bytes());
 }
@@ -60,7 +60,7 @@ Json geometry_of(const Layer& layer, const Shape& input) {
 
 struct Weights {
   const Tensor *weights = nullptr, *bias = nullptr;
-  int64_t values() const { return values_of(weights) + values_of(bias); }
+  int64_t values() const { return value_count(weights) + value_count(bias); }
 };
 
 Weights weights_of(const Layer& layer) {
@@ -143,8 +143,8 @@ Json nodes_json(const Graph& graph) {
       json["geometry"] = geometry_of(*node.layer, input);
       const Weights weights = weights_of(*node.layer);
       json["weight_count"] = weights.values();
-      if (with[i] && weights.weights) json["weights"] = text_of(*weights.weights);
-      if (with[i] && weights.bias) json["bias"] = text_of(*weights.bias);
+      if (with[i] && weights.weights) json["weights"] = base64_of(*weights.weights);
+      if (with[i] && weights.bias) json["bias"] = base64_of(*weights.bias);
       if (const auto* const activation = dynamic_cast<const ActivationLayer*>(node.layer.get()))
         json["function"] = {activation->function(), activation->a(), activation->b()};
     }

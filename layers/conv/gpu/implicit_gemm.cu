@@ -53,13 +53,13 @@ constexpr Variant kVariants[] = {
     variant<SgemmTile<16, 64, 16, 4, 4, 4, 8>>(0.5),   variant<SgemmTile<16, 32, 16, 4, 4, 4, 8>>(0.35),
 };
 
-int64_t block_count(const Conv2dProblem& problem, const Variant& choice) {
+int64_t block_count(const Conv2dProblem& problem, const Variant& variant) {
   const int64_t columns = int64_t{problem.n} * problem.p() * problem.q();
-  return ceil_div(problem.k / problem.groups, choice.block_m) * ceil_div(columns, choice.block_n);
+  return ceil_div(problem.k / problem.groups, variant.block_m) * ceil_div(columns, variant.block_n);
 }
 
-double variant_cost(const Conv2dProblem& problem, const Variant& choice, int multiprocessor_count) {
-  return implicit_gemm_cost(choice, block_count(problem, choice) * problem.groups, multiprocessor_count);
+double variant_cost(const Conv2dProblem& problem, const Variant& variant, int multiprocessor_count) {
+  return implicit_gemm_cost(variant, block_count(problem, variant) * problem.groups, multiprocessor_count);
 }
 
 /// The variant whose busiest multiprocessor has the least to do.
@@ -90,18 +90,18 @@ int64_t largest_offset(const Conv2dProblem& problem) {
 class ImplicitGemm : public OneLaunchConv<ImplicitGemmShape, const float*, const float*, const float*,
                                           const ImplicitGemmTap*, float*> {
  public:
-  ImplicitGemm(const ConvPrepare& request, const Variant& choice) {
+  ImplicitGemm(const ConvPrepare& request, const Variant& variant) {
     const Conv2dProblem& problem = request.problem;
     const int taps = problem.c / problem.groups * problem.r * problem.s;
-    const int steps = static_cast<int>(ceil_div(taps, choice.block_l));
-    const int padded_taps = steps * choice.block_l;
+    const int steps = static_cast<int>(ceil_div(taps, variant.block_l));
+    const int padded_taps = steps * variant.block_l;
     const bool unpadded = problem.pad_h == 0 && problem.pad_w == 0;
 
-    set_implicit_gemm_sizes(shape_, problem, choice.block_m);
+    set_implicit_gemm_sizes(shape_, problem, variant.block_m);
     set_strides(shape_, problem);
     shape_.columns = problem.n * shape_.plane;
     shape_.steps = steps;
-    shape_.filter_tiles = shape_.filter_pitch / choice.block_m;
+    shape_.filter_tiles = shape_.filter_pitch / variant.block_m;
     shape_.by_plane = FastDivide(shape_.plane);
     shape_.by_q = FastDivide(shape_.q);
     shape_.vector_store = shape_.plane % 4 == 0;
@@ -119,10 +119,10 @@ class ImplicitGemm : public OneLaunchConv<ImplicitGemmShape, const float*, const
     }
     taps_ = upload_table(request, table);
     launch_ = {
-        "conv_implicit_gemm_kernel", unpadded ? choice.unchecked : choice.checked,
-        dim3(static_cast<unsigned>(block_count(problem, choice)), static_cast<unsigned>(problem.groups)),
-        static_cast<unsigned>(choice.threads)};
-    detail_ = concat(choice.block_m, " filters x ", choice.block_n, " positions a block");
+        "conv_implicit_gemm_kernel", unpadded ? variant.unchecked : variant.checked,
+        dim3(static_cast<unsigned>(block_count(problem, variant)), static_cast<unsigned>(problem.groups)),
+        static_cast<unsigned>(variant.threads)};
+    detail_ = concat(variant.block_m, " filters x ", variant.block_n, " positions a block");
   }
   void run(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(),

@@ -56,9 +56,9 @@ constexpr Variant kVariants[] = {
     variant<16, 128, 1, 4>(0.35), variant<64, 64, 2, 2>(0.6),   variant<32, 32, 2, 2>(0.3),
 };
 
-int64_t block_count(const Conv2dProblem& problem, const Variant& choice) {
+int64_t block_count(const Conv2dProblem& problem, const Variant& variant) {
   const int64_t columns = int64_t{problem.n} * problem.p() * problem.q();
-  return ceil_div(problem.k / problem.groups, choice.block_m) * ceil_div(columns, choice.block_n);
+  return ceil_div(problem.k / problem.groups, variant.block_m) * ceil_div(columns, variant.block_n);
 }
 
 struct Choice {
@@ -100,18 +100,18 @@ int64_t largest_offset(const Conv2dProblem& problem) {
 class TensorCoreMma : public OneLaunchConv<TensorCoreMmaShape, const float*, const unsigned char*,
                                            const float*, const TensorCoreTap*, float*> {
  public:
-  TensorCoreMma(const ConvPrepare& request, const Variant& choice) : variant_(choice) {
+  TensorCoreMma(const ConvPrepare& request, const Variant& variant) : variant_(variant) {
     const Conv2dProblem& problem = request.problem;
     const int taps = problem.c / problem.groups * problem.r * problem.s;
-    set_shape(problem, static_cast<int>(ceil_div(taps, choice.block_k)));
+    set_shape(problem, static_cast<int>(ceil_div(taps, variant.block_k)));
     shape_.relu = request.rectifier.relu();
     upload_taps_and_filters(request, taps);
     launch_ = {
         "conv_tensor_core_mma_kernel",
-        choice.kernel[request.math == MathMode::kFp16][problem.layout == TensorLayout::kNhwc],
-        dim3(static_cast<unsigned>(block_count(problem, choice)), static_cast<unsigned>(problem.groups)),
-        static_cast<unsigned>(choice.threads), static_cast<size_t>(choice.shared_bytes)};
-    detail_ = concat("mma, ", choice.block_m, " filters x ", choice.block_n, " positions a block");
+        variant.kernel[request.math == MathMode::kFp16][problem.layout == TensorLayout::kNhwc],
+        dim3(static_cast<unsigned>(block_count(problem, variant)), static_cast<unsigned>(problem.groups)),
+        static_cast<unsigned>(variant.threads), static_cast<size_t>(variant.shared_bytes)};
+    detail_ = concat("mma, ", variant.block_m, " filters x ", variant.block_n, " positions a block");
   }
   void run(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, reinterpret_cast<const unsigned char*>(filters_.get()),

@@ -68,13 +68,14 @@ struct SharedLayout {
   int pitch = 0, blocks = 0, input_depth = 0, filter_depth = 0;
   int ring_offset = 0, staging_offset = 0, barrier_offset = 0, bytes = 0;
 
-  SharedLayout(const Conv2dProblem& problem, const Variant& choice, const PaddedBatch& batch) {
-    if (problem.r * problem.s % choice.stage_taps != 0) return;
-    const int64_t wanted_blocks = ceil_div(choice.pixels + batch.halo, 32);
-    const int64_t wanted_pitch = round_up(choice.pixels + batch.halo + 4, 8) - 4;  // see HopperBlock::store()
+  SharedLayout(const Conv2dProblem& problem, const Variant& variant, const PaddedBatch& batch) {
+    if (problem.r * problem.s % variant.stage_taps != 0) return;
+    const int64_t wanted_blocks = ceil_div(variant.pixels + batch.halo, 32);
+    const int64_t wanted_pitch =
+        round_up(variant.pixels + batch.halo + 4, 8) - 4;  // see HopperBlock::store()
     const int64_t slice_bytes = wanted_pitch * 2 * 16,
-                  stage_bytes = int64_t{choice.stage_taps} * choice.tap_bytes;
-    const int64_t left = GpuLimits::kHopperSharedBytes - choice.staging_bytes - kBarrierBytes;
+                  stage_bytes = int64_t{variant.stage_taps} * variant.tap_bytes;
+    const int64_t left = GpuLimits::kHopperSharedBytes - variant.staging_bytes - kBarrierBytes;
     if (kMinSlices * slice_bytes + kMinStages * stage_bytes > left) return;
     fits = true;
     filter_depth =
@@ -85,25 +86,26 @@ struct SharedLayout {
     blocks = static_cast<int>(wanted_blocks);
     ring_offset = static_cast<int>(input_depth * slice_bytes);
     staging_offset = ring_offset + filter_depth * static_cast<int>(stage_bytes);
-    barrier_offset = staging_offset + choice.staging_bytes;
+    barrier_offset = staging_offset + variant.staging_bytes;
     bytes = barrier_offset + kBarrierBytes;
   }
 };
 
-int64_t tile_count(const Conv2dProblem& problem, const Variant& choice) {
-  return ceil_div(PaddedBatch(problem).outputs, choice.pixels) * ceil_div(problem.k, choice.filters);
+int64_t tile_count(const Conv2dProblem& problem, const Variant& variant) {
+  return ceil_div(PaddedBatch(problem).outputs, variant.pixels) * ceil_div(problem.k, variant.filters);
 }
 
 /// Estimated time of the busiest multiprocessor, including padding and dropped positions.
-double cycles(const Conv2dProblem& problem, MathMode math, const Variant& choice, int multiprocessor_count) {
-  const auto waves = static_cast<double>(ceil_div(tile_count(problem, choice), multiprocessor_count));
+double cycles(const Conv2dProblem& problem, MathMode math, const Variant& variant, int multiprocessor_count) {
+  const auto waves = static_cast<double>(ceil_div(tile_count(problem, variant), multiprocessor_count));
   // The stores of a tile and filling the pipeline cost about as much as the products of 64 channels.
-  const double depth = static_cast<double>(round_up(problem.c, choice.channels)) * problem.r * problem.s + 64;
+  const double depth =
+      static_cast<double>(round_up(problem.c, variant.channels)) * problem.r * problem.s + 64;
   // A narrow tile uses each read of operand A for half as many products. 1.5 is an estimate; no result file
   // holds it.
-  const double narrow = choice.filters == 64 ? 1.5 : 1.0;
+  const double narrow = variant.filters == 64 ? 1.5 : 1.0;
   const double products_per_cycle = math == MathMode::kTf32 ? 1024 : 2048;  // of a multiprocessor
-  return waves * choice.pixels * choice.filters * depth * narrow / products_per_cycle;
+  return waves * variant.pixels * variant.filters * depth * narrow / products_per_cycle;
 }
 
 struct Choice {
@@ -125,12 +127,12 @@ Choice choose_variant(const Conv2dProblem& problem, MathMode math, int multiproc
 class TensorCoreHopper
     : public OneLaunchConv<HopperShape, const float*, const unsigned char*, const float*, float*> {
  public:
-  TensorCoreHopper(const ConvPrepare& request, const Variant& choice, int multiprocessor_count)
-      : variant_(choice) {
+  TensorCoreHopper(const ConvPrepare& request, const Variant& variant, int multiprocessor_count)
+      : variant_(variant) {
     const Conv2dProblem& problem = request.problem;
     const bool nhwc = problem.layout == TensorLayout::kNhwc;
     const PaddedBatch batch(problem);
-    const SharedLayout shared(problem, choice, batch);
+    const SharedLayout shared(problem, variant, batch);
     set_unit_stride_sizes(shape_, problem);
     shape_.channel_pitch = nhwc ? 1 : problem.h * problem.w;
     shape_.image = problem.c * problem.h * problem.w;
@@ -142,8 +144,8 @@ class TensorCoreHopper
     shape_.tap_column = problem.dilation_w;
     shape_.pitch = shared.pitch;
     shape_.blocks = shared.blocks;
-    shape_.slices = static_cast<int>(ceil_div(problem.c, choice.channels));
-    shape_.tiles = static_cast<int>(tile_count(problem, choice));
+    shape_.slices = static_cast<int>(ceil_div(problem.c, variant.channels));
+    shape_.tiles = static_cast<int>(tile_count(problem, variant));
     shape_.input_depth = shared.input_depth;
     shape_.filter_depth = shared.filter_depth;
     shape_.ring_offset = shared.ring_offset;
@@ -151,15 +153,15 @@ class TensorCoreHopper
     shape_.barrier_offset = shared.barrier_offset;
     shape_.by_padded_row = FastDivide(static_cast<int>(batch.width));
     shape_.by_padded_image = FastDivide(static_cast<int>(batch.height * batch.width));
-    shape_.by_filter_tiles = FastDivide(static_cast<int>(ceil_div(problem.k, choice.filters)));
+    shape_.by_filter_tiles = FastDivide(static_cast<int>(ceil_div(problem.k, variant.filters)));
     shape_.relu = request.rectifier.relu();
     upload_filters(request);
-    launch_ = {"conv_tensor_core_wgmma_kernel", choice.kernel[nhwc],
+    launch_ = {"conv_tensor_core_wgmma_kernel", variant.kernel[nhwc],
                static_cast<unsigned>(std::min(shape_.tiles, multiprocessor_count)),
-               static_cast<unsigned>(choice.threads[nhwc]), static_cast<size_t>(shared.bytes)};
+               static_cast<unsigned>(variant.threads[nhwc]), static_cast<size_t>(shared.bytes)};
     detail_ =
-        concat("wgmma, ", choice.pixels, " positions x ", choice.filters, " filters, ", shape_.input_depth,
-               " slices of inputs, ", shape_.filter_depth, " stages of ", choice.stage_taps, " taps");
+        concat("wgmma, ", variant.pixels, " positions x ", variant.filters, " filters, ", shape_.input_depth,
+               " slices of inputs, ", shape_.filter_depth, " stages of ", variant.stage_taps, " taps");
   }
   void run(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, reinterpret_cast<const unsigned char*>(filters_.get()),
