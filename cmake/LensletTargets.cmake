@@ -83,13 +83,12 @@ function(lenslet_compile_lightly name)
 endfunction()
 
 # lenslet_kernel_sources(<source>… [CHOOSES]): vector code, instantiated for several instruction sets.
-# GCC 12.3 and newer, for a generic processor, leave sums of up to 256 bits without fused multiply-adds, unless told
-# otherwise. The AVX2 kernels would lose half their rate, and with AVX-512 the bits of a sum would depend on the vector
-# that computes it.
-# CHOOSES is for loops that choose between two values: GCC leaves them scalar, because the value not chosen could raise a
-# floating-point exception, which nothing here looks at. No value is computed in another way.
-# Where the fuzzers' clang gives each of the thousands of accesses the pointer checks of both UndefinedBehaviorSanitizer
-# and AddressSanitizer, a file takes minutes instead of seconds. The latter's suffice here.
+# For a generic processor, GCC 12.3 and newer fuse no multiply-adds in vectors of up to 256 bits by default. The AVX2
+# kernels would lose half their rate, and with AVX-512 the bits of a sum would depend on the width of its vector.
+# CHOOSES is for loops that choose between two values. GCC does not vectorise them by default, because computing the value
+# that is not chosen could raise a floating-point exception. Nothing here reads these exceptions, and results are the same.
+# In a build for fuzzing, the pointer checks of UndefinedBehaviorSanitizer are off: with those of AddressSanitizer on the
+# thousands of accesses of a file, clang needs minutes instead of seconds. AddressSanitizer's suffice.
 function(lenslet_kernel_sources)
   cmake_parse_arguments(PARSE_ARGV 0 arg CHOOSES "" "")
   set(sources ${arg_UNPARSED_ARGUMENTS})

@@ -49,8 +49,8 @@ int64_t slice_samples(const Graph& graph, const BuildOptions& options) {
       std::min(num_threads() * kBytesPerThread / sizes.at_once, static_cast<double>(batch)));
   // Each slice reads the weights again.
   if (fitting < 1 || sizes.weights > static_cast<double>(fitting) * sizes.written) return batch;
-  // The last slice begins before the end of the one before it if the batch is no multiple, and computes some samples a
-  // second time: the number near `fitting` that computes the fewest.
+  // If the batch is not a multiple of the slice, the last slice overlaps the one before it and computes some samples
+  // twice. Take the size near `fitting` that computes the fewest samples.
   int64_t best = fitting;
   for (int64_t slice = std::max<int64_t>(fitting / 2, 1); slice <= std::min(2 * fitting, batch); ++slice) {
     const int64_t computed = ceil_div(batch, slice) * slice, min_computed = ceil_div(batch, best) * best;

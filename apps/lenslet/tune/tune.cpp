@@ -140,7 +140,7 @@ void add_fused(const TuneOptions& options, const Session& session, PlanRows& pla
   }
 }
 
-// The first row with that status, or null.
+// The reason of the first row with that status; null if there is none.
 const std::string* first_reason(const TuneReport& report, const char* status) {
   for (const TuneCandidate& row : report.layers) {
     if (row.status == status) return &row.reason;

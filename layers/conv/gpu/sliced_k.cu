@@ -2,10 +2,10 @@
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
 //
 // x [N, C, H, W], w [K, C/G, R, S], b [K], y [N, K, P, Q], fp32 products and sums. No workspace. A block adds the
-// channels of an output in up to 32 slices at once, so that at batch 1 no thread has a long sum and all memory is asked
-// for in the beginning. The sum of the K dimension of a matrix product, split inside a block, is called sliced-K by
-// NVIDIA's CUTLASS ("Efficient GEMM in CUDA", section "Sliced-K"); split-K divides it between blocks.
-// From compute capability 9.0 on a launch begins before the launch before it ends, and copies its weights meanwhile
+// channels of an output in up to 32 slices at once. At batch 1 no thread then adds a long sum, and all loads are issued
+// first. CUTLASS calls a sum over K that is split inside a block sliced-K ("Efficient GEMM in CUDA", section
+// "Sliced-K"); split-K divides it between blocks.
+// From compute capability 9.0 on a launch begins while the previous one still runs, and copies its weights meanwhile
 // (CUDA C++ Programming Guide, "Programmatic dependent launch").
 #include <algorithm>
 #include <array>
@@ -83,8 +83,8 @@ Tile tile_of(const Conv2dProblem& problem, const Block& block, bool pool) {
   return best;
 }
 
-/// Bytes that a warp stages of a channel, at most: of all tiles, so that a pooling, which needs another tile, changes
-/// neither the slices nor the order of a sum.
+/// The most bytes that a warp stages of a channel with any tile. A pooling needs another tile, but with the same number
+/// it changes neither the slices nor the order of a sum.
 int64_t channel_bytes(const Conv2dProblem& problem, const Block& block) {
   int64_t staged = 0;
   for (int bits = 0; bits <= block.pixel_bits; ++bits)
@@ -97,8 +97,8 @@ struct Slices {
   int warps = 0, warp_channels = 0, round = 0, stages = 1;
 };
 
-/// As many warps as there are channels, up to the most, and as there is shared memory for; none if there is not enough
-/// for one.
+/// A warp for each channel, up to kSlicedKMaxWarps, or fewer if the shared memory is too small for all. Null if it is
+/// too small for one warp.
 std::optional<Slices> slices_of(const Conv2dProblem& problem, const Block& block) {
   const int64_t bytes = channel_bytes(problem, block);
   const int channels = problem.c / problem.groups, lanes = GpuLimits::kWarp >> block.pixel_bits;
@@ -136,8 +136,10 @@ std::optional<Cut> cut_for(const Conv2dProblem& problem, const Block& block, boo
   return Cut{block, tile, *slices, problem.groups * ceil_div(problem.k / problem.groups, block.filters)};
 }
 
-/// The first of kBlocks that gives one image's work to two fifths of the multiprocessors; for several images its
-/// positions, and the most filters that do so. Of the whole plane, also where it is pooled.
+/// The first of kBlocks that cuts one image into blocks for two fifths of the multiprocessors, else the smallest. The
+/// share is an estimate: no file keeps a measurement of it. For several images the block takes 8 filters if the batch
+/// still has enough blocks and the order of a sum stays the same. Counts the whole plane, even if a pooling drops its
+/// end.
 Block choose_block(const Conv2dProblem& problem, int multiprocessors) {
   const auto enough = [multiprocessors](const Cut& cut, int images) {
     return 5 * cut.blocks(images) >= 2 * int64_t{multiprocessors};
@@ -242,7 +244,8 @@ class SlicedKBackend : public SummingBackend {
     return fits(problem, true);
   }
   bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
-  /// Few outputs: with more, each thread has several, and reads an input or a weight once for all of them.
+  /// Few outputs. With more, every multiprocessor has work, and other backends read a value once for several outputs.
+  /// The limit is an estimate: no file keeps a measurement of it.
   bool suits(const Conv2dProblem& problem) const override {
     constexpr int64_t kFewOutputs = int64_t{1} << 17;
     return problem.groups == 1 && problem.output_shape().num_elements() <= kFewOutputs;

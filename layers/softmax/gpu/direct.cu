@@ -19,7 +19,8 @@ namespace lenslet {
 namespace {
 
 constexpr int kThreads = 256;
-// One warp computes a row up to this length, a block a longer one.
+// One warp computes a row up to this length, 32 values a lane; a block computes a longer one. The limit is an estimate:
+// no file keeps a measurement of it.
 constexpr int64_t kWarpClasses = 1024;
 
 template <bool kMax>

@@ -120,8 +120,8 @@ Import Importer::import() {
   return std::move(import_);
 }
 
-// A value that a folded node reads has another one behind it in the same layer, so no layer stores it, unless the layer
-// behind the node computes it: then it is what that layer reads.
+// Finds the layer that stores each value. No layer stores the input of a folded node: its own layer computes on and
+// stores a later value. The exception is a node that is folded into the layer behind it, which reads that input.
 void Importer::name_values() {
   for (const auto& [value, held] : held_)
     if (!held.node.empty() && held.is_stored()) import_.node_of.emplace(value, held.node);

@@ -49,7 +49,7 @@ class Importer {
   void find_needed();
   void name_values();
   void take(const Node& node);
-  /// Throws Unsupported where the operator, an attribute or an output is none that a layer computes.
+  /// Throws Unsupported if no layer computes the operator, an attribute or an output.
   void demand_operator(const Node& node) const;
   void finish(const std::string& output);
   static Rule rule_of(const std::string& op);

@@ -1,6 +1,8 @@
 // ModelProto: ir_version 1, producer_name 2, producer_version 3, graph 7, opset_import 8, metadata_props 14.
 // GraphProto: node 1, name 2, initializer 5, input 11, output 12, sparse_initializer 15.
 // NodeProto: input 1, output 2, name 3, op_type 4, attribute 5, domain 7.
+// AttributeProto: name 1, f 2, i 3, s 4, t 5, g 6, floats 7, ints 8, graphs 11, type 20.
+// OperatorSetIdProto: domain 1, version 2. StringStringEntryProto: key 1, value 2.
 
 #include "models/onnx/read/reader.h"
 
@@ -28,7 +30,7 @@ void append(List& list, Value value, size_t max_count, const char* what, const W
   list.push_back(std::move(value));
 }
 
-// What the graph and the branches that are taken may still have.
+// How many parts and numbers the limits leave to the graph and to the branches that are taken.
 using Left = ModelReader::Left;
 
 template <class List, class Value>

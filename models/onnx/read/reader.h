@@ -43,7 +43,7 @@ class ModelReader {
   /// Values of the constant tensors read so far.
   int64_t weights() const noexcept { return kMaxWeights - left_.weights; }
 
-  /// What the limits still allow.
+  /// How many more of each the limits allow.
   struct Left {
     size_t parts = kMaxNodeParts, numbers = kMaxNumbers;
     int64_t weights = kMaxWeights;
