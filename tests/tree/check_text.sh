@@ -39,9 +39,8 @@ while read -r source; do
 done < <(printf '%s\n' "${sources[@]}" | grep -E '\.(h|c|cpp|cuh?)$' |
   xargs -r awk 'FNR == 1 && !/^\/[\/*]/ { print FILENAME }')
 
-# Narrow enough for two files side by side. Not Markdown, whose tables have a line per row, nor rows of CMake, nor the
-# scripts and styles of pages, which no formatter wraps: there a call or a rule is a line.
-mapfile -t narrow < <(printf '%s\n' "${sources[@]}" | grep -vE '\.(md|cmake|js|css)$|/CMakeLists\.txt$')
+# Narrow enough for two files side by side. Not Markdown, whose tables have a line per row, nor rows of CMake.
+mapfile -t narrow < <(printf '%s\n' "${sources[@]}" | grep -vE '\.(md|cmake)$|/CMakeLists\.txt$')
 if [ "${#narrow[@]}" -gt 0 ] && LC_ALL=C.UTF-8 grep -nE '^.{121,}' "${narrow[@]}" /dev/null; then
   printf '^ a line above 120 columns\n'
   found=1

@@ -380,7 +380,7 @@ red apps/planted.css '/* TO''DO later */' 'tracker' "${text[@]}"
 red tests/planted_test.cpp '#include "no.h"' 'begin with a comment' "${text[@]}"
 red framework/planted.h '#pragma once' 'begin with a comment' "${text[@]}"
 for name in framework/planted.h apps/planted.cu tests/planted.c docs/planted.awk python/planted.py tests/planted.sh \
-  dev.d/planted.sh dev; do
+  dev.d/planted.sh dev apps/planted.js apps/planted.css; do
   red "$name" "# $(printf 'x%.0s' {1..119})" 'a line above 120 columns' "${text[@]}"
 done
 red tests/planted.c '// TO''DO later' 'tracker' "${text[@]}"

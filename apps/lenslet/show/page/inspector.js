@@ -40,7 +40,8 @@ function descriptionOf(node, found) {
       break;
     case "same":
       add(node.type === "relu" ? `max(${exact(found.groups[0].x[0])}, 0), of ${found.groups[0].name}.`
-                               : `${node.description || node.type} of ${exact(found.groups[0].x[0])}, of ${found.groups[0].name}.`);
+                               : `${node.description || node.type} of ${exact(found.groups[0].x[0])}, ` +
+                                 `of ${found.groups[0].name}.`);
       break;
     case "sum":
       add(`A bias and ${count} products: what it reads × its weights.`);
@@ -65,9 +66,11 @@ function cellWith(child) {
 
 function sumTable(found) {
   const table = element("table"), head = element("tr");
-  for (const [text, className] of [["reads", ""], ["weights", ""], ["products", ""], ["sum", "n"]]) head.append(element("th", text, className));
+  for (const text of ["reads", "weights", "products", "sum"])
+    head.append(element("th", text, text === "sum" ? "n" : ""));
   table.append(head);
-  const order = [...found.groups].sort((a, b) => Math.abs(b.sum) - Math.abs(a.sum)), shown = new Set(order.slice(0, maxGroups));
+  const order = [...found.groups].sort((a, b) => Math.abs(b.sum) - Math.abs(a.sum));
+  const shown = new Set(order.slice(0, maxGroups));
   const products = (group) => Array.from(group.x, (x, i) => x * group.w[i]);
   const maxWidth = found.groups.length === 1 && found.groups[0].columns > 8 ? 96 : 52;
   const reads = Math.max(...found.groups.map((group) => limitOf(group.x)));
@@ -79,7 +82,8 @@ function sumTable(found) {
     row.title = group.name;
     row.append(cellWith(miniature(group.x, group.rows, group.columns, reads, maxWidth)),
                cellWith(miniature(group.w, group.rows, group.columns, weights, maxWidth)),
-               cellWith(miniature(products(group), group.rows, group.columns, made, maxWidth)), element("td", short(group.sum), "n"));
+               cellWith(miniature(products(group), group.rows, group.columns, made, maxWidth)),
+               element("td", short(group.sum), "n"));
     table.append(row);
   }
   const line = (text, value, className) => {
@@ -117,13 +121,16 @@ function numbersOf(found) {
   details.addEventListener("toggle", () => {
     if (!details.open || details.children.length > 1) return;
     const table = element("table"), head = element("tr");
-    for (const text of ["of", "reads", "× weight", "= product"]) head.append(element("th", text, text === "of" ? "" : "n"));
+    for (const text of ["of", "reads", "× weight", "= product"])
+      head.append(element("th", text, text === "of" ? "" : "n"));
     table.append(head);
     for (const group of found.groups) {
       group.x.forEach((x, i) => {
         const row = element("tr"), padding = Number.isNaN(x), at = group.where[i];
-        const name = group.columns * group.rows === group.x.length && group.where[0].c === at.c ? `${at.c}: ${at.y}, ${at.x}` : String(i);
-        row.append(element("td", name), element("td", padding ? "padding" : exact(x), "n"), element("td", exact(group.w[i]), "n"),
+        const isPlane = group.columns * group.rows === group.x.length && group.where[0].c === at.c;
+        const name = isPlane ? `${at.c}: ${at.y}, ${at.x}` : String(i);
+        row.append(element("td", name), element("td", padding ? "padding" : exact(x), "n"),
+                   element("td", exact(group.w[i]), "n"),
                    element("td", padding ? "0" : short(x * group.w[i]), "n"));
         table.append(row);
       });

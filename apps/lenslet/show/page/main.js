@@ -171,8 +171,10 @@ function keepLinkNow() {
   clearTimeout(keepLink.timer);
   if (!state.leaves) {
     const chosen = state.chosen;
-    writeLink({ strokes: pad.picture === null ? pad.strokes : null, digit: state.digit, backends: backendsText(), batch: state.batch,
-                value: chosen ? [page.network.nodes[chosen.index].name, chosen.at.c, chosen.at.y, chosen.at.x].join(".") : "" });
+    const { c, y, x } = chosen ? chosen.at : {};
+    const value = chosen ? [page.network.nodes[chosen.index].name, c, y, x].join(".") : "";
+    writeLink({ strokes: pad.picture === null ? pad.strokes : null, digit: state.digit, backends: backendsText(),
+                batch: state.batch, value });
   }
 }
 
@@ -220,7 +222,8 @@ function sameBits(a, b) {
 }
 
 function movedText(name, before, after) {
-  return sameBits(before, after) ? `${name} has the same bits` : `${name} differs by ${short(largestDifference(before, after))}`;
+  if (sameBits(before, after)) return `${name} has the same bits`;
+  return `${name} differs by ${short(largestDifference(before, after))}`;
 }
 
 function choose(name, backend) {
@@ -247,7 +250,8 @@ async function changeBackend(name) {
     }
     const last = cards.length - 1, moved = (name, i) => movedText(name, before[i], after[i]);
     const now = Number(card.box.dataset.ns), faster = ns && now ? `, ${timeText(ns)} → ${timeText(now)}` : "";
-    card.change.textContent = `${old} → ${card.box.dataset.backend}${faster}. ${moved(name, card.index)}, ${moved("the answer", last)}.`;
+    card.change.textContent = `${old} → ${card.box.dataset.backend}${faster}. ` +
+      `${moved(name, card.index)}, ${moved("the answer", last)}.`;
     card.change.dataset.moved = String(largestDifference(before[card.index], after[card.index]));
     card.change.dataset.difference = String(largestDifference(before[last], after[last]));
   });
@@ -268,7 +272,8 @@ async function tune() {
   button.addEventListener("click", () => download("plan.json", found.plan, "application/json"));
   box.replaceChildren(`Fastest: ${fastest.name}, ${timeText(fastest.median_ns)}; the other plan, ${other.name}, `,
                       other.median_ns === undefined ? `has no time: ${other.reason}. `
-                        : `takes ${timeText(other.median_ns)}${other.median_ns < fastest.median_ns ? ", within the spread" : ""}. `,
+                        : `takes ${timeText(other.median_ns)}` +
+                          `${other.median_ns < fastest.median_ns ? ", within the spread" : ""}. `,
                       button,
                       " lenslet classify --plan plan.json replays it.");
   box.hidden = false;
@@ -327,7 +332,11 @@ async function startLive() {
   fillSamples(get("samples"), pad);
   get("clear").addEventListener("click", () => pad.clear());
   takePictures();
-  get("batch").addEventListener("input", () => { state.batch = 2 ** Number(get("batch").value); showBatch(); keepLink(); });
+  get("batch").addEventListener("input", () => {
+    state.batch = 2 ** Number(get("batch").value);
+    showBatch();
+    keepLink();
+  });
   get("batch").addEventListener("change", measureLast);
   get("measure").addEventListener("click", () => { if (!isBusy(get("measure"))) measureLast(); });
   get("tune").addEventListener("click", () => busy(get("tune"), tune));
@@ -376,7 +385,11 @@ async function start() {
     for (const card of cards) card.seen = true;
     drawAll();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readPalette(); drawAll(); showChosen(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    readPalette();
+    drawAll();
+    showChosen();
+  });
   if (!page.live) {
     state.digit = page.digit || 0;
     showLook(page.look);
@@ -397,7 +410,8 @@ async function start() {
 // The value of the link; else, where there is room for it, one of the first convolution.
 function chooseFirst(link) {
   if (state.values.length === 0) return;
-  const [name, ...at] = link && link.value ? link.value.split(/\.(?=\d+(?:\.\d+)*$)/).flatMap((part, i) => i ? part.split(".") : [part]) : [];
+  const parts = link && link.value ? link.value.split(/\.(?=\d+(?:\.\d+)*$)/) : [];
+  const [name, ...at] = parts.flatMap((part, i) => i ? part.split(".") : [part]);
   const index = page.network.nodes.findIndex((node) => node.name === name);
   const [c, y, x] = at.map(Number);
   if (index >= 0 && at.length === 3) {

@@ -8,7 +8,8 @@ function makeCards(box, network, live, { onPoint, onBackend, onRace }) {
     card.box.dataset.layer = node.name;
     const top = element("div", undefined, "top"), title = element("h3", node.name);
     top.append(title, element("span", summaryOf(node), "quiet"));
-    if (live && (node.backends || []).filter((backend) => !backend.reason).length > 1) top.append(raceOf(node.name, onRace));
+    if (live && (node.backends || []).filter((backend) => !backend.reason).length > 1)
+      top.append(raceOf(node.name, onRace));
     card.box.append(top);
     if (node.type !== "input") card.box.append(controlsOf(card, live, onBackend));
     if (!live) card.box.append(...refusalsOf(node));
@@ -20,7 +21,8 @@ function makeCards(box, network, live, { onPoint, onBackend, onRace }) {
     card.canvas = document.createElement("canvas");
     card.canvas.tabIndex = 0;
     card.canvas.setAttribute("role", "application");
-    card.canvas.setAttribute("aria-label", `Values of ${node.name}, ${node.shape.join(" by ")}. Arrow keys move, Page Up and Page Down change the channel.`);
+    card.canvas.setAttribute("aria-label", `Values of ${node.name}, ${node.shape.join(" by ")}. Arrow keys move, ` +
+                                           "Page Up and Page Down change the channel.");
     card.box.append(card.change, card.race, card.canvas);
     if (node.shape.length === 3 && node.shown_channels < node.shape[0])
       card.box.append(element("p", `The first ${node.shown_channels} of ${node.shape[0]} channels.`, "quiet"));
@@ -72,7 +74,8 @@ function refusalsOf(node) {
   const refused = (node.backends || []).filter((backend) => backend.reason);
   if (refused.length === 0) return [];
   const details = element("details", undefined, "quiet"), list = element("ul");
-  details.append(element("summary", refused.length === 1 ? "1 backend refuses it" : `${refused.length} backends refuse it`), list);
+  const summary = refused.length === 1 ? "1 backend refuses it" : `${refused.length} backends refuse it`;
+  details.append(element("summary", summary), list);
   for (const backend of refused) list.append(element("li", `${backend.name}: ${backend.reason}`));
   return [details];
 }
@@ -87,7 +90,9 @@ function listen(card, onPoint) {
   };
   card.canvas.addEventListener("pointermove", (event) => { if (event.pointerType !== "touch") point(under(event)); });
   card.canvas.addEventListener("pointerdown", (event) => point(under(event)));
-  card.canvas.addEventListener("focus", () => { if (card.canvas.matches(":focus-visible")) point(card.at || { c: 0, y: 0, x: 0 }); });
+  card.canvas.addEventListener("focus", () => {
+    if (card.canvas.matches(":focus-visible")) point(card.at || { c: 0, y: 0, x: 0 });
+  });
   card.canvas.addEventListener("keydown", (event) => {
     const steps = { ArrowLeft: [0, 0, -1], ArrowRight: [0, 0, 1], ArrowUp: [0, -1, 0], ArrowDown: [0, 1, 0],
                     PageUp: [-1, 0, 0], PageDown: [1, 0, 0] };
@@ -101,7 +106,8 @@ function listen(card, onPoint) {
 function moved(card, at, [c, y, x]) {
   const node = card.node, [, rows, columns] = planesOf(node);
   const within = (value, size) => Math.max(0, Math.min(size - 1, value));
-  if (isPicture(node)) return { c: within(at.c + c, node.shown_channels), y: within(at.y + y, rows), x: within(at.x + x, columns) };
+  if (isPicture(node))
+    return { c: within(at.c + c, node.shown_channels), y: within(at.y + y, rows), x: within(at.x + x, columns) };
   const step = x + (y + c) * card.plan.across;
   if (node.shape.length === 3) return { c: within(at.c + step, node.shown_channels), y: 0, x: 0 };
   return { c: 0, y: 0, x: within(at.x + step, columns) };
@@ -117,8 +123,8 @@ function drawCard(card, values, marked) {
   if (card.seen) drawValues(card.canvas, card.node, card.plan, card.width, values, marked);
 }
 
-// Keeps the widths of the cards' canvases, which would cost a layout each to read after a change, and which cards are in
-// sight. Calls draw(card) where one of them changes.
+// Keeps the width of each card's canvas, because reading it after a change costs a layout, and whether the card is in
+// sight. Calls draw(card) if either changes.
 function watchCards(cards, draw) {
   const cardOf = new Map(cards.map((card) => [card.canvas, card]));
   for (const card of cards) [card.width, card.seen] = [card.canvas.clientWidth, true];
@@ -153,7 +159,8 @@ function showTimes(cards, look, profile, chosen) {
     if (!card.select) continue;
     const name = card.node.name, row = rows.get(name), choice = chosen.get(name) || "";
     const ran = row ? row.backend : (look && look.ran ? look.ran[name] : "");
-    card.automatic.textContent = inside.has(name) ? `in ${inside.get(name)}` : ran && choice === "" ? `auto: ${ran}` : "auto";
+    const automatic = ran && choice === "" ? `auto: ${ran}` : "auto";
+    card.automatic.textContent = inside.has(name) ? `in ${inside.get(name)}` : automatic;
     card.name.textContent = inside.has(name) ? `computed in ${inside.get(name)}` : ran || "";
     card.box.dataset.backend = choice || ran || "";
     card.time.textContent = row ? timeText(row.median_ns) : inside.has(name) ? "" : profile ? "–" : "";
@@ -175,7 +182,8 @@ function showTotal(box, profile) {
   const images = profile.batch === 1 ? "1 image" : `${profile.batch} images`;
   box.append(element("strong", `${timeText(profile.total_ns)} for ${images}`), `, ${rate} images/s. `);
   const residual = `${profile.residual_ns < 0 ? "\u2212" : "+"} ${timeText(Math.abs(profile.residual_ns))}`;
-  box.append(element("span", `Layers ${timeText(profile.sum_ns)} \u2212 events ${timeText(profile.events_ns)} ${residual} residual.`, "quiet"));
+  const events = `events ${timeText(profile.events_ns)}`;
+  box.append(element("span", `Layers ${timeText(profile.sum_ns)} \u2212 ${events} ${residual} residual.`, "quiet"));
 }
 
 function showRace(card, race) {
@@ -199,6 +207,7 @@ function showRace(card, race) {
     }
     table.append(line);
   }
-  card.race.replaceChildren(element("p", `${times.length} backends by turns, ${race.batch === 1 ? "1 image" : `${race.batch} images`}, alone:`, "quiet"), table);
+  const images = race.batch === 1 ? "1 image" : `${race.batch} images`;
+  card.race.replaceChildren(element("p", `${times.length} backends by turns, ${images}, alone:`, "quiet"), table);
   card.race.hidden = false;
 }

@@ -48,8 +48,8 @@ function isPicture(node) {
   return node.shape.length === 3 && node.shape[1] * node.shape[2] > 1;
 }
 
-// What is behind a value. kind: "input", "sum", "max", "mean", "same", or "unknown" with a reason. groups: per channel of
-// what it reads, the values of its window with their weights; NaN is padding.
+// How a value is computed. kind: "input", "sum", "max", "mean", "same", or "unknown" with a reason. groups: for each
+// channel that it reads, the values of its window with their weights; NaN is padding.
 function explain(network, values, index, at) {
   const node = network.nodes[index];
   const [, rows, columns] = planesOf(node);
@@ -66,12 +66,14 @@ function explain(network, values, index, at) {
   if (node.type === "conv2d" || node.type === "linear") {
     if (!complete) return { ...known, kind: "unknown", reason: `this page has only some channels of ${source.name}` };
     if (!node.weightValues)
-      return { ...known, kind: "unknown", reason: `its ${node.weight_count.toLocaleString()} weights are not in this page` };
+      return { ...known, kind: "unknown",
+               reason: `its ${node.weight_count.toLocaleString()} weights are not in this page` };
     const outputs = node.shape[node.shape.length - 1], flat = (at.c * rows + at.y) * columns + at.x;
     const bias = node.biasValues ? node.biasValues[node.type === "conv2d" ? at.c : flat % outputs] : 0;
     const groups = node.type === "conv2d" ? windowsOf(network, values, index, at)
       : [vectorOf(source, values[from], node, Math.floor(flat / outputs), flat % outputs)];
-    for (const group of groups) group.sum = group.x.reduce((sum, x, i) => sum + (Number.isNaN(x) ? 0 : x * group.w[i]), 0);
+    for (const group of groups)
+      group.sum = group.x.reduce((sum, x, i) => sum + (Number.isNaN(x) ? 0 : x * group.w[i]), 0);
     const total = groups.reduce((sum, group) => sum + group.sum, bias);
     return { ...known, kind: "sum", groups, bias, total };
   }
@@ -90,7 +92,8 @@ function explain(network, values, index, at) {
 function windowOf(source, x, geometry, channel, at) {
   const [, height, width] = planesOf(source);
   const [kernelRows, kernelColumns] = geometry.kernel;
-  const group = { name: `${source.name}, channel ${channel}`, rows: kernelRows, columns: kernelColumns, x: [], where: [] };
+  const group = { name: `${source.name}, channel ${channel}`, rows: kernelRows, columns: kernelColumns,
+                  x: [], where: [] };
   for (let r = 0; r < kernelRows; ++r) {
     for (let s = 0; s < kernelColumns; ++s) {
       const row = at.y * geometry.stride[0] - geometry.pad[0] + r * geometry.dilation[0];

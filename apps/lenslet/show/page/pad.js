@@ -58,7 +58,9 @@ function makePad(canvas, changed) {
     drawStrokes();  // whole strokes, so that a link, which has only their points, shows the same pixels
     changed(event.timeStamp);
   });
-  for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) canvas.addEventListener(end, (event) => { if (event.pointerId === pointer) current = null; });
+  for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) {
+    canvas.addEventListener(end, (event) => { if (event.pointerId === pointer) current = null; });
+  }
 
   pad.clear = () => pad.draw([]);
   pad.show = (strokes) => {

@@ -74,13 +74,15 @@ function valueAt(node, plan, px, py) {
   const across = Math.floor(px / tileWidth), c = Math.floor(py / tileHeight) * plan.across + across;
   const x = Math.floor((px - across * tileWidth) / plan.cellWidth);
   const y = Math.floor((py % tileHeight) / plan.cellHeight);
-  if (across >= plan.across || c >= node.shown_channels || x >= plan.columns || y >= plan.rows || x < 0 || y < 0) return null;
+  if (across >= plan.across || c >= node.shown_channels || x >= plan.columns || y >= plan.rows || x < 0 || y < 0)
+    return null;
   return { c, y, x };
 }
 
 // A canvas for one channel at a time, which is then drawn larger. To make a context costs more than to draw.
 function tileContext(columns, rows) {
-  if (!tileContext.pen) tileContext.pen = new OffscreenCanvas(columns, rows).getContext("2d", { willReadFrequently: true });
+  if (!tileContext.pen)
+    tileContext.pen = new OffscreenCanvas(columns, rows).getContext("2d", { willReadFrequently: true });
   const canvas = tileContext.pen.canvas;
   if (canvas.width < columns) canvas.width = columns;
   if (canvas.height < rows) canvas.height = rows;
@@ -91,7 +93,8 @@ function tileContext(columns, rows) {
 function drawValues(canvas, node, plan, width, values, marked) {
   const scale = window.devicePixelRatio || 1;
   const [pixelWidth, pixelHeight] = [Math.round(width * scale), Math.round(plan.height * scale)];
-  if (canvas.width !== pixelWidth || canvas.height !== pixelHeight) [canvas.width, canvas.height] = [pixelWidth, pixelHeight];
+  if (canvas.width !== pixelWidth || canvas.height !== pixelHeight)
+    [canvas.width, canvas.height] = [pixelWidth, pixelHeight];
   const context = canvas.getContext("2d");
   context.setTransform(scale, 0, 0, scale, 0, 0);
   context.clearRect(0, 0, width, plan.height);
