@@ -19,6 +19,7 @@ SERIES = [
     ("#0a0006", "#5b4fc4", "#a99ff5"),
     ("#0a0007", "#4a7d1f", "#9fd06a"),
     ("#0a0008", "#7a4b32", "#cf9f85"),
+    ("#0a0009", "#b0204f", "#ff8fae"),
 ]
 NAMES = ["ink", "soft", "grid", "paper"] + [f"s{i}" for i in range(len(SERIES))]
 PALETTE = list(zip(NAMES, [FOREGROUND, MUTED, GRID, PAPER] + SERIES))

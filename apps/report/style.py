@@ -19,10 +19,11 @@ import matplotlib.pyplot as plt
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<"]
-HATCHES = ["", "//", "..", "xx", "\\\\", "++", "oo", "--"]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<", ">"]
+HATCHES = ["", "//", "..", "xx", "\\\\", "++", "oo", "--", "||"]
 # Their places in the palette. Any other name has the place that its letters give.
 FAMILIES = ["direct", "im2col_gemm", "cudnn", "implicit_gemm", "winograd", "tensor_core", "depthwise", "onednn"]
+FAMILIES += ["sliced_k"]
 
 INK, SOFT, LINES, BACK = map(drawn, (FOREGROUND, MUTED, GRID, PAPER))
 NARROW = 4.4  # inches, as wide as a phone shows at the size of its text
