@@ -119,8 +119,9 @@ struct FeedOptions {
   /// Copies images to page-locked memory first; otherwise the caller's memory is page-locked.
   bool staged = false;
   bool fewer = false;  // lanes, but at least one, if memory for more is short
-  /// The lanes that feed a GPU at the rate of its bus, for chunks of `chunk_bytes` of input: from ordinary memory with
-  /// so many `threads`, one each, or from memory that it reads `in_place`. The CPU gets one.
+  /// The lanes that feed a GPU at the rate of its bus with chunks of `chunk_bytes` of input. From ordinary memory up to
+  /// `threads`, because each lane has a thread; up to kLanesInPlace if the GPU reads the memory `in_place`. The CPU
+  /// gets one lane.
   static FeedOptions for_host_memory(Device device, bool whole_network, size_t chunk_bytes, int threads,
                                      bool in_place);
 };
@@ -135,8 +136,8 @@ struct SharedCall {
 
 class Feed {
  public:
-  /// Lanes that feed a GPU at most: 12 fed an H100 faster than 8 from 16 cores in a trial that no file keeps. In place
-  /// one thread serves all lanes, and these many hide a pass behind the copies.
+  /// The most lanes that feed a GPU. From 16 cores 12 fed an H100 faster than 8, in a trial that no file keeps. In
+  /// place one thread serves all lanes, and 4 hide a pass behind the copies.
   static constexpr int kMaxLanes = 12, kLanesInPlace = 4;
   using Chunk = lenslet::Chunk;
   /// Memory for one chunk in flight, and for the answers of two, so that the host reads one chunk's answers while the
@@ -170,13 +171,14 @@ class Feed {
 
   /// Threads that copy for it: one for each lane. Memory that is read in place needs one.
   int threads() const noexcept { return static_cast<int>(lanes_.size()); }
-  /// Images of the chunks into which so many lanes cut a call: equally many chunks for each, of equal size.
+  /// Images of a chunk if `lanes` lanes share a call of `count` images: each gets as many chunks of as many images. At
+  /// least 1,024, so that the last lanes may get none, and at most `max_chunk`.
   static int64_t chunk_size(int64_t count, int64_t lanes, int64_t max_chunk) noexcept;
   /// Images of a pass.
   int64_t max_batch() const noexcept { return lanes_.front()->batch(); }
 
   /// Runs `count` images of call.input in host memory through the lanes; needs `staged` unless reads_in_place().
-  /// Returns the number of images computed, counted from the first: fewer than `count` if `progress` ended the call.
+  /// Returns how many images were computed, counted from the first: fewer than `count` if `progress` ended the call.
   /// `progress` is called in the caller's thread, also for the last images computed when an exception leaves this
   /// function.
   int64_t run(const void* images, int64_t count, Answers answers, InputOutput call, const Progress& progress);

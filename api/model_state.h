@@ -87,8 +87,9 @@ class Model::State {
   KeptFeed* kept_feed(const FedCall& call);
   /// The feed for a large call from host memory; null if lane() should serve it.
   Feed* feed_for(const void* images, int64_t count, InputOutput types);
-  /// The feed with which one of several devices takes part in a call, also for passes layer by layer: what was prepared
-  /// before, or null; and one that is prepared now and replays the choices of `plan`, if that is not null.
+  /// For a model on several devices: the feed of this device, also for layered plans. ready_feed() returns one that was
+  /// prepared before, or null. prepared_feed() prepares one if there is none: it replays the choices of `plan`, unless
+  /// that is null.
   Feed* ready_feed(const FedCall& call);
   Feed& prepared_feed(const FedCall& call, const Plan* plan);
   std::unique_ptr<Feed> build_feed(const BuildOptions& options, const FedCall& call);
