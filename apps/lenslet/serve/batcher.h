@@ -4,7 +4,8 @@
 // `max_delay` it waits that long after the first one for more. A pass has pixels or values, as the request has that
 // arrived first; requests of the other kind wait for the next pass. A request is never divided between passes of the
 // batcher: one that is larger than `max_batch` is computed alone. Every request passes this thread, so it does no more
-// than the pass: the threads that brought the requests receive the outputs, and each is woken once for all that it gets.
+// than the pass: the threads that brought the requests receive the outputs,
+// and each is woken once for all that it gets.
 // Where a pass of one sample takes less time than handing it to another thread, the thread that brings the sample
 // computes it (AtOnce).
 #pragma once
@@ -57,7 +58,8 @@ class Batcher {
   ~Batcher();
 
   /// Returns false, and never calls `receive`, if the queue is full. `samples` [count, …], count >= 1. `receive` is
-  /// called once: before submit() returns where the caller computed, else by `receiver`, which must outlive the batcher.
+  /// called once: before submit() returns if the caller computed, else by `receiver`, which must outlive the
+  /// batcher.
   /// Without a receiver, and where memory is short, the batcher's thread calls it.
   bool submit(Samples samples, int64_t count, Receive receive, Executor* receiver = nullptr);
 

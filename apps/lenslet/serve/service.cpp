@@ -60,7 +60,7 @@ class Service::Reply {
   Reply(Service& service, Endpoint endpoint, Respond respond, Executor* thread)
       : service_(&service), endpoint_(endpoint), respond_(std::move(respond)), thread_(thread) {}
 
-  /// That of the connection; may be null.
+  /// The thread of the connection; may be null.
   Executor* thread() const noexcept { return thread_; }
 
   /// Counts the response and hands it on, once.
