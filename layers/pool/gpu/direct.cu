@@ -31,7 +31,8 @@ __device__ __forceinline__ float pool4(float a, float b, float c, float d) {
 // memory      no shared memory; a thread reads 32 bytes (marked as read once, so that the outputs stay in L2) and
 //             writes 8
 // requires    x aligned to 16 bytes, y to 8, fewer than 2^31 threads (pool() checks)
-// measured    not yet: layer "pool_direct_2x2" of layers.json (./dev bench --part layers)
+// measured    H200, hot: 256 x 16 planes of 56 x 56: 16.6 us
+//             (docs/results/2026-11-28-h200/layers.json)
 template <bool kMax, typename Index>
 __global__ void __launch_bounds__(kThreads)
     pool_direct_2x2_kernel(const float* __restrict__ x,  // [planes, h, w]
@@ -52,7 +53,8 @@ __global__ void __launch_bounds__(kThreads)
 // work split  a thread computes one output; neighbouring threads take neighbouring q
 // memory      no shared memory; overlapping windows share values through L1
 // requires    nothing
-// measured    not yet: layer "pool_direct_any" of layers.json (./dev bench --part layers)
+// measured    H200, hot: 256 x 16 planes of 58 x 58 to 56 x 56: 147.7 us
+//             (docs/results/2026-11-28-h200/layers.json)
 template <PoolKind kKind, typename Index>
 __global__ void __launch_bounds__(kThreads)
     pool_direct_any_kernel(const float* __restrict__ x,  // [planes, H, W]
@@ -95,7 +97,8 @@ __global__ void __launch_bounds__(kThreads)
 // work split  a warp computes one output; neighbouring threads read neighbouring values
 // memory      no shared memory; partial results are combined by shuffles
 // requires    nothing
-// measured    not yet: layer "pool_direct_plane" of layers.json (./dev bench --part layers)
+// measured    H200, hot: 256 x 32 planes of 6 x 6: 4.9 us
+//             (docs/results/2026-11-28-h200/layers.json)
 template <bool kMax>
 __global__ void __launch_bounds__(kThreads)
     pool_direct_plane_kernel(const float* __restrict__ x,  // [planes, values]

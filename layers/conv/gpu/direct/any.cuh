@@ -136,7 +136,8 @@ __global__ void __launch_bounds__(kDirectAnyThreads) conv_direct_any_kernel(
 // memory      shared: the region of sums [kOut, region] that the windows cover, -infinity outside the plane; sums where
 //             windows of two blocks overlap are computed by both
 // requires    the region fits into the shared memory, grid.x < 2^31 (checked by direct/any_launch.cuh)
-// measured    not yet: candidate "conv_direct_any_pool", fused, of layers-tune.json (./dev bench --part layers)
+// measured    H200, hot: 256 images, 16 channels, 28 x 28, 32 filters 3x3, stride 2, pooled 3x3 by 2: 114.4 us
+//             (docs/results/2026-11-28-h200/layers-tune.json)
 template <int kOut, TensorLayout kLayout>
 __global__ void __launch_bounds__(kDirectAnyThreads) conv_direct_any_pool_kernel(
     const DirectAnyShape shape, const DirectAnyPool pool,
