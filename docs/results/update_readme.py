@@ -76,7 +76,7 @@ def full_tables(gpu, cpu):
             lenet.profile(gpu),
         ],
         "LeNet-5 on the CPU": [lenet.cpu_peers(cpu), lenet.calls(cpu, "CPU"), lenet.cpu(cpu)],
-        "The server": [tables_serve.server(gpu), tables_serve.server(common.newest(cpu, "serve.json"))],
+        "The server": [tables_serve.server(common.newest(folder, "serve.json")) for folder in (gpu, cpu)],
         "Networks of your own": [
             *(tables_networks.networks(folder, newest) for folder in dict.fromkeys([newest, gpu])),
             tables_networks.networks(cpu),
@@ -130,8 +130,9 @@ def sections(gpu, cpu):
     }
     text = tables_conv.sliced_k(few) or f"Not measured: there is no {tables_conv.BATCH_1}."
     pages[KERNELS / "sliced_k.md"] = {"measured": f"{text}\n\n{source(KERNELS / 'sliced_k.md', few)}"}
-    text = tables_lenet.backends_by_batch(gpu) or f"Not measured: there is no {tables_lenet.BATCHES}."
-    pages[KERNELS / "fused_lenet.md"] = {"measured": f"{text}\n\n{source(KERNELS / 'fused_lenet.md', gpu)}"}
+    few = common.newest(gpu, tables_lenet.BATCHES)
+    text = tables_lenet.backends_by_batch(few) or f"Not measured: there is no {tables_lenet.BATCHES}."
+    pages[KERNELS / "fused_lenet.md"] = {"measured": f"{text}\n\n{source(KERNELS / 'fused_lenet.md', few)}"}
     for name, (table, what) in measured.items():
         page, text = KERNELS / f"{name}.md", table(group) if group else ""
         text = text or f"Not measured: there are no rows of {what}."

@@ -12,7 +12,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from machine import machine  # noqa: E402
+from machine import machine
 
 SCHEMA = "lenslet.commands/1"
 

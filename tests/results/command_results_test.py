@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "packaging"))
-import command_results  # noqa: E402
+import command_results
 
 TESTS = {
     "schema": "lenslet.tests/1",
