@@ -29,7 +29,7 @@ LENSLET_FUZZ_TARGET(infer) {
       samples.are_pixels() ? serve::values_of(samples.pixels, model) : samples.values;
   for (const float value : inputs) require(binary || std::isfinite(value), "JSON has finite values only");
   static const serve::InferAnswers answers(model);
-  const serve::InferAnswer answer = answers.answer(request, inputs);
+  const serve::InferAnswer answer = answers.answer(request, inputs.data(), inputs.size());
   require(answer.json_bytes <= answer.body.size(), "the JSON is part of the answer");
   const auto json = nlohmann::json::parse(answer.body.substr(0, answer.json_bytes), nullptr, false);
   require(!json.is_discarded(), "the answer is JSON");
