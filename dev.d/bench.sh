@@ -50,6 +50,10 @@ bench_lenet() {
   batch=1,16,64,256,1024,4096,10000
   [ "$device" = cpu ] || batch=$batch,65536,262144,1048576
   measure lenslet bench "${on_mnist[@]}" --plan fused --batch-sizes "$batch" --json "$out/bench.json"
+  if [ "$device" != cpu ]; then  # batches at which another backend of the whole network takes over
+    measure lenslet bench "${on_mnist[@]}" --plan fused --json "$out/bench-batches.json" \
+      --batch-sizes 1,16,64,67,128,256,512,1000,1024,1056,1057,2112,4096,10000,65536,262144,1048576
+  fi
   measure lenslet bench "${on_mnist[@]}" --latency --plan fused --batch-sizes 1,64 --json "$out/latency.json"
 }
 

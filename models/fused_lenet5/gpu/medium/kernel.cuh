@@ -32,8 +32,8 @@ __device__ __forceinline__ void store_answer(Prediction* output, int64_t image, 
 // memory      226 KB per block: all parameters but conv1's, copied while conv1 runs, and 5.4 KB per image, for h1, V,
 //             h2, f1 and f2 in turn
 // requires    compute capability 9.0, Tile::kSharedBytes, an image for each block (MediumOperator ensures it)
-// measured    H100, 256 / 1,000 images of bytes, fp32, predictions: 6.95 / 13.33 us
-//             (docs/results/2026-11-27-h100/bench-batches.json)
+// measured    H200, 256 / 1,000 images of bytes, fp32, predictions: 7.17 / 13.83 us
+//             (docs/results/2026-11-28-h200/bench-batches.json)
 template <typename Pixel, typename Output>
 __global__ void __launch_bounds__(Tile::kThreads, 1)
     fused_lenet5_medium_kernel(const __grid_constant__ MediumArguments args) {
