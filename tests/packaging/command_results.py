@@ -13,6 +13,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from machine import machine
+from test_results import as_json
 
 SCHEMA = "lenslet.commands/1"
 
@@ -56,8 +57,7 @@ def main(words):
     file, command, seconds, note, *tests = words
     rows = read(file, SCHEMA)["rows"] if pathlib.Path(file).exists() else []
     rows.append(row_of(command, int(seconds), note, read(tests[0], "lenslet.tests/1") if tests else None))
-    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
-    pathlib.Path(file).write_text(f'{{\n "schema": "{SCHEMA}",\n "rows": [\n{lines}\n ]\n}}\n')
+    pathlib.Path(file).write_text(as_json({"schema": SCHEMA, "rows": rows}))
     return 0
 
 

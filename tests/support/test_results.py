@@ -59,7 +59,7 @@ def document(suite):
 
 
 def as_json(members):
-    """JSON with a line for each test in `rows`, the last member."""
+    """JSON with a line for each entry of `rows`, the last member."""
     rows = ",\n".join("  " + json.dumps(row) for row in members["rows"])
     return json.dumps({**members, "rows": []}, indent=1).removesuffix("[]\n}") + f"[\n{rows}\n ]\n}}\n"
 

@@ -1,13 +1,11 @@
 // Batcher: collects the samples of several requests into one pass.
 //
 // One thread computes. It takes the requests that wait, in order of arrival, up to `max_batch` samples together; with
-// `max_delay` it waits that long after the first one for more. A pass has pixels or values, as the request has that
-// arrived first; requests of the other kind wait for the next pass. A request is never divided between passes of the
-// batcher: one that is larger than `max_batch` is computed alone. Every request passes this thread, so it does no more
-// than the pass: the threads that brought the requests receive the outputs,
-// and each is woken once for all that it gets.
-// Where a pass of one sample takes less time than handing it to another thread, the thread that brings the sample
-// computes it (AtOnce).
+// `max_delay` it waits that long after the first one for more. The first request decides whether a pass reads pixels or
+// values; requests of the other kind wait for the next pass. A request is never divided between passes of the batcher:
+// one that is larger than `max_batch` is computed alone. Every request passes this thread, so it only computes: the
+// threads that brought the requests receive the outputs, and each is woken once for all that it gets. If a pass of one
+// sample takes less time than handing it to another thread, the thread that brings the sample computes it (AtOnce).
 #pragma once
 
 #include <atomic>
@@ -58,9 +56,8 @@ class Batcher {
   ~Batcher();
 
   /// Returns false, and never calls `receive`, if the queue is full. `samples` [count, …], count >= 1. `receive` is
-  /// called once: before submit() returns if the caller computed, else by `receiver`, which must outlive the
-  /// batcher.
-  /// Without a receiver, and where memory is short, the batcher's thread calls it.
+  /// called once: before submit() returns if the caller computed, else by `receiver`, which must outlive the batcher.
+  /// The batcher's thread calls it if there is no receiver or no memory for a task.
   bool submit(Samples samples, int64_t count, Receive receive, Executor* receiver = nullptr);
 
   struct Counts {

@@ -239,12 +239,12 @@ void Connection::refuse(Error error) {
 void Connection::answer(std::string body) {
   deadline_ = kNever;  // the service takes its time
   // An answer that this thread gives, before handle() returns or later, is sent at once.
-  const auto respond = [self = shared_from_this()](HttpResponse response) {
+  auto respond = [self = shared_from_this()](HttpResponse response) {
     net::dispatch(self->socket_.get_executor(), [self, response = std::move(response)]() mutable {
       self->send(std::move(response), self->keep_alive_);
     });
   };
-  share_.service.handle(head_, std::move(body), respond, &thread_);
+  share_.service.handle(head_, std::move(body), std::move(respond), &thread_);
 }
 
 void Connection::send(HttpResponse response, bool keep_alive) {

@@ -1,5 +1,6 @@
 #include "apps/lenslet/serve/shares.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace lenslet::serve {
@@ -28,7 +29,8 @@ double add_shares(int64_t count, const std::vector<PassTime>& passes, size_t fir
 std::vector<Share> shares_of(int64_t count, const std::vector<PassTime>& passes) {
   std::vector<Share> shares;
   add_shares(count, passes, 0, shares);
-  return {shares.rbegin(), shares.rend()};
+  std::reverse(shares.begin(), shares.end());
+  return shares;
 }
 
 }  // namespace lenslet::serve
