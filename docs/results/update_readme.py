@@ -112,7 +112,6 @@ def sections(gpu, cpu):
     """{page: {name of its markers: what stands between them}}."""
     group = common.convbench_group(gpu)
     short, full = headline.results_table(gpu, cpu), full_tables(gpu, cpu)
-    few = common.newest(gpu, tables_conv.BATCH_1)
     measured = {
         "direct": (tables_conv.direct_ladder, "`convbench ladder direct`"),
         "im2col_gemm": (tables_conv.im2col, "study a"),
@@ -128,11 +127,13 @@ def sections(gpu, cpu):
         FULL: {"results": full + lacking()},
         SCALE: {"measured": whole_calls(gpu, cpu) + lacking()},
     }
-    text = tables_conv.sliced_k(few) or f"Not measured: there is no {tables_conv.BATCH_1}."
-    pages[KERNELS / "sliced_k.md"] = {"measured": f"{text}\n\n{source(KERNELS / 'sliced_k.md', few)}"}
-    few = common.newest(gpu, tables_lenet.BATCHES)
-    text = tables_lenet.backends_by_batch(few) or f"Not measured: there is no {tables_lenet.BATCHES}."
-    pages[KERNELS / "fused_lenet.md"] = {"measured": f"{text}\n\n{source(KERNELS / 'fused_lenet.md', few)}"}
+    for name, table, file in (
+        ("sliced_k", tables_conv.sliced_k, tables_conv.BATCH_1),
+        ("fused_lenet", tables_lenet.backends_by_batch, tables_lenet.BATCHES),
+    ):
+        page, folder = KERNELS / f"{name}.md", common.newest(gpu, file)
+        text = table(folder) or f"Not measured: there is no {file}."
+        pages[page] = {"measured": f"{text}\n\n{source(page, folder)}"}
     for name, (table, what) in measured.items():
         page, text = KERNELS / f"{name}.md", table(group) if group else ""
         text = text or f"Not measured: there are no rows of {what}."
