@@ -13,16 +13,12 @@
 #include "framework/device/device.h"
 #include "tests/cli/bad_input.h"
 #include "tests/models/onnx/onnx_writer.h"
+#include "tests/support/sanitizers.h"
 
 namespace lenslet::test {
 namespace {
 
 constexpr size_t kLongestLine = 3000;  // bytes: 5,000 letters of an argument are not repeated
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // their shadow memory and slower code count too
-#else
-constexpr bool kSanitized = false;
-#endif
 // Limits of memory and time for refusing a file or a command line. The variable declares that the programs under test
 // are sanitized although the tests are not. On two cores with ten other programs the slowest refusals take 0.1 s of
 // processor time.

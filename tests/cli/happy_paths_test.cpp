@@ -11,6 +11,7 @@
 #include <set>
 
 #include "tests/cli/fixture_files.h"
+#include "tests/support/sanitizers.h"
 
 namespace lenslet::test {
 namespace {
@@ -233,17 +234,13 @@ long memory_of(const std::string& file, int count, const std::string& threads) {
 }
 
 TEST(Classify, ThousandsOfFilesTakeNoMoreMemoryThanAFew) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the address sanitizer keeps freed memory";
-#endif
+  if (kAddressSanitizer) GTEST_SKIP() << "the address sanitizer keeps freed memory";
   constexpr long kMoreKib = 8 * 1024;
   EXPECT_LT(memory_of("pics/one.pgm", 3000, "2"), memory_of("pics/one.pgm", 100, "2") + kMoreKib);
 }
 
 TEST(Classify, LargePicturesAreDecodedOneAfterAnother) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the address sanitizer keeps freed memory";
-#endif
+  if (kAddressSanitizer) GTEST_SKIP() << "the address sanitizer keeps freed memory";
   constexpr long kMoreKib = 12 * 1024;  // less than a second picture in memory would need
   // By file size, and by the size that the header of a truncated file states.
   for (const char* file : {"large/bars.ppm", "large/bars.png"})

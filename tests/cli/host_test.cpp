@@ -8,17 +8,12 @@
 #include <iterator>
 
 #include "tests/cli/bad_input.h"
+#include "tests/support/sanitizers.h"
 
 namespace lenslet::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // their shadow memory needs the address space that is limited here
-#else
-constexpr bool kSanitized = false;
-#endif
 
 const std::string kEval = "{eval} ";
 const std::string kClassify = "{classify} {dir}/many/t10k-images-idx3-ubyte --limit 2000 ";

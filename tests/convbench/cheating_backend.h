@@ -170,12 +170,6 @@ inline void work_elsewhere(Victim& victim, const ConvArgs& args, RunContext& con
     victim.kernel.run(args, other);
   });
 }
-#if defined(__SANITIZE_THREAD__)
-// This kernel races with the readers of its output, intentionally.
-constexpr bool kRacesAreReported = true;
-#else
-constexpr bool kRacesAreReported = false;
-#endif
 constexpr const char* kElsewhere =
     kDevice == DeviceKind::kCuda ? "used another stream" : "used another thread";
 

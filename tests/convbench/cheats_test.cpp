@@ -10,6 +10,7 @@
 #include "layers/conv/prepare_services.h"
 #include "tests/convbench/cheating_backend.h"
 #include "tests/support/gpu.h"
+#include "tests/support/sanitizers.h"
 
 namespace lenslet {
 namespace {
@@ -195,7 +196,7 @@ TEST_F(Cheats, GoingWrongWhileItIsTimed) {
 }
 
 TEST_F(Cheats, WorkingElsewhere) {
-  if (kRacesAreReported) GTEST_SKIP() << "ThreadSanitizer reports the race that this cheat is";
+  if (test::kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer reports the race that this cheat is";
   expect_caught(work_elsewhere, "FAILED", kElsewhere);
 }
 

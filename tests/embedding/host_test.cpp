@@ -17,16 +17,12 @@
 
 #include "tests/embedding/c_options.h"
 #include "tests/support/in_child.h"
+#include "tests/support/sanitizers.h"
 
 namespace {
 
 using lenslet::test::in_child;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // their shadow memory needs the address space that is limited here
-#else
-constexpr bool kSanitized = false;
-#endif
+using lenslet::test::kSanitized;
 
 constexpr int64_t kCount = 2000;                   // enough for every thread of the pool
 constexpr rlim_t kMoreMemory = rlim_t{512} << 20;  // stacks of some sixty threads

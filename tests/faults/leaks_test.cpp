@@ -15,6 +15,7 @@
 #include "models/fused_lenet5/resident.h"
 #include "models/lenet5.h"
 #include "tests/support/gpu.h"
+#include "tests/support/sanitizers.h"
 
 namespace lenslet {
 namespace {
@@ -65,9 +66,7 @@ void expect_flat(const std::string& what, int times, const std::function<void(in
     if (min_growth.device <= kFlat && min_growth.host <= host_bytes) break;
   }
   EXPECT_LE(min_growth.device, kFlat) << what << ": device memory grew each time";
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these keep freed memory
-  EXPECT_LE(min_growth.host, host_bytes) << what << ": the process grew each time";
-#endif
+  if (!test::kSanitized) EXPECT_LE(min_growth.host, host_bytes) << what << ": the process grew each time";
 }
 
 const Graph& lenet5() {

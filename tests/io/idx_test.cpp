@@ -6,6 +6,7 @@
 #include "framework/base/error.h"
 #include "tests/io/crafted_files.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/sanitizers.h"
 
 namespace lenslet::test {
 namespace {
@@ -123,7 +124,7 @@ TEST(Idx, ChecksDimensionsBeforeAllocating) {
     expect_idx_error(gzip(idx({1000000, 28, 28}, counting(100))), 3,
                      "IDX data too short: 116 of 784000016 bytes");
   });
-  EXPECT_LT(time, 500);
+  EXPECT_LT(time, 500 * kSlowdown);
 }
 
 TEST(Idx, StopsABombAtTheStatedSize) {
@@ -133,7 +134,7 @@ TEST(Idx, StopsABombAtTheStatedSize) {
   const std::string path = folder.write("bomb", bomb);
   const double time = min_cpu_ms(
       [&] { expect_error<DataError>([&] { read_idx(path, 3); }, "hold more than the 800 bytes"); });
-  EXPECT_LT(time, 50);
+  EXPECT_LT(time, 50 * kSlowdown);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "framework/io/picture.h"
 #include "tests/io/crafted_files.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/sanitizers.h"
 
 namespace lenslet::test {
 namespace {
@@ -146,14 +147,14 @@ TEST(Png, StopsBombsEarly) {
     expect_refused(dense, "bytes of data for a picture that takes 2 uncompressed");
     expect_refused(sparse, "the data expand to more than the 100x100 pixels");
   });
-  EXPECT_LT(time, 100);
+  EXPECT_LT(time, 100 * kSlowdown);
 }
 
 TEST(Png, DecodesASmallPictureQuickly) {
   Bytes pixels(28 * 28);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 37);
   const Bytes file = png(make_picture(28, 28, 1, pixels));
-  EXPECT_LT(min_cpu_ms([&] { decode_picture(file, "picture"); }), 1.0);
+  EXPECT_LT(min_cpu_ms([&] { decode_picture(file, "picture"); }), 1.0 * kSlowdown);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "models/digit/image_dataset.h"
 #include "models/digit/ink.h"
 #include "tests/io/crafted_files.h"
+#include "tests/support/sanitizers.h"
 
 namespace lenslet::test {
 namespace {
@@ -419,7 +420,7 @@ TEST(DigitImage, IsQuickEnoughForOnePicture) {
   const Picture picture = paint(kTwo, black_on_white);
   const double time = min_cpu_ms([&] { prepare_digit(picture); });
   RecordProperty("milliseconds", std::to_string(time));
-  EXPECT_LT(time, 100) << "a few milliseconds are usual; sanitizers take longer";
+  EXPECT_LT(time, 100 * kSlowdown) << "a few milliseconds are usual";
 }
 
 // Result of a measurement on 20,000 images, as a requirement: the steps keep MNIST's own geometry.

@@ -8,6 +8,7 @@
 #include "framework/base/error.h"
 #include "tests/io/crafted_files.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/sanitizers.h"
 
 namespace lenslet::test {
 namespace {
@@ -91,7 +92,7 @@ TEST(ImageDataset, ReadsMnistQuickly) {
   EXPECT_EQ(set.count, 10000);
   EXPECT_EQ(set.labels[0], 7);
   RecordProperty("milliseconds", std::to_string(time));
-  EXPECT_LT(time, 400) << "20 ms are usual; sanitizers take longer";
+  EXPECT_LT(time, 400 * kSlowdown) << "20 ms are usual";
 }
 
 }  // namespace

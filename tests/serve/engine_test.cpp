@@ -9,13 +9,14 @@
 #include "framework/base/parallel.h"
 #include "layers/reference/fill.h"
 #include "tests/models/onnx/onnx_writer.h"
+#include "tests/support/sanitizers.h"
 
 namespace lenslet::serve::test {
 namespace {
 
 // Whether a pass of LeNet-5 takes microseconds in this build.
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-constexpr bool kIsFast = true;
+#if defined(__OPTIMIZE__)
+constexpr bool kIsFast = !lenslet::test::kSanitized;
 #else
 constexpr bool kIsFast = false;
 #endif
