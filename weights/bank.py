@@ -63,30 +63,28 @@ def distort(pixels, strength):
 
 
 class Bank:
-    """uint8 images [B, 784], labels [B] and, of digits, float16 targets [10] of B images in parts.
+    """uint8 images [B, 784], labels [B] and float16 targets [B, classes] of B images in parts.
 
     A part is (begin, size, share of every batch). The first is ordered by the strength of its distortion, so that a
-    prefix holds the weaker ones. The last of three parts holds what is no digit.
+    prefix holds the weaker ones. The last of three parts holds what is no digit, the class 10.
     """
 
-    def __init__(self, size, shares):
+    def __init__(self, size, shares, classes):
         self.pixels = torch.empty(size, 784, dtype=torch.uint8, device=DEVICE)
         self.labels = torch.empty(size, dtype=torch.uint8, device=DEVICE)
         ends = [round(size * sum(shares[:k])) for k in range(len(shares) + 1)]
         self.parts = [(begin, end - begin, share) for begin, end, share in zip(ends, ends[1:], shares)]
-        self.digits = self.parts[:2]
-        self.targets = torch.empty(sum(part[1] for part in self.digits), 10, dtype=torch.float16, device=DEVICE)
+        self.targets = torch.empty(size, classes, dtype=torch.float16, device=DEVICE)
 
-    def counts(self, batch, parts):
+    def counts(self, batch):
         """Returns how many images of each part are in a batch."""
-        total = sum(part[2] for part in parts)
-        counts = [round(batch * part[2] / total) for part in parts[1:]]
+        counts = [round(batch * part[2]) for part in self.parts[1:]]
         return [batch - sum(counts), *counts]
 
-    def draw(self, batch, reach=1.0, parts=None):
+    def draw(self, batch, reach=1.0):
         """Returns indices [batch] of random images, part by part; of the first part only its fraction `reach`."""
-        drawn, parts = [], parts or self.parts
-        for position, ((begin, size, _), count) in enumerate(zip(parts, self.counts(batch, parts))):
+        drawn = []
+        for position, ((begin, size, _), count) in enumerate(zip(self.parts, self.counts(batch))):
             limit = reach * size if position == 0 else size
             drawn.append(begin + (torch.rand(count, device=DEVICE) * limit).long().clamp(max=size - 1))
         return torch.cat(drawn)
@@ -127,7 +125,7 @@ def fill_outliers(bank, data, part, glyphs, batch=65536):
 
 def make_bank(data, glyphs, args):
     torch.manual_seed(args.seed + 1)
-    bank = Bank(args.bank, args.shares if glyphs else [1.0])
+    bank = Bank(args.bank, args.shares, 11) if glyphs else Bank(args.bank, [1.0], 10)
     fill_digits(bank, data, 0, glyphs)
     if glyphs:
         fill_digits(bank, data, 1, glyphs, corrupted=True)

@@ -5,12 +5,13 @@ Letters and other marks teach the network what is no digit; digits of text fonts
 placed as models/digit/digit_image.cpp places a digit: longer side 20 pixels, centre of mass on pixel (14, 14). Marks
 that look like a digit of their own font (Cyrillic ze ...) are dropped; Latin letters only if they are the same mark.
 
-No font that imitates handwriting may be among the text fonts. Those of --hands may, and give letters alone: digits of
-handwriting are what the result is judged on. No font that judges the result may be in either folder.
+No font that imitates handwriting may be among the text fonts: those are in the folder of --hands. No font that judges
+the result may be in either folder.
 
-    letters        uint8 [L, 784]   letter_font  int32 [L]
-    hands          uint8 [H, 784]   hand_font    int32 [H]
-    digits         uint8 [D, 784]   digit_font   int32 [D]   digit_labels uint8 [D]
+    letters        uint8 [L, 784]   letter_font       int32 [L]   letter_char       str [L]
+    hands          uint8 [H, 784]   hand_font         int32 [H]   hand_char         str [H]
+    digits         uint8 [D, 784]   digit_font        int32 [D]   digit_labels      uint8 [D]
+    hand_digits    uint8 [E, 784]   hand_digit_font   int32 [E]   hand_digit_labels uint8 [E]
     fonts          names, by index; hand_fonts likewise
 
 Example: apt-get download fonts-dejavu-core ...; dpkg -x each into the folder fonts or hands;
@@ -67,7 +68,7 @@ def unit(picture):
 
 
 def glyphs_of(path, draw):
-    """Returns (digits by label, letters) of one font, or None if it lacks digits or Latin letters."""
+    """Returns (digits by label, letters, their characters) of one font, or None if it lacks digits or Latin letters."""
     try:
         font = ImageFont.truetype(str(path), 96)
         missing = render(font, "\U0010fffd")
@@ -77,23 +78,24 @@ def glyphs_of(path, draw):
         shapes = np.stack([unit(digit) for digit in digits])
         if any(float(unit(digits[i]) @ unit(digits[j])) > 0.97 for i in range(10) for j in range(i)):
             return None  # the font shows a box for every character, or dots
-        letters = []
+        letters, chars = [], []
         for char in LATIN + "".join(draw.sample(OTHERS, 30)):
             picture = render(font, char)
             if picture is None or (missing is not None and np.abs(picture - missing).sum() < 1):
                 continue
             if float((shapes @ unit(picture)).max()) < (SAME if char in LATIN else LOOKALIKE):
                 letters.append(picture)
+                chars.append(char)
     except (OSError, ValueError):
         return None
-    return (digits, letters) if len(letters) > 20 else None
+    return (digits, letters, chars) if len(letters) > 20 else None
 
 
 def glyphs_of_folder(folder, limit, draw):
-    """Returns, for the first `limit` fonts in a drawn order: names, digits by font and label, letters by font."""
+    """Returns names, digits by label, letters and characters of the first `limit` fonts in a drawn order."""
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in (".ttf", ".otf"))
     draw.shuffle(paths)
-    fonts, digits, letters = [], [], []
+    fonts, digits, letters, chars = [], [], [], []
     for path in paths:
         found = glyphs_of(path, draw)
         if found is None:
@@ -102,24 +104,23 @@ def glyphs_of_folder(folder, limit, draw):
             continue  # the same A under another name
         digits.append(found[0])
         letters.append(found[1])
+        chars.append(found[2])
         fonts.append(path.stem)
         if len(fonts) == limit:
             break
-    return fonts, digits, letters
+    return fonts, digits, letters, chars
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="text fonts; searched for .ttf and .otf files")
     parser.add_argument("out", type=Path, help="the file to write")
-    parser.add_argument(
-        "--hands", type=Path, required=True, metavar="FOLDER", help="fonts that give letters alone, handwriting too"
-    )
+    parser.add_argument("--hands", type=Path, required=True, metavar="FOLDER", help="fonts that imitate handwriting")
     parser.add_argument("--fonts", type=int, default=700, help="of a folder at most (default: %(default)s)")
     args = parser.parse_args()
     draw = random.Random(1)
-    fonts, digits, letters = glyphs_of_folder(args.folder, args.fonts, draw)
-    hand_fonts, _, hands = glyphs_of_folder(args.hands, args.fonts, draw)
+    fonts, digits, letters, chars = glyphs_of_folder(args.folder, args.fonts, draw)
+    hand_fonts, hand_digits, hands, hand_chars = glyphs_of_folder(args.hands, args.fonts, draw)
 
     def pixels(pictures):
         flat = np.array([picture for of_font in pictures for picture in of_font], np.float32).reshape(-1, 784)
@@ -128,14 +129,19 @@ def main():
     def font_of(pictures):
         return np.repeat(np.arange(len(pictures), dtype=np.int32), [len(of_font) for of_font in pictures])
 
+    def labels(of_fonts):
+        return np.tile(np.arange(10, dtype=np.uint8), len(of_fonts))
+
     arrays = {
-        "letters": pixels(letters), "letter_font": font_of(letters), "fonts": np.array(fonts),
-        "hands": pixels(hands), "hand_font": font_of(hands), "hand_fonts": np.array(hand_fonts, str),
-        "digits": pixels(digits), "digit_font": font_of(digits),
-        "digit_labels": np.tile(np.arange(10, dtype=np.uint8), len(digits)),
+        "letters": pixels(letters), "letter_font": font_of(letters), "letter_char": np.array(sum(chars, []), str),
+        "hands": pixels(hands), "hand_font": font_of(hands), "hand_char": np.array(sum(hand_chars, []), str),
+        "digits": pixels(digits), "digit_font": font_of(digits), "digit_labels": labels(digits),
+        "hand_digits": pixels(hand_digits), "hand_digit_font": font_of(hand_digits),
+        "hand_digit_labels": labels(hand_digits),
+        "fonts": np.array(fonts), "hand_fonts": np.array(hand_fonts, str),
     }  # fmt: skip
     np.savez_compressed(args.out, **arrays)
-    counts = {name: len(arrays[name]) for name in ("fonts", "letters", "digits", "hand_fonts", "hands")}
+    counts = {name: len(arrays[name]) for name in ("fonts", "letters", "digits", "hand_fonts", "hands", "hand_digits")}
     print(", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items()))
 
 

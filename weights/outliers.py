@@ -25,37 +25,62 @@ from corruptions import (
     uniform,
 )  # fmt: skip
 
+CONFUSED = "BDGQSZbgqsz"  # the letters that a hand writes most like a digit
+MORE_OF_CONFUSED = 4  # how many times as often as another letter one of them is drawn
+
+
+def weighted(chars, pixels):
+    """Repeats the rows of pixels whose character is among the CONFUSED."""
+    times = torch.tensor([MORE_OF_CONFUSED if char in CONFUSED else 1 for char in chars], device=pixels.device)
+    return pixels.repeat_interleave(times, 0)
+
 
 class Glyphs:
-    """Letters and digits of fonts from make_glyphs.py; each tenth font is kept for validation."""
+    """Letters and digits of fonts from make_glyphs.py; each tenth font is kept for validation.
+
+    hand_digits are digits of fonts that imitate handwriting. Among the letters to learn from are more CONFUSED ones.
+    """
 
     def __init__(self, path, device):
         with np.load(path) as file:
             arrays = {name: file[name] for name in file.files}
 
-        def part(name, held):
+        def part(name, of_each, held):
+            """Returns the pictures of `name` of the fonts to learn from, or of those held, and what each shows."""
             keep = (arrays[f"{name[:-1]}_font"] % 10 == 0) == held
-            return torch.tensor(arrays[name][keep]).to(device), keep
+            return torch.tensor(arrays[name][keep]).to(device), arrays[of_each][keep]
 
-        self.letters, self.valid_letters = part("letters", False)[0], part("letters", True)[0]
-        self.hands, self.valid_hands = part("hands", False)[0], part("hands", True)[0]
-        (self.digits, keep), (self.valid_digits, held) = part("digits", False), part("digits", True)
-        self.labels = torch.tensor(arrays["digit_labels"][keep]).long().to(device)
-        self.valid_labels = torch.tensor(arrays["digit_labels"][held]).long().to(device)
+        def digits(name, held):
+            pixels, labels = part(name, f"{name[:-1]}_labels", held)
+            return pixels, torch.tensor(labels).long().to(device)
+
+        pixels, chars = part("letters", "letter_char", False)
+        self.letters, self.valid_letters = weighted(chars, pixels), part("letters", "letter_char", True)[0]
+        pixels, chars = part("hands", "hand_char", False)
+        self.hands, self.valid_hands = weighted(chars, pixels), part("hands", "hand_char", True)[0]
+        self.digits, self.labels = digits("digits", False)
+        self.valid_digits, self.valid_labels = digits("digits", True)
+        self.hand_digits, self.hand_labels = digits("hand_digits", False)
+        self.valid_hand_digits, self.valid_hand_labels = digits("hand_digits", True)
         self.letter_paths, self.digit_paths = Paths(skeletons.LETTERS, device), Paths(skeletons.DIGITS, device)
         self.path_labels = torch.tensor([int(name) for name in self.digit_paths.names], device=device)
 
     def more_digits(self, n):
-        """Returns n digits that are none of MNIST's, and their labels: half of text fonts, half written by paths."""
-        half = n // 2
-        printed, index = pick(self.digits, half)
-        strokes, path = written(self.digit_paths, n - half)
-        return torch.cat([by_hand(printed), strokes]), torch.cat([self.labels[index], self.path_labels[path]])
+        """Returns n digits that are none of MNIST's, and their labels: of text fonts, hands and paths, a third each."""
+        third = n // 3
+        printed, index = pick(self.digits, third)
+        hand, of_hand = pick(self.hand_digits, third)
+        strokes, path = written(self.digit_paths, n - 2 * third)
+        images = torch.cat([by_hand(printed), by_hand(hand, HAND_BEND), strokes])
+        return images, torch.cat([self.labels[index], self.hand_labels[of_hand], self.path_labels[path]])
 
 
 def pick(pixels, n):
     index = torch.randint(len(pixels), (n,), device=pixels.device)
     return pixels[index].view(n, SIDE, SIDE).float() / 255, index
+
+
+HAND_BEND = 1.0  # of fonts that imitate handwriting, in pixels; text fonts bend more
 
 
 def by_hand(images, bend=1.6):
@@ -155,8 +180,9 @@ class Paths:
 
     def __init__(self, text, device):
         names, points, strokes = skeletons.skeletons(text)
-        self.names = names
-        self.points, self.strokes = torch.tensor(points).to(device), torch.tensor(strokes).to(device)
+        self.names = [name for name in names for _ in range(MORE_OF_CONFUSED if name in CONFUSED else 1)]
+        self.points = weighted(names, torch.tensor(points).to(device))
+        self.strokes = weighted(names, torch.tensor(strokes).to(device))
 
 
 def written(paths, n):
@@ -292,6 +318,36 @@ def curves(n, device):
     return centred(ink(*fitted(px, py)))
 
 
+def figures(n, device):
+    """What is put together as drawings are: three to six ovals, arcs, straight lines and angles, large and small."""
+    points, pieces = 40, 6
+    t = torch.linspace(0, 1, points, device=device).view(1, 1, points)
+
+    def draw(low, high):
+        return low + (high - low) * torch.rand(n, pieces, 1, device=device)
+
+    def either(share, yes, no):
+        return torch.where(draw(0, 1) < share, yes, no)
+
+    first = torch.arange(pieces, device=device).view(1, -1, 1) == 0
+    size = torch.where(first, draw(0.7, 1), either(0.5, draw(0.08, 0.3), draw(0.3, 0.9)))
+    sweep = either(0.5, torch.full((n, pieces, 1), 2 * math.pi, device=device), draw(1, 5.5))
+    around = draw(0, 2 * math.pi) + sweep * t
+    arc = size * torch.cos(around), size * torch.exp(draw(-0.8, 0.3)) * torch.sin(around)
+    # An angle has two legs from one corner; a straight line is one whose second leg goes on where the first ends.
+    leg, turn = draw(0, 2 * math.pi), either(0.5, torch.zeros(n, pieces, 1, device=device), draw(0.5, 2.6))
+    early, late = t.clamp(max=0.5) * 2 - 0.5, (t - 0.5).clamp(min=0) * 2
+    legs = [size * (f(leg) * early + f(leg + turn) * late * draw(0.3, 1)) for f in (torch.cos, torch.sin)]
+    straight = draw(0, 1) < 0.45
+    px, py = (torch.where(straight, p, a) for p, a in zip(legs, arc))
+    reach = torch.where(first, draw(0, 0.1), draw(0.2, 1.1))
+    heading = either(0.4, math.pi / 2 * draw(0, 4).floor(), draw(0, 2 * math.pi))  # above, below or beside
+    px, py = px + reach * torch.cos(heading), py + reach * torch.sin(heading)
+    used = torch.arange(pieces, device=device).view(1, -1, 1) < torch.randint(3, pieces + 1, (n, 1, 1), device=device)
+    px, py = (torch.where(used, p, p[:, :1]).flatten(1) for p in (px, py))
+    return centred(ink(*fitted(px, py)))
+
+
 def spot(n, device):
     """A soft spot of any width, place and elongation; half of the time none."""
     x, y = coordinates(device)
@@ -413,8 +469,8 @@ def spoil(images, share):
 
 
 KINDS = {
-    "letters": 0.17, "hands": 0.2, "written": 0.2, "doodles": 0.09, "curves": 0.08, "outlines": 0.09, "noise": 0.04,
-    "blobs": 0.07, "textures": 0.03, "pairs": 0.03,
+    "letters": 0.16, "hands": 0.22, "written": 0.2, "doodles": 0.08, "curves": 0.05, "outlines": 0.08, "figures": 0.08,
+    "noise": 0.02, "blobs": 0.07, "textures": 0.02, "pairs": 0.02,
 }  # fmt: skip
 
 
@@ -429,11 +485,12 @@ def outliers(n, letter_pixels, hand_pixels, digit_pixels, paths, kind=None):
     out = torch.empty(n, SIDE, SIDE, device=device)
     parts = {
         "letters": lambda count: spoil(letters(letter_pixels, count), 0.1),
-        "hands": lambda count: spoil(letters(hand_pixels, count, bend=1.0), 0.1),
+        "hands": lambda count: spoil(letters(hand_pixels, count, HAND_BEND), 0.1),
         "written": lambda count: spoil(written(paths, count)[0], 0.1),
         "doodles": lambda count: spoil(doodles(count, device), 0.1),
         "curves": lambda count: spoil(curves(count, device), 0.1),
         "outlines": lambda count: spoil(outlines(count, device), 0.1),
+        "figures": lambda count: spoil(figures(count, device), 0.1),
         "noise": lambda count: noise(count, device),
         "blobs": lambda count: blobs(count, device),
         "textures": lambda count: textures(count, device),

@@ -118,23 +118,29 @@ class TrainingData(unittest.TestCase):
         marks = np.repeat(np.arange(40, dtype=np.uint8)[:, None], 784, 1)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "glyphs.npz"
-            np.savez(path, letters=marks, letter_font=fonts, hands=marks + 100, hand_font=fonts,
-                     digits=marks, digit_font=fonts, digit_labels=fonts % 10)  # fmt: skip
+            chars, labels = np.array(["A"] * 38 + ["S", "A"]), fonts % 10
+            np.savez(path, letters=marks, letter_font=fonts, letter_char=chars, hands=marks + 100, hand_font=fonts,
+                     hand_char=chars, digits=marks, digit_font=fonts, digit_labels=labels, hand_digits=marks + 200,
+                     hand_digit_font=fonts, hand_digit_labels=labels)  # fmt: skip
             glyphs = outliers.Glyphs(path, "cpu")
         self.assertEqual(glyphs.valid_letters[:, 0].tolist(), [0, 1, 20, 21])
         self.assertEqual(glyphs.valid_hands[:, 0].tolist(), [100, 101, 120, 121])
         self.assertEqual(glyphs.valid_labels.tolist(), [0, 0, 0, 0])
-        self.assertEqual((len(glyphs.letters), len(glyphs.hands), len(glyphs.digits)), (36, 36, 36))
+        self.assertEqual(glyphs.valid_hand_digits[:, 0].tolist(), [200, 201, 220, 221])
+        self.assertEqual((len(glyphs.digits), len(glyphs.hand_digits)), (36, 36))
+        for learnt, confused in ((glyphs.letters, 38), (glyphs.hands, 138)):
+            self.assertEqual(len(learnt), 35 + outliers.MORE_OF_CONFUSED)
+            self.assertEqual(int((learnt[:, 0] == confused).sum()), outliers.MORE_OF_CONFUSED)
 
     def test_no_letter_is_written_like_a_digit(self):
         self.assertFalse(set("OoIl0123456789") & set(outliers.Paths(skeletons.LETTERS, "cpu").names))
 
     def test_a_batch_holds_the_digits_first_and_targets_are_theirs(self):
-        images = bank.Bank(80, [0.5, 0.25, 0.25])
+        images = bank.Bank(80, [0.5, 0.25, 0.25], 11)
         index = images.draw(16, reach=0.5)
         part = torch.searchsorted(torch.tensor([20, 40, 60, 80]), index.cpu(), right=True)
         self.assertEqual(part.tolist(), [0] * 8 + [2] * 4 + [3] * 4)
-        self.assertLess(int(images.draw(16, parts=images.digits).max()), len(images.targets))
+        self.assertEqual(tuple(images.targets.shape), (80, 11))
 
     def test_ink_is_placed_as_in_mnist(self):
         small = torch.zeros(4, 28, 28)
