@@ -1,6 +1,8 @@
 """The roofline: every measurement under the ceilings of its run."""
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from look import look
 from results import Rows
@@ -10,6 +12,10 @@ from words import per_second
 
 SHADE = {"facecolor": BACK, "edgecolor": "none", "alpha": 0.75, "pad": 0.6}  # behind a name, over points and lines
 MAX_LABELLED = 14  # points; of more the fastest of each kind are labelled
+# Where a name may stand, in points from its marker: at its corners, then further away, with a line to it.
+PLACES = [(dx, dy) for far in (5, 16, 28, 40) for dy in (far - 2, -far - 4) for dx in (5, -5)]
+NEAR = 9
+MARK = 6  # a marker's size in pixels
 
 
 def _kind(row):
@@ -26,26 +32,32 @@ def _labelled(rows, kinds):
 
 
 def _write_names(figure, axes, rows):
-    """Names beside the points; one that would cover an earlier one, or a ceiling's, is left out."""
+    """Names beside the points. One that would cover a point, an earlier name or a ceiling's moves away from its own."""
     canvas = FigureCanvasAgg(figure)  # SVG's canvas does not measure text
     canvas.draw()
     renderer = canvas.get_renderer()
     taken = [text.get_window_extent(renderer) for text in axes.texts]
     limits = axes.get_window_extent(renderer)
+    points = axes.transData.transform([(row.flops / row.bytes, row.gflops) for row in rows])
+    marks = {row: Bbox.from_bounds(*(point - MARK / 2), MARK, MARK) for row, point in zip(rows, points)}
     for row in sorted(rows, key=lambda row: -row.gflops):
-        for offset, side in (((5, 3), "left"), ((-5, 3), "right"), ((5, -9), "left"), ((-5, -9), "right")):
+        for dx, dy in PLACES:
+            line = {"arrowstyle": "-", "color": SOFT, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
             text = axes.annotate(
                 title_of(row),
                 (row.flops / row.bytes, row.gflops),
-                xytext=offset,
-                ha=side,
+                xytext=(dx, dy),
+                ha="left" if dx > 0 else "right",
                 textcoords="offset points",
                 fontsize=8,
                 color=INK,
                 bbox=SHADE,
+                arrowprops=line if abs(dy) > NEAR else None,
             )
-            box = text.get_window_extent(renderer)
-            free = not any(box.overlaps(other) for other in taken)
+            text.update_positions(renderer)
+            box = Text.get_window_extent(text, renderer)  # without the line
+            others = [mark for point, mark in marks.items() if point is not row]
+            free = not any(box.overlaps(other) for other in taken + others)
             if free and box.x0 > limits.x0 and box.x1 < limits.x1 and box.y0 > limits.y0:
                 taken.append(box)
                 break

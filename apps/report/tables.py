@@ -244,8 +244,8 @@ def _what(row):
 ALL_COLUMNS = {
     "what": _what,
     "candidate": lambda row: Cell(candidate(row)),
-    "cache": lambda row: Cell(row.text("cache"), css="w"),
-    "status": lambda row: Cell(_with(row.status, row.text("reason"), ": {}"), css="w" if row.drawn else "why w"),
+    "cache": lambda row: Cell(row.text("cache")),
+    "status": lambda row: Cell(_with(row.status, row.text("reason"), ": {}"), css="" if row.drawn else "why"),
     "median": lambda row: time_cell(row.ns),
     "10th": lambda row: time_cell(row.p10, "n w"),
     "90th percentile": lambda row: time_cell(row.p90, "n w"),
@@ -266,7 +266,7 @@ ALL_COLUMNS = {
 def all_rows_table(rows):
     """Every row; columns without content are left out. Pointing at the first cell shows the command that repeats it.
 
-    A phone shows what was measured, the candidate and the median.
+    A phone shows what was measured, the candidate, the cache state, the status and the median.
     """
     lines = [[cell(row) for cell in ALL_COLUMNS.values()] for row in rows]
     used = [i for i in range(len(ALL_COLUMNS)) if any(line[i].text not in ("", "–") for line in lines)]
