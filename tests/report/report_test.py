@@ -403,6 +403,15 @@ class ReportTest(unittest.TestCase):
                     self.assertEqual(float(fastest.group(1)), min(map(float, times)), line)
         self.assertGreater(several, 1)
 
+    def test_every_labelled_point_of_the_roofline_keeps_its_name(self):
+        maker = synthetic.Maker()
+        for i in range(10):
+            maker.row(10000 + 100 * i, name=f"conv{i}", backend="direct", flops=1e8, bytes_ideal=1e6 * (1 + i / 50))
+        text = self.page({**synthetic.document(maker.rows, device="cpu"), "tool": "lenslet profile", "batch": 1})
+        figure = text[text.index('id="fig-roofline"') :]
+        for i in range(10):
+            self.assertIn(f">conv{i}, batch 1<", figure)
+
     def test_two_runs_side_by_side(self):
         new, old = self.write(self.network(2), "new.json"), self.write(self.network(), "old.json")
         html = self.folder / "both.html"
@@ -420,6 +429,37 @@ class ReportTest(unittest.TestCase):
             {"layers", "layers-beside", "roofline", "roofline-beside"},
         )
         self.assertEqual(self.run_report(new, "--beside", self.folder / "gone.json", "--html", html).returncode, 3)
+
+    def test_verdicts_are_those_of_compare(self):
+        import beside
+        import results
+
+        sources = "".join((ROOT / "apps" / "convbench" / file).read_text(encoding="utf-8")
+                          for file in ("commands/compare.cpp", "commands/compare.h", "session/options.h"))  # fmt: skip
+        for text in (
+            f"kHalfWidth = {beside.HALF_WIDTH};",
+            f"kMinComparedSamples = {beside.MIN_SAMPLES};",
+            f"threshold_percent = {100 * beside.THRESHOLD:g};",
+        ):
+            self.assertIn(text, sources)
+
+        def row(median, spread=0.001, samples=101):
+            time = {name: median * (1 + step * spread) for name, step in
+                    (("min", -2), ("p10", -1), ("median", 0), ("p90", 1), ("max", 2))}  # fmt: skip
+            return results.Row({"time_ns": time, "samples": samples})
+
+        for verdict, new, old in (
+            ("same", row(1010), row(1000)),
+            ("same", row(1000), row(1010)),
+            ("slower", row(1040), row(1000)),
+            ("faster", row(1000), row(1040)),
+            ("unclear", row(1030), row(1000)),
+            ("unclear", row(1000, spread=0.2), row(1000)),
+            ("unclear", row(1000, samples=5), row(2000)),
+            ("unclear", row(0), row(1000)),
+            ("unclear", results.Row({"time_ns": {"median": 1000}, "samples": 101}), row(2000)),
+        ):
+            self.assertEqual(beside.verdict(new, old), verdict, (new.ns, old.ns))
 
     def test_parts_of_files(self):
         maker = synthetic.Maker()
