@@ -16,14 +16,14 @@ def pairs(group, other):
 
 
 def verdict(row, other):
-    """A difference within the spreads of both is none."""
+    """Whether row is "faster" or "slower" than other, or "within the spread": their intervals from p10 to p90 overlap."""
     if (other.p10 or other.ns) > (row.p90 or row.ns):
         return "faster"
     return "slower" if (row.p10 or row.ns) > (other.p90 or other.ns) else "within the spread"
 
 
 def summary(found):
-    """A line for the top of the page; empty without a row in both."""
+    """A line for the top of the page: how many rows are faster or slower than in the other run."""
     if not found:
         return "No row has a time in both runs."
     counts = Rows(found).by(lambda pair: verdict(*pair))
