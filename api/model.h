@@ -91,9 +91,9 @@ class Place {
   /// PredictionArrays are aligned to 4. `stream` is a cudaStream_t of the caller; null is the default stream. The call
   /// enqueues its work there and returns: it waits for nothing and copies nothing to or from the host. The first call
   /// with a number of images prepares the model for that number, which allocates; so does the second with the same
-  /// memory if it captures the pass (ModelOptions::graph). The stream may record a CUDA
-  /// graph once the same call has been made outside; the model must outlive the graph. A call of several passes rounds
-  /// max_batch to a multiple of 2 or 4 where its passes would otherwise not be aligned.
+  /// memory if it captures the pass (ModelOptions::graph). The stream may record a CUDA graph once the same call has
+  /// been made outside; the model must outlive the graph. A call of several passes rounds max_batch to a multiple of 2
+  /// or 4 where its passes would otherwise not be aligned.
   static Place on_device(void* stream) noexcept {
     Place place;
     place.on_device_ = true;

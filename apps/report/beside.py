@@ -16,7 +16,7 @@ def pairs(group, other):
 
 
 def verdict(row, other):
-    """Whether row is "faster" or "slower" than other, or "within the spread": their intervals from p10 to p90 overlap."""
+    """How row compares with other. "within the spread": their intervals from p10 to p90 overlap."""
     if (other.p10 or other.ns) > (row.p90 or row.ns):
         return "faster"
     return "slower" if (row.p10 or row.ns) > (other.p90 or other.ns) else "within the spread"

@@ -4,9 +4,9 @@
 #   check_bare_system.sh [--demo] [--json FILE] [SUITE [BASE [MIRROR]]]
 # SUITE is a release that debootstrap supports: bookworm (the default), jammy, noble. BASE is a chroot made by
 # debootstrap, which is copied and not changed; if it does not exist, it is created from MIRROR, which an Ubuntu needs
-# on Debian. --demo leaves out ./dev test; --json adds a row for each command to FILE
-# (docs/result_files.md, lenslet.commands/1). MNIST is copied too if LENSLET_MNIST_DIR names it. Needs root,
-# debootstrap, the package archive and a quarter of an hour, so CI does not run it.
+# on Debian. --demo leaves out ./dev test; --json adds a row for each command to FILE (docs/result_files.md,
+# lenslet.commands/1). MNIST is copied too if LENSLET_MNIST_DIR names it. Needs root, debootstrap, the package archive
+# and a quarter of an hour, so CI does not run it.
 set -euo pipefail
 skip() {
   echo "skipped: $*"

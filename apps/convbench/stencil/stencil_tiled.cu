@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(kLine)
 // work split  block = 32 x 32 outputs, thread = one of them
 // memory      the (32 + taps - 1)^2 elements behind a block in shared memory; a warp reads neighbours of one row: no bank
 //             conflicts
-// requires    (32 + taps - 1)^2 floats of shared memory (kMaxTaps2d); with Boundary::kReflect a filter that reaches less
-//             far than the shorter side is long (Stencil::supports checks)
+// requires    (32 + taps - 1)^2 floats of shared memory (kMaxTaps2d); with Boundary::kReflect a filter that reaches
+//             less far than the shorter side is long (Stencil::supports checks)
 // measured    H100, hot, study e: 4096 x 4096 elements, 5 x 5 taps, zeros outside: 294.7 us
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <Boundary kBoundary>

@@ -75,8 +75,8 @@ __device__ __forceinline__ void store_neighbours(float* y, const float (&sums)[k
 // computes    y [width] of x [width] and the filter [kTaps] in constant memory
 // work split  block = 256 threads = 1,024 outputs, thread = 4 neighbouring outputs
 // memory      no shared memory: float4 through L1; registers hold the neighbours and 4 sums
-// requires    kTaps up to 15 (stencil_vector_kernel() checks); with Boundary::kReflect a filter that reaches less far than
-//             the signal is long (Stencil::supports checks)
+// requires    kTaps up to 15 (stencil_vector_kernel() checks); with Boundary::kReflect a filter that reaches less far
+//             than the signal is long (Stencil::supports checks)
 // measured    H100, hot, study e: 16,777,216 elements, 7 taps, zeros outside: 46.98 us
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <Boundary kBoundary, int kTaps>
@@ -137,8 +137,8 @@ __device__ __forceinline__ void sum_patch(const StencilShape& shape, const float
 // computes    y [height, width] of x [height, width] and the filter [kTaps, kTaps] in constant memory
 // work split  block = 32 x 8 threads, thread = kRows x 4 neighbouring outputs
 // memory      no shared memory: float4 through L1; registers hold rows of neighbours and 4*kRows sums
-// requires    odd kTaps up to 7 (stencil_vector_kernel() checks); with Boundary::kReflect a filter that reaches less far
-//             than the shorter side is long (Stencil::supports checks)
+// requires    odd kTaps up to 7 (stencil_vector_kernel() checks); with Boundary::kReflect a filter that reaches less
+//             far than the shorter side is long (Stencil::supports checks)
 // measured    H100, hot, study e: 4096 x 4096 elements, 5 x 5 taps, zeros outside: 51.81 us
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <Boundary kBoundary, int kTaps, int kRows>
