@@ -149,7 +149,7 @@ def in_microseconds(rows, problems):
 
 
 def direct_ladder(group):
-    """The climb of direct: a column a shape."""
+    """The climb of direct: one column per shape."""
     rungs = rungs_of(group, "direct")
     if not rungs:
         return ""
@@ -158,8 +158,8 @@ def direct_ladder(group):
     vendor = selection.algorithms(group.rows)["direct"].where(backend="cudnn")
     lines += [["cuDNN", "", *in_microseconds(vendor, problems)]] if vendor else []
     return markdown(
-        f"`convbench ladder direct` climbs it: {group.device}, fp32, hot, µs, a column a shape, and cuDNN in its faster"
-        " layout; a dash is a shape that the rung refuses, with a reason.",
+        f"`convbench ladder direct` measures it: {group.device}, fp32. One column per shape, hot, µs; cuDNN in its"
+        " faster layout. A dash: the rung does not support the shape.",
         ["rung", "the one change", *(f"`{problem}`" for problem in problems)],
         lines,
     )

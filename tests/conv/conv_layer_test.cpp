@@ -280,7 +280,7 @@ TEST(ConvRegistry, TellsABackendOfAnotherDeviceFromNone) {
   }
 }
 
-// By the problem alone: channels and filters that fill vectors, and more than a tile or two.
+// suits() depends on the problem alone: it wants channels and filters that fill vectors, and more than two tiles.
 TEST(Conv2dLayer, TakesWinogradWhereItSuits) {
   for (const auto& [text, backend] : {std::pair{"mb1ic16ih32oc16kh3ph1", "winograd"},
                                       {"mb4ic64ih8oc64kh3ph1", "winograd"},

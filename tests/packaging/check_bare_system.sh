@@ -47,7 +47,7 @@ if [ -n "${LENSLET_MNIST_DIR:-}" ]; then
   cp "$LENSLET_MNIST_DIR"/*ubyte* "$root/mnist"
   settings+=(LENSLET_MNIST_DIR=/mnist)
 fi
-# The tests look at /proc, as every machine has it; without a mount of /dev/pts there is no pseudo-terminal.
+# Tests read /proc, so it is mounted. /dev/pts is not, so tests with a pseudo-terminal skip.
 # shellcheck disable=SC2016  # expanded by the inner shell
 enter=(unshare --mount sh -c 'mount -t proc proc "$0/proc"; exec chroot "$0" "$@"' "$root")
 for command in "${commands[@]}"; do

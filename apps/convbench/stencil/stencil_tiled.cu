@@ -17,8 +17,8 @@ constexpr unsigned kLine = 256, kTile = 32;
 // computes    y [width] of x [width] and the filter [taps] in constant memory
 // work split  block = 256 outputs, thread = one of them
 // memory      the 256 + taps - 1 elements behind a block in shared memory; a warp reads neighbours: no bank conflicts
-// requires    256 + taps - 1 floats of shared memory (kMaxTaps1d); with Boundary::kReflect a filter that reaches less far
-//             than the signal is long (Stencil::supports checks)
+// requires    256 + taps - 1 floats of shared memory (kMaxTaps1d); with Boundary::kReflect a filter that reaches less
+//             far than the signal is long (Stencil::supports checks)
 // measured    H100, hot, study e: 16,777,216 elements, 7 taps, zeros outside: 103.2 us
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <Boundary kBoundary>
@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(kLine)
 
 // computes    y [height, width] of x [height, width] and the filter [taps, taps] in constant memory
 // work split  block = 32 x 32 outputs, thread = one of them
-// memory      the (32 + taps - 1)^2 elements behind a block in shared memory; a warp reads neighbours of one row: no bank
-//             conflicts
+// memory      the (32 + taps - 1)^2 elements behind a block in shared memory; a warp reads neighbours of one row: no
+//             bank conflicts
 // requires    (32 + taps - 1)^2 floats of shared memory (kMaxTaps2d); with Boundary::kReflect a filter that reaches
 //             less far than the shorter side is long (Stencil::supports checks)
 // measured    H100, hot, study e: 4096 x 4096 elements, 5 x 5 taps, zeros outside: 294.7 us
