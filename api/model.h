@@ -206,10 +206,10 @@ class Model {
 
   /// The device that computes; of several the first, which plan(), profile(), layers() and executable() describe.
   Device device() const noexcept;
-  /// All devices of the model. Large calls from host memory are divided between them as fast as each computes; small ones go to one.
-  /// A call in device memory is computed by the device that has it. If a device hangs or lacks memory, the others
-  /// compute its part, with the same bits: they replay the choices of the first device's plan. A kernel that fails
-  /// on one GPU ends the work of the process on all (docs/faults.md).
+  /// All devices of the model. Large calls from host memory are divided between them as fast as each computes; small
+  /// ones go to one. A call in device memory is computed by the device that has it. If a device hangs or lacks memory,
+  /// the others compute its part, with the same bits: they replay the choices of the first device's plan. A kernel that
+  /// fails on one GPU ends the work of the process on all (docs/faults.md).
   const std::vector<Device>& devices() const noexcept;
   /// "NVIDIA H200", or the CPU's model; of several "2 x NVIDIA H200".
   std::string device_name() const;
