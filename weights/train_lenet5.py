@@ -177,6 +177,7 @@ def train_teacher(name, bank, data, args):
 
 
 def count_wrong(teachers, data):
+    """How many validation images the mean logits of `teachers` classify wrongly; only the ten digits compete."""
     return int((teacher_logits(teachers, data, data.valid_images)[:, :10].argmax(1) != data.valid_labels).sum())
 
 

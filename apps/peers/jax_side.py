@@ -27,6 +27,7 @@ inputs = {}  # for the current batch size, shared by all sides
 
 
 def input_of(images, batch):
+    """`images` [N, C, H, W] fp32, repeated or cut to [batch, C, H, W] fp32, on the device. Keeps the last batch size."""
     if batch not in inputs:
         inputs.clear()
         inputs[batch] = jnp.tile(images, (-(-batch // len(images)), 1, 1, 1))[:batch].block_until_ready()
@@ -126,5 +127,6 @@ class JaxSide(Side):
 
 
 def sides(weights, images):
+    """A JaxSide per layout and math. `images` [N, 1, 28, 28] fp32, normalised; `weights`: {name: array, fp32}."""
     x = jnp.asarray(images)
     return [JaxSide(weights, x, math, layout) for layout in DIMENSIONS for math in PRECISION]

@@ -198,10 +198,12 @@ def depthwise(group):
 
 
 def deep_layouts(group, columns):
+    """A line per deep shape, a column per entry of `columns`, in µs, as side_by_side() writes it."""
     return side_by_side(group, selection.algorithms(group.rows).get("implicit_gemm", Rows()), columns)
 
 
 def tensor_core(group):
+    """The deep shapes on tensor cores: tf32 and fp16, both layouts, beside cuDNN's tf32; hot, µs."""
     kinds = (("tf32", "tensor_core", "tf32"), ("cuDNN tf32", "cudnn", "tf32"), ("fp16", "tensor_core", "fp16"))
     return deep_layouts(
         group,
@@ -240,5 +242,6 @@ def cutlass(gpu):
 
 
 def winograd(group):
+    """The deep shapes in fp32: winograd, implicit_gemm and cuDNN; hot, µs."""
     names = {"winograd": "winograd", "implicit_gemm": "implicit_gemm", "cuDNN": "cudnn"}
     return deep_layouts(group, {name: {"backend": backend, "math": "fp32"} for name, backend in names.items()})
