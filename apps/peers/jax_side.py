@@ -27,7 +27,7 @@ inputs = {}  # for the current batch size, shared by all sides
 
 
 def input_of(images, batch):
-    """`images` [N, C, H, W] fp32, repeated or cut to [batch, C, H, W] fp32, on the device. Keeps the last batch size."""
+    """`images` [N, C, H, W] fp32, repeated or cut to [batch, C, H, W] on the device. Keeps the last batch size."""
     if batch not in inputs:
         inputs.clear()
         inputs[batch] = jnp.tile(images, (-(-batch // len(images)), 1, 1, 1))[:batch].block_until_ready()
