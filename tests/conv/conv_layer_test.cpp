@@ -144,7 +144,7 @@ TEST(Conv2dLayer, EveryBackendComputes) {
   }
 }
 
-// A rectifier that it stands for is fused; another function, a falling one or a second one is refused by its name.
+// ReLU, ReLU6 and LeakyReLU are fused; any other function, a negative slope or a second one is refused by name.
 TEST(Conv2dLayer, FusesRectifiers) {
   using A = Activation;
   static const ReluLayer kRelu;

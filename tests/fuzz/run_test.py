@@ -67,7 +67,7 @@ class Table(unittest.TestCase):
             self.assertIn("| `onnx` | new.json | 12 |", result.stdout)
             self.assertEqual(result.stdout.count("`onnx`"), 1)
             self.assertRegex(result.stdout, r"`onnx` .* \| yes \|")
-            self.assertIn("2 cores of new", result.stdout)
+            self.assertIn("| 2 of new | C | 1234abcd | 2026-11-12 |", result.stdout)
 
     def test_a_file_without_a_newest_row_is_not_named(self):
         old, new = self.file("old", 10, [("idx", False)]), self.file("new", 12, [("idx", False)])

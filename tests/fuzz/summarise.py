@@ -29,16 +29,15 @@ def newest_rows(documents):
 
 
 def table_of(documents):
-    """The files and their machines as a list, then one line per target; `documents` are [(link, document)]."""
+    """A table of the files and their machines, then one of the targets; `documents` are [(link, document)]."""
     rows = newest_rows(documents)
-    lines = []
+    lines = ["| file | cores | compiler | commit | date |", "|---|---|---|---|---|"]
     for link, document in documents:
         machine = document["machine"]
         if any(link == used for used, _ in rows.values()):
-            lines.append(
-                f"- [{pathlib.Path(link).name}]({link}): {machine['cores']} cores of {machine['cpu']},"
-                f" {machine['compiler']}, commit {machine['git']}, {machine['time_utc'][:10]}"
-            )
+            cores, date = f"{machine['cores']} of {machine['cpu']}", machine["time_utc"][:10]
+            cells = [f"[{pathlib.Path(link).name}]({link})", cores, machine["compiler"], machine["git"], date]
+            lines.append("| " + " | ".join(cells) + " |")
     lines += [
         "",
         "| target | file | seconds | executions | per second | edges | features | corpus | peak MiB | findings |",

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Committed files are finished and portable: no reminders, no absolute path of one machine, no CR, no trailing blanks,
-# no source line above 120 columns, a head; shell scripts parse, and pass the linter shellcheck if it is installed.
+# Committed files are finished and portable: no reminders, no absolute path of
+# one machine, no CR, no trailing blanks, no source line above 120 columns, a head;
+# shell scripts parse, and pass the linter shellcheck if it is installed.
 #   check_text.sh ROOT
 set -euo pipefail
 cd "$1"
