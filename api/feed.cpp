@@ -248,7 +248,7 @@ void Feed::serve(int64_t first, int64_t end, const SharedCall& call, const std::
   const auto begin_lane = static_cast<size_t>(first), end_lane = static_cast<size_t>(end);
   try {
     do {
-      deal(begin_lane, end_lane, take, enqueue, land);
+      deal_to(begin_lane, end_lane, take, enqueue, land);
     } while (!off && call.chunks.wait());
   } catch (...) {
     const size_t turns = (end_lane - begin_lane) * static_cast<size_t>(options_.depth);

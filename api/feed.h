@@ -204,7 +204,7 @@ class Feed {
       first += next.images;
       return true;
     };
-    deal(0, lanes_.size(), take, enqueue, land);
+    deal_to(0, lanes_.size(), take, enqueue, land);
   }
 
  private:
@@ -214,10 +214,10 @@ class Feed {
     return slots_[turn / lanes * lanes_.size() + first + turn % lanes];
   }
 
-  // take(chunk) gives the next chunk, or returns false at the end. After a fault the slots have the chunks that did not
-  // land.
+  // deal() to the lanes [first, end). take(chunk) gives the next chunk, or returns false at the end. After a fault the
+  // slots have the chunks that did not land.
   template <typename Take, typename Enqueue, typename Land>
-  void deal(size_t first, size_t end, Take&& take, Enqueue&& enqueue, Land&& land) {
+  void deal_to(size_t first, size_t end, Take&& take, Enqueue&& enqueue, Land&& land) {
     const size_t turns = (end - first) * static_cast<size_t>(options_.depth);
     const auto move_on = [&](Slot& slot, bool ends) {
       if (slot.chunk.images > 0) slot.done.synchronise();

@@ -91,9 +91,9 @@ class Place {
   /// PredictionArrays are aligned to 4. `stream` is a cudaStream_t of the caller; null is the default stream. The call
   /// enqueues its work there and returns: it waits for nothing and copies nothing to or from the host. The first call
   /// with a number of images prepares the model for that number, which allocates; so does the second with the same
-  /// memory if it captures the pass (ModelOptions::graph). The stream may record a CUDA
-  /// graph once the same call has been made outside; the model must outlive the graph. A call of several passes rounds
-  /// max_batch to a multiple of 2 or 4 where its passes would otherwise not be aligned.
+  /// memory if it captures the pass (ModelOptions::graph). The stream may record a CUDA graph once the same call has
+  /// been made outside; the model must outlive the graph. A call of several passes rounds max_batch to a multiple of 2
+  /// or 4 where its passes would otherwise not be aligned.
   static Place on_device(void* stream) noexcept {
     Place place;
     place.on_device_ = true;
@@ -201,19 +201,19 @@ class Model {
   /// with the passes so far, or throws.
   ModelProfile profile(int64_t batch, double min_time_ms = 100, std::function<bool()> stop = {}) const;
 
-  /// What the options came to, for programs that build executables of their own of the same weights.
+  /// The resolved options, for programs that build their own executables with the same weights.
   const std::shared_ptr<const ModelSetup>& setup() const noexcept;
 
   /// The device that computes; of several the first, which plan(), profile(), layers() and executable() describe.
   Device device() const noexcept;
-  /// All of them. Large calls from host memory are divided between them as fast as each computes; small ones go to one.
-  /// A call in device memory is computed by the device that has it. If a device hangs or lacks memory, the others
-  /// compute its part, with the same bits: they replay the choices of the first device's plan. A kernel that fails
-  /// on one GPU ends the work of the process on all (docs/faults.md).
+  /// All devices of the model. Large calls from host memory are divided between them as fast as each computes; small
+  /// ones go to one. A call in device memory is computed by the device that has it. If a device hangs or lacks memory,
+  /// the others compute its part, with the same bits: they replay the choices of the first device's plan. A kernel that
+  /// fails on one GPU ends the work of the process on all (docs/faults.md).
   const std::vector<Device>& devices() const noexcept;
   /// "NVIDIA H200", or the CPU's model; of several "2 x NVIDIA H200".
   std::string device_name() const;
-  /// By device, what each of several did so far; empty if there is one.
+  /// What each device did so far, in the order of devices(); empty for one device.
   std::vector<DeviceShare> shares() const;
   /// The normalisation of the weights file's metadata; default MNIST's, 0.1307 and 0.3081.
   const Normalisation& normalisation() const noexcept;

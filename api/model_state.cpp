@@ -231,6 +231,8 @@ BuildOptions Model::State::profile_options(int64_t batch) const {
   return plain.execution == Plan::kLayered ? plain : build_options(batch);
 }
 
+// Finds a lane by the types of the call (`calls`: bit_of() of every call that a lane was found to serve), else by those
+// of its pass; else builds one.
 Lane& Model::State::lane(int64_t batch, InputOutput call) {
   if (feed_) return feed_->lane();
   const auto find = [&](auto&& fits) {

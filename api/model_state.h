@@ -60,7 +60,7 @@ class Model::State {
   /// A lane, and the types of calls that it supports, so that they are found without querying the backends again.
   struct KeptLane {
     std::unique_ptr<Lane> lane;
-    unsigned calls = 0;  // one bit for each type of call
+    unsigned calls = 0;  // bit_of() of every call that this lane was found to serve
   };
 
   /// The state of device `i` of the set.

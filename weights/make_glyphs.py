@@ -2,7 +2,7 @@
 """Renders letters and digits of fonts as MNIST-like pictures, for the robust training: writes glyphs.npz.
 
 Letters and other marks teach the network what is no digit; digits of text fonts are a few more digits. Each glyph is
-placed as models/digit/digit_image.cpp places a digit: longer side 20 pixels, centre of mass on pixel (14, 14). Marks
+placed as models/digit/digit_placing.cpp places a digit: longer side 20 pixels, centre of mass on pixel (14, 14). Marks
 that look like a digit of their own font (Cyrillic ze ...) are dropped; Latin letters only if they are the same mark.
 
 No font that imitates handwriting may be among the text fonts: those are in the folder of --hands. No font that judges

@@ -63,7 +63,11 @@ CHUNK = 8
 RANDOM = "random"  # the --init that is no file
 CHECKS = 10  # how often students are validated and written during their training
 AVERAGE = 0.9995  # decay of the moving average of the students' weights
-CORRUPTED, OUTLIERS = 0.3, 1.0  # their weights in the loss of the energy; that of digits is in the trade
+TEACHER_DECAY = 0.01  # AdamW's weight decay
+TEACHER_AVERAGE = 0.998  # decay of the moving average of a teacher's weights
+TEACHER_WARMUP = 500  # steps in which a teacher's learning rate rises
+# Weights of corrupted digits and of outliers in the energy loss; --trade sets that of digits.
+CORRUPTED, OUTLIERS = 0.3, 1.0
 TRIAL = 5000  # images of each kind that a robust student is judged on, at most
 
 # The errors in percent that a robust student may have; its score counts its errors in these units, and what is allowed
@@ -144,7 +148,7 @@ def train_teacher(name, bank, data, args):
     average = copy.deepcopy(model).requires_grad_(False).eval()
     steps = args.teacher_epochs * len(data.images) // args.teacher_batch
     lr = torch.zeros((), device=DEVICE)  # a tensor, so that the captured graph reads each step's rate
-    optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.01, fused=True, capturable=True)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=TEACHER_DECAY, fused=True, capturable=True)
     pairs = [
         (a, p)
         for a, p in zip(average.state_dict().values(), model.state_dict().values())
@@ -160,12 +164,12 @@ def train_teacher(name, bank, data, args):
         F.cross_entropy(logits.float(), bank.labels[index].long()).backward()
         optimizer.step()
         with torch.no_grad():
-            torch._foreach_lerp_([a for a, _ in pairs], [p for _, p in pairs], 1 - 0.998)
+            torch._foreach_lerp_([a for a, _ in pairs], [p for _, p in pairs], 1 - TEACHER_AVERAGE)
 
     graph = capture(step)
     for i in range(steps):
         cosine = 0.5 * (1 + math.cos(math.pi * i / steps))
-        optimizer.param_groups[0]["lr"].fill_(args.teacher_lr * min(1, (i + 1) / 500) * cosine)
+        optimizer.param_groups[0]["lr"].fill_(args.teacher_lr * min(1, (i + 1) / TEACHER_WARMUP) * cosine)
         graph.replay()
     wrong = count_wrong([average], data)
     log(f"teacher {name}: {steps} steps, {wrong} wrong of {len(data.valid_labels)} validation images")
@@ -173,6 +177,7 @@ def train_teacher(name, bank, data, args):
 
 
 def count_wrong(teachers, data):
+    """How many validation images the mean logits of `teachers` classify wrongly; only the ten digits compete."""
     return int((teacher_logits(teachers, data, data.valid_images)[:, :10].argmax(1) != data.valid_labels).sum())
 
 

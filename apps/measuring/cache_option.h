@@ -9,7 +9,7 @@
 
 namespace lenslet {
 
-/// Cold and hot, each timed or not.
+/// {cold, hot}: whether each cache state is timed.
 using CacheStates = std::pair<bool, bool>;
 
 inline Words<CacheStates> cache_states() {

@@ -26,8 +26,7 @@ class Candidate {
   virtual std::string name() const = 0;
   /// The input numbers of a measurement: of the check before, of the timed runs and of the check after.
   enum Round { kBefore, kTimed, kAfter };
-  /// Uploads input number `round` for the following runs; each
-  /// number always gives the same data. Not timed; may wait.
+  /// Uploads input number `round` for the following runs; each number always gives the same data. Not timed; may wait.
   virtual void load(int round, Stream& stream) = 0;
   /// Enqueues one run on `stream`; neither allocates nor synchronises.
   virtual void run(Stream& stream) = 0;
@@ -44,8 +43,7 @@ class Candidate {
   /// The elements that are copied to the host and judged after a run with input number `round`: the whole output,
   /// unless that would take far longer than the timed run.
   virtual std::vector<Part> judged(int /*round*/) const { return {{0, output_count()}}; }
-  /// Compares `output`, a host copy of the parts judged(round)
-  /// in order, with the reference of input number `round`.
+  /// Compares `output`, a host copy of the parts judged(round) in order, with the reference of input number `round`.
   virtual Verdict judge(int round, const std::vector<float>& output) = 0;
   /// Candidates that must be correct too before the candidate is timed: the same code with bias, ReLU or pooling fused.
   /// They read the same inputs and are judged once, on the first. The candidate owns them.

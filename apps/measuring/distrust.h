@@ -1,4 +1,4 @@
-// Distrust: checks of a candidate apart from its time. measure.cpp and all other timing code use them.
+// Distrust: every check of a candidate except its timing. measure.cpp and all other timing code use them.
 #pragma once
 
 #include <cstdint>

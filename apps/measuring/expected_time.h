@@ -9,8 +9,8 @@
 
 namespace lenslet {
 
-/// Seconds that measure() takes for candidates with this work per run, by the measured ceilings. A rough figure: how
-/// near a candidate comes to its ceiling is what the measurement will show.
+/// Seconds that measure() takes for candidates with this work per run, by the measured ceilings. A rough
+/// estimate, which assumes that each candidate reaches a usual share of its ceiling (kUsualShare).
 double expected_seconds(const std::vector<Work>& runs, MathMode math, const MeasureOptions& options,
                         const Ceilings& ceilings);
 

@@ -1,9 +1,10 @@
 """LeNet-5 in JAX, compiled by XLA, in both layouts.
 
 XLA does not expose its stream, so no event can be recorded on it: times are the host's, from the first dispatch to the
-last result. A dispatch costs the host tens of microseconds. Where a pass is short, one dispatch computes many: a loop
-in which a value too small to change a weight comes from the pass before, so that XLA can neither drop nor hoist a pass
-(an optimization barrier did not prevent that). The faster of the two ways is timed, and the row's method names it.
+last result. A dispatch costs the host tens of microseconds. Where a pass is short, one dispatch computes many passes in
+a loop. Each pass adds a value of the previous one to a weight, too small to change it, so that XLA can neither drop nor
+hoist a pass (an optimization barrier did not prevent that). The faster of the two ways is timed, and the row's method
+names it.
 """
 
 import os
@@ -26,6 +27,7 @@ inputs = {}  # for the current batch size, shared by all sides
 
 
 def input_of(images, batch):
+    """`images` [N, C, H, W] fp32, repeated or cut to [batch, C, H, W] on the device. Keeps the last batch size."""
     if batch not in inputs:
         inputs.clear()
         inputs[batch] = jnp.tile(images, (-(-batch // len(images)), 1, 1, 1))[:batch].block_until_ready()
@@ -125,5 +127,6 @@ class JaxSide(Side):
 
 
 def sides(weights, images):
+    """A JaxSide per layout and math. `images` [N, 1, 28, 28] fp32, normalised; `weights`: {name: array, fp32}."""
     x = jnp.asarray(images)
     return [JaxSide(weights, x, math, layout) for layout in DIMENSIONS for math in PRECISION]

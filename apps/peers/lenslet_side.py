@@ -155,6 +155,7 @@ def network_side(program, device, threads, name, options):
 
 
 def on_gpu(program, data):
+    """Sides of both plans in every math; `lenslet bench` reads the images of the folder `data` as fp32 or uint8."""
     bench = Bench(program, data, "cuda", None, ["--output", "logits,prediction"])
     sides = [LensletSide(bench, "cuda", None, "layered", math, "fp32", "logits") for math in ("fp32", "tf32", "fp16")]
     for read, output in (("fp32", "logits"), ("uint8", "prediction")):
@@ -163,6 +164,7 @@ def on_gpu(program, data):
 
 
 def on_cpu(program, data, threads):
+    """The whole-network plan in fp32. `lenslet bench` reads the images of the folder `data` itself, as fp32."""
     bench = Bench(program, data, "cpu", threads, ["--plan", "fused", "--input", "fp32", "--output", "logits"])
     return [LensletSide(bench, "cpu", threads, "fused", "fp32", "fp32", "logits")]
 

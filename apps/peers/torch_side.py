@@ -38,7 +38,10 @@ class LeNet5(torch.nn.Module):
 
 
 def input_of(images, batch):
-    """Also releases the memory of other batch sizes, whose graphs are no longer replayed."""
+    """`images` [N, C, H, W] fp32 on the GPU, repeated or cut to [batch, C, H, W] fp32, contiguous.
+
+    Also releases the memory of other batch sizes, whose graphs are no longer replayed.
+    """
     global pool
     key = (images.data_ptr(), batch)
     if key not in inputs:
@@ -195,7 +198,7 @@ class TorchCompile(TorchGraph):
 
 
 def every_side(make, images, maths, autotune_batches):
-    """make(math, layout) returns the module."""
+    """Sides of all layouts and `maths`; `images` [N, C, H, W] fp32, make(math, layout) returns the module."""
     x = TorchGraph.on_device(images)
     every = [(make(math, layout), x, math, layout) for layout in LAYOUTS for math in maths]
     found = [TorchGraph(*one) for one in every]
@@ -206,6 +209,7 @@ def every_side(make, images, maths, autotune_batches):
 
 
 def sides(weights, images, autotune_batches):
+    """every_side() of LeNet-5. `images` [N, 1, 28, 28] fp32, normalised; `weights`: {name: array, fp32}."""
     return every_side(
         lambda math, layout: LeNet5(weights, PRECISION[math][1], layout), images, PRECISION, autotune_batches
     )

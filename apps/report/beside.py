@@ -55,7 +55,7 @@ def verdict(row, other):
 
 
 def summary(found):
-    """A line for the top of the page: how many rows became faster or slower."""
+    """A line for the top of the page: how many rows are faster or slower than in the other run."""
     if not found:
         return "No row has a time in both runs."
     counts = Rows(found).by(lambda pair: verdict(*pair))

@@ -73,12 +73,14 @@ def planes(axes, x, shape):
 
 
 def column(axes, x, features):
+    """A vector of `features` numbers as a bar; returns the right edge."""
     height = 0.35 + 0.0125 * features
     axes.add_patch(Rectangle((x, -height / 2), 0.16, height, facecolor=style.BACK, edgecolor=LINEAR, linewidth=1.2))
     return x + 0.16
 
 
 def graph(document):
+    """The figure of LeNet-5's activations with their shapes, from the rows of a profile."""
     figure, axes = style.plt.subplots(figsize=(11, 2.9))
     x = 0.0
     for index, (operation, shape) in enumerate(activations(document)):
@@ -100,6 +102,7 @@ def graph(document):
 
 
 def profile(document):
+    """The figure of one pass: the time of each layer, in µs, and of the pass without events."""
     rows, sums = layers(document.rows), document["sums_ns"]
     figure, axes = style.plt.subplots(figsize=(9.6, 2.9))
     begin, events, whole = 0.0, sums["events"] / 1e3, sums["unprofiled"] / 1e3

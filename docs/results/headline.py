@@ -210,4 +210,5 @@ def swap(cpu):
         if all(of[layer] == first[layer] for layer in first if layer != "conv2")
     ]
     name, count = document["device_name"].replace("(R)", ""), document["count"]
-    return tables.markdown("", ["conv2", f"images/s, {name}", f"correct, of {count:,}", "logits differ by"], lines)
+    heads = ["conv2", f"images/s, {name}", f"correct, of {count:,}", "logits differ from `direct`'s by at most"]
+    return tables.markdown("", heads, lines)

@@ -149,7 +149,7 @@ def in_microseconds(rows, problems):
 
 
 def direct_ladder(group):
-    """The climb of direct: a column a shape."""
+    """The climb of direct: one column per shape."""
     rungs = rungs_of(group, "direct")
     if not rungs:
         return ""
@@ -158,8 +158,8 @@ def direct_ladder(group):
     vendor = selection.algorithms(group.rows)["direct"].where(backend="cudnn")
     lines += [["cuDNN", "", *in_microseconds(vendor, problems)]] if vendor else []
     return markdown(
-        f"`convbench ladder direct` climbs it: {group.device}, fp32, hot, µs, a column a shape, and cuDNN in its faster"
-        " layout; a dash is a shape that the rung refuses, with a reason.",
+        f"`convbench ladder direct` measures it: {group.device}, fp32. One column per shape, hot, µs; cuDNN in its"
+        " faster layout. A dash: the rung does not support the shape.",
         ["rung", "the one change", *(f"`{problem}`" for problem in problems)],
         lines,
     )
@@ -198,10 +198,12 @@ def depthwise(group):
 
 
 def deep_layouts(group, columns):
+    """A line per deep shape, a column per entry of `columns`, in µs, as side_by_side() writes it."""
     return side_by_side(group, selection.algorithms(group.rows).get("implicit_gemm", Rows()), columns)
 
 
 def tensor_core(group):
+    """The deep shapes on tensor cores: tf32 and fp16, both layouts, beside cuDNN's tf32; hot, µs."""
     kinds = (("tf32", "tensor_core", "tf32"), ("cuDNN tf32", "cudnn", "tf32"), ("fp16", "tensor_core", "fp16"))
     return deep_layouts(
         group,
@@ -240,5 +242,6 @@ def cutlass(gpu):
 
 
 def winograd(group):
+    """The deep shapes in fp32: winograd, implicit_gemm and cuDNN; hot, µs."""
     names = {"winograd": "winograd", "implicit_gemm": "implicit_gemm", "cuDNN": "cudnn"}
     return deep_layouts(group, {name: {"backend": backend, "math": "fp32"} for name, backend in names.items()})

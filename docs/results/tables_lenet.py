@@ -232,8 +232,8 @@ def cpu_peers(folder):
             ratio = f"{mine['images_per_s'] / theirs['images_per_s']:.1f}" if mine and theirs else "–"
             lines.append([str(threads), "best" if batch is None else f"{batch:,}", *cells, ratio])
     return markdown(
-        f"**CPU**, {common.cpu_name(load(folder, 'peers.json'))}, fp32, fp32 in, logits out, turn by turn in one run,"
-        " medians, images/s; a number of threads ends with each at its best batch:",
+        f"**CPU**, {common.cpu_name(load(folder, 'peers.json'))}, fp32, fp32 in, logits out; the frameworks take"
+        " turns in one run; medians, images/s. The row `best` has each framework at its best batch:",
         ["threads", "batch", *sides, "ratio to the fastest peer"],
         lines,
     )

@@ -1,5 +1,5 @@
-// Threads of one owner, on processors that it chooses. Those of parallel_for serve one loop of the process at a time;
-// owners of these compute at the same time.
+// Threads of one owner, on processors that it chooses. parallel_for runs one loop of the process at a time; several
+// OwnThreads can compute at the same time.
 #pragma once
 
 #include <functional>

@@ -9,8 +9,8 @@ namespace lenslet {
 /// the call of parallel_for, so that it does not outlive the callable.
 class RangeBody {
  public:
-  template <typename Body>
   /// Borrows `body`, which must outlive this object.
+  template <typename Body>
   RangeBody(const Body& body)
       : body_(&body), call_([](const void* object, int64_t begin, int64_t end) {
           (*static_cast<const Body*>(object))(begin, end);

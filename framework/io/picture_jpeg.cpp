@@ -1,10 +1,9 @@
 // JPEG by libjpeg-turbo: baseline and progressive; grey, YCbCr, RGB, CMYK and YCCK; rotated and mirrored by the Exif
 // orientation.
-// Sources: ITU-T T.81; libjpeg.txt (error handling, suspension, scaling); CIPA DC-008 (Exif 2.3), 4.6.2
-// and 4.6.4 A.
+// Sources: ITU-T T.81; libjpeg.txt (error handling, suspension, scaling); CIPA DC-008 (Exif 2.3), 4.6.2 and 4.6.4 A.
 //
-// libjpeg reports through callbacks that must not return. They jump back into decode_rows(), which owns
-// nothing with a destructor: the vectors live in its callers.
+// libjpeg reports through callbacks that must not return. They jump back into decode_rows(), which owns nothing with a
+// destructor: the vectors live in its callers.
 
 #include <csetjmp>
 #include <cstdio>

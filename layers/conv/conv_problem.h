@@ -56,8 +56,8 @@ struct Conv2dProblem {
   /// The windows from column to column.
   WindowDirection across() const noexcept { return {s, stride_w, pad_w, more_pad_w, dilation_w}; }
 
-  /// Throws UsageError naming the option, its value and its legal range: sizes >= 1, C and K
-  /// divisible by groups, the kernel inside the padded input, every element count below 2^31.
+  /// Throws UsageError naming the option, its value and its legal range: sizes >= 1, C and K divisible by groups, the
+  /// kernel inside the padded input, every element count below 2^31.
   void validate() const;
 
   /// Whether more or fewer zeros follow the input than precede it. A backend that cannot pad so refuses the problem

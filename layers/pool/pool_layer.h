@@ -1,8 +1,9 @@
-// Pooling over windows of each channel of [N, C, H, W], as PyTorch's MaxPool2d and
-// AvgPool2d, and with the padding of ONNX.
+// Pooling over windows of each channel of [N, C, H, W], as PyTorch's MaxPool2d and AvgPool2d, and with the padding of
+// ONNX.
 //
 // Output [N, C, P, Q], P = floor((H + 2 pad_h + more_pad_h - dilation_h (kernel_h - 1) - 1) / stride_h) + 1, Q alike.
-// Every window holds at least one input value.
+// With window.ceil also a last window that begins before the end of the input (pool_window.h). Every window holds at
+// least one input value.
 #pragma once
 
 #include "framework/graph/layer.h"
@@ -18,7 +19,7 @@ class Pool2dLayer : public Layer {
   /// One operation per value in a window, including padding.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
-  /// Extent, stride and padding.
+  /// The same for every channel.
   const Pool2dWindow& window() const noexcept { return window_; }
 
  protected:
@@ -38,22 +39,21 @@ class Pool2dLayer : public Layer {
 /// y = max over the window. Padding counts as -infinity. A NaN in the window makes the output NaN.
 class MaxPool2dLayer : public Pool2dLayer {
  public:
-  /// Maxima over `window`.
+  /// Throws DataError as Pool2dLayer().
   explicit MaxPool2dLayer(Pool2dWindow window) : Pool2dLayer(Kind::kMax, window) {}
   std::string_view type() const override { return "max_pool2d"; }
 };
 
-/// y = sum over the window / number of values. Padding adds 0; with `count_include_pad` (PyTorch's default)
-/// the number is kernel_h * kernel_w, less what lies behind the padding, without it the number of input values inside
-/// the window.
+/// y = sum over the window / divisor. Padding adds 0. With `count_include_pad` (PyTorch's default) the divisor counts
+/// input and padding inside the window; without it, input alone.
 class AvgPool2dLayer : public Pool2dLayer {
  public:
-  /// Means over `window`; PyTorch's count_include_pad.
+  /// Throws DataError as Pool2dLayer().
   explicit AvgPool2dLayer(Pool2dWindow window, bool count_include_pad = true)
       : Pool2dLayer(count_include_pad ? Kind::kAverage : Kind::kAverageInside, window),
         counts_padding_(count_include_pad) {}
   std::string_view type() const override { return "avg_pool2d"; }
-  /// PyTorch's count_include_pad.
+  /// Whether the divisor counts padding.
   bool counts_padding() const noexcept { return counts_padding_; }
 
  private:

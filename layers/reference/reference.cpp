@@ -21,8 +21,7 @@ void require_rank4(const Shape& input) {
     throw DataError(concat("the reference pools [N, C, H, W], found ", input.to_string()));
 }
 
-/// Calls visit(output index, pointer to the image's plane, top, left) for every window; top
-/// and left may be negative.
+/// Calls visit(output index, pointer to the image's plane, top, left) for every window; top and left may be negative.
 template <typename Visit>
 void for_each_window(const Shape& input, const float* x, const PoolWindow& window, const Shape& output,
                      Visit visit) {

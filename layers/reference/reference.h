@@ -61,8 +61,7 @@ Result avg_pool2d(const Shape& input, const float* x, const PoolWindow& window, 
 
 /// Max(x, 0); NaN stays.
 Result relu(const Shape& input, const float* x);
-/// y[n, o] = b[o] + sum over i of w[o, i] * x[n, i]; x [N, I] (any trailing dimensions are
-/// flattened), w [O, I].
+/// y[n, o] = b[o] + sum over i of w[o, i] * x[n, i]; x [N, I] (any trailing dimensions are flattened), w [O, I].
 Result linear(const Shape& input, const float* x, int64_t outputs, const float* w, const float* bias);
 /// Over dimension `axis`, or the last one; or the logarithms.
 Result softmax(const Shape& input, const float* x, int axis = -1, bool logarithms = false);

@@ -1,6 +1,6 @@
-// Softmax over one dimension: y[i] = exp(x[i] - m) / sum over j of exp(x[j] - m), m = max over j of
-// x[j], so that no exponential overflows; or its logarithm, x[i] - m - log(sum). A row that contains a NaN, or only
-// -infinity, becomes NaN.
+// Softmax over one dimension: y[i] = exp(x[i] - m) / sum over j of exp(x[j] - m), m = max over j of x[j], so that no
+// exponential overflows; or its logarithm, x[i] - m - log(sum). A row that contains a NaN, or only -infinity, becomes
+// NaN.
 #pragma once
 
 #include "framework/graph/layer.h"

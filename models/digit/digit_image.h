@@ -23,8 +23,8 @@ struct DigitImage {
   PictureWarnings warnings;                     // what may be wrong
 };
 
-/// All marks of a picture as one digit, whatever there is; prepare_number() tells several apart. Steps: alpha over
-/// white, grey, polarity, paper level removed, box of the ink, area-filtered scale, integer shift.
+/// All marks of a picture as one digit, whatever there is; prepare_number() separates several. Steps: those of
+/// find_ink(), then box, strokes, scale and place.
 DigitImage prepare_digit(const Picture& picture);
 
 /// A picture as text: two characters per pixel, dark to bright. A picture of more than `max_columns` columns or lines

@@ -1,4 +1,5 @@
-// A part of a picture, averaged to a limited size, as planes of grey and of each colour over an opaque background.
+#include "models/digit/grey_planes.h"
+
 #include <algorithm>
 
 #include "framework/base/integer_math.h"
@@ -7,7 +8,8 @@
 namespace lenslet {
 namespace {
 
-// Difference of a pixel's colours, of 255, from which it is coloured, and the least share of such pixels: 1 of so many.
+// Difference of a pixel's colours, of 255, from which it is coloured, and the smallest share of such pixels, as 1 of
+// kOneVividOf.
 constexpr float kVivid = 30;
 constexpr size_t kOneVividOf = 500;
 // Range over black, of that over white, of a picture that is meant to be over black.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "framework/io/picture.h"
-#include "models/digit/paper.h"
+#include "models/digit/grey_planes.h"
 #include "models/digit/picture_warning.h"
 #include "models/digit/plane.h"
 

@@ -23,8 +23,8 @@ struct FoldedConv1 {
 /// Throws UsageError for a mean outside 0..1 or a std outside 0.001..10.
 void demand_foldable(const Normalisation& normalisation);
 
-/// The number in one of a weights file's metadata. Throws DataError unless it is a decimal number in that range; `note`
-/// ends the message.
+/// The number in one entry of a weights file's metadata. Throws DataError unless it is a decimal number in that range;
+/// `note` ends the message.
 float metadata_number(const std::pair<const std::string, std::string>& metadata, float min_value,
                       float max_value, const std::string& origin, const char* note = "");
 

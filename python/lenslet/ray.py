@@ -50,7 +50,8 @@ class Predictor:
             or "output".
         keep: Names of the columns to pass on. None: all but `column`.
         device: None takes "cuda" in an actor with `num_gpus`, else "cpu".
-        threads: CPU threads of the process. None takes the actor's `num_cpus`, at least 1; outside Ray it leaves them.
+        threads: CPU threads of the process. None takes the actor's `num_cpus`, at least 1; outside Ray the
+            number stays unchanged.
         check, invert: As for `Model.predict`.
         **options: plan, backend, math, max_batch, workspace_limit and graph, as for `Model.load`.
 
@@ -156,7 +157,7 @@ class Predictor:
         )
 
     def _stacked(self, column: np.ndarray) -> np.ndarray:
-        """Rows that lie apart, as Ray gives lists and bytes, one after another."""
+        """Copies rows that Ray keeps apart (lists, bytes) into one array."""
         dtype = np.uint8 if self._answer != "output" else np.float32
         rows = []
         for i, row in enumerate(column):

@@ -23,8 +23,8 @@ class OwnedArray {
     data_ = values_.get();
   }
 
-  /// Writes to `out` in place; like the other if it is None. Throws TypeError or ValueError, with `name` in the
-  /// message, unless `out` is a writable array of that shape, in order, in host memory.
+  /// Writes to `out` in place; allocates, like the other constructor, if `out` is None. Throws TypeError or ValueError,
+  /// with `name` in the message, unless `out` is a writable contiguous array of that shape in host memory.
   OwnedArray(std::vector<size_t> shape, nanobind::handle out, const char* name) {
     if (out.is_none()) {
       *this = OwnedArray(std::move(shape));

@@ -76,8 +76,7 @@ TEST(ModelGpu, AnswersByEveryPlanAndMath) {
   }
 }
 
-// Bytes reach the kernels with the file's normalisation
-// folded in, or normalised before; floats are used unchanged.
+// Bytes reach the kernels with the file's normalisation folded in, or normalised before; floats are used unchanged.
 TEST(ModelGpu, NormalisesAsTheWeightsFileSays) {
   LENSLET_SKIP_WITHOUT_GPU();
   const std::pair<const char*, float> maths[] = {{"fp32", 2e-3f}, {"tf32", 0.1f}, {"fp16", 0.1f}};

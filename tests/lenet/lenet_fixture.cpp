@@ -14,9 +14,8 @@ namespace lenslet {
 
 namespace {
 
-// PyTorch's values are exact to fp32 rounding; ours may differ by the reordering of at most 256
-// products, and in a Winograd layer by its transforms (6.4e-6 of the largest value). NaN must fail, so
-// the test is "accept if close".
+// PyTorch's values are exact to fp32 rounding; ours may differ by the reordering of at most 256 products, and in a
+// Winograd layer by its transforms (6.4e-6 of the largest value). NaN must fail, so the test is "accept if close".
 constexpr double kRelativeToLargest = 2e-5;
 constexpr double kLogitTolerance = 1e-4;
 constexpr int64_t kTestImages = 10000;

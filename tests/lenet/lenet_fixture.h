@@ -18,8 +18,7 @@ const Safetensors& golden_activations();
 /// "conv1=A,conv2=B" for every pair of backends that support fp32 on that device.
 std::vector<std::string> conv_pairs(Device device);
 
-/// Runs the golden inputs layer by layer and compares
-/// every activation with PyTorch's fp64 values, rounded.
+/// Runs the golden inputs layer by layer and compares every activation with PyTorch's fp64 values, rounded.
 void check_golden_activations(Device device, const std::string& backends, bool fuse);
 
 /// Each convolution with its ReLU and pooling as one operator gives the same bits as three operators, if `direct`

@@ -4,9 +4,9 @@
 #   check_bare_system.sh [--demo] [--json FILE] [SUITE [BASE [MIRROR]]]
 # SUITE is a release that debootstrap supports: bookworm (the default), jammy, noble. BASE is a chroot made by
 # debootstrap, which is copied and not changed; if it does not exist, it is created from MIRROR, which an Ubuntu needs
-# on Debian. --demo leaves out ./dev test; --json adds a row for each command to FILE
-# (docs/result_files.md, lenslet.commands/1). MNIST is copied too if LENSLET_MNIST_DIR names it. Needs root,
-# debootstrap, the package archive and a quarter of an hour, so CI does not run it.
+# on Debian. --demo leaves out ./dev test; --json adds a row for each command to FILE (docs/result_files.md,
+# lenslet.commands/1). MNIST is copied too if LENSLET_MNIST_DIR names it. Needs root, debootstrap, the package archive
+# and a quarter of an hour, so CI does not run it.
 set -euo pipefail
 skip() {
   echo "skipped: $*"
@@ -47,7 +47,7 @@ if [ -n "${LENSLET_MNIST_DIR:-}" ]; then
   cp "$LENSLET_MNIST_DIR"/*ubyte* "$root/mnist"
   settings+=(LENSLET_MNIST_DIR=/mnist)
 fi
-# The tests look at /proc, as every machine has it; without a mount of /dev/pts there is no pseudo-terminal.
+# Tests read /proc, so it is mounted. /dev/pts is not, so tests with a pseudo-terminal skip.
 # shellcheck disable=SC2016  # expanded by the inner shell
 enter=(unshare --mount sh -c 'mount -t proc proc "$0/proc"; exec chroot "$0" "$@"' "$root")
 for command in "${commands[@]}"; do

@@ -20,7 +20,7 @@ def output_of(*command):
 
 def commit():
     """(Commit, whether tracked files differ from it): those that the program LENSLET_PROGRAM was built from, else the
-    tree's. None for a tree without its history, and for a program that does not say."""
+    tree's. None for a tree without history, and for a program whose version has no commit."""
     if program := os.environ.get("LENSLET_PROGRAM"):
         built = re.search(r"\(([0-9a-f]{7,})(, modified)?\)", output_of(program, "--version"))
         return (built[1][:8], bool(built[2])) if built else (None, None)

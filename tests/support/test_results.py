@@ -3,8 +3,8 @@
 
     test_results.py JUNIT --json FILE
 
-Beside programs that were built elsewhere, ctest and this script are called by hand. docs/result_files.md describes the
-file, lenslet.tests/1. Exit codes: 0 written, also if a test failed, 2 usage, 3 JUNIT is missing or no such file.
+For programs built on another machine, call ctest and this script by hand. docs/result_files.md describes the file,
+lenslet.tests/1. Exit codes: 0 written, also if a test failed, 2 usage, 3 JUNIT is missing or no such file.
 """
 
 import argparse
@@ -19,7 +19,8 @@ from machine import machine
 # How tests print why they skip, as dev.d/skipped.awk reads it: below GoogleTest's "FILE:LINE: Skipped", as
 # "skipped: REASON", or unittest's "skipped 'REASON'".
 REASONS = re.compile(r": Skipped\n(.*)|^skipped: (.*)|\.\.\. skipped ['\"](.*)['\"]$", re.M | re.I)
-RETURN_CODE = "SKIP_RETURN_CODE"  # ctest's message for a test that says that it skips; without it it was not found
+# ctest's message for a test that skips itself; any other message means that its program was not found.
+RETURN_CODE = "SKIP_RETURN_CODE"
 
 
 def skip_reasons(output):

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "apps/common/ceilings/peak_values.cuh"
 #include "framework/device/cuda_check.h"
 #include "framework/device/gpu_limits.h"
 #include "framework/instructions/mma.cuh"
@@ -52,11 +53,9 @@ template <MathMode kMath>
 __global__ void __launch_bounds__(kThreads) peak_mma_kernel(int rounds,
                                                             float* __restrict__ sink) {  // [1], never written
 #if __CUDA_ARCH__ >= 800
-  // Values between 0.25 and 1 in either format, of a sign that alternates from lane to lane.
-  const uint32_t lane = threadIdx.x % 32, sign = lane % 2 * 0x80008000u;
-  const uint32_t bits =
-      (kMath == MathMode::kTf32 ? 0x3e800000u + (lane << 18) : 0x34003400u + lane * 0x00200020u) | sign;
-  const uint4 a = make_uint4(bits, bits ^ 0x80008000u, bits, bits ^ 0x80008000u);
+  const uint32_t lane = threadIdx.x % 32, sign = lane % 2 * kPairSigns;
+  const uint32_t bits = peak_values<kMath>(lane) | sign;
+  const uint4 a = make_uint4(bits, bits ^ kPairSigns, bits, bits ^ kPairSigns);
   float sums[kChains][4] = {};
 #pragma unroll 4
   for (int round = 0; round < rounds; ++round) {

@@ -16,9 +16,9 @@ struct PythonScript {
   std::string remedy;    // what to do without Python
 
   /// Runs it. The interpreter is LENSLET_PYTHON, else the first of python3 on PATH and /usr/bin/python3 that does not
-  /// end with 4. Throws UnavailableError if script, interpreter or what it needs is missing; UsageError,
-  /// DataError and OutputError as its exit code states. Its standard output is this program's
-  /// only if `prints`; else it counts as messages.
+  /// end with 4. Throws UnavailableError if script, interpreter or what it needs is missing; UsageError, DataError and
+  /// OutputError as its exit code states. Its standard output is this program's only if `prints`; else it counts as
+  /// messages.
   void run(const std::vector<std::string>& arguments, bool prints = false) const;
 };
 

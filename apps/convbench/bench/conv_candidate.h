@@ -40,7 +40,8 @@ class ConvCandidate : public Candidate {
   /// How far a correct result may be from the exact one.
   const ConvAccuracy& accuracy() const noexcept { return accuracy_; }
   const ConvKernel& kernel() const noexcept { return *kernel_; }
-  /// Fills what is known before the first run: the choice inside, launches, workspace and setup time.
+  /// Fills what is known before the first run: the algorithm that the library chose, launches, workspace and setup
+  /// time.
   void describe(ResultRow& row) const;
   size_t workspace_bytes() const noexcept { return workspace_bytes_; }
   /// The largest workspace of this candidate and its epilogues.

@@ -110,7 +110,7 @@ void print_beside(Console& console, const std::vector<ResultRow>& rows) {
     }
   }
   if (!any) return;
-  console.line("\nwhat it printed, and this card, hot:");
+  console.line("\nwhat the study printed, and this card, hot:");
   console.print(table);
 }
 

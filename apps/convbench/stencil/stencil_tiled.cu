@@ -17,13 +17,16 @@ constexpr unsigned kLine = 256, kTile = 32;
 // computes    y [width] of x [width] and the filter [taps] in constant memory
 // work split  block = 256 outputs, thread = one of them
 // memory      the 256 + taps - 1 elements behind a block in shared memory; a warp reads neighbours: no bank conflicts
-// requires    256 + taps - 1 floats of shared memory (kMaxTaps1d); reflecting as Stencil::supports checks
-// measured    H100, docs/results/2026-11-27-h100/reproduce.json: study e
+// requires    256 + taps - 1 floats of shared memory (kMaxTaps1d); with Boundary::kReflect a filter that reaches less
+//             far than the signal is long (Stencil::supports checks)
+// measured    H100, hot, study e: 16,777,216 elements, 7 taps, zeros outside: 103.2 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <Boundary kBoundary>
-__global__ void __launch_bounds__(kLine) stencil_tiled_1d_kernel(const StencilShape shape,
-                                                                 const float* __restrict__ x,  // [width]
-                                                                 const float*,
-                                                                 float* __restrict__ y) {  // [width]
+__global__ void __launch_bounds__(kLine)
+    stencil_tiled_1d_kernel(const StencilShape shape,
+                            const float* __restrict__ x,  // [width]
+                            const float* /*filter*/,      // unused: the filter is in constant memory
+                            float* __restrict__ y) {      // [width]
   extern __shared__ float tile[];
   const int thread = static_cast<int>(threadIdx.x), first = static_cast<int>(blockIdx.x * kLine);
   // Beyond the last output and its neighbours no element is needed.
@@ -40,17 +43,18 @@ __global__ void __launch_bounds__(kLine) stencil_tiled_1d_kernel(const StencilSh
 
 // computes    y [height, width] of x [height, width] and the filter [taps, taps] in constant memory
 // work split  block = 32 x 32 outputs, thread = one of them
-// memory      the (32 + taps - 1)^2 elements behind a block in shared memory;
-//             a warp reads neighbours of one row:
-//             no bank conflicts
-// requires    (32 + taps - 1)^2 floats of shared memory (kMaxTaps2d); reflecting as Stencil::supports checks
-// measured    H100, docs/results/2026-11-27-h100/reproduce.json: study e
+// memory      the (32 + taps - 1)^2 elements behind a block in shared memory; a warp reads neighbours of one row: no
+//             bank conflicts
+// requires    (32 + taps - 1)^2 floats of shared memory (kMaxTaps2d); with Boundary::kReflect a filter that reaches
+//             less far than the shorter side is long (Stencil::supports checks)
+// measured    H100, hot, study e: 4096 x 4096 elements, 5 x 5 taps, zeros outside: 294.7 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <Boundary kBoundary>
 __global__ void __launch_bounds__(kTile* kTile)
     stencil_tiled_2d_kernel(const StencilShape shape,
                             const float* __restrict__ x,  // [height, width]
-                            const float*,
-                            float* __restrict__ y) {  // [height, width]
+                            const float* /*filter*/,      // unused: the filter is in constant memory
+                            float* __restrict__ y) {      // [height, width]
   extern __shared__ float tile[];
   const int thread_x = static_cast<int>(threadIdx.x), thread_y = static_cast<int>(threadIdx.y);
   const int first_row = static_cast<int>(blockIdx.y * kTile),

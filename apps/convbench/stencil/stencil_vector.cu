@@ -73,15 +73,18 @@ __device__ __forceinline__ void store_neighbours(float* y, const float (&sums)[k
 }
 
 // computes    y [width] of x [width] and the filter [kTaps] in constant memory
-// work split  thread = 4 neighbouring outputs
+// work split  block = 256 threads = 1,024 outputs, thread = 4 neighbouring outputs
 // memory      no shared memory: float4 through L1; registers hold the neighbours and 4 sums
-// requires    kTaps up to 15; reflecting as Stencil::supports checks
-// measured    H100, docs/results/2026-11-27-h100/reproduce.json: study e
+// requires    kTaps up to 15 (stencil_vector_kernel() checks); with Boundary::kReflect a filter that reaches less far
+//             than the signal is long (Stencil::supports checks)
+// measured    H100, hot, study e: 16,777,216 elements, 7 taps, zeros outside: 46.98 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <Boundary kBoundary, int kTaps>
-__global__ void __launch_bounds__(kLine) stencil_vector_1d_kernel(const StencilShape shape,
-                                                                  const float* __restrict__ x,  // [width]
-                                                                  const float*,
-                                                                  float* __restrict__ y) {  // [width]
+__global__ void __launch_bounds__(kLine)
+    stencil_vector_1d_kernel(const StencilShape shape,
+                             const float* __restrict__ x,  // [width]
+                             const float* /*filter*/,      // unused: the filter is in constant memory
+                             float* __restrict__ y) {      // [width]
   const int first = static_cast<int>(blockIdx.x * kLine + threadIdx.x) * kColumns;
   if (first >= shape.width) return;
   float in[kColumns + kTaps - 1], sums[kColumns] = {};
@@ -132,16 +135,18 @@ __device__ __forceinline__ void sum_patch(const StencilShape& shape, const float
 }
 
 // computes    y [height, width] of x [height, width] and the filter [kTaps, kTaps] in constant memory
-// work split  thread = kRows x 4 neighbouring outputs
+// work split  block = 32 x 8 threads, thread = kRows x 4 neighbouring outputs
 // memory      no shared memory: float4 through L1; registers hold rows of neighbours and 4*kRows sums
-// requires    kTaps up to 7; reflecting as Stencil::supports checks
-// measured    H100, docs/results/2026-11-27-h100/reproduce.json: study e
+// requires    odd kTaps up to 7 (stencil_vector_kernel() checks); with Boundary::kReflect a filter that reaches less
+//             far than the shorter side is long (Stencil::supports checks)
+// measured    H100, hot, study e: 4096 x 4096 elements, 5 x 5 taps, zeros outside: 51.81 us
+//             (docs/results/2026-11-27-h100/reproduce.json)
 template <Boundary kBoundary, int kTaps, int kRows>
 __global__ void __launch_bounds__(kLine)
     stencil_vector_2d_kernel(const StencilShape shape,
                              const float* __restrict__ x,  // [height, width]
-                             const float*,
-                             float* __restrict__ y) {  // [height, width]
+                             const float* /*filter*/,      // unused: the filter is in constant memory
+                             float* __restrict__ y) {      // [height, width]
   const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) * kColumns;
   const int row = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y) * kRows;
   if (column >= shape.width || row >= shape.height) return;

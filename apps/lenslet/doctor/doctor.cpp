@@ -87,7 +87,7 @@ void report_libraries(Console& console, bool verbose) {
   if (libraries.empty() || !verbose) report(console, "libraries:", comma_list(names));
   if (cudnn_folders.size() > 1) {
     report(console, "WARNING:",
-           "cuDNN's parts come from different folders; mixed versions crash: mend LD_LIBRARY_PATH");
+           "cuDNN's parts come from different folders; mixed versions crash: fix LD_LIBRARY_PATH");
   }
 }
 

@@ -51,7 +51,7 @@ struct SupportedLayer {
   }
 };
 
-// In the order of rank. No device has to be there: a backend decides by the problem.
+// In the order of rank. Needs no device, because a backend decides by the problem.
 std::vector<SupportedLayer> supported_layers(const Graph& graph) {
   const std::vector<Shape> shapes = graph.infer_shapes(1);
   std::vector<SupportedLayer> rows;

@@ -46,7 +46,7 @@ class DigitInputs {
   struct File {
     DigitInput input;                           // input.error is set if reading failed
     bool is_argument = false;                   // pictures from folders are never read as IDX files
-    bool done = false;                          // input.digit is set
+    bool done = false;                          // decoded: input.number, input.pixels or input.error is set
     std::optional<std::vector<uint8_t>> bytes;  // from reading to decoding
     bool is_idx() const { return is_argument && bytes && looks_like_idx(*bytes); }
   };

@@ -3,9 +3,10 @@
 // One thread computes. It takes the requests that wait, in order of arrival, up to `max_batch` samples together; with
 // `max_delay` it waits that long after the first one for more. The first request decides whether a pass reads pixels or
 // values; requests of the other kind wait for the next pass. A request is never divided between passes of the batcher:
-// one that is larger than `max_batch` is computed alone. Every request passes this thread, so it only computes: the
-// threads that brought the requests receive the outputs, and each is woken once for all that it gets. If a pass of one
-// sample takes less time than handing it to another thread, the thread that brings the sample computes it (AtOnce).
+// one that is larger than `max_batch` is computed alone. All requests pass this one thread, so it does
+// nothing but compute. The threads that brought the requests hand over the outputs; each is woken once for all that it
+// gets. If a pass of one sample takes less time than handing it to another thread, the thread that brings the sample
+// computes it (AtOnce).
 #pragma once
 
 #include <atomic>
@@ -40,7 +41,7 @@ class Batcher {
   /// Computes the outputs of one sample on the calling thread, any number of threads at a time, or returns false where
   /// it cannot do so now. May throw.
   using AtOnce = std::function<bool(const Samples& input, std::vector<float>& outputs)>;
-  /// The outputs of one request [count, …], in those of its pass.
+  /// The outputs of one request [count, …]: a part of the outputs of its pass.
   struct Outputs {
     const float* data = nullptr;
     size_t size = 0;

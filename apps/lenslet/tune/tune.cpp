@@ -21,7 +21,7 @@
 namespace lenslet {
 namespace {
 
-// Above this a candidate is measured longer: one of a wide spread ties with all others.
+// Relative spread above which a candidate is measured longer, because a wide spread ties it with every other.
 constexpr double kMaxNoise = 0.1;
 
 MeasureOptions measure_options(const TuneOptions& options) {
@@ -233,7 +233,7 @@ ExitCode run_tune(const TuneOptions& options) {
     });
   } catch (const UnavailableError& error) {
     write_tune_files(run, options, session, report);
-    // A backend that is there and computes something else is no missing one.
+    // A backend that computes wrong results is a failed check, not a missing backend.
     if (failed_where_none_is_chosen(report)) throw CheckError(error.what());
     throw;
   }

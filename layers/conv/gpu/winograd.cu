@@ -68,8 +68,7 @@ size_t bytes_per_tile(const Conv2dProblem& problem) {
   const size_t channels = size_t{0} + problem.c + (has_few_channels(problem) ? 0 : problem.k);
   return sizeof(float) * (problem.r + 1) * (problem.s + 1) * channels;
 }
-/// Tiles per chunk within that many bytes, with chunks of
-/// similar size; 0 if not even the smallest chunk fits.
+/// Tiles per chunk within that many bytes, with chunks of similar size; 0 if not even the smallest chunk fits.
 int64_t chunk_tiles(const Conv2dProblem& problem, size_t limit) {
   const int64_t units = ceil_div(tile_count(problem), kWinogradChunkUnit);
   const size_t wanted = has_few_channels(problem) ? kFewChannelsWorkspace : kDefaultWorkspace;

@@ -3,8 +3,7 @@
 // the sum in the order of t, with fused multiply-adds if the processor has them. The tile is in registers: J rows by a
 // few vectors of positions, so that each vector of b is used for J rows and each value of a for several vectors.
 //
-// A convolution with stride 1 is this with one offset for each (c, r, s); a matrix product with
-// offset(t) = t * ldb.
+// A convolution with stride 1 is this with one offset for each (c, r, s); a matrix product with offset(t) = t * ldb.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// y[o, c, i] = f(y[o, c, i] + bias[c]), in place, f a rectifier. Bound by memory bandwidth: one
-// read and one write of y.
+// y[o, c, i] = f(y[o, c, i] + bias[c]), in place, f a rectifier. Bound by memory bandwidth: one read and one write of
+// y.
 #include <cuda_runtime.h>
 
 #include <algorithm>

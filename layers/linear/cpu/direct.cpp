@@ -21,8 +21,10 @@
 namespace lenslet {
 namespace {
 
-constexpr int64_t kPanel = 64;  // outputs: 4 vectors of AVX-512
-constexpr int64_t kUnit = 16;   // a panel's width is a multiple of this
+constexpr int64_t kPanel = 64;         // outputs: 4 vectors of AVX-512
+constexpr int64_t kUnit = 16;          // a panel's width is a multiple of this
+constexpr int kTileRows = 6;           // samples of a register tile
+constexpr int64_t kMaxBlockRows = 96;  // samples that a thread takes through one panel after the other
 // Smallest number of multiply-adds per thread: about 20 us of one core, several times the cost of waking a thread.
 constexpr int64_t kGrainMacs = 1 << 20;
 
@@ -76,7 +78,7 @@ inline __attribute__((always_inline)) void panel_rows(const Panel& panel, const 
   for (; first < panel.width; first += kLanes) tile<kLanes, kRows, 1>(panel, first, x, y);
 }
 
-// A panel for `rows` samples, x [rows, inputs], y [rows, y_step].
+// A panel for `rows` samples, x [rows, inputs], y [rows, y_step]. The samples behind the last whole tile go one by one.
 template <int kLanes, int kRows, int kTile>
 inline __attribute__((always_inline)) void panel_samples(const Panel& panel, int64_t rows, const float* x,
                                                          float* y) {
@@ -84,17 +86,18 @@ inline __attribute__((always_inline)) void panel_samples(const Panel& panel, int
   for (; row + kRows <= rows; row += kRows) {
     panel_rows<kLanes, kRows, kTile>(panel, x + row * panel.inputs, y + row * panel.y_step);
   }
+  constexpr int kSingleTile = 4;  // vectors of one sample
   for (; row < rows; ++row) {
-    panel_rows<kLanes, 1, 4>(panel, x + row * panel.inputs, y + row * panel.y_step);
+    panel_rows<kLanes, 1, kSingleTile>(panel, x + row * panel.inputs, y + row * panel.y_step);
   }
 }
 
-// 6 x 4 of 32 registers, 6 x 2 of 16, 3 x 4 of 16.
+// Samples by vectors of a tile, as many sums as the registers have room for: 6 x 4 of 32, 6 x 2 of 16, 3 x 4 of 16.
 LENSLET_TARGET_AVX512 void panel_avx512(const Panel& panel, int64_t rows, const float* x, float* y) {
-  panel_samples<16, 6, 4>(panel, rows, x, y);
+  panel_samples<16, kTileRows, 4>(panel, rows, x, y);
 }
 LENSLET_TARGET_AVX2 void panel_avx2(const Panel& panel, int64_t rows, const float* x, float* y) {
-  panel_samples<8, 6, 2>(panel, rows, x, y);
+  panel_samples<8, kTileRows, 2>(panel, rows, x, y);
 }
 void panel_baseline(const Panel& panel, int64_t rows, const float* x, float* y) {
   panel_samples<4, 3, 4>(panel, rows, x, y);
@@ -150,8 +153,8 @@ class DirectOperator : public Operator {
     // Threads share blocks of samples and panels, so that there is enough work if there are few of either. The samples
     // of a block stay in L1 for all panels.
     const int64_t macs_per_sample = inputs_ * outputs_;
-    const int64_t block =
-        std::clamp<int64_t>(kGrainMacs / std::max<int64_t>(macs_per_sample, 1), 6, 96) / 6 * 6;
+    const int64_t fitting = kGrainMacs / std::max<int64_t>(macs_per_sample, 1);
+    const int64_t block = std::clamp<int64_t>(fitting, kTileRows, kMaxBlockRows) / kTileRows * kTileRows;
     const int64_t blocks = ceil_div(batch_, block);
     const int64_t grain =
         std::max<int64_t>(1, kGrainMacs / std::max<int64_t>(1, block * macs_per_sample / panels));

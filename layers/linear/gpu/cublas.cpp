@@ -1,5 +1,5 @@
-// Linear on the GPU as one product by cuBLAS: Y [N, O] = X [N, I] * W [O, I]^T; bias and ReLU
-// follow in one pass over Y.
+// Linear on the GPU as one product by cuBLAS: Y [N, O] = X [N, I] * W [O, I]^T; bias and ReLU follow in one pass over
+// Y.
 #include "layers/gemm/gemm_backend.h"
 #include "layers/gemm/gpu/bias_rectifier.h"
 #include "layers/gemm/gpu/cublas_workspace.h"

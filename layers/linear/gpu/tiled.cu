@@ -214,14 +214,15 @@ int choose_width(int64_t outputs) {
   return best;
 }
 
-// The tile height with the least work for the busiest multiprocessor. The cost of a block is its rows plus six, the
-// cost of loading the weights.
+// The tile height with the least work for the busiest multiprocessor. The cost of a block is its rows, and loading the
+// weights.
 int choose_tall(int64_t batch, int64_t column_tiles, int multiprocessors) {
+  constexpr int kWeightRows = 6;  // rows that loading the weights costs
   int best = 1;
   int64_t min_cost = INT64_MAX;
   for (int tall : {4, 2, 1}) {
     const int64_t blocks = ceil_div(batch, tall * kWarpRows) * column_tiles;
-    const int64_t cost = ceil_div(blocks, multiprocessors) * (tall * kWarpRows + 6);
+    const int64_t cost = ceil_div(blocks, multiprocessors) * (tall * kWarpRows + kWeightRows);
     if (cost < min_cost) {
       min_cost = cost;
       best = tall;

@@ -78,8 +78,7 @@ __global__ void __launch_bounds__(GpuLimits::kWarp* kWarps)
   float total = sum[0];
   int mine = 0;  // the sample whose sum this lane has at the end
   if (kRows == 4) {
-    // Lanes 16 apart swap: the upper half keeps samples 2 and 3, the lower half 0 and 1; then
-    // lanes 8 apart likewise.
+    // Lanes 16 apart swap: the upper half keeps samples 2 and 3, the lower half 0 and 1; then lanes 8 apart likewise.
     const bool upper = (lane & 16) != 0, odd = (lane & 8) != 0;
     const float first =
         (upper ? sum[2 % kRows] : sum[0]) + __shfl_xor_sync(kAllLanes, upper ? sum[0] : sum[2 % kRows], 16);

@@ -42,11 +42,11 @@ struct Transposition {
 };
 
 inline constexpr const char* kComputedWeights = "LENSLET_MAX_COMPUTED_WEIGHTS";
-/// The value of that variable: how many values nodes may compute, and layers may take besides those of the file. None
-/// if it is not set. Throws UsageError for anything but a number.
+/// The value of that variable: how many values nodes may compute, and layers may take besides those of the file.
+/// nullopt if it is not set. Throws UsageError for anything but a number.
 std::optional<int64_t> computed_weights_setting();
 
-/// Computes constants when they are asked for, in fp32. A small file that lets nodes compute large constants is refused
+/// Computes constants on demand, in fp32. A small file that lets nodes compute large constants is refused
 /// after kMaxComputed values, or as many as computed_weights_setting() allows.
 class Constants {
  public:

@@ -14,12 +14,12 @@ namespace lenslet::winograd_cpu {
 // Transformed inputs of a block stay in the L2 cache of a core, next to the products of a block of filters.
 constexpr int64_t kBlockTiles = 48, kInputBytes = 512 * 1024;
 constexpr int64_t kMaxChannels = 8192;  // of a group: 1.2 MB for a single tile
-// Fewer tiles of a thread do not fill the registers: threads rather share the filters.
+// Fewer tiles of a thread do not fill the registers: threads then share the filters.
 constexpr int64_t kFewTiles = 8;
 // Operations of the direct sum. Below them a second thread, one that sleeps or one that is awake, costs more than it
 // saves.
 constexpr double kFlopsPerThread = 3 * kFlopsPerWokenThread, kFlopsPerAwakeThread = 0.4e6;
-// Positions lie this much further apart than the tiles need, so that powers of two do not meet in the same cache sets.
+// Padding between positions, in floats: at distances of powers of two they would share cache sets.
 constexpr int64_t kGap = 16;
 
 /// How a problem is divided among `slots` threads. A block is some rows of tiles, also of several images, or a piece of

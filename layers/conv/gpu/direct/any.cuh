@@ -131,8 +131,8 @@ __global__ void __launch_bounds__(kDirectAnyThreads) conv_direct_any_kernel(
 }
 
 // computes    maxima over windows of y, y as conv_direct_any_kernel computes it; x and the result in order kLayout
-// work split  block = tile_rows x tile_columns windows of kOut channels of one image; thread = sums, then windows, in
-//             steps of 128
+// work split  block = tile_rows x tile_columns windows of kOut channels of one image; thread i = sums i, i + 128, ...;
+//             then windows i, i + 128, ...
 // memory      shared: the region of sums [kOut, region] that the windows cover, -infinity outside the plane; sums where
 //             windows of two blocks overlap are computed by both
 // requires    the region fits into the shared memory, grid.x < 2^31 (checked by direct/any_launch.cuh)

@@ -1,7 +1,7 @@
-// Direct convolution by tiles: a block stages an input tile of a few channels and their filters in shared
-// memory, and each thread keeps kColumns neighbouring outputs of kOut channels in registers, so that a loaded
-// input feeds kOut*S multiply-adds and a loaded weight feeds kColumns. A max pooling of 2x2
-// windows with stride 2 that follows happens in those registers. Formula and sources: ../direct.cu.
+// Direct convolution by tiles: a block stages an input tile of a few channels and their filters in shared memory, and
+// each thread keeps kColumns neighbouring outputs of kOut channels in registers, so that a loaded input feeds kOut*S
+// multiply-adds and a loaded weight feeds kColumns. A max pooling of 2x2 windows with stride 2 that follows happens in
+// those registers. Formula and sources: ../direct.cu.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -15,6 +15,7 @@
 namespace lenslet {
 
 constexpr int kDirectTileThreads = 128;  // at most; fewer if that gives work to more multiprocessors
+constexpr int kDirectTileBlocks = 4;  // of a multiprocessor at least: a thread then has at most 128 registers
 
 /// The problem and how a block cuts it: threads = channel_groups x images x row_patches x column_patches, a patch being
 /// kRows x kColumns outputs of kOut channels.
@@ -154,7 +155,7 @@ struct DirectTilePatch {
 //             8 images, 128 channels, 56 x 56, 128 filters 3x3: 328.0 us
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <int R, int S, int kStride, int kOut, int kRows, int kColumns, bool kPool>
-__global__ void __launch_bounds__(kDirectTileThreads, 4) conv_direct_tile_kernel(
+__global__ void __launch_bounds__(kDirectTileThreads, kDirectTileBlocks) conv_direct_tile_kernel(
     const DirectTileShape shape,
     const float* __restrict__ x,        // [N, C, H, W]
     const float* __restrict__ filters,  // [K tiles, chunks, channel_groups, chunk, R, S, kOut], zero padded
@@ -162,8 +163,8 @@ __global__ void __launch_bounds__(kDirectTileThreads, 4) conv_direct_tile_kernel
     float* __restrict__ y) {            // [N, K, P, Q]
   // Floats that a thread reads of an input row.
   constexpr int kReadColumns = ((kColumns - 1) * kStride + S + 3) / 4 * 4;
-  // Unrolled over the filter's rows only as long as the loop body stays inside the instruction cache.
-  constexpr int kUnrollRows = R * S * kOut * kRows * kColumns > 600 ? 1 : R;
+  constexpr int kMaxUnrolled = 600;  // multiply-adds of a loop body that stays inside the instruction cache
+  constexpr int kUnrollRows = R * S * kOut * kRows * kColumns > kMaxUnrolled ? 1 : R;
   using Vector = std::conditional_t<kOut % 4 == 0, float4, float2>;
   extern __shared__ float4 direct_tile_shared[];
   float* const tile = reinterpret_cast<float*>(direct_tile_shared);

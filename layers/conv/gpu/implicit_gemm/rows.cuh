@@ -4,9 +4,9 @@
 // Rows (c, r, 0), (c, r, 1) and (c, r, 2) of the im2col matrix are one input row, shifted. So a block copies that row
 // once, 16 bytes at a time, and a thread reads six neighbours for four positions and three taps. For this the columns
 // of the matrix count input columns: W per output row, of which the last W - Q are computed and dropped. Asynchronous
-// copies into three stages of shared memory (cp.async, compute capability 8.0)
-// after CUTLASS's multistage pipeline (NVIDIA, "CUTLASS: fast linear algebra in CUDA C++", 2017); the idea
-// that neighbouring taps share an input row is that of direct convolution, here inside a GEMM's tile.
+// copies into three stages of shared memory (cp.async, compute capability 8.0) after CUTLASS's multistage pipeline
+// (NVIDIA, "CUTLASS: fast linear algebra in CUDA C++", 2017); the idea that neighbouring taps share an input row is
+// that of direct convolution, here inside a GEMM's tile.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,232 @@
+// From the ink of a picture to its number: groups the marks to digits, judges what lies between and beside them, and
+// prepares each digit for the model. Read number_of_ink(), the last function, then add_marks(); the judges above them
+// can wait.
+#include "models/digit/number_of_ink.h"
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "models/digit/digit_placing.h"
+#include "models/digit/mark_cuts.h"
+#include "models/digit/mark_groups.h"
+#include "models/digit/mark_retakes.h"
+
+namespace lenslet {
+namespace {
+
+constexpr size_t kMaxStrokes = 120;  // marks of ink: more are a texture
+// Shares of the digits' height.
+constexpr double kWide = 0.75;      // width of a mark that may be several digits
+constexpr double kWideGap = 1.2;    // between two digits of one number
+constexpr double kPointNear = 0.6;  // gap from a digit to a point
+constexpr double kPointLow = 0.4;   // part of the row, from below, with a point
+// Width of a straight stroke once upright, of its height: a 1 without flag or foot.
+constexpr double kStroke = 0.3;
+constexpr double kUnevenHeight = 0.6;  // of the lowest digit, of the highest
+// Slants, columns a row.
+constexpr double kSlanted = 0.25;    // of most digits of a number: more than MNIST's usually have
+constexpr double kMinSlanted = 0.5;  // of the one that leans least, of kSlanted
+// Slants of a single stroke; a third of MNIST's 1s lean further than the first.
+constexpr double kSlash = 0.36, kBackslash = -0.3;
+constexpr double kLeansApart = 0.36, kPerhapsApart = 0.27;  // between a stroke and the digits beside it
+
+// Refuses a number with a point that is too small to be kept as a mark, and warns of other specks in the row of digits.
+void judge_points(const Ink& ink, const std::vector<MarkGroup>& groups, const Picture& picture,
+                  NumberMarks& number) {
+  constexpr size_t kMaxPoints = 3;  // more are dust
+  const double height = digit_height(groups);
+  Box row = groups.front().box;
+  for (const MarkGroup& group : groups) row = united(row, group.box);
+  for (const Box& point : ink.points) {
+    if (shared_rows(point, row) <= 0) continue;
+    const bool over_a_mark = std::any_of(groups.begin(), groups.end(), [&](const MarkGroup& group) {
+      return 2 * shared_columns(point, group.box) > point.width();
+    });
+    const bool near = -shared_columns(point, row) < kPointNear * height;
+    const bool low = point.y0 + point.y1 > 2 * (row.y1 - kPointLow * height);
+    if (!over_a_mark && near && low && ink.points.size() <= kMaxPoints) {
+      const Box box = in_picture(ink, point, picture);
+      number.refusal = Refusal::kTooSmall;
+      number.reason = concat("no number: a mark is too small for a digit: ", box.width(), "x", box.height(),
+                             " pixels at ", box.x0, ", ", box.y0);
+      return;
+    }
+    number.warnings.add(PictureWarning::kMarkLeftOut, "a speck beside the digits was left out");
+  }
+}
+
+// Warns of what may be two numbers, or a number and its exponent.
+void warn_of_uneven(const std::vector<MarkGroup>& groups, PictureWarnings& warnings) {
+  int lowest = INT_MAX, highest = 0, gap = 0;
+  const double height = digit_height(groups);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (!is_small(groups[i].box, height)) lowest = std::min(lowest, groups[i].box.height());
+    highest = std::max(highest, groups[i].box.height());
+    if (i > 0) gap = std::max(gap, groups[i].box.x0 - groups[i - 1].box.x1);
+  }
+  if (gap > kWideGap * highest)
+    warnings.add(PictureWarning::kWideGap, "a wide gap between the digits: several numbers, perhaps");
+  if (lowest < kUnevenHeight * highest)
+    warnings.add(PictureWarning::kUnevenHeights, "digits of different heights: no single number, perhaps");
+}
+
+// A mark that is large enough for a digit, with its ink and its slant.
+struct Written {
+  Ink ink;
+  double slant = 0;
+  bool upright = true;  // no point and no dash
+};
+
+std::vector<Written> written_marks(const Ink& ink, const std::vector<MarkGroup>& groups) {
+  const double height = digit_height(groups);
+  std::vector<Written> marks;
+  for (const MarkGroup& group : groups) {
+    Written mark{ink_of(ink, group, group.box)};
+    mark.slant = slant_of(mark.ink);
+    mark.upright = !is_small(group.box, height) && !is_flat(group.box, height);
+    marks.push_back(std::move(mark));
+  }
+  return marks;
+}
+
+// Slants of all marks but one, which may be the number of none.
+std::vector<float> slants_beside(const std::vector<Written>& marks, size_t one) {
+  std::vector<float> slants;
+  for (size_t i = 0; i < marks.size(); ++i) {
+    if (i != one && marks[i].upright) slants.push_back(static_cast<float>(marks[i].slant));
+  }
+  return slants;
+}
+
+// The slant of a number whose digits lean to the right alike; else 0. A single sign, such as a slash, has none.
+double common_slant(const std::vector<Written>& marks) {
+  std::vector<float> slants = slants_beside(marks, marks.size());
+  if (slants.size() < 2) return 0;
+  const double min_slant = *std::min_element(slants.begin(), slants.end());
+  const double median = percentile(slants, 0.5);
+  return median >= kSlanted && min_slant >= kMinSlanted * kSlanted ? median : 0;
+}
+
+// Whether a straight stroke may be a slash instead of a 1: it leans further than the digits beside it.
+DigitMark::Slash slash_of(const std::vector<Written>& marks, size_t one) {
+  const Ink straight = upright(marks[one].ink, marks[one].slant);
+  if (straight.box.width() > kStroke * straight.box.height()) return DigitMark::Slash::kNo;
+  std::vector<float> others = slants_beside(marks, one);
+  const double slant = marks[one].slant;
+  if (others.empty())
+    return slant > kSlash || slant < kBackslash ? DigitMark::Slash::kPerhaps : DigitMark::Slash::kNo;
+  const double apart = std::abs(slant - percentile(others, 0.5));
+  return apart > kLeansApart     ? DigitMark::Slash::kYes
+         : apart > kPerhapsApart ? DigitMark::Slash::kPerhaps
+                                 : DigitMark::Slash::kNo;
+}
+
+// What else the mark may be read from.
+std::vector<DigitRetake> retakes_of(const Ink& own, double slant) {
+  std::vector<DigitRetake> retakes;
+  const auto add = [&](const Ink& ink, PictureWarning code, const char* warning) {
+    DigitImage digit = place_digit(ink);
+    if (!digit.blank) retakes.push_back({std::move(digit), code, warning});
+  };
+  if (const std::optional<Ink> even = evened(own))
+    add(*even, PictureWarning::kLittleContrast, "uneven ink: faint parts of a digit were strengthened");
+  if (slant > 0) add(upright(own, slant), PictureWarning::kSlanted, "a slanted digit was read upright");
+  return retakes;
+}
+
+void add_marks(const Ink& ink, const Picture& picture, NumberMarks& number) {
+  std::vector<MarkGroup> groups;
+  for (size_t i = 0; i < ink.marks.size(); ++i) groups.push_back({ink.marks[i].box, ink.marks[i].mass, {i}});
+  leave_out_lines(groups, number.warnings);
+  groups = group_marks(std::move(groups));
+  leave_out_specks(groups, number.warnings);
+  if (groups.size() > kMaxMarks)
+    return refuse(number, Refusal::kTexture,
+                  concat("no number: ", groups.size(), " marks, expected at most ", kMaxMarks, " digits"));
+  if (!is_one_row(groups))
+    return refuse(
+        number, Refusal::kRows,
+        concat("no number: ", groups.size(), " marks in several rows, expected the digits of one number"));
+  judge_points(ink, groups, picture, number);
+  if (number.refusal != Refusal::kNone) return;
+  warn_of_uneven(groups, number.warnings);
+  const double height = digit_height(groups);
+  const std::vector<Written> written = written_marks(ink, groups);
+  const double slant = common_slant(written);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const MarkGroup& group = groups[i];
+    const Ink& own = written[i].ink;
+    DigitMark mark;
+    mark.box = in_picture(ink, group.box, picture);
+    // With one digit nothing is cut out, so that the steps have the picture's own coordinates.
+    mark.digit = place_digit(groups.size() == 1 && group.marks.size() == ink.marks.size() ? ink : own);
+    mark.small = groups.size() > 1 && (is_small(group.box, height) || is_flat(group.box, height));
+    mark.wide = group.box.width() > kWide * group.box.height() && group.box.height() > kSmallHeight * height;
+    if (mark.wide) mark.cuts = cuts_of(ink, group, picture);
+    if (!mark.small) {
+      mark.retakes = retakes_of(own, slant);
+      mark.slash = slash_of(written, i);
+    }
+    if (groups.size() > 1)
+      number.steps.push_back(concat("mark ", number.marks.size() + 1, ": ", mark.box.width(), "x",
+                                    mark.box.height(), " pixels at ", mark.box.x0, ", ", mark.box.y0));
+    if (stand_apart(ink, group.marks) || may_be_two(ink, group.marks, height))
+      number.warnings.add(PictureWarning::kSeveralMarks, "marks that stand apart were taken as one digit");
+    number.marks.push_back(std::move(mark));
+  }
+}
+
+}  // namespace
+
+bool has_digits_form(const Picture& picture) {
+  return picture.width == DigitImage::kSide && picture.height == DigitImage::kSide;
+}
+
+void refuse(NumberMarks& number, Refusal refusal, std::string reason) {
+  number.refusal = refusal;
+  number.reason = std::move(reason);
+}
+
+NumberMarks number_of_ink(const Picture& picture, const Ink& ink) {
+  NumberMarks number;
+  number.steps = {describe_picture(picture)};
+  number.steps.insert(number.steps.end(), ink.steps.begin(), ink.steps.end());
+  number.warnings = ink.warnings;
+  if (ink.level == 0) {
+    number.warnings.add(PictureWarning::kBlank, "blank: no ink found");
+    refuse(number, Refusal::kBlank, "blank: no ink found");
+    return number;
+  }
+  if (ink.marks.size() > kMaxStrokes) {
+    refuse(number, Refusal::kTexture,
+           concat("texture: ", ink.marks.size(), " marks, expected a number; photograph it on plain paper"));
+    return number;
+  }
+  add_marks(ink, picture, number);
+  if (number.marks.size() == 1 && number.marks[0].digit.blank) {
+    number.marks.clear();
+    refuse(number, Refusal::kBlank, "blank: the marks found lie too far apart for a digit");
+    number.warnings.add(PictureWarning::kBlank, number.reason);
+  }
+  const auto blank = std::find_if(number.marks.begin(), number.marks.end(),
+                                  [](const DigitMark& mark) { return mark.digit.blank; });
+  if (blank != number.marks.end()) {
+    refuse(number, Refusal::kNoNumber,
+           concat("no number: mark ", blank - number.marks.begin() + 1, " of ", number.marks.size(),
+                  " has parts that lie too far apart for a digit"));
+    number.marks.clear();
+  }
+  if (number.marks.size() == 1) {
+    DigitImage& digit = number.marks[0].digit;
+    number.steps.insert(number.steps.end(), digit.steps.begin(), digit.steps.end());
+    digit.steps.clear();
+  }
+  for (DigitMark& mark : number.marks) number.warnings.add(std::exchange(mark.digit.warnings, {}));
+  return number;
+}
+
+}  // namespace lenslet
