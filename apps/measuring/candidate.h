@@ -26,8 +26,7 @@ class Candidate {
   virtual std::string name() const = 0;
   /// The input numbers of a measurement: of the check before, of the timed runs and of the check after.
   enum Round { kBefore, kTimed, kAfter };
-  /// Uploads input number `round` for the following runs; each
-  /// number always gives the same data. Not timed; may wait.
+  /// Uploads input number `round` for the following runs; each number always gives the same data. Not timed; may wait.
   virtual void load(int round, Stream& stream) = 0;
   /// Enqueues one run on `stream`; neither allocates nor synchronises.
   virtual void run(Stream& stream) = 0;

@@ -48,8 +48,7 @@ __device__ __forceinline__ void copy_async_16_or_zero_if(bool run, uint32_t targ
 }
 /// Ends a group: the copies of this thread since the last group.
 __device__ __forceinline__ void commit_copies() { LENSLET_ASYNC_COPY("cp.async.commit_group;\n"); }
-/// Waits until at most kPending groups of this thread are
-/// in flight. Copies of other threads also need a barrier.
+/// Waits until at most kPending groups of this thread are in flight. Copies of other threads also need a barrier.
 template <int kPending>
 __device__ __forceinline__ void wait_for_copies() {
   LENSLET_ASYNC_COPY("cp.async.wait_group %0;\n" ::"n"(kPending) : "memory");

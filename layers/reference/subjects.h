@@ -1,9 +1,8 @@
 // Subjects: what every backend is verified on. `lenslet doctor` and the tests of layers, determinism, captures and
 // sanitizers run this one list, each as much of it as it has time for.
 //
-// Backends come from the registries, so a new backend is verified on every
-// subject of its operation. Installed programs run the short list; the lists
-// of convolutions that the tests add are files, layers/conv/problems/*.txt.
+// Backends come from the registries, so a new backend is verified on every subject of its operation. Installed programs
+// run the short list; the lists of convolutions that the tests add are files, layers/conv/problems/*.txt.
 #pragma once
 
 #include <memory>

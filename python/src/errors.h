@@ -3,8 +3,7 @@
 
 namespace lenslet::python {
 
-/// Makes every Error reach Python with its message, as
-/// the class of lenslet/_types.py for its exit code.
+/// Makes every Error reach Python with its message, as the class of lenslet/_types.py for its exit code.
 void register_errors();
 
 }  // namespace lenslet::python

@@ -1,8 +1,7 @@
-// Every convolution kernel has a problem, in the lists on which every backend is
-// verified, that exercises it: the kernel is launched, with at least two tiles, the last
-// partly filled, in each direction of the launch. The kernels are those that the program
-// registers with the CUDA runtime, so a new instantiation without a problem fails here.
-// No GPU is needed: the cards are simulated, and the host's decisions for them are real.
+// Every convolution kernel has a problem, in the lists on which every backend is verified, that exercises it: the
+// kernel is launched, with at least two tiles, the last partly filled, in each direction of the launch. The kernels are
+// those that the program registers with the CUDA runtime, so a new instantiation without a problem fails here. No GPU
+// is needed: the cards are simulated, and the host's decisions for them are real.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -144,9 +144,7 @@ TEST(Conv2dLayer, EveryBackendComputes) {
   }
 }
 
-// OpenMP's threads do not exist in a forked child, whose next loop over several of them would hang. A batch that is
-// split over the program's own threads uses one OpenMP thread each, and works.
-// A rectifier that it stands for is fused; another function, a falling one or a second one is refused by its name.
+// ReLU, ReLU6 and LeakyReLU are fused; any other function, a negative slope or a second one is refused by name.
 TEST(Conv2dLayer, FusesRectifiers) {
   using A = Activation;
   static const ReluLayer kRelu;
@@ -184,6 +182,8 @@ TEST(Conv2dLayer, ARectifierHasTheBitsOfItsLayer) {
   EXPECT_TRUE(std::isnan(Rectifier(0, 6).of(NAN)));
 }
 
+// OpenMP's threads do not exist in a forked child, whose next loop over several of them would hang. A batch that is
+// split over the program's own threads uses one OpenMP thread each, and works.
 TEST(Conv2dLayer, OneDnnWithSeveralThreadsIsRefusedAfterAFork) {
   const int before = num_threads();
   set_num_threads(4);

@@ -19,9 +19,8 @@ void launch_too_many_threads(Stream& stream);
 /// Whether the stream is being captured; false in a build without the GPU side.
 bool is_captured(Stream& stream);
 
-/// A convolution of one image, NCHW, stride 1, that computes an output only if
-/// its answer is not there. An answer is a number; with `seen` (as many elements
-/// as y) a pixel of the input must also equal the one used to compute it.
+/// A convolution of one image, NCHW, stride 1, that computes an output only if its answer is not there. An answer is a
+/// number; with `seen` (as many elements as y) a pixel of the input must also equal the one used to compute it.
 struct LazyConv {
   const float *x = nullptr, *weights = nullptr, *bias = nullptr;  // no bias: null
   float *y = nullptr, *seen = nullptr;

@@ -215,7 +215,6 @@ TEST(TileKernels, EveryInstructionSetAgrees) {
   }
 }
 
-// If a library is missing, tables of results must state that, with the reason.
 // Lines of one vector share a tile. Every line has the bits that it has alone, and nothing is written between them.
 TEST(TileKernels, LinesHaveTheBitsThatTheyHaveAlone) {
   constexpr int64_t kTaps = 30, kPitch = 29, kOutPitch = 31, kMaxLines = 11;
@@ -254,6 +253,7 @@ TEST(TileKernels, LinesHaveTheBitsThatTheyHaveAlone) {
   }
 }
 
+// If a library is missing, tables of results must state that, with the reason.
 TEST(CpuGemmBackend, IsTheFirstRowThatOpensAndNamesThoseBefore) {
   using Row = BackendTable<GemmBackend>::Row;
   Stream stream(Device::cpu());

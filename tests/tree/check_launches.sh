@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Every call of CUDA, cuBLAS and cuDNN is checked: its status is an argument of a check, returned, kept or compared. A
 # call that is a statement of its own discards it, and must have (void) before it, as in destructors.
-# Every kernel launch is followed within a few lines by a check that names the kernel, before any
-# other launch: LENSLET_CUDA_CHECK_LAUNCH("its_name") or LENSLET_CUDA_CHECK_LAUNCH_OF(its_name).
-# The branches of an if may share a check behind them. And every "…_kernel" in quotes, wherever a
-# name is reported, is a __global__ function of the tree.
+# Every kernel launch is followed within a few lines by a check that names the kernel, before any other launch:
+# LENSLET_CUDA_CHECK_LAUNCH("its_name") or LENSLET_CUDA_CHECK_LAUNCH_OF(its_name). The branches of an if may share a
+# check behind them. And every "…_kernel" in quotes, wherever a name is reported, is a __global__ function of the tree.
 #   check_launches.sh ROOT
 set -euo pipefail
 cd "$1"

@@ -12,9 +12,8 @@
 
 namespace lenslet {
 
-/// Keeps descriptors 0, 1 and 2 occupied, so that no file of ours becomes standard
-/// output if the caller closed it. A closed pipe and a file beyond its size limit
-/// (ulimit -f) become errors instead of signals. Call it first in main().
+/// Keeps descriptors 0, 1 and 2 occupied, so that no file of ours becomes standard output if the caller closed it. A
+/// closed pipe and a file beyond its size limit (ulimit -f) become errors instead of signals. Call it first in main().
 void prepare_standard_streams();
 
 /// Writes all of the text. Throws ClosedPipe or OutputError.

@@ -80,9 +80,8 @@ struct ResultEnvironment {
 ResultEnvironment this_environment(const std::string& tool, bool with_gpus,
                                    const std::vector<std::pair<std::string, std::string>>& settings = {});
 
-/// Whether rows measured in `a` and `b` may be in one file: same tool, version,
-/// commit, build, devices, threads and settings, and the same version of every
-/// library of `a`; `b` may have further libraries. Uncommitted changes are not
+/// Whether rows measured in `a` and `b` may be in one file: same tool, version, commit, build, devices, threads and
+/// settings, and the same version of every library of `a`; `b` may have further libraries. Uncommitted changes are not
 /// compared, because the file records `dirty`. If not, `reason` gets the difference.
 bool same_environment(const ResultEnvironment& a, const ResultEnvironment& b, std::string* reason);
 

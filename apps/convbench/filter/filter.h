@@ -17,14 +17,12 @@ struct Filter {
   bool exact_on_bytes() const;
   /// Sum of |tap|.
   double magnitude() const;
-  /// As a convolution with three channels in and out,
-  /// [3, 3, R, S], with zeros between different colours.
+  /// As a convolution with three channels in and out, [3, 3, R, S], with zeros between different colours.
   std::vector<float> bank() const;
 };
 
-/// "edge": 8 times the pixel minus its eight neighbours. "blur": 1 2 1 by 1 2
-/// 1, divided by 16. "sharpen": the picture plus its difference from the four
-/// neighbours. Any other text is a file name (read_filter). Throws DataError.
+/// "edge": 8 times the pixel minus its eight neighbours. "blur": 1 2 1 by 1 2 1, divided by 16. "sharpen": the picture
+/// plus its difference from the four neighbours. Any other text is a file name (read_filter). Throws DataError.
 Filter find_filter(const std::string& name);
 
 /// Reads rows of decimal numbers; number and length are odd and at most 31. `#` begins a comment; a line `scale 0.0625`

@@ -73,8 +73,7 @@ class Pipeline {
   int loaded_ = -1;
 };
 
-/// The whole batch on some streams, from host to host: a
-/// candidate that returns when it is done, as on the CPU.
+/// The whole batch on some streams, from host to host: a candidate that returns when it is done, as on the CPU.
 class PassCandidate : public Candidate {
  public:
   PassCandidate(Pipeline& pipeline, int streams) : pipeline_(pipeline), streams_(streams) {}

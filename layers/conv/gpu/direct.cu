@@ -11,9 +11,8 @@
 //   any    everything else: a thread computes one position for four channels
 //   pixels NHWC RGB images that strips do not support: one thread per pixel
 //   nhwc   everything else in NHWC: 4 positions x 4 filters per thread
-// Register tiling of direct convolution after V. Volkov and J. Demmel, "Benchmarking GPUs to tune
-// dense linear algebra", SC 2008, and A. Lavin, "maxDNN", arXiv:1501.06633 (2015), section 3,
-// without their im2col indexing.
+// Register tiling of direct convolution after V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear
+// algebra", SC 2008, and A. Lavin, "maxDNN", arXiv:1501.06633 (2015), section 3, without their im2col indexing.
 #include <memory>
 #include <vector>
 
@@ -63,6 +62,8 @@ class DirectBackend : public SummingBackend {
     return is_halving(window);
   }
   // With more channels the others read each input and weight for more products, except in the layouts that they refuse.
+  // 8 was chosen by hand between 6 channels, where direct is faster than winograd (conv2 in
+  // docs/results/2026-11-27-h100/ladder.json), and 16, where it is slower (docs/results/2026-11-28-h200/batch1.json).
   bool suits(const Conv2dProblem& problem) const override { return problem.c / problem.groups < 8; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const int multiprocessors = multiprocessor_count(request.stream.device());

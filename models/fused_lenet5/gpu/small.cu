@@ -5,11 +5,9 @@
 // One launch; a cluster of up to 16 blocks computes one image. Blocks split conv1 and conv2 by position; both
 // neighbours compute the halo instead of exchanging it. They split fc1 by input, so only its partial sums pass between
 // blocks. These are stored directly into the leader's shared memory (distributed shared memory, NVIDIA Hopper tuning
-// guide), and the leader computes the rest.
-// Splitting the inputs of a sum is the "split-K" of matrix products
-// (NVIDIA CUTLASS, "efficient GEMM in CUDA").
-// A block loads its weights while it waits for the image, or for the previous launch
-// (programmatic dependent launch).
+// guide), and the leader computes the rest. Splitting the inputs of a sum is the "split-K" of matrix products (NVIDIA
+// CUTLASS, "efficient GEMM in CUDA"). A block loads its weights while it waits for the image, or for the previous
+// launch (programmatic dependent launch).
 //
 // fp32: products and sums in fp32. fp16 and tf32: weights are rounded to it and multiplied in fp32. At these batches
 // neither bytes nor products limit the time, so activations need not be rounded.
