@@ -158,7 +158,9 @@ TEST(TileKernels, SumsAreFusedInEveryVector) {
     }
     EXPECT_NE(fused, separate) << kernels->isa << " adds some products rounded and some not";
 #if defined(__x86_64__) && defined(__OPTIMIZE__)
-    if (!test::kSanitized) EXPECT_EQ(fused, kernels->isa != std::string("baseline")) << kernels->isa;
+    if (!test::kSanitized) {
+      EXPECT_EQ(fused, kernels->isa != std::string("baseline")) << kernels->isa;
+    }
 #endif
   }
 }
