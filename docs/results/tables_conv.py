@@ -159,7 +159,7 @@ def other_kernels(rows, problems, kernel):
 
 
 def direct_ladder(group):
-    """The climb of direct: a column a shape."""
+    """The climb of direct: one column per shape."""
     rungs = rungs_of(group, "direct")
     if not rungs:
         return ""
@@ -173,9 +173,9 @@ def direct_ladder(group):
     vendor = selection.algorithms(group.rows)["direct"].where(backend="cudnn")
     lines += [["cuDNN", "", *in_microseconds(vendor, problems)]] if vendor else []
     return markdown(
-        f"`convbench ladder direct` climbs it: {group.device}, fp32, hot, µs, a column a shape, and cuDNN in its faster"
-        " layout; a dash is a shape that the rung refuses, with a reason, and a bracket names the kernel where the"
-        " product does not run the ladder's.",
+        f"`convbench ladder direct` climbs it: {group.device}, fp32, hot, µs, one column per shape, and cuDNN in its"
+        " faster layout; a dash is a shape that the rung refuses, with a reason, and a bracket names the kernel where"
+        " the product does not run the ladder's.",
         ["rung", "the one change", *(f"`{problem}`" for problem in problems)],
         lines,
     )

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int64_t kBlockRows = 4;      // output rows computed at once
 constexpr int64_t kWidestVector = 16;  // floats
-// Below this work a second thread that is awake costs more than it saves. Chosen by hand.
+// Below this work a second thread that is awake costs more than it saves.
 constexpr double kFlopsPerAwakeThread = 0.05e6;
 constexpr double kMaxPlaneFloats = 1e9;  // of a padded plane, so that no product here overflows
 
