@@ -23,7 +23,7 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # else the project's description woul
 # them.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME lenslet)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION science)
-set(suggests python3-matplotlib)  # for convbench --report
+set(suggests python3-matplotlib)  # for lenslet report, convbench report and --report
 if(LENSLET_HAS_CUDA)
   list(APPEND suggests "libcublas-${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR}")
 endif()

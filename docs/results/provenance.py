@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Checks that every kept result file states schema, commit and machine, and that none is of a modified tree.
+"""Checks that every kept result file states schema, commit and machine, and that the history has its source.
 
     python3 docs/results/provenance.py [docs/results]
 
-A file of a modified tree (`dirty`) is accepted if the table of README.md beside the folders names that very file with
-the reason. What the table names must be there, and the table "What a folder holds" lists every file. Exit codes: 0 all
-so, 1 not so. Python's standard library alone.
+A file of a modified tree (`dirty`), or of a commit that is no ancestor of HEAD, is accepted if the table of README.md
+beside the folders names that very file with the reason. What the table names must be there, and the table "What a
+folder holds" lists every file. Without the whole history commits are not compared with it, and the reason is printed.
+Exit codes: 0 all so, 1 not so. Python's standard library alone.
 """
 
 import argparse
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -45,8 +47,26 @@ def runs(document):
     return document.get("machines") or [row.get("machine") or {} for row in document.get("rows", [])]
 
 
-def complaints_of(path, table):
-    """What is wrong with a file; `table` is what named() returns."""
+def history_of(results):
+    """The commits up to HEAD of the checkout that has `results` as docs/results, and ""; or None and the reason."""
+
+    def git(*arguments):
+        return subprocess.run(["git", "-C", results, *arguments], capture_output=True, text=True, check=False)
+
+    try:
+        top = git("rev-parse", "--show-toplevel")
+    except OSError:
+        return None, "git is not installed"
+    if top.returncode != 0 or results.resolve() != Path(top.stdout.strip()).resolve() / "docs/results":
+        return None, "this tree is no checkout of its own, or git does not trust its owner"
+    if git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
+        return None, "the checkout is shallow; git fetch --unshallow completes it"
+    commits = git("rev-list", "HEAD")
+    return (commits.stdout.split(), "") if commits.returncode == 0 else (None, "there is no commit")
+
+
+def complaints_of(path, table, history=None):
+    """What is wrong with a file; `table` is what named() returns, `history` the commits of history_of()."""
     name = f"{path.parent.name}/{path.name}"
     if path.suffix in DRAWN:
         return
@@ -74,13 +94,19 @@ def complaints_of(path, table):
             f"{name}: of a modified tree: measure it at a commit, or name the file and the reason in the table of "
             "docs/results/README.md"
         )
+    for git in sorted(commits - {None}) if history is not None and not table.get(name) else ():
+        if not any(commit.startswith(git) for commit in history):
+            yield (
+                f"{name}: of {git[:8]}, which is no ancestor of HEAD: measure it at a commit of the history, or name "
+                "the file and the reason in the table of docs/results/README.md"
+            )
 
 
-def complaints(results):
-    """What is wrong with the folders of `results`, and with the table."""
+def complaints(results, history=None):
+    """What is wrong with the folders of `results`, and with the table; `history`: the commits of history_of()."""
     files, table, names = sorted(results.glob("20*/*")), named(results), listed(results)
     there = {f"{path.parent.name}/{path.name}" for path in files}
-    found = [complaint for path in files for complaint in complaints_of(path, table)]
+    found = [complaint for path in files for complaint in complaints_of(path, table, history)]
     found += [
         f'README.md: "What a folder holds" does not list {path.parent.name}/{path.name}'
         for path in files
@@ -94,11 +120,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, nargs="?", default=Path(__file__).resolve().parent)
     results = parser.parse_args().results
-    found = complaints(results)
+    history, reason = history_of(results)
+    found = complaints(results, history)
     files = len(list(results.glob("20*/*.json")))
     if not files:
         found.append(f"{results} holds no result file")
-    print("\n".join(found) or f"{files} result files state schema, commit and machine")
+    compared = f"; skipped: commits were not compared with the history: {reason}" if reason else ""
+    print("\n".join(found) or f"{files} result files state schema, commit and machine{compared}")
     return 1 if found else 0
 
 

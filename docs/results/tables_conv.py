@@ -1,5 +1,6 @@
 """The tables of convolutions, from convbench's files. Each is a text."""
 
+import functools
 import re
 
 from common import PICTURES, ROOT, convbench_group, load, picture
@@ -107,15 +108,17 @@ def rungs_of(group, algorithm):
     return selection.climbed(selection.algorithms(group.rows).get(algorithm, Rows())).by(selection.rung_of)
 
 
-def product_changes():
-    """{algorithm: what the product changes}, the rows lenslet_conv_ladder_end of the tree."""
+@functools.cache
+def changes():
+    """{(algorithm, rung): what it changes}, the rows of the tree; the rung of lenslet_conv_ladder_end is "product"."""
     text = (ROOT / "layers/conv/gpu/ladder/CMakeLists.txt").read_text()
-    return dict(re.findall(r'^lenslet_conv_ladder_end\((\w+) "(.*)"\)$', text, re.MULTILINE))
+    rows = re.findall(r'^lenslet_conv_(?:rung|ladder_end)\((\w+)(?: (\w+))? "(.*)"\)$', text, re.MULTILINE)
+    return {(algorithm, rung or "product"): words for algorithm, rung, words in rows}
 
 
 def change(algorithm, rung, rows):
-    """What the rung changes: a product in the words of the tree, since the file keeps those of its time."""
-    return product_changes()[algorithm] if rung == "product" else rows[0].labels.get("change", "")
+    """What the rung changes, in the words of the tree, since the file keeps those of its time."""
+    return changes().get((algorithm, rung), rows[0].labels.get("change", ""))
 
 
 def ladder(gpu, group):
@@ -148,18 +151,31 @@ def in_microseconds(rows, problems):
     return ["–" if row is None else short(row.ns / 1e3) for row in best]
 
 
+def other_kernels(rows, problems, kernel):
+    """For each problem " (`NAME`)" if the best row ran another kernel than that, by the first word of its detail."""
+    best = [rows.where(problem=problem).best() for problem in problems]
+    names = [re.match(r"\w*", row["detail"] or "")[0] if row else "" for row in best]
+    return [f" (`{name}`)" if name not in ("", kernel) else "" for name in names]
+
+
 def direct_ladder(group):
     """The climb of direct: one column per shape."""
     rungs = rungs_of(group, "direct")
     if not rungs:
         return ""
     problems = Rows(row for rows in rungs.values() for row in rows).problems()
-    lines = [[rung, change("direct", rung, rows), *in_microseconds(rows, problems)] for rung, rows in rungs.items()]
+
+    def line(rung, rows):
+        kernels = other_kernels(rows, problems, "strips") if rung == "product" else [""] * len(problems)
+        return [rung, change("direct", rung, rows), *map("".join, zip(in_microseconds(rows, problems), kernels))]
+
+    lines = [line(*pair) for pair in rungs.items()]
     vendor = selection.algorithms(group.rows)["direct"].where(backend="cudnn")
     lines += [["cuDNN", "", *in_microseconds(vendor, problems)]] if vendor else []
     return markdown(
         f"`convbench ladder direct` measures it: {group.device}, fp32. One column per shape, hot, µs; cuDNN in its"
-        " faster layout. A dash: the rung does not support the shape.",
+        " faster layout. A dash: the rung does not support the shape. A bracket names the kernel where the product does"
+        " not run the ladder's.",
         ["rung", "the one change", *(f"`{problem}`" for problem in problems)],
         lines,
     )

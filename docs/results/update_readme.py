@@ -71,7 +71,7 @@ def full_tables(gpu, cpu):
             lenet.one_image(gpu),
             lenet.bench(gpu),
             lenet.latency(gpu),
-            lenet.calls(gpu, common.load(gpu, "peers.json").device),
+            lenet.calls(common.newest_calls(gpu), common.load(gpu, "peers.json").device),
             lenet.streaming(gpu),
             lenet.profile(gpu),
         ],
@@ -101,7 +101,7 @@ def full_tables(gpu, cpu):
 def whole_calls(gpu, cpu):
     """What programs get that hand over ordinary memory, what the bus carries, and what a CPU computes."""
     tables = [
-        tables_lenet.calls(gpu, common.load(gpu, "peers.json").device),
+        tables_lenet.calls(common.newest_calls(gpu), common.load(gpu, "peers.json").device),
         tables_lenet.streaming(gpu),
         tables_lenet.cpu_peers(cpu),
     ]

@@ -4,9 +4,11 @@
 // code; no other code of the library and its programs calls exit().
 #pragma once
 
+#include <locale>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace lenslet {
 
@@ -36,8 +38,8 @@ class Error : public std::runtime_error {
 };
 
 namespace detail {
-template <ExitCode Code>
 /// The exception type of one exit code.
+template <ExitCode Code>
 class ErrorOf : public Error {
  public:
   /// `message` as for Error.

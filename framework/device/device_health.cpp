@@ -55,8 +55,8 @@ std::string device_lost_reason() {
 }
 
 void throw_if_device_lost() {
-  if (device_lost())
-    throw_if_device_lost(Device::cuda(runtime::current_device()));  // else no call of the runtime
+  // Asks the runtime for the current device only after a loss.
+  if (device_lost()) throw_if_device_lost(Device::cuda(runtime::current_device()));
 }
 
 void throw_if_device_lost(Device device) {

@@ -35,7 +35,7 @@ inline GpuCard gpu_card(Device device) {
   return {compute_capability(device), multiprocessor_count(device), static_cast<size_t>(shared_bytes)};
 }
 
-/// The same without a call of the runtime; none if there is no such GPU.
+/// gpu_card() from the cached cuda_status(); nullopt for an unknown ordinal.
 inline std::optional<GpuCard> find_gpu(Device device) {
   const CudaStatus& cuda = cuda_status();
   const auto ordinal = static_cast<size_t>(device.ordinal);

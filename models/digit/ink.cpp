@@ -21,8 +21,8 @@ constexpr float kMinSignal = 6;
 constexpr double kSpeck = 0.025;     // mass of a speck, of the largest mark's
 constexpr float kPointPeak = 0.8f;   // share of the ink's level that a small point of the same pen has
 constexpr double kPointSide = 0.04;  // its longer side, of the highest mark
-// A frame: its least sides, of the picture's; the size of a corner, one of so many parts of its longer side; and the
-// corners that have ink.
+// A frame: its least sides, of the picture's; a corner, 1/kCornersOfSide of its longer side; and how many corners have
+// ink.
 constexpr double kFrameSide = 0.6;
 constexpr int kCornersOfSide = 16, kFrameCorners = 3;
 constexpr double kEdgeBand = 0.15;   // of a side of the picture: the band where a mark is a shadow or a line
@@ -43,7 +43,7 @@ constexpr float kAboveNoise = 1.2f, kFloorSigmas = 3, kMinFloor = 0.05f;
 // Longer side of a digit-sized mark, with kMinDigit of the picture's shorter side.
 constexpr double kMinPixels = 4;
 constexpr int kRounds = 4, kRuledRounds = 2;  // of leaving out marks; of them for lines of ruled paper
-constexpr int kDustOfSide = 50;  // ink smaller than one of so many parts of the picture is dust or noise
+constexpr int kDustOfSide = 50;  // ink smaller than 1/kDustOfSide of the picture is dust or noise
 
 // Whether a mark is a frame around the digit, or the edge of a box that was cut out: ink in at least three of its
 // corners.

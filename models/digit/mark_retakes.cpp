@@ -11,8 +11,8 @@ constexpr double kReach = 0.08;           // of the height: within it a stroke h
 constexpr float kFaint = 0.55f;           // of the level: strokes below it are faint
 constexpr float kMinShareOfLevel = 0.2f;  // of the level: less is paper
 constexpr double kMinFaintInk = 0.12;     // share of the ink that makes it uneven
-// Strokes whose depth comes near the paper's floor end there for the eye only: the rest of the digit is lost. Times the
-// floor, and share of the ink.
+// Strokes fainter than kLost times the paper's floor cannot be told from paper. If more than kMaxLostInk of the ink is
+// below it, the rest of the digit may be lost too: no retake.
 constexpr float kLost = 2;
 constexpr double kMaxLostInk = 0.01;
 

@@ -204,7 +204,7 @@ TEST(BadInput, ConvbenchRefusesAProblemThatDoesNotFitBeforeItsTensors) {
   const ProgramRun run =
       expect_run(run_line("{bench} mb46340ic46340ih1oc46340kh1 --backend direct"), kMemory, "", "are free");
   if (limits_apply()) {
-    // An earlier version measured the machine's ceilings before.
+    // The machine's ceilings, measured first, would take more.
     EXPECT_LT(static_cast<double>(run.max_rss_kib) * 1024, kGib);
   }
 }

@@ -66,7 +66,9 @@ void expect_flat(const std::string& what, int times, const std::function<void(in
     if (min_growth.device <= kFlat && min_growth.host <= host_bytes) break;
   }
   EXPECT_LE(min_growth.device, kFlat) << what << ": device memory grew each time";
-  if (!test::kSanitized) EXPECT_LE(min_growth.host, host_bytes) << what << ": the process grew each time";
+  if (!test::kSanitized) {
+    EXPECT_LE(min_growth.host, host_bytes) << what << ": the process grew each time";
+  }
 }
 
 const Graph& lenet5() {

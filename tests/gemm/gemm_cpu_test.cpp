@@ -158,7 +158,9 @@ TEST(TileKernels, SumsAreFusedInEveryVector) {
     }
     EXPECT_NE(fused, separate) << kernels->isa << " adds some products rounded and some not";
 #if defined(__x86_64__) && defined(__OPTIMIZE__)
-    if (!test::kSanitized) EXPECT_EQ(fused, kernels->isa != std::string("baseline")) << kernels->isa;
+    if (!test::kSanitized) {
+      EXPECT_EQ(fused, kernels->isa != std::string("baseline")) << kernels->isa;
+    }
 #endif
   }
 }
@@ -215,7 +217,6 @@ TEST(TileKernels, EveryInstructionSetAgrees) {
   }
 }
 
-// If a library is missing, tables of results must state that, with the reason.
 // Lines of one vector share a tile. Every line has the bits that it has alone, and nothing is written between them.
 TEST(TileKernels, LinesHaveTheBitsThatTheyHaveAlone) {
   constexpr int64_t kTaps = 30, kPitch = 29, kOutPitch = 31, kMaxLines = 11;
@@ -254,6 +255,7 @@ TEST(TileKernels, LinesHaveTheBitsThatTheyHaveAlone) {
   }
 }
 
+// If a library is missing, tables of results must state that, with the reason.
 TEST(CpuGemmBackend, IsTheFirstRowThatOpensAndNamesThoseBefore) {
   using Row = BackendTable<GemmBackend>::Row;
   Stream stream(Device::cpu());

@@ -147,9 +147,8 @@ TEST_F(CardChoices, WhatACardLacksIsRefusedByName) {
        "backend"},
       {kT4, "mma", MathMode::kFp16, "mma needs compute capability 8.0, this GPU has 7.5: choose math fp32"},
       {kT4, "fp32", MathMode::kFp32,
-       "fp32 copies to shared memory asynchronously: it needs compute capability 8.0, this GPU has 7.5: use "
-       "the "
-       "layered plan"},
+       "fp32 copies to shared memory asynchronously: it needs compute capability 8.0, this GPU has 7.5: "
+       "use the layered plan"},
       {kL4, "mma", MathMode::kTf32,
        "bytes of shared memory a block, this GPU has 101376: use the layered plan"},
       {kRtx4090, "mma", MathMode::kFp16, "mma needs "},

@@ -25,6 +25,7 @@ import synthetic  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "apps" / "report" / "report.py"
+LADDERS = "layers/conv/gpu/ladder/CMakeLists.txt"
 VOID = {"meta", "br", "rect", "use", "path", "link", "img", "input", "hr"}
 UNITS = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "GFLOP/s": 1, "TFLOP/s": 1, "GB/s": 1}
 
@@ -754,7 +755,7 @@ class ReportTest(unittest.TestCase):
             *("docs/" + name for name in ("results", "pictures", "kernels")),
             "apps/report",
             "apps/peers",
-            "layers/conv/gpu/ladder/CMakeLists.txt",
+            LADDERS,
             "weights",
         ):
             source = ROOT / path
@@ -808,6 +809,20 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(run.returncode, 1)
         self.assertIn(f"{gpu.name}/peers.json: of a modified tree", run.stderr)
         (gpu / "peers.json").write_text(peers)
+        # Whole calls are those of the card's newest folder with them; a remark says so of those before a change.
+        later = gpu.with_name(f"2099-01-01-{gpu.name.split('-')[3]}")
+        later.mkdir()
+        document = json.loads((gpu / "calls.json").read_text())
+        for row in document["rows"]:
+            row["time_ns"]["median"] = 1234
+        for time, remarks in ("2026-11-27T04:50:31Z", 2), ("2026-11-27T04:50:32Z", 0):
+            document["meta"]["time_utc"] = time
+            (later / "calls.json").write_text(json.dumps(document))
+            self.assertEqual(update("--partial").returncode, 0)
+            readme = (tree / "README.md").read_text()
+            self.assertEqual(readme.count("; measured before large calls took more threads"), remarks, time)
+            self.assertEqual(readme.count("| 1.23; 1.23; 1.23; 1.23 |"), 2, time)
+        shutil.rmtree(later)
         self.assertEqual(update("--partial").returncode, 0)
         self.assertEqual((tree / "README.md").read_text(), before)
         self.assertNotIn("The ladder of implicit GEMM", full.read_text())
@@ -835,6 +850,12 @@ class ReportTest(unittest.TestCase):
         self.assertIn(f"{row['time_ns']['median'] / 1e3:,.0f} (×8.00)", text)
         self.assertIn("faster in 30 of 30 cells", text)
         self.assertRegex(direct.read_text(), r"\| 07_rolling_rows \| [^|]+ \| [0-9.]+ \|")
+        # The product runs the ladder's kernel on images, and another one on the last shape.
+        self.assertRegex(direct.read_text(), r"\| product \| [^|]+ (\| [0-9.]+ ){3}\| [0-9.]+ \(`tile`\) \|\n")
+        # A rung has the words of the tree, also where the file has older ones.
+        words = re.search(r'rung\(direct 05_vector_loads "(.*)"\)', (tree / LADDERS).read_text()).group(1)
+        self.assertNotIn(words, climb)
+        self.assertIn(f"| 05_vector_loads | {words} |", direct.read_text())
         self.assertIn("| 32, 64, 128 | 41.0 | 60.0 | 37.0 | 180 | 150 |", text)
         self.assertIn("| product | 41.0 | 111% | from 08: the taps of a filter row share one input row", text)
         self.assertIn("hot (30 cases) | `direct` | cuDNN; 30 of 30 faster |", readme)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""docs/results/provenance.py finds a result file without schema, commit or machine, and one of a modified tree."""
+"""docs/results/provenance.py finds a result file without schema, commit or machine, and one of a tree that is lost."""
 
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -84,13 +85,55 @@ class Provenance(unittest.TestCase):
         self.assertEqual(found("| `y.json`, `x.json` | z |"), [])
         self.assertEqual(found("| `x-<N>.json` | `x.json` |"), [missing])
 
+    @unittest.skipUnless(shutil.which("git"), "git is not installed")
+    def test_a_commit_that_is_no_ancestor(self):
+        def git(*arguments, at=self.results):
+            words = ["git", "-C", at, "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+            return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+        tree = self.results
+        self.results = tree / "docs/results"
+        self.results.mkdir(parents=True)
+        self.assertEqual(provenance.history_of(self.results)[0], None, "no checkout")
+        git("init", "--quiet")
+        self.assertEqual(provenance.history_of(self.results), (None, "there is no commit"))
+        for subject in ("Begin", "Go on"):
+            git("commit", "--quiet", "--allow-empty", "-m", subject)
+        old, head = git("rev-parse", "HEAD~1"), git("rev-parse", "HEAD")
+        git("checkout", "--quiet", "-b", "other", old)
+        git("commit", "--quiet", "--allow-empty", "-m", "Leave")
+        side = git("rev-parse", "HEAD")
+        git("checkout", "--quiet", "--detach", head)
+        self.assertEqual(provenance.history_of(self.results), ([head, old], ""))
+        self.assertIn("no checkout of its own", provenance.history_of(tree)[1])
+
+        path = self.results / NAME
+        path.parent.mkdir()
+        for commit, found in ((old[:12], 0), (head, 0), (side[:12], 1)):
+            path.write_text(json.dumps({**TESTS, "machine": {**RUN, "git": commit}}))
+            said = provenance.complaints(self.results, provenance.history_of(self.results)[0])
+            self.assertEqual(len(said), found, commit)
+        self.assertIn(f"{NAME}: of {side[:8]}, which is no ancestor of HEAD", said[0])
+        (self.results / "README.md").write_text(f"| `{NAME}` | of a commit that is lost |\n")
+        self.assertEqual(provenance.complaints(self.results, [head, old]), [])
+
+        shallow = tree / "shallow"
+        git("checkout", "--quiet", "-B", "main")
+        git("clone", "--quiet", "--depth", "1", "--branch", "main", tree.as_uri(), shallow)
+        (shallow / "docs/results").mkdir(parents=True)
+        commits, reason = provenance.history_of(shallow / "docs/results")
+        self.assertIsNone(commits)
+        self.assertIn("the checkout is shallow", reason)
+
     def test_its_command_line(self):
         def run(*arguments):
             return subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, check=False)
 
         whole = run()
         self.assertEqual(whole.returncode, 0, whole.stdout)
-        self.assertRegex(whole.stdout, r"^\d\d+ result files state schema, commit and machine\n$")
+        self.assertRegex(
+            whole.stdout, r"^\d\d+ result files state schema, commit and machine(; skipped: commits were not .*)?\n$"
+        )
         empty = run(self.results)
         self.assertEqual((empty.returncode, empty.stdout), (1, f"{self.results} holds no result file\n"))
 

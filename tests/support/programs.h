@@ -37,7 +37,7 @@ void expect_words(const std::string& text, const std::string& words);
 bool says_more_than(const std::string& given, const std::string& words);
 /// The failure of words that say no more.
 inline constexpr char kNoReason[] =
-    ": the command says so already, so that a message with a wrong reason has these words too. "
+    ": these words are in the command itself, so any message that repeats it would pass. "
     "Expect words of the reason; the message is: ";
 
 /// Expects this exit code, and these words in standard output and standard error. The words of a refusal (exit codes 2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Committed files are finished and portable: no reminders, no absolute path of
-# one machine, no CR, no trailing blanks, no source line above 120 columns, a head;
-# shell scripts parse, and pass the linter shellcheck if it is installed.
+# Committed files are finished and portable: no reminders, no absolute path of one machine, no CR, no trailing blanks,
+# no source line above 120 columns, no line of prose in a page above 140, a head; shell scripts parse, and pass the
+# linter shellcheck if it is installed.
 #   check_text.sh ROOT
 set -euo pipefail
 cd "$1"
@@ -43,6 +43,21 @@ done < <(printf '%s\n' "${sources[@]}" | grep -E '\.(h|c|cpp|cuh?)$' |
 mapfile -t narrow < <(printf '%s\n' "${sources[@]}" | grep -vE '\.(md|cmake)$|/CMakeLists\.txt$')
 if [ "${#narrow[@]}" -gt 0 ] && LC_ALL=C.UTF-8 grep -nE '^.{121,}' "${narrow[@]}" /dev/null; then
   printf '^ a line above 120 columns\n'
+  found=1
+fi
+
+# Prose of pages is wrapped for diffs and narrow windows. Not tables, which have a line per row, nor blocks of code, nor
+# what a program writes between "<!-- NAME: begin -->" and "end". awk prints FILE:LINE:TEXT of the rest, and grep counts
+# characters, not bytes.
+mapfile -t pages < <(printf '%s\n' "${sources[@]}" | grep -E '\.md$' || true)
+if [ "${#pages[@]}" -gt 0 ] && awk '
+  FNR == 1 { fenced = written = 0 }
+  /^[[:space:]]*```/ { fenced = !fenced; next }
+  /^<!-- .*: begin -->$/ { written = 1 }
+  /^<!-- .*: end -->$/ { written = 0 }
+  !fenced && !written && !/^[[:space:]]*\|/ { print FILENAME ":" FNR ":" $0 }' "${pages[@]}" |
+  LC_ALL=C.UTF-8 grep -E '^[^:]+:[0-9]+:.{141,}'; then
+  printf '^ a line of prose above 140 columns\n'
   found=1
 fi
 

@@ -383,6 +383,8 @@ for name in framework/planted.h apps/planted.cu tests/planted.c docs/planted.awk
   dev.d/planted.sh dev apps/planted.js apps/planted.css; do
   red "$name" "# $(printf 'x%.0s' {1..119})" 'a line above 120 columns' "${text[@]}"
 done
+red docs/planted.md "$(printf '×%.0s' {1..141})" 'a line of prose above 140 columns' "${text[@]}"
+red README.md "\`\`\`sh\n\`\`\`\n- $(printf 'x%.0s' {1..139})" 'a line of prose above 140 columns' "${text[@]}"
 red tests/planted.c '// TO''DO later' 'tracker' "${text[@]}"
 red docs/planted.awk '# TO''DO later' 'tracker' "${text[@]}"
 red tests/planted.sh '#!/bin/sh\nif true; then' 'syntax error' "${text[@]}"

@@ -11,8 +11,8 @@ namespace lenslet {
 struct FmaLoop {
   std::string instruction;     // "AVX-512", "AVX2", "SSE2", "NEON", "plain C++"
   double flops_per_round = 0;  // two for each multiply-add
-  float (*run)(int64_t rounds, float factor,
-               float addend);  // the compiler removes the loop if its result is unused
+  // The compiler removes the loop if its result is unused.
+  float (*run)(int64_t rounds, float factor, float addend);
 };
 /// The instruction sets that this processor supports, the widest first.
 std::vector<FmaLoop> fma_loops();

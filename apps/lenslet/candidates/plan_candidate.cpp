@@ -13,10 +13,11 @@
 namespace lenslet {
 namespace {
 
+// A prime: steps of kStep reach every picture before one repeats.
 constexpr int64_t kPictures = 251;
 constexpr double kJudgedFlops = 1e9;  // of the judge in one round: a few seconds
 constexpr int64_t kStep = 37;         // offset to the next round's picture
-constexpr int64_t kPeriod = 16411;    // the order of slots repeats after this number
+constexpr int64_t kPeriod = 16411;    // the order of slots repeats after it; a prime, so no tile divides it
 // Batches of up to this many images are judged whole. Of a larger one the judge takes a quarter of this number at each
 // end, and half of it at a random place between.
 constexpr int64_t kAllJudged = 96;

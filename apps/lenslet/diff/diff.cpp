@@ -26,7 +26,12 @@ namespace {
 
 constexpr const char* kSchema = "lenslet.diff/1";
 constexpr int64_t kDefaultBatch = 8;
+// Roundings of the other side beyond those of the sum, where it folds a normalisation into the weights: a sum, a root
+// and a quotient, a product with each weight, and a difference, a product and a sum for the bias are 7. Twice that, and
+// 2: chosen by hand.
 constexpr int64_t kFoldedTerms = 16;
+// The other side's algorithm and order are unknown, so its bound is this multiple of a plain sum's. Chosen by hand:
+// Winograd's may be larger (docs/kernels/winograd.md, "How large the rounding is").
 constexpr double kTheirFactor = 4;
 constexpr double kTiny = 0x1p-120;  // results that small may become 0
 constexpr const char* kWholePass = "whole pass";

@@ -25,6 +25,8 @@
 namespace lenslet {
 namespace {
 
+// Default batches. The fp32 pixels of 128 images of 28 x 28 are 401 KB, which a core's L2 holds: chosen by hand. A GPU
+// takes MNIST's test set in one pass.
 constexpr int64_t kCpuBatchPerThread = 128;
 constexpr int64_t kGpuBatch = 10000;
 // Passes are timed for kLongMs on a GPU, whose clock settles meanwhile, and while they are fewer than kEnoughPasses;

@@ -30,7 +30,8 @@
 namespace lenslet {
 namespace {
 
-// Below this work a second thread costs more than it saves: one that sleeps, and one that is awake.
+// Below this work a second thread costs more than it saves: one that sleeps, and one that is awake. Both were chosen by
+// hand: no file compares other values.
 constexpr double kFlopsPerThread = 1.5 * kFlopsPerWokenThread, kFlopsPerAwakeThread = 0.2e6;
 
 class DirectKernel : public ConvKernel {

@@ -21,12 +21,13 @@ inline Support cluster_support(const char* who, const std::optional<GpuCard>& ca
                           card->compute_capability, "use another backend");
 }
 
-/// For the batches that suit a backend; those of an H200 if there is no such GPU.
+/// For the batches that suit a backend; those of an H100 or H200, 132, if there is no such GPU.
 inline int64_t multiprocessors_of(const std::optional<GpuCard>& card) {
   return card ? card->multiprocessors : 132;
 }
 
-/// Beyond these batches clusters take turns, or in fp16 an image in one warp of `mma` is as fast.
+/// Half as many images as multiprocessors: the smallest cluster has two blocks, so for larger batches not all clusters
+/// run at once. In fp16 `mma` takes over before: 16 was chosen by hand, no file has both backends between 16 and 64.
 inline bool small_suits(MathMode math, int64_t batch, const std::optional<GpuCard>& card) {
   return batch <= (math == MathMode::kFp16 ? 16 : multiprocessors_of(card) / 2);
 }

@@ -72,14 +72,15 @@ std::unique_ptr<ConvKernel> try_rows(const ConvPrepare& request, int multiproces
     return std::make_unique<DirectRows<C, K, R, S, kStride, kPad, 2, K, true>>(request, multiprocessor_count);
   }
   const int64_t row_threads = int64_t{problem.n} * problem.p() * ceil_div(problem.q(), 4);
-  if constexpr (
-      C !=
-      3) {  // images of three channels with that few outputs get a thread per pixel: direct/pixels_launch.cuh
+  // Images of three channels with that few outputs get a thread per pixel: direct/pixels_launch.cuh.
+  if constexpr (C != 3) {
     if (row_threads < int64_t{kDirectRowsThreads} * multiprocessor_count) {
       return std::make_unique<DirectRows<C, K, R, S, kStride, kPad, 1, kFewOut>>(request,
                                                                                  multiprocessor_count);
     }
   }
+  // Eight blocks, half of the 2,048 threads that a multiprocessor of an H100 or H200 holds. With two rows per thread
+  // half as many threads remain. Chosen by hand.
   if (row_threads < int64_t{8} * kDirectRowsThreads * multiprocessor_count) {
     return std::make_unique<DirectRows<C, K, R, S, kStride, kPad, 1, K>>(request, multiprocessor_count);
   }

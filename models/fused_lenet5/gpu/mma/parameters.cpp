@@ -8,8 +8,8 @@ namespace {
 // The two arithmetics. `column`: the column of pixels that lane t reads as value i % 2 of a row of taps.
 struct Fp16 {
   using Map = MmaFp16Map;
-  static constexpr int kBytes = 2,
-                       kByteOffset = 1024;  // of a value; what the kernel adds to a byte of an image
+  // Bytes of a value, and what the kernel adds to a byte of an image.
+  static constexpr int kBytes = 2, kByteOffset = 1024;
   static int column(int t, int i) { return 2 * t + i % 2; }
   static double rounded(double value) { return static_cast<double>(__half2float(__double2half(value))); }
   static void put(MmaPacker& packer, int at, double value) { packer.put_fp16(at, value); }
@@ -51,8 +51,8 @@ void pack_conv1(const FoldedConv1& conv1, ElementType input, MmaPacker& packer) 
       }
       const auto own = static_cast<size_t>(kMmaConv1Channels[t / 2][block]);
       double bias = conv1.bias[own];
-      if (input ==
-          ElementType::kUint8) {  // the kernel multiplies the offset too, by the weights as they were rounded
+      // The kernel multiplies the offset too, by the weights as they were rounded.
+      if (input == ElementType::kUint8) {
         for (size_t tap = 0; tap < kTaps; ++tap) {
           bias -= Arithmetic::kByteOffset * Arithmetic::rounded(conv1.weight[own * kTaps + tap]);
         }

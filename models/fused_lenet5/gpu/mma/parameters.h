@@ -28,8 +28,8 @@ struct MmaMap {
 
 /// A step has 16 inputs. Blocks copy the fully connected layers to shared memory.
 struct MmaFp16Map : MmaMap<(8 * 16 + 6 * 7 + 5) * 512 + 7 * 256, 4, 2> {
-  static constexpr int kFc1Steps = 16, kFc2Steps = 7,
-                       kFc3Steps = 5;  // in fc2 and fc3 and a last step of 8 inputs
+  // fc2 and fc3 have a last step of 8 inputs besides.
+  static constexpr int kFc1Steps = 16, kFc2Steps = 7, kFc3Steps = 5;
 
   static constexpr int kFc1 = 0;                                          // [8, 16] of four
   static constexpr int kFc2 = kFc1 + kFc1Tiles * kFc1Steps * kLane4;      // [6, 7] of four

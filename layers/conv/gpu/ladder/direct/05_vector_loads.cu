@@ -1,4 +1,4 @@
-// Direct convolution, rung 05: inputs and filters come from shared memory, and outputs go, four floats at a time.
+// Direct convolution, rung 05: shared memory is read, and outputs are stored, four floats at a time.
 //
 // The previous rung has two costs. First, threads whose columns are 4 floats apart use the same banks: reading one
 // float each takes 4 passes, and a float4 each also takes 4. Second, a weight in constant memory needs one load per 4
