@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "framework/base/integer_math.h"
-#include "framework/device/gpu_limits.h"
+#include "framework/device/gpu_queries.h"
 #include "layers/conv/gpu/depthwise/channels.cuh"
 #include "layers/conv/gpu/depthwise/rows.cuh"
 #include "layers/conv/gpu/direct/any.cuh"

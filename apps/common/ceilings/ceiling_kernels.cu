@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "framework/device/cuda_check.h"
-#include "framework/device/gpu_limits.h"
+#include "framework/device/gpu_queries.h"
 #include "framework/instructions/mma.cuh"
 
 namespace lenslet {

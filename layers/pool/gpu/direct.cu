@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "framework/device/cuda_check.h"
-#include "framework/device/gpu_card.h"
+#include "framework/device/gpu_limits.h"
 #include "framework/instructions/warp.cuh"
 #include "framework/tensor/keep_nan.h"
 #include "layers/pool/pool_backend.h"

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "framework/device/cuda_check.h"
-#include "framework/device/gpu_card.h"
+#include "framework/device/gpu_limits.h"
 #include "framework/instructions/warp.cuh"
 #include "framework/tensor/keep_nan.h"
 #include "layers/softmax/softmax_backend.h"

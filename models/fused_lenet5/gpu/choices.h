@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "framework/base/integer_math.h"
-#include "framework/device/gpu_card.h"
+#include "framework/device/gpu_limits.h"
 #include "framework/tensor/math_mode.h"
 #include "models/fused_lenet5/gpu/medium/tile.h"
 

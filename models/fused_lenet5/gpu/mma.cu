@@ -12,7 +12,7 @@
 
 #include "framework/base/integer_math.h"
 #include "framework/device/cuda_check.h"
-#include "framework/device/gpu_limits.h"
+#include "framework/device/gpu_queries.h"
 #include "framework/device/launch_check.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/choices.h"
