@@ -12,13 +12,14 @@
 #include "framework/graph/graph.h"
 #include "framework/io/safetensors.h"
 #include "framework/tensor/pixels.h"
+#include "models/lenet5_sizes.h"
 #include "tests/support/gpu.h"
 
 namespace lenslet {
 
 constexpr Device kDevice =
     LENSLET_TEST_DEVICE == DeviceKind::kCuda ? Device{DeviceKind::kCuda, 0} : Device{DeviceKind::kCpu, 0};
-constexpr int64_t kPixels = 28 * 28;
+constexpr int64_t kPixels = kLenet5Pixels;
 constexpr int64_t kImages = 67;  // distinct images; larger batches repeat them at other positions
 
 /// A model, its inputs in every type, and the judge's logits.
