@@ -35,7 +35,7 @@ void release_on(void* data, void* stream) noexcept;
 void* allocate_pinned(size_t bytes);
 void release_pinned(void* data) noexcept;
 
-/// Of the host, not page-locked; page-locked; of a device.
+/// Pageable or page-locked memory of the host, or memory of a device.
 enum class MemoryKind { kPageable, kPinned, kDevice };
 /// The memory at an address, as the driver reports it; kPageable for memory that is not CUDA's.
 struct MemoryInfo {
