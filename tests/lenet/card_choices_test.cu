@@ -276,6 +276,26 @@ TEST_F(CardChoices, TheResidentKernelTakesTheLargestClusterOfTheCard) {
   }
 }
 
+// A GPU on which no block fits.
+TEST_F(CardChoices, AreRefusedWhereNoClusterFits) {
+  const Lenet5Parameters parameters = lenet5_parameters(builtin_lenet5_weights());
+  std::vector<Card> full = published_cards();
+  for (Card& card : full) card.blocks_per_multiprocessor = 0;
+  simulated_gpu::insert(full);
+  expect_error<UnavailableError>(
+      [&] { (void)launch("small", request(kH100, 1, MathMode::kFp32)); },
+      "whole-network backend small: no cluster of 2 to 16 blocks fits on this GPU: use another backend");
+  expect_error<UnavailableError>(
+      [&] { (void)launch("medium", request(kH100, 100, MathMode::kFp32)); },
+      "whole-network backend medium: no block fits on this GPU: use another backend");
+  const DeviceGuard guard(Device::cuda(kH100));
+  Stream stream(Device::cuda(kH100));
+  expect_error<UnavailableError>(
+      [&] { const small_lenet5::ResidentLaunch resident(parameters, stream); },
+      "a resident kernel: no cluster of 8 or 16 blocks fits on this GPU: use another backend");
+  simulated_gpu::insert(published_cards());
+}
+
 // A card whose largest cluster has eight blocks, or none that fits.
 TEST(LaunchChoices, TakeTheClustersThatACardHas) {
   const auto up_to = [](int max_blocks) {
