@@ -11,8 +11,8 @@ namespace lenslet {
 namespace {
 
 void demand_on(Device device, const void* data, size_t alignment, const char* what) {
-  const runtime::Whereabouts found = runtime::whereabouts(data);
-  const bool on_device = found.kind == runtime::Whereabouts::Kind::kDevice;
+  const runtime::MemoryInfo found = runtime::memory_at(data);
+  const bool on_device = found.kind == runtime::MemoryKind::kDevice;
   if (!on_device || found.ordinal != device.ordinal)
     throw UsageError(concat("the ", what, " must be memory of ", device.to_string(), ", found ",
                             on_device ? concat("that of cuda:", found.ordinal) : "host memory"));

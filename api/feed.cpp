@@ -45,7 +45,7 @@ void demand_count(int64_t count, size_t image_bytes, size_t answer_bytes) {
 bool is_page_locked(Device device, const void* memory) {
   if (!device.is_cuda()) return false;
   const DeviceGuard guard(device);  // another device, current in this thread, may be lost
-  return runtime::whereabouts(memory).kind == runtime::Whereabouts::Kind::kPinned;
+  return runtime::memory_at(memory).kind == runtime::MemoryKind::kPinned;
 }
 
 Lane::Lane(const Graph& graph, const BuildOptions& options)

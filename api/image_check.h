@@ -29,13 +29,13 @@ class ImageCheck {
 
   /// Looks at one image more.
   void look_at(const PixelPair* pairs) {
-    uint8_t image[kLenet5Side * kLenet5Side];
-    unpack_pixels(pairs, kLenet5Side * kLenet5Side, image);
+    uint8_t image[kLenet5Pixels];
+    unpack_pixels(pairs, kLenet5Pixels, image);
     look_at(image);
   }
   template <typename Value>
   void look_at(const Value* image) {
-    constexpr int kSide = kLenet5Side, kPixels = kSide * kSide;
+    constexpr int kSide = kLenet5Side, kPixels = kLenet5Pixels;
     if (is_one_grey(image, kPixels)) return;
     ++with_ink_;
     const float middle = (paper_ + ink_) / 2;

@@ -140,9 +140,9 @@ Model::State& Model::State::member_with(const void* data) {
   const std::optional<Device> usable = usable_device();
   if (!set_ || !setup_->device().is_cuda() || !usable) return *this;
   const DeviceGuard guard(*usable);  // the current one may be lost
-  const runtime::Whereabouts found = runtime::whereabouts(data);
+  const runtime::MemoryInfo found = runtime::memory_at(data);
   for (size_t i = 0; i < set_->size(); ++i) {
-    if (found.kind == runtime::Whereabouts::Kind::kDevice && devices[i] == Device::cuda(found.ordinal))
+    if (found.kind == runtime::MemoryKind::kDevice && devices[i] == Device::cuda(found.ordinal))
       return member(i);
   }
   return *this;

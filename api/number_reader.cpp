@@ -11,7 +11,6 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kPixels = DigitImage::kSide * DigitImage::kSide;
 constexpr size_t kTop = 3;
 // A mark with a larger ratio of width to height is never a single digit.
 constexpr double kTooWide = 1.6;
@@ -53,7 +52,7 @@ class MarkAnswers {
     for_each_digit(numbers, [&](const DigitImage& digit) {
       pixels.insert(pixels.end(), digit.pixels.begin(), digit.pixels.end());
     });
-    const size_t count = pixels.size() / kPixels;
+    const size_t count = pixels.size() / kLenet5Pixels;
     logits_.resize(count * kLenet5Classes);
     model.logits(pixels.data(), static_cast<int64_t>(count), logits_.data());
   }

@@ -152,7 +152,7 @@ std::optional<double> lenet5_energy_threshold(const Safetensors& weights, const 
 
 void normalise_mnist(const uint8_t* pixels, int64_t count, float* out) {
   static const Normalisation mnist(kMnistMean, kMnistStd);
-  mnist.apply(pixels, count * kLenet5Side * kLenet5Side, out);
+  mnist.apply(pixels, count * kLenet5Pixels, out);
 }
 
 double energy(const float* logits, int classes) {

@@ -11,12 +11,10 @@
 
 #include "framework/graph/graph.h"
 #include "framework/io/safetensors.h"
+#include "models/lenet5_sizes.h"
 #include "models/mnist.h"
 
 namespace lenslet {
-
-inline constexpr int kLenet5Side = 28;     // rows and columns of the input
-inline constexpr int kLenet5Classes = 10;  // digits
 
 /// Builds the graph from conv1, conv2, fc1, fc2, fc3 (.weight and .bias, PyTorch's shapes). The normalisation comes
 /// from the metadata `mean` and `std`; default MNIST's. Throws DataError with all missing, unexpected and mis-shaped

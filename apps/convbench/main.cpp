@@ -15,8 +15,8 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, INT_MAX);
 #endif
-  return lenslet::run_program("convbench", "try smaller sizes", argc, argv,
-                              [](int count, const char* const* words) {
-                                return lenslet::convbench_command_line().parse(count, words);
-                              });
+  return lenslet::program_main("convbench", "try smaller sizes", argc, argv,
+                               [](int count, const char* const* words) {
+                                 return lenslet::convbench_command_line().parse(count, words);
+                               });
 }

@@ -3,8 +3,8 @@
 #include "apps/lenslet/cli.h"
 
 int main(int argc, char** argv) {
-  return lenslet::run_program("lenslet", "try a smaller --batch-size", argc, argv,
-                              [](int count, const char* const* words) {
-                                return lenslet::lenslet_command_line().parse(count, words);
-                              });
+  return lenslet::program_main("lenslet", "try a smaller --batch-size", argc, argv,
+                               [](int count, const char* const* words) {
+                                 return lenslet::lenslet_command_line().parse(count, words);
+                               });
 }

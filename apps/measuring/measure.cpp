@@ -19,7 +19,6 @@
 namespace lenslet {
 namespace {
 
-constexpr int kRounds = 5;          // maximum number of turns per candidate
 constexpr double kBatchNs = 200e3;  // length of a batch of short runs
 // Runs per batch. Fewer would hide the gain of a kernel that returns if its output is already there (see
 // kStandingRatio); a stream holds back about a thousand launches.
@@ -57,7 +56,7 @@ struct CandidateState {
   CapturedGraph replay;        // `batch` runs as one launch; empty if a run is long or cannot be captured
   CapturedGraph single;        // one run, if `replay` exists
   double alone_ns = INFINITY;  // fastest single run on a poisoned output
-  int batch = 1, turns = kRounds;
+  int batch = 1, turns = kMaxTurns;
   int64_t calls = 0;
   double once_ns = 0;
   std::vector<double> hot, cold, end_to_end;
@@ -151,8 +150,8 @@ class Contest {
       state.batch = batch_of(state.once_ns);
     }
     const double turn_ns = std::max(state.once_ns * state.batch, 1.0);
-    state.turns =
-        static_cast<int>(std::clamp(kPatience * options_.min_time_ms * 1e6 / turn_ns, 1.0, double{kRounds}));
+    state.turns = static_cast<int>(
+        std::clamp(kPatience * options_.min_time_ms * 1e6 / turn_ns, 1.0, double{kMaxTurns}));
     const bool launches = stream_.device().is_cuda() && !state.candidate.is_call();
     if (options_.hot && state.batch > 1 && launches) capture_batch(state);
   }
@@ -237,14 +236,14 @@ class Contest {
   void time_all() {
     for (int go = 0; go <= kNoiseRetries; ++go) {
       bool noisy = false;
-      for (int round = 0; round < kRounds; ++round) {
+      for (int turn = 0; turn < kMaxTurns; ++turn) {
         if (options_.hot)
-          turn(go, round, [&](CandidateState& state, double time_ms) { time_hot(state, time_ms); });
+          take_turn(go, turn, [&](CandidateState& state, double time_ms) { time_hot(state, time_ms); });
       }
       if (options_.cold) {
         flush_ = std::make_unique<CacheFlush>(stream_.device());
-        for (int round = 0; round < kRounds; ++round) {
-          turn(go, round, [&](CandidateState& state, double time_ms) { time_cold(state, time_ms); });
+        for (int turn = 0; turn < kMaxTurns; ++turn) {
+          take_turn(go, turn, [&](CandidateState& state, double time_ms) { time_cold(state, time_ms); });
         }
         flush_.reset();
       }
@@ -252,19 +251,20 @@ class Contest {
       if (!noisy || interrupted()) break;
     }
     if (options_.end_to_end) {
-      for (int round = 0; round < kRounds; ++round) {
-        turn(0, round,
-             [&](CandidateState& state, double time_ms) { time_end_to_end(state, kCopiesShare * time_ms); });
+      for (int turn = 0; turn < kMaxTurns; ++turn) {
+        take_turn(0, turn, [&](CandidateState& state, double time_ms) {
+          time_end_to_end(state, kCopiesShare * time_ms);
+        });
       }
     }
   }
 
   // One turn per candidate; extra turns only for those that are still too noisy.
   template <typename Time>
-  void turn(int go, int round, Time&& time) {
+  void take_turn(int go, int turn, Time&& time) {
     for (auto& state : states_) {
-      if (round >= state->turns || (go > 0 && !too_noisy(*state))) continue;
-      state->last_turn = round + 1 == state->turns;
+      if (turn >= state->turns || (go > 0 && !too_noisy(*state))) continue;
+      state->last_turn = turn + 1 == state->turns;
       guarded(*state, [&] { time(*state, options_.min_time_ms / state->turns); });
     }
   }

@@ -16,6 +16,9 @@
 
 namespace lenslet {
 
+/// Turns that a candidate takes. A slow one takes fewer and longer turns.
+inline constexpr int kMaxTurns = 5;
+
 enum class Verify { kOff, kBefore, kBoth };
 /// The word of --verify.
 const char* to_string(Verify verify) noexcept;

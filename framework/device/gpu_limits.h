@@ -1,59 +1,52 @@
-// Queries of one card's limits (gpu_card.h). Internal: only for files that include CUDA headers.
+// The limits by which launches are chosen: those of all supported GPUs, and those of one card. Internal. No CUDA type
+// appears here, so that a choice can be tested for cards that are not there.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <mutex>
-#include <optional>
+#include <string>
 
 #include "framework/base/error.h"
-#include "framework/device/cuda_check.h"
-#include "framework/device/device.h"
-#include "framework/device/gpu_card.h"
 
 namespace lenslet {
 
-/// Throws DeviceError.
-inline int device_attribute(cudaDeviceAttr which, Device device) {
-  int value = 0;
-  LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device.ordinal));
-  return value;
-}
-/// Throws DeviceError.
-inline int multiprocessor_count(Device device) {
-  return device_attribute(cudaDevAttrMultiProcessorCount, device);
-}
-/// 90 for 9.0. Throws DeviceError.
-inline int compute_capability(Device device) {
-  return 10 * device_attribute(cudaDevAttrComputeCapabilityMajor, device) +
-         device_attribute(cudaDevAttrComputeCapabilityMinor, device);
+/// What every supported GPU has; CUDA C++ Programming Guide, "Technical specifications per compute capability".
+struct GpuLimits {
+  static constexpr int kGridX = INT32_MAX, kGridYZ = 65535;  // blocks
+  static constexpr int kWarp = 32;                           // threads
+  static constexpr int kSharedBytes = 48 * 1024;             // of a block, without opting in
+  /// Shared memory of a block, opted in, from compute capability 9.0 on.
+  static constexpr int kHopperSharedBytes = 227 * 1024;
+  static constexpr int kAsyncCopies = 80;            // compute capability with cp.async, tf32 and mma.sync
+  static constexpr int kClusters = 90, kWgmma = 90;  // compute capability with clusters of blocks, with wgmma
+  /// Compute capability whose launches may begin before the last one ends.
+  static constexpr int kEarlyLaunch = 90;
+  static constexpr int kPortableCluster = 8;  // blocks of a cluster, without opting in
+  /// Elements that a kernel counts in an int: the last block may reach past the end.
+  static constexpr int64_t kElements = INT32_MAX - 4096;
+};
+
+/// What launches are chosen by on one card.
+struct GpuCard {
+  int compute_capability = 0;               // 90 for 9.0
+  int multiprocessors = 0;                  // their number
+  size_t shared_bytes_per_block_optin = 0;  // of a block, opted in
+};
+
+/// No, with a reason that begins with `who` ("mma needs"), for a card of a lower compute capability than
+/// `min_capability`.
+inline Support needs_capability(const std::string& who, int min_capability, int found, const char* remedy) {
+  if (found >= min_capability) return Support::yes();
+  return Support::no(concat(who, " compute capability ", min_capability / 10, ".", min_capability % 10,
+                            ", this GPU has ", found / 10, ".", found % 10, ": ", remedy));
 }
 
-/// Throws DeviceError.
-inline GpuCard gpu_card(Device device) {
-  const int shared_bytes = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-  return {compute_capability(device), multiprocessor_count(device), static_cast<size_t>(shared_bytes)};
-}
-
-/// gpu_card() from the cached cuda_status(); nullopt for an unknown ordinal.
-inline std::optional<GpuCard> find_gpu(Device device) {
-  const CudaStatus& cuda = cuda_status();
-  const auto ordinal = static_cast<size_t>(device.ordinal);
-  if (ordinal >= cuda.devices.size()) return std::nullopt;
-  const CudaDeviceInfo& info = cuda.devices[ordinal];
-  return GpuCard{info.compute_capability, info.multiprocessors, info.shared_bytes_per_block_optin};
-}
-
-/// Lets a block of the kernel have `bytes` of dynamic shared memory. Never lowers its limit: another operator may
-/// launch the same kernel with more. Threads may call it at once. Throws DeviceError.
-inline void allow_shared_bytes(const void* kernel, size_t bytes) {
-  static std::mutex reading_and_raising;
-  const std::lock_guard<std::mutex> lock(reading_and_raising);
-  cudaFuncAttributes attributes{};
-  LENSLET_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
-  if (attributes.sharedSizeBytes + bytes <= GpuLimits::kSharedBytes) return;
-  const int max_bytes = std::max(static_cast<int>(bytes), attributes.maxDynamicSharedSizeBytes);
-  LENSLET_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, max_bytes));
+/// No, with a reason that begins with `who`, for a card whose blocks have less shared memory than `bytes`.
+inline Support needs_shared_bytes(const char* who, size_t bytes, const GpuCard& card, const char* remedy) {
+  const size_t limit = card.shared_bytes_per_block_optin;
+  if (bytes <= limit) return Support::yes();
+  return Support::no(
+      concat(who, " needs ", bytes, " bytes of shared memory a block, this GPU has ", limit, ": ", remedy));
 }
 
 }  // namespace lenslet

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "framework/device/gpu_limits.h"
+#include "framework/device/gpu_queries.h"
 #include "framework/device/launch_check.h"
 #include "framework/device/launch_resources.cuh"
 #include "framework/device/stream.h"

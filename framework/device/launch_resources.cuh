@@ -2,7 +2,7 @@
 #pragma once
 
 #include "framework/device/cuda_check.h"
-#include "framework/device/gpu_card.h"
+#include "framework/device/gpu_limits.h"
 #include "framework/device/launch_resources.h"
 
 namespace lenslet {

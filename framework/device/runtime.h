@@ -35,13 +35,15 @@ void release_on(void* data, void* stream) noexcept;
 void* allocate_pinned(size_t bytes);
 void release_pinned(void* data) noexcept;
 
-/// The kind of memory at an address, as the driver reports it; kPageable for memory that is not CUDA's.
-struct Whereabouts {
-  enum class Kind { kPageable, kPinned, kDevice } kind = Kind::kPageable;
+/// Pageable or page-locked memory of the host, or memory of a device.
+enum class MemoryKind { kPageable, kPinned, kDevice };
+/// The memory at an address, as the driver reports it; kPageable for memory that is not CUDA's.
+struct MemoryInfo {
+  MemoryKind kind = MemoryKind::kPageable;
   /// The device that has the memory or that it was page-locked for; managed memory counts as the device's.
   int ordinal = 0;
 };
-Whereabouts whereabouts(const void* data);
+MemoryInfo memory_at(const void* data);
 
 void copy_async(void* dst, const void* src, size_t bytes, void* stream);
 void fill_async(void* dst, int byte, size_t bytes, void* stream);

@@ -384,14 +384,13 @@ void release_pinned(void* data) noexcept {
   if (!device_lost()) (void)cudaFreeHost(data);
 }
 
-Whereabouts whereabouts(const void* data) {
+MemoryInfo memory_at(const void* data) {
   throw_if_device_lost();
   cudaPointerAttributes attributes{};
   LENSLET_CUDA_CHECK(cudaPointerGetAttributes(&attributes, data));
-  using Kind = Whereabouts::Kind;
-  const Kind kind = attributes.type == cudaMemoryTypeUnregistered ? Kind::kPageable
-                    : attributes.type == cudaMemoryTypeHost       ? Kind::kPinned
-                                                                  : Kind::kDevice;
+  const MemoryKind kind = attributes.type == cudaMemoryTypeUnregistered ? MemoryKind::kPageable
+                          : attributes.type == cudaMemoryTypeHost       ? MemoryKind::kPinned
+                                                                        : MemoryKind::kDevice;
   return {kind, attributes.device};
 }
 

@@ -1,7 +1,7 @@
 // The functions of framework/device/runtime.h that need a kernel.
 #include "framework/device/cuda_check.h"
 #include "framework/device/device_health.h"
-#include "framework/device/gpu_limits.h"
+#include "framework/device/gpu_queries.h"
 #include "framework/device/runtime.h"
 
 // Outside the namespace lenslet: racecheck and synccheck check only kernels of that namespace (tests/sanitize), and

@@ -28,7 +28,7 @@ void* allocate_on(size_t, void*) { refuse(); }
 void release_on(void*, void*) noexcept {}
 void* allocate_pinned(size_t) { refuse(); }
 void release_pinned(void*) noexcept {}
-Whereabouts whereabouts(const void*) { return {}; }
+MemoryInfo memory_at(const void*) { return {}; }
 void copy_async(void*, const void*, size_t, void*) { refuse(); }
 void fill_async(void*, int, size_t, void*) { refuse(); }
 void fill_shared_async(int, void*) { refuse(); }

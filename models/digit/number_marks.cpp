@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/digit/number_of_ink.h"
+#include "models/lenet5_sizes.h"
 
 namespace lenslet {
 
@@ -14,15 +15,15 @@ const char* refusal_name(Refusal refusal) {
 }
 
 NumberMarks number_of(const uint8_t* pixels) {
-  constexpr int kSide = DigitImage::kSide, kPixels = kSide * kSide;
+  constexpr int kSide = DigitImage::kSide;
   NumberMarks number;
-  if (std::all_of(pixels, pixels + kPixels, [&](uint8_t value) { return value == pixels[0]; })) {
+  if (std::all_of(pixels, pixels + kLenet5Pixels, [&](uint8_t value) { return value == pixels[0]; })) {
     refuse(number, Refusal::kBlank, "blank: no ink found");
     return number;
   }
   DigitMark mark;
   mark.box = {0, 0, kSide, kSide};
-  std::copy(pixels, pixels + kPixels, mark.digit.pixels.begin());
+  std::copy(pixels, pixels + kLenet5Pixels, mark.digit.pixels.begin());
   mark.digit.untouched = true;
   number.marks.push_back(std::move(mark));
   return number;

@@ -5,6 +5,8 @@
 #include <random>
 #include <vector>
 
+#include "models/lenet5_sizes.h"
+
 namespace lenslet {
 namespace {
 
@@ -83,15 +85,17 @@ std::vector<double> pool(const std::vector<double>& z, int maps, int side) {
 
 // Pixels 0..255: blank, full, then patterns of black and white cells.
 std::vector<std::vector<double>> probes() {
-  std::vector<std::vector<double>> images = {std::vector<double>(784, 0.0), std::vector<double>(784, 255.0)};
+  std::vector<std::vector<double>> images = {std::vector<double>(kLenet5Pixels, 0.0),
+                                             std::vector<double>(kLenet5Pixels, 255.0)};
   std::mt19937 random(20);
   for (const int cell : {1, 1, 1, 2, 2, 2, 4, 4, 4, 4}) {
-    std::array<bool, 784> ink{};
+    std::array<bool, kLenet5Pixels> ink{};
     for (bool& one : ink) one = (random() & 1) != 0;
-    std::vector<double> image(784);
-    for (int i = 0; i < 784; ++i)
-      image[static_cast<size_t>(i)] =
-          ink[static_cast<size_t>(i / 28 / cell * 28 + i % 28 / cell)] ? 255.0 : 0.0;
+    std::vector<double> image(kLenet5Pixels);
+    for (int i = 0; i < kLenet5Pixels; ++i) {
+      const int row = i / kLenet5Side / cell, column = i % kLenet5Side / cell;
+      image[static_cast<size_t>(i)] = ink[static_cast<size_t>(row * kLenet5Side + column)] ? 255.0 : 0.0;
+    }
     images.push_back(image);
   }
   return images;

@@ -7,6 +7,7 @@
 #include "models/fused_lenet5/fold.h"
 #include "models/fused_lenet5/network_backend.h"
 #include "models/fused_lenet5/unpacking.h"
+#include "models/lenet5_sizes.h"
 
 namespace lenslet {
 
@@ -14,7 +15,6 @@ namespace {
 
 constexpr double kMultiplyAdds = 281640;  // per image: 86400 + 153600 + 30720 + 10080 + 840
 constexpr double kParameters = 44426;
-constexpr int64_t kClasses = 10;
 
 const NetworkBackend& open(const BackendEntry& backend) {
   return static_cast<const BackendEntryOf<NetworkBackend>&>(backend).open();
@@ -48,7 +48,7 @@ class FusedLenet5 : public Layer {
     if (inputs.size() != 1 || inputs[0].rank() != 4 || inputs[0] != Shape{inputs[0][0], 1, 28, 28})
       throw DataError(concat("LeNet-5 expected one input [N, 1, 28, 28], found ",
                              inputs.empty() ? "none" : inputs[0].to_string()));
-    return {inputs[0][0], kClasses};
+    return {inputs[0][0], kLenet5Classes};
   }
 
   Work work(const std::vector<Shape>& inputs) const override {

@@ -6,12 +6,13 @@
 #include "framework/base/error.h"
 #include "models/fused_lenet5/fused_lenet5.h"
 #include "models/fused_lenet5/spin_wait.h"
+#include "models/lenet5_sizes.h"
 
 namespace lenslet {
 namespace {
 
 constexpr const char* kBackend = "small";  // stores a prediction as one word
-constexpr size_t kImageBytes = 28 * 28;
+constexpr size_t kImageBytes = kLenet5Pixels;
 constexpr uint64_t kNoAnswer = ~uint64_t{0};  // no prediction has these bits: a label is 0..9
 constexpr double kPatienceNs = 10e6;  // of polling; then the stream, which has a time limit, is waited for
 static_assert(sizeof(Prediction) == sizeof(uint64_t));

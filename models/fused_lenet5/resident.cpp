@@ -12,6 +12,7 @@
 #include "framework/device/device_health.h"
 #include "models/fused_lenet5/gpu/resident/launch.h"
 #include "models/fused_lenet5/spin_wait.h"
+#include "models/lenet5_sizes.h"
 
 namespace lenslet {
 
@@ -19,7 +20,6 @@ using resident::Memory;
 
 namespace {
 
-constexpr int64_t kClasses = 10, kPixels = 28 * 28;
 constexpr double kNsPerMs = 1e6, kNsPerS = 1e9;
 
 void require_gpu(Device device) {
@@ -61,7 +61,7 @@ class ResidentLenet5::Kernel {
       throw UsageError(concat("a resident kernel takes ", kMaxBatch, " images at a time; ", under_way(),
                               " are under way, found ", count, " more"));
     }
-    for (int64_t i = 0; i < count; ++i) put_image(images + i * kPixels);
+    for (int64_t i = 0; i < count; ++i) put_image(images + i * kLenet5Pixels);
     if (count > 0 && has_ended()) start();
   }
   void wait(int64_t count, Prediction* predictions, float* logits) {
@@ -72,7 +72,8 @@ class ResidentLenet5::Kernel {
       const uint64_t* const answer = memory_->answers[answered_ % resident::kSlots];
       const uint64_t prediction = await(answer[resident::kPredictionWord]);
       if (predictions) predictions[i] = {static_cast<int32_t>(prediction >> 32 & 255), as_float(prediction)};
-      for (int64_t k = 0; logits && k < kClasses; ++k) logits[i * kClasses + k] = as_float(await(answer[k]));
+      for (int64_t k = 0; logits && k < kLenet5Classes; ++k)
+        logits[i * kLenet5Classes + k] = as_float(await(answer[k]));
       ++answered_;
     }
   }

@@ -158,8 +158,8 @@ std::optional<GpuArray> GpuArray::from_interface(nb::handle object) {
   }
   array.stream_ = stream_from(interface.attr("get")("stream"));
   if (array.data_ && cuda_status().usable) {
-    const runtime::Whereabouts found = runtime::whereabouts(array.data_);
-    array.ordinal_ = found.kind == runtime::Whereabouts::Kind::kDevice ? found.ordinal : -1;
+    const runtime::MemoryInfo found = runtime::memory_at(array.data_);
+    array.ordinal_ = found.kind == runtime::MemoryKind::kDevice ? found.ordinal : -1;
   }
   return array;
 }

@@ -34,8 +34,7 @@ nb::object normalise(nb::handle images, double mean, double std) {
     const nb::gil_scoped_release no_gil;
     std::vector<uint8_t> room;
     const Normalisation normalisation(static_cast<float>(mean), static_cast<float>(std));
-    normalisation.apply(input.slice(0, input.count(), room), input.count() * kLenet5Side * kLenet5Side,
-                        values.data());
+    normalisation.apply(input.slice(0, input.count(), room), input.count() * kLenet5Pixels, values.data());
   }
   return values.to_python();
 }
@@ -50,8 +49,8 @@ nb::object pack(nb::handle images) {
   {
     const nb::gil_scoped_release no_gil;
     std::vector<uint8_t> room;
-    convert_pixels(ElementType::kUint8, input.slice(0, input.count(), room),
-                   input.count() * kLenet5Side * kLenet5Side, {}, ElementType::kUint4, packed.data());
+    convert_pixels(ElementType::kUint8, input.slice(0, input.count(), room), input.count() * kLenet5Pixels,
+                   {}, ElementType::kUint4, packed.data());
   }
   return packed.to_python();
 }

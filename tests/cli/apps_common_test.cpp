@@ -421,10 +421,10 @@ template <typename E>
 int end_with(const E& error) {
   char name[] = "program";
   char* argv[] = {name, nullptr};
-  return run_program("program", "use less", 1, argv,
-                     [&](int, const char* const*) -> std::function<ExitCode()> {
-                       return [&]() -> ExitCode { throw error; };
-                     });
+  return program_main("program", "use less", 1, argv,
+                      [&](int, const char* const*) -> std::function<ExitCode()> {
+                        return [&]() -> ExitCode { throw error; };
+                      });
 }
 
 TEST(Program, EndsWithTheCodeOfWhatWentWrong) {

@@ -59,7 +59,7 @@ TEST(ErrorLine, EndsAProgramWithoutMemory) {
     {
       const NoMemoryElsewhere now;
       std::thread([&] {
-        code = run_program(name, hint, 0, nullptr, [](int, const char* const*) -> std::function<ExitCode()> {
+        code = program_main(name, hint, 0, nullptr, [](int, const char* const*) -> std::function<ExitCode()> {
           return [] { return ExitCode::kOk; };
         });
       }).join();

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "framework/base/integer_math.h"
-#include "framework/device/gpu_limits.h"
+#include "framework/device/gpu_queries.h"
 #include "layers/conv/gpu/depthwise/channels.cuh"
 #include "layers/conv/gpu/depthwise/rows.cuh"
 #include "layers/conv/gpu/direct/any.cuh"
@@ -46,32 +46,33 @@ std::string name_of_card(const testing::TestParamInfo<Card>& info) {
   return name;
 }
 
-Cuts cuts_of_tile(const Seen& seen) {
+Directions directions_of_tile(const Seen& seen) {
   const auto& shape = seen.argument<DirectTileShape>(0);
   const int out = seen.number(3), rows = seen.number(4), columns = seen.number(5);
-  Cuts cuts = {{"images", shape.n, shape.images},
-               {"rows", shape.p, int64_t{shape.row_patches} * rows},
-               {"columns", shape.q, int64_t{shape.column_patches} * columns},
-               {"filters", shape.k, int64_t{shape.channel_groups} * out},
-               {"channels", shape.c, shape.chunk},
-               {"columns of a thread", shape.q, columns}};
-  if (shape.images > 1) cuts.push_back({"images side by side", shape.n, shape.images});
-  if (shape.images > 1 && shape.contiguous) cuts.push_back({"images in one copy", shape.n, shape.images});
-  if (shape.channel_groups > 1) cuts.push_back({"filters side by side", shape.k, int64_t{2} * out});
-  return cuts;
+  Directions directions = {{"images", shape.n, shape.images},
+                           {"rows", shape.p, int64_t{shape.row_patches} * rows},
+                           {"columns", shape.q, int64_t{shape.column_patches} * columns},
+                           {"filters", shape.k, int64_t{shape.channel_groups} * out},
+                           {"channels", shape.c, shape.chunk},
+                           {"columns of a thread", shape.q, columns}};
+  if (shape.images > 1) directions.push_back({"images side by side", shape.n, shape.images});
+  if (shape.images > 1 && shape.contiguous)
+    directions.push_back({"images in one copy", shape.n, shape.images});
+  if (shape.channel_groups > 1) directions.push_back({"filters side by side", shape.k, int64_t{2} * out});
+  return directions;
 }
 
-Cuts cuts_of_strip(const Seen& seen) {
+Directions directions_of_strip(const Seen& seen) {
   const auto& shape = seen.argument<DirectStripShape>(1);
   const int64_t groups = (shape.w + kDirectStripColumns - 1) / kDirectStripColumns;
-  Cuts cuts = {{"warps", shape.warps, kDirectStripThreads / 32},
-               {"columns", shape.w, kDirectStripColumns},
-               {"images", shape.warps / shape.strips / groups, 1}};
-  if (shape.p / shape.strips > 1) cuts.push_back({"rows", shape.p, shape.p / shape.strips});
-  return cuts;
+  Directions directions = {{"warps", shape.warps, kDirectStripThreads / 32},
+                           {"columns", shape.w, kDirectStripColumns},
+                           {"images", shape.warps / shape.strips / groups, 1}};
+  if (shape.p / shape.strips > 1) directions.push_back({"rows", shape.p, shape.p / shape.strips});
+  return directions;
 }
 
-Cuts cuts_of_rows(const Seen& seen) {
+Directions directions_of_rows(const Seen& seen) {
   const auto& shape = seen.argument<DirectRowsShape>(1);
   const bool pool = seen.number(8) != 0;
   const int64_t rows = pool ? seen.number(6) / 2 : seen.number(6), columns = pool ? 2 : 4;
@@ -82,7 +83,7 @@ Cuts cuts_of_rows(const Seen& seen) {
           {"images", shape.segments / in_image, 1}};
 }
 
-Cuts cuts_of_any(const Seen& seen) {
+Directions directions_of_any(const Seen& seen) {
   const auto& shape = seen.argument<DirectAnyShape>(0);
   return {{"positions", shape.pixels, kDirectAnyThreads},
           {"filters of a group", shape.group_filters, seen.number(0)},
@@ -90,7 +91,7 @@ Cuts cuts_of_any(const Seen& seen) {
           {"images", shape.pixels / (int64_t{shape.p} * shape.q), 1}};
 }
 
-Cuts cuts_of_any_pool(const Seen& seen) {
+Directions directions_of_any_pool(const Seen& seen) {
   const auto& shape = seen.argument<DirectAnyShape>(0);
   const auto& pool = seen.argument<DirectAnyPool>(1);
   const int out = seen.number(0);
@@ -105,7 +106,7 @@ Cuts cuts_of_any_pool(const Seen& seen) {
           {"images", seen.launch.grid.x / (tiles * filter_tiles), 1}};
 }
 
-Cuts cuts_of_nhwc(const Seen& seen) {
+Directions directions_of_nhwc(const Seen& seen) {
   const auto& shape = seen.argument<DirectNhwcShape>(0);
   const int64_t of_image =
       shape.p * ceil_div(shape.q, kDirectNhwcColumns) * shape.filter_tiles * (shape.k / shape.group_filters);
@@ -117,13 +118,13 @@ Cuts cuts_of_nhwc(const Seen& seen) {
           {"images", shape.threads / of_image, 1}};
 }
 
-Cuts cuts_of_pixels(const Seen& seen) {
+Directions directions_of_pixels(const Seen& seen) {
   const auto& shape = seen.argument<DirectPixelsShape>(1);
   return {{"pixels", shape.pixels, kDirectPixelsThreads},
           {"images", shape.pixels / (int64_t{shape.p} * shape.q), 1}};
 }
 
-Cuts cuts_of_implicit_gemm(const Seen& seen) {
+Directions directions_of_implicit_gemm(const Seen& seen) {
   const auto& shape = seen.argument<ImplicitGemmShape>(0);
   return {{"positions", shape.columns, seen.number(1)},
           {"filters of a group", shape.group_filters, seen.number(0)},
@@ -134,7 +135,7 @@ Cuts cuts_of_implicit_gemm(const Seen& seen) {
            shape.columns, seen.number(1)}};
 }
 
-Cuts cuts_of_implicit_gemm_rows(const Seen& seen) {
+Directions directions_of_implicit_gemm_rows(const Seen& seen) {
   const auto& shape = seen.argument<ImplicitGemmRowsShape>(0);
   return {{"positions", shape.columns, seen.number(1)},
           {"filters of a group", shape.group_filters, seen.number(0)},
@@ -143,7 +144,7 @@ Cuts cuts_of_implicit_gemm_rows(const Seen& seen) {
           {"images", shape.columns / (int64_t{shape.plane} / shape.q * shape.w), 1}};
 }
 
-Cuts cuts_of_im2col(const Seen& seen) {
+Directions directions_of_im2col(const Seen& seen) {
   const int first = seen.argument<int>(4), pixels = seen.argument<int>(5);
   return {{"pixels", pixels, seen.threads()},
           {"channels", seen.argument<int>(6), 1},
@@ -151,7 +152,7 @@ Cuts cuts_of_im2col(const Seen& seen) {
           {"pixels before this round", first, pixels}};
 }
 
-Cuts cuts_of_winograd(const Seen& seen, int64_t filters_at_once) {
+Directions directions_of_winograd(const Seen& seen, int64_t filters_at_once) {
   const auto& shape = seen.argument<WinogradShape>(0);
   return {{"tiles", shape.tiles, shape.chunk},
           {"tiles before this round", seen.argument<int>(1), 1},
@@ -161,7 +162,7 @@ Cuts cuts_of_winograd(const Seen& seen, int64_t filters_at_once) {
           {"channels", shape.c, 1}};
 }
 
-Cuts cuts_of_multiply(const Seen& seen) {
+Directions directions_of_multiply(const Seen& seen) {
   const auto& shape = seen.argument<WinogradShape>(0);
   return {{"tiles of a round", shape.chunk, seen.number(1) - 1},  // whole blocks: never partly filled
           {"filters of a group", shape.group_filters, seen.number(0)},
@@ -169,7 +170,7 @@ Cuts cuts_of_multiply(const Seen& seen) {
           {"groups", seen.launch.grid.z, 1}};
 }
 
-Cuts cuts_of_winograd_fused(const Seen& seen) {
+Directions directions_of_winograd_fused(const Seen& seen) {
   const auto& shape = seen.argument<WinogradFusedShape>(0);
   return {{"tiles", shape.tiles, kWinogradFusedTiles},
           {"blocks before this round", seen.argument<int>(1), 1},
@@ -179,7 +180,7 @@ Cuts cuts_of_winograd_fused(const Seen& seen) {
           {"channels", shape.c, kWinogradFusedChannels}};
 }
 
-Cuts cuts_of_mma(const Seen& seen) {
+Directions directions_of_mma(const Seen& seen) {
   const auto& shape = seen.argument<TensorCoreMmaShape>(0);
   return {{"positions", shape.columns, seen.number(3)},
           {"filters of a group", shape.group_filters, seen.number(2)},
@@ -188,7 +189,7 @@ Cuts cuts_of_mma(const Seen& seen) {
           {"images", shape.columns / shape.plane, 1}};
 }
 
-Cuts cuts_of_wgmma(const Seen& seen) {
+Directions directions_of_wgmma(const Seen& seen) {
   const auto& shape = seen.argument<HopperShape>(0);
   const int tiles_m = seen.number(2), channels = seen.number(0) == static_cast<int>(MathMode::kTf32) ? 8 : 16;
   return {{"tiles", shape.tiles, seen.launch.grid.x},
@@ -199,7 +200,7 @@ Cuts cuts_of_wgmma(const Seen& seen) {
           {"images", shape.padded_pixels / ((int64_t{shape.p} + shape.taps / shape.s - 1) * shape.q), 1}};
 }
 
-Cuts cuts_of_sliced_k(const Seen& seen) {
+Directions directions_of_sliced_k(const Seen& seen) {
   const auto& shape = seen.argument<SlicedKShape>(0);
   const int pooled = shape.pool ? 2 : 1;
   const int64_t p = shape.p / pooled * pooled, q = shape.q / pooled * pooled;
@@ -216,7 +217,7 @@ Cuts cuts_of_sliced_k(const Seen& seen) {
           {shape.pool ? "pooled" : "not pooled", 2, 1}};
 }
 
-Cuts cuts_of_depthwise_rows(const Seen& seen) {
+Directions directions_of_depthwise_rows(const Seen& seen) {
   const auto& shape = seen.argument<DepthwiseShape>(0);
   const int rows = seen.number(4);
   const int64_t of_plane = ceil_div(shape.p, rows) * ceil_div(shape.q, 4);
@@ -226,43 +227,44 @@ Cuts cuts_of_depthwise_rows(const Seen& seen) {
           {"images", shape.segments / of_plane / shape.k, 1}};
 }
 
-Cuts cuts_of_depthwise_channels(const Seen& seen, int64_t rows, int64_t columns) {
+Directions directions_of_depthwise_channels(const Seen& seen, int64_t rows, int64_t columns) {
   const auto& shape = seen.argument<DepthwiseChannelsShape>(0);
-  Cuts cuts = {{"threads", shape.threads, seen.threads()},
-               {"rows", shape.p, rows},
-               {"columns", shape.q, columns},
-               {"channels", shape.c, 1}};
-  return cuts;
+  Directions directions = {{"threads", shape.threads, seen.threads()},
+                           {"rows", shape.p, rows},
+                           {"columns", shape.q, columns},
+                           {"channels", shape.c, 1}};
+  return directions;
 }
 
 /// How to read a launch of the kernel of that name.
-const std::map<std::string, CutReader>& readers() {
-  static const std::map<std::string, CutReader> map = {
-      {"conv_direct_tile_kernel", cuts_of_tile},
-      {"conv_direct_strip_kernel", cuts_of_strip},
-      {"conv_direct_rows_kernel", cuts_of_rows},
-      {"conv_direct_any_kernel", cuts_of_any},
-      {"conv_direct_any_pool_kernel", cuts_of_any_pool},
-      {"conv_direct_nhwc_kernel", cuts_of_nhwc},
-      {"conv_direct_pixels_kernel", cuts_of_pixels},
-      {"conv_implicit_gemm_kernel", cuts_of_implicit_gemm},
-      {"conv_implicit_gemm_rows_kernel", cuts_of_implicit_gemm_rows},
-      {"conv_im2col_gemm_unroll_kernel", cuts_of_im2col},
-      {"conv_winograd_input_kernel", [](const Seen& seen) { return cuts_of_winograd(seen, 1); }},
-      {"conv_winograd_output_kernel", [](const Seen& seen) { return cuts_of_winograd(seen, 1); }},
+const std::map<std::string, DirectionReader>& readers() {
+  static const std::map<std::string, DirectionReader> map = {
+      {"conv_direct_tile_kernel", directions_of_tile},
+      {"conv_direct_strip_kernel", directions_of_strip},
+      {"conv_direct_rows_kernel", directions_of_rows},
+      {"conv_direct_any_kernel", directions_of_any},
+      {"conv_direct_any_pool_kernel", directions_of_any_pool},
+      {"conv_direct_nhwc_kernel", directions_of_nhwc},
+      {"conv_direct_pixels_kernel", directions_of_pixels},
+      {"conv_implicit_gemm_kernel", directions_of_implicit_gemm},
+      {"conv_implicit_gemm_rows_kernel", directions_of_implicit_gemm_rows},
+      {"conv_im2col_gemm_unroll_kernel", directions_of_im2col},
+      {"conv_winograd_input_kernel", [](const Seen& seen) { return directions_of_winograd(seen, 1); }},
+      {"conv_winograd_output_kernel", [](const Seen& seen) { return directions_of_winograd(seen, 1); }},
       {"conv_winograd_few_channels_kernel",
-       [](const Seen& seen) { return cuts_of_winograd(seen, seen.number(1)); }},
-      {"conv_winograd_multiply_kernel", cuts_of_multiply},
-      {"conv_winograd_fused_input_kernel", cuts_of_winograd_fused},
-      {"conv_winograd_fused_kernel", cuts_of_winograd_fused},
-      {"conv_tensor_core_mma_kernel", cuts_of_mma},
-      {"conv_tensor_core_wgmma_kernel", cuts_of_wgmma},
-      {"conv_sliced_k_kernel", cuts_of_sliced_k},
-      {"conv_depthwise_rows_kernel", cuts_of_depthwise_rows},
+       [](const Seen& seen) { return directions_of_winograd(seen, seen.number(1)); }},
+      {"conv_winograd_multiply_kernel", directions_of_multiply},
+      {"conv_winograd_fused_input_kernel", directions_of_winograd_fused},
+      {"conv_winograd_fused_kernel", directions_of_winograd_fused},
+      {"conv_tensor_core_mma_kernel", directions_of_mma},
+      {"conv_tensor_core_wgmma_kernel", directions_of_wgmma},
+      {"conv_sliced_k_kernel", directions_of_sliced_k},
+      {"conv_depthwise_rows_kernel", directions_of_depthwise_rows},
       {"conv_depthwise_channels_kernel",
-       [](const Seen& seen) { return cuts_of_depthwise_channels(seen, seen.number(3), 4); }},
-      {"conv_depthwise_any_kernel", [](const Seen& seen) { return cuts_of_depthwise_channels(seen, 1, 1); }},
-      {"bias_rectifier_kernel", cuts_of_bias_rectifier},
+       [](const Seen& seen) { return directions_of_depthwise_channels(seen, seen.number(3), 4); }},
+      {"conv_depthwise_any_kernel",
+       [](const Seen& seen) { return directions_of_depthwise_channels(seen, 1, 1); }},
+      {"bias_rectifier_kernel", directions_of_bias_rectifier},
   };
   return map;
 }

@@ -14,7 +14,7 @@ namespace lenslet {
 namespace {
 
 constexpr DeviceKind kKind = LENSLET_TEST_DEVICE;
-constexpr int64_t kPixels = 28 * 28, kImages = 65;
+constexpr int64_t kPixels = kLenet5Pixels, kImages = 65;
 
 const Graph& lenet5() {
   static const Graph graph = make_lenet5(builtin_lenet5_weights(), "built-in weights");

@@ -107,7 +107,7 @@ Subject fused_subject(const std::string& backend, const OperatorRequest& request
   Subject subject = layer_subject(*lenet5().network(), backend, request, 0, kLargest);
   subject.name = concat("the whole-network plan by ", backend, ", ", to_string(request.math), ", ",
                         to_string(request.input_type), " in, ", to_string(request.output_type), " out");
-  constexpr size_t kPixels = 28 * 28;
+  constexpr size_t kPixels = kLenet5Pixels;
   reference::Random random(9);
   for (int i = 0; i < kSamples; ++i) {
     Bytes pixels(kPixels);

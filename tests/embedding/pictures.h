@@ -11,7 +11,7 @@
 
 namespace lenslet::test {
 
-constexpr int kPixels = kLenet5Side * kLenet5Side;
+constexpr int kPixels = kLenet5Pixels;
 
 /// samples/digit_<N>_<a|b>.png, prepared; their digits are 0, 0, 1, 1, …, 9, 9.
 struct Pictures {

@@ -1,5 +1,5 @@
 #include "framework/device/cuda_check.h"
-#include "framework/device/gpu_limits.h"
+#include "framework/device/gpu_queries.h"
 #include "tests/faults/hanging_kernel.h"
 
 namespace lenslet {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr Device kDevice{LENSLET_TEST_DEVICE, 0};
 constexpr int kRounds = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 200 : 20;
-constexpr int64_t kBatch = 64, kPixels = 28 * 28;
+constexpr int64_t kBatch = 64, kPixels = kLenet5Pixels;
 
 const Graph& lenet5() {
   static const Graph graph = make_lenet5(builtin_lenet5_weights(), "built-in weights");

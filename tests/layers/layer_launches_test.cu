@@ -26,26 +26,27 @@ namespace lenslet {
 namespace {
 
 /// A direction that a launch has, or has not.
-Cut only_if(bool present, const char* of) { return {of, present ? 2 : 0, 1}; }
+Direction only_if(bool present, const char* of) { return {of, present ? 2 : 0, 1}; }
 
-/// The cuts of kernels that take values in quads where the addresses allow it.
-Cuts cuts_of_quads(const Seen& seen, int first_size) {
+/// The directions of kernels that take values in quads where the addresses allow it.
+Directions directions_of_quads(const Seen& seen, int first_size) {
   const auto quads = seen.argument<int64_t>(first_size), count = seen.argument<int64_t>(first_size + 1);
   if (quads == 0) return {{"values, one by one", count, seen.threads()}};
   return {{"quads", quads, seen.threads()}, {"values behind the quads", count, 4}};
 }
 
-Cuts cuts_of_strides(const Seen& seen, const StridedPair& places, const char* first, const char* second) {
+Directions directions_of_strides(const Seen& seen, const StridedPair& places, const char* first,
+                                 const char* second) {
   const auto repeats = [&](const int64_t* strides) {
     return std::find(strides, strides + places.rank, 0) != strides + places.rank;
   };
-  Cuts cuts = {{"values", places.count(), seen.threads()}, {"dimensions", places.rank, 2}};
-  if (first) cuts.push_back(only_if(repeats(places.first), first));
-  if (second) cuts.push_back(only_if(repeats(places.second), second));
-  return cuts;
+  Directions directions = {{"values", places.count(), seen.threads()}, {"dimensions", places.rank, 2}};
+  if (first) directions.push_back(only_if(repeats(places.first), first));
+  if (second) directions.push_back(only_if(repeats(places.second), second));
+  return directions;
 }
 
-Cuts cuts_of_lrn(const Seen& seen) {
+Directions directions_of_lrn(const Seen& seen) {
   const auto& problem = seen.argument<LrnProblem>(2);
   return {{"values", problem.samples * problem.channels * problem.inner, seen.threads()},
           {"samples", problem.samples, 1},
@@ -53,7 +54,7 @@ Cuts cuts_of_lrn(const Seen& seen) {
           {"positions", problem.inner, 1}};
 }
 
-Cuts cuts_of_softmax(const Seen& seen) {
+Directions directions_of_softmax(const Seen& seen) {
   const int64_t group = seen.number(0);
   const auto rows = seen.argument<int64_t>(2), classes = seen.argument<int64_t>(3);
   if (seen.argument<bool>(4))
@@ -61,14 +62,14 @@ Cuts cuts_of_softmax(const Seen& seen) {
   return {{"rows", rows, seen.threads() / group}, {"classes", classes, group}};
 }
 
-Cuts cuts_of_softmax_columns(const Seen& seen) {
+Directions directions_of_softmax_columns(const Seen& seen) {
   const auto& problem = seen.argument<SoftmaxProblem>(2);
   return {{problem.logarithms ? "rows of logarithms" : "rows", problem.outer * problem.inner, seen.threads()},
           {"samples", problem.outer, 1},
           {"classes", problem.classes, 1}};
 }
 
-Cuts cuts_of_pool_2x2(const Seen& seen) {
+Directions directions_of_pool_2x2(const Seen& seen) {
   const bool wide = seen.name.find("unsigned long") != std::string::npos;
   const auto size = [&](int index) {
     return wide ? static_cast<int64_t>(seen.argument<uint64_t>(index)) : seen.argument<uint32_t>(index);
@@ -80,7 +81,7 @@ Cuts cuts_of_pool_2x2(const Seen& seen) {
           {"quads", quads, 1}};
 }
 
-Cuts cuts_of_pool_any(const Seen& seen) {
+Directions directions_of_pool_any(const Seen& seen) {
   const auto& problem = seen.argument<Pool2dProblem>(2);
   const Pool2dWindow& window = problem.window;
   return {{"outputs", problem.planes * problem.p * problem.q, seen.threads()},
@@ -91,12 +92,12 @@ Cuts cuts_of_pool_any(const Seen& seen) {
           only_if(window.pad_h > 0 && window.pad_w > 0, "padding")};
 }
 
-Cuts cuts_of_pool_plane(const Seen& seen) {
+Directions directions_of_pool_plane(const Seen& seen) {
   return {{"planes", seen.argument<int64_t>(2), seen.threads() / 32},
           {"values", seen.argument<int64_t>(3), 32}};
 }
 
-Cuts cuts_of_linear_tiled(const Seen& seen) {
+Directions directions_of_linear_tiled(const Seen& seen) {
   const int64_t outputs = seen.argument<int>(6);
   const int64_t columns = int64_t{32} * seen.number(1) * seen.number(2);
   return {
@@ -105,35 +106,37 @@ Cuts cuts_of_linear_tiled(const Seen& seen) {
       {outputs % 4 == 0 ? "outputs, four stored at once" : "outputs, stored one by one", outputs, columns}};
 }
 
-Cuts cuts_of_linear_warp_reduce(const Seen& seen) {
+Directions directions_of_linear_warp_reduce(const Seen& seen) {
   return {{"samples", seen.argument<int64_t>(4), seen.number(0)},
           {"outputs", seen.argument<int64_t>(6), 8},
           {"inputs", seen.argument<int64_t>(5), int64_t{32} * seen.number(1)}};
 }
 
-const std::map<std::string, CutReader> kReaders = {
-    {"activation_direct_kernel", [](const Seen& seen) { return cuts_of_quads(seen, 4); }},
-    {"relu_direct_kernel", [](const Seen& seen) { return cuts_of_quads(seen, 2); }},
-    {"pairwise_direct_same_kernel", [](const Seen& seen) { return cuts_of_quads(seen, 4); }},
+const std::map<std::string, DirectionReader> kReaders = {
+    {"activation_direct_kernel", [](const Seen& seen) { return directions_of_quads(seen, 4); }},
+    {"relu_direct_kernel", [](const Seen& seen) { return directions_of_quads(seen, 2); }},
+    {"pairwise_direct_same_kernel", [](const Seen& seen) { return directions_of_quads(seen, 4); }},
     {"pairwise_direct_strided_kernel",
      [](const Seen& seen) {
-       return cuts_of_strides(seen, seen.argument<StridedPair>(4), "a repeated", "b repeated");
+       return directions_of_strides(seen, seen.argument<StridedPair>(4), "a repeated", "b repeated");
      }},
     {"rearrange_copy_kernel",
-     [](const Seen& seen) { return cuts_of_strides(seen, seen.argument<StridedPair>(2), nullptr, nullptr); }},
+     [](const Seen& seen) {
+       return directions_of_strides(seen, seen.argument<StridedPair>(2), nullptr, nullptr);
+     }},
     {"rearrange_fill_kernel",
      [](const Seen& seen) {
-       return Cuts{{"values", seen.argument<int64_t>(1), seen.threads()}};
+       return Directions{{"values", seen.argument<int64_t>(1), seen.threads()}};
      }},
-    {"lrn_direct_kernel", cuts_of_lrn},
-    {"softmax_direct_kernel", cuts_of_softmax},
-    {"softmax_direct_columns_kernel", cuts_of_softmax_columns},
-    {"pool_direct_2x2_kernel", cuts_of_pool_2x2},
-    {"pool_direct_any_kernel", cuts_of_pool_any},
-    {"pool_direct_plane_kernel", cuts_of_pool_plane},
-    {"linear_tiled_kernel", cuts_of_linear_tiled},
-    {"linear_warp_reduce_kernel", cuts_of_linear_warp_reduce},
-    {"bias_rectifier_kernel", cuts_of_bias_rectifier},
+    {"lrn_direct_kernel", directions_of_lrn},
+    {"softmax_direct_kernel", directions_of_softmax},
+    {"softmax_direct_columns_kernel", directions_of_softmax_columns},
+    {"pool_direct_2x2_kernel", directions_of_pool_2x2},
+    {"pool_direct_any_kernel", directions_of_pool_any},
+    {"pool_direct_plane_kernel", directions_of_pool_plane},
+    {"linear_tiled_kernel", directions_of_linear_tiled},
+    {"linear_warp_reduce_kernel", directions_of_linear_warp_reduce},
+    {"bias_rectifier_kernel", directions_of_bias_rectifier},
 };
 
 const std::vector<Exempt> kExempt = {

@@ -1,5 +1,5 @@
-// What LeNet-5 runs with on cards that are not there: which whole-network backend `auto` takes for a batch, how the
-// launches are cut, and what `tune` makes of a wrong guess. The cards are simulated, with their published limits, and
+// What LeNet-5 runs with on cards that are not there: which whole-network backend `auto` takes for a batch, how
+// these are launched, and what `tune` makes of a wrong guess. The cards are simulated, with their published limits, and
 // refuse a launch beyond them; the host's decisions are real.
 #include <gtest/gtest.h>
 
@@ -275,8 +275,28 @@ TEST_F(CardChoices, TheResidentKernelTakesTheLargestClusterOfTheCard) {
   }
 }
 
+// A GPU on which no block fits.
+TEST_F(CardChoices, AreRefusedWhereNoClusterFits) {
+  const Lenet5Parameters parameters = lenet5_parameters(builtin_lenet5_weights());
+  std::vector<Card> full = published_cards();
+  for (Card& card : full) card.blocks_per_multiprocessor = 0;
+  simulated_gpu::insert(full);
+  expect_error<UnavailableError>(
+      [&] { (void)launch("small", request(kH100, 1, MathMode::kFp32)); },
+      "whole-network backend small: no cluster of 2 to 16 blocks fits on this GPU: use another backend");
+  expect_error<UnavailableError>(
+      [&] { (void)launch("medium", request(kH100, 100, MathMode::kFp32)); },
+      "whole-network backend medium: no block fits on this GPU: use another backend");
+  const DeviceGuard guard(Device::cuda(kH100));
+  Stream stream(Device::cuda(kH100));
+  expect_error<UnavailableError>(
+      [&] { const small_lenet5::ResidentLaunch resident(parameters, stream); },
+      "a resident kernel: no cluster of 8 or 16 blocks fits on this GPU: use another backend");
+  simulated_gpu::insert(published_cards());
+}
+
 // A card whose largest cluster has eight blocks, or none that fits.
-TEST(LaunchCuts, TakeTheClustersThatACardHas) {
+TEST(LaunchChoices, TakeTheClustersThatACardHas) {
   const auto up_to = [](int max_blocks) {
     return [max_blocks](int blocks) { return blocks <= max_blocks ? 96 / blocks : 0; };
   };
@@ -284,8 +304,8 @@ TEST(LaunchCuts, TakeTheClustersThatACardHas) {
   EXPECT_EQ(fused_lenet5::resident_blocks(up_to(8)), 8);
   EXPECT_EQ(fused_lenet5::resident_blocks(up_to(4)), 0);
   const auto small = [&](int64_t count, int max_blocks) {
-    const fused_lenet5::ClusterCut cut = fused_lenet5::cut_small(count, up_to(max_blocks));
-    return std::pair{cut.blocks, cut.clusters};
+    const fused_lenet5::SmallLaunch launch = fused_lenet5::small_launch(count, up_to(max_blocks));
+    return std::pair{launch.blocks, launch.clusters};
   };
   EXPECT_EQ(small(1, 16), (std::pair{16, 1}));
   EXPECT_EQ(small(2, 16), (std::pair{8, 2}));
@@ -296,30 +316,30 @@ TEST(LaunchCuts, TakeTheClustersThatACardHas) {
   EXPECT_EQ(small(48, 16), (std::pair{2, 48}));
   EXPECT_EQ(small(1000, 16), (std::pair{2, 48})) << "they take turns";
   EXPECT_EQ(small(1, 8), (std::pair{8, 1}));
-  EXPECT_EQ(small(1, 1), (std::pair{0, 0})) << "no cluster has a place";
+  EXPECT_EQ(small(1, 1), (std::pair{0, 0})) << "no cluster fits";
 }
 
-TEST(LaunchCuts, MmaEndsItsWarpsTogether) {
+TEST(LaunchChoices, MmaEndsItsWarpsTogether) {
   for (const Card& card : published_cards()) {
     for (const int warps : {6, 8, 12}) {
       const int64_t at_once = int64_t{warps} * card.multiprocessors;
       for (const int64_t count : {int64_t{1}, int64_t{7}, at_once - 1, at_once, at_once + 1, 8 * at_once,
                                   8 * at_once + 1, int64_t{1000000}}) {
-        const fused_lenet5::MmaCut cut = fused_lenet5::cut_mma(count, warps, 8, limits_of(card));
+        const fused_lenet5::MmaLaunch launch = fused_lenet5::mma_launch(count, warps, 8, limits_of(card));
         SCOPED_TRACE(concat(card.name, " ", warps, " warps, ", count, " images"));
-        EXPECT_GE(cut.images_per_round, 1);
-        EXPECT_LE(cut.images_per_round, 8);
-        EXPECT_GE(cut.blocks, 1);
-        EXPECT_LE(cut.blocks, card.multiprocessors);
-        EXPECT_LE(cut.blocks, count);
-        const int64_t rounds = ceil_div(count, warps * cut.blocks * cut.images_per_round);
+        EXPECT_GE(launch.images_per_round, 1);
+        EXPECT_LE(launch.images_per_round, 8);
+        EXPECT_GE(launch.blocks, 1);
+        EXPECT_LE(launch.blocks, card.multiprocessors);
+        EXPECT_LE(launch.blocks, count);
+        const int64_t rounds = ceil_div(count, warps * launch.blocks * launch.images_per_round);
         EXPECT_LE(rounds, ceil_div(count, at_once * 8)) << "no more rounds than full ones need";
       }
     }
   }
 }
 
-TEST(LaunchCuts, LinearLayersShareWeightsAsFarAsTheCardAllows) {
+TEST(LaunchChoices, LinearLayersShareWeightsAsFarAsTheCardAllows) {
   const auto bytes = [](int each) { return static_cast<size_t>(each * 7680 + 30720); };
   const auto images = [&](int64_t count, const GpuCard& card) {
     return fused_lenet5::fp32_images_per_thread(count, card, bytes);

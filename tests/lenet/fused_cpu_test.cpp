@@ -21,7 +21,7 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kPixels = 28 * 28, kClasses = 10, kImages = 129;
+constexpr size_t kPixels = kLenet5Pixels, kClasses = kLenet5Classes, kImages = 129;
 // Batches around one image, the tiles of the fully connected layers, and the group of 12 that they process together.
 constexpr int64_t kBatches[] = {1, 2, 3, 7, 8, 9, 12, 13, 15, 16, 17, 23, 24, 25, 64, kImages};
 

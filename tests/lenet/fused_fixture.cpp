@@ -52,7 +52,7 @@ std::vector<uint8_t> make_images() {
 
 }  // namespace
 
-Subject::Subject(const Safetensors& parameters)
+JudgedLenet5::JudgedLenet5(const Safetensors& parameters)
     : model(std::make_shared<Graph>(make_lenet5(parameters, "the test"))),
       network(model, model->network()),
       pixels(make_images()),
@@ -70,34 +70,34 @@ Subject::Subject(const Safetensors& parameters)
   for (const double logit : logits) largest = std::max(largest, std::abs(logit));
 }
 
-const void* Subject::images(ElementType type) const {
+const void* JudgedLenet5::images(ElementType type) const {
   return type == ElementType::kUint8   ? static_cast<const void*>(pixels.data())
          : type == ElementType::kUint4 ? static_cast<const void*>(packed.data())
                                        : normalised.data();
 }
 
-const Subject& trained() {
-  static const Subject subject(builtin_lenet5_weights());
-  return subject;
+const JudgedLenet5& trained() {
+  static const JudgedLenet5 net(builtin_lenet5_weights());
+  return net;
 }
-const Subject& untrained() {
-  static const Subject subject(random_lenet5_parameters());
-  return subject;
+const JudgedLenet5& untrained() {
+  static const JudgedLenet5 net(random_lenet5_parameters());
+  return net;
 }
 
 // Observed errors must be far smaller than the bounds.
 double largest_error(MathMode math) { return math == MathMode::kFp32 ? 1e-5 : 1e-2; }
 
-std::vector<uint8_t> run_batch(const Subject& subject, const std::string& backend,
+std::vector<uint8_t> run_batch(const JudgedLenet5& net, const std::string& backend,
                                const OperatorRequest& request, int64_t shift,
                                const std::vector<float>* images) {
   Stream stream(kDevice);
-  const std::unique_ptr<Operator> op = subject.network->prepare(backend, request, stream);
+  const std::unique_ptr<Operator> op = net.network->prepare(backend, request, stream);
   const size_t image_bytes = bytes_of(request.input_type, kPixels);
   const size_t input_bytes = image_bytes * static_cast<size_t>(request.batch());
   std::vector<uint8_t> input(input_bytes);
   const auto* const source =
-      static_cast<const uint8_t*>(images ? images->data() : subject.images(request.input_type));
+      static_cast<const uint8_t*>(images ? images->data() : net.images(request.input_type));
   for (int64_t i = 0; i < request.batch(); ++i) {
     std::memcpy(input.data() + static_cast<size_t>(i) * image_bytes,
                 source + static_cast<size_t>((i + shift) % kImages) * image_bytes, image_bytes);
@@ -110,17 +110,16 @@ std::vector<uint8_t> run_batch(const Subject& subject, const std::string& backen
   return {bytes, bytes + run.output.size() * sizeof(float)};
 }
 
-std::vector<uint8_t> run_repeated(const Subject& subject, const std::string& backend,
+std::vector<uint8_t> run_repeated(const JudgedLenet5& net, const std::string& backend,
                                   const OperatorRequest& request) {
   Stream stream(kDevice);
-  const std::unique_ptr<Operator> op = subject.network->prepare(backend, request, stream);
+  const std::unique_ptr<Operator> op = net.network->prepare(backend, request, stream);
   const size_t distinct_bytes = bytes_of(request.input_type, kImages * kPixels);
   const Shape& input_shape = request.inputs[0];
   const size_t image_bytes = bytes_of(request.output_type, 1) * (request.output.rank() == 1 ? 1 : 10);
   std::vector<uint8_t> output(image_bytes * static_cast<size_t>(request.batch()));
   const Buffer input(kDevice, bytes_of(request.input_type, input_shape.num_elements()));
-  copy_bytes(input.data(), kDevice, subject.images(request.input_type), Device::cpu(), distinct_bytes,
-             stream);
+  copy_bytes(input.data(), kDevice, net.images(request.input_type), Device::cpu(), distinct_bytes, stream);
   for (size_t filled = distinct_bytes; filled < input.bytes(); filled *= 2) {
     copy_bytes(input.as<uint8_t>() + filled, kDevice, input.data(), kDevice,
                std::min(filled, input.bytes() - filled), stream);
@@ -148,44 +147,44 @@ std::vector<float> as_logits(const std::vector<uint8_t>& bytes) {
   return logits;
 }
 
-void judge_first_logits(const Subject& subject, const std::string& backend, const OperatorRequest& request,
+void judge_first_logits(const JudgedLenet5& net, const std::string& backend, const OperatorRequest& request,
                         const std::vector<float>& logits) {
-  const double bound = subject.network->output_bound(backend, request);
-  const std::vector<double>& expected = subject.logits_of(request.input_type);
+  const double bound = net.network->output_bound(backend, request);
+  const std::vector<double>& expected = net.logits_of(request.input_type);
   for (size_t i = 0; i < expected.size(); ++i)
     ASSERT_LE(std::abs(double{logits[i]} - expected[i]), bound) << "image " << i / 10 << " logit " << i % 10;
 }
 
-double judge_logits(const Subject& subject, const std::string& backend, const OperatorRequest& request) {
-  const double bound = subject.network->output_bound(backend, request);
+double judge_logits(const JudgedLenet5& net, const std::string& backend, const OperatorRequest& request) {
+  const double bound = net.network->output_bound(backend, request);
   EXPECT_GT(bound, 0);
-  EXPECT_LE(bound, kLargestBound.at(request.math) * subject.largest);
+  EXPECT_LE(bound, kLargestBound.at(request.math) * net.largest);
   const int64_t shift = request.batch() % 5;
-  const std::vector<float> logits = as_logits(run_batch(subject, backend, request, shift));
+  const std::vector<float> logits = as_logits(run_batch(net, backend, request, shift));
   double largest = 0;
   for (int64_t i = 0; i < request.batch(); ++i) {
     for (int64_t k = 0; k < 10; ++k) {
       const double expected =
-          subject.logits_of(request.input_type)[static_cast<size_t>((i + shift) % kImages * 10 + k)];
+          net.logits_of(request.input_type)[static_cast<size_t>((i + shift) % kImages * 10 + k)];
       const double found = logits[static_cast<size_t>(i * 10 + k)];
       const double error = std::abs(found - expected);
       if (!(error <= bound)) {  // so that a NaN is no pass
         ADD_FAILURE() << "image " << i << " logit " << k << ": " << found << ", the judge " << expected;
         return HUGE_VAL;
       }
-      largest = std::max(largest, error / subject.largest);
+      largest = std::max(largest, error / net.largest);
     }
   }
   EXPECT_LE(largest, largest_error(request.math)) << "further from the judge than this math mode has to be";
   return largest;
 }
 
-void judge_predictions(const Subject& subject, const std::string& backend, const OperatorRequest& request) {
+void judge_predictions(const JudgedLenet5& net, const std::string& backend, const OperatorRequest& request) {
   const OperatorRequest for_logits =
-      subject.model->network_request(kDevice, request.batch(), request.math, request.input_type);
-  ASSERT_TRUE(subject.network->supports(backend, for_logits));
-  const std::vector<uint8_t> bytes = run_batch(subject, backend, request, 2);
-  const std::vector<float> logits = as_logits(run_batch(subject, backend, for_logits, 2));
+      net.model->network_request(kDevice, request.batch(), request.math, request.input_type);
+  ASSERT_TRUE(net.network->supports(backend, for_logits));
+  const std::vector<uint8_t> bytes = run_batch(net, backend, request, 2);
+  const std::vector<float> logits = as_logits(run_batch(net, backend, for_logits, 2));
   for (int64_t i = 0; i < request.batch(); ++i) {
     Prediction prediction;
     std::memcpy(&prediction, bytes.data() + static_cast<size_t>(i) * sizeof prediction, sizeof prediction);
@@ -198,10 +197,10 @@ void judge_predictions(const Subject& subject, const std::string& backend, const
   }
 }
 
-void for_each_offer(const Subject& subject, int64_t batch, ElementType output,
+void for_each_offer(const JudgedLenet5& net, int64_t batch, ElementType output,
                     const std::function<void(const std::string&, const OperatorRequest&)>& visit) {
-  for (const auto& [backend, request] : reference::network_subjects(*subject.model, kDevice, {batch})) {
-    if (request.output_type != output || !subject.network->supports(backend, request)) continue;
+  for (const auto& [backend, request] : reference::network_subjects(*net.model, kDevice, {batch})) {
+    if (request.output_type != output || !net.network->supports(backend, request)) continue;
     SCOPED_TRACE(
         concat(backend, " ", to_string(request.math), " ", to_string(request.input_type), " batch ", batch));
     visit(backend, request);

@@ -47,12 +47,12 @@ TEST_F(Fused, SeesPlantedFaults) {
     for_each_offer(
         trained(), kBatch, output, [&](const std::string& backend, const OperatorRequest& request) {
           expect_faults_seen("the judge", kBeyond * largest_error(request.math), [&](const Fault& fault) {
-            Subject subject = trained();
-            subject.network = std::make_shared<FaultyNetwork>(*trained().network, output, fault);
+            JudgedLenet5 faulty = trained();
+            faulty.network = std::make_shared<FaultyNetwork>(*trained().network, output, fault);
             if (output == ElementType::kFp32) {
-              judge_logits(subject, backend, request);
+              judge_logits(faulty, backend, request);
             } else {
-              judge_predictions(subject, backend, request);
+              judge_predictions(faulty, backend, request);
             }
           });
           ++judged;

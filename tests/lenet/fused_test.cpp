@@ -41,17 +41,17 @@ TEST_F(Fused, EveryMathModeIsOffered) {
 }
 
 TEST_F(Fused, LogitsAgreeWithTheJudge) {
-  for (const Subject* subject : {&trained(), &untrained()}) {
+  for (const JudgedLenet5* net : {&trained(), &untrained()}) {
     std::map<std::string, double> worst;
     for (const int64_t batch : batches()) {
-      for_each_offer(*subject, batch, ElementType::kFp32,
+      for_each_offer(*net, batch, ElementType::kFp32,
                      [&](const std::string& backend, const OperatorRequest& request) {
                        double& known = worst[backend + "_" + to_string(request.math)];
-                       known = std::max(known, judge_logits(*subject, backend, request));
+                       known = std::max(known, judge_logits(*net, backend, request));
                      });
     }
     for (const auto& [name, error] : worst) {
-      RecordProperty((subject == &trained() ? "trained_" : "untrained_") + name,
+      RecordProperty((net == &trained() ? "trained_" : "untrained_") + name,
                      std::to_string(error * 1e9) + "e-9");
     }
   }
@@ -190,14 +190,14 @@ TEST_F(Fused, TheLowestOfEqualClassesWins) {
     Tensor& weights = parameters.tensors.at("fc3.weight");
     std::fill(weights.data(), weights.data() + weights.shape().num_elements(), 0.0f);
     std::copy(tie.bias.begin(), tie.bias.end(), parameters.tensors.at("fc3.bias").data());
-    const Subject subject(parameters);
+    const JudgedLenet5 net(parameters);
     double sum = 0;
     for (const float logit : tie.bias)
       sum += std::exp(double{logit} - double{tie.bias[static_cast<size_t>(tie.label)]});
     for (const int64_t batch : {1, 19, 67}) {
-      for_each_offer(subject, batch, ElementType::kClass,
+      for_each_offer(net, batch, ElementType::kClass,
                      [&](const std::string& backend, const OperatorRequest& request) {
-                       const std::vector<uint8_t> bytes = run_batch(subject, backend, request, 0);
+                       const std::vector<uint8_t> bytes = run_batch(net, backend, request, 0);
                        for (size_t i = 0; i < static_cast<size_t>(batch); ++i) {
                          Prediction prediction;
                          std::memcpy(&prediction, bytes.data() + i * sizeof prediction, sizeof prediction);

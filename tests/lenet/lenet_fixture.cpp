@@ -162,7 +162,7 @@ void check_mnist_predictions(Device device, const std::string& backends, int64_t
   double worst = 0;
   for (int64_t first = 0; first < kTestImages; first += batch) {
     const int64_t count = std::min(batch, kTestImages - first);
-    normalise_mnist(data.images.data() + first * kLenet5Side * kLenet5Side, count, images.data());
+    normalise_mnist(data.images.data() + first * kLenet5Pixels, count, images.data());
     copy(images.view(), executable.input(), executable.stream());
     executable.run();
     const std::vector<float> logits = to_host(executable.output(), executable.stream());

@@ -10,6 +10,7 @@
 #include "framework/device/runtime.h"
 #include "models/fused_lenet5/polled.h"
 #include "models/fused_lenet5/resident.h"
+#include "models/lenet5_sizes.h"
 #include "tests/lenet/lenet_fixture.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpu.h"
@@ -17,7 +18,7 @@
 namespace lenslet {
 namespace {
 
-constexpr int64_t kPixels = 28 * 28, kImages = 200, kClasses = 10;
+constexpr int64_t kPixels = kLenet5Pixels, kImages = 200, kClasses = kLenet5Classes;
 constexpr double kTolerance = 1e-4;  // of a logit; fp32 differs from fp64 by less than a tenth of it
 
 #define SKIP_WITHOUT_CLUSTERS() \

@@ -9,7 +9,9 @@ namespace lenslet {
 namespace {
 
 /// Whether it has two tiles and, if tiles can be partly filled, a partly filled one.
-bool shows(const Cut& cut) { return cut.count > cut.tile && (cut.tile == 1 || cut.count % cut.tile != 0); }
+bool shows(const Direction& direction) {
+  return direction.count > direction.tile && (direction.tile == 1 || direction.count % direction.tile != 0);
+}
 
 std::vector<int> numbers_in(const std::string& name) {
   static const std::regex kNumber(R"((?:^|[<, ()])(-?\d+|true|false)(?=[>, )u]))");
@@ -29,14 +31,14 @@ std::string base_name(const std::string& name) {
   return colon == std::string::npos ? head : head.substr(colon + 2);
 }
 
-Cuts cuts_of_blocks(const Seen& seen) {
+Directions directions_of_blocks(const Seen& seen) {
   const dim3& grid = seen.launch.grid;
   return {{"blocks", int64_t{grid.x} * grid.y * grid.z, 1}};
 }
 
 }  // namespace
 
-KernelCensus::KernelCensus(std::map<std::string, CutReader> readers, std::vector<Exempt> exempt)
+KernelCensus::KernelCensus(std::map<std::string, DirectionReader> readers, std::vector<Exempt> exempt)
     : exempt_(std::move(exempt)) {
   for (const simulated_gpu::Kernel& kernel : simulated_gpu::kernels()) {
     const std::string base = base_name(kernel.name);
@@ -44,7 +46,7 @@ KernelCensus::KernelCensus(std::map<std::string, CutReader> readers, std::vector
     kernels_[kernel.address] = {kernel.name,
                                 base,
                                 numbers_in(kernel.name),
-                                found == readers.end() ? cuts_of_blocks : found->second,
+                                found == readers.end() ? directions_of_blocks : found->second,
                                 {}};
   }
 }
@@ -59,8 +61,8 @@ void KernelCensus::begin(const simulated_gpu::Card& card) {
 
 void KernelCensus::record(const simulated_gpu::Launch& launch) {
   Kernel& kernel = kernels_.at(launch.kernel);
-  for (const Cut& cut : kernel.reader({launch, kernel.name, kernel.numbers}))
-    kernel.shown[cut.of] |= shows(cut);
+  for (const Direction& direction : kernel.reader({launch, kernel.name, kernel.numbers}))
+    kernel.shown[direction.of] |= shows(direction);
 }
 
 bool KernelCensus::launched(const std::string& part) const {
@@ -69,16 +71,17 @@ bool KernelCensus::launched(const std::string& part) const {
   });
 }
 
-bool KernelCensus::exempt(const std::string& kernel, const std::string& cut) const {
+bool KernelCensus::exempt(const std::string& kernel, const std::string& direction) const {
   return std::any_of(exempt_.begin(), exempt_.end(), [&](const Exempt& row) {
-    return std::regex_search(kernel, std::regex(row.kernel)) && std::regex_match(cut, std::regex(row.cut));
+    return std::regex_search(kernel, std::regex(row.kernel)) &&
+           std::regex_match(direction, std::regex(row.direction));
   });
 }
 
 std::vector<std::string> KernelCensus::missing(const std::function<bool(const std::string&)>& counted) const {
   std::map<std::string, std::set<std::string>> directions;  // of any kernel of that name
   for (const auto& row : kernels_) {
-    for (const auto& [cut, unused] : row.second.shown) directions[row.second.base].insert(cut);
+    for (const auto& [direction, unused] : row.second.shown) directions[row.second.base].insert(direction);
   }
   std::vector<std::string> lines;
   for (const auto& [address, kernel] : kernels_) {
@@ -87,10 +90,10 @@ std::vector<std::string> KernelCensus::missing(const std::function<bool(const st
       if (!exempt(kernel.name, "")) lines.push_back(kernel.name + ": is never launched");
       continue;
     }
-    for (const std::string& cut : directions[kernel.base]) {
-      const auto found = kernel.shown.find(cut);
-      if ((found == kernel.shown.end() || !found->second) && !exempt(kernel.name, cut))
-        lines.push_back(kernel.name + ": " + cut);
+    for (const std::string& direction : directions[kernel.base]) {
+      const auto found = kernel.shown.find(direction);
+      if ((found == kernel.shown.end() || !found->second) && !exempt(kernel.name, direction))
+        lines.push_back(kernel.name + ": " + direction);
     }
   }
   std::sort(lines.begin(), lines.end());
@@ -102,7 +105,7 @@ int KernelCensus::count(const std::function<bool(const std::string&)>& counted) 
                                         [&](const auto& row) { return counted(row.second.base); }));
 }
 
-Cuts cuts_of_bias_rectifier(const Seen& seen) {
+Directions directions_of_bias_rectifier(const Seen& seen) {
   constexpr int64_t kThreads = 256;
   const bool wide = seen.name.find("unsigned long") != std::string::npos;
   const auto size = [&](int index) {

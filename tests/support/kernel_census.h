@@ -14,11 +14,11 @@
 namespace lenslet {
 
 /// One direction of a launch: `count` items, `tile` of them per tile.
-struct Cut {
+struct Direction {
   const char* of;
   int64_t count, tile;
 };
-using Cuts = std::vector<Cut>;
+using Directions = std::vector<Direction>;
 
 /// A launch of the kernel of that name, and the numbers among its template arguments; true is 1.
 struct Seen {
@@ -34,20 +34,20 @@ struct Seen {
   int number(size_t index) const { return numbers.at(index); }
 };
 
-/// The directions in which a launch cuts its problem.
-using CutReader = Cuts (*)(const Seen&);
+/// The directions in which a launch divides its problem.
+using DirectionReader = Directions (*)(const Seen&);
 
 /// Kernels and directions that no problem can exercise, with the reason.
 struct Exempt {
-  const char* kernel;  // a regular expression for its whole name
-  const char* cut;     // the same for the direction; empty: the kernel cannot be launched at all
+  const char* kernel;     // a regular expression for its whole name
+  const char* direction;  // the same for its name; empty: the kernel cannot be launched at all
   const char* reason;
 };
 
 class KernelCensus {
  public:
   /// `readers` by the kernel's name without template arguments. A kernel without one is held to two blocks.
-  KernelCensus(std::map<std::string, CutReader> readers, std::vector<Exempt> exempt);
+  KernelCensus(std::map<std::string, DirectionReader> readers, std::vector<Exempt> exempt);
   ~KernelCensus();
   KernelCensus(const KernelCensus&) = delete;
   KernelCensus& operator=(const KernelCensus&) = delete;
@@ -66,17 +66,17 @@ class KernelCensus {
   struct Kernel {
     std::string name, base;
     std::vector<int> numbers;
-    CutReader reader;
+    DirectionReader reader;
     std::map<std::string, bool> shown;  // by direction; empty: never launched
   };
   void record(const simulated_gpu::Launch& launch);
-  bool exempt(const std::string& kernel, const std::string& cut) const;
+  bool exempt(const std::string& kernel, const std::string& direction) const;
 
   std::vector<Exempt> exempt_;
   std::map<const void*, Kernel> kernels_;  // by address
 };
 
-/// The cuts of bias_rectifier_kernel, which layers of several kinds launch.
-Cuts cuts_of_bias_rectifier(const Seen& seen);
+/// The directions of bias_rectifier_kernel, which layers of several kinds launch.
+Directions directions_of_bias_rectifier(const Seen& seen);
 
 }  // namespace lenslet

@@ -7,7 +7,7 @@
 
 #include "apps/common/ceilings/peak_values.cuh"
 #include "framework/device/cuda_check.h"
-#include "framework/device/gpu_limits.h"
+#include "framework/device/gpu_queries.h"
 #include "framework/instructions/mma.cuh"
 
 namespace lenslet {

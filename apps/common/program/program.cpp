@@ -48,8 +48,8 @@ std::function<ExitCode()> parsed(const Parse& parse, int argc, const char* const
 
 }  // namespace
 
-int run_program(const std::string& name, const std::string& memory_hint, int argc, char** argv,
-                const Parse& parse) noexcept {
+int program_main(const std::string& name, const std::string& memory_hint, int argc, char** argv,
+                 const Parse& parse) noexcept {
   ExitCode code = ExitCode::kDevice;
   bool reported = false;  // an interruption, of another rank
   try {

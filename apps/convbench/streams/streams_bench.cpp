@@ -7,6 +7,7 @@
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
 #include "apps/measuring/distrust.h"
+#include "apps/measuring/measure.h"
 #include "framework/base/clock.h"
 #include "framework/measuring/nvtx.h"
 #include "framework/measuring/sampler.h"
@@ -14,8 +15,6 @@
 
 namespace lenslet {
 namespace {
-
-constexpr int kTurns = 5;
 
 /// One step of all parts alone, timed with the candidates.
 struct Alone {
@@ -129,7 +128,7 @@ class StreamsContest {
   }
 
   // One turn of every candidate; after the last turn the outputs are judged.
-  void turn(double ms, bool last) {
+  void take_turn(double ms, bool last) {
     const auto fault = fault_of([&]() -> std::string {
       for (Alone& alone : alone_) sample(alone.samples, ms, [&] { return (pipeline_.*alone.once_ns)(); });
       return {};
@@ -159,10 +158,11 @@ class StreamsContest {
       return {};
     });
     if (fault) return fail(0, *fault);
-    turn(options_.warmup_ms, false);
+    take_turn(options_.warmup_ms, false);
     for (Alone& alone : alone_) alone.samples.clear();
     for (auto& candidate : candidates_) candidate->samples.clear();
-    for (int i = 0; i < kTurns && !interrupted(); ++i) turn(options_.min_time_ms / kTurns, i + 1 == kTurns);
+    for (int turn = 0; turn < kMaxTurns && !interrupted(); ++turn)
+      take_turn(options_.min_time_ms / kMaxTurns, turn + 1 == kMaxTurns);
   }
 
   Pipeline& pipeline_;

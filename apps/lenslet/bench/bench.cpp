@@ -63,7 +63,7 @@ std::optional<std::vector<int>> classes_of(Executable& executable, const ImageDa
   for (int64_t first = 0; first < data.count; first += max_images) {
     if (interrupted()) return std::nullopt;
     const int64_t images = std::min(max_images, data.count - first);
-    lane.run(data.images.data() + first * kLenet5Side * kLenet5Side, images, answers.data(), call);
+    lane.run(data.images.data() + first * kLenet5Pixels, images, answers.data(), call);
     for (int64_t i = 0; i < images; ++i) classes.push_back(class_of(call.output, answers.data(), i));
   }
   return classes;
@@ -71,7 +71,7 @@ std::optional<std::vector<int>> classes_of(Executable& executable, const ImageDa
 
 // The same by a call of the candidate's model.
 std::vector<int> classes_of(CallCandidate& call, ElementType input, const ImageDataset& data) {
-  const int64_t pixels = data.count * kLenet5Side * kLenet5Side;
+  const int64_t pixels = data.count * kLenet5Pixels;
   std::vector<uint8_t> images(bytes_of(input, pixels));
   convert_pixels(ElementType::kUint8, data.images.data(), pixels, {}, input, images.data());
   std::vector<Prediction> answers(static_cast<size_t>(data.count));

@@ -6,6 +6,7 @@
 
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
+#include "apps/measuring/measure.h"
 #include "framework/base/clock.h"
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
@@ -17,7 +18,6 @@
 namespace lenslet {
 namespace {
 
-constexpr int kTurns = 5;
 constexpr int64_t kWarmUp = 100;   // untimed calls at the start
 constexpr int kPoisonByte = 0xff;  // four of them are a NaN
 constexpr const char *kPolled = "polled", *kResident = "resident";
@@ -281,9 +281,9 @@ std::vector<ResultRow> measure_latency(Executable& executable, const BuildOption
   for (Runner& runner : runners) {
     for (int64_t i = 0; i < kWarmUp && runner.wrong.empty(); ++i) runner.call(pictures, bound);
   }
-  for (int turn = 0; turn < kTurns; ++turn) {
+  for (int turn = 0; turn < kMaxTurns; ++turn) {
     for (Runner& runner : runners) {
-      for (int64_t i = 0; i < ceil_div(calls, kTurns) && !interrupted() && runner.wrong.empty(); ++i) {
+      for (int64_t i = 0; i < ceil_div(calls, kMaxTurns) && !interrupted() && runner.wrong.empty(); ++i) {
         runner.samples.push_back(runner.call(pictures, bound));
       }
     }

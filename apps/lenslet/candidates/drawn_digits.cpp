@@ -40,7 +40,7 @@ double distance(Point p, Point a, Point b) {
 }
 
 void draw(Stroke stroke, double pen, uint8_t* image) {
-  for (int i = 0; i < kLenet5Side * kLenet5Side; ++i) {
+  for (int i = 0; i < kLenet5Pixels; ++i) {
     const Point pixel{static_cast<double>(i % kLenet5Side), static_cast<double>(i / kLenet5Side)};
     double nearest = HUGE_VAL;
     for (size_t k = 0; k + 1 < stroke.size(); ++k)
@@ -52,7 +52,7 @@ void draw(Stroke stroke, double pen, uint8_t* image) {
 }  // namespace
 
 std::vector<uint8_t> drawn_digits(int64_t count, uint64_t seed) {
-  constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
+  constexpr int64_t kPixels = kLenet5Pixels;
   constexpr double kMiddle = 14;
   std::vector<uint8_t> pixels(static_cast<size_t>(count * kPixels));
   reference::Random random(seed);

@@ -89,7 +89,7 @@ Sheet draw(const ImageDataset& data, const std::vector<Miss>& misses) {
     const Miss& miss = misses[i];
     const int x = static_cast<int>(i) % columns * kCellWidth + kMargin;
     const int y = static_cast<int>(i) / columns * kCellHeight + kMargin;
-    const uint8_t* pixels = data.images.data() + miss.index * kLenet5Side * kLenet5Side;
+    const uint8_t* pixels = data.images.data() + miss.index * kLenet5Pixels;
     for (int row = 0; row < kLenet5Side; ++row) {
       for (int column = 0; column < kLenet5Side; ++column) {
         sheet.set_block(x + kScale * column, y + kScale * row,

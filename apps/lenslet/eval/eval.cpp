@@ -164,11 +164,11 @@ void run_images(Model& model, const ImageDataset& data, int64_t count, BatchRun&
                 const std::function<void(int64_t)>& progress) {
   run.logits.assign(static_cast<size_t>(count * kLenet5Classes), 0.0f);
   // Also after an error `logits` has only the images that were computed.
-  struct Cut {
+  struct KeepComputed {
     BatchRun& run;
-    ~Cut() { run.logits.resize(static_cast<size_t>(run.count * kLenet5Classes)); }
+    ~KeepComputed() { run.logits.resize(static_cast<size_t>(run.count * kLenet5Classes)); }
   };
-  const Cut cut{run};
+  const KeepComputed keep_computed{run};
   model.prepare();
   const double start = host_now_ns();
   model.logits(data.images.data(), count, run.logits.data(), [&](int64_t done) {

@@ -12,6 +12,7 @@
 #include "framework/base/integer_math.h"
 #include "framework/measuring/nvtx.h"
 #include "framework/tensor/pixels.h"
+#include "models/lenet5_sizes.h"
 
 namespace lenslet {
 namespace {
@@ -20,7 +21,7 @@ constexpr double kBusNs = 250e6;    // for each of the two measurements of the b
 constexpr double kDefaultNs = 1e9;  // duration of --streams without --repeat
 constexpr int64_t kWindows = 20;    // in which the sustained rate is sampled
 constexpr int kPoisonByte = 0xff;
-constexpr int64_t kPixels = kLenet5Side * kLenet5Side;
+constexpr int64_t kPixels = kLenet5Pixels;
 // Copies of the data set up to this size exceed all caches, and the reach of the TLB.
 constexpr int64_t kStoredBytes = int64_t{512} << 20;
 

@@ -45,7 +45,7 @@ Kernel kernel_of(Activation function, std::integer_sequence<int, kIndex...> /*al
   return kernels[static_cast<size_t>(function)];
 }
 
-void activation_direct(const ActivationProblem& problem, const float* x, float* y, Stream& on) {
+void activation_direct(const ActivationProblem& problem, const float* x, float* y, Stream& stream) {
   const int64_t count = problem.count;
   if (count == 0) return;
   const bool aligned = (reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(y)) % 16 == 0;
@@ -54,8 +54,8 @@ void activation_direct(const ActivationProblem& problem, const float* x, float* 
   const auto blocks =
       static_cast<unsigned>(std::min<int64_t>((threads + kThreads - 1) / kThreads, INT32_MAX));
   const Kernel kernel = kernel_of(problem.function, std::make_integer_sequence<int, kActivations>());
-  kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(on.native_handle())>>>(x, y, problem.a, problem.b,
-                                                                                 quads, count);
+  kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream.native_handle())>>>(x, y, problem.a,
+                                                                                     problem.b, quads, count);
   LENSLET_CUDA_CHECK_LAUNCH("activation_direct_kernel");
 }
 

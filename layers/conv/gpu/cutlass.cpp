@@ -6,7 +6,7 @@
 #include <string>
 
 #include "framework/base/error.h"
-#include "framework/device/gpu_limits.h"
+#include "framework/device/gpu_queries.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/gpu/cutlass/hopper.h"
 #include "layers/conv/gpu/own_kernel_limits.h"

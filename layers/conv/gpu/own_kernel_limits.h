@@ -6,7 +6,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
-#include "framework/device/gpu_limits.h"
+#include "framework/device/gpu_queries.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/conv_problem.h"
 

@@ -53,7 +53,7 @@ Kernel kernel_for(const Conv2dProblem& problem, int filters) {
   }
 }
 
-/// How the positions of an image are cut into tiles, and what of a channel a tile reads.
+/// How the positions of an image are divided into tiles, and what of a channel a tile reads.
 struct Tile {
   int column_bits = 0;
   int64_t row_tiles = 0, column_tiles = 0;
@@ -119,8 +119,8 @@ std::optional<Slices> slices_of(const Conv2dProblem& problem, const Block& block
   return std::nullopt;
 }
 
-/// How a problem is cut. The order of a sum depends on one image alone, so that its bits do too.
-struct Cut {
+/// How a problem is divided. The order of a sum depends on one image alone, so that its bits do too.
+struct Division {
   Block block;
   Tile tile;
   Slices slices;
@@ -129,30 +129,30 @@ struct Cut {
   int64_t blocks(int images) const { return images * tile.tiles() * filter_tiles; }
 };
 
-std::optional<Cut> cut_for(const Conv2dProblem& problem, const Block& block, bool pool) {
+std::optional<Division> division_of(const Conv2dProblem& problem, const Block& block, bool pool) {
   const Tile tile = tile_of(problem, block, pool);
   const std::optional<Slices> slices = slices_of(problem, block);
   if (!slices) return std::nullopt;
-  return Cut{block, tile, *slices, problem.groups * ceil_div(problem.k / problem.groups, block.filters)};
+  return Division{block, tile, *slices, problem.groups * ceil_div(problem.k / problem.groups, block.filters)};
 }
 
-/// The first of kBlocks that cuts one image into blocks for two fifths of the multiprocessors, else the smallest. The
+/// The first of kBlocks that splits one image into blocks for two fifths of the multiprocessors, else the smallest. The
 /// share is an estimate: no file keeps a measurement of it. For several images the block takes 8 filters if the batch
 /// still has enough blocks and the order of a sum stays the same. Counts the whole plane, even if a pooling drops its
 /// end.
 Block choose_block(const Conv2dProblem& problem, int multiprocessors) {
-  const auto enough = [multiprocessors](const Cut& cut, int images) {
-    return 5 * cut.blocks(images) >= 2 * int64_t{multiprocessors};
+  const auto enough = [multiprocessors](const Division& division, int images) {
+    return 5 * division.blocks(images) >= 2 * int64_t{multiprocessors};
   };
-  Cut chosen = cut_for(problem, kSmallestBlock, false).value();
+  Division chosen = division_of(problem, kSmallestBlock, false).value();
   for (const Block& block : kBlocks) {
-    const std::optional<Cut> cut = cut_for(problem, block, false);
-    if (!cut || !enough(*cut, 1)) continue;
-    chosen = *cut;
+    const std::optional<Division> division = division_of(problem, block, false);
+    if (!division || !enough(*division, 1)) continue;
+    chosen = *division;
     break;
   }
   if (chosen.block.filters == 8) return chosen.block;
-  const std::optional<Cut> wider = cut_for(problem, {chosen.block.pixel_bits, 8}, false);
+  const std::optional<Division> wider = division_of(problem, {chosen.block.pixel_bits, 8}, false);
   const bool same_order = wider && wider->slices.warps == chosen.slices.warps;
   return (same_order && enough(*wider, problem.n) ? *wider : chosen).block;
 }
@@ -162,53 +162,55 @@ class SlicedK : public OneLaunchConv<SlicedKShape, const float*, const float*, c
   explicit SlicedK(const ConvPrepare& request) {
     const Conv2dProblem& problem = request.problem;
     const Block block = choose_block(problem, multiprocessor_count(request.stream.device()));
-    const Cut cut = cut_for(problem, block, request.max_pool.has_value()).value();
-    set_sizes(request, cut);
-    pack(request, cut);
-    const Slices& slices = cut.slices;
-    const int64_t stage = slices.round * (int64_t{problem.r} * problem.s * block.filters + cut.tile.staged);
+    const Division division = division_of(problem, block, request.max_pool.has_value()).value();
+    set_sizes(request, division);
+    pack(request, division);
+    const Slices& slices = division.slices;
+    const int64_t stage =
+        slices.round * (int64_t{problem.r} * problem.s * block.filters + division.tile.staged);
     const int64_t floats =
         slices.warps * std::max(slices.stages * stage, int64_t{GpuLimits::kWarp} * block.filters);
-    launch_ = {
-        "conv_sliced_k_kernel", kernel_for(problem, cut.block.filters),
-        dim3(static_cast<unsigned>(problem.n * cut.tile.tiles()), static_cast<unsigned>(cut.filter_tiles)),
-        static_cast<unsigned>(cut.slices.warps * GpuLimits::kWarp),
-        static_cast<size_t>(floats) * sizeof(float)};
-    detail_ = concat(1 << cut.block.pixel_bits, " positions x ", cut.block.filters, " filters a block, ",
-                     cut.slices.warps * (GpuLimits::kWarp >> cut.block.pixel_bits), " slices, ",
-                     launch_.shared_bytes(), " bytes shared", request.max_pool ? ", pooled 2x2" : "");
+    launch_ = {"conv_sliced_k_kernel", kernel_for(problem, division.block.filters),
+               dim3(static_cast<unsigned>(problem.n * division.tile.tiles()),
+                    static_cast<unsigned>(division.filter_tiles)),
+               static_cast<unsigned>(division.slices.warps * GpuLimits::kWarp),
+               static_cast<size_t>(floats) * sizeof(float)};
+    detail_ =
+        concat(1 << division.block.pixel_bits, " positions x ", division.block.filters, " filters a block, ",
+               division.slices.warps * (GpuLimits::kWarp >> division.block.pixel_bits), " slices, ",
+               launch_.shared_bytes(), " bytes shared", request.max_pool ? ", pooled 2x2" : "");
   }
   void run(const ConvArgs& args, RunContext& context) override {
     launch_.early(context.stream, shape_, args.x, filters_.get(), bias_.get(), args.y);
   }
 
  private:
-  void set_sizes(const ConvPrepare& request, const Cut& cut) {
+  void set_sizes(const ConvPrepare& request, const Division& division) {
     const Conv2dProblem& problem = request.problem;
     set_all_sizes(shape_, problem);
     shape_.group_channels = problem.c / problem.groups;
     shape_.group_filters = problem.k / problem.groups;
-    shape_.pixel_bits = cut.block.pixel_bits;
-    shape_.column_bits = cut.tile.column_bits;
-    shape_.warps = cut.slices.warps;
-    shape_.warp_channels = cut.slices.warp_channels;
-    shape_.round = cut.slices.round;
-    shape_.stages = cut.slices.stages;
-    shape_.pitch = static_cast<int>(cut.tile.pitch);
-    shape_.staged = static_cast<int>(cut.tile.staged);
+    shape_.pixel_bits = division.block.pixel_bits;
+    shape_.column_bits = division.tile.column_bits;
+    shape_.warps = division.slices.warps;
+    shape_.warp_channels = division.slices.warp_channels;
+    shape_.round = division.slices.round;
+    shape_.stages = division.slices.stages;
+    shape_.pitch = static_cast<int>(division.tile.pitch);
+    shape_.staged = static_cast<int>(division.tile.staged);
     shape_.by_pitch = FastDivide(shape_.pitch);
-    shape_.by_column_tiles = FastDivide(static_cast<int>(cut.tile.column_tiles));
-    shape_.by_row_tiles = FastDivide(static_cast<int>(cut.tile.row_tiles));
-    shape_.by_filter_tiles = FastDivide(static_cast<int>(cut.filter_tiles / problem.groups));
+    shape_.by_column_tiles = FastDivide(static_cast<int>(division.tile.column_tiles));
+    shape_.by_row_tiles = FastDivide(static_cast<int>(division.tile.row_tiles));
+    shape_.by_filter_tiles = FastDivide(static_cast<int>(division.filter_tiles / problem.groups));
     shape_.pool = request.max_pool.has_value();
     shape_.after = request.rectifier;
   }
   /// [G, K/G, C/G, R, S] to [G, filter tiles, C/G, R, S, filters].
-  void pack(const ConvPrepare& request, const Cut& cut) {
+  void pack(const ConvPrepare& request, const Division& division) {
     const Conv2dProblem& problem = request.problem;
-    const int64_t filters = cut.block.filters, tiles = cut.filter_tiles / problem.groups;
+    const int64_t filters = division.block.filters, tiles = division.filter_tiles / problem.groups;
     const int64_t taps = int64_t{shape_.group_channels} * problem.r * problem.s;
-    std::vector<float> packed(static_cast<size_t>(cut.filter_tiles * taps * filters), 0.0f);
+    std::vector<float> packed(static_cast<size_t>(division.filter_tiles * taps * filters), 0.0f);
     for (int64_t k = 0; k < problem.k; ++k) {
       const int64_t filter = k % shape_.group_filters;
       const int64_t tile = k / shape_.group_filters * tiles + filter / filters;

@@ -14,7 +14,7 @@
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
 #include "framework/device/cuda_check.h"
-#include "framework/device/gpu_limits.h"
+#include "framework/device/gpu_queries.h"
 #include "framework/tensor/keep_nan.h"
 #include "layers/linear/linear_backend.h"
 

@@ -40,11 +40,12 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-void lrn_direct(const LrnProblem& problem, const float* x, float* y, Stream& on) {
+void lrn_direct(const LrnProblem& problem, const float* x, float* y, Stream& stream) {
   const int64_t count = problem.samples * problem.channels * problem.inner;
   if (count == 0) return;
   const auto blocks = static_cast<unsigned>(std::min<int64_t>((count + kThreads - 1) / kThreads, INT32_MAX));
-  lrn_direct_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(on.native_handle())>>>(x, y, problem);
+  lrn_direct_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream.native_handle())>>>(x, y,
+                                                                                                problem);
   LENSLET_CUDA_CHECK_LAUNCH("lrn_direct_kernel");
 }
 

@@ -76,7 +76,8 @@ unsigned blocks_for(int64_t threads) {
   return static_cast<unsigned>(std::min<int64_t>((threads + kThreads - 1) / kThreads, INT32_MAX));
 }
 
-void pairwise_direct(const PairwiseProblem& problem, const float* a, const float* b, float* y, Stream& on) {
+void pairwise_direct(const PairwiseProblem& problem, const float* a, const float* b, float* y,
+                     Stream& stream) {
   const StridedPair& places = problem.places;
   const int64_t count = places.count();
   const auto [same, strided] =
@@ -84,7 +85,7 @@ void pairwise_direct(const PairwiseProblem& problem, const float* a, const float
   const bool contiguous =
       places.rank == 0 || (places.rank == 1 && places.first[0] == 1 && places.second[0] == 1);
   if (!contiguous) {
-    launch_early("pairwise_direct_strided_kernel", strided, blocks_for(count), kThreads, 0, on, a, b, y,
+    launch_early("pairwise_direct_strided_kernel", strided, blocks_for(count), kThreads, 0, stream, a, b, y,
                  problem.after, places, count);
     return;
   }
@@ -92,7 +93,7 @@ void pairwise_direct(const PairwiseProblem& problem, const float* a, const float
       reinterpret_cast<uintptr_t>(a) | reinterpret_cast<uintptr_t>(b) | reinterpret_cast<uintptr_t>(y);
   const int64_t quads = bits % 16 == 0 ? count / 4 : 0;
   const int64_t threads = quads > 0 ? std::max<int64_t>(quads, 4) : count;
-  launch_early("pairwise_direct_same_kernel", same, blocks_for(threads), kThreads, 0, on, a, b, y,
+  launch_early("pairwise_direct_same_kernel", same, blocks_for(threads), kThreads, 0, stream, a, b, y,
                problem.after, quads, count);
 }
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "framework/device/cuda_check.h"
-#include "framework/device/gpu_card.h"
+#include "framework/device/gpu_limits.h"
 #include "framework/instructions/warp.cuh"
 #include "framework/tensor/keep_nan.h"
 #include "layers/pool/pool_backend.h"
@@ -171,8 +171,8 @@ void pool_direct_any_by_kind(const Pool2dProblem& problem, const float* x, float
 
 bool aligned(const void* pointer, size_t to) { return reinterpret_cast<uintptr_t>(pointer) % to == 0; }
 
-void pool(const Pool2dProblem& problem, const float* x, float* y, Stream& on) {
-  const auto stream = static_cast<cudaStream_t>(on.native_handle());
+void pool(const Pool2dProblem& problem, const float* x, float* y, Stream& stream) {
+  const auto native_stream = static_cast<cudaStream_t>(stream.native_handle());
   const Pool2dWindow& v = problem.window;
   const int64_t outputs = problem.planes * problem.p * problem.q;
   if (outputs == 0) return;
@@ -180,15 +180,15 @@ void pool(const Pool2dProblem& problem, const float* x, float* y, Stream& on) {
                       v.pad_h == 0 && v.pad_w == 0 && v.plain();
   if (is_2x2 && problem.w % 4 == 0 && aligned(x, 16) && aligned(y, 8) &&
       outputs / 2 / kThreads < kMaxBlocks) {
-    problem.kind == PoolKind::kMax ? pool_direct_2x2<true>(problem, x, y, stream)
-                                   : pool_direct_2x2<false>(problem, x, y, stream);
+    problem.kind == PoolKind::kMax ? pool_direct_2x2<true>(problem, x, y, native_stream)
+                                   : pool_direct_2x2<false>(problem, x, y, native_stream);
     return;
   }
-  if (problem.is_whole()) return pool_direct_plane(problem, x, y, stream);
+  if (problem.is_whole()) return pool_direct_plane(problem, x, y, native_stream);
   // Divisions dominate here too. The last step of the grid may reach past the outputs.
   const bool narrow = std::max(problem.planes * problem.h * problem.w, outputs) < INT32_MAX / 2;
-  narrow ? pool_direct_any_by_kind<int32_t>(problem, x, y, stream)
-         : pool_direct_any_by_kind<int64_t>(problem, x, y, stream);
+  narrow ? pool_direct_any_by_kind<int32_t>(problem, x, y, native_stream)
+         : pool_direct_any_by_kind<int64_t>(problem, x, y, native_stream);
 }
 
 }  // namespace

@@ -47,18 +47,19 @@ unsigned blocks_for(int64_t threads) {
   return static_cast<unsigned>(std::min<int64_t>((threads + kThreads - 1) / kThreads, INT32_MAX));
 }
 
-void rearrange_copy(const StridedCopy& copy, const float* x, float* y, Stream& on) {
+void rearrange_copy(const StridedCopy& copy, const float* x, float* y, Stream& stream) {
   const int64_t count = copy.places.count();
   if (count == 0) return;
-  rearrange_copy_kernel<<<blocks_for(count), kThreads, 0, static_cast<cudaStream_t>(on.native_handle())>>>(
+  rearrange_copy_kernel<<<blocks_for(count), kThreads, 0,
+                          static_cast<cudaStream_t>(stream.native_handle())>>>(
       x + copy.x_first, y + copy.y_first, copy.places, count);
   LENSLET_CUDA_CHECK_LAUNCH("rearrange_copy_kernel");
 }
 
-void rearrange_fill(float* y, int64_t count, float value, Stream& on) {
+void rearrange_fill(float* y, int64_t count, float value, Stream& stream) {
   if (count == 0) return;
-  rearrange_fill_kernel<<<blocks_for(count), kThreads, 0, static_cast<cudaStream_t>(on.native_handle())>>>(
-      y, count, value);
+  rearrange_fill_kernel<<<blocks_for(count), kThreads, 0,
+                          static_cast<cudaStream_t>(stream.native_handle())>>>(y, count, value);
   LENSLET_CUDA_CHECK_LAUNCH("rearrange_fill_kernel");
 }
 

@@ -31,15 +31,15 @@ __global__ void __launch_bounds__(kThreads) relu_direct_kernel(const float* x,  
   for (int64_t i = 4 * quads + first; i < count; i += step) y[i] = relu(x[i]);
 }
 
-void relu_direct(const float* x, float* y, int64_t count, Stream& on) {
+void relu_direct(const float* x, float* y, int64_t count, Stream& stream) {
   if (count == 0) return;
   const bool aligned = (reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(y)) % 16 == 0;
   const int64_t quads = aligned ? count / 4 : 0;
   const int64_t threads = aligned ? std::max<int64_t>(quads, 4) : count;
   const auto blocks =
       static_cast<unsigned>(std::min<int64_t>((threads + kThreads - 1) / kThreads, INT32_MAX));
-  relu_direct_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(on.native_handle())>>>(x, y, quads,
-                                                                                             count);
+  relu_direct_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream.native_handle())>>>(x, y, quads,
+                                                                                                 count);
   LENSLET_CUDA_CHECK_LAUNCH("relu_direct_kernel");
 }
 

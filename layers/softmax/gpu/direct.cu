@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "framework/device/cuda_check.h"
-#include "framework/device/gpu_card.h"
+#include "framework/device/gpu_limits.h"
 #include "framework/instructions/warp.cuh"
 #include "framework/tensor/keep_nan.h"
 #include "layers/softmax/softmax_backend.h"
@@ -114,19 +114,20 @@ void softmax_direct_columns(const SoftmaxProblem& problem, const float* x, float
   LENSLET_CUDA_CHECK_LAUNCH("softmax_direct_columns_kernel");
 }
 
-void softmax_direct(const SoftmaxProblem& problem, const float* x, float* y, Stream& on) {
+void softmax_direct(const SoftmaxProblem& problem, const float* x, float* y, Stream& stream) {
   const int64_t rows = problem.outer, classes = problem.classes;
   if (rows * problem.inner == 0) return;
-  const auto stream = static_cast<cudaStream_t>(on.native_handle());
-  if (problem.inner > 1) return softmax_direct_columns(problem, x, y, stream);
+  const auto native_stream = static_cast<cudaStream_t>(stream.native_handle());
+  if (problem.inner > 1) return softmax_direct_columns(problem, x, y, native_stream);
   const int64_t rows_per_block = classes <= kWarpClasses ? kThreads / GpuLimits::kWarp : 1;
   const auto blocks =
       static_cast<unsigned>(std::min<int64_t>((rows + rows_per_block - 1) / rows_per_block, INT32_MAX));
   if (classes <= kWarpClasses) {
     softmax_direct_kernel<GpuLimits::kWarp>
-        <<<blocks, kThreads, 0, stream>>>(x, y, rows, classes, problem.logarithms);
+        <<<blocks, kThreads, 0, native_stream>>>(x, y, rows, classes, problem.logarithms);
   } else {
-    softmax_direct_kernel<kThreads><<<blocks, kThreads, 0, stream>>>(x, y, rows, classes, problem.logarithms);
+    softmax_direct_kernel<kThreads>
+        <<<blocks, kThreads, 0, native_stream>>>(x, y, rows, classes, problem.logarithms);
   }
   LENSLET_CUDA_CHECK_LAUNCH("softmax_direct_kernel");
 }

@@ -8,12 +8,13 @@
 #include "models/fused_lenet5/cpu/simd/kernels.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/winograd.h"
+#include "models/lenet5_sizes.h"
 
 namespace lenslet {
 namespace {
 
-constexpr int64_t kPixels = 28 * 28;
-constexpr int kClasses = 10;
+constexpr int64_t kPixels = kLenet5Pixels;
+constexpr int kClasses = kLenet5Classes;
 // Waking a thread takes as long as a few images.
 constexpr int64_t kImagesPerThread = 8;
 

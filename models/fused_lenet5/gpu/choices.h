@@ -1,6 +1,6 @@
 // Internal: what a card decides about the whole-network backends of the GPU: whether they run there, up to which batch
-// `auto` takes them, and how their launches are cut. Pure functions of the card's limits, so that they can be tested
-// for cards that are not there. Without a card the answer depends only on the request.
+// `auto` takes them, and how they are launched. Pure functions of the card's limits, so that they can be tested for
+// cards that are not there. Without a card the answer depends only on the request.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "framework/base/integer_math.h"
-#include "framework/device/gpu_card.h"
+#include "framework/device/gpu_limits.h"
 #include "framework/tensor/math_mode.h"
 #include "models/fused_lenet5/gpu/medium/tile.h"
 
@@ -32,36 +32,36 @@ inline bool small_suits(MathMode math, int64_t batch, const std::optional<GpuCar
   return batch <= (math == MathMode::kFp16 ? 16 : multiprocessors_of(card) / 2);
 }
 
-/// Clusters of a launch: blocks of each, and how many.
-struct ClusterCut {
+/// The launch of `small`: its clusters, and blocks of each.
+struct SmallLaunch {
   int blocks = 0, clusters = 0;
 };
 
-/// The launch of `small` for `count` images. More blocks an image are faster, as long as all images run at once.
-/// `places(blocks)`: how many clusters of that size run at once on the card, 0 if it does not support the size. No
-/// clusters if no size has a place.
-template <typename Places>
-ClusterCut cut_small(int64_t count, const Places& places) {
+/// The launch for `count` images. More blocks an image are faster, as long as all images run at once.
+/// `clusters_at_once(blocks)`: how many clusters of that size run at once on the card, 0 if none fits. No clusters if
+/// no size fits.
+template <typename ClustersAtOnce>
+SmallLaunch small_launch(int64_t count, const ClustersAtOnce& clusters_at_once) {
   // Beyond this number of images smaller clusters were faster when tried, even if the larger ones fit; no file keeps
   // the trial.
   const auto max_images = [](int blocks) {
     return blocks == 16 ? 1 : blocks == 8 ? 8 : blocks == 4 ? 16 : INT32_MAX;
   };
-  ClusterCut cut;
+  SmallLaunch launch;
   for (const int blocks : {16, 8, 4, 2}) {
-    const int at_once = places(blocks);
+    const int at_once = clusters_at_once(blocks);
     if (at_once == 0) continue;
-    cut = {blocks, static_cast<int>(std::min<int64_t>(at_once, count))};
+    launch = {blocks, static_cast<int>(std::min<int64_t>(at_once, count))};
     if (count <= std::min(at_once, max_images(blocks))) break;
   }
-  return cut;
+  return launch;
 }
 
-/// Blocks of the resident kernel's one cluster: the most that have a place; 0 if 8 have none.
-template <typename Places>
-int resident_blocks(const Places& places) {
+/// Blocks of the resident kernel's one cluster: the most that fit; 0 if 8 do not. `clusters_at_once` as above.
+template <typename ClustersAtOnce>
+int resident_blocks(const ClustersAtOnce& clusters_at_once) {
   for (const int blocks : {16, 8}) {
-    if (places(blocks) > 0) return blocks;
+    if (clusters_at_once(blocks) > 0) return blocks;
   }
   return 0;
 }
@@ -81,11 +81,12 @@ inline bool medium_suits(MathMode math, int64_t batch, const std::optional<GpuCa
 
 /// The launch of `mma`: the smallest number of rounds, with rounds as short as possible, so that the warps end
 /// together.
-struct MmaCut {
+struct MmaLaunch {
   int images_per_round = 0;
   int64_t blocks = 0;
 };
-inline MmaCut cut_mma(int64_t count, int warps_per_block, int max_images_per_round, const GpuCard& card) {
+inline MmaLaunch mma_launch(int64_t count, int warps_per_block, int max_images_per_round,
+                            const GpuCard& card) {
   const int64_t warps = int64_t{warps_per_block} * card.multiprocessors;
   const int64_t rounds = ceil_div(count, warps * max_images_per_round);
   const int64_t images = ceil_div(count, warps * rounds);

@@ -1,12 +1,13 @@
 // Internal: common parts of the GPU backends of the whole-network LeNet-5.
 #pragma once
 
+#include "models/lenet5_sizes.h"
 #include "models/prediction.h"
 
 namespace lenslet::fused_lenet5 {
 
-inline constexpr int kPixels = 28 * 28;
-inline constexpr int kClasses = 10;
+inline constexpr int kPixels = kLenet5Pixels;
+inline constexpr int kClasses = kLenet5Classes;
 
 // ReLU and maxima on the bits of floats, compared as integers. Positive floats have the same order as their bits.
 // Negative floats have negative integers as bits, so zero is larger. A NaN from an FFMA is 0x7fffffff and larger than

@@ -11,7 +11,7 @@
 
 #include "framework/base/integer_math.h"
 #include "framework/device/cuda_check.h"
-#include "framework/device/gpu_limits.h"
+#include "framework/device/gpu_queries.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/fp32/conv.cuh"

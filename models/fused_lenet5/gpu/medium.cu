@@ -46,10 +46,10 @@ class MediumOperator : public Operator {
                                                           : kernel_for<float>(request.output_type)) {
     arguments_.count = request.batch();
     arguments_.constants = pack_fp32_constants(parameters, request.input_type, request.math);
-    const int places = clusters_at_once(reinterpret_cast<const void*>(kernel_), kShape);
-    if (places == 0)
-      throw UnavailableError("fused LeNet-5, backend medium: the GPU has no place for a block");
-    blocks_ = static_cast<int>(std::min<int64_t>(places, arguments_.count));
+    const int at_once = clusters_at_once(reinterpret_cast<const void*>(kernel_), kShape);
+    if (at_once == 0)
+      throw UnavailableError("whole-network backend medium: no block fits on this GPU: use another backend");
+    blocks_ = static_cast<int>(std::min<int64_t>(at_once, arguments_.count));
     const std::vector<float> packed = medium_lenet5::pack_parameters(parameters, request.math);
     parameters_ = Buffer(request.device, packed.size() * sizeof(float));
     copy_bytes(parameters_.data(), request.device, packed.data(), Device::cpu(), parameters_.bytes(), stream);

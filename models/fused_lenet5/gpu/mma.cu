@@ -12,7 +12,7 @@
 
 #include "framework/base/integer_math.h"
 #include "framework/device/cuda_check.h"
-#include "framework/device/gpu_limits.h"
+#include "framework/device/gpu_queries.h"
 #include "framework/device/launch_check.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/choices.h"
@@ -29,9 +29,9 @@ class MmaOperator : public Operator {
       : kernel_(kernel), count_(request.batch()), packed_(request.device, packed.size()) {
     copy_bytes(packed_.data(), request.device, packed.data(), Device::cpu(), packed.size(), stream);
     allow_shared_bytes(kernel_.function, static_cast<size_t>(kernel_.shared_bytes));
-    const MmaCut cut = cut_mma(count_, kernel_.warps, kMmaImagesPerRound, gpu_card(request.device));
-    images_per_round_ = cut.images_per_round;
-    blocks_ = static_cast<unsigned>(cut.blocks);
+    const MmaLaunch launch = mma_launch(count_, kernel_.warps, kMmaImagesPerRound, gpu_card(request.device));
+    images_per_round_ = launch.images_per_round;
+    blocks_ = static_cast<unsigned>(launch.blocks);
   }
   std::string detail() const override {
     return concat(blocks_, " blocks of ", kernel_.warps, " warps, ", images_per_round_, " images a round");

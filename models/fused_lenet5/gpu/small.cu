@@ -76,15 +76,16 @@ class SmallOperator : public Operator {
       return *std::find_if(choices.begin(), choices.end(),
                            [blocks](const SmallChoice& choice) { return choice.blocks == blocks; });
     };
-    const ClusterCut cut = cut_small(arguments_.count, [&](int blocks) {
+    const SmallLaunch launch = small_launch(arguments_.count, [&](int blocks) {
       const SmallChoice& candidate = of_size(blocks);
       return clusters_at_once(reinterpret_cast<const void*>(candidate.kernel),
                               {candidate.blocks, candidate.tail_bytes});
     });
-    if (cut.clusters == 0)
-      throw UnavailableError("fused LeNet-5, backend small: the GPU has no place for a cluster");
-    choice_ = of_size(cut.blocks);
-    clusters_ = cut.clusters;
+    if (launch.clusters == 0)
+      throw UnavailableError(
+          "whole-network backend small: no cluster of 2 to 16 blocks fits on this GPU: use another backend");
+    choice_ = of_size(launch.blocks);
+    clusters_ = launch.clusters;
   }
 
   SmallArguments arguments_{};

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/device/gpu_limits.h"
+#include "framework/device/gpu_queries.h"
 #include "framework/device/kernel_launch.cuh"
 #include "layers/conv/gpu/library_inputs.h"
 

@@ -94,13 +94,13 @@ inline int64_t max_window(const Conv2dProblem& problem) {
   return GpuLimits::kSharedBytes / static_cast<int64_t>(sizeof(float)) / any_channels_per_thread(problem);
 }
 
-/// How a pooled plane is cut into tiles of windows.
-struct DirectAnyPoolCut {
+/// How a pooled plane is divided into tiles of windows.
+struct DirectAnyPoolTiles {
   int tile_rows = 1, tile_columns = 1;  // windows of a block
   int64_t row_tiles = 0, column_tiles = 0;
 
   /// Regions of about kRegion sums, rows of about kAcross; smaller ones if there would be too few blocks for the GPU.
-  DirectAnyPoolCut(const Conv2dProblem& problem, const Pool2dWindow& window, int multiprocessor_count) {
+  DirectAnyPoolTiles(const Conv2dProblem& problem, const Pool2dWindow& window, int multiprocessor_count) {
     constexpr int kRegion = 512, kAcross = 32;
     const int64_t rows = window.rows(problem.p()), columns = window.columns(problem.q());
     // As many windows as fit into `room` sums, and no fewer than one.
@@ -140,24 +140,24 @@ class DirectAnyPooled
  public:
   DirectAnyPooled(const ConvPrepare& request, int multiprocessor_count) : DirectAnyFilters(request) {
     const Pool2dWindow& window = *request.max_pool;
-    const DirectAnyPoolCut cut(request.problem, window, multiprocessor_count);
+    const DirectAnyPoolTiles tiles(request.problem, window, multiprocessor_count);
     pool_ = {window,
              static_cast<int>(window.rows(request.problem.p())),
              static_cast<int>(window.columns(request.problem.q())),
-             cut.tile_rows,
-             cut.tile_columns,
-             cut.region_columns(window),
-             static_cast<int>(cut.region(window)),
-             FastDivide(static_cast<int>(cut.column_tiles)),
-             FastDivide(static_cast<int>(cut.row_tiles)),
-             FastDivide(cut.region_columns(window)),
-             FastDivide(cut.tile_columns),
-             FastDivide(cut.tile_rows * cut.tile_columns)};
+             tiles.tile_rows,
+             tiles.tile_columns,
+             tiles.region_columns(window),
+             static_cast<int>(tiles.region(window)),
+             FastDivide(static_cast<int>(tiles.column_tiles)),
+             FastDivide(static_cast<int>(tiles.row_tiles)),
+             FastDivide(tiles.region_columns(window)),
+             FastDivide(tiles.tile_columns),
+             FastDivide(tiles.tile_rows * tiles.tile_columns)};
     const size_t shared_bytes = static_cast<size_t>(pool_.region * k_out_) * sizeof(float);
     const bool nhwc = request.problem.layout == TensorLayout::kNhwc;
     launch_ = {"conv_direct_any_pool_kernel",
                nhwc ? kernel<TensorLayout::kNhwc>() : kernel<TensorLayout::kNchw>(),
-               static_cast<unsigned>(cut.blocks(request.problem)), kDirectAnyThreads, shared_bytes};
+               static_cast<unsigned>(tiles.blocks(request.problem)), kDirectAnyThreads, shared_bytes};
     detail_ = concat("any, pooled, ", pool_.tile_rows, "x", pool_.tile_columns, " windows of ", k_out_,
                      " channels a block, ", shared_bytes, " bytes shared");
   }

@@ -69,7 +69,7 @@ class DirectTile : public OneLaunchConv<DirectTileShape, const float*, const flo
   DirectTile(const ConvPrepare& request, const TileVariant& variant, int multiprocessor_count)
       : variant_(variant) {
     const Conv2dProblem& problem = request.problem;
-    cut(problem, multiprocessor_count);
+    divide(problem, multiprocessor_count);
     detail_ = concat("tile, ", variant_.rows, "x", variant_.columns, " positions x ", variant_.k_out,
                      " channels a thread, ", launch_.shared_bytes(), " bytes shared",
                      variant_.pool ? ", pooled 2x2" : "");
@@ -100,7 +100,7 @@ class DirectTile : public OneLaunchConv<DirectTileShape, const float*, const flo
   int64_t tile_channels() const { return int64_t{shape_.channel_groups} * variant_.k_out; }
 
   /// Chooses what one block computes: several small images, or a tile of a large one.
-  void cut(const Conv2dProblem& problem, int multiprocessor_count) {
+  void divide(const Conv2dProblem& problem, int multiprocessor_count) {
     // A last row or column that no window holds is not computed.
     const int p = variant_.pool ? problem.p() / 2 * 2 : problem.p();
     const int q = variant_.pool ? problem.q() / 2 * 2 : problem.q();

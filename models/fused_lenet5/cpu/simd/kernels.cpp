@@ -18,6 +18,7 @@
 #include "framework/base/simd.h"
 #include "framework/tensor/float_vector.h"
 #include "models/fused_lenet5/winograd.h"
+#include "models/lenet5_sizes.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -35,7 +36,8 @@ namespace {
 #define LENSLET_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-constexpr int kSide = 28, kMaps1 = 6, kPooled1 = 12, kMaps2 = 16, kPooled2 = 4, kClasses = 10;
+constexpr int kSide = kLenet5Side, kMaps1 = 6, kPooled1 = 12, kMaps2 = 16, kPooled2 = 4,
+              kClasses = kLenet5Classes;
 constexpr int kPoints = fused_lenet5::WinogradF45::kPoints;
 // A tile of four outputs along a row of conv1 is a pair of pooled positions: six in a row, 72 in all. Of the image's
 // rows every second one belongs to a parity, so that neighbouring places of all rows are neighbours in memory.

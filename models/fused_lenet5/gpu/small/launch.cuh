@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "framework/device/gpu_limits.h"
+#include "framework/device/gpu_queries.h"
 #include "framework/device/launch_check.h"
 #include "framework/device/stream.h"
 #include "models/fused_lenet5/gpu/small/tile.h"

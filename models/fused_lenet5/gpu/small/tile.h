@@ -8,11 +8,12 @@
 #pragma once
 
 #include "framework/tensor/keep_nan.h"
+#include "models/lenet5_sizes.h"
 
 namespace lenslet::small_lenet5 {
 
 inline constexpr int kThreads = 256, kWarps = kThreads / 32;  // 8 warps may have 255 registers per thread
-inline constexpr int kSide = 28;
+inline constexpr int kSide = kLenet5Side;
 inline constexpr int kMaps1 = 6, kMaps2 = 16, kTaps = 25;
 inline constexpr int kF1 = 120, kF2 = 84;
 inline constexpr int kTapGroups = 6;        // of four taps, and one tap more

@@ -1,0 +1,59 @@
+// Queries of the limits of one GPU (gpu_limits.h). Internal: only for files that include CUDA headers.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include "framework/base/error.h"
+#include "framework/device/cuda_check.h"
+#include "framework/device/device.h"
+#include "framework/device/gpu_limits.h"
+
+namespace lenslet {
+
+/// Throws DeviceError.
+inline int device_attribute(cudaDeviceAttr which, Device device) {
+  int value = 0;
+  LENSLET_CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device.ordinal));
+  return value;
+}
+/// Throws DeviceError.
+inline int multiprocessor_count(Device device) {
+  return device_attribute(cudaDevAttrMultiProcessorCount, device);
+}
+/// 90 for 9.0. Throws DeviceError.
+inline int compute_capability(Device device) {
+  return 10 * device_attribute(cudaDevAttrComputeCapabilityMajor, device) +
+         device_attribute(cudaDevAttrComputeCapabilityMinor, device);
+}
+
+/// Throws DeviceError.
+inline GpuCard gpu_card(Device device) {
+  const int shared_bytes = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  return {compute_capability(device), multiprocessor_count(device), static_cast<size_t>(shared_bytes)};
+}
+
+/// gpu_card() from the cached cuda_status(); nullopt for an unknown ordinal.
+inline std::optional<GpuCard> find_gpu(Device device) {
+  const CudaStatus& cuda = cuda_status();
+  const auto ordinal = static_cast<size_t>(device.ordinal);
+  if (ordinal >= cuda.devices.size()) return std::nullopt;
+  const CudaDeviceInfo& info = cuda.devices[ordinal];
+  return GpuCard{info.compute_capability, info.multiprocessors, info.shared_bytes_per_block_optin};
+}
+
+/// Lets a block of the kernel have `bytes` of dynamic shared memory. Never lowers its limit: another operator may
+/// launch the same kernel with more. Threads may call it at once. Throws DeviceError.
+inline void allow_shared_bytes(const void* kernel, size_t bytes) {
+  static std::mutex reading_and_raising;
+  const std::lock_guard<std::mutex> lock(reading_and_raising);
+  cudaFuncAttributes attributes{};
+  LENSLET_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
+  if (attributes.sharedSizeBytes + bytes <= GpuLimits::kSharedBytes) return;
+  const int max_bytes = std::max(static_cast<int>(bytes), attributes.maxDynamicSharedSizeBytes);
+  LENSLET_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, max_bytes));
+}
+
+}  // namespace lenslet
