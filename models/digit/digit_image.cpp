@@ -22,8 +22,8 @@ constexpr double kCentre = 14;  // pixel index of the centre of mass
 // Strokes of MNIST at 20 pixels: 1st percentile 1.3, median 2.5, 99th percentile 4.9 pixels wide (3,000
 // images).
 constexpr double kThinStroke = 1.3, kThickStroke = 5.2, kGoodThin = 2.2, kGoodThick = 4.4;
-constexpr int kFewestPixels = 8;  // of the digit's longer side: with fewer its form is lost
-constexpr float kHalfInk = 0.5f;  // share of ink from which a pixel belongs to a stroke
+constexpr int kMinDigitPixels = 8;  // of the digit's longer side: with fewer its form is lost
+constexpr float kHalfInk = 0.5f;    // share of ink from which a pixel belongs to a stroke
 // A picture that shrinks by less than kSoftShrink keeps faint pixels, as MNIST does; edges get sharper up to
 // kSharpShrink.
 constexpr double kSoftShrink = 1.5, kSharpShrink = 3;
@@ -195,7 +195,7 @@ DigitImage place_digit(const Ink& ink) {
   Box box = ink_box(share, ink.box, soft ? 0 : kHalfInk, soft ? 0 : kEdgeInk * shrink);
   digit.steps.push_back(
       concat("box: columns ", box.x0, " to ", box.x1 - 1, ", rows ", box.y0, " to ", box.y1 - 1));
-  if (box.longer() < kFewestPixels)
+  if (box.longer() < kMinDigitPixels)
     digit.warnings.add(PictureWarning::kSmall, concat("the digit is only ", box.longer(), " pixels large"));
 
   // Measured and, if needed, corrected at eight times the final scale.

@@ -20,7 +20,7 @@ namespace {
 using reference::GuardedMemory;
 
 // Largest accepted bound, as a share of the largest logit: a larger one would accept anything.
-const std::map<MathMode, double> kLargestBound = {
+const std::map<MathMode, double> kMaxBound = {
     {MathMode::kFp32, 1e-3}, {MathMode::kTf32, 0.1}, {MathMode::kFp16, 0.1}};
 
 // Strokes, blanks, full ink and noise.
@@ -159,7 +159,7 @@ void judge_first_logits(const Subject& subject, const std::string& backend, cons
 double judge_logits(const Subject& subject, const std::string& backend, const OperatorRequest& request) {
   const double bound = subject.network->output_bound(backend, request);
   EXPECT_GT(bound, 0);
-  EXPECT_LE(bound, kLargestBound.at(request.math) * subject.largest);
+  EXPECT_LE(bound, kMaxBound.at(request.math) * subject.largest);
   const int64_t shift = request.batch() % 5;
   const std::vector<float> logits = as_logits(run_batch(subject, backend, request, shift));
   double largest = 0;

@@ -18,7 +18,7 @@ namespace {
 constexpr int kWarp = 32, kRegisters = 65536;      // of a warp; of a multiprocessor of every supported card
 constexpr int kMaxThreads = 1024, kMaxDepth = 64;  // of a block; in z
 constexpr unsigned kMaxX = INT32_MAX, kMaxYZ = 65535;
-constexpr int kPortableCluster = 8, kLargestCluster = 16;
+constexpr int kPortableCluster = 8, kMaxCluster = 16;
 constexpr int kReservedBytes = 1024;  // of shared memory, by the system, for each block
 
 std::vector<Card> cards;
@@ -109,7 +109,7 @@ int clusters_at_once(const void* kernel, int cluster_blocks, int threads, size_t
 }
 
 bool allows_cluster(const void* kernel, int blocks) {
-  return blocks <= (large_clusters.count({current, kernel}) != 0 ? kLargestCluster : kPortableCluster);
+  return blocks <= (large_clusters.count({current, kernel}) != 0 ? kMaxCluster : kPortableCluster);
 }
 
 cudaError_t last_error = cudaSuccess;

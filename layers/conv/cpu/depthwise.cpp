@@ -21,8 +21,8 @@
 namespace lenslet {
 namespace {
 
-constexpr int64_t kBlockRows = 4;      // output rows computed at once
-constexpr int64_t kWidestVector = 16;  // floats
+constexpr int64_t kBlockRows = 4;   // output rows computed at once
+constexpr int64_t kMaxVector = 16;  // floats
 // Below this work a second thread that is awake costs more than it saves.
 constexpr double kFlopsPerAwakeThread = 0.05e6;
 constexpr double kMaxPlaneFloats = 1e9;  // of a padded plane, so that no product here overflows
@@ -31,10 +31,10 @@ constexpr double kMaxPlaneFloats = 1e9;  // of a padded plane, so that no produc
 struct Plane {
   explicit Plane(const Conv2dProblem& problem)
       : stride(problem.stride_h),
-        pitch(round_up(problem.q(), kWidestVector) + problem.s),
+        pitch(round_up(problem.q(), kMaxVector) + problem.s),
         rows((round_up(problem.p(), kBlockRows) - 1) * stride + problem.r) {}
   int64_t stride, pitch, rows;
-  int64_t floats() const { return round_up(rows * stride * pitch, kWidestVector); }
+  int64_t floats() const { return round_up(rows * stride * pitch, kMaxVector); }
 };
 
 /// The columns of a padded row that one residue of the stride takes from a row of the input: `count` from column `from`

@@ -29,7 +29,7 @@ struct Block {
 };
 /// In the order of preference: more outputs of a block read each input and weight less often.
 constexpr std::array<Block, 6> kBlocks = {{{5, 8}, {4, 8}, {5, 4}, {4, 4}, {3, 8}, {3, 4}}};
-constexpr Block kSmallestBlock = kBlocks.back();
+constexpr Block kMinBlock = kBlocks.back();
 
 using Kernel = void (*)(SlicedKShape, const float*, const float*, const float*, float*);
 
@@ -144,7 +144,7 @@ Block choose_block(const Conv2dProblem& problem, int multiprocessors) {
   const auto enough = [multiprocessors](const Cut& cut, int images) {
     return 5 * cut.blocks(images) >= 2 * int64_t{multiprocessors};
   };
-  Cut chosen = cut_for(problem, kSmallestBlock, false).value();
+  Cut chosen = cut_for(problem, kMinBlock, false).value();
   for (const Block& block : kBlocks) {
     const std::optional<Cut> cut = cut_for(problem, block, false);
     if (!cut || !enough(*cut, 1)) continue;
@@ -257,16 +257,15 @@ class SlicedKBackend : public SummingBackend {
  private:
   /// Whether the smallest block, of which there are most, fits the shared memory and the grid.
   static Support fits(const Conv2dProblem& problem, bool pool) {
-    const Tile tile = tile_of(problem, kSmallestBlock, pool);
-    if (!slices_of(problem, kSmallestBlock)) {
+    const Tile tile = tile_of(problem, kMinBlock, pool);
+    if (!slices_of(problem, kMinBlock)) {
       const int at_once =
-          std::min(problem.c / problem.groups, 2 * (GpuLimits::kWarp >> kSmallestBlock.pixel_bits));
-      return Support::no(concat("sliced_k would stage ", channel_bytes(problem, kSmallestBlock),
+          std::min(problem.c / problem.groups, 2 * (GpuLimits::kWarp >> kMinBlock.pixel_bits));
+      return Support::no(concat("sliced_k would stage ", channel_bytes(problem, kMinBlock),
                                 " bytes of a channel, ", GpuLimits::kSharedBytes / at_once,
                                 " fit into the shared memory: use direct"));
     }
-    const int64_t filter_tiles =
-        problem.groups * ceil_div(problem.k / problem.groups, kSmallestBlock.filters);
+    const int64_t filter_tiles = problem.groups * ceil_div(problem.k / problem.groups, kMinBlock.filters);
     if (filter_tiles > GpuLimits::kGridYZ) {
       return Support::no(concat("sliced_k would need ", filter_tiles, " rows of thread blocks, the limit is ",
                                 GpuLimits::kGridYZ, ": use direct"));
