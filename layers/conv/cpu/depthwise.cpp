@@ -14,6 +14,7 @@
 #include "framework/base/simd.h"
 #include "framework/tensor/float_vector.h"
 #include "layers/conv/conv_backend.h"
+#include "layers/conv/conv_limits.h"
 #include "layers/conv/cpu/direct/rows.h"
 #include "layers/fp32_only.h"
 #include "layers/vector_rectifier.h"
@@ -243,22 +244,22 @@ class DepthwiseKernel : public ConvKernel {
 class DepthwiseBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (problem.groups != problem.c || problem.c == 1) {
-      return Support::no(concat("depthwise supports one group for each of several channels, the problem has ",
-                                problem.groups, " for ", problem.c, " channels: use direct"));
-    }
+    if (const Support fp32 = fp32_only("depthwise on the CPU", math); !fp32) return fp32;
+    if (const Support groups = depthwise_groups(problem); !groups) return groups;
     const bool square = problem.r == problem.s && problem.stride_h == problem.stride_w;
     if (!square || (problem.r != 3 && problem.r != 5) || problem.stride_h > 2 || problem.dilation_h != 1 ||
         problem.dilation_w != 1 || problem.layout != TensorLayout::kNchw) {
       return Support::no(
-          "depthwise supports filters of 3x3 and 5x5, strides 1 and 2, no dilation, NCHW on the CPU: use "
-          "direct");
+          concat("depthwise on the CPU supports 3x3 and 5x5 at stride 1x1 and 2x2, without dilation, in "
+                 "NCHW, found ",
+                 window_text(problem), ", in ", to_string(problem.layout), ": use direct"));
     }
     const double floats = (problem.p() + 8.0) * 2 * ((problem.q() + 32.0) * 2 + 8);
-    if (floats > kMaxPlaneFloats)
-      return Support::no(
-          "depthwise supports planes of fewer than 250 million outputs on the CPU: use direct");
-    return fp32_only("depthwise on the CPU", math);
+    if (floats > kMaxPlaneFloats) {
+      return Support::no(concat("depthwise on the CPU supports padded planes of up to ", kMaxPlaneFloats,
+                                " values, the problem needs up to ", floats, ": use direct"));
+    }
+    return Support::yes();
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
     return static_cast<size_t>(num_threads() * Plane(problem).floats()) * sizeof(float);

@@ -261,9 +261,9 @@ class SlicedKBackend : public SummingBackend {
     if (!slices_of(problem, kMinBlock)) {
       const int at_once =
           std::min(problem.c / problem.groups, 2 * (GpuLimits::kWarp >> kMinBlock.pixel_bits));
-      return Support::no(concat("sliced_k would stage ", channel_bytes(problem, kMinBlock),
-                                " bytes of a channel, ", GpuLimits::kSharedBytes / at_once,
-                                " fit into the shared memory: use direct"));
+      return Support::no(concat("sliced_k would need ", channel_bytes(problem, kMinBlock),
+                                " bytes of shared memory for a channel, the limit is ",
+                                GpuLimits::kSharedBytes / at_once, ": use direct"));
     }
     const int64_t filter_tiles = problem.groups * ceil_div(problem.k / problem.groups, kMinBlock.filters);
     if (filter_tiles > GpuLimits::kGridYZ) {

@@ -48,7 +48,7 @@ class MediumOperator : public Operator {
     arguments_.constants = pack_fp32_constants(parameters, request.input_type, request.math);
     const int places = clusters_at_once(reinterpret_cast<const void*>(kernel_), kShape);
     if (places == 0)
-      throw UnavailableError("fused LeNet-5, backend medium: the GPU has no place for a block");
+      throw UnavailableError("medium needs room for a block, this GPU has none: use another backend");
     blocks_ = static_cast<int>(std::min<int64_t>(places, arguments_.count));
     const std::vector<float> packed = medium_lenet5::pack_parameters(parameters, request.math);
     parameters_ = Buffer(request.device, packed.size() * sizeof(float));

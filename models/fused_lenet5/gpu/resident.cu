@@ -26,7 +26,8 @@ ResidentLaunch::ResidentLaunch(const Lenet5Parameters& parameters, Stream& strea
     return clusters_at_once(reinterpret_cast<const void*>(kernel_for(blocks)), {blocks});
   });
   if (blocks_ == 0)
-    throw UnavailableError("a resident kernel: the GPU has no place for a cluster of 8 blocks");
+    throw UnavailableError(
+        "a resident kernel needs room for a cluster of 8 blocks, this GPU has none: use a Model");
   const std::vector<float> packed = pack_parameters(parameters, blocks_, MathMode::kFp32);
   packed_ = Buffer(device, packed.size() * sizeof(float));
   copy_bytes(packed_.data(), device, packed.data(), Device::cpu(), packed_.bytes(), stream);

@@ -84,7 +84,8 @@ class SmallOperator : public Operator {
                               {candidate.blocks, candidate.tail_bytes});
     });
     if (cut.clusters == 0)
-      throw UnavailableError("fused LeNet-5, backend small: the GPU has no place for a cluster");
+      throw UnavailableError(
+          "small needs room for a cluster of 2 blocks, this GPU has none: use another backend");
     choice_ = of_size(cut.blocks);
     clusters_ = cut.clusters;
   }
