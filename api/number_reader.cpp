@@ -11,7 +11,6 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kTop = 3;
 // A mark with a larger ratio of width to height is never a single digit.
 constexpr double kTooWide = 1.6;
 // A refused mark with a larger ratio is reported as touching digits; any other as no digit.
@@ -78,7 +77,7 @@ class MarkAnswers {
                      [&](const ReadDigit::Guess& a, const ReadDigit::Guess& b) {
                        return logits[a.digit] > logits[b.digit];
                      });
-    read.top.resize(kTop);
+    read.top.resize(ReadDigit::kTop);
     read.energy = energy(logits, kLenet5Classes);
     if (mark.small) {
       read.refusal = Refusal::kTooSmall;

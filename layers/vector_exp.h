@@ -61,10 +61,10 @@ LENSLET_HOST_DEVICE LENSLET_ALWAYS_INLINE float exp_nonpositive(float x) {
 #ifdef __CUDA_ARCH__
   return expf(x);
 #else
-  constexpr float kSmallest = -87.33654f;                               // ln 2^-126
-  const SplitPower power = split_power(x < kSmallest ? kSmallest : x);  // keeps NaN
+  constexpr float kMin = -87.33654f;                          // ln 2^-126
+  const SplitPower power = split_power(x < kMin ? kMin : x);  // keeps NaN
   // 0 below the smallest: arithmetic on bits instead of a branch, so that loops vectorise.
-  return power.rest * power_of_two(power.n, 0u - static_cast<uint32_t>(x >= kSmallest));
+  return power.rest * power_of_two(power.n, 0u - static_cast<uint32_t>(x >= kMin));
 #endif
 }
 
@@ -74,9 +74,9 @@ LENSLET_HOST_DEVICE LENSLET_ALWAYS_INLINE float exponential(float x) {
 #ifdef __CUDA_ARCH__
   return expf(x);
 #else
-  constexpr float kLargest = 89.0f, kSmallest = -104.0f;  // beyond them the result is infinite or 0
-  const float above = x < kSmallest ? kSmallest : x;
-  const SplitPower power = split_power(above > kLargest ? kLargest : above);
+  constexpr float kMax = 89.0f, kMin = -104.0f;  // beyond them the result is infinite or 0
+  const float above = x < kMin ? kMin : x;
+  const SplitPower power = split_power(above > kMax ? kMax : above);
   const int32_t half = power.n >> 1;
   return power.rest * power_of_two(half) * power_of_two(power.n - half);
 #endif

@@ -67,7 +67,7 @@ Examples:
 constexpr const char* kGemmExamples =
     R"(The matrix product of im2col for one RGB image, 3x3: filters [K, 27] times columns
 [27, size * size], fp32, by the kernels of a course's laboratory, beside the vendor's library. What
-the card cannot launch is UNSUPPORTED, with the limit of the card. Needs a GPU.
+the GPU cannot launch is UNSUPPORTED, with the limit of the GPU. Needs a GPU.
 Examples:
   convbench gemm --json gemm.json
   convbench gemm --sizes 1024 --memory register --tiles 8,16 --partition none)";
@@ -79,7 +79,7 @@ Examples:
   convbench stencil --dimensions 1 --length 1000003 --taps 15 --boundary reflect)";
 
 constexpr const char* kReproduceExamples =
-    R"(Prints the figures that each study published for its card beside those of this card.
+    R"(Prints the figures that each study published for its GPU beside those of this GPU.
 Studies:
   a  RGB images by direct, im2col + GEMM and cuDNN; the matrix product
   b  implicit GEMM, rung by rung, against cuDNN

@@ -20,7 +20,7 @@ constexpr int kPoisonByte = 0xff;
 constexpr uint32_t kPoison = 0xffffffff;
 // While the stream is held back, work on other streams gets three times its usual time, within these limits; the gate
 // itself opens after a quarter of a second.
-constexpr double kShortestWaitNs = 2e6, kLongestWaitNs = 80e6;
+constexpr double kMinWaitNs = 2e6, kMaxWaitNs = 80e6;
 // The CPU has no stream to hold back: work of other threads appears within this time.
 constexpr double kStragglersNs = 20e6;
 constexpr size_t kPeekCount = size_t{1} << 16;
@@ -209,7 +209,7 @@ bool Distrust::changes_while_held_back(double usual_ns) {
   StreamGate gate(stream_);
   candidate_.run(stream_);
   throw_on_unreported_error(stream_.device());
-  sleep_ns(std::clamp(3 * usual_ns, kShortestWaitNs, kLongestWaitNs));
+  sleep_ns(std::clamp(3 * usual_ns, kMinWaitNs, kMaxWaitNs));
   const bool changed = output_changed(other);
   // If the gate opened early (run() has more launches than a stream holds back), the check is inconclusive.
   const bool held_back = !gate.gave_up();

@@ -34,7 +34,7 @@ from side import NotMeasured, numbers
 SCHEMA = "lenslet.networks/1"
 FILES = ROOT / "tests" / "models" / "onnx"
 SAMPLES = 64  # different ones; larger batches repeat them
-LARGEST_ERROR = 1e-4  # of an output in fp32, relative to the largest
+MAX_ERROR = 1e-4  # of an output in fp32, relative to the largest
 DIGITS = "lenet5"
 
 
@@ -48,7 +48,7 @@ class NetworkContest(Contest):
         expected = self.reference[: len(outputs)]
         error = np.abs(outputs - expected).max() / np.abs(self.reference).max()
         row["max_rel_error"], row["judged"] = float(error), len(outputs)
-        if not error <= LARGEST_ERROR:  # also NaN
+        if not error <= MAX_ERROR:  # also NaN
             raise NotMeasured("FAILED", f"differs from fp64 by {error:.2g} of the largest output")
 
 
@@ -118,7 +118,7 @@ def check_with_diff(network, samples, outputs, arguments):
     if not found:
         return f"`lenslet diff` gave {done.returncode}: {done.stderr.strip()}"
     error = float(found[1]) / float(np.abs(outputs).max())
-    return "" if error <= LARGEST_ERROR else f"`lenslet diff`: {error:.2g} of the largest output from its peers'"
+    return "" if error <= MAX_ERROR else f"`lenslet diff`: {error:.2g} of the largest output from its peers'"
 
 
 def parse_arguments():

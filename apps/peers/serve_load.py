@@ -297,10 +297,10 @@ def rows_of_batch(arguments, wrk, folder, known):
                 lambda side: load.turn(side, connections, arguments.seconds, delay_ms),
             )
 
-        most = max(2, min(arguments.connections, MAX_BYTES // len(request.body)))
+        connections = max(2, min(arguments.connections, MAX_BYTES // len(request.body)))
         for side in sides.values():
-            load.turn(side, most, 1)  # warm-up
-        full = rows_at("full", most, 0)
+            load.turn(side, connections, 1)  # warm-up
+        full = rows_at("full", connections, 0)
         rows += full
         if batch == 1 and full[0]["requests_per_s"]:
             half = connections_for(full[0]["requests_per_s"] / 2, HALF_DELAY_MS)

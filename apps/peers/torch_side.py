@@ -9,7 +9,7 @@ from side import Pass, Side, passes_of, single_calls, skip_unless, summarise
 PRECISION = {"fp32": (False, torch.float32), "tf32": (True, torch.float32), "fp16": (False, torch.float16)}
 LAYOUTS = {"NCHW": torch.contiguous_format, "NHWC": torch.channels_last}
 HOLD_CYCLES = 200_000  # about 0.1 ms: the device is held back while events and passes are enqueued
-ROUND_TRIP_WARM_UP, LARGEST_ROUND_TRIP = 100, 64
+ROUND_TRIP_WARM_UP, MAX_ROUND_TRIP = 100, 64
 COMPILED_AT_ONCE = 1000  # more than the sides of a batch size
 
 pool = None  # of all graphs of the current batch size, which never run at the same time
@@ -108,7 +108,7 @@ class _GraphPass(Pass):
         self.passes, self.many = passes_of(once), self.graph
         if self.passes > 1:
             self.many, self.timed_y = capture(lambda: [step(self.x) for _ in range(self.passes)][-1])
-        if len(x) <= LARGEST_ROUND_TRIP:
+        if len(x) <= MAX_ROUND_TRIP:
             self.host_in = self.x.cpu().pin_memory()
             self.host_out = torch.empty(self.y.shape, dtype=self.y.dtype).pin_memory()
             self.copies, _ = capture(self._there_and_back)
@@ -128,7 +128,7 @@ class _GraphPass(Pass):
 
     def round_trip(self, count):
         """From page-locked memory to page-locked memory by one graph of copy, pass and copy; waits for the stream."""
-        if len(self.x) > LARGEST_ROUND_TRIP:
+        if len(self.x) > MAX_ROUND_TRIP:
             return {}
         stream = torch.cuda.current_stream()
 

@@ -25,8 +25,8 @@ STUDIES = {
     "e": "1D and 2D convolution",
 }
 # Beyond the range of a figure's axis; no measurement reaches it.
-LARGEST, SMALLEST = 1e24, 1e-24
-LONGEST = 1000  # characters of a text
+MAX_NUMBER, MIN_NUMBER = 1e24, 1e-24
+MAX_TEXT = 1000  # characters of a text
 MAX_BYTES = 64 << 20  # of a file, as convbench reads them
 
 
@@ -51,9 +51,9 @@ def shown(text):
 
 def number(value):
     """A finite float, or None for null and anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= LARGEST:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= MAX_NUMBER:
         return None
-    return 0.0 if abs(value) < SMALLEST else float(value)
+    return 0.0 if abs(value) < MIN_NUMBER else float(value)
 
 
 def natural(text):
@@ -67,7 +67,7 @@ def natural(text):
 def size_of(label):
     """A label that an axis of sizes can show, as a float; None for other words."""
     kind, value, _ = natural(label)
-    return value if kind == 0 and SMALLEST < value < LARGEST else None
+    return value if kind == 0 and MIN_NUMBER < value < MAX_NUMBER else None
 
 
 def members(value):
@@ -296,8 +296,8 @@ class File(Source):
 
 def shortened(text):
     """`text` without its middle if it is longer than any that Lenslet writes; drawing it would take minutes."""
-    half = LONGEST // 2
-    return text if len(text) <= LONGEST else f"{text[:half]}…{text[-half:]}"
+    half = MAX_TEXT // 2
+    return text if len(text) <= MAX_TEXT else f"{text[:half]}…{text[-half:]}"
 
 
 def cleaned(value):
@@ -308,8 +308,8 @@ def cleaned(value):
         return {shown(shortened(key)): cleaned(member) for key, member in value.items()}
     if isinstance(value, list):
         return [cleaned(member) for member in value]
-    if isinstance(value, (int, float)) and not abs(value) <= LARGEST:
-        raise ValueError(f"a number beyond {LARGEST:g}, which no measurement is")
+    if isinstance(value, (int, float)) and not abs(value) <= MAX_NUMBER:
+        raise ValueError(f"a number beyond {MAX_NUMBER:g}, which no measurement is")
     return value
 
 

@@ -28,8 +28,6 @@ namespace lenslet {
 
 namespace {
 
-constexpr int kMaxThreads = 1024;
-
 /// Cores that this process may run on.
 int available_cores() {
   cpu_set_t set;

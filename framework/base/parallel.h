@@ -26,7 +26,9 @@ class RangeBody {
 /// Number of threads of parallel_for, including the caller. Default: LENSLET_NUM_THREADS, else the cores that this
 /// process may run on.
 int num_threads();
-/// Sets it, 1 to 1024, for the next loop. Throws UsageError for any other number.
+/// Limit of num_threads(), of LENSLET_NUM_THREADS and of every option for it.
+inline constexpr int kMaxThreads = 1024;
+/// Sets it, 1 to kMaxThreads, for the next loop. Throws UsageError for any other number.
 void set_num_threads(int count);
 /// A bound for a number of threads that is computed as a quotient of operations, so that it fits into an integer. Above
 /// every value of num_threads().

@@ -72,7 +72,7 @@ DeviceChoices device_of_rank(const CudaStatus& status) {
         "device cuda:N, or start with mpirun");
   const int cards = demand_cards("cuda:rank", status);
   return {{require_cuda(card_of_rank(rank->local, cards), status)},
-          concat("rank ", rank->local, " of this machine, ", cards, cards == 1 ? " card" : " cards")};
+          concat("rank ", rank->local, " of this machine, ", cards, cards == 1 ? " GPU" : " GPUs")};
 }
 
 DeviceChoices all_cards(const CudaStatus& status) {
@@ -82,7 +82,7 @@ DeviceChoices all_cards(const CudaStatus& status) {
     if (status.devices[static_cast<size_t>(i)].has_code) usable.push_back(Device::cuda(i));
   }
   if (usable.empty()) require_cuda(0, status);  // throws
-  std::string reason = concat(usable.size(), " of ", cards, cards == 1 ? " card" : " cards");
+  std::string reason = concat(usable.size(), " of ", cards, cards == 1 ? " GPU" : " GPUs");
   return {std::move(usable), std::move(reason)};
 }
 

@@ -174,6 +174,7 @@ class Executable {
   void demand_place(ConstTensorView given, ConstTensorView own, const char* role) const;
   void move_ends(Ends from, Ends to) noexcept;
   Ends slice_of(Ends pass, int64_t slice) const noexcept;
+  void demand_own_ends() const;  // throws UsageError with caller_ends
   void run_between(Ends pass, Stream& stream);
   CapturedGraph capture(Ends ends);
   void enqueue_step(size_t index, Tracer* tracer, Stream& stream);

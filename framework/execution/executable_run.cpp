@@ -25,8 +25,12 @@ std::string describe(const Executable::Step& step) {
 
 }  // namespace
 
-void Executable::run() {
+void Executable::demand_own_ends() const {
   if (caller_ends_) throw UsageError("with caller_ends only run(input, output) has memory to work on");
+}
+
+void Executable::run() {
+  demand_own_ends();
   if (capture_due_ && !checked_) {
     run_checked();
     return;
@@ -131,7 +135,7 @@ void Executable::run_between(Ends pass, Stream& stream) {
 }
 
 void Executable::run_checked() {
-  if (caller_ends_) throw UsageError("with caller_ends only run(input, output) has memory to work on");
+  demand_own_ends();
   DeviceGuard guard(device_);
   if (captured_) {  // its layers ran one by one in the first pass
     run();

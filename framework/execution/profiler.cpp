@@ -200,7 +200,9 @@ class PassProfiler {
           first_entry[number + 1] = recorder_.entries().size();
         });
       });
-      if (recorder_.failed()) throw DeviceError("an event inside a layer could not be recorded");
+      if (recorder_.failed())
+        throw DeviceError(
+            "the profiler could not record an event inside a layer, so a time is unknown: profile again");
       const double total = events_.back().ns_since(events_[0]);
       std::vector<TraceSpan> spans = {{"pass", "pass", 0, total}};
       for_each_step([&](size_t i, size_t, size_t number) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kPassed = "PASSED";
 // A share of the median, to either side. Samples further out come from other load on the machine.
-constexpr double kWidestBand = 0.1;
+constexpr double kMaxBand = 0.1;
 
 // The candidates of a backend: the layer alone and with each run of layers that it can fuse, the longest first.
 void add_with_fusions(const Graph& graph, const std::vector<const BackendEntry*>& requested,
@@ -54,8 +54,8 @@ void find_ways(const std::vector<TuneCandidate>& candidates, std::pair<size_t, s
 }
 
 bool overlap(const TimeStats& a, const TimeStats& b) {
-  const auto low = [](const TimeStats& time) { return std::max(time.p10, (1 - kWidestBand) * time.median); };
-  const auto high = [](const TimeStats& time) { return std::min(time.p90, (1 + kWidestBand) * time.median); };
+  const auto low = [](const TimeStats& time) { return std::max(time.p10, (1 - kMaxBand) * time.median); };
+  const auto high = [](const TimeStats& time) { return std::min(time.p90, (1 + kMaxBand) * time.median); };
   return low(a) <= high(b) && low(b) <= high(a);
 }
 

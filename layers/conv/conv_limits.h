@@ -1,12 +1,32 @@
 // Refusals that several backends share.
 #pragma once
 
+#include <string>
+
 #include "framework/base/error.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/fp32_only.h"
 #include "layers/pool/pool_window.h"
 
 namespace lenslet {
+
+/// The remedy of a refusal to fuse max pooling.
+inline constexpr const char* kLeavePooling = ": leave the pooling a layer of its own";
+
+/// What a refusal found: "3x3 at stride 2x2, padding 1x1, dilation 1x1".
+inline std::string window_text(const Conv2dProblem& problem) {
+  return concat(problem.r, "x", problem.s, " at stride ", problem.stride_h, "x", problem.stride_w,
+                ", padding ", problem.pad_h, "x", problem.pad_w, ", dilation ", problem.dilation_h, "x",
+                problem.dilation_w);
+}
+
+/// No, with a reason, unless each of several channels is a group of its own.
+inline Support depthwise_groups(const Conv2dProblem& problem) {
+  if (problem.groups == problem.c && problem.c > 1) return Support::yes();
+  return Support::no(concat("depthwise supports one group for each of several channels, the problem has ",
+                            problem.groups, " for ", problem.c, problem.c == 1 ? " channel" : " channels",
+                            ": use direct"));
+}
 
 /// No, with a reason, for NHWC tensors.
 inline Support nchw_only(const char* backend, const Conv2dProblem& problem) {
@@ -23,7 +43,7 @@ inline Support symmetric_padding(const char* backend, const Conv2dProblem& probl
       concat("asymmetric padding: ", backend, " pads both ends alike, this output needs ", problem.pad_h, "x",
              problem.pad_w, " before and ", int64_t{problem.pad_h} + problem.more_pad_h, "x",
              int64_t{problem.pad_w} + problem.more_pad_w,
-             " after; use another backend (`lenslet backends --problem` lists which support it)"));
+             " after: use another backend (`lenslet backends --problem` lists which support it)"));
 }
 
 /// No, with a reason, if no window fits into the output or a window would lie completely in the padding.
@@ -33,7 +53,7 @@ inline Support windows_fit(const Conv2dProblem& problem, const Pool2dWindow& win
   if (touch && window.rows(problem.p()) >= 1 && window.columns(problem.q()) >= 1) return Support::yes();
   return Support::no(concat("a ", window.kernel_h, "x", window.kernel_w, " window with padding ",
                             window.pad_h, "x", window.pad_w, " does not fit the output ", problem.p(), "x",
-                            problem.q(), ": leave the pooling a layer of its own"));
+                            problem.q(), kLeavePooling));
 }
 
 }  // namespace lenslet

@@ -94,10 +94,10 @@ struct Fields {
 
 Fields read_fields(std::string_view text) {
   // The lowest legal value of each key; `dh` counts from 0 (dense).
-  static const Values kLowest = {{"g", 1},  {"mb", 1}, {"ic", 1}, {"id", 1}, {"ih", 1}, {"iw", 1},
-                                 {"oc", 1}, {"od", 1}, {"oh", 1}, {"ow", 1}, {"kd", 1}, {"kh", 1},
-                                 {"kw", 1}, {"sd", 1}, {"sh", 1}, {"sw", 1}, {"pd", 0}, {"ph", 0},
-                                 {"pw", 0}, {"dd", 0}, {"dh", 0}, {"dw", 0}};
+  static const Values kMinValues = {{"g", 1},  {"mb", 1}, {"ic", 1}, {"id", 1}, {"ih", 1}, {"iw", 1},
+                                    {"oc", 1}, {"od", 1}, {"oh", 1}, {"ow", 1}, {"kd", 1}, {"kh", 1},
+                                    {"kw", 1}, {"sd", 1}, {"sh", 1}, {"sw", 1}, {"pd", 0}, {"ph", 0},
+                                    {"pw", 0}, {"dd", 0}, {"dh", 0}, {"dw", 0}};
   Fields fields;
   Reader reader(text);
   while (!reader.at_end()) {
@@ -106,8 +106,8 @@ Fields read_fields(std::string_view text) {
       fields.name = name_of(text.substr(static_cast<size_t>(key.data() - text.data()) + 1), text);
       break;
     }
-    const auto known = kLowest.find(key);
-    if (known == kLowest.end()) {
+    const auto known = kMinValues.find(key);
+    if (known == kMinValues.end()) {
       throw UsageError(concat("problem '", printable_excerpt(text), "': '",
                               printable_excerpt(key.empty() ? text : key), "' is none of ", kKeys));
     }

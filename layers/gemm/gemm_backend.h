@@ -67,7 +67,7 @@ class GemmBackend {
   /// For fp16 operands in memory, summed and stored in fp32: the best rate of the tensor cores. Throws UnavailableError
   /// if the backend does not support it.
   virtual std::unique_ptr<Gemm> prepare_half(Stream& /*stream*/) const {
-    throw UnavailableError("it multiplies fp32 operands only");
+    throw UnavailableError("this backend of matrix products supports fp32 operands, not fp16: use cublas");
   }
 
  private:

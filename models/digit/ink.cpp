@@ -25,9 +25,9 @@ constexpr double kPointSide = 0.04;  // its longer side, of the highest mark
 // ink.
 constexpr double kFrameSide = 0.6;
 constexpr int kCornersOfSide = 16, kFrameCorners = 3;
-constexpr double kEdgeBand = 0.15;   // of a side of the picture: the band where a mark is a shadow or a line
-constexpr double kAcross = 0.9;      // of a side of the picture: a mark from edge to edge
-constexpr double kNarrowest = 0.25;  // width of a digit, of its height
+constexpr double kEdgeBand = 0.15;  // of a side of the picture: the band where a mark is a shadow or a line
+constexpr double kAcross = 0.9;     // of a side of the picture: a mark from edge to edge
+constexpr double kMinWidth = 0.25;  // width of a digit, of its height
 // A mark as high as the others: least and most height, and the rows that it shares with them, of its own.
 constexpr double kMinSharedHeight = 0.6, kMaxSharedHeight = 1.4, kMinSharedRows = 0.6;
 constexpr double kFaintMass = 0.1;  // least mass of a faint digit, of the largest mark's
@@ -80,7 +80,7 @@ bool is_edge_mark(const Component& c, const Plane& plane) {
 void keep_digits_at_edge(const std::vector<Component>& marks, float peak, const Plane& plane,
                          std::vector<uint8_t>& drop) {
   const auto fills = [&](const Box& box) {
-    return box.height() >= kAcross * plane.height && box.width() >= kNarrowest * box.height() &&
+    return box.height() >= kAcross * plane.height && box.width() >= kMinWidth * box.height() &&
            box.width() < box.height() && box.x0 > kEdgeBand * plane.width &&
            box.x1 < (1 - kEdgeBand) * plane.width;
   };

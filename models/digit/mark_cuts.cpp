@@ -14,7 +14,7 @@ constexpr double kNarrowDigit = 0.45;  // width of a narrow digit, of its height
 constexpr double kCutReach = 0.3;      // of a part: how far from an even cut that of least ink may lie
 // Cuts of two digits of unlike widths, and how far from them that of least ink may lie, in shares of the mark's width.
 constexpr double kUnevenCuts[] = {0.33, 0.42, 0.58, 0.67}, kUnevenReach = 0.06;
-constexpr int kFewestColumns = 3;       // of a part
+constexpr int kMinColumns = 3;          // of a part
 constexpr double kMinPartHeight = 0.6;  // of a part, of the mark's: less is a fragment
 
 // Rows and columns of the ink within a part of the plane.
@@ -89,7 +89,7 @@ std::vector<std::vector<DigitMark>> cuts_of(const Ink& ink, const MarkGroup& gro
     std::vector<DigitMark> digits;
     int from = 0;
     for (const int to : way) {
-      if (to - from < kFewestColumns) break;
+      if (to - from < kMinColumns) break;
       const Box part{box.x0 + from, box.y0, box.x0 + to, box.y1};
       Ink own = ink_of(ink, group, part);
       own.box = box_of_ink(own);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kAcross = 0.95;  // of a side of the picture: a mark from edge to edge
 constexpr double kThicker = 1.4;  // the strokes, than the lines
-constexpr int kWidestLine = 7;    // pixels
+constexpr int kMaxLineWidth = 7;  // pixels
 
 bool crosses(const Box& box, const Plane& plane) {
   return box.width() >= kAcross * plane.width || box.height() >= kAcross * plane.height;
@@ -64,7 +64,7 @@ bool remove_ruled_lines(Plane& depth, const Component& mark, const std::vector<i
   Plane ink(depth.width, depth.height);
   for (size_t i = 0; i < labels.size(); ++i) ink.values[i] = labels[i] == label ? 1.0f : 0.0f;
   const double min_side = kMinDigit * std::min(depth.width, depth.height);
-  for (int side = 3; side <= kWidestLine; side += 2) {
+  for (int side = 3; side <= kMaxLineWidth; side += 2) {
     const int reach = side / 2;
     Plane strokes = squares(squares(ink, reach, true), reach, false);
     std::vector<int32_t> parts_of;

@@ -71,7 +71,10 @@ uint64_t PolledLenet5::await(const uint64_t& word) {
                if (began == 0) began = now;
                if (now - began < kPatienceNs) return;
                stream_.synchronise();  // throws if the kernel failed or hangs
-               if (load_word(word) == kNoAnswer) throw DeviceError("the kernel ended without an answer");
+               if (load_word(word) == kNoAnswer)
+                 throw DeviceError(concat(
+                     "the kernel of backend ", kBackend,
+                     " ended without an answer: call again, or use a Model, which waits for the stream"));
              });
   return value;
 }

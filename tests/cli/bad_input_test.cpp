@@ -18,7 +18,7 @@
 namespace lenslet::test {
 namespace {
 
-constexpr size_t kLongestLine = 3000;  // bytes: 5,000 letters of an argument are not repeated
+constexpr size_t kMaxLine = 3000;  // bytes: 5,000 letters of an argument are not repeated
 // Limits of memory and time for refusing a file or a command line. The variable declares that the programs under test
 // are sanitized although the tests are not. On two cores with ten other programs the slowest refusals take 0.1 s of
 // processor time.
@@ -108,7 +108,7 @@ void expect_row(const BadInput& bad) {
   const std::string said = text_goes_to_stderr(command) ? last_line(run.err) : run.err;
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << "one line, found: " << said;
   EXPECT_EQ(said.rfind(program + ": error: ", 0), 0u) << said;
-  EXPECT_LT(said.size(), kLongestLine);
+  EXPECT_LT(said.size(), kMaxLine);
   expect_words(said, expand(bad.fragments));
   if (limits_apply() && (bad.exit_code == kUsage || bad.exit_code == kData)) {
     EXPECT_LT(run.max_rss_kib, kMaxKib);

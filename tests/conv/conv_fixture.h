@@ -13,6 +13,7 @@
 #include "layers/conv/conv_problem_list.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/conv/prepare_services.h"
+#include "tests/conv/refusals.h"
 
 namespace lenslet {
 

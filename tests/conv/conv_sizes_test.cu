@@ -95,7 +95,7 @@ class ConvSizes : public testing::TestWithParam<Case> {
 TEST_P(ConvSizes, AgreeWithTheReference) {
   constexpr int64_t kSamples = 20'000;
   constexpr unsigned kBlocks = 4096;
-  constexpr double kLargestInput = 4;
+  constexpr double kMaxInput = 4;
   const Case& at = GetParam();
   Conv2dProblem problem = Conv2dProblem::parse(at.problem);
   problem.layout = at.layout;
@@ -188,7 +188,7 @@ TEST_P(ConvSizes, AgreeWithTheReference) {
       const size_t taps = weights.size() / static_cast<size_t>(problem.k);
       magnitude = 0;
       for (size_t t = 0; t < taps; ++t)
-        magnitude += kLargestInput * std::fabs(double{weights[static_cast<size_t>(k) * taps + t]});
+        magnitude += kMaxInput * std::fabs(double{weights[static_cast<size_t>(k) * taps + t]});
     }
     const double offset = bias[static_cast<size_t>(k)];
     comparison.add(indices[i], found[i], largest.value + offset,

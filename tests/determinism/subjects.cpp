@@ -103,8 +103,8 @@ void add_layer_subjects(const LayerCase& entry, const std::string& backend, Devi
 }
 
 Subject fused_subject(const std::string& backend, const OperatorRequest& request) {
-  constexpr int64_t kLargest = 1 << 20;
-  Subject subject = layer_subject(*lenet5().network(), backend, request, 0, kLargest);
+  constexpr int64_t kMaxBatch = 1 << 20;
+  Subject subject = layer_subject(*lenet5().network(), backend, request, 0, kMaxBatch);
   subject.name = concat("the whole-network plan by ", backend, ", ", to_string(request.math), ", ",
                         to_string(request.input_type), " in, ", to_string(request.output_type), " out");
   constexpr size_t kPixels = kLenet5Pixels;

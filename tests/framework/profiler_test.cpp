@@ -15,7 +15,7 @@ namespace {
 
 // Largest accepted residual on a CPU, as a share of the total; an idle CPU has 1 % (docs/results). On a GPU the limit
 // is 3 %: tests/cli/bench_gpu_test.cpp.
-constexpr double kLargestResidual = 0.05;
+constexpr double kMaxResidual = 0.05;
 
 Profile profile_diamond(bool cold) {
   static const Graph graph = toys::diamond();
@@ -43,11 +43,11 @@ TEST(Profiler, RowsAddUpToTheTotal) {
   EXPECT_DOUBLE_EQ(result.residual_ns, result.unprofiled.median - (result.layers_ns - result.events_ns));
   // A busy machine may disturb one kind of pass more than the other: one undisturbed run is enough.
   double share = std::abs(result.residual_ns) / result.unprofiled.median;
-  for (int attempt = 0; attempt < 20 && share > kLargestResidual; ++attempt) {
+  for (int attempt = 0; attempt < 20 && share > kMaxResidual; ++attempt) {
     const Profile again = profile_diamond(false);
     share = std::min(share, std::abs(again.residual_ns) / again.unprofiled.median);
   }
-  EXPECT_LE(share, kLargestResidual);
+  EXPECT_LE(share, kMaxResidual);
   EXPECT_EQ(result.h2d.samples, 0u) << "the CPU copies nothing";
 }
 

@@ -49,7 +49,7 @@ TARGETS = {
 }
 RSS_LIMIT_MB = 1024
 SLOW_UNIT_S = 10  # a slower input is a finding
-IN_TREE_BYTES, LARGEST_IN_TREE = 4096, 512  # for all inputs that --merge adds to a target, and for one input
+IN_TREE_BYTES, MAX_IN_TREE = 4096, 512  # for all inputs that --merge adds to a target, and for one input
 
 
 def environment():
@@ -159,7 +159,7 @@ def merge(build, target):
         budget = IN_TREE_BYTES
         for path in sorted(pathlib.Path(scratch).iterdir(), key=lambda p: (-p.stat().st_size, p.name)):
             content = path.read_bytes()
-            if content in seeds or len(content) > min(budget, LARGEST_IN_TREE):
+            if content in seeds or len(content) > min(budget, MAX_IN_TREE):
                 continue
             budget -= len(content)
             shutil.copy(path, folder / path.name)

@@ -20,7 +20,7 @@ namespace {
 using reference::GuardedMemory;
 
 // Largest accepted bound, as a share of the largest logit: a larger one would accept anything.
-const std::map<MathMode, double> kLargestBound = {
+const std::map<MathMode, double> kMaxBound = {
     {MathMode::kFp32, 1e-3}, {MathMode::kTf32, 0.1}, {MathMode::kFp16, 0.1}};
 
 // Strokes, blanks, full ink and noise.
@@ -158,7 +158,7 @@ void judge_first_logits(const JudgedLenet5& net, const std::string& backend, con
 double judge_logits(const JudgedLenet5& net, const std::string& backend, const OperatorRequest& request) {
   const double bound = net.network->output_bound(backend, request);
   EXPECT_GT(bound, 0);
-  EXPECT_LE(bound, kLargestBound.at(request.math) * net.largest);
+  EXPECT_LE(bound, kMaxBound.at(request.math) * net.largest);
   const int64_t shift = request.batch() % 5;
   const std::vector<float> logits = as_logits(run_batch(net, backend, request, shift));
   double largest = 0;

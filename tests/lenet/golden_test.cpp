@@ -41,13 +41,13 @@ TEST(Golden, SoftmaxGivesPyTorchsProbabilities) {
   Tensor y(request.output);
   RunContext context{stream, nullptr, nullptr};
   layer.prepare("direct", request, stream)->run({logits.view()}, y.view(), context);
-  constexpr double kLargestLogit = 32;
+  constexpr double kMaxLogit = 32;
   for (int64_t i = 0; i < y.shape().num_elements(); ++i) {
-    ASSERT_LE(std::abs(logits.data()[i]), kLargestLogit);
+    ASSERT_LE(std::abs(logits.data()[i]), kMaxLogit);
     // Rounded logits of up to L, and their differences of up to 2L, move an exponential by 4L * 2^-24 of itself, and
     // the sum by as much; the exponential is good to 2 ulp, sum and division to 12 roundings.
     const double probability = expected.data()[i];
-    const double bound = (2 * 4 * kLargestLogit + 16) * 0x1p-24 * probability + 0x1p-126;
+    const double bound = (2 * 4 * kMaxLogit + 16) * 0x1p-24 * probability + 0x1p-126;
     EXPECT_LE(std::abs(double{y.data()[i]} - probability), bound) << i;
   }
 }

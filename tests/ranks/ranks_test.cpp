@@ -264,9 +264,9 @@ TEST(Ranks, OneThatFailsEndsOthersThatComputeOn) {
   DeafLink link(room, 1);
   Ranks ranks(&link);
   testing::internal::CaptureStderr();
-  EXPECT_EQ(ranks.together([]() -> ExitCode { throw DeviceError("the card is lost"); }), ExitCode::kDevice);
+  EXPECT_EQ(ranks.together([]() -> ExitCode { throw DeviceError("the GPU is lost"); }), ExitCode::kDevice);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "lenslet: error: rank 1 of 4: the card is lost; all ranks end\n");
+            "lenslet: error: rank 1 of 4: the GPU is lost; all ranks end\n");
   EXPECT_EQ(room.aborted, static_cast<int>(ExitCode::kDevice));
 }
 

@@ -74,11 +74,11 @@ void expect_words(const std::string& text, const std::string& words) {
 }
 
 bool says_more_than(const std::string& given, const std::string& words) {
-  constexpr size_t kShortestReason = 4;
+  constexpr size_t kMinReason = 4;
   std::istringstream parts(words);
   for (std::string part; std::getline(parts, part, '|');) {
     const std::string core = core_of(part);
-    if (core.size() >= kShortestReason && given.find(lower_case(core)) == std::string::npos) return true;
+    if (core.size() >= kMinReason && given.find(lower_case(core)) == std::string::npos) return true;
   }
   return false;
 }

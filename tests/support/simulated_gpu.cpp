@@ -15,10 +15,10 @@
 namespace lenslet::simulated_gpu {
 namespace {
 
-constexpr int kWarp = 32, kRegisters = 65536;      // of a warp; of a multiprocessor of every supported card
-constexpr int kMaxThreads = 1024, kMaxDepth = 64;  // of a block; in z
+constexpr int kWarp = 32, kRegisters = 65536;  // of a warp; of a multiprocessor of every supported card
+constexpr int kMaxBlockThreads = 1024, kMaxDepth = 64;  // of a block in z
 constexpr unsigned kMaxX = INT32_MAX, kMaxYZ = 65535;
-constexpr int kPortableCluster = 8, kLargestCluster = 16;
+constexpr int kPortableCluster = 8, kMaxCluster = 16;
 constexpr int kReservedBytes = 1024;  // of shared memory, by the system, for each block
 
 std::vector<Card> cards;
@@ -109,7 +109,7 @@ int clusters_at_once(const void* kernel, int cluster_blocks, int threads, size_t
 }
 
 bool allows_cluster(const void* kernel, int blocks) {
-  return blocks <= (large_clusters.count({current, kernel}) != 0 ? kLargestCluster : kPortableCluster);
+  return blocks <= (large_clusters.count({current, kernel}) != 0 ? kMaxCluster : kPortableCluster);
 }
 
 cudaError_t last_error = cudaSuccess;
@@ -121,7 +121,7 @@ cudaError_t error_of(const Launch& launch) {
   if (!card_has_kernel(name_of(launch.kernel), card().compute_capability))
     return cudaErrorNoKernelImageForDevice;
   const uint64_t threads = uint64_t{block.x} * block.y * block.z;
-  if (threads == 0 || threads > kMaxThreads || block.z > kMaxDepth) return cudaErrorInvalidConfiguration;
+  if (threads == 0 || threads > kMaxBlockThreads || block.z > kMaxDepth) return cudaErrorInvalidConfiguration;
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return cudaErrorInvalidConfiguration;
   if (grid.x > kMaxX || grid.y > kMaxYZ || grid.z > kMaxYZ) return cudaErrorInvalidConfiguration;
   if (launch.shared_bytes > static_cast<size_t>(shared_limit(launch.kernel))) return cudaErrorInvalidValue;

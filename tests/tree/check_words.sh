@@ -7,7 +7,9 @@
 # 2. One dictionary: one word for one thing, in one spelling (British, like the documents'). Names of other projects'
 #    interfaces, titles of papers and the Python package's own names keep their spelling.
 # 3. Sizes are rounded up by framework/base/integer_math.h. Not in kernels, which call no function of the host.
-# 4. A limit is called max or min: no identifier is `most` or `least`. Comments and texts use the words.
+# 4. A limit is called max or min: no identifier is `most` or `least`, and no constant the Largest or Fewest of its
+#    kind. Comments and texts use the words.
+# 5. The processor is called a GPU in the texts of the product; a card is a model card.
 set -euo pipefail
 cd "$1"
 
@@ -38,10 +40,11 @@ awk '
 ' "${sources[@]}"
 
 # Measured results keep the words of their time; this file and its test list the wrong words.
-mapfile -t texts < <(find README.md CONTRIBUTING.md framework layers models api apps python weights samples docs tests \
-  -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' -o -name '*.c' \
-  -o -name '*.md' -o -name '*.py' -o -name '*.pyi' -o -name '*.sh' -o -name '*.awk' -o -name '*.js' \
-  -o -name '*.css' \) \
+mapfile -t texts < <(find README.md CONTRIBUTING.md CHANGELOG.md CMakeLists.txt framework layers models api apps \
+  python weights samples docs tests dev dev.d cmake packaging .ci -type f \( -name '*.h' -o -name '*.cpp' \
+  -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' -o -name '*.c' -o -name '*.md' -o -name '*.py' -o -name '*.pyi' \
+  -o -name '*.sh' -o -name '*.awk' -o -name '*.js' -o -name '*.css' -o -name '*.cmake' -o -name CMakeLists.txt \
+  -o -path dev -o -path '.ci/run' \) \
   ! -path 'docs/results/2*' ! -path 'tests/fuzz/corpus/*' \
   ! -path 'tests/tree/check_words.sh' ! -path 'tests/tree/self_test.sh' | sort)
 
@@ -76,7 +79,8 @@ awk '
     gsub(/layered fused plan\.json/, "", text)  # completions: values and a file
     gsub(/MOST_/, "most_", text)  # not among the capitals that are left out
     gsub(/LEAST_/, "least_", text)
-    gsub(/cu(da|dnn|blas)[A-Z][A-Za-z]*|[A-Z]+_[A-Z_]+|(jpeg|in|out)_color_space/, "", text)
+    if (FILENAME == "CHANGELOG.md") gsub(/`[^`]*`/, "", text)  # names of earlier versions
+    gsub(/cu(da|dnn|blas)[A-Z][A-Za-z]*|[A-Z]+_[A-Z_]+|(jpeg|in|out)_color_space|BASE_DIR.* NORMALIZE/, "", text)
     gsub(/initializer(s|_list)?|BatchNormalization|programmaticStreamSerialization|ray\.is_initialized/, "", text)
     gsub(/TmaWarpSpecialized|UndefinedBehaviorSanitizer|artifact_prefix|WIFSIGNALED/, "", text)
     gsub(/"Numerical behavior of|"Optimizing batched|S\. Gray|Lavin and Gray|^[^A-Za-z]*Gray, arXiv/, "", text)
@@ -107,9 +111,9 @@ if [ "${#host[@]}" -gt 0 ] && grep -nE "\\+ $name - 1\\) / \\1([^A-Za-z0-9_.]|\$
   exit 1
 fi
 
-# The identifiers of code, without its comments and texts. Folders below are still to follow.
+# The identifiers of code, without its comments and texts.
 mapfile -t code < <(printf '%s\n' "${texts[@]}" |
-  grep -E '\.(h|cpp|cuh?|inc|c|pyi?|js|sh)$' | grep -vE '^apps/(lenslet/serve|peers)/')
+  grep -E '\.(h|cpp|cuh?|inc|c|pyi?|js|sh|cmake)$|(^|/)CMakeLists\.txt$|^dev$|^\.ci/run$')
 [ "${#code[@]}" -eq 0 ] || awk '
   # The rest of `line` after `end`, the end of a comment or text of several lines; "" if it goes on.
   function after(line, end) {
@@ -117,15 +121,21 @@ mapfile -t code < <(printf '%s\n' "${texts[@]}" |
     inside = ""
     return substr(line, at + length(end))
   }
+  BEGIN {
+    superlative = "(Largest|Longest|Shortest|Fewest|Narrowest|Widest|Lowest|Highest|Smallest)"
+    constant = "(^|[^A-Za-z0-9_])(k" superlative "([^a-z]|$)|" toupper(superlative) "([^A-Za-z0-9]|$))"
+    product = "^(framework|layers|models|api|apps|python)/"
+  }
   FNR == 1 {
     inside = ""
-    script = FILENAME ~ /\.sh$/
+    script = FILENAME ~ /\.(sh|cmake)$|CMakeLists\.txt$|^dev$|^\.ci\/run$/
     python = FILENAME ~ /\.pyi?$/
     hash = python || script
   }
   {
-    line = inside == "" ? $0 : after($0, inside)
     code = ""
+    texts = inside ~ /^\)/ ? $0 : ""  # a raw string literal of several lines
+    line = inside == "" ? $0 : after($0, inside)
     while (line != "") {
       if (!match(line, /["'\''`#]|\/[\/*]/)) { code = code line; break }
       mark = substr(line, RSTART, RLENGTH)
@@ -136,26 +146,33 @@ mapfile -t code < <(printf '%s\n' "${texts[@]}" |
         inside = "*/"
         line = after(substr(line, 3), inside)
       } else if (code ~ /(^|[^A-Za-z0-9_])R $/ && match(line, /^"[^(]*\(/)) {
+        texts = texts " " line
         inside = ")" substr(line, 2, RLENGTH - 2) "\""
         line = after(substr(line, RLENGTH + 1), inside)
       } else if (python && substr(line, 1, 3) == "\"\"\"") {
         inside = "\"\"\""
         line = after(substr(line, 4), inside)
       } else if (match(line, /^"([^"\\]|\\.)*"|^'\''([^'\''\\]|\\.)*'\''|^`([^`\\]|\\.)*`/)) {
+        texts = texts " " substr(line, 1, RLENGTH)
         line = substr(line, RLENGTH + 1)
       } else {
         code = code mark  # a digit separator, or a text of several lines
         line = substr(line, length(mark) + 1)
       }
     }
-    gsub(/[Aa]t_?([Mm]ost|[Ll]east)/, "", code)
-    if (code ~ /(^|[^A-Za-z0-9])(most|least)([^a-z]|$)|[a-z0-9_](Most|Least)([^a-z]|$)/) {
+    gsub(/[Aa]t[_ ]?([Mm]ost|[Ll]east)/, "", code)
+    if (code ~ /(^|[^A-Za-z0-9])(most|least)([^a-z]|$)|[a-z0-9_](Most|Least)([^a-z]|$)/ || code ~ constant) {
       printf "%s:%d: a limit is called max or min: %s\n", FILENAME, FNR, $0
+      failed = 1
+    }
+    gsub(/[Mm]odel cards?|\$\{[^}]*\}/, "", texts)
+    if (FILENAME ~ product && texts ~ /(^|[^A-Za-z0-9_-])[Cc]ards?([^A-Za-z0-9_-]|$)/) {
+      printf "%s:%d: a card is a GPU, or a model card: %s\n", FILENAME, FNR, $0
       failed = 1
     }
   }
   END {
     if (failed) exit 1
-    printf "%d files of code name limits max and min\n", ARGC - 1
+    printf "%d files of code name limits max and min, and a GPU a GPU\n", ARGC - 1
   }
 ' "${code[@]}"

@@ -326,9 +326,9 @@ fi
 # Checks that read every file run in a tree with few files.
 copy=$work/small
 mkdir "$copy"
-(cd "$root" && tar -cf - dev dev.d .clang-format pyproject.toml README.md CONTRIBUTING.md framework/base/error.h \
-  models/fused_lenet5/resident_none.cpp) | tar -xf - -C "$copy"
-mkdir -p "$copy"/{layers,api,apps,python,weights,samples,docs/results,tests}
+(cd "$root" && tar -cf - dev dev.d .clang-format pyproject.toml README.md CONTRIBUTING.md CHANGELOG.md CMakeLists.txt \
+  framework/base/error.h models/fused_lenet5/resident_none.cpp) | tar -xf - -C "$copy"
+mkdir -p "$copy"/{layers,api,apps,python,weights,samples,docs/results,tests,cmake,packaging,.ci}
 
 words=(bash "$here/check_words.sh" "$copy")
 green "${words[@]}"
@@ -362,6 +362,20 @@ red apps/planted.js 'const mo''stGroups = 16;' 'a limit' "${words[@]}"
 red models/planted.h 'int rows_at(int group, int row_le''ast);' 'a limit' "${words[@]}"
 red weights/planted.py '"""Not\n\nmost."""\nle''ast = 3  # words' 'planted.py:4: a limit' "${words[@]}"
 red tests/planted.sh 'le''ast=3' 'a limit' "${words[@]}"
+red apps/lenslet/serve/planted.cpp 'int64_t mo''st = 2;' 'a limit' "${words[@]}"
+red apps/peers/planted.py 'mo''st = 2' 'a limit' "${words[@]}"
+red cmake/planted.cmake 'set(mo''st 12)' 'a limit' "${words[@]}"
+red dev 'le''ast=3' 'a limit' "${words[@]}"
+red layers/planted.cu 'constexpr int kFewe''stRows = 2;' 'a limit' "${words[@]}"
+red models/planted.h 'constexpr int kLarge''st = 2, kSecond = 1;' 'a limit' "${words[@]}"
+red apps/planted.py 'SMALLE''ST = 2' 'a limit' "${words[@]}"
+red tests/planted.cpp 'if (n > kLonge''st) return;' 'a limit' "${words[@]}"
+red dev.d/planted.sh '# its behavior' '-our' "${words[@]}"
+red packaging/planted.cmake '# its behavior' '-our' "${words[@]}"
+red CHANGELOG.md 'A new behavior of `normalize`.' '-our' "${words[@]}"
+red layers/planted.cu 'return Support::no("this card has none");' 'a card is a GPU' "${words[@]}"
+red apps/planted.cpp 'constexpr char kHelp[] = R"(Prints\nwhat the card has.)";' 'planted.cpp:2: a card' "${words[@]}"
+red apps/planted.py 'print(f"two cards: {names}")  # a model card' 'a card is a GPU' "${words[@]}"
 red layers/planted.cpp 'int parts = (count + part_size - 1) / part''_size;' 'ceil_div' "${words[@]}"
 red api/planted.h 'size_t n = (bytes + sizeof(float) - 1) / sizeof''(float);' 'ceil_div' "${words[@]}"
 

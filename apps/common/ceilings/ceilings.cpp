@@ -20,7 +20,6 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kMiB = 1024 * 1024;
 constexpr int kGpuGemmSide = 4096, kTensorGemmSide = 8192;  // the size at which cuBLAS is fastest
 constexpr int kCpuGemmSide = 768;
 constexpr size_t kRandomValues = size_t{1} << 22;  // repeated to fill an operand, whose size is a multiple

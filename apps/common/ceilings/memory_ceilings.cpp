@@ -12,7 +12,6 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kMiB = 1024 * 1024;
 // Least bytes moved in one window: on the CPU per thread, with kMaxMoved as the limit of the total; on a GPU in total.
 // In the nearest cache these take some tenths of a millisecond: long enough that starting the threads is negligible,
 // short enough that some windows are undisturbed on a busy machine.

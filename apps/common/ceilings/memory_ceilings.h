@@ -10,6 +10,8 @@
 
 namespace lenslet {
 
+inline constexpr size_t kMiB = 1024 * 1024;
+
 /// Bytes per second. A copy counts bytes read and written, a read counts bytes read.
 struct MemoryRates {
   double copy = NAN, read = NAN;

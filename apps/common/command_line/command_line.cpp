@@ -63,9 +63,9 @@ std::string hint_and_help(const std::string& word, const std::vector<std::string
 
 // CLI11's messages quote arguments, whose length is unlimited.
 std::string one_line(std::string text) {
-  constexpr size_t kLongest = 300;
+  constexpr size_t kMaxBytes = 300;
   text = printable(text);
-  return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
+  return text.size() > kMaxBytes ? text.substr(0, kMaxBytes) + "..." : text;
 }
 
 // CLI11's message, and of its "Could not convert: --strict = maybe" the flag and the value.

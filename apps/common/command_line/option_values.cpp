@@ -37,9 +37,9 @@ double Number::parse(const std::string& option, const std::string& text) const {
 }
 
 std::string Number::show(double value) const {
-  constexpr size_t kLongest = 400;  // digits of the largest and of the smallest double
-  char digits[kLongest];
-  return std::string(digits, std::to_chars(digits, digits + kLongest, value, std::chars_format::fixed).ptr);
+  constexpr size_t kMaxDigits = 400;  // digits of the largest and of the smallest double
+  char digits[kMaxDigits];
+  return std::string(digits, std::to_chars(digits, digits + kMaxDigits, value, std::chars_format::fixed).ptr);
 }
 
 size_t ByteCount::parse(const std::string& option, const std::string& text) const {

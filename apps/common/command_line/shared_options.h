@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/common/command_line/command_line.h"
+#include "framework/base/parallel.h"
 
 namespace lenslet {
 
@@ -10,7 +11,6 @@ namespace lenslet {
 template <typename... Options>
 void add_execution_options(CommandLine& line, const std::string& what, const Commands<Options...>& commands,
                            const std::string& devices = "") {
-  constexpr int64_t kMaxThreads = 1024;
   line.option(
       "--device", Text{"auto|cpu|cuda[:N]"}, LENSLET_MEMBER(device),
       "auto selects a usable GPU, else the CPU; cuda:rank is one GPU for each process that mpirun started" +

@@ -58,8 +58,8 @@ std::string format_count(int64_t count) {
 }
 
 std::string format_rate(double per_s) {
-  constexpr double kLargest = 9e18;  // the cast is defined below 2^63
-  return std::isfinite(per_s) && std::fabs(per_s) < kLargest ? format_count(std::llround(per_s)) : "-";
+  constexpr double kMaxPerS = 9e18;  // the cast is defined below 2^63
+  return std::isfinite(per_s) && std::fabs(per_s) < kMaxPerS ? format_count(std::llround(per_s)) : "-";
 }
 
 std::string format_percent(double fraction, int decimals) {
@@ -68,9 +68,10 @@ std::string format_percent(double fraction, int decimals) {
 
 std::string format_share(double fraction) {
   if (!std::isfinite(fraction)) return "-";
-  constexpr double kLargest = 1e4;  // beyond it not every digit is written
+  constexpr double kMaxPercent = 1e4;  // beyond it not every digit is written
   const double percent = fraction * 100;
-  return (percent < kLargest ? format_fixed(percent, fraction < 0.1 ? 1 : 0) : format_short(percent)) + " %";
+  return (percent < kMaxPercent ? format_fixed(percent, fraction < 0.1 ? 1 : 0) : format_short(percent)) +
+         " %";
 }
 
 std::string shell_word(std::string_view text) {

@@ -48,7 +48,7 @@ const std::vector<Study>& all_studies() {
        [](const BenchOptions&, BenchSession& session) {
          filter_study_into({128, 256, 512, 1024, 2048, 4096}, {1, 2, 3}, session);
        },
-       "The study stopped at 2048: im2col at 4096 did not fit its card's 2 GiB."},
+       "The study stopped at 2048: im2col at 4096 did not fit its GPU's 2 GiB."},
       {"d", "Streams that overlap copies with compute; depthwise-separable convolution",
        [](const BenchOptions& all, BenchSession& session) {
          streams_into(with<StreamsOptions>(all), session);
@@ -110,7 +110,7 @@ void print_beside(Console& console, const std::vector<ResultRow>& rows) {
     }
   }
   if (!any) return;
-  console.line("\nwhat the study printed, and this card, hot:");
+  console.line("\nwhat the study printed, and this GPU, hot:");
   console.print(table);
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "apps/convbench/filter/rgb_values.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/io/file.h"
@@ -14,7 +15,6 @@ namespace {
 constexpr size_t kMaxSide = 31;
 constexpr size_t kMaxFileBytes = 64 << 10;
 constexpr double kMaxTap = 1e6;
-constexpr double kMaxByte = 255;
 // All integers up to this limit are exact in fp32.
 constexpr double kMaxExact = 0x1p24;
 
@@ -86,7 +86,7 @@ std::vector<std::string> words_of(const std::string& line) {
 
 bool Filter::exact_on_bytes() const {
   return std::all_of(taps.begin(), taps.end(), [](float tap) { return tap == std::nearbyint(tap); }) &&
-         magnitude() * kMaxByte < kMaxExact;
+         magnitude() * RgbValues::kMaxByte < kMaxExact;
 }
 
 double Filter::magnitude() const {
@@ -96,7 +96,7 @@ double Filter::magnitude() const {
 }
 
 std::vector<float> Filter::bank() const {
-  constexpr size_t kColours = 3;
+  constexpr size_t kColours = RgbValues::kColours;
   std::vector<float> bank(kColours * kColours * taps.size(), 0.0f);
   for (size_t k = 0; k < kColours; ++k) {
     std::copy(taps.begin(), taps.end(),

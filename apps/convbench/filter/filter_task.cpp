@@ -15,8 +15,6 @@
 namespace lenslet {
 namespace {
 
-constexpr int64_t kColours = 3;
-constexpr double kLargestByte = 255;
 // Multiply-adds of the judge per output picture.
 constexpr int64_t kJudgedMacs = int64_t{1} << 23;
 
@@ -36,7 +34,7 @@ FilterTask::FilterTask(RgbValues values, Filter filter, int stride)
 
 Conv2dProblem FilterTask::problem(TensorLayout layout) const {
   Conv2dProblem problem;
-  problem.c = problem.k = kColours;
+  problem.c = problem.k = RgbValues::kColours;
   problem.h = values_.height;
   problem.w = values_.width;
   problem.r = filter_.r;
@@ -51,12 +49,12 @@ Conv2dProblem FilterTask::problem(TensorLayout layout) const {
 std::vector<float> FilterTask::input(int round, TensorLayout layout) const {
   RgbValues changed = values_of_round(values_, round);
   if (layout == TensorLayout::kNhwc) return std::move(changed.values);
-  return nhwc_to_nchw(changed.values, {1, kColours, values_.height, values_.width});
+  return nhwc_to_nchw(changed.values, {1, RgbValues::kColours, values_.height, values_.width});
 }
 
 uint8_t FilterTask::byte_of(double sum) const {
   const double value = std::floor((exact_ ? std::nearbyint(sum) : sum) * filter_.scale + 0.5);
-  return static_cast<uint8_t>(std::min(std::max(value, 0.0), kLargestByte));
+  return static_cast<uint8_t>(std::min(std::max(value, 0.0), double{RgbValues::kMaxByte}));
 }
 
 const std::vector<FilterTask::Sample>& FilterTask::samples(int round) {
@@ -67,8 +65,8 @@ const std::vector<FilterTask::Sample>& FilterTask::samples(int round) {
   Conv2dProblem plane = shape;
   plane.c = plane.k = 1;
   const std::vector<int64_t> chosen =
-      reference::choose_outputs({kColours, shape.p(), shape.q()}, kJudgedMacs / (int64_t{shape.r} * shape.s),
-                                static_cast<uint64_t>(round) + 1);
+      reference::choose_outputs({RgbValues::kColours, shape.p(), shape.q()},
+                                kJudgedMacs / (int64_t{shape.r} * shape.s), static_cast<uint64_t>(round) + 1);
   samples_.resize(chosen.size());
   parallel_for(static_cast<int64_t>(chosen.size()), kPixelsPerThread, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -88,12 +86,12 @@ Verdict FilterTask::judge(int round, TensorLayout layout, const std::vector<floa
   const Conv2dProblem shape = problem(layout);
   const int64_t pixels = int64_t{shape.p()} * shape.q();
   // No sum over bytes is larger, so this bound also covers tile transforms.
-  const double bound = accuracy.factor(conv_terms(shape)) * filter_.magnitude() * kLargestByte;
+  const double bound = accuracy.factor(conv_terms(shape)) * filter_.magnitude() * RgbValues::kMaxByte;
   const int allowed = exact_ ? 0 : 1;  // a value between two bytes may be rounded to either
   reference::Comparison comparison;
   std::string other_byte;
   for (const Sample& sample : samples(round)) {
-    const int64_t index = layout == TensorLayout::kNhwc ? sample.pixel * kColours + sample.colour
+    const int64_t index = layout == TensorLayout::kNhwc ? sample.pixel * RgbValues::kColours + sample.colour
                                                         : sample.colour * pixels + sample.pixel;
     const float found = output[static_cast<size_t>(index)];
     comparison.add(index, found, sample.sum, bound);
@@ -109,14 +107,15 @@ Verdict FilterTask::judge(int round, TensorLayout layout, const std::vector<floa
 
 Picture FilterTask::picture_of(TensorLayout layout, const std::vector<float>& output) const {
   const Conv2dProblem shape = problem(layout);
-  Picture picture{shape.q(), shape.p(), static_cast<int>(kColours), {}, "PNG"};
+  Picture picture{shape.q(), shape.p(), RgbValues::kColours, {}, "PNG"};
   const int64_t pixels = int64_t{shape.p()} * shape.q();
-  picture.pixels.resize(static_cast<size_t>(pixels * kColours));
+  picture.pixels.resize(static_cast<size_t>(pixels * RgbValues::kColours));
   parallel_for(pixels, kPixelsPerThread, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      for (int64_t colour = 0; colour < kColours; ++colour) {
-        const int64_t from = layout == TensorLayout::kNhwc ? i * kColours + colour : colour * pixels + i;
-        picture.pixels[static_cast<size_t>(i * kColours + colour)] =
+      for (int64_t colour = 0; colour < RgbValues::kColours; ++colour) {
+        const int64_t from =
+            layout == TensorLayout::kNhwc ? i * RgbValues::kColours + colour : colour * pixels + i;
+        picture.pixels[static_cast<size_t>(i * RgbValues::kColours + colour)] =
             byte_of(double{output[static_cast<size_t>(from)]});
       }
     }
@@ -132,10 +131,10 @@ ByteDifference difference_of(const Picture& a, const Picture& b) {
     const int by = std::abs(a.pixels[i] - b.pixels[i]);
     if (by == 0) continue;
     if (difference.count++ == 0) {
-      const size_t pixel = i / static_cast<size_t>(kColours), width = static_cast<size_t>(a.width);
+      const size_t pixel = i / static_cast<size_t>(RgbValues::kColours), width = static_cast<size_t>(a.width);
       difference.first = concat("at row ", pixel / width, ", column ", pixel % width, ", ",
-                                kNames[i % static_cast<size_t>(kColours)], ": ", int{a.pixels[i]}, " and ",
-                                int{b.pixels[i]});
+                                kNames[i % static_cast<size_t>(RgbValues::kColours)], ": ", int{a.pixels[i]},
+                                " and ", int{b.pixels[i]});
     }
     difference.largest = std::max(difference.largest, by);
   }

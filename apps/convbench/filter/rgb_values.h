@@ -11,6 +11,7 @@ namespace lenslet {
 
 /// RGB, one fp32 value from 0 to 255 for each byte, interleaved: [H, W, 3].
 struct RgbValues {
+  static constexpr int kColours = 3, kMaxByte = 255;
   int width = 0, height = 0;
   std::vector<float> values;
 };

@@ -10,7 +10,7 @@ namespace {
 
 using reference::GuardedMemory;
 
-constexpr int64_t kFewestSamples = 1024;
+constexpr int64_t kMinSamples = 1024;
 constexpr int kEdge = 40;  // judged outputs next to an edge: more than a row of a tile
 
 /// The source of element i of n, computed in another way than in the kernels; -1 means zero.
@@ -45,7 +45,7 @@ void StencilTask::fill(int round, Stream& stream) {
 
 std::vector<size_t> StencilTask::chosen() const {
   const int64_t width = stencil_.width, height = stencil_.height, count = stencil_.elements();
-  const int64_t affordable = std::max(kFewestSamples, kReferenceMacs / stencil_.filter_size());
+  const int64_t affordable = std::max(kMinSamples, kReferenceMacs / stencil_.filter_size());
   std::vector<size_t> indices;
   const auto add = [&](int64_t row, int64_t column) {
     indices.push_back(static_cast<size_t>(row * width + column));

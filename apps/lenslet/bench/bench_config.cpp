@@ -9,7 +9,7 @@
 namespace lenslet {
 namespace {
 
-constexpr int64_t kLargestOnGpu = 1 << 20, kLargestOnCpu = 1 << 14;
+constexpr int64_t kMaxOnGpu = 1 << 20, kMaxOnCpu = 1 << 14;
 constexpr const char* kAllBackends = "all";
 // Operations of the largest default batch of another network than LeNet-5: some tenths of a second.
 constexpr double kPassFlopsOnGpu = 2e13, kPassFlopsOnCpu = 2e10;
@@ -91,7 +91,7 @@ std::vector<int64_t> bench_batches(const ModelBenchOptions& options, const Sessi
   if (options.latency) return {1, 8, 64};
   std::vector<int64_t> batches;
   const bool cuda = session.device().is_cuda();
-  int64_t largest = cuda ? kLargestOnGpu : kLargestOnCpu;
+  int64_t largest = cuda ? kMaxOnGpu : kMaxOnCpu;
   if (!session.graph().network()) {
     const double fitting = (cuda ? kPassFlopsOnGpu : kPassFlopsOnCpu) / flops_of(session.graph());
     largest = static_cast<int64_t>(std::clamp(fitting, 1.0, static_cast<double>(largest)));

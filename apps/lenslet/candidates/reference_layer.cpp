@@ -21,7 +21,7 @@ namespace {
 
 // Roundings of an activation: a few library functions, each below 4 ulp, and their arguments.
 constexpr int64_t kErrorsOfFunction = 16;
-constexpr double kLargestArgument = 200;  // of an exponential; beyond it the result is 0
+constexpr double kMaxArgument = 200;  // of an exponential; beyond it the result is 0
 
 const float* data_or_null(const Tensor& tensor) {
   return tensor.shape().num_elements() > 0 ? tensor.data() : nullptr;
@@ -95,8 +95,7 @@ reference::Result reference_layer(const Layer& layer, const std::vector<LayerInp
     // twice, because the sum of exponentials has such errors too.
     double largest = 0;
     for (int64_t i = 0; i < shape.num_elements(); ++i) largest = std::max(largest, std::fabs(double{x[i]}));
-    terms =
-        shape[softmax->axis()] + 1 + static_cast<int64_t>(2 * (4 + 2 * std::min(largest, kLargestArgument)));
+    terms = shape[softmax->axis()] + 1 + static_cast<int64_t>(2 * (4 + 2 * std::min(largest, kMaxArgument)));
     return reference::softmax(shape, x, softmax->axis(), softmax->logarithms());
   }
   if (const auto* activation = dynamic_cast<const ActivationLayer*>(&layer)) {

@@ -9,8 +9,6 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kTop = 3;
-
 Answer answer_about(const DigitInput& input) {
   Answer answer;
   answer.file = input.file;
@@ -71,7 +69,7 @@ Answer answer_from(const DigitInput& input, const std::vector<float>& logits,
   const auto logit = [&](const Guess& guess) { return logits[static_cast<size_t>(guess.digit)]; };
   std::stable_sort(answer.top.begin(), answer.top.end(),
                    [&](const Guess& a, const Guess& b) { return logit(a) > logit(b); });
-  answer.top.resize(std::min(kTop, answer.top.size()));
+  answer.top.resize(std::min(ReadDigit::kTop, answer.top.size()));
   for (Guess& guess : answer.top)
     if (!labels.empty()) guess.label = labels[static_cast<size_t>(guess.digit)];
   answer.probability = answer.top[0].probability;

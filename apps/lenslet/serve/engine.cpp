@@ -66,11 +66,12 @@ Engine::Engine(const ServeOptions& options, const Console& console)
   if (signature_.normalisations.empty()) signature_.normalisations = {graph.normalisation()};
   signature_.max_samples = std::max(options_.max_queue, options_.max_batch);
 
-  const int64_t most = options_.max_batch;
-  values_.emplace(session_, ElementType::kFp32, most);
+  const int64_t max_batch = options_.max_batch;
+  values_.emplace(session_, ElementType::kFp32, max_batch);
   const InputOutput of_pixels{ElementType::kUint8, ElementType::kFp32};
-  if (session_.network().channels.empty() && session_.pass_for(most, of_pixels).input == ElementType::kUint8)
-    pixels_.emplace(session_, ElementType::kUint8, most);
+  if (session_.network().channels.empty() &&
+      session_.pass_for(max_batch, of_pixels).input == ElementType::kUint8)
+    pixels_.emplace(session_, ElementType::kUint8, max_batch);
   if (session_.device().kind == DeviceKind::kCpu) prepare_single_passes();
 }
 

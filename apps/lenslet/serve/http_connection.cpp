@@ -188,6 +188,17 @@ bool Connection::reserve(size_t bytes) {
   return true;
 }
 
+/// Why the body of the request that body_bytes_ announces is not taken; else it is reserved.
+std::optional<HttpResponse> Connection::refused_body() {
+  if (request_->chunked())
+    return share_.service.failure(411, "send the body with Content-Length, not in chunks");
+  if (!request_->content_length() && request_->get().method() == http::verb::post)
+    return share_.service.failure(411, "the field Content-Length is missing");
+  if (!reserve(body_bytes_))
+    return share_.service.failure(503, "too many bytes are being received; try again later");
+  return std::nullopt;
+}
+
 /// Whether to take the body now, once the header is complete. If not, the request is refused, or the client asked to be
 /// told first.
 bool Connection::admit() {
@@ -195,18 +206,10 @@ bool Connection::admit() {
   const auto& message = request_->get();
   head_ = head_of(message);
   asks_head_ = message.method() == http::verb::head;
-  std::optional<HttpResponse> refused = share_.service.refuse(head_);
   const auto length = request_->content_length();
   body_bytes_ = static_cast<size_t>(length.value_or(0));
-  if (refused) {
-    // The service's own reason.
-  } else if (request_->chunked()) {
-    refused = share_.service.failure(411, "send the body with Content-Length, not in chunks");
-  } else if (!length && message.method() == http::verb::post) {
-    refused = share_.service.failure(411, "the field Content-Length is missing");
-  } else if (!reserve(body_bytes_)) {
-    refused = share_.service.failure(503, "too many bytes are being received; try again later");
-  }
+  std::optional<HttpResponse> refused = share_.service.refuse(head_);
+  if (!refused) refused = refused_body();
   if (refused) {
     send(std::move(*refused), false);  // which closes the connection
     return false;

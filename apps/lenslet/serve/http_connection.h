@@ -104,6 +104,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   size_t room() const;
   void take();
   bool take_repeated();
+  std::optional<HttpResponse> refused_body();
   bool admit();
   bool reserve(size_t bytes);
   void refuse(Error error);

@@ -26,8 +26,8 @@ namespace {
 
 constexpr int64_t kOtherFiles = 64;  // that the process needs besides its connections
 constexpr std::chrono::milliseconds kRetry(50), kPoll(10);
-constexpr std::chrono::milliseconds kLongestSweep(1000), kShortestSweep(5);  // between looks at the deadlines
-constexpr int kSweeps = 10;                                                  // in the time of a client
+constexpr std::chrono::milliseconds kMaxSweep(1000), kMinSweep(5);  // between looks at the deadlines
+constexpr int kSweeps = 10;                                         // in the time of a client
 
 /// Raises the limit of open files, and returns how many connections it permits, at most `wanted`.
 int64_t permit_connections(int64_t wanted) {
@@ -201,7 +201,7 @@ class HttpServer::Listener {
 
   /// Ends the connections whose clients take too long.
   void sweep() {
-    sweep_.expires_after(std::clamp(share_.options.timeout / kSweeps, kShortestSweep, kLongestSweep));
+    sweep_.expires_after(std::clamp(share_.options.timeout / kSweeps, kMinSweep, kMaxSweep));
     sweep_.async_wait([this](boost::system::error_code) {
       sweep();  // first, since what follows may lack memory
       const auto now = std::chrono::steady_clock::now();

@@ -32,11 +32,11 @@ double run_zeros(Model& model, ElementType input, int64_t count, int times) {
 
 }  // namespace
 
-Passes::Passes(const Session& session, ElementType input, int64_t most)
+Passes::Passes(const Session& session, ElementType input, int64_t max_samples)
     : input_values_(session.graph().input_shape().num_elements()),
       output_values_(session.graph().output_shape().num_elements()) {
-  std::vector<int64_t> sizes = {most};
-  for (int64_t size = 1; size < most; size *= kStep) sizes.push_back(size);
+  std::vector<int64_t> sizes = {max_samples};
+  for (int64_t size = 1; size < max_samples; size *= kStep) sizes.push_back(size);
   std::sort(sizes.rbegin(), sizes.rend());
   const bool on_gpu = session.device().is_cuda();
   for (const int64_t size : sizes) {

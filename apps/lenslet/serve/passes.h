@@ -14,9 +14,9 @@ namespace lenslet::serve {
 /// One thread at a time.
 class Passes {
  public:
-  /// Builds passes of 1, 4, 16, … up to `most` samples of inputs of type `input`, which all replay the choices of the
-  /// largest, and runs each, on a GPU also to time it. Throws like Model.
-  Passes(const Session& session, ElementType input, int64_t most);
+  /// Builds passes of 1, 4, 16, … up to `max_samples` samples of inputs of type `input`, which all replay the choices
+  /// of the largest, and runs each, on a GPU also to time it. Throws like Model.
+  Passes(const Session& session, ElementType input, int64_t max_samples);
 
   /// Writes outputs [count, …] of inputs [count, …], which are divided between the passes by their count alone.
   template <typename Input>

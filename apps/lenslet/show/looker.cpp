@@ -28,7 +28,7 @@ using Json = Looker::Json;
 namespace {
 
 constexpr size_t kMaxPasses = 8;      // kept, one for each choice of backends
-constexpr int kLongest = 280;         // pixels of a picture on the page
+constexpr int kMaxSide = 280;         // pixels of a picture on the page
 constexpr size_t kPngBytes = 24'000;  // of a picture: with kPageValues the page stays below 1 MB
 constexpr size_t kMaxClasses = 1000;  // with a probability on the page
 
@@ -163,13 +163,13 @@ Looker::Seen Looker::see_number(const Picture& picture, const std::string& name,
   constexpr int kSide = DigitImage::kSide;
   Seen seen;
   Picture ink;
-  const Reading reading = std::move(read_numbers(model_, {prepare_number(picture, kLongest, ink)}).front());
+  const Reading reading = std::move(read_numbers(model_, {prepare_number(picture, kMaxSide, ink)}).front());
   DigitInput input;
   input.file = name;
   seen.answer = answer_from(input, reading);
   seen.steps = reading.steps;
   const auto as_it_is = concat(picture.width, " × ", picture.height, " pixels");
-  seen.stages.push_back(stage("picture", as_it_is, scaled(picture, kLongest)));
+  seen.stages.push_back(stage("picture", as_it_is, scaled(picture, kMaxSide)));
   if (reading.digits.empty()) return seen;
   if (!ink.pixels.empty()) seen.stages.push_back(stage("ink", "the paper removed", ink));
   const auto last = static_cast<int64_t>(reading.digits.size()) - 1;
@@ -194,7 +194,7 @@ Looker::Seen Looker::see_other(const Picture& picture, const std::string& name) 
   input.file = name;
   seen.answer = answer_from(input, logits, choices_.labels);
   seen.stages.push_back(
-      stage("picture", concat(picture.width, " × ", picture.height, " pixels"), scaled(picture, kLongest)));
+      stage("picture", concat(picture.width, " × ", picture.height, " pixels"), scaled(picture, kMaxSide)));
   seen.stages.push_back(stage("input", concat("scaled to ", layout_.width, " × ", layout_.height),
                               sample_picture(pixels, layout_)));
   return seen;

@@ -14,6 +14,7 @@
 #include "framework/base/simd.h"
 #include "framework/tensor/float_vector.h"
 #include "layers/conv/conv_backend.h"
+#include "layers/conv/conv_limits.h"
 #include "layers/conv/cpu/direct/rows.h"
 #include "layers/fp32_only.h"
 #include "layers/vector_rectifier.h"
@@ -21,8 +22,8 @@
 namespace lenslet {
 namespace {
 
-constexpr int64_t kBlockRows = 4;      // output rows computed at once
-constexpr int64_t kWidestVector = 16;  // floats
+constexpr int64_t kBlockRows = 4;   // output rows computed at once
+constexpr int64_t kMaxVector = 16;  // floats
 // Below this work a second thread that is awake costs more than it saves.
 constexpr double kFlopsPerAwakeThread = 0.05e6;
 constexpr double kMaxPlaneFloats = 1e9;  // of a padded plane, so that no product here overflows
@@ -31,10 +32,10 @@ constexpr double kMaxPlaneFloats = 1e9;  // of a padded plane, so that no produc
 struct Plane {
   explicit Plane(const Conv2dProblem& problem)
       : stride(problem.stride_h),
-        pitch(round_up(problem.q(), kWidestVector) + problem.s),
+        pitch(round_up(problem.q(), kMaxVector) + problem.s),
         rows((round_up(problem.p(), kBlockRows) - 1) * stride + problem.r) {}
   int64_t stride, pitch, rows;
-  int64_t floats() const { return round_up(rows * stride * pitch, kWidestVector); }
+  int64_t floats() const { return round_up(rows * stride * pitch, kMaxVector); }
 };
 
 /// The columns of a padded row that one residue of the stride takes from a row of the input: `count` from column `from`
@@ -243,22 +244,22 @@ class DepthwiseKernel : public ConvKernel {
 class DepthwiseBackend : public ConvBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (problem.groups != problem.c || problem.c == 1) {
-      return Support::no(concat("depthwise supports one group for each of several channels, the problem has ",
-                                problem.groups, " for ", problem.c, " channels: use direct"));
-    }
+    if (const Support fp32 = fp32_only("depthwise on the CPU", math); !fp32) return fp32;
+    if (const Support groups = depthwise_groups(problem); !groups) return groups;
     const bool square = problem.r == problem.s && problem.stride_h == problem.stride_w;
     if (!square || (problem.r != 3 && problem.r != 5) || problem.stride_h > 2 || problem.dilation_h != 1 ||
         problem.dilation_w != 1 || problem.layout != TensorLayout::kNchw) {
       return Support::no(
-          "depthwise supports filters of 3x3 and 5x5, strides 1 and 2, no dilation, NCHW on the CPU: use "
-          "direct");
+          concat("depthwise on the CPU supports 3x3 and 5x5 at stride 1x1 and 2x2, without dilation, in "
+                 "NCHW, found ",
+                 window_text(problem), ", in ", to_string(problem.layout), ": use direct"));
     }
     const double floats = (problem.p() + 8.0) * 2 * ((problem.q() + 32.0) * 2 + 8);
-    if (floats > kMaxPlaneFloats)
-      return Support::no(
-          "depthwise supports planes of fewer than 250 million outputs on the CPU: use direct");
-    return fp32_only("depthwise on the CPU", math);
+    if (floats > kMaxPlaneFloats) {
+      return Support::no(concat("depthwise on the CPU supports padded planes of up to ", kMaxPlaneFloats,
+                                " values, the problem needs up to ", floats, ": use direct"));
+    }
+    return Support::yes();
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
     return static_cast<size_t>(num_threads() * Plane(problem).floats()) * sizeof(float);

@@ -351,12 +351,14 @@ class DirectBackend : public ConvBackend {
     if (const Support fits = windows_fit(problem, window); !fits) return fits;
     if (int64_t{window.kernel_h} * window.kernel_w > kMaxPositions) {
       return Support::no(concat("direct pools windows of up to ", kMaxPositions,
-                                " outputs on the CPU, found ", window.kernel_h, "x", window.kernel_w));
+                                " outputs on the CPU, found ", window.kernel_h, "x", window.kernel_w,
+                                kLeavePooling));
     }
     const Walk walk(problem), pooled(problem, window);
     if (pooled.packed && pooled.rows > walk.rows) {
       return Support::no(concat("direct keeps ", walk.rows,
-                                " rows of this problem in the cache, a window needs ", window.kernel_h));
+                                " rows of this problem in the cache, a window needs ", window.kernel_h,
+                                kLeavePooling));
     }
     return Support::yes();
   }

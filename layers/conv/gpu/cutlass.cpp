@@ -27,8 +27,8 @@ Support window_fits(const WindowDirection& window) {
     return Support::no(concat("cutlass supports strides of up to ", kMaxStride, ", found ", window.stride,
                               ": use tensor_core"));
   if (after < 0)
-    return Support::no(
-        "cutlass cannot leave out the last inputs, which a negative padding does: use tensor_core");
+    return Support::no(concat("cutlass cannot leave out the last inputs, found padding ", after,
+                              " after them: use tensor_core"));
   if (reach > kMaxReach)
     return Support::no(concat("cutlass supports filters of up to ", kMaxReach + 1, " inputs, found ",
                               reach + 1, ": use tensor_core"));

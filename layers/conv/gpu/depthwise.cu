@@ -223,15 +223,7 @@ class DepthwiseBackend : public SummingBackend {
  public:
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support fp32 = fp32_only("depthwise", math); !fp32) return fp32;
-    if (problem.groups != problem.c) {
-      return Support::no(concat("depthwise supports one group for each channel, the problem has ",
-                                problem.groups, " for ", problem.c,
-                                " channels: use direct or implicit_gemm"));
-    }
-    if (problem.c == 1) {
-      return Support::no(
-          "depthwise supports two channels and more; with one it is an ordinary convolution: use direct");
-    }
+    if (const Support groups = depthwise_groups(problem); !groups) return groups;
     return own_kernel_limits("depthwise", problem);
   }
   bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }

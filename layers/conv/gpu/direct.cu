@@ -46,7 +46,8 @@ class DirectBackend : public SummingBackend {
     const int64_t outputs = int64_t{window.kernel_h} * window.kernel_w, max_outputs = max_window(problem);
     if (outputs > max_outputs) {
       return Support::no(concat("direct pools windows of up to ", max_outputs,
-                                " outputs of this problem, found ", window.kernel_h, "x", window.kernel_w));
+                                " outputs of this problem, found ", window.kernel_h, "x", window.kernel_w,
+                                kLeavePooling));
     }
     const int64_t windows = int64_t{problem.n} * window.rows(problem.p()) * window.columns(problem.q());
     if (windows * any_filter_tiles(problem) > GpuLimits::kGridX) {

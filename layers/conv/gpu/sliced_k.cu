@@ -29,7 +29,7 @@ struct Block {
 };
 /// In the order of preference: more outputs of a block read each input and weight less often.
 constexpr std::array<Block, 6> kBlocks = {{{5, 8}, {4, 8}, {5, 4}, {4, 4}, {3, 8}, {3, 4}}};
-constexpr Block kSmallestBlock = kBlocks.back();
+constexpr Block kMinBlock = kBlocks.back();
 
 using Kernel = void (*)(SlicedKShape, const float*, const float*, const float*, float*);
 
@@ -144,7 +144,7 @@ Block choose_block(const Conv2dProblem& problem, int multiprocessors) {
   const auto enough = [multiprocessors](const Division& division, int images) {
     return 5 * division.blocks(images) >= 2 * int64_t{multiprocessors};
   };
-  Division chosen = division_of(problem, kSmallestBlock, false).value();
+  Division chosen = division_of(problem, kMinBlock, false).value();
   for (const Block& block : kBlocks) {
     const std::optional<Division> division = division_of(problem, block, false);
     if (!division || !enough(*division, 1)) continue;
@@ -259,16 +259,15 @@ class SlicedKBackend : public SummingBackend {
  private:
   /// Whether the smallest block, of which there are most, fits the shared memory and the grid.
   static Support fits(const Conv2dProblem& problem, bool pool) {
-    const Tile tile = tile_of(problem, kSmallestBlock, pool);
-    if (!slices_of(problem, kSmallestBlock)) {
+    const Tile tile = tile_of(problem, kMinBlock, pool);
+    if (!slices_of(problem, kMinBlock)) {
       const int at_once =
-          std::min(problem.c / problem.groups, 2 * (GpuLimits::kWarp >> kSmallestBlock.pixel_bits));
-      return Support::no(concat("sliced_k would stage ", channel_bytes(problem, kSmallestBlock),
-                                " bytes of a channel, ", GpuLimits::kSharedBytes / at_once,
-                                " fit into the shared memory: use direct"));
+          std::min(problem.c / problem.groups, 2 * (GpuLimits::kWarp >> kMinBlock.pixel_bits));
+      return Support::no(concat("sliced_k would need ", channel_bytes(problem, kMinBlock),
+                                " bytes of shared memory for a channel, the limit is ",
+                                GpuLimits::kSharedBytes / at_once, ": use direct"));
     }
-    const int64_t filter_tiles =
-        problem.groups * ceil_div(problem.k / problem.groups, kSmallestBlock.filters);
+    const int64_t filter_tiles = problem.groups * ceil_div(problem.k / problem.groups, kMinBlock.filters);
     if (filter_tiles > GpuLimits::kGridYZ) {
       return Support::no(concat("sliced_k would need ", filter_tiles, " rows of thread blocks, the limit is ",
                                 GpuLimits::kGridYZ, ": use direct"));

@@ -42,8 +42,8 @@ class Walker {
 
  private:
   // Varints have at most ten bytes; a message's length is written anew in five, whatever it becomes.
-  static constexpr size_t kLongestVarint = 10, kWrittenLength = 5;
-  static constexpr uint64_t kLongestHead = 2 * kLongestVarint;
+  static constexpr size_t kMaxVarint = 10, kWrittenLength = 5;
+  static constexpr uint64_t kMaxHead = 2 * kMaxVarint;
 
   // False where a field does not fit; what stands there is copied, so that the parser finds the same fault.
   bool walk(Kind kind, uint64_t begin, uint64_t end) {
@@ -97,7 +97,7 @@ class Walker {
   }
 
   bool stop(uint64_t at, uint64_t end) {
-    copy(at, std::min(end, at + kLongestHead));
+    copy(at, std::min(end, at + kMaxHead));
     return false;
   }
 
@@ -131,7 +131,7 @@ class Walker {
 
   bool read_varint(uint64_t& at, uint64_t end, uint64_t& value) {
     value = 0;
-    for (size_t i = 0; i < kLongestVarint && at < end; ++i) {
+    for (size_t i = 0; i < kMaxVarint && at < end; ++i) {
       const uint8_t byte = *window(at++, 1);
       value |= static_cast<uint64_t>(byte & 127) << (7 * i);
       if (byte < 128) return true;

@@ -83,8 +83,9 @@ RungKernels choose(const Conv2dProblem& problem) {
 Support supports_rgb(const char* name, const Conv2dProblem& problem) {
   const bool rgb = problem.c == kChannels && (problem.k == 1 || problem.k == 3) && problem.r == 3;
   if (rgb && supports_compiled_windows(name, problem)) return Support::yes();
-  return Support::no(concat(
-      name, " supports 3x3 from 3 channels to 1 or 3 at strides 1 to 3, without dilation: use direct"));
+  return Support::no(
+      concat(name, " supports 3x3 from 3 channels to 1 or 3 at strides 1 to 3, without dilation, found ",
+             window_text(problem), " from ", problem.c, " to ", problem.k, ": use direct"));
 }
 
 }  // namespace

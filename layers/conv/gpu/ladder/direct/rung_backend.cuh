@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "framework/base/integer_math.h"
+#include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/ladder/direct/rung_kernel.cuh"
 #include "layers/conv/gpu/ladder/ladder_backend.cuh"
@@ -53,8 +54,9 @@ inline Support supports_compiled_windows(const char* name, const Conv2dProblem& 
   const bool square = problem.r == problem.s && problem.stride_h == problem.stride_w;
   const bool three = problem.r == 3 && problem.stride_h <= 3, five = problem.r == 5 && problem.stride_h == 1;
   if (dense && square && (three || five)) return Support::yes();
-  return Support::no(
-      concat(name, " supports 3x3 at strides 1 to 3 and 5x5 at stride 1, without dilation: use direct"));
+  return Support::no(concat(name,
+                            " supports 3x3 at strides 1 to 3 and 5x5 at stride 1, without dilation, found ",
+                            window_text(problem), ": use direct"));
 }
 
 constexpr int kRgbChannels = 3;
@@ -67,7 +69,8 @@ inline Support supports_rolling_rows(const char* name, const Conv2dProblem& prob
       problem.stride_h == 1 && problem.stride_w == 1 && problem.pad_h == 1 && problem.pad_w == 1;
   if (rgb && window && place && problem.w % 4 == 0) return Support::yes();
   return Support::no(concat(name, " supports 3x3 from 3 channels to 1 or 3 at stride 1 with padding 1, ",
-                            "on rows of a multiple of 4 columns: use direct"));
+                            "on rows of a multiple of 4 columns, found ", window_text(problem), " from ",
+                            problem.c, " to ", problem.k, " on rows of ", problem.w, ": use direct"));
 }
 
 /// Shape, block and shared memory of a problem; `shared_bytes` exceeds the limit if not even the smallest block fits.
