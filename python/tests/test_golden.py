@@ -64,7 +64,7 @@ def test_the_file_and_the_built_in_weights_are_the_same(device, weights_file, go
 
 
 @pytest.mark.parametrize(("mean", "std"), [("0", "1"), ("0.5", "0.5")])
-def test_pixels_are_normalised_as_the_file_says(tmp_path, weights_file, device, golden, mean, std):
+def test_pixels_are_normalised_as_the_file_states(tmp_path, weights_file, device, golden, mean, std):
     """conv1 changed for another normalisation, which the metadata name: the same answers to the same bytes."""
     arrays, metadata = load_safetensors(weights_file)
     scale, shift = float(std) / 0.3081, (float(mean) - 0.1307) / 0.3081
@@ -82,7 +82,7 @@ def test_pixels_are_normalised_as_the_file_says(tmp_path, weights_file, device, 
     assert lenslet.Model.built_in(device="cpu").normalization == (np.float32(0.1307), np.float32(0.3081))
 
 
-def test_the_threshold_of_the_energy_is_told(tmp_path, weights_file):
+def test_the_threshold_of_the_energy_is_reported(tmp_path, weights_file):
     arrays, metadata = load_safetensors(weights_file)
     file = tmp_path / "other.safetensors"
     save_safetensors(file, arrays, {**metadata, "energy_threshold": "2.5"})

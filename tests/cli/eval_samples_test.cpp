@@ -91,7 +91,7 @@ TEST_F(EvalSamples, NumbersThatAreNoClassesStandInAlphabeticalOrder) {
   expect_run(run_line(command("counted")), kOk, "alphabetical order of their folders: 1, 10, 2;");
 }
 
-TEST_F(EvalSamples, EqualLabelsAreTold) {
+TEST_F(EvalSamples, EqualLabelsAreReported) {
   write_bytes("{dir}/out/twice.txt", "red\ngreen\nred\n");
   const ProgramRun run =
       expect_run(run_line("lenslet classify --device cpu --model {dir}/out/colours.onnx --labels "

@@ -333,7 +333,7 @@ TEST(Eval, TheDefaultFolderIsData) {
   expect_run(lenslet("eval --device cpu --limit 5"), kOk, "5 of 20 images");
 }
 
-TEST(Eval, WithoutDataItTellsWhereToGetIt) {
+TEST(Eval, WithoutDataTheErrorNamesTheDownload) {
   ProgramOptions options;
   options.folder = fixture_folder() + "/away";
   expect_run(lenslet("eval --device cpu", options), kData, "", "./dev mnist");
@@ -477,7 +477,7 @@ TEST(Backends, AnyProblem) {
     EXPECT_NE(row.at("problem").get<std::string>().find("mb1ic3ih17"), std::string::npos);
 }
 
-TEST(Doctor, EveryBackendOfTheCpuPassesOrSaysWhyNot) {
+TEST(Doctor, EveryBackendOfTheCpuPassesOrHasAReason) {
   expect_run(lenslet("doctor --device cpu --json {dir}/out/doctor.json --csv {dir}/out/doctor.csv"), kOk);
   const json document = read_json("{dir}/out/doctor.json");
   expect_result_rows(document.at("results"));

@@ -253,7 +253,7 @@ TEST(ConvRegistry, NamesTheLegalBackends) {
 }
 
 // Without a limit cuDNN gets this much; --help of both programs and docs/cli.md state it.
-TEST(ConvRegistry, CudnnStopsAt512MiBUnlessToldOtherwise) {
+TEST(ConvRegistry, CudnnStopsAt512MiBByDefault) {
   try {
     const ConvBackend& cudnn = find_conv_backend(DeviceKind::kCuda, "cudnn").open();
     EXPECT_EQ(cudnn.workspace_bytes(Conv2dProblem::parse("mb64ic64ih64oc64kh3"), MathMode::kFp32),
@@ -264,7 +264,7 @@ TEST(ConvRegistry, CudnnStopsAt512MiBUnlessToldOtherwise) {
 }
 
 // A backend that exists for the other kind of device is no typing error, but an unavailable device.
-TEST(ConvRegistry, TellsABackendOfAnotherDeviceFromNone) {
+TEST(ConvRegistry, DistinguishesABackendOfAnotherDeviceFromNone) {
   for (const auto& [device, name] :
        {std::pair{DeviceKind::kCpu, "tensor_core"}, {DeviceKind::kCuda, "onednn"}}) {
     try {

@@ -130,7 +130,7 @@ TEST(DevicesGpu, MemoryOfADeviceIsComputedThere) {
   }
 }
 
-TEST(DevicesGpu, TheBusAddressIsKnown) {
+TEST(DevicesGpu, HasABusAddress) {
   LENSLET_SKIP_WITHOUT_GPU();
   const std::string address = runtime::pci_address(0);
   EXPECT_EQ(address.size(), std::string("0000:3B:00.0").size()) << address;

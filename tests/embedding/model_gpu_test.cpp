@@ -78,7 +78,7 @@ TEST(ModelGpu, AnswersByEveryPlanAndMath) {
 
 // Bytes reach the kernels with the file's normalisation
 // folded in, or normalised before; floats are used unchanged.
-TEST(ModelGpu, NormalisesAsTheWeightsFileSays) {
+TEST(ModelGpu, NormalisesAsTheWeightsFileStates) {
   LENSLET_SKIP_WITHOUT_GPU();
   const std::pair<const char*, float> maths[] = {{"fp32", 2e-3f}, {"tf32", 0.1f}, {"fp16", 0.1f}};
   std::vector<float> expected(200);
@@ -153,7 +153,7 @@ TEST(ModelGpu, PageLockedMemoryHasTheAnswersOfOrdinary) {
   }
 }
 
-TEST(ModelGpu, TellsWhatItDoes) {
+TEST(ModelGpu, ReportsPlanAndProfile) {
   LENSLET_SKIP_WITHOUT_GPU();
   Model model = Model::built_in(on_gpu());
   EXPECT_TRUE(model.device().is_cuda());

@@ -182,7 +182,7 @@ TEST(Model, TheFirstOfEqualClassesIsTheAnswer) {
   }
 }
 
-TEST(Model, NormalisesAsTheWeightsFileSays) {
+TEST(Model, NormalisesAsTheWeightsFileStates) {
   const int64_t count = pictures().count();
   std::vector<float> expected(200), logits(200);
   Model::built_in(on_cpu()).logits(pictures().pixels.data(), count, expected.data());
@@ -216,7 +216,7 @@ TEST(Model, NormalisesAsTheWeightsFileSays) {
   }
 }
 
-TEST(Model, TellsTheThresholdOfTheWeightsFile) {
+TEST(Model, HasTheThresholdOfTheWeightsFile) {
   const auto threshold = [](const std::string& metadata) {
     Model model = Model::load(test::write_weights(metadata, {kMnistMean, kMnistStd}), on_cpu());
     EXPECT_TRUE(std::isnan(model.energy_threshold()) ==
@@ -253,7 +253,7 @@ TEST(Model, RefusesMetadataThatItCannotObey) {
   EXPECT_EQ(none.normalisation().mean(), kMnistMean);
 }
 
-TEST(Model, TellsANaNInItsOwnPictureAlone) {
+TEST(Model, MarksANaNInItsOwnPictureAlone) {
   for (const auto& [plan, backend] : ways()) {
     SCOPED_TRACE(plan + " " + backend);
     Model model = Model::built_in(on_cpu(plan, backend));
@@ -265,7 +265,7 @@ TEST(Model, TellsANaNInItsOwnPictureAlone) {
   }
 }
 
-TEST(Model, RefusesWhatSaysNothing) {
+TEST(Model, RefusesNullPointersAndBadCounts) {
   Model model = Model::built_in(on_cpu());
   Prediction prediction;
   const uint8_t* const no_bytes = nullptr;
@@ -310,7 +310,7 @@ TEST(Model, ReplaysPlans) {
   expect_error<UsageError>([&] { Model::built_in(both); }, "leave out backend");
 }
 
-TEST(Model, TellsItsTimesAndBackends) {
+TEST(Model, ReportsItsTimesAndBackends) {
   Model fused = Model::built_in(on_cpu());
   EXPECT_EQ(fused.device(), Device::cpu());
   EXPECT_EQ(fused.device_name(), cpu_model());

@@ -74,7 +74,7 @@ TEST(NetworkOfAFile, IsNoDigitModel) {
   expect_error<DataError>([&] { model.logits(input.data(), 1, values); }, words);
 }
 
-TEST(NetworkOfAFile, TellsWhatComputesEachLayer) {
+TEST(NetworkOfAFile, ReportsWhatComputesEachLayer) {
   const std::vector<LayerInfo> layers = Model::load(kNetwork, on_cpu(0, "stem=im2col_gemm")).layers(2);
   const LayerInfo& stem = layer_of(layers, "stem");
   EXPECT_EQ(stem.type, "conv2d");

@@ -79,7 +79,7 @@ TEST(ProgramFaults, ProfileKeepsCeilingsAndFirstCall) {
   EXPECT_EQ(rows[1].at("name"), "first_call");
 }
 
-TEST(ProgramFaults, DoctorTellsWhichBackend) {
+TEST(ProgramFaults, DoctorNamesTheBackend) {
   const ProgramRun run = after(3, "lenslet doctor --device cpu --json {dir}/doctor.json");
   expect_run(run, kDevice, "ERROR: cpu conv2d onednn", "cpu conv2d onednn|planted fault");
   const json rows = marked_file("doctor.json", "planted fault").at("results");
@@ -168,7 +168,7 @@ TEST(LimitedMemory, IsExitCode6WithABatchThatFits) {
   }
 }
 
-TEST(LimitedMemory, OfAConvolutionIsTold) {
+TEST(LimitedMemory, OfAConvolutionIsReported) {
   expect_run(with_memory("256M",
                          "convbench run --device cpu --cache hot --backend direct --problem "
                          "mb512ic64ih64oc64kh3 --min-time-ms 1"),
@@ -198,7 +198,7 @@ TEST(Settings, AreRefusedWithTheValuesTheyTake) {
   expect_run(run_with(eval, {{"LENSLET_CHECK_LAYERS", "1"}}), kOk);
 }
 
-TEST(MissingDevice, IsRefusedByNameAndAutoSaysWhyItTookTheCpu) {
+TEST(MissingDevice, IsRefusedByNameAndAutoStatesWhyItTookTheCpu) {
   // Also on a machine with a GPU, which is hidden.
   const std::map<std::string, std::string> hidden = {{"CUDA_VISIBLE_DEVICES", ""}};
   const std::string line = "lenslet eval --data {dir} --device ";

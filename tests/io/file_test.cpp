@@ -201,7 +201,7 @@ TEST(OutputFile, KeepsASymbolicLink) {
   EXPECT_EQ(text_of(folder / "target"), "x");
 }
 
-TEST(OutputFile, TellsWhatCannotBeWritten) {
+TEST(OutputFile, ReportsWhatCannotBeWritten) {
   const TemporaryFolder folder;
   expect_error<OutputError>([&] { OutputFile(folder / "none/report"); },
                             "none/report: cannot be written: No such file");
@@ -248,7 +248,7 @@ TEST(OutputFile, WritesStandardOutput) {
   ::close(ends[0]);
 }
 
-TEST(OutputFile, TellsOfFullStandardOutput) {
+TEST(OutputFile, ReportsFullStandardOutput) {
   const Redirect output(STDOUT_FILENO, ::open("/dev/full", O_WRONLY));
   OutputFile file("-");
   const auto write = [&] {

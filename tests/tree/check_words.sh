@@ -8,6 +8,7 @@
 #    interfaces, titles of papers and the Python package's own names keep their spelling.
 # 3. Sizes are rounded up by framework/base/integer_math.h. Not in kernels, which call no function of the host.
 # 4. A limit is called max or min: no identifier is `most` or `least`. Comments and texts use the words.
+# 5. Code is not a person: no test's name has a verb such as says, tells, knows or asks.
 set -euo pipefail
 cd "$1"
 
@@ -159,3 +160,12 @@ mapfile -t code < <(printf '%s\n' "${texts[@]}" |
     printf "%d files of code name limits max and min\n", ARGC - 1
   }
 ' "${code[@]}"
+
+mapfile -t tests < <(printf '%s\n' "${texts[@]}" | grep -E '^(tests|python)/.*\.(cpp|cu|py)$')
+verbs='Says?|Said|Tells?|Told|Knows?|Asks?|Asked|Wants?|No''body|Who''ever'
+in_cpp="^TEST(_F|_P)?\\(.*, [A-Za-z0-9]*($verbs)([A-Z0-9]|\\))"
+in_python="^ *def test_([a-z0-9_]*_)?(${verbs,,})[_(]"
+if [ "${#tests[@]}" -gt 0 ] && grep -nE "$in_cpp|$in_python" "${tests[@]}" /dev/null; then
+  echo '^ code is not a person: the name of a test states what happens' >&2
+  exit 1
+fi
