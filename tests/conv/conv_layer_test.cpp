@@ -206,8 +206,8 @@ TEST(Conv2dLayer, OneDnnWithSeveralThreadsIsRefusedAfterAFork) {
     of.op->run({of.x.view()}, of.y.view(), context);
     return std::vector<float>(of.y.data(), of.y.data() + of.y.shape().num_elements());
   };
-  const OperatorRequest asked = request_for(layer, {1, 16, 32, 32});
-  if (const Support support = layer.supports("onednn", asked); !support) GTEST_SKIP() << support.reason();
+  const OperatorRequest requested = request_for(layer, {1, 16, 32, 32});
+  if (const Support support = layer.supports("onednn", requested); !support) GTEST_SKIP() << support.reason();
   Prepared one = prepare(1), many = prepare(8);
   const std::vector<float> of_one = run(one), of_many = run(many);
   const auto refused = [](const auto& body) {

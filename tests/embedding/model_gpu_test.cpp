@@ -85,16 +85,17 @@ TEST(ModelGpu, NormalisesAsTheWeightsFileStates) {
   ModelOptions cpu;
   cpu.device = "cpu";
   Model::built_in(cpu).logits(pictures().images.data(), 20, expected.data());
-  for (const auto& said : test::said_normalisations()) {
-    const std::string path = test::write_weights(test::metadata_of(said.mean, said.std), said.normalisation);
+  for (const auto& stated : test::stated_normalisations()) {
+    const std::string path =
+        test::write_weights(test::metadata_of(stated.mean, stated.std), stated.normalisation);
     std::vector<float> manual(pictures().pixels.size());
     for (size_t i = 0; i < manual.size(); ++i) {
       const float scaled = static_cast<float>(pictures().pixels[i]) / 255.0f;
-      manual[i] = (scaled - said.normalisation.mean()) / said.normalisation.std();
+      manual[i] = (scaled - stated.normalisation.mean()) / stated.normalisation.std();
     }
     for (const char* plan : {"auto", "layered", "fused"}) {
       for (const auto& [math, tolerance] : maths) {
-        SCOPED_TRACE(std::string("mean ") + said.mean + ", std " + said.std + ", " + plan + " " + math);
+        SCOPED_TRACE(std::string("mean ") + stated.mean + ", std " + stated.std + ", " + plan + " " + math);
         try {
           Model model = Model::load(path, on_gpu(plan, math));
           for (const int64_t count : {1, 20}) {

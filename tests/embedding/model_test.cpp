@@ -186,18 +186,19 @@ TEST(Model, NormalisesAsTheWeightsFileStates) {
   const int64_t count = pictures().count();
   std::vector<float> expected(200), logits(200);
   Model::built_in(on_cpu()).logits(pictures().pixels.data(), count, expected.data());
-  for (const auto& said : test::said_normalisations()) {
-    const std::string path = test::write_weights(test::metadata_of(said.mean, said.std), said.normalisation);
+  for (const auto& stated : test::stated_normalisations()) {
+    const std::string path =
+        test::write_weights(test::metadata_of(stated.mean, stated.std), stated.normalisation);
     std::vector<float> manual(pictures().pixels.size());
     for (size_t i = 0; i < manual.size(); ++i) {
       const float scaled = static_cast<float>(pictures().pixels[i]) / 255.0f;
-      manual[i] = (scaled - said.normalisation.mean()) / said.normalisation.std();
+      manual[i] = (scaled - stated.normalisation.mean()) / stated.normalisation.std();
     }
     for (const auto& [plan, backend] : ways()) {
-      SCOPED_TRACE(std::string("mean ") + said.mean + ", std " + said.std + ", " + plan + " " + backend);
+      SCOPED_TRACE(std::string("mean ") + stated.mean + ", std " + stated.std + ", " + plan + " " + backend);
       Model model = Model::load(path, on_cpu(plan, backend));
-      EXPECT_EQ(model.normalisation().mean(), said.normalisation.mean());
-      EXPECT_EQ(model.normalisation().std(), said.normalisation.std());
+      EXPECT_EQ(model.normalisation().mean(), stated.normalisation.mean());
+      EXPECT_EQ(model.normalisation().std(), stated.normalisation.std());
       std::vector<Prediction> of_bytes(20), of_floats(20);
       model.predict(pictures().pixels.data(), count, of_bytes.data());
       model.predict(manual.data(), count, of_floats.data());
