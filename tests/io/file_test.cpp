@@ -148,6 +148,20 @@ TEST(PrintableExcerpt, IsOneLineOfText) {
   EXPECT_LT(printable_excerpt(std::string(5000, 'x')).size(), 400u);
 }
 
+TEST(FolderOf, EndsWithTheSlash) {
+  EXPECT_EQ(folder_of("a/b/c"), "a/b/");
+  EXPECT_EQ(folder_of("/c"), "/");
+  EXPECT_EQ(folder_of("a/"), "a/");
+  EXPECT_EQ(folder_of("c"), "");
+}
+
+TEST(FirstLine, IsEmptyWithoutAFile) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(first_line(folder.write("lines", bytes_of("first\nsecond\n"))), "first");
+  EXPECT_EQ(first_line(folder.write("line", bytes_of("no end"))), "no end");
+  EXPECT_EQ(first_line(folder / "none"), "");
+}
+
 TEST(OutputFile, AppearsWholeOrNotAtAll) {
   const TemporaryFolder folder;
   const std::string path = folder / "report.json";
