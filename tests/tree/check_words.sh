@@ -107,6 +107,10 @@ if [ "${#host[@]}" -gt 0 ] && grep -nE "\\+ $name - 1\\) / \\1([^A-Za-z0-9_.]|\$
   echo '^ ceil_div, round_up or align_up of framework/base/integer_math.h' >&2
   exit 1
 fi
+if [ "${#host[@]}" -gt 0 ] && grep -nE "ceil_div\\(.*, $name\\) \\* \\1([^A-Za-z0-9_.]|\$)" "${host[@]}" /dev/null; then
+  echo '^ round_up of framework/base/integer_math.h' >&2
+  exit 1
+fi
 
 # The identifiers of code, without its comments and texts. Folders below are still to follow.
 mapfile -t code < <(printf '%s\n' "${texts[@]}" |

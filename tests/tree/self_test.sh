@@ -364,6 +364,7 @@ red weights/planted.py '"""Not\n\nmost."""\nle''ast = 3  # words' 'planted.py:4:
 red tests/planted.sh 'le''ast=3' 'a limit' "${words[@]}"
 red layers/planted.cpp 'int parts = (count + part_size - 1) / part''_size;' 'ceil_div' "${words[@]}"
 red api/planted.h 'size_t n = (bytes + sizeof(float) - 1) / sizeof''(float);' 'ceil_div' "${words[@]}"
+red layers/planted.h 'int64_t stored = ceil_div(outputs_, kUnit) * k''Unit;' 'round_up' "${words[@]}"
 red tests/planted.cpp 'TEST_F(Reader, Te''llsWhatIsMissing) {' 'code is not a person' "${words[@]}"
 red tests/planted.cu 'TEST(Reader, Stops''WhenAsk''ed) {' 'code is not a person' "${words[@]}"
 red python/planted.py '    def test_a_model_sa''ys_what_it_is(self):' 'code is not a person' "${words[@]}"
