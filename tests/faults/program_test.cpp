@@ -196,6 +196,10 @@ TEST(Settings, AreRefusedWithTheValuesTheyTake) {
     expect_run(run_with(eval, {{"LENSLET_CHECK_LAYERS", text}}), kUsage, "",
                "LENSLET_CHECK_LAYERS must be 0 or 1");
   expect_run(run_with(eval, {{"LENSLET_CHECK_LAYERS", "1"}}), kOk);
+  for (const char* line : {"lenslet doctor --device cpu",
+                           "convbench run --device cpu --problem mb1ic1ih5oc1kh3 --backend direct"})
+    expect_run(run_with(line, {{"LENSLET_UNPOISONED", "junk"}}), kUsage, "",
+               "LENSLET_UNPOISONED must be 0 or 1, found 'junk'");
 }
 
 TEST(MissingDevice, IsRefusedByNameAndAutoStatesWhyItTookTheCpu) {
