@@ -149,7 +149,7 @@ def in_microseconds(rows, problems):
 
 
 def direct_ladder(group):
-    """The climb of direct: a column a shape."""
+    """The climb of direct: one column per shape."""
     rungs = rungs_of(group, "direct")
     if not rungs:
         return ""
@@ -158,15 +158,15 @@ def direct_ladder(group):
     vendor = selection.algorithms(group.rows)["direct"].where(backend="cudnn")
     lines += [["cuDNN", "", *in_microseconds(vendor, problems)]] if vendor else []
     return markdown(
-        f"`convbench ladder direct` climbs it: {group.device}, fp32, hot, µs, a column a shape, and cuDNN in its faster"
-        " layout; a dash is a shape that the rung refuses, with a reason.",
+        f"`convbench ladder direct` climbs it: {group.device}, fp32, hot, µs, one column per shape, and cuDNN in its"
+        " faster layout; a dash is a shape that the rung refuses, with a reason.",
         ["rung", "the one change", *(f"`{problem}`" for problem in problems)],
         lines,
     )
 
 
 def side_by_side(group, rows, columns):
-    """A line a problem, a column a backend, in µs; `columns`: {heading: backend, math and layout of its rows}."""
+    """A line per problem, a column per backend, in µs; `columns`: {heading: backend, math and layout of its rows}."""
     rows = rows.where(cache="hot")
     cells = [in_microseconds(rows.where(**wanted), rows.problems()) for wanted in columns.values()]
     names = [f"`{selection.bare(problem)}`" for problem in rows.problems()]
@@ -214,7 +214,7 @@ def tensor_core(group):
 
 
 def cutlass(gpu):
-    """The deep shapes of a build with CUTLASS: a line a shape, a column a cache state and backend."""
+    """The deep shapes of a build with CUTLASS: a line per shape, a column per cache state and backend."""
     group = convbench_group(gpu, ("cutlass.json",))
     if not group:
         return ""

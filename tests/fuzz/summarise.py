@@ -19,7 +19,7 @@ def table_of(document):
         f"Measured on {machine['cores']} cores of {machine['cpu']}, {machine['compiler']}, "
         f"commit {machine['git']}, {machine['time_utc'][:10]}.",
         "",
-        "| target | seconds | executions | a second | edges | features | corpus | peak MiB | findings |",
+        "| target | seconds | executions | per second | edges | features | corpus | peak MiB | findings |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in document["targets"]:

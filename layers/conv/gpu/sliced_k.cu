@@ -174,7 +174,7 @@ class SlicedK : public OneLaunchConv<SlicedKShape, const float*, const float*, c
         dim3(static_cast<unsigned>(problem.n * cut.tile.tiles()), static_cast<unsigned>(cut.filter_tiles)),
         static_cast<unsigned>(cut.slices.warps * GpuLimits::kWarp),
         static_cast<size_t>(floats) * sizeof(float)};
-    detail_ = concat(1 << cut.block.pixel_bits, " positions x ", cut.block.filters, " filters a block, ",
+    detail_ = concat(1 << cut.block.pixel_bits, " positions x ", cut.block.filters, " filters per block, ",
                      cut.slices.warps * (GpuLimits::kWarp >> cut.block.pixel_bits), " slices, ",
                      launch_.shared_bytes(), " bytes shared", request.max_pool ? ", pooled 2x2" : "");
   }
