@@ -80,7 +80,9 @@ TEST(ModelGpu, AnswersByEveryPlanAndMath) {
 // folded in, or normalised before; floats are used unchanged.
 TEST(ModelGpu, NormalisesAsTheWeightsFileStates) {
   LENSLET_SKIP_WITHOUT_GPU();
-  const std::pair<const char*, float> maths[] = {{"fp32", 2e-3f}, {"tf32", 0.1f}, {"fp16", 0.1f}};
+  const std::pair<const char*, double> maths[] = {{"fp32", test::kLogitTolerance},
+                                                  {"tf32", test::kShortLogitTolerance},
+                                                  {"fp16", test::kShortLogitTolerance}};
   std::vector<float> expected(200);
   ModelOptions cpu;
   cpu.device = "cpu";

@@ -12,6 +12,7 @@
 #include "tests/embedding/pictures.h"
 #include "tests/embedding/tolerances.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/probability_bound.h"
 
 namespace lenslet {
 namespace {
@@ -177,7 +178,7 @@ TEST(Model, TheFirstOfEqualClassesIsTheAnswer) {
     model.predict(pictures().pixels.data(), 20, predictions.data());
     for (const Prediction& prediction : predictions) {
       EXPECT_EQ(prediction.label, 0) << plan << " " << backend;
-      EXPECT_NEAR(prediction.probability, 0.1, 1e-6) << plan << " " << backend;
+      EXPECT_NEAR(prediction.probability, 0.1, test::kSoftmaxError) << plan << " " << backend;
     }
   }
 }
