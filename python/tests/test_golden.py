@@ -5,7 +5,7 @@ import pytest
 
 import lenslet
 from lenet5 import load_safetensors, save_safetensors
-from support import LOGIT_BOUND, check_logits, softmax
+from support import LOGIT_BOUND, LOGIT_DIFFERENCE, SOFTMAX_ERROR, check_logits, softmax
 
 
 def specs(device, math):
@@ -38,7 +38,7 @@ def test_every_backend_gives_the_golden_logits(device, golden, math):
         check_logits(logits, golden["fc3"], LOGIT_BOUND[math])
         prediction = model.predict(golden["input_u8"], plan=plan, backend=backend, math=math)
         assert "".join(map(str, prediction.labels[:5])) == "01347"
-        assert np.abs(prediction.probabilities - softmax(logits).max(axis=1)).max() <= 1e-6
+        assert np.abs(prediction.probabilities - softmax(logits).max(axis=1)).max() <= SOFTMAX_ERROR
 
 
 def test_bytes_and_normalised_values_agree(model, golden, table):
@@ -78,7 +78,7 @@ def test_pixels_are_normalised_as_the_file_states(tmp_path, weights_file, device
     floats = lenslet.normalize(golden["input_u8"], *model.normalization)
     for plan in ("layered", "fused"):
         for images in (golden["input_u8"], floats):
-            assert np.abs(model.logits(images, plan=plan) - golden["fc3"]).max() < 1e-3
+            check_logits(model.logits(images, plan=plan), golden["fc3"], LOGIT_DIFFERENCE)
     assert lenslet.Model.built_in(device="cpu").normalization == (np.float32(0.1307), np.float32(0.3081))
 
 
