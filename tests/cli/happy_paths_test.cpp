@@ -11,6 +11,7 @@
 #include <set>
 
 #include "tests/cli/fixture_files.h"
+#include "tests/embedding/tolerances.h"
 #include "tests/support/sanitizers.h"
 
 namespace lenslet::test {
@@ -365,7 +366,8 @@ TEST(Eval, TheMatrixRunsEveryCombination) {
   std::set<std::string> specs;
   for (const json& row : document.at("rows")) {
     specs.insert(row.at("backends").get<std::string>() + " " + row.at("math").get<std::string>());
-    EXPECT_TRUE(row.at("status") != "PASSED" || row.at("max_logit_difference").get<double>() < 1e-3)
+    EXPECT_TRUE(row.at("status") != "PASSED" ||
+                row.at("max_logit_difference").get<double>() < kLogitTolerance)
         << row.dump();
   }
   EXPECT_EQ(specs.size(), document.at("rows").size());
