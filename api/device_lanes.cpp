@@ -50,7 +50,7 @@ void DeviceLanes::run(const void* images, int64_t count, Answers answers, InputO
   const size_t image_bytes = bytes_of_image(graph, call.input);
   const size_t answer_bytes = bytes_of_answer(graph, call.output);
   // The whole network at once takes no memory for images and little for the rest, so a call is one pass.
-  const bool one_pass = !asked_ && setup_.execution(1, call) == Plan::kFused;
+  const bool one_pass = !has_limit_ && setup_.execution(1, call) == Plan::kFused;
   const int64_t max_batch =
       aligned_pass(one_pass ? kMaxModelBatch : pass_limit_, image_bytes, apart ? 0 : answer_bytes);
   for (int64_t done = 0; done < count;) {

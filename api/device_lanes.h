@@ -23,10 +23,10 @@ int64_t aligned_pass(int64_t limit, size_t image_bytes, size_t answer_bytes) noe
 /// Not thread-safe.
 class DeviceLanes {
  public:
-  /// A pass has `pass_limit` images, or, if the caller did not ask for that, as many as the whole network takes at
-  /// once. `setup` must outlive this.
-  DeviceLanes(const ModelSetup& setup, int64_t pass_limit, bool asked) noexcept
-      : setup_(setup), pass_limit_(pass_limit), asked_(asked) {}
+  /// A pass has `pass_limit` images, or, without `has_limit`, as many as the whole network takes at once. `setup` must
+  /// outlive this.
+  DeviceLanes(const ModelSetup& setup, int64_t pass_limit, bool has_limit) noexcept
+      : setup_(setup), pass_limit_(pass_limit), has_limit_(has_limit) {}
 
   /// Enqueues the answers to `count` >= 0 images on a cudaStream_t, as Place::on_device() has it. Throws UsageError for
   /// memory that is not the GPU's or not aligned, and for a capture of an unprepared call; UnavailableError for a plan
@@ -52,7 +52,7 @@ class DeviceLanes {
 
   const ModelSetup& setup_;
   int64_t pass_limit_;
-  bool asked_;
+  bool has_limit_;
   std::vector<Kept> kept_;  // most recently used first
 };
 

@@ -249,9 +249,9 @@ bool ModelSetup::whole_network_supports(int64_t batch, InputOutput io) const {
   if (!network) return false;
   const OperatorRequest request = graph().network_request(device(), batch, math(), io.input, io.output);
   // With the layered plan `backends_` names backends of layers.
-  const BackendEntry* const asked =
+  const BackendEntry* const requested =
       choices_.plan == Plan::kFused ? backends_.resolve(*graph().whole(), device().kind).back() : nullptr;
-  if (asked) return static_cast<bool>(network->supports(*asked, request));
+  if (requested) return static_cast<bool>(network->supports(*requested, request));
   return network->preferred_entry(request) != nullptr;
 }
 

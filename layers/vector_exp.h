@@ -9,13 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "framework/base/simd.h"
 #include "framework/tensor/keep_nan.h"
-
-#ifdef __GNUC__
-#define LENSLET_ALWAYS_INLINE inline __attribute__((always_inline))
-#else
-#define LENSLET_ALWAYS_INLINE inline
-#endif
 
 namespace lenslet {
 

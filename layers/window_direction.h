@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace lenslet {
 
@@ -15,5 +16,10 @@ struct WindowDirection {
   /// From the first cell of a window to the last.
   constexpr int64_t reach() const noexcept { return int64_t{dilation} * (kernel - 1); }
 };
+
+/// A setting of both directions: "2", or "2x3" if they differ.
+inline std::string pair_text(int rows, int columns) {
+  return rows == columns ? std::to_string(rows) : std::to_string(rows) + "x" + std::to_string(columns);
+}
 
 }  // namespace lenslet

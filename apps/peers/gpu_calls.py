@@ -117,21 +117,21 @@ def main(math, folder, min_ms):
     min_ms, judge = float(min_ms), Judge(folder)
     model = lenslet.Model.built_in(device="cuda", math=math)
 
-    def tell(row):
+    def emit(row):
         if "labels" in row:
             row.update(judge.judge(row.pop("labels")))
         row["images_per_s"] = row["count"] / row["time_ns"]["median"] * 1e9
         print(json.dumps({"math": math, **row}), flush=True)
 
     images = judge.images(MILLION)
-    tell(bus(images, min_ms))
+    emit(bus(images, min_ms))
     for count in TENSORS:
         tensor = torch.from_numpy(images[:count]).cuda()
         place = (torch.empty(count, dtype=torch.int32, device="cuda"), torch.empty(count, device="cuda"))
         labels = model.predict(tensor).labels.cpu().numpy()
         for way, options in (("tensor", {}), ("tensor, out=", {"out": place})):
             alone = waited_for(lambda: model.predict(tensor, **options), min_ms)
-            tell(
+            emit(
                 {
                     "way": way,
                     "count": count,
@@ -145,9 +145,9 @@ def main(math, folder, min_ms):
     place = (np.empty(MILLION, np.int32), np.empty(MILLION, np.float32))
     for way, array in (("ordinary", images), ("page-locked", pinned)):
         times = waited_for(lambda: model.predict(array, out=place), min_ms)
-        tell({"way": way, "count": MILLION, "time_ns": times, "labels": place[0].copy()})
-    tell(pytorch(images, math, min_ms))
-    tell(bus(images, min_ms))
+        emit({"way": way, "count": MILLION, "time_ns": times, "labels": place[0].copy()})
+    emit(pytorch(images, math, min_ms))
+    emit(bus(images, min_ms))
 
 
 if __name__ == "__main__":

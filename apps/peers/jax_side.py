@@ -86,7 +86,7 @@ class _Compiled(HostPass):
             self.ways.append((jax.jit(many).lower(shape).compile(), passes))
         times = [self._pass_ns(*way) for way in self.ways]
         self.run_once, passes = self.ways[times.index(min(times))]
-        how = f"{passes} passes a dispatch, a loop" if passes > 1 else "a pass a dispatch"
+        how = f"{passes} passes per dispatch, a loop" if passes > 1 else "one pass per dispatch"
         self.details = {"method": f"{how}; host clock to the last result"}
         self.dispatches = max(1, int(self.WINDOW_NS / (self._pass_ns(self.run_once, passes) * passes)))
         self.passes = self.dispatches * passes

@@ -26,7 +26,7 @@ class NotMeasured(Exception):
 
 
 def summarise(windows):
-    """{p10, median, p90, p99, samples} of one turn's windows (ns a pass), named as in Lenslet's result files."""
+    """{p10, median, p90, p99, samples} of one turn's windows (ns per pass), named as in Lenslet's result files."""
     ordered = sorted(windows)
     at = lambda share: ordered[min(len(ordered) - 1, int(share * len(ordered)))]  # noqa: E731
     shares = {"p10": at(0.1), "median": statistics.median(ordered), "p90": at(0.9), "p99": at(0.99)}

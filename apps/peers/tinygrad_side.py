@@ -26,7 +26,7 @@ class TinygradSide(Side):
         self.images_file, self.batches, self.search_s, self.device = images_file, batches, search_s, device
 
     def prepare(self, batch):
-        skip_unless(batch, self.batches, "its search takes minutes a batch size; asked for at")
+        skip_unless(batch, self.batches, "its search takes minutes per batch size; measured only at")
         left = self.search_s if self.until is None else self.until - time.monotonic()
         return _Child(self, batch, min(self.search_s, max(left, 1)))
 

@@ -192,7 +192,7 @@ class TorchCompile(TorchGraph):
         return torch.compile(self.module.eval(), mode=mode, dynamic=False)
 
     def prepare(self, batch):
-        reason = "max-autotune tries candidates for half a minute a batch size; measured only at"
+        reason = "max-autotune tries candidates for half a minute per batch size; measured only at"
         skip_unless(batch, self.batches, reason)
         return super().prepare(batch)
 

@@ -49,7 +49,7 @@ def climb(name, rows):
     legend_below(figure, flat[:1], columns=4)
     last = [row.ratio for row in drawn if rung_of(row) == rungs[-1] and row.ratio]
     caption = (
-        "One line a shape, one step a rung; each rung is verified against fp64 before and after it is timed. Rates"
+        "One line per shape, one step per rung; each rung is verified against fp64 before and after it is timed. Rates"
         " count 2·N·K·P·Q·C·R·S operations."
     )
     if last:

@@ -218,7 +218,7 @@ PRODUCTS = (
         "partition",
         "block",
         "What one thread computes: a row of the product, a column or an element. The study's element with block 64"
-        " needs 64 × 64 = 4,096 threads a block, more than any GPU launches: its times are an artefact, those of a"
+        " needs 64 × 64 = 4,096 threads per block, more than any GPU launches: its times are an artefact, those of a"
         " kernel that never ran.",
     ),
 )
@@ -244,7 +244,7 @@ def artefacts(rows):
             times = f" It printed {lowest} to {highest} µs, at any size the cost of a refused launch."
         yield (
             "A kernel that never ran.",
-            "Partition by element with block 64 is 64 × 64 = 4,096 threads a block; no GPU launches more than 1,024."
+            "Partition by element with block 64 is 64 × 64 = 4,096 threads per block; no GPU launches more than 1,024."
             " The study did not read the launch's error and took its time."
             + times
             + (f" Here: {reason}." if reason else ""),

@@ -265,7 +265,7 @@ class File(Source):
         return number(self.ceilings.get(name))
 
     def bandwidths(self):
-        """[(name, bytes a second)] of memory, then of each cache: the faster of copying and reading."""
+        """[(name, bytes per second)] of memory, then of each cache: the faster of copying and reading."""
 
         def faster(of):
             return max(filter(None, (number(of.get(f"{how}_bytes_per_s")) for how in ("copy", "read"))), default=None)
@@ -397,7 +397,7 @@ class Rows(list):
         return min((row for row in self.drawn if rank(row)), key=rank, default=None)
 
     def fastest(self):
-        """The row of the most images a second, or None."""
+        """The row of the most images per second, or None."""
         return self.best(lambda row: -row["images_per_s"])
 
 

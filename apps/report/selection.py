@@ -120,7 +120,7 @@ def title_of(row):
 
 
 def batch_rows(rows):
-    """Of `lenslet bench`: the resident rows of several batches that have images a second; latencies have a mode."""
+    """Of `lenslet bench`: the resident rows of several batches that have images per second; latencies have a mode."""
     found = Rows(
         row
         for row in rows.drawn

@@ -275,7 +275,7 @@ def all_rows_table(rows):
 
 
 def rates_table(rows):
-    """Of `lenslet bench`: one line a batch, with the fastest input and output of each candidate."""
+    """Of `lenslet bench`: one line per batch, with the fastest input and output of each candidate."""
     rows = batch_rows(rows)
     names, lines = list(rows.by(candidate)), []
     for batch in rows.values("batch"):

@@ -17,7 +17,7 @@ CONVBENCH = ("reproduce.json", "ladder.json", "sweep.json")  # if several files 
 PAGE = "report.html"
 PICTURES = {
     "rgb-ratio": "How many times faster than cuDNN direct is, by size, stride and filters",
-    "ladder-implicit-gemm": "TFLOP/s and share of cuDNN, rung by rung, one line a shape",
+    "ladder-implicit-gemm": "TFLOP/s and share of cuDNN, rung by rung, one line per shape",
 }
 
 sys.dont_write_bytecode = True  # keeps the source tree unchanged

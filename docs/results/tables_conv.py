@@ -182,7 +182,7 @@ def direct_ladder(group):
 
 
 def side_by_side(group, rows, columns):
-    """A line a problem, a column a backend, in µs; `columns`: {heading: backend, math and layout of its rows}."""
+    """A line per problem, a column per backend, in µs; `columns`: {heading: backend, math and layout of its rows}."""
     rows = rows.where(cache="hot")
     cells = [in_microseconds(rows.where(**wanted), rows.problems()) for wanted in columns.values()]
     names = [f"`{selection.bare(problem)}`" for problem in rows.problems()]
@@ -232,7 +232,7 @@ def tensor_core(group):
 
 
 def cutlass(gpu):
-    """The deep shapes of a build with CUTLASS: a line a shape, a column a cache state and backend."""
+    """The deep shapes of a build with CUTLASS: a line per shape, a column per cache state and backend."""
     group = convbench_group(gpu, ("cutlass.json",))
     if not group:
         return ""

@@ -158,7 +158,7 @@ def bench(gpu):
         parts.append(
             markdown(
                 f"**The whole-network plan over batch sizes** (`lenslet bench`), {load(gpu, 'bench.json').device},"
-                f" {text}, µs a pass and images/s. In fp32 the convolutions are Winograd's, with half the products of"
+                f" {text}, µs per pass and images/s. In fp32 the convolutions are Winograd's, with half the products of"
                 " the direct sum:",
                 ["batch", *(head for math in maths for head in (f"{math}, µs", "images/s"))],
                 lines,
@@ -178,7 +178,7 @@ def backends_by_batch(gpu):
     if not lines:
         return ""
     return markdown(
-        f"`lenslet bench --plan fused`, {load(gpu, BATCHES).device}, bytes in, class and probability out, µs a pass:",
+        f"`lenslet bench --plan fused`, {load(gpu, BATCHES).device}, bytes in, class and probability out, µs per pass:",
         ["images", *(head for math in maths for head in (math, "by"))],
         lines,
     )

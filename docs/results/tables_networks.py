@@ -50,7 +50,7 @@ def networks(folder, later=None):
     threads = f", {rows[0]['threads']} threads" if rows[0].get("threads") else ""
     return markdown(
         f"**Networks of ONNX files**, {place}{threads}, fp32, samples in memory where they are computed, turn by turn"
-        f" in one run for each row, medians, µs a pass ({versions}; `apps/peers/networks_peers.py`; {folder.name}):",
+        f" in one run for each row, medians, µs per pass ({versions}; `apps/peers/networks_peers.py`; {folder.name}):",
         ["network", "batch", "Lenslet", "fastest peer, or Lenslet's other way", "ratio"],
         lines,
     )

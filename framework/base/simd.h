@@ -14,6 +14,13 @@ enum class SimdLevel {
   kAvx512     // AVX-512 F, VL, BW, DQ
 };
 
+/// Inlines a function also into those of other targets, so that it is compiled for the caller's instruction set.
+#ifdef __GNUC__
+#define LENSLET_ALWAYS_INLINE inline __attribute__((always_inline))
+#else
+#define LENSLET_ALWAYS_INLINE inline
+#endif
+
 #if defined(__x86_64__) && defined(__GNUC__)
 /// Compiles a function for AVX2 and FMA.
 #define LENSLET_TARGET_AVX2 __attribute__((target("avx2,fma")))

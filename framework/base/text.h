@@ -44,4 +44,9 @@ std::string lower_case(std::string_view text);
 /// Whether `text` ends with `end`.
 bool ends_with(std::string_view text, std::string_view end) noexcept;
 
+/// "a/b/" of "a/b/c"; empty for a name without a slash.
+std::string folder_of(const std::string& path);
+/// The first line of a file, without its end; empty if the file cannot be read.
+std::string first_line(const std::string& path);
+
 }  // namespace lenslet

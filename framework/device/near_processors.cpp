@@ -1,24 +1,16 @@
 #include "framework/device/near_processors.h"
 
 #include <charconv>
-#include <fstream>
 
 #include "framework/base/choice_trace.h"
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "framework/device/runtime.h"
 
 namespace lenslet {
 namespace {
 
 constexpr int kMaxProcessors = 65536;
-
-// Up to the end of the first line; empty if it cannot be read.
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 bool take_number(std::string_view& text, int& number) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -129,17 +129,17 @@ void wait_until_ready(const char* what, Query&& query) {
   throw_if_device_lost();
   keep_unreported_error();
   double began = 0;
-  for (unsigned asked = 1;; ++asked) {
+  for (unsigned queries = 1;; ++queries) {
     const cudaError_t error = query();
     if (error != cudaErrorNotReady) {
-      if (asked > 1) (void)cudaGetLastError();  // "not ready" counts as an error there
+      if (queries > 1) (void)cudaGetLastError();  // "not ready" counts as an error there
       if (error != cudaSuccess)
         throw_cuda_error(error, concat("waiting for ", what).c_str(), __FILE__, __LINE__);
       return;
     }
     // Later queries come further apart, so that threads that wait leave the driver to those that enqueue.
-    for (unsigned i = 0; asked > kQueriesPerLook && i < kPauses; ++i) pause();
-    if (asked % kQueriesPerLook != 0) continue;
+    for (unsigned i = 0; queries > kQueriesPerLook && i < kPauses; ++i) pause();
+    if (queries % kQueriesPerLook != 0) continue;
     const double now = host_now_ns();
     if (began == 0) began = now;
     if (now - began >= device_timeout_s() * 1e9) throw_device_timeout();

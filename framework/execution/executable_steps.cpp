@@ -75,19 +75,20 @@ const BackendEntry& Executable::choose_backend(size_t node, OperatorRequest& req
     if (support.code() == ExitCode::kMemory) throw MemoryError(message);
     throw UnavailableError(message);
   };
-  const BackendEntry* asked = nullptr;
+  const BackendEntry* requested = nullptr;
   if (options.plan) {
     const PlanLayer& planned = *options.plan->find(name);
     request.math = planned.math;
     request.choice = planned.choice;
-    asked = layer.find_backend(planned.backend, device_.kind);
-    if (!asked) cannot(planned.backend, layer.supports(planned.backend, request));
+    requested = layer.find_backend(planned.backend, device_.kind);
+    if (!requested) cannot(planned.backend, layer.supports(planned.backend, request));
   } else {
-    asked = requested_[node];
+    requested = requested_[node];
   }
-  if (asked) {
-    if (const Support support = layer.supports(*asked, request); !support) cannot(asked->name(), support);
-    return *asked;
+  if (requested) {
+    if (const Support support = layer.supports(*requested, request); !support)
+      cannot(requested->name(), support);
+    return *requested;
   }
   if (const BackendEntry* preferred = layer.preferred_entry(request)) return *preferred;
   throw UnavailableError(concat("layer ", name, ": no backend supports ", to_string(request.math), " on ",

@@ -53,7 +53,7 @@ int64_t slice_samples(const Graph& graph, const BuildOptions& options) {
   // twice. Take the size near `fitting` that computes the fewest samples.
   int64_t best = fitting;
   for (int64_t slice = std::max<int64_t>(fitting / 2, 1); slice <= std::min(2 * fitting, batch); ++slice) {
-    const int64_t computed = ceil_div(batch, slice) * slice, min_computed = ceil_div(batch, best) * best;
+    const int64_t computed = round_up(batch, slice), min_computed = round_up(batch, best);
     const bool nearer = std::abs(slice - fitting) < std::abs(best - fitting);
     if (computed < min_computed || (computed == min_computed && nearer)) best = slice;
   }

@@ -51,12 +51,6 @@ const char* kind_of(mode_t mode) {
   return "a special file";
 }
 
-// The folder of a path, with the slash; empty if there is none.
-std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
-}
-
 constexpr int kMaxLinks = 40;  // the limit of the operating system
 
 // Waits until a non-blocking descriptor is ready; an interruption ends the wait too.

@@ -24,10 +24,6 @@ class ConvOperator : public Operator {
   std::unique_ptr<ConvKernel> kernel_;
 };
 
-std::string pair_text(int height, int width, const char* between) {
-  return height == width ? std::to_string(height) : concat(height, between, width);
-}
-
 }  // namespace
 
 Conv2dLayer::Conv2dLayer(Conv2dProblem geometry, Tensor weights, Tensor bias)
@@ -54,10 +50,9 @@ Conv2dLayer::Conv2dLayer(Conv2dProblem geometry, Tensor weights, Tensor bias)
 
 std::string Conv2dLayer::describe() const {
   const Conv2dProblem& g = geometry_;
-  std::string text = concat(g.k, "@", g.r, "x", g.s, " stride ", pair_text(g.stride_h, g.stride_w, "x"),
-                            " pad ", pair_text(g.pad_h, g.pad_w, "x"));
-  if (g.dilation_h != 1 || g.dilation_w != 1)
-    text += " dilation " + pair_text(g.dilation_h, g.dilation_w, "x");
+  std::string text = concat(g.k, "@", g.r, "x", g.s, " stride ", pair_text(g.stride_h, g.stride_w), " pad ",
+                            pair_text(g.pad_h, g.pad_w));
+  if (g.dilation_h != 1 || g.dilation_w != 1) text += " dilation " + pair_text(g.dilation_h, g.dilation_w);
   if (g.groups != 1) text += concat(" groups ", g.groups);
   return text;
 }

@@ -41,7 +41,8 @@ Shape LinearLayer::as_vectors(const Shape& input) const {
   for (int i = rows ? std::max(input.rank() - 1, 1) : 1; i < input.rank(); ++i) values *= input[i];
   if (input.rank() < 2 || values != weights_.shape()[1]) {
     throw DataError(concat("linear expected an input [N, ...] with ", weights_.shape()[1],
-                           rows ? " values a row, found " : " values a sample, found ", input.to_string()));
+                           rows ? " values per row, found " : " values per sample, found ",
+                           input.to_string()));
   }
   return {input.num_elements() / values, values};
 }

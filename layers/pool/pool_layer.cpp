@@ -8,10 +8,6 @@
 namespace lenslet {
 namespace {
 
-std::string pair_text(int height, int width) {
-  return height == width ? std::to_string(height) : concat(height, "x", width);
-}
-
 // A window along one axis.
 struct Axis {
   int64_t kernel, stride, pad, more_pad, dilation;

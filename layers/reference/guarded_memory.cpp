@@ -1,11 +1,10 @@
 #include "layers/reference/guarded_memory.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
+#include "framework/base/settings.h"
 #include "framework/device/runtime.h"
 
 namespace lenslet::reference {
@@ -15,17 +14,14 @@ namespace {
 // With LENSLET_UNPOISONED=1 blocks stay uninitialised: a tool that detects reads of uninitialised memory (initcheck)
 // would count the fill as initialisation.
 bool blocks_are_poisoned() {
-  static const bool poisoned = [] {
-    const char* const text = std::getenv("LENSLET_UNPOISONED");
-    return text == nullptr || std::strcmp(text, "1") != 0;
-  }();
+  static const bool poisoned = !switch_setting("LENSLET_UNPOISONED");
   return poisoned;
 }
 
 }  // namespace
 
 GuardedMemory::GuardedMemory(Device device, const std::vector<size_t>& block_bytes)
-    : device_(device), sizes_(block_bytes) {
+    : device_(device), sizes_(block_bytes), poisoned_(blocks_are_poisoned()) {
   total_ = kCanaryBytes;
   for (size_t bytes : sizes_) {
     offsets_.push_back(total_);
@@ -39,7 +35,7 @@ void* GuardedMemory::block(size_t index) const noexcept {
 }
 
 void GuardedMemory::poison(int byte, Stream& stream) {
-  if (blocks_are_poisoned()) {
+  if (poisoned_) {
     fill_bytes(memory_.data(), device_, byte, total_, stream);
     if (!device_.is_cuda()) return;
     const DeviceGuard guard(device_);

@@ -20,7 +20,7 @@ class GuardedMemory {
   /// Another pattern, for a second run: NaNs written out of bounds would vanish in the first.
   static constexpr int kMarkByte = 0xa5;
 
-  /// Blocks of those sizes between canaries. Throws MemoryError.
+  /// Blocks of those sizes between canaries. Throws MemoryError, and UsageError for an invalid LENSLET_UNPOISONED.
   GuardedMemory(Device device, const std::vector<size_t>& block_bytes);
   /// The start of that block.
   void* block(size_t index) const noexcept;
@@ -40,6 +40,7 @@ class GuardedMemory {
   Device device_;
   std::vector<size_t> sizes_, offsets_;
   size_t total_ = 0;
+  bool poisoned_;
   Buffer memory_;
 };
 

@@ -7,14 +7,14 @@
 namespace lenslet::reference {
 namespace {
 
-std::atomic<Stop> asked{nullptr};
+std::atomic<Stop> stop_function{nullptr};
 
 }  // namespace
 
-void stop_when(Stop stop) noexcept { asked = stop; }
+void stop_when(Stop stop) noexcept { stop_function = stop; }
 
 void throw_if_stopped() {
-  const Stop stop = asked.load(std::memory_order_relaxed);
+  const Stop stop = stop_function.load(std::memory_order_relaxed);
   if (stop != nullptr && stop()) throw InterruptedError("interrupted while the reference was computed");
 }
 

@@ -27,7 +27,7 @@ Shape ReshapeLayer::infer_shape(const std::vector<Shape>& inputs) const {
   if (x.rank() < 1 || sample_.rank() >= Shape::kMaxRank ||
       x.num_elements() != x[0] * sample_.num_elements()) {
     throw DataError(concat("reshape to ", sample_.to_string(), " expected an input [N, ...] with ",
-                           sample_.num_elements(), " values a sample, found ", x.to_string()));
+                           sample_.num_elements(), " values per sample, found ", x.to_string()));
   }
   std::vector<int64_t> dims = {x[0]};
   for (int i = 0; i < sample_.rank(); ++i) dims.push_back(sample_[i]);

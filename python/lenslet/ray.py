@@ -43,7 +43,7 @@ class Predictor:
         model: None for the built-in weights, "robust", or a path that every node can read: safetensors or ONNX.
         column: The column with the samples: arrays of the shape that the model reads, flat ones of as many values, or
             their bytes. uint8 pixels, or float32 as for `Model.predict` and `Model.run`.
-        dtype: "uint4" for a column of packed pixels, 392 bytes an image (`lenslet.pack`); not for "output".
+        dtype: "uint4" for a column of packed pixels, 392 bytes per image (`lenslet.pack`); not for "output".
         answer: "prediction" (class and probability), "logits", or "output" (`Model.run`, any network, float32). None:
             "prediction" for a network that reads 28x28 pictures and writes ten values, else "output".
         into: Names of the new columns: two for a prediction, one otherwise. None: "label" and "probability", "logits"

@@ -125,7 +125,7 @@ Args:
     images: uint8, in any shape and kind of array that `Model.predict` accepts.
 
 Returns:
-    uint8 [N, 28, 14], or [28, 14] for one image: 392 bytes an image.
+    uint8 [N, 28, 14], or [28, 14] for one image: 392 bytes per image.
 
 Raises:
     TypeError, ValueError: As for `Model.predict`.)";

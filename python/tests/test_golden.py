@@ -5,7 +5,7 @@ import pytest
 
 import lenslet
 from lenet5 import load_safetensors, save_safetensors
-from support import LOGIT_BOUND, check_logits, softmax
+from support import LOGIT_BOUND, LOGIT_DIFFERENCE, SOFTMAX_ERROR, check_logits, softmax
 
 
 def specs(device, math):
@@ -38,7 +38,7 @@ def test_every_backend_gives_the_golden_logits(device, golden, math):
         check_logits(logits, golden["fc3"], LOGIT_BOUND[math])
         prediction = model.predict(golden["input_u8"], plan=plan, backend=backend, math=math)
         assert "".join(map(str, prediction.labels[:5])) == "01347"
-        assert np.abs(prediction.probabilities - softmax(logits).max(axis=1)).max() <= 1e-6
+        assert np.abs(prediction.probabilities - softmax(logits).max(axis=1)).max() <= SOFTMAX_ERROR
 
 
 def test_bytes_and_normalised_values_agree(model, golden, table):
@@ -64,7 +64,7 @@ def test_the_file_and_the_built_in_weights_are_the_same(device, weights_file, go
 
 
 @pytest.mark.parametrize(("mean", "std"), [("0", "1"), ("0.5", "0.5")])
-def test_pixels_are_normalised_as_the_file_says(tmp_path, weights_file, device, golden, mean, std):
+def test_pixels_are_normalised_as_the_file_states(tmp_path, weights_file, device, golden, mean, std):
     """conv1 changed for another normalisation, which the metadata name: the same answers to the same bytes."""
     arrays, metadata = load_safetensors(weights_file)
     scale, shift = float(std) / 0.3081, (float(mean) - 0.1307) / 0.3081
@@ -78,11 +78,11 @@ def test_pixels_are_normalised_as_the_file_says(tmp_path, weights_file, device, 
     floats = lenslet.normalize(golden["input_u8"], *model.normalization)
     for plan in ("layered", "fused"):
         for images in (golden["input_u8"], floats):
-            assert np.abs(model.logits(images, plan=plan) - golden["fc3"]).max() < 1e-3
+            check_logits(model.logits(images, plan=plan), golden["fc3"], LOGIT_DIFFERENCE)
     assert lenslet.Model.built_in(device="cpu").normalization == (np.float32(0.1307), np.float32(0.3081))
 
 
-def test_the_threshold_of_the_energy_is_told(tmp_path, weights_file):
+def test_the_threshold_of_the_energy_is_reported(tmp_path, weights_file):
     arrays, metadata = load_safetensors(weights_file)
     file = tmp_path / "other.safetensors"
     save_safetensors(file, arrays, {**metadata, "energy_threshold": "2.5"})

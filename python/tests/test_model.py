@@ -153,7 +153,7 @@ def test_a_model_is_not_pickled_or_copied(cpu_model):
         lenslet.Model()
 
 
-def test_a_model_says_what_it_is(cpu_model):
+def test_a_model_reports_its_properties(cpu_model):
     assert cpu_model.device == "cpu"
     assert repr(cpu_model) == "<lenslet.Model on cpu, plan auto, math fp32>"
     with pytest.raises(AttributeError):

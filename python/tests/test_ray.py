@@ -94,7 +94,7 @@ def test_any_network(root):
         ),
     ],
 )
-def test_batches_that_do_not_fit_say_why(arguments, batch, words):
+def test_batches_that_do_not_fit_are_refused_with_the_reason(arguments, batch, words):
     with pytest.raises(lenslet.UsageError, match=words):
         Predictor(**arguments)(batch)
 
@@ -111,7 +111,7 @@ def test_batches_that_do_not_fit_say_why(arguments, batch, words):
         ({"dtype": "uint4", "answer": "output"}, "found 'uint4' for 'output'"),
     ],
 )
-def test_arguments_that_do_not_fit_say_why(arguments, words):
+def test_arguments_that_do_not_fit_are_refused_with_the_reason(arguments, words):
     with pytest.raises(lenslet.UsageError, match=words):
         Predictor(**arguments)
 

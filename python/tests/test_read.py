@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lenslet
-from support import run_script
+from support import LOGIT_DIFFERENCE, check_logits, run_script
 
 
 def strokes(count, paper=255, ink=0):
@@ -119,7 +119,7 @@ def test_pixels_as_floats_are_noticed(bars):
         with pytest.raises(ValueError, match="found 0 to 255, which are pixels. Pass images.astype"):
             call(bars.astype(np.float32))
         call((bars / 255).astype(np.float32), check=False)
-    assert np.allclose(model.logits(lenslet.normalize(bars)), model.logits(bars), atol=1e-4)
+    check_logits(model.logits(lenslet.normalize(bars)), model.logits(bars), LOGIT_DIFFERENCE)
     model.predict(np.zeros((3, 28, 28), np.float32))  # one grey tells nothing
 
 
@@ -133,7 +133,7 @@ def test_dark_ink_is_noticed_and_inverted(bars):
             call(dark, check=False)
     assert np.array_equal(model.logits(255 - bars, invert=True), expected)
     assert np.array_equal(model.logits((255 - bars)[::-1], invert=True), expected[::-1])
-    assert np.allclose(model.logits(lenslet.normalize(255 - bars), invert=True), expected, atol=1e-4)
+    check_logits(model.logits(lenslet.normalize(255 - bars), invert=True), expected, LOGIT_DIFFERENCE)
     assert np.array_equal(model.predict(255 - bars, invert=True).labels, model.predict(bars).labels)
     with pytest.raises(ValueError, match="dark on light"):
         model.predict(bars, invert=True)

@@ -100,7 +100,7 @@ class SmallGraph(unittest.TestCase):
         _, programs, _ = affected.select(self.graph, self.tests, ["apps/main.cpp"])
         self.assertEqual({Path(program).name for program in programs}, {"test_one", "program"})
 
-    def test_what_any_program_may_open_is_told(self):
+    def test_what_any_program_may_open_is_reported(self):
         changed = ["samples/new.png", "framework/one.cpp", "docs/page.md", "tests/report/helper.py"]
         self.assertEqual(affected.select(self.graph, self.tests, changed)[2], ["samples/new.png"])
 

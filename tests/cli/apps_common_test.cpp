@@ -609,7 +609,7 @@ TEST(PeakRates, EveryRoundMultipliesAndAdds) {
   }
 }
 
-TEST(Conditions, OfTheCpuAreToldOrTheReasonWhyNot) {
+TEST(Conditions, OfTheCpuAreReadOrAReasonIsGiven) {
   const Conditions now = read_conditions(Device::cpu());
   EXPECT_TRUE(now.clock_mhz > 100 || now.reason.find("tells the clock") != std::string::npos) << now.reason;
   EXPECT_TRUE(!now.governor.empty() || now.reason.find("no governor") != std::string::npos) << now.reason;

@@ -252,7 +252,7 @@ TEST(BadInput, TheWeightsOfAModelAreReadPieceByPiece) {
   }
 }
 
-TEST(BadInput, CudaWithoutGpuSaysWhy) {
+TEST(BadInput, CudaWithoutGpuIsRefusedWithTheReason) {
   if (cuda_status().usable) GTEST_SKIP() << "this machine has a usable GPU";
   if (std::getenv("LENSLET_TEST_PREFIX"))
     GTEST_SKIP() << "the programs may be of another kind than this build";

@@ -96,7 +96,7 @@ TEST(Shares, AFaultIsReportedAndWhoTookTheImages) {
             "lenslet: warning: cuda:0 failed: hot\nlenslet: warning: cuda:1 failed: cold\n");
 }
 
-TEST(Shares, AreTold) {
+TEST(Shares, AreListed) {
   EXPECT_EQ(describe_shares({{Device::cuda(0), 30, ""}, {Device::cuda(1), 10, "hot"}}),
             "cuda:0 75.0 %, cuda:1 25.0 %, failed");
   EXPECT_EQ(describe_shares({{Device::cuda(0), 0, "hot"}, {Device::cuda(1), 0, "cold"}}),

@@ -7,6 +7,7 @@
 #include "tests/cli/fixture_files.h"
 #include "tests/models/onnx/onnx_writer.h"
 #include "tests/support/npz_writer.h"
+#include "tests/support/probability_bound.h"
 
 namespace lenslet::test {
 namespace {
@@ -66,7 +67,7 @@ TEST_F(EvalSamples, CountsAFolderOfPicturesForEachClass) {
   const double logits[] = {90 / 255.0, 80 / 255.0, 10 / 255.0};
   double sum = 0;
   for (const double logit : logits) sum += std::exp(logit);
-  EXPECT_NEAR(miss.at("probability").get<double>(), std::exp(logits[0]) / sum, 1e-6);
+  EXPECT_NEAR(miss.at("probability").get<double>(), std::exp(logits[0]) / sum, kSoftmaxError);
   EXPECT_TRUE(fs::exists(expand("{dir}/out/misses.csv")));
   // Without names the folders stand in alphabetical order, which is that of no class here: blue, green, red.
   EXPECT_EQ(result_of("colours").at("correct"), 1);
@@ -91,7 +92,7 @@ TEST_F(EvalSamples, NumbersThatAreNoClassesStandInAlphabeticalOrder) {
   expect_run(run_line(command("counted")), kOk, "alphabetical order of their folders: 1, 10, 2;");
 }
 
-TEST_F(EvalSamples, EqualLabelsAreTold) {
+TEST_F(EvalSamples, EqualLabelsAreReported) {
   write_bytes("{dir}/out/twice.txt", "red\ngreen\nred\n");
   const ProgramRun run =
       expect_run(run_line("lenslet classify --device cpu --model {dir}/out/colours.onnx --labels "
@@ -272,7 +273,8 @@ TEST_F(EvalSamples, ReadsIdxFilesOfOtherPicturesThanDigits) {
     const double logits[] = {0, 70 / 255.0, 110 / 255.0, 14 / 255.0};  // means of two pixels, over 0.5
     double sum = 0;
     for (const double logit : logits) sum += std::exp(logit);
-    EXPECT_NEAR(result.at("misses").at(0).at("probability").get<double>(), std::exp(logits[2]) / sum, 1e-6);
+    EXPECT_NEAR(result.at("misses").at(0).at("probability").get<double>(), std::exp(logits[2]) / sum,
+                kSoftmaxError);
     expect_run(run_line(line), kData, "", "rows: expected one of t10k-images-idx3-ubyte");
   }
   for (const char* option : {"--size 8", "--keep-aspect"})

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "tests/cli/fixture_files.h"
+#include "tests/embedding/tolerances.h"
 #include "tests/support/sanitizers.h"
 
 namespace lenslet::test {
@@ -333,7 +334,7 @@ TEST(Eval, TheDefaultFolderIsData) {
   expect_run(lenslet("eval --device cpu --limit 5"), kOk, "5 of 20 images");
 }
 
-TEST(Eval, WithoutDataItTellsWhereToGetIt) {
+TEST(Eval, WithoutDataTheErrorNamesTheDownload) {
   ProgramOptions options;
   options.folder = fixture_folder() + "/away";
   expect_run(lenslet("eval --device cpu", options), kData, "", "./dev mnist");
@@ -365,7 +366,8 @@ TEST(Eval, TheMatrixRunsEveryCombination) {
   std::set<std::string> specs;
   for (const json& row : document.at("rows")) {
     specs.insert(row.at("backends").get<std::string>() + " " + row.at("math").get<std::string>());
-    EXPECT_TRUE(row.at("status") != "PASSED" || row.at("max_logit_difference").get<double>() < 1e-3)
+    EXPECT_TRUE(row.at("status") != "PASSED" ||
+                row.at("max_logit_difference").get<double>() < kLogitTolerance)
         << row.dump();
   }
   EXPECT_EQ(specs.size(), document.at("rows").size());
@@ -477,7 +479,7 @@ TEST(Backends, AnyProblem) {
     EXPECT_NE(row.at("problem").get<std::string>().find("mb1ic3ih17"), std::string::npos);
 }
 
-TEST(Doctor, EveryBackendOfTheCpuPassesOrSaysWhyNot) {
+TEST(Doctor, EveryBackendOfTheCpuPassesOrHasAReason) {
   expect_run(lenslet("doctor --device cpu --json {dir}/out/doctor.json --csv {dir}/out/doctor.csv"), kOk);
   const json document = read_json("{dir}/out/doctor.json");
   expect_result_rows(document.at("results"));

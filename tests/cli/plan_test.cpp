@@ -36,7 +36,7 @@ class FusedPlan : public testing::Test {
   std::string backend_;
 };
 
-TEST_F(FusedPlan, AutoTakesItOnTheCpuUnlessABackendIsAskedFor) {
+TEST_F(FusedPlan, AutoTakesItOnTheCpuUnlessABackendIsGiven) {
   expect_run(run_line("{eval}"), kOk, "backends:   fused ");
   expect_run(run_line("{eval} --backend direct"), kOk, "backends:   conv1 direct");
   expect_run(run_line("{eval} --plan layered"), kOk, "backends:   conv1 ");

@@ -60,7 +60,7 @@ TEST(Streaming, PackedPixelsAreHalfTheBytes) {
                                             {"correct", 3 * document.at("correct").get<int64_t>()}});
 }
 
-TEST(Streaming, NobodyIsStreamedUnasked) {
+TEST(Streaming, IsOffByDefault) {
   const ProgramRun run = expect_run(run_line("{eval} --json {dir}/out/plain.json"), kOk);
   EXPECT_TRUE(read_json("{dir}/out/plain.json").at("sustained").is_null());
   EXPECT_EQ(run.out.find("streaming:"), std::string::npos);

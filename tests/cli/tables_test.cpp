@@ -102,7 +102,7 @@ TEST(Tables, ALegendExplainsTheColumns) {
                "  determinism: Which bits the backend promises to repeat|  rank: ");
 }
 
-TEST(Doctor, IsShortUnlessAsked) {
+TEST(Doctor, IsShortByDefault) {
   const ProgramRun brief = run_in("lenslet doctor --device cpu", "100");
   const ProgramRun verbose = run_in("lenslet doctor --device cpu --verbose", "100");
   EXPECT_LE(count_lines(brief.out), 12) << brief.out;
@@ -135,7 +135,7 @@ std::set<std::string> words_in(const std::string& folder, const std::regex& patt
   return words;
 }
 
-TEST(Explain, KnowsEveryColumn) {
+TEST(Explain, ExplainsEveryColumn) {
   const std::regex title(
       "(?:\\.|  |\\b)(?:column|words|number|note|median|quantile|of_launch)\\(\\s*\"([^\"]+)\"[,)]\\s*"
       "(?!row\\.|self\\.|where|images|high|low|math)");
@@ -165,7 +165,7 @@ std::set<std::string> measured_instructions() {
   return names;
 }
 
-TEST(Explain, KnowsTheCeilingsAsTheyArePrinted) {
+TEST(Explain, ExplainsTheCeilingsAsTheyArePrinted) {
   std::set<std::string> words = measured_instructions();
   EXPECT_EQ(words.size(), 8u);
   std::set<std::string> printed = {"library GEMM"};
@@ -178,13 +178,13 @@ TEST(Explain, KnowsTheCeilingsAsTheyArePrinted) {
   expect_run(lenslet("explain fp32 winograd"), kUsage, "", "no entry for 'fp32 winograd'");
 }
 
-TEST(Explain, KnowsTheWordsOfNotes) {
+TEST(Explain, ExplainsTheWordsOfNotes) {
   for (const char* const word : {"noise", "tied", "roofline", "residual", "CUDA graph", "effective"})
     expect_run(lenslet(concat("explain ", word)), kOk, ": term");
 }
 
 // The first words of the rows of profile's second table, which have no columns of their own.
-TEST(Explain, KnowsTheRowsOfAPass) {
+TEST(Explain, ExplainsTheRowsOfAPass) {
   const ProgramRun run = run_in(std::string("lenslet profile --batch-size 2") + kShort, "100");
   bool inside = false;
   int rows = 0;
@@ -201,7 +201,7 @@ TEST(Explain, KnowsTheRowsOfAPass) {
   EXPECT_EQ(rows, 9) << run.out;
 }
 
-TEST(Explain, KnowsEveryBackendStatusAndCeiling) {
+TEST(Explain, ExplainsEveryBackendStatusAndCeiling) {
   std::set<std::string> words = {
       "PASSED",    "FAILED",    "UNSUPPORTED", "SKIPPED",     "SUSPECT",   "ERROR",     "SAME",    "FASTER",
       "SLOWER",    "UNCLEAR",   "CHOSEN",      "memory",      "L1",        "L2",        "L3",      "launch",

@@ -152,12 +152,12 @@ TEST(Tune, ASoftmaxOfLargeLogitsIsWithinItsBound) {
   expect_run(run_line(kQuick + "--model {dir}/out/softmax.onnx"), kOk, "chosen:");
 }
 
-TEST(Tune, WhatNobodyServesIsRefusedWithReasons) {
+TEST(Tune, MathThatNoBackendSupportsIsRefusedWithReasons) {
   expect_run(run_line(kQuick + "--math tf32 --plan layered"), kUnavailable, "",
              "layer conv1: no backend supports tf32 on cpu");
 }
 
-TEST(Tune, WithoutALayeredPlanTheFusedOnesAreStillAsked) {
+TEST(Tune, WithoutALayeredPlanTheFusedOnesAreStillTried) {
   expect_run(run_line(kQuick + "--math tf32 --json {dir}/out/refused.json"), kUnavailable);
   const json document = read_json("{dir}/out/refused.json");
   ASSERT_GE(document.at("plans").size(), 2u);

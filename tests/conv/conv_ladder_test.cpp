@@ -52,7 +52,7 @@ TEST_P(ConvLadderList, AgreesWithTheReference) {
 }
 
 // The table's figures of a rung come from the runtime.
-TEST_P(ConvLadder, TellsItsLaunches) {
+TEST_P(ConvLadder, ListsItsLaunches) {
   LENSLET_SKIP_WITHOUT_GPU();
   Stream stream(Device::cuda());
   DevicePrepareServices services(stream);
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Rungs, ConvLadderList,
                          });
 
 // Needs no GPU: tests only the list.
-TEST(ConvLadders, EndsWithTheProductAndTellsEachChange) {
+TEST(ConvLadders, EndsWithTheProductAndNamesEachChange) {
   for (const std::string& algorithm : conv_ladder_algorithms()) {
     const std::vector<ConvRung> rungs = conv_ladder(algorithm);
     ASSERT_GT(rungs.size(), 1u);

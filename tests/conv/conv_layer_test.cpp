@@ -206,8 +206,8 @@ TEST(Conv2dLayer, OneDnnWithSeveralThreadsIsRefusedAfterAFork) {
     of.op->run({of.x.view()}, of.y.view(), context);
     return std::vector<float>(of.y.data(), of.y.data() + of.y.shape().num_elements());
   };
-  const OperatorRequest asked = request_for(layer, {1, 16, 32, 32});
-  if (const Support support = layer.supports("onednn", asked); !support) GTEST_SKIP() << support.reason();
+  const OperatorRequest requested = request_for(layer, {1, 16, 32, 32});
+  if (const Support support = layer.supports("onednn", requested); !support) GTEST_SKIP() << support.reason();
   Prepared one = prepare(1), many = prepare(8);
   const std::vector<float> of_one = run(one), of_many = run(many);
   const auto refused = [](const auto& body) {
@@ -253,7 +253,7 @@ TEST(ConvRegistry, NamesTheLegalBackends) {
 }
 
 // Without a limit cuDNN gets this much; --help of both programs and docs/cli.md state it.
-TEST(ConvRegistry, CudnnStopsAt512MiBUnlessToldOtherwise) {
+TEST(ConvRegistry, CudnnStopsAt512MiBByDefault) {
   try {
     const ConvBackend& cudnn = find_conv_backend(DeviceKind::kCuda, "cudnn").open();
     EXPECT_EQ(cudnn.workspace_bytes(Conv2dProblem::parse("mb64ic64ih64oc64kh3"), MathMode::kFp32),
@@ -264,7 +264,7 @@ TEST(ConvRegistry, CudnnStopsAt512MiBUnlessToldOtherwise) {
 }
 
 // A backend that exists for the other kind of device is no typing error, but an unavailable device.
-TEST(ConvRegistry, TellsABackendOfAnotherDeviceFromNone) {
+TEST(ConvRegistry, DistinguishesABackendOfAnotherDeviceFromNone) {
   for (const auto& [device, name] :
        {std::pair{DeviceKind::kCpu, "tensor_core"}, {DeviceKind::kCuda, "onednn"}}) {
     try {

@@ -285,11 +285,11 @@ TEST(ConvBackendsOfTheCpu, RefuseProblemsWhoseWorkspaceHasNoSize) {
   };
   EXPECT_EQ(
       refusal_of("direct", "ic1ih1oc1kh1073741823kw1ph536870911pw1073741823"),
-      "direct on the CPU takes padded images of fewer than 2^31 elements a group, in whole strides, found "
+      "direct on the CPU takes padded images of fewer than 2^31 elements per group, in whole strides, found "
       "2.30584e+18: make the image or its padding smaller");
   EXPECT_EQ(
       refusal_of("direct", "ic2147483647ih1iw1oc1kh1pw1073741823ph0"),
-      "direct on the CPU takes padded images of fewer than 2^31 elements a group, in whole strides, found "
+      "direct on the CPU takes padded images of fewer than 2^31 elements per group, in whole strides, found "
       "1.38351e+19: make the image or its padding smaller");
   EXPECT_EQ(refusal_of("im2col_gemm", "ic1ih1iw2147483647oc1kh2147483647kw1ph1073741823pw0"),
             "im2col_gemm on the CPU unrolls an output row to fewer than 2^40 elements, found 2147483647 x "

@@ -392,7 +392,7 @@ TEST(ConvVerifier, JudgesASampleOfALargeProblem) {
 }
 
 // A caller can interrupt the reference of a large problem.
-TEST(ConvJudge, EndsWhenItIsAskedTo) {
+TEST(ConvJudge, EndsWhenItIsInterrupted) {
   const ConvJudge judge(Conv2dProblem::parse("mb1ic3ih64oc3kh3ph1"), reference::Fill::kRandom, 1,
                         int64_t{1} << 25);
   reference::stop_when([] { return true; });

@@ -53,7 +53,7 @@ TEST(Compare, IntervalIsThatOfTheOrderStatistics) {
 }
 
 // Checks the statistical statement behind the verdicts, on skewed samples like times and on symmetric ones.
-TEST(Compare, IntervalHoldsTheMedianAsOftenAsItSays) {
+TEST(Compare, IntervalHoldsTheMedianAsOftenAsItsLevel) {
   std::mt19937 random(7);
   std::lognormal_distribution<double> skewed(0, 1);
   std::uniform_real_distribution<double> even(0, 2);
@@ -160,7 +160,7 @@ TEST(Compare, TakesTimeInProportionToRowsThatShareAKey) {
   EXPECT_LT(ratio, kMaxRatio) << "8 times the rows; with the square of them it would be 64 times";
 }
 
-TEST(Compare, SaysWhatElseDiffers) {
+TEST(Compare, ReportsWhatElseDiffers) {
   ReadResults before = file_of({}), after = file_of({});
   before.environment.devices.emplace_back().name = "NVIDIA H200";
   after.environment.devices.emplace_back().name = "NVIDIA H100";
@@ -215,7 +215,7 @@ TEST_F(CompareCommand, StrictTurnsSlowerIntoAFailedCheck) {
   EXPECT_EQ(run_compare(options), ExitCode::kCheckFailed);
 }
 
-TEST_F(CompareCommand, NothingInCommonIsSaidAndWithStrictAFailedCheck) {
+TEST_F(CompareCommand, NothingInCommonIsReportedAndWithStrictAFailedCheck) {
   CompareOptions options;
   options.files = {write("old.json", {timed(1000, 1, 100)}),
                    write("new.json", {timed(1000, 1, 100, "other")})};
@@ -231,7 +231,7 @@ TEST_F(CompareCommand, NothingInCommonIsSaidAndWithStrictAFailedCheck) {
   EXPECT_EQ(nlohmann::json::parse(stream)["counts"]["not_compared"], 2) << "the file is written all the same";
 }
 
-TEST_F(CompareCommand, JsonSaysWhatTheTableSays) {
+TEST_F(CompareCommand, JsonHasTheValuesOfTheTable) {
   CompareOptions options;
   options.files = {write("old.json", {timed(1000, 1, 100), timed(1000, 1, 100, "gone")}),
                    write("new.json", {timed(500, 1, 100)})};

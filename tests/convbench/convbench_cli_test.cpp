@@ -97,7 +97,7 @@ TEST_F(ConvbenchTest, RunMeasuresBenchdnnsListsAsTheyAre) {
   EXPECT_EQ(json("r.json")["results"][0]["problem"], "ic3oc4_id5od5kd3pd1_n\"3d\"");
 }
 
-TEST_F(ConvbenchTest, RunTakesListsAndNamesEveryWayToAskForData) {
+TEST_F(ConvbenchTest, RunTakesListsAndNamesEveryWayToGiveData) {
   write("list.txt", "# two\nmb1ic2ih9oc4kh3\n\nmb2ic2ih9oc4kh3sh2n\"second\"\n");
   for (const std::string dist : {"uniform", "normal", "ints"}) {
     expect_run(bench("run --problems list.txt --dist " + dist + " --seed 7 --cache hot --json r.json"), kOk);
@@ -245,7 +245,7 @@ TEST_F(ConvbenchTest, ResumeTriesAgainWhatWentWrong) {
 }
 
 // A run with other problems keeps the rows of the file, and does not fail because of them.
-TEST_F(ConvbenchTest, ResumeKeepsRowsThatItIsNotAskedFor) {
+TEST_F(ConvbenchTest, ResumeKeepsRowsThatWereNotRequested) {
   const auto run_of = [&](const std::string& problem) {
     return bench("run --problem " + problem + " --backend direct,im2col_gemm --json r.json --csv r.csv");
   };

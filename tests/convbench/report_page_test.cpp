@@ -58,7 +58,7 @@ TEST_F(ReportPage, FailuresKeepTheirKind) {
   expect_error<OutputError>(run, "end");
 }
 
-TEST_F(ReportPage, SaysWhatIsMissing) {
+TEST_F(ReportPage, NamesWhatIsMissing) {
   const auto run = [] { write_report({{"a.json"}, {}, "out.html", "", ""}); };
   expect_error<UnavailableError>(run, "LENSLET_REPORT_SCRIPT names");
   script("exit 0");

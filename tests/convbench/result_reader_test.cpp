@@ -174,7 +174,7 @@ TEST(ResultReader, EveryFieldOfTheListIsWrittenAndRead) {
   }
 }
 
-TEST(ResultReader, KnowsAnInterruptedFile) {
+TEST(ResultReader, RecognisesAnInterruptedFile) {
   const ReadResults results = parse_results(document({}, true), "file.json");
   EXPECT_EQ(results.status, "INTERRUPTED");
   EXPECT_FALSE(results.complete());
@@ -343,7 +343,7 @@ TEST(ResultReader, NamesFewDevicesOfMany) {
             "other models");
 }
 
-TEST(ResultReader, StopsWhenAsked) {
+TEST(ResultReader, StopsOnRequest) {
   const std::string text = document({full_row()});
   stop_reading_when([] { return true; });
   EXPECT_THROW(parse_results(text, "f"), InterruptedError);
@@ -407,7 +407,7 @@ TEST(ResultReader, NamesTheWrongValue) {
   refuse("workspace_bytes", 1e300, "a whole number");
 }
 
-TEST(ResultReader, KeysTellRowsApart) {
+TEST(ResultReader, KeysDistinguishRows) {
   const ResultRow row = full_row();
   EXPECT_EQ(row_key(row), row_key(full_row()));
   const std::vector<std::function<void(ResultRow&)>> others = {
@@ -434,7 +434,7 @@ TEST(ResultReader, KeysTellRowsApart) {
   EXPECT_EQ(row_key(row), row_key(again));
 }
 
-TEST(ResultReader, SaysWhatDiffersBetweenEnvironments) {
+TEST(ResultReader, ReportsWhatDiffersBetweenEnvironments) {
   ResultEnvironment here = this_environment("convbench sweep", false, {{"seed", "1"}});
   EXPECT_EQ(here.device_name(), here.cpu);
   std::string reason;

@@ -154,7 +154,7 @@ TEST(DeviceSet, OneThatFailsLastHandsItsChunkOver) {
   }
 }
 
-TEST(DeviceSet, IfAllFailEachReasonIsTold) {
+TEST(DeviceSet, IfAllFailTheErrorHasEachReason) {
   Devices all(2);
   all[0].before = throws_at<DeviceError>(0, "the first reason");
   all[1].before = throws_at<DeviceError>(2, "the second reason");
@@ -233,7 +233,7 @@ TEST(DeviceSet, ReportsProgressInTheCallersThread) {
   EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
 }
 
-TEST(DeviceSet, EndsEarlyIfTheCallerWants) {
+TEST(DeviceSet, EndsEarlyIfTheCallerReturnsFalse) {
   for (const int64_t last : {int64_t{0}, kBatch, 3 * kBatch}) {
     Devices all(2);
     std::atomic<bool> ended{false};
@@ -258,7 +258,7 @@ TEST(DeviceSet, EndsEarlyIfTheCallerWants) {
   }
 }
 
-TEST(DeviceSet, AsksTheCallerWhileNothingLands) {
+TEST(DeviceSet, CallsTheCallerWhileNothingLands) {
   Devices all(2, Feed::kMaxLanes);  // a thread without a lane would leave, which wakes the caller
   std::atomic<bool> go_on{false};
   for (const size_t i : {0, 1}) all[i].before = [&](int) { wait_until([&] { return go_on.load(); }); };

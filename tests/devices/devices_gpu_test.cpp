@@ -1,4 +1,5 @@
-// Model on all GPUs of the machine: the bits of one, from every kind of memory.
+// Model on all GPUs of the machine: the answers of one, from every kind of memory. The bits too where the passes are
+// the same; several GPUs divide a call into other passes, which other backends may compute.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -11,6 +12,7 @@
 #include "framework/device/stream.h"
 #include "framework/tensor/tensor.h"
 #include "tests/embedding/pictures.h"
+#include "tests/embedding/tolerances.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpu.h"
 
@@ -63,7 +65,7 @@ TEST(DevicesGpu, AllOfOneIsThatOne) {
   EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(Prediction)), 0);
 }
 
-TEST(DevicesGpu, SeveralGiveTheBitsOfOneFromHostMemory) {
+TEST(DevicesGpu, SeveralGiveTheAnswersOfOneFromHostMemory) {
   LENSLET_SKIP_WITHOUT_TWO_GPUS();
   const int64_t counts[] = {1, 20, 3000, 100000, 1000003};
   const std::vector<uint8_t> pixels = many(counts[4]);
@@ -73,6 +75,8 @@ TEST(DevicesGpu, SeveralGiveTheBitsOfOneFromHostMemory) {
     for (const char* math : {"fp32", "fp16"}) {
       if (std::string(plan) == "layered" && std::string(math) == "fp16") continue;
       SCOPED_TRACE(testing::Message() << plan << " " << math);
+      const double tolerance =
+          std::string(math) == "fp32" ? test::kProbabilityTolerance : test::kShortProbabilityTolerance;
       Model one = on("cuda:0", plan, math), all = on("cuda:all", plan, math);
       int64_t computed = 0;
       for (const int64_t count : counts) {
@@ -86,7 +90,7 @@ TEST(DevicesGpu, SeveralGiveTheBitsOfOneFromHostMemory) {
           computed += count;
           for (size_t i = 0; i < found.size(); ++i) {
             ASSERT_EQ(found[i].label, expected[i].label) << i;
-            ASSERT_NEAR(found[i].probability, expected[i].probability, 1e-3) << i;
+            ASSERT_NEAR(found[i].probability, expected[i].probability, tolerance) << i;
           }
         }
       }
@@ -126,11 +130,14 @@ TEST(DevicesGpu, MemoryOfADeviceIsComputedThere) {
     std::vector<Prediction> found(1000);
     copy_bytes(found.data(), Device::cpu(), answers.data(), device, answers.bytes(), stream);
     stream.synchronise();
-    for (size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i].label, expected[i].label) << i;
+    for (size_t i = 0; i < found.size(); ++i) {
+      ASSERT_EQ(found[i].label, expected[i].label) << i;
+      ASSERT_NEAR(found[i].probability, expected[i].probability, test::kProbabilityTolerance) << i;
+    }
   }
 }
 
-TEST(DevicesGpu, TheBusAddressIsKnown) {
+TEST(DevicesGpu, HasABusAddress) {
   LENSLET_SKIP_WITHOUT_GPU();
   const std::string address = runtime::pci_address(0);
   EXPECT_EQ(address.size(), std::string("0000:3B:00.0").size()) << address;

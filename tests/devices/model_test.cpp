@@ -81,7 +81,7 @@ TEST(ModelOnDevices, DividesLargeCallsAndLeavesSmallOnesToOne) {
       one.predict(pixels.data(), 6000, expected.data());
       for (size_t i = 0; i < found.size(); ++i) {
         ASSERT_EQ(found[i].label, expected[i].label) << i;
-        ASSERT_NEAR(found[i].probability, expected[i].probability, 1e-5) << i;
+        ASSERT_EQ(found[i].probability, expected[i].probability) << i;
       }
       computed += 6000;
       EXPECT_EQ(two.shares()[0].images + two.shares()[1].images, computed);

@@ -12,6 +12,7 @@
 #include "tests/embedding/pictures.h"
 #include "tests/embedding/tolerances.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/probability_bound.h"
 
 namespace lenslet {
 namespace {
@@ -177,27 +178,28 @@ TEST(Model, TheFirstOfEqualClassesIsTheAnswer) {
     model.predict(pictures().pixels.data(), 20, predictions.data());
     for (const Prediction& prediction : predictions) {
       EXPECT_EQ(prediction.label, 0) << plan << " " << backend;
-      EXPECT_NEAR(prediction.probability, 0.1, 1e-6) << plan << " " << backend;
+      EXPECT_NEAR(prediction.probability, 0.1, test::kSoftmaxError) << plan << " " << backend;
     }
   }
 }
 
-TEST(Model, NormalisesAsTheWeightsFileSays) {
+TEST(Model, NormalisesAsTheWeightsFileStates) {
   const int64_t count = pictures().count();
   std::vector<float> expected(200), logits(200);
   Model::built_in(on_cpu()).logits(pictures().pixels.data(), count, expected.data());
-  for (const auto& said : test::said_normalisations()) {
-    const std::string path = test::write_weights(test::metadata_of(said.mean, said.std), said.normalisation);
+  for (const auto& stated : test::stated_normalisations()) {
+    const std::string path =
+        test::write_weights(test::metadata_of(stated.mean, stated.std), stated.normalisation);
     std::vector<float> manual(pictures().pixels.size());
     for (size_t i = 0; i < manual.size(); ++i) {
       const float scaled = static_cast<float>(pictures().pixels[i]) / 255.0f;
-      manual[i] = (scaled - said.normalisation.mean()) / said.normalisation.std();
+      manual[i] = (scaled - stated.normalisation.mean()) / stated.normalisation.std();
     }
     for (const auto& [plan, backend] : ways()) {
-      SCOPED_TRACE(std::string("mean ") + said.mean + ", std " + said.std + ", " + plan + " " + backend);
+      SCOPED_TRACE(std::string("mean ") + stated.mean + ", std " + stated.std + ", " + plan + " " + backend);
       Model model = Model::load(path, on_cpu(plan, backend));
-      EXPECT_EQ(model.normalisation().mean(), said.normalisation.mean());
-      EXPECT_EQ(model.normalisation().std(), said.normalisation.std());
+      EXPECT_EQ(model.normalisation().mean(), stated.normalisation.mean());
+      EXPECT_EQ(model.normalisation().std(), stated.normalisation.std());
       std::vector<Prediction> of_bytes(20), of_floats(20);
       model.predict(pictures().pixels.data(), count, of_bytes.data());
       model.predict(manual.data(), count, of_floats.data());
@@ -216,7 +218,7 @@ TEST(Model, NormalisesAsTheWeightsFileSays) {
   }
 }
 
-TEST(Model, TellsTheThresholdOfTheWeightsFile) {
+TEST(Model, HasTheThresholdOfTheWeightsFile) {
   const auto threshold = [](const std::string& metadata) {
     Model model = Model::load(test::write_weights(metadata, {kMnistMean, kMnistStd}), on_cpu());
     EXPECT_TRUE(std::isnan(model.energy_threshold()) ==
@@ -253,7 +255,7 @@ TEST(Model, RefusesMetadataThatItCannotObey) {
   EXPECT_EQ(none.normalisation().mean(), kMnistMean);
 }
 
-TEST(Model, TellsANaNInItsOwnPictureAlone) {
+TEST(Model, MarksANaNInItsOwnPictureAlone) {
   for (const auto& [plan, backend] : ways()) {
     SCOPED_TRACE(plan + " " + backend);
     Model model = Model::built_in(on_cpu(plan, backend));
@@ -265,7 +267,7 @@ TEST(Model, TellsANaNInItsOwnPictureAlone) {
   }
 }
 
-TEST(Model, RefusesWhatSaysNothing) {
+TEST(Model, RefusesNullPointersAndBadCounts) {
   Model model = Model::built_in(on_cpu());
   Prediction prediction;
   const uint8_t* const no_bytes = nullptr;
@@ -310,7 +312,7 @@ TEST(Model, ReplaysPlans) {
   expect_error<UsageError>([&] { Model::built_in(both); }, "leave out backend");
 }
 
-TEST(Model, TellsItsTimesAndBackends) {
+TEST(Model, ReportsItsTimesAndBackends) {
   Model fused = Model::built_in(on_cpu());
   EXPECT_EQ(fused.device(), Device::cpu());
   EXPECT_EQ(fused.device_name(), cpu_model());

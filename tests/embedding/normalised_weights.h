@@ -49,12 +49,12 @@ inline std::string metadata_of(const std::string& mean, const std::string& std) 
   return "\"model\":\"lenet5\",\"mean\":\"" + mean + "\",\"std\":\"" + std + "\"";
 }
 
-struct SaidNormalisation {
+struct StatedNormalisation {
   const char *mean, *std;
   Normalisation normalisation;
 };
 
-inline std::vector<SaidNormalisation> said_normalisations() {
+inline std::vector<StatedNormalisation> stated_normalisations() {
   return {{"0", "1", {0, 1}}, {"0.5", "5e-1", {0.5f, 0.5f}}, {"0.0", "0.00392156862745098", {0, 1 / 255.0f}}};
 }
 

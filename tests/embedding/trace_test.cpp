@@ -92,7 +92,7 @@ TEST(Trace, NamesTheBackendOfAFusedPlan) {
                   "backend: lenet5: simd, fp32, the first that supports it", "algorithm: lenet5: simd"});
 }
 
-TEST(Trace, PrintsNothingUnlessItIsAskedFor) {
+TEST(Trace, PrintsNothingByDefault) {
   for (const char* setting : {static_cast<const char*>(nullptr), "0"}) {
     const Seen seen = classify(setting, "layered", "");
     EXPECT_EQ(seen.status, LENSLET_OK) << seen.error;

@@ -79,7 +79,7 @@ TEST_P(Memory, TheMessageNamesABatchThatFits) {
   }
 }
 
-TEST_P(Memory, WhatFitsNotAtAllIsToldSo) {
+TEST_P(Memory, WhatFitsNotAtAllIsRefusedWithTheReason) {
   limit(1000);
   expect_error<MemoryError>([&] { Executable(lenet5(), options_for(64, GetParam())); },
                             "not even a batch of 1 fits");

@@ -23,7 +23,7 @@ const std::string kEval =
     "lenslet eval --device cuda --data {dir} --backend conv2=cudnn --json {dir}/eval.json";
 const std::string kLayer = "layer conv2 (cudnn)", kIllegal = "cudaErrorIllegalAddress";
 
-TEST(ProgramFaultsGpu, AWildWriteIsToldOfItsLayer) {
+TEST(ProgramFaultsGpu, AWildWriteIsReportedWithItsLayer) {
   LENSLET_SKIP_WITHOUT_GPU();
   expect_fault(run_with(kEval, planted("wild")), kLayer + "|" + kIllegal + "|after 0 of 40 images");
   EXPECT_EQ(marked_file("eval.json", kLayer).at("count"), 0);
@@ -55,7 +55,7 @@ TEST(ProgramFaultsGpu, ALateOneKeepsWhatWasDone) {
 }
 
 // The first pass waits after each layer, the second is captured.
-TEST(ProgramFaultsGpu, ACaptureThatFailsIsToldWithWhatWasDone) {
+TEST(ProgramFaultsGpu, ACaptureThatFailsIsReportedWithWhatWasDone) {
   LENSLET_SKIP_WITHOUT_GPU();
   for (const char* batch : {"", " --batch-size 8"}) {
     expect_fault(run_with(kEval + batch, planted("capture")),
@@ -95,7 +95,7 @@ TEST(ProgramFaultsGpu, CandidatesAndSelfTestsAreNamed) {
              "cuda:0 conv2d cudnn");
 }
 
-TEST(ProgramFaultsGpu, ATrapIsToldOfItsLayer) {
+TEST(ProgramFaultsGpu, ATrapIsReportedWithItsLayer) {
   LENSLET_SKIP_WITHOUT_GPU();
   expect_fault(run_with(kEval, planted("trap")), kLayer + "|a kernel failed");
 }
@@ -216,7 +216,7 @@ TEST(ProgramFaultsGpu, ATimeoutMustBeSeconds) {
                "LENSLET_DEVICE_TIMEOUT must be seconds");
 }
 
-TEST(ProgramFaultsGpu, ACardThatOthersFilledIsToldSo) {
+TEST(ProgramFaultsGpu, ACardThatOthersFilledIsReported) {
   LENSLET_SKIP_WITHOUT_GPU();
   // The program's own CUDA context must fit.
   const Buffer hog(Device::cuda(), free_memory_bytes(Device::cuda()) - (size_t{2} << 30));

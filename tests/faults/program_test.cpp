@@ -79,7 +79,7 @@ TEST(ProgramFaults, ProfileKeepsCeilingsAndFirstCall) {
   EXPECT_EQ(rows[1].at("name"), "first_call");
 }
 
-TEST(ProgramFaults, DoctorTellsWhichBackend) {
+TEST(ProgramFaults, DoctorNamesTheBackend) {
   const ProgramRun run = after(3, "lenslet doctor --device cpu --json {dir}/doctor.json");
   expect_run(run, kDevice, "ERROR: cpu conv2d onednn", "cpu conv2d onednn|planted fault");
   const json rows = marked_file("doctor.json", "planted fault").at("results");
@@ -168,7 +168,7 @@ TEST(LimitedMemory, IsExitCode6WithABatchThatFits) {
   }
 }
 
-TEST(LimitedMemory, OfAConvolutionIsTold) {
+TEST(LimitedMemory, OfAConvolutionIsReported) {
   expect_run(with_memory("256M",
                          "convbench run --device cpu --cache hot --backend direct --problem "
                          "mb512ic64ih64oc64kh3 --min-time-ms 1"),
@@ -196,9 +196,13 @@ TEST(Settings, AreRefusedWithTheValuesTheyTake) {
     expect_run(run_with(eval, {{"LENSLET_CHECK_LAYERS", text}}), kUsage, "",
                "LENSLET_CHECK_LAYERS must be 0 or 1");
   expect_run(run_with(eval, {{"LENSLET_CHECK_LAYERS", "1"}}), kOk);
+  for (const char* line : {"lenslet doctor --device cpu",
+                           "convbench run --device cpu --problem mb1ic1ih5oc1kh3 --backend direct"})
+    expect_run(run_with(line, {{"LENSLET_UNPOISONED", "junk"}}), kUsage, "",
+               "LENSLET_UNPOISONED must be 0 or 1, found 'junk'");
 }
 
-TEST(MissingDevice, IsRefusedByNameAndAutoSaysWhyItTookTheCpu) {
+TEST(MissingDevice, IsRefusedByNameAndAutoStatesWhyItTookTheCpu) {
   // Also on a machine with a GPU, which is hidden.
   const std::map<std::string, std::string> hidden = {{"CUDA_VISIBLE_DEVICES", ""}};
   const std::string line = "lenslet eval --data {dir} --device ";

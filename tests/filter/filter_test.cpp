@@ -43,7 +43,7 @@ TEST(FilterFile, IsReadStrictly) {
   expect_refused(largest + largest.substr(0, 62), "more than 31 rows");
 }
 
-TEST(FilterFile, TellsLineAndMistake) {
+TEST(FilterFile, ReportsLineAndMistake) {
   expect_refused("", "found 0");
   expect_refused("# nothing but a comment", "found 0");
   expect_refused("1 2\n3 4\n", "line 1: expected 1, 3, 5");
@@ -65,7 +65,7 @@ TEST(FilterFile, TellsLineAndMistake) {
   expect_refused("scale 1\nscale 1\n1", "line 2: a second 'scale'");
 }
 
-TEST(FilterByName, KnowsThree) {
+TEST(FilterByName, FindsThree) {
   EXPECT_EQ(find_filter("edge").taps[4], 8);
   EXPECT_EQ(find_filter("blur").scale, 1.0 / 16);
   EXPECT_EQ(find_filter("sharpen").taps[4], 5);
@@ -215,7 +215,7 @@ TEST(FilterRequest, ComparesNoPictureAfterAnInterruption) {
   EXPECT_TRUE(picture);
 }
 
-TEST(ByteDifferences, TellHowManyAndWhere) {
+TEST(ByteDifferences, StateHowManyAndWhere) {
   const Picture a{2, 2, 3, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, ""};
   Picture b = a;
   EXPECT_EQ(difference_of(a, b).count, 0);

@@ -27,7 +27,7 @@
 namespace lenslet {
 namespace {
 
-TEST(Shape, KnowsItsSizeAndNames) {
+TEST(Shape, HasSizeAndNames) {
   const Shape shape = {2, 3, 4};
   EXPECT_EQ(shape.num_elements(), 24);
   EXPECT_EQ(shape.bytes(), 96u);
@@ -52,7 +52,7 @@ TEST(Device, ReadsItsNames) {
   expect_error<UnavailableError>([] { choose_device("cuda:99"); }, "device cuda:99 ");
 }
 
-TEST(Device, AutoSaysWhatItTook) {
+TEST(Device, AutoStatesWhatItTook) {
   const DeviceChoice choice = choose_device("auto");
   EXPECT_FALSE(choice.reason.empty());
   EXPECT_EQ(choice.device.is_cuda(), cuda_status().usable);
@@ -246,7 +246,7 @@ TEST(Statistics, InterpolatesPercentiles) {
   EXPECT_EQ(summarise({}).samples, 0u);
 }
 
-TEST(Module, SaysWhatIsMissingAndWhereItLooked) {
+TEST(Module, NamesWhatIsMissingAndWhereItLooked) {
   setenv("LENSLET_MODULE_PATH", "/nonexistent", 1);
   expect_error<UnavailableError>([] { Module::open("no_such_module"); },
                                  "lenslet_no_such_module.so was not found in /nonexistent");

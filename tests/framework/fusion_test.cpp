@@ -89,7 +89,7 @@ TEST(Fusion, LeavesApartWhatItMust) {
   EXPECT_EQ(Executable(twice, {}).steps().size(), 2u) << "one pooling an operator";
 }
 
-TEST(Fusion, LeavesApartWhatDoesNotSuitUnlessAPlanAsksForIt) {
+TEST(Fusion, LeavesApartWhatDoesNotSuitUnlessAPlanFusesIt) {
   Graph graph("chain", "x", {1, 2, 4});
   graph.add("a", std::make_unique<toys::ScaleLayer>(1.0f), std::vector<std::string>{"x"});
   graph.add("pool", std::make_unique<toys::ToyPool>(), std::vector<std::string>{"a"});

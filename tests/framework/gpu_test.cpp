@@ -201,7 +201,7 @@ constexpr const char* kNotCaptured =
     "failed: cudaErrorStreamCapture";
 
 // The error is thrown once; later passes run step by step, also in memory that comes again, and the stream works.
-TEST(GpuGraph, ACaptureThatFailsInTheMemoryOfTheCallerIsToldOnce) {
+TEST(GpuGraph, ACaptureThatFailsInTheMemoryOfTheCallerIsReportedOnce) {
   LENSLET_SKIP_WITHOUT_GPU();
   int runs = 0;
   Graph graph("copies", "x", {4});

@@ -162,7 +162,7 @@ TEST(Executable, ReplaysAPlanExactly) {
                           "names layer conv9, which diamond does not have");
 }
 
-TEST(Graph, SaysWhichBatchItsLayersTake) {
+TEST(Graph, NamesTheBatchThatItsLayersTake) {
   Graph graph("narrow", "x", {5});
   graph.add("limited", std::make_unique<toys::LimitedLayer>(1000), {"x"});
   expect_error<UsageError>([&] { graph.infer_shapes(5000); },

@@ -59,7 +59,7 @@ TEST(Profiler, TimesStagesApart) {
   EXPECT_TRUE(result.layers[1].stages.empty());
 }
 
-TEST(Profiler, ColdIsMeasuredOnlyWhenAsked) {
+TEST(Profiler, ColdIsMeasuredOnlyOnRequest) {
   EXPECT_EQ(profile_diamond(false).layers[0].cold.samples, 0u);
   EXPECT_GE(profile_diamond(true).layers[0].cold.samples, 3u);
 }

@@ -99,7 +99,7 @@ TEST_F(Slices, EveryBatchIsComputedWhole) {
   }
 }
 
-TEST_F(Slices, AStepRunsOnTheSliceThatIsAskedFor) {
+TEST_F(Slices, AStepRunsOnTheSliceOfTheCall) {
   const Graph graph = forked();
   Executable executable(graph, of_batch(97));
   fill(executable);

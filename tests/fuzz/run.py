@@ -131,7 +131,7 @@ def fuzz(build, target, seconds):
     if code == 0 and summary:
         print(
             f"   {target}: no finding in {summary['executions']:,} executions, "
-            f"{summary['executions_per_s']:,} a second, {summary['edges']:,} edges, "
+            f"{summary['executions_per_s']:,} per second, {summary['edges']:,} edges, "
             f"{summary['features']:,} features, {summary['peak_rss_mb']} MiB at most",
             flush=True,
         )

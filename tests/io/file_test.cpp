@@ -148,6 +148,20 @@ TEST(PrintableExcerpt, IsOneLineOfText) {
   EXPECT_LT(printable_excerpt(std::string(5000, 'x')).size(), 400u);
 }
 
+TEST(FolderOf, EndsWithTheSlash) {
+  EXPECT_EQ(folder_of("a/b/c"), "a/b/");
+  EXPECT_EQ(folder_of("/c"), "/");
+  EXPECT_EQ(folder_of("a/"), "a/");
+  EXPECT_EQ(folder_of("c"), "");
+}
+
+TEST(FirstLine, IsEmptyWithoutAFile) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(first_line(folder.write("lines", bytes_of("first\nsecond\n"))), "first");
+  EXPECT_EQ(first_line(folder.write("line", bytes_of("no end"))), "no end");
+  EXPECT_EQ(first_line(folder / "none"), "");
+}
+
 TEST(OutputFile, AppearsWholeOrNotAtAll) {
   const TemporaryFolder folder;
   const std::string path = folder / "report.json";
@@ -201,7 +215,7 @@ TEST(OutputFile, KeepsASymbolicLink) {
   EXPECT_EQ(text_of(folder / "target"), "x");
 }
 
-TEST(OutputFile, TellsWhatCannotBeWritten) {
+TEST(OutputFile, ReportsWhatCannotBeWritten) {
   const TemporaryFolder folder;
   expect_error<OutputError>([&] { OutputFile(folder / "none/report"); },
                             "none/report: cannot be written: No such file");
@@ -248,7 +262,7 @@ TEST(OutputFile, WritesStandardOutput) {
   ::close(ends[0]);
 }
 
-TEST(OutputFile, TellsOfFullStandardOutput) {
+TEST(OutputFile, ReportsFullStandardOutput) {
   const Redirect output(STDOUT_FILENO, ::open("/dev/full", O_WRONLY));
   OutputFile file("-");
   const auto write = [&] {

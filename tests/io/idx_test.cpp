@@ -36,7 +36,7 @@ TEST(Idx, ReadsPlainAndGzippedByContentNotByName) {
   }
 }
 
-TEST(Idx, TellsFilesCutAnywhere) {
+TEST(Idx, RefusesFilesCutAnywhere) {
   expect_idx_error({}, 3, "the file is empty");
   expect_idx_error({0, 0, 8}, 3, "found only 3 bytes");
   expect_idx_error(Bytes(kImages.begin(), kImages.begin() + 9), 3,
@@ -48,7 +48,7 @@ TEST(Idx, TellsFilesCutAnywhere) {
   }
 }
 
-TEST(Idx, TellsGzipCutAnywhereAlsoInItsLastBytes) {
+TEST(Idx, RefusesGzipCutAnywhereAlsoInItsLastBytes) {
   const TemporaryFolder folder;
   const Bytes file = gzip(kImages);
   for (size_t size = 2; size < file.size(); ++size) {
@@ -76,7 +76,7 @@ TEST(Idx, ReadsTheFirstItemsAndUnpacksNoMore) {
                           "found 1 more");
 }
 
-TEST(Idx, TellsAFlippedBitByTheChecksum) {
+TEST(Idx, RefusesAFlippedBitByTheChecksum) {
   const Bytes stored = gzip(kImages, 0);  // stored uncompressed, so that the flipped bit is in the data
   Bytes flipped = stored;
   flipped[500] ^= 4;

@@ -72,7 +72,7 @@ TEST(Jpeg, ReadsCmyk) {
   EXPECT_LE(adobe.pixels[3 * 15], 10) << "0 is full ink in a file of Adobe's";
 }
 
-TEST(Jpeg, TurnsPicturesAsExifSays) {
+TEST(Jpeg, TurnsPicturesByTheExifOrientation) {
   // 32x16 with one light quarter at the top left, found by the mean of each quarter.
   Bytes pixels;
   for (int y = 0; y < 16; ++y) {
@@ -113,7 +113,7 @@ TEST(Jpeg, TurnsPicturesAsExifSays) {
                picture);
 }
 
-TEST(Jpeg, TellsFilesCutAnywhere) {
+TEST(Jpeg, RefusesFilesCutAnywhere) {
   for (const bool progressive : {false, true}) {
     const Bytes file = jpeg(halves(64, 64, 3), 80, progressive);
     for (size_t size = 3; size + 2 < file.size(); ++size) {

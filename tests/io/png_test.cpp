@@ -97,7 +97,7 @@ TEST(Png, IgnoresWhatOthersMayAdd) {
   expect_refused(head + png_chunk("ABCD", {1}) + tail, "unknown critical chunk ABCD");
 }
 
-TEST(Png, TellsFilesCutAnywhere) {
+TEST(Png, RefusesFilesCutAnywhere) {
   const Bytes file = png(make_picture(4, 4, 1, Bytes(16, 100)));
   for (size_t size = 8; size < file.size(); ++size) {
     expect_refused(Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)), "truncated");
@@ -107,7 +107,7 @@ TEST(Png, TellsFilesCutAnywhere) {
                  "truncated: the data end before the last of 4x4 pixels");
 }
 
-TEST(Png, TellsAFlippedBitByTheChecksum) {
+TEST(Png, RefusesAFlippedBitByTheChecksum) {
   const Bytes file = png(make_picture(4, 4, 1, Bytes(16, 100)));
   for (size_t i = 8; i < file.size(); ++i) {
     Bytes flipped = file;

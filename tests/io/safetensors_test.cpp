@@ -218,7 +218,7 @@ TEST(Safetensors, CountsNanAndInfinity) {
   EXPECT_EQ(model.tensors.at("w").data()[3], -std::numeric_limits<float>::infinity());
 }
 
-TEST(Safetensors, SaysWhatAnotherFileSeemsToBe) {
+TEST(Safetensors, NamesWhatAnotherFileSeemsToBe) {
   const Bytes rest(200, 'x');
   expect_refused(bytes_of("PK\x03\x04") + rest, "seems to be a zip archive, as PyTorch's torch.save writes");
   expect_refused(Bytes{0x80, 2, 0x8a} + rest, "seems to be a Python pickle");

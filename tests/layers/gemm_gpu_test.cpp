@@ -81,7 +81,7 @@ TEST_F(CublasGemm, MultipliesBatches) {
   }
 }
 
-TEST_F(CublasGemm, TensorCoresOnlyWhereAskedFor) {
+TEST_F(CublasGemm, TensorCoresOnlyForTf32) {
   check(gemm_problem(128, 256, 512));
   check(gemm_problem(128, 256, 512), MathMode::kTf32);
   check(gemm_problem(128, 256, 64), MathMode::kTf32);
@@ -115,7 +115,7 @@ TEST_F(CublasGemm, CanBeCaptured) {
   EXPECT_EQ(std::memcmp(eager.data(), replayed.data(), device_c.bytes()), 0);
 }
 
-TEST_F(CublasGemm, SaysWhatItIs) {
+TEST_F(CublasGemm, DescribesItself) {
   const std::unique_ptr<Gemm> gemm = backend_->prepare(MathMode::kFp32, *stream_);
   EXPECT_NE(gemm->describe().find("cuBLAS"), std::string::npos) << gemm->describe();
 }

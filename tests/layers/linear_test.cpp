@@ -76,8 +76,8 @@ TEST_F(Linear, MultipliesEachRow) {
   const std::string backend = layer.preferred(request_for(layer, {input, {}}));
   EXPECT_EQ(run(layer, backend, {input, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}}),
             (std::vector<float>{10, 22, 13, 25, 16, 28, 19, 31}));
-  expect_error<DataError>([&] { layer.infer_shape({Shape{2, 3, 2}}); }, "3 values a row");
-  expect_error<DataError>([&] { layer.infer_shape({Shape{3}}); }, "3 values a row");
+  expect_error<DataError>([&] { layer.infer_shape({Shape{2, 3, 2}}); }, "3 values per row");
+  expect_error<DataError>([&] { layer.infer_shape({Shape{3}}); }, "3 values per row");
 }
 
 TEST_F(Linear, PrefersByTheBatch) {
@@ -98,8 +98,8 @@ TEST_F(Linear, RefusesWithAReason) {
   expect_error<DataError>([] { LinearLayer(Tensor({2, 3, 4}), Tensor()); }, "[outputs, inputs]");
   expect_error<DataError>([] { LinearLayer(Tensor({2, 3}), Tensor({3})); }, "bias of 2 values");
   const LinearLayer layer(Tensor({2, 3}), Tensor({2}));
-  expect_error<DataError>([&] { layer.infer_shape({Shape{1, 4}}); }, "3 values a sample");
-  expect_error<DataError>([&] { layer.infer_shape({Shape{3}}); }, "3 values a sample");
+  expect_error<DataError>([&] { layer.infer_shape({Shape{1, 4}}); }, "3 values per sample");
+  expect_error<DataError>([&] { layer.infer_shape({Shape{3}}); }, "3 values per sample");
   OperatorRequest request = request_for(layer, {Shape{1, 3}, {}});
   EXPECT_NE(layer.supports("nonesuch", request).reason().find("there are"), std::string::npos);
   Stream stream(device_);

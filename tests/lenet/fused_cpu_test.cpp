@@ -17,6 +17,7 @@
 #include "models/lenet5.h"
 #include "tests/lenet/fused_reference.h"
 #include "tests/support/allocation_counter.h"
+#include "tests/support/probability_bound.h"
 
 namespace lenslet {
 namespace {
@@ -205,7 +206,8 @@ TEST(FusedCpu, PredictionsAreArgmaxAndSoftmaxOfTheLogits) {
           double probabilities[kClasses];
           softmax(row, kClasses, probabilities);
           ASSERT_EQ(predictions[i].label, std::max_element(row, row + kClasses) - row) << "image " << i;
-          ASSERT_NEAR(predictions[i].probability, probabilities[predictions[i].label], 1e-6) << "image " << i;
+          ASSERT_NEAR(predictions[i].probability, probabilities[predictions[i].label], test::kSoftmaxError)
+              << "image " << i;
         }
       }
     }
@@ -222,7 +224,7 @@ TEST(FusedCpu, EqualLogitsGiveTheFirstClass) {
         elements<Prediction>(run(kernels, parameters, request_of(1, ElementType::kUint8, ElementType::kClass),
                                  images().pixels.data()));
     EXPECT_EQ(prediction[0].label, 3);
-    EXPECT_NEAR(prediction[0].probability, 1 / (2 + 8 * std::exp(-2.0)), 1e-6);
+    EXPECT_NEAR(prediction[0].probability, 1 / (2 + 8 * std::exp(-2.0)), test::kSoftmaxError);
   });
 }
 

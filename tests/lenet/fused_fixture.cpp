@@ -13,6 +13,7 @@
 #include "models/lenet5.h"
 #include "models/prediction.h"
 #include "tests/lenet/fused_reference.h"
+#include "tests/support/probability_bound.h"
 
 namespace lenslet {
 namespace {
@@ -192,7 +193,8 @@ void judge_predictions(const JudgedLenet5& net, const std::string& backend, cons
     ASSERT_EQ(prediction.label, std::max_element(row, row + 10) - row) << "image " << i << ", the judge";
     std::array<double, 10> probabilities;
     softmax(row, 10, probabilities.data());
-    ASSERT_NEAR(prediction.probability, probabilities[static_cast<size_t>(prediction.label)], 2e-6)
+    ASSERT_NEAR(prediction.probability, probabilities[static_cast<size_t>(prediction.label)],
+                test::kSoftmaxError)
         << "image " << i << ", the judge";
   }
 }

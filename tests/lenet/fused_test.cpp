@@ -13,6 +13,7 @@
 #include "tests/lenet/fused_reference.h"
 #include "tests/lenet/lenet_fixture.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/probability_bound.h"
 
 namespace lenslet {
 namespace {
@@ -202,7 +203,7 @@ TEST_F(Fused, TheLowestOfEqualClassesWins) {
                          Prediction prediction;
                          std::memcpy(&prediction, bytes.data() + i * sizeof prediction, sizeof prediction);
                          ASSERT_EQ(prediction.label, tie.label) << "image " << i;
-                         ASSERT_NEAR(prediction.probability, 1 / sum, 2e-6) << "image " << i;
+                         ASSERT_NEAR(prediction.probability, 1 / sum, test::kSoftmaxError) << "image " << i;
                        }
                      });
     }

@@ -43,7 +43,7 @@ TEST(CeilingsGpu, NoLibraryIsFasterThanTheUnitsAre) {
   EXPECT_GT(ceilings.read_bytes_per_s, 0.5 * ceilings.copy_bytes_per_s) << describe(ceilings);
 }
 
-TEST(CeilingsGpu, ConditionsAreToldOrTheReasonWhyNot) {
+TEST(CeilingsGpu, ConditionsAreReadOrAReasonIsGiven) {
   LENSLET_SKIP_WITHOUT_GPU();
   const Conditions now = read_conditions(Device::cuda(0));
   EXPECT_TRUE(!now.reason.empty() ||

@@ -254,7 +254,7 @@ TEST(DigitImage, DrawsThinStrokesThickerAndThickOnesThinner) {
   expect_placed(thick, "thick");
 }
 
-TEST(DigitImage, LeavesOutFramesSpecksAndLinesAndSaysSo) {
+TEST(DigitImage, LeavesOutFramesSpecksAndLinesWithAWarning) {
   const auto with = [](const PaperAndInk& extra) {
     return paint(kTwo, [&](double ink, int x, int y) { return std::min(255 - 230 * ink, extra(ink, x, y)); });
   };

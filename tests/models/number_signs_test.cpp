@@ -33,7 +33,7 @@ TEST(NumberSigns, PointOfAThinPenIsNoSpeck) {
 }
 
 // Dust is no point: above the line on which the digits stand it is told, and the number is read.
-TEST(NumberSigns, DustBetweenDigitsIsTold) {
+TEST(NumberSigns, DustBetweenDigitsIsReported) {
   const Reading reading = read(DrawnPicture(420, 220)
                                    .write("27", 60, 60, 100, {}, .4)
                                    .stroke({{160, 100}, {160.1, 100}}, 5, kBlackInk));
@@ -66,7 +66,7 @@ TEST(NumberSigns, StrokesOfOneDigitStayOne) {
 }
 
 // A sign of degrees was taken for a stroke of the digit: 78 degrees were read as 78.
-TEST(NumberSigns, SmallSignsAtTheUpperRightAreTold) {
+TEST(NumberSigns, SmallSignsAtTheUpperRightAreReported) {
   for (const double radius : {9., 12., 15.}) {
     for (const double gap : {3., 6., 9.}) {
       DrawnPicture picture(420, 220);

@@ -81,7 +81,7 @@ class Verdicts(Scratch):
         self.write("docs/results/card/mutate.json", json.dumps({"rows": rows}))
         return verdicts.complaints_of(self.root)[0]
 
-    def test_each_fault_is_judged_or_says_why_not(self):
+    def test_each_fault_is_judged_or_has_a_reason(self):
         self.assertEqual(self.complaints(["skipped", "killed"]), [])
         self.assertEqual(self.complaints([], unjudged="needs a GPU"), [])
         self.assertEqual(self.complaints([], caught_by=None, equivalent="same sum"), [])
@@ -257,7 +257,7 @@ class Here(Scratch):
             self.assertEqual((code, status), (1, {"dropped_bias": "error"}), words)
             self.assertIn("without the fault: " + words, output)
 
-    def test_a_skip_is_told_with_its_reason(self):
+    def test_a_skip_is_reported_with_its_reason(self):
         ctest = self.script(
             "ctest", 'echo "1: skipped: NumPy is not installed"\necho "1/1 Test #1: peers ...***Skipped 0.1 sec"\n'
         )

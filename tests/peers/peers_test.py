@@ -123,7 +123,7 @@ class PeersTest(unittest.TestCase):
         self.assertEqual((found["few"]["status"], found["few"]["differing"]), ("PASSED", 3))
         self.assertEqual((found["broken"]["status"], found["broken"]["correct"]), ("FAILED", COUNT - 4))
 
-    def test_suspect_rows_keep_their_time_and_say_so(self):
+    def test_suspect_rows_keep_their_time_and_are_marked(self):
         work = Passed(LOGITS)
         work.details = {"suspect": "above its ceiling"}
         row = self.rows([Peer("fast", work)])["fast"]

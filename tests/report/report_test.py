@@ -195,7 +195,7 @@ class ReportTest(unittest.TestCase):
 
     def test_artefacts_are_named(self):
         words = "".join(Page(self.page(synthetic.everything())).words)
-        self.assertIn("64 × 64 = 4,096 threads a block", words)
+        self.assertIn("64 × 64 = 4,096 threads per block", words)
         self.assertIn("did the work of stride 1 at every stride", words)
 
     def test_files_come_back_byte_for_byte(self):

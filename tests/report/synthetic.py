@@ -134,7 +134,7 @@ class Maker:
                             labels=labels,
                             status="UNSUPPORTED",
                             published=printed,
-                            reason="64 x 64 = 4,096 threads a block, and this GPU launches up to 1,024",
+                            reason="64 x 64 = 4,096 threads per block, and this GPU launches up to 1,024",
                         )
                     else:
                         self.row(

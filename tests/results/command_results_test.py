@@ -56,7 +56,7 @@ class CommandResultsTest(unittest.TestCase):
         self.assertEqual(self.run_script("./dev test", 90, "bare", self.tests.with_name("none"))[0], 3)
         self.assertFalse(self.file.exists())
 
-    def test_words_that_it_does_not_know_are_a_usage_error(self):
+    def test_unknown_words_are_a_usage_error(self):
         for words in ([], ["./dev demo", "soon", "bare"]):
             code, errors = self.run_script(*words)
             self.assertEqual(code, 2)

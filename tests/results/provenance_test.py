@@ -61,7 +61,7 @@ class Provenance(unittest.TestCase):
         self.assertEqual(len(self.complaints({"schema": "lenslet.tests/1"})), 2)
         self.assertIn("kept as JSON", self.complaints("69 passed", name="2026-01-01-card/tests.txt")[0])
 
-    def test_a_modified_tree_wants_a_row(self):
+    def test_a_modified_tree_requires_a_row(self):
         for document in (
             {**TESTS, "machine": {**RUN, "dirty": True}},
             {**BENCH, "meta": {"git": "b", "dirty": True}},

@@ -40,7 +40,7 @@ TEST_F(StudiesCli, SeparableMeasuresPartsAndBlock) {
 }
 
 // Eight images of 512 channels take minutes on a CPU.
-TEST_F(StudiesCli, SeparableSaysHowLongItTakesAndObeysTheLimit) {
+TEST_F(StudiesCli, SeparableEstimatesItsTimeAndObeysTheLimit) {
   const auto start = std::chrono::steady_clock::now();
   expect_run(
       run("convbench separable --device cpu --batch-size 8 --min-time-ms 10 --max-seconds 2 --json cut.json"),

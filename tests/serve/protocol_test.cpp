@@ -148,7 +148,7 @@ TEST(ServeProtocol, RefusesBinaryDataOfAnotherLength) {
                  request_json(R"("shape":[1,2])", R"(,"outputs":[{"parameters":{"binary_data":"yes"}}])"));
 }
 
-TEST(ServeProtocol, IgnoresWhatItDoesNotKnow) {
+TEST(ServeProtocol, IgnoresUnknownKeys) {
   const std::string known = R"("shape":[1,2],"datatype":"FP32","data":[1,2])";
   const std::string of_input =
       R"(,"extra":{"name":[1,{"shape":2}]},"parameters":{"x":[1,{}],"y":null,"z":2})";

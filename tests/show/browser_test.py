@@ -573,7 +573,7 @@ class Browser(unittest.TestCase):
             self.assertGreater(len(weak), 60)
             self.assertEqual([row for row in weak if row[0] < 4.5], [], scheme)
 
-    def test_nothing_moves_for_those_who_asked(self):
+    def test_nothing_moves_with_reduced_motion(self):
         moving = """return [...document.querySelectorAll("*")].filter((one) => {
             const style = getComputedStyle(one);
             return parseFloat(style.transitionDuration) > 0 || style.animationName !== "none";

@@ -10,6 +10,7 @@
 # 4. A limit is called max or min: no identifier is `most` or `least`, and no constant the Largest or Fewest of its
 #    kind. Comments and texts use the words.
 # 5. The processor is called a GPU in the texts of the product; a card is a model card.
+# 6. Code is not a person: no test's name has a verb such as says, tells, knows or asks.
 set -euo pipefail
 cd "$1"
 
@@ -110,6 +111,10 @@ if [ "${#host[@]}" -gt 0 ] && grep -nE "\\+ $name - 1\\) / \\1([^A-Za-z0-9_.]|\$
   echo '^ ceil_div, round_up or align_up of framework/base/integer_math.h' >&2
   exit 1
 fi
+if [ "${#host[@]}" -gt 0 ] && grep -nE "ceil_div\\(.*, $name\\) \\* \\1([^A-Za-z0-9_.]|\$)" "${host[@]}" /dev/null; then
+  echo '^ round_up of framework/base/integer_math.h' >&2
+  exit 1
+fi
 
 # The identifiers of code, without its comments and texts.
 mapfile -t code < <(printf '%s\n' "${texts[@]}" |
@@ -176,3 +181,12 @@ mapfile -t code < <(printf '%s\n' "${texts[@]}" |
     printf "%d files of code name limits max and min, and a GPU a GPU\n", ARGC - 1
   }
 ' "${code[@]}"
+
+mapfile -t tests < <(printf '%s\n' "${texts[@]}" | grep -E '^(tests|python)/.*\.(cpp|cu|py)$')
+verbs='Says?|Said|Tells?|Told|Knows?|Asks?|Asked|Wants?|No''body|Who''ever'
+in_cpp="^TEST(_F|_P)?\\(.*, [A-Za-z0-9]*($verbs)([A-Z0-9]|\\))"
+in_python="^ *def test_([a-z0-9_]*_)?(${verbs,,})[_(]"
+if [ "${#tests[@]}" -gt 0 ] && grep -nE "$in_cpp|$in_python" "${tests[@]}" /dev/null; then
+  echo '^ code is not a person: the name of a test states what happens' >&2
+  exit 1
+fi

@@ -378,6 +378,10 @@ red apps/planted.cpp 'constexpr char kHelp[] = R"(Prints\nwhat the card has.)";'
 red apps/planted.py 'print(f"two cards: {names}")  # a model card' 'a card is a GPU' "${words[@]}"
 red layers/planted.cpp 'int parts = (count + part_size - 1) / part''_size;' 'ceil_div' "${words[@]}"
 red api/planted.h 'size_t n = (bytes + sizeof(float) - 1) / sizeof''(float);' 'ceil_div' "${words[@]}"
+red layers/planted.h 'int64_t stored = ceil_div(outputs_, kUnit) * k''Unit;' 'round_up' "${words[@]}"
+red tests/planted.cpp 'TEST_F(Reader, Te''llsWhatIsMissing) {' 'code is not a person' "${words[@]}"
+red tests/planted.cu 'TEST(Reader, Stops''WhenAsk''ed) {' 'code is not a person' "${words[@]}"
+red python/planted.py '    def test_a_model_sa''ys_what_it_is(self):' 'code is not a person' "${words[@]}"
 
 text=(bash "$here/check_text.sh" "$copy")
 red framework/planted.cpp '// TO''DO later' 'tracker' "${text[@]}"

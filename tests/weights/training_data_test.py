@@ -86,7 +86,7 @@ class TrainingData(unittest.TestCase):
                 self.check(images, 12)
                 self.assertGreater(len({picture.tobytes() for picture in images.numpy()}), 6)
 
-    def test_written_digits_are_what_their_labels_say(self):
+    def test_written_digits_match_their_labels(self):
         torch.manual_seed(1)
         paths = outliers.Paths(skeletons.DIGITS, "cpu")
         self.assertEqual(sorted(set(paths.names)), list("0123456789"))

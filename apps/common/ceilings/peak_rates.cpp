@@ -5,8 +5,6 @@
 namespace lenslet {
 namespace {
 
-#define LENSLET_ALWAYS_INLINE inline __attribute__((always_inline))
-
 template <typename Element, int W>
 struct VectorOf {
   typedef Element type __attribute__((vector_size(W * sizeof(Element)), may_alias));

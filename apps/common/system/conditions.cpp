@@ -6,19 +6,13 @@
 
 #include "apps/common/output/text.h"
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "framework/device/runtime.h"
 
 namespace lenslet {
 namespace {
 
 void add(std::string& list, const std::string& text) { list += (list.empty() ? "" : "; ") + text; }
-
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 /// Current mean frequency of the cores in MHz, from cpufreq, else from /proc/cpuinfo; NaN if neither has it.
 double cpu_clock_mhz() {

@@ -14,13 +14,13 @@ Support study_support(const StudyLaunch& launch, const void* kernel, Device devi
     const bool square = launch.threads_x > 1 && launch.threads_y > 1;
     return Support::no(
         concat(square ? concat(launch.threads_x, " x ", launch.threads_y, " = ") : std::string(), threads,
-               " threads a block, and this GPU launches up to ", max_threads));
+               " threads per block, and this GPU launches up to ", max_threads));
   }
   if (!kernel) return Support::no(launch.refusal);
   cudaFuncAttributes attributes{};
   LENSLET_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
   if (threads > attributes.maxThreadsPerBlock) {
-    return Support::no(concat(threads, " threads a block of ", attributes.numRegs,
+    return Support::no(concat(threads, " threads per block of ", attributes.numRegs,
                               " registers each, and this GPU launches up to ", attributes.maxThreadsPerBlock,
                               " of them"));
   }

@@ -33,7 +33,7 @@ const std::vector<Study>& all_studies() {
          sweep_into(with<SweepOptions>(all), session);
          gemm_study_into(with<GemmStudyOptions>(all), session);
        },
-       "Two of its findings are artefacts. \"element, block 64\" needs 64 x 64 = 4,096 threads a block, "
+       "Two of its findings are artefacts. \"element, block 64\" needs 64 x 64 = 4,096 threads per block, "
        "the limit is 1,024: the kernel never ran, its error went unread, and the 0.003 ms printed for every "
        "size are the time of a failed launch. And im2col + GEMM that takes as long at stride 3 as at "
        "stride 1 did the work of stride 1 at every stride; done right it gets faster, as above."},

@@ -29,12 +29,12 @@ constexpr int64_t kStandardBatch = 1000;     // of the layered plan in fp32
 constexpr int64_t kMaxDigitsOff = 3;         // by which another configuration may differ from it
 constexpr int64_t kMaxDigitsOffPacked = 30;  // the same for packed pixels
 
-std::optional<ImageDataset> read_mnist(const Session& session, const std::string& asked) {
+std::optional<ImageDataset> read_mnist(const Session& session, const std::string& requested) {
   if (!reads_digits(session.graph())) {
-    if (!asked.empty()) demand_digits(session.network(), "lenslet bench --data");
+    if (!requested.empty()) demand_digits(session.network(), "lenslet bench --data");
     return std::nullopt;
   }
-  const std::string folder = find_mnist_folder(asked);
+  const std::string folder = find_mnist_folder(requested);
   if (folder.empty()) return std::nullopt;
   return read_image_dataset(folder, "t10k", kLenet5Side, kLenet5Side);
 }

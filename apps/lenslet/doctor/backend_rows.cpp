@@ -140,9 +140,9 @@ std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery
     row.uses_math = shaped.layer->uses_math();
     row.is_auto = backend == preferred;
     for (const MathMode math : kMathModes) {
-      OperatorRequest asked = request;
-      asked.math = math;
-      row.supports.push_back(shaped.layer->supports(backend, asked));
+      OperatorRequest requested = request;
+      requested.math = math;
+      row.supports.push_back(shaped.layer->supports(backend, requested));
     }
     if (shaped.layer->converts_ends()) list_types(*shaped.layer, request, row);
     attempt(row, [&] {

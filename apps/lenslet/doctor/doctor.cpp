@@ -15,6 +15,7 @@
 #include "apps/lenslet/doctor/self_test.h"
 #include "apps/lenslet/session/session.h"
 #include "framework/base/parallel.h"
+#include "framework/base/text.h"
 #include "framework/device/stream.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/gemm/gemm_backend.h"
@@ -70,8 +71,6 @@ void open_modules(Console& console, Device device) {
   });
   if (refusal) report(console, "gemm:", concat("none on ", device.to_string(), ": ", refusal->reason));
 }
-
-std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
 
 // Without `verbose` one line, without the paths.
 void report_libraries(Console& console, bool verbose) {

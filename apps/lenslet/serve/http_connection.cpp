@@ -205,7 +205,7 @@ bool Connection::admit() {
   waiting_ = false;
   const auto& message = request_->get();
   head_ = head_of(message);
-  asks_head_ = message.method() == http::verb::head;
+  is_head_ = message.method() == http::verb::head;
   const auto length = request_->content_length();
   body_bytes_ = static_cast<size_t>(length.value_or(0));
   std::optional<HttpResponse> refused = share_.service.refuse(head_);
@@ -227,7 +227,7 @@ bool Connection::admit() {
 /// Answers bytes that are no request.
 void Connection::refuse(Error error) {
   waiting_ = false;
-  asks_head_ = request_->get().method() == http::verb::head;
+  is_head_ = request_->get().method() == http::verb::head;
   if (error == http::error::header_limit)
     return send(
         share_.service.failure(431, concat("a header has at most ", share_.options.max_header, " bytes")),
@@ -273,7 +273,7 @@ void Connection::send(HttpResponse response, bool keep_alive) {
   add("Content-Length", std::to_string(response.body.size()));
   fields_ += "\r\n\r\n";
   body_.clear();
-  if (!asks_head_) body_ = std::move(response.body);
+  if (!is_head_) body_ = std::move(response.body);
 
   const std::array<net::const_buffer, 2> parts = {net::buffer(fields_), net::buffer(body_)};
   Error error;

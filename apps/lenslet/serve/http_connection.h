@@ -132,7 +132,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   size_t discarded_ = 0;                     // bytes read after the last response
   bool waiting_ = true;                      // for the header of a request
   bool keep_alive_ = false;                  // after the response to the request
-  bool asks_head_ = false;                   // the response has no body
+  bool is_head_ = false;                     // the response has no body
   bool lingers_ = false;  // the last response is sent: the end of its time is no fault of the client
 };
 

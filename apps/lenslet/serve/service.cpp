@@ -159,11 +159,11 @@ std::optional<HttpResponse> Service::answer(const HttpHead& head, const Route& r
     case Endpoint::kPage:
       return page(head, route, body, reply);
     default:
-      return tell(route);
+      return describe(route);
   }
 }
 
-HttpResponse Service::tell(const Route& route) const {
+HttpResponse Service::describe(const Route& route) const {
   const auto state = [&](const char* name, bool good) {
     return HttpResponse{good ? 200 : 503, concat("{\"", name, "\":", good ? "true" : "false", "}")};
   };

@@ -63,7 +63,7 @@ class Service : public HttpService {
   /// The response if there is one now; nullopt where `reply` gets it later.
   std::optional<HttpResponse> answer(const HttpHead& head, const Route& route, std::string& body,
                                      const Reply& reply);
-  HttpResponse tell(const Route& route) const;
+  HttpResponse describe(const Route& route) const;
   std::optional<HttpResponse> infer(const HttpHead& head, std::string& body, const Reply& reply);
   std::optional<HttpResponse> compute(const std::string& body, std::optional<size_t> json_bytes,
                                       const Reply& reply);

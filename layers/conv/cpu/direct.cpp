@@ -336,7 +336,7 @@ class DirectBackend : public ConvBackend {
   Support supports(const Conv2dProblem& problem, MathMode math) const override {
     if (!Walk::fits(problem)) {
       return Support::no(
-          concat("direct on the CPU takes padded images of fewer than 2^31 elements a group, in "
+          concat("direct on the CPU takes padded images of fewer than 2^31 elements per group, in "
                  "whole strides, found ",
                  Walk::packed_elements(problem), ": make the image or its padding smaller"));
     }

@@ -210,7 +210,7 @@ class WinogradBackend : public ConvBackend {
     }
     if (problem.c / problem.groups > kMaxChannels) {
       return Support::no(concat("winograd on the CPU supports up to ", kMaxChannels,
-                                " channels a group, found ", problem.c / problem.groups, ": use direct"));
+                                " channels per group, found ", problem.c / problem.groups, ": use direct"));
     }
     return Support::yes();
   }

@@ -142,7 +142,7 @@ class DepthwiseRows : public OneLaunchConv<DepthwiseShape, const float*, const f
     shape_.store_width = q % 4 == 0 ? 4 : q % 2 == 0 ? 2 : 1;
     shape_.after = request.rectifier;
     launch_ = {"conv_depthwise_rows_kernel", variant.kernel, blocks_of(shape_.segments), kBlock};
-    detail_ = concat("rows, ", variant.rows, "x4 positions a thread, ", variant.vector * sizeof(float),
+    detail_ = concat("rows, ", variant.rows, "x4 positions per thread, ", variant.vector * sizeof(float),
                      " bytes a load");
   }
   void run(const ConvArgs& args, RunContext& context) override {
@@ -188,7 +188,7 @@ class DepthwiseChannels
     const unsigned blocks = blocks_of(shape_.threads);
     if (variant) {
       launch_ = {"conv_depthwise_channels_kernel", variant->kernel, blocks, kBlock};
-      detail_ = concat("channels, ", rows, "x4 positions x ", vector, " channels a thread");
+      detail_ = concat("channels, ", rows, "x4 positions x ", vector, " channels per thread");
     } else {
       const bool channels_last = problem.layout == TensorLayout::kNhwc;
       launch_ = {"conv_depthwise_any_kernel",

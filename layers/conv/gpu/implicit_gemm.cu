@@ -122,7 +122,7 @@ class ImplicitGemm : public OneLaunchConv<ImplicitGemmShape, const float*, const
         "conv_implicit_gemm_kernel", unpadded ? variant.unchecked : variant.checked,
         dim3(static_cast<unsigned>(block_count(problem, variant)), static_cast<unsigned>(problem.groups)),
         static_cast<unsigned>(variant.threads)};
-    detail_ = concat(variant.block_m, " filters x ", variant.block_n, " positions a block");
+    detail_ = concat(variant.block_m, " filters x ", variant.block_n, " positions per block");
   }
   void run(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(),

@@ -176,7 +176,7 @@ class SlicedK : public OneLaunchConv<SlicedKShape, const float*, const float*, c
                static_cast<unsigned>(division.slices.warps * GpuLimits::kWarp),
                static_cast<size_t>(floats) * sizeof(float)};
     detail_ =
-        concat(1 << division.block.pixel_bits, " positions x ", division.block.filters, " filters a block, ",
+        concat(1 << division.block.pixel_bits, " positions x ", division.block.filters, " filters per block, ",
                division.slices.warps * (GpuLimits::kWarp >> division.block.pixel_bits), " slices, ",
                launch_.shared_bytes(), " bytes shared", request.max_pool ? ", pooled 2x2" : "");
   }

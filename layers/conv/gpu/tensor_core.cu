@@ -111,7 +111,7 @@ class TensorCoreMma : public OneLaunchConv<TensorCoreMmaShape, const float*, con
         variant.kernel[request.math == MathMode::kFp16][problem.layout == TensorLayout::kNhwc],
         dim3(static_cast<unsigned>(block_count(problem, variant)), static_cast<unsigned>(problem.groups)),
         static_cast<unsigned>(variant.threads), static_cast<size_t>(variant.shared_bytes)};
-    detail_ = concat("mma, ", variant.block_m, " filters x ", variant.block_n, " positions a block");
+    detail_ = concat("mma, ", variant.block_m, " filters x ", variant.block_n, " positions per block");
   }
   void run(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, reinterpret_cast<const unsigned char*>(filters_.get()),

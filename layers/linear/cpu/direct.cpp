@@ -40,7 +40,7 @@ struct Panel {
 
 // kRows samples by kVectors vectors of kLanes outputs, from output `first` of the panel.
 template <int kLanes, int kRows, int kVectors>
-inline __attribute__((always_inline)) void tile(const Panel& panel, int64_t first, const float* x, float* y) {
+LENSLET_ALWAYS_INLINE void tile(const Panel& panel, int64_t first, const float* x, float* y) {
   using Vector = typename FloatVector<kLanes>::unaligned;
   Vector sum[kRows][kVectors];
   for (int v = 0; v < kVectors; ++v) {
@@ -70,7 +70,7 @@ inline __attribute__((always_inline)) void tile(const Panel& panel, int64_t firs
 
 // All outputs of a panel for kRows samples. kRows by kTile vectors fill the registers.
 template <int kLanes, int kRows, int kTile>
-inline __attribute__((always_inline)) void panel_rows(const Panel& panel, const float* x, float* y) {
+LENSLET_ALWAYS_INLINE void panel_rows(const Panel& panel, const float* x, float* y) {
   int64_t first = 0;
   for (; first + kTile * kLanes <= panel.width; first += kTile * kLanes) {
     tile<kLanes, kRows, kTile>(panel, first, x, y);
@@ -80,8 +80,7 @@ inline __attribute__((always_inline)) void panel_rows(const Panel& panel, const 
 
 // A panel for `rows` samples, x [rows, inputs], y [rows, y_step]. The samples behind the last whole tile go one by one.
 template <int kLanes, int kRows, int kTile>
-inline __attribute__((always_inline)) void panel_samples(const Panel& panel, int64_t rows, const float* x,
-                                                         float* y) {
+LENSLET_ALWAYS_INLINE void panel_samples(const Panel& panel, int64_t rows, const float* x, float* y) {
   int64_t row = 0;
   for (; row + kRows <= rows; row += kRows) {
     panel_rows<kLanes, kRows, kTile>(panel, x + row * panel.inputs, y + row * panel.y_step);
@@ -121,7 +120,7 @@ class DirectOperator : public Operator {
  public:
   explicit DirectOperator(const LinearProblem& problem)
       : batch_(problem.batch), inputs_(problem.inputs), outputs_(problem.outputs), kernel_(panel_kernel()) {
-    const int64_t stored = ceil_div(outputs_, kUnit) * kUnit;
+    const int64_t stored = round_up(outputs_, kUnit);
     packed_ = Buffer(Device::cpu(), static_cast<size_t>((inputs_ + 1) * stored) * sizeof(float));
     float* bias = packed_.as<float>();
     float* weights = bias + stored;

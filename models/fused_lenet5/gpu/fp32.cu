@@ -50,7 +50,7 @@ class Fp32Operator : public Operator {
   }
   std::string detail() const override {
     return concat("Winograd F(4, 5) along rows, ", linear_images(std::min(count_, kChunk)) * 16,
-                  " images a block in the linear layers");
+                  " images per block in the linear layers");
   }
   double products_saved() const override { return network_products_saved(); }
 

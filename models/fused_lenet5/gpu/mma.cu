@@ -34,7 +34,7 @@ class MmaOperator : public Operator {
     blocks_ = static_cast<unsigned>(launch.blocks);
   }
   std::string detail() const override {
-    return concat(blocks_, " blocks of ", kernel_.warps, " warps, ", images_per_round_, " images a round");
+    return concat(blocks_, " blocks of ", kernel_.warps, " warps, ", images_per_round_, " images per round");
   }
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     const void* images = inputs[0].data;

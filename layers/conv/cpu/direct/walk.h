@@ -41,7 +41,7 @@ struct Walk {
     // Whole vectors are computed: separate rows are rounded up to vectors, and the line through all rows includes its
     // gaps.
     const int64_t vector = tile_kernels().vector_floats;
-    by_row = pitch != q && ceil_div(q, vector) * vector <= pitch;
+    by_row = pitch != q && round_up(q, vector) <= pitch;
     const int64_t positions_per_row = std::max<int64_t>(pitch, 1);
     rows = by_row ? p : std::clamp<int64_t>(kMaxPositions / positions_per_row, 1, p);
     // Rows without gaps are written in place, and pooled rows have their own tiles: neither needs the tile here. Packed
@@ -87,7 +87,7 @@ struct Walk {
   int64_t packed_floats(const Conv2dProblem& problem) const {
     if (!packed) return 0;
     const int64_t line = 64 / static_cast<int64_t>(sizeof(float));  // slots on cache lines of their own
-    return ceil_div(problem.c / problem.groups * channel_step(problem), line) * line;
+    return round_up(problem.c / problem.groups * channel_step(problem), line);
   }
 };
 

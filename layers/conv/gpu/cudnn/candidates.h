@@ -73,10 +73,10 @@ inline std::string candidate_name(const CudnnCandidate& candidate, TensorLayout 
                 filter);
 }
 
-inline bool supports_math(cudnnMathType_t offered, MathMode asked) {
+inline bool supports_math(cudnnMathType_t offered, MathMode requested) {
   // The default math type of fp32 data is TF32 on cards that have it.
-  return asked == MathMode::kFp32 ? offered == CUDNN_FMA_MATH
-                                  : offered == CUDNN_TENSOR_OP_MATH || offered == CUDNN_DEFAULT_MATH;
+  return requested == MathMode::kFp32 ? offered == CUDNN_FMA_MATH
+                                      : offered == CUDNN_TENSOR_OP_MATH || offered == CUDNN_DEFAULT_MATH;
 }
 
 /// The layouts of filters that are tried.

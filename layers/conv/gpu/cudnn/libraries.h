@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 
 namespace lenslet {
 
@@ -24,8 +25,6 @@ inline std::string true_path(const std::string& path) {
   std::free(resolved);
   return result;
 }
-
-inline std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 inline std::string version_text(size_t version) {
   return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
@@ -58,7 +57,7 @@ class CudnnLibraries {
       const std::string file = concat("libcudnn_", part, ".so.", CUDNN_MAJOR);
       void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
       if (!handle)
-        handle = dlopen((folder_of(known ? info.dli_fname : "") + "/" + file).c_str(), RTLD_NOW | RTLD_LOCAL);
+        handle = dlopen((folder_of(known ? info.dli_fname : "") + file).c_str(), RTLD_NOW | RTLD_LOCAL);
       if (!handle) {
         const char* reason = dlerror();
         missing += concat(missing.empty() ? "" : "; ", reason ? reason : file);

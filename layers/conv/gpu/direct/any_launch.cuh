@@ -76,7 +76,7 @@ class DirectAny : public OneLaunchConv<DirectAnyShape, const float*, const float
     }
     const int64_t blocks = ceil_div(shape_.pixels, kDirectAnyThreads) * any_filter_tiles(request.problem);
     launch_ = {"conv_direct_any_kernel", kernel(pool), static_cast<unsigned>(blocks), kDirectAnyThreads};
-    detail_ = concat("any, ", k_out_, " channels a thread", pool ? ", pooled 2x2" : "");
+    detail_ = concat("any, ", k_out_, " channels per thread", pool ? ", pooled 2x2" : "");
   }
   void run(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(), args.y);
@@ -159,7 +159,7 @@ class DirectAnyPooled
                nhwc ? kernel<TensorLayout::kNhwc>() : kernel<TensorLayout::kNchw>(),
                static_cast<unsigned>(tiles.blocks(request.problem)), kDirectAnyThreads, shared_bytes};
     detail_ = concat("any, pooled, ", pool_.tile_rows, "x", pool_.tile_columns, " windows of ", k_out_,
-                     " channels a block, ", shared_bytes, " bytes shared");
+                     " channels per block, ", shared_bytes, " bytes shared");
   }
   void run(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, pool_, args.x, filters_.get(), bias_.get(), args.y);

@@ -27,7 +27,7 @@ class DirectPixels
                      static_cast<unsigned>(ceil_div(shape_.pixels, kDirectPixelsThreads)),
                      kDirectPixelsThreads};
     this->detail_ =
-        concat("pixels, ", K, " channels a thread", kLayout == TensorLayout::kNhwc ? ", NHWC" : "");
+        concat("pixels, ", K, " channels per thread", kLayout == TensorLayout::kNhwc ? ", NHWC" : "");
   }
   void run(const ConvArgs& args, RunContext& context) override {
     this->launch_(context.stream, filter_, shape_, args.x, args.y);

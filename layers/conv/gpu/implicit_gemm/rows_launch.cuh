@@ -94,7 +94,8 @@ class ImplicitGemmRows : public OneLaunchConv<ImplicitGemmRowsShape, const float
     launch_ = {"conv_implicit_gemm_rows_kernel", choice.kernel,
                dim3(blocks, static_cast<unsigned>(problem.groups)), static_cast<unsigned>(choice.threads),
                choice.shared_bytes};
-    detail_ = concat(choice.block_m, " filters x ", choice.block_n, " positions a block, rows of three taps");
+    detail_ =
+        concat(choice.block_m, " filters x ", choice.block_n, " positions per block, rows of three taps");
   }
   void run(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(),

@@ -27,7 +27,6 @@
 namespace lenslet {
 namespace {
 
-#define LENSLET_ALWAYS_INLINE inline __attribute__((always_inline))
 // The sums of a tile stay in registers only if every loop over it is unrolled. Under a sanitizer, which checks each of
 // the thousands of accesses, that would take minutes to compile.
 #if defined(__SANITIZE_ADDRESS__)

@@ -176,7 +176,7 @@ class RungConv : public ConvKernel {
   }
   std::string detail() const override {
     return concat(launch_.block.x, "x", launch_.block.y, "x", launch_.block.z, " threads, ", design_.rows,
-                  "x", design_.columns, " positions x ", design_.filters, " filters a thread");
+                  "x", design_.columns, " positions x ", design_.filters, " filters per thread");
   }
   std::vector<LaunchResources> launches() const override {
     return {global_ ? global_.resources() : small_ ? small_.resources() : large_.resources()};

@@ -68,7 +68,7 @@ class RungConv : public OneLaunchConv<RungShape, RungOperands> {
     launch_ = {design.kernel_name, whole ? design.whole : design.kernel,
                static_cast<unsigned>(column_tiles * filter_tiles), static_cast<unsigned>(design.threads),
                design.shared_bytes};
-    detail_ = concat(design.block_filters, " filters x ", design.block_columns, " positions a block");
+    detail_ = concat(design.block_filters, " filters x ", design.block_columns, " positions per block");
   }
   void run(const ConvArgs& args, RunContext& context) override {
     const RungOperands operands{args.x,
