@@ -59,9 +59,7 @@ def summary(found):
     if not found:
         return "No row has a time in both runs."
     counts = Rows(found).by(lambda pair: verdict(*pair))
-    parts = ", ".join(
-        f"{len(counts[word])} {word}" for word in VERDICTS if word in counts
-    )
+    parts = ", ".join(f"{len(counts[word])} {word}" for word in VERDICTS if word in counts)
     ratio = geometric_mean(theirs.ns / ours.ns for ours, theirs in found)
     mean = f"the other run takes ×{short(ratio)} the time in the geometric mean"
     return f"Of {len(found):,} rows in both runs {parts}; {mean}."

@@ -175,10 +175,10 @@ class SlicedK : public OneLaunchConv<SlicedKShape, const float*, const float*, c
                     static_cast<unsigned>(division.filter_tiles)),
                static_cast<unsigned>(division.slices.warps * GpuLimits::kWarp),
                static_cast<size_t>(floats) * sizeof(float)};
-    detail_ =
-        concat(1 << division.block.pixel_bits, " positions x ", division.block.filters, " filters per block, ",
-               division.slices.warps * (GpuLimits::kWarp >> division.block.pixel_bits), " slices, ",
-               launch_.shared_bytes(), " bytes shared", request.max_pool ? ", pooled 2x2" : "");
+    detail_ = concat(1 << division.block.pixel_bits, " positions x ", division.block.filters,
+                     " filters per block, ",
+                     division.slices.warps * (GpuLimits::kWarp >> division.block.pixel_bits), " slices, ",
+                     launch_.shared_bytes(), " bytes shared", request.max_pool ? ", pooled 2x2" : "");
   }
   void run(const ConvArgs& args, RunContext& context) override {
     launch_.early(context.stream, shape_, args.x, filters_.get(), bias_.get(), args.y);
