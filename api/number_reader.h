@@ -20,8 +20,8 @@ struct ReadDigit {
     int digit = 0;           // 0 to 9
     double probability = 0;  // softmax of the ten logits
   };
-  static constexpr size_t kTop = 3;
-  Box box;                 // in pixels of the picture
+  static constexpr size_t kTop = 3;  // guesses kept
+  Box box;                           // in pixels of the picture
   std::vector<Guess> top;  // the kTop most likely, first the digit; empty if the output is not finite
   double energy = 0;       // log(sum(exp(logits))), compared with Model::energy_threshold()
   Refusal refusal = Refusal::kNone;  // why it is no digit

@@ -29,7 +29,7 @@ SCHEMA = "lenslet.calls/1"
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 COUNTS = (1, 64, 10_000, 1_000_000)
-MAX_COUNT = COUNTS[-1:]
+LAST_COUNT = COUNTS[-1:]
 LIMIT_S = 120
 
 
@@ -189,7 +189,7 @@ def main():
                         math,
                         folder,
                         arguments.min_time_ms,
-                        MAX_COUNT,
+                        LAST_COUNT,
                     )
                 ]
                 beside += gpu_rows(arguments.python, program, arguments.data, math, folder, arguments.min_time_ms)

@@ -32,7 +32,10 @@ def _labelled(rows, kinds):
 
 
 def _write_names(figure, axes, rows):
-    """Names beside the points. One that would cover a point, an earlier name or a ceiling's moves away from its own."""
+    """Names beside the points. One that would cover a point, an earlier name or a ceiling's moves away from its own.
+
+    Where no place is free, the name covers something.
+    """
     canvas = FigureCanvasAgg(figure)  # SVG's canvas does not measure text
     canvas.draw()
     renderer = canvas.get_renderer()
@@ -57,8 +60,8 @@ def _write_names(figure, axes, rows):
             text.update_positions(renderer)
             box = Text.get_window_extent(text, renderer)  # without the line
             others = [mark for point, mark in marks.items() if point is not row]
-            free = not any(box.overlaps(other) for other in taken + others)
-            if free and box.x0 > limits.x0 and box.x1 < limits.x1 and box.y0 > limits.y0:
+            inside = limits.x0 < box.x0 and box.x1 < limits.x1 and limits.y0 < box.y0 and box.y1 < limits.y1
+            if (inside and not any(box.overlaps(other) for other in taken + others)) or (dx, dy) == PLACES[-1]:
                 taken.append(box)
                 break
             text.remove()

@@ -275,7 +275,7 @@ class File(Source):
         return [(name, rate) for name, rate in found if rate]
 
     def peak(self, math):
-        """Operations a second of a math mode's fastest instruction, and its name; or of the library's product."""
+        """Operations per second of a math mode's fastest instruction, and its name; or of the library's product."""
         found = [
             (number(peak.get("flops_per_s")), str(peak.get("instruction")))
             for peak in dicts(self.ceilings.get("peaks"))

@@ -63,7 +63,7 @@ def peers(gpu):
         f" out, turn by turn in one run, medians, images/s ({versions}); the last line is each at its best batch:",
         ["batch", "fastest peer in fp32", "fastest peer", *OURS, "ratio, fp32", "ratio, any"],
         map(line, [*rows.values("batch"), None]),
-    ) + common.picture(gpu / PEERS_PICTURE, "Images a second by batch, Lenslet and its peers")
+    ) + common.picture(gpu / PEERS_PICTURE, "Images per second by batch, Lenslet and its peers")
 
 
 def every_side(gpu):

@@ -125,7 +125,7 @@ red framework/base/planted.h '#include "framework/planted.h"' 'has no room other
 red layers/relu/planted.cpp '#include "models/lenet5.h"' 'points up' "${includes[@]}"
 red models/fused_lenet5/planted.cpp '#include "models/lenet5.h"' 'models/ stands as' "${includes[@]}"
 red models/fused_lenet5/gpu/planted.cuh '#include "models/digit/ink.h"' 'digit | fused_lenet5 | onnx' "${includes[@]}"
-red models/mnist.h '#include "models/digit/ink.h"' 'models/ stands as mnist.h' "${includes[@]}"
+red models/mnist.h '#include "models/digit/ink.h"' 'models/ stands as lenet5_sizes.h' "${includes[@]}"
 red models/onnx/read/planted.cpp '#include "models/onnx/shape/shapes.h"' 'read, shape, import' "${includes[@]}"
 red models/onnx/shape/planted.h '#include "models/onnx/import/import.h"' 'read, shape, import' "${includes[@]}"
 red models/onnx/import/planted.h '#include "models/onnx/model_file.h"' 'import, other files' "${includes[@]}"
