@@ -5,7 +5,8 @@
 
 A file of a modified tree (`dirty`), or of a commit that is no ancestor of HEAD, is accepted if the table of README.md
 beside the folders names that very file with the reason. What the table names must be there, and the table "What a
-folder holds" lists every file. Without the whole history commits are not compared with it, and the reason is printed.
+folder holds" lists every file. Without the project's whole history commits are not compared with it, and the reason is
+printed.
 Exit codes: 0 all so, 1 not so. Python's standard library alone.
 """
 
@@ -65,8 +66,32 @@ def history_of(results):
     return (commits.stdout.split(), "") if commits.returncode == 0 else (None, "there is no commit")
 
 
+def knows(history, git):
+    """Whether a history has a commit, of which a file may state the first digits."""
+    return any(commit.startswith(git) for commit in history)
+
+
+def stated_commits(results):
+    """The commits that the readable files of `results` state."""
+    found = set()
+    for path in results.glob("20*/*.json"):
+        try:
+            found |= {run.get("git") for run in runs(json.loads(path.read_text(encoding="utf-8")))}
+        except (ValueError, AttributeError):
+            continue  # complaints_of() reports it
+    return found - {None}
+
+
+def project_history(results):
+    """history_of(), and None for a copy of the tree with a history of its own: that has no file's commit."""
+    history, reason = history_of(results)
+    if history is not None and not any(knows(history, git) for git in stated_commits(results)):
+        return None, "this checkout has a history of its own, without the commit of any file"
+    return history, reason
+
+
 def complaints_of(path, table, history=None):
-    """What is wrong with a file; `table` is what named() returns, `history` the commits of history_of()."""
+    """What is wrong with a file; `table` is what named() returns, `history` the commits of project_history()."""
     name = f"{path.parent.name}/{path.name}"
     if path.suffix in DRAWN:
         return
@@ -95,7 +120,7 @@ def complaints_of(path, table, history=None):
             "docs/results/README.md"
         )
     for git in sorted(commits - {None}) if history is not None and not table.get(name) else ():
-        if not any(commit.startswith(git) for commit in history):
+        if not knows(history, git):
             yield (
                 f"{name}: of {git[:8]}, which is no ancestor of HEAD: measure it at a commit of the history, or name "
                 "the file and the reason in the table of docs/results/README.md"
@@ -103,7 +128,7 @@ def complaints_of(path, table, history=None):
 
 
 def complaints(results, history=None):
-    """What is wrong with the folders of `results`, and with the table; `history`: the commits of history_of()."""
+    """What is wrong with the folders of `results`, and with the table; `history`: those of project_history()."""
     files, table, names = sorted(results.glob("20*/*")), named(results), listed(results)
     there = {f"{path.parent.name}/{path.name}" for path in files}
     found = [complaint for path in files for complaint in complaints_of(path, table, history)]
@@ -120,7 +145,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, nargs="?", default=Path(__file__).resolve().parent)
     results = parser.parse_args().results
-    history, reason = history_of(results)
+    history, reason = project_history(results)
     found = complaints(results, history)
     files = len(list(results.glob("20*/*.json")))
     if not files:

@@ -114,6 +114,11 @@ class Provenance(unittest.TestCase):
             said = provenance.complaints(self.results, provenance.history_of(self.results)[0])
             self.assertEqual(len(said), found, commit)
         self.assertIn(f"{NAME}: of {side[:8]}, which is no ancestor of HEAD", said[0])
+        self.assertIn("a history of its own", provenance.project_history(self.results)[1])
+        kept = self.results / "2026-01-01-card/kept.json"
+        kept.write_text(json.dumps({**TESTS, "machine": {**RUN, "git": old}}))
+        self.assertEqual(provenance.project_history(self.results), ([head, old], ""))
+        kept.unlink()
         (self.results / "README.md").write_text(f"| `{NAME}` | of a commit that is lost |\n")
         self.assertEqual(provenance.complaints(self.results, [head, old]), [])
 
