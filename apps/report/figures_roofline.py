@@ -43,9 +43,10 @@ def _write_names(figure, axes, rows):
     limits = axes.get_window_extent(renderer)
     points = axes.transData.transform([(row.flops / row.bytes, row.gflops) for row in rows])
     marks = {row: Bbox.from_bounds(*(point - MARK / 2), MARK, MARK) for row, point in zip(rows, points)}
+    line = {"arrowstyle": "-", "color": SOFT, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
     for row in sorted(rows, key=lambda row: -row.gflops):
+        others = [mark for point, mark in marks.items() if point is not row]
         for dx, dy in PLACES:
-            line = {"arrowstyle": "-", "color": SOFT, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
             text = axes.annotate(
                 title_of(row),
                 (row.flops / row.bytes, row.gflops),
@@ -59,7 +60,6 @@ def _write_names(figure, axes, rows):
             )
             text.update_positions(renderer)
             box = Text.get_window_extent(text, renderer)  # without the line
-            others = [mark for point, mark in marks.items() if point is not row]
             inside = limits.x0 < box.x0 and box.x1 < limits.x1 and limits.y0 < box.y0 and box.y1 < limits.y1
             if (inside and not any(box.overlaps(other) for other in taken + others)) or (dx, dy) == PLACES[-1]:
                 taken.append(box)
