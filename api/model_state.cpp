@@ -23,9 +23,8 @@ constexpr int64_t kDefaultCpuValues = int64_t{1} << 25, kDefaultGpuValues = int6
 // Host memory from this size on goes through a Feed. Below it a copy by the driver takes as long as it takes to wake
 // threads.
 constexpr int64_t kMinFedBytes = int64_t{2} << 20;
-// Chunks of a Feed. From ordinary memory 4 MiB fed an H100 fastest in a trial of 1, 2, 4 and 8; no file keeps it.
-// Memory that a GPU reads in place is taken in larger ones: fewer copies leave fewer gaps on the bus. A smaller call
-// has smaller chunks: a pass computes all its images, however few a chunk has.
+// Chunks of a Feed, sizes chosen by hand. Memory that a GPU reads in place is taken in larger ones: fewer copies leave
+// fewer gaps on the bus. A smaller call has smaller chunks: a pass computes all its images, however few a chunk has.
 constexpr int64_t kChunkBytes = int64_t{4} << 20, kChunkBytesInPlace = int64_t{16} << 20;
 constexpr int64_t kSmallChunkBytes = int64_t{2} << 20;
 constexpr int64_t kLargeCallBytes = int64_t{64} << 20;

@@ -1,9 +1,10 @@
 /*
  * Times calls of liblenslet.so from C with ordinary memory; prints one line of JSON per number of pictures.
- *   c_calls [page-locked] DEVICE MATH FOLDER MIN_MS COUNT...
+ *   c_calls [page-locked] [packed] DEVICE MATH FOLDER MIN_MS COUNT...
  * FOLDER has pixels.bin (784 bytes per picture), labels.bin and expected.bin (one byte per picture: its label, and the
  * class that `lenslet eval` answers), as user_calls.py writes them; larger counts repeat them. Each count is called for
- * MIN_MS and at least ten times, after three calls that are not timed. The answers of the last call are judged.
+ * MIN_MS and at least ten times, after three calls that are not timed. The answers of the last call are judged. With
+ * `packed` the pixels are packed to 392 bytes per picture first, and expected-packed.bin has the classes.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -51,21 +52,41 @@ static void demand(lenslet_status status) {
   exit((int)status);
 }
 
+/* Whether the first argument is `word`, which is then skipped. */
+static int takes(const char* word, int* argc, char*** argv) {
+  if (*argc < 2 || strcmp((*argv)[1], word) != 0) return 0;
+  --*argc;
+  ++*argv;
+  return 1;
+}
+
 int main(int argc, char** argv) {
-  const int page_locked = argc > 1 && strcmp(argv[1], "page-locked") == 0;
-  argc -= page_locked;
-  argv += page_locked;
+  const int page_locked = takes("page-locked", &argc, &argv);
+  const int packed = takes("packed", &argc, &argv);
   if (argc < 6) {
-    fputs("usage: c_calls [page-locked] DEVICE MATH FOLDER MIN_MS COUNT...\n", stderr);
+    fputs("usage: c_calls [page-locked] [packed] DEVICE MATH FOLDER MIN_MS COUNT...\n", stderr);
     return 2;
   }
+  const size_t image_bytes = packed ? LENSLET_PACKED_BYTES : LENSLET_PIXELS;
   size_t pixel_bytes, known, expected_bytes;
   unsigned char* pixels = read_file(argv[3], "pixels.bin", &pixel_bytes);
   unsigned char* labels = read_file(argv[3], "labels.bin", &known);
-  unsigned char* expected = read_file(argv[3], "expected.bin", &expected_bytes);
+  unsigned char* expected =
+      read_file(argv[3], packed ? "expected-packed.bin" : "expected.bin", &expected_bytes);
   if (expected_bytes != known || known * LENSLET_PIXELS != pixel_bytes) {
     fputs("c_calls: the files of FOLDER differ in their numbers of pictures\n", stderr);
     return 3;
+  }
+  if (packed) {
+    unsigned char* pairs = malloc(known * LENSLET_PACKED_BYTES);
+    if (!pairs) {
+      fputs("c_calls: no memory to pack the pictures\n", stderr);
+      return 6;
+    }
+    demand(lenslet_pack_u4(pixels, (int64_t)known, pairs));
+    free(pixels);
+    pixels = pairs;
+    pixel_bytes = known * LENSLET_PACKED_BYTES;
   }
   const double min_ns = atof(argv[4]) * 1e6;
   lenslet_options options;
@@ -81,21 +102,26 @@ int main(int argc, char** argv) {
     lenslet_prediction* answers = malloc(count * sizeof *answers);
     if (page_locked) {
       void* memory;
-      demand(lenslet_host_alloc(count * LENSLET_PIXELS, &memory));
+      demand(lenslet_host_alloc(count * image_bytes, &memory));
       input = memory;
     } else {
-      input = malloc(count * LENSLET_PIXELS);
+      input = malloc(count * image_bytes);
     }
     if (!samples || !input || !answers) {
       fprintf(stderr, "c_calls: no memory for %zu pictures\n", count);
       return 6;
     }
-    for (size_t i = 0; i < count * LENSLET_PIXELS; ++i) input[i] = pixels[i % pixel_bytes];
+    const size_t input_bytes = count * image_bytes;
+    for (size_t first = 0; first < input_bytes; first += pixel_bytes) {
+      const size_t left = input_bytes - first;
+      memcpy(input + first, pixels, left < pixel_bytes ? left : pixel_bytes);
+    }
     int calls = 0;
     double start = 0;
     for (int call = -kWarmUp; call < kMaxCalls; ++call) {
       const double begin = now_ns();
-      demand(lenslet_predict_u8(model, input, (int64_t)count, answers));
+      demand(packed ? lenslet_predict_u4(model, input, (int64_t)count, answers)
+                    : lenslet_predict_u8(model, input, (int64_t)count, answers));
       const double end = now_ns();
       if (call < 0) continue;
       if (call == 0) start = begin;

@@ -9,6 +9,8 @@ FOLDER is that of c_calls.c. Needs PyTorch with CUDA and the package `lenslet`. 
 - "ordinary" and "page-locked": predict() on an array of NumPy.
 - "PyTorch": ordinary memory, .cuda(), normalise, torch.compile, argmax, .cpu(), in the best of some chunk sizes.
 - "bus": bytes copied from page-locked memory to the GPU alone, before and after the others.
+
+PyTorch is imported first, so that both use the cuDNN that PyTorch brings: `libs` of its row names the files.
 """
 
 import json
@@ -113,6 +115,13 @@ def pytorch(images, math, min_ms):
     return min(rows, key=lambda row: row["time_ns"]["median"] / row["count"])
 
 
+def libraries():
+    """The version of PyTorch, and of the cuDNN that this process has loaded, with its files."""
+    mapped = {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "libcudnn" in line}
+    files = sorted(path.rsplit("site-packages/")[-1] for path in mapped)
+    return {"torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "cudnn_files": files}
+
+
 def main(math, folder, min_ms):
     min_ms, judge = float(min_ms), Judge(folder)
     model = lenslet.Model.built_in(device="cuda", math=math)
@@ -146,7 +155,7 @@ def main(math, folder, min_ms):
     for way, array in (("ordinary", images), ("page-locked", pinned)):
         times = waited_for(lambda: model.predict(array, out=place), min_ms)
         emit({"way": way, "count": MILLION, "time_ns": times, "labels": place[0].copy()})
-    emit(pytorch(images, math, min_ms))
+    emit({**pytorch(images, math, min_ms), "libs": libraries()})
     emit(bus(images, min_ms))
 
 

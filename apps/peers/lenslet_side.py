@@ -29,7 +29,8 @@ def _run(program, arguments):
 class Bench:
     """The rows of `lenslet bench` for a device and thread count, measured once a turn and shared by the sides."""
 
-    def __init__(self, program, data, device, threads, options):
+    def __init__(self, program, data, device, threads, options, places="resident"):
+        self.places = places
         self.command = ["bench", "--device", device, *(["--data", str(data)] if data else []), *options]
         if threads:
             self.command += ["--threads", str(threads)]
@@ -38,7 +39,7 @@ class Bench:
     def turn(self, batch, number, latency=False):
         key = (batch, number, latency)
         if key not in self.documents:
-            how = ["--latency", "--calls", str(CALLS)] if latency else ["--place", "resident"]
+            how = ["--latency", "--calls", str(CALLS)] if latency else ["--place", self.places]
             self.documents[key] = _run(
                 self.program,
                 [
@@ -169,12 +170,12 @@ def on_cpu(program, data, threads):
     return [LensletSide(bench, "cpu", threads, "fused", "fp32", "fp32", "logits")]
 
 
-def logits(program, device, data):
-    """fp32 logits [N, 10] of the test set, by `lenslet eval`."""
+def logits(program, device, data, options=()):
+    """Logits [N, 10] of the test set, by `lenslet eval`: in fp32 unless `options` choose other arithmetic."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "logits.npy"
         subprocess.run(
-            [program, "eval", "--device", device, "--data", str(data), "--logits", str(path)],
+            [program, "eval", "--device", device, "--data", str(data), "--logits", str(path), *options],
             check=True,
             stdout=subprocess.DEVNULL,
         )

@@ -7,14 +7,17 @@ Compiles c_calls.c against BUILD's liblenslet.so and runs it. Runs python_calls.
 package (`pip install .`). Each call classifies bytes in host memory into labels and probabilities. The host's clock
 times it, after three calls that are not counted. All answers of the last call are judged: a row whose classes are not
 those of `lenslet eval` in fp32 is FAILED. A caller that is missing or fails gives a SKIPPED or ERROR row with the
-reason. On a GPU also runs gpu_calls.py, if INTERPRETER has PyTorch with CUDA: `gpu_rows` of the file. Exit code 1: a
-row is FAILED.
+reason. On a GPU the math modes take turns, in two rounds, and the file also has `gpu_rows`: calls from page-locked
+memory, of bytes and of packed pixels; the rows of gpu_calls.py, if INTERPRETER has PyTorch with CUDA; and `lenslet
+eval` of many images. On the CPU it has `bench_rows`: calls through the C++ Model beside the resident batch. Exit code
+1: a row is FAILED.
 """
 
 import argparse
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,14 +26,18 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared
 import lenslet_side
-from side import MAX_DIFFERING
+from side import MAX_DIFFERING, middle
 
 SCHEMA = "lenslet.calls/1"
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 COUNTS = (1, 64, 10_000, 1_000_000)
 LAST_COUNT = COUNTS[-1:]
-LIMIT_S = 120
+IMAGE_BYTES, PACKED_BYTES = 784, 392
+PAGE_LOCKED, PACKED = "C, page-locked", "C, page-locked, packed"
+EVAL, EVAL_PACKED = (["--plan", "fused", "--input", kind] for kind in ("uint8", "uint4"))
+BENCH_BATCHES, BENCH_TURNS, BENCH_THREADS = (64, 256, 1024, 4096, 10_000), 3, 2
+ROUNDS, LIMIT_S = 2, 120
 
 
 def library_folder(build):
@@ -67,7 +74,8 @@ def python_program(interpreter):
 def rows_of(caller, find, device, math, folder, min_ms, counts=COUNTS):
     """A row a count. main() writes the pictures, their labels and the classes of `lenslet eval` to `folder`."""
     known = (Path(folder) / "labels.bin").stat().st_size
-    base = {"caller": caller, "call": "predict, bytes in, label and probability out", "device": device, "math": math}
+    read = "packed pixels" if caller == PACKED else "bytes"
+    base = {"caller": caller, "call": f"predict, {read} in, label and probability out", "device": device, "math": math}
     try:
         command = find()
     except (LookupError, OSError) as why:
@@ -100,6 +108,85 @@ def rows_of(caller, find, device, math, folder, min_ms, counts=COUNTS):
             row.update(status="ERROR", reason=words[-1] if words else "no line about this count")
         rows.append(row)
     return rows
+
+
+def over_rounds(rounds):
+    """The rows of several rounds of the same calls as one row each. A status that is not PASSED stands."""
+    merged = []
+    for turns in zip(*rounds):
+        row = next((row for row in turns if row["status"] != "PASSED"), turns[0])
+        if row["status"] == "PASSED":
+            times = middle([turn["time_ns"] for turn in turns])
+            row = {**row, "time_ns": times, "images_per_s": row["count"] / times["median"] * 1e9}
+        merged.append(row)
+    return merged
+
+
+def eval_row(program, device, math, folder, images):
+    """The rate of `lenslet eval` over a file of `images` images: the test set again and again."""
+    pixels, labels, expected = (Path(folder, f"{name}.bin").read_bytes() for name in ("pixels", "labels", "expected"))
+    known, row = len(labels), {"way": "lenslet eval", "device": device, "math": math, "count": images}
+    sets = images // known
+    with tempfile.TemporaryDirectory() as data:
+        for name, rank, part in (("images-idx3", 3, pixels), ("labels-idx1", 1, labels)):
+            dims = (sets * known, 28, 28)[:rank]
+            with (Path(data) / f"t10k-{name}-ubyte").open("wb") as file:
+                file.write(bytes((0, 0, 8, rank)) + b"".join(dim.to_bytes(4, "big") for dim in dims))
+                for _ in range(sets):
+                    file.write(part)
+        path = Path(data) / "eval.json"
+        command = [program, "eval", "--device", device, "--math", math, "--data", data, *EVAL, "--json", str(path)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            return {**row, "status": "ERROR", "reason": f"ended after {LIMIT_S} s"}
+        if done.returncode or not path.exists():
+            return {**row, "status": "ERROR", "reason": (done.stderr.strip().splitlines() or ["no result"])[-1]}
+        document = json.loads(path.read_text())
+    right = sets * sum(label == answer for label, answer in zip(labels, expected))
+    found, rate = document["correct"], document["throughput"]["images_per_s"]
+    row.update(status="PASSED", reason=None, count=document["count"], correct=found, batch=document["batch"])
+    row.update(images_per_s=rate, time_ns={"median": document["count"] / rate * 1e9})
+    if document["count"] != sets * known or abs(found - right) > MAX_DIFFERING * sets:
+        row.update(status="FAILED", reason=f"{found:,} of {document['count']:,} right, expected about {right:,}")
+    return row
+
+
+def bench_rows(program, data, device):
+    """Calls through the C++ Model from host memory, and their share of the resident batch's rate (`lenslet bench`)."""
+    options = ["--plan", "fused", "--math", "fp32", "--input", "uint8", "--output", "prediction"]
+    bench = lenslet_side.Bench(program, data, device, BENCH_THREADS, options, "resident,host")
+    times = {batch: {"resident": [], "host": []} for batch in BENCH_BATCHES}
+    for turn in range(BENCH_TURNS):
+        for batch in BENCH_BATCHES:
+            for row in bench.turn(batch, turn)["results"]:
+                if row["status"] in ("PASSED", "SUSPECT"):
+                    times[batch][row["labels"]["place"]].append(row["time_ns"]["median"])
+    rows = []
+    for batch, of_places in times.items():
+        row = {"way": "C++", "math": "fp32", "device": device, "threads": BENCH_THREADS, "count": batch}
+        if not all(of_places.values()):
+            rows.append({**row, "status": "ERROR", "reason": "`lenslet bench` has no such row"})
+            continue
+        host, resident = (statistics.median(of_places[place]) for place in ("host", "resident"))
+        row.update(status="PASSED", reason=None, time_ns={"median": host, "samples": len(of_places["host"])})
+        row.update(images_per_s=batch / host * 1e9, resident_images_per_s=batch / resident * 1e9)
+        rows.append({**row, "share_of_resident": resident / host})
+    return rows
+
+
+def add_shares(rows):
+    """Adds `share_of_bus` to rows from page-locked memory, of the best rate of the bus in this run, and
+    `ratio_to_pytorch` to those from ordinary memory."""
+    passed = [row for row in rows if row["status"] == "PASSED"]
+    bus = max((row["bytes_per_s"] for row in passed if row["way"] == "bus"), default=None)
+    pytorch = {row["math"]: row["images_per_s"] for row in passed if row["way"] == "PyTorch"}
+    for row in passed:
+        if bus and "page-locked" in row["way"]:
+            size = PACKED_BYTES if row["way"] == PACKED else IMAGE_BYTES
+            row["share_of_bus"] = row["images_per_s"] * size / bus
+        if row["way"] == "ordinary" and row["math"] in pytorch:
+            row["ratio_to_pytorch"] = row["images_per_s"] / pytorch[row["math"]]
 
 
 def gpu_rows(interpreter, program, data, math, folder, min_ms):
@@ -136,11 +223,14 @@ def gpu_rows(interpreter, program, data, math, folder, min_ms):
 
 
 def print_gpu_row(row):
-    head = f"{row['way']:<12} {row['math']:<5}"
+    head = f"{row['way']:<22} {row['math']:<5}"
     if row["status"] != "PASSED":
         print(f"{head} {row['status']}: {row['reason']}")
         return
     more = f" {row['bytes_per_s'] / 1e9:.1f} GB/s" if "bytes_per_s" in row else ""
+    more += f" {row['share_of_bus']:.1%} of the bus" if "share_of_bus" in row else ""
+    more += f" {row['ratio_to_pytorch']:.1f} times PyTorch" if "ratio_to_pytorch" in row else ""
+    more += f" {row['share_of_resident']:.1%} of the resident batch" if "share_of_resident" in row else ""
     more += f" alone {row['alone_ns']['median'] / 1e3:,.1f} us" if "alone_ns" in row else ""
     more += f" {row['share_of_bench']:.1%} of lenslet bench" if "share_of_bench" in row else ""
     print(
@@ -157,45 +247,42 @@ def main():
     parser.add_argument("--math", default="fp32,fp16", help="math modes")
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has the package")
     parser.add_argument("--min-time-ms", type=float, default=500, help="of each count")
+    parser.add_argument("--eval-images", type=int, default=10_000_000, help="in the file of `lenslet eval`; 0: none")
     parser.add_argument("--json", required=True, help="output file")
     arguments = parser.parse_args()
     pixels, labels = shared.read_mnist(arguments.data, "t10k")
     program = str(Path(arguments.build) / "bin" / "lenslet")
-    rows, beside = [], []
+    gpu = arguments.device.startswith("cuda")
+    maths, min_ms = arguments.math.split(","), arguments.min_time_ms
+    rounds, taken, of_bench = ROUNDS if gpu else 1, [], []
     with tempfile.TemporaryDirectory() as folder:
         pixels.tofile(Path(folder) / "pixels.bin")
         labels.tofile(Path(folder) / "labels.bin")
-        logits = lenslet_side.logits(program, arguments.device, arguments.data)
-        logits.argmax(1).astype("uint8").tofile(Path(folder) / "expected.bin")
-        for math in arguments.math.split(","):
-            rows += rows_of(
-                "C", lambda: c_program(arguments.build, folder), arguments.device, math, folder, arguments.min_time_ms
-            )
-            rows += rows_of(
-                "Python",
-                lambda: python_program(arguments.python),
-                arguments.device,
-                math,
-                folder,
-                arguments.min_time_ms,
-            )
-            if arguments.device.startswith("cuda"):
-                beside += [
-                    {"way": "C, page-locked", **row}
-                    for row in rows_of(
-                        "C, page-locked",
-                        lambda: [*c_program(arguments.build, folder), "page-locked"],
-                        arguments.device,
-                        math,
-                        folder,
-                        arguments.min_time_ms,
-                        LAST_COUNT,
-                    )
-                ]
-                beside += gpu_rows(arguments.python, program, arguments.data, math, folder, arguments.min_time_ms)
+        for name, options in (("expected", ()), ("expected-packed", EVAL_PACKED))[: 2 if gpu else 1]:
+            logits = lenslet_side.logits(program, arguments.device, arguments.data, options)
+            logits.argmax(1).astype("uint8").tofile(Path(folder) / f"{name}.bin")
+        for _ in range(rounds):
+            rows, more = [], []
+            for math in maths:
+                how = (arguments.device, math, folder, min_ms / rounds)
+                rows += rows_of("C", lambda: c_program(arguments.build, folder), *how)
+                rows += rows_of("Python", lambda: python_program(arguments.python), *how)
+                for way in (PAGE_LOCKED, PACKED) if gpu else ():
+                    words = way.split(", ")[1:]
+                    find = lambda words=words: [*c_program(arguments.build, folder), *words]  # noqa: E731
+                    more += [{"way": way, **row} for row in rows_of(way, find, *how, LAST_COUNT)]
+            taken.append((rows, more))
+        rows, beside = (over_rounds(part) for part in zip(*taken))
+        for math in maths if gpu else ():
+            beside += gpu_rows(arguments.python, program, arguments.data, math, folder, min_ms)
+        if gpu and arguments.eval_images:
+            beside.append(eval_row(program, arguments.device, maths[-1], folder, arguments.eval_images))
+        if not gpu:
+            of_bench = bench_rows(program, arguments.data, arguments.device)
+    add_shares(beside)
     bench = lenslet_side.Bench(program, arguments.data, arguments.device, None, ["--plan", "fused", "--math", "fp32"])
     environment = bench.turn(1, 0)
-    document = {"schema": SCHEMA, "argv": sys.argv, "rows": rows, "gpu_rows": beside}
+    document = {"schema": SCHEMA, "argv": sys.argv, "rows": rows, "gpu_rows": beside, "bench_rows": of_bench}
     document.update({key: environment[key] for key in ("meta", "host", "devices", "conditions") if key in environment})
     Path(arguments.json).write_text(json.dumps(document, indent=1) + "\n")
     for row in rows:
@@ -207,7 +294,7 @@ def main():
             )
         else:
             print(f"{head} {row['status']}: {row['reason']}")
-    for row in beside:
+    for row in [*beside, *of_bench]:
         print_gpu_row(row)
     return 1 if any(row["status"] == "FAILED" for row in [*rows, *beside]) else 0
 

@@ -34,8 +34,8 @@ const char* meaning_of(const uint8_t* magic) {
 }
 
 // Checks the header and returns the size of the whole file that it states. Allocates nothing.
-size_t parse_header(const uint8_t* head, size_t head_bytes, int rank, const std::string& origin,
-                    IdxArray& array) {
+size_t parse_header(const uint8_t* head, size_t head_bytes, int rank, size_t max_bytes,
+                    const std::string& origin, IdxArray& array) {
   const uint8_t wanted[4] = {0, 0, kUnsignedByte, static_cast<uint8_t>(rank)};
   if (head_bytes < 4) {
     throw DataError(concat(origin, ": expected an IDX file starting with ", hex(wanted, 4), ", found only ",
@@ -59,11 +59,11 @@ size_t parse_header(const uint8_t* head, size_t head_bytes, int rank, const std:
     if (dim == 0) throw DataError(concat(origin, ": IDX dimension ", i, " is 0, expected at least 1"));
     array.dims.push_back(static_cast<int64_t>(dim));
     // Four dimensions below 2^32 can overflow 64 bits; stop counting beyond the limit.
-    total = total > kMaxIdxFileBytes ? total : total * dim;
+    total = total > max_bytes ? total : total * dim;
   }
-  if (total > kMaxIdxFileBytes - header_bytes) {
-    throw DataError(
-        concat(origin, ": the IDX header states ", dims, " bytes, expected at most ", kMaxIdxFileBytes));
+  if (total > max_bytes - header_bytes) {
+    throw DataError(concat(origin, ": the IDX header states ", dims, " bytes, expected at most ", max_bytes,
+                           max_bytes == kMaxGunzippedIdxBytes ? " in a gzipped file" : ""));
   }
   return header_bytes + static_cast<size_t>(total);
 }
@@ -81,8 +81,9 @@ IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& orig
   if (bytes.empty()) throw DataError(concat(origin, ": the file is empty, expected an IDX file"));
   IdxArray array;
   const size_t header_bytes = 4 + 4 * static_cast<size_t>(rank);
+  const size_t max_bytes = is_gzip(bytes) ? kMaxGunzippedIdxBytes : kMaxIdxFileBytes;
   const auto stated_size = [&](const uint8_t* head, size_t head_bytes) {
-    const size_t size = parse_header(head, head_bytes, rank, origin, array);
+    const size_t size = parse_header(head, head_bytes, rank, max_bytes, origin, array);
     if (check) check(array.dims);
     const int64_t items = array.dims[0];
     array.dims[0] = std::min(items, max_items);

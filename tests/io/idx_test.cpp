@@ -117,7 +117,10 @@ TEST(Idx, ChecksDimensionsBeforeAllocating) {
   expect_idx_error(idx({0, 28, 28}, {}), 3, "IDX dimension 0 is 0");
   expect_idx_error(idx({3, 28, 0}, {}), 3, "IDX dimension 2 is 0");
   expect_idx_error(idx({0xffffffffu, 28, 28}, {}), 3,
-                   "states 4294967295x28x28 bytes, expected at most 1073741824");
+                   "states 4294967295x28x28 bytes, expected at most 17179869184");
+  // 10,000,000 images are within the limit of a file, but not within that of a gzipped one.
+  expect_idx_error(idx({10000000, 28, 28}, counting(100)), 3, "truncated: 116 of 7840000016 bytes");
+  expect_idx_error(gzip(idx({10000000, 28, 28}, {})), 3, "expected at most 1073741824 in a gzipped file");
   expect_idx_error(gzip(idx({0xffffffffu, 0xffffffffu, 0xffffffffu}, {})), 3, "expected at most 1073741824");
   // Within the limit, but truncated: the allocated memory follows the data, not the header.
   const double time = min_cpu_ms([] {

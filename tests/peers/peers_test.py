@@ -250,6 +250,53 @@ class UserCallsTest(unittest.TestCase):
         )
         self.assertIn("4 of 64 answers differ", rows[64]["reason"])
 
+    def test_rounds_become_one_row_of_their_middle(self):
+        def round_of(ns, **changes):
+            times = {"median": ns, "samples": 10}
+            return [{"status": "PASSED", "count": 64, "time_ns": times, "images_per_s": 64e9 / ns, **changes}]
+
+        (row,) = user_calls.over_rounds([round_of(1000.0), round_of(3000.0)])
+        self.assertEqual((row["time_ns"], row["images_per_s"]), ({"median": 2000.0, "samples": 20}, 32e6))
+        (row,) = user_calls.over_rounds([round_of(1000.0), round_of(3000.0, status="FAILED")])
+        self.assertEqual(row["status"], "FAILED")
+
+    def test_shares_are_of_the_best_rate_of_the_bus(self):
+        def row(way, **keys):
+            return {"way": way, "status": "PASSED", "math": "fp16", **keys}
+
+        rows = [
+            row("bus", bytes_per_s=30e9),
+            row("bus", bytes_per_s=39.2e9),
+            row(user_calls.PAGE_LOCKED, images_per_s=49e6),
+            row(user_calls.PACKED, images_per_s=50e6),
+            row("ordinary", images_per_s=40e6),
+            row("PyTorch", images_per_s=5e6),
+        ]
+        user_calls.add_shares(rows)
+        self.assertAlmostEqual(rows[2]["share_of_bus"], 0.98)
+        self.assertAlmostEqual(rows[3]["share_of_bus"], 0.5)
+        self.assertAlmostEqual(rows[4]["ratio_to_pytorch"], 8)
+
+    def test_eval_reads_a_file_of_many_images_and_is_judged(self):
+        stand_in = """import json, sys
+options = dict(zip(sys.argv[2::2], sys.argv[3::2]))
+images = open(options["--data"] + "/t10k-images-idx3-ubyte", "rb").read()
+labels = open(options["--data"] + "/t10k-labels-idx1-ubyte", "rb").read()
+count = int.from_bytes(images[4:8], "big")
+assert len(images) == 16 + 784 * count and len(labels) == 8 + count, (len(images), len(labels))
+result = {"count": count, "correct": CORRECT, "batch": 10, "throughput": {"images_per_s": 1e6}}
+open(options["--json"], "w").write(json.dumps(result))
+"""
+        for correct, status in ((400, "PASSED"), (392, "PASSED"), (99, "FAILED")):
+            with tempfile.TemporaryDirectory() as folder:
+                for name, size in (("pixels", 784 * 4), ("labels", 4), ("expected", 4)):
+                    (Path(folder) / f"{name}.bin").write_bytes(bytes(size))
+                program = Path(folder) / "lenslet"
+                program.write_text(f"#!{sys.executable}\n" + stand_in.replace("CORRECT", str(correct)))
+                program.chmod(0o755)
+                row = user_calls.eval_row(str(program), "cuda", "fp16", folder, 403)
+            self.assertEqual((row["status"], row["count"], row["images_per_s"]), (status, 400, 1e6), row["reason"])
+
     def test_a_caller_that_prints_nothing_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "labels.bin").write_bytes(bytes(4))

@@ -43,8 +43,7 @@ constexpr Variant variant(double efficiency) {
 
 // The smaller a tile, the more often an operand is fetched; the more blocks, the more multiprocessors a small
 // problem reaches. Few filters (LeNet's 6 and 16) need a flat tile. Each number is the tile's share of the largest
-// one's rate: an estimate, which no result file holds; tests/conv/conv_launches_test.cu pins the choices that follow
-// from it.
+// one's rate, chosen by hand; tests/conv/conv_launches_test.cu pins the choices that follow from it.
 constexpr Variant kVariants[] = {
     variant<SgemmTile<128, 128, 16, 8, 8, 4, 2>>(1.0), variant<SgemmTile<128, 64, 8, 8, 8, 8, 4>>(0.93),
     variant<SgemmTile<64, 128, 8, 8, 8, 8, 4>>(0.86),  variant<SgemmTile<32, 128, 16, 8, 4, 4, 4>>(0.78),

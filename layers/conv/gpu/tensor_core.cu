@@ -49,8 +49,7 @@ constexpr Variant variant(double efficiency) {
 }
 
 // The smaller a tile, the more often an operand is fetched; the more blocks, the more multiprocessors a small problem
-// reaches. Few filters need a flat tile. Each number is the tile's share of the largest one's rate: an estimate, which
-// no result file holds.
+// reaches. Few filters need a flat tile. Each number is the tile's share of the largest one's rate, chosen by hand.
 constexpr Variant kVariants[] = {
     variant<128, 128, 2, 4>(1.0), variant<64, 128, 2, 4>(0.85), variant<32, 128, 1, 4>(0.6),
     variant<16, 128, 1, 4>(0.35), variant<64, 64, 2, 2>(0.6),   variant<32, 32, 2, 2>(0.3),

@@ -42,8 +42,8 @@ struct SmallLaunch {
 /// no size fits.
 template <typename ClustersAtOnce>
 SmallLaunch small_launch(int64_t count, const ClustersAtOnce& clusters_at_once) {
-  // Beyond this number of images smaller clusters were faster when tried, even if the larger ones fit; no file keeps
-  // the trial.
+  // Beyond this number of images smaller clusters are taken even if the larger ones fit. Chosen by hand: clusters of
+  // 16, 8 and 4 blocks then take up to 16, 64 and 64 multiprocessors.
   const auto max_images = [](int blocks) {
     return blocks == 16 ? 1 : blocks == 8 ? 8 : blocks == 4 ? 16 : INT32_MAX;
   };
@@ -72,8 +72,8 @@ inline Support medium_support(const std::optional<GpuCard>& card) {
   return needs_shared_bytes("medium", medium_lenet5::Tile::kSharedBytes, *card, "use another backend");
 }
 
-/// Tried on an H100: beyond that the backend `fp32` needed less time, and in tf32 `mma`; no file keeps it, and
-/// bench-batches.json has the chosen backend of each batch alone.
+/// Chosen by hand: up to three turns of eight images for each multiprocessor, and in tf32 half a turn. Beyond that
+/// `fp32` and in tf32 `mma` take over; bench-batches.json of docs/results has the chosen backend of each batch alone.
 inline bool medium_suits(MathMode math, int64_t batch, const std::optional<GpuCard>& card) {
   const int64_t images = math == MathMode::kTf32 ? 4 : 3 * medium_lenet5::Tile::kImages;
   return batch <= images * multiprocessors_of(card);

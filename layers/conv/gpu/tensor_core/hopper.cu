@@ -101,8 +101,7 @@ double cycles(const Conv2dProblem& problem, MathMode math, const Variant& varian
   // The stores of a tile and filling the pipeline cost about as much as the products of 64 channels.
   const double depth =
       static_cast<double>(round_up(problem.c, variant.channels)) * problem.r * problem.s + 64;
-  // A narrow tile uses each read of operand A for half as many products. 1.5 is an estimate; no result file
-  // holds it.
+  // A narrow tile uses each read of operand A for half as many products. 1.5 is chosen by hand.
   const double narrow = variant.filters == 64 ? 1.5 : 1.0;
   const double products_per_cycle = math == MathMode::kTf32 ? 1024 : 2048;  // of a multiprocessor
   return waves * variant.pixels * variant.filters * depth * narrow / products_per_cycle;
