@@ -2,11 +2,13 @@
 // appears here, so that a choice can be tested for cards that are not there.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "framework/base/error.h"
+#include "framework/base/integer_math.h"
 
 namespace lenslet {
 
@@ -25,6 +27,11 @@ struct GpuLimits {
   /// Elements that a kernel counts in an int: the last block may reach past the end.
   static constexpr int64_t kElements = INT32_MAX - 4096;
 };
+
+/// Blocks for that many elements. At most the limit of a grid's x: a kernel whose backend admits more elements loops.
+inline unsigned grid_blocks(int64_t elements, int64_t elements_per_block) {
+  return static_cast<unsigned>(std::min<int64_t>(ceil_div(elements, elements_per_block), GpuLimits::kGridX));
+}
 
 /// What launches are chosen by on one card.
 struct GpuCard {

@@ -1,6 +1,8 @@
 // A kernel and how it is launched. Internal: only for files that include CUDA headers.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <optional>
 
 #include "framework/device/gpu_queries.h"
@@ -11,6 +13,14 @@
 namespace lenslet {
 
 inline cudaStream_t native(const Stream& stream) { return static_cast<cudaStream_t>(stream.native_handle()); }
+
+/// Enqueues a kernel. Throws DeviceError with its `name`.
+template <typename... Parameters, typename... Arguments>
+void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes,
+            cudaStream_t stream, const Arguments&... arguments) {
+  kernel<<<grid, block, shared_bytes, stream>>>(arguments...);
+  LENSLET_CUDA_CHECK_LAUNCH_OF(name);
+}
 
 /// Enqueues a kernel that may begin before the launch before it ends, where the card supports that. The kernel calls
 /// wait_for_launch_before() of framework/instructions/early_launch.cuh. Throws DeviceError with its `name`.
@@ -32,6 +42,19 @@ void launch_early(const char* name, void (*kernel)(Parameters...), dim3 grid, di
   LENSLET_CUDA_CHECK_LAUNCH_OF(name);
 }
 
+/// The launch of a kernel that computes `count` floats of each array in quads, with a thread for each, and whose first
+/// threads compute the rest. There are no quads, and a thread computes one float, if an array is not aligned to them.
+struct QuadLaunch {
+  int64_t quads = 0;
+  unsigned blocks = 0;
+  QuadLaunch(int64_t count, int threads_per_block, std::initializer_list<const float*> arrays) {
+    uintptr_t bits = 0;
+    for (const float* array : arrays) bits |= reinterpret_cast<uintptr_t>(array);
+    quads = bits % sizeof(float4) == 0 ? count / 4 : 0;
+    blocks = grid_blocks(quads > 0 ? quads : count, threads_per_block);
+  }
+};
+
 /// One kernel with its name, grid, block and dynamic shared memory.
 template <typename... Parameters>
 class KernelLaunch {
@@ -47,8 +70,7 @@ class KernelLaunch {
   explicit operator bool() const noexcept { return kernel_ != nullptr; }
   /// Enqueues it. Throws DeviceError.
   void operator()(const Stream& stream, const Parameters&... parameters) const {
-    kernel_<<<grid_, block_, shared_bytes_, native(stream)>>>(parameters...);
-    LENSLET_CUDA_CHECK_LAUNCH_OF(name_);
+    launch(name_, kernel_, grid_, block_, shared_bytes_, native(stream), parameters...);
   }
   /// Enqueues it as launch_early() does. Throws DeviceError.
   void early(const Stream& stream, const Parameters&... parameters) const {

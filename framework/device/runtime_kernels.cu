@@ -1,7 +1,6 @@
 // The functions of framework/device/runtime.h that need a kernel.
-#include "framework/device/cuda_check.h"
 #include "framework/device/device_health.h"
-#include "framework/device/gpu_queries.h"
+#include "framework/device/kernel_launch.cuh"
 #include "framework/device/runtime.h"
 
 // Outside the namespace lenslet: racecheck and synccheck check only kernels of that namespace (tests/sanitize), and
@@ -81,20 +80,18 @@ namespace lenslet::runtime {
 void split_pairs_async(const void* pairs, int64_t count, void* first, void* second, void* stream) {
   throw_if_device_lost();
   if (count == 0) return;
-  const auto blocks = static_cast<unsigned>((count + kSplitThreads - 1) / kSplitThreads);
-  split_pairs_kernel<<<blocks, kSplitThreads, 0, static_cast<cudaStream_t>(stream)>>>(
-      static_cast<const uint2*>(pairs), count, static_cast<unsigned*>(first), static_cast<unsigned*>(second));
-  LENSLET_CUDA_CHECK_LAUNCH("split_pairs_kernel");
+  launch("split_pairs_kernel", split_pairs_kernel, grid_blocks(count, kSplitThreads), kSplitThreads, 0,
+         static_cast<cudaStream_t>(stream), static_cast<const uint2*>(pairs), count,
+         static_cast<unsigned*>(first), static_cast<unsigned*>(second));
 }
 
 void unpack_pixels_async(const void* pairs, int64_t pair_bytes, void* pixels, void* stream) {
   throw_if_device_lost();
   const int64_t count = pair_bytes / kUnpackBytes;
   if (count == 0) return;
-  const auto blocks = static_cast<unsigned>((count + kUnpackThreads - 1) / kUnpackThreads);
-  unpack_pixels_kernel<<<blocks, kUnpackThreads, 0, static_cast<cudaStream_t>(stream)>>>(
-      static_cast<const uint2*>(pairs), count, static_cast<uint4*>(pixels));
-  LENSLET_CUDA_CHECK_LAUNCH("unpack_pixels_kernel");
+  launch("unpack_pixels_kernel", unpack_pixels_kernel, grid_blocks(count, kUnpackThreads), kUnpackThreads, 0,
+         static_cast<cudaStream_t>(stream), static_cast<const uint2*>(pairs), count,
+         static_cast<uint4*>(pixels));
 }
 
 void fill_shared_async(int byte, void* stream) {
@@ -108,9 +105,8 @@ void fill_shared_async(int byte, void* stream) {
   constexpr unsigned kRounds = 2;
   const auto blocks = kRounds * static_cast<unsigned>(multiprocessor_count({DeviceKind::kCuda, device}));
   const unsigned word = 0x01010101u * static_cast<unsigned>(byte & 0xff);
-  fill_shared_kernel<<<blocks, kFillThreads, static_cast<size_t>(bytes), static_cast<cudaStream_t>(stream)>>>(
-      word, bytes / static_cast<int>(sizeof(unsigned)));
-  LENSLET_CUDA_CHECK_LAUNCH("fill_shared_kernel");
+  launch("fill_shared_kernel", fill_shared_kernel, blocks, kFillThreads, static_cast<size_t>(bytes),
+         static_cast<cudaStream_t>(stream), word, bytes / static_cast<int>(sizeof(unsigned)));
 }
 
 }  // namespace lenslet::runtime

@@ -28,6 +28,19 @@ inline Support depthwise_groups(const Conv2dProblem& problem) {
                             ": use direct"));
 }
 
+/// No, with a reason that ends with `remedy`, for strides and dilations that Winograd's transforms do not have.
+inline Support winograd_window(const Conv2dProblem& problem, const char* remedy) {
+  if (problem.stride_h != 1 || problem.stride_w != 1) {
+    return Support::no(
+        concat("winograd supports stride 1, found ", problem.stride_h, "x", problem.stride_w, ": ", remedy));
+  }
+  if (problem.dilation_h != 1 || problem.dilation_w != 1) {
+    return Support::no(concat("winograd supports dense filters, found dilation ", problem.dilation_h, "x",
+                              problem.dilation_w, ": ", remedy));
+  }
+  return Support::yes();
+}
+
 /// No, with a reason, for NHWC tensors.
 inline Support nchw_only(const char* backend, const Conv2dProblem& problem) {
   if (problem.layout == TensorLayout::kNchw) return Support::yes();

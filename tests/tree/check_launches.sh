@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Every call of CUDA, cuBLAS and cuDNN is checked: its status is an argument of a check, returned, kept or compared. A
 # call that is a statement of its own discards it, and must have (void) before it, as in destructors.
-# Every kernel launch is followed within a few lines by a check that names the kernel, before any other launch:
+# Hosts launch by launch(), launch_early() or a KernelLaunch of framework/device/kernel_launch.cuh, with the name before
+# the kernel. Any other launch is followed within a few lines by a check that names the kernel, before the next launch:
 # LENSLET_CUDA_CHECK_LAUNCH("its_name") or LENSLET_CUDA_CHECK_LAUNCH_OF(its_name). The branches of an if may share a
-# check behind them. And every "…_kernel" in quotes, wherever a name is reported, is a __global__ function of the tree.
+# check behind them. And every "…_kernel" in quotes, wherever a name is reported, is a __global__ function of the tree,
+# and the kernel that follows it, if any, has that name.
 #   check_launches.sh ROOT
 set -euo pipefail
 cd "$1"
@@ -98,8 +100,17 @@ awk '
     sub(/\/\/.*/, "", code)
     rest = code
     while (match(rest, /"[A-Za-z0-9_]*_kernel"/)) {
-      named[substr(rest, RSTART + 1, RLENGTH - 2)] = FILENAME ":" FNR
+      name = substr(rest, RSTART + 1, RLENGTH - 2)
+      named[name] = FILENAME ":" FNR
       rest = substr(rest, RSTART + RLENGTH)
+      if (match(rest, /^, *&?[A-Za-z0-9_:]*_kernel/)) {
+        kernel = substr(rest, 1, RLENGTH)
+        sub(/.*[^A-Za-z0-9_]/, "", kernel)
+        if (kernel != name) {
+          printf "%s:%d: this names %s, and the kernel is %s\n", FILENAME, FNR, name, kernel
+          failed = 1
+        }
+      }
     }
   }
   # In the head of a kernel its name may be on a later line, after attributes.

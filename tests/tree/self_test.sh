@@ -216,6 +216,8 @@ red layers/planted.cpp '  if (held)\n    cublasDestroy(handle);' 'planted.cpp:2:
 red layers/planted.h '  ~Held() { cudaFree(data); }' 'the status of cudaFree is discarded' "${launches[@]}"
 red models/planted.cu '  LENSLET_CUDA_CHECK(cudaFree(a)); cudnnDestroy(b);' 'the status of cudnnDestroy is discarded' \
   "${launches[@]}"
+red layers/planted.cu '  launch("rearrange_copy_kernel", &rearrange_fill_kernel<1>, 1, 1, 0, stream);' \
+  'names rearrange_copy_kernel, and the kernel is rearrange_fill_kernel' "${launches[@]}"
 red layers/planted.cpp '  set("renamed_kernel", address, 32);' '"renamed_kernel" is no __global__ function' \
   "${launches[@]}"
 

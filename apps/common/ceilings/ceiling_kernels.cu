@@ -1,13 +1,9 @@
 #include "apps/common/ceilings/ceiling_kernels.h"
 
-#include <cuda_runtime.h>
-
-#include <algorithm>
 #include <cstdint>
 
 #include "apps/common/ceilings/peak_values.cuh"
-#include "framework/device/cuda_check.h"
-#include "framework/device/gpu_queries.h"
+#include "framework/device/kernel_launch.cuh"
 #include "framework/instructions/mma.cuh"
 
 namespace lenslet {
@@ -19,8 +15,6 @@ constexpr int kThreads = 256;
 constexpr int kFullBlocks = 8, kMmaBlocks = 4;
 constexpr int kChains = 8;  // independent sums per thread or warp, which hide the latency of an instruction
 constexpr int kFmaRounds = 16384, kMmaRounds = 4096;
-
-cudaStream_t native(Stream& stream) { return static_cast<cudaStream_t>(stream.native_handle()); }
 
 // computes    kChains sums per thread, sum = sum * factor + addend, `rounds` times
 // work split  grid = any number of blocks of kThreads, all alike
@@ -110,16 +104,15 @@ __global__ void empty_kernel() {}
 
 double launch_fma_peak(Stream& stream, float* sink) {
   const int blocks = kFullBlocks * multiprocessor_count(stream.device());
-  peak_fma_kernel<<<blocks, kThreads, 0, native(stream)>>>(kFmaRounds, 0.999f, 0.001f, sink);
-  LENSLET_CUDA_CHECK_LAUNCH("peak_fma_kernel");
+  launch("peak_fma_kernel", peak_fma_kernel, blocks, kThreads, 0, native(stream), kFmaRounds, 0.999f, 0.001f,
+         sink);
   return 2.0 * blocks * kThreads * kChains * kFmaRounds;
 }
 
 template <MathMode kMath>
 double launch_mma_peak(Stream& stream, float* sink) {
   const int blocks = kMmaBlocks * multiprocessor_count(stream.device());
-  peak_mma_kernel<kMath><<<blocks, kThreads, 0, native(stream)>>>(kMmaRounds, sink);
-  LENSLET_CUDA_CHECK_LAUNCH("peak_mma_kernel");
+  launch("peak_mma_kernel", peak_mma_kernel<kMath>, blocks, kThreads, 0, native(stream), kMmaRounds, sink);
   constexpr double kProduct = 2.0 * 16 * 8 * (kMath == MathMode::kTf32 ? 8 : 16);
   return kProduct * blocks * (kThreads / 32) * kChains * kMmaRounds;
 }
@@ -150,15 +143,11 @@ double launch_read(Stream& stream, const void* data, size_t bytes, int passes, f
   const int blocks = kFullBlocks * multiprocessor_count(stream.device());
   const size_t step_bytes = sizeof(uint4) * kThreads * static_cast<size_t>(blocks);
   const auto steps = static_cast<int64_t>(bytes / step_bytes);
-  peak_read_kernel<<<blocks, kThreads, 0, native(stream)>>>(static_cast<const uint4*>(data), steps, passes,
-                                                            sink);
-  LENSLET_CUDA_CHECK_LAUNCH("peak_read_kernel");
+  launch("peak_read_kernel", peak_read_kernel, blocks, kThreads, 0, native(stream),
+         static_cast<const uint4*>(data), steps, passes, sink);
   return static_cast<double>(steps) * static_cast<double>(step_bytes) * passes;
 }
 
-void launch_empty(Stream& stream) {
-  empty_kernel<<<1, 1, 0, native(stream)>>>();
-  LENSLET_CUDA_CHECK_LAUNCH("empty_kernel");
-}
+void launch_empty(Stream& stream) { launch("empty_kernel", empty_kernel, 1, 1, 0, native(stream)); }
 
 }  // namespace lenslet

@@ -1,9 +1,7 @@
 // Measures the rate of Hopper's wgmma. Compiled for sm_90a only.
-#include <cuda_runtime.h>
-
 #include "apps/common/ceilings/ceiling_kernels.h"
 #include "apps/common/ceilings/peak_values.cuh"
-#include "framework/device/cuda_check.h"
+#include "framework/device/kernel_launch.cuh"
 #include "framework/instructions/async_copy.cuh"
 #include "framework/instructions/wgmma.cuh"
 
@@ -58,13 +56,9 @@ __global__ void __launch_bounds__(kThreads, 2)
 }  // namespace
 
 double launch_wgmma_peak(Stream& stream, MathMode math, int blocks, float* sink) {
-  const auto native = static_cast<cudaStream_t>(stream.native_handle());
-  if (math == MathMode::kTf32) {
-    peak_wgmma_kernel<MathMode::kTf32><<<blocks, kThreads, 0, native>>>(sink);
-  } else {
-    peak_wgmma_kernel<MathMode::kFp16><<<blocks, kThreads, 0, native>>>(sink);
-  }
-  LENSLET_CUDA_CHECK_LAUNCH("peak_wgmma_kernel");
+  const auto kernel =
+      math == MathMode::kTf32 ? peak_wgmma_kernel<MathMode::kTf32> : peak_wgmma_kernel<MathMode::kFp16>;
+  launch("peak_wgmma_kernel", kernel, blocks, kThreads, 0, native(stream), sink);
   const double product = 2.0 * kRows * kColumns * (kDepthBytes / (math == MathMode::kTf32 ? 4 : 2));
   return product * kGroup * kRounds * (kThreads / 128) * blocks;
 }

@@ -7,7 +7,7 @@
 #include "apps/common/results/attempt.h"
 #include "apps/convbench/bench/published.h"
 #include "framework/base/error.h"
-#include "framework/base/integer_math.h"
+#include "framework/device/gpu_limits.h"
 #include "layers/gemm/gemm_backend.h"
 
 namespace lenslet {
@@ -92,7 +92,7 @@ StudyKernel<MatrixShape> kernel_of(const GemmCell& cell, const MatrixShape& shap
   const TableOfStudy& table = describe(cell.table);
   const MatrixKernel made = table.kernels.parse(table.kind_option, cell.kind)(cell.edge);
   const auto blocks = [](int outputs, int of_a_block) {
-    return of_a_block == 0 ? 1U : static_cast<unsigned>(ceil_div(outputs, of_a_block));
+    return of_a_block == 0 ? 1U : grid_blocks(outputs, of_a_block);
   };
   StudyKernel<MatrixShape> kernel;
   kernel.name = made.name;

@@ -1,11 +1,8 @@
 // Activations on the GPU: y[i] = f(x[i]; a, b), x and y [count]; activation_functions.h has each f. Bound by memory
 // bandwidth: one read and one write of each value.
-#include <cuda_runtime.h>
-
-#include <algorithm>
 #include <utility>
 
-#include "framework/device/cuda_check.h"
+#include "framework/device/kernel_launch.cuh"
 #include "layers/activation/activation_backend.h"
 #include "layers/activation/activation_functions.h"
 
@@ -18,7 +15,7 @@ constexpr int kThreads = 256;
 // work split  a thread computes one float4 of the whole quads; the first threads also compute the up to 3 remaining
 //             values
 // memory      no shared memory; works in place, since a thread reads only the elements that it writes
-// requires    x and y aligned to 16 bytes unless quads is 0 (activation_direct() checks)
+// requires    x and y aligned to 16 bytes unless quads is 0 (QuadLaunch)
 // measured    H200, hot: a sigmoid of 256 x 16 planes of 56 x 56: 28.6 us
 //             (docs/results/2026-11-28-h200/layers.json)
 template <Activation kFunction>
@@ -48,15 +45,10 @@ Kernel kernel_of(Activation function, std::integer_sequence<int, kIndex...> /*al
 void activation_direct(const ActivationProblem& problem, const float* x, float* y, Stream& stream) {
   const int64_t count = problem.count;
   if (count == 0) return;
-  const bool aligned = (reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(y)) % 16 == 0;
-  const int64_t quads = aligned ? count / 4 : 0;
-  const int64_t threads = aligned ? std::max<int64_t>(quads, 1) : count;
-  const auto blocks =
-      static_cast<unsigned>(std::min<int64_t>((threads + kThreads - 1) / kThreads, INT32_MAX));
+  const QuadLaunch grid(count, kThreads, {x, y});
   const Kernel kernel = kernel_of(problem.function, std::make_integer_sequence<int, kActivations>());
-  kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream.native_handle())>>>(x, y, problem.a,
-                                                                                     problem.b, quads, count);
-  LENSLET_CUDA_CHECK_LAUNCH("activation_direct_kernel");
+  launch("activation_direct_kernel", kernel, grid.blocks, kThreads, 0, native(stream), x, y, problem.a,
+         problem.b, grid.quads, count);
 }
 
 }  // namespace

@@ -200,14 +200,7 @@ class WinogradBackend : public ConvBackend {
       return Support::no(concat("winograd on the CPU supports 3x3 filters, found ", problem.r, "x", problem.s,
                                 ": use direct"));
     }
-    if (problem.stride_h != 1 || problem.stride_w != 1) {
-      return Support::no(concat("winograd supports stride 1, found ", problem.stride_h, "x", problem.stride_w,
-                                ": use direct"));
-    }
-    if (problem.dilation_h != 1 || problem.dilation_w != 1) {
-      return Support::no(concat("winograd supports dense filters, found dilation ", problem.dilation_h, "x",
-                                problem.dilation_w, ": use direct"));
-    }
+    if (const Support window = winograd_window(problem, "use direct"); !window) return window;
     if (problem.c / problem.groups > kMaxChannels) {
       return Support::no(concat("winograd on the CPU supports up to ", kMaxChannels,
                                 " channels per group, found ", problem.c / problem.groups, ": use direct"));

@@ -122,8 +122,6 @@ const ChannelsVariant* choose_channels_variant(const Conv2dProblem& problem) {
   return nullptr;
 }
 
-unsigned blocks_of(int64_t threads) { return static_cast<unsigned>(ceil_div(threads, kBlock)); }
-
 class DepthwiseRows : public OneLaunchConv<DepthwiseShape, const float*, const float*, float*> {
  public:
   DepthwiseRows(const ConvPrepare& request, const RowsVariant& variant) {
@@ -141,7 +139,7 @@ class DepthwiseRows : public OneLaunchConv<DepthwiseShape, const float*, const f
     shape_.by_multiplier = FastDivide(problem.k / problem.c);
     shape_.store_width = q % 4 == 0 ? 4 : q % 2 == 0 ? 2 : 1;
     shape_.after = request.rectifier;
-    launch_ = {"conv_depthwise_rows_kernel", variant.kernel, blocks_of(shape_.segments), kBlock};
+    launch_ = {"conv_depthwise_rows_kernel", variant.kernel, grid_blocks(shape_.segments, kBlock), kBlock};
     detail_ = concat("rows, ", variant.rows, "x4 positions per thread, ", variant.vector * sizeof(float),
                      " bytes a load");
   }
@@ -185,7 +183,7 @@ class DepthwiseChannels
     shape_.by_column_segments = FastDivide(column_segments);
     shape_.by_row_segments = FastDivide(row_segments);
     shape_.after = request.rectifier;
-    const unsigned blocks = blocks_of(shape_.threads);
+    const unsigned blocks = grid_blocks(shape_.threads, kBlock);
     if (variant) {
       launch_ = {"conv_depthwise_channels_kernel", variant->kernel, blocks, kBlock};
       detail_ = concat("channels, ", rows, "x4 positions x ", vector, " channels per thread");

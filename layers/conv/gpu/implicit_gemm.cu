@@ -52,13 +52,9 @@ constexpr Variant kVariants[] = {
     variant<SgemmTile<16, 64, 16, 4, 4, 4, 8>>(0.5),   variant<SgemmTile<16, 32, 16, 4, 4, 4, 8>>(0.35),
 };
 
-int64_t block_count(const Conv2dProblem& problem, const Variant& variant) {
-  const int64_t columns = int64_t{problem.n} * problem.p() * problem.q();
-  return ceil_div(problem.k / problem.groups, variant.block_m) * ceil_div(columns, variant.block_n);
-}
-
 double variant_cost(const Conv2dProblem& problem, const Variant& variant, int multiprocessor_count) {
-  return implicit_gemm_cost(variant, block_count(problem, variant) * problem.groups, multiprocessor_count);
+  return implicit_gemm_cost(variant, group_tiles(problem, variant, problem.q()) * problem.groups,
+                            multiprocessor_count);
 }
 
 /// The variant whose busiest multiprocessor has the least to do.
@@ -117,10 +113,10 @@ class ImplicitGemm : public OneLaunchConv<ImplicitGemmShape, const float*, const
       table[static_cast<size_t>(i)] = {(c * problem.h + dh) * problem.w + dw, dh, dw};
     }
     taps_ = upload_table(request, table);
-    launch_ = {
-        "conv_implicit_gemm_kernel", unpadded ? variant.unchecked : variant.checked,
-        dim3(static_cast<unsigned>(block_count(problem, variant)), static_cast<unsigned>(problem.groups)),
-        static_cast<unsigned>(variant.threads)};
+    launch_ = {"conv_implicit_gemm_kernel", unpadded ? variant.unchecked : variant.checked,
+               dim3(static_cast<unsigned>(group_tiles(problem, variant, problem.q())),
+                    static_cast<unsigned>(problem.groups)),
+               static_cast<unsigned>(variant.threads)};
     detail_ = concat(variant.block_m, " filters x ", variant.block_n, " positions per block");
   }
   void run(const ConvArgs& args, RunContext& context) override {

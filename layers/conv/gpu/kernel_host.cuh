@@ -32,6 +32,14 @@ class SummingBackend : public ConvBackend {
   }
 };
 
+/// Tiles of block_m filters x block_n positions that one group of a problem has, if each of its rows is computed at
+/// `row` positions.
+template <typename Variant>
+int64_t group_tiles(const Conv2dProblem& problem, const Variant& variant, int row) {
+  const int64_t positions = int64_t{problem.n} * problem.p() * row;
+  return ceil_div(problem.k / problem.groups, variant.block_m) * ceil_div(positions, variant.block_n);
+}
+
 /// Adjacent 2x2 windows without overlap: a thread or block with pairs of rows and columns pools them by itself.
 inline bool is_halving(const Pool2dWindow& v) {
   return v.kernel_h == 2 && v.kernel_w == 2 && v.stride_h == 2 && v.stride_w == 2 && v.pad_h == 0 &&

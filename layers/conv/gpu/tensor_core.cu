@@ -55,11 +55,6 @@ constexpr Variant kVariants[] = {
     variant<16, 128, 1, 4>(0.35), variant<64, 64, 2, 2>(0.6),   variant<32, 32, 2, 2>(0.3),
 };
 
-int64_t block_count(const Conv2dProblem& problem, const Variant& variant) {
-  const int64_t columns = int64_t{problem.n} * problem.p() * problem.q();
-  return ceil_div(problem.k / problem.groups, variant.block_m) * ceil_div(columns, variant.block_n);
-}
-
 struct Choice {
   const Variant* variant;
   double cycles;  // estimated
@@ -72,7 +67,8 @@ Choice choose_variant(const Conv2dProblem& problem, const GpuCard& card) {
   Choice best{nullptr, INFINITY};
   for (const Variant& candidate : kVariants) {
     if (static_cast<size_t>(candidate.shared_bytes) > card.shared_bytes_per_block_optin) continue;
-    const int64_t waves = ceil_div(block_count(problem, candidate) * problem.groups, card.multiprocessors);
+    const int64_t waves =
+        ceil_div(group_tiles(problem, candidate, problem.q()) * problem.groups, card.multiprocessors);
     const int64_t depth = round_up(conv_terms(problem) - 1, candidate.block_k);
     const double cycles = static_cast<double>(waves * depth) * candidate.block_m * candidate.block_n /
                           (candidate.efficiency * kProductsPerCycle);
@@ -105,11 +101,11 @@ class TensorCoreMma : public OneLaunchConv<TensorCoreMmaShape, const float*, con
     set_shape(problem, static_cast<int>(ceil_div(taps, variant.block_k)));
     shape_.relu = request.rectifier.relu();
     upload_taps_and_filters(request, taps);
-    launch_ = {
-        "conv_tensor_core_mma_kernel",
-        variant.kernel[request.math == MathMode::kFp16][problem.layout == TensorLayout::kNhwc],
-        dim3(static_cast<unsigned>(block_count(problem, variant)), static_cast<unsigned>(problem.groups)),
-        static_cast<unsigned>(variant.threads), static_cast<size_t>(variant.shared_bytes)};
+    launch_ = {"conv_tensor_core_mma_kernel",
+               variant.kernel[request.math == MathMode::kFp16][problem.layout == TensorLayout::kNhwc],
+               dim3(static_cast<unsigned>(group_tiles(problem, variant, problem.q())),
+                    static_cast<unsigned>(problem.groups)),
+               static_cast<unsigned>(variant.threads), static_cast<size_t>(variant.shared_bytes)};
     detail_ = concat("mma, ", variant.block_m, " filters x ", variant.block_n, " positions per block");
   }
   void run(const ConvArgs& args, RunContext& context) override {

@@ -200,14 +200,8 @@ class WinogradBackend : public ConvBackend {
       return Support::no(concat("winograd supports 3x3 and 5x5 filters, found ", problem.r, "x", problem.s,
                                 ": use direct or implicit_gemm"));
     }
-    if (problem.stride_h != 1 || problem.stride_w != 1) {
-      return Support::no(concat("winograd supports stride 1, found ", problem.stride_h, "x", problem.stride_w,
-                                ": use direct or implicit_gemm"));
-    }
-    if (problem.dilation_h != 1 || problem.dilation_w != 1) {
-      return Support::no(concat("winograd supports dense filters, found dilation ", problem.dilation_h, "x",
-                                problem.dilation_w, ": use direct or implicit_gemm"));
-    }
+    if (const Support window = winograd_window(problem, "use direct or implicit_gemm"); !window)
+      return window;
     if (const Support groups = groups_fit_grid("winograd", problem); !groups) return groups;
     if (const Support filters = filters_fit_grid("winograd", problem, kFewOut); !filters) return filters;
     if (bytes_per_tile(problem) * kWinogradChunkUnit > kDefaultWorkspace) {

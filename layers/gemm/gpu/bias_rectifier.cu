@@ -1,11 +1,6 @@
 // y[o, c, i] = f(y[o, c, i] + bias[c]), in place, f a rectifier. Bound by memory bandwidth: one read and one write of
 // y.
-#include <cuda_runtime.h>
-
-#include <algorithm>
-
-#include "framework/device/cuda_check.h"
-#include "framework/device/launch_resources.cuh"
+#include "framework/device/kernel_launch.cuh"
 #include "layers/gemm/gpu/bias_rectifier.h"
 
 namespace lenslet {
@@ -49,10 +44,9 @@ template <int kWidth, typename Index>
 void bias_rectifier(float* y, const float* bias, Rectifier after, int64_t channels, int64_t inner,
                     int64_t values, cudaStream_t stream) {
   const int64_t total = values / kWidth;
-  const auto blocks = static_cast<unsigned>((total + kThreads - 1) / kThreads);
-  bias_rectifier_kernel<kWidth, Index><<<blocks, kThreads, 0, stream>>>(
-      y, bias, after, static_cast<Index>(channels), static_cast<Index>(inner), static_cast<Index>(total));
-  LENSLET_CUDA_CHECK_LAUNCH("bias_rectifier_kernel");
+  launch("bias_rectifier_kernel", bias_rectifier_kernel<kWidth, Index>, grid_blocks(total, kThreads),
+         kThreads, 0, stream, y, bias, after, static_cast<Index>(channels), static_cast<Index>(inner),
+         static_cast<Index>(total));
 }
 
 /// The kernel and its launch configuration.

@@ -5,12 +5,7 @@
 // loads, each lane sums its part, and a butterfly of shuffles adds the lanes' sums. A warp computes up to four samples
 // at once, so that a row of w is read once for all. Their four butterflies are merged (each step halves the values that
 // a lane keeps), which takes 6 shuffles instead of 20.
-#include <cuda_runtime.h>
-
-#include "framework/base/error.h"
-#include "framework/base/integer_math.h"
-#include "framework/device/cuda_check.h"
-#include "framework/device/gpu_limits.h"
+#include "framework/device/kernel_launch.cuh"
 #include "framework/instructions/warp.cuh"
 #include "framework/tensor/keep_nan.h"
 #include "layers/linear/linear_backend.h"
@@ -122,13 +117,10 @@ class WarpReduceOperator : public Operator {
                             ? (wide ? linear_warp_reduce_kernel<1, 4> : linear_warp_reduce_kernel<1, 1>)
                             : (wide ? linear_warp_reduce_kernel<4, 4> : linear_warp_reduce_kernel<4, 1>);
     const int64_t rows = problem_.batch == 1 ? 1 : 4;
-    const dim3 grid(static_cast<unsigned>(ceil_div(problem_.batch, rows)),
-                    static_cast<unsigned>(ceil_div(problem_.outputs, kWarps)));
-    kernel<<<grid, dim3(GpuLimits::kWarp, kWarps), 0,
-             static_cast<cudaStream_t>(context.stream.native_handle())>>>(
-        x, weights_.data(), bias_.data(), output.data, problem_.batch, problem_.inputs, problem_.outputs,
-        problem_.relu);
-    LENSLET_CUDA_CHECK_LAUNCH("linear_warp_reduce_kernel");
+    const dim3 grid(grid_blocks(problem_.batch, rows), grid_blocks(problem_.outputs, kWarps));
+    launch("linear_warp_reduce_kernel", kernel, grid, dim3(GpuLimits::kWarp, kWarps), 0,
+           native(context.stream), x, weights_.data(), bias_.data(), output.data, problem_.batch,
+           problem_.inputs, problem_.outputs, problem_.relu);
   }
 
  private:

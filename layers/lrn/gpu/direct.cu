@@ -3,11 +3,7 @@
 //   x, y [samples, channels, inner]
 // A. Krizhevsky, I. Sutskever and G. Hinton, "ImageNet classification with deep convolutional neural networks", NIPS
 // 2012, section 3.3.
-#include <cuda_runtime.h>
-
-#include <algorithm>
-
-#include "framework/device/cuda_check.h"
+#include "framework/device/kernel_launch.cuh"
 #include "layers/lrn/lrn_backend.h"
 
 namespace lenslet {
@@ -43,10 +39,8 @@ __global__ void __launch_bounds__(kThreads)
 void lrn_direct(const LrnProblem& problem, const float* x, float* y, Stream& stream) {
   const int64_t count = problem.samples * problem.channels * problem.inner;
   if (count == 0) return;
-  const auto blocks = static_cast<unsigned>(std::min<int64_t>((count + kThreads - 1) / kThreads, INT32_MAX));
-  lrn_direct_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream.native_handle())>>>(x, y,
-                                                                                                problem);
-  LENSLET_CUDA_CHECK_LAUNCH("lrn_direct_kernel");
+  launch("lrn_direct_kernel", lrn_direct_kernel, grid_blocks(count, kThreads), kThreads, 0, native(stream), x,
+         y, problem);
 }
 
 }  // namespace

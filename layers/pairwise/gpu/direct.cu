@@ -1,9 +1,6 @@
 // Pairwise functions on the GPU: y[i] = after(f(a[i], b[i])), f of pairwise_functions.h, `after` a rectifier. The
 // shapes of a and b are broadcast to that of y. Bound by memory bandwidth: each operand is read once and y is written
 // once.
-#include <cuda_runtime.h>
-
-#include <algorithm>
 #include <utility>
 
 #include "framework/device/kernel_launch.cuh"
@@ -20,7 +17,7 @@ constexpr int kThreads = 256;
 // work split  a thread computes one float4 of the whole quads; the first threads also compute the up to 3 remaining
 //             values
 // memory      no shared memory; y may be an operand, since a thread reads only the elements that it writes
-// requires    a, b and y aligned to 16 bytes unless quads is 0 (pairwise_direct() checks)
+// requires    a, b and y aligned to 16 bytes unless quads is 0 (QuadLaunch)
 // measured    H200, hot: a sum of 256 x 16 planes of 56 x 56: 38.3 us
 //             (docs/results/2026-11-28-h200/layers.json)
 template <Pairwise kFunction>
@@ -72,10 +69,6 @@ std::pair<Same, Strided> kernels_of(Pairwise function, std::integer_sequence<int
   return kernels[static_cast<size_t>(function)];
 }
 
-unsigned blocks_for(int64_t threads) {
-  return static_cast<unsigned>(std::min<int64_t>((threads + kThreads - 1) / kThreads, INT32_MAX));
-}
-
 void pairwise_direct(const PairwiseProblem& problem, const float* a, const float* b, float* y,
                      Stream& stream) {
   const StridedPair& places = problem.places;
@@ -85,16 +78,13 @@ void pairwise_direct(const PairwiseProblem& problem, const float* a, const float
   const bool contiguous =
       places.rank == 0 || (places.rank == 1 && places.first[0] == 1 && places.second[0] == 1);
   if (!contiguous) {
-    launch_early("pairwise_direct_strided_kernel", strided, blocks_for(count), kThreads, 0, stream, a, b, y,
-                 problem.after, places, count);
+    launch_early("pairwise_direct_strided_kernel", strided, grid_blocks(count, kThreads), kThreads, 0, stream,
+                 a, b, y, problem.after, places, count);
     return;
   }
-  const auto bits =
-      reinterpret_cast<uintptr_t>(a) | reinterpret_cast<uintptr_t>(b) | reinterpret_cast<uintptr_t>(y);
-  const int64_t quads = bits % 16 == 0 ? count / 4 : 0;
-  const int64_t threads = quads > 0 ? std::max<int64_t>(quads, 4) : count;
-  launch_early("pairwise_direct_same_kernel", same, blocks_for(threads), kThreads, 0, stream, a, b, y,
-               problem.after, quads, count);
+  const QuadLaunch grid(count, kThreads, {a, b, y});
+  launch_early("pairwise_direct_same_kernel", same, grid.blocks, kThreads, 0, stream, a, b, y, problem.after,
+               grid.quads, count);
 }
 
 }  // namespace

@@ -4,12 +4,9 @@
 // Bound by memory bandwidth: each input value is read once and each output is written once, with wide, coalesced
 // accesses. The 2x2 window with stride 2 and the window that is a whole plane have kernels of their own; every other
 // window uses the general one.
-#include <cuda_runtime.h>
-
 #include <algorithm>
 
-#include "framework/device/cuda_check.h"
-#include "framework/device/gpu_limits.h"
+#include "framework/device/kernel_launch.cuh"
 #include "framework/instructions/warp.cuh"
 #include "framework/tensor/keep_nan.h"
 #include "layers/pool/pool_backend.h"
@@ -18,7 +15,6 @@ namespace lenslet {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMaxBlocks = INT32_MAX;
 
 template <bool kMax>
 __device__ __forceinline__ float pool4(float a, float b, float c, float d) {
@@ -122,39 +118,28 @@ __global__ void __launch_bounds__(kThreads)
 
 void pool_direct_plane(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
   const int64_t values = problem.h * problem.w;
-  const auto blocks = static_cast<unsigned>(std::min<int64_t>((problem.planes + 7) / 8, kMaxBlocks));
-  if (problem.kind == PoolKind::kMax) {
-    pool_direct_plane_kernel<true><<<blocks, kThreads, 0, stream>>>(x, y, problem.planes, values);
-  } else {
-    pool_direct_plane_kernel<false><<<blocks, kThreads, 0, stream>>>(x, y, problem.planes, values);
-  }
-  LENSLET_CUDA_CHECK_LAUNCH("pool_direct_plane_kernel");
+  const auto kernel =
+      problem.kind == PoolKind::kMax ? pool_direct_plane_kernel<true> : pool_direct_plane_kernel<false>;
+  launch("pool_direct_plane_kernel", kernel, grid_blocks(problem.planes, kThreads / GpuLimits::kWarp),
+         kThreads, 0, stream, x, y, problem.planes, values);
 }
 
-template <bool kMax>
+template <typename Index>
 void pool_direct_2x2(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
-  const int64_t quads = problem.w / 4, total = problem.planes * problem.p * quads;
-  const auto blocks = static_cast<unsigned>((total + kThreads - 1) / kThreads);
-  // Divisions dominate the instructions here, and 32-bit ones are several times cheaper.
-  if (problem.planes * problem.h * problem.w < INT32_MAX) {
-    pool_direct_2x2_kernel<kMax, uint32_t><<<blocks, kThreads, 0, stream>>>(
-        x, y, static_cast<uint32_t>(problem.h), static_cast<uint32_t>(problem.w),
-        static_cast<uint32_t>(problem.p), static_cast<uint32_t>(quads), static_cast<uint32_t>(total));
-  } else {
-    pool_direct_2x2_kernel<kMax, uint64_t><<<blocks, kThreads, 0, stream>>>(
-        x, y, static_cast<uint64_t>(problem.h), static_cast<uint64_t>(problem.w),
-        static_cast<uint64_t>(problem.p), static_cast<uint64_t>(quads), static_cast<uint64_t>(total));
-  }
-  LENSLET_CUDA_CHECK_LAUNCH("pool_direct_2x2_kernel");
+  const auto h = static_cast<Index>(problem.h), w = static_cast<Index>(problem.w);
+  const auto p = static_cast<Index>(problem.p), quads = w / 4;
+  const int64_t total = problem.planes * problem.p * (problem.w / 4);
+  const auto kernel = problem.kind == PoolKind::kMax ? pool_direct_2x2_kernel<true, Index>
+                                                     : pool_direct_2x2_kernel<false, Index>;
+  launch("pool_direct_2x2_kernel", kernel, grid_blocks(total, kThreads), kThreads, 0, stream, x, y, h, w, p,
+         quads, static_cast<Index>(total));
 }
 
 template <PoolKind kKind, typename Index>
 void pool_direct_any(const Pool2dProblem& problem, const float* x, float* y, cudaStream_t stream) {
   const int64_t outputs = problem.planes * problem.p * problem.q;
-  const auto blocks =
-      static_cast<unsigned>(std::min<int64_t>((outputs + kThreads - 1) / kThreads, kMaxBlocks));
-  pool_direct_any_kernel<kKind, Index><<<blocks, kThreads, 0, stream>>>(x, y, problem);
-  LENSLET_CUDA_CHECK_LAUNCH("pool_direct_any_kernel");
+  launch("pool_direct_any_kernel", pool_direct_any_kernel<kKind, Index>, grid_blocks(outputs, kThreads),
+         kThreads, 0, stream, x, y, problem);
 }
 
 template <typename Index>
@@ -172,23 +157,24 @@ void pool_direct_any_by_kind(const Pool2dProblem& problem, const float* x, float
 bool aligned(const void* pointer, size_t to) { return reinterpret_cast<uintptr_t>(pointer) % to == 0; }
 
 void pool(const Pool2dProblem& problem, const float* x, float* y, Stream& stream) {
-  const auto native_stream = static_cast<cudaStream_t>(stream.native_handle());
   const Pool2dWindow& v = problem.window;
   const int64_t outputs = problem.planes * problem.p * problem.q;
   if (outputs == 0) return;
   const bool is_2x2 = v.kernel_h == 2 && v.kernel_w == 2 && v.stride_h == 2 && v.stride_w == 2 &&
                       v.pad_h == 0 && v.pad_w == 0 && v.plain();
   if (is_2x2 && problem.w % 4 == 0 && aligned(x, 16) && aligned(y, 8) &&
-      outputs / 2 / kThreads < kMaxBlocks) {
-    problem.kind == PoolKind::kMax ? pool_direct_2x2<true>(problem, x, y, native_stream)
-                                   : pool_direct_2x2<false>(problem, x, y, native_stream);
+      outputs / 2 / kThreads < GpuLimits::kGridX) {
+    // Divisions dominate the instructions here, and 32-bit ones are several times cheaper.
+    const bool narrow = problem.planes * problem.h * problem.w < INT32_MAX;
+    narrow ? pool_direct_2x2<uint32_t>(problem, x, y, native(stream))
+           : pool_direct_2x2<uint64_t>(problem, x, y, native(stream));
     return;
   }
-  if (problem.is_whole()) return pool_direct_plane(problem, x, y, native_stream);
+  if (problem.is_whole()) return pool_direct_plane(problem, x, y, native(stream));
   // Divisions dominate here too. The last step of the grid may reach past the outputs.
   const bool narrow = std::max(problem.planes * problem.h * problem.w, outputs) < INT32_MAX / 2;
-  narrow ? pool_direct_any_by_kind<int32_t>(problem, x, y, native_stream)
-         : pool_direct_any_by_kind<int64_t>(problem, x, y, native_stream);
+  narrow ? pool_direct_any_by_kind<int32_t>(problem, x, y, native(stream))
+         : pool_direct_any_by_kind<int64_t>(problem, x, y, native(stream));
 }
 
 }  // namespace

@@ -1,10 +1,6 @@
 // Copies with strides on the GPU: y[sum over d of i[d] * second[d]] = x[sum over d of i[d] * first[d]] for every index
 // i of a StridedPair. Bound by memory bandwidth: each value is read once and written once.
-#include <cuda_runtime.h>
-
-#include <algorithm>
-
-#include "framework/device/cuda_check.h"
+#include "framework/device/kernel_launch.cuh"
 #include "layers/rearrange/rearrange_backend.h"
 
 namespace lenslet {
@@ -43,24 +39,17 @@ __global__ void __launch_bounds__(kThreads) rearrange_fill_kernel(float* y,  // 
     y[i] = value;
 }
 
-unsigned blocks_for(int64_t threads) {
-  return static_cast<unsigned>(std::min<int64_t>((threads + kThreads - 1) / kThreads, INT32_MAX));
-}
-
 void rearrange_copy(const StridedCopy& copy, const float* x, float* y, Stream& stream) {
   const int64_t count = copy.places.count();
   if (count == 0) return;
-  rearrange_copy_kernel<<<blocks_for(count), kThreads, 0,
-                          static_cast<cudaStream_t>(stream.native_handle())>>>(
-      x + copy.x_first, y + copy.y_first, copy.places, count);
-  LENSLET_CUDA_CHECK_LAUNCH("rearrange_copy_kernel");
+  launch("rearrange_copy_kernel", rearrange_copy_kernel, grid_blocks(count, kThreads), kThreads, 0,
+         native(stream), x + copy.x_first, y + copy.y_first, copy.places, count);
 }
 
 void rearrange_fill(float* y, int64_t count, float value, Stream& stream) {
   if (count == 0) return;
-  rearrange_fill_kernel<<<blocks_for(count), kThreads, 0,
-                          static_cast<cudaStream_t>(stream.native_handle())>>>(y, count, value);
-  LENSLET_CUDA_CHECK_LAUNCH("rearrange_fill_kernel");
+  launch("rearrange_fill_kernel", rearrange_fill_kernel, grid_blocks(count, kThreads), kThreads, 0,
+         native(stream), y, count, value);
 }
 
 }  // namespace

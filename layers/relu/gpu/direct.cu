@@ -1,9 +1,5 @@
 // ReLU on the GPU: y[i] = max(x[i], 0). Bound by memory bandwidth: one read and one write of each value.
-#include <cuda_runtime.h>
-
-#include <algorithm>
-
-#include "framework/device/cuda_check.h"
+#include "framework/device/kernel_launch.cuh"
 #include "framework/tensor/keep_nan.h"
 #include "layers/relu/relu_backend.h"
 
@@ -16,7 +12,7 @@ constexpr int kThreads = 256;
 // work split  a thread computes one float4 of the whole quads; the first threads also compute the up to 3 remaining
 //             values
 // memory      no shared memory; works in place, since a thread reads only the elements that it writes
-// requires    x and y aligned to 16 bytes unless quads is 0 (relu_direct() checks)
+// requires    x and y aligned to 16 bytes unless quads is 0 (QuadLaunch)
 // measured    H200, hot: 256 x 16 planes of 56 x 56: 26.7 us
 //             (docs/results/2026-11-28-h200/layers.json)
 __global__ void __launch_bounds__(kThreads) relu_direct_kernel(const float* x,  // [count]
@@ -33,14 +29,9 @@ __global__ void __launch_bounds__(kThreads) relu_direct_kernel(const float* x,  
 
 void relu_direct(const float* x, float* y, int64_t count, Stream& stream) {
   if (count == 0) return;
-  const bool aligned = (reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(y)) % 16 == 0;
-  const int64_t quads = aligned ? count / 4 : 0;
-  const int64_t threads = aligned ? std::max<int64_t>(quads, 4) : count;
-  const auto blocks =
-      static_cast<unsigned>(std::min<int64_t>((threads + kThreads - 1) / kThreads, INT32_MAX));
-  relu_direct_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream.native_handle())>>>(x, y, quads,
-                                                                                                 count);
-  LENSLET_CUDA_CHECK_LAUNCH("relu_direct_kernel");
+  const QuadLaunch grid(count, kThreads, {x, y});
+  launch("relu_direct_kernel", relu_direct_kernel, grid.blocks, kThreads, 0, native(stream), x, y, grid.quads,
+         count);
 }
 
 }  // namespace

@@ -5,12 +5,7 @@
 //
 // After ONNX's operators Softmax and LogSoftmax. Each row is computed by the threads of one group if its values are
 // neighbours, else by one thread.
-#include <cuda_runtime.h>
-
-#include <algorithm>
-
-#include "framework/device/cuda_check.h"
-#include "framework/device/gpu_limits.h"
+#include "framework/device/kernel_launch.cuh"
 #include "framework/instructions/warp.cuh"
 #include "framework/tensor/keep_nan.h"
 #include "layers/softmax/softmax_backend.h"
@@ -107,29 +102,18 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-void softmax_direct_columns(const SoftmaxProblem& problem, const float* x, float* y, cudaStream_t stream) {
-  const int64_t rows = problem.outer * problem.inner;
-  const auto blocks = static_cast<unsigned>(std::min<int64_t>((rows + kThreads - 1) / kThreads, INT32_MAX));
-  softmax_direct_columns_kernel<<<blocks, kThreads, 0, stream>>>(x, y, problem);
-  LENSLET_CUDA_CHECK_LAUNCH("softmax_direct_columns_kernel");
-}
-
 void softmax_direct(const SoftmaxProblem& problem, const float* x, float* y, Stream& stream) {
   const int64_t rows = problem.outer, classes = problem.classes;
   if (rows * problem.inner == 0) return;
-  const auto native_stream = static_cast<cudaStream_t>(stream.native_handle());
-  if (problem.inner > 1) return softmax_direct_columns(problem, x, y, native_stream);
-  const int64_t rows_per_block = classes <= kWarpClasses ? kThreads / GpuLimits::kWarp : 1;
-  const auto blocks =
-      static_cast<unsigned>(std::min<int64_t>((rows + rows_per_block - 1) / rows_per_block, INT32_MAX));
-  if (classes <= kWarpClasses) {
-    softmax_direct_kernel<GpuLimits::kWarp>
-        <<<blocks, kThreads, 0, native_stream>>>(x, y, rows, classes, problem.logarithms);
-  } else {
-    softmax_direct_kernel<kThreads>
-        <<<blocks, kThreads, 0, native_stream>>>(x, y, rows, classes, problem.logarithms);
+  if (problem.inner > 1) {
+    launch("softmax_direct_columns_kernel", softmax_direct_columns_kernel,
+           grid_blocks(rows * problem.inner, kThreads), kThreads, 0, native(stream), x, y, problem);
+    return;
   }
-  LENSLET_CUDA_CHECK_LAUNCH("softmax_direct_kernel");
+  const bool by_warps = classes <= kWarpClasses;
+  const auto kernel = by_warps ? softmax_direct_kernel<GpuLimits::kWarp> : softmax_direct_kernel<kThreads>;
+  launch("softmax_direct_kernel", kernel, grid_blocks(rows, by_warps ? kThreads / GpuLimits::kWarp : 1),
+         kThreads, 0, native(stream), x, y, rows, classes, problem.logarithms);
 }
 
 }  // namespace

@@ -10,8 +10,7 @@
 #include <algorithm>
 
 #include "framework/base/integer_math.h"
-#include "framework/device/cuda_check.h"
-#include "framework/device/gpu_queries.h"
+#include "framework/device/kernel_launch.cuh"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/fp32/conv.cuh"
@@ -37,7 +36,7 @@ class Fp32Operator : public Operator {
     int resident = 0;
     LENSLET_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, conv, Fp32Conv::kThreads,
                                                                      Fp32Conv::kSharedBytes));
-    max_blocks_ = std::max(resident, 1) * card_.multiprocessors;
+    max_blocks_ = static_cast<unsigned>(std::max(resident, 1) * card_.multiprocessors);
     allow_shared<8>();
     allow_shared<4>();
     allow_shared<2>();
@@ -55,16 +54,15 @@ class Fp32Operator : public Operator {
   double products_saved() const override { return network_products_saved(); }
 
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
-    const auto stream = static_cast<cudaStream_t>(context.stream.native_handle());
+    const cudaStream_t stream = native(context.stream);
     auto* const h2 = static_cast<float*>(context.workspace);
     constexpr int kOutputs = std::is_same_v<Output, float> ? kClasses : 1;
     for (int64_t first = 0; first < count_; first += kChunk) {
       const int images = static_cast<int>(std::min(count_ - first, kChunk));
-      const int groups = static_cast<int>(ceil_div(images, Fp32Conv::kImages));
-      fused_lenet5_fp32_conv_kernel<Pixel>
-          <<<static_cast<unsigned>(std::min(groups, max_blocks_)), Fp32Conv::kThreads, Fp32Conv::kSharedBytes,
-             stream>>>(constants_, inputs[0].as<Pixel>() + first * kPixels, images, conv2_.as<float>(), h2);
-      LENSLET_CUDA_CHECK_LAUNCH("fused_lenet5_fp32_conv_kernel");
+      const unsigned blocks = std::min(grid_blocks(images, Fp32Conv::kImages), max_blocks_);
+      launch("fused_lenet5_fp32_conv_kernel", fused_lenet5_fp32_conv_kernel<Pixel>, blocks,
+             Fp32Conv::kThreads, Fp32Conv::kSharedBytes, stream, constants_,
+             inputs[0].as<Pixel>() + first * kPixels, images, conv2_.as<float>(), h2);
       Output* const target = output.as<Output>() + first * kOutputs;
       switch (linear_images(images)) {
         case 8:
@@ -104,17 +102,16 @@ class Fp32Operator : public Operator {
   template <int kEach>
   void launch_linear(const float* h2, int images, Output* output, cudaStream_t stream) const {
     using Tile = Fp32LinearTile<kEach>;
-    fused_lenet5_fp32_linear_kernel<kEach, Output>
-        <<<static_cast<unsigned>(ceil_div(images, Tile::kImages)), Tile::kThreads, Tile::kSharedBytes,
-           stream>>>(h2, images, linear_.template as<float>(), output);
-    LENSLET_CUDA_CHECK_LAUNCH("fused_lenet5_fp32_linear_kernel");
+    launch("fused_lenet5_fp32_linear_kernel", fused_lenet5_fp32_linear_kernel<kEach, Output>,
+           grid_blocks(images, Tile::kImages), Tile::kThreads, Tile::kSharedBytes, stream, h2, images,
+           linear_.template as<float>(), output);
   }
 
   int64_t count_;
   GpuCard card_;
   Fp32Constants constants_;
   Buffer conv2_, linear_;
-  int max_blocks_ = 0;  // of the convolution kernel, all resident
+  unsigned max_blocks_ = 0;  // of the convolution kernel, all resident
 };
 
 class Fp32 : public NetworkBackend {

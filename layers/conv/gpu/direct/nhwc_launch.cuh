@@ -32,7 +32,7 @@ class DirectNhwc : public OneLaunchConv<DirectNhwcShape, const float*, const flo
     shape_.relu = request.rectifier.relu();
     pack(request);
     launch_ = {"conv_direct_nhwc_kernel", kernel(group_channels % 4 == 0),
-               static_cast<unsigned>(ceil_div(shape_.threads, kDirectNhwcThreads)), kDirectNhwcThreads};
+               grid_blocks(shape_.threads, kDirectNhwcThreads), kDirectNhwcThreads};
     detail_ = concat("channels last, ", kDirectNhwcColumns, " columns x ", k_out_, " filters per thread");
   }
   void run(const ConvArgs& args, RunContext& context) override {

@@ -24,8 +24,7 @@ class DirectPixels
     shape_.by_p = FastDivide(problem.p());
     shape_.relu = request.rectifier.relu();
     this->launch_ = {"conv_direct_pixels_kernel", &conv_direct_pixels_kernel<K, kLayout>,
-                     static_cast<unsigned>(ceil_div(shape_.pixels, kDirectPixelsThreads)),
-                     kDirectPixelsThreads};
+                     grid_blocks(shape_.pixels, kDirectPixelsThreads), kDirectPixelsThreads};
     this->detail_ =
         concat("pixels, ", K, " channels per thread", kLayout == TensorLayout::kNhwc ? ", NHWC" : "");
   }

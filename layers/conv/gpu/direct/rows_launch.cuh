@@ -38,8 +38,7 @@ class DirectRows : public OneLaunchConv<DirectRowsFilter<C, K, R, S>, DirectRows
         shape_.segments >= kDirectRowsThreads * multiprocessor_count ? kDirectRowsThreads : GpuLimits::kWarp;
     this->launch_ = {"conv_direct_rows_kernel",
                      &conv_direct_rows_kernel<C, K, R, S, kStride, kPad, kRows, kOut, kPool>,
-                     dim3(static_cast<unsigned>(ceil_div(shape_.segments, block)), K / kOut),
-                     static_cast<unsigned>(block)};
+                     dim3(grid_blocks(shape_.segments, block), K / kOut), static_cast<unsigned>(block)};
     this->detail_ =
         concat("rows, ", kRows, "x4 positions x ", kOut, " channels per thread", kPool ? ", pooled 2x2" : "");
   }

@@ -22,7 +22,7 @@ class DirectStrip
     shape_.by_strips = FastDivide(shape_.strips);
     shape_.relu = request.rectifier.relu();
     this->launch_ = {"conv_direct_strip_kernel", &conv_direct_strip_kernel<K, kStride, kLayout, kVector>,
-                     static_cast<unsigned>(ceil_div(shape_.warps, kWarps)), kDirectStripThreads};
+                     grid_blocks(shape_.warps, kWarps), kDirectStripThreads};
     this->detail_ =
         concat("strips of ", shape_.p / shape_.strips, " rows, 4 columns x ", K, " channels a lane");
   }

@@ -34,12 +34,6 @@ inline constexpr ImplicitGemmRowsVariant kImplicitGemmRowsVariants[] = {
     implicit_gemm_rows_variant<ImplicitGemmRowsTile<64, 128, 1>>(1.0),
 };
 
-inline int64_t implicit_gemm_rows_blocks(const Conv2dProblem& problem,
-                                         const ImplicitGemmRowsVariant& choice) {
-  const int64_t columns = int64_t{problem.n} * problem.p() * problem.w;
-  return ceil_div(problem.k / problem.groups, choice.block_m) * ceil_div(columns, choice.block_n);
-}
-
 inline bool implicit_gemm_rows_supports(const ImplicitGemmRowsVariant& choice, const Conv2dProblem& problem) {
   return problem.s == 3 && problem.stride_w == 1 && problem.dilation_w == 1 &&
          problem.pad_w == choice.pad_w && problem.w % 4 == 0 &&
@@ -57,7 +51,7 @@ inline const ImplicitGemmRowsVariant* choose_implicit_gemm_rows(const Conv2dProb
     if (!implicit_gemm_rows_supports(candidate, problem)) continue;
     if (candidate.shared_bytes > card.shared_bytes_per_block_optin) continue;
     const double cost = implicit_gemm_cost(
-        candidate, implicit_gemm_rows_blocks(problem, candidate) * problem.groups, card.multiprocessors);
+        candidate, group_tiles(problem, candidate, problem.w) * problem.groups, card.multiprocessors);
     if (cost < other_cost) {
       other_cost = cost;
       best = &candidate;
@@ -92,7 +86,7 @@ class ImplicitGemmRows : public OneLaunchConv<ImplicitGemmRowsShape, const float
       table[static_cast<size_t>(i)] = {(c * problem.h + dh) * problem.w, dh};
     }
     rows_ = upload_table(request, table);
-    const auto blocks = static_cast<unsigned>(implicit_gemm_rows_blocks(problem, choice));
+    const auto blocks = static_cast<unsigned>(group_tiles(problem, choice, problem.w));
     launch_ = {"conv_implicit_gemm_rows_kernel", choice.kernel,
                dim3(blocks, static_cast<unsigned>(problem.groups)), static_cast<unsigned>(choice.threads),
                choice.shared_bytes};
