@@ -91,7 +91,7 @@ std::vector<Reign> expected_reigns(const Card& card, MathMode math) {
   if (card.compute_capability >= 90) {
     if (math == MathMode::kFp32) return {{"small", count / 2}, {"medium", 24 * count}, {"fp32", 0}};
     if (math == MathMode::kTf32) return {{"small", count / 2}, {"medium", 4 * count}, {"mma", 0}};
-    return {{"small", 16}, {"mma", 0}};
+    return {{"small", count / 2}, {"mma", 0}};
   }
   if (card.compute_capability < 80) return {{"", 0}};
   if (math == MathMode::kFp32) return {{"fp32", 0}};
@@ -242,7 +242,9 @@ TEST_F(CardChoices, HopperRunsAsMeasured) {
       {MathMode::kTf32, 10000, "mma", "132 blocks of 8 warps, 5 images per round"},
       {MathMode::kFp16, 1, "small", "1 clusters of 16 blocks, an image each, fp16 weights"},
       {MathMode::kFp16, 16, "small", "16 clusters of 4 blocks, an image each, fp16 weights"},
-      {MathMode::kFp16, 17, "mma", "17 blocks of 12 warps, 1 images per round"},
+      {MathMode::kFp16, 17, "small", "17 clusters of 2 blocks, an image each, fp16 weights"},
+      {MathMode::kFp16, 66, "small", "66 clusters of 2 blocks, an image each, fp16 weights"},
+      {MathMode::kFp16, 67, "mma", "67 blocks of 12 warps, 1 images per round"},
       {MathMode::kFp16, 1000, "mma", "132 blocks of 12 warps, 1 images per round"},
       {MathMode::kFp16, 10000, "mma", "132 blocks of 12 warps, 7 images per round"},
   };

@@ -101,7 +101,7 @@ class Small : public NetworkBackend {
     return cluster_support("small", find_gpu(request.device));
   }
   bool suits(const OperatorRequest& request) const override {
-    return small_suits(request.math, request.batch(), find_gpu(request.device));
+    return small_suits(request.batch(), find_gpu(request.device));
   }
   // The number of blocks per image, and so the split of its sums, depends on the batch size.
   Determinism determinism(const OperatorRequest& /*request*/) const override { return Determinism::kBitwise; }
