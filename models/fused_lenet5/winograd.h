@@ -9,6 +9,8 @@
 // inputs.
 #pragma once
 
+#include <cstdint>
+
 namespace lenslet::fused_lenet5 {
 
 struct WinogradF45 {
@@ -23,6 +25,8 @@ struct WinogradF45 {
       {-1, 0, 0, 0, 0},
       {0, 0, 0, 0, 1},
   };
+  /// What B^T of bytes is multiplied by, so that its coefficients are whole; powers of two.
+  static constexpr double kByteScale[kPoints] = {4, 4, 4, 4, 2, 2, 4, 4};
   /// How much more independent roundings of U = G g, of V = B^T d and of their products weigh in an output than those
   /// of g, d and the 5 products of a direct sum: the largest, over outputs o, root of sum over t of A_to^2 |G_t|^2
   /// |B_t|^2 / 5.
@@ -56,6 +60,31 @@ struct WinogradF45 {
     v[5] = fmaf(odd3, -0.5f, even3);
     v[6] = fmaf(d[2] - d[4], 5.25f, d[6] - d[0]);
     v[7] = fmaf(d[3] - d[5], 5.25f, d[7] - d[1]);
+  }
+  /// The same for bytes, d[0] in the lowest of `first` and d[7] in the highest of `second`, as sums of whole numbers:
+  /// v[t] is exactly kByteScale[t] times the other one's.
+  static __device__ __forceinline__ void input(uint32_t first, uint32_t second, float (&v)[8]) {
+    constexpr int8_t kCoefficients[kPoints][8] = {
+        {0, 4, 4, -17, -17, 4, 4, 0}, {0, -4, 4, 17, -17, -4, 4, 0}, {0, 2, 1, -10, -5, 8, 4, 0},
+        {0, -2, 1, 10, -5, -8, 4, 0}, {0, 4, 8, -5, -10, 1, 2, 0},   {0, -4, 8, 5, -10, -1, 2, 0},
+        {-4, 0, 21, 0, -21, 0, 4, 0}, {0, -4, 0, 21, 0, -21, 0, 4},
+    };
+#pragma unroll
+    for (int point = 0; point < kPoints; ++point) {
+      uint32_t coefficients[2] = {0, 0};
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        coefficients[i / 4] |= uint32_t{static_cast<uint8_t>(kCoefficients[point][i])} << (i % 4 * 8);
+      }
+      v[point] =
+          static_cast<float>(dot_of_bytes(first, coefficients[0], dot_of_bytes(second, coefficients[1], 0)));
+    }
+  }
+  /// sum + four unsigned bytes times four signed ones.
+  static __device__ __forceinline__ int dot_of_bytes(uint32_t bytes, uint32_t coefficients, int sum) {
+    int result;
+    asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(bytes), "r"(coefficients), "r"(sum));
+    return result;
   }
   /// y += A^T m for the products of one pair of points, whose positive one has these powers.
   static __device__ __forceinline__ void add_pair(float positive, float negative, float first, float second,

@@ -26,29 +26,35 @@ struct Fp32Conv {
   static constexpr int kTile = 128;  // images that are contiguous in h2
 };
 
-/// Transforms h1 to V in place: three times, a warp takes four channels of [12 rows] x [2 halves of eight inputs].
+/// Transforms h1 to V in place; called by all threads, which read everything before one of them stores. Sixteen lanes
+/// take an image, nine units each: a row of [12 rows] x [2 halves of eight inputs] of a channel. Two channels have 48
+/// units, so units 48 apart are in the same place of their channels, and only three addresses are computed.
 __device__ __forceinline__ void fp32_transform(float* shared, int warp, int lane) {
-#pragma unroll 1
-  for (int round = 0; round < 3; ++round) {
-    const int first = warp * 12 + round * 4;  // (image, channel)
-    float d[3][8];
+  // Images four apart: what their lanes store is in different banks.
+  float* const maps = shared + (warp + lane / 16 * Fp32Conv::kWarps) * Fp32Conv::kImage;
+  float d[3][3][8];
 #pragma unroll
-    for (int i = 0; i < 3; ++i) {
-      const int unit = lane + i * 32, map = first + unit / 24;
-      const float* const row = shared + map / 6 * Fp32Conv::kImage + map % 6 * Fp32Conv::kMap +
-                               unit % 12 * 12 + unit % 24 / 12 * 4;
-      *reinterpret_cast<float4*>(d[i]) = *reinterpret_cast<const float4*>(row);
-      *reinterpret_cast<float4*>(d[i] + 4) = *reinterpret_cast<const float4*>(row + 4);
+  for (int i = 0; i < 3; ++i) {
+    const int unit = lane % 16 + i * 16;
+    const float* const from = maps + unit / 24 * Fp32Conv::kMap + unit % 12 * 12 + unit % 24 / 12 * 4;
+#pragma unroll
+    for (int pair = 0; pair < 3; ++pair) {
+      const float* const row = from + pair * 2 * Fp32Conv::kMap;
+      *reinterpret_cast<float4*>(d[i][pair]) = *reinterpret_cast<const float4*>(row);
+      *reinterpret_cast<float4*>(d[i][pair] + 4) = *reinterpret_cast<const float4*>(row + 4);
     }
-    __syncwarp();
+  }
+  __syncthreads();
 #pragma unroll
-    for (int i = 0; i < 3; ++i) {
-      const int unit = lane + i * 32, map = first + unit / 24;
+  for (int i = 0; i < 3; ++i) {
+    const int unit = lane % 16 + i * 16;
+    float* const to = maps + unit / 24 * Fp32Conv::kMap + unit % 24;
+#pragma unroll
+    for (int pair = 0; pair < 3; ++pair) {
       float v[8];
-      WinogradF45::input(d[i], v);
-      float* const target = shared + map / 6 * Fp32Conv::kImage + map % 6 * Fp32Conv::kMap + unit % 24;
+      WinogradF45::input(d[i][pair], v);
 #pragma unroll
-      for (int point = 0; point < 8; ++point) target[point * 24] = v[point];
+      for (int point = 0; point < 8; ++point) to[pair * 2 * Fp32Conv::kMap + point * 24] = v[point];
     }
   }
 }

@@ -10,19 +10,17 @@
 
 namespace lenslet::fused_lenet5 {
 
-__device__ __forceinline__ void load_eight_pixels(float (&d)[8], const float* source) {
+/// B^T of the eight pixels from `source` on.
+__device__ __forceinline__ void transform_pixels(const float* source, float (&v)[8]) {
+  float d[8];
   *reinterpret_cast<float4*>(d) = __ldg(reinterpret_cast<const float4*>(source));
   *reinterpret_cast<float4*>(d + 4) = __ldg(reinterpret_cast<const float4*>(source) + 1);
+  WinogradF45::input(d, v);
 }
-__device__ __forceinline__ void load_eight_pixels(float (&d)[8], const uint8_t* source) {
-#pragma unroll
-  for (int i = 0; i < 8; i += 4) {
-    const uchar4 four = __ldg(reinterpret_cast<const uchar4*>(source + i));
-    d[i] = four.x;
-    d[i + 1] = four.y;
-    d[i + 2] = four.z;
-    d[i + 3] = four.w;
-  }
+/// For bytes times kByteScale, which conv1's filters are divided by.
+__device__ __forceinline__ void transform_pixels(const uint8_t* source, float (&v)[8]) {
+  const auto* const four = reinterpret_cast<const uint32_t*>(source);
+  WinogradF45::input(__ldg(four), __ldg(four + 1), v);
 }
 
 /// conv1, ReLU and pooling: 6 rows by 4 columns of outputs of `count` filters from `first` on. source: the pixel above
@@ -32,11 +30,7 @@ __device__ __forceinline__ void fp32_conv1(const Fp32Constants& constants, const
                                            int first, int count) {
   float v[10][8];
 #pragma unroll
-  for (int row = 0; row < 10; ++row) {
-    float d[8];
-    load_eight_pixels(d, source + row * 28);
-    WinogradF45::input(d, v[row]);
-  }
+  for (int row = 0; row < 10; ++row) transform_pixels(source + row * 28, v[row]);
   maps += first * kMap;
 #pragma unroll 1
   for (int k = first; k < first + count; ++k, maps += kMap) {

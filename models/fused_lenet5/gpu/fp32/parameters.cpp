@@ -15,7 +15,11 @@ Fp32Constants pack_fp32_constants(const Lenet5Parameters& parameters, ElementTyp
   for (int k = 0; k < 6; ++k) {
     for (int point = 0; point < WinogradF45::kPoints; ++point) {
       for (int r = 0; r < 5; ++r) {
-        packed.conv1[k][point * 5 + r] = winograd_weight(point, conv1.weight.data() + (k * 5 + r) * 5);
+        const float weight = winograd_weight(point, conv1.weight.data() + (k * 5 + r) * 5);
+        // Exact, since the scale is a power of two.
+        packed.conv1[k][point * 5 + r] = input == ElementType::kUint8
+                                             ? weight / static_cast<float>(WinogradF45::kByteScale[point])
+                                             : weight;
       }
     }
     packed.conv1_bias[k] = static_cast<float>(conv1.bias[static_cast<size_t>(k)]);
