@@ -23,6 +23,7 @@
 #include "layers/conv/gpu/direct/rows.cuh"
 #include "layers/conv/gpu/direct/strip.cuh"
 #include "layers/conv/gpu/direct/tile.cuh"
+#include "layers/conv/gpu/im2col_shape.cuh"
 #include "layers/conv/gpu/implicit_gemm/kernel.cuh"
 #include "layers/conv/gpu/implicit_gemm/rows.cuh"
 #include "layers/conv/gpu/sliced_k/kernel.cuh"
@@ -145,11 +146,11 @@ Directions directions_of_implicit_gemm_rows(const Seen& seen) {
 }
 
 Directions directions_of_im2col(const Seen& seen) {
-  const int first = seen.argument<int>(4), pixels = seen.argument<int>(5);
-  return {{"pixels", pixels, seen.threads()},
-          {"channels", seen.argument<int>(6), 1},
-          {"images", seen.argument<int>(7), 1},
-          {"pixels before this round", first, pixels}};
+  const auto& shape = seen.argument<Im2colShape>(2);
+  return {{"pixels", shape.pixels, seen.threads()},
+          {"channels", shape.channels, 1},
+          {"images", shape.images, 1},
+          {"pixels before this round", shape.first_pixel, shape.pixels}};
 }
 
 Directions directions_of_winograd(const Seen& seen, int64_t filters_at_once) {

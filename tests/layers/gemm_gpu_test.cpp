@@ -9,6 +9,7 @@
 #include "layers/reference/fill.h"
 #include "layers/reference/gemm_subject.h"
 #include "layers/reference/guarded_memory.h"
+#include "tests/conv/refusals.h"
 #include "tests/layers/layer_fixture.h"
 
 namespace lenslet {
@@ -85,7 +86,9 @@ TEST_F(CublasGemm, TensorCoresOnlyForTf32) {
   check(gemm_problem(128, 256, 512));
   check(gemm_problem(128, 256, 512), MathMode::kTf32);
   check(gemm_problem(128, 256, 64), MathMode::kTf32);
-  EXPECT_FALSE(backend_->supports(MathMode::kFp16));
+  const Support fp16 = backend_->supports(MathMode::kFp16);
+  EXPECT_FALSE(fp16);
+  EXPECT_EQ(lacks(fp16.reason()), "");
 }
 
 TEST_F(CublasGemm, CanBeCaptured) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "layers/fusion/fusion.h"
+#include "layers/linear/gpu/tiled_shape.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/lrn/lrn_backend.h"
 #include "layers/pool/pool_backend.h"
@@ -98,11 +99,12 @@ Directions directions_of_pool_plane(const Seen& seen) {
 }
 
 Directions directions_of_linear_tiled(const Seen& seen) {
-  const int64_t outputs = seen.argument<int>(6);
+  const auto& shape = seen.argument<LinearTiledShape>(4);
+  const int64_t outputs = shape.outputs;
   const int64_t columns = int64_t{32} * seen.number(1) * seen.number(2);
   return {
-      {"samples", seen.argument<int64_t>(4), int64_t{20} * seen.number(0)},
-      {"inputs", seen.argument<int>(5), 16},
+      {"samples", shape.batch, int64_t{20} * seen.number(0)},
+      {"inputs", shape.inputs, 16},
       {outputs % 4 == 0 ? "outputs, four stored at once" : "outputs, stored one by one", outputs, columns}};
 }
 

@@ -29,7 +29,12 @@ __global__ void matrix_column_kernel(MatrixShape shape,
 }  // namespace
 
 MatrixKernel matrix_column(int block) {
-  return {"matrix_column_kernel", &matrix_column_kernel, block, 1, 0, block};
+  MatrixKernel kernel;
+  kernel.name = "matrix_column_kernel";
+  kernel.function = &matrix_column_kernel;
+  kernel.threads_x = kernel.columns = block;
+  kernel.rows = 0;
+  return kernel;
 }
 
 }  // namespace lenslet

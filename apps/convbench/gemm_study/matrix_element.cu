@@ -30,7 +30,11 @@ __global__ void matrix_element_kernel(MatrixShape shape,
 }  // namespace
 
 MatrixKernel matrix_element(int tile) {
-  return {"matrix_element_kernel", &matrix_element_kernel, tile, tile, tile, tile};
+  MatrixKernel kernel;
+  kernel.name = "matrix_element_kernel";
+  kernel.function = &matrix_element_kernel;
+  kernel.threads_x = kernel.threads_y = kernel.rows = kernel.columns = tile;
+  return kernel;
 }
 
 }  // namespace lenslet

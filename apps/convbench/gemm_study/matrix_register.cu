@@ -75,7 +75,11 @@ __global__ void __launch_bounds__(kTile* kTile)
 }  // namespace
 
 MatrixKernel matrix_register(int tile) {
-  MatrixKernel kernel{"matrix_register_kernel", nullptr, tile, tile, kPatch, kPatch * tile * tile};
+  MatrixKernel kernel;
+  kernel.name = "matrix_register_kernel";
+  kernel.threads_x = kernel.threads_y = tile;
+  kernel.rows = kPatch;
+  kernel.columns = kPatch * tile * tile;
   if (tile == 8) kernel.function = &matrix_register_kernel<8>;
   if (tile == 16) kernel.function = &matrix_register_kernel<16>;
   if (tile == 32) kernel.function = &matrix_register_kernel<32>;

@@ -29,6 +29,13 @@ __global__ void matrix_row_kernel(MatrixShape shape,
 
 }  // namespace
 
-MatrixKernel matrix_row(int block) { return {"matrix_row_kernel", &matrix_row_kernel, 1, block, block, 0}; }
+MatrixKernel matrix_row(int block) {
+  MatrixKernel kernel;
+  kernel.name = "matrix_row_kernel";
+  kernel.function = &matrix_row_kernel;
+  kernel.threads_y = kernel.rows = block;
+  kernel.columns = 0;
+  return kernel;
+}
 
 }  // namespace lenslet

@@ -40,7 +40,9 @@ __global__ void __launch_bounds__(kTile* kTile)
 }  // namespace
 
 MatrixKernel matrix_shared(int tile) {
-  MatrixKernel kernel{"matrix_shared_kernel", nullptr, tile, tile, tile, tile};
+  MatrixKernel kernel;
+  kernel.name = "matrix_shared_kernel";
+  kernel.threads_x = kernel.threads_y = kernel.rows = kernel.columns = tile;
   if (tile == 8) kernel.function = &matrix_shared_kernel<8>;
   if (tile == 16) kernel.function = &matrix_shared_kernel<16>;
   if (tile == 32) kernel.function = &matrix_shared_kernel<32>;

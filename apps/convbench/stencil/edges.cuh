@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/convbench/stencil/stencil_kernels.h"
+#include "framework/device/gpu_limits.h"
 
 namespace lenslet {
 
@@ -27,10 +28,6 @@ __device__ __forceinline__ float edge_value(const float* x, int h, int w, int he
   const int row = edge_index<kBoundary>(h, height), column = edge_index<kBoundary>(w, width);
   if (kBoundary == Boundary::kZero && (row < 0 || column < 0)) return 0.0f;
   return __ldg(x + static_cast<int64_t>(row) * width + column);
-}
-
-inline unsigned blocks_of(int elements, unsigned a_block) {
-  return (static_cast<unsigned>(elements) + a_block - 1) / a_block;
 }
 
 /// Calls the instance of a kernel for a boundary.

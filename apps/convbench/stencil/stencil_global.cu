@@ -66,7 +66,7 @@ StencilKernel stencil_global_kernel(const Stencil& stencil, Boundary boundary) {
                                   &stencil_global_1d_kernel<Boundary::kClamp>,
                                   &stencil_global_1d_kernel<Boundary::kReflect>);
     kernel.threads_x = kLine;
-    kernel.blocks_x = blocks_of(stencil.width, kLine);
+    kernel.blocks_x = grid_blocks(stencil.width, kLine);
   } else {
     kernel.name = "stencil_global_2d_kernel";
     kernel.function = by_boundary(boundary, &stencil_global_2d_kernel<Boundary::kZero>,
@@ -74,8 +74,8 @@ StencilKernel stencil_global_kernel(const Stencil& stencil, Boundary boundary) {
                                   &stencil_global_2d_kernel<Boundary::kReflect>);
     kernel.threads_x = kTileX;
     kernel.threads_y = kTileY;
-    kernel.blocks_x = blocks_of(stencil.width, kTileX);
-    kernel.blocks_y = blocks_of(stencil.height, kTileY);
+    kernel.blocks_x = grid_blocks(stencil.width, kTileX);
+    kernel.blocks_y = grid_blocks(stencil.height, kTileY);
   }
   return kernel;
 }

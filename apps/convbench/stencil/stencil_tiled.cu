@@ -92,7 +92,7 @@ StencilKernel stencil_tiled_kernel(const Stencil& stencil, Boundary boundary) {
         by_boundary(boundary, &stencil_tiled_1d_kernel<Boundary::kZero>,
                     &stencil_tiled_1d_kernel<Boundary::kClamp>, &stencil_tiled_1d_kernel<Boundary::kReflect>);
     kernel.threads_x = kLine;
-    kernel.blocks_x = blocks_of(stencil.width, kLine);
+    kernel.blocks_x = grid_blocks(stencil.width, kLine);
     kernel.shared_bytes = (kLine + halo) * sizeof(float);
   } else {
     kernel.name = "stencil_tiled_2d_kernel";
@@ -100,8 +100,8 @@ StencilKernel stencil_tiled_kernel(const Stencil& stencil, Boundary boundary) {
         by_boundary(boundary, &stencil_tiled_2d_kernel<Boundary::kZero>,
                     &stencil_tiled_2d_kernel<Boundary::kClamp>, &stencil_tiled_2d_kernel<Boundary::kReflect>);
     kernel.threads_x = kernel.threads_y = kTile;
-    kernel.blocks_x = blocks_of(stencil.width, kTile);
-    kernel.blocks_y = blocks_of(stencil.height, kTile);
+    kernel.blocks_x = grid_blocks(stencil.width, kTile);
+    kernel.blocks_y = grid_blocks(stencil.height, kTile);
     kernel.shared_bytes = (kTile + halo) * (kTile + halo) * sizeof(float);
   }
   return kernel;

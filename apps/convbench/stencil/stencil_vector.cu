@@ -200,7 +200,7 @@ StencilKernel stencil_vector_kernel(const Stencil& stencil, Boundary boundary) {
     }
     kernel.function = kLines[taps - 1](boundary);
     kernel.threads_x = kLine;
-    kernel.blocks_x = blocks_of(stencil.width, kLine * kColumns);
+    kernel.blocks_x = grid_blocks(stencil.width, kLine * kColumns);
   } else {
     kernel.name = "stencil_vector_2d_kernel";
     if (taps / 2 >= kPlanes.size()) {
@@ -211,8 +211,8 @@ StencilKernel stencil_vector_kernel(const Stencil& stencil, Boundary boundary) {
     kernel.function = kPlanes[taps / 2](boundary);
     kernel.threads_x = kTileX;
     kernel.threads_y = kTileY;
-    kernel.blocks_x = blocks_of(stencil.width, kTileX * kColumns);
-    kernel.blocks_y = blocks_of(stencil.height, kTileY * kRows);
+    kernel.blocks_x = grid_blocks(stencil.width, kTileX * kColumns);
+    kernel.blocks_y = grid_blocks(stencil.height, kTileY * kRows);
   }
   return kernel;
 }

@@ -8,18 +8,13 @@
 // in rounds of as many whole images, or else pixels of one image, as fit the workspace. It has one column per output
 // pixel, so the work decreases with the stride. A 1x1 window without stride and padding needs no columns: x is the
 // matrix.
-#include <cuda_runtime.h>
-
 #include <algorithm>
 
-#include "framework/base/error.h"
-#include "framework/base/integer_math.h"
-#include "framework/device/cuda_check.h"
-#include "framework/device/gpu_limits.h"
-#include "framework/device/launch_resources.cuh"
+#include "framework/device/kernel_launch.cuh"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
-#include "layers/conv/gpu/fast_divide.cuh"
+#include "layers/conv/gpu/conv_sizes.h"
+#include "layers/conv/gpu/im2col_shape.cuh"
 #include "layers/gemm/gemm_backend.h"
 #include "layers/gemm/gpu/bias_rectifier.h"
 #include "layers/gemm/gpu/cublas_workspace.h"
@@ -36,12 +31,6 @@ constexpr int64_t kPixelUnit = 64;
 // Images of one round at most: batches of a product are a grid dimension inside cuBLAS.
 constexpr int64_t kMaxImages = 32768;
 
-struct Window {
-  int h, w;  // input
-  int r, s;
-  int stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
-};
-
 // computes    col[n][(c, r, s)][pixel] = x[n, c, row(p, r), column(q, s)] or 0, for a range of output pixels
 // work split  a thread computes the R*S values of one pixel and one channel; neighbouring threads have
 //             neighbouring pixels; grid.y = channels, grid.z = images, both as grid-stride loops
@@ -53,38 +42,37 @@ template <int kR, int kS, bool kPadded>
 __global__ void __launch_bounds__(kThreads)
     conv_im2col_gemm_unroll_kernel(const float* __restrict__ x,  // [images, channels, H, W]
                                    float* __restrict__ col,      // [images, channels * R * S, pixels]
-                                   const Window window, const FastDivide by_q, int first_pixel, int pixels,
-                                   int channels, int images) {
+                                   const Im2colShape shape) {
   const int pixel = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (pixel >= pixels) return;
+  if (pixel >= shape.pixels) return;
   int q;
-  const int p = by_q.divide(first_pixel + pixel, q);
-  const int top = p * window.stride_h - window.pad_h, left = q * window.stride_w - window.pad_w;
-  const int r_count = kR > 0 ? kR : window.r, s_count = kS > 0 ? kS : window.s;
-  const int64_t plane_size = static_cast<int64_t>(window.h) * window.w;
+  const int p = shape.by_q.divide(shape.first_pixel + pixel, q);
+  const int top = p * shape.stride_h - shape.pad_h, left = q * shape.stride_w - shape.pad_w;
+  const int r_count = kR > 0 ? kR : shape.r, s_count = kS > 0 ? kS : shape.s;
+  const int64_t plane_size = static_cast<int64_t>(shape.h) * shape.w;
   const int64_t taps = static_cast<int64_t>(r_count) * s_count;
-  for (int n = static_cast<int>(blockIdx.z); n < images; n += static_cast<int>(gridDim.z)) {
-    for (int c = static_cast<int>(blockIdx.y); c < channels; c += static_cast<int>(gridDim.y)) {
-      const int64_t plane = static_cast<int64_t>(n) * channels + c;
+  for (int n = static_cast<int>(blockIdx.z); n < shape.images; n += static_cast<int>(gridDim.z)) {
+    for (int c = static_cast<int>(blockIdx.y); c < shape.channels; c += static_cast<int>(gridDim.y)) {
+      const int64_t plane = static_cast<int64_t>(n) * shape.channels + c;
       const float* in = x + plane * plane_size;
-      float* out = col + plane * taps * pixels + pixel;
+      float* out = col + plane * taps * shape.pixels + pixel;
 #pragma unroll
       for (int r = 0; r < r_count; ++r) {
-        const int row = top + r * window.dilation_h;
-        const bool row_inside = !kPadded || (row >= 0 && row < window.h);
+        const int row = top + r * shape.dilation_h;
+        const bool row_inside = !kPadded || (row >= 0 && row < shape.h);
 #pragma unroll
         for (int s = 0; s < s_count; ++s) {
-          const int column = left + s * window.dilation_w;
-          const bool inside = row_inside && (!kPadded || (column >= 0 && column < window.w));
-          *out = inside ? in[static_cast<int64_t>(row) * window.w + column] : 0.0f;
-          out += pixels;
+          const int column = left + s * shape.dilation_w;
+          const bool inside = row_inside && (!kPadded || (column >= 0 && column < shape.w));
+          *out = inside ? in[static_cast<int64_t>(row) * shape.w + column] : 0.0f;
+          out += shape.pixels;
         }
       }
     }
   }
 }
 
-using Unroll = void (*)(const float*, float*, Window, FastDivide, int, int, int, int);
+using Unroll = void (*)(const float*, float*, Im2colShape);
 
 Unroll unroll_for(const Conv2dProblem& problem) {
   const bool padded = problem.pad_h > 0 || problem.pad_w > 0 || problem.asymmetric();
@@ -143,9 +131,17 @@ class Im2colGemmKernel : public ConvKernel {
         after_(request.rectifier),
         rounds_(rounds),
         gemm_(std::move(gemm)),
-        weights_(request.services.upload(request.weights,
-                                         static_cast<size_t>(request.problem.weight_shape().num_elements()))),
-        by_q_(request.problem.q()) {
+        weights_(request.services.upload(
+            request.weights, static_cast<size_t>(request.problem.weight_shape().num_elements()))) {
+    shape_.channels = problem_.c;
+    shape_.h = problem_.h;
+    shape_.w = problem_.w;
+    shape_.r = problem_.r;
+    shape_.s = problem_.s;
+    set_strides(shape_, problem_);
+    shape_.dilation_h = problem_.dilation_h;
+    shape_.dilation_w = problem_.dilation_w;
+    shape_.by_q = FastDivide(problem_.q());
     if (request.bias) bias_ = request.services.upload(request.bias, static_cast<size_t>(problem_.k));
   }
 
@@ -202,17 +198,16 @@ class Im2colGemmKernel : public ConvKernel {
  private:
   void unroll(const float* x, float* columns, int64_t first_pixel, int64_t pixels, int64_t images,
               RunContext& context) const {
-    const Window window{problem_.h,          problem_.w,         problem_.r,     problem_.s,
-                        problem_.stride_h,   problem_.stride_w,  problem_.pad_h, problem_.pad_w,
-                        problem_.dilation_h, problem_.dilation_w};
+    Im2colShape shape = shape_;
+    shape.images = static_cast<int>(images);
+    shape.first_pixel = static_cast<int>(first_pixel);
+    shape.pixels = static_cast<int>(pixels);
     const int threads = block_threads(pixels);
-    const dim3 grid(static_cast<unsigned>(ceil_div(pixels, threads)),
+    const dim3 grid(grid_blocks(pixels, threads),
                     static_cast<unsigned>(std::min(problem_.c, GpuLimits::kGridYZ)),
                     static_cast<unsigned>(std::min<int64_t>(images, GpuLimits::kGridYZ)));
-    unroll_for(problem_)<<<grid, threads, 0, static_cast<cudaStream_t>(context.stream.native_handle())>>>(
-        x, columns, window, by_q_, static_cast<int>(first_pixel), static_cast<int>(pixels), problem_.c,
-        static_cast<int>(images));
-    LENSLET_CUDA_CHECK_LAUNCH("conv_im2col_gemm_unroll_kernel");
+    launch("conv_im2col_gemm_unroll_kernel", unroll_for(problem_), grid, static_cast<unsigned>(threads), 0,
+           native(context.stream), x, columns, shape);
   }
 
   // One batch of products over the images for each group, or over the groups for each image, whichever are fewer calls.
@@ -256,7 +251,7 @@ class Im2colGemmKernel : public ConvKernel {
   Rounds rounds_;
   std::unique_ptr<Gemm> gemm_;
   std::shared_ptr<float> weights_, bias_;
-  FastDivide by_q_;
+  Im2colShape shape_{};
 };
 
 class Im2colGemmBackend : public ConvBackend {

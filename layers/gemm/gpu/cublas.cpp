@@ -120,7 +120,7 @@ class CublasGemmBackend : public GemmBackend {
   Support supports(MathMode math) const override {
     if (math == MathMode::kFp16) {
       return Support::no(
-          "cublas multiplies fp32 operands here, in fp32 or tf32; fp16 would need fp16 operands");
+          "cublas multiplies fp32 operands here, in fp32 or tf32, not fp16: choose one of these");
     }
     return Support::yes();
   }

@@ -7,15 +7,11 @@
 // samples if they fit. The height of the tile is chosen when the layer is prepared, so that the blocks are spread
 // evenly over the multiprocessors: 10,000 samples give 125 blocks of 80 on 132 multiprocessors. Weights are transposed
 // and padded with zeros once, so that only X and Y need bounds checks.
-#include <cuda_runtime.h>
-
 #include <vector>
 
-#include "framework/base/error.h"
-#include "framework/base/integer_math.h"
-#include "framework/device/cuda_check.h"
-#include "framework/device/gpu_queries.h"
+#include "framework/device/kernel_launch.cuh"
 #include "framework/tensor/keep_nan.h"
+#include "layers/linear/gpu/tiled_shape.h"
 #include "layers/linear/linear_backend.h"
 
 namespace lenslet {
@@ -72,7 +68,7 @@ __global__ void __launch_bounds__(GpuLimits::kWarp* kTall* kBroad)
                         const float* __restrict__ wt,    // [steps * 16, padded]
                         const float* __restrict__ bias,  // [padded]
                         float* __restrict__ y,           // [batch, outputs]
-                        int64_t batch, int inputs, int outputs, int padded, int steps, bool relu) {
+                        const LinearTiledShape shape) {
   constexpr int kThreads = GpuLimits::kWarp * kTall * kBroad;
   constexpr int kRows = kWarpRows * kTall, kWarpColumns = kGroupColumns * kGroups,
                 kColumns = kWarpColumns * kBroad;
@@ -95,8 +91,8 @@ __global__ void __launch_bounds__(GpuLimits::kWarp* kTall* kBroad)
     for (int l = 0; l < kXLoads; ++l) {
       const int quad = thread + l * kThreads;
       if (quad < kRows * kQuads) {
-        x_next[l] = load_inputs<kWide>(x, first_row + quad / kQuads, batch, step * kDepth + quad % kQuads * 4,
-                                       inputs);
+        x_next[l] = load_inputs<kWide>(x, first_row + quad / kQuads, shape.batch,
+                                       step * kDepth + quad % kQuads * 4, shape.inputs);
       }
     }
 #pragma unroll
@@ -104,8 +100,8 @@ __global__ void __launch_bounds__(GpuLimits::kWarp* kTall* kBroad)
       const int quad = thread + l * kThreads;
       if (quad < kDepth * kColumns / 4) {
         const int64_t i = step * kDepth + quad / (kColumns / 4);
-        w_next[l] = __ldg(
-            reinterpret_cast<const float4*>(wt + i * padded + first_column + quad % (kColumns / 4) * 4));
+        w_next[l] = __ldg(reinterpret_cast<const float4*>(wt + i * shape.padded + first_column +
+                                                          quad % (kColumns / 4) * 4));
       }
     }
   };
@@ -131,9 +127,9 @@ __global__ void __launch_bounds__(GpuLimits::kWarp* kTall* kBroad)
   fetch(0);
   stage(0);
   __syncthreads();
-  for (int step = 0; step < steps; ++step) {
+  for (int step = 0; step < shape.steps; ++step) {
     const int buffer = step % 2;
-    if (step + 1 < steps) fetch(step + 1);
+    if (step + 1 < shape.steps) fetch(step + 1);
 #pragma unroll
     for (int i = 0; i < kDepth; i += 4) {
       float4 value[kLaneRows];
@@ -157,11 +153,11 @@ __global__ void __launch_bounds__(GpuLimits::kWarp* kTall* kBroad)
       }
     }
     // The other buffer was last read in the previous step, before its final barrier.
-    if (step + 1 < steps) stage(1 - buffer);
+    if (step + 1 < shape.steps) stage(1 - buffer);
     __syncthreads();
   }
 
-  const bool wide_rows = outputs % 4 == 0 && reinterpret_cast<uintptr_t>(y) % sizeof(float4) == 0;
+  const bool wide_rows = shape.outputs % 4 == 0 && reinterpret_cast<uintptr_t>(y) % sizeof(float4) == 0;
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
     const int output = first_column + column + g * kGroupColumns;
@@ -169,24 +165,24 @@ __global__ void __launch_bounds__(GpuLimits::kWarp* kTall* kBroad)
 #pragma unroll
     for (int r = 0; r < kLaneRows; ++r) {
       const int64_t sample = first_row + row + r;
-      if (sample >= batch) break;
+      if (sample >= shape.batch) break;
       float out[4] = {sum[r][g][0] + b.x, sum[r][g][1] + b.y, sum[r][g][2] + b.z, sum[r][g][3] + b.w};
 #pragma unroll
-      for (float& value : out) value = relu_if(relu, value);
-      float* to = y + sample * outputs + output;
-      if (wide_rows && output < outputs) {
+      for (float& value : out) value = relu_if(shape.relu, value);
+      float* to = y + sample * shape.outputs + output;
+      if (wide_rows && output < shape.outputs) {
         *reinterpret_cast<float4*>(to) = make_float4(out[0], out[1], out[2], out[3]);
       } else {
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-          if (output + j < outputs) to[j] = out[j];
+          if (output + j < shape.outputs) to[j] = out[j];
         }
       }
     }
   }
 }
 
-using Kernel = void (*)(const float*, const float*, const float*, float*, int64_t, int, int, int, int, bool);
+using Kernel = void (*)(const float*, const float*, const float*, float*, LinearTiledShape);
 
 // Width of a tile in groups of 32 outputs, 1 to 4. The widest has two groups per warp, the others one.
 int warps_across(int width) { return width == 4 ? 2 : width; }
@@ -262,14 +258,16 @@ class TiledOperator : public Operator {
     const float* wt = weights_.as<float>();
     const bool wide = problem_.inputs % 4 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
     const Kernel kernel = wide ? kernel_for<true>(tall_, width_) : kernel_for<false>(tall_, width_);
-    const dim3 grid(static_cast<unsigned>(ceil_div(problem_.batch, tall_ * kWarpRows)),
-                    static_cast<unsigned>(column_tiles_));
-    kernel<<<grid, GpuLimits::kWarp * tall_ * warps_across(width_), 0,
-             static_cast<cudaStream_t>(context.stream.native_handle())>>>(
-        x, wt, wt + steps_ * kDepth * padded_, output.data, problem_.batch, static_cast<int>(problem_.inputs),
-        static_cast<int>(problem_.outputs), static_cast<int>(padded_), static_cast<int>(steps_),
-        problem_.relu);
-    LENSLET_CUDA_CHECK_LAUNCH("linear_tiled_kernel");
+    const LinearTiledShape shape{problem_.batch,
+                                 static_cast<int>(problem_.inputs),
+                                 static_cast<int>(problem_.outputs),
+                                 static_cast<int>(padded_),
+                                 static_cast<int>(steps_),
+                                 problem_.relu};
+    const dim3 grid(grid_blocks(problem_.batch, tall_ * kWarpRows), static_cast<unsigned>(column_tiles_));
+    launch("linear_tiled_kernel", kernel, grid,
+           static_cast<unsigned>(GpuLimits::kWarp * tall_ * warps_across(width_)), 0, native(context.stream),
+           x, wt, wt + steps_ * kDepth * padded_, output.data, shape);
   }
 
  private:
