@@ -21,8 +21,9 @@ using IdxDimsCheck = std::function<void(const std::vector<int64_t>& dims)>;
 /// Whether a file with these first bytes is an IDX file of bytes, or gzip. Two zero bytes are not enough: HEIC, JPEG
 /// XL, JPEG 2000 and Windows icons begin with them too.
 bool looks_like_idx(const std::vector<uint8_t>& head);
-/// Size limits in bytes: of an IDX file, and of the data of a gzipped one, which may be a thousand times its size.
+/// The size limit of an IDX file in bytes.
 inline constexpr size_t kMaxIdxFileBytes = size_t{16} << 30;
+/// The size limit of the data of a gzipped file, which may be a thousand times as large as it, in bytes.
 inline constexpr size_t kMaxGunzippedIdxBytes = size_t{1} << 30;
 
 /// Reads an IDX file of unsigned bytes with `rank` dimensions: all items, or the first `max_items` along dimension 0.

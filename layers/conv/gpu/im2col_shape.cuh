@@ -1,4 +1,4 @@
-// What conv_im2col_gemm_unroll_kernel takes beside its arrays.
+// The sizes of a launch of conv_im2col_gemm_unroll_kernel.
 #pragma once
 
 #include "layers/conv/gpu/fast_divide.cuh"

@@ -27,7 +27,7 @@ inline int64_t multiprocessors_of(const std::optional<GpuCard>& card) {
 }
 
 /// Half as many images as multiprocessors: the smallest cluster has two blocks, so for larger batches not all clusters
-/// run at once. Up to there no other backend was faster when tried on an H200, in no math; no file keeps the trial.
+/// run at once. In no math the next backend is faster with one image more: bench-batches.json of 2026-11-28-h200.
 inline bool small_suits(int64_t batch, const std::optional<GpuCard>& card) {
   return batch <= multiprocessors_of(card) / 2;
 }
