@@ -71,25 +71,6 @@ def newest(folder, pattern):
     )
 
 
-def newest_calls(folder):
-    """The newest folder from this one on, of the same card, with calls.json of an unmodified tree; else this one."""
-
-    def fits(path):
-        same_card = path.parent.name.split("-")[3:4] == folder.name.split("-")[3:4]
-        return same_card and not parsed(path).meta.get("dirty")
-
-    paths = folder.parent.glob("*/calls.json")
-    beside = [path.parent for path in paths if path.parent.name >= folder.name and fits(path)]
-    return max(beside, key=lambda other: other.name, default=folder)
-
-
-def calls_remark(document):
-    """What a reader must know of whole calls that were measured before large ones changed, in 3d0a8043."""
-    on_gpu = any(row["device"] != "cpu" for row in document.rows)
-    older = (document.meta.get("time_utc") or "") < "2026-11-27T04:50:32Z"
-    return "measured before large calls took more threads and smaller chunks" if on_gpu and older else ""
-
-
 def rows_of(folder, name):
     """The rows of a file; empty if the file is missing."""
     return load(folder, name).rows if (folder / name).exists() else results.Rows()

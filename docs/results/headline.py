@@ -96,7 +96,7 @@ def user_calls(folder):
     if not (folder / "calls.json").exists():
         lack(folder / "calls.json", "file: user_calls.py writes it")
         return
-    remark = common.calls_remark(load(folder, "calls.json"))
+    device = load(folder, "calls.json").device
     for caller, how in (("C", "`liblenslet.so`"), ("Python", "package `lenslet`, arrays of NumPy")):
         mine = rows_of(folder, "calls.json").where(caller=caller, math="fp32")
         timed = {row["count"]: row.ns for row in mine.where(status="PASSED")}
@@ -106,8 +106,7 @@ def user_calls(folder):
             yield Headline(
                 f"a call from {caller} with {'; '.join(f'{count:,}' for count in mine.by('count'))} images, µs",
                 "; ".join(microseconds(timed.get(count)) for count in mine.by("count")),
-                how=f"{how}, ordinary memory, bytes in, class and probability out, fp32"
-                + (f"; {remark}" if remark else ""),
+                how=f"{how}, ordinary memory, bytes in, class and probability out, fp32, on {device}",
                 values={f"a call from {caller} with {n:,}, µs": (ns / 1e3, None) for n, ns in timed.items()},
             )
 
@@ -186,12 +185,12 @@ GPU_PARTS = (lenet_on_gpu, one_image, single_call, user_calls, streaming)
 
 def results_table(gpu, cpu):
     peers, matrix = load(gpu, "peers.json"), load(gpu, "matrix.json")
-    folders = {user_calls: common.newest_calls(gpu)}
+    folders = {user_calls: common.newest(gpu, "calls.json")}
     parts = [*(part(folders.get(part, gpu)) for part in GPU_PARTS), lenet_on_cpu(cpu), convolutions(gpu)]
     return tables.markdown(
         f"{common.digits_right(peers, matrix)} of {peers['digits']['images']:,} MNIST test images are classified"
         f" correctly, as by PyTorch with the same weights, with each of the {common.combinations(matrix)} on the GPU."
-        f" On {peers.device}, images resident on the device except where a row names another way; the"
+        f" On {peers.device}, images resident on the device except where a row names another GPU or way; the"
         " sides of a comparison take turns in one run; medians:",
         ["what", "Lenslet", "fastest peer", "ratio", "how"],
         [headline.line() for part in parts for headline in part],

@@ -1,7 +1,7 @@
 """The tables of LeNet-5: accuracy, peers, batch sizes, single calls, streaming, layers. Each is a text."""
 
 import common
-from common import PEERS_PICTURE, calls_remark, lack, like_for_like, load, rows_of
+from common import PEERS_PICTURE, lack, like_for_like, load, rows_of
 
 from results import Rows
 from selection import KINDS, is_ours, layers, ours_and_theirs, side_of
@@ -120,8 +120,8 @@ def one_image(gpu):
     )
 
 
-def calls(folder, name):
-    """Whole calls through C and Python, ordinary memory, on the device `name`."""
+def calls(folder):
+    """Whole calls through C and Python, ordinary memory."""
     rows = rows_of(folder, "calls.json")
     if not rows:
         return ""
@@ -132,10 +132,9 @@ def calls(folder, name):
             times = [microseconds(timed[count].ns if count in timed else None) for count in counts]
             last = timed.get(counts[-1])
             lines.append([*key, *times, millions(last["images_per_s"]) if last else "–"])
-    remark = calls_remark(load(folder, "calls.json"))
     return markdown(
-        f"**Whole calls**, {name}, ordinary memory, bytes in, class and probability out, wall time, µs"
-        f" (`apps/peers/user_calls.py`){f'; {remark}' if remark else ''}:",
+        f"**Whole calls**, {load(folder, 'calls.json').device}, ordinary memory, bytes in, class and probability out,"
+        " wall time, µs (`apps/peers/user_calls.py`):",
         ["caller", "math", *(f"{count:,}" for count in counts), "images/s of the last"],
         lines,
     )

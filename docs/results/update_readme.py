@@ -71,11 +71,11 @@ def full_tables(gpu, cpu):
             lenet.one_image(gpu),
             lenet.bench(gpu),
             lenet.latency(gpu),
-            lenet.calls(common.newest_calls(gpu), common.load(gpu, "peers.json").device),
+            lenet.calls(common.newest(gpu, "calls.json")),
             lenet.streaming(gpu),
             lenet.profile(gpu),
         ],
-        "LeNet-5 on the CPU": [lenet.cpu_peers(cpu), lenet.calls(cpu, "CPU"), lenet.cpu(cpu)],
+        "LeNet-5 on the CPU": [lenet.cpu_peers(cpu), lenet.calls(cpu), lenet.cpu(cpu)],
         "The server": [tables_serve.server(common.newest(folder, "serve.json")) for folder in (gpu, cpu)],
         "Networks of your own": [
             *(tables_networks.networks(folder, newest) for folder in dict.fromkeys([newest, gpu])),
@@ -101,7 +101,7 @@ def full_tables(gpu, cpu):
 def whole_calls(gpu, cpu):
     """What programs get that hand over ordinary memory, what the bus carries, and what a CPU computes."""
     tables = [
-        tables_lenet.calls(common.newest_calls(gpu), common.load(gpu, "peers.json").device),
+        tables_lenet.calls(common.newest(gpu, "calls.json")),
         tables_lenet.streaming(gpu),
         tables_lenet.cpu_peers(cpu),
     ]
