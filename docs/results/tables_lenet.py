@@ -140,6 +140,47 @@ def calls(folder):
     )
 
 
+# How gpu_rows[] of calls.json name where the images lie.
+PLACES = {
+    "tensor": "PyTorch's tensor on the GPU, from Python",
+    "tensor, out=": "the same, into arrays of `out=`",
+    "ordinary": "ordinary memory, from Python",
+    "page-locked": "page-locked memory, from Python",
+    "C, page-locked": "page-locked memory, from C",
+    "C, page-locked, packed": "packed pixels in page-locked memory, from C",
+    "lenslet eval": "a file, by `lenslet eval` after opening it",
+}
+
+
+def large_calls(folder):
+    """Large calls by where the images lie, beside the bus or a peer in the same run."""
+    rows = load(folder, "calls.json")["gpu_rows"] if (folder / "calls.json").exists() else []
+    lines = []
+    for way, place in PLACES.items():
+        for row in rows:
+            if row["way"] != way or row["status"] != "PASSED" or row["count"] < 65536:
+                continue
+            beside = [
+                text.format(row[key])
+                for key, text in (
+                    ("share_of_bench", "{:.1%} of `lenslet bench`"),
+                    ("share_of_bus", "{:.1%} of the bus"),
+                    ("ratio_to_pytorch", "{:.1f} times PyTorch's whole way"),
+                )
+                if key in row
+            ]
+            lines.append([place, row["math"], f"{row['count']:,}", millions(row["images_per_s"]), *(beside or ["–"])])
+    if not lines:
+        return ""
+    return markdown(
+        f"**Large calls** by where the images lie, {load(folder, 'calls.json').device}, class and probability out, wall"
+        " time; the bus by plain copies from page-locked memory, and PyTorch from ordinary memory through copy,"
+        " normalisation, compiled model and argmax, in the same run (`apps/peers/user_calls.py`):",
+        ["images in", "math", "images", "images/s", "beside it"],
+        lines,
+    )
+
+
 def bench(gpu):
     """lenslet bench over batch sizes: the whole-network plan by math mode and by kinds of input and output."""
     timed, parts = rows_of(gpu, "bench.json").drawn, []

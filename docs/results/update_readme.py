@@ -72,6 +72,7 @@ def full_tables(gpu, cpu):
             lenet.bench(gpu),
             lenet.latency(gpu),
             lenet.calls(common.newest(gpu, "calls.json")),
+            lenet.large_calls(common.newest(gpu, "calls.json")),
             lenet.streaming(gpu),
             lenet.profile(gpu),
         ],
@@ -102,6 +103,7 @@ def whole_calls(gpu, cpu):
     """What programs get that hand over ordinary memory, what the bus carries, and what a CPU computes."""
     tables = [
         tables_lenet.calls(common.newest(gpu, "calls.json")),
+        tables_lenet.large_calls(common.newest(gpu, "calls.json")),
         tables_lenet.streaming(gpu),
         tables_lenet.cpu_peers(cpu),
     ]
