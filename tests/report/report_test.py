@@ -809,19 +809,19 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(run.returncode, 1)
         self.assertIn(f"{gpu.name}/peers.json: of a modified tree", run.stderr)
         (gpu / "peers.json").write_text(peers)
-        # Whole calls are those of the card's newest folder with them; a remark says so of those before a change.
-        later = gpu.with_name(f"2099-01-01-{gpu.name.split('-')[3]}")
+        # Whole calls are those of the newest folder of a GPU with them, and name it.
+        later = gpu.with_name("2099-01-01-later")
         later.mkdir()
-        document = json.loads((gpu / "calls.json").read_text())
+        document = json.loads(max(gpu.parent.glob("*/calls.json")).read_text())
         for row in document["rows"]:
             row["time_ns"]["median"] = 1234
-        for time, remarks in ("2026-11-27T04:50:31Z", 2), ("2026-11-27T04:50:32Z", 0):
-            document["meta"]["time_utc"] = time
-            (later / "calls.json").write_text(json.dumps(document))
-            self.assertEqual(update("--partial").returncode, 0)
-            readme = (tree / "README.md").read_text()
-            self.assertEqual(readme.count("; measured before large calls took more threads"), remarks, time)
-            self.assertEqual(readme.count("| 1.23; 1.23; 1.23; 1.23 |"), 2, time)
+        document["devices"][0]["name"] = "A later GPU"
+        (later / "calls.json").write_text(json.dumps(document))
+        self.assertEqual(update("--partial").returncode, 0)
+        readme = (tree / "README.md").read_text()
+        self.assertEqual(readme.count("| 1.23; 1.23; 1.23; 1.23 |"), 2)
+        self.assertEqual(readme.count("fp32, on A later GPU |"), 2)
+        self.assertIn("**Large calls** by where the images lie, A later GPU", full.read_text())
         shutil.rmtree(later)
         self.assertEqual(update("--partial").returncode, 0)
         self.assertEqual((tree / "README.md").read_text(), before)
