@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Words.
+# Words of code, messages and pages: one dictionary, and rules for names.
 #   check_words.sh ROOT
 # 1. framework/ serves any layer, any model and any caller: its code names no kind of layer, no model and no
 #    classifier's answer, and its texts name no option of a command line. Comments may give examples, and a file's key
