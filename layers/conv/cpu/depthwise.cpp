@@ -15,7 +15,7 @@
 #include "framework/tensor/float_vector.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
-#include "layers/conv/cpu/direct/rows.h"
+#include "layers/conv/cpu/rows.h"
 #include "layers/fp32_only.h"
 #include "layers/vector_rectifier.h"
 

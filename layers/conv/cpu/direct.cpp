@@ -22,8 +22,8 @@
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/cpu/direct/pool.h"
-#include "layers/conv/cpu/direct/rows.h"
 #include "layers/conv/cpu/direct/walk.h"
+#include "layers/conv/cpu/rows.h"
 #include "layers/fp32_only.h"
 #include "layers/gemm/cpu/tile_kernel.h"
 
@@ -282,38 +282,27 @@ class DirectKernel : public ConvKernel {
     return false;
   }
 
-  /// Cells column_residue, column_residue + stride, … of a padded row: zeros but for [inside, past), which begin at
-  /// column `start + inside * stride` of the image. Worked out once, because divisions take longer than a short row.
+  /// Cells column_residue, column_residue + stride, … of a padded row: zeros but for those `inside`, the first of them at
+  /// column `start + inside.first * stride` of the image. Worked out once: divisions take longer than a short row.
   struct Cells {
-    int64_t start = 0, inside = 0, past = 0;
+    int64_t start;
+    IndexRange inside;
   };
   Cells cells_of(int64_t column_residue) const {
-    const int64_t stride = problem_.stride_w, start = column_residue - problem_.pad_w;
-    const int64_t inside = std::min(start < 0 ? ceil_div(-start, stride) : 0, walk_.pitch);
-    const int64_t past =
-        problem_.w > start ? std::clamp(ceil_div(problem_.w - start, stride), inside, walk_.pitch) : inside;
-    return {start, inside, past};
+    const int64_t start = column_residue - problem_.pad_w;
+    return {start, indices_inside({start, problem_.stride_w, walk_.pitch}, problem_.w)};
   }
 
   /// Copies the cells of one padded row; zeros for a row outside the image (null).
   void pack_row(const float* row, const Cells& cells, float* out) const {
     const int64_t stride = problem_.stride_w;
-    if (!row || cells.past == cells.inside) return zero_row(out, walk_.pitch);
-    zero_row(out, cells.inside);
-    zero_row(out + cells.past, walk_.pitch - cells.past);
+    const auto [first, end] = cells.inside;
+    if (!row || first == end) return zero_row(out, walk_.pitch);
+    if (first > 0) zero_row(out, first);
+    if (end < walk_.pitch) zero_row(out + end, walk_.pitch - end);
     const int64_t cell = problem_.layout == TensorLayout::kNhwc ? problem_.c : 1, step = stride * cell;
-    const float* from = row + (cells.start + cells.inside * stride) * cell;
-    const int64_t count = cells.past - cells.inside;
-    out += cells.inside;
-    if (step == 1) {
-      copy_row(from, count, out);
-    } else if (step == 2) {
-      copy_every<2>(from, count, out);
-    } else if (step == 3) {  // RGB
-      copy_every<3>(from, count, out);
-    } else {
-      for (int64_t i = 0; i < count; ++i) out[i] = from[i * step];
-    }
+    const float* from = row + (cells.start + first * stride) * cell;
+    copy_every(step, from, end - first, out + first);
   }
 
   Conv2dProblem problem_;

@@ -9,12 +9,12 @@
 // as many images, or else output rows, as fit the workspace below: one product for many small images is much faster
 // than one per image. The pass "bias_rectifier" adds the bias and moves the images to their places.
 #include <algorithm>
-#include <cstring>
 
 #include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
+#include "layers/conv/cpu/rows.h"
 #include "layers/gemm/gemm_backend.h"
 
 namespace lenslet {
@@ -29,18 +29,6 @@ constexpr int64_t kMaxColumnFloats = int64_t{1} << 40;
 
 size_t aligned_bytes(int64_t floats) {
   return align_up(static_cast<size_t>(floats) * sizeof(float), Buffer::kAlignment);
-}
-
-/// Copies short rows: a call of memcpy per row would cost more than the copy.
-void copy_short(const float* from, float* to, int64_t count) {
-  constexpr int64_t kPiece = 4, kLong = 64;
-  if (count >= kLong || count < kPiece) {
-    std::copy(from, from + count, to);
-    return;
-  }
-  int64_t i = 0;
-  for (; i + kPiece <= count; i += kPiece) std::memcpy(to + i, from + i, kPiece * sizeof(float));
-  std::memcpy(to + count - kPiece, from + count - kPiece, kPiece * sizeof(float));
 }
 
 /// The part unrolled at a time: several whole images, or some output rows of one.
@@ -128,61 +116,59 @@ class Im2colGemmKernel : public ConvKernel {
 
   /// Fills [C/G, R, S][images, rows, Q].
   void unroll(const float* x, const Round& round, float* columns) const {
-    const int64_t channels = problem_.c / problem_.groups, q = rounds_.q, stride = problem_.stride_w;
     parallel_for(rounds_.taps, std::max<int64_t>(kElementsPerThread / round.positions, 1),
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t tap = begin; tap < end; ++tap) {
-                     const int64_t s = tap % problem_.s, r = tap / problem_.s % problem_.r,
-                                   c = tap / problem_.s / problem_.r;
-                     // Column of output q: start + q * stride. Outputs [inside, past) lie in the image, the others on
-                     // the padding.
-                     const int64_t start = s * problem_.dilation_w - problem_.pad_w;
-                     const int64_t inside = std::min(start < 0 ? ceil_div(-start, stride) : 0, q);
-                     const int64_t past = start < problem_.w
-                                              ? std::clamp(ceil_div(problem_.w - start, stride), inside, q)
-                                              : inside;
-                     float* out = columns + tap * round.positions;
-                     for (int64_t image = round.n; image < round.n + round.images; ++image) {
-                       const float* plane =
-                           x + (image * problem_.c + round.group * channels + c) * problem_.h * problem_.w;
-                       for (int64_t row = round.first; row < round.first + round.rows; ++row, out += q) {
-                         const int64_t h = row * problem_.stride_h - problem_.pad_h + r * problem_.dilation_h;
-                         if (h < 0 || h >= problem_.h || past == inside) {
-                           std::fill(out, out + q, 0.0f);
-                           continue;
-                         }
-                         const float* from = plane + h * problem_.w + (start + inside * stride);
-                         std::fill(out, out + inside, 0.0f);
-                         if (stride == 1) {
-                           copy_short(from, out + inside, past - inside);
-                         } else {
-                           for (int64_t i = inside; i < past; ++i) out[i] = from[(i - inside) * stride];
-                         }
-                         std::fill(out + past, out + q, 0.0f);
-                       }
-                     }
-                   }
+                   for (int64_t tap = begin; tap < end; ++tap)
+                     unroll_tap(x, round, tap, columns + tap * round.positions);
                  });
+  }
+
+  /// Fills [images, rows, Q] of tap (c, r, s): x where the window lies in the image, zeros where it lies on padding.
+  void unroll_tap(const float* x, const Round& round, int64_t tap, float* out) const {
+    const int64_t channels = problem_.c / problem_.groups, q = rounds_.q;
+    const int64_t s = tap % problem_.s, r = tap / problem_.s % problem_.r, c = tap / problem_.s / problem_.r;
+    const int64_t column = s * problem_.dilation_w - problem_.pad_w;  // of output 0
+    const int64_t line = round.first * problem_.stride_h + r * problem_.dilation_h - problem_.pad_h;
+    const IndexRange columns = indices_inside({column, problem_.stride_w, q}, problem_.w);
+    IndexRange rows = indices_inside({line, problem_.stride_h, round.rows}, problem_.h);
+    if (columns.first == columns.end) rows.end = rows.first;
+    const int64_t plane = int64_t{problem_.h} * problem_.w,
+                  row_step = int64_t{problem_.stride_h} * problem_.w;
+    for (int64_t image = round.n; image < round.n + round.images; ++image, out += round.rows * q) {
+      std::fill(out, out + rows.first * q, 0.0f);
+      std::fill(out + rows.end * q, out + round.rows * q, 0.0f);
+      const float* from = x + (image * problem_.c + round.group * channels + c) * plane +
+                          (line + rows.first * problem_.stride_h) * problem_.w + column +
+                          columns.first * problem_.stride_w;
+      for (int64_t row = rows.first; row < rows.end; ++row, from += row_step) {
+        float* const y = out + row * q;
+        if (columns.first > 0) zero_row(y, columns.first);
+        copy_every(problem_.stride_w, from, columns.end - columns.first, y + columns.first);
+        if (columns.end < q) zero_row(y + columns.end, q - columns.end);
+      }
+    }
   }
 
   /// y = max?(product + bias) for each image and output channel of the round.
   void finish(const Round& round, const float* product, int64_t product_step, float* y) const {
     const int64_t outputs = problem_.k / problem_.groups, plane = rounds_.p * rounds_.q,
                   length = round.rows * rounds_.q;
-    parallel_for(round.images * outputs, std::max<int64_t>(kElementsPerThread / length, 1),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; ++i) {
-                     const int64_t image = i / outputs, k = i % outputs;
-                     const float bias =
-                         bias_.empty() ? 0.0f : bias_[static_cast<size_t>(round.group * outputs + k)];
-                     const float* from = product + k * product_step + image * length;
-                     float* to = y + (image * problem_.k + k) * plane;
-                     for (int64_t j = 0; j < length; ++j) {
-                       const float value = from[j] + bias;
-                       to[j] = after_.of(value);
-                     }
-                   }
-                 });
+    parallel_for(
+        round.images * outputs, std::max<int64_t>(kElementsPerThread / length, 1),
+        [&](int64_t begin, int64_t end) {
+          const Rectifier after = after_;  // a copy: no store to y changes it, so the loop vectorises
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t image = i / outputs, k = i % outputs;
+            const float bias = bias_.empty() ? 0.0f : bias_[static_cast<size_t>(round.group * outputs + k)];
+            const float* from = product + k * product_step + image * length;
+            float* to = y + (image * problem_.k + k) * plane;
+            if (after.none()) {
+              for (int64_t j = 0; j < length; ++j) to[j] = from[j] + bias;
+            } else {
+              for (int64_t j = 0; j < length; ++j) to[j] = after.of(from[j] + bias);
+            }
+          }
+        });
   }
 
   Conv2dProblem problem_;

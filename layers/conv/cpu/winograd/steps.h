@@ -13,8 +13,8 @@
 
 #include "framework/base/simd.h"
 #include "framework/tensor/float_vector.h"
-#include "layers/conv/cpu/direct/rows.h"
 #include "layers/conv/cpu/lanes.h"
+#include "layers/conv/cpu/rows.h"
 #include "layers/conv/cpu/winograd/transforms.h"
 #include "layers/vector_rectifier.h"
 
