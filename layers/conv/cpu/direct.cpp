@@ -282,8 +282,8 @@ class DirectKernel : public ConvKernel {
     return false;
   }
 
-  /// Cells column_residue, column_residue + stride, … of a padded row: zeros but for those `inside`, the first of them at
-  /// column `start + inside.first * stride` of the image. Worked out once: divisions take longer than a short row.
+  /// Cells column_residue, column_residue + stride, … of a padded row: zeros but for those `inside`, the first of which
+  /// is at column `start + inside.first * stride` of the image. Worked out once: divisions take longer than a short row.
   struct Cells {
     int64_t start;
     IndexRange inside;
