@@ -283,7 +283,7 @@ class DirectKernel : public ConvKernel {
   }
 
   /// Cells column_residue, column_residue + stride, … of a padded row: zeros but for those `inside`, the first of which
-  /// is at column `start + inside.first * stride` of the image. Worked out once: divisions take longer than a short row.
+  /// is at column `start + inside.first * stride` of the image. Computed once: divisions take longer than a short row.
   struct Cells {
     int64_t start;
     IndexRange inside;
