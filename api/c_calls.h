@@ -59,14 +59,14 @@ inline Prediction* as_predictions(lenslet_prediction* predictions) {
 inline const PixelPair* as_pairs(const uint8_t* packed) { return reinterpret_cast<const PixelPair*>(packed); }
 
 template <typename T>
-T& demand(T* pointer, const char* name) {
+T& check_not_null(T* pointer, const char* name) {
   if (!pointer) throw UsageError(concat(name, " must not be a null pointer"));
   return *pointer;
 }
 
 /// A caller states the size of its struct, and so its version. Throws UsageError unless `size` lies between `first`,
 /// the size when the struct was introduced, and `now`.
-inline void check_size(const char* what, size_t size, size_t first, size_t now, const char* remedy) {
+inline void check_struct_size(const char* what, size_t size, size_t first, size_t now, const char* remedy) {
   if (size >= first && size <= now) return;
   throw UsageError(concat(what, " is ", size, ", lenslet ", kVersion, " supports ", first, " to ", now, ": ",
                           remedy, ", and use a library that is not older than its header"));

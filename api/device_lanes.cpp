@@ -10,7 +10,7 @@
 namespace lenslet {
 namespace {
 
-void demand_on(Device device, const void* data, size_t alignment, const char* what) {
+void check_device_memory(Device device, const void* data, size_t alignment, const char* what) {
   const runtime::MemoryInfo found = runtime::memory_at(data);
   const bool on_device = found.kind == runtime::MemoryKind::kDevice;
   if (!on_device || found.ordinal != device.ordinal)
@@ -40,10 +40,11 @@ void DeviceLanes::run(const void* images, int64_t count, Answers answers, InputO
         "device, or pass host memory");
   const bool apart = answers.probabilities != nullptr;
   const DeviceGuard guard(device);
-  demand_on(device, images, Executable::kEndAlignment, "images");
+  check_device_memory(device, images, Executable::kEndAlignment, "images");
   // A pass writes predictions to memory of the lane before they are split into two arrays.
-  demand_on(device, answers.data, apart ? sizeof(int32_t) : Executable::kEndAlignment, "answers' place");
-  if (apart) demand_on(device, answers.probabilities, sizeof(float), "probabilities' place");
+  check_device_memory(device, answers.data, apart ? sizeof(int32_t) : Executable::kEndAlignment,
+                      "answers' place");
+  if (apart) check_device_memory(device, answers.probabilities, sizeof(float), "probabilities' place");
   Stream stream = Stream::borrowed(device, handle);
   const uint64_t capture = stream.capture_id();
   const Graph& graph = setup_.graph();

@@ -33,7 +33,7 @@ size_t bytes_of_answer(const Graph& graph, ElementType type) {
              : static_cast<size_t>(graph.output_shape().num_elements()) * sizeof(float);
 }
 
-void demand_count(int64_t count, size_t image_bytes, size_t answer_bytes) {
+void check_image_count(int64_t count, size_t image_bytes, size_t answer_bytes) {
   if (count < 0) throw UsageError(concat("the number of images must not be negative, found ", count));
   const size_t larger = std::max({image_bytes, answer_bytes, size_t{1}});
   const int64_t max_count = PTRDIFF_MAX / static_cast<int64_t>(larger);

@@ -46,7 +46,7 @@ size_t bytes_of_answer(const Graph& graph, ElementType type);
 
 /// Throws UsageError for a negative number of images, and for one whose images or answers take more than PTRDIFF_MAX
 /// bytes.
-void demand_count(int64_t count, size_t image_bytes, size_t answer_bytes);
+void check_image_count(int64_t count, size_t image_bytes, size_t answer_bytes);
 /// Whether that GPU can read the memory over the bus where it is; no for the CPU.
 bool is_page_locked(Device device, const void* memory);
 

@@ -67,9 +67,9 @@ lenslet_status status_of(ExitCode code) noexcept {
 namespace {
 
 using lenslet::concat;
-using lenslet::c::check_size;
+using lenslet::c::check_not_null;
+using lenslet::c::check_struct_size;
 using lenslet::c::cut_copy;
-using lenslet::c::demand;
 using lenslet::c::guarded;
 
 static_assert(LENSLET_SIDE == lenslet::kLenet5Side && LENSLET_CLASSES == lenslet::kLenet5Classes,
@@ -84,8 +84,8 @@ constexpr size_t kOptionsSizeBeforeGraph = offsetof(lenslet_options, graph);
 void check_options_size(const char* what, size_t size, const char* remedy) {
   // A size between two versions would cut a field.
   const bool earlier = size == kFirstOptionsSize || size == kOptionsSizeBeforeGraph;
-  check_size(what, earlier ? sizeof(lenslet_options) : size, sizeof(lenslet_options), sizeof(lenslet_options),
-             remedy);
+  check_struct_size(what, earlier ? sizeof(lenslet_options) : size, sizeof(lenslet_options),
+                    sizeof(lenslet_options), remedy);
 }
 
 lenslet_options default_options() {
@@ -111,7 +111,7 @@ lenslet_options full_options(const lenslet_options* given) {
 }
 
 lenslet_model::Images images_of(const lenslet_options& options) {
-  const std::string images = &demand(options.images, "options->images");
+  const std::string images = &check_not_null(options.images, "options->images");
   if (images == "check") return lenslet_model::Images::kCheck;
   if (images == "invert") return lenslet_model::Images::kInvert;
   if (images == "any") return lenslet_model::Images::kAny;
@@ -120,13 +120,13 @@ lenslet_model::Images images_of(const lenslet_options& options) {
 
 lenslet::ModelOptions model_options(const lenslet_options& given) {
   lenslet::ModelOptions options;
-  options.device = &demand(given.device, "options->device");
-  options.plan = &demand(given.plan, "options->plan");
-  options.backend = &demand(given.backend, "options->backend");
-  options.math = &demand(given.math, "options->math");
+  options.device = &check_not_null(given.device, "options->device");
+  options.plan = &check_not_null(given.plan, "options->plan");
+  options.backend = &check_not_null(given.backend, "options->backend");
+  options.math = &check_not_null(given.math, "options->math");
   options.workspace_limit = given.workspace_limit;
   options.max_batch = given.max_batch;
-  options.graph = &demand(given.graph, "options->graph");
+  options.graph = &check_not_null(given.graph, "options->graph");
   return options;
 }
 
@@ -134,7 +134,7 @@ template <typename Make>
 lenslet_status make_model(lenslet_model** model, const lenslet_options* given, Make&& make) noexcept {
   if (model) *model = nullptr;
   return guarded([&] {
-    demand(model, "model");
+    check_not_null(model, "model");
     const lenslet_options options = full_options(given);
     const lenslet_model::Images images = images_of(options);
     lenslet::Model made = make(model_options(options));
@@ -144,7 +144,7 @@ lenslet_status make_model(lenslet_model** model, const lenslet_options* given, M
 }
 
 void give_text(const std::string& whole, char* text, size_t capacity, size_t* length) {
-  if (capacity > 0) demand(text, "text with a capacity above 0");
+  if (capacity > 0) check_not_null(text, "text with a capacity above 0");
   cut_copy(text, capacity, whole.data(), whole.size());
   if (length) *length = whole.size();
 }
@@ -156,7 +156,7 @@ void give_name(char (&to)[SIZE], const std::string& name) {
 
 void give_shape(const lenslet::Shape& shape, int64_t* dims, size_t capacity, size_t* rank) {
   const auto count = static_cast<size_t>(shape.rank());
-  if (capacity > 0) demand(dims, "dims with a capacity above 0");
+  if (capacity > 0) check_not_null(dims, "dims with a capacity above 0");
   for (size_t i = 0; i < std::min(capacity, count); ++i) dims[i] = shape[static_cast<int>(i)];
   if (rank) *rank = count;
 }
@@ -189,7 +189,7 @@ const char* lenslet_last_error(void) { return lenslet::c::last_error; }
 
 lenslet_status lenslet_options_init(lenslet_options* options, size_t size) {
   return guarded([&] {
-    demand(options, "options");
+    check_not_null(options, "options");
     check_options_size("the size of lenslet_options", size, "pass sizeof(lenslet_options)");
     lenslet_options defaults = default_options();
     defaults.size = size;
@@ -199,7 +199,7 @@ lenslet_status lenslet_options_init(lenslet_options* options, size_t size) {
 
 lenslet_status lenslet_model_load(const char* path, const lenslet_options* options, lenslet_model** model) {
   return make_model(model, options, [&](const lenslet::ModelOptions& choices) {
-    return lenslet::Model::load(&demand(path, "path"), choices);
+    return lenslet::Model::load(&check_not_null(path, "path"), choices);
   });
 }
 
@@ -223,22 +223,24 @@ double lenslet_model_energy_threshold(const lenslet_model* model) {
 }
 
 lenslet_status lenslet_model_input(const lenslet_model* model, int64_t* dims, size_t capacity, size_t* rank) {
-  return guarded([&] { give_shape(demand(model, "model").model.input_shape(), dims, capacity, rank); });
+  return guarded(
+      [&] { give_shape(check_not_null(model, "model").model.input_shape(), dims, capacity, rank); });
 }
 
 lenslet_status lenslet_model_output(const lenslet_model* model, int64_t* dims, size_t capacity,
                                     size_t* rank) {
-  return guarded([&] { give_shape(demand(model, "model").model.output_shape(), dims, capacity, rank); });
+  return guarded(
+      [&] { give_shape(check_not_null(model, "model").model.output_shape(), dims, capacity, rank); });
 }
 
 lenslet_status lenslet_run(lenslet_model* model, const float* inputs, int64_t count, float* outputs) {
-  return guarded([&] { demand(model, "model").model.run(inputs, count, outputs); });
+  return guarded([&] { check_not_null(model, "model").model.run(inputs, count, outputs); });
 }
 
 lenslet_status lenslet_read_digit(const char* path, uint8_t* pixels) {
   return guarded([&] {
-    const std::string name = &demand(path, "path");
-    demand(pixels, "pixels");
+    const std::string name = &check_not_null(path, "path");
+    check_not_null(pixels, "pixels");
     const lenslet::DigitImage digit = lenslet::prepare_digit(lenslet::read_picture(name));
     std::copy(digit.pixels.begin(), digit.pixels.end(), pixels);
   });
@@ -248,8 +250,8 @@ lenslet_status lenslet_profile(lenslet_model* model, int64_t batch, double min_t
                                lenslet_layer_time* layers, size_t capacity, size_t* layer_count,
                                double* total_ns) {
   return guarded([&] {
-    demand(model, "model");
-    if (capacity > 0) demand(layers, "layers with a capacity above 0");
+    check_not_null(model, "model");
+    if (capacity > 0) check_not_null(layers, "layers with a capacity above 0");
     const lenslet::ModelProfile profile = model->model.profile(batch, min_time_ms);
     for (size_t i = 0; i < std::min(capacity, profile.layers.size()); ++i) {
       const lenslet::LayerTime& layer = profile.layers[i];
@@ -268,14 +270,14 @@ lenslet_status lenslet_profile(lenslet_model* model, int64_t batch, double min_t
 lenslet_status lenslet_model_plan(lenslet_model* model, int64_t batch, char* text, size_t capacity,
                                   size_t* length) {
   return guarded(
-      [&] { give_text(demand(model, "model").model.plan(batch).to_json(), text, capacity, length); });
+      [&] { give_text(check_not_null(model, "model").model.plan(batch).to_json(), text, capacity, length); });
 }
 
 lenslet_status lenslet_model_backends(lenslet_model* model, int64_t batch, char* text, size_t capacity,
                                       size_t* length) {
   return guarded([&] {
     std::string lines;
-    for (const lenslet::BackendChoice& choice : demand(model, "model").model.backends(batch)) {
+    for (const lenslet::BackendChoice& choice : check_not_null(model, "model").model.backends(batch)) {
       lines += concat(choice.layer, "\t", choice.backend, "\t", lenslet::printable(choice.reason), "\n");
     }
     give_text(lines, text, capacity, length);
@@ -285,7 +287,7 @@ lenslet_status lenslet_model_backends(lenslet_model* model, int64_t batch, char*
 lenslet_status lenslet_model_shares(const lenslet_model* model, char* text, size_t capacity, size_t* length) {
   return guarded([&] {
     std::string lines;
-    for (const lenslet::DeviceShare& share : demand(model, "model").model.shares())
+    for (const lenslet::DeviceShare& share : check_not_null(model, "model").model.shares())
       lines +=
           concat(share.device.to_string(), "\t", share.images, "\t", lenslet::printable(share.fault), "\n");
     give_text(lines, text, capacity, length);

@@ -7,10 +7,10 @@ namespace {
 using lenslet::Place;
 using lenslet::c::as_pairs;
 using lenslet::c::as_predictions;
-using lenslet::c::demand;
+using lenslet::c::check_not_null;
 using lenslet::c::guarded;
 
-void demand_as_they_are(const lenslet_model& model) {
+void check_not_inverted(const lenslet_model& model) {
   if (model.images != lenslet_model::Images::kInvert) return;
   throw lenslet::UnavailableError(
       "options.images \"invert\" exchanges dark and bright in host memory only; subtract from 255 on the "
@@ -21,7 +21,7 @@ template <typename Value>
 lenslet_status predict(lenslet_model* model, const Value* images, int64_t count,
                        lenslet_prediction* predictions, void* stream) {
   return guarded([&] {
-    demand_as_they_are(demand(model, "model"));
+    check_not_inverted(check_not_null(model, "model"));
     model->model.predict(images, count, as_predictions(predictions), Place::on_device(stream));
   });
 }
@@ -29,7 +29,7 @@ lenslet_status predict(lenslet_model* model, const Value* images, int64_t count,
 template <typename Value>
 lenslet_status logits(lenslet_model* model, const Value* images, int64_t count, float* values, void* stream) {
   return guarded([&] {
-    demand_as_they_are(demand(model, "model"));
+    check_not_inverted(check_not_null(model, "model"));
     model->model.logits(images, count, values, Place::on_device(stream));
   });
 }
@@ -38,7 +38,7 @@ lenslet_status logits(lenslet_model* model, const Value* images, int64_t count, 
 
 lenslet_status lenslet_host_alloc(size_t bytes, void** memory) {
   return guarded([&] {
-    demand(memory, "memory") = nullptr;
+    check_not_null(memory, "memory") = nullptr;
     *memory = lenslet::allocate_host_memory(bytes);
   });
 }
@@ -77,5 +77,6 @@ lenslet_status lenslet_logits_u4_device(lenslet_model* model, const uint8_t* pac
 
 lenslet_status lenslet_run_device(lenslet_model* model, const float* inputs, int64_t count, float* outputs,
                                   void* stream) {
-  return guarded([&] { demand(model, "model").model.run(inputs, count, outputs, Place::on_device(stream)); });
+  return guarded(
+      [&] { check_not_null(model, "model").model.run(inputs, count, outputs, Place::on_device(stream)); });
 }

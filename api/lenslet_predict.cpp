@@ -17,7 +17,7 @@ using lenslet::Normalisation;
 using lenslet::PixelPair;
 using lenslet::c::as_pairs;
 using lenslet::c::as_predictions;
-using lenslet::c::demand;
+using lenslet::c::check_not_null;
 using lenslet::c::guarded;
 using Images = lenslet_model::Images;
 
@@ -41,7 +41,7 @@ void invert(const Value* from, size_t count, float sum, std::vector<Value>& to) 
 }
 
 template <typename Value>
-void check(const lenslet_model& model, const Value* images, int64_t count) {
+void check_images(const lenslet_model& model, const Value* images, int64_t count) {
   const Normalisation& normalisation = model.model.normalisation();
   ImageCheck look;
   if constexpr (std::is_same_v<Value, float>) look = ImageCheck(normalisation);
@@ -67,12 +67,12 @@ void check(const lenslet_model& model, const Value* images, int64_t count) {
 // Calls `compute(images, begin, count)` on all images, or on inverted parts of them.
 template <typename Value, typename Compute>
 void serve(lenslet_model& model, const Value* images, int64_t count, Compute&& compute) {
-  lenslet::demand_count(count, kValues<Value> * sizeof(Value), LENSLET_CLASSES * sizeof(float));
+  lenslet::check_image_count(count, kValues<Value> * sizeof(Value), LENSLET_CLASSES * sizeof(float));
   const bool readable = images && count > 0 && reinterpret_cast<uintptr_t>(images) % alignof(Value) == 0;
   // What the model refuses in any case.
   if (!readable || model.images == Images::kAny) return compute(images, int64_t{0}, count);
   compute(images, int64_t{0}, int64_t{0});  // refuses a network that reads no digits
-  check(model, images, count);
+  check_images(model, images, count);
   if (model.images == Images::kCheck) return compute(images, int64_t{0}, count);
   const float sum = paper_plus_ink<Value>(model.model.normalisation());
   std::vector<Value> part;
@@ -87,7 +87,7 @@ template <typename Value>
 lenslet_status predict(lenslet_model* model, const Value* images, int64_t count,
                        lenslet_prediction* predictions) {
   return guarded([&] {
-    serve(demand(model, "model"), images, count, [&](const Value* part, int64_t begin, int64_t size) {
+    serve(check_not_null(model, "model"), images, count, [&](const Value* part, int64_t begin, int64_t size) {
       model->model.predict(part, size, predictions ? as_predictions(predictions) + begin : nullptr);
     });
   });
@@ -96,7 +96,7 @@ lenslet_status predict(lenslet_model* model, const Value* images, int64_t count,
 template <typename Value>
 lenslet_status logits(lenslet_model* model, const Value* images, int64_t count, float* values) {
   return guarded([&] {
-    serve(demand(model, "model"), images, count, [&](const Value* part, int64_t begin, int64_t size) {
+    serve(check_not_null(model, "model"), images, count, [&](const Value* part, int64_t begin, int64_t size) {
       model->model.logits(part, size, values ? values + begin * LENSLET_CLASSES : nullptr);
     });
   });
@@ -133,9 +133,10 @@ lenslet_status lenslet_logits_u4(lenslet_model* model, const uint8_t* packed, in
 
 lenslet_status lenslet_pack_u4(const uint8_t* pixels, int64_t count, uint8_t* packed) {
   return guarded([&] {
-    lenslet::demand_count(count, LENSLET_PIXELS, LENSLET_PACKED_BYTES);
+    lenslet::check_image_count(count, LENSLET_PIXELS, LENSLET_PACKED_BYTES);
     if (count == 0) return;
-    lenslet::convert_pixels(lenslet::ElementType::kUint8, &demand(pixels, "pixels"), count * LENSLET_PIXELS,
-                            {}, lenslet::ElementType::kUint4, &demand(packed, "packed"));
+    lenslet::convert_pixels(lenslet::ElementType::kUint8, &check_not_null(pixels, "pixels"),
+                            count * LENSLET_PIXELS, {}, lenslet::ElementType::kUint4,
+                            &check_not_null(packed, "packed"));
   });
 }

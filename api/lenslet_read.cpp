@@ -14,8 +14,8 @@ namespace {
 
 using lenslet::PictureWarning;
 using lenslet::Refusal;
+using lenslet::c::check_not_null;
 using lenslet::c::cut_copy;
-using lenslet::c::demand;
 using lenslet::c::guarded;
 
 static_assert(LENSLET_MAX_DIGITS == lenslet::kMaxDigits, "lenslet.h states another number of digits");
@@ -49,7 +49,7 @@ static_assert(same(LENSLET_WARNING_EDGE_LEFT_OUT, PictureWarning::kEdgeLeftOut) 
 constexpr size_t kFirstReadingSize = offsetof(lenslet_reading, digits) + sizeof(lenslet_reading::digits);
 
 void check_reading_size(const char* what, size_t size, const char* remedy) {
-  lenslet::c::check_size(what, size, kFirstReadingSize, sizeof(lenslet_reading), remedy);
+  lenslet::c::check_struct_size(what, size, kFirstReadingSize, sizeof(lenslet_reading), remedy);
 }
 
 lenslet_reading empty_reading(size_t size) {
@@ -94,8 +94,8 @@ void give(const lenslet::Reading& read, lenslet_reading* to) {
 template <typename Decode>
 lenslet_status read_into(lenslet_model* model, lenslet_reading* reading, Decode&& decode) {
   return guarded([&] {
-    demand(model, "model");
-    check_reading_size("reading->size", demand(reading, "reading").size,
+    check_not_null(model, "model");
+    check_reading_size("reading->size", check_not_null(reading, "reading").size,
                        "call lenslet_reading_init(reading, sizeof *reading)");
     // Emptied first, so that a failure does not leave the number of an earlier picture.
     const lenslet_reading empty = empty_reading(reading->size);
@@ -108,7 +108,7 @@ lenslet_status read_into(lenslet_model* model, lenslet_reading* reading, Decode&
 
 lenslet_status lenslet_reading_init(lenslet_reading* reading, size_t size) {
   return guarded([&] {
-    demand(reading, "reading");
+    check_not_null(reading, "reading");
     check_reading_size("the size of lenslet_reading", size, "pass sizeof(lenslet_reading)");
     const lenslet_reading empty = empty_reading(size);
     std::memcpy(reading, &empty, size);
@@ -116,14 +116,14 @@ lenslet_status lenslet_reading_init(lenslet_reading* reading, size_t size) {
 }
 
 lenslet_status lenslet_read(lenslet_model* model, const char* path, lenslet_reading* reading) {
-  return read_into(model, reading, [&] { return lenslet::read_picture(&demand(path, "path")); });
+  return read_into(model, reading, [&] { return lenslet::read_picture(&check_not_null(path, "path")); });
 }
 
 lenslet_status lenslet_read_memory(lenslet_model* model, const void* file, size_t size,
                                    lenslet_reading* reading) {
   return read_into(model, reading, [&] {
     const auto* const bytes = static_cast<const uint8_t*>(file);
-    if (size > 0) demand(bytes, "file");
+    if (size > 0) check_not_null(bytes, "file");
     const lenslet::PictureLimits limits;
     if (size > limits.max_file_bytes)
       throw lenslet::DataError(lenslet::concat("the picture in memory: it has ", size,

@@ -54,7 +54,7 @@ Answers both(PredictionArrays arrays, int64_t count) {
 }
 
 // The host turns probabilities into logits.
-void demand_logits(const Network& network) {
+void check_writes_logits(const Network& network) {
   if (!writes_probabilities(network.graph)) return;
   throw UnavailableError(concat(printable_excerpt(network.origin),
                                 ": the network writes probabilities, and logits of them are computed in host "
@@ -98,37 +98,37 @@ Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
 void Model::predict(const uint8_t* pixels, int64_t count, Prediction* predictions, const Place& place) {
-  demand_digits(state_->setup().network(), "predict()", kRunSupports);
+  check_reads_digits(state_->setup().network(), "predict()", kRunSupports);
   state_->answer(pixels, count, {predictions}, kBytesToPredictions, place);
 }
 
 void Model::predict(const float* images, int64_t count, Prediction* predictions, const Place& place) {
-  demand_digits(state_->setup().network(), "predict()", kRunSupports);
+  check_reads_digits(state_->setup().network(), "predict()", kRunSupports);
   state_->answer(images, count, {predictions}, kValuesToPredictions, place);
 }
 
 void Model::predict(const uint8_t* pixels, int64_t count, PredictionArrays answers, const Place& place) {
-  demand_digits(state_->setup().network(), "predict()", kRunSupports);
+  check_reads_digits(state_->setup().network(), "predict()", kRunSupports);
   state_->answer(pixels, count, both(answers, count), kBytesToPredictions, place);
 }
 
 void Model::predict(const float* images, int64_t count, PredictionArrays answers, const Place& place) {
-  demand_digits(state_->setup().network(), "predict()", kRunSupports);
+  check_reads_digits(state_->setup().network(), "predict()", kRunSupports);
   state_->answer(images, count, both(answers, count), kValuesToPredictions, place);
 }
 
 void Model::predict(const PixelPair* pairs, int64_t count, Prediction* predictions, const Place& place) {
-  demand_digits(state_->setup().network(), "predict()", kRunSupports);
+  check_reads_digits(state_->setup().network(), "predict()", kRunSupports);
   state_->answer(pairs, count, {predictions}, kPairsToPredictions, place);
 }
 
 void Model::predict(const PixelPair* pairs, int64_t count, PredictionArrays answers, const Place& place) {
-  demand_digits(state_->setup().network(), "predict()", kRunSupports);
+  check_reads_digits(state_->setup().network(), "predict()", kRunSupports);
   state_->answer(pairs, count, both(answers, count), kPairsToPredictions, place);
 }
 
 int64_t Model::logits(const uint8_t* pixels, int64_t count, float* logits, const Progress& progress) {
-  demand_digits(state_->setup().network(), "logits()", kRunSupports);
+  check_reads_digits(state_->setup().network(), "logits()", kRunSupports);
   const int64_t done = run(pixels, count, logits, progress);
   if (writes_probabilities(state_->setup().graph()))
     make_logits(logits, done * output_shape().num_elements());
@@ -140,22 +140,22 @@ void Model::logits(const uint8_t* pixels, int64_t count, float* logits, const Pl
     this->logits(pixels, count, logits);
     return;
   }
-  demand_digits(state_->setup().network(), "logits()", kRunSupports);
-  demand_logits(state_->setup().network());
+  check_reads_digits(state_->setup().network(), "logits()", kRunSupports);
+  check_writes_logits(state_->setup().network());
   state_->answer(pixels, count, {logits}, kBytesToValues, place);
 }
 
 void Model::logits(const float* images, int64_t count, float* logits, const Place& place) {
-  demand_digits(state_->setup().network(), "logits()", kRunSupports);
-  if (place.is_on_device()) demand_logits(state_->setup().network());
+  check_reads_digits(state_->setup().network(), "logits()", kRunSupports);
+  if (place.is_on_device()) check_writes_logits(state_->setup().network());
   run(images, count, logits, place);
   if (writes_probabilities(state_->setup().graph()))
     make_logits(logits, count * output_shape().num_elements());
 }
 
 void Model::logits(const PixelPair* pairs, int64_t count, float* logits, const Place& place) {
-  demand_digits(state_->setup().network(), "logits()", kRunSupports);
-  if (place.is_on_device()) demand_logits(state_->setup().network());
+  check_reads_digits(state_->setup().network(), "logits()", kRunSupports);
+  if (place.is_on_device()) check_writes_logits(state_->setup().network());
   state_->answer(pairs, count, {logits}, kPairsToValues, place);
   if (writes_probabilities(state_->setup().graph()))
     make_logits(logits, count * output_shape().num_elements());

@@ -129,7 +129,7 @@ std::shared_ptr<const Network> load_network(const std::string& weights, const Ch
   if (read.lenet5) {
     if (chosen.any()) {
       const Normalisation normalisation = chosen.over(lenet5_normalisation(*read.lenet5, shown));
-      demand_foldable(normalisation);
+      check_foldable(normalisation);
       state_normalisation(normalisation, *read.lenet5);
     }
     Network network = lenet5(*read.lenet5);
@@ -156,7 +156,7 @@ std::shared_ptr<const Network> load_network(const std::string& weights, const Ch
                                                  std::move(read.note)});
 }
 
-void demand_digits(const Network& network, const std::string& what, const char* remedy) {
+void check_reads_digits(const Network& network, const std::string& what, const char* remedy) {
   if (const std::string fault = fault_of_shares(network.graph); !fault.empty())
     throw DataError(concat(printable_excerpt(network.origin), ": ", what,
                            " takes networks of which one class is the answer; ", fault, remedy));
@@ -167,7 +167,7 @@ void demand_digits(const Network& network, const std::string& what, const char* 
                          network.graph.output_shape().to_string(), remedy));
 }
 
-void demand_whole_network(const Graph& graph) {
+void check_whole_network(const Graph& graph) {
   if (graph.network()) return;
   throw UnavailableError(
       concat("the model ", graph.name(), " has no whole-network plan; use the layered plan"));
@@ -190,7 +190,7 @@ bool supports(InputOutput pass, InputOutput call) noexcept {
          (pass.output == call.output || pass.output == ElementType::kFp32);
 }
 
-InputOutput demand_supports(const Plan& plan, InputOutput call) {
+InputOutput check_plan_supports(const Plan& plan, InputOutput call) {
   const InputOutput pass{plan.input, plan.output};
   if (supports(pass, call)) return pass;
   throw DataError(concat(plan.origin, ": the plan reads ", to_string(pass.input), " and writes ",
@@ -264,7 +264,7 @@ std::string ModelSetup::execution(int64_t batch, InputOutput io) const {
 }
 
 InputOutput ModelSetup::pass_for(int64_t batch, InputOutput call) const {
-  if (saved_) return demand_supports(*saved_, call);
+  if (saved_) return check_plan_supports(*saved_, call);
   const InputOutput plain;
   const InputOutput wishes[] = {call, {plain.input, call.output}, {call.input, plain.output}};
   for (const InputOutput& wish : wishes) {

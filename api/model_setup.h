@@ -47,7 +47,7 @@ struct InputOutput {
 /// predictions, but values cannot become pixels, nor predictions logits.
 bool supports(InputOutput pass, InputOutput call) noexcept;
 /// The types of a pass of `plan`. Throws DataError unless it can answer `call`.
-InputOutput demand_supports(const Plan& plan, InputOutput call);
+InputOutput check_plan_supports(const Plan& plan, InputOutput call);
 
 /// Mean and standard deviation of pixels / 255 that a caller states instead of an ONNX file's metadata.
 struct ChosenNormalisation {
@@ -99,10 +99,10 @@ std::shared_ptr<const Network> load_network(const std::string& weights,
 
 /// Throws DataError unless the network reads digits as LeNet-5 does. `what` begins the message: "lenslet eval";
 /// `remedy` ends it.
-void demand_digits(const Network& network, const std::string& what, const char* remedy = "");
+void check_reads_digits(const Network& network, const std::string& what, const char* remedy = "");
 
 /// Throws UnavailableError unless a backend can compute the whole network at once.
-void demand_whole_network(const Graph& graph);
+void check_whole_network(const Graph& graph);
 
 class ModelSetup {
  public:

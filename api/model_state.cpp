@@ -149,8 +149,8 @@ Model::State& Model::State::member_with(const void* data) {
 
 int64_t Model::State::answer(const void* images, int64_t count, Answers answers, InputOutput call,
                              const Place& place, const Progress& progress) {
-  demand_count(count, bytes_of_image(setup_->graph(), call.input),
-               bytes_of_answer(setup_->graph(), call.output));
+  check_image_count(count, bytes_of_image(setup_->graph(), call.input),
+                    bytes_of_answer(setup_->graph(), call.output));
   if (count == 0) return 0;
   if (!images || !answers.data)
     throw UsageError(concat("the ", images ? "answers' place" : "images", " must not be a null pointer"));
@@ -159,7 +159,7 @@ int64_t Model::State::answer(const void* images, int64_t count, Answers answers,
     member_with(images).device_lanes_->run(images, count, answers, call, place.stream());
     return count;
   }
-  if (feed_) demand_supports(feed_->lane().executable().plan(), call);
+  if (feed_) check_plan_supports(feed_->lane().executable().plan(), call);
   return set_ ? answer_by_set(images, count, answers, call, progress)
               : answer_alone(images, count, answers, call, progress);
 }
@@ -230,8 +230,8 @@ BuildOptions Model::State::profile_options(int64_t batch) const {
   return plain.execution == Plan::kLayered ? plain : build_options(batch);
 }
 
-// Finds a lane by the types of the call (`calls`: bit_of() of every call that a lane was found to serve), else by those
-// of its pass; else builds one.
+// Finds a lane by the types of the call (`calls`: bit_of() of every call that a lane was found to support), else by
+// those of its pass; else builds one.
 Lane& Model::State::lane(int64_t batch, InputOutput call) {
   if (feed_) return feed_->lane();
   const auto find = [&](auto&& fits) {

@@ -60,7 +60,7 @@ class Model::State {
   /// A lane, and the types of calls that it supports, so that they are found without querying the backends again.
   struct KeptLane {
     std::unique_ptr<Lane> lane;
-    unsigned calls = 0;  // bit_of() of every call that this lane was found to serve
+    unsigned calls = 0;  // bit_of() of every call that this lane was found to support
   };
 
   /// The state of device `i` of the set.
@@ -85,7 +85,7 @@ class Model::State {
   void on_each_device(const std::function<void(State&)>& body);
   FedCall fed_call(const void* images, int64_t count, InputOutput types) const;
   KeptFeed* kept_feed(const FedCall& call);
-  /// The feed for a large call from host memory; null if lane() should serve it.
+  /// The feed for a large call from host memory; null if lane() should take it.
   Feed* feed_for(const void* images, int64_t count, InputOutput types);
   /// For a model on several devices: the feed of this device, also for layered plans. ready_feed() returns one that was
   /// prepared before, or null. prepared_feed() prepares one if there is none: it replays the choices of `plan`, unless

@@ -34,7 +34,7 @@ endfunction()
 
 # Ends with an error unless the file of a row makes the backend of that name. Without this check a misspelt name would be
 # an undefined symbol of the generated table, found by the linker.
-function(lenslet_demand_backend kind where name file)
+function(lenslet_check_backend kind where name file)
   set(row "lenslet_backend(${kind} ${where} ${name})")
   file(RELATIVE_PATH shown "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
   if(NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
@@ -65,7 +65,7 @@ function(lenslet_backend kind where name)
     set(file "${where}/${name}.cu")
   endif()
   if(NOT arg_MODULE)
-    lenslet_demand_backend(${kind} ${where} ${name} "${file}")
+    lenslet_check_backend(${kind} ${where} ${name} "${file}")
   endif()
   set(place "BackendEntry::Kind::kNotBuilt, ")
   if(where STREQUAL "gpu" AND NOT LENSLET_HAS_CUDA)

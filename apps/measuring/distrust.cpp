@@ -120,7 +120,7 @@ std::string Distrust::judge_output(int round) {
   return judge(round, output);
 }
 
-std::string Distrust::check(int round, int64_t calls, double usual_ns) {
+std::string Distrust::judge_run(int round, int64_t calls, double usual_ns) {
   candidate_.load(round, stream_);
   poison();
   stream_.synchronise();
@@ -150,7 +150,7 @@ std::string Distrust::check(int round, int64_t calls, double usual_ns) {
   return calls > 0 ? concat("wrong after ", calls, " calls, right before them: ", wrong) : wrong;
 }
 
-std::string Distrust::check_over(int standing, int round) {
+std::string Distrust::judge_run_over(int standing, int round) {
   const std::vector<Candidate::Part> parts = candidate_.judged(standing);
   const std::vector<float> answer = download(standing);  // load() may poison the output
   candidate_.load(round, stream_);
@@ -168,7 +168,7 @@ std::string Distrust::check_over(int standing, int round) {
   return wrong.empty() ? wrong : concat("wrong where the output of another input stood: ", wrong);
 }
 
-std::string Distrust::check_end_to_end(int round) {
+std::string Distrust::judge_end_to_end(int round) {
   poison();
   float* const host = candidate_.host_output();
   const size_t count = candidate_.output_count();

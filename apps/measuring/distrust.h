@@ -24,10 +24,10 @@ class Distrust {
   /// durations, and the output must not change until it is released; NaN: the stream is not held back, because one run
   /// uses several streams. On the CPU, and of a call, the output must not change while nothing runs. Throws the errors
   /// of run(), and DeviceError for an unchecked failed launch.
-  std::string check(int round, int64_t calls, double usual_ns);
+  std::string judge_run(int round, int64_t calls, double usual_ns);
   /// After a check with input `standing`: loads input `round`, restores the output of `standing`, runs once and judges.
   /// Detects a kernel that returns at once if its output is already there.
-  std::string check_over(int standing, int round);
+  std::string judge_run_over(int standing, int round);
   /// Poisons the output on the stream.
   void poison();
   /// Writes its first element, for the time of a window that is almost empty.
@@ -38,7 +38,7 @@ class Distrust {
   std::string judge_output(int round);
 
   /// Poisons both outputs, runs once from host to host and judges the result. Returns the fault, empty without one.
-  std::string check_end_to_end(int round);
+  std::string judge_end_to_end(int round);
 
   /// The largest errors of all checks so far.
   const ResultError& error() const noexcept { return error_; }

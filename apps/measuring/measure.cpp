@@ -87,7 +87,7 @@ class Contest {
     }
     if (options_.capture) profiler_stop();
     if (options_.verify == Verify::kBoth) {
-      for (auto& state : states_) guarded(*state, [&] { check_after(*state); });
+      for (auto& state : states_) guarded(*state, [&] { judge_after(*state); });
     }
     std::vector<Measurement> results;
     for (auto& state : states_) results.push_back(finish(*state));
@@ -132,11 +132,11 @@ class Contest {
     }
     throw_if_interrupted();
     if (options_.verify != Verify::kOff) {
-      const std::string wrong = state.distrust.check(Candidate::kBefore, 0, state.once_ns);
+      const std::string wrong = state.distrust.judge_run(Candidate::kBefore, 0, state.once_ns);
       if (!wrong.empty()) return state.fail("FAILED", wrong);
-      for (Candidate* epilogue : state.candidate.epilogues()) check_epilogue(state, *epilogue);
+      for (Candidate* epilogue : state.candidate.epilogues()) judge_epilogue(state, *epilogue);
       if (!state.alive) return;
-      const std::string standing = state.distrust.check_over(Candidate::kBefore, Candidate::kTimed);
+      const std::string standing = state.distrust.judge_run_over(Candidate::kBefore, Candidate::kTimed);
       if (!standing.empty()) return state.fail("FAILED", standing);
     }
     NvtxRange range("warmup");
@@ -156,10 +156,10 @@ class Contest {
     if (options_.hot && state.batch > 1 && launches) capture_batch(state);
   }
 
-  void check_epilogue(CandidateState& state, Candidate& epilogue) {
+  void judge_epilogue(CandidateState& state, Candidate& epilogue) {
     if (!state.alive) return;
     const std::string wrong =
-        Distrust(epilogue, stream_, scratch_).check(Candidate::kBefore, 0, state.once_ns);
+        Distrust(epilogue, stream_, scratch_).judge_run(Candidate::kBefore, 0, state.once_ns);
     if (!wrong.empty()) state.fail("FAILED", concat(epilogue.name(), ": ", wrong));
   }
 
@@ -335,7 +335,7 @@ class Contest {
       return host_now_ns() - start;
     });
     if (options_.verify != Verify::kBoth || !state.last_turn) return;
-    const std::string wrong = state.distrust.check_end_to_end(Candidate::kTimed);
+    const std::string wrong = state.distrust.judge_end_to_end(Candidate::kTimed);
     if (!wrong.empty()) state.fail("FAILED", concat("from host to host: ", wrong));
   }
 
@@ -347,8 +347,8 @@ class Contest {
       state.fail("FAILED", concat("wrong after ", state.calls, " calls, while it was timed: ", wrong));
   }
 
-  void check_after(CandidateState& state) {
-    const std::string wrong = state.distrust.check(Candidate::kAfter, state.calls, state.once_ns);
+  void judge_after(CandidateState& state) {
+    const std::string wrong = state.distrust.judge_run(Candidate::kAfter, state.calls, state.once_ns);
     if (!wrong.empty()) state.fail("FAILED", wrong);
   }
 

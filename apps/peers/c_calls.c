@@ -46,7 +46,7 @@ static unsigned char* read_file(const char* folder, const char* name, size_t* by
   return data;
 }
 
-static void demand(lenslet_status status) {
+static void check_status(lenslet_status status) {
   if (status == LENSLET_OK) return;
   fprintf(stderr, "c_calls: %s\n", lenslet_last_error());
   exit((int)status);
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
       fputs("c_calls: no memory to pack the pictures\n", stderr);
       return 6;
     }
-    demand(lenslet_pack_u4(pixels, (int64_t)known, pairs));
+    check_status(lenslet_pack_u4(pixels, (int64_t)known, pairs));
     free(pixels);
     pixels = pairs;
     pixel_bytes = known * LENSLET_PACKED_BYTES;
@@ -92,17 +92,17 @@ int main(int argc, char** argv) {
   lenslet_options options;
   lenslet_model* model;
   double* samples = malloc(kMaxCalls * sizeof *samples);
-  demand(lenslet_options_init(&options, sizeof options));
+  check_status(lenslet_options_init(&options, sizeof options));
   options.device = argv[1];
   options.math = argv[2];
-  demand(lenslet_model_built_in(&options, &model));
+  check_status(lenslet_model_built_in(&options, &model));
   for (int argument = 5; argument < argc; ++argument) {
     const size_t count = (size_t)atoll(argv[argument]);
     unsigned char* input = NULL;
     lenslet_prediction* answers = malloc(count * sizeof *answers);
     if (page_locked) {
       void* memory;
-      demand(lenslet_host_alloc(count * image_bytes, &memory));
+      check_status(lenslet_host_alloc(count * image_bytes, &memory));
       input = memory;
     } else {
       input = malloc(count * image_bytes);
@@ -120,8 +120,8 @@ int main(int argc, char** argv) {
     double start = 0;
     for (int call = -kWarmUp; call < kMaxCalls; ++call) {
       const double begin = now_ns();
-      demand(packed ? lenslet_predict_u4(model, input, (int64_t)count, answers)
-                    : lenslet_predict_u8(model, input, (int64_t)count, answers));
+      check_status(packed ? lenslet_predict_u4(model, input, (int64_t)count, answers)
+                          : lenslet_predict_u8(model, input, (int64_t)count, answers));
       const double end = now_ns();
       if (call < 0) continue;
       if (call == 0) start = begin;

@@ -96,7 +96,7 @@ def right_outputs(network, samples):
         return module(torch.from_numpy(samples).double()).numpy(), "PyTorch, fp64"
 
 
-def check_with_diff(network, samples, outputs, arguments):
+def fault_by_diff(network, samples, outputs, arguments):
     """Runs `lenslet diff` on the same samples and outputs; empty, or why the network differs.
 
     Its exit code judges each value by a derived bound, which for the outputs alone of a deep network is too wide to
@@ -155,7 +155,7 @@ def main():
                 outputs, judge = (None, "") if network == DIGITS else right_outputs(network, samples)
                 sides = lenslet_sides(network, arguments, threads) + peers(network, samples, arguments, threads)
                 known[network] = sides, outputs
-                why = "" if network == DIGITS else check_with_diff(network, samples, outputs, arguments)
+                why = "" if network == DIGITS else fault_by_diff(network, samples, outputs, arguments)
                 document.setdefault("judged_by", {})[network] = judge
                 document.setdefault("diff", {})[network] = why or "PASSED"
             sides, outputs = known[network]

@@ -42,7 +42,7 @@ def status_of(path):
         return None
 
 
-def refuse_input(path):
+def check_not_input(path):
     """Ends the program if `path` is also read, under any name or link."""
     try:
         status = status_of(path)
@@ -70,7 +70,7 @@ def write(path, content):
     """Writes to a temporary name first, so that a failure keeps the old page, and keeps a link to it. Appends to a
     stream and to a file to which one is redirected. `content`: text or bytes."""
     content = content.encode("utf-8") if isinstance(content, str) else content
-    refuse_input(path)
+    check_not_input(path)
     try:
         status = status_of(path)
         stream = stream_of(path, status)
@@ -174,7 +174,7 @@ def main(arguments=None):
             status = os.stat(path)
             inputs[status.st_dev, status.st_ino] = path
     if options.html:
-        refuse_input(options.html)
+        check_not_input(options.html)
     problems = []
     files, others = ([read(path, problems) for path in paths] for paths in (options.files, options.beside))
     files, others = ([file for file in some if file] for some in (files, others))

@@ -301,7 +301,7 @@ void set_num_threads(int count) {
   own_num_threads() = count;
 }
 
-void demand_startable_threads(int count) { const Pool tried(count); }
+void check_startable_threads(int count) { const Pool tried(count); }
 
 namespace {
 

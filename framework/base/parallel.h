@@ -49,7 +49,7 @@ void parallel_for_light(int64_t count, int64_t grain, RangeBody body);
 
 /// Throws MemoryError unless the system can start that many threads now. Call it before a library that would otherwise
 /// end the process.
-void demand_startable_threads(int count);
+void check_startable_threads(int count);
 
 /// The pool of a program, for a module. A module has its own copy of this code and must not start a second pool.
 struct ParallelHost {

@@ -92,14 +92,14 @@ class StrictBuilder : public nlohmann::json_sax<ordered_json> {
 
 }  // namespace
 
-void demand_no_nul(std::string_view text, const std::string& origin) {
+void check_no_nul(std::string_view text, const std::string& origin) {
   const size_t at = text.find('\0');
   if (at != std::string_view::npos)
     throw DataError(concat(origin, ": a NUL at byte ", at, ", expected JSON text without NUL"));
 }
 
 ordered_json parse_strict_json(const std::string& text, const std::string& origin) {
-  demand_no_nul(text, origin);
+  check_no_nul(text, origin);
   StrictBuilder builder(origin);
   ordered_json::sax_parse(text, &builder);
   return builder.take();

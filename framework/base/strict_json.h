@@ -21,7 +21,7 @@ constexpr size_t kMaxJsonKeys = 1024;  // per object; Lenslet's files have about
 nlohmann::ordered_json parse_strict_json(const std::string& text, const std::string& origin);
 
 /// Throws DataError naming `origin` and the position if `text` contains a NUL, which parsers take for the end.
-void demand_no_nul(std::string_view text, const std::string& origin);
+void check_no_nul(std::string_view text, const std::string& origin);
 
 /// The first part of a value as text, for messages.
 std::string json_excerpt(const nlohmann::ordered_json& value);

@@ -30,14 +30,14 @@ bool parse_ordinal(std::string_view digits, int& ordinal) {
 }
 
 // Their number. Throws UnavailableError if there is none.
-int demand_cards(std::string_view device, const CudaStatus& status) {
+int check_any_gpu(std::string_view device, const CudaStatus& status) {
   if (!status.devices.empty()) return static_cast<int>(status.devices.size());
   throw UnavailableError(concat("device ", device, " is unavailable: ", status.reason, "; use device cpu"));
 }
 
-Device require_cuda(int ordinal, const CudaStatus& status) {
+Device check_cuda_device(int ordinal, const CudaStatus& status) {
   const Device device = Device::cuda(ordinal);
-  const int count = demand_cards(device.to_string(), status);
+  const int count = check_any_gpu(device.to_string(), status);
   if (ordinal >= count) {
     throw UnavailableError(concat("device ", device.to_string(),
                                   " does not exist: this machine has cuda:0 to cuda:", count - 1));
@@ -70,18 +70,18 @@ DeviceChoices device_of_rank(const CudaStatus& status) {
     throw UsageError(
         "device cuda:rank is for processes that mpirun starts: OMPI_COMM_WORLD_LOCAL_RANK is not set; use "
         "device cuda:N, or start with mpirun");
-  const int cards = demand_cards("cuda:rank", status);
-  return {{require_cuda(card_of_rank(rank->local, cards), status)},
+  const int cards = check_any_gpu("cuda:rank", status);
+  return {{check_cuda_device(card_of_rank(rank->local, cards), status)},
           concat("rank ", rank->local, " of this machine, ", cards, cards == 1 ? " GPU" : " GPUs")};
 }
 
 DeviceChoices all_cards(const CudaStatus& status) {
-  const int cards = demand_cards("cuda:all", status);
+  const int cards = check_any_gpu("cuda:all", status);
   std::vector<Device> usable;
   for (int i = 0; i < cards; ++i) {
     if (status.devices[static_cast<size_t>(i)].has_code) usable.push_back(Device::cuda(i));
   }
-  if (usable.empty()) require_cuda(0, status);  // throws
+  if (usable.empty()) check_cuda_device(0, status);  // throws
   std::string reason = concat(usable.size(), " of ", cards, cards == 1 ? " GPU" : " GPUs");
   return {std::move(usable), std::move(reason)};
 }
@@ -107,13 +107,13 @@ DeviceChoices named_cards(std::string_view text, const std::vector<int>& ordinal
                               " twice; name each GPU once"));
   }
   DeviceChoices choice{{}, "requested"};
-  for (const int ordinal : ordinals) choice.devices.push_back(require_cuda(ordinal, status));
+  for (const int ordinal : ordinals) choice.devices.push_back(check_cuda_device(ordinal, status));
   return choice;
 }
 
 DeviceChoices find_devices(std::string_view text, const CudaStatus& status) {
   if (text == kCpu) return {{Device::cpu()}, "requested"};
-  if (text == "cuda") return {{require_cuda(0, status)}, "requested"};
+  if (text == "cuda") return {{check_cuda_device(0, status)}, "requested"};
   if (text == "cuda:rank") return device_of_rank(status);
   if (text == "cuda:all") return all_cards(status);
   if (text.substr(0, kCuda.size()) == kCuda) {

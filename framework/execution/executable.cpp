@@ -110,7 +110,7 @@ Executable::~Executable() {
 }
 
 // Throws if the device has less than `needed` free bytes; only they grow with the batch.
-void Executable::demand_memory(size_t needed) const {
+void Executable::check_memory(size_t needed) const {
   const size_t free_bytes = free_memory_bytes(device_);
   if (needed <= free_bytes) return;
   throw OutOfDeviceMemory(concat("batch ", batch_, " needs ", needed, " bytes on ", device_.to_string(), ", ",
@@ -180,7 +180,7 @@ void Executable::build(const BuildOptions& options) {
   const MemoryLayout memory =
       place_activations(options.keep_activations, options.mapped_io || options.caller_ends);
   plan_.activation_bytes = memory.total_bytes;
-  if (memory_ == Memory::kTaken) demand_memory(memory.total_bytes);
+  if (memory_ == Memory::kTaken) check_memory(memory.total_bytes);
   prepare_steps(requests, options.workspace_limit);
   if (memory_ == Memory::kPlanned) return;
   book_memory(memory, options);
@@ -232,7 +232,7 @@ void Executable::prepare_steps(const std::vector<OperatorRequest>& requests, siz
 
 // One block for the activations, and one workspace of the largest size that a step needs.
 void Executable::book_memory(const MemoryLayout& memory, const BuildOptions& options) {
-  demand_memory(memory.total_bytes + plan_.workspace_bytes);
+  check_memory(memory.total_bytes + plan_.workspace_bytes);
   activations_ = Buffer(device_, memory.total_bytes);
   workspace_ = Buffer(device_, plan_.workspace_bytes);
   for (size_t i = 0; i < shapes_.size(); ++i) {

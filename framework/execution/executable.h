@@ -167,14 +167,14 @@ class Executable {
   MemoryLayout place_activations(bool keep_all, bool ends_elsewhere);
   void prepare_steps(const std::vector<OperatorRequest>& requests, size_t workspace_limit);
   void book_memory(const MemoryLayout& memory, const BuildOptions& options);
-  void demand_memory(size_t needed) const;
+  void check_memory(size_t needed) const;
   void place_io(const BuildOptions& options);
   using Ends = KeptGraphs::Ends;
   class StepsAt;
-  void demand_place(ConstTensorView given, ConstTensorView own, const char* role) const;
+  void check_place(ConstTensorView given, ConstTensorView own, const char* role) const;
   void move_ends(Ends from, Ends to) noexcept;
   Ends slice_of(Ends pass, int64_t slice) const noexcept;
-  void demand_own_ends() const;  // throws UsageError with caller_ends
+  void check_own_ends() const;  // throws UsageError with caller_ends
   void run_between(Ends pass, Stream& stream);
   CapturedGraph capture(Ends ends);
   void enqueue_step(size_t index, Tracer* tracer, Stream& stream);

@@ -25,12 +25,12 @@ std::string describe(const Executable::Step& step) {
 
 }  // namespace
 
-void Executable::demand_own_ends() const {
+void Executable::check_own_ends() const {
   if (caller_ends_) throw UsageError("with caller_ends only run(input, output) has memory to work on");
 }
 
 void Executable::run() {
-  demand_own_ends();
+  check_own_ends();
   if (capture_due_ && !checked_) {
     run_checked();
     return;
@@ -51,8 +51,8 @@ void Executable::run(ConstTensorView input, TensorView output, Stream& stream) {
     throw UsageError(
         "run(input, output) does not work with mapped_io or keep_activations; use run() without arguments");
   }
-  demand_place(input, input_, "input");
-  demand_place(output, output_, "output");
+  check_place(input, input_, "input");
+  check_place(output, output_, "output");
   DeviceGuard guard(device_);
   NvtxRange range("run");
   const Ends ends{input.data, output.data};
@@ -81,7 +81,7 @@ CapturedGraph Executable::capture(Ends ends) {
   }
 }
 
-void Executable::demand_place(ConstTensorView given, ConstTensorView own, const char* role) const {
+void Executable::check_place(ConstTensorView given, ConstTensorView own, const char* role) const {
   if (!given.data || given.shape != own.shape || given.type != own.type || given.device != device_) {
     throw UsageError(concat("the ", role, " of run() must be ", to_string(own.type), " [",
                             own.shape.to_string(), "] on ", device_.to_string(), ", found ",
@@ -135,7 +135,7 @@ void Executable::run_between(Ends pass, Stream& stream) {
 }
 
 void Executable::run_checked() {
-  demand_own_ends();
+  check_own_ends();
   DeviceGuard guard(device_);
   if (captured_) {  // its layers ran one by one in the first pass
     run();

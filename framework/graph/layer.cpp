@@ -19,13 +19,13 @@ const BackendEntry* Layer::find_backend(const std::string& name, DeviceKind kind
   return nullptr;
 }
 
-const BackendEntry& Layer::demand_backend(const std::string& name, DeviceKind kind) const {
+const BackendEntry& Layer::backend_named(const std::string& name, DeviceKind kind) const {
   if (const BackendEntry* found = find_backend(name, kind)) return *found;
   throw UnavailableError(concat(type(), " has no backend '", name, "' for ", lenslet::to_string(kind),
                                 "; there are: ", comma_list(backends(kind))));
 }
 
-Support Layer::check(const BackendEntry& backend, const OperatorRequest& request) const {
+Support Layer::support_of(const BackendEntry& backend, const OperatorRequest& request) const {
   if (!request.fused.empty()) return Support::no(concat(type(), " fuses nothing"));
   return backend.available();
 }
@@ -37,7 +37,7 @@ Support Layer::supports(const BackendEntry& backend, const OperatorRequest& requ
                               to_string(request.output_type), " out; use the whole-network plan"));
   }
   try {
-    return check(backend, request);
+    return support_of(backend, request);
   } catch (const Error& error) {
     return Support::no(error.what(), error.exit_code());
   }
@@ -93,18 +93,18 @@ std::unique_ptr<Operator> Layer::prepare(const BackendEntry& backend, const Oper
 
 Support Layer::supports(const std::string& backend, const OperatorRequest& request) const {
   try {
-    return supports(demand_backend(backend, request.device.kind), request);
+    return supports(backend_named(backend, request.device.kind), request);
   } catch (const UnavailableError& error) {
     return Support::no(error.what());
   }
 }
 
 Determinism Layer::determinism(const std::string& backend, const OperatorRequest& request) const {
-  return promise(demand_backend(backend, request.device.kind), request);
+  return promise(backend_named(backend, request.device.kind), request);
 }
 
 double Layer::output_bound(const std::string& backend, const OperatorRequest& request) const {
-  return bound(demand_backend(backend, request.device.kind), request);
+  return bound(backend_named(backend, request.device.kind), request);
 }
 
 std::string Layer::preferred(const OperatorRequest& request) const {
@@ -114,7 +114,7 @@ std::string Layer::preferred(const OperatorRequest& request) const {
 
 std::unique_ptr<Operator> Layer::prepare(const std::string& backend, const OperatorRequest& request,
                                          Stream& stream) const {
-  return prepare(demand_backend(backend, request.device.kind), request, stream);
+  return prepare(backend_named(backend, request.device.kind), request, stream);
 }
 
 OperatorRequest request_for(const Layer& layer, std::vector<Shape> inputs, Device device, MathMode math,

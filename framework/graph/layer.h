@@ -144,7 +144,7 @@ class Layer {
 
  private:
   /// supports(), without catching errors. By default a backend supports every shape and fuses nothing.
-  virtual Support check(const BackendEntry& backend, const OperatorRequest& request) const;
+  virtual Support support_of(const BackendEntry& backend, const OperatorRequest& request) const;
   virtual bool is_suited(const BackendEntry& /*backend*/, const OperatorRequest& /*request*/) const {
     return true;
   }
@@ -155,7 +155,7 @@ class Layer {
   /// prepare(), for a supported request.
   virtual std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
                                                   Stream& stream) const = 0;
-  const BackendEntry& demand_backend(const std::string& name, DeviceKind kind) const;
+  const BackendEntry& backend_named(const std::string& name, DeviceKind kind) const;
 };
 
 /// The request for that layer alone, which computes in fp32 unless the math mode affects it.

@@ -314,8 +314,8 @@ Safetensors parse_safetensors(const uint8_t* bytes, size_t size, const std::stri
   Safetensors result;
   const uint8_t* const header = bytes + kLengthBytes;
   const uint8_t* const data = header + header_bytes;
-  demand_no_nul({reinterpret_cast<const char*>(header), static_cast<size_t>(header_bytes)},
-                concat(origin, ": safetensors header"));
+  check_no_nul({reinterpret_cast<const char*>(header), static_cast<size_t>(header_bytes)},
+               concat(origin, ": safetensors header"));
   HeaderReader reader(origin, entries, result.metadata);
   nlohmann::json::sax_parse(header, data, &reader);
   if (entries.empty()) throw DataError(concat(origin, ": expected at least one tensor, found none"));

@@ -89,7 +89,7 @@ class ConvBackend {
   /// Whether it can apply the rectifier, which is not none(), before it stores. By default ReLU alone.
   virtual bool fuses_rectifier(const Rectifier& rectifier) const { return rectifier.relu(); }
   /// Yes for none and for a rectifier that it fuses; else no with the reason.
-  Support check_rectifier(const Rectifier& rectifier) const {
+  Support rectifier_support(const Rectifier& rectifier) const {
     if (rectifier.none() || fuses_rectifier(rectifier)) return Support::yes();
     return Support::no(concat("fuses ", fuses_rectifier(Rectifier(true)) ? "ReLU only" : "no rectifier",
                               ", found ", rectifier.to_string(), kLeaveUnfused));
@@ -107,7 +107,7 @@ class ConvBackend {
   /// algorithm.
   std::unique_ptr<ConvKernel> prepare(const ConvPrepare& request) const {
     Support support = supports(request.problem, request.math);
-    if (support) support = check_rectifier(request.rectifier);
+    if (support) support = rectifier_support(request.rectifier);
     if (support && request.max_pool)
       support = fuses_max_pool(request.problem, request.math, *request.max_pool);
     if (!support) throw UnavailableError(support.reason());

@@ -71,7 +71,7 @@ Conv2dProblem Conv2dLayer::problem_for(const Shape& input) const {
   problem.h = static_cast<int>(input[2]);
   problem.w = static_cast<int>(input[3]);
   try {
-    problem.validate();
+    problem.check();
   } catch (const UsageError& error) {
     throw DataError(concat("conv2d with input ", input.to_string(), ": ", error.what()));
   }
@@ -92,14 +92,14 @@ std::vector<const BackendEntry*> Conv2dLayer::backend_entries(DeviceKind kind) c
   return conv_table().entries(kind);
 }
 
-Support Conv2dLayer::check(const BackendEntry& backend, const OperatorRequest& request) const {
+Support Conv2dLayer::support_of(const BackendEntry& backend, const OperatorRequest& request) const {
   const Fusion fusion = read_fusion(request.fused);
   if (!fusion.support) return fusion.support;
   const ConvBackend& opened = static_cast<const ConvBackendEntry&>(backend).open();
   const Conv2dProblem problem = problem_for(request.inputs.at(0));
   const Support support = opened.supports(problem, request.math);
   if (!support) return support;
-  if (const Support fused = opened.check_rectifier(fusion.rectifier); !fused)
+  if (const Support fused = opened.rectifier_support(fusion.rectifier); !fused)
     return Support::no(concat("backend ", backend.name(), ": ", fused.reason()));
   if (fusion.max_pool) {
     const Support pooled = opened.fuses_max_pool(problem, request.math, *fusion.max_pool);

@@ -28,7 +28,7 @@ class Conv2dLayer : public Layer {
   const Tensor& bias() const noexcept { return bias_; }
 
  private:
-  Support check(const BackendEntry& backend, const OperatorRequest& request) const override;
+  Support support_of(const BackendEntry& backend, const OperatorRequest& request) const override;
   bool is_suited(const BackendEntry& backend, const OperatorRequest& request) const override;
   Determinism promise(const BackendEntry& backend, const OperatorRequest& request) const override;
   std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,

@@ -36,7 +36,7 @@ void check_range(const char* option, int value, int lowest) {
   }
 }
 
-void check_fits(const Axis& axis) {
+void check_kernel_fits(const Axis& axis) {
   if (axis.extent() > axis.padded()) {
     throw UsageError(concat("the kernel does not fit: k", axis.name, "=", axis.kernel, " spans ",
                             axis.extent(), " with dilation, the padded input i", axis.name, " is ",
@@ -46,14 +46,14 @@ void check_fits(const Axis& axis) {
 }
 
 /// As in benchdnn, the output may leave out as many rows or columns of the input as one stride.
-void check_after(const Axis& axis) {
+void check_padding_after(const Axis& axis) {
   if (axis.pad + axis.more_pad < -axis.stride) {
     throw UsageError(concat("the padding after the input must be at least -s", axis.name, " = -", axis.stride,
                             ", found ", axis.pad + axis.more_pad));
   }
 }
 
-void check_count(const char* what, const char* sizes, std::initializer_list<int> dims) {
+void check_element_count(const char* what, const char* sizes, std::initializer_list<int> dims) {
   int64_t product = 1;
   for (int dim : dims) {
     // Every factor is below 2^31, so this cannot overflow before the comparison stops it.
@@ -111,7 +111,7 @@ double Conv2dProblem::bytes() const noexcept {
   return sizeof(float) * (input + weights + k + output);
 }
 
-void Conv2dProblem::validate() const {
+void Conv2dProblem::check() const {
   check_range("mb (batch)", n, 1);
   check_range("ic (input channels)", c, 1);
   check_range("ih (input height)", h, 1);
@@ -129,11 +129,11 @@ void Conv2dProblem::validate() const {
   if (c % groups != 0 || k % groups != 0) {
     throw UsageError(concat("g (groups) must divide ic and oc, found g=", groups, ", ic=", c, ", oc=", k));
   }
-  for (const Axis& axis : {vertical(*this), horizontal(*this)}) check_after(axis);
-  for (const Axis& axis : {vertical(*this), horizontal(*this)}) check_fits(axis);
-  check_count("input", "mb*ic*ih*iw", {n, c, h, w});
-  check_count("weight tensor", "oc*ic/g*kh*kw", {k, c / groups, r, s});
-  check_count("output", "mb*oc*oh*ow", {n, k, p(), q()});
+  for (const Axis& axis : {vertical(*this), horizontal(*this)}) check_padding_after(axis);
+  for (const Axis& axis : {vertical(*this), horizontal(*this)}) check_kernel_fits(axis);
+  check_element_count("input", "mb*ic*ih*iw", {n, c, h, w});
+  check_element_count("weight tensor", "oc*ic/g*kh*kw", {k, c / groups, r, s});
+  check_element_count("output", "mb*oc*oh*ow", {n, k, p(), q()});
   // Index arithmetic inside the padded input must also fit into int.
   const int64_t rows = vertical(*this).padded(), columns = horizontal(*this).padded();
   if (rows > INT_MAX || columns > INT_MAX) {

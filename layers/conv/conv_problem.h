@@ -58,7 +58,7 @@ struct Conv2dProblem {
 
   /// Throws UsageError naming the option, its value and its legal range: sizes >= 1, C and K divisible by groups, the
   /// kernel inside the padded input, every element count below 2^31.
-  void validate() const;
+  void check() const;
 
   /// Whether more or fewer zeros follow the input than precede it. A backend that cannot pad so refuses the problem
   /// (symmetric_padding of layers/conv/conv_limits.h).

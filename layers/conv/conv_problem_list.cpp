@@ -124,7 +124,7 @@ class ListReader {
       ListedProblem& one = problems_.emplace_back(listed);
       if (batch == 0 || !one.unsupported.empty()) continue;
       one.problem.n = batch;
-      one.problem.validate();
+      one.problem.check();
       one.text = one.problem.to_string();
     }
   }

@@ -7,7 +7,7 @@
 namespace lenslet {
 namespace {
 
-void check(const GemmProblem& problem) {
+void check_problem(const GemmProblem& problem) {
   const auto check_step = [](const char* name, int64_t step, int64_t row) {
     if (step < row)
       throw UsageError(
@@ -65,7 +65,7 @@ class ChosenBackend : public GemmBackend {
 }  // namespace
 
 void Gemm::run(const GemmProblem& problem, const GemmArgs& args, void* workspace, RunContext& context) {
-  check(problem);
+  check_problem(problem);
   multiply(problem, args, workspace, context);
 }
 

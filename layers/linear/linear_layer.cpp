@@ -81,7 +81,7 @@ std::vector<const BackendEntry*> LinearLayer::backend_entries(DeviceKind kind) c
   return linear_table().entries(kind);
 }
 
-Support LinearLayer::check(const BackendEntry& backend, const OperatorRequest& request) const {
+Support LinearLayer::support_of(const BackendEntry& backend, const OperatorRequest& request) const {
   const Fusion fusion = read_fusion(request.fused);
   if (!fusion.support) return fusion.support;
   if (fusion.max_pool) return Support::no(concat("linear fuses no max pooling", kLeaveUnfused));

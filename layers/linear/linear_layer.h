@@ -33,7 +33,7 @@ class LinearLayer : public Layer {
   Shape as_vectors(const Shape& input) const;
 
  private:
-  Support check(const BackendEntry& backend, const OperatorRequest& request) const override;
+  Support support_of(const BackendEntry& backend, const OperatorRequest& request) const override;
   bool is_suited(const BackendEntry& backend, const OperatorRequest& request) const override;
   Determinism promise(const BackendEntry& backend, const OperatorRequest& request) const override;
   std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,

@@ -114,7 +114,7 @@ std::vector<const BackendEntry*> PairwiseLayer::backend_entries(DeviceKind kind)
   return pairwise_table().entries(kind);
 }
 
-Support PairwiseLayer::check(const BackendEntry& backend, const OperatorRequest& request) const {
+Support PairwiseLayer::support_of(const BackendEntry& backend, const OperatorRequest& request) const {
   const Fusion fusion = read_fusion(request.fused);
   if (!fusion.support) return fusion.support;
   if (fusion.max_pool) return Support::no(concat("pairwise fuses no max pooling", kLeaveUnfused));

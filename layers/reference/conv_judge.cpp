@@ -63,7 +63,7 @@ ConvJudge::ConvJudge(const Conv2dProblem& problem, Fill fill, uint64_t seed, int
       window_(max_pool ? reference::PoolWindow{max_pool->kernel_h, max_pool->kernel_w, max_pool->stride_h,
                                                max_pool->stride_w, max_pool->pad_h, max_pool->pad_w}
                        : reference::PoolWindow{1, 1, 1, 1, 0, 0}) {
-  problem_.validate();
+  problem_.check();
   conv_rows_ = reference::output_rows(problem);
   conv_columns_ = reference::output_columns(problem);
   rows_ = reference::pooled_rows(conv_rows_, window_);

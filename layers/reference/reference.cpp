@@ -16,7 +16,7 @@ Result make_result(const Shape& shape) {
   return {shape, std::vector<double>(count), std::vector<double>(count)};
 }
 
-void require_rank4(const Shape& input) {
+void check_rank4(const Shape& input) {
   if (input.rank() != 4)
     throw DataError(concat("the reference pools [N, C, H, W], found ", input.to_string()));
 }
@@ -133,7 +133,7 @@ void for_each_cell(const Shape& input, const float* plane, const PoolWindow& v, 
 }  // namespace
 
 Result max_pool2d(const Shape& input, const float* x, const PoolWindow& window) {
-  require_rank4(input);
+  check_rank4(input);
   const Shape output = pooled_shape(input, window);
   Result result = make_result(output);
   for_each_window(input, x, window, output, [&](size_t index, const float* plane, int64_t top, int64_t left) {
@@ -148,7 +148,7 @@ Result max_pool2d(const Shape& input, const float* x, const PoolWindow& window) 
 }
 
 Result avg_pool2d(const Shape& input, const float* x, const PoolWindow& window, bool count_padding) {
-  require_rank4(input);
+  check_rank4(input);
   const Shape output = pooled_shape(input, window);
   Result result = make_result(output);
   for_each_window(input, x, window, output, [&](size_t index, const float* plane, int64_t top, int64_t left) {

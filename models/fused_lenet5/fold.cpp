@@ -15,7 +15,7 @@ constexpr const char* kOfPixels = " (of pixels / 255)";
 
 }  // namespace
 
-void demand_foldable(const Normalisation& normalisation) {
+void check_foldable(const Normalisation& normalisation) {
   const float mean = normalisation.mean(), deviation = normalisation.std();
   if (mean >= 0 && mean <= kMaxMean && deviation >= kMinStd && deviation <= kMaxStd) return;
   throw UsageError(concat("LeNet-5 takes a mean of pixels / 255 from 0 to ", kMaxMean,

@@ -21,7 +21,7 @@ struct FoldedConv1 {
 };
 
 /// Throws UsageError for a mean outside 0..1 or a std outside 0.001..10.
-void demand_foldable(const Normalisation& normalisation);
+void check_foldable(const Normalisation& normalisation);
 
 /// The number in one entry of a weights file's metadata. Throws DataError unless it is a decimal number in that range;
 /// `note` ends the message.

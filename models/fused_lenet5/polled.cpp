@@ -4,6 +4,7 @@
 
 #include "framework/base/clock.h"
 #include "framework/base/error.h"
+#include "models/fused_lenet5/check_gpu.h"
 #include "models/fused_lenet5/fused_lenet5.h"
 #include "models/fused_lenet5/spin_wait.h"
 #include "models/lenet5_sizes.h"
@@ -17,13 +18,12 @@ constexpr uint64_t kNoAnswer = ~uint64_t{0};  // no prediction has these bits: a
 constexpr double kPatienceNs = 10e6;  // of polling; then the stream, which has a time limit, is waited for
 static_assert(sizeof(Prediction) == sizeof(uint64_t));
 
-Device checked(Device device, int64_t batch) {
+Device check_device(Device device, int64_t batch) {
   if (batch < 1 || batch > PolledLenet5::kMaxBatch) {
     throw UsageError(
         concat("latency is measured for 1 to ", PolledLenet5::kMaxBatch, " images, found ", batch));
   }
-  if (!cuda_status().usable) throw UnavailableError("latency modes need a GPU: " + cuda_status().reason);
-  if (!device.is_cuda()) throw UnavailableError("latency modes need a GPU, not " + device.to_string());
+  check_gpu("latency modes need", device);
   return device;
 }
 
@@ -31,7 +31,7 @@ Device checked(Device device, int64_t batch) {
 
 PolledLenet5::PolledLenet5(const Safetensors& weights, Device device, MathMode math, int64_t batch)
     : batch_(static_cast<size_t>(batch)),
-      stream_(checked(device, batch)),
+      stream_(check_device(device, batch)),
       images_(device, batch_ * kImageBytes),
       answers_(device, batch_ * sizeof(Prediction)) {
   const std::unique_ptr<Layer> network = make_fused_lenet5(weights);

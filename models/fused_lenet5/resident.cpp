@@ -10,6 +10,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/error.h"
 #include "framework/device/device_health.h"
+#include "models/fused_lenet5/check_gpu.h"
 #include "models/fused_lenet5/gpu/resident/launch.h"
 #include "models/fused_lenet5/spin_wait.h"
 #include "models/lenet5_sizes.h"
@@ -21,12 +22,6 @@ using resident::Memory;
 namespace {
 
 constexpr double kNsPerMs = 1e6, kNsPerS = 1e9;
-
-void require_gpu(Device device) {
-  const CudaStatus& cuda = cuda_status();
-  if (!cuda.usable) throw UnavailableError("a resident kernel needs a GPU: " + cuda.reason);
-  if (!device.is_cuda()) throw UnavailableError("a resident kernel needs a GPU, not " + device.to_string());
-}
 
 float as_float(uint64_t word) {
   const auto bits = static_cast<uint32_t>(word);
@@ -40,7 +35,7 @@ float as_float(uint64_t word) {
 class ResidentLenet5::Kernel {
  public:
   Kernel(const Safetensors& weights, const ResidentOptions& options)
-      : options_(checked(options)),
+      : options_(check_options(options)),
         stream_(options.device),
         launch_(lenet5_parameters(weights), stream_),
         pinned_(options.device, sizeof(Memory)),
@@ -85,8 +80,8 @@ class ResidentLenet5::Kernel {
   int blocks() const noexcept { return launch_.blocks(); }
 
  private:
-  static const ResidentOptions& checked(const ResidentOptions& options) {
-    require_gpu(options.device);
+  static const ResidentOptions& check_options(const ResidentOptions& options) {
+    check_gpu("a resident kernel needs", options.device);
     if (options.idle_ms < 1 || options.lease_ms < 1) {
       throw UsageError("a resident kernel's idle time and lease are at least one millisecond");
     }

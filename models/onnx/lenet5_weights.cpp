@@ -32,7 +32,7 @@ class Matcher {
 
   Lenet5Match match() {
     follow_data();
-    demand_known_attributes();
+    check_known_attributes();
     if (!reshape_to({1, 1, 28, 28}, "the input").empty())
       throw Difference{"its input's rows and columns are transposed"};
     conv("conv1", 6, 1, {1, 6, 24, 24});
@@ -97,7 +97,7 @@ class Matcher {
   }
 
   // Checks every node that the output depends on.
-  void demand_known_attributes() const {
+  void check_known_attributes() const {
     std::vector<std::string> wanted = {model_.outputs[0].name};
     std::unordered_set<const Node*> seen;
     while (!wanted.empty()) {
@@ -141,7 +141,7 @@ class Matcher {
         break;
       }
     }
-    demand_shape(wanted, what);
+    check_shape(wanted, what);
     return transpositions;
   }
 
@@ -161,7 +161,7 @@ class Matcher {
     return transposition;
   }
 
-  void demand_shape(const Shape& wanted, const std::string& what) const {
+  void check_shape(const Shape& wanted, const std::string& what) const {
     const Shape* const found = shape_before(at_);
     if (!found || *found != wanted)
       throw Difference{concat(what, " is ", found ? found->to_string() : "of unknown shape", ", expected ",
@@ -180,7 +180,7 @@ class Matcher {
     return *chain_[at_++];
   }
 
-  void demand_integers(const Node& node, const char* attribute, const std::vector<int64_t>& fallback,
+  void check_attribute(const Node& node, const char* attribute, const std::vector<int64_t>& fallback,
                        const std::vector<int64_t>& wanted) const {
     if (node.integers_or(attribute, fallback) != wanted)
       throw Difference{concat(described(node), " has other ", attribute, " than LeNet-5")};
@@ -189,15 +189,15 @@ class Matcher {
   void conv(const std::string& name, int64_t k, int64_t c, const Shape& output) {
     const Node& node = take("Conv", "before " + name);
     const std::vector<int64_t> ones(2, 1), zeros(4, 0);
-    demand_integers(node, "strides", ones, ones);
-    demand_integers(node, "dilations", ones, ones);
-    demand_integers(node, "pads", zeros, zeros);
+    check_attribute(node, "strides", ones, ones);
+    check_attribute(node, "dilations", ones, ones);
+    check_attribute(node, "pads", zeros, zeros);
     const Shape wanted{k, c, 5, 5};
     const std::optional<Shape>& weights = values_.at(node.inputs.at(1)).shape;
     if (node.integer_or("group", 1) != 1 || !weights || *weights != wanted)
       throw Difference{concat(described(node), " has weights ", weights ? weights->to_string() : "unknown",
                               ", expected ", wanted.to_string())};
-    demand_shape(output, "the output of " + described(node));
+    check_shape(output, "the output of " + described(node));
     add_tensor(name + ".weight", wanted, constants(node.inputs[1]));
     bias(name, k, node, {Shape{k, 1, 1}, Shape{1, k, 1, 1}});
   }
@@ -231,11 +231,11 @@ class Matcher {
     const bool pool_first = next_is("MaxPool");
     if (!pool_first) take("Relu", "after " + after);
     const Node& pool = take("MaxPool", "after " + after);
-    demand_integers(pool, "kernel_shape", {}, {2, 2});
-    demand_integers(pool, "strides", {1, 1}, {2, 2});
-    demand_integers(pool, "dilations", {1, 1}, {1, 1});
-    demand_integers(pool, "pads", {0, 0, 0, 0}, {0, 0, 0, 0});
-    demand_shape(output, "the output of " + described(pool));
+    check_attribute(pool, "kernel_shape", {}, {2, 2});
+    check_attribute(pool, "strides", {1, 1}, {2, 2});
+    check_attribute(pool, "dilations", {1, 1}, {1, 1});
+    check_attribute(pool, "pads", {0, 0, 0, 0}, {0, 0, 0, 0});
+    check_shape(output, "the output of " + described(pool));
     if (pool_first) take("Relu", "after " + after);
   }
 

@@ -34,7 +34,7 @@ std::string note_of_output(const Model& model, const Values& values, const std::
 
 NetworkFile read_network(const std::string& path) {
   const std::string origin = printable_excerpt(path);
-  const Model model = read_model(path, [&](const Model& unread) { demand_operators(unread, origin); });
+  const Model model = read_model(path, [&](const Model& unread) { check_operators(unread, origin); });
   const Values values = infer_values(model, origin);
   NetworkFile network;
   network.metadata = model.metadata;

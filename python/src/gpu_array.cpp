@@ -192,7 +192,7 @@ std::optional<GpuArray> GpuArray::from_dlpack(nb::handle object, Kind kind) {
   return array;
 }
 
-void GpuArray::demand_in_place(const std::vector<Device>& devices) const {
+void GpuArray::check_in_place(const std::vector<Device>& devices) const {
   if (!devices.front().is_cuda())
     throw nb::value_error(concat(name_, ": expected host memory, found that of ",
                                  ordinal_ < 0 ? "a GPU" : concat("cuda:", ordinal_),
@@ -211,7 +211,7 @@ void GpuArray::demand_in_place(const std::vector<Device>& devices) const {
                               .c_str());
 }
 
-void GpuArray::demand_type(const char* types) const {
+void GpuArray::check_type(const char* types) const {
   if (type_ && std::strchr(types, type_)) return;
   const auto word = [](char type) { return type == 'u' ? "uint8" : type == 'i' ? "int32" : "float32"; };
   std::string expected;
@@ -221,7 +221,7 @@ void GpuArray::demand_type(const char* types) const {
       concat(name_, ": expected ", expected, ", found ", type_ ? word(type_) : type_name_).c_str());
 }
 
-void GpuArray::demand_writable() const {
+void GpuArray::check_writable() const {
   if (read_only_)
     throw nb::type_error(concat(name_, ": the array is read-only, as all arrays of JAX are").c_str());
 }

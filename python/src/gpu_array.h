@@ -22,15 +22,15 @@ class GpuArray {
   static std::optional<GpuArray> from(nanobind::handle object, const char* name);
 
   /// Throws ValueError unless it is in order (contiguous) in the memory of one of these devices.
-  void demand_in_place(const std::vector<Device>& devices) const;
+  void check_in_place(const std::vector<Device>& devices) const;
   /// The device whose memory it is; all of `devices` if it has no values.
   std::vector<Device> place_among(const std::vector<Device>& devices) const {
     return ordinal_ < 0 ? devices : std::vector<Device>{Device::cuda(ordinal_)};
   }
   /// Throws TypeError unless its values are of one of these types: 'u' uint8, 'i' int32, 'f' float32.
-  void demand_type(const char* types) const;
+  void check_type(const char* types) const;
   /// Throws TypeError unless it may be written to.
-  void demand_writable() const;
+  void check_writable() const;
 
   void* data() const noexcept { return data_; }
   const std::vector<int64_t>& dims() const noexcept { return dims_; }

@@ -61,7 +61,7 @@ std::vector<int64_t> dims_of(const nb::ndarray<nb::ro>& array) {
 bool holds_bytes(const nb::ndarray<nb::ro>& array) { return array.dtype() == nb::dtype<uint8_t>(); }
 
 // Throws unless it lies in host memory and holds float32, or uint8 where `bytes` explains those.
-void demand_values(const nb::ndarray<nb::ro>& array, const std::string& name, const char* bytes) {
+void check_host_values(const nb::ndarray<nb::ro>& array, const std::string& name, const char* bytes) {
   const bool in_host_memory =
       array.device_type() == nb::device::cpu::value || array.device_type() == nb::device::cuda_host::value;
   if (!in_host_memory) {
@@ -82,7 +82,7 @@ void demand_values(const nb::ndarray<nb::ro>& array, const std::string& name, co
 
 }  // namespace
 
-size_t demand_image_dims(const std::vector<int64_t>& dims) {
+size_t check_image_dims(const std::vector<int64_t>& dims) {
   constexpr auto kSide = int64_t{kLenet5Side};
   const size_t rank = dims.size();
   const size_t last = rank == 4 && dims[3] == 1 ? 3 : rank;  // of the sides, as Keras orders a batch
@@ -95,7 +95,7 @@ size_t demand_image_dims(const std::vector<int64_t>& dims) {
           .c_str());
 }
 
-size_t demand_packed_dims(const std::vector<int64_t>& dims) {
+size_t check_packed_dims(const std::vector<int64_t>& dims) {
   constexpr auto kSide = int64_t{kLenet5Side};
   const size_t rank = dims.size();
   if ((rank == 2 || rank == 3) && dims[rank - 2] == kSide && dims[rank - 1] == kSide / 2) return rank - 2;
@@ -106,7 +106,7 @@ size_t demand_packed_dims(const std::vector<int64_t>& dims) {
           .c_str());
 }
 
-size_t demand_input_dims(const std::vector<int64_t>& dims, const Shape& sample) {
+size_t check_input_dims(const std::vector<int64_t>& dims, const Shape& sample) {
   std::vector<int64_t> expected;
   expected.reserve(static_cast<size_t>(sample.rank()));
   for (int i = 0; i < sample.rank(); ++i) expected.push_back(sample[i]);
@@ -122,8 +122,8 @@ size_t demand_input_dims(const std::vector<int64_t>& dims, const Shape& sample) 
 SampleArray SampleArray::images(nb::handle given) {
   const std::string name = "images";
   Array array = array_of(given, name);
-  demand_values(array, name, "uint8 (pixels 0 to 255) or float32 (normalised)");
-  const size_t first_dim = demand_image_dims(dims_of(array));
+  check_host_values(array, name, "uint8 (pixels 0 to 255) or float32 (normalised)");
+  const size_t first_dim = check_image_dims(dims_of(array));
   const ElementType type = holds_bytes(array) ? ElementType::kUint8 : ElementType::kFp32;
   return {std::move(array), first_dim, type};
 }
@@ -136,8 +136,8 @@ SampleArray SampleArray::packed(nb::handle given) {
                                 type_name(array.dtype()), "; pack pixels with lenslet.pack()")
                              .c_str());
   }
-  demand_values(array, name, "uint8 (two pixels in a byte)");
-  const size_t first_dim = demand_packed_dims(dims_of(array));
+  check_host_values(array, name, "uint8 (two pixels in a byte)");
+  const size_t first_dim = check_packed_dims(dims_of(array));
   return {std::move(array), first_dim, ElementType::kUint4};
 }
 
@@ -149,7 +149,7 @@ SampleArray SampleArray::picture(nb::handle given) {
                                 "; pixels from 0 to 1 become bytes by (picture * 255).astype(numpy.uint8)")
                              .c_str());
   }
-  demand_values(array, name, "uint8 (pixels 0 to 255)");
+  check_host_values(array, name, "uint8 (pixels 0 to 255)");
   const std::vector<int64_t> dims = dims_of(array);
   const bool pixels = dims.size() == 2 || (dims.size() == 3 && dims[2] >= 1 && dims[2] <= 4);
   const auto limits = PictureLimits();
@@ -166,8 +166,8 @@ SampleArray SampleArray::picture(nb::handle given) {
 SampleArray SampleArray::inputs(nb::handle given, const Shape& sample) {
   const std::string name = "inputs";
   Array array = array_of(given, name);
-  demand_values(array, name, nullptr);
-  const size_t first_dim = demand_input_dims(dims_of(array), sample);
+  check_host_values(array, name, nullptr);
+  const size_t first_dim = check_input_dims(dims_of(array), sample);
   return {std::move(array), first_dim, ElementType::kFp32};
 }
 
@@ -229,7 +229,7 @@ void SampleArray::look_at(ImageCheck& check) const {
   for (int64_t i = 0; i < looked_at; ++i) check.look_at(slice(i * count_ / looked_at, 1, room));
 }
 
-void SampleArray::demand_bright_ink(const Normalisation& normalisation) const {
+void SampleArray::check_bright_ink(const Normalisation& normalisation) const {
   ImageCheck check;
   if (type_ == ElementType::kUint8) {
     look_at<uint8_t>(check);

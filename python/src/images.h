@@ -17,9 +17,9 @@ namespace lenslet::python {
 
 /// Dimensions of images, packed images and inputs as SampleArray takes them. Returns how many come before those of a
 /// sample: 0 or 1. Throws ValueError for others.
-size_t demand_image_dims(const std::vector<int64_t>& dims);
-size_t demand_packed_dims(const std::vector<int64_t>& dims);
-size_t demand_input_dims(const std::vector<int64_t>& dims, const Shape& sample);
+size_t check_image_dims(const std::vector<int64_t>& dims);
+size_t check_packed_dims(const std::vector<int64_t>& dims);
+size_t check_input_dims(const std::vector<int64_t>& dims, const Shape& sample);
 
 /// Samples [count, sample] in the memory of a Python array, which stays alive as long as this object.
 class SampleArray {
@@ -39,7 +39,7 @@ class SampleArray {
   void invert(float sum) noexcept { inverted_from_ = sum; }
   /// Throws ValueError if they are no normalised values, or dark on light. Looks at no more than 64 images, since such
   /// a mistake concerns all. Images of one grey pass.
-  void demand_bright_ink(const Normalisation& normalisation) const;
+  void check_bright_ink(const Normalisation& normalisation) const;
 
   int64_t count() const noexcept { return count_; }
   /// Whether slice() copies nothing.

@@ -76,7 +76,7 @@ SampleArray images_of(SharedModel& self, nb::handle images, bool packed, bool in
   const Normalisation& normalisation = self.normalisation();
   const bool floats = input.type() == ElementType::kFp32;
   if (invert) input.invert(floats ? (1 - 2 * normalisation.mean()) / normalisation.std() : 255);
-  if (check) input.demand_bright_ink(normalisation);
+  if (check) input.check_bright_ink(normalisation);
   return input;
 }
 
@@ -100,12 +100,12 @@ std::optional<GpuInput> gpu_input(SharedModel& self, nb::handle given, const cha
                                   bool invert, const Shape* sample) {
   std::optional<GpuArray> array = GpuArray::from(given, name);
   if (!array) return std::nullopt;
-  array->demand_in_place(self.devices());
-  array->demand_type(sample ? "f" : packed ? "u" : "uf");
+  array->check_in_place(self.devices());
+  array->check_type(sample ? "f" : packed ? "u" : "uf");
   const std::vector<int64_t>& dims = array->dims();
-  const bool has_batch = (sample   ? demand_input_dims(dims, *sample)
-                          : packed ? demand_packed_dims(dims)
-                                   : demand_image_dims(dims)) > 0;
+  const bool has_batch = (sample   ? check_input_dims(dims, *sample)
+                          : packed ? check_packed_dims(dims)
+                                   : check_image_dims(dims)) > 0;
   if (invert)
     throw nb::value_error("invert: arrays in the memory of a GPU are read as they are; pass 255 - images");
   const ElementType type = packed                 ? ElementType::kUint4
@@ -123,9 +123,9 @@ GpuArray gpu_output(SharedModel& self, const GpuInput& input, nb::handle out, co
   if (!array)
     throw nb::type_error(
         concat(name, ": expected an array in the memory of the GPU, where the input is").c_str());
-  array->demand_in_place(input.array.place_among(self.devices()));
-  array->demand_type(type == 'i' ? "i" : "f");
-  array->demand_writable();
+  array->check_in_place(input.array.place_among(self.devices()));
+  array->check_type(type == 'i' ? "i" : "f");
+  array->check_writable();
   if (array->dims() != dims)
     throw nb::value_error(concat(name, ": it has another shape than the answers").c_str());
   return std::move(*array);
@@ -141,7 +141,7 @@ std::pair<nb::object, nb::object> two_of(nb::handle out) {
 nb::object predict(SharedModel& self, nb::handle images, const OptionalText& dtype, bool invert, bool check,
                    const OptionalPath& plan, const OptionalText& backend, const OptionalText& math,
                    nb::handle out) {
-  self.demand_digits();
+  self.check_reads_digits();
   const bool packed = names_packed(dtype);
   const auto [first, second] = two_of(out);
   if (const auto gpu = gpu_input(self, images, "images", packed, invert, nullptr)) {
@@ -169,7 +169,7 @@ nb::object predict(SharedModel& self, nb::handle images, const OptionalText& dty
 nb::object logits(SharedModel& self, nb::handle images, const OptionalText& dtype, bool invert, bool check,
                   const OptionalPath& plan, const OptionalText& backend, const OptionalText& math,
                   nb::handle out) {
-  self.demand_digits();
+  self.check_reads_digits();
   const bool packed = names_packed(dtype);
   if (const auto gpu = gpu_input(self, images, "images", packed, invert, nullptr)) {
     const GpuArray values = gpu_output(self, *gpu, out, "out", 'f', {gpu->count, kLenet5Classes});

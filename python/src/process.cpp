@@ -25,7 +25,7 @@ Lock& threads_lock() {
 }
 
 // Called before any lock: in a forked child a lock may be held by a thread that does not exist there.
-void refuse_after_fork() {
+void check_not_forked() {
   static std::atomic<pid_t> owner{0};
   const pid_t here = getpid();
   pid_t first = 0;
@@ -38,7 +38,7 @@ void refuse_after_fork() {
 }  // namespace
 
 Computation::Computation() {
-  refuse_after_fork();
+  check_not_forked();
   // A nested computation of the same thread already holds the lock; waiting for the door could deadlock.
   if (computing_here == 0) {
     const std::lock_guard<std::mutex> door(threads_lock().door);
@@ -50,7 +50,7 @@ Computation::Computation() {
 Computation::~Computation() { --computing_here; }
 
 void set_threads(int count) {
-  refuse_after_fork();
+  check_not_forked();
   if (computing_here > 0) {
     throw std::runtime_error(
         "set_num_threads was called by a signal handler while the call that it interrupted computes: call it "

@@ -93,7 +93,7 @@ nb::object digit_from(const nb::object& make, const ReadDigit& read) {
 }  // namespace
 
 nb::object reading_of(SharedModel& self, nb::handle given) {
-  self.demand_digits();
+  self.check_reads_digits();
   const Picture picture = picture_from(given).picture;
   Reading reading;
   {

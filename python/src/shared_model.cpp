@@ -156,7 +156,7 @@ void SharedModel::run(const GpuSamples& inputs, const Choices& choices, float* o
   });
 }
 
-void SharedModel::demand_digits() { model_.predict(static_cast<const uint8_t*>(nullptr), 0, nullptr); }
+void SharedModel::check_reads_digits() { model_.predict(static_cast<const uint8_t*>(nullptr), 0, nullptr); }
 
 Reading SharedModel::read(const Picture& picture) {
   const NumberMarks number = prepare_number(picture);

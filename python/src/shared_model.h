@@ -66,7 +66,7 @@ class SharedModel {
            const std::function<void()>& pause);
   void run(const GpuSamples& inputs, const Choices& choices, float* outputs);  ///< See predict().
   /// Throws DataError unless predict() and logits() support the network.
-  void demand_digits();
+  void check_reads_digits();
   Reading read(const Picture& picture);
   /// As PageMaker::page().
   ModelPage show(const NamedPicture& given, int64_t batch, const Choices& choices);

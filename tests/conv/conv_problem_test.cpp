@@ -56,10 +56,10 @@ TEST(ConvProblem, OutputSizeAgreesWithCountingAndWithPyTorchsFormula) {
             EXPECT_EQ(problem.q(), counted);
             if (formula >= 1) {
               EXPECT_EQ(counted, static_cast<int>(formula));
-              EXPECT_NO_THROW(problem.validate());
+              EXPECT_NO_THROW(problem.check());
             } else {
               EXPECT_LT(problem.p(), 1);
-              EXPECT_THROW(problem.validate(), UsageError);
+              EXPECT_THROW(problem.check(), UsageError);
             }
           }
         }
@@ -233,7 +233,7 @@ TEST(ConvProblem, RefusesValuesOutOfRange) {
   expect_refused("g0ic1ih28oc6kh5", {"g", "'0'"});
   Conv2dProblem negative = Conv2dProblem::parse("ic1ih28oc6kh5");
   negative.pad_w = -1;
-  EXPECT_THROW(negative.validate(), UsageError);
+  EXPECT_THROW(negative.check(), UsageError);
 }
 
 TEST(ConvProblem, RefusesWhatDoesNotFitTogether) {

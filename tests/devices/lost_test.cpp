@@ -24,7 +24,7 @@ using two_gpus::State;
 const Device kFirst = Device::cuda(0), kSecond = Device::cuda(1);
 int handled = 0;
 
-#define DEMAND(holds)                                              \
+#define CHECK(holds)                                               \
   do {                                                             \
     if (!(holds)) {                                                \
       std::fprintf(stderr, "line %d: not %s\n", __LINE__, #holds); \
@@ -67,27 +67,27 @@ TEST_P(LostDevice, LeavesTheOtherUsable) {
     on_device_lost([] { ++handled; });
     Stream first(kFirst), second(kSecond);
     two_gpus::set(1, GetParam());
-    DEMAND(contains(error_of([&] { wait(second); }), words()));
-    DEMAND(device_lost() && device_lost(kSecond) && !device_lost(kFirst));
-    DEMAND(contains(device_lost_reason(), words()));
-    DEMAND(handled == 1);
+    CHECK(contains(error_of([&] { wait(second); }), words()));
+    CHECK(device_lost() && device_lost(kSecond) && !device_lost(kFirst));
+    CHECK(contains(device_lost_reason(), words()));
+    CHECK(handled == 1);
     const int calls = two_gpus::calls_while_lost(1);
     for (const auto& use :
          {std::function<void()>([&] { wait(second); }), std::function<void()>([] { Stream again(kSecond); }),
           std::function<void()>([] { Buffer memory(kSecond, 64); }),
           std::function<void()>([] { throw_if_device_lost(kSecond); })}) {
       const std::string message = error_of(use);
-      DEMAND(contains(message, "this process cannot use cuda:1 any more: ") && contains(message, words()));
+      CHECK(contains(message, "this process cannot use cuda:1 any more: ") && contains(message, words()));
     }
-    DEMAND(error_of([&] { wait(first); }) == "");
-    DEMAND(error_of([] { Buffer memory(kFirst, 64); }) == "");
-    DEMAND(error_of([] { throw_if_device_lost(kFirst); }) == "");
-    DEMAND(!device_lost(Device::cpu()));
+    CHECK(error_of([&] { wait(first); }) == "");
+    CHECK(error_of([] { Buffer memory(kFirst, 64); }) == "");
+    CHECK(error_of([] { throw_if_device_lost(kFirst); }) == "");
+    CHECK(!device_lost(Device::cpu()));
     {
       const DeviceGuard guard(kFirst);
-      DEMAND(error_of([] { throw_if_device_lost(); }) == "");
+      CHECK(error_of([] { throw_if_device_lost(); }) == "");
     }
-    DEMAND(two_gpus::calls_while_lost(1) == calls);
+    CHECK(two_gpus::calls_while_lost(1) == calls);
     std::_Exit(0);
   };
   EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
@@ -97,12 +97,12 @@ TEST_P(LostDevice, MayBeTheFirst) {
   const auto body = [] {
     Stream first(kFirst), second(kSecond);
     two_gpus::set(0, GetParam());
-    DEMAND(contains(error_of([&] { wait(first); }), words()));
-    DEMAND(device_lost(kFirst) && !device_lost(kSecond));
-    DEMAND(contains(error_of([] { throw_if_device_lost(); }), "cannot use cuda:0 any more"));
+    CHECK(contains(error_of([&] { wait(first); }), words()));
+    CHECK(device_lost(kFirst) && !device_lost(kSecond));
+    CHECK(contains(error_of([] { throw_if_device_lost(); }), "cannot use cuda:0 any more"));
     for (int round = 0; round < 2; ++round) {
-      DEMAND(error_of([&] { wait(second); }) == "");
-      DEMAND(error_of([] { Buffer memory(kSecond, 64); }) == "");
+      CHECK(error_of([&] { wait(second); }) == "");
+      CHECK(error_of([] { Buffer memory(kSecond, 64); }) == "");
     }
     std::_Exit(0);
   };
@@ -120,15 +120,15 @@ TEST_P(LostDevice, KeepsItsMemoryAndThatOfTheHost) {
       pinned.emplace(kFirst, 64);
     }
     two_gpus::set(1, GetParam());
-    DEMAND(contains(error_of([&] { wait(second); }), words()));
+    CHECK(contains(error_of([&] { wait(second); }), words()));
     const int calls = two_gpus::calls_while_lost(1);
     of_first.reset();
     of_second.reset();
     pinned.reset();
-    DEMAND(two_gpus::allocations(0) == 0);
-    DEMAND(two_gpus::allocations(1) == 1);
-    DEMAND(two_gpus::pinned_allocations() == 1);
-    DEMAND(two_gpus::calls_while_lost(1) == calls);
+    CHECK(two_gpus::allocations(0) == 0);
+    CHECK(two_gpus::allocations(1) == 1);
+    CHECK(two_gpus::pinned_allocations() == 1);
+    CHECK(two_gpus::calls_while_lost(1) == calls);
     std::_Exit(0);
   };
   EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
@@ -142,18 +142,18 @@ TEST_P(LostDevice, IsFoundByWhoFreesMemory) {
       Buffer memory(kFirst, 64);
       two_gpus::set(1, GetParam());
     }
-    DEMAND(!device_lost());
-    DEMAND(two_gpus::allocations(0) == 0);
-    DEMAND(two_gpus::calls_while_lost(1) == 0);
+    CHECK(!device_lost());
+    CHECK(two_gpus::allocations(0) == 0);
+    CHECK(two_gpus::calls_while_lost(1) == 0);
     {
       const DeviceGuard guard(kFirst);
       PinnedBuffer memory(kFirst, 64);
     }
     if (GetParam() == State::kHanging) {  // a faulty stream has no work that is not done
-      DEMAND(device_lost(kSecond));
-      DEMAND(two_gpus::pinned_allocations() == 1);
+      CHECK(device_lost(kSecond));
+      CHECK(two_gpus::pinned_allocations() == 1);
     }
-    DEMAND(!device_lost(kFirst));
+    CHECK(!device_lost(kFirst));
     std::_Exit(0);
   };
   EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
@@ -166,13 +166,13 @@ TEST_P(LostDevice, IsTheOwnersToReportIfOthersTakeOver) {
     two_gpus::set(1, GetParam());
     {
       const SparesProcess others;
-      DEMAND(contains(error_of([&] { wait(second); }), words()));
+      CHECK(contains(error_of([&] { wait(second); }), words()));
     }
-    DEMAND(handled == 0);
+    CHECK(handled == 0);
     report_device_lost();
-    DEMAND(handled == 1);
+    CHECK(handled == 1);
     report_device_lost();
-    DEMAND(handled == 1);
+    CHECK(handled == 1);
     std::_Exit(0);
   };
   EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");

@@ -117,7 +117,7 @@ class ScaleLayer : public Layer {
   }
 
  private:
-  Support check(const BackendEntry& backend, const OperatorRequest& request) const override {
+  Support support_of(const BackendEntry& backend, const OperatorRequest& request) const override {
     if (backend.name() == "refusing") return Support::no("it always refuses");
     if (request.math != MathMode::kFp32) return Support::no("only fp32");
     if (request.fused.empty()) return Support::yes();

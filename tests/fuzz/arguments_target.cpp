@@ -27,14 +27,14 @@ std::vector<std::string> lines_of(const uint8_t* data, size_t size) {
   return lines;
 }
 
-void check(const Option& option) {
+void check_option(const Option& option) {
   if (!option.value || option.repeated) return;
   const std::string& name = option.names.front();
   const std::string text = option.value->show();
   if (text.empty()) return;  // not given
-  require(option.value->legal(), name + " has a legal value");
+  check(option.value->legal(), name + " has a legal value");
   option.value->read(name, text);
-  require(option.value->show() == text, name + " reads its value again");
+  check(option.value->show() == text, name + " reads its value again");
   if (name == "--device") accepts("", [&] { choose_device(text); });
 }
 
@@ -76,10 +76,10 @@ LENSLET_FUZZ_TARGET(arguments) {
   std::function<ExitCode()> command;
   if (!accepts("", [&] { command = line.parse(static_cast<int>(arguments.size()), arguments.data()); }))
     return;
-  require(command != nullptr, "what was parsed can be run");
+  check(command != nullptr, "what was parsed can be run");
   for (const Command& one : line.program().commands) {
     if (lines.size() < 2 || one.name != lines[1]) continue;
-    for (const Option& option : one.options) check(option);
+    for (const Option& option : one.options) check_option(option);
   }
 }
 

@@ -133,7 +133,7 @@ TEST(FuzzTargets, EveryFolderOfTheCorpusHasItsTarget) {
 
 // The harness itself: a broken promise, a message of two lines and one without the file name count as findings.
 TEST(FuzzTargets, FindWhatTheyLookFor) {
-  EXPECT_THROW(require(false, "anything"), Finding);
+  EXPECT_THROW(check(false, "anything"), Finding);
   EXPECT_THROW(accepts("", [] { throw DataError("two\nlines"); }), Finding);
   EXPECT_THROW(accepts("file", [] { throw DataError("something is wrong"); }), Finding);
   EXPECT_THROW(accepts("", [] { throw DataError(""); }), Finding);

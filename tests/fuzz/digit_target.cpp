@@ -32,17 +32,17 @@ bool is_within(const Box& box, const Box& outer) {
 
 void check_number(const Picture& picture) {
   const NumberMarks number = prepare_number(picture);
-  require((number.refusal == Refusal::kNone) == !number.marks.empty(), "a picture has marks or is refused");
-  require(number.reason.empty() == (number.refusal == Refusal::kNone), "a refusal has a reason");
+  check((number.refusal == Refusal::kNone) == !number.marks.empty(), "a picture has marks or is refused");
+  check(number.reason.empty() == (number.refusal == Refusal::kNone), "a refusal has a reason");
   const Box whole{0, 0, picture.width, picture.height};
   int middle = 0;
   for (const DigitMark& mark : number.marks) {
-    require(is_within(mark.box, whole), "the box of a mark is in the picture");
-    require(mark.box.x0 + mark.box.x1 >= middle, "marks run from left to right");
+    check(is_within(mark.box, whole), "the box of a mark is in the picture");
+    check(mark.box.x0 + mark.box.x1 >= middle, "marks run from left to right");
     middle = mark.box.x0 + mark.box.x1;
     for (const std::vector<DigitMark>& cut : mark.cuts) {
-      require(cut.size() > 1, "a cut has parts");
-      for (const DigitMark& part : cut) require(is_within(part.box, mark.box), "a part is in its mark's box");
+      check(cut.size() > 1, "a cut has parts");
+      for (const DigitMark& part : cut) check(is_within(part.box, mark.box), "a part is in its mark's box");
     }
   }
 }
@@ -57,17 +57,17 @@ LENSLET_FUZZ_TARGET(digit) {
   fuzz::check_number(picture);
   const DigitImage digit = prepare_digit(picture);
   const bool empty = std::all_of(digit.pixels.begin(), digit.pixels.end(), [](uint8_t v) { return v == 0; });
-  require(digit.blank == empty, "a digit is blank where it has no ink");
-  require(!digit.untouched || (picture.width == DigitImage::kSide && picture.height == DigitImage::kSide),
-          "only pictures of the model's own size stay untouched");
-  require(!digit.steps.empty(), "each decision is told");
+  check(digit.blank == empty, "a digit is blank where it has no ink");
+  check(!digit.untouched || (picture.width == DigitImage::kSide && picture.height == DigitImage::kSide),
+        "only pictures of the model's own size stay untouched");
+  check(!digit.steps.empty(), "each decision is told");
   if (size % 8 == 0) {
     const DigitImage again = prepare_digit(picture);
-    require(digit.pixels == again.pixels && digit.steps == again.steps &&
-                digit.warnings.texts == again.warnings.texts,
-            "the same picture gives the same digit");
-    require(!picture_as_text(digit.pixels.data(), DigitImage::kSide, DigitImage::kSide).empty(),
-            "a digit shows as text");
+    check(digit.pixels == again.pixels && digit.steps == again.steps &&
+              digit.warnings.texts == again.warnings.texts,
+          "the same picture gives the same digit");
+    check(!picture_as_text(digit.pixels.data(), DigitImage::kSide, DigitImage::kSide).empty(),
+          "a digit shows as text");
   }
 }
 

@@ -12,12 +12,12 @@ LENSLET_FUZZ_TARGET(filter) {
   Filter filter;
   if (!accepts("filter.txt", [&] { filter = parse_filter(text_of(data, size), "filter.txt"); })) return;
   for (const int side : {filter.r, filter.s})
-    require(side % 2 == 1 && side >= 1 && side <= 31, "odd sides up to 31");
-  require(filter.taps.size() == static_cast<size_t>(filter.r) * static_cast<size_t>(filter.s),
-          "a number for each tap");
-  require(std::isfinite(filter.scale) && std::isfinite(filter.magnitude()), "its numbers are finite");
-  require(filter.bank().size() == 9 * filter.taps.size(), "three colours in and out");
-  require(!filter.exact_on_bytes() || filter.magnitude() * 255 < 0x1p24, "exact sums are fp32 values");
+    check(side % 2 == 1 && side >= 1 && side <= 31, "odd sides up to 31");
+  check(filter.taps.size() == static_cast<size_t>(filter.r) * static_cast<size_t>(filter.s),
+        "a number for each tap");
+  check(std::isfinite(filter.scale) && std::isfinite(filter.magnitude()), "its numbers are finite");
+  check(filter.bank().size() == 9 * filter.taps.size(), "three colours in and out");
+  check(!filter.exact_on_bytes() || filter.magnitude() * 255 < 0x1p24, "exact sums are fp32 values");
 }
 
 LENSLET_FUZZ_SEEDS(filter) {

@@ -22,7 +22,7 @@ class Finding : public std::logic_error {
 };
 
 /// Throws Finding with `promise` unless it is true.
-void require(bool holds, const std::string& promise);
+void check(bool holds, const std::string& promise);
 
 /// The promises of every error message: not empty, one line, at most a screen long, and with `origin` in it.
 void check_message(const std::string& message, const std::string& origin);

@@ -26,23 +26,23 @@ LENSLET_FUZZ_TARGET(http) {
   const std::vector<std::string> names = {"digits.example"};
   const std::string reason = serve::foreign(head, names);
   if (!reason.empty()) return check_message(reason, "");
-  require(head.host.has_value(), "a served request names its host");
+  check(head.host.has_value(), "a served request names its host");
   const std::string name = serve::host_name(*head.host);
-  require(name == "localhost" || name == names[0] ||
-              name.find_first_not_of("0123456789abcdef.:") == std::string::npos,
-          "a served host is an address or known, found " + name);
+  check(name == "localhost" || name == names[0] ||
+            name.find_first_not_of("0123456789abcdef.:") == std::string::npos,
+        "a served host is an address or known, found " + name);
   if (head.origin)
-    require(head.origin->size() <= head.host->size() + 8 && head.origin->size() >= head.host->size() + 7,
-            "a served origin is a scheme and the host");
+    check(head.origin->size() <= head.host->size() + 8 && head.origin->size() >= head.host->size() + 7,
+          "a served origin is a scheme and the host");
   const std::optional<serve::Route> route = serve::route_of(head.target);
   if (!route) return;
-  require(head.target[0] == '/', "a served path begins with a slash");
+  check(head.target[0] == '/', "a served path begins with a slash");
   try {
     serve::query_of(head.target);
   } catch (const DataError&) {  // refused
   }
-  require(route->model.find('/') == std::string::npos && route->version.find('/') == std::string::npos,
-          "a name is one part of the path");
+  check(route->model.find('/') == std::string::npos && route->version.find('/') == std::string::npos,
+        "a name is one part of the path");
 }
 
 LENSLET_FUZZ_SEEDS(http) {

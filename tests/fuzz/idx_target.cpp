@@ -10,17 +10,17 @@ LENSLET_FUZZ_TARGET(idx) {
   const int rank = 1 + input.byte() % 4;
   IdxArray array;
   if (!accepts("file", [&] { array = parse_idx(input.rest(), rank, "file"); })) return;
-  require(array.dims.size() == static_cast<size_t>(rank), "as many dimensions as asked for");
+  check(array.dims.size() == static_cast<size_t>(rank), "as many dimensions as asked for");
   uint64_t product = 1;
   std::vector<uint32_t> dims;
   for (const int64_t dim : array.dims) {
-    require(dim >= 1 && dim <= UINT32_MAX, "dimensions from 1 to 2^32 - 1");
+    check(dim >= 1 && dim <= UINT32_MAX, "dimensions from 1 to 2^32 - 1");
     product *= static_cast<uint64_t>(dim);
     dims.push_back(static_cast<uint32_t>(dim));
   }
-  require(product == array.data.size(), "the data are as long as the dimensions say");
+  check(product == array.data.size(), "the data are as long as the dimensions say");
   const IdxArray again = parse_idx(test::idx(dims, array.data), rank, "file");
-  require(again.dims == array.dims && again.data == array.data, "written and read again it is the same");
+  check(again.dims == array.dims && again.data == array.data, "written and read again it is the same");
 }
 
 LENSLET_FUZZ_SEEDS(idx) {

@@ -20,25 +20,25 @@ LENSLET_FUZZ_TARGET(infer) {
 
   serve::InferRequest request;
   if (!accepts("", [&] { request = serve::read_infer_request(body, json_bytes, model); })) return;
-  require(request.count >= 1 && request.count <= model.max_samples, "from 1 sample to the most of a request");
+  check(request.count >= 1 && request.count <= model.max_samples, "from 1 sample to the most of a request");
   const serve::Samples& samples = request.samples;
-  require(samples.values.size() + samples.pixels.size() == static_cast<size_t>(2 * request.count) &&
-              (samples.values.empty() || samples.pixels.empty()),
-          "as many values or pixels as the shape says");
+  check(samples.values.size() + samples.pixels.size() == static_cast<size_t>(2 * request.count) &&
+            (samples.values.empty() || samples.pixels.empty()),
+        "as many values or pixels as the shape says");
   const std::vector<float> inputs =
       samples.are_pixels() ? serve::values_of(samples.pixels, model) : samples.values;
-  for (const float value : inputs) require(binary || std::isfinite(value), "JSON has finite values only");
+  for (const float value : inputs) check(binary || std::isfinite(value), "JSON has finite values only");
   static const serve::InferAnswers answers(model);
   const serve::InferAnswer answer = answers.answer(request, inputs.data(), inputs.size());
-  require(answer.json_bytes <= answer.body.size(), "the JSON is part of the answer");
+  check(answer.json_bytes <= answer.body.size(), "the JSON is part of the answer");
   const auto json = nlohmann::json::parse(answer.body.substr(0, answer.json_bytes), nullptr, false);
-  require(!json.is_discarded(), "the answer is JSON");
+  check(!json.is_discarded(), "the answer is JSON");
   if (request.binary_output) return;
   const auto& values = json.at("outputs").at(0).at("data");
-  require(values.size() == inputs.size(), "the answer has the values");
+  check(values.size() == inputs.size(), "the answer has the values");
   for (size_t i = 0; i < values.size(); ++i) {
     const bool finite = std::isfinite(inputs[i]);
-    require(finite ? values[i].get<float>() == inputs[i] : values[i].is_null(), "each value reads back");
+    check(finite ? values[i].get<float>() == inputs[i] : values[i].is_null(), "each value reads back");
   }
 }
 

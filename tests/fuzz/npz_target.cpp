@@ -12,20 +12,19 @@ namespace {
 
 constexpr size_t kMaxBytes = 1 << 20;
 
-void check(const NpyArray& array) {
-  require(array.item == 1 || array.item == 2 || array.item == 4 || array.item == 8,
-          "a value has 1 to 8 bytes");
+void check_array(const NpyArray& array) {
+  check(array.item == 1 || array.item == 2 || array.item == 4 || array.item == 8, "a value has 1 to 8 bytes");
   uint64_t product = array.item;
   for (const int64_t dim : array.dims) {
-    require(dim >= 0, "no negative dimension");
+    check(dim >= 0, "no negative dimension");
     product *= static_cast<uint64_t>(dim);
   }
-  require(product == array.data.size(), "the data are as long as the dimensions say");
+  check(product == array.data.size(), "the data are as long as the dimensions say");
   const std::string text = array.describe();
-  require(!text.empty() && text == printable(text), "the description can be shown");
+  check(!text.empty() && text == printable(text), "the description can be shown");
   std::vector<double> values;
   if (accepts("file", [&] { values = array.values("file"); }))
-    require(values.size() == static_cast<size_t>(array.count()), "as many values as the array has");
+    check(values.size() == static_cast<size_t>(array.count()), "as many values as the array has");
 }
 
 }  // namespace
@@ -38,7 +37,7 @@ LENSLET_FUZZ_TARGET(npz) {
   const int form = input.byte() % 3;
   if (form == 1) {
     NpyArray array;
-    if (accepts("file", [&] { array = parse_npy(input.rest(), "file"); })) check(array);
+    if (accepts("file", [&] { array = parse_npy(input.rest(), "file"); })) check_array(array);
     return;
   }
   Bytes archive = input.rest();
@@ -52,10 +51,10 @@ LENSLET_FUZZ_TARGET(npz) {
   if (!accepts("file", [&] { arrays = parse_npz(archive, "file", kMaxBytes); })) return;
   size_t bytes = 0;
   for (const auto& [name, array] : arrays) {
-    check(array);
+    check_array(array);
     bytes += array.data.size();
   }
-  require(bytes <= kMaxBytes, "no more bytes than the limit");
+  check(bytes <= kMaxBytes, "no more bytes than the limit");
 }
 
 LENSLET_FUZZ_SEEDS(npz) {

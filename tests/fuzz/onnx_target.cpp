@@ -26,28 +26,28 @@ LENSLET_FUZZ_TARGET(onnx) {
                               [&](const std::string&) { return external; });
   };
   if (!accepts("file", parse)) return;
-  require(!model.nodes.empty() && !model.inputs.empty() && !model.outputs.empty(), "the graph is whole");
-  require(model.opset >= onnx::kFirstOpset && model.opset <= onnx::kLastOpset, "the operator set is known");
+  check(!model.nodes.empty() && !model.inputs.empty() && !model.outputs.empty(), "the graph is whole");
+  check(model.opset >= onnx::kFirstOpset && model.opset <= onnx::kLastOpset, "the operator set is known");
   for (const auto& [name, tensor] : model.initializers) {
     const auto count = static_cast<size_t>(tensor.count);
-    require(count <= all.size(), "no more values than the file has bytes for");
+    check(count <= all.size(), "no more values than the file has bytes for");
     if (!onnx::is_floating(tensor.type)) {
-      require(onnx::integer_values(tensor, "file").size() == count, "as many numbers as stated");
+      check(onnx::integer_values(tensor, "file").size() == count, "as many numbers as stated");
       continue;
     }
     const std::vector<float> values = onnx::float_values(tensor, "file");
-    require(values.size() == count, "as many values as stated");
-    for (const float value : values) require(std::isfinite(value), "values are finite");
+    check(values.size() == count, "as many values as stated");
+    for (const float value : values) check(std::isfinite(value), "values are finite");
   }
   accepts("file", [&] {
     const onnx::Values values = onnx::infer_values(model, "file");
     const onnx::Import import = onnx::import_model(model, values, "file", "file");
-    require(import.fates.size() == model.nodes.size(), "every node has its fate");
-    require((import.graph == nullptr) == !onnx::faults_of(import, model).empty(),
-            "a graph, or why there is none");
+    check(import.fates.size() == model.nodes.size(), "every node has its fate");
+    check((import.graph == nullptr) == !onnx::faults_of(import, model).empty(),
+          "a graph, or why there is none");
     const onnx::Summary summary = onnx::summarise(model, values, import.fates);
-    require(summary.parameters >= 0, "the number of parameters is not negative");
-    require(!summary.macs || *summary.macs >= 0, "the number of multiply-adds is not negative");
+    check(summary.parameters >= 0, "the number of parameters is not negative");
+    check(!summary.macs || *summary.macs >= 0, "the number of multiply-adds is not negative");
     const onnx::Lenet5Match match = onnx::match_lenet5(model, values, "file");
     if (match.difference.empty()) (void)make_lenet5(match.weights, "file");
   });

@@ -26,17 +26,17 @@ LENSLET_FUZZ_TARGET(picture) {
   const PictureLimits limits = small_limits();
   if (!accepts("picture", [&] { picture = decode_picture(Bytes(data, data + size), "picture", limits); }))
     return;
-  require(picture.width >= 1 && picture.height >= 1, "at least one pixel");
-  require(int64_t{picture.width} * picture.height <= limits.max_pixels, "no more pixels than allowed");
-  require(picture.channels >= 1 && picture.channels <= 4, "1 to 4 channels");
-  require(picture.pixels.size() == static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height) *
-                                       static_cast<size_t>(picture.channels),
-          "as many values as the size says");
+  check(picture.width >= 1 && picture.height >= 1, "at least one pixel");
+  check(int64_t{picture.width} * picture.height <= limits.max_pixels, "no more pixels than allowed");
+  check(picture.channels >= 1 && picture.channels <= 4, "1 to 4 channels");
+  check(picture.pixels.size() == static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height) *
+                                     static_cast<size_t>(picture.channels),
+        "as many values as the size says");
   const std::string png = encode_png(picture);
   const Picture again = decode_picture(Bytes(png.begin(), png.end()), "written", {});
-  require(again.width == picture.width && again.height == picture.height &&
-              again.channels == picture.channels && again.pixels == picture.pixels,
-          "written as PNG and read again it is the same");
+  check(again.width == picture.width && again.height == picture.height &&
+            again.channels == picture.channels && again.pixels == picture.pixels,
+        "written as PNG and read again it is the same");
 }
 
 LENSLET_FUZZ_SEEDS(picture) {

@@ -33,17 +33,17 @@ using namespace lenslet;
 LENSLET_FUZZ_TARGET(plan) {
   Plan plan;
   if (!accepts("plan.json", [&] { plan = Plan::from_json(text_of(data, size), "plan.json"); })) return;
-  require(plan.origin == "plan.json", "a plan knows its file");
-  require(plan.batch >= 0, "a batch is no negative number");
+  check(plan.origin == "plan.json", "a plan knows its file");
+  check(plan.batch >= 0, "a batch is no negative number");
   for (const PlanLayer& layer : plan.layers)
-    require(plan.find(layer.name) == &layer, "layers are found by name, each once");
+    check(plan.find(layer.name) == &layer, "layers are found by name, each once");
   for (const std::string& field : fields_of(plan))
-    require(printable(field) == field && field.size() <= 500, "every text of a plan can be shown");
-  require(plan.math() <= MathMode::kFp16, "its math mode is one of ours");
+    check(printable(field) == field && field.size() <= 500, "every text of a plan can be shown");
+  check(plan.math() <= MathMode::kFp16, "its math mode is one of ours");
   const std::string text = plan.to_json();
   const Plan again = Plan::from_json(text, "plan.json");
-  require(again.to_json() == text, "the text of a plan is unique");
-  require(fields_of(again) == fields_of(plan), "written and read again it is the same");
+  check(again.to_json() == text, "the text of a plan is unique");
+  check(fields_of(again) == fields_of(plan), "written and read again it is the same");
 }
 
 LENSLET_FUZZ_SEEDS(plan) {

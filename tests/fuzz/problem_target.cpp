@@ -12,32 +12,32 @@ namespace lenslet::fuzz {
 namespace {
 
 void check_problem(const Conv2dProblem& problem) {
-  problem.validate();
-  require(problem.pad_h + int64_t{problem.more_pad_h} >= -int64_t{problem.stride_h} &&
-              problem.pad_w + int64_t{problem.more_pad_w} >= -int64_t{problem.stride_w},
-          "the output leaves out at most a stride of inputs");
-  require(problem.p() >= 1 && problem.q() >= 1, "an accepted problem has an output");
+  problem.check();
+  check(problem.pad_h + int64_t{problem.more_pad_h} >= -int64_t{problem.stride_h} &&
+            problem.pad_w + int64_t{problem.more_pad_w} >= -int64_t{problem.stride_w},
+        "the output leaves out at most a stride of inputs");
+  check(problem.p() >= 1 && problem.q() >= 1, "an accepted problem has an output");
   for (const Shape& shape : {problem.input_shape(), problem.weight_shape(), problem.output_shape()})
-    require(shape.num_elements() >= 1 && shape.num_elements() <= INT32_MAX,
-            "tensors of 1 to 2^31 - 1 elements");
-  require(std::isfinite(problem.flops()) && problem.flops() >= 2, "its work is a number");
-  require(std::isfinite(problem.bytes()) && problem.bytes() >= 16, "its traffic is a number");
+    check(shape.num_elements() >= 1 && shape.num_elements() <= INT32_MAX,
+          "tensors of 1 to 2^31 - 1 elements");
+  check(std::isfinite(problem.flops()) && problem.flops() >= 2, "its work is a number");
+  check(std::isfinite(problem.bytes()) && problem.bytes() >= 16, "its traffic is a number");
   const std::string text = problem.to_string();
   const Conv2dProblem again = Conv2dProblem::parse(text);
-  require(again == problem && again.name == problem.name, "written and read again it is the same: " + text);
-  require(again.to_string() == text, "the text of a problem is unique: " + text);
+  check(again == problem && again.name == problem.name, "written and read again it is the same: " + text);
+  check(again.to_string() == text, "the text of a problem is unique: " + text);
   for (const ConvBackendEntry& entry : conv_backend_rows(DeviceKind::kCpu)) {
     if (entry.kind() != ConvBackendEntry::Kind::kBuiltIn || !entry.supports(problem, MathMode::kFp32))
       continue;
     const size_t bytes = entry.open().workspace_bytes(problem, MathMode::kFp32);
-    require(bytes <= INT64_MAX, entry.name() + " can say its workspace for " + text);
+    check(bytes <= INT64_MAX, entry.name() + " can say its workspace for " + text);
   }
 }
 
 void check_listed(const ListedProblem& listed) {
-  require(!listed.text.empty(), "a listed problem has a text");
+  check(!listed.text.empty(), "a listed problem has a text");
   if (listed.unsupported.empty()) {
-    require(listed.text == listed.problem.to_string(), "the text of a problem is canonical: " + listed.text);
+    check(listed.text == listed.problem.to_string(), "the text of a problem is canonical: " + listed.text);
     check_problem(listed.problem);
   } else {
     check_message(listed.unsupported, {});
@@ -62,7 +62,7 @@ LENSLET_FUZZ_TARGET(problem) {
     }
   };
   if (!accepts(list ? "list:" : "", read)) return;
-  require(problems.size() <= 10'000, "a list has at most 10,000 problems");
+  check(problems.size() <= 10'000, "a list has at most 10,000 problems");
   for (const ListedProblem& listed : problems) check_listed(listed);
 }
 

@@ -21,7 +21,7 @@ class FaultyNetwork : public Layer {
   }
 
  private:
-  Support check(const BackendEntry& backend, const OperatorRequest& request) const override {
+  Support support_of(const BackendEntry& backend, const OperatorRequest& request) const override {
     return right_.supports(backend, request);
   }
   double bound(const BackendEntry& backend, const OperatorRequest& request) const override {

@@ -196,18 +196,18 @@ class NetworksTest(unittest.TestCase):
         self.assertIn("differs from fp64", self.rows(far)["reason"])
 
     def test_lenslet_is_judged_by_what_diff_prints(self):
-        def check(line, folder):
+        def fault_of(line, folder):
             program = Path(folder) / "lenslet"
             program.write_text(f"#!/bin/sh\necho '{line}'\nexit 3\n")
             program.chmod(0o755)
             arguments = types.SimpleNamespace(lenslet=str(program), folder=folder, device="cpu")
-            return networks_peers.check_with_diff("resnet20", LOGITS, LOGITS, arguments)
+            return networks_peers.fault_by_diff("resnet20", LOGITS, LOGITS, arguments)
 
         with tempfile.TemporaryDirectory() as folder:
             row = "whole pass             layered    {}  7.70e+15       0.0 %  SKIPPED     1"
-            self.assertEqual(check(row.format("7.15e-07"), folder), "")
-            self.assertIn("0.00072", check(row.format("7.24e-04"), folder))
-            self.assertIn("gave 3", check("nothing", folder))
+            self.assertEqual(fault_of(row.format("7.15e-07"), folder), "")
+            self.assertIn("0.00072", fault_of(row.format("7.24e-04"), folder))
+            self.assertIn("gave 3", fault_of("nothing", folder))
 
 
 class UserCallsTest(unittest.TestCase):

@@ -147,7 +147,7 @@ def run(options, kills=0, **arguments):
     return {column: values[order] for column, values in columns.items()}, seconds
 
 
-def demand_equal(found, count, expected, what):
+def check_equal(found, count, expected, what):
     """Every id once, with the bits that the model gives."""
     rows, different = len(found["id"]), len(np.unique(found["id"]))
     assert rows == different == count, f"{what}: {rows} rows, {different} different ids, {count} expected"
@@ -199,7 +199,7 @@ def check_example(options, expected):
         assert status == 0, f"{what}: exit code {status}\n{tail(options)}"
         found = pyarrow.parquet.read_table(output).to_pydict()
         order = np.argsort(found["id"], kind="stable")
-        demand_equal(
+        check_equal(
             {
                 "id": np.array(found["id"])[order],
                 "label": np.array(found["label"], np.int32)[order],
@@ -289,7 +289,7 @@ def main():
         # Calls of the small run take long enough that it does not end before the last kill.
         pause = 0.05 if options.images < 1 << 20 else 0
         answers, seconds = run(options, kills=options.kills, pause=pause)
-        demand_equal(answers, options.images, expected, f"with {options.kills} actors killed")
+        check_equal(answers, options.images, expected, f"with {options.kills} actors killed")
         print(f"{options.images:,} images with {options.kills} of the actors killed: {seconds:.1f} s")
         check_errors(options)
         check_example(options, expected)

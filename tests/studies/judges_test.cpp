@@ -217,11 +217,11 @@ TEST(StencilTask, JudgesTheEdgesOfLargeOnes) {
 }
 
 TEST(Stencil, RefusesWhatCannotBe) {
-  EXPECT_THROW((Stencil{1, 1, 0, 7}.validate()), UsageError);
-  EXPECT_THROW((Stencil{1, 1, 10, 4096}.validate()), UsageError);
-  EXPECT_THROW((Stencil{2, 10, 70000, 3}.validate()), UsageError);
-  EXPECT_THROW((Stencil{2, 60000, 60000, 3}.validate()), UsageError);
-  EXPECT_THROW((Stencil{2, 10, 10, 65}.validate()), UsageError);
+  EXPECT_THROW((Stencil{1, 1, 0, 7}.check()), UsageError);
+  EXPECT_THROW((Stencil{1, 1, 10, 4096}.check()), UsageError);
+  EXPECT_THROW((Stencil{2, 10, 70000, 3}.check()), UsageError);
+  EXPECT_THROW((Stencil{2, 60000, 60000, 3}.check()), UsageError);
+  EXPECT_THROW((Stencil{2, 10, 10, 65}.check()), UsageError);
   EXPECT_TRUE((Stencil{1, 1, 3, 7}.supports(Boundary::kClamp)));
   EXPECT_TRUE((Stencil{1, 1, 4, 7}.supports(Boundary::kReflect)));
   const Support support = Stencil{1, 1, 3, 7}.supports(Boundary::kReflect);

@@ -10,7 +10,9 @@
 # 4. A limit is called max or min: no identifier is `most` or `least`, and no constant the Largest or Fewest of its
 #    kind. Comments and texts use the words.
 # 5. The processor is called a GPU in the texts of the product; a card is a model card.
-# 6. Code is not a person: no test's name has a verb such as says, tells, knows or asks.
+# 6. A function that throws, or ends a script, when what it is given is wrong is a check_: no other verb is for that,
+#    and a check_ returns nothing or what it checked. A function that returns the verdict has another name.
+# 7. Code is not a person: no test's name has a verb such as says, tells, knows or asks.
 set -euo pipefail
 cd "$1"
 
@@ -60,7 +62,7 @@ awk '
     word("behavior|favor[^i]|favorite|neighbor|honor", "-our")
     word("analyz(e|ing)", "analyse")
     word("artifact", "artefact")
-    word("serves[(_]|_serves|\"serves\"", "supports, supported")
+    word("serves[(_]|_serves|s_serve\\(|\"serves\"", "supports, supported")
     word("(^|[^a-z])fused (plan|variant)", "whole-network (fused is of layers, and the value of --plan)")
     word("whole-network variant|variants? of the whole", "whole-network backend (a variant is one form of a kernel)")
     word("(^|[^a-z])(k(most|least)|(most|least)_)", "max and min in names")
@@ -130,6 +132,12 @@ mapfile -t code < <(printf '%s\n' "${texts[@]}" |
     superlative = "(Largest|Longest|Shortest|Fewest|Narrowest|Widest|Lowest|Highest|Smallest)"
     constant = "(^|[^A-Za-z0-9_])(k" superlative "([^a-z]|$)|" toupper(superlative) "([^A-Za-z0-9]|$))"
     product = "^(framework|layers|models|api|apps|python)/"
+    refusal = "(demand|require|validate|ensure)"
+    # demand(, lenslet_require_gpu(, DEMAND(; demandGpu(
+    refusal_name = "(^|[^a-z0-9])" refusal "(_[a-z0-9_]*)?[[:space:]]*\\("
+    refusal_in_camel = "(^|[^A-Za-z0-9])" refusal "[A-Z][A-Za-z0-9]*[[:space:]]*\\("
+    # bool check_size(, std::string Plan::check(
+    verdict = "(bool|string|string_view|Support|optional<[^;()]*>)[[:space:]&]+([A-Za-z0-9_]+::)*check(_[a-z0-9_]+)?\\("
   }
   FNR == 1 {
     inside = ""
@@ -170,6 +178,15 @@ mapfile -t code < <(printf '%s\n' "${texts[@]}" |
       printf "%s:%d: a limit is called max or min: %s\n", FILENAME, FNR, $0
       failed = 1
     }
+    gsub(/\.require_subcommand\(/, "", code)  # of CLI11
+    if (tolower(code) ~ refusal_name || code ~ refusal_in_camel) {
+      printf "%s:%d: a function that refuses what is wrong is a check_: %s\n", FILENAME, FNR, $0
+      failed = 1
+    }
+    if (code ~ ("(^|[^A-Za-z0-9_])" verdict)) {
+      printf "%s:%d: a check_ throws; what returns a verdict has another name: %s\n", FILENAME, FNR, $0
+      failed = 1
+    }
     gsub(/[Mm]odel cards?|\$\{[^}]*\}/, "", texts)
     if (FILENAME ~ product && texts ~ /(^|[^A-Za-z0-9_-])[Cc]ards?([^A-Za-z0-9_-]|$)/) {
       printf "%s:%d: a card is a GPU, or a model card: %s\n", FILENAME, FNR, $0
@@ -178,7 +195,7 @@ mapfile -t code < <(printf '%s\n' "${texts[@]}" |
   }
   END {
     if (failed) exit 1
-    printf "%d files of code name limits max and min, and a GPU a GPU\n", ARGC - 1
+    printf "%d files of code name limits max and min, a GPU a GPU, and what refuses check_\n", ARGC - 1
   }
 ' "${code[@]}"
 

@@ -248,8 +248,8 @@ void CommandLine::add_flag(Command& command, const std::string& name, const std:
   command.options.push_back(std::move(row));
 }
 
-void CommandLine::demand_count(const std::string& command, const std::string& placeholder, size_t count,
-                               size_t min_count, size_t max_count) {
+void CommandLine::check_argument_count(const std::string& command, const std::string& placeholder,
+                                       size_t count, size_t min_count, size_t max_count) {
   if (count >= min_count && count <= max_count) return;
   throw UsageError(
       concat(command, " expects ", placeholder, ", found ", count, count == 1 ? " argument" : " arguments"));

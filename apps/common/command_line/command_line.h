@@ -88,7 +88,7 @@ class CommandLine {
                    std::make_shared<AppendedValues<Kind>>(kind, target));
       command.rules.push_back(
           [this_name = command.name, what = kind.placeholder(), min_count, max_count, &target] {
-            demand_count(this_name, what, target.size(), min_count, max_count);
+            check_argument_count(this_name, what, target.size(), min_count, max_count);
           });
     });
   }
@@ -125,8 +125,8 @@ class CommandLine {
   static void add_repeated(std::vector<Option>& rows, const std::string& name, const std::string& placeholder,
                            const std::string& help, std::shared_ptr<OptionValue> value);
   static void add_flag(Command& command, const std::string& name, const std::string& help, bool& target);
-  static void demand_count(const std::string& command, const std::string& placeholder, size_t count,
-                           size_t min_count, size_t max_count);
+  static void check_argument_count(const std::string& command, const std::string& placeholder, size_t count,
+                                   size_t min_count, size_t max_count);
   Command& add_command(const std::string& name, const std::string& help, const std::string& footer);
   void add_own_commands();
 

@@ -55,8 +55,8 @@ Console::Console(const std::vector<NamedFile>& outputs, const std::vector<NamedF
       throw UsageError("only one output can be '-' (standard output); give the others a file name");
     to_stderr_ = true;
   }
-  demand_different_files(outputs, inputs);
-  demand_writable(outputs);
+  check_different_files(outputs, inputs);
+  check_writable_files(outputs);
   look_ = TableLook::of(to_stderr_ ? STDERR_FILENO : STDOUT_FILENO, tables.wide);
 }
 
@@ -98,7 +98,7 @@ std::vector<NamedFile> files_named(const char* option, const std::vector<std::st
   return named;
 }
 
-void demand_different_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
+void check_different_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
   const auto same = [](const NamedFile& a, const NamedFile& b, const char* rest) {
     return UsageError(
         concat(a.first, " and ", b.first, " name the same file, '", printable_excerpt(b.second), "'", rest));
@@ -135,7 +135,7 @@ void demand_different_files(const std::vector<NamedFile>& outputs, const std::ve
   }
 }
 
-void demand_writable(const std::vector<NamedFile>& outputs) {
+void check_writable_files(const std::vector<NamedFile>& outputs) {
   for (const NamedFile& output : outputs) {
     // A FIFO is not opened for trial: closing it would signal the end of data to its reader.
     if (output.second.empty() || is_stream(output.second)) continue;

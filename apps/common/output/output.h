@@ -32,23 +32,23 @@ std::vector<NamedFile> files_named(const char* option, const std::vector<std::st
 
 /// Throws UsageError if two outputs name the same file, or if an output is also read. Links and redirected streams are
 /// resolved. Empty names are ignored.
-void demand_different_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
+void check_different_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {});
 
 /// Opens each output before the work begins; throws the OutputError that writing it would end in. Existing content is
 /// kept. Empty names and streams are ignored.
-void demand_writable(const std::vector<NamedFile>& outputs);
+void check_writable_files(const std::vector<NamedFile>& outputs);
 
 /// Text for people.
 class Console {
  public:
   /// `outputs` are machine-readable, such as --json and --csv. At most one may be standard output, all are writable,
   /// and each must differ from the others and from `inputs`. Throws UsageError and the errors of
-  /// demand_writable().
+  /// check_writable_files().
   explicit Console(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs = {},
                    TableOptions tables = {});
   /// Throws UsageError if an output is one of `inputs`: files that were found after the outputs were opened, such as
   /// the external data of a model.
-  void keep(const std::vector<NamedFile>& inputs) const { demand_different_files(outputs_, inputs); }
+  void keep(const std::vector<NamedFile>& inputs) const { check_different_files(outputs_, inputs); }
   /// Prints lines, with control characters escaped (printable_lines): text from a file must not control the terminal.
   void print(const std::string& text);
   /// print() and a newline.

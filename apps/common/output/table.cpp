@@ -28,10 +28,6 @@ size_t columns_in(const char* text) {
   return error == std::errc() && stop == end ? columns : 0;
 }
 
-bool did_not_pass(const std::string& cell) {
-  return cell == "FAILED" || cell == "ERROR" || cell == "SUSPECT";
-}
-
 // The number at the start of a cell; HUGE_VAL without one.
 double number_in(const std::string& cell) {
   char* end = nullptr;
@@ -40,6 +36,10 @@ double number_in(const std::string& cell) {
 }
 
 }  // namespace
+
+bool went_wrong(const std::string& status) {
+  return status == "FAILED" || status == "ERROR" || status == "SUSPECT";
+}
 
 TableLook TableLook::of(int descriptor, bool wide) {
   TableLook look;
@@ -92,7 +92,7 @@ std::vector<std::vector<bool>> Table::lowest() const {
       size_t best = rows_.size();
       double min_number = HUGE_VAL;
       for (; end < rows_.size() && !rows_[end].empty(); ++end) {
-        if (std::any_of(rows_[end].begin(), rows_[end].end(), did_not_pass)) continue;
+        if (std::any_of(rows_[end].begin(), rows_[end].end(), went_wrong)) continue;
         const double number = number_in(rows_[end][column]);
         if (number >= min_number) continue;
         min_number = number;

@@ -29,6 +29,9 @@ struct TableLook {
 /// indented by `indent` spaces. No line is empty, unless the text is.
 std::vector<std::string> wrapped(const std::string& text, size_t width, size_t indent = 0);
 
+/// Whether the status of a row is FAILED, ERROR or SUSPECT.
+bool went_wrong(const std::string& status);
+
 /// What does not fit is left out in this order: columns without content; texts of kNote columns, which move below the
 /// table under a number; columns of words that are equal in every row, which a line below names; kIfItFits columns from
 /// the right. Then words wrap, and at last the table is printed in blocks of columns.
@@ -43,7 +46,7 @@ class Table {
   Table& row(std::vector<std::string> cells);
   /// A horizontal rule before the next row.
   Table& rule();
-  /// Colours the lowest number of a column between two rules, or of each row; rows that did not pass do not count.
+  /// Colours the lowest number of a column between two rules, or of each row; rows that went wrong do not count.
   Table& mark_lowest_of_column(size_t column);
   Table& mark_lowest_of_rows();
   /// The columns' titles and the words of status cells, each once.

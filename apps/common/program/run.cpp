@@ -59,7 +59,7 @@ Run::Run(std::string tool, const OutputOptions& options, std::vector<NamedFile> 
          const std::vector<NamedFile>& inputs)
     : options_(options), console_(with_files_of(options, std::move(outputs)), inputs, options.tables) {
   results_.tool = std::move(tool);
-  if (!options_.report.empty()) demand_report();
+  if (!options_.report.empty()) check_report_tools();
 }
 
 void Run::on(Device device, std::vector<std::pair<std::string, std::string>> settings) {
@@ -197,7 +197,7 @@ void Run::write_files(bool ended, const std::function<void(JsonObject&)>& extra)
   if (ended && !options_.csv.empty()) write_result(options_.csv, file.to_csv());
 }
 
-void Run::demand_results() const {
+void Run::check_results() const {
   for (const ResultRow& row : rows()) {
     if (row.status == "FAILED") throw CheckError(about(row, " is wrong: "));
   }
@@ -205,11 +205,11 @@ void Run::demand_results() const {
     if (row.status == "ERROR") throw DeviceError(about(row, " could not be run: "));
   }
   for (const auto& [what, refused] : refused_) {
-    if (out_of_time()) break;  // what would have served it may be left out
-    const bool served = std::any_of(rows().begin(), rows().end(), [what = what](const ResultRow& row) {
+    if (out_of_time()) break;  // what would have measured it may be left out
+    const bool measured = std::any_of(rows().begin(), rows().end(), [what = what](const ResultRow& row) {
       return row.time.samples > 0 && (what.empty() || row.backend == what);
     });
-    if (!served) throw Error(refused.code, refused.reason);
+    if (!measured) throw Error(refused.code, refused.reason);
   }
   const auto suspects = std::count_if(rows().begin(), rows().end(),
                                       [](const ResultRow& row) { return row.status == "SUSPECT"; });
@@ -232,7 +232,7 @@ ExitCode Run::finish(const std::function<void(JsonObject&)>& extra) {
   }
   if (!options_.report.empty()) write_report({{options_.json}, {}, options_.report, "", ""});
   if (const ExitCode code = end(); code != ExitCode::kOk) return code;
-  demand_results();
+  check_results();
   return ExitCode::kOk;
 }
 

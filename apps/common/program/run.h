@@ -86,7 +86,7 @@ class Run {
   std::vector<ResultRow> kept() const;
   /// Writes --json and, at the end of the run, --csv: this run's rows, then kept().
   void write_files(bool ended, const std::function<void(JsonObject&)>& extra = {}) const;
-  void demand_results() const;
+  void check_results() const;
 
   const OutputOptions options_;
   Console console_;

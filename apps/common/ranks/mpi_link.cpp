@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kMaxBytes = size_t{1} << 30;  // of a message: MPI 3 counts in int
 constexpr useconds_t kPollUs = 500;            // a rank that waits leaves its core to those that compute
 
-void check(int status, const char* call) {
+void check_mpi(int status, const char* call) {
   if (status == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
@@ -30,11 +30,11 @@ class MpiLink : public RankLink {
  public:
   MpiLink() {
     int level = 0;
-    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");
     // Errors are returned, so that they become messages and exit codes of ours.
-    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
-    check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+    check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
   }
   ~MpiLink() override { MPI_Finalize(); }
   int rank() const override { return rank_; }
@@ -42,12 +42,12 @@ class MpiLink : public RankLink {
 
   bool exchange(const void* mine, size_t bytes, void* all, const std::function<bool()>& wait) override {
     MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Iallgather(mine, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE,
-                         MPI_COMM_WORLD, &request),
-          "MPI_Iallgather");
+    check_mpi(MPI_Iallgather(mine, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE,
+                             MPI_COMM_WORLD, &request),
+              "MPI_Iallgather");
     for (;;) {
       int done = 0;
-      check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+      check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
       if (done != 0) return true;
       if (!wait()) return false;
       ::usleep(kPollUs);
@@ -56,26 +56,26 @@ class MpiLink : public RankLink {
 
   void broadcast(void* data, size_t bytes, int from) override {
     in_parts(data, bytes, [&](char* part, int length) {
-      check(MPI_Bcast(part, length, MPI_BYTE, from, MPI_COMM_WORLD), "MPI_Bcast");
+      check_mpi(MPI_Bcast(part, length, MPI_BYTE, from, MPI_COMM_WORLD), "MPI_Bcast");
     });
   }
 
   void sum(int64_t* values, int count) override {
     const bool first = rank_ == 0;
-    check(MPI_Reduce(first ? MPI_IN_PLACE : values, first ? values : nullptr, count, MPI_INT64_T, MPI_SUM, 0,
-                     MPI_COMM_WORLD),
-          "MPI_Reduce");
+    check_mpi(MPI_Reduce(first ? MPI_IN_PLACE : values, first ? values : nullptr, count, MPI_INT64_T, MPI_SUM,
+                         0, MPI_COMM_WORLD),
+              "MPI_Reduce");
   }
 
   void send(const void* data, size_t bytes) override {
     in_parts(data, bytes, [&](const char* part, int length) {
-      check(MPI_Send(part, length, MPI_BYTE, 0, 0, MPI_COMM_WORLD), "MPI_Send");
+      check_mpi(MPI_Send(part, length, MPI_BYTE, 0, 0, MPI_COMM_WORLD), "MPI_Send");
     });
   }
 
   void receive(int from, void* data, size_t bytes) override {
     in_parts(data, bytes, [&](char* part, int length) {
-      check(MPI_Recv(part, length, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), "MPI_Recv");
+      check_mpi(MPI_Recv(part, length, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), "MPI_Recv");
     });
   }
 

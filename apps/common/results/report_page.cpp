@@ -19,7 +19,7 @@ const PythonScript& script() {
 
 }  // namespace
 
-void demand_report() { script().run({"--check"}); }
+void check_report_tools() { script().run({"--check"}); }
 
 void write_report(const ReportRequest& request) {
   std::vector<std::string> arguments;

@@ -8,7 +8,7 @@ namespace lenslet {
 
 /// Throws UnavailableError, as write_report() would, if script, interpreter or matplotlib is missing. Call it before
 /// anything is measured.
-void demand_report();
+void check_report_tools();
 
 /// What is drawn from which files, and where it is written.
 struct ReportRequest {

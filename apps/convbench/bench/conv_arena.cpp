@@ -26,7 +26,7 @@ std::string largest_batch(const Conv2dProblem& problem, size_t needed, size_t fr
 
 }  // namespace
 
-void ConvArena::demand_memory(const Conv2dProblem& problem, Device device, size_t workspace_bytes) {
+void ConvArena::check_memory(const Conv2dProblem& problem, Device device, size_t workspace_bytes) {
   const size_t x_bytes = problem.input_shape().bytes(), y_bytes = problem.output_shape().bytes();
   const size_t w_bytes = problem.weight_shape().bytes();
   const size_t needed = x_bytes + w_bytes + y_bytes + workspace_bytes + 4 * GuardedMemory::kCanaryBytes;
@@ -39,7 +39,7 @@ void ConvArena::demand_memory(const Conv2dProblem& problem, Device device, size_
 }
 
 void ConvArena::allocate(Device device, size_t workspace_bytes, bool end_to_end) {
-  demand_memory(problem_, device, workspace_bytes);
+  check_memory(problem_, device, workspace_bytes);
   const size_t x_bytes = problem_.input_shape().bytes(), y_bytes = problem_.output_shape().bytes();
   memory_.emplace(device, std::vector<size_t>{x_bytes, y_bytes, workspace_bytes});
   if (!end_to_end || !device.is_cuda() || x_bytes + y_bytes > kMaxCopied) return;

@@ -41,7 +41,7 @@ class ConvArena {
 
   /// Throws MemoryError with the bytes needed and free if operands and workspace do not fit. Call it before generating
   /// data.
-  static void demand_memory(const Conv2dProblem& problem, Device device, size_t workspace_bytes = 0);
+  static void check_memory(const Conv2dProblem& problem, Device device, size_t workspace_bytes = 0);
   /// Allocates device memory once the largest workspace is known;
   /// with `end_to_end` also page-locked host copies, up to 4 GiB.
   /// Throws MemoryError with the bytes needed and free.

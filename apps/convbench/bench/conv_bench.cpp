@@ -63,7 +63,7 @@ std::unique_ptr<ConvArena> make_arena(const ConvBenchRequest& request, TensorLay
   if (request.arena) return request.arena(layout);
   Conv2dProblem problem = request.problem;
   problem.layout = layout;
-  ConvArena::demand_memory(problem, device);
+  ConvArena::check_memory(problem, device);
   return std::make_unique<ReferenceArena>(problem, options.fill, static_cast<uint64_t>(options.seed));
 }
 

@@ -33,10 +33,6 @@ std::string percent(double ratio) {
   return (change >= 0 ? "+" : "") + format_fixed(change, 1) + " %";
 }
 
-bool went_wrong(const ResultRow& row) {
-  return row.status == "FAILED" || row.status == "ERROR" || row.status == "SUSPECT";
-}
-
 // Why a pair cannot be compared; empty if it can.
 std::string obstacle(const ResultRow& before, const ResultRow& after) {
   std::string why;
@@ -267,7 +263,8 @@ Comparison compare_results(const ReadResults& before, const ReadResults& after, 
     if (why.empty()) {
       comparison.rows.push_back(compare_times(old_row, row, threshold));
     } else {
-      comparison.uncompared.push_back({&old_row, &row, why, old_row.status == "PASSED" && went_wrong(row)});
+      comparison.uncompared.push_back(
+          {&old_row, &row, why, old_row.status == "PASSED" && went_wrong(row.status)});
     }
   }
   for (const ResultRow& row : before.rows) {

@@ -288,7 +288,7 @@ void separable_into(const SeparableOptions& options, BenchSession& session) {
 ExitCode run_separable(const SeparableOptions& options) {
   for (int channels : options.channels) {
     for (int size : options.sizes)
-      SeparableShape{static_cast<int>(options.batch.value_or(kBatch)), channels, size}.standard().validate();
+      SeparableShape{static_cast<int>(options.batch.value_or(kBatch)), channels, size}.standard().check();
   }
   return with_session(options, "separable", BenchSession::Needs::kAnyDevice,
                       [&](BenchSession& session) { separable_into(options, session); });

@@ -17,7 +17,7 @@ std::vector<Stencil> stencils_of(const StencilOptions& options) {
     stencil.height = dimensions == 1 ? 1 : static_cast<int>(options.height);
     stencil.width = static_cast<int>(dimensions == 1 ? options.length : options.width);
     stencil.taps = static_cast<int>(dimensions == 1 ? options.taps : 2 * options.radius + 1);
-    stencil.validate();
+    stencil.check();
     stencils.push_back(stencil);
   }
   return stencils;

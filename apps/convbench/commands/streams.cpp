@@ -127,7 +127,7 @@ void streams_into(const StreamsOptions& options, BenchSession& session) {
 }
 
 ExitCode run_streams(const StreamsOptions& options) {
-  chunk_of(options).validate();
+  chunk_of(options).check();
   return with_session(options, "streams", BenchSession::Needs::kGpu,
                       [&](BenchSession& session) { streams_into(options, session); },
                       {{"--trace", options.trace}});

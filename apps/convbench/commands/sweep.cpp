@@ -22,7 +22,7 @@ Conv2dProblem problem_of(int size, int stride, int out_channels) {
   problem.r = problem.s = kKernel;
   problem.stride_h = problem.stride_w = stride;
   problem.pad_h = problem.pad_w = kPad;
-  problem.validate();
+  problem.check();
   return problem;
 }
 

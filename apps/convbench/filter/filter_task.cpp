@@ -29,7 +29,7 @@ FilterTask::FilterTask(RgbValues values, Filter filter, int stride)
       stride_(stride),
       exact_(filter_.exact_on_bytes()),
       weights_(filter_.bank()) {
-  problem(TensorLayout::kNchw).validate();
+  problem(TensorLayout::kNchw).check();
 }
 
 Conv2dProblem FilterTask::problem(TensorLayout layout) const {

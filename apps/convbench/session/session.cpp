@@ -21,7 +21,7 @@ Device chosen_device(const BenchOptions& options, std::string& reason) {
   return choice.device;
 }
 
-void require_gpu(Device device, const std::string& subcommand) {
+void check_gpu(Device device, const std::string& subcommand) {
   if (device.is_cuda()) return;
   const std::string why = cuda_status().usable ? "it was given --device cpu" : cuda_status().reason;
   throw UnavailableError(concat("convbench ", subcommand, " measures CUDA kernels and needs a GPU, but ", why,
@@ -48,7 +48,7 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
     : Run("convbench " + subcommand, options, std::move(outputs), inputs),
       options_(options),
       stream_(chosen_device(options, device_reason_)) {
-  if (needs == Needs::kGpu) require_gpu(device(), subcommand);
+  if (needs == Needs::kGpu) check_gpu(device(), subcommand);
   console().prose(describe_device(device(), device_reason_));
   if (options.max_seconds) stop_after(*options.max_seconds);
   reference::stop_when([] { return interrupted(); });

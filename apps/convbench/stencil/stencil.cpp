@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMaxLength = 1 << 30, kMaxEdge = 1 << 16;
 
-void demand(const char* option, int value, int max) {
+void check_extent(const char* option, int value, int max) {
   if (value >= 1 && value <= max) return;
   throw UsageError(concat(option, " expects 1 to ", max, ", found ", value));
 }
@@ -34,13 +34,13 @@ std::string Stencil::to_string() const {
   return concat(height, " x ", width, " elements, ", taps, " x ", taps, " taps");
 }
 
-void Stencil::validate() const {
+void Stencil::check() const {
   if (dimensions == 1) {
-    demand("--length", width, kMaxLength);
-    demand("--taps", taps, kMaxTaps1d);
+    check_extent("--length", width, kMaxLength);
+    check_extent("--taps", taps, kMaxTaps1d);
   } else {
-    demand("--height", height, kMaxEdge);
-    demand("--width", width, kMaxEdge);
+    check_extent("--height", height, kMaxEdge);
+    check_extent("--width", width, kMaxEdge);
     if (taps < 1 || taps > kMaxTaps2d || taps % 2 == 0) {
       throw UsageError(concat("--radius expects 0 to ", (kMaxTaps2d - 1) / 2, ", found ", (taps - 1) / 2));
     }

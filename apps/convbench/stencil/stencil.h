@@ -37,7 +37,7 @@ struct Stencil {
   /// "16777216 elements, 7 taps" or "4096 x 4096 elements, 5 x 5 taps".
   std::string to_string() const;
   /// Throws UsageError with the option, its value and its legal range.
-  void validate() const;
+  void check() const;
   /// A single reflection must give an index inside x.
   Support supports(Boundary boundary) const;
 };

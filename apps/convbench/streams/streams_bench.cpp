@@ -47,9 +47,9 @@ class StreamsContest {
   }
 
   void run() {
-    if (options_.verify != Verify::kOff) check(Candidate::kBefore);
+    if (options_.verify != Verify::kOff) judge(Candidate::kBefore);
     time_all();
-    if (options_.verify == Verify::kBoth) check(Candidate::kAfter);
+    if (options_.verify == Verify::kBoth) judge(Candidate::kAfter);
   }
 
   const std::vector<std::unique_ptr<StreamsCandidate>>& candidates() const noexcept { return candidates_; }
@@ -80,20 +80,21 @@ class StreamsContest {
   }
 
   // Checks each lane alone, then each candidate from host to host. A fault of a lane fails all rows that use it.
-  void check(int round) {
+  void judge(int round) {
     for (size_t i = 0; i < lane_distrust_.size(); ++i) {
-      std::optional<NoResult> fault = fault_of([&] { return check_lane(i, round); });
+      std::optional<NoResult> fault = fault_of([&] { return judge_lane(i, round); });
       if (!fault) continue;
       if (fault->status != "SKIPPED") fault->reason = concat("stream ", i, ": ", fault->reason);
       fail(static_cast<int>(i), *fault);
     }
     for (auto& candidate : candidates_) {
       if (!candidate->fault)
-        candidate->fault = fault_of([&] { return candidate->distrust.check(round, candidate->passes, NAN); });
+        candidate->fault =
+            fault_of([&] { return candidate->distrust.judge_run(round, candidate->passes, NAN); });
     }
   }
 
-  std::string check_lane(size_t index, int round) {
+  std::string judge_lane(size_t index, int round) {
     StreamLane& lane = *pipeline_.lanes()[index];
     lane.candidate.load(round, lane.stream);
     double once_ns = 0;
@@ -104,13 +105,13 @@ class StreamsContest {
       lane.stream.synchronise();
       once_ns = host_now_ns() - start;
     }
-    std::string wrong = lane_distrust_[index]->check(round, lane.calls, once_ns);
+    std::string wrong = lane_distrust_[index]->judge_run(round, lane.calls, once_ns);
     if (!wrong.empty() || round != Candidate::kBefore) return wrong;
     for (Candidate* epilogue : lane.candidate.epilogues()) {
-      wrong = Distrust(*epilogue, lane.stream, scratch_).check(round, 0, once_ns);
+      wrong = Distrust(*epilogue, lane.stream, scratch_).judge_run(round, 0, once_ns);
       if (!wrong.empty()) return concat(epilogue->name(), ": ", wrong);
     }
-    return lane_distrust_[index]->check_over(Candidate::kBefore, Candidate::kTimed);
+    return lane_distrust_[index]->judge_run_over(Candidate::kBefore, Candidate::kTimed);
   }
 
   template <typename Once>

@@ -31,7 +31,7 @@ constexpr int64_t kMaxDigitsOffPacked = 30;  // the same for packed pixels
 
 std::optional<ImageDataset> read_mnist(const Session& session, const std::string& requested) {
   if (!reads_digits(session.graph())) {
-    if (!requested.empty()) demand_digits(session.network(), "lenslet bench --data");
+    if (!requested.empty()) check_reads_digits(session.network(), "lenslet bench --data");
     return std::nullopt;
   }
   const std::string folder = find_mnist_folder(requested);

@@ -125,7 +125,7 @@ std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const S
     throw UsageError(concat("--backend names whole-network backends here, and ", graph.name(),
                             " has none; lenslet profile --backend and lenslet tune time its layers"));
   }
-  if (!holds<std::string>(options.plans, Plan::kLayered)) demand_whole_network(graph);
+  if (!holds<std::string>(options.plans, Plan::kLayered)) check_whole_network(graph);
   for (const std::string& name : options.backends) {
     if (name != kAllBackends || options.backends.size() > 1)
       (void)network_backend(name, session.graph(), device.kind);

@@ -104,7 +104,7 @@ ExitCode run_classify(const ClassifyOptions& given) {
   Run run("lenslet classify", options, {{"--save-plan", options.save_plan}}, read);
   DigitInputs inputs(options, options.explain);
   Session session(options, run.console(), chosen_normalisation(options));
-  session.demand_logits();
+  session.check_plan_writes_logits();
   inputs.prepare_for(session.network());
   const PictureChoices choices = picture_choices(options, session.network());
   const int64_t batch = session.batch_or(inputs.single() ? 1 : kDefaultBatch);

@@ -277,7 +277,7 @@ ExitCode run_diff(const DiffOptions& given) {
   Run run("lenslet diff", options, {}, read);
   const std::string origin = printable_excerpt(options.model);
   const onnx::Model model = onnx::read_model(
-      options.model, [&](const onnx::Model& unread) { onnx::demand_operators(unread, origin); });
+      options.model, [&](const onnx::Model& unread) { onnx::check_operators(unread, origin); });
   const onnx::Values values = onnx::infer_values(model, origin);
   const onnx::Import import = onnx::import_model(model, values, onnx::network_name(options.model), origin);
   if (!import.graph) throw DataError(concat(origin, ": ", onnx::faults_of(import, model)));

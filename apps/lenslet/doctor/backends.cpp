@@ -87,7 +87,7 @@ Table table_of(const std::vector<BackendRow>& rows) {
 }
 
 // Checked before anything is allocated: the numbers come from the user and may be huge.
-void check_memory(const Conv2dProblem& problem, const std::vector<Target>& targets) {
+void check_problem_memory(const Conv2dProblem& problem, const std::vector<Target>& targets) {
   constexpr double kCopies = 3;  // random values, the operator's own, what it runs on
   for (const Target& target : targets) {
     const double needed = kCopies * problem.bytes();
@@ -120,7 +120,7 @@ ExitCode run_backends(const BackendsOptions& options) {
   std::vector<ShapedLayer> layers;
   std::vector<std::unique_ptr<Layer>> own_layers;
   for (const Conv2dProblem& problem : problems) {
-    check_memory(problem, targets);
+    check_problem_memory(problem, targets);
     own_layers.push_back(std::make_unique<Conv2dLayer>(problem, random_tensor(problem.weight_shape(), 1),
                                                        random_tensor(Shape{problem.k}, 2)));
     layers.push_back({problem.to_string(), own_layers.back().get(), {problem.input_shape()}});

@@ -187,7 +187,7 @@ int64_t eval_batch(const Session& session, int64_t count) {
 namespace {
 
 // What only one process does.
-void demand_alone(const EvalOptions& options, bool samples, const Ranks& ranks) {
+void check_one_process(const EvalOptions& options, bool samples, const Ranks& ranks) {
   if (ranks.alone()) return;
   if (samples)
     throw UsageError(
@@ -199,7 +199,7 @@ void demand_alone(const EvalOptions& options, bool samples, const Ranks& ranks) 
 }
 
 // What one device does.
-void demand_one_device(const EvalOptions& options, const Session& session, const Ranks& ranks) {
+void check_one_device(const EvalOptions& options, const Session& session, const Ranks& ranks) {
   if (session.devices().size() == 1) return;
   if (!ranks.alone())
     throw UsageError(
@@ -224,14 +224,14 @@ ExitCode verdict(const EvalOptions& options, const Run& run, const EvalOutcome& 
     throw CheckError(concat(outcome.streaming->differing, " of ", outcome.streaming->images,
                             " results that were streamed are not, bit for bit, those of a plain pass"));
   }
-  demand_accuracy(options, evaluation.accuracy());
+  check_accuracy(options, evaluation.accuracy());
   return ExitCode::kOk;
 }
 
 ExitCode run_rank(const EvalOptions& options, Ranks& ranks) {
   std::vector<NamedFile> read = files_read(options);
   const bool samples = names_sample_set(options.data);
-  demand_alone(options, samples, ranks);
+  check_one_process(options, samples, ranks);
   read.emplace_back("--labels", options.labels);
   if (samples) {
     read.emplace_back("--data", options.data);
@@ -247,11 +247,11 @@ ExitCode run_rank(const EvalOptions& options, Ranks& ranks) {
           read);
   Console& console = run.console();
   Session session(options, console, chosen_normalisation(options));
-  session.demand_logits();
-  demand_one_device(options, session, ranks);
-  demand_classes(session.network().graph, session.network().origin, kUseRun);
+  session.check_plan_writes_logits();
+  check_one_device(options, session, ranks);
+  check_writes_classes(session.network().graph, session.network().origin, kUseRun);
   if (samples || !reads_digits(options, session.network())) {
-    demand_alone(options, true, ranks);
+    check_one_process(options, true, ranks);
     return run_eval_samples(options, session, run);
   }
   if (!options.answers.empty()) throw UsageError("--answers belongs to --data FILE.npy");

@@ -174,7 +174,7 @@ void print(Console& console, const SampleScore& score, const Executable& executa
                 kLabel);
 }
 
-void refuse_options_of_digits(const EvalOptions& options) {
+void check_no_digit_options(const EvalOptions& options) {
   if (options.backend_matrix || options.streams || options.repeat || !options.contact_sheet.empty())
     throw UsageError(
         "--backend-matrix, --streams, --repeat and --contact-sheet are for networks that read digits, on IDX "
@@ -184,7 +184,7 @@ void refuse_options_of_digits(const EvalOptions& options) {
 }  // namespace
 
 ExitCode run_eval_samples(const EvalOptions& options, const Session& session, Run& run) {
-  refuse_options_of_digits(options);
+  check_no_digit_options(options);
   const Network& network = session.network();
   const PictureChoices choices = picture_choices(options, network);
   const std::unique_ptr<SampleSet> samples = open_sample_set(options, network, choices);
@@ -247,7 +247,7 @@ ExitCode run_eval_samples(const EvalOptions& options, const Session& session, Ru
   if (score.not_numbers > 0)
     throw CheckError(concat(score.not_numbers, " of ", score.count,
                             " samples have outputs that are not numbers; look at the weights' values"));
-  demand_accuracy(options, score.share(score.correct));
+  check_accuracy(options, score.share(score.correct));
   return ExitCode::kOk;
 }
 

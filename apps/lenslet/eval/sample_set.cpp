@@ -58,7 +58,8 @@ class PictureFolders : public SampleSet {
         normalisation_(network.graph.normalisation()) {
     origin_ = options.data;
     const std::string shown = printable_excerpt(options.data);
-    if (!digits_) layout_ = demand_pictures(network.graph, network.origin, "give arrays by --data FILE.npz");
+    if (!digits_)
+      layout_ = check_reads_pictures(network.graph, network.origin, "give arrays by --data FILE.npz");
     const std::vector<std::string> folders = folders_in(options.data);
     classes_ = names(folders, classes_of(network.graph));
     for (const std::string& folder : folders) {
@@ -162,7 +163,7 @@ class Arrays : public SampleSet {
       inputs_ = parse_npy(read_file(options.data, kMaxBytes), shown);
       labels = parse_npy(read_file(options.answers, kMaxBytes), labels_name);
     }
-    demand_inputs(inputs_name);
+    check_inputs(inputs_name);
     if (inputs_.kind == 'f' && !(options.mean.empty() && options.std.empty()))
       throw UsageError(
           "--mean and --std are for pixels; inputs of float32 are the values that the network reads");
@@ -189,7 +190,7 @@ class Arrays : public SampleSet {
  private:
   // [N, C, H, W] or [N, H, W, C], as the network reads them, or the same without channels of 1, or a row for each
   // sample; float32 or the bytes of pixels.
-  void demand_inputs(const std::string& where) const {
+  void check_inputs(const std::string& where) const {
     const bool typed =
         (inputs_.kind == 'f' && inputs_.item == 4) || (inputs_.kind == 'u' && inputs_.item == 1);
     if (!inputs_.holds_samples_of(sample_) || !typed)
@@ -260,7 +261,7 @@ bool names_sample_set(const std::string& path) {
 
 std::unique_ptr<SampleSet> open_sample_set(const EvalOptions& options, const Network& network,
                                            const PictureChoices& choices) {
-  demand_classes(network.graph, network.origin, kUseRun);
+  check_writes_classes(network.graph, network.origin, kUseRun);
   const bool arrays = names_array(options.data), samples = names_sample_set(options.data);
   if (!samples && !options.data.empty() && !has_idx_files(options.data))
     throw DataError(

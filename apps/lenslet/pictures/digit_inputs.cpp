@@ -103,9 +103,9 @@ DigitInputs::DigitInputs(const ClassifyOptions& options, bool keep_originals)
 }
 
 void DigitInputs::prepare_for(const Network& network) {
-  demand_classes(network.graph, network.origin, kUseRun);
+  check_writes_classes(network.graph, network.origin, kUseRun);
   digits_ = reads_digits(options_, network);
-  if (!digits_) layout_ = demand_pictures(network.graph, network.origin, kUseRun);
+  if (!digits_) layout_ = check_reads_pictures(network.graph, network.origin, kUseRun);
 }
 
 // Replaces a folder by its pictures.

@@ -54,7 +54,7 @@ double log_loss(const float* logits, int label, int predicted, double probabilit
   return static_cast<double>(logits[predicted]) - static_cast<double>(logits[label]) - std::log(probability);
 }
 
-void demand_accuracy(const EvalOptions& options, double accuracy) {
+void check_accuracy(const EvalOptions& options, double accuracy) {
   if (options.min_accuracy && accuracy < *options.min_accuracy)
     throw CheckError(concat("accuracy ", format_fixed(accuracy, 6), " is below --min-accuracy ",
                             format_fixed(*options.min_accuracy, 6)));

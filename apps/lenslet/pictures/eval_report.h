@@ -51,7 +51,7 @@ Interval wilson_95(int64_t correct, int64_t count);
 /// -log of the probability of class `label`, given that of the class `predicted`, which has the largest logit.
 double log_loss(const float* logits, int label, int predicted, double probability);
 /// Throws CheckError below --min-accuracy.
-void demand_accuracy(const EvalOptions& options, double accuracy);
+void check_accuracy(const EvalOptions& options, double accuracy);
 /// The class of answer number `index`; -1 if it is not a number. `answers`: logits [count, 10] (kFp32) or predictions
 /// [count].
 int class_of(ElementType type, const void* answers, int64_t index);

@@ -134,13 +134,13 @@ PictureChoices picture_choices(const PictureOptions& options, const Network& net
                                   value_of(options.std, c, channels, "--std", own.std()));
   }
   if (!options.labels.empty()) {
-    demand_classes(network.graph, network.origin, "leave out --labels");
+    check_writes_classes(network.graph, network.origin, "leave out --labels");
     choices.labels = read_labels(options.labels, classes_of(network.graph));
   }
   return choices;
 }
 
-void demand_classes(const Graph& graph, const std::string& name, const char* remedy) {
+void check_writes_classes(const Graph& graph, const std::string& name, const char* remedy) {
   if (const std::string fault = fault_of_shares(graph); !fault.empty())
     throw DataError(
         concat(printable_excerpt(name), ": ", fault, ", or take the outputs as they are: ", remedy));
@@ -149,7 +149,7 @@ void demand_classes(const Graph& graph, const std::string& name, const char* rem
                          ", expected one value for each of two or more classes; ", remedy));
 }
 
-PictureLayout demand_pictures(const Graph& graph, const std::string& name, const char* remedy) {
+PictureLayout check_reads_pictures(const Graph& graph, const std::string& name, const char* remedy) {
   const Shape& sample = graph.input_shape();
   if (const std::optional<PictureLayout> layout = picture_layout(sample)) return *layout;
   throw DataError(concat(printable_excerpt(name), ": it reads ", sample.to_string(),

@@ -42,9 +42,9 @@ inline constexpr char kUseRun[] = "run it from C++, C or Python by run()";
 
 /// Throws DataError, which begins with the network's `name` and ends with `remedy`, unless it writes a value for each
 /// of two or more classes.
-void demand_classes(const Graph& graph, const std::string& name, const char* remedy);
+void check_writes_classes(const Graph& graph, const std::string& name, const char* remedy);
 
-/// How the network reads pictures. Throws DataError, as demand_classes() does, if it reads none.
-PictureLayout demand_pictures(const Graph& graph, const std::string& name, const char* remedy);
+/// How the network reads pictures. Throws DataError, as check_writes_classes() does, if it reads none.
+PictureLayout check_reads_pictures(const Graph& graph, const std::string& name, const char* remedy);
 
 }  // namespace lenslet

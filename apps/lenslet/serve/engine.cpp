@@ -55,7 +55,7 @@ Engine::Engine(const ServeOptions& options, const Console& console)
       session_(options_, console, chosen_normalisation(options_)),
       choices_(picture_choices(options_, session_.network())),
       pictures_(session_.model(1)) {
-  session_.demand_logits();
+  session_.check_plan_writes_logits();
   const Graph& graph = session_.graph();
   signature_.model = url_name(options_, graph);
   signature_.input = graph.nodes().front().name;
@@ -145,8 +145,8 @@ std::string Engine::classify_digits(const std::vector<uint8_t>& file) {
 
 std::string Engine::classify_other(const std::vector<uint8_t>& file) {
   const std::string name = concat("the model '", signature_.model, "'");
-  demand_classes(session_.graph(), name, kUseInfer);
-  const PictureLayout layout = demand_pictures(session_.graph(), name, kUseInfer);
+  check_writes_classes(session_.graph(), name, kUseInfer);
+  const PictureLayout layout = check_reads_pictures(session_.graph(), name, kUseInfer);
   const Picture picture = decode_picture(file, kPictureName, options_.picture_limits);
   const std::vector<uint8_t> pixels = picture_input(picture, layout, options_.fit);
   std::vector<float> values(pixels.size()),

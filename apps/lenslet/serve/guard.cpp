@@ -32,7 +32,7 @@ std::string host_name(std::string_view host) {
   return lower_case(name);
 }
 
-void demand_host_names(const std::vector<std::string>& names) {
+void check_host_names(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||

@@ -14,7 +14,7 @@ namespace lenslet::serve {
 std::string host_name(std::string_view host);
 
 /// Throws UsageError unless each of `names`, the value of --allow-host, can stand in a Host field: without a port.
-void demand_host_names(const std::vector<std::string>& names);
+void check_host_names(const std::vector<std::string>& names);
 
 /// Why a request must not be served; empty if it may. A page of another origin sends its own name in Origin, or, once
 /// its name was pointed to this machine (DNS rebinding), in Host. So Host must be an IP address, localhost or one of

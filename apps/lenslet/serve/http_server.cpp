@@ -244,7 +244,7 @@ class HttpServer::Listener {
   std::vector<std::thread> threads_;
 };
 
-void HttpServer::demand_available() {}
+void HttpServer::check_available() {}
 
 HttpServer::HttpServer(const HttpServerOptions& options, HttpService& service, ConnectionCounts& counts) {
   try {

@@ -27,7 +27,7 @@ struct HttpServerOptions {
 class HttpServer {
  public:
   /// Throws UnavailableError in a build without Boost.
-  static void demand_available();
+  static void check_available();
 
   /// Listens. Throws UsageError for an address that cannot be used. `service` must live until stop() and
   /// `counts` as long as the server.

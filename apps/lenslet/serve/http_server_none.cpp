@@ -6,14 +6,14 @@ namespace lenslet::serve {
 
 class HttpServer::Listener {};
 
-void HttpServer::demand_available() {
+void HttpServer::check_available() {
   throw UnavailableError(
       "this build has no HTTP server, because Boost's headers were not found: install libboost-dev 1.70 or "
       "newer, "
       "configure and build again");
 }
 
-HttpServer::HttpServer(const HttpServerOptions&, HttpService&, ConnectionCounts&) { demand_available(); }
+HttpServer::HttpServer(const HttpServerOptions&, HttpService&, ConnectionCounts&) { check_available(); }
 HttpServer::~HttpServer() = default;
 std::string HttpServer::url() const { return {}; }
 int64_t HttpServer::max_connections() const noexcept { return 0; }

@@ -41,7 +41,7 @@ int64_t samples_of(const InferInput& input, const Signature& signature) {
   return shape[0];
 }
 
-void demand_size(size_t found, size_t expected, const char* what) {
+void check_input_size(size_t found, size_t expected, const char* what) {
   if (found != expected)
     throw DataError(concat("the input's shape demands ", expected, " ", what, ", found ", found));
 }
@@ -128,12 +128,12 @@ InferRequest read_infer_request(std::string_view body, std::optional<size_t> jso
   const bool pixels = input.datatype == "UINT8";
   if (input.binary_size) {
     const size_t item = pixels ? 1 : sizeof(float);
-    demand_size(static_cast<size_t>(*input.binary_size), values * item, "bytes of binary data");
+    check_input_size(static_cast<size_t>(*input.binary_size), values * item, "bytes of binary data");
     if (raw.size() != values * item)
       throw DataError(concat("binary_data_size is ", values * item, ", behind the JSON are ", raw.size(),
                              " bytes (Inference-Header-Content-Length is the length of the JSON)"));
   } else {
-    demand_size(input.data->size(), values, "values");
+    check_input_size(input.data->size(), values, "values");
     if (!raw.empty()) throw DataError(concat(raw.size(), " bytes behind the JSON belong to no input"));
   }
 

@@ -58,12 +58,12 @@ const BatchPictures& LayerTimes::pictures() {
 }
 
 Json LayerTimes::profile(const std::string& backends, int64_t batch) {
-  demand_shown_batch(batch);
+  check_shown_batch(batch);
   return pass_profile(looker_, backends, batch, ceilings());
 }
 
 Json LayerTimes::race(const std::string& layer, int64_t batch) {
-  demand_shown_batch(batch);
+  check_shown_batch(batch);
   const Graph& graph = looker_.session().graph();
   const DeviceGuard guard(looker_.session().device());
   return of_request([&] {
@@ -98,7 +98,7 @@ Json LayerTimes::race(const std::string& layer, int64_t batch) {
 }
 
 Json LayerTimes::tune(int64_t batch) {
-  demand_shown_batch(batch);
+  check_shown_batch(batch);
   const DeviceGuard guard(looker_.session().device());
   const Graph& graph = looker_.session().graph();
   return of_request([&] {

@@ -36,8 +36,8 @@ serve::HttpServerOptions server_options(const ServeOptions& options) {
 }  // namespace
 
 ExitCode run_serve(const ServeOptions& options) {
-  serve::HttpServer::demand_available();
-  serve::demand_host_names(options.allow_host);
+  serve::HttpServer::check_available();
+  serve::check_host_names(options.allow_host);
   Console console({});
   serve::Engine engine(options, console);
   serve::Pages pages(engine);

@@ -48,7 +48,7 @@ int64_t Session::batch_or(int64_t fallback) const {
   return saved && saved->batch > 0 ? saved->batch : fallback;
 }
 
-void Session::demand_logits() const {
+void Session::check_plan_writes_logits() const {
   const Plan* const saved = setup_->saved_plan();
   if (!saved || saved->output == ElementType::kFp32) return;
   throw DataError(concat(saved->origin, ": the plan writes ", to_string(saved->output),

@@ -56,7 +56,7 @@ class Session {
   /// The plan to replay; null if there is none.
   const Plan* saved_plan() const { return setup_->saved_plan(); }
   /// Throws DataError if the replayed plan does not write logits.
-  void demand_logits() const;
+  void check_plan_writes_logits() const;
   /// The batch size of --batch-size or of the plan, else `fallback`.
   int64_t batch_or(int64_t fallback) const;
   /// ModelSetup::pass_for().

@@ -68,9 +68,9 @@ Picture sample_picture(const std::vector<uint8_t>& pixels, const PictureLayout& 
 
 // The layout of the pictures that a network reads; the default one for digits. Throws DataError if it reads none.
 PictureLayout layout_of(const PictureOptions& options, const Network& network) {
-  demand_classes(network.graph, network.origin, kUseRun);
+  check_writes_classes(network.graph, network.origin, kUseRun);
   if (reads_digits(options, network)) return {};
-  return demand_pictures(network.graph, network.origin, "a page shows a network that reads pictures");
+  return check_reads_pictures(network.graph, network.origin, "a page shows a network that reads pictures");
 }
 
 std::vector<std::string> parts_of(const std::string& list) {
@@ -113,7 +113,7 @@ Looker::Looker(const Session& session, const PictureOptions& options)
       layout_(layout_of(options, session.network())),
       channels_(shown_channels(session.graph())),
       model_(session.model(session.build_options(1))) {
-  session.demand_logits();
+  session.check_plan_writes_logits();
 }
 
 BuildOptions Looker::build(const std::string& backends, int64_t batch, bool fuse) const {

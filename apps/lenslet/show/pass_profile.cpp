@@ -30,14 +30,14 @@ void load_random(Executable& executable) {
 
 }  // namespace
 
-void demand_shown_batch(int64_t batch) {
+void check_shown_batch(int64_t batch) {
   if (batch < 1 || batch > kMaxShownBatch)
     throw DataError(concat("a batch here is 1 to ", kMaxShownBatch, ", found ", batch));
 }
 
 Json pass_profile(const Looker& looker, const std::string& backends, int64_t batch,
                   const Ceilings& ceilings) {
-  demand_shown_batch(batch);
+  check_shown_batch(batch);
   const DeviceGuard guard(looker.session().device());
   return of_request([&] {
     Executable executable(looker.session().graph(), looker.build(backends, batch, true));

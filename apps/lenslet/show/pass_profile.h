@@ -13,7 +13,7 @@ namespace lenslet {
 inline constexpr int64_t kMaxShownBatch = 1024;
 
 /// Throws DataError for a batch that no page shows: below 1 or above kMaxShownBatch.
-void demand_shown_batch(int64_t batch);
+void check_shown_batch(int64_t batch);
 
 /// The member `profile` of a page: what `lenslet profile` measures of a pass with these backends, on random pictures.
 /// Errors of a request are DataError.

@@ -10,7 +10,7 @@ namespace lenslet {
 
 nlohmann::ordered_json still_page(Looker& looker, const Picture& picture, const std::string& name,
                                   int64_t batch, const Ceilings& ceilings) {
-  demand_shown_batch(batch);
+  check_shown_batch(batch);
   nlohmann::ordered_json page = {{"schema", "lenslet.page/1"}, {"live", false}};
   page["network"] = looker.network();
   page["look"] = looker.look(picture, name);

@@ -216,7 +216,7 @@ void tune(const TuneOptions& options, const Session& session, const Ceilings& ce
 ExitCode run_tune(const TuneOptions& options) {
   Run run("lenslet tune", options, {{"--save-plan", options.save_plan}}, files_read(options));
   const Session session(options, run.console());
-  if (options.plan == Plan::kFused) demand_whole_network(session.graph());
+  if (options.plan == Plan::kFused) check_whole_network(session.graph());
   TuneReport report;
   report.batch = session.batch_or(1);
   run.console().prose(concat(session.network().title(), ", ", printable(session.weights_origin()), ", batch ",

@@ -23,8 +23,8 @@ namespace lenslet {
 
 /// Throws MemoryError if the system refuses threads, because OpenMP would end the process. Throws DeviceError in a
 /// process forked after OpenMP started threads, because it would wait forever.
-inline void demand_openmp_threads(int count) {
-  static std::atomic<int> demanded{1};
+inline void check_openmp_threads(int count) {
+  static std::atomic<int> startable{1};
   static std::atomic<pid_t> owner{0};
   if (count <= 1) return;
   pid_t first = 0;
@@ -34,10 +34,10 @@ inline void demand_openmp_threads(int count) {
         "oneDNN computed with several threads before this process was forked, and a fork copies no threads: "
         "use one thread or another backend, or start the process by exec (Python: 'spawn')");
   }
-  int max_demanded = demanded;
-  if (count <= max_demanded) return;
-  demand_startable_threads(count);
-  while (max_demanded < count && !demanded.compare_exchange_weak(max_demanded, count)) {
+  int max_startable = startable;
+  if (count <= max_startable) return;
+  check_startable_threads(count);
+  while (max_startable < count && !startable.compare_exchange_weak(max_startable, count)) {
   }
 }
 
@@ -46,7 +46,7 @@ class OneDnnThreads {
  public:
   explicit OneDnnThreads([[maybe_unused]] int count) {
 #if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
-    demand_openmp_threads(count);
+    check_openmp_threads(count);
     if (omp_get_max_threads && omp_set_num_threads) {
       before_ = omp_get_max_threads();
       if (before_ != count) omp_set_num_threads(count);

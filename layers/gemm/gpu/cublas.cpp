@@ -22,7 +22,7 @@ LENSLET_DEFINE_MODULE()
 namespace lenslet {
 namespace {
 
-void check(cublasStatus_t status, const char* expression, const char* file, int line) {
+void check_cublas(cublasStatus_t status, const char* expression, const char* file, int line) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   const std::string message = concat(expression, " failed: ", cublasGetStatusName(status), ": ",
                                      cublasGetStatusString(status), " at ", file, ":", line);
@@ -33,7 +33,7 @@ void check(cublasStatus_t status, const char* expression, const char* file, int 
   throw DeviceError(message);
 }
 
-#define LENSLET_CUBLAS_CHECK(expression) check((expression), #expression, __FILE__, __LINE__)
+#define LENSLET_CUBLAS_CHECK(expression) check_cublas((expression), #expression, __FILE__, __LINE__)
 
 std::string library_version() {
   int part[3] = {};

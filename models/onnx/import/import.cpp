@@ -172,7 +172,7 @@ void Importer::finish(const std::string& output) {
   }
 }
 
-void Importer::demand_operator(const Node& node) const {
+void Importer::check_operator(const Node& node) const {
   if (node.op == "If") throw Unsupported{"If is supported with a condition that depends on no input only"};
   if (!rule_of(node.op))
     throw Unsupported{concat("operator ", printable_excerpt(node.op, 40), " is not supported")};
@@ -182,10 +182,10 @@ void Importer::demand_operator(const Node& node) const {
   }
   if (const std::string unknown = unknown_attribute(node, model_.opset); !unknown.empty())
     throw Unsupported{unknown};
-  demand_later_meaning(node);
+  check_later_meaning(node);
 }
 
-Import Importer::check() {
+Import Importer::judge_operators() {
   for (size_t i = 0; i < model_.nodes.size(); ++i) {
     const Node& node = model_.nodes[i];
     if (!needed_[i]) continue;
@@ -194,7 +194,7 @@ Import Importer::check() {
       if (values_.at(node.outputs.at(0)).is_constant)
         reason = unknown_attribute(node, model_.opset);
       else
-        demand_operator(node);
+        check_operator(node);
     } catch (const Unsupported& unsupported) {
       reason = unsupported.reason;
     }
@@ -206,7 +206,7 @@ void Importer::take(const Node& node) {
   Fate& fate = import_.fates[at_];
   type_ = kNothing;
   try {
-    demand_operator(node);
+    check_operator(node);
     (this->*rule_of(node.op))(node);
     fate.layer = type_;
     return;
@@ -310,14 +310,14 @@ void Importer::put(const Node& node, std::unique_ptr<Layer> layer, const std::ve
   held_[output] = made;
 }
 
-void Importer::demand_room(int64_t weights) const {
+void Importer::check_room(int64_t weights) const {
   if (weights > room_)
     throw Unsupported{concat("the weights of all layers together exceed twice those of the file; ",
                              kComputedWeights, "=N allows N more")};
 }
 
 Tensor Importer::tensor(const Shape& shape, const std::vector<float>& values) {
-  demand_room(shape.num_elements());
+  check_room(shape.num_elements());
   room_ -= shape.num_elements();
   if (shape.num_elements() != static_cast<int64_t>(values.size()))
     throw Unsupported{concat(values.size(), " weights, expected ", shape.to_string())};
@@ -332,10 +332,10 @@ Import import_model(const Model& model, const Values& values, const std::string&
   return Importer(model, values, name, origin).import();
 }
 
-void demand_operators(const Model& model, const std::string& origin) {
+void check_operators(const Model& model, const std::string& origin) {
   const Values values = infer_values(model, origin);
-  const Import checked = Importer(model, values, "model", origin).check();
-  if (const std::string faults = faults_of(checked, model); !faults.empty())
+  const Import judged = Importer(model, values, "model", origin).judge_operators();
+  if (const std::string faults = faults_of(judged, model); !faults.empty())
     throw DataError(concat(origin, ": ", faults));
 }
 

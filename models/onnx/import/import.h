@@ -39,7 +39,7 @@ Import import_model(const Model& model, const Values& values, const std::string&
 
 /// Throws DataError with the refusals that no weight decides: of operators, their attributes and outputs, and of the
 /// graph's input and output. For models whose weights were not read yet (reader.h).
-void demand_operators(const Model& model, const std::string& origin);
+void check_operators(const Model& model, const std::string& origin);
 
 /// The refusals with the nodes' names, and the fault: "Resize_3: operator Resize is not supported; …"; empty if there
 /// are none.

@@ -8,7 +8,7 @@ namespace lenslet::onnx {
 
 void Importer::relu(const Node& node) { put(node, std::make_unique<ReluLayer>(), {data(node)}); }
 
-void Importer::demand_later_meaning(const Node& node) const {
+void Importer::check_later_meaning(const Node& node) const {
   if (model_.opset >= 7) return;
   if ((node.op == "BatchNormalization" || node.op == "Dropout") && node.integer_or("is_test", 0) == 0)
     throw Unsupported{node.op + " is supported as inference only: is_test must be 1"};

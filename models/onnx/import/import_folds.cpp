@@ -83,7 +83,7 @@ std::string Importer::fold_readers(std::string value, int axis, Affine& affine) 
     const bool keeps = node.op == "Identity" || (node.op == "Dropout" && !has(node, 2));
     std::optional<Affine> next;
     try {
-      demand_later_meaning(node);
+      check_later_meaning(node);
     } catch (const Unsupported&) {
       break;
     }

@@ -30,7 +30,7 @@ Tensor Importer::constant_tensor(const Node& node, size_t i) {
     const int behind = this->shape(node.inputs.at(0)).rank() - 2;
     dims.insert(dims.end(), static_cast<size_t>(std::max(behind, 0)), 1);
   }
-  demand_room(shape.num_elements());
+  check_room(shape.num_elements());
   return tensor(Shape(dims.data(), static_cast<int>(dims.size())), constants_.floats(node.inputs[i]));
 }
 

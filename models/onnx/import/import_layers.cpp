@@ -21,7 +21,7 @@ std::vector<float> scaled(std::vector<float> values, const std::vector<double>& 
 
 std::vector<float> rounded(const std::vector<double>& values) { return {values.begin(), values.end()}; }
 
-void demand_finite(const std::vector<float>& values) {
+void check_finite(const std::vector<float>& values) {
   if (!std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); }))
     throw Unsupported{"its weights are not finite once what follows is folded into them"};
 }
@@ -69,13 +69,13 @@ void Importer::conv(const Node& node) {
   } else {
     affine.shift.assign(static_cast<size_t>(w[0]), 0.0);
   }
-  demand_room(geometry.weight_shape().num_elements());
+  check_room(geometry.weight_shape().num_elements());
   std::vector<float> weights = constants_.floats(node.inputs[1]);
   const std::string output = fold_readers(node.outputs.at(0), 1, affine);
   weights = scaled(std::move(weights), affine.scale);
   const std::vector<float> bias = rounded(affine.shift);
-  demand_finite(weights);
-  demand_finite(bias);
+  check_finite(weights);
+  check_finite(bias);
   auto layer = std::make_unique<Conv2dLayer>(geometry, tensor(geometry.weight_shape(), weights),
                                              tensor({geometry.k}, bias));
   put(node, std::move(layer), {input});
@@ -101,7 +101,7 @@ void Importer::linear(const Node& node, bool weights_transposed, double alpha, d
   const bool rows = x.rank() > 2;
   const Held input = rows ? shaped(node, 0) : data(node);
   const int64_t outputs = matrix[weights_transposed ? 0 : 1], inputs = matrix[weights_transposed ? 1 : 0];
-  demand_room(outputs * inputs);
+  check_room(outputs * inputs);
   std::vector<float> weights = constants_.floats(node.inputs[1]);
   if (!weights_transposed) weights = transposed(weights, {inputs, outputs}, {1, 0});
   // Weights for another number of inputs are refused by the layer.
@@ -120,8 +120,8 @@ void Importer::linear(const Node& node, bool weights_transposed, double alpha, d
   const std::string output = fold_readers(node.outputs.at(0), x.rank() - 1, affine);
   weights = scaled(std::move(weights), affine.scale);
   const std::vector<float> bias = rounded(affine.shift);
-  demand_finite(weights);
-  demand_finite(bias);
+  check_finite(weights);
+  check_finite(bias);
   put(node,
       std::make_unique<LinearLayer>(tensor({outputs, inputs}, weights), tensor({outputs}, bias),
                                     rows ? LinearVectors::kRows : LinearVectors::kSamples),
@@ -152,7 +152,7 @@ void Importer::batch_normalisation(const Node& node) {
   if (x.rank() < 2 || x.rank() > 4)
     throw Unsupported{"Lenslet normalises [N, C], [N, C, L] and [N, C, H, W] only"};
   const int64_t channels = x[1];
-  demand_room(2 * channels);
+  check_room(2 * channels);
   const Affine affine = affine_of(node, channels);
   const Shape picture = x.rank() == 2 ? Shape{x[0], channels, 1, 1} : as_picture(x);
   const Held input = shaped(node, 0, picture);
@@ -160,8 +160,8 @@ void Importer::batch_normalisation(const Node& node) {
   geometry.k = geometry.c = geometry.groups = to_int(channels);
   geometry.r = geometry.s = 1;
   const std::vector<float> scale = rounded(affine.scale), shift = rounded(affine.shift);
-  demand_finite(scale);
-  demand_finite(shift);
+  check_finite(scale);
+  check_finite(shift);
   put(node,
       std::make_unique<Conv2dLayer>(geometry, tensor(geometry.weight_shape(), scale),
                                     tensor({channels}, shift)),

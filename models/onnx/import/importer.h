@@ -26,7 +26,7 @@ class Importer {
   Importer(const Model& model, const Values& values, const std::string& name, const std::string& origin);
   Import import();
   /// Checks the operators alone.
-  Import check();
+  Import judge_operators();
 
  private:
   /// A value of the model: the node of the graph that computes it, and its shape there for a batch of 1. A Flatten or a
@@ -50,7 +50,7 @@ class Importer {
   void name_values();
   void take(const Node& node);
   /// Throws Unsupported if no layer computes the operator, an attribute or an output.
-  void demand_operator(const Node& node) const;
+  void check_operator(const Node& node) const;
   void finish(const std::string& output);
   static Rule rule_of(const std::string& op);
 
@@ -125,7 +125,7 @@ class Importer {
   /// Returns the last one's output.
   std::string fold_readers(std::string value, int axis, Affine& affine);
   /// Throws Unsupported where operator set 6 gives a node another meaning than later ones, which the rules follow.
-  void demand_later_meaning(const Node& node) const;
+  void check_later_meaning(const Node& node) const;
   /// Whether `choice`, a Where, is PyTorch's softplus: x > 20 ? x : Softplus(x), which Softplus alone computes in fp32.
   bool is_softplus(const Node& choice);
   /// The node that computes a value; null for the input and constants of the file.
@@ -137,7 +137,7 @@ class Importer {
   /// Constant input `i` as a host tensor of its shape, without leading dimensions of 1.
   Tensor constant_tensor(const Node& node, size_t i);
   /// Throws Unsupported unless layers may take as many weights more. Call it before a node computes them.
-  void demand_room(int64_t weights) const;
+  void check_room(int64_t weights) const;
   /// A host tensor, counted: layers that share a constant have copies.
   Tensor tensor(const Shape& shape, const std::vector<float>& values);
 

@@ -24,7 +24,7 @@ void check_graph(const Model& model, const std::string& origin) {
   for (const ValueInfo& input : model.inputs)
     if (!known.insert(input.name).second)
       throw DataError(concat(origin, ": two inputs are called ", quoted(input.name)));
-  const auto demand = [&](const std::string& reader, const std::string& name) {
+  const auto check_produced = [&](const std::string& reader, const std::string& name) {
     if (name.empty() || known.count(name)) return;
     const auto later = producers.find(name);
     if (later == producers.end())
@@ -36,13 +36,13 @@ void check_graph(const Model& model, const std::string& origin) {
   };
   for (const Node& node : model.nodes) {
     const std::string reader = "node " + quoted(node.name);
-    for (const std::string& input : node.inputs) demand(reader, input);
+    for (const std::string& input : node.inputs) check_produced(reader, input);
     for (const std::string& output : node.outputs)
       if (!output.empty() && !known.insert(output).second)
         throw DataError(concat(origin, ": ", reader, " produces ", quoted(output),
                                ", which exists before; a value has one producer"));
   }
-  for (const ValueInfo& output : model.outputs) demand("the graph's output", output.name);
+  for (const ValueInfo& output : model.outputs) check_produced("the graph's output", output.name);
 }
 
 }  // namespace lenslet::onnx

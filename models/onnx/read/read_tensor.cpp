@@ -61,7 +61,7 @@ void check_location(const TensorData& tensor, const std::string& origin) {
 }
 
 // Layers take the weights as fp32. A system that promises more memory than it has would end the process later.
-void check_memory(int64_t weights, const std::string& origin) {
+void check_weight_memory(int64_t weights, const std::string& origin) {
   if (weights <= kFewWeights) return;
   const auto needed = static_cast<size_t>(weights) * sizeof(float), free = free_memory_bytes(Device::cpu());
   if (needed > free)
@@ -165,12 +165,12 @@ void attach_values(Model& model, const std::map<const char*, FilePart>& left_out
       tensor.part = {file, tensor.offset, length};
       tensor.is_raw = true;
     }
-    check_size(tensor, origin);
+    check_tensor_size(tensor, origin);
     if (tensor.count > weights_left)
       throw DataError(
           concat(origin, ": its constant tensors have more than ", kMaxWeights, " values together"));
     weights_left -= tensor.count;
-    if (!tensor.part.source) check_values(tensor, origin);
+    if (!tensor.part.source) check_tensor_values(tensor, origin);
   };
   for (auto& [name, tensor] : model.initializers) attach(tensor);
   for (Node& node : model.nodes)
@@ -186,13 +186,13 @@ void check_weights(const Model& model, const std::string& origin) {
   int64_t weights = 0;
   const auto check = [&](const TensorData& tensor) {
     weights += tensor.count;
-    if (tensor.part.source) check_values(tensor, origin);
+    if (tensor.part.source) check_tensor_values(tensor, origin);
   };
   for (const auto& [name, tensor] : model.initializers) check(tensor);
   for (const Node& node : model.nodes)
     for (const Attribute& attribute : node.attributes)
       if (attribute.tensor) check(*attribute.tensor);
-  check_memory(weights, origin);
+  check_weight_memory(weights, origin);
 }
 
 }  // namespace lenslet::onnx

@@ -245,7 +245,7 @@ int64_t read_opset(std::string_view bytes, const std::string& origin) {
 }
 
 // No message of ONNX begins as one of the other formats does.
-void demand_no_stand_in(const ByteSource& file, const std::string& origin) {
+void check_no_stand_in(const ByteSource& file, const std::string& origin) {
   std::vector<uint8_t> begin(static_cast<size_t>(std::min<uint64_t>(kStandInBytes, file.size())));
   file.read(0, begin.data(), begin.size());
   const std::string guess = seems_to_be(begin.data(), begin.size(), "export the model by torch.onnx.export");
@@ -259,7 +259,7 @@ ModelReader::ModelReader(const std::shared_ptr<const ByteSource>& file, std::str
                          ExternalFiles external)
     : origin_(std::move(origin)), external_(std::move(external)) {
   if (file->size() == 0) throw DataError(concat(origin_, ": the file is empty, expected an ONNX model"));
-  demand_no_stand_in(*file, origin_);
+  check_no_stand_in(*file, origin_);
   Structure structure = read_structure(file, origin_);
   bytes_ = std::make_shared<const std::vector<uint8_t>>(std::move(structure.bytes));
   left_out_ = std::move(structure.left_out);

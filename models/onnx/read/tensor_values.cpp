@@ -130,7 +130,7 @@ std::string quoted(const TensorData& tensor) { return "tensor \"" + printable_ex
 
 bool is_readable(ValueType type) noexcept { return bytes_of(type) != 0; }
 
-void check_size(const TensorData& tensor, const std::string& origin) {
+void check_tensor_size(const TensorData& tensor, const std::string& origin) {
   const uint64_t expected = static_cast<uint64_t>(tensor.count) * bytes_of(tensor.type);
   const uint64_t found = tensor.part.source ? tensor.part.bytes : tensor.raw.size();
   if (tensor.is_raw && found != expected)
@@ -138,8 +138,8 @@ void check_size(const TensorData& tensor, const std::string& origin) {
                            to_string(tensor.type), " take ", expected, " bytes, found ", found));
 }
 
-void check_values(const TensorData& tensor, const std::string& origin) {
-  check_size(tensor, origin);
+void check_tensor_values(const TensorData& tensor, const std::string& origin) {
+  check_tensor_size(tensor, origin);
   const auto fail = [&](const auto&... what) {
     throw DataError(concat(origin, ": ", quoted(tensor), ": ", what...));
   };

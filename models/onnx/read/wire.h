@@ -36,7 +36,7 @@ class WireMessage {
   bool has_bytes() const { return reader_.has_wire_type(protozero::pbf_wire_type::length_delimited); }
   /// A string, bytes or a message, in place.
   std::string_view bytes() {
-    demand(protozero::pbf_wire_type::length_delimited);
+    check_type(protozero::pbf_wire_type::length_delimited);
     return guarded([this] {
       const protozero::data_view view = reader_.get_view();
       return std::string_view(view.data(), view.size());
@@ -51,7 +51,7 @@ class WireMessage {
   }
   /// int64.
   int64_t integer() {
-    demand(protozero::pbf_wire_type::varint);
+    check_type(protozero::pbf_wire_type::varint);
     return guarded([this] { return reader_.get_int64(); });
   }
   /// int32 or an enumeration, within its 32 bits.
@@ -62,7 +62,7 @@ class WireMessage {
     return static_cast<int32_t>(value);
   }
   float real() {
-    demand(protozero::pbf_wire_type::fixed32);
+    check_type(protozero::pbf_wire_type::fixed32);
     return guarded([this] { return reader_.get_float(); });
   }
 
@@ -76,14 +76,14 @@ class WireMessage {
         for (const int64_t value : reader_.get_packed_int64()) add(value);
       } else if constexpr (std::is_same_v<Kind, float>) {
         if (!packed) return add(real()), true;
-        demand_multiple(sizeof(float));
+        check_multiple_of(sizeof(float));
         for (const float value : reader_.get_packed_float()) add(value);
       } else {
         if (!packed) {
-          demand(protozero::pbf_wire_type::fixed64);
+          check_type(protozero::pbf_wire_type::fixed64);
           return add(reader_.get_double()), true;
         }
-        demand_multiple(sizeof(double));
+        check_multiple_of(sizeof(double));
         for (const double value : reader_.get_packed_double()) add(value);
       }
       return true;
@@ -107,13 +107,13 @@ class WireMessage {
       fail(concat(error.what(), "; the file is damaged"));
     }
   }
-  void demand(protozero::pbf_wire_type type) const {
+  void check_type(protozero::pbf_wire_type type) const {
     if (!reader_.has_wire_type(type))
       fail(concat("field ", field(), " has wire type ", static_cast<uint32_t>(reader_.wire_type()),
                   ", expected ", static_cast<uint32_t>(type)));
   }
   // protozero only asserts that a packed field of fixed-size values has a whole number of them.
-  void demand_multiple(size_t size) {
+  void check_multiple_of(size_t size) {
     protozero::pbf_reader ahead = reader_;
     const size_t length = ahead.get_view().size();
     if (length % size != 0)

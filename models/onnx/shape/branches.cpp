@@ -39,7 +39,7 @@ class Inliner {
     while (!left_.empty()) {
       Node node = std::move(left_.back());
       left_.pop_back();
-      demand_inputs(node);
+      check_produced(node);
       const std::optional<bool> condition = node.op == "If" ? condition_of(node) : std::nullopt;
       if (condition) {
         const char* const side = *condition ? "then_branch" : "else_branch";
@@ -58,7 +58,7 @@ class Inliner {
 
  private:
   // A branch is read after the graph around it was checked.
-  void demand_inputs(const Node& node) const {
+  void check_produced(const Node& node) const {
     for (const std::string& input : node.inputs)
       if (!input.empty() && values_.count(input) == 0)
         throw DataError(concat(origin_, ": node ", quoted(node.name), " reads ", quoted(input),

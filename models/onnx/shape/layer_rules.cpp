@@ -21,10 +21,10 @@ std::vector<int64_t> windows(const Inference& node, const Shape& x, const std::v
   const auto strides = node.node().integers_or("strides", ones);
   const auto dilations = node.node().integers_or("dilations", ones);
   const auto pads = node.node().integers_or("pads", std::vector<int64_t>(2 * rank, 0));
-  node.demand(kernel, rank, 1, kMaxOfWindow, "kernel_shape");
-  node.demand(strides, rank, 1, kMaxOfWindow, "strides");
-  node.demand(dilations, rank, 1, kMaxOfWindow, "dilations");
-  node.demand(pads, 2 * rank, 0, kMaxOfWindow, "pads");
+  node.check_integers(kernel, rank, 1, kMaxOfWindow, "kernel_shape");
+  node.check_integers(strides, rank, 1, kMaxOfWindow, "strides");
+  node.check_integers(dilations, rank, 1, kMaxOfWindow, "dilations");
+  node.check_integers(pads, 2 * rank, 0, kMaxOfWindow, "pads");
   const std::string automatic = node.node().text_or("auto_pad", "NOTSET");
   const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER", valid = automatic == "VALID";
   const bool ceil = node.node().integer_or("ceil_mode", 0) != 0;

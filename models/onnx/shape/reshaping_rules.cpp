@@ -92,7 +92,7 @@ void transpose(Inference& node) {
   Dims order(static_cast<size_t>(x.rank()));
   std::iota(order.rbegin(), order.rend(), 0);
   order = node.node().integers_or("perm", order);
-  node.demand(order, static_cast<size_t>(x.rank()), 0, x.rank() - 1, "perm");
+  node.check_integers(order, static_cast<size_t>(x.rank()), 0, x.rank() - 1, "perm");
   Dims dims, sorted = order;
   std::sort(sorted.begin(), sorted.end());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) node.fail("perm names an axis twice");
@@ -128,7 +128,7 @@ void pad(Inference& node) {
   for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
   if (node.has(3)) axes = node.integers(3);
   Dims pads = node.attribute_or_input("pads", 1, {});
-  node.demand(pads, 2 * axes.size(), -(1 << 20), 1 << 20, "pads");
+  node.check_integers(pads, 2 * axes.size(), -(1 << 20), 1 << 20, "pads");
   std::vector<bool> seen(dims.size(), false);
   for (const int64_t stated : axes) {
     const auto axis = static_cast<size_t>(node.axis(stated, x.rank()));
@@ -204,7 +204,7 @@ void slice(Inference& node) {
   const Dims steps = node.has(4) ? node.integers(4) : Dims(starts.size(), 1);
   if (ends.size() != starts.size() || axes.size() != starts.size())
     node.fail("starts, ends and axes have different lengths");
-  node.demand(steps, starts.size(), -(1 << 30), 1 << 30, "steps");
+  node.check_integers(steps, starts.size(), -(1 << 30), 1 << 30, "steps");
   Dims dims = dims_of(x);
   Walk walk{Dims(dims.size()), Dims(dims.size(), 0), Dims(dims.size(), 1)};
   std::iota(walk.from.begin(), walk.from.end(), 0);
@@ -245,7 +245,7 @@ void split(Inference& node) {
   Dims parts(count, each);
   parts.back() = size - each * (static_cast<int64_t>(count) - 1);
   parts = node.attribute_or_input("split", 1, parts);
-  node.demand(parts, count, 0, size, "split");
+  node.check_integers(parts, count, 0, size, "split");
   if (std::accumulate(parts.begin(), parts.end(), int64_t{0}) != size)
     node.fail(concat("its parts do not sum up to ", size));
   Dims dims = dims_of(x);

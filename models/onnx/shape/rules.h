@@ -35,9 +35,9 @@ class Inference {
   void set(const std::vector<int64_t>& dims, std::vector<int64_t> integers);
   /// An axis counted from either end, within 0..rank - 1.
   int axis(int64_t axis, int rank) const;
-  /// Throws DataError unless there are `count` values within least..most.
-  void demand(const std::vector<int64_t>& values, size_t count, int64_t min_value, int64_t max_value,
-              const char* what) const;
+  /// Throws DataError unless there are `count` values from `min_value` to `max_value`.
+  void check_integers(const std::vector<int64_t>& values, size_t count, int64_t min_value, int64_t max_value,
+                      const char* what) const;
   [[noreturn]] void fail(const std::string& what) const;  ///< Throws DataError with the node's name.
 
   /// Thrown where the inputs are unknown, so that the outputs are too.

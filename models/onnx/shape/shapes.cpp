@@ -118,8 +118,8 @@ int Inference::axis(int64_t axis, int rank) const {
   return static_cast<int>(from_front(axis, rank));
 }
 
-void Inference::demand(const std::vector<int64_t>& values, size_t count, int64_t min_value, int64_t max_value,
-                       const char* what) const {
+void Inference::check_integers(const std::vector<int64_t>& values, size_t count, int64_t min_value,
+                               int64_t max_value, const char* what) const {
   if (values.size() != count)
     fail(concat("expected ", count, " numbers in ", what, ", found ", values.size()));
   for (const int64_t value : values)

@@ -389,7 +389,7 @@ constexpr int64_t kManyRows = 2048, kManyColumns = lenslet::onnx::kReadAtOnce / 
 TEST(OnnxReader, ChecksOperatorsBeforeItReadsManyWeights) {
   const auto parsed = [](const std::shared_ptr<const ByteSource>& file) {
     parse_model(file, "m.onnx", {},
-                [](const Model& model) { lenslet::onnx::demand_operators(model, "m.onnx"); });
+                [](const Model& model) { lenslet::onnx::check_operators(model, "m.onnx"); });
   };
   const auto source = [](const std::string& op, int64_t rows, int64_t columns) {
     return std::make_shared<const CountedBytes>(model_of(product_and(op, rows, columns)).file());

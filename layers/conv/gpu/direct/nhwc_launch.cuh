@@ -70,7 +70,7 @@ class DirectNhwc : public OneLaunchConv<DirectNhwcShape, const float*, const flo
 
 template <int K>
 std::unique_ptr<ConvKernel> prepare_rgb_nhwc(const ConvPrepare& request, int multiprocessor_count) {
-  if (strips_serve(request.problem) && request.problem.w % 4 == 0) {
+  if (strips_support(request.problem) && request.problem.w % 4 == 0) {
     return make_strip<K, TensorLayout::kNhwc, true>(request, multiprocessor_count);
   }
   return std::make_unique<DirectPixels<K, TensorLayout::kNhwc>>(request);

@@ -68,7 +68,7 @@ class DirectStrip
 };
 
 /// Padding 1, stride 1 or 2, and rows that fill at least half of the lanes.
-inline bool strips_serve(const Conv2dProblem& problem) {
+inline bool strips_support(const Conv2dProblem& problem) {
   return is_rgb_3x3(problem) && problem.pad_h == 1 && problem.pad_w == 1 && problem.stride_h <= 2 &&
          2 * int64_t{problem.w} >= round_up(problem.w, kDirectStripColumns);
 }
@@ -84,7 +84,7 @@ std::unique_ptr<ConvKernel> make_strip(const ConvPrepare& request, int multiproc
 /// The launch for an NCHW problem; null if strips do not support it.
 inline std::unique_ptr<ConvKernel> prepare_strip(const ConvPrepare& request, int multiprocessor_count) {
   const Conv2dProblem& problem = request.problem;
-  if (!strips_serve(problem) || (problem.k != 1 && problem.k != 3)) return nullptr;
+  if (!strips_support(problem) || (problem.k != 1 && problem.k != 3)) return nullptr;
   constexpr TensorLayout kNchw = TensorLayout::kNchw;
   if (problem.w % 4 == 0) {
     return problem.k == 1 ? make_strip<1, kNchw, true>(request, multiprocessor_count)

@@ -9,7 +9,7 @@
 
 namespace lenslet {
 
-/// Serves one group of NCHW in fp32. RungConv is the prepared rung, made from a request and a RungConv::Design, whose
+/// Supports one group of NCHW in fp32. RungConv is the prepared rung, made from a request and a RungConv::Design, whose
 /// `name` is the backend's; its supports(problem, design) checks the rest.
 template <class RungConv>
 class LadderBackend : public SummingBackend {
