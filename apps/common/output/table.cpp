@@ -12,6 +12,7 @@
 
 #include "apps/common/output/table_fitter.h"
 #include "framework/base/text.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -29,7 +30,7 @@ size_t columns_in(const char* text) {
 }
 
 bool did_not_pass(const std::string& cell) {
-  return cell == "FAILED" || cell == "ERROR" || cell == "SUSPECT";
+  return cell == row_status::kFailed || cell == row_status::kError || cell == row_status::kSuspect;
 }
 
 // The number at the start of a cell; HUGE_VAL without one.

@@ -8,6 +8,7 @@
 #include "apps/common/output/table.h"
 #include "apps/common/output/text.h"
 #include "apps/common/results/document.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -34,14 +35,15 @@ std::string percent(double ratio) {
 }
 
 bool went_wrong(const ResultRow& row) {
-  return row.status == "FAILED" || row.status == "ERROR" || row.status == "SUSPECT";
+  return row.status == row_status::kFailed || row.status == row_status::kError ||
+         row.status == row_status::kSuspect;
 }
 
 // Why a pair cannot be compared; empty if it can.
 std::string obstacle(const ResultRow& before, const ResultRow& after) {
   std::string why;
   for (const auto& [row, where] : {std::make_pair(&before, "old"), std::make_pair(&after, "new")}) {
-    if (row->status != "PASSED") {
+    if (row->status != row_status::kPassed) {
       why += (why.empty() ? "" : "; ") + concat(row->status, " in the ", where, " file");
       if (!row->reason.empty()) why += " (" + row->reason + ")";
     } else if (row->time.samples == 0) {
@@ -190,9 +192,9 @@ const char* to_string(Change change) {
     case Change::kSame:
       return "SAME";
     case Change::kFaster:
-      return "FASTER";
+      return kFasterWord;
     case Change::kSlower:
-      return "SLOWER";
+      return kSlowerWord;
     case Change::kUnclear:
       break;
   }
@@ -267,7 +269,8 @@ Comparison compare_results(const ReadResults& before, const ReadResults& after, 
     if (why.empty()) {
       comparison.rows.push_back(compare_times(old_row, row, threshold));
     } else {
-      comparison.uncompared.push_back({&old_row, &row, why, old_row.status == "PASSED" && went_wrong(row)});
+      comparison.uncompared.push_back(
+          {&old_row, &row, why, old_row.status == row_status::kPassed && went_wrong(row)});
     }
   }
   for (const ResultRow& row : before.rows) {

@@ -5,6 +5,7 @@
 #include "apps/common/results/attempt.h"
 #include "apps/convbench/bench/published.h"
 #include "framework/base/error.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -52,7 +53,7 @@ void compare_pictures(const FilterTask& task, const std::vector<MeasuredConv>& a
   std::string first_name;
   for (const MeasuredConv& one : all) {
     Measurement& measured = one.measured;
-    if (measured.status != "PASSED") continue;
+    if (measured.status != row_status::kPassed) continue;
     Picture picture;
     const auto refusal =  // a large picture takes a second
         attempt_run(one.candidate.name(), stream, [&] { picture = picture_by(one.candidate, task, stream); });
@@ -74,7 +75,7 @@ void compare_pictures(const FilterTask& task, const std::vector<MeasuredConv>& a
                first_name, ", first ", difference.first);
     if (task.filter().exact_on_bytes() || difference.largest > 1) {
       measured = {};
-      measured.status = "FAILED";
+      measured.status = row_status::kFailed;
       measured.reason = what;
     } else {
       measured.note += concat(measured.note.empty() ? "" : "; ", what, " (fractions round either way)");

@@ -10,6 +10,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
+#include "framework/measuring/row_status.h"
 #include "framework/measuring/statistics.h"
 #include "framework/measuring/stream_gate.h"
 #include "models/fused_lenet5/polled.h"
@@ -302,11 +303,11 @@ std::vector<ResultRow> measure_latency(Executable& executable, const BuildOption
       row.time = summarise(runner.samples);
       row.p99_ns = percentile_99(runner.samples);
       if (runner.samples.empty()) {
-        row.status = "SKIPPED";
+        row.status = row_status::kSkipped;
         row.reason = kInterrupted;
       }
     } else {
-      row.status = "FAILED";
+      row.status = row_status::kFailed;
       row.reason = runner.wrong;
     }
     rows.push_back(std::move(row));

@@ -10,6 +10,7 @@
 #include "apps/common/system/signals.h"
 #include "framework/base/error.h"
 #include "framework/device/stream.h"
+#include "framework/measuring/row_status.h"
 #include "layers/conv/conv_layer.h"
 #include "layers/conv/conv_registry.h"
 
@@ -155,7 +156,7 @@ std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery
     });
     rows.push_back(std::move(row));
     throw_if_interrupted();
-    if (rows.back().status == "ERROR") break;  // after a CUDA fault every later call also fails
+    if (rows.back().status == row_status::kError) break;  // after a CUDA fault every later call also fails
   }
   return rows;
 }
