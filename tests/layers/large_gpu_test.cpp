@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "framework/tensor/roundoff.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/reference/compare.h"
@@ -19,7 +20,7 @@ namespace {
 
 constexpr int64_t k2To31 = int64_t{1} << 31;
 constexpr int64_t kPeriod = 1000003;  // prime: neighbouring rows of any length differ
-constexpr double kUnit = 1.01 * 0x1p-24;
+constexpr double kUnit = 1.01 * kUnitFp32;
 
 class Large : public testing::Test {
  protected:
@@ -169,7 +170,7 @@ TEST_F(Large, SoftmaxPasses2To31Values) {
     const Buffer x = repeated(shape.num_elements());
     const int64_t classes = shape[1];
     // As in softmax_test.cpp, for differences of up to 2.
-    const double relative = 0x1p-24 * (2 * (4 + 2) + static_cast<double>(classes) + 1);
+    const double relative = kUnitFp32 * (2 * (4 + 2) + static_cast<double>(classes) + 1);
     int64_t summed = -1;
     double sum = 0;
     expect_samples(run(SoftmaxLayer(), "direct", shape, x), {}, shape.to_string(), [&](int64_t i) {
