@@ -5,15 +5,15 @@
 
 namespace lenslet {
 
-/// Of a number that is rounded to nearest.
+/// Numbers that are rounded to nearest.
 inline constexpr double kUnitFp32 = 0x1p-24;
 inline constexpr double kUnitTf32 = 0x1p-11;
 inline constexpr double kUnitFp16 = 0x1p-11;
 
-/// Of an operand that tensor cores read as tf32: they ignore the bits after the tenth instead of rounding.
+/// Operands that tensor cores read as tf32: they ignore the bits after the tenth instead of rounding.
 inline constexpr double kUnitCutTf32 = 0x1p-10;
 
-/// Of an operand of a product in that mode, at worst.
+/// Operands of products in that mode, at worst.
 constexpr double operand_roundoff(MathMode math) {
   return math == MathMode::kFp32 ? 0 : math == MathMode::kTf32 ? kUnitCutTf32 : kUnitFp16;
 }
