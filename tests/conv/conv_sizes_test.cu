@@ -12,6 +12,7 @@
 #include "framework/base/integer_math.h"
 #include "framework/device/cuda_check.h"
 #include "framework/device/device_memory.h"
+#include "framework/tensor/poison.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/conv/prepare_services.h"
 #include "layers/reference/choose_outputs.h"
@@ -129,7 +130,7 @@ TEST_P(ConvSizes, AgreeWithTheReference) {
                                   {bytes_of(inputs), bytes_of(outputs), kernel->workspace_bytes()});
   auto* x = static_cast<float*>(memory.block(kInput));
   auto* y = static_cast<float*>(memory.block(kOutput));
-  memory.poison(reference::GuardedMemory::kNanByte, stream);
+  memory.poison(kNanByte, stream);
   fill_input_kernel<<<kBlocks, kThreads, 0, native>>>(x, inputs);
   LENSLET_CUDA_CHECK_LAUNCH("fill_input_kernel");
   RunContext context{stream, kernel->workspace_bytes() > 0 ? memory.block(kWorkspace) : nullptr, nullptr};
@@ -143,7 +144,7 @@ TEST_P(ConvSizes, AgreeWithTheReference) {
   copy_bytes(&odd_count, Device::cpu(), odd.data(), stream.device(), sizeof odd_count, stream);
   stream.synchronise();
   EXPECT_EQ(odd_count, 0u) << "outputs are no numbers, " << kernel->detail();
-  EXPECT_EQ(memory.damage(reference::GuardedMemory::kNanByte, stream), "");
+  EXPECT_EQ(memory.damage(kNanByte, stream), "");
 
   // Positions [N, K, rows, columns], and their indices into y.
   const std::vector<int64_t> places =

@@ -8,6 +8,7 @@
 
 #include "apps/convbench/bench/conv_bench.h"
 #include "framework/measuring/row_status.h"
+#include "framework/tensor/poison.h"
 #include "layers/conv/prepare_services.h"
 #include "tests/convbench/cheating_backend.h"
 #include "tests/support/gpu.h"
@@ -80,7 +81,7 @@ TEST_F(Cheats, SkippingTheLastElement) {
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
         work(victim, args, context);
         float* last = args.y + victim.output_bytes() / sizeof(float) - 1;
-        fill_bytes(last, context.stream.device(), 0xff, sizeof(float), context.stream);
+        fill_bytes(last, context.stream.device(), kNanByte, sizeof(float), context.stream);
       },
       row_status::kFailed, "skipped work: 1 of");
 }
@@ -125,7 +126,7 @@ std::string problem_of_some_microseconds() {
     conv.x = x.get(), conv.weights = weights.get(), conv.y = static_cast<float*>(y.get());
     const auto time_ns = [&] {
       return services.time_ns([&] {
-        fill_bytes(conv.y, stream.device(), 0xff, outputs * sizeof(float),
+        fill_bytes(conv.y, stream.device(), kNanByte, outputs * sizeof(float),
                    stream);  // NaN: no answer is there
         run_lazy_conv(stream, conv);
       });

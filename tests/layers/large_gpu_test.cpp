@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "framework/tensor/poison.h"
 #include "framework/tensor/roundoff.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
@@ -55,7 +56,7 @@ class Large : public testing::Test {
     const std::unique_ptr<Operator> op = layer.prepare(backend, request, *stream_);
     Buffer y(Device::cuda(), request.output.bytes());
     const Buffer workspace(Device::cuda(), op->workspace_bytes());
-    fill_bytes(y.data(), Device::cuda(), 0xff, y.bytes(), *stream_);
+    fill_bytes(y.data(), Device::cuda(), kNanByte, y.bytes(), *stream_);
     RunContext context{*stream_, workspace.data(), nullptr};
     op->run({{x.as<float>(), input, Device::cuda()}}, {y.as<float>(), request.output, Device::cuda()},
             context);

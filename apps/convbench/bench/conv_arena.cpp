@@ -4,6 +4,7 @@
 
 #include "apps/convbench/bench/verdict.h"
 #include "framework/base/error.h"
+#include "framework/tensor/poison.h"
 
 namespace lenslet {
 namespace {
@@ -53,7 +54,7 @@ void ConvArena::load(int round, Stream& stream) {
       fill_bytes(workspace(), stream.device(), byte_, memory_->block_bytes(kWorkspace), stream);
     return;
   }
-  byte_ = round % 2 == 0 ? GuardedMemory::kNanByte : GuardedMemory::kMarkByte;
+  byte_ = round % 2 == 0 ? kNanByte : kMarkByte;
   const std::vector<float>& x = input(round);
   memory_->poison(byte_, stream);
   memory_->upload(kInput, x.data(), stream);
@@ -63,7 +64,7 @@ void ConvArena::load(int round, Stream& stream) {
 }
 
 void ConvArena::poison(Stream& stream) {
-  byte_ = GuardedMemory::kNanByte;
+  byte_ = kNanByte;
   memory_->poison(byte_, stream);
   loaded_ = -1;
 }

@@ -6,6 +6,7 @@
 #include "apps/convbench/bench/published.h"
 #include "framework/base/error.h"
 #include "framework/measuring/row_status.h"
+#include "framework/tensor/poison.h"
 
 namespace lenslet {
 namespace {
@@ -35,7 +36,6 @@ class FilterArena : public ConvArena {
 
 /// The picture as the backend computes it.
 Picture picture_by(ConvCandidate& candidate, const FilterTask& task, Stream& stream) {
-  constexpr int kNanByte = reference::GuardedMemory::kNanByte;
   std::vector<float> y(candidate.output_count());
   const size_t bytes = y.size() * sizeof(float);
   candidate.load(0, stream);

@@ -8,6 +8,7 @@
 
 #include "apps/common/output/text.h"
 #include "framework/base/parallel.h"
+#include "framework/tensor/poison.h"
 #include "framework/tensor/roundoff.h"
 #include "layers/activation/activation_layer.h"
 #include "models/classifier.h"
@@ -19,7 +20,6 @@ namespace {
 constexpr int64_t kCheckedImages = 64;
 constexpr double kCheckedFlops = 1e9;
 constexpr double kSoftmaxError = 2e-6;  // of a probability computed in fp32
-constexpr int kNanByte = 0xff;          // four of them are a NaN
 
 double largest(const std::vector<double>& values) {
   double largest = 0;

@@ -11,6 +11,7 @@
 #include "framework/base/error.h"
 #include "framework/device/stream.h"
 #include "framework/measuring/row_status.h"
+#include "framework/tensor/poison.h"
 #include "layers/conv/conv_layer.h"
 #include "layers/conv/conv_registry.h"
 
@@ -55,7 +56,7 @@ class Repeater {
  private:
   std::vector<uint8_t> result_of(Operator& op) {
     Buffer workspace(device_, op.workspace_bytes());
-    fill_bytes(output_.data(), device_, 0xff, output_.bytes(), stream_);
+    fill_bytes(output_.data(), device_, kNanByte, output_.bytes(), stream_);
     RunContext context{stream_, workspace.data(), nullptr};
     TensorView output = task_.output;
     output.data = output_.as<float>();

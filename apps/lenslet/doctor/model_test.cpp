@@ -6,6 +6,7 @@
 #include "apps/lenslet/candidates/layer_candidate.h"
 #include "apps/lenslet/candidates/plan_candidate.h"
 #include "framework/measuring/row_status.h"
+#include "framework/tensor/poison.h"
 #include "layers/reference/subjects.h"
 
 namespace lenslet {
@@ -22,7 +23,7 @@ ResultRow row_for(Device device, const std::string& what, const std::string& bac
 
 // One run on input 0, over NaN.
 void judge(Candidate& candidate, Stream& stream, ResultRow& row) {
-  fill_bytes(candidate.output(), stream.device(), 0xff, candidate.output_count() * sizeof(float), stream);
+  fill_bytes(candidate.output(), stream.device(), kNanByte, candidate.output_count() * sizeof(float), stream);
   candidate.load(0, stream);
   candidate.run(stream);
   std::vector<float> found;
