@@ -10,7 +10,6 @@
 namespace lenslet {
 namespace {
 
-
 constexpr int kEdge = 64;  // columns at both ends that are always judged
 
 std::vector<int> judged_columns(const MatrixShape& shape, int64_t affordable, uint64_t seed) {

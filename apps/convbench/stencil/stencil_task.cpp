@@ -9,7 +9,6 @@
 namespace lenslet {
 namespace {
 
-
 constexpr int64_t kMinSamples = 1024;
 constexpr int kEdge = 40;  // judged outputs next to an edge: more than a row of a tile
 
