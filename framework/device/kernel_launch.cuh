@@ -8,11 +8,9 @@
 #include "framework/device/gpu_queries.h"
 #include "framework/device/launch_check.h"
 #include "framework/device/launch_resources.cuh"
-#include "framework/device/stream.h"
+#include "framework/device/native_stream.h"
 
 namespace lenslet {
-
-inline cudaStream_t native(const Stream& stream) { return static_cast<cudaStream_t>(stream.native_handle()); }
 
 /// Enqueues a kernel. Throws DeviceError with its `name`.
 template <typename... Parameters, typename... Arguments>

@@ -140,7 +140,7 @@ TEST_F(CublasGemm, BiasAndReluFollowInPlace) {
           memory.upload(0, y.data(), *stream_);
           memory.upload(1, bias.data(), *stream_);
           bias_rectifier_gpu(block(memory, 0) + shift, with_bias ? block(memory, 1) : nullptr, relu, outer,
-                             channels, inner, stream_->native_handle());
+                             channels, inner, *stream_);
           std::vector<float> found(shift + count);
           memory.download(0, found.data(), *stream_);
           EXPECT_EQ(memory.damage(kNanByte, *stream_), "");

@@ -29,7 +29,7 @@ class CublasOperator : public Operator {
     const float* const bias = parameters_.bias.data();
     if (bias || relu_) {
       ScopedStage stage(context.tracer, "bias_rectifier");
-      bias_rectifier_gpu(output.data, bias, relu_, product_.m, product_.n, 1, context.stream.native_handle());
+      bias_rectifier_gpu(output.data, bias, relu_, product_.m, product_.n, 1, context.stream);
     }
   }
 
