@@ -5,6 +5,7 @@
 // loads, each lane sums its part, and a butterfly of shuffles adds the lanes' sums. A warp computes up to four samples
 // at once, so that a row of w is read once for all. Their four butterflies are merged (each step halves the values that
 // a lane keeps), which takes 6 shuffles instead of 20.
+#include "framework/base/alignment.h"
 #include "framework/device/kernel_launch.cuh"
 #include "framework/instructions/warp.cuh"
 #include "framework/tensor/keep_nan.h"
@@ -104,7 +105,7 @@ class WarpReduceOperator : public Operator {
 
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     const float* x = inputs[0].data;
-    const bool wide = problem_.inputs % 4 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
+    const bool wide = problem_.inputs % 4 == 0 && is_aligned(x, sizeof(float4));
     const auto kernel = problem_.batch == 1
                             ? (wide ? linear_warp_reduce_kernel<1, 4> : linear_warp_reduce_kernel<1, 1>)
                             : (wide ? linear_warp_reduce_kernel<4, 4> : linear_warp_reduce_kernel<4, 1>);
