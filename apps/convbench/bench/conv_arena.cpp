@@ -11,9 +11,9 @@ namespace {
 
 using reference::GuardedMemory;
 
-// Multiply-adds of the fp64 reference per input: about a hundredth of a second on one core. A deep problem takes
-// judged_macs() instead. Pooled outputs, which are judged once, take fewer.
-constexpr int64_t kReferenceMacs = int64_t{1} << 22, kPooledMacs = int64_t{1} << 20;
+// Pooled outputs, which are judged once, take fewer multiply-adds than kReferenceMacs; deep problems take more,
+// judged_macs().
+constexpr int64_t kPooledMacs = int64_t{1} << 20;
 
 // Limit for input plus output: page-locking more would take seconds, so larger problems are timed without copies.
 constexpr size_t kMaxCopied = size_t{4} << 30;

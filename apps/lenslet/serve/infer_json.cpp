@@ -7,11 +7,12 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/tensor/shape.h"
 
 namespace lenslet::serve {
 namespace {
 
-constexpr size_t kMaxTensors = 16, kMaxKeys = 64, kMaxDepth = 32, kMaxNameBytes = 1024, kMaxRank = 8;
+constexpr size_t kMaxTensors = 16, kMaxKeys = 64, kMaxDepth = 32, kMaxNameBytes = 1024;
 
 /// Where the parser is: the innermost open object or array.
 enum class At { kRoot, kParameters, kInputs, kInput, kShape, kData, kOutputs, kOutput, kIgnored };
@@ -141,7 +142,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
   bool integer(int64_t value) {
     if (at() == At::kShape) {
       std::vector<int64_t>& shape = *request_.inputs.back().shape;
-      if (shape.size() == kMaxRank) fail(concat("more than ", kMaxRank, " dimensions"));
+      if (shape.size() == Shape::kMaxRank) fail(concat("more than ", Shape::kMaxRank, " dimensions"));
       if (value < 0) fail(concat("a dimension must not be negative, found ", value));
       shape.push_back(value);
       return true;
