@@ -38,6 +38,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
   bool number_integer(number_integer_t value) override { return integer(value); }
   bool number_unsigned(number_unsigned_t value) override {
     if (value <= static_cast<number_unsigned_t>(INT64_MAX)) return integer(static_cast<int64_t>(value));
+    if (at() == At::kShape) fail(concat("a dimension is at most ", INT64_MAX, ", found ", value));
     return number(static_cast<double>(value));
   }
   bool number_float(number_float_t value, const string_t& text) override {
@@ -183,9 +184,15 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
         return unless_known({"name", "shape", "datatype", "parameters", "data"}, found);
       case At::kOutput:
         return unless_known({"name", "parameters"}, found);
-      default:
-        fail(concat("unexpected ", found));
+      case At::kInputs:
+      case At::kOutputs:
+        fail(concat("expected objects as tensors, found ", found));
+      case At::kShape:
+        fail(concat("expected integers, found ", found));
+      case At::kData:
+        break;
     }
+    fail(concat("expected numbers, found ", found));
   }
   bool unless_known(const std::vector<std::string>& members, const char* found) const {
     if (std::find(members.begin(), members.end(), key()) != members.end())
