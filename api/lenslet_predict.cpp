@@ -7,6 +7,7 @@
 #include "api/c_calls.h"
 #include "api/feed.h"
 #include "api/image_check.h"
+#include "framework/base/alignment.h"
 #include "framework/tensor/normalisation.h"
 
 namespace {
@@ -68,7 +69,7 @@ void check_images(const lenslet_model& model, const Value* images, int64_t count
 template <typename Value, typename Compute>
 void serve(lenslet_model& model, const Value* images, int64_t count, Compute&& compute) {
   lenslet::check_image_count(count, kValues<Value> * sizeof(Value), LENSLET_CLASSES * sizeof(float));
-  const bool readable = images && count > 0 && reinterpret_cast<uintptr_t>(images) % alignof(Value) == 0;
+  const bool readable = images && count > 0 && lenslet::is_aligned(images, alignof(Value));
   // What the model refuses in any case.
   if (!readable || model.images == Images::kAny) return compute(images, int64_t{0}, count);
   compute(images, int64_t{0}, int64_t{0});  // refuses a network that reads no digits

@@ -11,6 +11,7 @@
 #include "framework/base/text.h"
 #include "framework/execution/profiler.h"
 #include "framework/execution/tuner.h"
+#include "framework/measuring/row_status.h"
 #include "models/classifier.h"
 
 namespace lenslet {
@@ -223,7 +224,7 @@ std::vector<BackendChoice> Model::backends(int64_t batch) const {
     build.output = ends.output;
     for (const TuneCandidate& candidate : tune_candidates(listed, build)) {
       if (candidate.nodes.size() > 1) continue;
-      const bool refused = candidate.status == "UNSUPPORTED";
+      const bool refused = candidate.status == row_status::kUnsupported;
       choices.push_back({listed.nodes()[candidate.nodes[0]].name, candidate.backend,
                          refused ? candidate.reason : std::string()});
     }

@@ -10,14 +10,13 @@
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/measuring/stream_gate.h"
+#include "framework/tensor/poison.h"
 #include "framework/tensor/tensor.h"
 
 namespace lenslet {
 namespace {
 
-// All bits set: a NaN that arithmetic does not produce.
-constexpr int kPoisonByte = 0xff;
-constexpr uint32_t kPoison = 0xffffffff;
+constexpr uint32_t kPoison = 0x01010101u * kNanByte;  // a poisoned output
 // While the stream is held back, work on other streams gets three times its usual time, within these limits; the gate
 // itself opens after a quarter of a second.
 constexpr double kMinWaitNs = 2e6, kMaxWaitNs = 80e6;
@@ -72,7 +71,7 @@ void sleep_ns(double ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(
 }  // namespace
 
 void Distrust::poison() {
-  fill_bytes(candidate_.output(), place_, kPoisonByte, candidate_.output_count() * sizeof(float), stream_);
+  fill_bytes(candidate_.output(), place_, kNanByte, candidate_.output_count() * sizeof(float), stream_);
 }
 
 void Distrust::touch() { fill_bytes(candidate_.output(), place_, 0, sizeof(float), stream_); }
@@ -172,7 +171,7 @@ std::string Distrust::judge_end_to_end(int round) {
   poison();
   float* const host = candidate_.host_output();
   const size_t count = candidate_.output_count();
-  std::memset(host, kPoisonByte, count * sizeof(float));
+  std::memset(host, kNanByte, count * sizeof(float));
   candidate_.copy_in(stream_);
   candidate_.run(stream_);
   candidate_.copy_out(stream_);

@@ -12,6 +12,7 @@
 #include "framework/base/integer_math.h"
 #include "framework/measuring/cache_flush.h"
 #include "framework/measuring/nvtx.h"
+#include "framework/measuring/row_status.h"
 #include "framework/measuring/sampler.h"
 #include "framework/measuring/stream_gate.h"
 #include "framework/tensor/tensor.h"
@@ -133,11 +134,11 @@ class Contest {
     throw_if_interrupted();
     if (options_.verify != Verify::kOff) {
       const std::string wrong = state.distrust.judge_run(Candidate::kBefore, 0, state.once_ns);
-      if (!wrong.empty()) return state.fail("FAILED", wrong);
+      if (!wrong.empty()) return state.fail(row_status::kFailed, wrong);
       for (Candidate* epilogue : state.candidate.epilogues()) judge_epilogue(state, *epilogue);
       if (!state.alive) return;
       const std::string standing = state.distrust.judge_run_over(Candidate::kBefore, Candidate::kTimed);
-      if (!standing.empty()) return state.fail("FAILED", standing);
+      if (!standing.empty()) return state.fail(row_status::kFailed, standing);
     }
     NvtxRange range("warmup");
     const double end = host_now_ns() + options_.warmup_ms * 1e6;
@@ -160,7 +161,7 @@ class Contest {
     if (!state.alive) return;
     const std::string wrong =
         Distrust(epilogue, stream_, scratch_).judge_run(Candidate::kBefore, 0, state.once_ns);
-    if (!wrong.empty()) state.fail("FAILED", concat(epilogue.name(), ": ", wrong));
+    if (!wrong.empty()) state.fail(row_status::kFailed, concat(epilogue.name(), ": ", wrong));
   }
 
   // Separate launches leave gaps that matter between short kernels; nodes of a CUDA graph leave smaller ones. Each run
@@ -300,7 +301,7 @@ class Contest {
     take(kAloneATurn);
     if (!state.last_turn || !std::isfinite(state.alone_ns) || state.hot.empty()) return;
     if (state.distrust.still_poisoned())
-      return state.fail("FAILED", "skipped work: a single run left its output unwritten");
+      return state.fail(row_status::kFailed, "skipped work: a single run left its output unwritten");
     double window_ns = INFINITY;
     for (int i = 0; i < kWindows && !interrupted(); ++i) {
       const double ns = time_window(state, 1, nullptr, [&] { state.distrust.touch(); });
@@ -310,8 +311,9 @@ class Contest {
     const double max_alone_ns = kStandingRatio * batch_ns + kStandingWindows * window_ns;
     for (int i = 0; i < kMaxAlone && state.alone_ns > max_alone_ns && !interrupted(); ++i) take(1);
     if (state.alone_ns > max_alone_ns && !interrupted()) {
-      state.fail("FAILED", concat("skips work where its output stands: a run takes ", format_time(batch_ns),
-                                  " behind another, ", format_time(state.alone_ns), " on a poisoned output"));
+      state.fail(row_status::kFailed,
+                 concat("skips work where its output stands: a run takes ", format_time(batch_ns),
+                        " behind another, ", format_time(state.alone_ns), " on a poisoned output"));
     }
   }
 
@@ -336,7 +338,7 @@ class Contest {
     });
     if (options_.verify != Verify::kBoth || !state.last_turn) return;
     const std::string wrong = state.distrust.judge_end_to_end(Candidate::kTimed);
-    if (!wrong.empty()) state.fail("FAILED", concat("from host to host: ", wrong));
+    if (!wrong.empty()) state.fail(row_status::kFailed, concat("from host to host: ", wrong));
   }
 
   // Judges the output of the last turn's runs; judging every turn would take longer than the turns.
@@ -344,12 +346,13 @@ class Contest {
     if (options_.verify != Verify::kBoth || !state.last_turn) return;
     const std::string wrong = state.distrust.judge_output(Candidate::kTimed);
     if (!wrong.empty())
-      state.fail("FAILED", concat("wrong after ", state.calls, " calls, while it was timed: ", wrong));
+      state.fail(row_status::kFailed,
+                 concat("wrong after ", state.calls, " calls, while it was timed: ", wrong));
   }
 
   void judge_after(CandidateState& state) {
     const std::string wrong = state.distrust.judge_run(Candidate::kAfter, state.calls, state.once_ns);
-    if (!wrong.empty()) state.fail("FAILED", wrong);
+    if (!wrong.empty()) state.fail(row_status::kFailed, wrong);
   }
 
   static double noise(const std::vector<double>& samples) {

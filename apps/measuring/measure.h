@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "apps/measuring/candidate.h"
+#include "framework/measuring/row_status.h"
 #include "framework/measuring/statistics.h"
 
 namespace lenslet {
@@ -36,7 +37,7 @@ struct MeasureOptions {
 };
 
 struct Measurement {
-  std::string status = "PASSED";  // or FAILED, ERROR, SKIPPED
+  std::string status = row_status::kPassed;  // or kFailed, kError, kSkipped
   std::string reason;
   TimeStats hot, cold;               // ns per run; no samples if not requested or invalid
   TimeStats end_to_end;              // ns

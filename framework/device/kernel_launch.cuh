@@ -1,18 +1,18 @@
 // A kernel and how it is launched. Internal: only for files that include CUDA headers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
 
+#include "framework/base/alignment.h"
 #include "framework/device/gpu_queries.h"
 #include "framework/device/launch_check.h"
 #include "framework/device/launch_resources.cuh"
-#include "framework/device/stream.h"
+#include "framework/device/native_stream.h"
 
 namespace lenslet {
-
-inline cudaStream_t native(const Stream& stream) { return static_cast<cudaStream_t>(stream.native_handle()); }
 
 /// Enqueues a kernel. Throws DeviceError with its `name`.
 template <typename... Parameters, typename... Arguments>
@@ -48,9 +48,9 @@ struct QuadLaunch {
   int64_t quads = 0;
   unsigned blocks = 0;
   QuadLaunch(int64_t count, int threads_per_block, std::initializer_list<const float*> arrays) {
-    uintptr_t bits = 0;
-    for (const float* array : arrays) bits |= reinterpret_cast<uintptr_t>(array);
-    quads = bits % sizeof(float4) == 0 ? count / 4 : 0;
+    const bool aligned = std::all_of(arrays.begin(), arrays.end(),
+                                     [](const float* array) { return is_aligned(array, sizeof(float4)); });
+    quads = aligned ? count / 4 : 0;
     blocks = grid_blocks(quads > 0 ? quads : count, threads_per_block);
   }
 };

@@ -8,7 +8,7 @@ namespace lenslet {
 
 /// From the CUDA runtime for the current device: function attributes and the occupancy calculator.
 struct LaunchResources {
-  std::string kernel;                 // "conv_winograd_multiply"
+  std::string kernel;                 // "conv_winograd_multiply_kernel"
   int threads_per_block = 0;          // as launched
   int registers_per_thread = 0;       // as compiled for this card
   size_t shared_bytes = 0;            // per block, static and dynamic

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "framework/base/alignment.h"
 #include "framework/base/error.h"
 #include "framework/device/device_health.h"
 #include "framework/execution/executable.h"
@@ -89,7 +90,7 @@ void Executable::check_place(ConstTensorView given, ConstTensorView own, const c
                             given.shape.to_string(), "] on ", given.device.to_string()));
   }
   const size_t alignment = device_.is_cuda() ? kEndAlignment : std::min(bytes_of(own.type, 1), sizeof(float));
-  if (reinterpret_cast<uintptr_t>(given.data) % alignment != 0) {
+  if (!is_aligned(given.data, alignment)) {
     throw UsageError(concat("the ", role, " of run() must be aligned to ", alignment, " bytes"));
   }
 }

@@ -5,12 +5,12 @@
 #include <set>
 
 #include "framework/base/error.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 
 namespace {
 
-constexpr const char* kPassed = "PASSED";
 // A share of the median, to either side. Samples further out come from other load on the machine.
 constexpr double kMaxBand = 0.1;
 
@@ -40,7 +40,7 @@ void find_ways(const std::vector<TuneCandidate>& candidates, std::pair<size_t, s
   }
   for (size_t i = region.first; i < region.second; ++i) {
     const TuneCandidate& candidate = candidates[i];
-    if (candidate.status != kPassed || candidate.nodes[0] != *nodes.begin()) continue;
+    if (candidate.status != row_status::kPassed || candidate.nodes[0] != *nodes.begin()) continue;
     std::set<size_t> left = nodes;
     for (const size_t node : candidate.nodes) left.erase(node);
     const TuneWay before = so_far;
@@ -64,7 +64,7 @@ UnavailableError no_way(const Graph& graph, const std::vector<TuneCandidate>& ca
   std::string reasons;
   for (size_t i = region.first; i < region.second; ++i) {
     const TuneCandidate& candidate = candidates[i];
-    if (candidate.status == kPassed) continue;
+    if (candidate.status == row_status::kPassed) continue;
     reasons += concat(reasons.empty() ? "" : "; ", graph.nodes()[candidate.nodes[0]].name, " ",
                       candidate.backend, ": ", candidate.reason);
   }
@@ -85,7 +85,7 @@ void choose_in_region(const Graph& graph, std::vector<TuneCandidate>& candidates
   for (const size_t i : chosen.candidates) candidates[i].chosen = true;
   for (size_t i = region.first; i < region.second; ++i) {
     TuneCandidate& candidate = candidates[i];
-    if (candidate.status != kPassed) continue;
+    if (candidate.status != row_status::kPassed) continue;
     const TuneWay* best = nullptr;  // of the ways that contain this candidate
     for (const TuneWay& way : ways) {
       const bool takes = std::find(way.candidates.begin(), way.candidates.end(), i) != way.candidates.end();
@@ -124,7 +124,7 @@ std::vector<TuneCandidate> tune_candidates(const Graph& graph, const BuildOption
       candidate.backend = entry->name();
       if (const Support support = node.layer->supports(*entry, candidate.request); !support) {
         TuneCandidate refused = candidate;
-        refused.status = "UNSUPPORTED";
+        refused.status = row_status::kUnsupported;
         refused.reason = support.reason();
         candidates.push_back(std::move(refused));
         continue;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "framework/execution/executable.h"
+#include "framework/measuring/row_status.h"
 #include "framework/measuring/statistics.h"
 
 namespace lenslet {
@@ -25,12 +26,12 @@ struct TuneCandidate {
   std::string backend;                  // its name
   OperatorRequest request;              // what prepare() takes
   // Set by measuring:
-  std::string status = "SKIPPED";  // PASSED, FAILED (wrong), UNSUPPORTED, ERROR; only PASSED may be chosen
-  std::string reason = "not measured";  // why it has no time; empty if it has one
-  TimeStats time;                       // ns
-  std::string choice;                   // Operator::choice
-  std::string detail;                   // Operator::detail
-  size_t workspace_bytes = 0;           // required
+  std::string status = row_status::kSkipped;  // all but kSuspect occur; only kPassed may be chosen
+  std::string reason = "not measured";        // why it has no time; empty if it has one
+  TimeStats time;                             // ns
+  std::string choice;                         // Operator::choice
+  std::string detail;                         // Operator::detail
+  size_t workspace_bytes = 0;                 // required
   // Set by choose_candidates():
   bool chosen = false;
   double behind_ns = 0;  // how much longer the fastest pass with it takes than the fastest of all, by medians

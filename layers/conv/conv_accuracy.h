@@ -17,6 +17,7 @@
 #include <cmath>
 
 #include "framework/tensor/math_mode.h"
+#include "framework/tensor/roundoff.h"
 #include "layers/conv/conv_problem.h"
 
 namespace lenslet {
@@ -32,7 +33,7 @@ struct ConvAccuracy {
 
   /// The factor of M.
   double factor(int64_t terms) const {
-    return product_error + constant * 0x1p-24 * static_cast<double>(terms);
+    return product_error + constant * kUnitFp32 * static_cast<double>(terms);
   }
 };
 
@@ -45,10 +46,10 @@ inline int64_t conv_terms(const Conv2dProblem& problem) {
 inline ConvAccuracy accuracy_of_sums(const Conv2dProblem& problem, MathMode math) {
   ConvAccuracy accuracy;
   const auto terms = static_cast<double>(conv_terms(problem));
-  accuracy.constant = std::max(1.01, std::exp(terms * 0x1p-24));
+  accuracy.constant = std::max(1.01, std::exp(terms * kUnitFp32));
   accuracy.exact_on_integers = terms < 0x1p20;  // integers up to 4, products up to 16: sums below 2^24
   if (math == MathMode::kFp32) return accuracy;
-  const double operand = math == MathMode::kTf32 ? 0x1p-10 : 0x1p-11;
+  const double operand = operand_roundoff(math);
   accuracy.product_error = 2 * operand + operand * operand;
   accuracy.constant *= 2 * (1 + accuracy.product_error);  // the summed products are at most that much larger
   return accuracy;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <utility>
 
+#include "framework/tensor/roundoff.h"
 #include "layers/activation/activation_layer.h"
 #include "layers/lrn/lrn_layer.h"
 #include "layers/pairwise/pairwise_layer.h"
@@ -13,6 +14,8 @@
 
 namespace lenslet::reference {
 namespace {
+
+constexpr double kTiny = 0x1p-120;  // results that small may become 0
 
 std::vector<float> random_values(int64_t count, uint64_t seed) {
   return uniform_values(static_cast<size_t>(count), seed);
@@ -69,7 +72,7 @@ LayerSubject reshape_subject(const Shape& input, const Shape& sample, SubjectOpt
 
 LayerSubject activation_subject(const Shape& input, SubjectOptions options, const std::string& only) {
   // The errors of a few library functions, each below 4 ulp, and of their arguments.
-  constexpr double kErrors = 16 * kRoundoff;
+  constexpr double kErrors = 16 * kUnitFp32;
   std::vector<LayerCase> cases;
   for (int index = 0; index < kActivations; ++index) {
     if (!only.empty() && only != kActivationNames[index]) continue;
@@ -86,7 +89,7 @@ LayerSubject activation_subject(const Shape& input, SubjectOptions options, cons
         return activation(input, x, name, first, second);
       };
       one.factor = [](MathMode) { return kErrors; };
-      one.floor = 0x1p-120;  // tiny results may become 0
+      one.floor = kTiny;
       cases.push_back(std::move(one));
     }
   }
@@ -107,7 +110,7 @@ std::vector<float> operand_values(const Shape& shape, const std::string& functio
   return values;
 }
 
-constexpr double kPairwiseError = 8 * kRoundoff;  // of pow; the others round once
+constexpr double kPairwiseError = 8 * kUnitFp32;  // of pow; the others round once
 
 }  // namespace
 
@@ -125,7 +128,7 @@ LayerSubject pairwise_subject(const Shape& a, const Shape& b, SubjectOptions opt
       return pairwise({a, x}, {other.shape, other.values.data()}, name);
     };
     one.factor = [](MathMode) { return kPairwiseError; };
-    one.floor = 0x1p-120;
+    one.floor = kTiny;
     cases.push_back(std::move(one));
   }
   return {concat("pairwise ", a.to_string(), " and ", b.to_string()), std::move(cases), options};
@@ -148,7 +151,7 @@ LayerSubject constant_subject(const Shape& input, const Shape& constant, Subject
         return first ? pairwise(fixed, data, name) : pairwise(data, fixed, name);
       };
       one.factor = [](MathMode) { return kPairwiseError; };
-      one.floor = 0x1p-120;
+      one.floor = kTiny;
       cases.push_back(std::move(one));
     }
   }
@@ -161,7 +164,7 @@ LayerSubject lrn_subject(const Shape& input, int64_t size, float alpha, float be
   LayerCase one = exact_case(input, options);
   for (float& value : one.x) value *= 3;
   // A sum of squares, whose relative error the power multiplies by beta, then a power and a division.
-  const double relative = kRoundoff * (static_cast<double>(size + 3) * beta + 8);
+  const double relative = kUnitFp32 * (static_cast<double>(size + 3) * beta + 8);
   one.factor = [relative](MathMode) { return relative; };
   one.layer = std::make_shared<LrnLayer>(size, alpha, beta, bias);
   one.judge = [=](const float* x) { return lrn(input, x, size, alpha, beta, bias); };

@@ -14,11 +14,6 @@ class GuardedMemory {
  public:
   /// Canary bytes on each side of a block: more than a vector store or a short row can skip.
   static constexpr size_t kCanaryBytes = 4096;
-  /// Bytes of all ones are a NaN in fp32, fp16 and fp64: reading out of bounds or leaving out a write makes the result
-  /// NaN.
-  static constexpr int kNanByte = 0xff;
-  /// Another pattern, for a second run: NaNs written out of bounds would vanish in the first.
-  static constexpr int kMarkByte = 0xa5;
 
   /// Blocks of those sizes between canaries. Throws MemoryError, and UsageError for an invalid LENSLET_UNPOISONED.
   GuardedMemory(Device device, const std::vector<size_t>& block_bytes);

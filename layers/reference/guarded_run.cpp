@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "framework/tensor/poison.h"
 #include "layers/reference/guarded_memory.h"
 
 namespace lenslet::reference {
@@ -94,13 +95,13 @@ GuardedRun run_guarded(Stream& stream, const GuardedOperands& operands,
   GuardedRun run;
   std::vector<float> first;
   // The second run starts from other values in output, workspace and canaries: a difference means that some were used.
-  for (const int poison : {GuardedMemory::kNanByte, GuardedMemory::kMarkByte}) {
+  for (const int poison : {kNanByte, kMarkByte}) {
     blocks.load(poison);
     enqueue(places);
     stream.synchronise();
     run.output = blocks.result(poison, run.fault);
     if (!run.fault.empty()) return run;
-    if (poison == GuardedMemory::kNanByte) first.swap(run.output);
+    if (poison == kNanByte) first.swap(run.output);
   }
   if (std::memcmp(first.data(), run.output.data(), first.size() * sizeof(float)) == 0) return run;
   size_t i = 0;

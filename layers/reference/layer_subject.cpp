@@ -1,10 +1,12 @@
 #include "layers/reference/layer_subject.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <cstring>
 #include <utility>
 
+#include "framework/tensor/roundoff.h"
 #include "layers/conv/conv_accuracy.h"
 #include "layers/fusion/fusion.h"
 #include "layers/linear/linear_layer.h"
@@ -157,7 +159,7 @@ LayerSubject pool_subject(Pooling kind, const Shape& input, const Pool2dWindow& 
     } else {
       one.layer = std::make_shared<AvgPool2dLayer>(w, padding);
       one.judge = [input, judged, padding](const float* x) { return avg_pool2d(input, x, judged, padding); };
-      one.factor = [terms](MathMode) { return 1.01 * kRoundoff * (terms + 1); };  // a sum, then a division
+      one.factor = [terms](MathMode) { return 1.01 * kUnitFp32 * (terms + 1); };  // a sum, then a division
     }
     cases.push_back(std::move(one));
   }
@@ -177,9 +179,9 @@ LayerSubject softmax_subject(const Shape& input, double scale, SubjectOptions op
   one.judge = [input, axis, logarithms](const float* x) { return softmax(input, x, axis, logarithms); };
   // Error of an exponential: 2 ulp, plus the rounding of its argument, a difference of up to 2 * scale. Then a sum of
   // `classes` exponentials and a division. The factor of two covers the exponentials in the sum.
-  const double relative = kRoundoff * (2 * (4 + 2 * scale) + static_cast<double>(input[axis]) + 1);
+  const double relative = kUnitFp32 * (2 * (4 + 2 * scale) + static_cast<double>(input[axis]) + 1);
   one.factor = [relative](MathMode) { return relative; };
-  one.floor = 0x1p-126;  // results below the smallest normal number may become 0
+  one.floor = FLT_MIN;  // below it a result may be 0
   const std::string where = axis < 0 ? "" : concat(" over dimension ", axis);
   return {concat("softmax ", input.to_string(), where, logarithms ? ", logarithms" : ""),
           {std::move(one)},

@@ -15,8 +15,6 @@
 
 namespace lenslet::reference {
 
-inline constexpr double kRoundoff = 0x1p-24;  // of fp32
-
 /// A tensor in host memory; `values` are in C order.
 Tensor host_tensor(const Shape& shape, const std::vector<float>& values);
 

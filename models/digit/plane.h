@@ -12,9 +12,11 @@ inline constexpr int kMaxByte = 255;
 /// Length of an outline over the number of its steps along rows and columns, averaged over directions: pi / 4.
 inline constexpr double kOutlinePerStep = 3.14159265358979 / 4;
 
-/// Luma of ITU-R BT.601-7, section 2.5.1.
+/// Thousandths of the colours in the luma of ITU-R BT.601-7, section 2.5.1.
+inline constexpr unsigned kLumaRed = 299, kLumaGreen = 587, kLumaBlue = 114;
+/// That luma.
 inline float luma(float red, float green, float blue) {
-  return 0.299f * red + 0.587f * green + 0.114f * blue;
+  return kLumaRed / 1000.0f * red + kLumaGreen / 1000.0f * green + kLumaBlue / 1000.0f * blue;
 }
 
 /// A grey picture in floats.

@@ -18,13 +18,10 @@
 
 #include <array>
 
+#include "framework/tensor/roundoff.h"
 #include "models/fused_lenet5/network_backend.h"
 
 namespace lenslet {
-
-inline constexpr double kUnitFp32 = 1.0 / (1 << 24);
-inline constexpr double kUnitTf32 = 1.0 / (1 << 11);
-inline constexpr double kUnitFp16 = 1.0 / (1 << 11);
 
 /// Unit roundoffs of one layer's arithmetic; 0 for a value that is not rounded.
 struct LayerRounding {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "framework/base/alignment.h"
 #include "framework/base/error.h"
 #include "framework/io/picture.h"
 #include "models/lenet5.h"
@@ -183,8 +184,7 @@ SampleArray::SampleArray(Array array, size_t first_dim, ElementType type)
     sample_values_ *= static_cast<int64_t>(array_.shape(i));
   }
   if (count_ > 1) without_gaps = without_gaps && array_.stride(0) == sample_values_;
-  const bool aligned =
-      type_ != ElementType::kFp32 || reinterpret_cast<uintptr_t>(array_.data()) % alignof(float) == 0;
+  const bool aligned = type_ != ElementType::kFp32 || is_aligned(array_.data(), alignof(float));
   in_order_ = aligned && without_gaps;
 }
 

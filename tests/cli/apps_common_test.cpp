@@ -28,6 +28,7 @@
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/measuring/cpu_caches.h"
+#include "framework/measuring/row_status.h"
 #include "framework/tensor/math_mode.h"
 
 namespace lenslet {
@@ -554,15 +555,15 @@ TEST(Ceilings, ThePeakIsTheLimitAndTheLibraryStandsBesideIt) {
   row.cache = "hot";
   row.time.median = 1e6;
   apply_ceiling(row, ceilings, {60e9, 0}, MathMode::kFp32);
-  EXPECT_EQ(row.status, "PASSED");
+  EXPECT_EQ(row.status, row_status::kPassed);
   EXPECT_EQ(row.bound_by, "fp32 peak");
   EXPECT_NEAR(row.ceiling_fraction, 60 / 65.8, 1e-9);
   apply_ceiling(row, ceilings, {80e9, 0}, MathMode::kFp32);
-  EXPECT_EQ(row.status, "SUSPECT");
-  row.status = "PASSED";
+  EXPECT_EQ(row.status, row_status::kSuspect);
+  row.status = row_status::kPassed;
   row.products_saved = 2.25;  // the same rate, effective
   apply_ceiling(row, ceilings, {80e9, 0}, MathMode::kFp32);
-  EXPECT_EQ(row.status, "PASSED");
+  EXPECT_EQ(row.status, row_status::kPassed);
 }
 
 TEST(Ceilings, OfTheCpuAreMeasured) {

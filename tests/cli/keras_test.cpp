@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "framework/tensor/roundoff.h"
 #include "tests/cli/fixture_files.h"
 #include "tests/models/onnx/onnx_writer.h"
 #include "tests/support/npz_writer.h"
@@ -85,7 +86,7 @@ TEST_F(ChannelsLast, PixelsOfArraysAreNormalisedByChannel) {
   const double sums[] = {9 + 40 + 7 + 10, 20 + 5 + 80 + 11, 30 + 60 + 90 + 12};
   const double mean[] = {0.1, 0.2, 0.4}, std[] = {0.25, 0.5, 2};
   // Fewer than ten roundings of values below 1: of a pixel, its normalisation and the sum of four.
-  constexpr double kTolerance = 10 * 0x1p-24;
+  constexpr double kTolerance = 10 * kUnitFp32;
   for (int c = 0; c < 3; ++c) EXPECT_NEAR(logits[c], (sums[c] / 4 / 255 - mean[c]) / std[c], kTolerance) << c;
 }
 

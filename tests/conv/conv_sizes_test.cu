@@ -12,6 +12,8 @@
 #include "framework/base/integer_math.h"
 #include "framework/device/cuda_check.h"
 #include "framework/device/device_memory.h"
+#include "framework/device/native_stream.h"
+#include "framework/tensor/poison.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/conv/prepare_services.h"
 #include "layers/reference/choose_outputs.h"
@@ -104,7 +106,6 @@ TEST_P(ConvSizes, AgreeWithTheReference) {
   ASSERT_TRUE(support) << support.reason();
   Stream stream(Device::cuda());
   DevicePrepareServices services(stream);
-  const auto native = static_cast<cudaStream_t>(stream.native_handle());
   const std::vector<float> weights =
       reference::small_integers(static_cast<size_t>(problem.weight_shape().num_elements()), 1);
   const std::vector<float> bias = reference::small_integers(static_cast<size_t>(problem.k), 2);
@@ -129,21 +130,21 @@ TEST_P(ConvSizes, AgreeWithTheReference) {
                                   {bytes_of(inputs), bytes_of(outputs), kernel->workspace_bytes()});
   auto* x = static_cast<float*>(memory.block(kInput));
   auto* y = static_cast<float*>(memory.block(kOutput));
-  memory.poison(reference::GuardedMemory::kNanByte, stream);
-  fill_input_kernel<<<kBlocks, kThreads, 0, native>>>(x, inputs);
+  memory.poison(kNanByte, stream);
+  fill_input_kernel<<<kBlocks, kThreads, 0, native(stream)>>>(x, inputs);
   LENSLET_CUDA_CHECK_LAUNCH("fill_input_kernel");
   RunContext context{stream, kernel->workspace_bytes() > 0 ? memory.block(kWorkspace) : nullptr, nullptr};
   kernel->run({x, y}, context);
 
   const Buffer odd(stream.device(), sizeof(unsigned long long));
   fill_bytes(odd.data(), stream.device(), 0, odd.bytes(), stream);
-  count_odd_kernel<<<kBlocks, kThreads, 0, native>>>(y, outputs, odd.as<unsigned long long>());
+  count_odd_kernel<<<kBlocks, kThreads, 0, native(stream)>>>(y, outputs, odd.as<unsigned long long>());
   LENSLET_CUDA_CHECK_LAUNCH("count_odd_kernel");
   unsigned long long odd_count = 1;
   copy_bytes(&odd_count, Device::cpu(), odd.data(), stream.device(), sizeof odd_count, stream);
   stream.synchronise();
   EXPECT_EQ(odd_count, 0u) << "outputs are no numbers, " << kernel->detail();
-  EXPECT_EQ(memory.damage(reference::GuardedMemory::kNanByte, stream), "");
+  EXPECT_EQ(memory.damage(kNanByte, stream), "");
 
   // Positions [N, K, rows, columns], and their indices into y.
   const std::vector<int64_t> places =
@@ -162,8 +163,8 @@ TEST_P(ConvSizes, AgreeWithTheReference) {
   copy_bytes(device_indices.data(), stream.device(), indices.data(), Device::cpu(), device_indices.bytes(),
              stream);
   gather_kernel<<<static_cast<unsigned>(ceil_div(static_cast<int64_t>(found.size()), kThreads)), kThreads, 0,
-                  native>>>(y, device_indices.as<int64_t>(), static_cast<int>(found.size()),
-                            device_found.as<float>());
+                  native(stream)>>>(y, device_indices.as<int64_t>(), static_cast<int>(found.size()),
+                                    device_found.as<float>());
   LENSLET_CUDA_CHECK_LAUNCH("gather_kernel");
   copy_bytes(found.data(), Device::cpu(), device_found.data(), stream.device(), device_found.bytes(), stream);
   stream.synchronise();

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 
+#include "framework/tensor/poison.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/reference/interruption.h"
 #include "tests/support/wrapped_backend.h"
@@ -122,7 +123,7 @@ const Wrong kWrong[] = {
     {"NanBehindTheOutput", "wrote behind block 1",
      [](const KernelRun& run) {
        run.rightly();
-       std::memset(run.last() + 1, 0xff, sizeof(float));
+       std::memset(run.last() + 1, kNanByte, sizeof(float));
      }},
     {"WritesBeforeTheOutput", "wrote behind block 0",
      [](const KernelRun& run) {
@@ -148,7 +149,7 @@ const Wrong kWrong[] = {
      [](const KernelRun& run) {
        const unsigned char garbage = *static_cast<unsigned char*>(run.context.workspace);
        run.rightly();
-       run.args.y[0] += garbage == 0xff ? 1.0f : 2.0f;
+       run.args.y[0] += garbage == kNanByte ? 1.0f : 2.0f;
      }},
     {"AnUnstableResult", "two runs differ",
      [](const KernelRun& run) {

@@ -1,4 +1,5 @@
 #include "framework/device/cuda_check.h"
+#include "framework/device/native_stream.h"
 #include "tests/convbench/bad_launch.h"
 
 namespace lenslet {
@@ -10,8 +11,6 @@ __global__ void lazy_conv_kernel(LazyConv conv, int outputs) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i < outputs) conv.output(i);
 }
-
-cudaStream_t native(Stream& stream) { return static_cast<cudaStream_t>(stream.native_handle()); }
 
 }  // namespace
 

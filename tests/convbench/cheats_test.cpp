@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "apps/convbench/bench/conv_bench.h"
+#include "framework/measuring/row_status.h"
+#include "framework/tensor/poison.h"
 #include "layers/conv/prepare_services.h"
 #include "tests/convbench/cheating_backend.h"
 #include "tests/support/gpu.h"
@@ -63,7 +65,7 @@ class Cheats : public testing::Test {
 
 TEST_F(Cheats, AnHonestKernelPasses) {
   for (const ResultRow& row : rows_of(work)) {
-    EXPECT_EQ(row.status, "PASSED") << row.reason;
+    EXPECT_EQ(row.status, row_status::kPassed) << row.reason;
     EXPECT_GT(row.time.median, 0);
     ASSERT_TRUE(row.error);
     EXPECT_GT(row.error->checked, 0);
@@ -71,7 +73,7 @@ TEST_F(Cheats, AnHonestKernelPasses) {
 }
 
 TEST_F(Cheats, SkippingAllWork) {
-  expect_caught([](Victim&, const ConvArgs&, RunContext&) {}, "FAILED", "skipped work");
+  expect_caught([](Victim&, const ConvArgs&, RunContext&) {}, row_status::kFailed, "skipped work");
 }
 
 TEST_F(Cheats, SkippingTheLastElement) {
@@ -79,9 +81,9 @@ TEST_F(Cheats, SkippingTheLastElement) {
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
         work(victim, args, context);
         float* last = args.y + victim.output_bytes() / sizeof(float) - 1;
-        fill_bytes(last, context.stream.device(), 0xff, sizeof(float), context.stream);
+        fill_bytes(last, context.stream.device(), kNanByte, sizeof(float), context.stream);
       },
-      "FAILED", "skipped work: 1 of");
+      row_status::kFailed, "skipped work: 1 of");
 }
 
 TEST_F(Cheats, SkippingWorkOnceItIsTimed) {
@@ -89,16 +91,18 @@ TEST_F(Cheats, SkippingWorkOnceItIsTimed) {
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
         if (victim.calls < kMaxRunsBeforeTiming) work(victim, args, context);
       },
-      "FAILED", "skipped work");
+      row_status::kFailed, "skipped work");
 }
 
-TEST_F(Cheats, ReturningACachedOutput) { expect_caught(return_cached, "FAILED", "returned a cached output"); }
+TEST_F(Cheats, ReturningACachedOutput) {
+  expect_caught(return_cached, row_status::kFailed, "returned a cached output");
+}
 
 // Per output, as a kernel can do it: `if (!isnan(y[i])) return;`.
 TEST_F(Cheats, ReturningWhereAnOutputStands) {
   expect_caught([](Victim& victim, const ConvArgs& args,
                    RunContext& context) { work_where_none_stands(victim, args, context, false); },
-                "FAILED", "wrong where the output of another input stood");
+                row_status::kFailed, "wrong where the output of another input stood");
 }
 
 // A problem for which the lazy kernel works for at least 30 us on this device and in this build: much longer than an
@@ -122,7 +126,7 @@ std::string problem_of_some_microseconds() {
     conv.x = x.get(), conv.weights = weights.get(), conv.y = static_cast<float*>(y.get());
     const auto time_ns = [&] {
       return services.time_ns([&] {
-        fill_bytes(conv.y, stream.device(), 0xff, outputs * sizeof(float),
+        fill_bytes(conv.y, stream.device(), kNanByte, outputs * sizeof(float),
                    stream);  // NaN: no answer is there
         run_lazy_conv(stream, conv);
       });
@@ -139,7 +143,7 @@ TEST_F(Cheats, ReturningWhereItsOwnOutputStands) {
   SCOPED_TRACE(problem);
   expect_caught([](Victim& victim, const ConvArgs& args,
                    RunContext& context) { work_where_none_stands(victim, args, context, true); },
-                "FAILED", "skips work where its output stands", problem.c_str());
+                row_status::kFailed, "skips work where its output stands", problem.c_str());
 }
 
 // When captured as one graph it skips all runs but every eighth: launched one by one it is honest, and the replayed
@@ -150,17 +154,17 @@ TEST_F(Cheats, LeavingOutRunsOfACapturedBatch) {
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
         if (!is_captured(context.stream) || victim.captured++ % 8 == 0) work(victim, args, context);
       },
-      "FAILED", "skip", "mb1ic64ih64oc64kh3ph1");
+      row_status::kFailed, "skip", "mb1ic64ih64oc64kh3ph1");
 }
 
 // The timed kernel has neither bias nor ReLU, but must be correct with them too.
 TEST_F(Cheats, DroppingTheBias) {
-  expect_caught(ForgetfulBackend([](ConvPrepare& request) { request.bias = nullptr; }), "FAILED",
+  expect_caught(ForgetfulBackend([](ConvPrepare& request) { request.bias = nullptr; }), row_status::kFailed,
                 "with bias, ReLU for mb1ic3ih48oc3oh48kh3ph1: ");
 }
 
 TEST_F(Cheats, DroppingReLU) {
-  expect_caught(ForgetfulBackend([](ConvPrepare& request) { request.rectifier = {}; }), "FAILED",
+  expect_caught(ForgetfulBackend([](ConvPrepare& request) { request.rectifier = {}; }), row_status::kFailed,
                 "with bias, ReLU for ");
 }
 
@@ -168,11 +172,11 @@ TEST_F(Cheats, DroppingTheBiasWhereItPools) {
   expect_caught(ForgetfulBackend([](ConvPrepare& request) {
                   if (request.max_pool) request.bias = nullptr;
                 }),
-                "FAILED", "with bias, ReLU, max pooling for ");
+                row_status::kFailed, "with bias, ReLU, max pooling for ");
 }
 
 TEST_F(Cheats, DroppingThePooling) {
-  expect_caught(ForgetfulBackend([](ConvPrepare& request) { request.max_pool.reset(); }), "FAILED",
+  expect_caught(ForgetfulBackend([](ConvPrepare& request) { request.max_pool.reset(); }), row_status::kFailed,
                 "with bias, ReLU, max pooling for ");
 }
 
@@ -182,7 +186,7 @@ TEST_F(Cheats, GoingWrongAfterSomeCalls) {
         work(victim, args, context);
         if (victim.calls > 20) spoil(args, context);
       },
-      "FAILED", "wrong after ");
+      row_status::kFailed, "wrong after ");
 }
 
 // Correct until it is timed: the output of the timed runs is judged before the last check.
@@ -192,15 +196,17 @@ TEST_F(Cheats, GoingWrongWhileItIsTimed) {
         work(victim, args, context);
         if (victim.calls >= kMaxRunsBeforeTiming) spoil(args, context);
       },
-      "FAILED", "while it was timed");
+      row_status::kFailed, "while it was timed");
 }
 
 TEST_F(Cheats, WorkingElsewhere) {
   if (test::kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer reports the race that this cheat is";
-  expect_caught(work_elsewhere, "FAILED", kElsewhere);
+  expect_caught(work_elsewhere, row_status::kFailed, kElsewhere);
 }
 
-TEST_F(Cheats, WritingOutsideItsOutput) { expect_caught(write_past, "FAILED", "wrote behind block 1"); }
+TEST_F(Cheats, WritingOutsideItsOutput) {
+  expect_caught(write_past, row_status::kFailed, "wrote behind block 1");
+}
 
 // One output that the reference does not judge, in the middle of a large problem.
 TEST_F(Cheats, HidingANumberThatIsNone) {
@@ -213,7 +219,7 @@ TEST_F(Cheats, HidingANumberThatIsNone) {
         fill_bytes(middle, context.stream.device(), 0xff, 3, context.stream);
         fill_bytes(middle + 3, context.stream.device(), 0x7f, 1, context.stream);
       },
-      "FAILED", "nan", kLarge);
+      row_status::kFailed, "nan", kLarge);
 }
 
 // Zeros in the last row of the last plane; the rest is correct.
@@ -225,7 +231,7 @@ TEST_F(Cheats, LeavingOutAnEdge) {
         float* last_row = args.y + victim.output_bytes() / sizeof(float) - row;
         fill_bytes(last_row, context.stream.device(), 0, (row - 1) * sizeof(float), context.stream);
       },
-      "FAILED", "differ", kLarge);
+      row_status::kFailed, "differ", kLarge);
 }
 
 // Within the bound of the backend's worst choice, outside the bound of its actual choice.
@@ -235,10 +241,10 @@ TEST_F(Cheats, HidingBehindTheBoundOfAnotherChoice) {
         work(victim, args, context);
         fill_bytes(args.y, context.stream.device(), 0, sizeof(float), context.stream);
       },
-      "FAILED", "differ");
+      row_status::kFailed, "differ");
 }
 
-TEST_F(Cheats, FailingToLaunch) { expect_caught(fail_to_launch, "ERROR", "launch"); }
+TEST_F(Cheats, FailingToLaunch) { expect_caught(fail_to_launch, row_status::kError, "launch"); }
 
 /// Copies its input in, but does not copy its output back to the host.
 class ForgetfulCandidate : public Candidate {
@@ -293,9 +299,9 @@ TEST_F(Cheats, LeavingResultsOnTheDevice) {
   MeasureOptions options = options_.measure;
   options.end_to_end = true;
   const std::vector<Measurement> measured = measure({&honest, &forgetful}, stream, options);
-  EXPECT_EQ(measured[0].status, "PASSED") << measured[0].reason;
+  EXPECT_EQ(measured[0].status, row_status::kPassed) << measured[0].reason;
   EXPECT_GT(measured[0].end_to_end.samples, 0u);
-  EXPECT_EQ(measured[1].status, "FAILED");
+  EXPECT_EQ(measured[1].status, row_status::kFailed);
   EXPECT_NE(measured[1].reason.find("from host to host: skipped work"), std::string::npos)
       << measured[1].reason;
   EXPECT_EQ(measured[1].end_to_end.samples, 0u) << "a cheat has a time";
@@ -365,7 +371,7 @@ TEST_F(Cheats, CallsAreVerifiedInHostMemory) {
   options.cold = true;
   const std::vector<Measurement> measured = measure({&honest, &pass, &idle, &cached, &late}, stream, options);
   for (size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(measured[i].status, "PASSED") << measured[i].reason;
+    EXPECT_EQ(measured[i].status, row_status::kPassed) << measured[i].reason;
     EXPECT_GT(measured[i].hot.samples, 0u);
     EXPECT_GT(measured[i].cold.samples, 0u);
   }
@@ -374,7 +380,7 @@ TEST_F(Cheats, CallsAreVerifiedInHostMemory) {
   const char* const words[] = {"skipped work", "cached output|wrong", "used another thread"};
   for (size_t i = 0; i < 3; ++i) {
     const Measurement& cheat = measured[i + 2];
-    EXPECT_EQ(cheat.status, "FAILED") << i;
+    EXPECT_EQ(cheat.status, row_status::kFailed) << i;
     const std::string all = words[i];
     const std::string first = all.substr(0, all.find('|')), second = all.substr(all.find('|') + 1);
     EXPECT_TRUE(cheat.reason.find(first) != std::string::npos ||

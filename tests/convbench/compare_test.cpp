@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "framework/measuring/row_status.h"
 #include "tests/support/expect_error.h"
 
 namespace lenslet {
@@ -111,14 +112,14 @@ ReadResults file_of(std::vector<ResultRow> rows) {
   file.path = "file.json";
   file.environment = this_environment("convbench run", false);
   file.environment.dirty = false;
-  file.status = "COMPLETE";
+  file.status = document_status::kComplete;
   file.rows = std::move(rows);
   return file;
 }
 
 TEST(Compare, PairsRowsByWhatTheyMeasure) {
   ResultRow failed = timed(1000, 1, 100, "winograd");
-  failed.status = "FAILED";
+  failed.status = row_status::kFailed;
   failed.reason = "wrong at 3";
   ResultRow untimed = timed(1000, 1, 100, "im2col_gemm");
   untimed.time = {};
@@ -167,7 +168,7 @@ TEST(Compare, ReportsWhatElseDiffers) {
   before.environment.libs = {{"cuDNN", "9.14.0", "/a"}};
   after.environment.libs = {{"cuDNN", "9.19.0", "/b"}};
   after.environment.dirty = true;
-  after.status = "INTERRUPTED";
+  after.status = document_status::kInterrupted;
   std::string all;
   for (const std::string& warning : compare_results(before, after, kThreshold).warnings)
     all += warning + "\n";
@@ -207,7 +208,7 @@ TEST_F(CompareCommand, StrictTurnsSlowerIntoAFailedCheck) {
   options.files = {before, write("same.json", {timed(1001, 1, 100)})};
   EXPECT_EQ(run_compare(options), ExitCode::kOk);
   ResultRow failed = timed(1000, 1, 100);
-  failed.status = "FAILED";
+  failed.status = row_status::kFailed;
   failed.reason = "wrong";
   options.files = {before, write("failed.json", {failed, timed(1000, 1, 100, "other")})};
   expect_error<CheckError>([&] { run_compare(options); }, "of the 1 row in common none passed");
@@ -256,7 +257,7 @@ TEST_F(CompareCommand, ShowsForeignTextWithoutItsEscapes) {
   row.labels = {{foreign, foreign}};
   ResultRow failed = row;
   failed.name = "other";
-  failed.status = "FAILED";
+  failed.status = row_status::kFailed;
   failed.reason = foreign;
   CompareOptions options;
   for (const char* name : {"old.json", "new.json"}) {

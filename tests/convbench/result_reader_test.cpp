@@ -14,6 +14,7 @@
 #include <set>
 
 #include "framework/base/interruption.h"
+#include "framework/measuring/row_status.h"
 #include "tests/support/expect_error.h"
 
 namespace lenslet {
@@ -30,7 +31,7 @@ ResultRow full_row() {
   row.math = "fp32";
   row.layout = "NHWC";
   row.cache = "cold";
-  row.status = "SUSPECT";
+  row.status = row_status::kSuspect;
   row.reason = "faster than the ceiling";
   row.study = "b";
   row.labels = {{"table", "ladder"}, {"rung", "03_thread_tile"}, {"change", "a tile in registers"}};
@@ -176,7 +177,7 @@ TEST(ResultReader, EveryFieldOfTheListIsWrittenAndRead) {
 
 TEST(ResultReader, RecognisesAnInterruptedFile) {
   const ReadResults results = parse_results(document({}, true), "file.json");
-  EXPECT_EQ(results.status, "INTERRUPTED");
+  EXPECT_EQ(results.status, document_status::kInterrupted);
   EXPECT_FALSE(results.complete());
   EXPECT_TRUE(results.rows.empty());
 }
@@ -428,7 +429,7 @@ TEST(ResultReader, KeysDistinguishRows) {
   // Measured values and descriptions do not identify a row.
   ResultRow again = row;
   again.time.median += 1;
-  again.status = "PASSED";
+  again.status = row_status::kPassed;
   again.detail = "another tile";
   again.labels[2].second = "other words";
   EXPECT_EQ(row_key(row), row_key(again));

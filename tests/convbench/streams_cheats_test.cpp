@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "apps/convbench/streams/streams_bench.h"
+#include "framework/measuring/row_status.h"
 #include "tests/convbench/cheating_backend.h"
 #include "tests/support/gpu.h"
 #include "tests/support/sanitizers.h"
@@ -45,7 +46,7 @@ class StreamCheats : public testing::Test {
   }
 
   static void expect_passed(const ResultRow& row) {
-    EXPECT_EQ(row.status, "PASSED") << row.reason;
+    EXPECT_EQ(row.status, row_status::kPassed) << row.reason;
     EXPECT_GT(row.time.median, 0);
     EXPECT_EQ(row.stages_ns.size(), 3u);
     ASSERT_TRUE(row.error);
@@ -80,7 +81,7 @@ TEST_F(StreamCheats, HonestOnesPass) {
 }
 
 TEST_F(StreamCheats, SkippingAllWork) {
-  expect_caught([](Victim&, const ConvArgs&, RunContext&) {}, "FAILED", {"skipped work"});
+  expect_caught([](Victim&, const ConvArgs&, RunContext&) {}, row_status::kFailed, {"skipped work"});
 }
 
 TEST_F(StreamCheats, SkippingWorkOnceItIsTimed) {
@@ -88,11 +89,13 @@ TEST_F(StreamCheats, SkippingWorkOnceItIsTimed) {
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
         if (victim.calls < kMaxCallsBeforeTiming) work(victim, args, context);
       },
-      "FAILED",
+      row_status::kFailed,
       {"skipped work", "while it was timed"});  // depends on whether a check or the clock detects it first
 }
 
-TEST_F(StreamCheats, ReturningACachedOutput) { expect_caught(return_cached, "FAILED", {"differ"}); }
+TEST_F(StreamCheats, ReturningACachedOutput) {
+  expect_caught(return_cached, row_status::kFailed, {"differ"});
+}
 
 TEST_F(StreamCheats, GoingWrongAfterSomeCalls) {
   expect_caught(
@@ -100,11 +103,11 @@ TEST_F(StreamCheats, GoingWrongAfterSomeCalls) {
         work(victim, args, context);
         if (victim.calls >= kMaxCallsBeforeTiming) spoil(args, context);
       },
-      "FAILED", {"wrong after "});
+      row_status::kFailed, {"wrong after "});
 }
 
 TEST_F(StreamCheats, WritingOutsideItsOutput) {
-  expect_caught(write_past, "FAILED", {"wrote behind block 1"});
+  expect_caught(write_past, row_status::kFailed, {"wrote behind block 1"});
 }
 
 // Cheats only while it is timed, so that the check of each stream before cannot detect it.
@@ -113,24 +116,24 @@ TEST_F(StreamCheats, WritingOutsideItsOutputOnceItIsTimed) {
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
         (victim.calls < kMaxCallsBeforeTiming ? work : write_past)(victim, args, context);
       },
-      "FAILED", {"wrote behind block 1"});
+      row_status::kFailed, {"wrote behind block 1"});
 }
 
 TEST_F(StreamCheats, WorkingElsewhere) {
   if (test::kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer reports the race that this cheat is";
   for (const ResultRow& row : rows_of(work_elsewhere))
     // On a busy machine the other thread may still work when the result with bias and ReLU is verified.
-    expect_caught(row, "FAILED",
+    expect_caught(row, row_status::kFailed,
                   {concat("stream 0: ", kElsewhere),
                    concat("stream 0: with bias, ReLU for mb2ic3ih48oc3oh48kh3ph1: ", kElsewhere)});
 }
 
 TEST_F(StreamCheats, DroppingTheBias) {
   for (const ResultRow& row : rows_of(ForgetfulBackend([](ConvPrepare& request) { request.bias = nullptr; })))
-    expect_caught(row, "FAILED", {"stream 0: with bias, ReLU for "});
+    expect_caught(row, row_status::kFailed, {"stream 0: with bias, ReLU for "});
 }
 
-TEST_F(StreamCheats, FailingToLaunch) { expect_caught(fail_to_launch, "ERROR", {"launch"}); }
+TEST_F(StreamCheats, FailingToLaunch) { expect_caught(fail_to_launch, row_status::kError, {"launch"}); }
 
 }  // namespace
 }  // namespace lenslet

@@ -6,6 +6,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
+#include "framework/tensor/poison.h"
 #include "framework/tensor/tensor.h"
 
 namespace lenslet::determinism {
@@ -49,7 +50,7 @@ void Prepared::load(const Bytes& values) {
   copy_bytes(input_.data(), device, values.data(), Device::cpu(), values.size(), stream_);
   // Two kinds of NaN and plain numbers in turn: reads of unwritten memory change the result.
   static std::atomic<unsigned> turn{0};
-  const int poison = std::array<int, 3>{0xff, 0x7f, 0x3c}[turn++ % 3];
+  const int poison = std::array<int, 3>{kNanByte, 0x7f, 0x3c}[turn++ % 3];
   fill_bytes(output_.data(), device, poison, output_.bytes(), stream_);
   if (workspace_.bytes() > 0) fill_bytes(workspace_.data(), device, poison, workspace_.bytes(), stream_);
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "framework/device/cuda_check.h"
+#include "framework/device/native_stream.h"
 #include "tests/support/faulty_module.h"
 
 namespace lenslet {
@@ -59,7 +60,7 @@ class FaultyKernel : public ConvKernel {
     const bool here = only == nullptr || std::atoi(only) == context.stream.device().ordinal;
     const Fault fault = struck_ && here ? planted_fault() : Fault::kNone;
     const auto blocks = static_cast<unsigned>((outputs_ + kThreads - 1) / kThreads);
-    auto* const stream = static_cast<cudaStream_t>(context.stream.native_handle());
+    const cudaStream_t stream = native(context.stream);
     faulty_kernel<<<blocks, kThreads, fault == Fault::kShared ? kNoBlockHasThat : 0, stream>>>(
         args.y, outputs_, fault, runs_before_fault());
     LENSLET_CUDA_CHECK_LAUNCH("faulty_kernel");

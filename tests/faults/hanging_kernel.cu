@@ -1,5 +1,6 @@
 #include "framework/device/cuda_check.h"
 #include "framework/device/gpu_queries.h"
+#include "framework/device/native_stream.h"
 #include "tests/faults/hanging_kernel.h"
 
 namespace lenslet {
@@ -22,8 +23,7 @@ __global__ void __launch_bounds__(kThreads) hanging_kernel() {
 void enqueue_hang(Stream& stream, bool whole_gpu) {
   const DeviceGuard guard(stream.device());
   const int blocks = whole_gpu ? 2 * multiprocessor_count(stream.device()) : 1;
-  hanging_kernel<<<static_cast<unsigned>(blocks), kThreads, 0,
-                   static_cast<cudaStream_t>(stream.native_handle())>>>();
+  hanging_kernel<<<static_cast<unsigned>(blocks), kThreads, 0, native(stream)>>>();
   LENSLET_CUDA_CHECK_LAUNCH("hanging_kernel");
 }
 

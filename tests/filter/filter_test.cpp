@@ -14,6 +14,7 @@
 #include "apps/convbench/filter/filter_task.h"
 #include "apps/convbench/filter/rgb_values.h"
 #include "framework/base/error.h"
+#include "framework/measuring/row_status.h"
 #include "layers/reference/conv_judge.h"
 #include "layers/reference/reference.h"
 #include "tests/support/expect_error.h"
@@ -203,7 +204,7 @@ TEST(FilterRequest, ComparesNoPictureAfterAnInterruption) {
   arena->allocate(Device::cpu(), candidate.max_workspace_bytes(), false);
   const auto compared = [&] {
     Measurement measured;
-    measured.status = "PASSED";
+    measured.status = row_status::kPassed;
     request.together({{candidate, measured}}, stream);
     return measured.status + ", " + measured.reason;
   };

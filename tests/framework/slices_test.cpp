@@ -9,6 +9,7 @@
 
 #include "framework/base/parallel.h"
 #include "framework/execution/profiler.h"
+#include "framework/tensor/poison.h"
 #include "tests/framework/toy_layers.h"
 #include "tests/support/fenced.h"
 
@@ -58,7 +59,7 @@ class Slices : public testing::Test {
   static void fill(Executable& executable) {
     const TensorView input = executable.input();
     for (int64_t i = 0; i < input.shape.num_elements(); ++i) input.data[i] = value(i);
-    std::memset(executable.output().data, 0xff, executable.output().bytes());
+    std::memset(executable.output().data, kNanByte, executable.output().bytes());
   }
   static void expect_right(const float* output, int64_t batch) {
     for (int64_t i = 0; i < batch * kValues; ++i) ASSERT_EQ(output[i], right(value(i))) << i;
@@ -80,7 +81,7 @@ TEST_F(Slices, EveryBatchIsComputedWhole) {
         fill(executable);
         executable.run_checked();
       } else {
-        std::memset(executable.output().data, 0xff, executable.output().bytes());
+        std::memset(executable.output().data, kNanByte, executable.output().bytes());
         executable.run();
       }
       expect_right(executable.output().data, batch);
@@ -91,7 +92,7 @@ TEST_F(Slices, EveryBatchIsComputedWhole) {
     for (size_t i = 0; i < input.size(); ++i) input.data()[i] = value(static_cast<int64_t>(i));
     std::fill(output.begin(), output.end(), NAN);
     const Shape shape = executable.input().shape;
-    std::memset(executable.input().data, 0xff, executable.input().bytes());
+    std::memset(executable.input().data, kNanByte, executable.input().bytes());
     executable.run({input.data(), shape, Device::cpu()}, {output.data(), shape, Device::cpu()});
     expect_right(output.data(), batch);
     EXPECT_EQ(executable.steps()[0].inputs[0].data, executable.input().data) << "its own ends again";

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "framework/execution/executable.h"
+#include "framework/measuring/row_status.h"
 #include "tests/framework/toy_layers.h"
 #include "tests/support/expect_error.h"
 
@@ -20,8 +21,8 @@ TimeStats around(double median, double spread = 0) {
 struct Diamond {
   Diamond() : graph(toys::diamond()), candidates(tune_candidates(graph, request)) {
     for (TuneCandidate& candidate : candidates) {
-      if (candidate.status == "UNSUPPORTED") continue;
-      candidate.status = "PASSED";
+      if (candidate.status == row_status::kUnsupported) continue;
+      candidate.status = row_status::kPassed;
       candidate.reason.clear();
       candidate.time = around(100);
     }
@@ -62,7 +63,7 @@ TEST(Tuner, ListsEveryOperatorAndWhyOneCannotServe) {
   EXPECT_EQ(listed,
             (std::vector<std::string>{"a refusing 1", "a plain 2", "a plain 1", "a staged 1", "relu plain 1",
                                       "b refusing 1", "b plain 1", "b staged 1", "out plain 1"}));
-  EXPECT_EQ(diamond.candidates[0].status, "UNSUPPORTED");
+  EXPECT_EQ(diamond.candidates[0].status, row_status::kUnsupported);
   EXPECT_EQ(diamond.candidates[0].reason, "it always refuses");
   EXPECT_EQ(diamond.candidates[1].request.fused.size(), 1u);
   EXPECT_TRUE(diamond.candidates[2].request.fused.empty());
@@ -128,7 +129,7 @@ TEST(Tuner, ABandEndsATenthFromItsMedian) {
 
 TEST(Tuner, WhatIsWrongNeverWins) {
   Diamond diamond;
-  for (const char* status : {"FAILED", "ERROR", "SKIPPED"}) {
+  for (const char* status : {row_status::kFailed, row_status::kError, row_status::kSkipped}) {
     diamond.at("b", "staged").time = around(1);
     diamond.at("b", "staged").status = status;
     EXPECT_EQ(diamond.choose(), "a plain+1, b plain, out plain");
@@ -138,7 +139,7 @@ TEST(Tuner, WhatIsWrongNeverWins) {
 
 TEST(Tuner, WithoutTheReluOnItsOwnOnlyTheFusedOneServes) {
   Diamond diamond;
-  diamond.at("relu", "plain").status = "ERROR";
+  diamond.at("relu", "plain").status = row_status::kError;
   diamond.at("a", "staged").time = around(1);
   EXPECT_EQ(diamond.choose(), "a plain+1, b plain, out plain");
   EXPECT_EQ(diamond.at("a", "staged").why, "the rest of the region is unavailable with it");
@@ -146,9 +147,9 @@ TEST(Tuner, WithoutTheReluOnItsOwnOnlyTheFusedOneServes) {
 
 TEST(Tuner, NothingLeftIsAnErrorThatNamesEach) {
   Diamond diamond;
-  diamond.at("b", "plain").status = "FAILED";
+  diamond.at("b", "plain").status = row_status::kFailed;
   diamond.at("b", "plain").reason = "wrong by 7";
-  diamond.at("b", "staged").status = "ERROR";
+  diamond.at("b", "staged").status = row_status::kError;
   diamond.at("b", "staged").reason = "the device failed";
   expect_error<UnavailableError>([&] { choose_candidates(diamond.graph, diamond.candidates); },
                                  "layer b: b refusing: it always refuses; b plain: wrong by 7; b staged: the "

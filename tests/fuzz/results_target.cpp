@@ -3,6 +3,7 @@
 
 #include "apps/convbench/commands/compare.h"
 #include "framework/base/text.h"
+#include "framework/measuring/row_status.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"
 
@@ -39,7 +40,7 @@ LENSLET_FUZZ_SEEDS(results) {
   row.math = "fp32";
   row.layout = "NHWC";
   row.cache = "cold";
-  row.status = "PASSED";
+  row.status = row_status::kPassed;
   row.study = "b";
   row.labels = {{"table", "ladder"}, {"change", "a tile in registers"}};
   row.time = {101, 1000.5, 1010.25, 1020, 1100.75, 5000};
@@ -54,7 +55,7 @@ LENSLET_FUZZ_SEEDS(results) {
   ResultRow disordered = row;
   disordered.time.p90 = disordered.time.min;
   ResultRow failed;
-  failed.status = "FAILED";
+  failed.status = row_status::kFailed;
   failed.reason = "wrong";
   Ceilings ceilings;
   ceilings.caches = {{"L2", 62914560, 4.6e12}};

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "framework/device/stream.h"
+#include "framework/tensor/poison.h"
 #include "layers/gemm/gemm_backend.h"
 #include "layers/gemm/gpu/bias_rectifier.h"
 #include "layers/reference/fill.h"
@@ -111,7 +112,7 @@ TEST_F(CublasGemm, CanBeCaptured) {
   copy_bytes(eager.data(), Device::cpu(), device_c.data(), Device::cuda(), device_c.bytes(), *stream_);
   stream_->synchronise();
   const CapturedGraph graph = CapturedGraph::capture(*stream_, enqueue);
-  fill_bytes(device_c.data(), Device::cuda(), 0xff, device_c.bytes(), *stream_);
+  fill_bytes(device_c.data(), Device::cuda(), kNanByte, device_c.bytes(), *stream_);
   graph.launch(*stream_);
   copy_bytes(replayed.data(), Device::cpu(), device_c.data(), Device::cuda(), device_c.bytes(), *stream_);
   stream_->synchronise();
@@ -135,14 +136,14 @@ TEST_F(CublasGemm, BiasAndReluFollowInPlace) {
           const auto y = reference::uniform_values(shift + count, 1);
           const auto bias = reference::uniform_values(static_cast<size_t>(channels), 2);
           GuardedMemory memory(Device::cuda(), {(shift + count) * 4, bias.size() * 4});
-          memory.poison(GuardedMemory::kNanByte, *stream_);
+          memory.poison(kNanByte, *stream_);
           memory.upload(0, y.data(), *stream_);
           memory.upload(1, bias.data(), *stream_);
           bias_rectifier_gpu(block(memory, 0) + shift, with_bias ? block(memory, 1) : nullptr, relu, outer,
-                             channels, inner, stream_->native_handle());
+                             channels, inner, *stream_);
           std::vector<float> found(shift + count);
           memory.download(0, found.data(), *stream_);
-          EXPECT_EQ(memory.damage(GuardedMemory::kNanByte, *stream_), "");
+          EXPECT_EQ(memory.damage(kNanByte, *stream_), "");
           for (size_t i = 0; i < shift; ++i) ASSERT_EQ(found[i], y[i]) << "wrote before its output";
           for (size_t i = 0; i < count; ++i) {
             const size_t channel = i / static_cast<size_t>(inner) % static_cast<size_t>(channels);

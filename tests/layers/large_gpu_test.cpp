@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "framework/tensor/poison.h"
+#include "framework/tensor/roundoff.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/reference/compare.h"
@@ -19,7 +21,7 @@ namespace {
 
 constexpr int64_t k2To31 = int64_t{1} << 31;
 constexpr int64_t kPeriod = 1000003;  // prime: neighbouring rows of any length differ
-constexpr double kUnit = 1.01 * 0x1p-24;
+constexpr double kUnit = 1.01 * kUnitFp32;
 
 class Large : public testing::Test {
  protected:
@@ -54,7 +56,7 @@ class Large : public testing::Test {
     const std::unique_ptr<Operator> op = layer.prepare(backend, request, *stream_);
     Buffer y(Device::cuda(), request.output.bytes());
     const Buffer workspace(Device::cuda(), op->workspace_bytes());
-    fill_bytes(y.data(), Device::cuda(), 0xff, y.bytes(), *stream_);
+    fill_bytes(y.data(), Device::cuda(), kNanByte, y.bytes(), *stream_);
     RunContext context{*stream_, workspace.data(), nullptr};
     op->run({{x.as<float>(), input, Device::cuda()}}, {y.as<float>(), request.output, Device::cuda()},
             context);
@@ -169,7 +171,7 @@ TEST_F(Large, SoftmaxPasses2To31Values) {
     const Buffer x = repeated(shape.num_elements());
     const int64_t classes = shape[1];
     // As in softmax_test.cpp, for differences of up to 2.
-    const double relative = 0x1p-24 * (2 * (4 + 2) + static_cast<double>(classes) + 1);
+    const double relative = kUnitFp32 * (2 * (4 + 2) + static_cast<double>(classes) + 1);
     int64_t summed = -1;
     double sum = 0;
     expect_samples(run(SoftmaxLayer(), "direct", shape, x), {}, shape.to_string(), [&](int64_t i) {

@@ -12,6 +12,7 @@
 
 #include "framework/execution/executable.h"
 #include "framework/execution/tuner.h"
+#include "framework/measuring/row_status.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/resident/launch.h"
 #include "models/lenet5.h"
@@ -391,8 +392,8 @@ class TunedCards : public CardChoices {
   static Plan tuned(const BuildOptions& build, const Slow& slow) {
     std::vector<TuneCandidate> candidates = tune_candidates(graph(), build);
     for (TuneCandidate& candidate : candidates) {
-      if (candidate.status == "UNSUPPORTED" || !is_own(candidate.backend)) continue;
-      candidate.status = "PASSED";
+      if (candidate.status == row_status::kUnsupported || !is_own(candidate.backend)) continue;
+      candidate.status = row_status::kPassed;
       candidate.reason.clear();
       const double ns = slow(candidate) ? 1000 : 100 * static_cast<double>(candidate.nodes.size());
       candidate.time = {20, ns, ns, ns, ns, ns};

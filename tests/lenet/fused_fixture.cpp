@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "framework/tensor/poison.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_memory.h"
 #include "layers/reference/guarded_run.h"
@@ -126,12 +127,12 @@ std::vector<uint8_t> run_repeated(const JudgedLenet5& net, const std::string& ba
                std::min(filled, input.bytes() - filled), stream);
   }
   GuardedMemory memory(kDevice, {output.size(), op->workspace_bytes()});
-  memory.poison(GuardedMemory::kNanByte, stream);
+  memory.poison(kNanByte, stream);
   RunContext context{stream, memory.block(1), nullptr};
   op->run({{input.as<float>(), input_shape, kDevice, request.input_type}},
           {static_cast<float*>(memory.block(0)), request.output, kDevice, request.output_type}, context);
   memory.download(0, output.data(), stream);
-  EXPECT_EQ(memory.damage(GuardedMemory::kNanByte, stream), "") << "blocks: 0 output, 1 workspace";
+  EXPECT_EQ(memory.damage(kNanByte, stream), "") << "blocks: 0 output, 1 workspace";
   for (int64_t i = kImages; i < request.batch(); ++i) {
     const uint8_t* const here = output.data() + static_cast<size_t>(i) * image_bytes;
     const uint8_t* const there = output.data() + static_cast<size_t>(i % kImages) * image_bytes;

@@ -1,9 +1,11 @@
 // The CPU against PyTorch: activations layer by layer, and the 10,000 digits of the MNIST test set.
 #include <gtest/gtest.h>
 
+#include <cfloat>
 #include <cmath>
 
 #include "framework/base/parallel.h"
+#include "framework/tensor/roundoff.h"
 #include "layers/softmax/softmax_layer.h"
 #include "tests/lenet/lenet_fixture.h"
 #include "tests/support/allocation_counter.h"
@@ -47,7 +49,7 @@ TEST(Golden, SoftmaxGivesPyTorchsProbabilities) {
     // Rounded logits of up to L, and their differences of up to 2L, move an exponential by 4L * 2^-24 of itself, and
     // the sum by as much; the exponential is good to 2 ulp, sum and division to 12 roundings.
     const double probability = expected.data()[i];
-    const double bound = (2 * 4 * kMaxLogit + 16) * 0x1p-24 * probability + 0x1p-126;
+    const double bound = (2 * 4 * kMaxLogit + 16) * kUnitFp32 * probability + FLT_MIN;
     EXPECT_LE(std::abs(double{y.data()[i]} - probability), bound) << i;
   }
 }

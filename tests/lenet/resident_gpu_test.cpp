@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "framework/device/runtime.h"
+#include "framework/tensor/poison.h"
 #include "models/fused_lenet5/polled.h"
 #include "models/fused_lenet5/resident.h"
 #include "models/lenet5_sizes.h"
@@ -181,7 +182,7 @@ TEST(Resident, StartsOnSharedMemoryFullOfNans) {
   SKIP_WITHOUT_CLUSTERS();
   Stream stream(Device::cuda());
   for (int64_t i = 0; i < 3; ++i) {
-    runtime::fill_shared_async(0xff, stream.native_handle());
+    runtime::fill_shared_async(kNanByte, stream.native_handle());
     stream.synchronise();
     ResidentLenet5 resident(builtin_lenet5_weights());
     Prediction prediction;

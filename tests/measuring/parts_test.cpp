@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "apps/measuring/measure.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -72,7 +73,7 @@ Measurement measure_one(Counter& counter) {
 TEST(JudgedParts, AreWhatTheJudgeSees) {
   Counter counter(kCount);
   const Measurement measured = measure_one(counter);
-  EXPECT_EQ(measured.status, "PASSED") << measured.reason;
+  EXPECT_EQ(measured.status, row_status::kPassed) << measured.reason;
   EXPECT_GT(measured.hot.samples, 0u);
   EXPECT_GE(counter.judged_, 3) << "before, during and after";
 }
@@ -80,7 +81,7 @@ TEST(JudgedParts, AreWhatTheJudgeSees) {
 TEST(JudgedParts, AreSearchedForWhatWasNeverWritten) {
   Counter counter(901);
   const Measurement measured = measure_one(counter);
-  EXPECT_EQ(measured.status, "FAILED");
+  EXPECT_EQ(measured.status, row_status::kFailed);
   EXPECT_EQ(measured.reason, "skipped work: 1 of 5 outputs were never written");
   EXPECT_EQ(measured.hot.samples, 0u);
 }
@@ -88,7 +89,7 @@ TEST(JudgedParts, AreSearchedForWhatWasNeverWritten) {
 TEST(JudgedParts, AreComparedToTheLastOutput) {
   Straggler straggler;
   const Measurement measured = measure_one(straggler);
-  EXPECT_EQ(measured.status, "FAILED");
+  EXPECT_EQ(measured.status, row_status::kFailed);
   EXPECT_NE(measured.reason.find("the output still changed after run() had returned"), std::string::npos)
       << measured.reason;
 }
@@ -109,7 +110,7 @@ class LazyCounter : public Counter {
 TEST(JudgedParts, OfAnotherInputStandWhenItIsRunAgain) {
   LazyCounter counter;
   const Measurement measured = measure_one(counter);
-  EXPECT_EQ(measured.status, "FAILED");
+  EXPECT_EQ(measured.status, row_status::kFailed);
   EXPECT_NE(measured.reason.find("wrong where the output of another input stood"), std::string::npos)
       << measured.reason;
 }

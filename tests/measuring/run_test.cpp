@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/results/row_table.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -20,7 +21,7 @@ ResultRow row_of(const std::string& backend, const std::string& status, double m
   ResultRow row;
   row.backend = backend;
   row.status = status;
-  row.reason = status == "PASSED" ? "" : "the reason";
+  row.reason = status == row_status::kPassed ? "" : "the reason";
   if (median_ns > 0) row.time = {1, median_ns, median_ns, median_ns, median_ns, median_ns};
   return row;
 }
@@ -55,8 +56,8 @@ class RunTest : public testing::Test {
 };
 
 TEST_F(RunTest, EndsWithWhatIsWorst) {
-  const ResultRow passed = row_of("a", "PASSED", 1e3), failed = row_of("b", "FAILED"),
-                  error = row_of("c", "ERROR"), suspect = row_of("d", "SUSPECT", 1e3);
+  const ResultRow passed = row_of("a", row_status::kPassed, 1e3), failed = row_of("b", row_status::kFailed),
+                  error = row_of("c", row_status::kError), suspect = row_of("d", row_status::kSuspect, 1e3);
   EXPECT_EQ(end_of({passed, suspect}), ExitCode::kOk);
   EXPECT_EQ(end_of({passed, error, failed}), ExitCode::kCheckFailed);
   EXPECT_EQ(end_of({passed, error}), ExitCode::kDevice);
@@ -71,7 +72,8 @@ TEST_F(RunTest, ARefusalCountsUnlessItServesElsewhere) {
   const auto refuse = [](const char* what) {
     return [what](lenslet::Run& run) { run.refuse(what, ExitCode::kMemory, "no memory"); };
   };
-  const ResultRow unsupported = row_of("b", "UNSUPPORTED"), passed = row_of("a", "PASSED", 1e3);
+  const ResultRow unsupported = row_of("b", row_status::kUnsupported),
+                  passed = row_of("a", row_status::kPassed, 1e3);
   EXPECT_EQ(end_of({passed, unsupported}, refuse("")), ExitCode::kOk) << "another one served";
   EXPECT_EQ(end_of({passed, unsupported}, refuse("a")), ExitCode::kOk) << "it served elsewhere";
   EXPECT_EQ(end_of({passed, unsupported}, refuse("b")), ExitCode::kMemory);
@@ -80,7 +82,7 @@ TEST_F(RunTest, ARefusalCountsUnlessItServesElsewhere) {
 
 TEST_F(RunTest, FilesPassForWholeOnlyAtTheEnd) {
   lenslet::Run run("test", options_);
-  run.add({row_of("a", "PASSED", 1e3)});
+  run.add({row_of("a", row_status::kPassed, 1e3)});
   EXPECT_EQ(document()["status"], "INTERRUPTED");
   run.guard([] { throw DeviceError("the GPU is gone"); });
   EXPECT_THROW(run.finish(), DeviceError);
@@ -90,7 +92,7 @@ TEST_F(RunTest, FilesPassForWholeOnlyAtTheEnd) {
 }
 
 TEST_F(RunTest, AMistakeBeforeAnythingIsMeasuredLeavesTheFileOfAnEarlierRunAlone) {
-  EXPECT_EQ(end_of({row_of("a", "PASSED", 1e3)}), ExitCode::kOk);
+  EXPECT_EQ(end_of({row_of("a", row_status::kPassed, 1e3)}), ExitCode::kOk);
   lenslet::Run run("test", options_);
   EXPECT_THROW(run.complete([] { throw UsageError("no such backend"); }), UsageError);
   EXPECT_EQ(document()["status"], "COMPLETE");
@@ -101,8 +103,8 @@ TEST(RowTable, ListsTitlesWithTheirCells) {
   table.words("backend", &ResultRow::backend).number("us", median_ns, [](double) {
     return std::string("1");
   });
-  const std::vector<ResultRow> rows = {row_of("a", "PASSED", 1e3), row_of("bb", "FAILED"),
-                                       row_of("bb", "FAILED")};
+  const std::vector<ResultRow> rows = {row_of("a", row_status::kPassed, 1e3),
+                                       row_of("bb", row_status::kFailed), row_of("bb", row_status::kFailed)};
   const std::string text = table.reason().of(rows, &ResultRow::backend).to_string();
   EXPECT_EQ(text.find("backend"), 0u);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2 + 3 + 1 + 1)

@@ -41,6 +41,7 @@ LIST = "faults.json"  # the folder of built programs
 UNMUTATED = "unmutated"  # the folder of programs without a fault
 LIMIT = 300  # seconds for a test of the unmutated tree
 AT_LEAST, TIMES = 30, 10  # a mutated one's limit: that many seconds, and that many times what the unmutated one took
+SCHEMA = "lenslet.mutate/1"
 STATUSES = ("killed", "survived", "equivalent", "skipped", "error")
 
 
@@ -288,7 +289,7 @@ class Report:
                 self.options.json.write_text(
                     document(
                         {
-                            "schema": "lenslet.mutate/1",
+                            "schema": SCHEMA,
                             "machine": self.machine,
                             "seconds": round(time.monotonic() - self.began, 1),
                             "complete": len(self.rows) == self.total,
@@ -488,7 +489,7 @@ def merged(kept, new):
             raise ValueError(f"two machines judged {each['git']}: keep the verdicts of one in a file of its own")
     used = {row["git"] for row in rows}
     return {
-        "schema": "lenslet.mutate/1",
+        "schema": SCHEMA,
         "machines": [each for git, each in runs.items() if git in used],
         "complete": all(each.get("complete", True) for each in (kept, new)),
         "rows": rows,

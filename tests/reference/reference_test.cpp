@@ -11,6 +11,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
+#include "framework/tensor/poison.h"
 #include "layers/reference/choose_outputs.h"
 #include "layers/reference/compare.h"
 #include "layers/reference/fill.h"
@@ -235,7 +236,7 @@ TEST(GuardedMemory, SeesEveryByteAround) {
   GuardedMemory memory(Device::cpu(), {5, 256, 0, 300});
   const auto bytes = [&](size_t block) { return static_cast<unsigned char*>(memory.block(block)); };
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes(i)) % Buffer::kAlignment, 0u);
-  for (int byte : {GuardedMemory::kNanByte, GuardedMemory::kMarkByte}) {
+  for (int byte : {kNanByte, kMarkByte}) {
     memory.poison(byte, stream);
     std::memset(bytes(0), 1, 5);
     std::memset(bytes(1), 2, 256);
@@ -252,7 +253,7 @@ TEST(GuardedMemory, SeesEveryByteAround) {
     EXPECT_EQ(memory.damage(byte, stream), "");
   }
   float nan = 0;
-  std::memset(&nan, GuardedMemory::kNanByte, sizeof nan);
+  std::memset(&nan, kNanByte, sizeof nan);
   EXPECT_TRUE(std::isnan(nan));
 }
 

@@ -63,7 +63,7 @@ TEST(ServeProtocol, RefusesWhatIsNoRequest) {
   expect_refusal("has 1 input, 'input0'; the request has 0", "{}");
   expect_refusal("id has an unexpected type: a number", R"({"id":7})");
   expect_refusal("inputs has an unexpected type: an object", R"({"inputs":{}})");
-  expect_refusal("unexpected a number", R"({"inputs":[7]})");
+  expect_refusal("expected objects as tensors, found a number", R"({"inputs":[7]})");
   expect_refusal("the key \"id\" is there twice", R"({"id":"a","id":"b"})");
   expect_refusal("more than 16 tensors",
                  R"({"inputs":[{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}]})");
@@ -85,9 +85,11 @@ TEST(ServeProtocol, RefusesWhatDoesNotFitTheModel) {
                  request_json(R"("shape":[4],"datatype":"FP32","data":[])"));
   expect_refusal("expects the shape [N,2], found [0,2]",
                  request_json(R"("shape":[0,2],"datatype":"FP32","data":[])"));
+  expect_refusal("inputs[0].shape: expected integers, found a string", request_json(R"("shape":["2",2])"));
   expect_refusal("a dimension must not be negative", request_json(R"("shape":[-1,2])"));
   expect_refusal("inputs[0].shape: expected integers, found 2.0", request_json(R"("shape":[2.0,2])"));
-  expect_refusal("inputs[0].shape: unexpected a number", request_json(R"("shape":[18446744073709551615,2])"));
+  expect_refusal("inputs[0].shape: a dimension is at most 9223372036854775807, found 18446744073709551615",
+                 request_json(R"("shape":[18446744073709551615,2])"));
   expect_refusal("at most 100 samples here (--max-queue), found 101",
                  request_json(R"("shape":[101,2],"datatype":"FP32","data":[])"));
   expect_refusal("expects the datatype FP32, or UINT8",
@@ -98,9 +100,9 @@ TEST(ServeProtocol, RefusesWhatDoesNotFitTheModel) {
   expect_refusal("demands 2 values, found 3",
                  request_json(R"("shape":[1,2],"datatype":"FP32","data":[[1,2],[3]])"));
   expect_refusal("outside FP32's range", request_json(R"("shape":[1,2],"datatype":"FP32","data":[1,1e39])"));
-  expect_refusal("inputs[0].data: unexpected a string",
+  expect_refusal("inputs[0].data: expected numbers, found a string",
                  request_json(R"("shape":[1,2],"datatype":"FP32","data":["1"])"));
-  expect_refusal("inputs[0].data: unexpected null",
+  expect_refusal("inputs[0].data: expected numbers, found null",
                  request_json(R"("shape":[1,2],"datatype":"FP32","data":[null,1])"));
   expect_refusal("needs data or parameters.binary_data_size",
                  request_json(R"("shape":[1,2],"datatype":"FP32")"));

@@ -4,6 +4,7 @@
 #include "apps/convbench/gemm_study/gemm_study.h"
 #include "apps/convbench/stencil/stencil_study.h"
 #include "framework/base/error.h"
+#include "framework/tensor/poison.h"
 #include "framework/tensor/tensor.h"
 #include "tests/support/gpu.h"
 
@@ -28,7 +29,7 @@ class StudyKernels : public testing::Test {
     candidate.load(round, *stream_);
     std::vector<float> output(candidate.output_count());
     const size_t bytes = output.size() * sizeof(float);
-    fill_bytes(candidate.output(), Device::cuda(), 0xff, bytes, *stream_);
+    fill_bytes(candidate.output(), Device::cuda(), kNanByte, bytes, *stream_);
     candidate.run(*stream_);
     copy_bytes(output.data(), Device::cpu(), candidate.output(), Device::cuda(), bytes, *stream_);
     stream_->synchronise();

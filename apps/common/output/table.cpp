@@ -12,6 +12,7 @@
 
 #include "apps/common/output/table_fitter.h"
 #include "framework/base/text.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -38,7 +39,7 @@ double number_in(const std::string& cell) {
 }  // namespace
 
 bool went_wrong(const std::string& status) {
-  return status == "FAILED" || status == "ERROR" || status == "SUSPECT";
+  return status == row_status::kFailed || status == row_status::kError || status == row_status::kSuspect;
 }
 
 TableLook TableLook::of(int descriptor, bool wide) {

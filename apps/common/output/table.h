@@ -6,6 +6,10 @@
 
 namespace lenslet {
 
+/// Verdicts of a comparison; a table colours them as it colours the statuses of rows.
+inline constexpr const char* kFasterWord = "FASTER";
+inline constexpr const char* kSlowerWord = "SLOWER";
+
 /// Options of commands that print tables.
 struct TableOptions {
   bool wide = false;    // every column, uncut, whatever the width

@@ -6,6 +6,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -215,9 +216,9 @@ std::string TableFitter::coloured(const Column& column, size_t row, const std::s
   if (!look_.colour || text.empty()) return text;
   const std::string& cell = column.cells[row];
   const char* code = column.lowest[row] ? "1;32" : nullptr;
-  if (cell == "PASSED" || cell == "FASTER" || cell == "yes") code = "32";
-  if (cell == "FAILED" || cell == "ERROR" || cell == "SLOWER") code = "1;31";
-  if (cell == "SUSPECT") code = "33";
+  if (cell == row_status::kPassed || cell == kFasterWord || cell == "yes") code = "32";
+  if (cell == row_status::kFailed || cell == row_status::kError || cell == kSlowerWord) code = "1;31";
+  if (cell == row_status::kSuspect) code = "33";
   return code == nullptr ? text : concat("\x1b[", code, "m", text, "\x1b[0m");
 }
 

@@ -12,6 +12,7 @@
 #include "apps/common/system/environment.h"
 #include "apps/common/system/loaded_libraries.h"
 #include "apps/common/system/signals.h"
+#include "framework/measuring/row_status.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/gemm/gemm_backend.h"
 
@@ -89,7 +90,8 @@ void Run::read_earlier() {
   earlier_ceilings_ = std::move(earlier.ceilings);
   earlier_ = std::move(earlier.rows);
   for (size_t i = 0; i < earlier_.size(); ++i) {
-    if (earlier_[i].status == "SKIPPED" || earlier_[i].status == "ERROR") continue;  // measured again
+    if (earlier_[i].status == row_status::kSkipped || earlier_[i].status == row_status::kError)
+      continue;  // measured again
     measured_.emplace(row_key(earlier_[i]), i);
   }
   console_.line(concat("going on from ", printable(options_.json), ", which has ", earlier_.size(), " rows"));
@@ -199,10 +201,10 @@ void Run::write_files(bool ended, const std::function<void(JsonObject&)>& extra)
 
 void Run::check_results() const {
   for (const ResultRow& row : rows()) {
-    if (row.status == "FAILED") throw CheckError(about(row, " is wrong: "));
+    if (row.status == row_status::kFailed) throw CheckError(about(row, " is wrong: "));
   }
   for (const ResultRow& row : rows()) {
-    if (row.status == "ERROR") throw DeviceError(about(row, " could not be run: "));
+    if (row.status == row_status::kError) throw DeviceError(about(row, " could not be run: "));
   }
   for (const auto& [what, refused] : refused_) {
     if (out_of_time()) break;  // what would have measured it may be left out
@@ -211,8 +213,8 @@ void Run::check_results() const {
     });
     if (!measured) throw Error(refused.code, refused.reason);
   }
-  const auto suspects = std::count_if(rows().begin(), rows().end(),
-                                      [](const ResultRow& row) { return row.status == "SUSPECT"; });
+  const auto suspects = std::count_if(
+      rows().begin(), rows().end(), [](const ResultRow& row) { return row.status == row_status::kSuspect; });
   if (options_.strict && suspects > 0) {
     throw CheckError(
         concat(suspects, suspects == 1 ? " row is" : " rows are", " SUSPECT, and --strict was given"));

@@ -1,6 +1,7 @@
 #include "apps/common/results/attempt.h"
 
 #include "apps/common/system/signals.h"
+#include "framework/measuring/row_status.h"
 #include "framework/tensor/tensor.h"
 
 namespace lenslet {
@@ -10,12 +11,12 @@ namespace {
 const char* status_of(ExitCode code) {
   switch (code) {
     case ExitCode::kUnavailable:
-      return "UNSUPPORTED";
+      return row_status::kUnsupported;
     case ExitCode::kMemory:
     case ExitCode::kInterrupted:
-      return "SKIPPED";
+      return row_status::kSkipped;
     case ExitCode::kDevice:
-      return "ERROR";
+      return row_status::kError;
     default:
       return nullptr;
   }
@@ -65,11 +66,11 @@ std::optional<NoResult> attempt_run(const std::string& name, Stream& stream,
     run();
     return std::nullopt;
   } catch (const InterruptedError& error) {
-    return NoResult{"SKIPPED", error.exit_code(), kInterrupted};
+    return NoResult{row_status::kSkipped, error.exit_code(), kInterrupted};
   } catch (const Error& error) {
     if (error.exit_code() == ExitCode::kDevice && device_is_lost(stream))
       throw DeviceError(concat(name, ": ", error.what()));
-    return NoResult{"ERROR", error.exit_code(), error.what()};
+    return NoResult{row_status::kError, error.exit_code(), error.what()};
   }
 }
 

@@ -87,7 +87,9 @@ JsonObject& Document::members() { return *members_; }
 
 void Document::status(bool interrupted, const std::string& error) {
   members()("interrupted", interrupted);
-  members()("status", !error.empty() ? "ERROR" : interrupted ? "INTERRUPTED" : "COMPLETE");
+  members()("status", !error.empty() ? document_status::kError
+                      : interrupted  ? document_status::kInterrupted
+                                     : document_status::kComplete);
   members()("reason", error);
 }
 

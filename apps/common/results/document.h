@@ -17,6 +17,14 @@
 
 namespace lenslet {
 
+/// How the run ended that wrote a document.
+namespace document_status {
+inline constexpr const char* kComplete = "COMPLETE";
+inline constexpr const char* kInterrupted = "INTERRUPTED";
+inline constexpr const char* kError = "ERROR";
+inline constexpr const char* kAll[] = {kComplete, kInterrupted, kError};
+}  // namespace document_status
+
 class Document {
  public:
   using Sink = std::function<void(const std::string&)>;

@@ -2,6 +2,7 @@
 
 #include "apps/common/output/text.h"
 #include "apps/common/results/document.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -24,8 +25,8 @@ void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, M
   const Bound bound = binding_ceiling(ceilings, computed, math, row.cache == "hot");
   row.bound_by = bound.by;
   if (row.time.median > 0) row.ceiling_fraction = bound.best_ns / row.time.median;
-  if (row.status == "PASSED" && row.ceiling_fraction > 1 + kCeilingNoise) {
-    row.status = "SUSPECT";
+  if (row.status == row_status::kPassed && row.ceiling_fraction > 1 + kCeilingNoise) {
+    row.status = row_status::kSuspect;
     row.reason = concat(format_percent(row.ceiling_fraction, 0), " of the measured ceiling (", bound.by, ")");
   }
 }

@@ -12,6 +12,7 @@
 #include "apps/common/ceilings/ceilings.h"
 #include "apps/common/fields/fields.h"
 #include "apps/common/system/conditions.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 
@@ -52,9 +53,6 @@ struct ResultAccuracy {
   }
 };
 
-inline constexpr const char* kRowStatuses[] = {"PASSED",  "FAILED",  "UNSUPPORTED",
-                                               "SKIPPED", "SUSPECT", "ERROR"};
-
 /// One measurement. NaN, empty or nullopt means "does not apply" and becomes null.
 struct ResultRow {
   std::string name;     // "conv1"
@@ -63,7 +61,7 @@ struct ResultRow {
   std::string math;
   std::string layout = "NCHW";
   std::string cache;  // "hot" or "cold"
-  std::string status = "PASSED";
+  std::string status = row_status::kPassed;
   std::string reason;  // why it did not pass, or a remark
   std::string study;   // "a" to "e" for the published studies; else empty
   std::vector<std::pair<std::string, std::string>> labels;  // position of the row within its study, in order
@@ -111,7 +109,7 @@ struct ResultRow {
   static void fields(Self& self, V&& v) {
     identity(self, v);
     v("detail", self.detail);
-    v.one_of("status", self.status, kRowStatuses);
+    v.one_of("status", self.status, row_status::kAll);
     v("reason", self.reason);
     v.time("time_ns", "samples", self.time);
     v.later("p99_ns", self.p99_ns);

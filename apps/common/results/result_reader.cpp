@@ -232,8 +232,7 @@ ReadResults parse_results(const std::string& text, const std::string& origin) {
   ReadResults results;
   results.path = origin;
   Fields<ResultEnvironment>::of(results.environment, root);
-  root.one_of("status", results.status,
-              std::initializer_list<const char*>{"COMPLETE", "INTERRUPTED", "ERROR"});
+  root.one_of("status", results.status, document_status::kAll);
   root("reason", results.reason)("ceilings", results.ceilings);
   root.each("results", kMaxRows, [&](ObjectReader entry) {
     throw_if_reading_stopped();

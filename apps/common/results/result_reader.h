@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/results/document.h"
 #include "apps/common/results/result_file.h"
 #include "apps/common/system/environment.h"
 
@@ -15,12 +16,12 @@ namespace lenslet {
 struct ReadResults {
   std::string path;
   ResultEnvironment environment;
-  std::string status;  // COMPLETE, INTERRUPTED or ERROR
+  std::string status;  // one of document_status::kAll
   std::string reason;  // for ERROR
   std::optional<Ceilings> ceilings;
   std::vector<ResultRow> rows;
 
-  bool complete() const { return status == "COMPLETE"; }
+  bool complete() const { return status == document_status::kComplete; }
 };
 
 /// Reads a lenslet.results/1 file. Throws DataError with file, row and key for invalid JSON, another schema, a missing

@@ -4,15 +4,16 @@
 
 #include "apps/convbench/bench/verdict.h"
 #include "framework/base/error.h"
+#include "framework/tensor/poison.h"
 
 namespace lenslet {
 namespace {
 
 using reference::GuardedMemory;
 
-// Multiply-adds of the fp64 reference per input: about a hundredth of a second on one core. A deep problem takes
-// judged_macs() instead. Pooled outputs, which are judged once, take fewer.
-constexpr int64_t kReferenceMacs = int64_t{1} << 22, kPooledMacs = int64_t{1} << 20;
+// Pooled outputs, which are judged once, take fewer multiply-adds than kReferenceMacs; deep problems take more,
+// judged_macs().
+constexpr int64_t kPooledMacs = int64_t{1} << 20;
 
 // Limit for input plus output: page-locking more would take seconds, so larger problems are timed without copies.
 constexpr size_t kMaxCopied = size_t{4} << 30;
@@ -53,7 +54,7 @@ void ConvArena::load(int round, Stream& stream) {
       fill_bytes(workspace(), stream.device(), byte_, memory_->block_bytes(kWorkspace), stream);
     return;
   }
-  byte_ = round % 2 == 0 ? GuardedMemory::kNanByte : GuardedMemory::kMarkByte;
+  byte_ = round % 2 == 0 ? kNanByte : kMarkByte;
   const std::vector<float>& x = input(round);
   memory_->poison(byte_, stream);
   memory_->upload(kInput, x.data(), stream);
@@ -63,7 +64,7 @@ void ConvArena::load(int round, Stream& stream) {
 }
 
 void ConvArena::poison(Stream& stream) {
-  byte_ = GuardedMemory::kNanByte;
+  byte_ = kNanByte;
   memory_->poison(byte_, stream);
   loaded_ = -1;
 }

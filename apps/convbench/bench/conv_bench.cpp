@@ -10,6 +10,7 @@
 #include "apps/convbench/bench/study_bench.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -219,8 +220,8 @@ void add_ratios_to_cudnn(std::vector<ResultRow>& rows) {
 std::vector<ResultRow> bench_conv_into(const ConvBenchRequest& request, BenchSession& session) {
   std::vector<ResultRow> wanted;
   for (const ConvSpec& spec : request.specs) {
-    for (ResultRow& row : rows_without_time(base_row(request, spec, session), "SKIPPED", "not measured yet",
-                                            context_of(request, session))) {
+    for (ResultRow& row : rows_without_time(base_row(request, spec, session), row_status::kSkipped,
+                                            "not measured yet", context_of(request, session))) {
       wanted.push_back(std::move(row));
     }
   }
@@ -229,7 +230,7 @@ std::vector<ResultRow> bench_conv_into(const ConvBenchRequest& request, BenchSes
     const bool by_name = std::any_of(request.specs.begin(), request.specs.end(), [&](const auto& spec) {
       return spec.by_name && spec.name == row.backend;
     });
-    if (row.status == "UNSUPPORTED") {
+    if (row.status == row_status::kUnsupported) {
       session.refuse(by_name ? row.backend : std::string(), ExitCode::kUnavailable, row.reason);
     }
   }

@@ -17,7 +17,7 @@ struct StudyCandidate {
   MathMode math = MathMode::kFp32;
   double saved = 1;                     // products_saved of its rows
   std::unique_ptr<Candidate> prepared;  // null: not measured, for the reason below
-  std::string status, reason;           // "UNSUPPORTED", "64 x 64 = 4096 threads per block, …"
+  std::string status, reason;           // UNSUPPORTED, "64 x 64 = 4096 threads per block, …"
 };
 
 /// The prepared ones of these, in order.

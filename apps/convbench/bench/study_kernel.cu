@@ -3,6 +3,7 @@
 #include "framework/device/cuda_check.h"
 #include "framework/device/launch_check.h"
 #include "framework/device/launch_resources.cuh"
+#include "framework/device/native_stream.h"
 
 namespace lenslet {
 
@@ -34,8 +35,8 @@ LaunchResources study_launch_resources(const StudyLaunch& launch, const void* ke
 
 void study_enqueue(const StudyLaunch& launch, const void* kernel, void** arguments, Stream& stream) {
   const dim3 blocks(launch.blocks_x, launch.blocks_y), threads(launch.threads_x, launch.threads_y);
-  const auto on = static_cast<cudaStream_t>(stream.native_handle());
-  static_cast<void>(cudaLaunchKernel(kernel, blocks, threads, arguments, launch.shared_bytes, on));
+  static_cast<void>(
+      cudaLaunchKernel(kernel, blocks, threads, arguments, launch.shared_bytes, native(stream)));
   LENSLET_CUDA_CHECK_LAUNCH_OF(launch.name);
 }
 

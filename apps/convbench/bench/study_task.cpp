@@ -5,6 +5,7 @@
 
 #include "apps/convbench/bench/verdict.h"
 #include "framework/base/error.h"
+#include "framework/tensor/roundoff.h"
 #include "framework/tensor/tensor.h"
 
 namespace lenslet {
@@ -46,10 +47,9 @@ std::vector<float> StudyTask::values(size_t count, uint64_t seed) const {
 // |error| <= ((1 + u)^terms - 1) * sum of the products' absolute values, for any order of summation (N. Higham,
 // "Accuracy and Stability of Numerical Algorithms", 2nd ed., 2002, section 3.1).
 StudyTask::Expected StudyTask::sum(size_t index, double value, double magnitude, int terms) const {
-  constexpr double kUnit = 0x1p-24;   // unit roundoff of fp32
   constexpr int kMaxExact = 1 << 20;  // integers up to 4, products up to 16: sums below 2^24
   const bool exact = fill_ == reference::Fill::kIntegers && terms < kMaxExact;
-  return {static_cast<int64_t>(index), value, exact ? 0 : std::expm1(1.01 * kUnit * terms) * magnitude};
+  return {static_cast<int64_t>(index), value, exact ? 0 : std::expm1(1.01 * kUnitFp32 * terms) * magnitude};
 }
 
 void StudyTask::load(int round, Stream& stream) {

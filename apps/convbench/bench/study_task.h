@@ -30,8 +30,7 @@ class StudyTask {
   Verdict judge(int round, const std::vector<float>& output, Stream& stream, int answer = 0);
 
  protected:
-  static constexpr int64_t kReferenceMacs = int64_t{1} << 22;  // about a hundredth of a second in fp64
-  static constexpr size_t kOutput = 2;                         // index of the output's block
+  static constexpr size_t kOutput = 2;  // index of the output's block
 
   /// The expected value of one output in fp64, and its error bound.
   struct Expected {

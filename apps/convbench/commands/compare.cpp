@@ -8,6 +8,7 @@
 #include "apps/common/output/table.h"
 #include "apps/common/output/text.h"
 #include "apps/common/results/document.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -37,7 +38,7 @@ std::string percent(double ratio) {
 std::string obstacle(const ResultRow& before, const ResultRow& after) {
   std::string why;
   for (const auto& [row, where] : {std::make_pair(&before, "old"), std::make_pair(&after, "new")}) {
-    if (row->status != "PASSED") {
+    if (row->status != row_status::kPassed) {
       why += (why.empty() ? "" : "; ") + concat(row->status, " in the ", where, " file");
       if (!row->reason.empty()) why += " (" + row->reason + ")";
     } else if (row->time.samples == 0) {
@@ -186,9 +187,9 @@ const char* to_string(Change change) {
     case Change::kSame:
       return "SAME";
     case Change::kFaster:
-      return "FASTER";
+      return kFasterWord;
     case Change::kSlower:
-      return "SLOWER";
+      return kSlowerWord;
     case Change::kUnclear:
       break;
   }
@@ -264,7 +265,7 @@ Comparison compare_results(const ReadResults& before, const ReadResults& after, 
       comparison.rows.push_back(compare_times(old_row, row, threshold));
     } else {
       comparison.uncompared.push_back(
-          {&old_row, &row, why, old_row.status == "PASSED" && went_wrong(row.status)});
+          {&old_row, &row, why, old_row.status == row_status::kPassed && went_wrong(row.status)});
     }
   }
   for (const ResultRow& row : before.rows) {

@@ -8,6 +8,7 @@
 #include "apps/convbench/bench/ladder_shapes.h"
 #include "apps/convbench/bench/published.h"
 #include "apps/convbench/commands/commands.h"
+#include "framework/measuring/row_status.h"
 #include "layers/conv/gpu/ladder/conv_ladder.h"
 
 namespace lenslet {
@@ -95,7 +96,7 @@ void print_climb(Console& console, const std::vector<ResultRow>& all) {
       "printed us", [](const ResultRow& row) { return row.published ? row.published->time_ns : NAN; },
       format_us);
   table.reason().note("the one change", [](const ResultRow& row) {
-    return row.status == "PASSED" ? row.label("change") : std::string();
+    return row.status == row_status::kPassed ? row.label("change") : std::string();
   });
   console.line(concat("\n", all.front().problem));
   console.print(table.of(rows));

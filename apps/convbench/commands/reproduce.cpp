@@ -7,6 +7,7 @@
 #include "apps/common/results/row_table.h"
 #include "apps/convbench/commands/commands.h"
 #include "apps/convbench/filter/filter_bench.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -120,7 +121,8 @@ void print_summary(Console& console, const std::vector<ResultRow>& rows) {
                          [&](const ResultRow& row) { return row.status == status; });
   };
   std::string text = concat(rows.size(), " rows:");
-  for (const char* status : {"PASSED", "UNSUPPORTED", "SKIPPED", "SUSPECT", "FAILED", "ERROR"}) {
+  for (const char* status : {row_status::kPassed, row_status::kUnsupported, row_status::kSkipped,
+                             row_status::kSuspect, row_status::kFailed, row_status::kError}) {
     if (const auto some = count(status); some > 0) text += concat(" ", some, " ", status);
   }
   console.line("\n" + text);

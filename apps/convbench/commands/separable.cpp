@@ -18,6 +18,7 @@
 #include "apps/convbench/bench/study_bench.h"
 #include "apps/convbench/commands/commands.h"
 #include "apps/convbench/separable/block.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -62,8 +63,9 @@ Choice fastest(const std::vector<ResultRow>& rows, TensorLayout layout, const st
   const bool hot =
       std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.cache == "hot"; });
   for (const ResultRow& row : rows) {
-    const bool candidate = row.status == "PASSED" && row.time.samples > 0 && layout_of(row) == layout &&
-                           (row.cache == "hot") == hot && (backend.empty() || row.backend == backend);
+    const bool candidate = row.status == row_status::kPassed && row.time.samples > 0 &&
+                           layout_of(row) == layout && (row.cache == "hot") == hot &&
+                           (backend.empty() || row.backend == backend);
     if (candidate && row.time.median < best.ns) best = {row.backend, layout, row.time.median};
   }
   return best;

@@ -5,6 +5,8 @@
 #include "apps/common/results/attempt.h"
 #include "apps/convbench/bench/published.h"
 #include "framework/base/error.h"
+#include "framework/measuring/row_status.h"
+#include "framework/tensor/poison.h"
 
 namespace lenslet {
 namespace {
@@ -34,7 +36,6 @@ class FilterArena : public ConvArena {
 
 /// The picture as the backend computes it.
 Picture picture_by(ConvCandidate& candidate, const FilterTask& task, Stream& stream) {
-  constexpr int kNanByte = reference::GuardedMemory::kNanByte;
   std::vector<float> y(candidate.output_count());
   const size_t bytes = y.size() * sizeof(float);
   candidate.load(0, stream);
@@ -52,7 +53,7 @@ void compare_pictures(const FilterTask& task, const std::vector<MeasuredConv>& a
   std::string first_name;
   for (const MeasuredConv& one : all) {
     Measurement& measured = one.measured;
-    if (measured.status != "PASSED") continue;
+    if (measured.status != row_status::kPassed) continue;
     Picture picture;
     const auto refusal =  // a large picture takes a second
         attempt_run(one.candidate.name(), stream, [&] { picture = picture_by(one.candidate, task, stream); });
@@ -74,7 +75,7 @@ void compare_pictures(const FilterTask& task, const std::vector<MeasuredConv>& a
                first_name, ", first ", difference.first);
     if (task.filter().exact_on_bytes() || difference.largest > 1) {
       measured = {};
-      measured.status = "FAILED";
+      measured.status = row_status::kFailed;
       measured.reason = what;
     } else {
       measured.note += concat(measured.note.empty() ? "" : "; ", what, " (fractions round either way)");

@@ -8,6 +8,7 @@
 #include "apps/convbench/bench/published.h"
 #include "framework/base/error.h"
 #include "framework/device/gpu_limits.h"
+#include "framework/measuring/row_status.h"
 #include "layers/gemm/gemm_backend.h"
 
 namespace lenslet {
@@ -180,10 +181,10 @@ void bench_gemm_into(int size, int out_channels, const std::vector<GemmCell>& ce
     StudyCandidate& candidate = add(cell);
     const StudyKernel<MatrixShape> kernel = kernel_of(cell, task.shape());
     if (const Support support = study_support(kernel, session.device()); !support) {
-      candidate.status = "UNSUPPORTED";
+      candidate.status = row_status::kUnsupported;
       candidate.reason = refusal_of(cell, support);
     } else if (const std::string repeats = repetition(cell, cells, size, out_channels); !repeats.empty()) {
-      candidate.status = "SKIPPED";
+      candidate.status = row_status::kSkipped;
       candidate.reason = repeats;
     } else {
       candidate.base.launches = {study_launch_resources(kernel)};

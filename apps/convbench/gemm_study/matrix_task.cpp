@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/convbench/bench/verdict.h"
 #include "framework/base/error.h"
+#include "framework/tensor/poison.h"
 #include "framework/tensor/tensor.h"
 
 namespace lenslet {
 namespace {
-
-using reference::GuardedMemory;
 
 constexpr int kEdge = 64;  // columns at both ends that are always judged
 
@@ -69,12 +69,12 @@ void MatrixTask::upload_b(Stream& stream) {
 
 void MatrixTask::fill(int round, Stream& stream) {
   if (fresh()) {
-    poison(GuardedMemory::kNanByte, stream);
+    poison(kNanByte, stream);
     upload_b(stream);
   }
   a_ = values(count(shape_.rows, shape_.inner), seed() * 1000 + static_cast<uint64_t>(round));
   upload(kA, a_, stream);
-  fill_bytes(output(), stream.device(), GuardedMemory::kNanByte, block_bytes(kC), stream);
+  fill_bytes(output(), stream.device(), kNanByte, block_bytes(kC), stream);
 }
 
 std::vector<StudyTask::Expected> MatrixTask::answers(int /*answer*/) const {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/convbench/bench/verdict.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
+#include "framework/tensor/poison.h"
 
 namespace lenslet {
 namespace {
@@ -74,7 +76,7 @@ std::string SeparableBlock::detail() const {
 void SeparableBlock::fill(int round, Stream& stream) {
   data_seed_ = seed() + 100 * (static_cast<uint64_t>(round) + 1);
   data_ = depthwise_judge_.make_case(data_seed_);
-  poison(reference::GuardedMemory::kNanByte, stream);
+  poison(kNanByte, stream);
   upload(kInput, data_.x, stream);
 }
 

@@ -4,7 +4,7 @@
 
 #include "apps/convbench/stencil/stencil_kernels.h"
 #include "framework/device/cuda_check.h"
-#include "framework/device/stream.h"
+#include "framework/device/native_stream.h"
 
 namespace lenslet {
 
@@ -14,8 +14,7 @@ static_assert(kConstantTaps >= kMaxTaps1d && kConstantTaps >= kMaxTaps2d * kMaxT
 template <int kCount>
 void upload_constant(float (&symbol)[kCount], const float* filter, int count, Stream& stream) {
   LENSLET_CUDA_CHECK(cudaMemcpyToSymbolAsync(symbol, filter, static_cast<size_t>(count) * sizeof(float), 0,
-                                             cudaMemcpyHostToDevice,
-                                             static_cast<cudaStream_t>(stream.native_handle())));
+                                             cudaMemcpyHostToDevice, native(stream)));
 }
 
 }  // namespace lenslet

@@ -2,6 +2,7 @@
 
 #include "apps/common/command_line/option_values.h"
 #include "framework/base/error.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -86,7 +87,7 @@ std::vector<ResultRow> bench_stencil_into(const Stencil& stencil, const std::vec
     candidate.base = stencil_row(cell, stencil, seed);
     candidate.work = {stencil.flops(), stencil.bytes()};
     if (const Support support = stencil_support(cell, stencil, session.device()); !support) {
-      candidate.status = "UNSUPPORTED";
+      candidate.status = row_status::kUnsupported;
       candidate.reason = support.reason();
     } else {
       candidate.base.launches = {study_launch_resources(kernel_of(cell, stencil))};

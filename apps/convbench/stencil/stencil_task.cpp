@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/convbench/bench/verdict.h"
 #include "framework/base/error.h"
+#include "framework/tensor/poison.h"
 
 namespace lenslet {
 namespace {
-
-using reference::GuardedMemory;
 
 constexpr int64_t kMinSamples = 1024;
 constexpr int kEdge = 40;  // judged outputs next to an edge: more than a row of a tile
@@ -37,7 +37,7 @@ void StencilTask::allocate(Device device) {
 }
 
 void StencilTask::fill(int round, Stream& stream) {
-  poison(round % 2 == 0 ? GuardedMemory::kNanByte : GuardedMemory::kMarkByte, stream);
+  poison(round % 2 == 0 ? kNanByte : kMarkByte, stream);
   x_ = values(output_count(), seed() * 1000 + 100 * (static_cast<uint64_t>(round) + 1));
   upload(kX, x_, stream);
   upload(kFilter, filter_, stream);

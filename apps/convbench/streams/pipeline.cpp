@@ -8,8 +8,6 @@
 namespace lenslet {
 namespace {
 
-constexpr int64_t kReferenceMacs = int64_t{1} << 22;
-
 Conv2dProblem whole_of(Conv2dProblem part, int parts) {
   part.n *= parts;
   return part;

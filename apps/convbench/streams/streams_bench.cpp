@@ -10,6 +10,7 @@
 #include "apps/measuring/measure.h"
 #include "framework/base/clock.h"
 #include "framework/measuring/nvtx.h"
+#include "framework/measuring/row_status.h"
 #include "framework/measuring/sampler.h"
 #include "framework/measuring/statistics.h"
 
@@ -69,7 +70,7 @@ class StreamsContest {
     const std::optional<NoResult> refusal =
         attempt_run(lane.candidate.name(), lane.stream, [&] { wrong = step(); });
     if (refusal || wrong.empty()) return refusal;
-    return NoResult{"FAILED", ExitCode::kCheckFailed, wrong};
+    return NoResult{row_status::kFailed, ExitCode::kCheckFailed, wrong};
   }
 
   /// Fails every row that uses that lane.
@@ -84,7 +85,7 @@ class StreamsContest {
     for (size_t i = 0; i < lane_distrust_.size(); ++i) {
       std::optional<NoResult> fault = fault_of([&] { return judge_lane(i, round); });
       if (!fault) continue;
-      if (fault->status != "SKIPPED") fault->reason = concat("stream ", i, ": ", fault->reason);
+      if (fault->status != row_status::kSkipped) fault->reason = concat("stream ", i, ": ", fault->reason);
       fail(static_cast<int>(i), *fault);
     }
     for (auto& candidate : candidates_) {
@@ -219,7 +220,7 @@ std::vector<ResultRow> bench_streams(const StreamsRequest& request, BenchSession
     row.stages_ns = stages;
     if (options.verify != Verify::kOff) row.error = candidate->distrust.error();
     if (candidate->fault || candidate->samples.empty()) {
-      row.status = candidate->fault ? candidate->fault->status : "SKIPPED";
+      row.status = candidate->fault ? candidate->fault->status : row_status::kSkipped;
       row.reason = candidate->fault ? candidate->fault->reason : kInterrupted;
     } else {
       row.time = summarise(candidate->samples);

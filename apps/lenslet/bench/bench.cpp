@@ -17,6 +17,7 @@
 #include "apps/lenslet/pictures/eval_report.h"
 #include "apps/lenslet/pictures/mnist_folder.h"
 #include "apps/measuring/measured_rows.h"
+#include "framework/measuring/row_status.h"
 #include "framework/tensor/pixels.h"
 #include "models/classifier.h"
 #include "models/lenet5.h"
@@ -173,7 +174,8 @@ class ModelBench {
       std::vector<ResultRow> rows = options_.latency ? latency_rows(candidates[i], measured[i])
                                                      : plain_rows(candidates[i], measured[i]);
       for (ResultRow& row : rows) {
-        if (row.status == "PASSED" || row.status == "SUSPECT") add_accuracy(candidates[i], row);
+        if (row.status == row_status::kPassed || row.status == row_status::kSuspect)
+          add_accuracy(candidates[i], row);
         all.push_back(std::move(row));
       }
     }
@@ -253,12 +255,12 @@ class ModelBench {
     const std::string wrong =
         row.accuracy ? judge_accuracy(*row.accuracy, candidate.config.input) : std::string();
     if (wrong.empty()) return;
-    row.status = "FAILED";
+    row.status = row_status::kFailed;
     row.reason = wrong;
   }
 
   std::vector<ResultRow> latency_rows(const BenchCandidate& candidate, const Measurement& measured) const {
-    if (measured.status != "PASSED")
+    if (measured.status != row_status::kPassed)
       return rows_without_time(candidate.base, measured.status, measured.reason, {true, false, nullptr});
     Executable& executable = candidate.executable();
     ResultRow base = candidate.base;

@@ -10,16 +10,17 @@
 #include "framework/base/clock.h"
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
+#include "framework/measuring/row_status.h"
 #include "framework/measuring/statistics.h"
 #include "framework/measuring/stream_gate.h"
+#include "framework/tensor/poison.h"
 #include "models/fused_lenet5/polled.h"
 #include "models/fused_lenet5/resident.h"
 
 namespace lenslet {
 namespace {
 
-constexpr int64_t kWarmUp = 100;   // untimed calls at the start
-constexpr int kPoisonByte = 0xff;  // four of them are a NaN
+constexpr int64_t kWarmUp = 100;  // untimed calls at the start
 constexpr const char *kPolled = "polled", *kResident = "resident";
 constexpr int kInOrderPasses = 200, kInOrderWarmUp = 20;
 
@@ -232,7 +233,7 @@ struct Runner {
   double call(const BatchPictures& pictures, double bound) {
     const int round = static_cast<int>(calls++ % INT32_MAX);
     pictures.fill(in, round);
-    std::memset(out.data, kPoisonByte, out.bytes());
+    std::memset(out.data, kNanByte, out.bytes());
     const double start = host_now_ns();
     path.call();
     const double ns = host_now_ns() - start;
@@ -302,11 +303,11 @@ std::vector<ResultRow> measure_latency(Executable& executable, const BuildOption
       row.time = summarise(runner.samples);
       row.p99_ns = percentile_99(runner.samples);
       if (runner.samples.empty()) {
-        row.status = "SKIPPED";
+        row.status = row_status::kSkipped;
         row.reason = kInterrupted;
       }
     } else {
-      row.status = "FAILED";
+      row.status = row_status::kFailed;
       row.reason = runner.wrong;
     }
     rows.push_back(std::move(row));

@@ -7,6 +7,7 @@
 #include "apps/common/results/row_table.h"
 #include "framework/base/error.h"
 #include "framework/execution/plan.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -52,11 +53,11 @@ void print_rows(Console& console, const RowTable& table, const std::vector<Resul
   std::vector<ResultRow> listed;
   std::vector<std::string> printed;
   for (const ResultRow& row : rows) {
-    if (row.status != "UNSUPPORTED") listed.push_back(row);
+    if (row.status != row_status::kUnsupported) listed.push_back(row);
   }
   console.print(table.of(listed, batch_of));
   for (const ResultRow& row : rows) {
-    if (row.status != "UNSUPPORTED") continue;
+    if (row.status != row_status::kUnsupported) continue;
     const std::string about =
         concat(row.status, ": ", or_dash(row.backend), ", ", row.math, ": ", row.reason);
     if (std::find(printed.begin(), printed.end(), about) != printed.end()) continue;

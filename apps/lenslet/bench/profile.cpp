@@ -16,6 +16,7 @@
 #include "framework/base/clock.h"
 #include "framework/execution/chrome_trace.h"
 #include "framework/execution/profiler.h"
+#include "framework/measuring/row_status.h"
 #include "framework/measuring/sampler.h"
 #include "framework/tensor/pixels.h"
 #include "layers/conv/conv_layer.h"
@@ -128,7 +129,7 @@ std::vector<ResultRow> all_rows(const Executable& executable, const Measured& me
   std::vector<ResultRow> rows;
   if (!fault.empty()) {
     rows.push_back(plain_row("profile", {}, fault));
-    rows.back().status = "ERROR";
+    rows.back().status = row_status::kError;
     if (std::isfinite(measured.first_call_ns)) {
       rows.push_back(plain_row("first_call", once(measured.first_call_ns), "the first pass, host clock"));
     }
@@ -162,7 +163,7 @@ std::vector<ResultRow> all_rows(const Executable& executable, const Measured& me
         row.name != executable.steps()[measured.wrong_step->index].name) {
       continue;
     }
-    row.status = "FAILED";
+    row.status = row_status::kFailed;
     row.reason = measured.wrong;
   }
   return rows;

@@ -1,6 +1,7 @@
 #include "apps/lenslet/candidates/layer_bound.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <numeric>
 
@@ -11,8 +12,6 @@
 
 namespace lenslet {
 namespace {
-
-constexpr double kTiny = 0x1p-126;  // results below the smallest normal number may become 0
 
 // The error bound of each output of a convolution, as its backend derived it.
 std::vector<double> conv_bounds(const Conv2dLayer& layer, const BackendEntry& entry, MathMode math,
@@ -89,7 +88,8 @@ std::vector<double> sum_bounds(const reference::Result& result, int64_t terms, M
   Conv2dProblem problem;
   problem.c = static_cast<int>(terms - 1);
   const double factor = accuracy_of_sums(problem, math).factor(terms);
-  for (size_t i = 0; i < bounds.size(); ++i) bounds[i] = factor * result.magnitudes[i] + kTiny;
+  for (size_t i = 0; i < bounds.size(); ++i)
+    bounds[i] = factor * result.magnitudes[i] + FLT_MIN;  // below it a result may be 0
   return bounds;
 }
 

@@ -4,14 +4,13 @@
 #include <array>
 #include <cmath>
 
+#include "framework/tensor/roundoff.h"
 #include "layers/fusion/fusion.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/reference/compare.h"
 
 namespace lenslet {
 namespace {
-
-constexpr double kReferenceRoundoff = 0x1p-24;  // of fp32, to which the reference rounds before pooling
 
 BuildOptions all_kept(BuildOptions build, Stream& stream) {
   build.fuse = false;
@@ -29,7 +28,7 @@ void apply_fused(const Layer& layer, reference::Result& result, std::vector<doub
     for (size_t i = 0; i < bounds.size(); ++i) {
       double& value = result.values[i];
       value = reference::rectified(value, after.slope, after.ceiling);
-      if (!exact) bounds[i] += kReferenceRoundoff * std::fabs(value);
+      if (!exact) bounds[i] += kUnitFp32 * std::fabs(value);
     }
     return;
   }
@@ -40,7 +39,7 @@ void apply_fused(const Layer& layer, reference::Result& result, std::vector<doub
   bounds = reference::max_pool2d(result.shape, limits.data(), window).values;
   result = reference::max_pool2d(result.shape, values.data(), window);
   for (size_t i = 0; i < bounds.size(); ++i)
-    bounds[i] += kReferenceRoundoff * (std::fabs(result.values[i]) + bounds[i]);
+    bounds[i] += kUnitFp32 * (std::fabs(result.values[i]) + bounds[i]);
 }
 
 }  // namespace

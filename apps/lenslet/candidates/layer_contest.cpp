@@ -8,6 +8,7 @@
 
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -18,7 +19,7 @@ std::string kind_of(const Graph& graph, const std::vector<TuneCandidate>& candid
   std::string kind;
   for (size_t i = region.first; i < region.second; ++i) {
     const TuneCandidate& candidate = candidates[i];
-    kind += concat(candidate.backend, candidate.status == "UNSUPPORTED" ? " not" : "", " at ",
+    kind += concat(candidate.backend, candidate.status == row_status::kUnsupported ? " not" : "", " at ",
                    candidate.nodes[0] - candidates[region.first].nodes[0], ": ");
     for (const size_t node : candidate.nodes) {
       const Layer& layer = *graph.nodes()[node].layer;
@@ -64,7 +65,7 @@ std::vector<LayerFinding> measure_layers(const MeasureOptions& options, LayerSta
     std::vector<size_t> rows;
     for (size_t i = region.first; i < region.second && !interrupted(); ++i) {
       TuneCandidate& candidate = candidates[i];
-      if (candidate.status == "UNSUPPORTED") continue;
+      if (candidate.status == row_status::kUnsupported) continue;
       attempt(candidate, stage.stream(), [&] {
         auto layer = std::make_unique<LayerCandidate>(candidate, stage);
         candidate.choice = layer->op().choice();

@@ -8,6 +8,8 @@
 
 #include "apps/common/output/text.h"
 #include "framework/base/parallel.h"
+#include "framework/tensor/poison.h"
+#include "framework/tensor/roundoff.h"
 #include "layers/activation/activation_layer.h"
 #include "models/classifier.h"
 
@@ -17,15 +19,7 @@ namespace {
 // Judging them takes a tenth of a second for LeNet-5; of a larger network fewer are judged, as many as take seconds.
 constexpr int64_t kCheckedImages = 64;
 constexpr double kCheckedFlops = 1e9;
-constexpr double kRoundoff = 0x1p-24;   // of fp32
-constexpr double kTf32Cut = 0x1p-10;    // of an operand: tensor cores drop bits below the tenth
-constexpr double kFp16Cut = 0x1p-11;    // of an operand rounded to nearest
 constexpr double kSoftmaxError = 2e-6;  // of a probability computed in fp32
-constexpr int kNanByte = 0xff;          // four of them are a NaN
-
-double operand_cut(MathMode math) {
-  return math == MathMode::kFp32 ? 0 : math == MathMode::kTf32 ? kTf32Cut : kFp16Cut;
-}
 
 double largest(const std::vector<double>& values) {
   double largest = 0;
@@ -77,14 +71,14 @@ ReferenceLogits::ReferenceLogits(const Graph& graph, const uint8_t* pixels, int6
     int64_t terms = 0;
     const reference::Result result = reference_layer(*node.layer, inputs, terms);
     if (dynamic_cast<const ActivationLayer*>(node.layer.get())) {
-      const double growth = growth_of_errors(*node.layer, inputs[0], result, std::max(rounding_, kRoundoff));
+      const double growth = growth_of_errors(*node.layer, inputs[0], result, std::max(rounding_, kUnitFp32));
       rounding_ *= growth;
       operands_ *= growth;
     }
     if (terms > 0) {
       const double sum = largest(result.values);
       const double cancellation = sum > 0 ? largest(result.magnitudes) / sum : 1;
-      rounding_ += cancellation * static_cast<double>(terms) * kRoundoff;
+      rounding_ += cancellation * static_cast<double>(terms) * kUnitFp32;
       operands_ += cancellation * 2;
     }
     computed.push_back({result.shape, {result.values.begin(), result.values.end()}});
@@ -107,7 +101,7 @@ double ReferenceLogits::bound(const Executable& executable) const {
   }
   double operand = 0;
   for (const Executable::Step& step : executable.steps()) {
-    operand = std::max(operand, operand_cut(step.math));
+    operand = std::max(operand, operand_roundoff(step.math));
   }
   return (rounding_ + operands_ * operand) * scale_ + FLT_MIN;  // below it a result may be 0
 }
@@ -209,8 +203,8 @@ reference::Result judge_step(const Graph& graph, const Executable::Step& step, s
     int64_t terms = 0;
     result = reference_layer(*graph.node(name).layer, inputs, terms);
     if (terms > 0) {
-      bound =
-          largest(result.magnitudes) * (static_cast<double>(terms) * kRoundoff + 2 * operand_cut(step.math));
+      bound = largest(result.magnitudes) *
+              (static_cast<double>(terms) * kUnitFp32 + 2 * operand_roundoff(step.math));
     }
     x.assign(result.values.begin(), result.values.end());
     inputs = {{result.shape, x.data()}};
@@ -261,7 +255,7 @@ std::optional<LogitsCheck::WrongStep> LogitsCheck::first_wrong_step(Executable& 
     const reference::Result right = judge_step(executable.graph(), step, inputs, bound);
     for (size_t k = 0; k < y.size(); ++k) {
       // The judge rounds a layer's values to fp32.
-      const double allowed = bound + kRoundoff * std::fabs(right.values[k]);
+      const double allowed = bound + kUnitFp32 * std::fabs(right.values[k]);
       if (std::fabs(double{y[k]} - right.values[k]) <= allowed) continue;
       return WrongStep{i, concat("layer ", step.nodes(), " (", step.backend, "): output ", k, " is ", y[k],
                                  ", the fp64 reference's ", format_short(right.values[k]), ", allowed ",

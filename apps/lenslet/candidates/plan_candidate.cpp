@@ -6,6 +6,7 @@
 #include "apps/lenslet/candidates/drawn_digits.h"
 #include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
+#include "framework/measuring/row_status.h"
 #include "framework/tensor/pixels.h"
 #include "layers/reference/fill.h"
 #include "models/classifier.h"
@@ -222,7 +223,7 @@ const PlanContest::Prepared& PlanContest::add_call(const std::string& name,
 }
 
 void PlanContest::refuse(const std::string& reason) {
-  plans_.push_back({nullptr, nullptr, {"UNSUPPORTED", ExitCode::kUnavailable, reason}});
+  plans_.push_back({nullptr, nullptr, {row_status::kUnsupported, ExitCode::kUnavailable, reason}});
 }
 
 std::vector<Measurement> PlanContest::measure(const MeasureOptions& options) const {

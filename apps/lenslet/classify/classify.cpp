@@ -12,6 +12,7 @@
 #include "apps/lenslet/pictures/picture_choices.h"
 #include "apps/lenslet/session/session.h"
 #include "models/classifier.h"
+#include "models/digit/plane.h"
 
 namespace lenslet {
 namespace {
@@ -59,8 +60,9 @@ std::vector<uint8_t> grey_of(const Picture& picture) {
   const auto channels = static_cast<size_t>(picture.channels);
   for (size_t i = 0; i < grey.size(); ++i) {
     const uint8_t* pixel = picture.pixels.data() + i * channels;
-    const unsigned value =
-        channels >= 3 ? (299u * pixel[0] + 587u * pixel[1] + 114u * pixel[2]) / 1000 : pixel[0];
+    const unsigned value = channels >= 3
+                               ? (kLumaRed * pixel[0] + kLumaGreen * pixel[1] + kLumaBlue * pixel[2]) / 1000
+                               : pixel[0];
     const unsigned alpha = channels == 2 || channels == 4 ? pixel[channels - 1] : 255;
     grey[i] = static_cast<uint8_t>((value * alpha + 255 * (255 - alpha)) / 255);
   }

@@ -17,6 +17,7 @@
 #include "apps/lenslet/diff/their_values.h"
 #include "apps/lenslet/session/session.h"
 #include "framework/execution/executable.h"
+#include "framework/measuring/row_status.h"
 #include "layers/reshape/reshape_layer.h"
 #include "models/onnx/model_file.h"
 #include "models/onnx/network.h"
@@ -50,7 +51,7 @@ struct DiffRow {
   double largest = 0;                                              // of their absolute values
   int64_t sample = 0, at = 0;                                      // where: the sample, the value in it
   int64_t count = 0, unbounded = 0;  // of the values: those without a finite bound
-  std::string status = "PASSED", reason;
+  std::string status = row_status::kPassed, reason;
 
   template <class Self, class V>
   static void fields(Self& row, V&& v) {
@@ -80,16 +81,16 @@ struct DiffRow {
   }
   void judge() {
     if (share > 1) {
-      status = "FAILED";
+      status = row_status::kFailed;
       reason = concat("value ", at, " of sample ", sample, " is ", value_text(ours), ", theirs ",
                       value_text(theirs), ": ", value_text(difference), " apart, ", value_text(share),
                       " times what is allowed");
     } else if (unbounded > 0) {
-      status = "SKIPPED";
+      status = row_status::kSkipped;
       reason =
           concat(unbounded, " of ", count, " values have no finite bound: give values of layers before it");
     } else if (share > 0 && !(allowed <= largest)) {
-      status = "SKIPPED";
+      status = row_status::kSkipped;
       reason = concat("the bound, ", format_short(allowed), ", exceeds the largest value, ",
                       format_short(largest), ": give values of layers before it");
     }
@@ -251,13 +252,13 @@ ExitCode report(Run& run, const std::vector<DiffRow>& rows, const TheirValues& t
   const auto is = [](const char* status) {
     return [status](const DiffRow& row) { return row.status == status; };
   };
-  const auto wrong = std::find_if(rows.begin(), rows.end(), is("FAILED"));
+  const auto wrong = std::find_if(rows.begin(), rows.end(), is(row_status::kFailed));
   if (wrong != rows.end()) {
     console.prose(concat("the first beyond its bound: ", wrong->layer, " (",
                          printable_excerpt(wrong->value, 60), "): ", wrong->reason));
     return ExitCode::kCheckFailed;
   }
-  const auto judged = std::count_if(rows.begin(), rows.end(), is("PASSED"));
+  const auto judged = std::count_if(rows.begin(), rows.end(), is(row_status::kPassed));
   if (judged == 0)
     throw DataError(
         "no tensor could be judged: every bound exceeds its values; give the values of more layers");

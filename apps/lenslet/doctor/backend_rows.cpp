@@ -10,6 +10,8 @@
 #include "apps/common/system/signals.h"
 #include "framework/base/error.h"
 #include "framework/device/stream.h"
+#include "framework/measuring/row_status.h"
+#include "framework/tensor/poison.h"
 #include "layers/conv/conv_layer.h"
 #include "layers/conv/conv_registry.h"
 
@@ -54,7 +56,7 @@ class Repeater {
  private:
   std::vector<uint8_t> result_of(Operator& op) {
     Buffer workspace(device_, op.workspace_bytes());
-    fill_bytes(output_.data(), device_, 0xff, output_.bytes(), stream_);
+    fill_bytes(output_.data(), device_, kNanByte, output_.bytes(), stream_);
     RunContext context{stream_, workspace.data(), nullptr};
     TensorView output = task_.output;
     output.data = output_.as<float>();
@@ -155,7 +157,7 @@ std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery
     });
     rows.push_back(std::move(row));
     throw_if_interrupted();
-    if (rows.back().status == "ERROR") break;  // after a CUDA fault every later call also fails
+    if (rows.back().status == row_status::kError) break;  // after a CUDA fault every later call also fails
   }
   return rows;
 }

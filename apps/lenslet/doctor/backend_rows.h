@@ -9,6 +9,7 @@
 #include "framework/device/device.h"
 #include "framework/graph/graph.h"
 #include "framework/graph/layer.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 
@@ -34,7 +35,7 @@ struct BackendRow {
   int64_t workspace_bytes = -1;   // -1: unknown
   std::string determinism = "-";  // the promised determinism (framework/graph/determinism.h), if supported
   std::string observed;           // how its results repeat: "bitwise", "per preparation", "no" or "not run"
-  std::string status = "PASSED", reason;  // ERROR: the device failed
+  std::string status = row_status::kPassed, reason;  // ERROR: the device failed
 };
 
 /// What to list.

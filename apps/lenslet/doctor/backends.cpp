@@ -11,6 +11,7 @@
 #include "framework/base/parallel.h"
 #include "framework/device/device.h"
 #include "framework/graph/graph.h"
+#include "framework/measuring/row_status.h"
 #include "layers/conv/conv_layer.h"
 
 namespace lenslet {
@@ -25,7 +26,7 @@ Tensor random_tensor(const Shape& shape, unsigned seed) {
   return tensor;
 }
 
-bool supported(const BackendRow& row) { return row.status == "PASSED"; }
+bool supported(const BackendRow& row) { return row.status == row_status::kPassed; }
 
 std::string math_modes(const BackendRow& row) {
   if (row.supports.empty()) return "-";
@@ -73,7 +74,7 @@ Table table_of(const std::vector<BackendRow>& rows) {
   });
   table.words("backend", &BackendRow::backend);
   table.words("supported", [](const BackendRow& row) {
-    return row.status == "ERROR" ? "ERROR" : supported(row) ? "yes" : "no";
+    return row.status == row_status::kError ? row.status : supported(row) ? "yes" : "no";
   });
   table.words("auto", [](const BackendRow& row) { return row.is_auto ? "<-" : ""; });
   table.words("math modes", math_modes);
@@ -147,7 +148,7 @@ ExitCode run_backends(const BackendsOptions& options) {
     std::vector<BackendRow> rows;
     const auto add = [&](std::vector<BackendRow> some) {
       rows.insert(rows.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
-      if (rows.empty() || rows.back().status != "ERROR") return;
+      if (rows.empty() || rows.back().status != row_status::kError) return;
       throw DeviceError(concat(rows.back().layer, " by ", rows.back().backend, ": ", rows.back().reason));
     };
     run.guard([&] {

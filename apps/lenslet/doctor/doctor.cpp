@@ -17,6 +17,7 @@
 #include "framework/base/parallel.h"
 #include "framework/base/text.h"
 #include "framework/device/stream.h"
+#include "framework/measuring/row_status.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/gemm/gemm_backend.h"
 
@@ -90,6 +91,10 @@ void report_libraries(Console& console, bool verbose) {
   }
 }
 
+// The statuses of self-tests, in the order of the columns. None is SUSPECT, because none is timed.
+constexpr const char* kStatuses[] = {row_status::kPassed, row_status::kFailed, row_status::kUnsupported,
+                                     row_status::kSkipped, row_status::kError};
+
 int64_t count_status(const std::vector<ResultRow>& rows, const std::string& status) {
   return std::count_if(rows.begin(), rows.end(), [&](const ResultRow& row) { return row.status == status; });
 }
@@ -104,7 +109,8 @@ struct Group {
   double worst() const {
     double worst = NAN;
     for (const ResultRow& row : rows) {
-      if (row.error && count("PASSED") + count("FAILED") > 0) worst = std::fmax(worst, row.error->max_rel);
+      if (row.error && count(row_status::kPassed) + count(row_status::kFailed) > 0)
+        worst = std::fmax(worst, row.error->max_rel);
     }
     return worst;
   }
@@ -112,8 +118,8 @@ struct Group {
   std::string reason() const {
     std::string reason;
     for (const ResultRow& row : rows) {
-      const bool fault = row.status == "FAILED" || row.status == "ERROR";
-      if (row.status != "PASSED" && (reason.empty() || fault)) reason = row.reason;
+      const bool fault = row.status == row_status::kFailed || row.status == row_status::kError;
+      if (row.status != row_status::kPassed && (reason.empty() || fault)) reason = row.reason;
     }
     return reason;
   }
@@ -137,7 +143,7 @@ Table summary_table(const std::vector<Group>& groups) {
   TableOf<Group> table;
   table.words("backend", &Group::name);
   table.words("math", [](const Group& group) { return group.math.empty() ? "-" : group.math; });
-  for (const char* status : {"PASSED", "FAILED", "UNSUPPORTED", "SKIPPED", "ERROR"}) {
+  for (const char* status : kStatuses) {
     table.number(status, [status](const Group& group) {
       const int64_t count = group.count(status);
       return count == 0 ? std::string() : std::to_string(count);
@@ -150,7 +156,7 @@ Table summary_table(const std::vector<Group>& groups) {
 // "on cpu: 310 PASSED, 12 UNSUPPORTED in 27 backends and math modes".
 std::string summary_line(const Target& target, const std::string& of, const std::vector<ResultRow>& rows) {
   std::string text;
-  for (const char* status : {"PASSED", "FAILED", "UNSUPPORTED", "SKIPPED", "ERROR"}) {
+  for (const char* status : kStatuses) {
     const int64_t count = count_status(rows, status);
     if (count > 0) text += concat(text.empty() ? "" : ", ", count, " ", status);
   }
@@ -189,7 +195,9 @@ ExitCode run_doctor(const DoctorOptions& options) {
     shown.insert(shown.end(), rows.begin(), rows.end());
   }
   std::vector<Group> listed = groups_of(shown);
-  const auto passed = [](const Group& group) { return group.count("FAILED") + group.count("ERROR") == 0; };
+  const auto passed = [](const Group& group) {
+    return group.count(row_status::kFailed) + group.count(row_status::kError) == 0;
+  };
   if (!options.verbose) listed.erase(std::remove_if(listed.begin(), listed.end(), passed), listed.end());
   if (!listed.empty()) {
     console.line();
@@ -198,16 +206,17 @@ ExitCode run_doctor(const DoctorOptions& options) {
   run.guard([&] {
     std::string error;
     for (const ResultRow& row : run.rows()) {
-      if (row.status != "FAILED" && row.status != "ERROR") continue;
+      if (row.status != row_status::kFailed && row.status != row_status::kError) continue;
       const std::string about = concat(row.name, ", ", row.problem, row.math.empty() ? "" : ", ", row.math,
                                        ": ", printable(row.reason));
       console.prose(concat(row.status, ": ", about), 4);
-      if (row.status == "ERROR") error = about;
+      if (row.status == row_status::kError) error = about;
     }
     if (!error.empty()) throw DeviceError(error);
   });
   if (!run.stopped()) {
-    const int64_t failed = count_status(run.rows(), "FAILED") + count_status(run.rows(), "ERROR");
+    const int64_t failed =
+        count_status(run.rows(), row_status::kFailed) + count_status(run.rows(), row_status::kError);
     console.line(failed == 0 ? concat("every backend that can run here computes ",
                                       network ? network->title() + " " : "", "correctly")
                              : concat(failed, " of ", run.rows().size(), " self-tests failed"));

@@ -5,13 +5,14 @@
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/candidates/layer_candidate.h"
 #include "apps/lenslet/candidates/plan_candidate.h"
+#include "framework/measuring/row_status.h"
+#include "framework/tensor/poison.h"
 #include "layers/reference/subjects.h"
 
 namespace lenslet {
 namespace {
 
 constexpr int64_t kBatch = 3;  // a batch, but no multiple of what kernels compute together
-constexpr const char* kUnsupported = "UNSUPPORTED";
 
 ResultRow row_for(Device device, const std::string& what, const std::string& backend) {
   ResultRow row;
@@ -22,7 +23,7 @@ ResultRow row_for(Device device, const std::string& what, const std::string& bac
 
 // One run on input 0, over NaN.
 void judge(Candidate& candidate, Stream& stream, ResultRow& row) {
-  fill_bytes(candidate.output(), stream.device(), 0xff, candidate.output_count() * sizeof(float), stream);
+  fill_bytes(candidate.output(), stream.device(), kNanByte, candidate.output_count() * sizeof(float), stream);
   candidate.load(0, stream);
   candidate.run(stream);
   std::vector<float> found;
@@ -34,7 +35,7 @@ void judge(Candidate& candidate, Stream& stream, ResultRow& row) {
   }
   stream.synchronise();
   const Verdict verdict = candidate.judge(0, found);
-  row.status = verdict.passed ? "PASSED" : "FAILED";
+  row.status = verdict.passed ? row_status::kPassed : row_status::kFailed;
   row.reason = verdict.reason;
   row.error = verdict.error;
 }
@@ -47,8 +48,8 @@ ResultRow layer_row(const TuneCandidate& candidate, LayerStage& stage, bool uses
     row.name += concat(i == 1 ? " with " : ", ", nodes[candidate.nodes[i]].name);
   row.problem = concat(head.layer->type(), " ", head.layer->describe());
   if (uses_math) row.math = to_string(candidate.request.math);
-  if (candidate.status == kUnsupported) {
-    row.status = kUnsupported;
+  if (candidate.status == row_status::kUnsupported) {
+    row.status = row_status::kUnsupported;
     row.reason = candidate.reason;
     return row;
   }
@@ -68,7 +69,7 @@ void test_layers(LayerStage& stage, BuildOptions build, std::vector<ResultRow>& 
     for (size_t i = 0; i < candidates.size() && !interrupted(); ++i) {
       const bool uses_math = stage.graph().nodes()[candidates[i].nodes[0]].layer->uses_math();
       // A layer without products computes the same in every mode.
-      const bool offered = uses_math && candidates[i].status != kUnsupported;
+      const bool offered = uses_math && candidates[i].status != row_status::kUnsupported;
       if (math == MathMode::kFp32 || offered) rows.push_back(layer_row(candidates[i], stage, uses_math));
       bar.update(static_cast<int64_t>(i) + 1);
     }

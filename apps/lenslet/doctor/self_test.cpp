@@ -10,6 +10,7 @@
 #include "apps/lenslet/candidates/drawn_digits.h"
 #include "apps/lenslet/candidates/logits_check.h"
 #include "framework/device/stream.h"
+#include "framework/measuring/row_status.h"
 #include "framework/tensor/pixels.h"
 #include "layers/reference/guarded_run.h"
 #include "layers/reference/subjects.h"
@@ -37,7 +38,7 @@ ResultRow verified_row(const Subject& subject, const std::string& backend, MathM
   if (!subject.fused().empty()) row.name += concat(", ", subject.fused(), " fused");
   attempt(row, [&] {
     const VerifyResult result = subject.verify(backend, math, stream);
-    row.status = result.passed ? "PASSED" : "FAILED";
+    row.status = result.passed ? row_status::kPassed : row_status::kFailed;
     row.reason = result.reason;
     row.detail = result.detail;
     row.error = ResultError{result.max_abs, result.max_rel, result.bound, result.checked};
@@ -65,7 +66,7 @@ class Openings {
       reason = refusal->reason;
     }
     rows_.push_back(row_for(options_.target.device, subject, backend));
-    rows_.back().status = "SKIPPED";
+    rows_.back().status = row_status::kSkipped;
     rows_.back().reason = reason;
     return false;
   }
@@ -90,7 +91,7 @@ std::vector<ResultRow> subjects_self_test(const SelfTestOptions& options) {
         if (!subject->offered(options.target.device.kind, backend, math)) continue;
         rows.push_back(verified_row(*subject, backend, math, stream));
         // After a CUDA fault every later call also fails, so further rows would only repeat it.
-        if (rows.back().status == "ERROR") return rows;
+        if (rows.back().status == row_status::kError) return rows;
       }
     }
   }
@@ -150,18 +151,18 @@ ResultRow verified_row(const PicturedModel& model, const NetworkSubject& subject
                        const SelfTestOptions& options, Stream& stream) {
   ResultRow row = row_for(subject);
   if (const Support support = model.graph.network()->supports(subject.backend, subject.request); !support) {
-    row.status = "UNSUPPORTED";
+    row.status = row_status::kUnsupported;
     row.reason = support.reason();
     return row;
   }
   if (!options.target.usable) {
-    row.status = "SKIPPED";
+    row.status = row_status::kSkipped;
     row.reason = options.target.why_not;
     return row;
   }
   attempt(row, [&] {
     verify(model, subject, stream, row);
-    row.status = row.reason.empty() ? "PASSED" : "FAILED";
+    row.status = row.reason.empty() ? row_status::kPassed : row_status::kFailed;
   });
   return row;
 }
@@ -178,7 +179,7 @@ std::vector<ResultRow> network_self_test(const SelfTestOptions& options) {
        reference::network_subjects(model.graph, options.target.device, {1, kPictures})) {
     if (interrupted()) return rows;
     rows.push_back(verified_row(model, subject, options, stream));
-    if (rows.back().status == "ERROR") return rows;
+    if (rows.back().status == row_status::kError) return rows;
   }
   return rows;
 }
@@ -190,7 +191,7 @@ std::vector<ResultRow> self_test(const SelfTestOptions& options) {
   for (const auto& test : {subjects_self_test, network_self_test}) {
     std::vector<ResultRow> more = test(options);
     rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-    if (interrupted() || (!rows.empty() && rows.back().status == "ERROR")) break;
+    if (interrupted() || (!rows.empty() && rows.back().status == row_status::kError)) break;
   }
   return rows;
 }

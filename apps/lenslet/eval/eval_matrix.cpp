@@ -11,6 +11,7 @@
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/eval/eval.h"
 #include "framework/execution/tuner.h"
+#include "framework/measuring/row_status.h"
 #include "models/classifier.h"
 
 namespace lenslet {
@@ -46,7 +47,7 @@ void add_layered(const Session& session, int64_t batch, std::vector<MatrixCase>&
     for (const TuneCandidate& candidate : candidates) {
       if (candidate.nodes != std::vector<size_t>{i}) continue;
       const std::string choice = concat(nodes[i].name, "=", candidate.backend);
-      if (candidate.status == "UNSUPPORTED") {
+      if (candidate.status == row_status::kUnsupported) {
         refused.push_back({choice, build, candidate.reason});
         continue;
       }
@@ -124,7 +125,7 @@ struct Difference {
 struct MatrixRow {
   std::string spec;  // MatrixCase::spec
   MathMode math = MathMode::kFp32;
-  std::string status = "PASSED";
+  std::string status = row_status::kPassed;
   std::string reason;
   int64_t correct = 0;
   double max_logit_difference = 0;
@@ -195,7 +196,7 @@ void run_case(const Session& session, const BuildOptions& build, const ImageData
     row.correct = evaluation.correct;
     row.images_per_s = static_cast<double>(count) / run.wall_ns * 1e9;
     if (evaluation.not_numbers > 0) {
-      row.status = "FAILED";
+      row.status = row_status::kFailed;
       row.reason = concat(evaluation.not_numbers, " images have logits that are not numbers");
     }
     if (first.empty()) first = run.logits;
@@ -248,8 +249,8 @@ std::string judge_count(const EvalOptions& options, const MatrixRow& row, const 
 
 // The row in which the device failed, or null.
 const MatrixRow* failed_at(const std::vector<MatrixRow>& rows) {
-  const auto row =
-      std::find_if(rows.begin(), rows.end(), [](const MatrixRow& one) { return one.status == "ERROR"; });
+  const auto row = std::find_if(rows.begin(), rows.end(),
+                                [](const MatrixRow& one) { return one.status == row_status::kError; });
   return row == rows.end() ? nullptr : &*row;
 }
 
@@ -267,7 +268,7 @@ ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, 
       row.spec = one.spec;
       row.math = one.build.math;
       if (!one.refusal.empty()) {
-        row.status = "UNSUPPORTED";
+        row.status = row_status::kUnsupported;
         row.reason = one.refusal;
       } else if (interrupted() || failed_at(rows)) {
         continue;  // after a CUDA fault every later call also fails
@@ -286,11 +287,11 @@ ExitCode run_backend_matrix(const EvalOptions& options, const Session& session, 
     if (row.ran()) {
       const std::string wrong = judge_count(options, row, *standard, count);
       if (!wrong.empty()) {
-        row.status = "FAILED";
+        row.status = row_status::kFailed;
         row.reason = wrong;
       }
     }
-    failed = failed || row.status == "FAILED";
+    failed = failed || row.status == row_status::kFailed;
   }
   run.guard([&] {
     if (const MatrixRow* const row = failed_at(rows)) throw DeviceError(concat(row->spec, ": ", row->reason));

@@ -12,6 +12,7 @@
 #include "framework/base/integer_math.h"
 #include "framework/measuring/nvtx.h"
 #include "framework/tensor/pixels.h"
+#include "framework/tensor/poison.h"
 #include "models/lenet5_sizes.h"
 
 namespace lenslet {
@@ -20,7 +21,6 @@ namespace {
 constexpr double kBusNs = 250e6;    // for each of the two measurements of the bus
 constexpr double kDefaultNs = 1e9;  // duration of --streams without --repeat
 constexpr int64_t kWindows = 20;    // in which the sustained rate is sampled
-constexpr int kPoisonByte = 0xff;
 constexpr int64_t kPixels = kLenet5Pixels;
 // Copies of the data set up to this size exceed all caches, and the reach of the TLB.
 constexpr int64_t kStoredBytes = int64_t{512} << 20;
@@ -140,14 +140,14 @@ class Streaming {
     feed_.for_each_lane([&](Feed::Slot& slot) {
       const bool plain = &slot.lane == &feed_.lane();
       const int64_t images = plain ? count_ : chunk_;
-      std::memset(slot.both.data(), kPoisonByte, slot.both.bytes());
+      std::memset(slot.both.data(), kNanByte, slot.both.bytes());
       for (int64_t first = 0; first < images && !interrupted(); first += chunk_) {
         slot.chunk = {first, std::min(chunk_, images - first)};
         enqueue(slot);
         slot.lane.executable().stream().synchronise();
         if (plain) answers_.keep(first, slot.chunk.images, slot.answers());
       }
-      std::memset(slot.both.data(), kPoisonByte, slot.both.bytes());
+      std::memset(slot.both.data(), kNanByte, slot.both.bytes());
     });
   }
 
@@ -176,7 +176,7 @@ class Streaming {
         total, [] { return !interrupted(); }, [&](Feed::Slot& slot) { enqueue(slot); },
         [&](Feed::Chunk chunk, char* results) {
           answers_.judge(chunk.first, chunk.images, results, report);
-          std::memset(results, kPoisonByte, static_cast<size_t>(chunk.images) * answers_.result_bytes());
+          std::memset(results, kNanByte, static_cast<size_t>(chunk.images) * answers_.result_bytes());
           if (window == 0 || ++landed % window != 0 || windows.size() == windows.capacity()) return;
           const double now = host_now_ns();
           windows.push_back((now - last) / static_cast<double>(window * chunk_));

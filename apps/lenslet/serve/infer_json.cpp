@@ -7,11 +7,12 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/tensor/shape.h"
 
 namespace lenslet::serve {
 namespace {
 
-constexpr size_t kMaxTensors = 16, kMaxKeys = 64, kMaxDepth = 32, kMaxNameBytes = 1024, kMaxRank = 8;
+constexpr size_t kMaxTensors = 16, kMaxKeys = 64, kMaxDepth = 32, kMaxNameBytes = 1024;
 
 /// Where the parser is: the innermost open object or array.
 enum class At { kRoot, kParameters, kInputs, kInput, kShape, kData, kOutputs, kOutput, kIgnored };
@@ -37,6 +38,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
   bool number_integer(number_integer_t value) override { return integer(value); }
   bool number_unsigned(number_unsigned_t value) override {
     if (value <= static_cast<number_unsigned_t>(INT64_MAX)) return integer(static_cast<int64_t>(value));
+    if (at() == At::kShape) fail(concat("a dimension is at most ", INT64_MAX, ", found ", value));
     return number(static_cast<double>(value));
   }
   bool number_float(number_float_t value, const string_t& text) override {
@@ -141,7 +143,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
   bool integer(int64_t value) {
     if (at() == At::kShape) {
       std::vector<int64_t>& shape = *request_.inputs.back().shape;
-      if (shape.size() == kMaxRank) fail(concat("more than ", kMaxRank, " dimensions"));
+      if (shape.size() == Shape::kMaxRank) fail(concat("more than ", Shape::kMaxRank, " dimensions"));
       if (value < 0) fail(concat("a dimension must not be negative, found ", value));
       shape.push_back(value);
       return true;
@@ -182,9 +184,15 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
         return unless_known({"name", "shape", "datatype", "parameters", "data"}, found);
       case At::kOutput:
         return unless_known({"name", "parameters"}, found);
-      default:
-        fail(concat("unexpected ", found));
+      case At::kInputs:
+      case At::kOutputs:
+        fail(concat("expected objects as tensors, found ", found));
+      case At::kShape:
+        fail(concat("expected integers, found ", found));
+      case At::kData:
+        break;
     }
+    fail(concat("expected numbers, found ", found));
   }
   bool unless_known(const std::vector<std::string>& members, const char* found) const {
     if (std::find(members.begin(), members.end(), key()) != members.end())

@@ -11,6 +11,7 @@
 #include "framework/base/error.h"
 #include "framework/execution/slices.h"
 #include "framework/execution/tuner.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet::serve {
 
@@ -36,13 +37,13 @@ Json json_of(const TimeStats& time) {
 // A plan's or a backend's time, or why it has none.
 template <class Row>
 Json timed(const Row& row) {
-  return row.status == "PASSED" ? json_of(row.time) : Json{{"reason", row.reason}};
+  return row.status == row_status::kPassed ? json_of(row.time) : Json{{"reason", row.reason}};
 }
 
 struct PlanTime {
   std::string status, reason;
   TimeStats time;
-  bool passed() const { return status == "PASSED"; }
+  bool passed() const { return status == row_status::kPassed; }
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "apps/lenslet/show/looker.h"
 #include "apps/lenslet/show/network_json.h"
 #include "apps/lenslet/show/page.h"
+#include "framework/base/error.h"
 
 namespace lenslet::serve {
 
@@ -37,6 +38,6 @@ std::string Pages::answer(const PageRequest& request) {
   return page_text(json);
 }
 
-std::string home_page() { return page_html(R"({"schema":"lenslet.page/1","live":true})"); }
+std::string home_page() { return page_html(concat(R"({"schema":")", kPageSchema, R"(","live":true})")); }
 
 }  // namespace lenslet::serve

@@ -17,6 +17,7 @@
 #include "framework/base/text.h"
 #include "framework/execution/tuner.h"
 #include "framework/io/png_writer.h"
+#include "framework/measuring/row_status.h"
 #include "models/classifier.h"
 #include "models/digit/ink_picture.h"
 #include "models/lenet5.h"
@@ -151,7 +152,7 @@ Json Looker::network() const {
   std::map<std::string, Json> menus;
   for (const TuneCandidate& candidate : tune_candidates(graph, build)) {
     if (candidate.nodes.size() > 1) continue;
-    const bool refused = candidate.status == "UNSUPPORTED";
+    const bool refused = candidate.status == row_status::kUnsupported;
     menus[graph.nodes()[candidate.nodes[0]].name].push_back(
         {{"name", candidate.backend}, {"reason", refused ? Json(candidate.reason) : Json(nullptr)}});
   }

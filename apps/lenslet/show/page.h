@@ -6,7 +6,10 @@
 
 namespace lenslet {
 
-/// The document with `json` as its data (schema lenslet.page/1). The same for `lenslet show` and for `lenslet serve`.
+/// The schema of a page's data.
+inline constexpr const char* kPageSchema = "lenslet.page/1";
+
+/// The document with `json` as its data (schema kPageSchema). The same for `lenslet show` and for `lenslet serve`.
 std::string page_html(const std::string& json);
 
 /// The content security policy of that document: its own script and style, pictures inside it, requests to its own

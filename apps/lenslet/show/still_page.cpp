@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/output/text.h"
+#include "apps/lenslet/show/page.h"
 #include "apps/lenslet/show/pass_profile.h"
 #include "framework/base/text.h"
 
@@ -11,7 +12,7 @@ namespace lenslet {
 nlohmann::ordered_json still_page(Looker& looker, const Picture& picture, const std::string& name,
                                   int64_t batch, const Ceilings& ceilings) {
   check_shown_batch(batch);
-  nlohmann::ordered_json page = {{"schema", "lenslet.page/1"}, {"live", false}};
+  nlohmann::ordered_json page = {{"schema", kPageSchema}, {"live", false}};
   page["network"] = looker.network();
   page["look"] = looker.look(picture, name);
   page["profile"] = pass_profile(looker, "", batch, ceilings);

@@ -11,7 +11,7 @@
 
 namespace lenslet {
 
-/// The data of a still page (schema lenslet.page/1): what the network does with the picture `name`, and the times of a
+/// The data of a still page (schema kPageSchema): what the network does with the picture `name`, and the times of a
 /// pass of `batch`. Throws DataError.
 nlohmann::ordered_json still_page(Looker& looker, const Picture& picture, const std::string& name,
                                   int64_t batch, const Ceilings& ceilings);

@@ -17,6 +17,7 @@
 #include "apps/lenslet/tune/tune_report.h"
 #include "apps/measuring/measure.h"
 #include "framework/execution/slices.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -67,7 +68,7 @@ class PlanRows {
     std::vector<TimeStats> times;
     std::vector<size_t> passed;
     for (size_t i = 0; i < rows_.size(); ++i) {
-      if (rows_[i].status != "PASSED") continue;
+      if (rows_[i].status != row_status::kPassed) continue;
       times.push_back(rows_[i].time);
       passed.push_back(i);
     }
@@ -158,7 +159,8 @@ bool failed_where_none_is_chosen(const TuneReport& report) {
     const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(first);
     const auto end = rows.begin() + static_cast<std::ptrdiff_t>(last);
     if (std::any_of(begin, end, [](const TuneCandidate& row) { return row.chosen; })) continue;
-    return std::any_of(begin, end, [](const TuneCandidate& row) { return row.status == "FAILED"; });
+    return std::any_of(begin, end,
+                       [](const TuneCandidate& row) { return row.status == row_status::kFailed; });
   }
   return false;
 }
@@ -229,7 +231,8 @@ ExitCode run_tune(const TuneOptions& options) {
       if (interrupted()) return;
       tune(options, session, run.ceilings(), run.console(), report);
       // The other backends keep their times, but the run ends with an error.
-      if (const std::string* const error = first_reason(report, "ERROR")) throw DeviceError(*error);
+      if (const std::string* const error = first_reason(report, row_status::kError))
+        throw DeviceError(*error);
     });
   } catch (const UnavailableError& error) {
     write_tune_files(run, options, session, report);
@@ -238,7 +241,7 @@ ExitCode run_tune(const TuneOptions& options) {
     throw;
   }
   write_tune_files(run, options, session, report);
-  return run.end(first_reason(report, "FAILED") ? ExitCode::kCheckFailed : ExitCode::kOk);
+  return run.end(first_reason(report, row_status::kFailed) ? ExitCode::kCheckFailed : ExitCode::kOk);
 }
 
 }  // namespace lenslet

@@ -5,6 +5,7 @@
 
 #include "apps/common/output/text.h"
 #include "apps/common/results/row_table.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 namespace {
@@ -21,7 +22,7 @@ std::string nodes_of(const Graph& graph, const TuneCandidate& candidate) {
 // What became of a candidate: its status, or why it was chosen or not.
 template <class Row>
 std::string verdict(const Row& row) {
-  if (row.status != "PASSED") return row.status;
+  if (row.status != row_status::kPassed) return row.status;
   return concat(row.chosen ? "CHOSEN, " : "", row.why);
 }
 
@@ -196,7 +197,7 @@ void print_tuned_plans(Console& console, const TuneReport& report) {
   for (const PlanRow& plan : report.plans) {
     if (plan.chosen) {
       chosen = &plan;
-    } else if (plan.status == "PASSED" && (!next || plan.time.median < next->time.median)) {
+    } else if (plan.status == row_status::kPassed && (!next || plan.time.median < next->time.median)) {
       next = &plan;
     }
   }

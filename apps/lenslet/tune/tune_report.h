@@ -9,6 +9,7 @@
 #include "apps/lenslet/session/session.h"
 #include "apps/lenslet/tune/tune_why.h"
 #include "framework/execution/tuner.h"
+#include "framework/measuring/row_status.h"
 
 namespace lenslet {
 
@@ -16,7 +17,7 @@ namespace lenslet {
 struct PlanRow {
   std::string name;      // "fused NAME", "layered, tuned", "layered, auto"
   std::string backends;  // text of describe_backends()
-  std::string status = "SKIPPED", reason = "not measured";
+  std::string status = row_status::kSkipped, reason = "not measured";
   TimeStats time;  // ns per pass
   Effort effort;
   bool chosen = false;

@@ -15,6 +15,7 @@
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/cpu/winograd/blocks.h"
 #include "layers/conv/cpu/winograd/steps.h"
+#include "layers/conv/winograd_accuracy.h"
 #include "layers/fp32_only.h"
 
 namespace lenslet {
@@ -215,19 +216,9 @@ class WinogradBackend : public ConvBackend {
     const Blocks blocks(problem);
     return static_cast<size_t>(blocks.slots * blocks.floats()) * sizeof(float);
   }
-  /// Let a = kAmplification, a^2 in two dimensions. Every product |x||w| inside a tile is rounded at most C/G + 19
-  /// times, each time amplified by at most that factor: C/G times in the sum over channels and once more where the
-  /// processor has no fused multiply-add, once in U, 3 times in each of the two transforms of the inputs, 4 times in
-  /// each of the two of the outputs, and with the bias. So |error| <= 1.01 * a^2 * (C/G + 19) * eps * (max|x| * sum|w|
-  /// + |b|). The maximum is that of the image, because a tile's rounding also comes from inputs outside the output's
-  /// window.
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode /*math*/) const override {
-    const double channels = double{1} * problem.c / problem.groups;
-    ConvAccuracy accuracy;
-    accuracy.constant =
-        1.01 * kAmplification * kAmplification * (channels + 19) / static_cast<double>(conv_terms(problem));
+    ConvAccuracy accuracy = winograd_accuracy(problem, kWinogradSixInputs);
     accuracy.exact_on_integers = false;  // G contains thirds and fifths
-    accuracy.by_image_maximum = true;
     return accuracy;
   }
   bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }

@@ -19,6 +19,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
+#include "framework/device/native_stream.h"
 #include "framework/device/shared_per_stream.h"
 #include "framework/graph/module.h"
 #include "layers/conv/conv_backend.h"
@@ -123,9 +124,7 @@ class CudnnKernel : public ConvKernel {
   }
 
  private:
-  void use_stream(const Stream& stream) {
-    LENSLET_CUDNN_CHECK(cudnnSetStream(*handle_, static_cast<cudaStream_t>(stream.native_handle())));
-  }
+  void use_stream(const Stream& stream) { LENSLET_CUDNN_CHECK(cudnnSetStream(*handle_, native(stream))); }
 
   bool transforms() const {
     return choice_.plan ? choice_.plan->transforms_tiles() : transforms_tiles(choice_.algorithm);

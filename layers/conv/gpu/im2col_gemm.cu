@@ -243,7 +243,7 @@ class Im2colGemmKernel : public ConvKernel {
     if (!bias_ && after_.none()) return;
     ScopedStage stage(context.tracer, "bias_rectifier");
     bias_rectifier_gpu(y, bias_.get(), after_, images, problem_.k, int64_t{problem_.p()} * problem_.q(),
-                       context.stream.native_handle());
+                       context.stream);
   }
 
   Conv2dProblem problem_;

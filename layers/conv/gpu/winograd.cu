@@ -17,6 +17,7 @@
 #include "layers/conv/gpu/own_kernel_limits.h"
 #include "layers/conv/gpu/winograd/fused_launch.cuh"
 #include "layers/conv/gpu/winograd/kernels.cuh"
+#include "layers/conv/winograd_accuracy.h"
 
 namespace lenslet {
 namespace {
@@ -223,24 +224,12 @@ class WinogradBackend : public ConvBackend {
   size_t min_workspace_bytes(const Conv2dProblem& problem, MathMode) const override {
     return bytes_per_tile(problem) * kWinogradChunkUnit;
   }
-  /// Let a = max over outputs o and taps j of sum over t, i of |A_to G_tj B_it|: 4 for F(2, 3), 16.94 for
-  /// F(2, 5) and F(4, 3); in two dimensions a^2. Every product |x||w| inside a tile is rounded at most C/G + r0 times,
-  /// each time amplified by at most that factor: C/G times in the sum over channels, once in U, and in the transforms
-  /// and the bias at most 7 times for F(2, 3) and 18 times otherwise. So |error| <= 1.01 * a^2 * (C/G + r0) * eps *
-  /// (max|x| * sum|w| + |b|). The maximum is that of the image, because a tile's rounding also comes from inputs
-  /// outside the output's window.
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode) const override {
-    const double channels = double{1} * problem.c / problem.groups;
     const bool two_by_three = problem.r == 3 && !winograd_fused_suits(problem);
-    const double one = two_by_three ? Winograd<2, 3>::kAmplification : WinogradSixInputs::kAmplification;
-    const double other_roundings = two_by_three ? 8 : 19;
-    ConvAccuracy accuracy;
-    accuracy.constant =
-        1.01 * one * one * (channels + other_roundings) / static_cast<double>(conv_terms(problem));
+    ConvAccuracy accuracy = winograd_accuracy(problem, two_by_three ? kWinogradF23 : kWinogradSixInputs);
     // G of F(2, 3) contains only halves: with integers up to 4 all numbers are multiples of 1/4 below 81 * 16 * C/G,
     // exact if C/G < 3,236. The other forms contain thirds and fifths.
-    accuracy.exact_on_integers = two_by_three && channels < 3000;
-    accuracy.by_image_maximum = true;
+    accuracy.exact_on_integers = two_by_three && problem.c / problem.groups < 3000;
     return accuracy;
   }
   // The choice of tiles, and so the order of sums, depends on the number of tiles, and so on the batch.

@@ -1,5 +1,6 @@
 // y[o, c, i] = f(y[o, c, i] + bias[c]), in place, f a rectifier. Bound by memory bandwidth: one read and one write of
 // y.
+#include "framework/base/alignment.h"
 #include "framework/device/kernel_launch.cuh"
 #include "layers/gemm/gpu/bias_rectifier.h"
 
@@ -70,12 +71,12 @@ Variant variant_for(int64_t values, int64_t channels, int64_t inner, bool aligne
 }  // namespace
 
 void bias_rectifier_gpu(float* y, const float* bias, Rectifier after, int64_t outer, int64_t channels,
-                        int64_t inner, void* stream) {
+                        int64_t inner, const Stream& stream) {
   const int64_t values = outer * channels * inner;
   if (values == 0 || (!bias && after.none())) return;
-  const bool aligned = reinterpret_cast<uintptr_t>(y) % 16 == 0;
+  const bool aligned = is_aligned(y, sizeof(float4));
   variant_for(values, channels, inner, aligned)
-      .launch(y, bias, after, channels, inner, values, static_cast<cudaStream_t>(stream));
+      .launch(y, bias, after, channels, inner, values, native(stream));
 }
 
 LaunchResources bias_rectifier_launch(int64_t outer, int64_t channels, int64_t inner) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/device/native_stream.h"
 #include "framework/device/shared_per_stream.h"
 #include "framework/graph/module.h"
 #include "layers/gemm/gemm_backend.h"
@@ -91,7 +92,7 @@ class CublasGemm : public Gemm {
     if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return;
     const cublasHandle_t handle = handle_->get();
     // Setting the stream also resets the workspace to cuBLAS's own, so the order matters.
-    LENSLET_CUBLAS_CHECK(cublasSetStream(handle, static_cast<cudaStream_t>(context.stream.native_handle())));
+    LENSLET_CUBLAS_CHECK(cublasSetStream(handle, native(context.stream)));
     LENSLET_CUBLAS_CHECK(cublasSetWorkspace(handle, workspace, kCublasWorkspaceBytes));
     const cublasOperation_t op_a = problem.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t op_b = problem.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;

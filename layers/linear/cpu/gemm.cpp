@@ -4,7 +4,8 @@
 #include "framework/base/parallel.h"
 #include "framework/tensor/keep_nan.h"
 #include "layers/gemm/gemm_backend.h"
-#include "layers/linear/linear_backend.h"
+#include "layers/linear/linear_parameters.h"
+#include "layers/linear/linear_product.h"
 
 namespace lenslet {
 namespace {
@@ -18,20 +19,10 @@ class GemmOperator : public Operator {
       : batch_(problem.batch),
         outputs_(problem.outputs),
         relu_(problem.relu),
-        weights_(Shape{problem.outputs, problem.inputs}),
+        parameters_(problem, stream),
+        product_(linear_product(problem)),
         gemm_(gemm_backend(DeviceKind::kCpu).prepare(problem.math, stream)) {
-    std::memcpy(weights_.data(), problem.weights, weights_.shape().bytes());
-    product_.m = static_cast<int>(problem.batch);
-    product_.n = static_cast<int>(problem.outputs);
-    product_.k = static_cast<int>(problem.inputs);
-    product_.transpose_b = true;
-    product_.lda = product_.ldb = problem.inputs;
-    product_.ldc = problem.outputs;
-    if (problem.bias) {
-      bias_ = Tensor(Shape{problem.outputs});
-      std::memcpy(bias_.data(), problem.bias, bias_.shape().bytes());
-      product_.beta = 1.0f;
-    }
+    if (problem.bias) product_.beta = 1.0f;
   }
 
   size_t workspace_bytes() const override { return gemm_->workspace_bytes(); }
@@ -40,16 +31,16 @@ class GemmOperator : public Operator {
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     float* y = output.data;
     const int64_t grain = std::max<int64_t>(1, kGrainValues / outputs_);
-    if (bias_.data()) {
+    if (const Tensor& bias = parameters_.bias; bias.data()) {
       ScopedStage stage(context.tracer, "bias");
       parallel_for(batch_, grain, [&](int64_t begin, int64_t end) {
         for (int64_t n = begin; n < end; ++n)
-          std::memcpy(y + n * outputs_, bias_.data(), bias_.shape().bytes());
+          std::memcpy(y + n * outputs_, bias.data(), bias.shape().bytes());
       });
     }
     {
       ScopedStage stage(context.tracer, "gemm");
-      gemm_->run(product_, {inputs[0].data, weights_.data(), y}, context.workspace, context);
+      gemm_->run(product_, {inputs[0].data, parameters_.weights.data(), y}, context.workspace, context);
     }
     if (relu_) {
       ScopedStage stage(context.tracer, "relu");
@@ -62,7 +53,7 @@ class GemmOperator : public Operator {
  private:
   int64_t batch_, outputs_;
   bool relu_;
-  Tensor weights_, bias_;
+  LinearParameters parameters_;
   GemmProblem product_;
   std::unique_ptr<Gemm> gemm_;
 };

@@ -3,7 +3,8 @@
 #include "layers/gemm/gemm_backend.h"
 #include "layers/gemm/gpu/bias_rectifier.h"
 #include "layers/gemm/gpu/cublas_workspace.h"
-#include "layers/linear/linear_backend.h"
+#include "layers/linear/linear_parameters.h"
+#include "layers/linear/linear_product.h"
 
 namespace lenslet {
 namespace {
@@ -12,21 +13,9 @@ class CublasOperator : public Operator {
  public:
   CublasOperator(const LinearProblem& problem, Stream& stream)
       : relu_(problem.relu),
-        weights_(Shape{problem.outputs, problem.inputs}, stream.device()),
-        bias_(Shape{problem.bias ? problem.outputs : 0}, stream.device()),
-        gemm_(gemm_backend(DeviceKind::kCuda).prepare(problem.math, stream)) {
-    copy_bytes(weights_.data(), stream.device(), problem.weights, Device::cpu(), weights_.shape().bytes(),
-               stream);
-    if (problem.bias) {
-      copy_bytes(bias_.data(), stream.device(), problem.bias, Device::cpu(), bias_.shape().bytes(), stream);
-    }
-    product_.m = static_cast<int>(problem.batch);
-    product_.n = static_cast<int>(problem.outputs);
-    product_.k = static_cast<int>(problem.inputs);
-    product_.transpose_b = true;
-    product_.lda = product_.ldb = problem.inputs;
-    product_.ldc = problem.outputs;
-  }
+        parameters_(problem, stream),
+        product_(linear_product(problem)),
+        gemm_(gemm_backend(DeviceKind::kCuda).prepare(problem.math, stream)) {}
 
   size_t workspace_bytes() const override { return gemm_->workspace_bytes(); }
   std::string detail() const override { return gemm_->describe(); }
@@ -34,18 +23,19 @@ class CublasOperator : public Operator {
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     {
       ScopedStage stage(context.tracer, "gemm");
-      gemm_->run(product_, {inputs[0].data, weights_.data(), output.data}, context.workspace, context);
+      gemm_->run(product_, {inputs[0].data, parameters_.weights.data(), output.data}, context.workspace,
+                 context);
     }
-    if (bias_.data() || relu_) {
+    const float* const bias = parameters_.bias.data();
+    if (bias || relu_) {
       ScopedStage stage(context.tracer, "bias_rectifier");
-      bias_rectifier_gpu(output.data, bias_.data(), relu_, product_.m, product_.n, 1,
-                         context.stream.native_handle());
+      bias_rectifier_gpu(output.data, bias, relu_, product_.m, product_.n, 1, context.stream);
     }
   }
 
  private:
   bool relu_;
-  Tensor weights_, bias_;
+  LinearParameters parameters_;
   GemmProblem product_;
   std::unique_ptr<Gemm> gemm_;
 };

@@ -9,6 +9,7 @@
 // and padded with zeros once, so that only X and Y need bounds checks.
 #include <vector>
 
+#include "framework/base/alignment.h"
 #include "framework/device/kernel_launch.cuh"
 #include "framework/tensor/keep_nan.h"
 #include "layers/linear/gpu/tiled_shape.h"
@@ -256,7 +257,7 @@ class TiledOperator : public Operator {
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     const float* x = inputs[0].data;
     const float* wt = weights_.as<float>();
-    const bool wide = problem_.inputs % 4 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
+    const bool wide = problem_.inputs % 4 == 0 && is_aligned(x, sizeof(float4));
     const Kernel kernel = wide ? kernel_for<true>(tall_, width_) : kernel_for<false>(tall_, width_);
     const LinearTiledShape shape{problem_.batch,
                                  static_cast<int>(problem_.inputs),

@@ -5,10 +5,11 @@
 // loads, each lane sums its part, and a butterfly of shuffles adds the lanes' sums. A warp computes up to four samples
 // at once, so that a row of w is read once for all. Their four butterflies are merged (each step halves the values that
 // a lane keeps), which takes 6 shuffles instead of 20.
+#include "framework/base/alignment.h"
 #include "framework/device/kernel_launch.cuh"
 #include "framework/instructions/warp.cuh"
 #include "framework/tensor/keep_nan.h"
-#include "layers/linear/linear_backend.h"
+#include "layers/linear/linear_parameters.h"
 
 namespace lenslet {
 namespace {
@@ -100,32 +101,24 @@ __global__ void __launch_bounds__(GpuLimits::kWarp* kWarps)
 class WarpReduceOperator : public Operator {
  public:
   WarpReduceOperator(const LinearProblem& problem, Stream& stream)
-      : problem_(problem),
-        weights_(Shape{problem.outputs, problem.inputs}, stream.device()),
-        bias_(Shape{problem.bias ? problem.outputs : 0}, stream.device()) {
-    copy_bytes(weights_.data(), stream.device(), problem.weights, Device::cpu(), weights_.shape().bytes(),
-               stream);
-    if (problem.bias) {
-      copy_bytes(bias_.data(), stream.device(), problem.bias, Device::cpu(), bias_.shape().bytes(), stream);
-    }
-  }
+      : problem_(problem), parameters_(problem, stream) {}
 
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     const float* x = inputs[0].data;
-    const bool wide = problem_.inputs % 4 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
+    const bool wide = problem_.inputs % 4 == 0 && is_aligned(x, sizeof(float4));
     const auto kernel = problem_.batch == 1
                             ? (wide ? linear_warp_reduce_kernel<1, 4> : linear_warp_reduce_kernel<1, 1>)
                             : (wide ? linear_warp_reduce_kernel<4, 4> : linear_warp_reduce_kernel<4, 1>);
     const int64_t rows = problem_.batch == 1 ? 1 : 4;
     const dim3 grid(grid_blocks(problem_.batch, rows), grid_blocks(problem_.outputs, kWarps));
     launch("linear_warp_reduce_kernel", kernel, grid, dim3(GpuLimits::kWarp, kWarps), 0,
-           native(context.stream), x, weights_.data(), bias_.data(), output.data, problem_.batch,
-           problem_.inputs, problem_.outputs, problem_.relu);
+           native(context.stream), x, parameters_.weights.data(), parameters_.bias.data(), output.data,
+           problem_.batch, problem_.inputs, problem_.outputs, problem_.relu);
   }
 
  private:
   LinearProblem problem_;
-  Tensor weights_, bias_;
+  LinearParameters parameters_;
 };
 
 class WarpReduceBackend : public LinearBackend {

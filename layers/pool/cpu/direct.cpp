@@ -18,9 +18,6 @@ namespace {
 // Smallest number of input values per thread: handing over less costs more than computing it.
 constexpr int64_t kGrainValues = 32 * 1024;
 
-// Number of values that are reduced from two rows to one before neighbours are reduced: they stay in the L1 cache.
-constexpr int64_t kFoldValues = 1024;
-
 // Means of 2x2 windows with stride 2 over `pairs` consecutive pairs of rows of an even `width`. Rows are reduced first,
 // then neighbours, so that both loops run over long contiguous arrays for any width.
 LENSLET_SIMD_CLONES void mean_2x2_pairs(const float* x, int64_t pairs, int64_t width, float* y) {

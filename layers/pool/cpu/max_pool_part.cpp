@@ -10,9 +10,6 @@
 namespace lenslet {
 namespace {
 
-// Number of values that are reduced from two rows to one before neighbours are reduced: they stay in the L1 cache.
-constexpr int64_t kFoldValues = 1024;
-
 LENSLET_SIMD_CLONES void gather_max(const float* x, int64_t stride, float* y, int64_t count) {
   if (stride == 1) {
     for (int64_t q = 0; q < count; ++q) y[q] = larger(y[q], x[q]);

@@ -10,6 +10,10 @@
 
 namespace lenslet {
 
+/// Number of values that a 2x2 window reduces from two rows to one before neighbours are reduced: they stay in the L1
+/// cache.
+inline constexpr int64_t kFoldValues = 1024;
+
 /// The part of an h x w plane that is in memory: from (row, column) on, rows `pitch` apart.
 struct PlanePart {
   const float* values = nullptr;

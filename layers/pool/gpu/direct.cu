@@ -6,6 +6,7 @@
 // window uses the general one.
 #include <algorithm>
 
+#include "framework/base/alignment.h"
 #include "framework/device/kernel_launch.cuh"
 #include "framework/instructions/warp.cuh"
 #include "framework/tensor/keep_nan.h"
@@ -154,15 +155,13 @@ void pool_direct_any_by_kind(const Pool2dProblem& problem, const float* x, float
   }
 }
 
-bool aligned(const void* pointer, size_t to) { return reinterpret_cast<uintptr_t>(pointer) % to == 0; }
-
 void pool(const Pool2dProblem& problem, const float* x, float* y, Stream& stream) {
   const Pool2dWindow& v = problem.window;
   const int64_t outputs = problem.planes * problem.p * problem.q;
   if (outputs == 0) return;
   const bool is_2x2 = v.kernel_h == 2 && v.kernel_w == 2 && v.stride_h == 2 && v.stride_w == 2 &&
                       v.pad_h == 0 && v.pad_w == 0 && v.plain();
-  if (is_2x2 && problem.w % 4 == 0 && aligned(x, 16) && aligned(y, 8) &&
+  if (is_2x2 && problem.w % 4 == 0 && is_aligned(x, 16) && is_aligned(y, 8) &&
       outputs / 2 / kThreads < GpuLimits::kGridX) {
     // Divisions dominate the instructions here, and 32-bit ones are several times cheaper.
     const bool narrow = problem.planes * problem.h * problem.w < INT32_MAX;

@@ -14,6 +14,7 @@
 #include "framework/device/cuda_check.h"
 #include "framework/device/gpu_queries.h"
 #include "framework/device/launch_check.h"
+#include "framework/device/native_stream.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/mma/kernels.h"
@@ -41,8 +42,7 @@ class MmaOperator : public Operator {
     const void* packed = packed_.data();
     void* arguments[] = {&images, &count_, &images_per_round_, &packed, &output.data};
     (void)cudaLaunchKernel(kernel_.function, dim3(blocks_), dim3(static_cast<unsigned>(kernel_.warps * 32)),
-                           arguments, static_cast<size_t>(kernel_.shared_bytes),
-                           static_cast<cudaStream_t>(context.stream.native_handle()));
+                           arguments, static_cast<size_t>(kernel_.shared_bytes), native(context.stream));
     LENSLET_CUDA_CHECK_LAUNCH_OF(kernel_.name);
   }
 

@@ -1,4 +1,5 @@
 // The GPU side of ResidentLenet5: choice of the cluster, and the launch.
+#include "framework/device/native_stream.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/resident/kernel.cuh"
 #include "models/fused_lenet5/gpu/resident/launch.h"
@@ -42,7 +43,7 @@ void ResidentLaunch::enqueue(resident::Memory* memory, const resident::Turn& tur
 }
 
 void throw_on_failure(Stream& stream) {
-  const cudaError_t error = cudaStreamQuery(static_cast<cudaStream_t>(stream.native_handle()));
+  const cudaError_t error = cudaStreamQuery(native(stream));
   if (error != cudaErrorNotReady) LENSLET_CUDA_CHECK(error);
 }
 

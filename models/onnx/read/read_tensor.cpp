@@ -10,6 +10,7 @@
 
 #include "framework/base/text.h"
 #include "framework/device/device.h"
+#include "framework/tensor/shape.h"
 #include "models/onnx/read/tensor_values.h"
 #include "models/onnx/read/wire.h"
 
@@ -79,7 +80,8 @@ TensorData read_tensor(std::string_view bytes, const std::string& origin) {
     switch (message.field()) {
       case 1:
         message.each<int64_t>([&](int64_t dim) {
-          if (tensor.dims.size() == kMaxRank) message.fail(concat("more than ", kMaxRank, " dimensions"));
+          if (tensor.dims.size() == Shape::kMaxRank)
+            message.fail(concat("more than ", Shape::kMaxRank, " dimensions"));
           tensor.dims.push_back(dim);
         });
         break;

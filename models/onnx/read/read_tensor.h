@@ -10,8 +10,6 @@
 
 namespace lenslet::onnx {
 
-inline constexpr size_t kMaxRank = 8;  // of any tensor, as Shape::kMaxRank
-
 /// The name, the shape and where the values are; the values are not read. Throws DataError for a shape whose product
 /// overflows, a type that Lenslet does not read, and values in two places.
 TensorData read_tensor(std::string_view bytes, const std::string& origin);

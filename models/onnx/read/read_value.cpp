@@ -1,6 +1,7 @@
 // ValueInfoProto name 1, type 2 > TypeProto tensor_type 1 > Tensor elem_type 1, shape 2 > TensorShapeProto dim 1.
 
 #include "framework/base/text.h"
+#include "framework/tensor/shape.h"
 #include "models/onnx/read/read_tensor.h"
 #include "models/onnx/read/wire.h"
 
@@ -50,7 +51,8 @@ ValueInfo read_value(std::string_view bytes, const std::string& origin) {
             WireMessage shape(tensor.bytes(), "TensorShapeProto", origin);
             while (shape.next()) {
               if (shape.field() == 1) {
-                if (value.dims.size() == kMaxRank) shape.fail(concat("more than ", kMaxRank, " dimensions"));
+                if (value.dims.size() == Shape::kMaxRank)
+                  shape.fail(concat("more than ", Shape::kMaxRank, " dimensions"));
                 value.dims.push_back(read_dim(shape.bytes(), origin));
               } else {
                 shape.skip();

@@ -21,9 +21,6 @@ constexpr double kG[kIn][kTaps] = {{1, 0, 0},
                                    {-16 / 15.0, -8 / 15.0, -4 / 15.0},
                                    {1 / 15.0, -2 / 15.0, 4 / 15.0},
                                    {0, 0, 1}};
-/// The largest, over outputs o and taps j, of sum over t, i of |A_to G_tj B_it|: how much larger than |d||g| the
-/// numbers behind an output can be, in one dimension.
-constexpr double kAmplification = 16.94;
 
 /// U = G g G^T of one filter g [3, 3], rounded once: [6, 6], `step` floats apart.
 inline void transform_filter(const float* g, int64_t step, float* u) {

@@ -17,7 +17,7 @@ struct ConvRung {
   std::string algorithm;    // "implicit_gemm"
   std::string change;       // the one difference from the previous rung
   bool is_product = false;  // the backend itself, the last rung of every ladder
-  const ConvBackend& (*getter)() = nullptr;  // defined in the rung's file
+  const ConvBackend& (*getter)() = nullptr;  // defined in the rung's file, or in the product's
 };
 
 /// "implicit_gemm", "direct", …: the ladders of this build; none without the GPU side.

@@ -12,9 +12,7 @@
 
 namespace lenslet {
 
-/// F(M, R): kG is G, input() v = B^T d, output() y = A^T m. kAmplification is the largest, over outputs o and
-/// taps j, of sum over t, i of |A_to G_tj B_it|: how much larger than |d||g| the numbers behind an output can
-/// be.
+/// F(M, R): kG is G, input() v = B^T d, output() y = A^T m.
 template <int M, int R>
 struct Winograd;
 
@@ -22,7 +20,6 @@ struct Winograd;
 template <>
 struct Winograd<2, 3> {
   static constexpr double kG[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
-  static constexpr double kAmplification = 4;
   static __device__ __forceinline__ void input(const float (&d)[4], float (&v)[4]) {
     v[0] = d[0] - d[2];
     v[1] = d[1] + d[2];
@@ -41,7 +38,6 @@ struct Winograd<2, 3> {
 
 /// Six inputs at the points 0, 1, -1, 1/2, -2, infinity.
 struct WinogradSixInputs {
-  static constexpr double kAmplification = 16.94;
   static __device__ __forceinline__ void input(const float (&d)[6], float (&v)[6]) {
     const float d31 = d[3] - d[1], d42 = d[4] - d[2];
     v[0] = fmaf(1.5f, d31, fmaf(-2.0f, d[2], d[0] + d[4]));

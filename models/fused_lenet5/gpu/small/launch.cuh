@@ -5,7 +5,7 @@
 
 #include "framework/device/gpu_queries.h"
 #include "framework/device/launch_check.h"
-#include "framework/device/stream.h"
+#include "framework/device/native_stream.h"
 #include "models/fused_lenet5/gpu/small/tile.h"
 
 namespace lenslet::small_lenet5 {
@@ -58,7 +58,7 @@ void launch_clusters(const char* name, void (*kernel)(Arguments), int clusters, 
   config.gridDim = static_cast<unsigned>(clusters * shape.blocks);
   config.blockDim = static_cast<unsigned>(shape.threads);
   config.dynamicSmemBytes = static_cast<size_t>(shape.dynamic_shared_bytes);
-  config.stream = static_cast<cudaStream_t>(stream.native_handle());
+  config.stream = native(stream);
   config.attrs = attributes;
   config.numAttrs = shape.early ? 2 : 1;
   (void)cudaLaunchKernelEx(&config, kernel, arguments);
