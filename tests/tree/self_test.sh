@@ -244,7 +244,9 @@ red layers/planted.cu "$head// measured    H100: 0.123 us, docs/results/2026-11-
   'a figure without its docs' "${kernels[@]}"
 red layers/planted.cu "$head// measured    9.9 ms (docs/results/2026-11-27-h100/nowhere.json)\n$kernel" \
   'there is no docs/results/2026-11-27-h100/nowhere.json' "${kernels[@]}"
-red models/planted.h '// The fastest on an H100, as timed.' 'measured on a card' "${kernels[@]}"
+red models/planted.h '// The fastest on an H100, as timed.' 'measured on a GPU' "${kernels[@]}"
+red layers/planted.h '// The fastest on an H100, as timed; no file keeps it.' 'measured on a GPU' "${kernels[@]}"
+red layers/planted.cu "$head// measured    no file keeps it\n$kernel" 'no "not measured: "' "${kernels[@]}"
 
 integers=(bash "$here/check_integers.sh" "$copy")
 green "${integers[@]}"
