@@ -2,7 +2,8 @@
 # What the documents and the programs' examples name exists: every `./dev`, `lenslet` and `convbench` command with its
 # flags, every preset, every file in backticks, every relative link; and what sources cite as `docs/PAGE.md, "Heading"`:
 # a heading, or the bold words that begin a paragraph. docs/cli.md lists the exit codes of --help. Tables with the
-# heading `flag` write an option with its values as --help does. The functions of tables with the headings `file` and
+# heading `flag` write an option with its values as --help does. Each option of --help and each of CMake (LENSLET_…)
+# stands on a page, and each -DLENSLET_… of a page is an option. The functions of tables with the headings `file` and
 # `function` are declared or defined in their files, and so are those that text places: "`NAME` (`FILE`)", "`NAME` in
 # `FILE`", with the others of its list, and in pages with such a table also "`FILE`, `NAME`". A call does not count.
 #   check_docs.sh ROOT [PROGRAM…]
@@ -223,16 +224,34 @@ done < <(sed -n '/^## Two commands$/,/^## [^T]/s/^\(\.\/dev [^#]*[^# ]\) *#.*/\1
 
 # The examples of the programs' own help, and its options with their values.
 options=
+declare -A pages_with=([lenslet]='README.md docs/*.md' [convbench]='docs/convbench.md')
 for program in "${!programs[@]}"; do
+  # shellcheck disable=SC2086  # several pages
+  on_pages=$(grep -ohE -- '--[a-z][a-z0-9-]*' ${pages_with[$program]} | sort -u)
   while read -r sub; do
     help_of "$program" "$sub"
     options+=$(grep '^  -' <<<"$help")$'\n'
+    while read -r flag; do
+      [[ $'\n'$on_pages$'\n' == *$'\n'"$flag"$'\n'* ]] ||
+        bad "$program $sub --help" "$flag stands on no page (${pages_with[$program]})"
+    done < <(sed -nE 's/^  (-h,)?(--[a-z0-9-]+).*/\2/p' <<<"$help")
     while read -ra words; do
       check_command "$program $sub --help" "${words[@]}"
     done < <(grep -oE "(^  |: )$program [a-z].*" <<<"$help" | sed 's/^[: ]*//')
   done < <(printf -- '--help\n'; "${programs[$program]}" --help |
     sed -nE '/^(Sub)?[Cc]ommands:/,/^$/s/^  ([a-z]+) .*/\1/p')
 done
+
+# The options of CMake.
+declared=$(find CMakeLists.txt cmake packaging tests python -name CMakeLists.txt -o -name '*.cmake' | sort |
+  xargs -r sed -nE 's/^ *option\((LENSLET_[A-Z0-9_]+) .*/\1/p; s/^ *set\((LENSLET_[A-Z0-9_]+) .* CACHE .*/\1/p')
+[ -n "$declared" ] || bad CMakeLists.txt 'no option found: is the pattern right?'
+while read -r name; do
+  grep -qE "\`(-D)?$name(\`|=)" README.md CONTRIBUTING.md docs/*.md || bad CMakeLists.txt "$name stands on no page"
+done <<<"$declared"
+while IFS= read -r hit; do
+  [[ $'\n'$declared$'\n' == *$'\n'"${hit##*-D}"$'\n'* ]] || bad "${hit%:*}" "CMake has no option ${hit##*-D}"
+done < <(grep -noE -e '-DLENSLET_[A-Z0-9_]+' "${documents[@]}")
 
 if [ -n "${programs[lenslet]:-}" ]; then
   help_of lenslet --help

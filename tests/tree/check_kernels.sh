@@ -112,15 +112,15 @@ if [ -n "$missing" ]; then
   exit 1
 fi
 
-# A comment that says of a card what was measured, timed or tried names a file, or says that none keeps it.
+# A comment about what was measured, timed or tried on a GPU or CPU names a file, or has one of the same reasons.
 mapfile -t commented < <(find framework layers models apps api -type f \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' \
   -o -name '*.cpp' \) | sort)
 awk '
   function judge() {
     if (text ~ /[HAV][12]00|EPYC|Xeon/ && text ~ /[Mm]easured|[Tt]imed|[Tt]ried|[Tt]rial/) {
       trials++
-      if (text !~ /\.json|no file keeps|not yet: |not measured: |see [a-z0-9_]+_kernel|of every result file/) {
-        printf "%s: measured on a card: name its docs/results/….json, or \"no file keeps it\"\n", place
+      if (text !~ /\.json|not yet: |not measured: |see [a-z0-9_]+_kernel|of every result file/) {
+        printf "%s: measured on a GPU or CPU: name its docs/results/….json, or \"not measured: \" and why\n", place
         failed = 1
       }
     }
@@ -136,7 +136,7 @@ awk '
   END {
     judge()
     if (failed) exit 1
-    printf "%d comments on trials name their file or that there is none\n", trials
+    printf "%d comments on trials name their file or the reason\n", trials
   }
 ' "${commented[@]}"
 

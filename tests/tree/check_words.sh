@@ -9,7 +9,7 @@
 # 3. Sizes are rounded up by framework/base/integer_math.h. Not in kernels, which call no function of the host.
 # 4. A limit is called max or min: no identifier is `most` or `least`, and no constant the Largest or Fewest of its
 #    kind. Comments and texts use the words.
-# 5. The processor is called a GPU in the texts of the product; a card is a model card.
+# 5. The processor is called a GPU in the texts of the product and on pages; a card is a model card.
 # 6. A function that throws, or ends a script, when what it is given is wrong is a check_: no other verb is for that,
 #    and a check_ returns nothing or what it checked. A function that returns the verdict has another name.
 # 7. Code is not a person: no test's name has a verb such as says, tells, knows or asks.
@@ -198,6 +198,27 @@ mapfile -t code < <(printf '%s\n' "${texts[@]}" |
     printf "%d files of code name limits max and min, a GPU a GPU, and what refuses check_\n", ARGC - 1
   }
 ' "${code[@]}"
+
+# Pages, without what stands in backticks: options, and names of files and folders. A line may end between the words.
+mapfile -t pages < <(printf '%s\n' "${texts[@]}" | grep '\.md$')
+[ "${#pages[@]}" -eq 0 ] || awk '
+  FNR == 1 { model = 0 }
+  {
+    text = $0
+    gsub(/`[^`]*`/, "", text)
+    if (model) sub(/^[[:space:]]*cards?/, "", text)
+    model = text ~ /[Mm]odel[[:space:]]*$/
+    gsub(/[Mm]odel cards?/, "", text)
+    if (text ~ /(^|[^A-Za-z0-9_-])[Cc]ards?([^A-Za-z0-9_-]|$)/) {
+      printf "%s:%d: on a page a card is a GPU, or a model card: %s\n", FILENAME, FNR, $0
+      failed = 1
+    }
+  }
+  END {
+    if (failed) exit 1
+    printf "%d pages call a GPU a GPU\n", ARGC - 1
+  }
+' "${pages[@]}"
 
 mapfile -t tests < <(printf '%s\n' "${texts[@]}" | grep -E '^(tests|python)/.*\.(cpp|cu|py)$')
 verbs='Says?|Said|Tells?|Told|Knows?|Asks?|Asked|Wants?|No''body|Who''ever'
