@@ -1,8 +1,6 @@
 #include "layers/reference/layer_subject.h"
 
-#include <algorithm>
 #include <cfloat>
-#include <cmath>
 #include <cstring>
 #include <utility>
 

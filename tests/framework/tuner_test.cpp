@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "framework/execution/executable.h"
 #include "framework/measuring/row_status.h"
 #include "tests/framework/toy_layers.h"

@@ -1,7 +1,6 @@
 // The reader and the writer of the Open Inference Protocol.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <optional>
 
 #include "apps/common/output/text.h"
 #include "apps/common/results/attempt.h"

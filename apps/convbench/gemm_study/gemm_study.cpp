@@ -1,7 +1,5 @@
 #include "apps/convbench/gemm_study/gemm_study.h"
 
-#include <algorithm>
-
 #include "apps/common/command_line/option_values.h"
 #include "apps/common/output/text.h"
 #include "apps/common/results/attempt.h"

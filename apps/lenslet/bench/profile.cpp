@@ -1,5 +1,4 @@
 // lenslet profile: the time of each layer, and the best that this machine can do.
-#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <random>

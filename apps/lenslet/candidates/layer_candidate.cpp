@@ -1,6 +1,5 @@
 #include "apps/lenslet/candidates/layer_candidate.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 

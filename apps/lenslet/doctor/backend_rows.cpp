@@ -1,6 +1,5 @@
 #include "apps/lenslet/doctor/backend_rows.h"
 
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <random>

@@ -9,7 +9,6 @@
 // products, and tiles are processed in chunks, which limits the workspace. The points of six inputs differ from the
 // paper's: see winograd/transforms.cuh.
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "framework/base/integer_math.h"

@@ -9,7 +9,6 @@
 #include <dlfcn.h>
 
 #include <climits>
-#include <utility>
 
 #include "framework/base/error.h"
 #include "framework/device/native_stream.h"

@@ -8,9 +8,6 @@
 // activations. Fragments after the PTX ISA, "Matrix fragments for mma.m16n8k16". Products chained in registers as in T.
 // Dao et al., "FlashAttention" (arXiv:2205.14135). Everything else is this project's own; docs/kernels/fused_lenet.md
 // derives it.
-#include <algorithm>
-
-#include "framework/base/integer_math.h"
 #include "framework/device/cuda_check.h"
 #include "framework/device/gpu_queries.h"
 #include "framework/device/launch_check.h"
