@@ -28,6 +28,11 @@ struct Pool2dWindow {
     return more_pad_h == 0 && more_pad_w == 0 && dilation_h == 1 && dilation_w == 1 && !ceil &&
            pad_h <= kernel_h / 2 && pad_w <= kernel_w / 2;
   }
+  /// Whether they are adjacent 2x2 windows without overlap or padding.
+  bool is_halving() const noexcept {
+    return kernel_h == 2 && kernel_w == 2 && stride_h == 2 && stride_w == 2 && pad_h == 0 && pad_w == 0 &&
+           plain();
+  }
   /// Number of windows over h rows; 0 if none fits.
   int64_t rows(int64_t h) const noexcept { return windows(h, down()); }
   /// Number of windows over w columns; 0 if none fits.

@@ -60,7 +60,7 @@ class DirectBackend : public SummingBackend {
   // Other windows take a kernel that computes outputs where they overlap twice and some outputs slower than without
   // them: two steps are faster.
   bool suits_max_pool(const Conv2dProblem& /*problem*/, const Pool2dWindow& window) const override {
-    return is_halving(window);
+    return window.is_halving();
   }
   // With more channels the others read each input and weight for more products, except in the layouts that they refuse.
   // 8 was chosen by hand between 6 channels, where direct is faster than winograd (conv2 in
@@ -82,7 +82,7 @@ class DirectBackend : public SummingBackend {
     if (request.problem.layout == TensorLayout::kNchw) {
       if (auto kernel = prepare_rows(request, multiprocessors)) return kernel;
       if (auto kernel = prepare_tile(request, multiprocessors)) return kernel;
-      if (is_halving(*request.max_pool)) return std::make_unique<DirectAny>(request);
+      if (request.max_pool->is_halving()) return std::make_unique<DirectAny>(request);
     }
     return std::make_unique<DirectAnyPooled>(request, multiprocessors);
   }

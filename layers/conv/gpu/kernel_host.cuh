@@ -40,12 +40,6 @@ int64_t group_tiles(const Conv2dProblem& problem, const Variant& variant, int ro
   return ceil_div(problem.k / problem.groups, variant.block_m) * ceil_div(positions, variant.block_n);
 }
 
-/// Adjacent 2x2 windows without overlap: a thread or block with pairs of rows and columns pools them by itself.
-inline bool is_halving(const Pool2dWindow& v) {
-  return v.kernel_h == 2 && v.kernel_w == 2 && v.stride_h == 2 && v.stride_w == 2 && v.pad_h == 0 &&
-         v.pad_w == 0;
-}
-
 /// [K] or none to [G, pitch], zeros behind each group's.
 inline std::shared_ptr<float> upload_bias(const ConvPrepare& request, int64_t pitch) {
   const int group_filters = request.problem.k / request.problem.groups;

@@ -238,7 +238,7 @@ class SlicedKBackend : public SummingBackend {
   Support fuses_max_pool(const Conv2dProblem& problem, MathMode /*math*/,
                          const Pool2dWindow& window) const override {
     if (const Support touch = windows_fit(problem, window); !touch) return touch;
-    if (!is_halving(window)) {
+    if (!window.is_halving()) {
       return Support::no(concat("sliced_k pools 2x2 windows with stride 2, found ", window.kernel_h, "x",
                                 window.kernel_w, " with stride ", window.stride_h, "x", window.stride_w,
                                 ": use direct"));

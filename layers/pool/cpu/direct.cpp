@@ -91,9 +91,7 @@ LENSLET_SIMD_CLONES float plane_mean(const float* x, int64_t count) {
 
 // Whether the fast 2x2 path applies: all pairs of rows of the whole tensor are contiguous.
 bool is_2x2_of_even_planes(const Pool2dProblem& problem) {
-  const Pool2dWindow& v = problem.window;
-  return v.kernel_h == 2 && v.kernel_w == 2 && v.stride_h == 2 && v.stride_w == 2 && v.pad_h == 0 &&
-         v.pad_w == 0 && v.plain() && problem.h % 2 == 0 && problem.w % 2 == 0 && problem.w <= kFoldValues;
+  return problem.window.is_halving() && problem.h % 2 == 0 && problem.w % 2 == 0 && problem.w <= kFoldValues;
 }
 
 void pool(const Pool2dProblem& problem, const float* x, float* y, Stream& /*stream*/) {

@@ -46,9 +46,7 @@ PositionRange windows_inside(int64_t size, int64_t offset, int64_t stride, Posit
 void max_pool_part(const Pool2dWindow& window, const PlanePart& part, const WindowRange& windows, float* y,
                    int64_t y_pitch) {
   const int64_t columns = windows.end_column - windows.first_column;
-  const bool halving = window.kernel_h == 2 && window.kernel_w == 2 && window.stride_h == 2 &&
-                       window.stride_w == 2 && window.pad_h == 0 && window.pad_w == 0;
-  if (halving && y_pitch == columns && 2 * columns <= kFoldValues) {
+  if (window.is_halving() && y_pitch == columns && 2 * columns <= kFoldValues) {
     const float* first = part.values + (2 * windows.first_row - part.row) * part.pitch +
                          (2 * windows.first_column - part.column);
     max_2x2(first, part.pitch, windows.end_row - windows.first_row, columns, y);

@@ -159,9 +159,7 @@ void pool(const Pool2dProblem& problem, const float* x, float* y, Stream& stream
   const Pool2dWindow& v = problem.window;
   const int64_t outputs = problem.planes * problem.p * problem.q;
   if (outputs == 0) return;
-  const bool is_2x2 = v.kernel_h == 2 && v.kernel_w == 2 && v.stride_h == 2 && v.stride_w == 2 &&
-                      v.pad_h == 0 && v.pad_w == 0 && v.plain();
-  if (is_2x2 && problem.w % 4 == 0 && is_aligned(x, 16) && is_aligned(y, 8) &&
+  if (v.is_halving() && problem.w % 4 == 0 && is_aligned(x, 16) && is_aligned(y, 8) &&
       outputs / 2 / kThreads < GpuLimits::kGridX) {
     // Divisions dominate the instructions here, and 32-bit ones are several times cheaper.
     const bool narrow = problem.planes * problem.h * problem.w < INT32_MAX;

@@ -87,7 +87,7 @@ std::unique_ptr<ConvKernel> try_rows(const ConvPrepare& request, int multiproces
 }
 
 inline std::unique_ptr<ConvKernel> prepare_rows(const ConvPrepare& request, int multiprocessor_count) {
-  if (request.max_pool && !is_halving(*request.max_pool)) return nullptr;
+  if (request.max_pool && !request.max_pool->is_halving()) return nullptr;
   using Try = std::unique_ptr<ConvKernel> (*)(const ConvPrepare&, int);
   constexpr Try kTries[] = {
       &try_rows<1, 6, 5, 5, 1, 0, 1, 2>,                                     // LeNet-5's first layer

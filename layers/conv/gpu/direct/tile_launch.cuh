@@ -44,7 +44,7 @@ constexpr double kBusyThreads = 256;  // two warps for each scheduler keep its m
 /// multiprocessors fewer than kBusyThreads pays for the idle ones. Null if none supports the problem.
 inline const TileVariant* choose_tile_variant(const ConvPrepare& request, int multiprocessor_count) {
   const Conv2dProblem& problem = request.problem;
-  if (!is_plain(problem) || (request.max_pool && !is_halving(*request.max_pool))) return nullptr;
+  if (!is_plain(problem) || (request.max_pool && !request.max_pool->is_halving())) return nullptr;
   const TileVariant* best = nullptr;
   double best_cost = INFINITY;
   for (const TileVariant& variant : kTileVariants) {
