@@ -47,6 +47,11 @@ std::vector<float> swap_inner(const std::vector<float>& values, int64_t images, 
 
 }  // namespace
 
+reference::PoolWindow reference_window(const Pool2dWindow& w) {
+  return {w.kernel_h,   w.kernel_w,   w.stride_h,   w.stride_w,   w.pad_h, w.pad_w,
+          w.more_pad_h, w.more_pad_w, w.dilation_h, w.dilation_w, w.ceil};
+}
+
 std::vector<float> nchw_to_nhwc(const std::vector<float>& values, const Shape& shape) {
   return swap_inner(values, shape[0], shape[1], shape[2] * shape[3]);
 }
@@ -60,9 +65,7 @@ ConvJudge::ConvJudge(const Conv2dProblem& problem, Fill fill, uint64_t seed, int
     : problem_(problem),
       fill_(fill),
       max_reference_macs_(max_reference_macs),
-      window_(max_pool ? reference::PoolWindow{max_pool->kernel_h, max_pool->kernel_w, max_pool->stride_h,
-                                               max_pool->stride_w, max_pool->pad_h, max_pool->pad_w}
-                       : reference::PoolWindow{1, 1, 1, 1, 0, 0}) {
+      window_(reference_window(max_pool.value_or(Pool2dWindow::square(1, 1)))) {
   problem_.check();
   conv_rows_ = reference::output_rows(problem);
   conv_columns_ = reference::output_columns(problem);

@@ -82,6 +82,9 @@ class ConvJudge {
   std::vector<double> filter_sum_;  // [K], sum|w[k]|
 };
 
+/// The reference's window of the same size and place.
+reference::PoolWindow reference_window(const Pool2dWindow& window);
+
 /// Host copies from and to channels-last order; [N, C, H, W] by `shape`.
 std::vector<float> nchw_to_nhwc(const std::vector<float>& values, const Shape& shape);
 /// `shape` is [N, C, H, W]; `values` [N, H, W, C].

@@ -131,7 +131,7 @@ red models/onnx/shape/planted.h '#include "models/onnx/import/import.h"' 'read, 
 red models/onnx/import/planted.h '#include "models/onnx/model_file.h"' 'import, other files' "${includes[@]}"
 red apps/measuring/planted.h '#include "apps/lenslet/session/session.h"' 'apps/ stands as common' "${includes[@]}"
 red apps/common/output/planted.h '#include "apps/measuring/measure.h"' 'common, measuring' "${includes[@]}"
-red apps/lenslet/planted.cpp '#include "apps/convbench/bench/verdict.h"' 'lenslet | convbench' "${includes[@]}"
+red apps/lenslet/planted.cpp '#include "apps/convbench/bench/study_task.h"' 'lenslet | convbench' "${includes[@]}"
 red apps/common/system/planted.h '#include "apps/common/results/document.h"' 'ranks, ceilings, results' "${includes[@]}"
 red apps/common/results/planted.h '#include "apps/common/program/run.h"' 'command_line, program' "${includes[@]}"
 red apps/lenslet/session/planted.h '#include "apps/lenslet/commands.h"' 'session, commands.h' "${includes[@]}"

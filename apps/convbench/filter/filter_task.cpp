@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "apps/convbench/bench/verdict.h"
+#include "apps/measuring/verdict.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "layers/reference/choose_outputs.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/convbench/bench/verdict.h"
+#include "apps/measuring/verdict.h"
 #include "framework/base/error.h"
 #include "framework/tensor/poison.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apps/convbench/bench/verdict.h"
+#include "apps/measuring/verdict.h"
 #include "framework/base/error.h"
 
 namespace lenslet {

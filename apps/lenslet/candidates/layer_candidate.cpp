@@ -3,10 +3,12 @@
 #include <array>
 #include <cmath>
 
+#include "apps/measuring/verdict.h"
 #include "framework/tensor/roundoff.h"
 #include "layers/fusion/fusion.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/reference/compare.h"
+#include "layers/reference/conv_judge.h"
 
 namespace lenslet {
 namespace {
@@ -31,8 +33,7 @@ void apply_fused(const Layer& layer, reference::Result& result, std::vector<doub
     }
     return;
   }
-  const Pool2dWindow& w = dynamic_cast<const MaxPool2dLayer&>(layer).window();
-  const reference::PoolWindow window{w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.pad_h, w.pad_w};
+  const reference::PoolWindow window = reference_window(dynamic_cast<const MaxPool2dLayer&>(layer).window());
   const std::vector<float> values(result.values.begin(), result.values.end());
   const std::vector<float> limits(bounds.begin(), bounds.end());
   bounds = reference::max_pool2d(result.shape, limits.data(), window).values;
@@ -133,19 +134,16 @@ Verdict LayerCandidate::judge(int round, const std::vector<float>& output) {
   for (size_t i = 1; i < candidate_.nodes.size(); ++i) {
     apply_fused(*stage_.graph().nodes()[candidate_.nodes[i]].layer, expected, allowed);
   }
-  reference::Comparison comparison;
-  Verdict verdict;
   if (output.size() != expected.values.size()) {
+    Verdict verdict;
     verdict.reason = concat("the reference has ", expected.values.size(), " outputs, found ", output.size());
     return verdict;
   }
+  reference::Comparison comparison;
   for (size_t i = 0; i < output.size(); ++i) {
     comparison.add(static_cast<int64_t>(i), output[i], expected.values[i], allowed[i]);
   }
-  verdict.passed = comparison.passed();
-  verdict.error = {comparison.max_abs(), comparison.max_rel(), comparison.bound(), comparison.checked()};
-  verdict.reason = comparison.reason();
-  return verdict;
+  return verdict_of(comparison);
 }
 
 }  // namespace lenslet

@@ -12,6 +12,7 @@
 #include "layers/pairwise/pairwise_layer.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/rearrange/rearrange_layer.h"
+#include "layers/reference/conv_judge.h"
 #include "layers/relu/relu_layer.h"
 #include "layers/reshape/reshape_layer.h"
 #include "layers/softmax/softmax_layer.h"
@@ -25,11 +26,6 @@ constexpr double kMaxArgument = 200;  // of an exponential; beyond it the result
 
 const float* data_or_null(const Tensor& tensor) {
   return tensor.shape().num_elements() > 0 ? tensor.data() : nullptr;
-}
-
-reference::PoolWindow reference_window(const Pool2dWindow& w) {
-  return {w.kernel_h,   w.kernel_w,   w.stride_h,   w.stride_w,   w.pad_h, w.pad_w,
-          w.more_pad_h, w.more_pad_w, w.dilation_h, w.dilation_w, w.ceil};
 }
 
 // Moves of values; without a shape for any other layer.
