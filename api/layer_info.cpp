@@ -5,15 +5,6 @@
 #include "framework/execution/executable.h"
 
 namespace lenslet {
-namespace {
-
-Shape of_one_sample(const Shape& batched) {
-  std::array<int64_t, Shape::kMaxRank> dims{};
-  for (int i = 1; i < batched.rank(); ++i) dims[static_cast<size_t>(i - 1)] = batched[i];
-  return {dims.data(), batched.rank() - 1};
-}
-
-}  // namespace
 
 std::vector<LayerInfo> layers_of(const Executable& executable) {
   const Graph& graph = executable.graph();
@@ -27,8 +18,8 @@ std::vector<LayerInfo> layers_of(const Executable& executable) {
     layer.name = node.name;
     layer.type = node.layer->type();
     layer.description = node.layer->describe();
-    layer.input = of_one_sample(shapes[static_cast<size_t>(node.inputs.at(0))]);
-    layer.output = of_one_sample(shapes[i]);
+    layer.input = shapes[static_cast<size_t>(node.inputs.at(0))].sample();
+    layer.output = shapes[i].sample();
     for (const Executable::Step& step : executable.steps()) {
       bool computes = whole || step.name == node.name;
       for (const std::string& fused : step.fused) computes = computes || fused == node.name;

@@ -7,23 +7,6 @@
 
 namespace lenslet {
 
-namespace {
-
-Shape with_batch(int64_t batch, const Shape& sample) {
-  std::array<int64_t, Shape::kMaxRank> dims{};
-  dims[0] = batch;
-  for (int i = 0; i < sample.rank(); ++i) dims[static_cast<size_t>(i + 1)] = sample[i];
-  return Shape(dims.data(), sample.rank() + 1);
-}
-
-Shape without_batch(const Shape& shape) {
-  std::array<int64_t, Shape::kMaxRank> dims{};
-  for (int i = 1; i < shape.rank(); ++i) dims[static_cast<size_t>(i - 1)] = shape[i];
-  return Shape(dims.data(), std::max(shape.rank() - 1, 0));
-}
-
-}  // namespace
-
 Graph::Graph(std::string name, std::string input_name, Shape input_shape)
     : name_(std::move(name)), input_shape_(input_shape), stated_input_shape_(input_shape) {
   if (input_shape.rank() >= Shape::kMaxRank) {
@@ -32,7 +15,7 @@ Graph::Graph(std::string name, std::string input_name, Shape input_shape)
   }
   nodes_.push_back({std::move(input_name), nullptr, {}});
   index_.emplace(nodes_[0].name, 0);
-  shapes_.push_back(with_batch(1, input_shape));
+  shapes_.push_back(input_shape.batch_of(1));
 }
 
 void Graph::add(std::string name, std::unique_ptr<Layer> layer, const std::vector<std::string>& inputs) {
@@ -68,7 +51,7 @@ const Graph::Node& Graph::node(const std::string& name) const {
   return nodes_[static_cast<size_t>(found->second)];
 }
 
-Shape Graph::output_shape() const { return without_batch(shapes_.back()); }
+Shape Graph::output_shape() const { return shapes_.back().sample(); }
 
 std::vector<Shape> Graph::infer_shapes(int64_t batch) const {
   if (batch < 1) throw UsageError(concat("the batch size must be at least 1, found ", batch));
@@ -107,11 +90,11 @@ void Graph::set_network(std::unique_ptr<Layer> network) {
 
 OperatorRequest Graph::network_request(Device device, int64_t batch, MathMode math, ElementType input,
                                        ElementType output) const {
-  return request_for(*network(), {with_batch(batch, input_shape_)}, device, math, input, output);
+  return request_for(*network(), {input_shape_.batch_of(batch)}, device, math, input, output);
 }
 
 Shape Graph::shape_of(const Node& node, int64_t batch, const std::vector<Shape>& shapes) const {
-  if (!node.layer) return with_batch(batch, input_shape_);
+  if (!node.layer) return input_shape_.batch_of(batch);
   std::vector<Shape> inputs;
   for (const int index : node.inputs) inputs.push_back(shapes[static_cast<size_t>(index)]);
   try {

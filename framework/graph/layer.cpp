@@ -12,6 +12,11 @@ std::vector<std::string> Layer::backends(DeviceKind kind) const {
   return names;
 }
 
+const Shape& Layer::only_input(const std::vector<Shape>& inputs) const {
+  if (inputs.size() != 1) throw DataError(concat(type(), " has one input, found ", inputs.size()));
+  return inputs[0];
+}
+
 const BackendEntry* Layer::find_backend(const std::string& name, DeviceKind kind) const {
   for (const BackendEntry* entry : backend_entries(kind)) {
     if (entry->name() == name) return entry;

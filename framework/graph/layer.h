@@ -142,6 +142,10 @@ class Layer {
   std::unique_ptr<Operator> prepare(const std::string& backend, const OperatorRequest& request,
                                     Stream& stream) const;  ///< By name.
 
+ protected:
+  /// The shape of the only input. Throws DataError if there is not exactly one.
+  const Shape& only_input(const std::vector<Shape>& inputs) const;
+
  private:
   /// supports(), without catching errors. By default a backend supports every shape and fuses nothing.
   virtual Support support_of(const BackendEntry& backend, const OperatorRequest& request) const;

@@ -244,7 +244,7 @@ Shape check_entry(const std::string& name, const Entry& entry, uint64_t data_byt
     dims.push_back(static_cast<int64_t>(dim));
   }
   try {
-    return Shape(dims.data(), static_cast<int>(dims.size()));
+    return Shape(dims);
   } catch (const DataError& error) {  // no bytes, because of a 0 among dimensions that overflow without it
     throw DataError(concat(tensor, error.what()));
   }

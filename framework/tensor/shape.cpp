@@ -19,6 +19,16 @@ Shape::Shape(const int64_t* dims, int rank) : rank_(rank) {
   }
 }
 
+Shape Shape::batch_of(int64_t count) const {
+  std::vector<int64_t> dims = {count};
+  dims.insert(dims.end(), dims_.begin(), dims_.begin() + rank_);
+  return Shape(dims);
+}
+
+Shape Shape::with_batch(int64_t count) const { return sample().batch_of(count); }
+
+Shape Shape::sample() const { return Shape(dims_.data() + 1, rank_ > 0 ? rank_ - 1 : 0); }
+
 std::string Shape::to_string() const {
   if (rank_ == 0) return "scalar";
   std::string text = std::to_string(dims_[0]);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 namespace lenslet {
 
@@ -17,6 +18,8 @@ class Shape {
   Shape(std::initializer_list<int64_t> dims) : Shape(dims.begin(), static_cast<int>(dims.size())) {}
   /// From `rank` sizes, outermost first. Throws like the other constructor.
   Shape(const int64_t* dims, int rank);
+  /// From sizes, outermost first. Throws like the other constructor.
+  explicit Shape(const std::vector<int64_t>& dims) : Shape(dims.data(), static_cast<int>(dims.size())) {}
 
   /// Number of dimensions.
   int rank() const noexcept { return rank_; }
@@ -26,6 +29,12 @@ class Shape {
   int64_t num_elements() const noexcept { return num_elements_; }
   /// Bytes of that many fp32 values.
   size_t bytes() const noexcept { return static_cast<size_t>(num_elements_) * sizeof(float); }
+  /// [count, dims...]: that many samples of this shape. Throws DataError beyond kMaxRank.
+  Shape batch_of(int64_t count) const;
+  /// [count, all dims but the first]: as many samples instead. Not of rank 0.
+  Shape with_batch(int64_t count) const;
+  /// All dims but the first: one sample of a batch of this shape; a scalar of rank 0 or 1.
+  Shape sample() const;
   /// "16x6x5x5"; "scalar" for rank 0.
   std::string to_string() const;
 

@@ -12,10 +12,7 @@ std::string ActivationLayer::describe() const {
   return text;
 }
 
-Shape ActivationLayer::infer_shape(const std::vector<Shape>& inputs) const {
-  if (inputs.size() != 1) throw DataError(concat("activation has one input, found ", inputs.size()));
-  return inputs[0];
-}
+Shape ActivationLayer::infer_shape(const std::vector<Shape>& inputs) const { return only_input(inputs); }
 
 Work ActivationLayer::work(const std::vector<Shape>& inputs) const {
   const Shape y = infer_shape(inputs);

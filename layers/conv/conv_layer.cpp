@@ -79,8 +79,7 @@ Conv2dProblem Conv2dLayer::problem_for(const Shape& input) const {
 }
 
 Shape Conv2dLayer::infer_shape(const std::vector<Shape>& inputs) const {
-  if (inputs.size() != 1) throw DataError(concat("conv2d has one input, found ", inputs.size()));
-  return problem_for(inputs[0]).output_shape();
+  return problem_for(only_input(inputs)).output_shape();
 }
 
 Work Conv2dLayer::work(const std::vector<Shape>& inputs) const {

@@ -48,13 +48,13 @@ Shape LinearLayer::as_vectors(const Shape& input) const {
 }
 
 Shape LinearLayer::infer_shape(const std::vector<Shape>& inputs) const {
-  if (inputs.size() != 1) throw DataError(concat("linear has one input, found ", inputs.size()));
-  const int64_t vectors = as_vectors(inputs[0])[0], outputs = weights_.shape()[0];
+  const Shape& x = only_input(inputs);
+  const int64_t vectors = as_vectors(x)[0], outputs = weights_.shape()[0];
   if (vectors_ == LinearVectors::kSamples) return {vectors, outputs};
   std::vector<int64_t> dims;
-  for (int i = 0; i < inputs[0].rank(); ++i) dims.push_back(inputs[0][i]);
+  for (int i = 0; i < x.rank(); ++i) dims.push_back(x[i]);
   dims.back() = outputs;
-  return Shape(dims.data(), inputs[0].rank());
+  return Shape(dims.data(), x.rank());
 }
 
 Work LinearLayer::work(const std::vector<Shape>& inputs) const {

@@ -19,10 +19,9 @@ std::string LrnLayer::describe() const {
 }
 
 Shape LrnLayer::infer_shape(const std::vector<Shape>& inputs) const {
-  if (inputs.size() != 1) throw DataError(concat("lrn has one input, found ", inputs.size()));
-  if (inputs[0].rank() < 2)
-    throw DataError(concat("lrn expected an input [N, C, sizes], found ", inputs[0].to_string()));
-  return inputs[0];
+  const Shape& x = only_input(inputs);
+  if (x.rank() < 2) throw DataError(concat("lrn expected an input [N, C, sizes], found ", x.to_string()));
+  return x;
 }
 
 Work LrnLayer::work(const std::vector<Shape>& inputs) const {

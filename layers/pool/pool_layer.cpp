@@ -60,8 +60,7 @@ std::string Pool2dLayer::describe() const {
 }
 
 Shape Pool2dLayer::infer_shape(const std::vector<Shape>& inputs) const {
-  if (inputs.size() != 1) throw DataError(concat(type(), " has one input, found ", inputs.size()));
-  const Shape& x = inputs[0];
+  const Shape& x = only_input(inputs);
   if (x.rank() != 4)
     throw DataError(concat(type(), " expected an input [N, C, H, W], found ", x.to_string()));
   const Pool2dWindow& v = window_;

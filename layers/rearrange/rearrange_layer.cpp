@@ -35,11 +35,10 @@ Sizes strides_of(const Shape& shape) {
   return strides;
 }
 
-const Shape& only_input(std::string_view type, const std::vector<Shape>& inputs, size_t rank) {
-  if (inputs.size() != 1) throw DataError(concat(type, " has one input, found ", inputs.size()));
-  if (inputs[0].rank() != static_cast<int>(rank))
-    throw DataError(concat(type, " of ", rank, " dimensions, found an input ", inputs[0].to_string()));
-  return inputs[0];
+const Shape& of_rank(size_t rank, std::string_view type, const Shape& input) {
+  if (input.rank() != static_cast<int>(rank))
+    throw DataError(concat(type, " of ", rank, " dimensions, found an input ", input.to_string()));
+  return input;
 }
 
 std::string list(const Sizes& values) {
@@ -47,8 +46,6 @@ std::string list(const Sizes& values) {
   for (const int64_t value : values) text += concat(text.empty() ? "" : " ", value);
   return text;
 }
-
-Shape shape_of(const Sizes& dims) { return Shape(dims.data(), static_cast<int>(dims.size())); }
 
 }  // namespace
 
@@ -80,10 +77,10 @@ TransposeLayer::TransposeLayer(std::vector<int> order) : order_(std::move(order)
 std::string TransposeLayer::describe() const { return "order " + list({order_.begin(), order_.end()}); }
 
 Shape TransposeLayer::infer_shape(const std::vector<Shape>& inputs) const {
-  const Shape& x = only_input(type(), inputs, order_.size());
+  const Shape& x = of_rank(order_.size(), type(), only_input(inputs));
   Sizes dims;
   for (const int from : order_) dims.push_back(x[from]);
-  return shape_of(dims);
+  return Shape(dims);
 }
 
 std::vector<StridedCopy> TransposeLayer::copies(const std::vector<Shape>& inputs) const {
@@ -107,7 +104,7 @@ std::string PadLayer::describe() const {
 }
 
 Shape PadLayer::infer_shape(const std::vector<Shape>& inputs) const {
-  const Shape& x = only_input(type(), inputs, before_.size());
+  const Shape& x = of_rank(before_.size(), type(), only_input(inputs));
   Sizes dims;
   for (size_t i = 0; i < before_.size(); ++i) {
     dims.push_back(x[static_cast<int>(i)] + before_[i] + after_[i]);
@@ -115,7 +112,7 @@ Shape PadLayer::infer_shape(const std::vector<Shape>& inputs) const {
         x[static_cast<int>(i)] + std::min<int64_t>(before_[i], 0) + std::min<int64_t>(after_[i], 0);
     if (dims.back() < 1 || kept < 1) throw DataError(concat("pad leaves nothing of ", x.to_string()));
   }
-  return shape_of(dims);
+  return Shape(dims);
 }
 
 std::vector<StridedCopy> PadLayer::copies(const std::vector<Shape>& inputs) const {
@@ -141,7 +138,7 @@ SliceLayer::SliceLayer(std::vector<int64_t> starts, std::vector<int64_t> steps, 
 std::string SliceLayer::describe() const { return concat("from ", list(starts_), ", step ", list(steps_)); }
 
 Shape SliceLayer::infer_shape(const std::vector<Shape>& inputs) const {
-  const Shape& x = only_input(type(), inputs, starts_.size());
+  const Shape& x = of_rank(starts_.size(), type(), only_input(inputs));
   Sizes dims = counts_;
   dims[0] = x[0];
   for (size_t i = 1; i < dims.size(); ++i) {
@@ -150,7 +147,7 @@ Shape SliceLayer::infer_shape(const std::vector<Shape>& inputs) const {
       throw DataError(
           concat("slice ", describe(), " of ", list(counts_), " values does not fit ", x.to_string()));
   }
-  return shape_of(dims);
+  return Shape(dims);
 }
 
 std::vector<StridedCopy> SliceLayer::copies(const std::vector<Shape>& inputs) const {
@@ -183,7 +180,7 @@ Shape ConcatLayer::infer_shape(const std::vector<Shape>& inputs) const {
                              inputs[k].to_string(), ": the other dimensions must be the same"));
     if (k > 0) dims[static_cast<size_t>(axis_)] += inputs[k][axis_];
   }
-  return shape_of(dims);
+  return Shape(dims);
 }
 
 std::vector<StridedCopy> ConcatLayer::copies(const std::vector<Shape>& inputs) const {

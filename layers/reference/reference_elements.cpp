@@ -12,7 +12,7 @@ namespace {
 
 using Sizes = std::vector<int64_t>;
 
-Result empty_result(const Sizes& dims) { return {Shape(dims.data(), static_cast<int>(dims.size())), {}, {}}; }
+Result empty_result(const Sizes& dims) { return {Shape(dims), {}, {}}; }
 
 void append(Result& result, double value, double magnitude) {
   result.values.push_back(value);

@@ -8,10 +8,15 @@
 
 namespace lenslet {
 
+/// What a backend computes: count values.
+struct ReluProblem {
+  int64_t count;
+};
+
 /// Supports every shape and needs no preparation.
 struct ReluBackend {
-  /// Enqueues on `stream`; x and y may be the same. Throws DeviceError.
-  void (*run)(const float* x, float* y, int64_t count, Stream& stream);
+  /// Enqueues on `stream`; x and y [count] may be the same. Throws DeviceError.
+  void (*run)(const ReluProblem& problem, const float* x, float* y, Stream& stream);
 };
 
 /// The rows of layers/relu/CMakeLists.txt.

@@ -8,10 +8,15 @@
 
 namespace lenslet {
 
+/// What a backend copies: count values.
+struct ReshapeProblem {
+  int64_t count;
+};
+
 /// Supports every shape and needs no preparation.
 struct ReshapeBackend {
   /// Enqueues on `stream`; x and y [count]. Throws DeviceError.
-  void (*run)(const float* x, float* y, int64_t count, Stream& stream);
+  void (*run)(const ReshapeProblem& problem, const float* x, float* y, Stream& stream);
 };
 
 /// The rows of layers/reshape/CMakeLists.txt.

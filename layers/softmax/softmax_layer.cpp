@@ -12,12 +12,11 @@ std::string SoftmaxLayer::describe() const {
 }
 
 Shape SoftmaxLayer::infer_shape(const std::vector<Shape>& inputs) const {
-  if (inputs.size() != 1) throw DataError(concat("softmax has one input, found ", inputs.size()));
-  if (inputs[0].rank() < 1)
-    throw DataError("softmax expected an input with at least one dimension, found a scalar");
-  if (axis_ < -1 || axis_ >= inputs[0].rank())
-    throw DataError(concat("softmax over dimension ", axis_, " of ", inputs[0].to_string()));
-  return inputs[0];
+  const Shape& x = only_input(inputs);
+  if (x.rank() < 1) throw DataError("softmax expected an input with at least one dimension, found a scalar");
+  if (axis_ < -1 || axis_ >= x.rank())
+    throw DataError(concat("softmax over dimension ", axis_, " of ", x.to_string()));
+  return x;
 }
 
 Work SoftmaxLayer::work(const std::vector<Shape>& inputs) const {

@@ -90,9 +90,7 @@ const LayerStage::Answer& LayerStage::answer(size_t node, int round) {
                  static_cast<size_t>(part.count) * slot_size * sizeof(float), stream_);
       slots += part.count;
     }
-    std::array<int64_t, Shape::kMaxRank> dims{slots};
-    for (int i = 1; i < input.shape.rank(); ++i) dims[static_cast<size_t>(i)] = input.shape[i];
-    answer.shapes.emplace_back(dims.data(), input.shape.rank());
+    answer.shapes.push_back(input.shape.with_batch(slots));
   }
   stream_.synchronise();
   answer.result = reference_layer(*graph_.nodes()[node].layer, answer.inputs(), answer.terms);

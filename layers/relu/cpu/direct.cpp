@@ -14,8 +14,8 @@ LENSLET_SIMD_CLONES void relu_range(const float* x, float* y, int64_t count) {
   for (int64_t i = 0; i < count; ++i) y[i] = relu(x[i]);
 }
 
-void run(const float* x, float* y, int64_t count, Stream& /*stream*/) {
-  parallel_for(count, kGrainValues,
+void run(const ReluProblem& problem, const float* x, float* y, Stream& /*stream*/) {
+  parallel_for(problem.count, kGrainValues,
                [&](int64_t begin, int64_t end) { relu_range(x + begin, y + begin, end - begin); });
 }
 

@@ -27,7 +27,8 @@ __global__ void __launch_bounds__(kThreads) relu_direct_kernel(const float* x,  
   for (int64_t i = 4 * quads + first; i < count; i += step) y[i] = relu(x[i]);
 }
 
-void relu_direct(const float* x, float* y, int64_t count, Stream& stream) {
+void relu_direct(const ReluProblem& problem, const float* x, float* y, Stream& stream) {
+  const int64_t count = problem.count;
   if (count == 0) return;
   const QuadLaunch grid(count, kThreads, {x, y});
   launch("relu_direct_kernel", relu_direct_kernel, grid.blocks, kThreads, 0, native(stream), x, y, grid.quads,

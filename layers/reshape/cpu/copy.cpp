@@ -5,8 +5,8 @@
 namespace lenslet {
 namespace {
 
-void run(const float* x, float* y, int64_t count, Stream& stream) {
-  copy_bytes(y, Device::cpu(), x, Device::cpu(), static_cast<size_t>(count) * sizeof(float), stream);
+void run(const ReshapeProblem& problem, const float* x, float* y, Stream& stream) {
+  copy_bytes(y, Device::cpu(), x, Device::cpu(), static_cast<size_t>(problem.count) * sizeof(float), stream);
 }
 
 }  // namespace

@@ -18,20 +18,6 @@ constexpr size_t kMaxReasons = 24;
 // A file may use a weight in several layers, and each layer keeps its own copy: together at most twice the file.
 constexpr int64_t kCopies = 2, kSmallWeights = 1 << 16;
 
-Shape batch_of_one(const Shape& shape) {
-  std::vector<int64_t> dims;
-  dims.reserve(static_cast<size_t>(shape.rank()));
-  for (int i = 0; i < shape.rank(); ++i) dims.push_back(i == 0 ? 1 : shape[i]);
-  return Shape(dims.data(), shape.rank());
-}
-
-Shape sample_of(const Shape& shape) {
-  std::vector<int64_t> dims;
-  dims.reserve(static_cast<size_t>(shape.rank()));
-  for (int i = 1; i < shape.rank(); ++i) dims.push_back(shape[i]);
-  return Shape(dims.data(), shape.rank() - 1);
-}
-
 // Names of layers stand in --backend, plans and result files.
 std::string layer_name(const std::string& name) {
   std::string out = printable_excerpt(name, 100);
@@ -69,7 +55,7 @@ Importer::Importer(const Model& model, const Values& values, const std::string& 
   if (!import_.fault.empty()) {  // the nodes are checked all the same
     for (const ValueInfo& input : model.inputs)
       if (const auto& shape = values.at(input.name).shape; shape && shape->rank() > 0)
-        held_[input.name] = {"", batch_of_one(*shape), {}};
+        held_[input.name] = {"", shape->with_batch(1), {}};
     return;
   }
   const ValueInfo& input = model.inputs[0];
@@ -77,8 +63,8 @@ Importer::Importer(const Model& model, const Values& values, const std::string& 
   batch_ = shape[0];
   of_two_ = infer_values_of_two(model, origin);
   const std::string node = names_.take(layer_name(input.name));
-  import_.graph = std::make_unique<Graph>(name, node, sample_of(shape));
-  held_[input.name] = {node, batch_of_one(shape), {}};
+  import_.graph = std::make_unique<Graph>(name, node, shape.sample());
+  held_[input.name] = {node, shape.with_batch(1), {}};
 }
 
 // The nodes that the output depends on, and which of them read each value.
@@ -163,7 +149,7 @@ void Importer::finish(const std::string& output) {
     if (import_.graph->nodes().size() > 1 && last.shape == wanted) return;
     // The values are those of the layer before it, which a difference belongs to.
     const bool of_input = last.node == import_.graph->nodes()[0].name;
-    const std::string copy = append(output, std::make_unique<ReshapeLayer>(sample_of(wanted)), {last.node});
+    const std::string copy = append(output, std::make_unique<ReshapeLayer>(wanted.sample()), {last.node});
     if (of_input) import_.node_of[output] = copy;
   } catch (const Unsupported& unsupported) {
     import_.fault = concat("its output: ", unsupported.reason);
@@ -238,12 +224,12 @@ Shape Importer::shape(const std::string& value) const {
     throw Unsupported{concat("it makes ", shape->to_string(), " of a batch of ", batch_,
                              "; nodes that mix samples are not supported")};
   const auto found = of_two_.find(value);
-  if (found == of_two_.end() || !found->second.shape) return batch_of_one(*shape);
+  if (found == of_two_.end() || !found->second.shape) return shape->with_batch(1);
   const Shape& of_two = *found->second.shape;
-  if (of_two.rank() != shape->rank() || of_two[0] != 2 || batch_of_one(of_two) != batch_of_one(*shape))
+  if (of_two.rank() != shape->rank() || of_two[0] != 2 || of_two.with_batch(1) != shape->with_batch(1))
     throw Unsupported{concat("it makes ", of_two.to_string(),
                              " of a batch of 2; nodes that mix samples are not supported")};
-  return batch_of_one(*shape);
+  return shape->with_batch(1);
 }
 
 Importer::Held Importer::data(const Node& node, size_t i) {
@@ -260,7 +246,7 @@ Importer::Held Importer::shaped(const Node& node, size_t i, std::optional<Shape>
   const Held held = data(node, i);
   if (!wanted) wanted = shape(node.inputs[i]);
   if (held.shape == *wanted) return held;
-  Held made = add(node, std::make_unique<ReshapeLayer>(sample_of(*wanted)), {held});
+  Held made = add(node, std::make_unique<ReshapeLayer>(wanted->sample()), {held});
   made.pads = held.pads;
   return made;
 }

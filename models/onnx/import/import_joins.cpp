@@ -31,7 +31,7 @@ Tensor Importer::constant_tensor(const Node& node, size_t i) {
     dims.insert(dims.end(), static_cast<size_t>(std::max(behind, 0)), 1);
   }
   check_room(shape.num_elements());
-  return tensor(Shape(dims.data(), static_cast<int>(dims.size())), constants_.floats(node.inputs[i]));
+  return tensor(Shape(dims), constants_.floats(node.inputs[i]));
 }
 
 // The function of `left` and input `right` of the node.

@@ -178,8 +178,7 @@ bool combine(std::string_view op, const std::vector<int64_t>& a, const std::vect
 
 void elementwise(Inference& node) {
   std::vector<int64_t> dims = dims_of(node.shape(0));
-  for (size_t i = 1; i < node.node().inputs.size(); ++i)
-    dims = broadcast(Shape(dims.data(), static_cast<int>(dims.size())), node.shape(i), node);
+  for (size_t i = 1; i < node.node().inputs.size(); ++i) dims = broadcast(Shape(dims), node.shape(i), node);
   std::vector<int64_t> integers;
   const bool two = node.node().inputs.size() == 2 && node.input(0).integers && node.input(1).integers;
   if (two && node.shape(0).rank() <= 1 && node.shape(1).rank() <= 1 &&

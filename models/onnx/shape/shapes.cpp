@@ -38,7 +38,7 @@ Value input_value(const ValueInfo& info, int64_t batch, const std::string& origi
       throw DataError(concat(origin, ": input \"", printable_excerpt(info.name), "\" of ", info.shape_text(),
                              " exceeds 2^31 - 1 values"));
   }
-  value.shape = Shape(dims.data(), static_cast<int>(dims.size()));
+  value.shape = Shape(dims);
   return value;
 }
 
@@ -104,7 +104,7 @@ void Inference::set_output(size_t output, const std::vector<int64_t>& dims) {
   }
   if (dims.size() > Shape::kMaxRank)
     fail(concat("its output would have more than ", Shape::kMaxRank, " dimensions"));
-  values_[node_.outputs[output]].shape = Shape(dims.data(), static_cast<int>(dims.size()));
+  values_[node_.outputs[output]].shape = Shape(dims);
 }
 
 void Inference::set(const std::vector<int64_t>& dims, std::vector<int64_t> integers) {
