@@ -61,7 +61,7 @@ const CudaStatus& cuda_status();
 /// The result of choose_device().
 struct DeviceChoice {
   Device device;       // the chosen one
-  std::string reason;  // why "auto" took it; empty for any other text
+  std::string reason;  // "requested", "first usable GPU, NAME", "rank 1 of this machine, 2 GPUs"
 };
 
 /// Parses `auto`, `cpu`, `cuda`, `cuda:N` or `cuda:rank`. `auto` takes a usable GPU, else the CPU. `cuda:rank` takes

@@ -1,8 +1,8 @@
 // The judge: every layer in plain fp64, written to be obviously correct, sharing no code with the layers it judges.
 //
-// Each function derives its output size by its own formula, and also returns the sum of the absolute values of the
-// products of every output, from which error bounds are derived. All tensors are row-major NCHW in host memory. Long
-// computations can be ended (interruption.h) with InterruptedError.
+// Each function finds its output size itself, that of a window by trial. It also returns the sum of the absolute
+// values of the products of every output, from which error bounds are derived. All tensors are row-major NCHW in host
+// memory. Long computations can be ended (interruption.h) with InterruptedError.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,7 @@ enum class State { kFine, kFaulty, kHanging };
 
 /// From now on: kFaulty returns an error from every call for that GPU, kHanging does not finish what was enqueued.
 void set(int ordinal, State state);
-/// The ordinals of the GPUs for which the runtime was called while they were not fine, since the last set(); queries
-/// that find it out included.
+/// Calls of the runtime for that GPU since the last set() made it faulty or hanging, queries included.
 int calls_while_lost(int ordinal);
 /// How often the runtime was asked for the number of GPUs, which starts CUDA.
 int counts();

@@ -20,7 +20,7 @@ struct BenchConfig {
   ElementType input = ElementType::kFp32, output = ElementType::kFp32;
   std::string place = ModelBenchOptions::kResident;
 
-  /// Equal for every batch size: "fused tensor_core fp16 uint8 prediction resident".
+  /// Equal for every batch size: "fused mma fp16 uint8 prediction resident".
   std::string key() const;
   BuildOptions build_options(const Session& session, Stream& stream) const;
 };

@@ -1,4 +1,4 @@
-// lenslet eval --matrix: the answers of every combination of backends, compared with those of the first.
+// lenslet eval --backend-matrix: the answers of every combination of backends, compared with those of the first.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -23,7 +23,7 @@ constexpr int64_t kDigitsAllowed = 3, kDigitsOf = 10000;  // tolerance of reduce
 
 /// One combination of backends.
 struct MatrixCase {
-  std::string spec;     // "conv1=direct,conv2=winograd", "fused tensor_core, uint8 in"
+  std::string spec;     // "conv1=direct,conv2=winograd", "fused mma, uint8 in"
   BuildOptions build;   // without a plan
   std::string refusal;  // why it cannot run; empty if it can
 };
