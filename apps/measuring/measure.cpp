@@ -6,7 +6,7 @@
 #include "apps/common/output/text.h"
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
-#include "apps/measuring/distrust.h"
+#include "apps/measuring/candidate_checks.h"
 #include "framework/base/clock.h"
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
@@ -47,9 +47,9 @@ constexpr size_t kMinForNoise = 3;
 /// One candidate during the measurement.
 struct CandidateState {
   CandidateState(Candidate& which, Stream& stream, std::vector<float>& scratch)
-      : candidate(which), distrust(which, stream, scratch) {}
+      : candidate(which), checks(which, stream, scratch) {}
   Candidate& candidate;
-  Distrust distrust;
+  CandidateChecks checks;
   Measurement result;
   bool alive = true;      // not failed and not skipped
   bool held_back = true;  // its launches fit behind the gate
@@ -69,9 +69,9 @@ struct CandidateState {
   }
 };
 
-class Contest {
+class CandidateTiming {
  public:
-  Contest(const std::vector<Candidate*>& candidates, Stream& stream, const MeasureOptions& options)
+  CandidateTiming(const std::vector<Candidate*>& candidates, Stream& stream, const MeasureOptions& options)
       : stream_(stream), options_(options), begin_(stream.device()), end_(stream.device()) {
     for (Candidate* candidate : candidates)
       states_.push_back(std::make_unique<CandidateState>(*candidate, stream, scratch_));
@@ -133,11 +133,11 @@ class Contest {
     }
     throw_if_interrupted();
     if (options_.verify != Verify::kOff) {
-      const std::string wrong = state.distrust.judge_run(Candidate::kBefore, 0, state.once_ns);
+      const std::string wrong = state.checks.judge_run(Candidate::kBefore, 0, state.once_ns);
       if (!wrong.empty()) return state.fail(row_status::kFailed, wrong);
       for (Candidate* epilogue : state.candidate.epilogues()) judge_epilogue(state, *epilogue);
       if (!state.alive) return;
-      const std::string standing = state.distrust.judge_run_over(Candidate::kBefore, Candidate::kTimed);
+      const std::string standing = state.checks.judge_run_over(Candidate::kBefore, Candidate::kTimed);
       if (!standing.empty()) return state.fail(row_status::kFailed, standing);
     }
     NvtxRange range("warmup");
@@ -160,7 +160,7 @@ class Contest {
   void judge_epilogue(CandidateState& state, Candidate& epilogue) {
     if (!state.alive) return;
     const std::string wrong =
-        Distrust(epilogue, stream_, scratch_).judge_run(Candidate::kBefore, 0, state.once_ns);
+        CandidateChecks(epilogue, stream_, scratch_).judge_run(Candidate::kBefore, 0, state.once_ns);
     if (!wrong.empty()) state.fail(row_status::kFailed, concat(epilogue.name(), ": ", wrong));
   }
 
@@ -196,7 +196,7 @@ class Contest {
   double time_window(CandidateState& state, int count, CacheFlush* flush, Enqueue&& runs) {
     if (state.candidate.is_call()) return time_calls(state, count, flush, runs);
     const auto enqueue = [&] {
-      if (options_.verify == Verify::kBoth) state.distrust.poison();
+      if (options_.verify == Verify::kBoth) state.checks.poison();
       if (flush) flush->enqueue(stream_);
       begin_.record(stream_);
       runs();
@@ -224,7 +224,7 @@ class Contest {
   // The same for calls, which wait for their own work.
   template <typename Call>
   double time_calls(CandidateState& state, int count, CacheFlush* flush, Call&& calls) {
-    if (options_.verify == Verify::kBoth) state.distrust.poison();
+    if (options_.verify == Verify::kBoth) state.checks.poison();
     if (flush) flush->enqueue(stream_);
     stream_.synchronise();
     const double start = host_now_ns();
@@ -300,11 +300,11 @@ class Contest {
     };
     take(kAloneATurn);
     if (!state.last_turn || !std::isfinite(state.alone_ns) || state.hot.empty()) return;
-    if (state.distrust.still_poisoned())
+    if (state.checks.still_poisoned())
       return state.fail(row_status::kFailed, "skipped work: a single run left its output unwritten");
     double window_ns = INFINITY;
     for (int i = 0; i < kWindows && !interrupted(); ++i) {
-      const double ns = time_window(state, 1, nullptr, [&] { state.distrust.touch(); });
+      const double ns = time_window(state, 1, nullptr, [&] { state.checks.touch(); });
       if (!std::isnan(ns)) window_ns = std::min(window_ns, ns);
     }
     const double batch_ns = summarise(state.hot).median;
@@ -326,7 +326,7 @@ class Contest {
     if (!state.candidate.end_to_end()) return;
     sample_for(state, state.end_to_end, time_ms, [&] {
       if (options_.verify == Verify::kBoth) {
-        state.distrust.poison();
+        state.checks.poison();
         stream_.synchronise();
       }
       const double start = host_now_ns();
@@ -337,21 +337,21 @@ class Contest {
       return host_now_ns() - start;
     });
     if (options_.verify != Verify::kBoth || !state.last_turn) return;
-    const std::string wrong = state.distrust.judge_end_to_end(Candidate::kTimed);
+    const std::string wrong = state.checks.judge_end_to_end(Candidate::kTimed);
     if (!wrong.empty()) state.fail(row_status::kFailed, concat("from host to host: ", wrong));
   }
 
   // Judges the output of the last turn's runs; judging every turn would take longer than the turns.
   void judge_timed(CandidateState& state) {
     if (options_.verify != Verify::kBoth || !state.last_turn) return;
-    const std::string wrong = state.distrust.judge_output(Candidate::kTimed);
+    const std::string wrong = state.checks.judge_output(Candidate::kTimed);
     if (!wrong.empty())
       state.fail(row_status::kFailed,
                  concat("wrong after ", state.calls, " calls, while it was timed: ", wrong));
   }
 
   void judge_after(CandidateState& state) {
-    const std::string wrong = state.distrust.judge_run(Candidate::kAfter, state.calls, state.once_ns);
+    const std::string wrong = state.checks.judge_run(Candidate::kAfter, state.calls, state.once_ns);
     if (!wrong.empty()) state.fail(row_status::kFailed, wrong);
   }
 
@@ -366,7 +366,7 @@ class Contest {
 
   Measurement finish(CandidateState& state) {
     Measurement& result = state.result;
-    if (options_.verify != Verify::kOff) result.error = state.distrust.error();
+    if (options_.verify != Verify::kOff) result.error = state.checks.error();
     if (!state.alive) return result;  // an unverified candidate gets no time
     result.hot = summarise(state.hot);
     result.cold = summarise(state.cold);
@@ -410,7 +410,7 @@ const char* to_string(Verify verify) noexcept {
 
 std::vector<Measurement> measure(const std::vector<Candidate*>& candidates, Stream& stream,
                                  const MeasureOptions& options) {
-  return Contest(candidates, stream, options).run();
+  return CandidateTiming(candidates, stream, options).run();
 }
 
 }  // namespace lenslet

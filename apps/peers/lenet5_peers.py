@@ -98,7 +98,7 @@ def row_of(side, batch):
     return row
 
 
-class Contest:
+class Timing:
     """The rows of one batch size."""
 
     def __init__(self, batch, arguments, reference):
@@ -297,14 +297,14 @@ def main():
             for batch, share in zip(order, shares(order, arguments.autotune_batches)):
                 now = time.monotonic()
                 until = None if arguments.seconds is None else now + share * (begin + arguments.seconds - now)
-                contest = Contest(batch, arguments, reference)
+                timing = Timing(batch, arguments, reference)
                 for side in sides:
-                    contest.prepare(side, until)
-                contest.measure()
-                rows += contest.rows
-                if batch >= len(labels) and contest.torch_logits is not None:
-                    torch_logits = contest.torch_logits
-                for row in contest.rows:
+                    timing.prepare(side, until)
+                timing.measure()
+                rows += timing.rows
+                if batch >= len(labels) and timing.torch_logits is not None:
+                    torch_logits = timing.torch_logits
+                for row in timing.rows:
                     print_row(row)
                 print(f"batch {batch:,}: {time.monotonic() - now:.0f} s", flush=True)
                 add_environment(document, sides)

@@ -28,7 +28,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import lenslet_side
-from lenet5_peers import LIBRARIES, ROOT, Contest, add_environment, installed, print_row, save
+from lenet5_peers import LIBRARIES, ROOT, Timing, add_environment, installed, print_row, save
 from side import NotMeasured, numbers
 
 SCHEMA = "lenslet.networks/1"
@@ -38,7 +38,7 @@ MAX_ERROR = 1e-4  # of an output in fp32, relative to the largest
 DIGITS = "lenet5"
 
 
-class NetworkContest(Contest):
+class NetworkTiming(Timing):
     """The rows of one network and batch size; outputs are judged against those of the module in fp64."""
 
     def judge(self, row, work):
@@ -161,16 +161,16 @@ def main():
             sides, outputs = known[network]
             now = time.monotonic()
             until = None if end is None else now + (end - now) / (len(tasks) - done)
-            contest = NetworkContest(batch, arguments, outputs)
+            timing = NetworkTiming(batch, arguments, outputs)
             for side in sides:
-                contest.prepare(side, until)
-            contest.measure()
-            for row in contest.rows:
+                timing.prepare(side, until)
+            timing.measure()
+            for row in timing.rows:
                 row["network"] = network
                 if row["side"].startswith("Lenslet") and document["diff"].get(network, "PASSED") != "PASSED":
                     row.update(status="FAILED", reason=document["diff"][network])
                 print_row({**row, "side": f"{network}: {row['side']}"})
-            rows += contest.rows
+            rows += timing.rows
             add_environment(document, sides)
             document["libraries"] = {
                 name: sys.modules[name].__version__

@@ -143,8 +143,8 @@ DeviceChoices choose_devices(std::string_view text, const CudaStatus& status) {
 }
 
 DeviceChoices choose_devices(std::string_view text) {
-  static const CudaStatus unasked;
-  return choose_devices(text, text == kCpu ? unasked : cuda_status());
+  static const CudaStatus no_gpus;
+  return choose_devices(text, text == kCpu ? no_gpus : cuda_status());
 }
 
 DeviceChoice choose_device(std::string_view text) { return only_device(text, choose_devices(text)); }

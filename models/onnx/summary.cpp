@@ -26,7 +26,7 @@ std::optional<double> macs_of(const Node& node, const Values& values) {
 
 }  // namespace
 
-Summary summarise(const Model& model, const Values& values, const std::vector<Fate>& fates) {
+Summary summarise(const Model& model, const Values& values, const std::vector<NodeResult>& node_results) {
   Summary summary;
   summary.macs = 0;
   std::unordered_set<std::string> counted;
@@ -46,8 +46,8 @@ Summary summarise(const Model& model, const Values& values, const std::vector<Fa
       if (value.is_constant && counted.insert(input).second) row.parameters += value.parameters;
     }
     row.macs = row.output.empty() ? std::nullopt : macs_of(node, values);
-    row.layer = fates[i].layer;
-    row.reason = fates[i].reason;
+    row.layer = node_results[i].layer;
+    row.reason = node_results[i].reason;
     summary.parameters += row.parameters;
     summary.macs = summary.macs && row.macs ? std::optional(*summary.macs + *row.macs) : std::nullopt;
     summary.nodes.push_back(std::move(row));

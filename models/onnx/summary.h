@@ -16,7 +16,7 @@ struct NodeSummary {
   std::string output;          // "1x6x24x24"; empty if it is unknown
   int64_t parameters = 0;      // floating values of its constants, counted at their first reader
   std::optional<double> macs;  // multiply-adds per sample; none if a shape is unknown
-  std::string layer;           // as Fate has it
+  std::string layer;           // as NodeResult has it
   std::string reason;          // why there is none
 };
 
@@ -27,7 +27,7 @@ struct Summary {
   std::optional<double> macs;  // of all nodes; none if one is unknown
 };
 
-/// In the order of execution. `fates` are those of an Import of the model.
-Summary summarise(const Model& model, const Values& values, const std::vector<Fate>& fates);
+/// In the order of execution. `node_results` are those of an Import of the model.
+Summary summarise(const Model& model, const Values& values, const std::vector<NodeResult>& node_results);
 
 }  // namespace lenslet::onnx

@@ -12,7 +12,7 @@ struct BadInput {
   const char* command;
   int exit_code;
   /// Words expected on standard error, separated by '|'; for kOk on either stream. One at least says more than the
-  /// command, the environment and the names of files: says_more_than().
+  /// command, the environment and the names of files: adds_reason().
   const char* fragments;
   /// NAME=value for the environment; "stdin:closed", "stdin:terminal", "stdout:full", "stdout:closed"; "rights:none"
   /// makes root obey file modes. Separated by spaces.

@@ -98,7 +98,7 @@ void expect_row(const BadInput& bad) {
     EXPECT_EQ(stream->find('\x1b'), std::string::npos) << *stream;
   }
   expect_nothing_temporary();
-  EXPECT_TRUE(says_more_than(run.given, expand(bad.fragments)))
+  EXPECT_TRUE(adds_reason(run.given, expand(bad.fragments)))
       << bad.fragments << kNoReason << run.out << run.err;
   if (bad.exit_code == kOk) {
     EXPECT_TRUE(run.err.empty()) << run.err;
@@ -131,9 +131,9 @@ TEST(BadInput, WordsThatTheCommandHoldsAlreadyAreNoExpectation) {
   for (const char* words :
        {"", "none.png", "'none.png': ", "bad/none", "lenslet classify", "--index|'-1'", "--INDEX|of|1",
         "one.pgm", "LENSLET_NUM_THREADS|'many'", "\\xff\\xfe", "cpu|lenslet"})
-    EXPECT_FALSE(says_more_than(run.given, words)) << words;
+    EXPECT_FALSE(adds_reason(run.given, words)) << words;
   for (const char* words : {"found '-1'", "--index|a number", "many threads", "two.pgm", "none.png: cannot"})
-    EXPECT_TRUE(says_more_than(run.given, words)) << words;
+    EXPECT_TRUE(adds_reason(run.given, words)) << words;
 }
 
 // Readable inputs are still processed, and the exit code reports the unreadable ones.

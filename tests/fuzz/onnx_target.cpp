@@ -42,10 +42,10 @@ LENSLET_FUZZ_TARGET(onnx) {
   accepts("file", [&] {
     const onnx::Values values = onnx::infer_values(model, "file");
     const onnx::Import import = onnx::import_model(model, values, "file", "file");
-    check(import.fates.size() == model.nodes.size(), "every node has its fate");
+    check(import.node_results.size() == model.nodes.size(), "every node has its result");
     check((import.graph == nullptr) == !onnx::faults_of(import, model).empty(),
           "a graph, or why there is none");
-    const onnx::Summary summary = onnx::summarise(model, values, import.fates);
+    const onnx::Summary summary = onnx::summarise(model, values, import.node_results);
     check(summary.parameters >= 0, "the number of parameters is not negative");
     check(!summary.macs || *summary.macs >= 0, "the number of multiply-adds is not negative");
     const onnx::Lenet5Match match = onnx::match_lenet5(model, values, "file");

@@ -75,11 +75,11 @@ class Peer(sides.Side):
 class PeersTest(unittest.TestCase):
     def rows(self, peers, until=None, latency=()):
         arguments = types.SimpleNamespace(window_ms=1, turns=3, windows=1, calls=1, latency_batches=latency)
-        contest = lenet5_peers.Contest(BATCH, arguments, {"labels": LABELS, "logits": LOGITS, "ours": {}})
+        timing = lenet5_peers.Timing(BATCH, arguments, {"labels": LABELS, "logits": LOGITS, "ours": {}})
         for peer in peers:
-            contest.prepare(peer, until)
-        contest.measure()
-        return {row["side"]: row for row in contest.rows}
+            timing.prepare(peer, until)
+        timing.measure()
+        return {row["side"]: row for row in timing.rows}
 
     def test_no_side_ends_the_comparison(self):
         class Late(Passed):
@@ -183,10 +183,10 @@ class NetworksTest(unittest.TestCase):
     def rows(self, outputs):
         """A row of a peer that gives `outputs`, where LOGITS are right."""
         arguments = types.SimpleNamespace(window_ms=1, turns=1, windows=1, calls=1, latency_batches=())
-        contest = networks_peers.NetworkContest(BATCH, arguments, LOGITS.astype(np.float64))
-        contest.prepare(Peer("peer", Passed(outputs)), None)
-        contest.measure()
-        return contest.rows[0]
+        timing = networks_peers.NetworkTiming(BATCH, arguments, LOGITS.astype(np.float64))
+        timing.prepare(Peer("peer", Passed(outputs)), None)
+        timing.measure()
+        return timing.rows[0]
 
     def test_outputs_are_judged_by_their_largest_error(self):
         near, far, broken = LOGITS.copy(), LOGITS.copy(), LOGITS.copy()

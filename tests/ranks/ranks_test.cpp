@@ -23,11 +23,11 @@ TEST(Shares, CoverEveryItemOnceInOrderAndCutNoGroup) {
     for (const int64_t count : {1, 511, 512, 513, 2048, 10000}) {
       int64_t next = 0, min_groups = INT64_MAX, max_groups = 0;
       for (int rank = 0; rank < size; ++rank) {
-        const Share share = share_of(count, 512, {rank, size});
-        EXPECT_EQ(share.first, next) << count << " items, rank " << rank << " of " << size;
-        EXPECT_TRUE(share.first % 512 == 0 || share.count == 0);
-        next += share.count;
-        const int64_t groups = (share.count + 511) / 512;
+        const RankRange range = range_of(count, 512, {rank, size});
+        EXPECT_EQ(range.first, next) << count << " items, rank " << rank << " of " << size;
+        EXPECT_TRUE(range.first % 512 == 0 || range.count == 0);
+        next += range.count;
+        const int64_t groups = (range.count + 511) / 512;
         min_groups = std::min(min_groups, groups);
         max_groups = std::max(max_groups, groups);
       }
@@ -273,7 +273,7 @@ TEST(Ranks, OneThatFailsEndsOthersThatComputeOn) {
 TEST(Ranks, AProcessAloneNeedsNoLink) {
   Ranks ranks;
   EXPECT_TRUE(ranks.alone() && ranks.first());
-  EXPECT_EQ(ranks.share(1000, 512).count, 1000);
+  EXPECT_EQ(ranks.range(1000, 512).count, 1000);
   int64_t value = 7;
   ranks.sum({&value});
   std::vector<int> values = {1, 2};

@@ -14,7 +14,7 @@
 #include <thread>
 #include <utility>
 
-#include "apps/lenslet/serve/free_ones.h"
+#include "apps/lenslet/serve/object_pool.h"
 #include "apps/lenslet/serve/task_queue.h"
 
 namespace lenslet::serve {
@@ -378,8 +378,8 @@ TEST(TaskQueue, RunsAsManyAtATimeAsItHasThreads) {
   EXPECT_EQ(running, 3);
 }
 
-TEST(FreeOnes, GivesEachThreadItsOwnAndNoneToTwo) {
-  FreeOnes<int> ones;
+TEST(ObjectPool, GivesEachThreadItsOwnAndNoneToTwo) {
+  ObjectPool<int> ones;
   EXPECT_FALSE(ones.with_free([](int&) {}));
   for (int i = 0; i < 3; ++i) ones.add(i);
   int mine = -1, again = -1;

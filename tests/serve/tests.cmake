@@ -1,6 +1,6 @@
 if(LENSLET_BUILD_APPS)
   # The protocol, the batcher and the service, without sockets.
-  lenslet_test(serve SOURCES serve/protocol_test.cpp serve/batcher_test.cpp serve/service_test.cpp serve/shares_test.cpp
+  lenslet_test(serve SOURCES serve/protocol_test.cpp serve/batcher_test.cpp serve/service_test.cpp serve/pass_split_test.cpp
                DEPENDS lenslet_serve nlohmann_json::nlohmann_json)
   # The model behind it.
   lenslet_test(serve_engine SOURCES serve/engine_test.cpp ../apps/lenslet/serve/engine.cpp

@@ -73,7 +73,7 @@ void expect_words(const std::string& text, const std::string& words) {
   }
 }
 
-bool says_more_than(const std::string& given, const std::string& words) {
+bool adds_reason(const std::string& given, const std::string& words) {
   constexpr size_t kMinReason = 4;
   std::istringstream parts(words);
   for (std::string part; std::getline(parts, part, '|');) {
@@ -91,7 +91,7 @@ ProgramRun expect_run(ProgramRun run, int exit_code, const std::string& out, con
   expect_words(run.out, out);
   expect_words(run.err, err);
   if (!err.empty() && exit_code >= kUsage && exit_code <= kOutput) {
-    EXPECT_TRUE(says_more_than(run.given, err)) << err << kNoReason << run.err;
+    EXPECT_TRUE(adds_reason(run.given, err)) << err << kNoReason << run.err;
   }
   return run;
 }

@@ -34,7 +34,7 @@ void expect_words(const std::string& text, const std::string& words);
 /// Whether one of the words between the '|' is a reason: at least four characters that do not stand in `given` already,
 /// whatever their case and without the quotes, dashes and colons around them. A message that repeats what was given
 /// contains all others, whatever it is about.
-bool says_more_than(const std::string& given, const std::string& words);
+bool adds_reason(const std::string& given, const std::string& words);
 /// The failure of words that say no more.
 inline constexpr char kNoReason[] =
     ": these words are in the command itself, so any message that repeats it would pass. "

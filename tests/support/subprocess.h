@@ -17,7 +17,7 @@ struct ProgramRun {
   int signal = 0;
   bool timed_out = false;
   std::string out, err;
-  /// What the test gave the program, for says_more_than(); set by run_words().
+  /// What the test gave the program, for adds_reason(); set by run_words().
   std::string given;
   double seconds = 0, cpu_seconds = 0;  // wall time, and processor time
   long max_rss_kib = 0;

@@ -25,7 +25,7 @@ constexpr double kPatienceNs = 1e9;  // for the others, of a rank that has faile
 
 }  // namespace
 
-Share share_of(int64_t count, int64_t group, RankPlace place) {
+RankRange range_of(int64_t count, int64_t group, RankPlace place) {
   const int64_t groups = ceil_div(count, group), each = groups / place.size, more = groups % place.size;
   const auto begin = [&](int64_t of) { return std::min(count, (of * each + std::min(of, more)) * group); };
   return {begin(place.rank), begin(place.rank + 1) - begin(place.rank)};

@@ -18,16 +18,16 @@
 namespace lenslet {
 
 /// A range of the items that a command evaluates.
-struct Share {
+struct RankRange {
   int64_t first = 0, count = 0;
 };
 /// One of the processes of a command.
 struct RankPlace {
   int rank = 0, size = 1;  // rank < size, the number of processes
 };
-/// The share of one rank in `count` items: whole groups of `group` items, equally many for each rank. Where they do not
+/// The range of one rank in `count` items: whole groups of `group` items, equally many for each rank. Where they do not
 /// divide, the first ranks have one more, and the last ranks may have none.
-Share share_of(int64_t count, int64_t group, RankPlace place);
+RankRange range_of(int64_t count, int64_t group, RankPlace place);
 
 class Ranks {
  public:
@@ -40,7 +40,7 @@ class Ranks {
   int size() const { return link_ ? link_->size() : 1; }
   bool alone() const { return size() == 1; }
   bool first() const { return rank() == 0; }
-  Share share(int64_t count, int64_t group) const { return share_of(count, group, {rank(), size()}); }
+  RankRange range(int64_t count, int64_t group) const { return range_of(count, group, {rank(), size()}); }
 
   /// Runs `body` in every rank and returns the same exit code in all. If one fails, rank 0 throws the error with the
   /// largest exit code; the others return it.

@@ -6,7 +6,7 @@
 
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
-#include "apps/measuring/distrust.h"
+#include "apps/measuring/candidate_checks.h"
 #include "apps/measuring/measure.h"
 #include "framework/base/clock.h"
 #include "framework/measuring/nvtx.h"
@@ -28,23 +28,23 @@ struct Alone {
 /// A candidate: one number of streams.
 struct StreamsCandidate {
   StreamsCandidate(Pipeline& pipeline, int count, Stream& host, std::vector<float>& scratch)
-      : streams(count), pass(pipeline, count), distrust(pass, host, scratch) {}
+      : streams(count), pass(pipeline, count), checks(pass, host, scratch) {}
   int streams;
   PassCandidate pass;
-  Distrust distrust;
+  CandidateChecks checks;
   std::optional<NoResult> fault;
   std::vector<double> samples;
   int64_t passes = 0;
 };
 
-class StreamsContest {
+class StreamsTiming {
  public:
-  StreamsContest(Pipeline& pipeline, const std::vector<int>& streams, const MeasureOptions& options)
+  StreamsTiming(Pipeline& pipeline, const std::vector<int>& streams, const MeasureOptions& options)
       : pipeline_(pipeline), options_(options), host_(Device::cpu()) {
     for (int count : streams)
       candidates_.push_back(std::make_unique<StreamsCandidate>(pipeline, count, host_, scratch_));
     for (auto& lane : pipeline.lanes())
-      lane_distrust_.push_back(std::make_unique<Distrust>(lane->candidate, lane->stream, scratch_));
+      lane_checks_.push_back(std::make_unique<CandidateChecks>(lane->candidate, lane->stream, scratch_));
   }
 
   void run() {
@@ -82,7 +82,7 @@ class StreamsContest {
 
   // Checks each lane alone, then each candidate from host to host. A fault of a lane fails all rows that use it.
   void judge(int round) {
-    for (size_t i = 0; i < lane_distrust_.size(); ++i) {
+    for (size_t i = 0; i < lane_checks_.size(); ++i) {
       std::optional<NoResult> fault = fault_of([&] { return judge_lane(i, round); });
       if (!fault) continue;
       if (fault->status != row_status::kSkipped) fault->reason = concat("stream ", i, ": ", fault->reason);
@@ -91,7 +91,7 @@ class StreamsContest {
     for (auto& candidate : candidates_) {
       if (!candidate->fault)
         candidate->fault =
-            fault_of([&] { return candidate->distrust.judge_run(round, candidate->passes, NAN); });
+            fault_of([&] { return candidate->checks.judge_run(round, candidate->passes, NAN); });
     }
   }
 
@@ -106,13 +106,13 @@ class StreamsContest {
       lane.stream.synchronise();
       once_ns = host_now_ns() - start;
     }
-    std::string wrong = lane_distrust_[index]->judge_run(round, lane.calls, once_ns);
+    std::string wrong = lane_checks_[index]->judge_run(round, lane.calls, once_ns);
     if (!wrong.empty() || round != Candidate::kBefore) return wrong;
     for (Candidate* epilogue : lane.candidate.epilogues()) {
-      wrong = Distrust(*epilogue, lane.stream, scratch_).judge_run(round, 0, once_ns);
+      wrong = CandidateChecks(*epilogue, lane.stream, scratch_).judge_run(round, 0, once_ns);
       if (!wrong.empty()) return concat(epilogue->name(), ": ", wrong);
     }
-    return lane_distrust_[index]->judge_run_over(Candidate::kBefore, Candidate::kTimed);
+    return lane_checks_[index]->judge_run_over(Candidate::kBefore, Candidate::kTimed);
   }
 
   template <typename Once>
@@ -140,13 +140,13 @@ class StreamsContest {
       if (candidate->fault) continue;
       candidate->fault = fault_of([&]() -> std::string {
         const bool judged = last && options_.verify == Verify::kBoth;
-        if (judged) candidate->distrust.poison();
+        if (judged) candidate->checks.poison();
         sample(candidate->samples, ms, [&] {
           if (options_.verify == Verify::kBoth) pipeline_.poison_lanes();
           return pass_ns(*candidate);
         });
         if (!judged) return {};
-        const std::string wrong = candidate->distrust.judge_output(Candidate::kTimed);
+        const std::string wrong = candidate->checks.judge_output(Candidate::kTimed);
         return wrong.empty()
                    ? wrong
                    : concat("wrong after ", candidate->passes, " passes, while it was timed: ", wrong);
@@ -172,7 +172,7 @@ class StreamsContest {
   Stream host_;
   std::vector<float> scratch_;
   std::vector<std::unique_ptr<StreamsCandidate>> candidates_;
-  std::vector<std::unique_ptr<Distrust>> lane_distrust_;
+  std::vector<std::unique_ptr<CandidateChecks>> lane_checks_;
   Alone alone_[3] = {{"copy in", &Pipeline::copy_in_ns, {}},
                      {"conv", &Pipeline::compute_ns, {}},
                      {"copy out", &Pipeline::copy_out_ns, {}}};
@@ -206,19 +206,19 @@ std::vector<ResultRow> bench_streams(const StreamsRequest& request, BenchSession
     return rows_without_time(request, *refusal);
   }
   const MeasureOptions& options = session.measure_options();
-  StreamsContest contest(*pipeline, request.streams, options);
-  contest.run();
-  const std::vector<std::pair<std::string, double>> stages = contest.stages();
+  StreamsTiming timing(*pipeline, request.streams, options);
+  timing.run();
+  const std::vector<std::pair<std::string, double>> stages = timing.stages();
   const auto longest = std::max_element(stages.begin(), stages.end(),
                                         [](const auto& a, const auto& b) { return a.second < b.second; });
   std::vector<ResultRow> rows;
-  for (const auto& candidate : contest.candidates()) {
+  for (const auto& candidate : timing.candidates()) {
     ResultRow row = request.base(candidate->streams);
     row.detail = pipeline->kernel().detail();
     row.launches = pipeline->kernel().launches();
     row.workspace_bytes = static_cast<int64_t>(pipeline->kernel().workspace_bytes()) * candidate->streams;
     row.stages_ns = stages;
-    if (options.verify != Verify::kOff) row.error = candidate->distrust.error();
+    if (options.verify != Verify::kOff) row.error = candidate->checks.error();
     if (candidate->fault || candidate->samples.empty()) {
       row.status = candidate->fault ? candidate->fault->status : row_status::kSkipped;
       row.reason = candidate->fault ? candidate->fault->reason : kInterrupted;

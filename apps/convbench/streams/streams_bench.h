@@ -21,8 +21,8 @@ struct StreamsRequest {
 };
 
 /// One row per number of streams: the whole batch by the host's clock, and its three steps alone by events. Each lane
-/// must pass the checks of every candidate (apps/measuring/distrust.h), before and after, and so must each pass from
-/// host to host. The timed passes are verified too. Throws DeviceError if the device is lost.
+/// must pass the checks of every candidate (apps/measuring/candidate_checks.h), before and after, and so must each pass
+/// from host to host. The timed passes are verified too. Throws DeviceError if the device is lost.
 std::vector<ResultRow> bench_streams(const StreamsRequest& request, BenchSession& session);
 
 }  // namespace lenslet

@@ -140,17 +140,17 @@ class ModelBench {
   }
 
   std::vector<ResultRow> measure_batch(const std::vector<BenchConfig>& configs) {
-    PlanContest contest(session_.graph(), *pictures_, stream_);
+    PlanTiming timing(session_.graph(), *pictures_, stream_);
     std::vector<BenchCandidate> candidates;
     for (const BenchConfig& config : configs) {
       BenchCandidate candidate{config, bench_row(config, options_, session_),
                                config.build_options(session_, stream_)};
       const bool host = config.place == ModelBenchOptions::kHost;
-      const PlanContest::Prepared& plan =
-          host ? contest.add_call(
+      const PlanTiming::Prepared& plan =
+          host ? timing.add_call(
                      config.key(), [&] { return session_.model(model_options(config)); }, config.batch,
                      config.input)
-               : contest.add(config.key(), candidate.build);
+               : timing.add(config.key(), candidate.build);
       candidate.pass = plan.candidate.get();
       candidate.call = plan.call.get();
       if (!candidate.prepared()) {
@@ -168,7 +168,7 @@ class ModelBench {
     }
     MeasureOptions measure_options = options_.measure;
     measure_options.min_samples = kWindows;
-    const std::vector<Measurement> measured = contest.measure(measure_options);
+    const std::vector<Measurement> measured = timing.measure(measure_options);
     std::vector<ResultRow> all;
     for (size_t i = 0; i < candidates.size(); ++i) {
       std::vector<ResultRow> rows = options_.latency ? latency_rows(candidates[i], measured[i])

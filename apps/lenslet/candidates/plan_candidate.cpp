@@ -189,7 +189,7 @@ Verdict CallCandidate::judge(int round, const std::vector<float>& output) {
   return pictures_.judge(round, input_, ElementType::kClass, batch_, output, bound_);
 }
 
-const PlanContest::Prepared& PlanContest::prepare(const std::function<void(Prepared&)>& make) {
+const PlanTiming::Prepared& PlanTiming::prepare(const std::function<void(Prepared&)>& make) {
   Prepared& plan = plans_.emplace_back();
   const auto refusal = attempt(stream_, [&] {
     try {
@@ -206,7 +206,7 @@ const PlanContest::Prepared& PlanContest::prepare(const std::function<void(Prepa
   return plan;
 }
 
-const PlanContest::Prepared& PlanContest::add(const std::string& name, BuildOptions build) {
+const PlanTiming::Prepared& PlanTiming::add(const std::string& name, BuildOptions build) {
   build.stream = &stream_;
   return prepare([&](Prepared& plan) {
     plan.candidate =
@@ -214,19 +214,18 @@ const PlanContest::Prepared& PlanContest::add(const std::string& name, BuildOpti
   });
 }
 
-const PlanContest::Prepared& PlanContest::add_call(const std::string& name,
-                                                   const std::function<Model()>& make, int64_t batch,
-                                                   ElementType input) {
+const PlanTiming::Prepared& PlanTiming::add_call(const std::string& name, const std::function<Model()>& make,
+                                                 int64_t batch, ElementType input) {
   return prepare([&](Prepared& plan) {
     plan.call = std::make_unique<CallCandidate>(name, make(), batch, input, pictures_);
   });
 }
 
-void PlanContest::refuse(const std::string& reason) {
+void PlanTiming::refuse(const std::string& reason) {
   plans_.push_back({nullptr, nullptr, {row_status::kUnsupported, ExitCode::kUnavailable, reason}});
 }
 
-std::vector<Measurement> PlanContest::measure(const MeasureOptions& options) const {
+std::vector<Measurement> PlanTiming::measure(const MeasureOptions& options) const {
   std::vector<Candidate*> candidates;
   for (const Prepared& plan : plans_) {
     if (Candidate* const candidate = plan.either()) candidates.push_back(candidate);

@@ -122,9 +122,9 @@ class CallCandidate : public Candidate {
 };
 
 /// Whole plans, prepared to be timed against each other on one stream.
-class PlanContest {
+class PlanTiming {
  public:
-  PlanContest(const Graph& graph, const BatchPictures& pictures, Stream& stream)
+  PlanTiming(const Graph& graph, const BatchPictures& pictures, Stream& stream)
       : graph_(graph), pictures_(pictures), stream_(stream) {}
 
   struct Prepared {

@@ -270,15 +270,15 @@ ExitCode run_rank(const EvalOptions& options, Ranks& ranks) {
   run.on(session.device());
   if (options.backend_matrix) return run_backend_matrix(options, session, data, count, run);
 
-  const Share share = eval_share(ranks, count);
-  if (!ranks.alone()) keep_share(data, share);
-  Model model = session.model(eval_batch(session, share.count));
+  const RankRange range = eval_range(ranks, count);
+  if (!ranks.alone()) keep_range(data, range);
+  Model model = session.model(eval_batch(session, range.count));
   const Executable& executable = model.executable();
   EvalOutcome outcome;
   ranks.meet();  // all are prepared and start together
   run.guard([&] {
-    if (share.count == 0) return;
-    run_passes(model, data, share.count, ranks.first(), outcome);
+    if (range.count == 0) return;
+    run_passes(model, data, range.count, ranks.first(), outcome);
     if (!interrupted()) outcome.fp32 = read_in_fp32(session, executable, data, outcome.run);
     if (!interrupted()) outcome.uint8 = read_in_bytes(session, executable, data, outcome.run);
     if ((options.streams || options.repeat) && !interrupted()) {
@@ -289,8 +289,8 @@ ExitCode run_rank(const EvalOptions& options, Ranks& ranks) {
   outcome.evaluation = evaluate(outcome.run.logits, data, outcome.run.count);
   const Evaluation& evaluation = outcome.evaluation;
   if (!ranks.alone()) {  // a part of the answers has no use
-    if (!run.fault().empty() || interrupted()) return verdict(options, run, outcome, share.count);
-    join_outcomes(ranks, options, session, share, outcome);
+    if (!run.fault().empty() || interrupted()) return verdict(options, run, outcome, range.count);
+    join_outcomes(ranks, options, session, range, outcome);
     if (!ranks.first()) return ExitCode::kOk;
   }
   print_eval(console, options, session, executable, outcome);

@@ -22,12 +22,12 @@ void copy_text(const std::string& text, char* to, size_t capacity) {
   std::copy_n(text.begin(), std::min(text.size(), capacity - 1), to);
 }
 
-RankSpeed speed_of(const Session& session, Share share, const Throughput& speed) {
+RankSpeed speed_of(const Session& session, RankRange range, const Throughput& speed) {
   RankSpeed mine;
   ::gethostname(mine.part.host, sizeof mine.part.host - 1);
   copy_text(session.device().to_string(), mine.part.device, sizeof mine.part.device);
-  mine.part.first = share.first;
-  mine.part.count = share.count;
+  mine.part.first = range.first;
+  mine.part.count = range.count;
   mine.part.images_per_s = speed.images_per_s;
   mine.pass = speed.pass;
   mine.first_call_ns = speed.first_call_ns;
@@ -52,16 +52,16 @@ void join_speeds(const std::vector<RankSpeed>& ranks, int64_t count, EvalOutcome
 
 }  // namespace
 
-Share eval_share(const Ranks& ranks, int64_t count) { return ranks.share(count, kImagesPerTask); }
+RankRange eval_range(const Ranks& ranks, int64_t count) { return ranks.range(count, kImagesPerTask); }
 
-void keep_share(ImageDataset& data, Share share) {
+void keep_range(ImageDataset& data, RankRange range) {
   const auto keep = [&](std::vector<uint8_t>& values, int64_t each) {
-    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(share.first * each);
-    values = {begin, begin + static_cast<std::ptrdiff_t>(share.count * each)};
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(range.first * each);
+    values = {begin, begin + static_cast<std::ptrdiff_t>(range.count * each)};
   };
   keep(data.images, data.rows * data.cols);
   keep(data.labels, 1);
-  data.count = share.count;
+  data.count = range.count;
 }
 
 EvalOptions options_of_rank(const Ranks& ranks, const EvalOptions& options) {
@@ -73,11 +73,11 @@ EvalOptions options_of_rank(const Ranks& ranks, const EvalOptions& options) {
   return mine;
 }
 
-void join_outcomes(Ranks& ranks, const EvalOptions& options, const Session& session, Share share,
+void join_outcomes(Ranks& ranks, const EvalOptions& options, const Session& session, RankRange range,
                    EvalOutcome& outcome) {
   if (ranks.alone()) return;
   Evaluation& total = outcome.evaluation;
-  for (Miss& miss : total.misses) miss.index += share.first;
+  for (Miss& miss : total.misses) miss.index += range.first;
   std::vector<int64_t*> counts = {&outcome.run.count, &total.count, &total.correct, &total.not_numbers};
   for (auto& row : total.confusion)
     for (int64_t& images : row) counts.push_back(&images);
@@ -90,7 +90,7 @@ void join_outcomes(Ranks& ranks, const EvalOptions& options, const Session& sess
   ranks.gather(total.misses);
   const bool logits_written = ranks.all(static_cast<int>(!options.logits.empty())).front() != 0;
   if (logits_written) ranks.gather(outcome.run.logits);
-  const std::vector<RankSpeed> speeds = ranks.all(speed_of(session, share, outcome.speed));
+  const std::vector<RankSpeed> speeds = ranks.all(speed_of(session, range, outcome.speed));
   if (!ranks.first()) return;
   total.loss = mean_loss(total);
   join_speeds(speeds, total.count, outcome);

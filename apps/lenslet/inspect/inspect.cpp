@@ -187,7 +187,7 @@ ExitCode run_inspect(const InspectOptions& options) {
   run.console().keep(files_named("a file of the model", model.external_files));
   const onnx::Values values = onnx::infer_values(model, origin);
   const onnx::Import import = onnx::import_model(model, values, onnx::network_name(path), origin);
-  const onnx::Summary summary = onnx::summarise(model, values, import.fates);
+  const onnx::Summary summary = onnx::summarise(model, values, import.node_results);
   const Acceptance acceptance = acceptance_of(model, values, import, path);
   const std::vector<EndRow> inputs = ends_of(model.inputs), outputs = ends_of(model.outputs);
 

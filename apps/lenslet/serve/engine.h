@@ -8,8 +8,8 @@
 
 #include "api/model.h"
 #include "apps/lenslet/pictures/picture_choices.h"
-#include "apps/lenslet/serve/free_ones.h"
 #include "apps/lenslet/serve/infer_request.h"
+#include "apps/lenslet/serve/object_pool.h"
 #include "apps/lenslet/serve/passes.h"
 #include "apps/lenslet/session/options.h"
 #include "apps/lenslet/session/session.h"
@@ -60,7 +60,7 @@ class Engine {
   PictureChoices choices_;
   Signature signature_;
   std::optional<Passes> values_, pixels_;  // pixels_: none where the plan reads values only
-  FreeOnes<SinglePass> single_passes_;
+  ObjectPool<SinglePass> single_passes_;
   Model pictures_;
 };
 

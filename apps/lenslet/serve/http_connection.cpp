@@ -55,31 +55,31 @@ HttpHead head_of(const http::request_header<>& header) {
   return head;
 }
 
-Connection::Connection(Socket socket, Executor& thread, ConnectionShare& share)
-    : share_(share),
+Connection::Connection(Socket socket, Executor& thread, ConnectionContext& context)
+    : context_(context),
       thread_(thread),
       socket_(std::move(socket)),
-      buffer_(share.options.max_header + kBufferBytes) {
-  ++share_.counts.open;
+      buffer_(context.options.max_header + kBufferBytes) {
+  ++context_.counts.open;
 }
 
 Connection::~Connection() {
   release_body();
-  --share_.counts.open;
-  const std::lock_guard<std::mutex> lock(share_.mutex);
-  share_.open.erase(this);
+  --context_.counts.open;
+  const std::lock_guard<std::mutex> lock(context_.mutex);
+  context_.open.erase(this);
 }
 
 void Connection::release_body() noexcept {
-  share_.counts.body_bytes -= reserved_;
+  context_.counts.body_bytes -= reserved_;
   reserved_ = 0;
 }
 
 // Not in the constructor: a thread that drains would look for the shared pointer while it is being set.
 void Connection::start() {
   {
-    const std::lock_guard<std::mutex> lock(share_.mutex);
-    share_.open.insert(this);
+    const std::lock_guard<std::mutex> lock(context_.mutex);
+    context_.open.insert(this);
   }
   net::dispatch(socket_.get_executor(), [self = shared_from_this()] { self->next_request(); });
 }
@@ -93,7 +93,7 @@ void Connection::close_if_waiting() {
 void Connection::close_if_late(Time now) {
   net::post(socket_.get_executor(), [self = shared_from_this(), now] {
     if (!self->is_late(now)) return;  // the client was faster than this handler
-    if (!self->lingers_) ++self->share_.counts.timed_out;
+    if (!self->lingers_) ++self->context_.counts.timed_out;
     self->close();
   });
 }
@@ -109,11 +109,11 @@ void Connection::set_deadline(std::chrono::milliseconds time) {
 }
 
 void Connection::next_request() {
-  if (share_.draining) return close();
+  if (context_.draining) return close();
   request_.reset();
   waiting_ = true;
-  set_deadline(share_.options.timeout);  // of the whole header: bytes that trickle in do not extend it
-  if (buffer_.size() > 0)                // the other connections first, and the stack stays flat
+  set_deadline(context_.options.timeout);  // of the whole header: bytes that trickle in do not extend it
+  if (buffer_.size() > 0)                  // the other connections first, and the stack stays flat
     return net::post(socket_.get_executor(), [self = shared_from_this()] { self->take(); });
   if (buffer_.capacity() > kKeptBufferBytes) buffer_.shrink_to_fit();
   receive();
@@ -141,8 +141,8 @@ void Connection::take() {
   if (whole) {
     if (take_repeated()) return;
     request_.emplace();
-    request_->header_limit(static_cast<std::uint32_t>(share_.options.max_header));
-    request_->body_limit(share_.options.max_body);
+    request_->header_limit(static_cast<std::uint32_t>(context_.options.max_header));
+    request_->body_limit(context_.options.max_body);
   }
   while (!request_->is_done()) {
     if (buffer_.size() == 0) return receive();
@@ -180,8 +180,9 @@ bool Connection::take_repeated() {
 /// Counts the bytes of a body until the response is sent. Returns false if too many are counted.
 bool Connection::reserve(size_t bytes) {
   const auto wanted = static_cast<int64_t>(bytes);
-  if (share_.counts.body_bytes.fetch_add(wanted) + wanted > static_cast<int64_t>(share_.options.max_bodies)) {
-    share_.counts.body_bytes -= wanted;
+  if (context_.counts.body_bytes.fetch_add(wanted) + wanted >
+      static_cast<int64_t>(context_.options.max_bodies)) {
+    context_.counts.body_bytes -= wanted;
     return false;
   }
   reserved_ = wanted;
@@ -191,11 +192,11 @@ bool Connection::reserve(size_t bytes) {
 /// Why the body of the request that body_bytes_ announces is not taken; else it is reserved.
 std::optional<HttpResponse> Connection::refused_body() {
   if (request_->chunked())
-    return share_.service.failure(411, "send the body with Content-Length, not in chunks");
+    return context_.service.failure(411, "send the body with Content-Length, not in chunks");
   if (!request_->content_length() && request_->get().method() == http::verb::post)
-    return share_.service.failure(411, "the field Content-Length is missing");
+    return context_.service.failure(411, "the field Content-Length is missing");
   if (!reserve(body_bytes_))
-    return share_.service.failure(503, "too many bytes are being received; try again later");
+    return context_.service.failure(503, "too many bytes are being received; try again later");
   return std::nullopt;
 }
 
@@ -208,13 +209,13 @@ bool Connection::admit() {
   is_head_ = message.method() == http::verb::head;
   const auto length = request_->content_length();
   body_bytes_ = static_cast<size_t>(length.value_or(0));
-  std::optional<HttpResponse> refused = share_.service.refuse(head_);
+  std::optional<HttpResponse> refused = context_.service.refuse(head_);
   if (!refused) refused = refused_body();
   if (refused) {
     send(std::move(*refused), false);  // which closes the connection
     return false;
   }
-  set_deadline(share_.options.timeout);
+  set_deadline(context_.options.timeout);
   if (!beast::iequals(message[http::field::expect], "100-continue")) return true;
   header_.clear();  // each of these gets its own 100 Continue
   fields_ = kContinue;
@@ -230,13 +231,13 @@ void Connection::refuse(Error error) {
   is_head_ = request_->get().method() == http::verb::head;
   if (error == http::error::header_limit)
     return send(
-        share_.service.failure(431, concat("a header has at most ", share_.options.max_header, " bytes")),
+        context_.service.failure(431, concat("a header has at most ", context_.options.max_header, " bytes")),
         false);
   if (error == http::error::body_limit)
-    return send(share_.service.failure(413, concat("a body has at most ", share_.options.max_body,
-                                                   " bytes here; --max-body raises the limit")),
+    return send(context_.service.failure(413, concat("a body has at most ", context_.options.max_body,
+                                                     " bytes here; --max-body raises the limit")),
                 false);
-  send(share_.service.failure(400, "no valid HTTP request: " + error.message()), false);
+  send(context_.service.failure(400, "no valid HTTP request: " + error.message()), false);
 }
 
 void Connection::answer(std::string body) {
@@ -247,12 +248,12 @@ void Connection::answer(std::string body) {
       self->send(std::move(response), self->keep_alive_);
     });
   };
-  share_.service.handle(head_, std::move(body), std::move(respond), &thread_);
+  context_.service.handle(head_, std::move(body), std::move(respond), &thread_);
 }
 
 void Connection::send(HttpResponse response, bool keep_alive) {
   release_body();
-  keep_alive = keep_alive && !share_.draining;
+  keep_alive = keep_alive && !context_.draining;
   const auto reason = http::obsolete_reason(static_cast<http::status>(response.status));
   fields_ = "HTTP/1.1 " + std::to_string(response.status) + " ";
   fields_.append(reason.data(), reason.size());
@@ -280,7 +281,7 @@ void Connection::send(HttpResponse response, bool keep_alive) {
   const size_t sent = socket_.write_some(parts, error);
   if (error && error != net::error::would_block) return;  // the client is gone
   if (sent == fields_.size() + body_.size()) return on_sent(keep_alive);
-  set_deadline(share_.options.timeout);
+  set_deadline(context_.options.timeout);
   beast::buffers_suffix<std::array<net::const_buffer, 2>> rest(parts);
   rest.consume(sent);
   net::async_write(socket_, rest, [self = shared_from_this(), keep_alive](Error fault, size_t) {
@@ -300,7 +301,7 @@ void Connection::linger() {
   socket_.shutdown(net::ip::tcp::socket::shutdown_send, ignored);
   buffer_.clear();
   lingers_ = true;
-  set_deadline(std::min<std::chrono::milliseconds>(kLinger, share_.options.timeout));
+  set_deadline(std::min<std::chrono::milliseconds>(kLinger, context_.options.timeout));
   discard();
 }
 

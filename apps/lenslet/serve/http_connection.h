@@ -62,9 +62,9 @@ struct TextBody {
 HttpHead head_of(const boost::beast::http::request_header<>& header);
 
 /// What the connections of a server share.
-struct ConnectionShare {
-  ConnectionShare(const HttpServerOptions& its_options, HttpService& its_service,
-                  ConnectionCounts& its_counts)
+struct ConnectionContext {
+  ConnectionContext(const HttpServerOptions& its_options, HttpService& its_service,
+                    ConnectionCounts& its_counts)
       : options(its_options), service(its_service), counts(its_counts) {}
 
   const HttpServerOptions options;
@@ -82,7 +82,7 @@ struct ConnectionShare {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   /// `socket` does not block. `thread` is that of its loop.
-  Connection(Socket socket, Executor& thread, ConnectionShare& share);
+  Connection(Socket socket, Executor& thread, ConnectionContext& context);
   ~Connection();
 
   /// From any thread: makes the connection known to the server and begins to read.
@@ -117,7 +117,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close();
   void release_body() noexcept;
 
-  ConnectionShare& share_;
+  ConnectionContext& context_;
   Executor& thread_;
   Socket socket_;
   boost::beast::flat_buffer buffer_;

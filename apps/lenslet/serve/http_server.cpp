@@ -63,7 +63,7 @@ tcp::endpoint endpoint_of(const HttpServerOptions& options) {
 class HttpServer::Listener {
  public:
   Listener(const HttpServerOptions& options, HttpService& service, ConnectionCounts& counts)
-      : share_(options, service, counts),
+      : context_(options, service, counts),
         max_connections_(permit_connections(options.max_connections)),
         loops_(static_cast<size_t>(options.threads)),
         acceptor_(loops_.front().io),
@@ -96,14 +96,14 @@ class HttpServer::Listener {
   int64_t max_connections() const noexcept { return max_connections_; }
 
   bool drain() {
-    share_.draining = true;
+    context_.draining = true;
     net::post(acceptor_.get_executor(), [this] {
       boost::system::error_code ignored;
       acceptor_.close(ignored);
       retry_.cancel();
     });
-    const auto end = std::chrono::steady_clock::now() + share_.options.timeout;
-    while (share_.counts.open > 0) {
+    const auto end = std::chrono::steady_clock::now() + context_.options.timeout;
+    while (context_.counts.open > 0) {
       if (std::chrono::steady_clock::now() >= end) return false;
       close_waiting();  // also those that were just accepted
       std::this_thread::sleep_for(kPoll);
@@ -122,7 +122,7 @@ class HttpServer::Listener {
   };
 
   void open() {
-    const tcp::endpoint endpoint = endpoint_of(share_.options);
+    const tcp::endpoint endpoint = endpoint_of(context_.options);
     boost::system::error_code error;
     acceptor_.open(endpoint.protocol(), error);
     if (!error) acceptor_.set_option(net::socket_base::reuse_address(true), error);
@@ -130,7 +130,7 @@ class HttpServer::Listener {
     if (!error) acceptor_.listen(net::socket_base::max_listen_connections, error);
     if (out_of_files(error)) throw boost::system::system_error(error);
     if (error)
-      throw UsageError(concat("cannot listen at ", share_.options.address, " port ", share_.options.port,
+      throw UsageError(concat("cannot listen at ", context_.options.address, " port ", context_.options.port,
                               ": ", error.message(), "; --port 0 takes a free port"));
     const tcp::endpoint own = acceptor_.local_endpoint();
     const std::string address = own.address().to_string();
@@ -156,11 +156,11 @@ class HttpServer::Listener {
     Loop& loop = loops_[next_];
     acceptor_.async_accept(
         loop.io, [this, &loop, turn = Turn(turns_)](boost::system::error_code error, Socket socket) mutable {
-          if (share_.draining) return;
+          if (context_.draining) return;
           if (error) {  // no more files, perhaps: waits until some are closed
             retry_.expires_after(kRetry);
             retry_.async_wait([this, later = std::move(turn)](boost::system::error_code) {
-              if (!share_.draining) accept();
+              if (!context_.draining) accept();
             });
             return;
           }
@@ -170,24 +170,24 @@ class HttpServer::Listener {
   }
 
   void take(Socket socket, Loop& loop) {
-    if (share_.counts.open >= max_connections_) {
-      ++share_.counts.refused;
+    if (context_.counts.open >= max_connections_) {
+      ++context_.counts.refused;
       return;
     }
-    ++share_.counts.accepted;
+    ++context_.counts.accepted;
     boost::system::error_code error;
     socket.set_option(tcp::no_delay(true), error);
     socket.non_blocking(true, error);
     if (error) return;  // the client is gone
-    std::make_shared<Connection>(std::move(socket), loop, share_)->start();
+    std::make_shared<Connection>(std::move(socket), loop, context_)->start();
   }
 
   /// The connections for which `wanted` holds. They are released without the mutex, which their destructor takes.
   template <typename Wanted>
   std::vector<std::shared_ptr<Connection>> connections(const Wanted& wanted) {
     std::vector<std::shared_ptr<Connection>> found;
-    const std::lock_guard<std::mutex> lock(share_.mutex);
-    for (Connection* const connection : share_.open)
+    const std::lock_guard<std::mutex> lock(context_.mutex);
+    for (Connection* const connection : context_.open)
       if (wanted(*connection))
         if (std::shared_ptr<Connection> alive = connection->weak_from_this().lock())
           found.push_back(std::move(alive));
@@ -201,7 +201,7 @@ class HttpServer::Listener {
 
   /// Ends the connections whose clients take too long.
   void sweep() {
-    sweep_.expires_after(std::clamp(share_.options.timeout / kSweeps, kMinSweep, kMaxSweep));
+    sweep_.expires_after(std::clamp(context_.options.timeout / kSweeps, kMinSweep, kMaxSweep));
     sweep_.async_wait([this](boost::system::error_code) {
       sweep();  // first, since what follows may lack memory
       const auto now = std::chrono::steady_clock::now();
@@ -224,7 +224,7 @@ class HttpServer::Listener {
 
   /// Begins to accept again, as soon as there is memory, if an exception has ended that.
   void go_on_accepting() noexcept {
-    while (turns_ == 0 && !share_.draining && !loops_.front().io.stopped()) {
+    while (turns_ == 0 && !context_.draining && !loops_.front().io.stopped()) {
       try {
         accept();
       } catch (const std::exception&) {
@@ -233,7 +233,7 @@ class HttpServer::Listener {
     }
   }
 
-  ConnectionShare share_;
+  ConnectionContext context_;
   const int64_t max_connections_;
   int turns_ = 0;  // of the first loop's thread; before the loops, whose end drops handlers
   std::deque<Loop> loops_;

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "apps/lenslet/candidates/layer_contest.h"
+#include "apps/lenslet/candidates/layer_timing.h"
 #include "apps/lenslet/show/of_request.h"
 #include "framework/base/error.h"
 #include "framework/execution/slices.h"
@@ -49,29 +49,29 @@ struct PlanTime {
 }  // namespace
 
 const Ceilings& LayerTimes::ceilings() {
-  if (!ceilings_) ceilings_ = measure_ceilings(looker_.session().device());
+  if (!ceilings_) ceilings_ = measure_ceilings(picture_page_.session().device());
   return *ceilings_;
 }
 
 const BatchPictures& LayerTimes::pictures() {
-  if (!pictures_) pictures_.emplace(looker_.session().graph(), kSeed);
+  if (!pictures_) pictures_.emplace(picture_page_.session().graph(), kSeed);
   return *pictures_;
 }
 
 Json LayerTimes::profile(const std::string& backends, int64_t batch) {
   check_shown_batch(batch);
-  return pass_profile(looker_, backends, batch, ceilings());
+  return pass_profile(picture_page_, backends, batch, ceilings());
 }
 
 Json LayerTimes::race(const std::string& layer, int64_t batch) {
   check_shown_batch(batch);
-  const Graph& graph = looker_.session().graph();
-  const DeviceGuard guard(looker_.session().device());
+  const Graph& graph = picture_page_.session().graph();
+  const DeviceGuard guard(picture_page_.session().device());
   return of_request([&] {
     const auto node = static_cast<size_t>(&graph.node(layer) - graph.nodes().data());
     if (!graph.nodes()[node].layer)
       throw DataError(concat("'", layer, "' is the input; nothing computes it"));
-    BuildOptions build = looker_.build("", batch, true);
+    BuildOptions build = picture_page_.build("", batch, true);
     build.backends = BackendSpec();
     std::vector<TuneCandidate> candidates = tune_candidates(graph, build);
     const auto is_other = [&](const TuneCandidate& candidate) {
@@ -100,10 +100,10 @@ Json LayerTimes::race(const std::string& layer, int64_t batch) {
 
 Json LayerTimes::tune(int64_t batch) {
   check_shown_batch(batch);
-  const DeviceGuard guard(looker_.session().device());
-  const Graph& graph = looker_.session().graph();
+  const DeviceGuard guard(picture_page_.session().device());
+  const Graph& graph = picture_page_.session().graph();
   return of_request([&] {
-    BuildOptions layered = looker_.build("", batch, true);
+    BuildOptions layered = picture_page_.build("", batch, true);
     layered.backends = BackendSpec();
     layered.batch = slice_samples(graph, layered);
     Stream stream(layered.device);
@@ -114,13 +114,13 @@ Json LayerTimes::tune(int64_t batch) {
     layered.batch = batch;
     const Plan tuned = tuned_plan(graph, layered, candidates);
     layered.plan = &tuned;
-    BuildOptions own = looker_.session().build_options(batch);
+    BuildOptions own = picture_page_.session().build_options(batch);
     own.input = own.output = ElementType::kFp32;
-    PlanContest contest(graph, pictures(), stream);
+    PlanTiming timing(graph, pictures(), stream);
     constexpr std::array<const char*, 2> kNames = {"own", "layered"};
-    const std::array<PlanCandidate*, 2> passes = {contest.add(kNames[0], own).candidate.get(),
-                                                  contest.add(kNames[1], layered).candidate.get()};
-    const std::vector<Measurement> measured = contest.measure(measure_options());
+    const std::array<PlanCandidate*, 2> passes = {timing.add(kNames[0], own).candidate.get(),
+                                                  timing.add(kNames[1], layered).candidate.get()};
+    const std::vector<Measurement> measured = timing.measure(measure_options());
     std::array<PlanTime, 2> plans;
     Json json = {{"batch", batch}};
     for (size_t i = 0; i < plans.size(); ++i) {

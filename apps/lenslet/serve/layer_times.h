@@ -7,16 +7,16 @@
 
 #include "apps/common/ceilings/ceilings.h"
 #include "apps/lenslet/candidates/plan_candidate.h"
-#include "apps/lenslet/show/looker.h"
 #include "apps/lenslet/show/pass_profile.h"
+#include "apps/lenslet/show/picture_page.h"
 
 namespace lenslet::serve {
 
-/// For one thread at a time, also beside Looker::look(). Errors of a request are DataError.
+/// For one thread at a time, also beside PicturePage::look(). Errors of a request are DataError.
 class LayerTimes {
  public:
-  /// `looker` must outlive this.
-  explicit LayerTimes(const Looker& looker) : looker_(looker) {}
+  /// `picture_page` must outlive this.
+  explicit LayerTimes(const PicturePage& picture_page) : picture_page_(picture_page) {}
 
   /// The member `profile` of a page: what `lenslet profile` measures of a pass with these backends, on random pictures.
   nlohmann::ordered_json profile(const std::string& backends, int64_t batch);
@@ -31,7 +31,7 @@ class LayerTimes {
   const Ceilings& ceilings();
   const BatchPictures& pictures();
 
-  const Looker& looker_;
+  const PicturePage& picture_page_;
   std::optional<Ceilings> ceilings_;
   std::optional<BatchPictures> pictures_;  // kept: judging them takes a while
 };

@@ -3,16 +3,17 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/lenslet/serve/layer_times.h"
-#include "apps/lenslet/show/looker.h"
 #include "apps/lenslet/show/network_json.h"
 #include "apps/lenslet/show/page.h"
+#include "apps/lenslet/show/picture_page.h"
 #include "framework/base/error.h"
 
 namespace lenslet::serve {
 
 struct Pages::Made {
-  explicit Made(const Engine& engine) : looker(engine.session(), engine.options()), times(looker) {}
-  Looker looker;
+  explicit Made(const Engine& engine)
+      : picture_page(engine.session(), engine.options()), times(picture_page) {}
+  PicturePage picture_page;
   LayerTimes times;
 };
 
@@ -25,9 +26,9 @@ std::string Pages::answer(const PageRequest& request) {
   const int64_t batch = request.whole_number("batch", 1);
   nlohmann::ordered_json json;
   if (request.part == "network") {
-    json = made_->looker.network();
+    json = made_->picture_page.network();
   } else if (request.part == "look") {
-    json = made_->looker.look(request.body, "picture", backends, request.whole_number("digit", 0));
+    json = made_->picture_page.look(request.body, "picture", backends, request.whole_number("digit", 0));
   } else if (request.part == "profile") {
     json = made_->times.profile(backends, batch);
   } else if (request.part == "race") {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "api/model.h"
-#include "apps/lenslet/serve/shares.h"
+#include "apps/lenslet/serve/pass_split.h"
 #include "apps/lenslet/session/session.h"
 
 namespace lenslet::serve {
@@ -21,10 +21,10 @@ class Passes {
   /// Writes outputs [count, …] of inputs [count, …], which are divided between the passes by their count alone.
   template <typename Input>
   void run(const Input* inputs, int64_t count, float* outputs) {
-    for (const Share& share : shares_of(count, times_)) {
-      models_.at(share.size).run(inputs, share.count, outputs);
-      inputs += share.count * input_values_;
-      outputs += share.count * output_values_;
+    for (const PassCount& pass : split_into_passes(count, times_)) {
+      models_.at(pass.size).run(inputs, pass.count, outputs);
+      inputs += pass.count * input_values_;
+      outputs += pass.count * output_values_;
     }
   }
 

@@ -5,9 +5,9 @@
 #include "apps/common/ceilings/ceilings.h"
 #include "apps/lenslet/session/options.h"
 #include "apps/lenslet/session/session.h"
-#include "apps/lenslet/show/looker.h"
 #include "apps/lenslet/show/network_json.h"
 #include "apps/lenslet/show/page.h"
+#include "apps/lenslet/show/picture_page.h"
 #include "apps/lenslet/show/still_page.h"
 
 namespace lenslet {
@@ -20,9 +20,9 @@ ModelPage PageMaker::page(const std::shared_ptr<const ModelSetup>& model, const 
   const CommonOptions options;
   const PictureOptions pictures;
   const Session session(options, model);
-  Looker looker(session, pictures);
+  PicturePage picture_page(session, pictures);
   if (!ceilings_) ceilings_ = std::make_unique<const Ceilings>(measure_ceilings(session.device()));
-  const auto data = still_page(looker, picture, name, batch, *ceilings_);
+  const auto data = still_page(picture_page, picture, name, batch, *ceilings_);
   return {page_html(page_text(data)), describe_page(data, name, session)};
 }
 

@@ -35,12 +35,12 @@ void check_shown_batch(int64_t batch) {
     throw DataError(concat("a batch here is 1 to ", kMaxShownBatch, ", found ", batch));
 }
 
-Json pass_profile(const Looker& looker, const std::string& backends, int64_t batch,
+Json pass_profile(const PicturePage& picture_page, const std::string& backends, int64_t batch,
                   const Ceilings& ceilings) {
   check_shown_batch(batch);
-  const DeviceGuard guard(looker.session().device());
+  const DeviceGuard guard(picture_page.session().device());
   return of_request([&] {
-    Executable executable(looker.session().graph(), looker.build(backends, batch, true));
+    Executable executable(picture_page.session().graph(), picture_page.build(backends, batch, true));
     load_random(executable);
     executable.run_checked();
     ProfileOptions options;

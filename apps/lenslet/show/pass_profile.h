@@ -6,7 +6,7 @@
 #include <string>
 
 #include "apps/common/ceilings/ceilings.h"
-#include "apps/lenslet/show/looker.h"
+#include "apps/lenslet/show/picture_page.h"
 
 namespace lenslet {
 
@@ -17,7 +17,7 @@ void check_shown_batch(int64_t batch);
 
 /// The member `profile` of a page: what `lenslet profile` measures of a pass with these backends, on random pictures.
 /// Errors of a request are DataError.
-nlohmann::ordered_json pass_profile(const Looker& looker, const std::string& backends, int64_t batch,
-                                    const Ceilings& ceilings);
+nlohmann::ordered_json pass_profile(const PicturePage& picture_page, const std::string& backends,
+                                    int64_t batch, const Ceilings& ceilings);
 
 }  // namespace lenslet

@@ -4,9 +4,9 @@
 #include "apps/common/output/output.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/session/session.h"
-#include "apps/lenslet/show/looker.h"
 #include "apps/lenslet/show/network_json.h"
 #include "apps/lenslet/show/page.h"
+#include "apps/lenslet/show/picture_page.h"
 #include "apps/lenslet/show/still_page.h"
 #include "framework/io/picture.h"
 
@@ -21,10 +21,10 @@ ExitCode run_show(const ShowOptions& given) {
   read.emplace_back("the picture", file);
   Console console({{"--html", options.html}}, read);
   const Session session(options, console, chosen_normalisation(options));
-  Looker looker(session, options);
+  PicturePage picture_page(session, options);
   const Picture picture = read_picture(file, options.picture_limits);
-  const nlohmann::ordered_json page =
-      still_page(looker, picture, file, options.batch_size.value_or(1), measure_ceilings(session.device()));
+  const nlohmann::ordered_json page = still_page(picture_page, picture, file, options.batch_size.value_or(1),
+                                                 measure_ceilings(session.device()));
   write_result(options.html, page_html(page_text(page)));
   console.line(describe_page(page, file, session));
   if (options.html != "-") console.line("open " + options.html + " in a browser");

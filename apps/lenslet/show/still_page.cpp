@@ -9,13 +9,13 @@
 
 namespace lenslet {
 
-nlohmann::ordered_json still_page(Looker& looker, const Picture& picture, const std::string& name,
+nlohmann::ordered_json still_page(PicturePage& picture_page, const Picture& picture, const std::string& name,
                                   int64_t batch, const Ceilings& ceilings) {
   check_shown_batch(batch);
   nlohmann::ordered_json page = {{"schema", kPageSchema}, {"live", false}};
-  page["network"] = looker.network();
-  page["look"] = looker.look(picture, name);
-  page["profile"] = pass_profile(looker, "", batch, ceilings);
+  page["network"] = picture_page.network();
+  page["look"] = picture_page.look(picture, name);
+  page["profile"] = pass_profile(picture_page, "", batch, ceilings);
   return page;
 }
 

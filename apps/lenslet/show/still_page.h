@@ -6,14 +6,14 @@
 #include <string>
 
 #include "apps/common/ceilings/ceilings.h"
-#include "apps/lenslet/show/looker.h"
+#include "apps/lenslet/show/picture_page.h"
 #include "framework/io/picture.h"
 
 namespace lenslet {
 
 /// The data of a still page (schema kPageSchema): what the network does with the picture `name`, and the times of a
 /// pass of `batch`. Throws DataError.
-nlohmann::ordered_json still_page(Looker& looker, const Picture& picture, const std::string& name,
+nlohmann::ordered_json still_page(PicturePage& picture_page, const Picture& picture, const std::string& name,
                                   int64_t batch, const Ceilings& ceilings);
 
 /// "digit.png: 3, LeNet-5 on cpu": what that page shows, in a line.

@@ -10,7 +10,7 @@
 #include "apps/common/output/progress.h"
 #include "apps/common/output/text.h"
 #include "apps/common/system/signals.h"
-#include "apps/lenslet/candidates/layer_contest.h"
+#include "apps/lenslet/candidates/layer_timing.h"
 #include "apps/lenslet/candidates/plan_candidate.h"
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/session/session.h"
@@ -39,12 +39,12 @@ class PlanRows {
  public:
   PlanRows(const Session& session, const Ceilings& ceilings, const BatchPictures& pictures, Stream& stream,
            std::vector<PlanRow>& rows)
-      : ceilings_(ceilings), contest_(session.graph(), pictures, stream), rows_(rows) {}
+      : ceilings_(ceilings), timing_(session.graph(), pictures, stream), rows_(rows) {}
 
   void add(const std::string& name, const BuildOptions& build) {
     PlanRow& row = rows_.emplace_back();
     row.name = name;
-    PlanCandidate* const candidate = contest_.add(name, build).candidate.get();
+    PlanCandidate* const candidate = timing_.add(name, build).candidate.get();
     if (candidate) {
       row.backends = describe_backends(candidate->executable().plan());
       row.effort = effort_of(candidate->executable(), ceilings_);
@@ -53,13 +53,13 @@ class PlanRows {
   }
 
   void refuse(const std::string& name, const std::string& reason) {
-    contest_.refuse(reason);
+    timing_.refuse(reason);
     rows_.emplace_back().name = name;
     candidates_.push_back(nullptr);
   }
 
   void measure_all(const TuneOptions& options) {
-    const std::vector<Measurement> measured = contest_.measure(measure_options(options));
+    const std::vector<Measurement> measured = timing_.measure(measure_options(options));
     for (size_t i = 0; i < rows_.size(); ++i) take_over(measured[i], rows_[i]);
   }
 
@@ -89,7 +89,7 @@ class PlanRows {
 
  private:
   const Ceilings& ceilings_;
-  PlanContest contest_;
+  PlanTiming timing_;
   std::vector<PlanRow>& rows_;
   std::vector<PlanCandidate*> candidates_;  // by row; null if it cannot be prepared
 };

@@ -46,7 +46,7 @@ std::string fault_of_ends(const Model& model, const Values& values) {
 Importer::Importer(const Model& model, const Values& values, const std::string& name,
                    const std::string& origin)
     : model_(model), values_(values), origin_(origin), constants_(model, values, origin) {
-  import_.fates.resize(model.nodes.size());
+  import_.node_results.resize(model.nodes.size());
   needed_.resize(model.nodes.size(), false);
   import_.fault = fault_of_ends(model, values);
   room_ = std::max(kSmallWeights, computed_weights_setting().value_or(0));
@@ -89,17 +89,17 @@ Import Importer::import() {
   for (at_ = 0; at_ < model_.nodes.size(); ++at_) {
     const Node& node = model_.nodes[at_];
     const auto constant = [&](const std::string& output) { return values_.at(output).is_constant; };
-    Fate& fate = import_.fates[at_];
-    const bool folded = !fate.layer.empty();
+    NodeResult& result = import_.node_results[at_];
+    const bool folded = !result.layer.empty();
     if (!needed_[at_])
-      fate.layer = kNothing;
+      result.layer = kNothing;
     else if (folded || constant(node.outputs.at(0)))
-      fate.reason = unknown_attribute(node, model_.opset);
+      result.reason = unknown_attribute(node, model_.opset);
     else
       take(node);
   }
-  const bool refused = std::any_of(import_.fates.begin(), import_.fates.end(),
-                                   [](const Fate& fate) { return !fate.reason.empty(); });
+  const bool refused = std::any_of(import_.node_results.begin(), import_.node_results.end(),
+                                   [](const NodeResult& result) { return !result.reason.empty(); });
   name_values();
   if (!refused && import_.fault.empty()) finish(model_.outputs[0].name);
   if (refused || !import_.fault.empty()) import_.graph.reset();
@@ -115,7 +115,7 @@ void Importer::name_values() {
   for (size_t i = model_.nodes.size(); i-- > 0;) {
     const Node& node = model_.nodes[i];
     const auto made = import_.node_of.find(node.outputs.at(0));
-    const std::string& layer = import_.fates[i].layer;
+    const std::string& layer = import_.node_results[i].layer;
     const bool within = layer == kFolded || (layer == kNothing && inside.count(node.outputs[0]) != 0);
     if (!needed_[i] || !within) continue;
     if (const auto held = held_.find(node.outputs[0]); held != held_.end() && !held->second.is_stored())
@@ -175,7 +175,7 @@ Import Importer::judge_operators() {
   for (size_t i = 0; i < model_.nodes.size(); ++i) {
     const Node& node = model_.nodes[i];
     if (!needed_[i]) continue;
-    std::string& reason = import_.fates[i].reason;
+    std::string& reason = import_.node_results[i].reason;
     try {
       if (values_.at(node.outputs.at(0)).is_constant)
         reason = unknown_attribute(node, model_.opset);
@@ -189,15 +189,15 @@ Import Importer::judge_operators() {
 }
 
 void Importer::take(const Node& node) {
-  Fate& fate = import_.fates[at_];
+  NodeResult& result = import_.node_results[at_];
   type_ = kNothing;
   try {
     check_operator(node);
     (this->*rule_of(node.op))(node);
-    fate.layer = type_;
+    result.layer = type_;
     return;
   } catch (const Unsupported& unsupported) {
-    fate.reason = unsupported.reason;
+    result.reason = unsupported.reason;
   } catch (const Skip&) {
   }
   // What reads it is still checked, as far as its shape is known.
@@ -328,8 +328,8 @@ void check_operators(const Model& model, const std::string& origin) {
 std::string faults_of(const Import& import, const Model& model) {
   std::string text = import.fault;
   size_t count = 0;
-  for (size_t i = 0; i < import.fates.size(); ++i) {
-    const std::string& reason = import.fates[i].reason;
+  for (size_t i = 0; i < import.node_results.size(); ++i) {
+    const std::string& reason = import.node_results[i].reason;
     if (reason.empty() || ++count > kMaxReasons) continue;
     text += concat(text.empty() ? "" : "; ", printable_excerpt(model.nodes[i].name, 60), ": ", reason);
   }

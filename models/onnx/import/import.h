@@ -11,8 +11,8 @@
 
 namespace lenslet::onnx {
 
-/// What becomes of a node.
-struct Fate {
+/// The layer of a node, or why it has none.
+struct NodeResult {
   std::string layer;   // "conv2d"; kFolded or kNothing; empty if there is none
   std::string reason;  // why there is none; empty also for constants, and where a shape before it is unknown
 };
@@ -21,7 +21,7 @@ inline constexpr const char* kFolded = "folded";  // computed by the layer befor
 inline constexpr const char* kNothing = "none";   // there is nothing to compute
 
 struct Import {
-  std::vector<Fate> fates;                     // by node of the model
+  std::vector<NodeResult> node_results;        // by node of the model
   std::string fault;                           // what concerns no single node; empty if there is none
   std::unique_ptr<Graph> graph;                // null if a node has a reason or there is a fault
   std::map<std::string, std::string> node_of;  // by value of the model: the graph's node that computes it

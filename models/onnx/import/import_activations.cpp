@@ -104,7 +104,7 @@ void Importer::sigmoid(const Node& node) {
   const Activation joined = hard ? Activation::kHardSwish : Activation::kSilu;
   put(node, std::make_unique<ActivationLayer>(product ? joined : alone, a, b), {data(node)});
   if (!product) return;
-  import_.fates[static_cast<size_t>(product - model_.nodes.data())].layer = kFolded;
+  import_.node_results[static_cast<size_t>(product - model_.nodes.data())].layer = kFolded;
   held_[product->outputs.at(0)] = held_[node.outputs[0]];
 }
 

@@ -101,7 +101,7 @@ std::string Importer::fold_readers(std::string value, int axis, Affine& affine) 
       affine.scale[c] *= next->scale[c];
       affine.shift[c] = affine.shift[c] * next->scale[c] + next->shift[c];
     }
-    import_.fates[readers->second[0]].layer = keeps ? kNothing : kFolded;
+    import_.node_results[readers->second[0]].layer = keeps ? kNothing : kFolded;
     value = node.outputs.at(0);
   }
   return value;

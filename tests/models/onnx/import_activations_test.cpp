@@ -93,8 +93,8 @@ TEST(OnnxImport, ComputesSwishOfItsOwnInputOnly) {
   w.add("Tanh");
   const std::string gate = w.add("Sigmoid");
   w.join("Mul", {gate, w.weights({1, 7})});
-  EXPECT_EQ(import(w.model()).fates[1].layer, "activation");
-  EXPECT_NE(import(w.model()).fates[2].layer, lenslet::onnx::kFolded);
+  EXPECT_EQ(import(w.model()).node_results[1].layer, "activation");
+  EXPECT_NE(import(w.model()).node_results[2].layer, lenslet::onnx::kFolded);
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ TEST(OnnxImport, FoldsATransposeIntoTheProductsBehindIt) {
     const lenslet::onnx::Model model = w.model();
     const lenslet::onnx::Import imported = import(model);
     ASSERT_TRUE(imported.graph);
-    EXPECT_EQ(imported.fates[0].layer, shared ? "transpose" : "folded");
+    EXPECT_EQ(imported.node_results[0].layer, shared ? "transpose" : "folded");
     EXPECT_EQ(imported.node_of.count(turned), shared ? 1U : 0U);
     EXPECT_EQ(imported.node_of.at("x"), "x");
     expect_as_judged(model);

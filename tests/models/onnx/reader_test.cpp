@@ -457,7 +457,7 @@ TEST(OnnxShapes, FollowTheNumbersOfAReshape) {
   const Model model = parse(parts);
   const auto values = lenslet::onnx::infer_values(model, "m.onnx");
   EXPECT_EQ(values.at("y").shape->to_string(), "1x256");
-  const auto summary = lenslet::onnx::summarise(model, values, import(model).fates);
+  const auto summary = lenslet::onnx::summarise(model, values, import(model).node_results);
   EXPECT_EQ(summary.constant_nodes, 4);
   ASSERT_EQ(summary.nodes.size(), 1u);
   EXPECT_EQ(summary.nodes[0].layer, "none");
@@ -502,7 +502,7 @@ TEST(OnnxSummary, CountsSharedWeightsOnce) {
   parts.nodes = {node("Add", {"x", "b"}, "once"), node("Mul", {"once", "b"}, "y")};
   const Model model = parse(parts);
   const auto values = lenslet::onnx::infer_values(model, "m.onnx");
-  const auto summary = lenslet::onnx::summarise(model, values, import(model).fates);
+  const auto summary = lenslet::onnx::summarise(model, values, import(model).node_results);
   EXPECT_EQ(summary.parameters, 2);
   EXPECT_EQ(summary.nodes.at(1).parameters, 0);
 }

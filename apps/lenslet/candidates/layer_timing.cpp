@@ -1,4 +1,4 @@
-#include "apps/lenslet/candidates/layer_contest.h"
+#include "apps/lenslet/candidates/layer_timing.h"
 
 #include <algorithm>
 #include <map>

@@ -13,12 +13,12 @@ struct PassTime {
 };
 
 /// Samples that passes of one size compute; the last of these passes may have fewer.
-struct Share {
+struct PassCount {
   int64_t size, count;
 };
 
-/// The shares of `count` samples, in order, that take the least time: a rest is computed by smaller passes, or by one
+/// The passes of `count` samples, in order, that take the least time: a rest is computed by smaller passes, or by one
 /// that it does not fill. `passes` have descending sizes, the last 1.
-std::vector<Share> shares_of(int64_t count, const std::vector<PassTime>& passes);
+std::vector<PassCount> split_into_passes(int64_t count, const std::vector<PassTime>& passes);
 
 }  // namespace lenslet::serve

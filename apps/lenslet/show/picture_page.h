@@ -1,4 +1,4 @@
-// Looker: what a network does with one picture, as JSON for the page: the steps from the picture to the input, the
+// PicturePage: what a network does with one picture, as JSON for the page: the steps from the picture to the input, the
 // values that every layer writes, the answer.
 #pragma once
 
@@ -17,12 +17,12 @@
 namespace lenslet {
 
 /// For one thread at a time, except build() and session(). Errors of a request are DataError.
-class Looker {
+class PicturePage {
  public:
   using Json = nlohmann::ordered_json;
 
   /// Both must outlive this. Throws DataError for a network that reads no pictures, or one too large for a page.
-  Looker(const Session& session, const PictureOptions& options);
+  PicturePage(const Session& session, const PictureOptions& options);
 
   /// The member `network` of a page: layers, weights, backends with the reasons of those that refuse.
   Json network() const;
@@ -38,9 +38,9 @@ class Looker {
   BuildOptions build(const std::string& backends, int64_t batch, bool fuse) const;
 
  private:
-  struct Seen;
-  Seen see_number(const Picture& picture, const std::string& name, int64_t digit);
-  Seen see_other(const Picture& picture, const std::string& name);
+  struct NetworkInput;
+  NetworkInput read_number_input(const Picture& picture, const std::string& name, int64_t digit);
+  NetworkInput read_other_input(const Picture& picture, const std::string& name);
   Executable& pass(const std::string& backends);
   void add_values(const std::vector<float>& input, const std::string& backends, Json& look);
 

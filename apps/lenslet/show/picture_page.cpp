@@ -1,4 +1,4 @@
-#include "apps/lenslet/show/looker.h"
+#include "apps/lenslet/show/picture_page.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@
 
 namespace lenslet {
 
-using Json = Looker::Json;
+using Json = PicturePage::Json;
 
 namespace {
 
@@ -100,14 +100,14 @@ std::vector<float> downloaded(ConstTensorView view, int64_t count, Stream& strea
 }  // namespace
 
 // What the network reads of a picture, and how it came to be.
-struct Looker::Seen {
+struct PicturePage::NetworkInput {
   Answer answer;
   std::vector<float> input;  // empty: there is nothing to read
   Json stages = Json::array();
   std::vector<std::string> steps;
 };
 
-Looker::Looker(const Session& session, const PictureOptions& options)
+PicturePage::PicturePage(const Session& session, const PictureOptions& options)
     : session_(session),
       options_(options),
       choices_(picture_choices(options, session.network())),
@@ -117,7 +117,7 @@ Looker::Looker(const Session& session, const PictureOptions& options)
   session.check_plan_writes_logits();
 }
 
-BuildOptions Looker::build(const std::string& backends, int64_t batch, bool fuse) const {
+BuildOptions PicturePage::build(const std::string& backends, int64_t batch, bool fuse) const {
   BuildOptions build = session_.build_options(batch);
   if (build.execution == Plan::kFused) build.backends = BackendSpec();  // of the whole network
   if (const Plan* const plan = std::exchange(build.plan, nullptr); plan && plan->execution == Plan::kLayered)
@@ -137,7 +137,7 @@ BuildOptions Looker::build(const std::string& backends, int64_t batch, bool fuse
   return build;
 }
 
-Json Looker::network() const {
+Json PicturePage::network() const {
   const Graph& graph = session_.graph();
   Json json = {{"title", session_.network().title()},
                {"weights", session_.weights_origin()},
@@ -160,48 +160,49 @@ Json Looker::network() const {
   return json;
 }
 
-Looker::Seen Looker::see_number(const Picture& picture, const std::string& name, int64_t digit) {
+PicturePage::NetworkInput PicturePage::read_number_input(const Picture& picture, const std::string& name,
+                                                         int64_t digit) {
   constexpr int kSide = DigitImage::kSide;
-  Seen seen;
+  NetworkInput result;
   Picture ink;
   const Reading reading = std::move(read_numbers(model_, {prepare_number(picture, kMaxSide, ink)}).front());
   DigitInput input;
   input.file = name;
-  seen.answer = answer_from(input, reading);
-  seen.steps = reading.steps;
+  result.answer = answer_from(input, reading);
+  result.steps = reading.steps;
   const auto as_it_is = concat(picture.width, " × ", picture.height, " pixels");
-  seen.stages.push_back(stage("picture", as_it_is, scaled(picture, kMaxSide)));
-  if (reading.digits.empty()) return seen;
-  if (!ink.pixels.empty()) seen.stages.push_back(stage("ink", "the paper removed", ink));
+  result.stages.push_back(stage("picture", as_it_is, scaled(picture, kMaxSide)));
+  if (reading.digits.empty()) return result;
+  if (!ink.pixels.empty()) result.stages.push_back(stage("ink", "the paper removed", ink));
   const auto last = static_cast<int64_t>(reading.digits.size()) - 1;
   const auto which = static_cast<size_t>(std::clamp<int64_t>(digit, 0, last));
   const DigitImage& read = reading.digits[which].input;
   const Picture placed{kSide, kSide, 1, {read.pixels.begin(), read.pixels.end()}, "PNG"};
-  seen.stages.push_back(stage("digit", "20 pixels high, centred in 28 × 28", placed));
-  seen.input.resize(read.pixels.size());
-  session_.graph().normalisation().apply(read.pixels.data(), kSide * kSide, seen.input.data());
-  return seen;
+  result.stages.push_back(stage("digit", "20 pixels high, centred in 28 × 28", placed));
+  result.input.resize(read.pixels.size());
+  session_.graph().normalisation().apply(read.pixels.data(), kSide * kSide, result.input.data());
+  return result;
 }
 
-Looker::Seen Looker::see_other(const Picture& picture, const std::string& name) {
-  Seen seen;
+PicturePage::NetworkInput PicturePage::read_other_input(const Picture& picture, const std::string& name) {
+  NetworkInput result;
   const std::vector<uint8_t> pixels = picture_input(picture, layout_, options_.fit);
-  seen.input.resize(pixels.size());
-  choices_.normalise(pixels, seen.input.data());
+  result.input.resize(pixels.size());
+  choices_.normalise(pixels, result.input.data());
   std::vector<float> logits(static_cast<size_t>(session_.graph().output_shape().num_elements()));
-  model_.run(seen.input.data(), 1, logits.data());
+  model_.run(result.input.data(), 1, logits.data());
   if (writes_probabilities(session_.graph())) make_logits(logits.data(), static_cast<int64_t>(logits.size()));
   DigitInput input;
   input.file = name;
-  seen.answer = answer_from(input, logits, choices_.labels);
-  seen.stages.push_back(
+  result.answer = answer_from(input, logits, choices_.labels);
+  result.stages.push_back(
       stage("picture", concat(picture.width, " × ", picture.height, " pixels"), scaled(picture, kMaxSide)));
-  seen.stages.push_back(stage("input", concat("scaled to ", layout_.width, " × ", layout_.height),
-                              sample_picture(pixels, layout_)));
-  return seen;
+  result.stages.push_back(stage("input", concat("scaled to ", layout_.width, " × ", layout_.height),
+                                sample_picture(pixels, layout_)));
+  return result;
 }
 
-Executable& Looker::pass(const std::string& backends) {
+Executable& PicturePage::pass(const std::string& backends) {
   const auto known = passes_.find(backends);
   if (known != passes_.end()) return *known->second;
   if (passes_.size() >= kMaxPasses) passes_.clear();
@@ -209,7 +210,7 @@ Executable& Looker::pass(const std::string& backends) {
   return *passes_.emplace(backends, std::move(made)).first->second;
 }
 
-void Looker::add_values(const std::vector<float>& input, const std::string& backends, Json& look) {
+void PicturePage::add_values(const std::vector<float>& input, const std::string& backends, Json& look) {
   const DeviceGuard guard(session_.device());
   Executable& executable = pass(backends);
   Stream& stream = executable.stream();
@@ -247,26 +248,27 @@ void Looker::add_values(const std::vector<float>& input, const std::string& back
   look["difference_to_model"] = difference;
 }
 
-Json Looker::look(const std::vector<uint8_t>& picture, const std::string& name, const std::string& backends,
-                  int64_t digit) {
+Json PicturePage::look(const std::vector<uint8_t>& picture, const std::string& name,
+                       const std::string& backends, int64_t digit) {
   return look(decode_picture(picture, printable_excerpt(name, 100), options_.picture_limits), name, backends,
               digit);
 }
 
-Json Looker::look(const Picture& picture, const std::string& name, const std::string& backends,
-                  int64_t digit) {
-  const Seen seen = reads_digits(options_, session_.network()) ? see_number(picture, name, digit)
-                                                               : see_other(picture, name);
-  Json look = {{"answer", json_of(seen.answer)},
-               {"stages", seen.stages},
-               {"steps", seen.steps},
+Json PicturePage::look(const Picture& picture, const std::string& name, const std::string& backends,
+                       int64_t digit) {
+  const NetworkInput result = reads_digits(options_, session_.network())
+                                  ? read_number_input(picture, name, digit)
+                                  : read_other_input(picture, name);
+  Json look = {{"answer", json_of(result.answer)},
+               {"stages", result.stages},
+               {"steps", result.steps},
                {"width", picture.width},
                {"height", picture.height},
                {"backends", backends},
                {"values", nullptr},
                {"probabilities", nullptr}};
-  if (seen.input.empty()) return look;
-  of_request([&] { add_values(seen.input, backends, look); });
+  if (result.input.empty()) return look;
+  of_request([&] { add_values(result.input, backends, look); });
   return look;
 }
 

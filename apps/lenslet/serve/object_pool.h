@@ -1,4 +1,4 @@
-// Things that several threads use, each by one thread at a time.
+// ObjectPool: objects that several threads use, each by one thread at a time.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace lenslet::serve {
 
 /// Thread-safe but for add().
 template <typename One>
-class FreeOnes {
+class ObjectPool {
  public:
   void add(One one) { places_.push_back(std::make_unique<Place>(std::move(one))); }
   bool empty() const noexcept { return places_.empty(); }

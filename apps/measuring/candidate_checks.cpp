@@ -1,4 +1,4 @@
-#include "apps/measuring/distrust.h"
+#include "apps/measuring/candidate_checks.h"
 
 #include <algorithm>
 #include <atomic>
@@ -70,13 +70,13 @@ void sleep_ns(double ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(
 
 }  // namespace
 
-void Distrust::poison() {
+void CandidateChecks::poison() {
   fill_bytes(candidate_.output(), place_, kNanByte, candidate_.output_count() * sizeof(float), stream_);
 }
 
-void Distrust::touch() { fill_bytes(candidate_.output(), place_, 0, sizeof(float), stream_); }
+void CandidateChecks::touch() { fill_bytes(candidate_.output(), place_, 0, sizeof(float), stream_); }
 
-const std::vector<float>& Distrust::download(int round) {
+const std::vector<float>& CandidateChecks::download(int round) {
   size_t count = 0;
   const std::vector<Candidate::Part> parts = candidate_.judged(round);
   for (const Candidate::Part& part : parts) count += part.count;
@@ -91,7 +91,7 @@ const std::vector<float>& Distrust::download(int round) {
   return scratch_;
 }
 
-std::string Distrust::judge(int round, const std::vector<float>& output) {
+std::string CandidateChecks::judge(int round, const std::vector<float>& output) {
   const int64_t never = count_poisoned(output);
   if (never > 0) {
     return concat("skipped work: ", never, " of ", output.size(), " outputs were never written");
@@ -113,13 +113,13 @@ std::string Distrust::judge(int round, const std::vector<float>& output) {
   return verdict.reason;
 }
 
-std::string Distrust::judge_output(int round) {
+std::string CandidateChecks::judge_output(int round) {
   const std::vector<float>& output = download(round);
   throw_on_unreported_error(stream_.device());
   return judge(round, output);
 }
 
-std::string Distrust::judge_run(int round, int64_t calls, double usual_ns) {
+std::string CandidateChecks::judge_run(int round, int64_t calls, double usual_ns) {
   candidate_.load(round, stream_);
   poison();
   stream_.synchronise();
@@ -149,7 +149,7 @@ std::string Distrust::judge_run(int round, int64_t calls, double usual_ns) {
   return calls > 0 ? concat("wrong after ", calls, " calls, right before them: ", wrong) : wrong;
 }
 
-std::string Distrust::judge_run_over(int standing, int round) {
+std::string CandidateChecks::judge_run_over(int standing, int round) {
   const std::vector<Candidate::Part> parts = candidate_.judged(standing);
   const std::vector<float> answer = download(standing);  // load() may poison the output
   candidate_.load(round, stream_);
@@ -167,7 +167,7 @@ std::string Distrust::judge_run_over(int standing, int round) {
   return wrong.empty() ? wrong : concat("wrong where the output of another input stood: ", wrong);
 }
 
-std::string Distrust::judge_end_to_end(int round) {
+std::string CandidateChecks::judge_end_to_end(int round) {
   poison();
   float* const host = candidate_.host_output();
   const size_t count = candidate_.output_count();
@@ -181,7 +181,7 @@ std::string Distrust::judge_end_to_end(int round) {
   return judge(round, scratch_);
 }
 
-std::vector<float> Distrust::peek(Stream& stream) {
+std::vector<float> CandidateChecks::peek(Stream& stream) {
   const size_t count = candidate_.output_count(), part = std::min(count, kPeekCount);
   std::vector<float> seen(3 * part);
   float* place = seen.data();
@@ -193,17 +193,17 @@ std::vector<float> Distrust::peek(Stream& stream) {
   return seen;
 }
 
-bool Distrust::output_changed(Stream& stream) {
+bool CandidateChecks::output_changed(Stream& stream) {
   const std::vector<float> seen = peek(stream);
   return !std::all_of(seen.begin(), seen.end(), poisoned);
 }
 
-bool Distrust::still_poisoned() {
+bool CandidateChecks::still_poisoned() {
   const std::vector<float> seen = peek(stream_);
   return std::any_of(seen.begin(), seen.end(), poisoned);
 }
 
-bool Distrust::changes_while_held_back(double usual_ns) {
+bool CandidateChecks::changes_while_held_back(double usual_ns) {
   Stream other(stream_.device());
   StreamGate gate(stream_);
   candidate_.run(stream_);

@@ -1,4 +1,4 @@
-// Distrust: every check of a candidate except its timing. measure.cpp and all other timing code use them.
+// CandidateChecks: every check of a candidate except its timing. measure.cpp and all other timing code use them.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 namespace lenslet {
 
 /// Judges one candidate repeatedly and remembers its earlier outputs.
-class Distrust {
+class CandidateChecks {
  public:
   /// `scratch` holds outputs on the host. Candidates share it, because allocating memory costs more than the copy.
-  Distrust(Candidate& candidate, Stream& stream, std::vector<float>& scratch)
+  CandidateChecks(Candidate& candidate, Stream& stream, std::vector<float>& scratch)
       : candidate_(candidate),
         stream_(stream),
         scratch_(scratch),

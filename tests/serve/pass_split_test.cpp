@@ -1,5 +1,5 @@
 // Shares: which passes compute a number of samples.
-#include "apps/lenslet/serve/shares.h"
+#include "apps/lenslet/serve/pass_split.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ using Sizes = std::vector<std::pair<int64_t, int64_t>>;
 
 Sizes shares(int64_t count, const std::vector<PassTime>& passes) {
   Sizes found;
-  for (const Share& share : shares_of(count, passes)) found.emplace_back(share.size, share.count);
+  for (const PassCount& pass : split_into_passes(count, passes)) found.emplace_back(pass.size, pass.count);
   return found;
 }
 
