@@ -11,7 +11,7 @@ function(lenslet_builds_for_hopper result)
 endfunction()
 
 # lenslet_hopper_object(<target> <file> <sources> <users…>): builds `file` for sm_90a only, if the build includes that
-# card, appends its objects to the list `sources` and defines LENSLET_HAS_HOPPER for it and for `users`.
+# GPU, appends its objects to the list `sources` and defines LENSLET_HAS_HOPPER for it and for `users`.
 function(lenslet_hopper_object target file sources)
   lenslet_builds_for_hopper(hopper)
   if(NOT LENSLET_HAS_CUDA OR NOT hopper)
@@ -51,7 +51,7 @@ endfunction()
 
 # lenslet_backend(<kind> <cpu|gpu> <name> [HOPPER] [MODULE LIBRARY <target> [SOURCES …]]): adds <where>/<name>.{cpp,cu} of this
 # folder and one row of its generated table, which layers, listings, tests and tuner iterate. The order is the rank.
-# HOPPER: also builds <name>/hopper.cu, for sm_90a only and only if the build includes that card; LENSLET_HAS_HOPPER is
+# HOPPER: also builds <name>/hopper.cu, for sm_90a only and only if the build includes that GPU; LENSLET_HAS_HOPPER is
 # then defined in both files.
 # MODULE: a shared object, opened on first use and linked to LIBRARY; if that is absent, the row has no code.
 function(lenslet_backend kind where name)

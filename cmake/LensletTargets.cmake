@@ -24,7 +24,7 @@ target_include_directories(lenslet_options INTERFACE
 target_compile_features(lenslet_options INTERFACE cxx_std_17)
 
 # Device code for every architecture takes 150 MB in nvcc's default form, a sixth of that with --compress-mode=size, of
-# which a third are line numbers. A build for one card keeps line numbers, for Nsight Compute, and is not compressed.
+# which a third are line numbers. A build for one GPU keeps line numbers, for Nsight Compute, and is not compressed.
 set(LENSLET_COMPRESSES_DEVICE_CODE OFF)
 set(lenslet_device_code -lineinfo)
 if(LENSLET_HAS_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8 AND CMAKE_CUDA_ARCHITECTURES MATCHES ";|^all")

@@ -11,8 +11,8 @@ device_meant_by() {
   sed -n '/^    "device": "\(.*\)",$/{s//\1/p;q}' <<<"$words"
 }
 
-# A short name of the card to measure: "h200", or "cpu".
-card_name() {
+# A short name of the GPU to measure: "h200", or "cpu".
+gpu_name() {
   local name
   case $1 in
     cuda:*)
@@ -185,7 +185,7 @@ cmd_bench() {
     built=build/$preset
   fi
   device=$(device_meant_by "$built/bin/lenslet" "$device")
-  out=${out:-docs/results/$(date -u +%Y-%m-%d)-${name:-$(card_name "$device")}}
+  out=${out:-docs/results/$(date -u +%Y-%m-%d)-${name:-$(gpu_name "$device")}}
   mkdir -p "$out"
   if folder=$(mnist_folder); then
     on_mnist=(--data "$folder")

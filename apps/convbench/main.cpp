@@ -1,4 +1,4 @@
-// convbench: measures convolutions on every backend, and repeats published studies on today's card.
+// convbench: measures convolutions on every backend, and repeats published studies on today's GPU.
 #include "apps/common/program/program.h"
 #include "apps/convbench/cli.h"
 

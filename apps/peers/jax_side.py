@@ -10,7 +10,7 @@ names it.
 import os
 from functools import partial
 
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the other sides use the same card
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the other sides use the same GPU
 
 import jax
 import jax.numpy as jnp

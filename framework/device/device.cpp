@@ -70,19 +70,19 @@ DeviceChoices device_of_rank(const CudaStatus& status) {
     throw UsageError(
         "device cuda:rank is for processes that mpirun starts: OMPI_COMM_WORLD_LOCAL_RANK is not set; use "
         "device cuda:N, or start with mpirun");
-  const int cards = check_any_gpu("cuda:rank", status);
-  return {{check_cuda_device(card_of_rank(rank->local, cards), status)},
-          concat("rank ", rank->local, " of this machine, ", cards, cards == 1 ? " GPU" : " GPUs")};
+  const int gpus = check_any_gpu("cuda:rank", status);
+  return {{check_cuda_device(gpu_of_rank(rank->local, gpus), status)},
+          concat("rank ", rank->local, " of this machine, ", gpus, gpus == 1 ? " GPU" : " GPUs")};
 }
 
-DeviceChoices all_cards(const CudaStatus& status) {
-  const int cards = check_any_gpu("cuda:all", status);
+DeviceChoices all_gpus(const CudaStatus& status) {
+  const int gpus = check_any_gpu("cuda:all", status);
   std::vector<Device> usable;
-  for (int i = 0; i < cards; ++i) {
+  for (int i = 0; i < gpus; ++i) {
     if (status.devices[static_cast<size_t>(i)].has_code) usable.push_back(Device::cuda(i));
   }
   if (usable.empty()) check_cuda_device(0, status);  // throws
-  std::string reason = concat(usable.size(), " of ", cards, cards == 1 ? " GPU" : " GPUs");
+  std::string reason = concat(usable.size(), " of ", gpus, gpus == 1 ? " GPU" : " GPUs");
   return {std::move(usable), std::move(reason)};
 }
 
@@ -99,7 +99,7 @@ std::vector<int> parse_ordinals(std::string_view text) {
   }
 }
 
-DeviceChoices named_cards(std::string_view text, const std::vector<int>& ordinals, const CudaStatus& status) {
+DeviceChoices named_gpus(std::string_view text, const std::vector<int>& ordinals, const CudaStatus& status) {
   for (size_t i = 0; i < ordinals.size(); ++i) {
     if (std::find(ordinals.begin(), ordinals.begin() + static_cast<std::ptrdiff_t>(i), ordinals[i]) !=
         ordinals.begin() + static_cast<std::ptrdiff_t>(i))
@@ -115,10 +115,10 @@ DeviceChoices find_devices(std::string_view text, const CudaStatus& status) {
   if (text == kCpu) return {{Device::cpu()}, "requested"};
   if (text == "cuda") return {{check_cuda_device(0, status)}, "requested"};
   if (text == "cuda:rank") return device_of_rank(status);
-  if (text == "cuda:all") return all_cards(status);
+  if (text == "cuda:all") return all_gpus(status);
   if (text.substr(0, kCuda.size()) == kCuda) {
     const std::vector<int> ordinals = parse_ordinals(text.substr(kCuda.size()));
-    if (!ordinals.empty()) return named_cards(text, ordinals, status);
+    if (!ordinals.empty()) return named_gpus(text, ordinals, status);
   }
   if (text != "auto") {
     throw UsageError(

@@ -65,7 +65,7 @@ struct DeviceChoice {
 };
 
 /// Parses `auto`, `cpu`, `cuda`, `cuda:N` or `cuda:rank`. `auto` takes a usable GPU, else the CPU. `cuda:rank` takes
-/// one card for each process that mpirun started on this machine (launched_rank.h).
+/// one GPU for each process that mpirun started on this machine (launched_rank.h).
 /// Throws UsageError for any other text, UnavailableError if the device is unavailable.
 DeviceChoice choose_device(std::string_view text);
 

@@ -1,5 +1,5 @@
-// The limits by which launches are chosen: those of all supported GPUs, and those of one card. Internal. No CUDA type
-// appears here, so that a choice can be tested for cards that are not there.
+// The limits by which launches are chosen: those of all supported GPUs, and those of one GPU. Internal. No CUDA type
+// appears here, so that a choice can be tested for GPUs that are not there.
 #pragma once
 
 #include <algorithm>
@@ -33,14 +33,14 @@ inline unsigned grid_blocks(int64_t elements, int64_t elements_per_block) {
   return static_cast<unsigned>(std::min<int64_t>(ceil_div(elements, elements_per_block), GpuLimits::kGridX));
 }
 
-/// What launches are chosen by on one card.
-struct GpuCard {
+/// What launches are chosen by on one GPU.
+struct GpuTraits {
   int compute_capability = 0;               // 90 for 9.0
   int multiprocessors = 0;                  // their number
   size_t shared_bytes_per_block_optin = 0;  // of a block, opted in
 };
 
-/// No, with a reason that begins with `who` ("mma needs"), for a card of a lower compute capability than
+/// No, with a reason that begins with `who` ("mma needs"), for a GPU of a lower compute capability than
 /// `min_capability`.
 inline Support needs_capability(const std::string& who, int min_capability, int found, const char* remedy) {
   if (found >= min_capability) return Support::yes();
@@ -48,9 +48,9 @@ inline Support needs_capability(const std::string& who, int min_capability, int 
                             ", this GPU has ", found / 10, ".", found % 10, ": ", remedy));
 }
 
-/// No, with a reason that begins with `who`, for a card whose blocks have less shared memory than `bytes`.
-inline Support needs_shared_bytes(const char* who, size_t bytes, const GpuCard& card, const char* remedy) {
-  const size_t limit = card.shared_bytes_per_block_optin;
+/// No, with a reason that begins with `who`, for a GPU whose blocks have less shared memory than `bytes`.
+inline Support needs_shared_bytes(const char* who, size_t bytes, const GpuTraits& gpu, const char* remedy) {
+  const size_t limit = gpu.shared_bytes_per_block_optin;
   if (bytes <= limit) return Support::yes();
   return Support::no(
       concat(who, " needs ", bytes, " bytes of shared memory a block, this GPU has ", limit, ": ", remedy));

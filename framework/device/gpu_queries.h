@@ -30,18 +30,18 @@ inline int compute_capability(Device device) {
 }
 
 /// Throws DeviceError.
-inline GpuCard gpu_card(Device device) {
+inline GpuTraits gpu_traits(Device device) {
   const int shared_bytes = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   return {compute_capability(device), multiprocessor_count(device), static_cast<size_t>(shared_bytes)};
 }
 
-/// gpu_card() from the cached cuda_status(); nullopt for an unknown ordinal.
-inline std::optional<GpuCard> find_gpu(Device device) {
+/// gpu_traits() from the cached cuda_status(); nullopt for an unknown ordinal.
+inline std::optional<GpuTraits> find_gpu(Device device) {
   const CudaStatus& cuda = cuda_status();
   const auto ordinal = static_cast<size_t>(device.ordinal);
   if (ordinal >= cuda.devices.size()) return std::nullopt;
   const CudaDeviceInfo& info = cuda.devices[ordinal];
-  return GpuCard{info.compute_capability, info.multiprocessors, info.shared_bytes_per_block_optin};
+  return GpuTraits{info.compute_capability, info.multiprocessors, info.shared_bytes_per_block_optin};
 }
 
 /// Lets a block of the kernel have `bytes` of dynamic shared memory. Never lowers its limit: another operator may

@@ -22,12 +22,12 @@ void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 blo
   LENSLET_CUDA_CHECK_LAUNCH_OF(name);
 }
 
-/// Enqueues a kernel that may begin before the launch before it ends, where the card supports that. The kernel calls
+/// Enqueues a kernel that may begin before the launch before it ends, where the GPU supports that. The kernel calls
 /// wait_for_launch_before() of framework/instructions/early_launch.cuh. Throws DeviceError with its `name`.
 template <typename... Parameters, typename... Arguments>
 void launch_early(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes,
                   const Stream& stream, const Arguments&... arguments) {
-  const std::optional<GpuCard> card = find_gpu(stream.device());
+  const std::optional<GpuTraits> gpu = find_gpu(stream.device());
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
@@ -37,7 +37,7 @@ void launch_early(const char* name, void (*kernel)(Parameters...), dim3 grid, di
   config.dynamicSmemBytes = shared_bytes;
   config.stream = native(stream);
   config.attrs = &early;
-  config.numAttrs = card && card->compute_capability >= GpuLimits::kEarlyLaunch ? 1 : 0;
+  config.numAttrs = gpu && gpu->compute_capability >= GpuLimits::kEarlyLaunch ? 1 : 0;
   (void)cudaLaunchKernelEx(&config, kernel, arguments...);
   LENSLET_CUDA_CHECK_LAUNCH_OF(name);
 }

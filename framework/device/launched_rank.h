@@ -15,7 +15,7 @@ struct LaunchedRank {
 /// From the environment variables of Open MPI's mpirun; nullopt if one is not set or is no whole number in its range.
 std::optional<LaunchedRank> launched_rank();
 
-/// The ordinal of the card for `device cuda:rank`: one process a card, and in turn again if there are more processes.
-inline int card_of_rank(int local_rank, int cards) { return local_rank % cards; }
+/// The ordinal of the GPU for `device cuda:rank`: one process a GPU, and in turn again if there are more processes.
+inline int gpu_of_rank(int local_rank, int gpus) { return local_rank % gpus; }
 
 }  // namespace lenslet

@@ -1,5 +1,5 @@
 // Kernels that begin before the launch before them ends (programmatic dependent launch), from compute capability 9.0
-// on. On earlier cards, or launched without the attribute, both calls do nothing. Internal: includes CUDA. PTX ISA,
+// on. On earlier GPUs, or launched without the attribute, both calls do nothing. Internal: includes CUDA. PTX ISA,
 // "griddepcontrol".
 #pragma once
 

@@ -66,8 +66,8 @@ class ConvKernel {
 class ConvBackend {
  public:
   virtual ~ConvBackend() = default;
-  /// Yes, or no with the reason. Checks the problem and may query the features of the current card, if there is one, so
-  /// that `auto` skips a backend on an older card. prepare() checks its own card. Cheap, opens nothing, works without a
+  /// Yes, or no with the reason. Checks the problem and may query the features of the current GPU, if there is one, so
+  /// that `auto` skips a backend on an older GPU. prepare() checks its own GPU. Cheap, opens nothing, works without a
   /// device.
   virtual Support supports(const Conv2dProblem& problem, MathMode math) const = 0;
   /// Upper bound of ConvKernel::workspace_bytes() without a limit, before preparing.

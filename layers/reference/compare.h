@@ -6,7 +6,7 @@
 
 namespace lenslet::reference {
 
-/// Collects the deviations of outputs from the judge's values.
+/// Collects the deviations of outputs from the reference's values.
 class Comparison {
  public:
   /// Accepts |actual - expected| <= bound. `index` is for the message.

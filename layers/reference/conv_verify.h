@@ -1,4 +1,4 @@
-// Verifies a convolution backend with the fp64 judge: three kinds of data, guarded and poisoned memory, every run
+// Verifies a convolution backend with the fp64 reference: three kinds of data, guarded and poisoned memory, every run
 // twice.
 //
 // One ConvVerifier serves all backends of one problem, so data and reference are computed once.

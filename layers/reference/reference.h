@@ -1,4 +1,4 @@
-// The judge: every layer in plain fp64, written to be obviously correct, sharing no code with the layers it judges.
+// The reference: every layer in plain fp64, written to be obviously correct. It shares no code with the layers.
 //
 // Each function finds its output size itself, that of a window by trial. It also returns the sum of the absolute
 // values of the products of every output, from which error bounds are derived. All tensors are row-major NCHW in host

@@ -38,7 +38,7 @@ class Subject {
   virtual bool offered(DeviceKind /*kind*/, const std::string& /*backend*/, MathMode /*math*/) const {
     return true;
   }
-  /// Compares that backend's results on the device of `stream` with the judge's, in guarded memory, in two runs.
+  /// Compares that backend's results on the device of `stream` with the reference's, in guarded memory, in two runs.
   /// `shift`: offset of inputs and output from an aligned address, in values. Throws UnavailableError or MemoryError if
   /// the backend refuses.
   VerifyResult verify(const std::string& backend, MathMode math, Stream& stream, int64_t shift = 0) const {

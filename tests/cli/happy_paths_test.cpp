@@ -323,10 +323,10 @@ TEST(Eval, APlanIsReplayedBitForBit) {
 TEST(Eval, APlanMadeElsewhereIsReplayedWithANote) {
   expect_run(run_line("{eval} --save-plan {dir}/out/here.json"), kOk);
   json plan = read_json("{dir}/out/here.json");
-  plan["device_name"] = "a card of another make";
+  plan["device_name"] = "a GPU of another make";
   std::ofstream(expand("{dir}/out/elsewhere.json")) << plan;
   const ProgramRun run = expect_run(run_line("{eval} --plan {dir}/out/elsewhere.json"), kOk, "",
-                                    "elsewhere.json was made by version|a card of another make");
+                                    "elsewhere.json was made by version|a GPU of another make");
   EXPECT_EQ(count_lines(run.err), 1) << run.err;
 }
 

@@ -1,7 +1,7 @@
 // Every convolution kernel has a problem, in the lists on which every backend is verified, that exercises it: the
 // kernel is launched, with at least two tiles, the last partly filled, in each direction of the launch. The kernels are
 // those that the program registers with the CUDA runtime, so a new instantiation without a problem fails here. No GPU
-// is needed: the cards are simulated, and the host's decisions for them are real.
+// is needed: the GPUs are simulated, and the host's decisions for them are real.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,16 +32,16 @@
 #include "layers/conv/gpu/winograd/fused.cuh"
 #include "layers/conv/gpu/winograd/kernels.cuh"
 #include "tests/conv/conv_fixture.h"
-#include "tests/support/cards.h"
+#include "tests/support/gpus.h"
 #include "tests/support/kernel_census.h"
 #include "tests/support/simulated_gpu.h"
 
 namespace lenslet {
 namespace {
 
-using simulated_gpu::Card;
+using simulated_gpu::Gpu;
 
-std::string name_of_card(const testing::TestParamInfo<Card>& info) {
+std::string name_of_gpu(const testing::TestParamInfo<Gpu>& info) {
   std::string name = info.param.name;
   name.erase(std::remove(name.begin(), name.end(), ' '), name.end());
   return name;
@@ -280,7 +280,7 @@ const Exempt kExempt[] = {
      "Q is W or W - 4, both multiples of 4"},
     {"conv_winograd_multiply_kernel<.*SgemmTile<(8|16|32|64),", "filters of a group",
      "is chosen where one tile takes all filters"},
-    {"conv_winograd_fused_kernel<4>", "", "is for cards with less shared memory than an H200: EveryCard"},
+    {"conv_winograd_fused_kernel<4>", "", "is for GPUs with less shared memory than an H200: EveryGpu"},
     {"bias_rectifier_kernel<., unsigned long>", "",
      "is for 2^31 values and more, which linear layers alone have"},
 };
@@ -316,9 +316,9 @@ void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode
   run(*kernel, stream);
 }
 
-/// The problems that conv_backends_test.cpp and conv_pooling_test.cpp verify on a card.
-void run_lists(const Card& card) {
-  census().begin(card);
+/// The problems that conv_backends_test.cpp and conv_pooling_test.cpp verify on a GPU.
+void run_lists(const Gpu& gpu) {
+  census().begin(gpu);
   Stream stream(Device::cuda());
   for (const std::string& name : backend_names()) {
     if (name == "cudnn") continue;  // launches no kernel of ours
@@ -354,15 +354,15 @@ TEST(ConvLaunches, ShowEveryKernelAtWork) {
   for (const std::string& line : census().missing(counted)) ADD_FAILURE() << line;
 }
 
-class EveryCard : public testing::TestWithParam<Card> {};
+class EveryGpu : public testing::TestWithParam<Gpu> {};
 
 // Fewer or more multiprocessors, less shared memory, other instructions: everything that a backend supports can be
-// prepared, and every launch is within the card's limits, which the simulated card enforces.
-TEST_P(EveryCard, RunsWhatABackendSupports) {
-  const Card& card = GetParam();
-  run_lists(card);
-  const bool mma = card.compute_capability >= 80, wide = card.shared_bytes_per_block >= 144 * 1024;
-  EXPECT_EQ(census().launched("conv_tensor_core_wgmma_kernel"), card.compute_capability == 90);
+// prepared, and every launch is within the GPU's limits, which the simulated GPU enforces.
+TEST_P(EveryGpu, RunsWhatABackendSupports) {
+  const Gpu& gpu = GetParam();
+  run_lists(gpu);
+  const bool mma = gpu.compute_capability >= 80, wide = gpu.shared_bytes_per_block >= 144 * 1024;
+  EXPECT_EQ(census().launched("conv_tensor_core_wgmma_kernel"), gpu.compute_capability == 90);
   EXPECT_EQ(census().launched("conv_tensor_core_mma_kernel"), mma);
   EXPECT_EQ(census().launched("conv_implicit_gemm_rows_kernel"), mma);
   EXPECT_EQ(census().launched("conv_winograd_fused_kernel<8>"), mma && wide);
@@ -370,7 +370,7 @@ TEST_P(EveryCard, RunsWhatABackendSupports) {
   EXPECT_TRUE(census().launched("conv_winograd_multiply_kernel"));
 }
 
-INSTANTIATE_TEST_SUITE_P(ConvLaunches, EveryCard, testing::ValuesIn(published_cards()), name_of_card);
+INSTANTIATE_TEST_SUITE_P(ConvLaunches, EveryGpu, testing::ValuesIn(published_gpus()), name_of_gpu);
 
 // The choices of H100 and H200, whose kernels were measured there: a change is deliberate.
 TEST(ConvLaunches, RunOnHopperAsMeasured) {
@@ -452,7 +452,7 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
        "mma, 16 filters x 128 positions per block; 4096x1x1 of 128"},
   };
   for (const int ordinal : {kH100, kH200}) {
-    census().begin(published_cards()[static_cast<size_t>(ordinal)]);
+    census().begin(published_gpus()[static_cast<size_t>(ordinal)]);
     Stream stream(Device::cuda());
     std::string blocks;
     simulated_gpu::on_launch([&](const simulated_gpu::Launch& launch) {
@@ -469,8 +469,8 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
   }
 }
 
-// What the simulated cards refuse, so that the test above can fail.
-TEST(SimulatedCards, RefuseWhatTheyLack) {
+// What the simulated GPUs refuse, so that the test above can fail.
+TEST(SimulatedGpus, RefuseWhatTheyLack) {
   const auto kernel_named = [](const char* part) {
     const auto& kernels = simulated_gpu::kernels();
     return std::find_if(kernels.begin(), kernels.end(),
@@ -486,9 +486,9 @@ TEST(SimulatedCards, RefuseWhatTheyLack) {
     return error;
   };
   simulated_gpu::on_launch(nullptr);
-  simulated_gpu::insert(published_cards());
+  simulated_gpu::insert(published_gpus());
   const struct {
-    CardOrdinal card;
+    GpuOrdinal gpu;
     const char* kernel;
     cudaError_t error;
   } kLacks[] = {{kT4, "conv_direct_any_kernel", cudaSuccess},
@@ -499,8 +499,8 @@ TEST(SimulatedCards, RefuseWhatTheyLack) {
                 {kB200, "conv_tensor_core_wgmma_kernel", cudaErrorNoKernelImageForDevice},
                 {kB200, "conv_tensor_core_mma_kernel", cudaSuccess}};
   for (const auto& row : kLacks) {
-    LENSLET_CUDA_CHECK(cudaSetDevice(row.card));
-    EXPECT_EQ(launch(row.kernel, 1, 32, 0), row.error) << row.card << " " << row.kernel;
+    LENSLET_CUDA_CHECK(cudaSetDevice(row.gpu));
+    EXPECT_EQ(launch(row.kernel, 1, 32, 0), row.error) << row.gpu << " " << row.kernel;
   }
   LENSLET_CUDA_CHECK(cudaSetDevice(kL4));
   const char* const any = "conv_direct_any_kernel";

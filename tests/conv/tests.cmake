@@ -21,7 +21,7 @@ target_compile_definitions(test_conv_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::De
 if(LENSLET_HAS_CUDA)
   lenslet_test(conv_sizes SOURCES conv/conv_sizes_test.cu DEPENDS lenslet_conv_verify GPU)
 
-  # The launches of the GPU kernels, on simulated cards.
+  # The launches of the GPU kernels, on simulated GPUs.
   lenslet_test(conv_launches SOURCES conv/conv_launches_test.cu DEPENDS lenslet_conv)
   target_compile_definitions(test_conv_launches PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
   lenslet_simulate_gpu(conv_launches)

@@ -29,10 +29,10 @@ CudaStatus machine(const std::vector<bool>& has_code) {
   status.reason = "no NVIDIA driver is loaded";
   status.architectures = "90-real";
   for (const bool has : has_code) {
-    CudaDeviceInfo& card = status.devices.emplace_back();
-    card.name = "NVIDIA T";
-    card.compute_capability = 90;
-    card.has_code = has;
+    CudaDeviceInfo& gpu = status.devices.emplace_back();
+    gpu.name = "NVIDIA T";
+    gpu.compute_capability = 90;
+    gpu.has_code = has;
     status.usable = status.usable || has;
   }
   return status;
@@ -108,14 +108,14 @@ TEST(ProcessorsNear, AreThoseOfTheNodeThatSysfsStates) {
     std::filesystem::create_directories(sys / folder);
     sys.write(folder + "/" + name, {text.begin(), text.end()});
   };
-  const auto card = [&](const std::string& name, const std::string& node) {
+  const auto gpu = [&](const std::string& name, const std::string& node) {
     write("bus/pci/devices/" + name, "numa_node", node);
   };
-  card("0000:3b:00.0", "1\n");
-  card("0000:1a:00.0", "0\n");
-  card("0000:5e:00.0", "-1\n");
-  card("0000:5f:00.0", "7\n");
-  card("0000:60:00.0", "one\n");
+  gpu("0000:3b:00.0", "1\n");
+  gpu("0000:1a:00.0", "0\n");
+  gpu("0000:5e:00.0", "-1\n");
+  gpu("0000:5f:00.0", "7\n");
+  gpu("0000:60:00.0", "one\n");
   write("devices/system/node/node0", "cpulist", "0-1,4\n");
   write("devices/system/node/node1", "cpulist", "2-3\n");
   EXPECT_EQ(processors_near("0000:3B:00.0", sys.path()), (List{2, 3})) << "the runtime writes capitals";

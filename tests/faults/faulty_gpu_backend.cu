@@ -18,7 +18,7 @@ enum class Fault { kNone, kWild, kTrap, kShared, kHang, kCapture };
 
 constexpr int kThreads = 256;
 constexpr size_t kNoBlockHasThat = size_t{1} << 30;  // bytes of shared memory
-// Long for a test, but the card is free again afterwards.
+// Long for a test, but the GPU is free again afterwards.
 constexpr unsigned long long kHangNs = 30'000'000'000ull;
 
 // Counts runs of the kernel on this device, not calls of the host: a replayed graph runs without one.

@@ -216,7 +216,7 @@ TEST(ProgramFaultsGpu, ATimeoutMustBeSeconds) {
                "LENSLET_DEVICE_TIMEOUT must be seconds");
 }
 
-TEST(ProgramFaultsGpu, ACardThatOthersFilledIsReported) {
+TEST(ProgramFaultsGpu, AGpuThatOthersFilledIsReported) {
   LENSLET_SKIP_WITHOUT_GPU();
   // The program's own CUDA context must fit.
   const Buffer hog(Device::cuda(), free_memory_bytes(Device::cuda()) - (size_t{2} << 30));

@@ -1,4 +1,4 @@
-// Sizes beyond 2^31 elements, where an index or an offset of 32 bits would wrap: filled on the card, judged at samples.
+// Sizes beyond 2^31 elements, where an index or an offset of 32 bits would wrap: filled on the GPU, judged at samples.
 #include <gtest/gtest.h>
 
 #include <algorithm>

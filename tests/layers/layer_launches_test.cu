@@ -1,4 +1,4 @@
-// Every kernel of layers other than convolutions has a subject or problem, among those on which the card verifies it,
+// Every kernel of layers other than convolutions has a subject or problem, among those on which the GPU verifies it,
 // that exercises it: the kernel is launched, with at least two tiles, the last partly filled, in each direction of the
 // launch. No GPU is needed (tests/support/kernel_census.h).
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 #include "layers/softmax/softmax_backend.h"
 #include "layers/strides.h"
 #include "tests/layers/layer_problems.h"
-#include "tests/support/cards.h"
+#include "tests/support/gpus.h"
 #include "tests/support/kernel_census.h"
 
 namespace lenslet {
@@ -167,7 +167,7 @@ class LayerLaunches : public testing::Test {
         if (fused) request.fused = {fused};
         if (!layer.supports(backend, request)) break;
         const std::unique_ptr<Operator> op = layer.prepare(backend, request, stream_);
-        // Addresses of memory that the simulated card need not have.
+        // Addresses of memory that the simulated GPU need not have.
         float* const data = reinterpret_cast<float*>(uintptr_t{1} << 44) + shift;
         std::vector<ConstTensorView> views;
         for (const Shape& shape : inputs) views.push_back({data, shape, request.device});
@@ -177,9 +177,9 @@ class LayerLaunches : public testing::Test {
     }
   }
 
-  /// The subjects and problems on which a card verifies the layers.
-  void run_all(const simulated_gpu::Card& card) {
-    census_.begin(card);
+  /// The subjects and problems on which a GPU verifies the layers.
+  void run_all(const simulated_gpu::Gpu& gpu) {
+    census_.begin(gpu);
     for (const auto& subject : reference::long_subjects()) {  // subjects_test.cpp
       const auto* const layer_subject = dynamic_cast<const reference::LayerSubject*>(subject.get());
       ASSERT_TRUE(layer_subject) << subject->problem();
@@ -192,7 +192,7 @@ class LayerLaunches : public testing::Test {
       run(LinearLayer(Tensor({size.outputs, size.inputs}), Tensor({size.outputs})),
           {{size.batch, size.inputs}});
     };
-    for (const LinearSize& size : linear_tile_sizes(card.multiprocessors)) run_linear(size);
+    for (const LinearSize& size : linear_tile_sizes(gpu.multiprocessors)) run_linear(size);
     for (const LinearSize& size : kLinearPast2To31) run_linear(size);
     for (const auto& [kind, window] : pools_past_2_to_31()) {
       if (kind == reference::Pooling::kMax) {
@@ -211,7 +211,7 @@ __global__ void launched_by_no_problem_kernel() {}
 [[maybe_unused]] void (*const kRegistered)() = launched_by_no_problem_kernel;
 
 TEST_F(LayerLaunches, ShowEveryKernelAtWork) {
-  run_all(published_cards()[kH200]);
+  run_all(published_gpus()[kH200]);
   EXPECT_GT(census_.count(counted), 70);
   std::vector<std::string> missing = census_.missing(counted);
   // The census misses what no problem launches.
@@ -223,11 +223,11 @@ TEST_F(LayerLaunches, ShowEveryKernelAtWork) {
   for (const std::string& line : missing) ADD_FAILURE() << line;
 }
 
-// Every launch is within the limits of every card, which the simulated card enforces.
-TEST_F(LayerLaunches, AreWithinTheLimitsOfEveryCard) {
-  for (const simulated_gpu::Card& card : published_cards()) {
-    SCOPED_TRACE(card.name);
-    run_all(card);
+// Every launch is within the limits of every GPU, which the simulated GPU enforces.
+TEST_F(LayerLaunches, AreWithinTheLimitsOfEveryGpu) {
+  for (const simulated_gpu::Gpu& gpu : published_gpus()) {
+    SCOPED_TRACE(gpu.name);
+    run_all(gpu);
     EXPECT_TRUE(census_.launched("linear_tiled_kernel"));
     EXPECT_TRUE(census_.launched("pool_direct_any_kernel"));
   }

@@ -1,4 +1,4 @@
-// Problems of single layers beyond the subjects, on which the card verifies kernels (linear_test.cpp,
+// Problems of single layers beyond the subjects, on which the GPU verifies kernels (linear_test.cpp,
 // large_gpu_test.cpp); layer_launches_test.cu demands that both show every kernel at work.
 #pragma once
 
@@ -16,7 +16,7 @@ struct LinearSize {
   int64_t batch, inputs, outputs;
 };
 
-/// Several tiles and a tail in each direction for every tile size of `tiled`, on a card with that many multiprocessors:
+/// Several tiles and a tail in each direction for every tile size of `tiled`, on a GPU with that many multiprocessors:
 /// with whole quads of inputs and of outputs, and without.
 inline std::vector<LinearSize> linear_tile_sizes(int64_t multiprocessors) {
   struct Outputs {

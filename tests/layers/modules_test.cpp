@@ -52,7 +52,7 @@ TEST_F(Modules, ConvolutionBackendsInModulesAreRefusedAndTheRestServe) {
     for (const ConvBackendEntry& entry : conv_backend_rows(device)) {
       const Support support = supports_any(entry);
       if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn) {
-        // Except for features that the card of this machine lacks.
+        // Except for features that the GPU of this machine lacks.
         EXPECT_TRUE(support || support.reason().find("compute capability") != std::string::npos)
             << entry.name() << ": " << support.reason();
       } else {

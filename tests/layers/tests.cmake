@@ -15,7 +15,7 @@ endif()
 target_compile_definitions(test_layers_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
 if(LENSLET_HAS_CUDA)
   target_sources(test_layers_gpu PRIVATE layers/early_launch_test.cu)
-  # The launches of the GPU kernels, on a simulated card.
+  # The launches of the GPU kernels, on a simulated GPU.
   lenslet_test(layer_launches SOURCES layers/layer_launches_test.cu DEPENDS ${lenslet_layer_targets})
   lenslet_simulate_gpu(layer_launches)
 endif()

@@ -22,12 +22,12 @@ constexpr Device kDevice =
 constexpr int64_t kPixels = kLenet5Pixels;
 constexpr int64_t kImages = 67;  // distinct images; larger batches repeat them at other positions
 
-/// A model, its inputs in every type, and the judge's logits.
+/// A model, its inputs in every type, and the reference's logits.
 struct JudgedLenet5 {
   explicit JudgedLenet5(const Safetensors& parameters);
   /// The distinct images as an input of that type.
   const void* images(ElementType type) const;
-  /// The judge's logits of them: packed images are rounded ones.
+  /// The reference's logits of them: packed images are rounded ones.
   const std::vector<double>& logits_of(ElementType type) const {
     return type == ElementType::kUint4 ? logits_of_packed : logits;
   }
@@ -58,11 +58,12 @@ std::vector<float> as_logits(const std::vector<uint8_t>& bytes);
 /// if the bits of an image depend on its place.
 std::vector<uint8_t> run_repeated(const JudgedLenet5& net, const std::string& backend,
                                   const OperatorRequest& request);
-/// Compares the logits of the first distinct images with the judge's.
+/// Compares the logits of the first distinct images with the reference's.
 void judge_first_logits(const JudgedLenet5& net, const std::string& backend, const OperatorRequest& request,
                         const std::vector<float>& logits);
 
-/// Runs a batch and compares its logits with the judge's; returns the largest error as a share of the largest logit.
+/// Runs a batch and compares its logits with the reference's; returns the largest error as a share of the largest
+/// logit.
 double judge_logits(const JudgedLenet5& net, const std::string& backend, const OperatorRequest& request);
 /// Runs a batch and compares its predictions with the logits of the same backend.
 void judge_predictions(const JudgedLenet5& net, const std::string& backend, const OperatorRequest& request);

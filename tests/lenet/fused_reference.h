@@ -1,4 +1,4 @@
-// References for the tests of the whole-network LeNet-5: random parameters, and the fp64 judge's logits.
+// References for the tests of the whole-network LeNet-5: random parameters, and the fp64 reference's logits.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace lenslet {
 /// Uniformly random, scaled so that activations neither vanish nor grow.
 Safetensors random_lenet5_parameters();
 
-/// The judge's logits of images [N, 28, 28]; values between layers are rounded to fp32. `largest_sum`, unless null,
+/// The reference's logits of images [N, 28, 28]; values between layers are rounded to fp32. `largest_sum`, unless null,
 /// gets the largest sum of absolute products of any value of any layer.
 std::vector<double> reference_logits(const Safetensors& parameters, const std::vector<float>& images,
                                      double* largest_sum = nullptr);

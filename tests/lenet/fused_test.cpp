@@ -132,7 +132,7 @@ TEST_P(FusedTurns, BlocksTakeSeveralTurns) {
   const int64_t batch = blocks * turn.images + 5;
   const Support support = trained().network->supports(
       turn.backend, trained().model->network_request(kDevice, batch, turn.math, ElementType::kUint8));
-  // An older card than those that have all that the backends need. On these a refusal is a failure.
+  // An older GPU than those that have all that the backends need. On these a refusal is a failure.
   if (!support && kDevice.is_cuda() && !gpu_has_clusters()) GTEST_SKIP() << support.reason();
   int judged = 0;
   for_each_offer(

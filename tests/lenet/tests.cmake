@@ -12,7 +12,7 @@ lenslet_test(fused_simd SOURCES lenet/fused_cpu_test.cpp lenet/fused_reference.c
              DEPENDS lenslet_models lenslet_reference)
 lenslet_test(resident_gpu SOURCES lenet/resident_gpu_test.cpp lenet/lenet_fixture.cpp DEPENDS lenslet_models GPU ALONE)
 if(LENSLET_HAS_CUDA)
-  # Which backends and launches cards get that are not there: simulated ones.
-  lenslet_test(card_choices SOURCES lenet/card_choices_test.cu DEPENDS lenslet_models)
-  lenslet_simulate_gpu(card_choices)
+  # Which backends and launches GPUs get that are not there: simulated ones.
+  lenslet_test(gpu_choices SOURCES lenet/gpu_choices_test.cu DEPENDS lenslet_models)
+  lenslet_simulate_gpu(gpu_choices)
 endif()

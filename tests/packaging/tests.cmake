@@ -8,7 +8,7 @@ if(LENSLET_BUILD_APPS)
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS tree)
   endforeach()
   if(NOT LENSLET_SANITIZE)
-    # The CPU side; device code for one card; compressed device code for all (cmake/LensletTargets.cmake).
+    # The CPU side; device code for one GPU; compressed device code for all (cmake/LensletTargets.cmake).
     set(largest_mb 10)
     if(LENSLET_COMPRESSES_DEVICE_CODE)
       set(largest_mb 25)

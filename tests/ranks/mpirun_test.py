@@ -193,7 +193,7 @@ class Mpirun(unittest.TestCase):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.expect_one_message(done, "rank 2 of 3: ", "train-images")
 
-    def test_cards_are_for_ranks(self):
+    def test_gpus_are_for_ranks(self):
         self.expect_one_message(self.run_eval("--device cuda:rank", ranks=0, expected=2), "mpirun")
 
     def start(self, json_file):

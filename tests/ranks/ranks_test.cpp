@@ -1,4 +1,4 @@
-// Shares of ranks, how they agree on errors, and the card of each. Threads stand in for the processes.
+// Shares of ranks, how they agree on errors, and the GPU of each. Threads stand in for the processes.
 #include "apps/common/ranks/ranks.h"
 
 #include <gtest/gtest.h>
@@ -78,22 +78,22 @@ TEST(LaunchedRank, IsReadFromTheEnvironment) {
   }
 }
 
-TEST(CardOfRank, IsOneForEachProcessAndInTurnBeyond) {
-  std::vector<int> cards;
-  cards.reserve(6);
-  for (int local = 0; local < 6; ++local) cards.push_back(card_of_rank(local, 4));
-  EXPECT_EQ(cards, (std::vector<int>{0, 1, 2, 3, 0, 1}));
+TEST(GpuOfRank, IsOneForEachProcessAndInTurnBeyond) {
+  std::vector<int> gpus;
+  gpus.reserve(6);
+  for (int local = 0; local < 6; ++local) gpus.push_back(gpu_of_rank(local, 4));
+  EXPECT_EQ(gpus, (std::vector<int>{0, 1, 2, 3, 0, 1}));
 }
 
-TEST(CardOfRank, NeedsMpirunAndACard) {
+TEST(GpuOfRank, NeedsMpirunAndAGpu) {
   {
     const LaunchedBy shell({});
     expect_error<UsageError>([] { choose_device("cuda:rank"); }, "OMPI_COMM_WORLD_LOCAL_RANK is not set");
   }
   const LaunchedBy mpirun(variables("5", "8", "5"));
-  const auto cards = static_cast<int>(cuda_status().devices.size());
-  if (cards > 0)
-    EXPECT_EQ(choose_device("cuda:rank").device, Device::cuda(5 % cards));
+  const auto gpus = static_cast<int>(cuda_status().devices.size());
+  if (gpus > 0)
+    EXPECT_EQ(choose_device("cuda:rank").device, Device::cuda(5 % gpus));
   else
     expect_error<UnavailableError>([] { choose_device("cuda:rank"); }, "device cuda:rank is unavailable: ");
 }

@@ -1,4 +1,4 @@
-// Tests of the judge: results computed by hand, and tools that must not be deceived.
+// Tests of the reference: results computed by hand, and tools that must not be deceived.
 #include "layers/reference/reference.h"
 
 #include <gtest/gtest.h>

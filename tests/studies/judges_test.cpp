@@ -110,7 +110,7 @@ TEST(GemmStudy, NamesItsCells) {
   EXPECT_FALSE(gemm_row({GemmCell::Table::kMemory, "shared", 16}, 1000, 3, 1).published);
 }
 
-// No card accepts this launch, and it fails without a card too: the error must name the kernel.
+// No GPU accepts this launch, and it fails without a GPU too: the error must name the kernel.
 TEST(Studies, LaunchErrorsNameTheKernel) {
   if (!cuda_status().built) GTEST_SKIP() << "this build has no kernels";
   Stream stream(Device::cpu());  // the launch is refused before the stream is used

@@ -73,7 +73,7 @@ TEST_F(StudyKernels, MultiplyRightlyAtEverySize) {
   EXPECT_GE(launched, 14 * 2 * 17);
 }
 
-TEST_F(StudyKernels, RefuseBlocksThatNoCardLaunches) {
+TEST_F(StudyKernels, RefuseBlocksThatNoGpuLaunches) {
   const GemmCell cell{GemmCell::Table::kPartition, "element", 64};
   const MatrixShape shape{64, 64, 64};
   const Support support = study_support(kernel_of(cell, shape), Device::cuda());

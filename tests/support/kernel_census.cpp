@@ -53,9 +53,9 @@ KernelCensus::KernelCensus(std::map<std::string, DirectionReader> readers, std::
 
 KernelCensus::~KernelCensus() { simulated_gpu::on_launch(nullptr); }
 
-void KernelCensus::begin(const simulated_gpu::Card& card) {
+void KernelCensus::begin(const simulated_gpu::Gpu& gpu) {
   for (auto& row : kernels_) row.second.shown.clear();
-  simulated_gpu::insert(card);
+  simulated_gpu::insert(gpu);
   simulated_gpu::on_launch([this](const simulated_gpu::Launch& launch) { record(launch); });
 }
 

@@ -1,5 +1,5 @@
 // Which kernels of a program its problems exercise, and in which directions of a launch. The kernels are those that the
-// program registers with the CUDA runtime, so that a new instantiation without a problem is missed. Simulated cards
+// program registers with the CUDA runtime, so that a new instantiation without a problem is missed. Simulated GPUs
 // (simulated_gpu.h) record the launches: no GPU is needed.
 #pragma once
 
@@ -52,8 +52,8 @@ class KernelCensus {
   KernelCensus(const KernelCensus&) = delete;
   KernelCensus& operator=(const KernelCensus&) = delete;
 
-  /// Inserts the simulated card, forgets the launches so far and records the next ones.
-  void begin(const simulated_gpu::Card& card);
+  /// Inserts the simulated GPU, forgets the launches so far and records the next ones.
+  void begin(const simulated_gpu::Gpu& gpu);
   /// Whether a kernel whose name contains `part` was launched.
   bool launched(const std::string& part) const;
   /// What no launch has shown, of the kernels that `counted` accepts by the name without template arguments:

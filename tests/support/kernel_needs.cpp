@@ -70,7 +70,7 @@ const std::map<std::string, KernelNeed>& kernel_needs() {
   return needs;
 }
 
-bool card_has_kernel(const std::string& name, int compute_capability) {
+bool gpu_has_kernel(const std::string& name, int compute_capability) {
   const std::string head = name.substr(0, name.find('<'));
   const size_t colon = head.rfind("::");
   const auto found = kernel_needs().find(colon == std::string::npos ? head : head.substr(colon + 2));

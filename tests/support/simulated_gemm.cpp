@@ -1,4 +1,4 @@
-// Products on the simulated card (simulated_gpu.h): they compute nothing, because cuBLAS needs a GPU.
+// Products on the simulated GPU (simulated_gpu.h): they compute nothing, because cuBLAS needs a GPU.
 #include <memory>
 #include <string>
 

@@ -15,18 +15,18 @@
 namespace lenslet::simulated_gpu {
 namespace {
 
-constexpr int kWarp = 32, kRegisters = 65536;  // of a warp; of a multiprocessor of every supported card
+constexpr int kWarp = 32, kRegisters = 65536;  // of a warp; of a multiprocessor of every supported GPU
 constexpr int kMaxBlockThreads = 1024, kMaxDepth = 64;  // of a block in z
 constexpr unsigned kMaxX = INT32_MAX, kMaxYZ = 65535;
 constexpr int kPortableCluster = 8, kMaxCluster = 16;
 constexpr int kReservedBytes = 1024;  // of shared memory, by the system, for each block
 
-std::vector<Card> cards;
+std::vector<Gpu> gpus;
 thread_local int current = 0;  // ordinal
 std::function<void(const Launch&)> visitor;
 
-const Card& card_of(int ordinal) { return cards.at(static_cast<size_t>(ordinal)); }
-const Card& card() { return card_of(current); }
+const Gpu& gpu_of(int ordinal) { return gpus.at(static_cast<size_t>(ordinal)); }
+const Gpu& gpu() { return gpu_of(current); }
 
 struct Configuration {
   dim3 grid, block;
@@ -58,15 +58,15 @@ std::string demangled(const char* name) {
   return result;
 }
 
-using KernelOnCard = std::pair<int, const void*>;
+using KernelOnGpu = std::pair<int, const void*>;
 
-/// Bytes of dynamic shared memory that a launch on the current card may ask for; raised by cudaFuncSetAttribute.
-std::map<KernelOnCard, int> shared_limits;
+/// Bytes of dynamic shared memory that a launch on the current GPU may ask for; raised by cudaFuncSetAttribute.
+std::map<KernelOnGpu, int> shared_limits;
 int& shared_limit(const void* kernel) {
-  return shared_limits.emplace(KernelOnCard{current, kernel}, 48 * 1024).first->second;
+  return shared_limits.emplace(KernelOnGpu{current, kernel}, 48 * 1024).first->second;
 }
-// Kernels whose clusters may have more blocks than every card with clusters allows.
-std::set<KernelOnCard> large_clusters;
+// Kernels whose clusters may have more blocks than every GPU with clusters allows.
+std::set<KernelOnGpu> large_clusters;
 
 std::map<std::string, int>& bounded_registers() {
   static std::map<std::string, int> registers;
@@ -85,24 +85,24 @@ int registers_of(const void* kernel) {
   for (const auto& [part, registers] : bounded_registers()) {
     if (name.find(part) != std::string::npos) return registers;
   }
-  return kRegisters / card().threads_per_multiprocessor;
+  return kRegisters / gpu().threads_per_multiprocessor;
 }
 
 /// Blocks of the kernel that are on one multiprocessor at once.
 int resident_blocks(const void* kernel, int threads, size_t shared_bytes) {
   const int whole_warps = (threads + kWarp - 1) / kWarp * kWarp;
   const int by_shared =
-      card().shared_bytes_per_multiprocessor / (static_cast<int>(shared_bytes) + kReservedBytes);
-  return std::min({card().threads_per_multiprocessor / whole_warps, card().blocks_per_multiprocessor,
-                   by_shared, kRegisters / (registers_of(kernel) * whole_warps)});
+      gpu().shared_bytes_per_multiprocessor / (static_cast<int>(shared_bytes) + kReservedBytes);
+  return std::min({gpu().threads_per_multiprocessor / whole_warps, gpu().blocks_per_multiprocessor, by_shared,
+                   kRegisters / (registers_of(kernel) * whole_warps)});
 }
 
 /// Multiprocessors come in pairs, and the pairs are dealt to the GPCs in turn.
 int clusters_at_once(const void* kernel, int cluster_blocks, int threads, size_t shared_bytes) {
-  const int resident = resident_blocks(kernel, threads, shared_bytes), pairs = card().multiprocessors / 2;
+  const int resident = resident_blocks(kernel, threads, shared_bytes), pairs = gpu().multiprocessors / 2;
   int clusters = 0;
-  for (int gpc = 0; gpc < card().gpu_clusters; ++gpc) {
-    const int here = pairs / card().gpu_clusters + (gpc < pairs % card().gpu_clusters ? 1 : 0);
+  for (int gpc = 0; gpc < gpu().gpu_clusters; ++gpc) {
+    const int here = pairs / gpu().gpu_clusters + (gpc < pairs % gpu().gpu_clusters ? 1 : 0);
     clusters += 2 * here * resident / cluster_blocks;
   }
   return clusters;
@@ -115,10 +115,10 @@ bool allows_cluster(const void* kernel, int blocks) {
 cudaError_t last_error = cudaSuccess;
 std::function<void()> attributes_visitor;
 
-/// What the card refuses.
+/// What the GPU refuses.
 cudaError_t error_of(const Launch& launch) {
   const dim3 &grid = launch.grid, &block = launch.block;
-  if (!card_has_kernel(name_of(launch.kernel), card().compute_capability))
+  if (!gpu_has_kernel(name_of(launch.kernel), gpu().compute_capability))
     return cudaErrorNoKernelImageForDevice;
   const uint64_t threads = uint64_t{block.x} * block.y * block.z;
   if (threads == 0 || threads > kMaxBlockThreads || block.z > kMaxDepth) return cudaErrorInvalidConfiguration;
@@ -145,7 +145,7 @@ int cluster_blocks_of(const cudaLaunchConfig_t& config) {
 }
 
 cudaError_t get_properties(cudaDeviceProp* properties, int ordinal) {
-  const Card& one = card_of(ordinal);
+  const Gpu& one = gpu_of(ordinal);
   *properties = {};
   std::strncpy(properties->name, one.name, sizeof properties->name - 1);
   properties->major = one.compute_capability / 10;
@@ -159,13 +159,13 @@ cudaError_t get_properties(cudaDeviceProp* properties, int ordinal) {
 
 }  // namespace
 
-void insert(const std::vector<Card>& inserted) {
-  cards = inserted;
+void insert(const std::vector<Gpu>& inserted) {
+  gpus = inserted;
   current = 0;
   shared_limits.clear();
   large_clusters.clear();
 }
-void insert(const Card& inserted) { insert(std::vector<Card>{inserted}); }
+void insert(const Gpu& inserted) { insert(std::vector<Gpu>{inserted}); }
 void set_registers(const std::string& part, int registers) { bounded_registers()[part] = registers; }
 void on_launch(std::function<void(const Launch&)> visit) { visitor = std::move(visit); }
 void on_attributes(std::function<void()> visit) { attributes_visitor = std::move(visit); }
@@ -217,7 +217,7 @@ cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const v
 }
 
 cudaError_t __wrap_cudaGetDeviceCount(int* count) {
-  *count = static_cast<int>(cards.size());
+  *count = static_cast<int>(gpus.size());
   return cudaSuccess;
 }
 // The same function by the names of toolkit 13 and of those before.
@@ -236,7 +236,7 @@ cudaError_t __wrap_cudaSetDevice(int device) {
   return cudaSuccess;
 }
 cudaError_t __wrap_cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  const Card& one = card_of(device);
+  const Gpu& one = gpu_of(device);
   switch (attribute) {
     case cudaDevAttrMultiProcessorCount:
       *value = one.multiprocessors;
@@ -265,7 +265,7 @@ cudaError_t __wrap_cudaMalloc(void** data, size_t bytes) {
 }
 cudaError_t __wrap_cudaFree(void*) { return cudaSuccess; }
 cudaError_t __wrap_cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
-  *free_bytes = *total_bytes = static_cast<size_t>(card().memory_gib) << 30;
+  *free_bytes = *total_bytes = static_cast<size_t>(gpu().memory_gib) << 30;
   return cudaSuccess;
 }
 cudaError_t __wrap_cudaMemsetAsync(void*, int, size_t, cudaStream_t) { return cudaSuccess; }
@@ -294,7 +294,7 @@ cudaError_t __wrap_cudaFuncGetAttributes(cudaFuncAttributes* attributes, const v
 }
 cudaError_t __wrap_cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
   if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
-    if (value > card().shared_bytes_per_block) return last_error = cudaErrorInvalidValue;
+    if (value > gpu().shared_bytes_per_block) return last_error = cudaErrorInvalidValue;
     shared_limit(kernel) = value;
   }
   if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed && value != 0)

@@ -1,6 +1,6 @@
 // GPUs that execute nothing: the program's calls of the CUDA runtime succeed, their device memory has addresses but no
-// contents, and launches are recorded. This tests the host's decisions for cards that are not there: a launch beyond a
-// card's limits fails as on the card. Programs that link simulated_gpu.cpp pass its wrapped calls to the linker:
+// contents, and launches are recorded. This tests the host's decisions for GPUs that are not there: a launch beyond a
+// GPU's limits fails as on the GPU. Programs that link simulated_gpu.cpp pass its wrapped calls to the linker:
 // lenslet_simulate_gpu() in tests/CMakeLists.txt.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace lenslet::simulated_gpu {
 
-/// A card's properties as the runtime reports them. What a row leaves out is that of an H200.
-struct Card {
+/// A GPU's properties as the runtime reports them. What a row leaves out is that of an H200.
+struct Gpu {
   int multiprocessors, compute_capability, shared_bytes_per_block;
   const char* name = "simulated";
   int shared_bytes_per_multiprocessor = 228 * 1024, threads_per_multiprocessor = 2048;
@@ -37,11 +37,11 @@ struct Kernel {
   std::string name;  // demangled, with template arguments: "lenslet::conv_direct_any_kernel<4, 1>"
 };
 
-/// Sets the simulated cards, in the order of their ordinals; one of them is current. cuda_status() keeps those that it
+/// Sets the simulated GPUs, in the order of their ordinals; one of them is current. cuda_status() keeps those that it
 /// finds at its first call.
-void insert(const std::vector<Card>& cards);
-/// One card.
-void insert(const Card& card);
+void insert(const std::vector<Gpu>& gpus);
+/// One GPU.
+void insert(const Gpu& gpu);
 /// Sets the function that is called for each launch.
 void on_launch(std::function<void(const Launch& launch)> visit);
 /// Sets the function that is called after each read of a kernel's attributes, before the caller sees them.

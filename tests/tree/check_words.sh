@@ -9,7 +9,8 @@
 # 3. Sizes are rounded up by framework/base/integer_math.h. Not in kernels, which call no function of the host.
 # 4. A limit is called max or min: no identifier is `most` or `least`, and no constant the Largest or Fewest of its
 #    kind. Comments and texts use the words.
-# 5. The processor is called a GPU in the texts of the product and on pages; a card is a model card.
+# 5. The processor is called a GPU in the texts of the product, on pages, and in the comments and identifiers of C++
+#    and CUDA sources; a card is a model card.
 # 6. A function that throws, or ends a script, when what it is given is wrong is a check_: no other verb is for that,
 #    and a check_ returns nothing or what it checked. A function that returns the verdict has another name.
 # 7. Code is not a person: no test's name has a verb such as says, tells, knows or asks.
@@ -67,6 +68,7 @@ awk '
     word("whole-network variant|variants? of the whole", "whole-network backend (a variant is one form of a kernel)")
     word("(^|[^a-z])(k(most|least)|(most|least)_)", "max and min in names")
     word("gray", "grey")
+    word("fp64 judge", "fp64 reference (the judge compares an output with it and decides)")
     word("labeled|canceled|modeled|signaled", "a double l")
     drawn = count  # names of drawing libraries and of CSS, in Python and on pages
     word("color", "colour")
@@ -198,6 +200,21 @@ mapfile -t code < <(printf '%s\n' "${texts[@]}" |
     printf "%d files of code name limits max and min, a GPU a GPU, and what refuses check_\n", ARGC - 1
   }
 ' "${code[@]}"
+
+mapfile -t sources < <(printf '%s\n' "${code[@]}" |
+  grep -E '^(framework|layers|models|api|apps|python|tests)/.*\.(h|cpp|cuh?|inc|c)$' |
+  grep -v '^tests/models/')  # whose pictures show cards of paper
+[ "${#sources[@]}" -eq 0 ] || awk '
+  {
+    text = $0
+    gsub(/[Mm]odel cards?/, "", text)
+    if (text ~ /(^|[^A-Za-z])[Cc]ards?([^a-z]|$)|[A-Za-z]Cards?([^a-z]|$)/) {
+      printf "%s:%d: in sources a card is a GPU, or a model card: %s\n", FILENAME, FNR, $0
+      failed = 1
+    }
+  }
+  END { exit failed }
+' "${sources[@]}"
 
 # Pages, without what stands in backticks: options, and names of files and folders. A line may end between the words.
 mapfile -t pages < <(printf '%s\n' "${texts[@]}" | grep '\.md$')

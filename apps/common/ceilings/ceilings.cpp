@@ -179,7 +179,7 @@ Ceilings measure_ceilings(Device device) {
   }
   if (device.is_cuda()) {
 #ifdef LENSLET_HAS_CUDA
-    // Before the matrix products, because a card may lower its clock after drawing much power.
+    // Before the matrix products, because a GPU may lower its clock after drawing much power.
     measure_gpu_peaks(ceilings, stream);
     measure_launches(ceilings, stream);
 #endif

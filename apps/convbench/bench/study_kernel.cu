@@ -1,4 +1,4 @@
-// The studies' kernels: whether a card can launch them, and the launch.
+// The studies' kernels: whether a GPU can launch them, and the launch.
 #include "apps/convbench/bench/study_kernel.h"
 #include "framework/device/cuda_check.h"
 #include "framework/device/launch_check.h"

@@ -1,4 +1,4 @@
-// StudyTask: one case of a study: the memory, inputs and fp64 judge that its candidates share.
+// StudyTask: one case of a study: the memory, inputs and fp64 reference that its candidates share.
 #pragma once
 
 #include <functional>

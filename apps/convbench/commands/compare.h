@@ -65,7 +65,7 @@ struct UncomparedRow {
 struct Comparison {
   std::vector<ComparedRow> rows;  // in the new file's order
   std::vector<UncomparedRow> uncompared;
-  std::vector<std::string> warnings;  // other cards, other programs, incomplete files
+  std::vector<std::string> warnings;  // other GPUs, other programs, incomplete files
 
   size_t count(Change change) const;
   size_t broken() const;

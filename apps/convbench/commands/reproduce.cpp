@@ -1,4 +1,4 @@
-// convbench reproduce: repeats the published studies on this card, and compares their figures with the measured ones.
+// convbench reproduce: repeats the published studies on this GPU, and compares their figures with the measured ones.
 #include <algorithm>
 #include <functional>
 

@@ -148,7 +148,7 @@ ResultRow gemm_row(const GemmCell& cell, int size, int out_channels, int64_t see
 }
 
 std::string refusal_of(const GemmCell& cell, const Support& support) {
-  // The study printed times only for launches that no card can do: its program did not check launch errors.
+  // The study printed times only for launches that no GPU can do: its program did not check launch errors.
   const std::optional<PublishedFigure> printed = printed_for(cell, 256);
   if (!printed || cell.kind != "element") return support.reason();
   return concat(support.reason(), ": the study's ", format_fixed(printed->time_ns / 1e6, 4),

@@ -3,7 +3,7 @@
 // Study A, tables 3 and 4: memory modes x tiles, and partitions x blocks, for one image of size x size, C=3, 3x3:
 // filters [K, 27] times columns [27, size * size]. The study's figures show that its product has this shape and is not
 // square: times grow with the square of the size, and "shared, tile 16" plus unrolling equals its im2col + GEMM. Here
-// every kernel is correct at every size; a launch that the card refuses gives a row with the reason.
+// every kernel is correct at every size; a launch that the GPU refuses gives a row with the reason.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// MatrixTask: the data of one product of the gemm study and its fp64 judge.
+// MatrixTask: the data of one product of the gemm study and its fp64 reference.
 #pragma once
 
 #include <string>

@@ -52,7 +52,7 @@ struct LadderOptions : BenchOptions {
 
 struct ReproduceOptions : BenchOptions {
   ReproduceOptions() {
-    // The defaults give about two thousand rows, within eight minutes on a fast card.
+    // The defaults give about two thousand rows, within eight minutes on a fast GPU.
     measure.warmup_ms = 5;
     measure.min_time_ms = 30;
   }

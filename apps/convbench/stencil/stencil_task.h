@@ -1,4 +1,4 @@
-// StencilTask: the data of one stencil, and the fp64 judge for every boundary.
+// StencilTask: the data of one stencil, and the fp64 reference for every boundary.
 #pragma once
 
 #include <string>

@@ -8,9 +8,9 @@
 
 namespace lenslet {
 
-/// How far each output of the layer by that backend may lie from the judge's, `result` and `terms` of reference_layer()
-/// for `inputs`: of a convolution as its backend derived it, of other sums as for a plain sum; layers without sums are
-/// exact.
+/// How far each output of the layer by that backend may lie from the reference's, `result` and `terms` of
+/// reference_layer() for `inputs`: of a convolution as its backend derived it, of other sums as for a plain sum; layers
+/// without sums are exact.
 std::vector<double> layer_bounds(const Layer& layer, const BackendEntry& entry, MathMode math,
                                  const std::vector<LayerInput>& inputs, const reference::Result& result,
                                  int64_t terms);

@@ -20,7 +20,7 @@ BuildOptions all_kept(BuildOptions build, Stream& stream) {
   return build;
 }
 
-// Applies a fused layer to the judge's values and their bounds: a maximum's error is at most that of its operands.
+// Applies a fused layer to the reference's values and their bounds: a maximum's error is at most that of its operands.
 void apply_fused(const Layer& layer, reference::Result& result, std::vector<double>& bounds) {
   const Fusion fusion = read_fusion({&layer});
   if (!fusion.max_pool) {

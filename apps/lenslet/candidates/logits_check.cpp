@@ -190,8 +190,8 @@ std::vector<float> first_of(ConstTensorView view, int64_t count, Stream& stream)
   return host;
 }
 
-/// The judge's result for a step's layers, and the step's error bound: the layer that sums takes the worst rounding of
-/// each product, at the output with the largest sum. ReLU and maxima do not increase an error.
+/// The reference's result for a step's layers, and the step's error bound: the layer that sums takes the worst rounding
+/// of each product, at the output with the largest sum. ReLU and maxima do not increase an error.
 reference::Result judge_step(const Graph& graph, const Executable::Step& step, std::vector<LayerInput> inputs,
                              double& bound) {
   bound = 0;

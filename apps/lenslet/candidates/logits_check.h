@@ -15,7 +15,7 @@
 
 namespace lenslet {
 
-/// The judge's logits of some 8-bit pictures. Sums are fp64; the values between layers are rounded to fp32.
+/// The reference's logits of some 8-bit pictures. Sums are fp64; the values between layers are rounded to fp32.
 class ReferenceLogits {
  public:
   /// `pixels` [count, ...] of the graph's input. Takes about a millisecond per picture for LeNet-5.
@@ -29,7 +29,7 @@ class ReferenceLogits {
 
   int64_t count() const noexcept { return count_; }
   /// The largest accepted error of a logit that `executable` computes. For a whole-network plan its backend derives it
-  /// (Layer::output_bound). For a layered plan it is, relative to the largest of the judge's logits,
+  /// (Layer::output_bound). For a layered plan it is, relative to the largest of the reference's logits,
   ///   sum over the layers that sum products of  cancellation * (terms * 2^-24 + 2 * operand),
   /// cancellation = largest sum of |term| / largest |sum| in that layer of the judge; operand = relative error of each
   /// factor before it is multiplied: 2^-10 in tf32, 2^-11 in fp16, 0 in fp32. This is a first-order estimate. It
@@ -37,10 +37,10 @@ class ReferenceLogits {
   /// an error in later layers.
   double bound(const Executable& executable) const;
   /// Compares `slots` answers, logits [slots, ...] or predictions [slots]; slot i holds picture `picture_of[i]`. A
-  /// label is correct if it is the judge's, or if the judge's logits of both differ by at most 2 bounds and kTieMargin.
-  /// A probability is correct if logits within the bound can produce it and it differs from the judge's by at most
-  /// kProbabilityError. Returns the first fault, empty if there is none; `error` gets the largest deviation (for
-  /// predictions: of the probabilities).
+  /// label is correct if it is the reference's, or if the reference's logits of both differ by at most 2 bounds and
+  /// kTieMargin. A probability is correct if logits within the bound can produce it and it differs from the reference's
+  /// by at most kProbabilityError. Returns the first fault, empty if there is none; `error` gets the largest deviation
+  /// (for predictions: of the probabilities).
   std::string compare(ElementType type, const void* answers, const std::vector<int32_t>& picture_of,
                       double bound, ResultError& error) const;
 
@@ -59,7 +59,7 @@ class ReferenceLogits {
   double operands_ = 0;         // sum of cancellation * 2
 };
 
-/// Compares an executable's answers with the judge's, any number of times.
+/// Compares an executable's answers with the reference's, any number of times.
 class LogitsCheck {
  public:
   /// `pixels` [count, ...] of the graph's input; the first few are judged.

@@ -19,9 +19,9 @@
 
 namespace lenslet {
 
-/// Pictures for batches of any size, with the judge's outputs. Slots get them in a random order that repeats after a
-/// prime number of slots, so that no tile of a kernel sees the same pictures again. Each round gives every slot another
-/// picture. There are a few hundred; fewer, but two at least, of a network that the judge takes long for.
+/// Pictures for batches of any size, with the reference's outputs. Slots get them in a random order that repeats after
+/// a prime number of slots, so that no tile of a kernel sees the same pictures again. Each round gives every slot
+/// another picture. There are a few hundred; fewer, but two at least, of a network that the judge takes long for.
 class BatchPictures {
  public:
   /// Drawn digits; for a network that reads something else random bytes. The graph must outlive this.
@@ -35,8 +35,8 @@ class BatchPictures {
   void fill(TensorView input, int round) const;
   /// Fills the executable's input with batch number `round`. Synchronises.
   void load(Executable& executable, int round) const;
-  /// The judge's outputs for pictures that a pass reads as type `input`: packed pixels are rounded, so the judge reads
-  /// them as rounded too. Judges those when they are first asked for; not thread-safe.
+  /// The reference's outputs for pictures that a pass reads as type `input`: packed pixels are rounded, so the judge
+  /// reads them as rounded too. Judges those when they are first asked for; not thread-safe.
   const ReferenceLogits& expected(ElementType input) const;
 
   /// Judges the answers of type `output` to batch number `round`, read as type `input`.

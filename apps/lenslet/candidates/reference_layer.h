@@ -15,11 +15,11 @@ struct LayerInput {
   const float* values = nullptr;
 };
 
-/// The judge's output of one layer. `terms` gets the number of products per output, plus one for the bias; 0 without
-/// sums. Throws std::logic_error for a layer without a judge.
+/// The reference's output of one layer. `terms` gets the number of products per output, plus one for the bias; 0
+/// without sums. Throws std::logic_error for a layer without a judge.
 reference::Result reference_layer(const Layer& layer, const std::vector<LayerInput>& inputs, int64_t& terms);
 
-/// Operations of one sample by the direct algorithms, 1 at least: by them the judge's time is estimated.
+/// Operations of one sample by the direct algorithms, 1 at least: by them the reference's time is estimated.
 double flops_of(const Graph& graph);
 
 }  // namespace lenslet

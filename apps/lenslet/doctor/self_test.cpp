@@ -98,8 +98,8 @@ std::vector<ResultRow> subjects_self_test(const SelfTestOptions& options) {
   return rows;
 }
 
-/// The model, its input pictures and the judge's logits. The pictures have 16 greys, so that packing does not change
-/// them.
+/// The model, its input pictures and the reference's logits. The pictures have 16 greys, so that packing does not
+/// change them.
 struct PicturedModel {
   explicit PicturedModel(uint64_t seed)
       : graph(make_lenet5(builtin_lenet5_weights(), "built-in weights")),

@@ -1,5 +1,5 @@
 // The self-test of `doctor`: verifies every backend of every layer and matrix product, and every backend of the
-// whole-network plan, with the fp64 judge on a few problems.
+// whole-network plan, with the fp64 reference on a few problems.
 #pragma once
 
 #include <string>

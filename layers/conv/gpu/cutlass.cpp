@@ -2,7 +2,7 @@
 // LENSLET_CUTLASS has it.
 //
 // x and y NHWC, fp32 in memory, products in tf32; see cutlass/hopper.cu. This file decides which problems it supports,
-// by the limits of CUTLASS's forward convolution on that card, and of TMA's im2col mode, by which it reads x.
+// by the limits of CUTLASS's forward convolution on that GPU, and of TMA's im2col mode, by which it reads x.
 #include <string>
 
 #include "framework/base/error.h"
@@ -40,7 +40,7 @@ Support window_fits(const WindowDirection& window) {
   return Support::yes();
 }
 
-Support card_supports(int capability) {
+Support gpu_supports(int capability) {
   if (capability == GpuLimits::kWgmma) return Support::yes();
   return Support::no(concat("cutlass has kernels for compute capability 9.0 alone here, this GPU has ",
                             capability / 10, ".", capability % 10, ": use tensor_core"));
@@ -66,7 +66,7 @@ class CutlassBackend : public ConvBackend {
     if (!rows) return rows;
     const Support columns = window_fits(problem.across());
     if (!columns) return columns;
-    return current_card_supports(card_supports);
+    return current_gpu_supports(gpu_supports);
   }
   size_t workspace_bytes(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override { return 0; }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
@@ -77,8 +77,8 @@ class CutlassBackend : public ConvBackend {
     return Determinism::kBounded;
   }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
-    const Support card = card_supports(compute_capability(request.stream.device()));
-    if (!card) throw UnavailableError(card.reason());
+    const Support gpu = gpu_supports(compute_capability(request.stream.device()));
+    if (!gpu) throw UnavailableError(gpu.reason());
     return prepare_cutlass_hopper(request);
   }
 };

@@ -142,10 +142,10 @@ class ImplicitGemmBackend : public SummingBackend {
   }
   bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
-    const GpuCard card = gpu_card(request.stream.device());
-    const Variant& variant = choose_variant(request.problem, card.multiprocessors);
+    const GpuTraits gpu = gpu_traits(request.stream.device());
+    const Variant& variant = choose_variant(request.problem, gpu.multiprocessors);
     if (const ImplicitGemmRowsVariant* rows = choose_implicit_gemm_rows(
-            request.problem, variant_cost(request.problem, variant, card.multiprocessors), card)) {
+            request.problem, variant_cost(request.problem, variant, gpu.multiprocessors), gpu)) {
       return std::make_unique<ImplicitGemmRows>(request, *rows);
     }
     return std::make_unique<ImplicitGemm>(request, variant);

@@ -30,10 +30,10 @@ inline Support own_kernel_limits(const char* backend, const Conv2dProblem& probl
   return Support::yes();
 }
 
-/// Whether the current card is of a compute capability that `rule` supports, so that `auto` chooses another backend if
+/// Whether the current GPU is of a compute capability that `rule` supports, so that `auto` chooses another backend if
 /// it is too old. Yes without a usable GPU: the answer then depends only on the problem.
 template <typename Rule>
-Support current_card_supports(Rule&& rule) {
+Support current_gpu_supports(Rule&& rule) {
   int device = 0;
   if (cudaGetDevice(&device) != cudaSuccess) {
     (void)cudaGetLastError();

@@ -60,15 +60,15 @@ struct Choice {
   double cycles;  // estimated
 };
 
-/// The variant that fits the card and whose busiest multiprocessor has the least to do.
-Choice choose_variant(const Conv2dProblem& problem, const GpuCard& card) {
+/// The variant that fits the GPU and whose busiest multiprocessor has the least to do.
+Choice choose_variant(const Conv2dProblem& problem, const GpuTraits& gpu) {
   // The rate of a multiprocessor with the largest tile, an estimate as the shares above; the gather binds in any mode.
   constexpr double kProductsPerCycle = 180;
   Choice best{nullptr, INFINITY};
   for (const Variant& candidate : kVariants) {
-    if (static_cast<size_t>(candidate.shared_bytes) > card.shared_bytes_per_block_optin) continue;
+    if (static_cast<size_t>(candidate.shared_bytes) > gpu.shared_bytes_per_block_optin) continue;
     const int64_t waves =
-        ceil_div(group_tiles(problem, candidate, problem.q()) * problem.groups, card.multiprocessors);
+        ceil_div(group_tiles(problem, candidate, problem.q()) * problem.groups, gpu.multiprocessors);
     const int64_t depth = round_up(conv_terms(problem) - 1, candidate.block_k);
     const double cycles = static_cast<double>(waves * depth) * candidate.block_m * candidate.block_n /
                           (candidate.efficiency * kProductsPerCycle);
@@ -180,7 +180,7 @@ class TensorCoreMma : public OneLaunchConv<TensorCoreMmaShape, const float*, con
   std::shared_ptr<void> taps_;
 };
 
-Support card_supports(int capability) {
+Support gpu_supports(int capability) {
   return needs_capability("tensor_core needs tf32 and cp.async,", GpuLimits::kAsyncCopies, capability,
                           "choose math fp32");
 }
@@ -197,19 +197,19 @@ class TensorCoreBackend : public SummingBackend {
     if (const Support fits = offsets_fit("tensor_core", problem, reach, TensorCoreTap::kNowhere); !fits)
       return fits;
     if (const Support groups = groups_fit_grid("tensor_core", problem); !groups) return groups;
-    return current_card_supports(card_supports);
+    return current_gpu_supports(gpu_supports);
   }
   // The number of output pixels, and so the batch, decides among kernels with different orders of sums.
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
     return Determinism::kBitwise;
   }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
-    const GpuCard card = gpu_card(request.stream.device());
-    if (const Support support = card_supports(card.compute_capability); !support)
+    const GpuTraits gpu = gpu_traits(request.stream.device());
+    if (const Support support = gpu_supports(gpu.compute_capability); !support)
       throw UnavailableError(support.reason());
-    const Choice choice = choose_variant(request.problem, card);
-    if (card.compute_capability == GpuLimits::kWgmma) {
-      if (auto kernel = prepare_tensor_core_hopper(request, card.multiprocessors, choice.cycles))
+    const Choice choice = choose_variant(request.problem, gpu);
+    if (gpu.compute_capability == GpuLimits::kWgmma) {
+      if (auto kernel = prepare_tensor_core_hopper(request, gpu.multiprocessors, choice.cycles))
         return kernel;
     }
     return std::make_unique<TensorCoreMma>(request, *choice.variant);

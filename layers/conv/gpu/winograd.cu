@@ -237,7 +237,7 @@ class WinogradBackend : public ConvBackend {
   }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const Conv2dProblem& problem = request.problem;
-    if (winograd_fused_suits(problem) && WinogradFused::runs_on(gpu_card(request.stream.device()))) {
+    if (winograd_fused_suits(problem) && WinogradFused::runs_on(gpu_traits(request.stream.device()))) {
       const size_t limit = std::min(request.workspace_limit, kDefaultWorkspace);
       const int64_t chunk = WinogradFused::chunk_blocks(problem, limit);
       if (chunk == 0) throw too_little_workspace(WinogradFusedSizes(problem).block_bytes(), request);

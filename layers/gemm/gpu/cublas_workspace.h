@@ -6,7 +6,7 @@
 
 namespace lenslet {
 
-/// Bytes that NVIDIA's manual recommends for Hopper and later; 4 MiB would do for older cards.
+/// Bytes that NVIDIA's manual recommends for Hopper and later; 4 MiB would do for older GPUs.
 inline constexpr size_t kCublasWorkspaceBytes = size_t{32} << 20;
 
 }  // namespace lenslet

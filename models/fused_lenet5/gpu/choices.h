@@ -1,6 +1,6 @@
-// Internal: what a card decides about the whole-network backends of the GPU: whether they run there, up to which batch
-// `auto` takes them, and how they are launched. Pure functions of the card's limits, so that they can be tested for
-// cards that are not there. Without a card the answer depends only on the request.
+// Internal: what a GPU decides about the whole-network backends of the GPU: whether they run there, up to which batch
+// `auto` takes them, and how they are launched. Pure functions of the GPU's limits, so that they can be tested for
+// GPUs that are not there. Without a GPU the answer depends only on the request.
 #pragma once
 
 #include <algorithm>
@@ -14,22 +14,22 @@
 
 namespace lenslet::fused_lenet5 {
 
-/// No, with a reason that names `who`, for a card without clusters of blocks.
-inline Support cluster_support(const char* who, const std::optional<GpuCard>& card) {
-  if (!card) return Support::yes();
+/// No, with a reason that names `who`, for a GPU without clusters of blocks.
+inline Support cluster_support(const char* who, const std::optional<GpuTraits>& gpu) {
+  if (!gpu) return Support::yes();
   return needs_capability(concat(who, " launches clusters of blocks: it needs"), GpuLimits::kClusters,
-                          card->compute_capability, "use another backend");
+                          gpu->compute_capability, "use another backend");
 }
 
 /// For the batches that suit a backend; those of an H100 or H200, 132, if there is no such GPU.
-inline int64_t multiprocessors_of(const std::optional<GpuCard>& card) {
-  return card ? card->multiprocessors : 132;
+inline int64_t multiprocessors_of(const std::optional<GpuTraits>& gpu) {
+  return gpu ? gpu->multiprocessors : 132;
 }
 
 /// Half as many images as multiprocessors: the smallest cluster has two blocks, so for larger batches not all clusters
 /// run at once. In no math the next backend is faster with one image more: bench-batches.json of 2026-11-28-h200.
-inline bool small_suits(int64_t batch, const std::optional<GpuCard>& card) {
-  return batch <= multiprocessors_of(card) / 2;
+inline bool small_suits(int64_t batch, const std::optional<GpuTraits>& gpu) {
+  return batch <= multiprocessors_of(gpu) / 2;
 }
 
 /// The launch of `small`: its clusters, and blocks of each.
@@ -38,7 +38,7 @@ struct SmallLaunch {
 };
 
 /// The launch for `count` images. More blocks an image are faster, as long as all images run at once.
-/// `clusters_at_once(blocks)`: how many clusters of that size run at once on the card, 0 if none fits. No clusters if
+/// `clusters_at_once(blocks)`: how many clusters of that size run at once on the GPU, 0 if none fits. No clusters if
 /// no size fits.
 template <typename ClustersAtOnce>
 SmallLaunch small_launch(int64_t count, const ClustersAtOnce& clusters_at_once) {
@@ -66,17 +66,17 @@ int resident_blocks(const ClustersAtOnce& clusters_at_once) {
   return 0;
 }
 
-inline Support medium_support(const std::optional<GpuCard>& card) {
-  const Support clusters = cluster_support("medium", card);
-  if (!clusters || !card) return clusters;
-  return needs_shared_bytes("medium", medium_lenet5::Tile::kSharedBytes, *card, "use another backend");
+inline Support medium_support(const std::optional<GpuTraits>& gpu) {
+  const Support clusters = cluster_support("medium", gpu);
+  if (!clusters || !gpu) return clusters;
+  return needs_shared_bytes("medium", medium_lenet5::Tile::kSharedBytes, *gpu, "use another backend");
 }
 
 /// Chosen by hand: up to three turns of eight images for each multiprocessor, and in tf32 half a turn. Beyond that
 /// `fp32` and in tf32 `mma` take over; bench-batches.json of docs/results has the chosen backend of each batch alone.
-inline bool medium_suits(MathMode math, int64_t batch, const std::optional<GpuCard>& card) {
+inline bool medium_suits(MathMode math, int64_t batch, const std::optional<GpuTraits>& gpu) {
   const int64_t images = math == MathMode::kTf32 ? 4 : 3 * medium_lenet5::Tile::kImages;
-  return batch <= images * multiprocessors_of(card);
+  return batch <= images * multiprocessors_of(gpu);
 }
 
 /// The launch of `mma`: the smallest number of rounds, with rounds as short as possible, so that the warps end
@@ -86,20 +86,20 @@ struct MmaLaunch {
   int64_t blocks = 0;
 };
 inline MmaLaunch mma_launch(int64_t count, int warps_per_block, int max_images_per_round,
-                            const GpuCard& card) {
-  const int64_t warps = int64_t{warps_per_block} * card.multiprocessors;
+                            const GpuTraits& gpu) {
+  const int64_t warps = int64_t{warps_per_block} * gpu.multiprocessors;
   const int64_t rounds = ceil_div(count, warps * max_images_per_round);
   const int64_t images = ceil_div(count, warps * rounds);
-  return {static_cast<int>(images), std::min<int64_t>(card.multiprocessors, ceil_div(count, images))};
+  return {static_cast<int>(images), std::min<int64_t>(gpu.multiprocessors, ceil_div(count, images))};
 }
 
-/// Images of a thread of fp32's linear kernel: the most that fit the card's shared memory and leave no multiprocessor
+/// Images of a thread of fp32's linear kernel: the most that fit the GPU's shared memory and leave no multiprocessor
 /// without a block, because more images need fewer loads per product. `shared_bytes(each)`: of a block.
 template <typename SharedBytes>
-int fp32_images_per_thread(int64_t images, const GpuCard& card, const SharedBytes& shared_bytes) {
+int fp32_images_per_thread(int64_t images, const GpuTraits& gpu, const SharedBytes& shared_bytes) {
   for (const int each : {8, 4, 2}) {
-    const bool fits = shared_bytes(each) <= card.shared_bytes_per_block_optin;
-    if (fits && ceil_div(images, int64_t{16} * each) >= card.multiprocessors) return each;
+    const bool fits = shared_bytes(each) <= gpu.shared_bytes_per_block_optin;
+    if (fits && ceil_div(images, int64_t{16} * each) >= gpu.multiprocessors) return each;
   }
   return 1;
 }

@@ -27,7 +27,7 @@ class Fp32Operator : public Operator {
  public:
   Fp32Operator(const Lenet5Parameters& parameters, const OperatorRequest& request, Stream& stream)
       : count_(request.batch()),
-        card_(gpu_card(request.device)),
+        gpu_(gpu_traits(request.device)),
         constants_(pack_fp32_constants(parameters, request.input_type)),
         conv2_(upload(pack_fp32_conv2(parameters), request.device, stream)),
         linear_(upload(pack_fp32_linear(parameters), request.device, stream)) {
@@ -36,7 +36,7 @@ class Fp32Operator : public Operator {
     int resident = 0;
     LENSLET_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, conv, Fp32Conv::kThreads,
                                                                      Fp32Conv::kSharedBytes));
-    max_blocks_ = static_cast<unsigned>(std::max(resident, 1) * card_.multiprocessors);
+    max_blocks_ = static_cast<unsigned>(std::max(resident, 1) * gpu_.multiprocessors);
     allow_shared<8>();
     allow_shared<4>();
     allow_shared<2>();
@@ -87,7 +87,7 @@ class Fp32Operator : public Operator {
     return buffer;
   }
   int linear_images(int64_t images) const {
-    return fp32_images_per_thread(images, card_, [](int each) {
+    return fp32_images_per_thread(images, gpu_, [](int each) {
       return static_cast<size_t>(each == 8   ? Fp32LinearTile<8>::kSharedBytes
                                  : each == 4 ? Fp32LinearTile<4>::kSharedBytes
                                              : Fp32LinearTile<2>::kSharedBytes);
@@ -95,7 +95,7 @@ class Fp32Operator : public Operator {
   }
   template <int kEach>
   void allow_shared() {
-    if (Fp32LinearTile<kEach>::kSharedBytes > card_.shared_bytes_per_block_optin) return;
+    if (Fp32LinearTile<kEach>::kSharedBytes > gpu_.shared_bytes_per_block_optin) return;
     const auto kernel = fused_lenet5_fp32_linear_kernel<kEach, Output>;
     allow_shared_bytes(reinterpret_cast<const void*>(kernel), Fp32LinearTile<kEach>::kSharedBytes);
   }
@@ -108,7 +108,7 @@ class Fp32Operator : public Operator {
   }
 
   int64_t count_;
-  GpuCard card_;
+  GpuTraits gpu_;
   Fp32Constants constants_;
   Buffer conv2_, linear_;
   unsigned max_blocks_ = 0;  // of the convolution kernel, all resident
@@ -121,10 +121,10 @@ class Fp32 : public NetworkBackend {
       return Support::no(
           concat("fp32 rounds no operand, unlike ", to_string(request.math), ": choose math fp32"));
     }
-    const std::optional<GpuCard> card = find_gpu(request.device);
-    if (!card) return Support::yes();
+    const std::optional<GpuTraits> gpu = find_gpu(request.device);
+    if (!gpu) return Support::yes();
     return needs_capability("fp32 copies to shared memory asynchronously: it needs", GpuLimits::kAsyncCopies,
-                            card->compute_capability, "use the layered plan");
+                            gpu->compute_capability, "use the layered plan");
   }
 
   // A transformed filter has been rounded once, a transformed input three times.

@@ -27,7 +27,8 @@ class MmaOperator : public Operator {
       : kernel_(kernel), count_(request.batch()), packed_(request.device, packed.size()) {
     copy_bytes(packed_.data(), request.device, packed.data(), Device::cpu(), packed.size(), stream);
     allow_shared_bytes(kernel_.function, static_cast<size_t>(kernel_.shared_bytes));
-    const MmaLaunch launch = mma_launch(count_, kernel_.warps, kMmaImagesPerRound, gpu_card(request.device));
+    const MmaLaunch launch =
+        mma_launch(count_, kernel_.warps, kMmaImagesPerRound, gpu_traits(request.device));
     images_per_round_ = launch.images_per_round;
     blocks_ = static_cast<unsigned>(launch.blocks);
   }
@@ -61,13 +62,13 @@ class Mma : public NetworkBackend {
     if (request.math == MathMode::kFp32) {
       return Support::no("mma rounds its operands to tf32 or fp16, not fp32: choose math tf32 or fp16");
     }
-    const std::optional<GpuCard> card = find_gpu(request.device);
-    if (!card) return Support::yes();
+    const std::optional<GpuTraits> gpu = find_gpu(request.device);
+    if (!gpu) return Support::yes();
     const Support instructions =
-        needs_capability("mma needs", GpuLimits::kAsyncCopies, card->compute_capability, "choose math fp32");
+        needs_capability("mma needs", GpuLimits::kAsyncCopies, gpu->compute_capability, "choose math fp32");
     if (!instructions) return instructions;
-    const MmaKernel kernel = kernel_for(request, card->shared_bytes_per_block_optin);
-    return needs_shared_bytes("mma", static_cast<size_t>(kernel.shared_bytes), *card, "use the layered plan");
+    const MmaKernel kernel = kernel_for(request, gpu->shared_bytes_per_block_optin);
+    return needs_shared_bytes("mma", static_cast<size_t>(kernel.shared_bytes), *gpu, "use the layered plan");
   }
 
   // Tensor cores multiply exactly and truncate their sums, one or two bits below fp32's last place. In conv1 on bytes
@@ -83,7 +84,7 @@ class Mma : public NetworkBackend {
 
   std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
                                     Stream& stream) const override {
-    const MmaKernel kernel = kernel_for(request, gpu_card(request.device).shared_bytes_per_block_optin);
+    const MmaKernel kernel = kernel_for(request, gpu_traits(request.device).shared_bytes_per_block_optin);
     const std::vector<unsigned char> packed = request.math == MathMode::kTf32
                                                   ? pack_mma_tf32(parameters, request.input_type)
                                                   : pack_mma_fp16(parameters, request.input_type);

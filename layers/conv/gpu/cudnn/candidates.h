@@ -74,7 +74,7 @@ inline std::string candidate_name(const CudnnCandidate& candidate, TensorLayout 
 }
 
 inline bool supports_math(cudnnMathType_t offered, MathMode requested) {
-  // The default math type of fp32 data is TF32 on cards that have it.
+  // The default math type of fp32 data is TF32 on GPUs that have it.
   return requested == MathMode::kFp32 ? offered == CUDNN_FMA_MATH
                                       : offered == CUDNN_TENSOR_OP_MATH || offered == CUDNN_DEFAULT_MATH;
 }

@@ -3,7 +3,7 @@
 // One kernel is one instantiation of its CollectiveBuilder: the implicit matrix product of N*P*Q pixels, R*S*C deep,
 // by K filters; x through TMA in im2col mode, which rounds fp32 to tf32 while it copies; one warpgroup that multiplies
 // with wgmma, and a warp that copies; one tile a block, because CUTLASS has no persistent schedule for convolutions of
-// this card. Bias and ReLU are inside, as its fusion of a bias per column and an activation.
+// this GPU. Bias and ReLU are inside, as its fusion of a bias per column and an activation.
 #include "layers/conv/gpu/cutlass/hopper.h"
 
 #include <cute/tensor.hpp>

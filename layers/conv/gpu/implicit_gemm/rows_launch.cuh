@@ -44,14 +44,14 @@ inline bool implicit_gemm_rows_supports(const ImplicitGemmRowsVariant& choice, c
 /// The cheapest variant of the kernel for rows of three taps; null if none supports the problem or all cost more than
 /// `other_cost`.
 inline const ImplicitGemmRowsVariant* choose_implicit_gemm_rows(const Conv2dProblem& problem,
-                                                                double other_cost, const GpuCard& card) {
-  if (card.compute_capability < GpuLimits::kAsyncCopies) return nullptr;
+                                                                double other_cost, const GpuTraits& gpu) {
+  if (gpu.compute_capability < GpuLimits::kAsyncCopies) return nullptr;
   const ImplicitGemmRowsVariant* best = nullptr;
   for (const ImplicitGemmRowsVariant& candidate : kImplicitGemmRowsVariants) {
     if (!implicit_gemm_rows_supports(candidate, problem)) continue;
-    if (candidate.shared_bytes > card.shared_bytes_per_block_optin) continue;
+    if (candidate.shared_bytes > gpu.shared_bytes_per_block_optin) continue;
     const double cost = implicit_gemm_cost(
-        candidate, group_tiles(problem, candidate, problem.w) * problem.groups, card.multiprocessors);
+        candidate, group_tiles(problem, candidate, problem.w) * problem.groups, gpu.multiprocessors);
     if (cost < other_cost) {
       other_cost = cost;
       best = &candidate;

@@ -13,7 +13,7 @@ namespace lenslet {
 std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& request, int multiprocessor_count,
                                                        double cycles_to_beat);
 #else
-/// None: this build has no code for that card.
+/// None: this build has no code for that GPU.
 inline std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare&, int, double) {
   return nullptr;
 }

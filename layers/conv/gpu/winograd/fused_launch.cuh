@@ -50,7 +50,7 @@ inline bool winograd_fused_suits(const Conv2dProblem& problem) {
 class WinogradFused : public ConvKernel {
  public:
   /// Whether this GPU has the instructions and the shared memory.
-  static bool runs_on(const GpuCard& card) { return stage_channels(card) > 0; }
+  static bool runs_on(const GpuTraits& gpu) { return stage_channels(gpu) > 0; }
   /// Tile blocks per chunk that fit into that many bytes, with chunks of similar size; 0 if not even one fits.
   static int64_t chunk_blocks(const Conv2dProblem& problem, size_t limit) {
     const WinogradFusedSizes sizes(problem);
@@ -75,7 +75,7 @@ class WinogradFused : public ConvKernel {
               aligned ? &conv_winograd_fused_input_kernel<true> : &conv_winograd_fused_input_kernel<false>,
               {},
               32 * kWinogradFusedInputWarps};
-    const int channels = stage_channels(gpu_card(request.stream.device()));
+    const int channels = stage_channels(gpu_traits(request.stream.device()));
     product_ = {"conv_winograd_fused_kernel",
                 channels == kWideStage ? &conv_winograd_fused_kernel<kWideStage>
                                        : &conv_winograd_fused_kernel<kNarrowStage>,
@@ -113,10 +113,10 @@ class WinogradFused : public ConvKernel {
   static constexpr int kWideStage = 8, kNarrowStage = 4;  // channels of a stage
 
   /// Channels of a stage that fit this GPU's shared memory; 0 if it is too small or cp.async is missing.
-  static int stage_channels(const GpuCard& card) {
-    if (card.compute_capability < GpuLimits::kAsyncCopies) return 0;
+  static int stage_channels(const GpuTraits& gpu) {
+    if (gpu.compute_capability < GpuLimits::kAsyncCopies) return 0;
     for (const int channels : {kWideStage, kNarrowStage}) {
-      if (card.shared_bytes_per_block_optin >= winograd_fused_shared_bytes(channels)) return channels;
+      if (gpu.shared_bytes_per_block_optin >= winograd_fused_shared_bytes(channels)) return channels;
     }
     return 0;
   }

@@ -45,10 +45,10 @@ class RungConv : public OneLaunchConv<RungShape, RungOperands> {
   }
 
   RungConv(const ConvPrepare& request, const RungDesign& design) : step_(design.step) {
-    const Support card =
+    const Support gpu =
         needs_capability(concat(design.name, " copies to shared memory asynchronously: it needs"),
                          design.min_capability, compute_capability(request.stream.device()), "use direct");
-    if (!card) throw UnavailableError(card.reason());
+    if (!gpu) throw UnavailableError(gpu.reason());
     const Conv2dProblem& problem = request.problem;
     fill_shape(problem, design.block_filters);
     shape_.relu = request.rectifier.relu();

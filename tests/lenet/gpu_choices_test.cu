@@ -1,5 +1,5 @@
-// What LeNet-5 runs with on cards that are not there: which whole-network backend `auto` takes for a batch, how
-// these are launched, and what `tune` makes of a wrong guess. The cards are simulated, with their published limits, and
+// What LeNet-5 runs with on GPUs that are not there: which whole-network backend `auto` takes for a batch, how
+// these are launched, and what `tune` makes of a wrong guess. The GPUs are simulated, with their published limits, and
 // refuse a launch beyond them; the host's decisions are real.
 #include <gtest/gtest.h>
 
@@ -16,34 +16,34 @@
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/resident/launch.h"
 #include "models/lenet5.h"
-#include "tests/support/cards.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/gpus.h"
 #include "tests/support/simulated_gpu.h"
 
 namespace lenslet {
 namespace {
 
-using simulated_gpu::Card;
+using simulated_gpu::Gpu;
 using simulated_gpu::Launch;
 
 constexpr MathMode kMaths[] = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
 const std::vector<std::string> kRank = {"small", "medium", "mma", "fp32"};
 
-const Card& card_at(int ordinal) { return published_cards()[static_cast<size_t>(ordinal)]; }
-GpuCard limits_of(const Card& card) {
-  return {card.compute_capability, card.multiprocessors, static_cast<size_t>(card.shared_bytes_per_block)};
+const Gpu& gpu_at(int ordinal) { return published_gpus()[static_cast<size_t>(ordinal)]; }
+GpuTraits limits_of(const Gpu& gpu) {
+  return {gpu.compute_capability, gpu.multiprocessors, static_cast<size_t>(gpu.shared_bytes_per_block)};
 }
 
-class CardChoices : public testing::Test {
+class GpuChoices : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    simulated_gpu::insert(published_cards());
+    simulated_gpu::insert(published_gpus());
     // What __launch_bounds__ allows them.
     simulated_gpu::set_registers("fused_lenet5_small_kernel", 255);
     simulated_gpu::set_registers("fused_lenet5_resident_kernel", 255);
     simulated_gpu::set_registers("fused_lenet5_medium_kernel", 128);
     simulated_gpu::set_registers("fused_lenet5_fp32_conv_kernel", 128);
-    ASSERT_EQ(cuda_status().devices.size(), published_cards().size());
+    ASSERT_EQ(cuda_status().devices.size(), published_gpus().size());
   }
   void SetUp() override {
     launches_.clear();
@@ -67,7 +67,7 @@ class CardChoices : public testing::Test {
     Stream stream(request.device);
     const std::unique_ptr<Operator> op = graph().network()->prepare(backend, request, stream);
     launches_.clear();
-    // An address of memory that the simulated card need not have.
+    // An address of memory that the simulated GPU need not have.
     float* const data = reinterpret_cast<float*>(uintptr_t{1} << 44);
     RunContext context{stream, data, nullptr};
     op->run({{data, request.inputs[0], request.device, request.input_type}},
@@ -87,29 +87,29 @@ struct Reign {
   std::string backend;
   int64_t last;
 };
-std::vector<Reign> expected_reigns(const Card& card, MathMode math) {
-  const int64_t count = card.multiprocessors;
-  if (card.compute_capability >= 90) {
+std::vector<Reign> expected_reigns(const Gpu& gpu, MathMode math) {
+  const int64_t count = gpu.multiprocessors;
+  if (gpu.compute_capability >= 90) {
     if (math == MathMode::kFp32) return {{"small", count / 2}, {"medium", 24 * count}, {"fp32", 0}};
     if (math == MathMode::kTf32) return {{"small", count / 2}, {"medium", 4 * count}, {"mma", 0}};
     return {{"small", count / 2}, {"mma", 0}};
   }
-  if (card.compute_capability < 80) return {{"", 0}};
+  if (gpu.compute_capability < 80) return {{"", 0}};
   if (math == MathMode::kFp32) return {{"fp32", 0}};
   // Tensor cores' operands and weights of six warps need more shared memory than compute capability 8.9 has.
-  return {{card.shared_bytes_per_block > 140 * 1024 ? "mma" : "", 0}};
+  return {{gpu.shared_bytes_per_block > 140 * 1024 ? "mma" : "", 0}};
 }
 
-TEST_F(CardChoices, AutoTakesTheWholeNetworkBackendOfTheCardAndTheBatch) {
+TEST_F(GpuChoices, AutoTakesTheWholeNetworkBackendOfTheGpuAndTheBatch) {
   for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
-    const Card& card = card_at(ordinal);
+    const Gpu& gpu = gpu_at(ordinal);
     for (const MathMode math : kMaths) {
-      const std::vector<Reign> reigns = expected_reigns(card, math);
+      const std::vector<Reign> reigns = expected_reigns(gpu, math);
       size_t reign = 0;
-      for (int64_t batch = 1; batch <= 30 * card.multiprocessors; ++batch) {
+      for (int64_t batch = 1; batch <= 30 * gpu.multiprocessors; ++batch) {
         while (reigns[reign].last != 0 && batch > reigns[reign].last) ++reign;
         ASSERT_EQ(chosen(ordinal, batch, math), reigns[reign].backend)
-            << card.name << " " << to_string(math) << " batch " << batch;
+            << gpu.name << " " << to_string(math) << " batch " << batch;
       }
       EXPECT_EQ(chosen(ordinal, 1000000, math), reigns.back().backend);
     }
@@ -117,7 +117,7 @@ TEST_F(CardChoices, AutoTakesTheWholeNetworkBackendOfTheCardAndTheBatch) {
 }
 
 // A larger batch never goes back to a backend for smaller ones.
-TEST_F(CardChoices, TheChoiceIsMonotone) {
+TEST_F(GpuChoices, TheChoiceIsMonotone) {
   const auto rank = [](const std::string& name) {
     return std::find(kRank.begin(), kRank.end(), name) - kRank.begin();
   };
@@ -126,14 +126,14 @@ TEST_F(CardChoices, TheChoiceIsMonotone) {
       std::ptrdiff_t last = 0;
       for (int64_t batch = 1; batch < 200000; batch += 1 + batch / 50) {
         const std::ptrdiff_t now = rank(chosen(ordinal, batch, math));
-        ASSERT_GE(now, last) << card_at(ordinal).name << " " << to_string(math) << " batch " << batch;
+        ASSERT_GE(now, last) << gpu_at(ordinal).name << " " << to_string(math) << " batch " << batch;
         last = now;
       }
     }
   }
 }
 
-TEST_F(CardChoices, WhatACardLacksIsRefusedByName) {
+TEST_F(GpuChoices, WhatAGpuLacksIsRefusedByName) {
   const struct {
     int ordinal;
     const char* backend;
@@ -166,12 +166,12 @@ TEST_F(CardChoices, WhatACardLacksIsRefusedByName) {
   }
 }
 
-// Every backend that a card supports, for the batches around each border: the card takes the launches, there is work
+// Every backend that a GPU supports, for the batches around each border: the GPU takes the launches, there is work
 // for each block, and no more blocks than run at once where a block takes several turns.
-TEST_F(CardChoices, EveryLaunchFitsTheCard) {
+TEST_F(GpuChoices, EveryLaunchFitsTheGpu) {
   for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
-    const Card& card = card_at(ordinal);
-    const int64_t count = card.multiprocessors;
+    const Gpu& gpu = gpu_at(ordinal);
+    const int64_t count = gpu.multiprocessors;
     int prepared = 0;
     for (const std::string& backend : kRank) {
       for (const MathMode math : kMaths) {
@@ -181,7 +181,7 @@ TEST_F(CardChoices, EveryLaunchFitsTheCard) {
                                       count / 2 + 1, 4 * count + 1, 24 * count + 1, int64_t{140001}}) {
             const OperatorRequest wanted = request(ordinal, batch, math, input, output);
             if (!graph().network()->supports(backend, wanted)) continue;
-            SCOPED_TRACE(concat(card.name, " ", backend, " ", to_string(math), " batch ", batch));
+            SCOPED_TRACE(concat(gpu.name, " ", backend, " ", to_string(math), " batch ", batch));
             ASSERT_NO_THROW(launch(backend, wanted));
             ASSERT_FALSE(launches_.empty());
             ++prepared;
@@ -193,23 +193,23 @@ TEST_F(CardChoices, EveryLaunchFitsTheCard) {
         }
       }
     }
-    EXPECT_EQ(prepared > 0, card.compute_capability >= 80) << card.name;
+    EXPECT_EQ(prepared > 0, gpu.compute_capability >= 80) << gpu.name;
   }
 }
 
 // All images that `small` is chosen for run at once.
-TEST_F(CardChoices, SmallBatchesNeedOneTurn) {
+TEST_F(GpuChoices, SmallBatchesNeedOneTurn) {
   for (const int ordinal : {kH100, kH200, kB200}) {
-    for (int64_t batch = 1; batch <= card_at(ordinal).multiprocessors / 2; ++batch) {
+    for (int64_t batch = 1; batch <= gpu_at(ordinal).multiprocessors / 2; ++batch) {
       (void)launch("small", request(ordinal, batch, MathMode::kFp32));
       ASSERT_EQ(launches_.size(), 1u);
-      EXPECT_EQ(launches_[0].grid.x, batch * launches_[0].cluster_blocks) << card_at(ordinal).name;
+      EXPECT_EQ(launches_[0].grid.x, batch * launches_[0].cluster_blocks) << gpu_at(ordinal).name;
     }
   }
 }
 
 // The choices of H100 and H200, whose kernels were measured there: a change is deliberate.
-TEST_F(CardChoices, HopperRunsAsMeasured) {
+TEST_F(GpuChoices, HopperRunsAsMeasured) {
   const struct {
     MathMode math;
     int64_t batch;
@@ -259,19 +259,19 @@ TEST_F(CardChoices, HopperRunsAsMeasured) {
   }
 }
 
-TEST_F(CardChoices, TheResidentKernelTakesTheLargestClusterOfTheCard) {
+TEST_F(GpuChoices, TheResidentKernelTakesTheLargestClusterOfTheGpu) {
   const Lenet5Parameters parameters = lenet5_parameters(builtin_lenet5_weights());
   for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
     const DeviceGuard guard(Device::cuda(ordinal));
     Stream stream(Device::cuda(ordinal));
-    if (card_at(ordinal).compute_capability < 90) {
+    if (gpu_at(ordinal).compute_capability < 90) {
       expect_error<UnavailableError>(
           [&] { const small_lenet5::ResidentLaunch launch(parameters, stream); },
           "a resident kernel launches clusters of blocks: it needs compute capability 9.0, this GPU has ");
       continue;
     }
     const small_lenet5::ResidentLaunch resident(parameters, stream);
-    EXPECT_EQ(resident.blocks(), 16) << card_at(ordinal).name;
+    EXPECT_EQ(resident.blocks(), 16) << gpu_at(ordinal).name;
     launches_.clear();
     resident.enqueue(nullptr, {1, 0, 1000000, 1000000}, stream);
     ASSERT_EQ(launches_.size(), 1u);
@@ -281,10 +281,10 @@ TEST_F(CardChoices, TheResidentKernelTakesTheLargestClusterOfTheCard) {
 }
 
 // A GPU on which no block fits.
-TEST_F(CardChoices, AreRefusedWhereNoClusterFits) {
+TEST_F(GpuChoices, AreRefusedWhereNoClusterFits) {
   const Lenet5Parameters parameters = lenet5_parameters(builtin_lenet5_weights());
-  std::vector<Card> full = published_cards();
-  for (Card& card : full) card.blocks_per_multiprocessor = 0;
+  std::vector<Gpu> full = published_gpus();
+  for (Gpu& gpu : full) gpu.blocks_per_multiprocessor = 0;
   simulated_gpu::insert(full);
   expect_error<UnavailableError>(
       [&] { (void)launch("small", request(kH100, 1, MathMode::kFp32)); },
@@ -297,11 +297,11 @@ TEST_F(CardChoices, AreRefusedWhereNoClusterFits) {
   expect_error<UnavailableError>(
       [&] { const small_lenet5::ResidentLaunch resident(parameters, stream); },
       "a resident kernel: no cluster of 8 or 16 blocks fits on this GPU: use another backend");
-  simulated_gpu::insert(published_cards());
+  simulated_gpu::insert(published_gpus());
 }
 
-// A card whose largest cluster has eight blocks, or none that fits.
-TEST(LaunchChoices, TakeTheClustersThatACardHas) {
+// A GPU whose largest cluster has eight blocks, or none that fits.
+TEST(LaunchChoices, TakeTheClustersThatAGpuHas) {
   const auto up_to = [](int max_blocks) {
     return [max_blocks](int blocks) { return blocks <= max_blocks ? 96 / blocks : 0; };
   };
@@ -325,17 +325,17 @@ TEST(LaunchChoices, TakeTheClustersThatACardHas) {
 }
 
 TEST(LaunchChoices, MmaEndsItsWarpsTogether) {
-  for (const Card& card : published_cards()) {
+  for (const Gpu& gpu : published_gpus()) {
     for (const int warps : {6, 8, 12}) {
-      const int64_t at_once = int64_t{warps} * card.multiprocessors;
+      const int64_t at_once = int64_t{warps} * gpu.multiprocessors;
       for (const int64_t count : {int64_t{1}, int64_t{7}, at_once - 1, at_once, at_once + 1, 8 * at_once,
                                   8 * at_once + 1, int64_t{1000000}}) {
-        const fused_lenet5::MmaLaunch launch = fused_lenet5::mma_launch(count, warps, 8, limits_of(card));
-        SCOPED_TRACE(concat(card.name, " ", warps, " warps, ", count, " images"));
+        const fused_lenet5::MmaLaunch launch = fused_lenet5::mma_launch(count, warps, 8, limits_of(gpu));
+        SCOPED_TRACE(concat(gpu.name, " ", warps, " warps, ", count, " images"));
         EXPECT_GE(launch.images_per_round, 1);
         EXPECT_LE(launch.images_per_round, 8);
         EXPECT_GE(launch.blocks, 1);
-        EXPECT_LE(launch.blocks, card.multiprocessors);
+        EXPECT_LE(launch.blocks, gpu.multiprocessors);
         EXPECT_LE(launch.blocks, count);
         const int64_t rounds = ceil_div(count, warps * launch.blocks * launch.images_per_round);
         EXPECT_LE(rounds, ceil_div(count, at_once * 8)) << "no more rounds than full ones need";
@@ -344,28 +344,28 @@ TEST(LaunchChoices, MmaEndsItsWarpsTogether) {
   }
 }
 
-TEST(LaunchChoices, LinearLayersShareWeightsAsFarAsTheCardAllows) {
+TEST(LaunchChoices, LinearLayersShareWeightsAsFarAsTheGpuAllows) {
   const auto bytes = [](int each) { return static_cast<size_t>(each * 7680 + 30720); };
-  const auto images = [&](int64_t count, const GpuCard& card) {
-    return fused_lenet5::fp32_images_per_thread(count, card, bytes);
+  const auto images = [&](int64_t count, const GpuTraits& gpu) {
+    return fused_lenet5::fp32_images_per_thread(count, gpu, bytes);
   };
-  const GpuCard h100 = limits_of(card_at(kH100)), t4 = limits_of(card_at(kT4));
+  const GpuTraits h100 = limits_of(gpu_at(kH100)), t4 = limits_of(gpu_at(kT4));
   EXPECT_EQ(images(1, h100), 1);
   EXPECT_EQ(images(131 * 32, h100), 1);
   EXPECT_EQ(images(131 * 32 + 1, h100), 2);
   EXPECT_EQ(images(131 * 64 + 1, h100), 4);
   EXPECT_EQ(images(131 * 128 + 1, h100), 8);
-  EXPECT_EQ(images(1000000, limits_of(card_at(kL4))), 8) << "90 KB of 99";
+  EXPECT_EQ(images(1000000, limits_of(gpu_at(kL4))), 8) << "90 KB of 99";
   EXPECT_EQ(images(1000000, t4), 4) << "60 KB of 64";
 }
 
-/// Backends that need a library, which the simulated cards do not have.
+/// Backends that need a library, which the simulated GPUs do not have.
 bool is_own(const std::string& backend) {
   return backend.find("cud") == std::string::npos && backend.find("cublas") == std::string::npos &&
          backend.find("cutlass") == std::string::npos && backend.find("im2col_gemm") == std::string::npos;
 }
 
-class TunedCards : public CardChoices {
+class TunedGpus : public GpuChoices {
  protected:
   static BuildOptions layered(int ordinal) {
     BuildOptions build;
@@ -403,10 +403,10 @@ class TunedCards : public CardChoices {
   }
 };
 
-// The layered plan is there on every card, and its launches fit.
-TEST_F(TunedCards, TheLayeredPlanFitsEveryCard) {
+// The layered plan is there on every GPU, and its launches fit.
+TEST_F(TunedGpus, TheLayeredPlanFitsEveryGpu) {
   for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
-    SCOPED_TRACE(card_at(ordinal).name);
+    SCOPED_TRACE(gpu_at(ordinal).name);
     for (const int64_t batch : {1, 64, 1000, 10000}) {
       BuildOptions build = layered(ordinal);
       build.batch = batch;
@@ -418,14 +418,14 @@ TEST_F(TunedCards, TheLayeredPlanFitsEveryCard) {
   }
 }
 
-// What a plan guessed wrong: the backend that it took for a layer is slow on this card. tune takes another, the
+// What a plan guessed wrong: the backend that it took for a layer is slow on this GPU. tune takes another, the
 // fastest, and the other layers keep theirs.
-TEST_F(TunedCards, TuneReplacesAWrongGuessByTheFastest) {
+TEST_F(TunedGpus, TuneReplacesAWrongGuessByTheFastest) {
   for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
     const BuildOptions build = layered(ordinal);
     const Executable guessed(graph(), build);
     for (const char* wrong : {"conv1", "conv2", "fc1"}) {
-      SCOPED_TRACE(concat(card_at(ordinal).name, " ", wrong));
+      SCOPED_TRACE(concat(gpu_at(ordinal).name, " ", wrong));
       const std::string taken = guessed.plan().find(wrong)->backend;
       // The first other backend of the layer is the fastest; ties would go to the first in rank.
       std::optional<std::string> fastest;
@@ -453,7 +453,7 @@ TEST_F(TunedCards, TuneReplacesAWrongGuessByTheFastest) {
 }
 
 // A guess that the measurement confirms stays.
-TEST_F(TunedCards, TuneKeepsARightGuess) {
+TEST_F(TunedGpus, TuneKeepsARightGuess) {
   for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
     const BuildOptions build = layered(ordinal);
     const Executable guessed(graph(), build);
@@ -461,7 +461,7 @@ TEST_F(TunedCards, TuneKeepsARightGuess) {
         tuned(build, [&](const TuneCandidate& candidate) { return differs(guessed, candidate); });
     BuildOptions replay = build;
     replay.plan = &plan;
-    EXPECT_EQ(steps_of(Executable(graph(), replay)), steps_of(guessed)) << card_at(ordinal).name;
+    EXPECT_EQ(steps_of(Executable(graph(), replay)), steps_of(guessed)) << gpu_at(ordinal).name;
   }
 }
 

@@ -1,4 +1,4 @@
-// The published limits of cards, one row each, on which the host's decisions are tested (simulated_gpu.h).
+// The published limits of GPUs, one row each, on which the host's decisions are tested (simulated_gpu.h).
 //
 // Shared memory of a block and of a multiprocessor, threads and blocks of a multiprocessor: CUDA C++ Programming Guide,
 // "Technical specifications per compute capability". Multiprocessors, GPCs, L2 cache and memory: NVIDIA's
@@ -12,12 +12,12 @@
 
 namespace lenslet {
 
-/// By the ordinals that insert_cards() gives them.
-enum CardOrdinal : int { kT4, kA100, kL4, kRtx4090, kH100, kH200, kB200 };
+/// By the ordinals that insert_gpus() gives them.
+enum GpuOrdinal : int { kT4, kA100, kL4, kRtx4090, kH100, kH200, kB200 };
 
-inline const std::vector<simulated_gpu::Card>& published_cards() {
+inline const std::vector<simulated_gpu::Gpu>& published_gpus() {
   constexpr int kKib = 1024;
-  static const std::vector<simulated_gpu::Card> cards = {
+  static const std::vector<simulated_gpu::Gpu> gpus = {
       // multiprocessors, capability, bytes a block, name, bytes and threads and blocks a multiprocessor, GPCs, L2, GB
       {40, 75, 64 * kKib, "T4", 64 * kKib, 1024, 16, 5, 4, 16},
       {108, 80, 163 * kKib, "A100", 164 * kKib, 2048, 32, 7, 40, 80},
@@ -27,7 +27,7 @@ inline const std::vector<simulated_gpu::Card>& published_cards() {
       {132, 90, 227 * kKib, "H200", 228 * kKib, 2048, 32, 8, 50, 141},
       {148, 100, 227 * kKib, "B200", 228 * kKib, 2048, 32, 8, 126, 180},
   };
-  return cards;
+  return gpus;
 }
 
 }  // namespace lenslet
