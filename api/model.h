@@ -144,7 +144,7 @@ class Model {
 
   /// A model with other options that shares these weights in memory. Throws like load().
   Model with_options(const ModelOptions& options) const;
-  /// The same for a program that has a setup and no model.
+  /// Like with_options(), for a program that has a setup and no model.
   static Model of_setup(const ModelSetup& weights, const ModelOptions& options);
 
   Model(Model&&) noexcept;
@@ -160,12 +160,13 @@ class Model {
   /// `images` [count, 28, 28] are normalised with normalisation(); for the built-in weights (x / 255 - 0.1307) /
   /// 0.3081.
   void predict(const float* images, int64_t count, Prediction* predictions, const Place& place = {});
-  /// The same with the answers as two arrays.
+  /// Like predict() above, with the answers as two arrays.
   void predict(const uint8_t* pixels, int64_t count, PredictionArrays answers, const Place& place = {});
   void predict(const float* images, int64_t count, PredictionArrays answers,
                const Place& place = {});  ///< See above.
-  /// The same for packed pixels, 4 bits each (framework/tensor/pixels.h): `pairs` [count, 28, 14]. They carry half the
-  /// bytes of pixels over a GPU's bus. Packing rounds, so some answers differ from those for the pixels themselves.
+  /// Like predict() above, for packed pixels, 4 bits each (framework/tensor/pixels.h): `pairs` [count, 28, 14]. They
+  /// carry half the bytes of pixels over a GPU's bus. Packing rounds, so some answers differ from those for the pixels
+  /// themselves.
   void predict(const PixelPair* pairs, int64_t count, Prediction* predictions, const Place& place = {});
   void predict(const PixelPair* pairs, int64_t count, PredictionArrays answers,
                const Place& place = {});  ///< See above.
@@ -173,9 +174,9 @@ class Model {
   /// number of images computed, counted from the first: `count`, or fewer if `progress` ended the call.
   int64_t logits(const uint8_t* pixels, int64_t count, float* logits, const Progress& progress = {});
   void logits(const uint8_t* pixels, int64_t count, float* logits, const Place& place);  ///< See above.
-  /// The same for normalised images.
+  /// Like logits() above, for normalised images.
   void logits(const float* images, int64_t count, float* logits, const Place& place = {});
-  /// The same for packed pixels.
+  /// Like logits() above, for packed pixels.
   void logits(const PixelPair* pairs, int64_t count, float* logits, const Place& place = {});
 
   /// Shape of one sample that the network reads and writes: {1, 28, 28} and {10} for LeNet-5.
@@ -189,8 +190,8 @@ class Model {
   /// Runs any network: `inputs` [count, input_shape()] are the values that it reads, `outputs` [count, output_shape()]
   /// those that it writes. Arguments and errors as for predict().
   void run(const float* inputs, int64_t count, float* outputs, const Place& place = {});
-  /// The same for pixels, which are first normalised with normalisation(). Returns the number of samples computed, as
-  /// logits() does.
+  /// Like run() above, for pixels, which are first normalised with normalisation(). Returns the number of samples
+  /// computed, as logits() does.
   int64_t run(const uint8_t* pixels, int64_t count, float* outputs, const Progress& progress = {});
 
   /// Largest `min_time_ms` of profile(): ten minutes.

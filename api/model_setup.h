@@ -111,11 +111,11 @@ class ModelSetup {
   /// Loads the plan's file and the weights, chooses the device; starts CUDA only for a CUDA device. Throws UsageError,
   /// DataError or UnavailableError.
   explicit ModelSetup(const Choices& choices);
-  /// The same with another normalisation than an ONNX file's.
+  /// Like the constructor above, with another normalisation than an ONNX file's.
   ModelSetup(const Choices& choices, const ChosenNormalisation& normalisation);
   /// Shares the weights of another one; ignores choices.weights_file().
   ModelSetup(const Choices& choices, const ModelSetup& weights);
-  /// The same choices on these devices, at least one, which are not looked at; shares the weights.
+  /// Copies the choices for these devices (at least one, not checked) and shares the weights.
   ModelSetup(const ModelSetup& other, std::vector<Device> devices);
   ModelSetup(const ModelSetup&) = delete;  // executables refer to its graph
   ModelSetup& operator=(const ModelSetup&) = delete;
@@ -151,15 +151,16 @@ class ModelSetup {
   InputOutput pass_for(int64_t batch, InputOutput call) const;
   /// Options for an Executable. They refer to this object, which must live while the Executable is built.
   BuildOptions build_options(int64_t batch, InputOutput io) const;
-  /// The same for a pass that calls repeat, with replays() as cuda_graph.
+  /// Like build_options(), for a pass that calls repeat, with replays() as cuda_graph.
   BuildOptions call_options(int64_t batch, InputOutput io) const;
   /// Whether calls replay such a pass as a captured CUDA graph, by the choice `graph`.
   bool replays(const BuildOptions& pass) const { return replays(pass, choices_.graph); }
-  /// The same by `graph`. kAuto: on a GPU the kernels of up to kMaxReplayed samples, layer by layer, run for less time
-  /// than they take to launch, or little more; not with LENSLET_CHECK_LAYERS=1, which waits for each layer.
+  /// Whether calls replay such a pass by `graph` instead. kAuto: on a GPU the kernels of up to kMaxReplayed samples,
+  /// layer by layer, run for less time than they take to launch, or little more; not with LENSLET_CHECK_LAYERS=1, which
+  /// waits for each layer.
   static bool replays(const BuildOptions& pass, GraphUse graph);
-  /// The same for a profile: if plan and backend are `auto` and the pass reads and writes fp32, it is layered, because
-  /// the whole network at once has a single time.
+  /// Like build_options(), for a profile: if plan and backend are `auto` and the pass reads and writes fp32, it is
+  /// layered, because the whole network at once has a single time.
   BuildOptions profile_options(int64_t batch, InputOutput io) const;
 
  private:

@@ -53,7 +53,8 @@ int64_t first_not_finite(const std::vector<float>& values) {
   return first.load() == INT64_MAX ? -1 : first.load();
 }
 
-// FNV-1a over at most a million words; digests of different outputs do not collide by accident.
+// FNV-1a (Fowler, Noll and Vo) over at most a million words instead of bytes; digests of different outputs do not
+// collide by accident.
 uint64_t digest(const std::vector<float>& values) {
   constexpr size_t kWords = size_t{1} << 20;
   const size_t step = std::max<size_t>(1, values.size() / kWords);

@@ -43,8 +43,9 @@ inline constexpr double kFlopsPerWokenThread = 1e6;
 /// starts its own threads; a thread that forks within a loop must not return into it.
 void parallel_for(int64_t count, int64_t grain, RangeBody body);
 
-/// The same for a loop of a few microseconds, less than it takes to wake a thread: while one of the threads sleeps, the
-/// calling thread computes all of it, as one range. Only for a body whose results do not depend on the split.
+/// Like parallel_for(), for a loop of a few microseconds, less than it takes to wake a thread: while one of the threads
+/// sleeps, the calling thread computes all of it, as one range. Only for a body whose results do not depend on the
+/// split.
 void parallel_for_light(int64_t count, int64_t grain, RangeBody body);
 
 /// Throws MemoryError unless the system can start that many threads now. Call it before a library that would otherwise

@@ -21,7 +21,7 @@ bool device_lost(Device device) noexcept;
 std::string device_lost_reason();
 /// Throws DeviceError with the first reason if the current GPU of this thread is lost.
 void throw_if_device_lost();
-/// The same for that GPU.
+/// Throws DeviceError with the first reason if that GPU is lost.
 void throw_if_device_lost(Device device);
 /// Sets a handler that the thread which detects a loss calls; once. A program uses it to force the process to exit.
 void on_device_lost(void (*handler)()) noexcept;

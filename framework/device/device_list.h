@@ -19,7 +19,7 @@ struct DeviceChoices {
 /// order. Throws UsageError if a list is malformed or names a GPU twice, UnavailableError if one is unavailable. Both
 /// start CUDA for any text but `cpu`.
 DeviceChoices choose_devices(std::string_view text);
-/// The same on a machine of that status.
+/// Like choose_devices(text), on a machine of that status.
 DeviceChoices choose_devices(std::string_view text, const CudaStatus& status);
 
 /// The only one of the devices that `text` means. Throws UsageError if there are several.

@@ -81,7 +81,7 @@ class KernelLaunch {
     return launch_resources(name_, reinterpret_cast<const void*>(kernel_),
                             static_cast<int>(block_.x * block_.y * block_.z), shared_bytes_);
   }
-  /// The same with another grid.
+  /// A copy of this launch with another grid.
   KernelLaunch with_grid(dim3 grid) const {
     KernelLaunch other = *this;
     other.grid_ = grid;

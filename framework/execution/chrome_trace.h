@@ -17,7 +17,7 @@ struct TraceStream {
   std::string name;              // of the track
   std::vector<TraceSpan> spans;  // in order of their begin; nested or disjoint
 };
-/// The same for several streams that share a clock, in the given order.
+/// Like chrome_trace() above, for several streams that share a clock, in the given order.
 std::string chrome_trace(const std::string& process_name, const std::vector<TraceStream>& streams);
 
 }  // namespace lenslet

@@ -97,7 +97,7 @@ class Executable {
   TensorView input() noexcept { return input_; }
   /// The memory that a run writes: the last node's output, or [N] predictions. With mapped_io its device is the CPU.
   ConstTensorView output() const noexcept { return output_; }
-  /// As above, for a caller that writes it.
+  /// Like output() above, for a caller that writes it.
   TensorView output() noexcept { return output_; }
   /// A node's output after a run. Needs keep_activations, and `fuse` off for a node that would be fused.
   ConstTensorView activation(const std::string& node) const;
@@ -136,14 +136,14 @@ class Executable {
   /// later ones replay it; while `stream` records a graph itself, it records the steps. Throws UsageError for memory
   /// that does not fit, and with mapped_io or keep_activations; the error of a failed capture as run() does.
   void run(ConstTensorView input, TensorView output) { run(input, output, stream_); }
-  /// The same on another stream of the device. Runs of one executable share its activations and workspace, so the
-  /// caller orders those of different streams (writes_own_memory()).
+  /// Like run(input, output), on another stream of the device. Runs of one executable share its activations and
+  /// workspace, so the caller orders those of different streams (writes_own_memory()).
   void run(ConstTensorView input, TensorView output, Stream& stream);
   /// Whether run(input, output) writes memory besides the output: activations, or a workspace.
   bool writes_own_memory() const noexcept { return steps_.size() != 1 || workspace_.bytes() > 0; }
   /// Whether run() replays a captured graph.
   bool replays() const noexcept { return static_cast<bool>(captured_); }
-  /// The same of passes after the first two.
+  /// Whether passes after the first two replay a captured graph.
   bool will_replay() const noexcept { return capture_due_ || replays(); }
   /// Runs one pass and waits after each layer, so that a DeviceError names the layer that failed. For the first pass
   /// and for finding faults.

@@ -98,7 +98,7 @@ class BackendTable {
   const std::vector<Row>& rows(DeviceKind device) const noexcept {
     return device == DeviceKind::kCpu ? cpu_ : cuda_;
   }
-  /// The same, for Layer::backend_entries().
+  /// Like rows(), for Layer::backend_entries().
   std::vector<const BackendEntry*> entries(DeviceKind device) const {
     std::vector<const BackendEntry*> entries;
     for (const Row& row : rows(device)) entries.push_back(&row);

@@ -132,7 +132,7 @@ class Layer {
   std::unique_ptr<Operator> prepare(const BackendEntry& backend, const OperatorRequest& request,
                                     Stream& stream) const;
 
-  /// The same for a caller that has the backend's name. An unknown name is refused with the legal names.
+  /// Like supports() above, for a caller that has the backend's name. An unknown name is refused with the legal names.
   Support supports(const std::string& backend, const OperatorRequest& request) const;
   Determinism determinism(const std::string& backend, const OperatorRequest& request) const;  ///< By name.
   /// Absolute error bound of an output element for inputs of the kind that the weights were trained for; infinite if

@@ -38,7 +38,7 @@ __device__ __forceinline__ void copy_async_16_or_zero(uint32_t target, const voi
   LENSLET_ASYNC_COPY("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(target), "l"(source),
                      "r"(wanted ? 16 : 0));
 }
-/// The same if `run`, without a branch; otherwise does nothing.
+/// Like copy_async_16_or_zero() if `run`, without a branch; otherwise does nothing.
 __device__ __forceinline__ void copy_async_16_or_zero_if(bool run, uint32_t target, const void* source,
                                                          bool wanted) {
   LENSLET_ASYNC_COPY(

@@ -121,7 +121,7 @@ __device__ __forceinline__ void wgmma(float (&d)[32], uint64_t a, uint64_t b, bo
   }
 }
 
-/// The same for b[32 bytes x 128].
+/// Like wgmma() above, for b[32 bytes x 128].
 template <MathMode kMath>
 __device__ __forceinline__ void wgmma(float (&d)[64], uint64_t a, uint64_t b, bool add) {
   if constexpr (kMath == MathMode::kTf32) {

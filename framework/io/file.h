@@ -22,8 +22,8 @@ std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes);
 int open_regular_file(const std::string& path, struct stat& status);
 /// Bytes of a file that decide how much of it may be read.
 inline constexpr size_t kHeadBytes = 4;
-/// The same with a limit that depends on the type of the file: max_bytes(head) is called with its first kHeadBytes
-/// bytes, or fewer, before the rest is read; with none for standard input.
+/// Like read_file() above, with a limit that depends on the type of the file: max_bytes(head) is called with its first
+/// kHeadBytes bytes, or fewer, before the rest is read; with none for standard input.
 std::vector<uint8_t> read_file(const std::string& path,
                                const std::function<size_t(const std::vector<uint8_t>& head)>& max_bytes);
 

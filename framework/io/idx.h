@@ -31,7 +31,7 @@ inline constexpr size_t kMaxGunzippedIdxBytes = size_t{1} << 30;
 /// fault, and exceptions of `check`.
 IdxArray read_idx(const std::string& path, int rank, const IdxDimsCheck& check = nullptr,
                   int64_t max_items = INT64_MAX);
-/// The same for the bytes of a file; `origin` names it in messages.
+/// Like read_idx(), for the bytes of a file; `origin` names it in messages.
 IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& origin,
                    const IdxDimsCheck& check = nullptr, int64_t max_items = INT64_MAX);
 

@@ -22,7 +22,7 @@ class Normalisation {
   float std() const noexcept { return std_; }
   /// Writes the values of `count` pixels to `out`.
   void apply(const uint8_t* pixels, int64_t count, float* out) const;
-  /// The same for the greys of packed pixels.
+  /// Like apply() above, for the greys of packed pixels.
   void apply(const PixelPair* pairs, int64_t count, float* out) const;
 
  private:

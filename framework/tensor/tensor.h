@@ -54,7 +54,7 @@ struct TensorView {
   }
   /// The size of all elements.
   size_t bytes() const noexcept { return bytes_of(type, shape.num_elements()); }
-  /// The same memory, to read.
+  /// A view of this memory to read.
   operator ConstTensorView() const { return {data, shape, device, type}; }
 };
 

@@ -171,9 +171,10 @@ struct Place {
   int &in, &kernel, &stride, &pad, &more_pad, &dilation;
 };
 
-/// Fills the axis. Without padding of its own it takes that of the other axis, unless that does not give its output
-/// size; then half of the zeros that the output needs go before the input, as in benchdnn. An output size that the same
-/// padding at both ends does not give moves the end.
+/// Fills the axis:
+/// 1. An axis without padding of its own takes that of the other axis, if that gives its output size.
+/// 2. Else half of the zeros that the output needs go before the input, as in benchdnn.
+/// 3. If the same padding at both ends does not give the output size, the padding at the end is changed.
 void resolve(const AxisFields& axis, const AxisFields& other, const Place& to, char letter,
              std::string_view text) {
   to.in = axis.in.value_or(0);

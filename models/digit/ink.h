@@ -1,4 +1,9 @@
 // Internal to models: finds the marks of a digit among the ink of a picture.
+//
+// The thresholds of models/digit, those of its .cpp files included, were chosen by hand on drawn and photograph-like
+// pictures. tests/models/digit_image_test.cpp pins those for one digit; numbers_test.cpp, number_signs_test.cpp and
+// number_retakes_test.cpp beside it pin those for numbers, on the pictures of drawn_pictures.cpp and
+// number_pictures.cpp.
 #pragma once
 
 #include <string>

@@ -58,7 +58,7 @@ class SharedModel {
   /// `logits` [count, 10].
   void logits(const SampleArray& images, const Choices& choices, float* logits,
               const std::function<void()>& pause);
-  /// The same for images in the memory of the model's GPU; enqueues on their stream.
+  /// Like predict() and logits() above, for images in the memory of the model's GPU; enqueues on their stream.
   void predict(const GpuSamples& images, const Choices& choices, PredictionArrays answers);
   void logits(const GpuSamples& images, const Choices& choices, float* logits);
   /// `outputs` [count, output_shape()].

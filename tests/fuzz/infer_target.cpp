@@ -1,5 +1,5 @@
-// Bodies of inference requests. The first byte says how much of the body is JSON: all of it, or what precedes the raw
-// tensor, whose length the second byte chooses.
+// Bodies of inference requests. The first byte determines how much of the body is JSON: all of it, or what precedes the
+// raw tensor, whose length the second byte chooses.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

@@ -68,7 +68,8 @@ std::vector<std::string> differences(const ReadResults& before, const ReadResult
     warnings.push_back(concat("other build types: ", a.build_type, " and ", b.build_type));
   for (const auto& [file, where] : {std::make_pair(&before, "old"), std::make_pair(&after, "new")}) {
     if (file->environment.dirty)
-      warnings.push_back(concat("the ", where, " file is of a modified tree, which its commit does not say"));
+      warnings.push_back(
+          concat("the ", where, " file is of a modified tree, which its commit does not show"));
     if (!file->complete())
       warnings.push_back(concat("the ", where, " file is not complete: ", file->status,
                                 file->reason.empty() ? "" : ", " + file->reason));

@@ -58,7 +58,8 @@ struct TextBody {
   };
 };
 
-/// The fields that a service looks at. One that must be single but is there twice is empty, which is refused.
+/// The fields that a service reads. A field that may occur once is left empty if it occurs twice; the service then
+/// refuses the request.
 HttpHead head_of(const boost::beast::http::request_header<>& header);
 
 /// What the connections of a server share.
@@ -77,8 +78,8 @@ struct ConnectionContext {
 
 /// Member functions run on the thread of the socket's loop, unless their comments name another. Bytes are taken and
 /// sent at once as far as the socket has or takes them; the loop waits for the rest. Deadlines have no timers, which
-/// would be set and cancelled for each read and write: the server looks at all of them now and then. A client mostly
-/// sends the same header again: one that has the bytes of the last is not parsed.
+/// would be set and cancelled for each read and write: the server checks all of them periodically. A client mostly
+/// sends the same header again: a header equal to the last is not parsed again.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   /// `socket` does not block. `thread` is that of its loop.

@@ -9,8 +9,7 @@ class HttpServer::Listener {};
 void HttpServer::check_available() {
   throw UnavailableError(
       "this build has no HTTP server, because Boost's headers were not found: install libboost-dev 1.70 or "
-      "newer, "
-      "configure and build again");
+      "newer, configure and build again");
 }
 
 HttpServer::HttpServer(const HttpServerOptions&, HttpService&, ConnectionCounts&) { check_available(); }

@@ -6,7 +6,7 @@
 
 namespace lenslet::serve {
 
-/// One of both is empty.
+/// Exactly one of the two is filled.
 struct Samples {
   std::vector<float> values;    // [count, …] as the network reads them
   std::vector<uint8_t> pixels;  // [count, …], which are normalised first

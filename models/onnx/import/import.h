@@ -29,9 +29,12 @@ struct Import {
 
 inline constexpr size_t kMaxLayers = 4096;
 
-/// Every node becomes a layer of its own name, except what a layer before it computes: BatchNormalization and constants
-/// added or multiplied per channel; and what the layer behind it computes: zeros around a convolution's input, and a
-/// Transpose whose order the weights of the products behind it take. The first dimension, free or frozen, becomes the
+/// Every node becomes a layer of its own name, except:
+/// - what the layer before it computes: BatchNormalization, and constants added or multiplied per channel;
+/// - what the layer behind it computes: zeros around a convolution's input, and a Transpose whose order the weights of
+///   the products behind it take.
+///
+/// The first dimension, free or frozen, becomes the
 /// batch: nodes that would mix samples are refused. All refusals are collected. `name` is the graph's. Throws DataError
 /// for damaged constants.
 Import import_model(const Model& model, const Values& values, const std::string& name,
