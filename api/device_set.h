@@ -36,8 +36,8 @@ class DeviceSet {
 
   /// Calls `body` in a thread near device `i` and waits. Rethrows what it throws.
   void near(size_t i, const std::function<void()>& body);
-  /// Does so for each device i that is not left out, one after another. Returns for each whether it was called and did
-  /// not fail.
+  /// Calls near(i, body) for each device that is not left out, one after another. Returns for each whether it was
+  /// called and did not fail.
   std::vector<bool> on_each(const std::function<void(size_t)>& body);
   /// Whether device `i` is not left out for good.
   bool has(size_t i) const noexcept { return !members_[i]->lost; }
