@@ -120,7 +120,7 @@ void print_sweep(Console& console, const std::vector<ResultRow>& rows) {
   for (const ResultRow& row : rows) {
     if (!row.reason.empty()) reasons.emplace(concat(column_of(row), " ", row.status), row.reason);
   }
-  for (const auto& [what, reason] : reasons) console.prose(concat("  ", what, ": ", reason), 4);
+  for (const auto& [what, reason] : reasons) console.line(concat("  ", what, ": ", reason), 4);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
       options_(options),
       stream_(chosen_device(options, device_reason_)) {
   if (needs == Needs::kGpu) require_gpu(device(), subcommand);
-  console().prose(describe_device(device(), device_reason_));
+  console().line(describe_device(device(), device_reason_));
   if (options.max_seconds) stop_after(*options.max_seconds);
   reference::stop_when([] { return interrupted(); });
   on(device(), settings_of(options));

@@ -108,8 +108,8 @@ class ModelBench {
     } else {
       pictures_.emplace(session_.graph(), options.seed);
     }
-    run_.console().prose(concat(session_.network().title(), ", ", printable(session_.weights_origin()),
-                                " on ", session_.describe_device()));
+    run_.console().line(concat(session_.network().title(), ", ", printable(session_.weights_origin()), " on ",
+                               session_.describe_device()));
     run_.console().line(concat("pictures:   ", pictures_->count(), ", ", origin_of_pictures()));
     run_.on(session_.device(), {{"seed", std::to_string(options.seed)},
                                 {"weights", session_.weights_origin()},

@@ -204,7 +204,7 @@ void tune(const TuneOptions& options, const Session& session, const Ceilings& ce
   if (!chosen) throw UnavailableError("no plan could be chosen; the table has the reasons");
   write_result(options.save_plan, options.save_plan.empty() ? std::string() : chosen->plan().to_json());
   console.line();
-  console.prose(concat("chosen: ", describe_backends(chosen->plan())));
+  console.line(concat("chosen: ", describe_backends(chosen->plan())));
   if (!options.save_plan.empty()) {
     console.line(concat("written to ", printable(options.save_plan), "; --plan ",
                         printable(options.save_plan), " replays it"));
@@ -219,9 +219,9 @@ ExitCode run_tune(const TuneOptions& options) {
   if (options.plan == Plan::kFused) demand_whole_network(session.graph());
   TuneReport report;
   report.batch = session.batch_or(1);
-  run.console().prose(concat(session.network().title(), ", ", printable(session.weights_origin()), ", batch ",
-                             format_count(report.batch), ", ", to_string(session.math()), ", ",
-                             to_string(options.ends().input), " in, on ", session.describe_device()));
+  run.console().line(concat(session.network().title(), ", ", printable(session.weights_origin()), ", batch ",
+                            format_count(report.batch), ", ", to_string(session.math()), ", ",
+                            to_string(options.ends().input), " in, on ", session.describe_device()));
   run.on(session.device());
   try {
     run.guard([&] {

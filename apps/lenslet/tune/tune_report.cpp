@@ -123,7 +123,7 @@ void print_why(Console& console, const std::vector<std::string>& lines) {
   if (lines.empty()) return;
   console.line();
   console.line("Why, next to the best other candidate:");
-  for (const std::string& line : lines) console.prose("  " + line, 4);
+  for (const std::string& line : lines) console.line("  " + line, 4);
 }
 
 std::string to_csv(const Graph& graph, const TuneReport& report) {
@@ -172,8 +172,8 @@ void print_tuned_layers(Console& console, const Graph& graph, const TuneReport& 
   console.line();
   console.print(table.of(report.layers, region));
   if (report.layer_batch < report.batch) {
-    console.prose(concat("A layer's time is that of ", format_count(report.layer_batch), " of the ",
-                         format_count(report.batch), " images: as many as a pass computes at a time."));
+    console.line(concat("A layer's time is that of ", format_count(report.layer_batch), " of the ",
+                        format_count(report.batch), " images: as many as a pass computes at a time."));
   }
   print_why(console, why_layers(graph, report));
 }
