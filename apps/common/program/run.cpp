@@ -144,10 +144,15 @@ void Run::take_ceilings() {
     console().line("not measured: " + printable(ceilings_.notes));
 }
 
-void Run::begin(int64_t groups, const std::string& label) {
+void Run::begin(int64_t groups, const std::string& label, std::vector<double> expected_s) {
   take_ceilings();
   groups_done_ = 0;
   progress_.emplace(label, groups);
+  progress_->expect(std::move(expected_s));
+}
+
+void Run::pulse() {
+  if (progress_) progress_->pulse();
 }
 
 void Run::add(std::vector<ResultRow> rows) {

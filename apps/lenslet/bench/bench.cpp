@@ -167,6 +167,7 @@ class ModelBench {
     }
     MeasureOptions measure_options = options_.measure;
     measure_options.min_samples = kWindows;
+    measure_options.pulse = [this] { run_.pulse(); };
     const std::vector<Measurement> measured = contest.measure(measure_options);
     std::vector<ResultRow> all;
     for (size_t i = 0; i < candidates.size(); ++i) {

@@ -75,7 +75,11 @@ void measure(Executable& executable, const Session& session, const ProfileComman
   profile_options.min_time_ms = options.min_time_ms;
   profile_options.cold = options.cache != "hot";
   profile_options.capture = options.capture;
-  profile_options.stop = [] { return interrupted(); };
+  ProgressBar bar("profiling", 1);
+  profile_options.stop = [&bar] {
+    bar.pulse();
+    return interrupted();
+  };
   measured.profile = profile(executable, profile_options);
   if (executable.replays()) measured.replayed = time_passes(executable, options.min_time_ms);
   const std::string wrong = check.run(executable);
@@ -300,7 +304,7 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
   console.line(concat(session.network().title(), ", ", printable(session.weights_origin()), ", batch ",
                       executable.batch(), " on ", session.describe_device()));
   if (executable.plan().execution == Plan::kFused) {
-    console.line(concat("plan: ", describe_backends(executable.plan())));
+    console.line(concat("plan: ", describe_backends(executable.plan())), 4);
   }
   if (session.build_options(executable.batch()).execution != executable.plan().execution) {
     console.line(
