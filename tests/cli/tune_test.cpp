@@ -29,7 +29,7 @@ TEST(Tune, TimesEveryOperatorAndWritesAPlanThatIsReplayed) {
   expect_run(
       run_line(kQuick + "--plan layered --save-plan {dir}/out/tuned.json --json {dir}/out/tune.json --csv "
                         "{dir}/out/tune.csv"),
-      kOk, "CHOSEN|of ceiling|Why, next to|  conv1|fast as|  fc3|fast as");
+      kOk, "CHOSEN|of ceiling|Why, next to|  conv1|fast as with|  fc3 by|fast as with");
   const json document = read_json("{dir}/out/tune.json"), plan = read_json("{dir}/out/tuned.json");
   expect_members(document, {{"schema", "lenslet.tune/1"}, {"status", "COMPLETE"}, {"batch", 4}});
   EXPECT_EQ(chosen_layers(document).size(), 11u) << "every layer of the model once";
