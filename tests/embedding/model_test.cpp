@@ -233,8 +233,7 @@ TEST(Model, RefusesMetadataThatItCannotObey) {
   const Normalisation plain(0, 1);
   const auto refused = [&](const std::string& metadata, const std::string& fragment) {
     const std::string path = test::write_weights(metadata, plain);
-    expect_error<DataError>([&] { Model::load(path, on_cpu()); }, fragment);
-    expect_error<DataError>([&] { Model::load(path, on_cpu()); }, path);
+    expect_error<DataError>([&] { Model::load(path, on_cpu()); }, fragment, path);
   };
   refused("\"model\":\"resnet\\u001b[2J\"", "model \"resnet\\x1b[2J\", expected \"lenet5\" or none");
   refused("\"mean\":\"0.5\"", "mean without std");

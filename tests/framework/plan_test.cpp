@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/base/error.h"
+#include "tests/support/expect_error.h"
 
 namespace lenslet {
 namespace {
@@ -85,14 +86,9 @@ TEST(Plan, NamesWhatIsWrong) {
       {with([](auto& j) { j["layers"][1]["name"] = "conv1"; }), "layer conv1 is listed twice"},
   };
   for (const auto& [text, fragment] : cases) {
-    try {
-      Plan::from_json(text, "plan.json");
-      ADD_FAILURE() << "accepted: " << text.substr(0, 200);
-    } catch (const DataError& error) {
-      const std::string message = error.what();
-      EXPECT_NE(message.find(fragment), std::string::npos) << message;
-      EXPECT_EQ(message.rfind("plan.json: ", 0), 0u) << message;
-    }
+    SCOPED_TRACE(text.substr(0, 200));
+    const auto read = [&, &text = text] { Plan::from_json(text, "plan.json"); };
+    EXPECT_EQ(expect_error<DataError>(read, fragment).rfind("plan.json: ", 0), 0u);
   }
 }
 

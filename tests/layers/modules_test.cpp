@@ -30,8 +30,8 @@ class Modules : public testing::Test {
 std::string Modules::folder_;
 
 TEST_F(Modules, AMissingModuleIsNamedWithItsFolder) {
-  expect_error<UnavailableError>([] { Module::open("gemm_gpu_cublas"); }, "lenslet_gemm_gpu_cublas.so");
-  expect_error<UnavailableError>([] { Module::open("gemm_gpu_cublas"); }, folder_);
+  expect_error<UnavailableError>([] { Module::open("gemm_gpu_cublas"); }, "lenslet_gemm_gpu_cublas.so",
+                                 folder_);
 }
 
 // Each of our own backends supports one of these in one math mode: some only fp32, some only tensor cores, some only

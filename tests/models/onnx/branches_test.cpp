@@ -73,12 +73,12 @@ std::vector<float> result_of(const GraphParts& parts) {
 const std::vector<float> kThen = {2 * 3 + 10 + 2, -1 * 3 + 10 + 0}, kElse = {-2 + 2, 1 + 0};
 
 std::string fault_of(const GraphParts& parts) {
-  try {
+  std::string faults;
+  const std::string refusal = message_of<DataError>([&] {
     const lenslet::onnx::Model model = parse(parts);
-    return lenslet::onnx::faults_of(import(model), model);
-  } catch (const DataError& error) {
-    return error.what();
-  }
+    faults = lenslet::onnx::faults_of(import(model), model);
+  });
+  return faults + refusal;
 }
 
 TEST(OnnxBranches, AConstantConditionChooses) {
