@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "layers/reference/conv_verify.h"
 #include "tests/conv/conv_fixture.h"
+#include "tests/support/host_values.h"
 
 namespace lenslet {
 namespace {
@@ -32,7 +32,7 @@ class Verifiers {
                         ? std::make_shared<const ConvVerifier>(other->second->in_nhwc())
                         : std::make_shared<const ConvVerifier>(problem, options);
     const int64_t bytes = bytes_of(problem, options);
-    if (kDevice == DeviceKind::kCpu && kept_bytes_ + bytes <= kMaxBytes) {
+    if (!kDevice.is_cuda() && kept_bytes_ + bytes <= kMaxBytes) {
       kept_bytes_ += bytes;
       kept_[key] = verifier;
     }
@@ -67,7 +67,7 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
   std::string reason;
   const ConvBackend* backend = open_or_reason(name, reason);
   if (!backend) GTEST_SKIP() << reason;
-  Stream stream(Device{kDevice, 0});
+  Stream stream(kDevice);
   const std::vector<Conv2dProblem> problems = problems_of(name, list);
   if (problems.empty() && list.rfind("launches", 0) == 0) GTEST_SKIP() << name << " has no more launches";
   ASSERT_FALSE(problems.empty()) << "nothing to verify in the list " << list;
@@ -78,7 +78,7 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
     // Most lists accept any choice of a library; LeNet's list uses the timed choice, as users get it.
     if (list != "lenet") options.timing = DevicePrepareServices::Timing::kOnce;
     // With a GPU the reference takes less time than the copies, so it may judge more outputs.
-    if (kDevice == DeviceKind::kCuda) {
+    if (kDevice.is_cuda()) {
       options.max_reference_macs = std::max(options.max_reference_macs, judged_macs(problem));
     }
     std::shared_ptr<const ConvVerifier> verifier;  // generating its data takes longer than a refusal
@@ -180,7 +180,7 @@ TEST_P(ConvWorkspace, IsStatedAndLimited) {
   std::string reason;
   const ConvBackend* backend = open_or_reason(name, reason);
   if (!backend) GTEST_SKIP() << reason;
-  Stream stream(Device{kDevice, 0});
+  Stream stream(kDevice);
   DevicePrepareServices services(stream, DevicePrepareServices::Timing::kOnce);
   int stated = 0, limited = 0, none_wanted = 0;
   for (const Conv2dProblem& problem : problems_of(name, list)) {
@@ -224,7 +224,7 @@ class ConvRounds : public OpenedConvBackend {};
 
 // With a workspace limit a backend works in several rounds; each must use its part of input and output.
 TEST_P(ConvRounds, AgreeWithTheReference) {
-  Stream stream(Device{kDevice, 0});
+  Stream stream(kDevice);
   int verified = 0;
   ConvVerifyOptions options;
   options.timing = DevicePrepareServices::Timing::kOnce;
@@ -254,7 +254,7 @@ class ConvFusedRelu : public OpenedConvBackend {};
 // contains the NaN are NaN. Algorithms that transform tiles may spread it further.
 TEST_P(ConvFusedRelu, KeepsNan) {
   if (!backend_->fuses_rectifier(Rectifier(true))) GTEST_SKIP() << GetParam() << " fuses no ReLU";
-  Stream stream(Device{kDevice, 0});
+  Stream stream(kDevice);
   DevicePrepareServices services(stream);
   std::string reason;
   int supported = 0;
@@ -323,7 +323,7 @@ class ConvChoice : public OpenedConvBackend {
   std::vector<float> weights_ =
       reference::uniform_values(static_cast<size_t>(problem_.weight_shape().num_elements()), 1);
   std::vector<float> bias_ = reference::uniform_values(static_cast<size_t>(problem_.k), 2);
-  Stream stream_{cuda_status().usable || kDevice == DeviceKind::kCpu ? Device{kDevice, 0} : Device::cpu()};
+  Stream stream_{cuda_status().usable || !kDevice.is_cuda() ? kDevice : Device::cpu()};
   DevicePrepareServices services_{stream_};
 };
 
@@ -350,7 +350,7 @@ class ConvSequence : public OpenedConvBackend {};
 // A launch may begin before the one before it ends, but it reads what that one wrote.
 TEST_P(ConvSequence, ReadsWhatTheLaunchBeforeWrote) {
   constexpr int kLaunches = 20;
-  Stream stream(Device{kDevice, 0});
+  Stream stream(kDevice);
   DevicePrepareServices services(stream, DevicePrepareServices::Timing::kOnce);
   std::string reason;
   int supported = 0;
@@ -388,8 +388,7 @@ TEST_P(ConvSequence, ReadsWhatTheLaunchBeforeWrote) {
     const std::vector<float> expected = last_output(true);
     for (int i = 0; i < 5; ++i) {
       const std::vector<float> found = last_output(false);
-      EXPECT_EQ(std::memcmp(found.data(), expected.data(), count * sizeof(float)), 0)
-          << problem.to_string() << " " << kernel->detail();
+      EXPECT_TRUE(same_bits(found, expected)) << problem.to_string() << " " << kernel->detail();
     }
     ++supported;
   }

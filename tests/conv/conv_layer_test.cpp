@@ -15,17 +15,14 @@
 #include "layers/reference/reference.h"
 #include "layers/relu/relu_layer.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/host_values.h"
 #include "tests/support/in_child.h"
 
 namespace lenslet {
 namespace {
 
 Tensor tensor_of(const Shape& shape, uint64_t seed) {
-  Tensor tensor(shape);
-  const std::vector<float> values =
-      reference::small_integers(static_cast<size_t>(shape.num_elements()), seed);
-  std::copy(values.begin(), values.end(), tensor.data());
-  return tensor;
+  return host_tensor(shape, reference::small_integers(static_cast<size_t>(shape.num_elements()), seed));
 }
 
 Conv2dLayer make_layer(const char* problem, bool bias = true) {

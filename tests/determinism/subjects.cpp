@@ -8,7 +8,7 @@
 #include "layers/reference/fill.h"
 #include "layers/reference/subjects.h"
 #include "layers/relu/relu_layer.h"
-#include "models/lenet5.h"
+#include "tests/support/lenet5.h"
 
 namespace lenslet::determinism {
 namespace {
@@ -21,11 +21,6 @@ struct LayerCase {
   std::vector<Shape> inputs;  // for batch 1
   bool of_lenet5 = false;
 };
-
-const Graph& lenet5() {
-  static const Graph graph = make_lenet5(builtin_lenet5_weights(), "built-in weights");
-  return graph;
-}
 
 Shape with_batch(const Shape& shape, int64_t batch) {
   std::vector<int64_t> sizes = {batch};

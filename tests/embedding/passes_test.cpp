@@ -7,10 +7,10 @@
 #include "api/device_lanes.h"
 #include "api/model.h"
 #include "api/model_setup.h"
-#include "framework/execution/executable.h"
 #include "tests/embedding/pictures.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/lenet5.h"
 
 namespace lenslet {
 namespace {
@@ -205,10 +205,9 @@ TEST(Passes, RefuseAGraphThatIsUnknownOrOnTheCpu) {
 }
 
 TEST(Passes, OnViewsRefuseWhatDoesNotFit) {
-  const Graph graph = make_lenet5(builtin_lenet5_weights(), "built in");
   BuildOptions options;
   options.batch = 2;
-  Executable executable(graph, options);
+  Executable executable(lenet5(), options);
   std::memset(executable.input().data, 0, executable.input().bytes());
   std::vector<float> images(pictures().images.begin(), pictures().images.begin() + 2 * kPixels);
   std::vector<float> logits(20), own(20);
@@ -243,7 +242,7 @@ TEST(Passes, OnViewsRefuseWhatDoesNotFit) {
   expect_error<UsageError>([&] { executable.run(input, narrow); }, "output");
 
   options.keep_activations = true;
-  Executable keeping(graph, options);
+  Executable keeping(lenet5(), options);
   expect_error<UsageError>([&] { keeping.run(input, output); },
                            "does not work with mapped_io or keep_activations");
 }

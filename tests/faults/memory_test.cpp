@@ -7,21 +7,14 @@
 #include <regex>
 
 #include "framework/device/device_memory.h"
-#include "framework/execution/executable.h"
-#include "models/lenet5.h"
 #include "tests/support/expect_error.h"
-#include "tests/support/gpu.h"
+#include "tests/support/lenet5.h"
+#include "tests/support/test_device.h"
 
 namespace lenslet {
 namespace {
 
-constexpr Device kDevice{LENSLET_TEST_DEVICE, 0};
 constexpr size_t kMiB = size_t{1} << 20;
-
-const Graph& lenet5() {
-  static const Graph graph = make_lenet5(builtin_lenet5_weights(), "built-in weights");
-  return graph;
-}
 
 BuildOptions options_for(int64_t batch, const std::string& execution = Plan::kLayered) {
   BuildOptions options;

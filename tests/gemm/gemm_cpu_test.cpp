@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "framework/base/parallel.h"
 #include "layers/gemm/cpu/tile_kernel.h"
@@ -10,6 +9,7 @@
 #include "layers/reference/fill.h"
 #include "layers/reference/gemm_subject.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/host_values.h"
 #include "tests/support/sanitizers.h"
 
 namespace lenslet {
@@ -248,7 +248,7 @@ TEST(TileKernels, LinesHaveTheBitsThatTheyHaveAlone) {
             args.out = alone.data() + line * kOutPitch;
             kernels->run[rows](args);
           }
-          ASSERT_EQ(std::memcmp(together.data(), alone.data(), kFloats * sizeof(float)), 0)
+          ASSERT_TRUE(same_bits(together, alone))
               << kernels->isa << ", " << rows << " rows of " << lines << " lines of " << count;
         }
       }

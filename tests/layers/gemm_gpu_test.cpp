@@ -1,8 +1,6 @@
 // GPU matrix products by cuBLAS against plain fp64: transposes, steps, batches, alpha and beta, true fp32, capture.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "framework/device/stream.h"
 #include "layers/gemm/gemm_backend.h"
 #include "layers/gemm/gpu/bias_rectifier.h"
@@ -11,6 +9,7 @@
 #include "layers/reference/guarded_memory.h"
 #include "tests/conv/refusals.h"
 #include "tests/layers/layer_fixture.h"
+#include "tests/support/host_values.h"
 
 namespace lenslet {
 namespace {
@@ -115,7 +114,7 @@ TEST_F(CublasGemm, CanBeCaptured) {
   graph.launch(*stream_);
   copy_bytes(replayed.data(), Device::cpu(), device_c.data(), Device::cuda(), device_c.bytes(), *stream_);
   stream_->synchronise();
-  EXPECT_EQ(std::memcmp(eager.data(), replayed.data(), device_c.bytes()), 0);
+  EXPECT_TRUE(same_bits(eager, replayed));
 }
 
 TEST_F(CublasGemm, DescribesItself) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
@@ -13,6 +12,7 @@
 #include "layers/softmax/softmax_layer.h"
 #include "tests/layers/layer_problems.h"
 #include "tests/support/gpu.h"
+#include "tests/support/host_values.h"
 
 namespace lenslet {
 namespace {
@@ -123,12 +123,9 @@ class Large : public testing::Test {
 
   void check_linear(const std::string& backend, int64_t batch, int64_t inputs, int64_t outputs,
                     const Buffer& x) {
-    Tensor weights({outputs, inputs}), bias({outputs});
     const auto w = reference::uniform_values(static_cast<size_t>(outputs * inputs), 8);
     const auto b = reference::uniform_values(static_cast<size_t>(outputs), 9);
-    std::memcpy(weights.data(), w.data(), weights.shape().bytes());
-    std::memcpy(bias.data(), b.data(), bias.shape().bytes());
-    const LinearLayer layer(std::move(weights), std::move(bias));
+    const LinearLayer layer(host_tensor({outputs, inputs}, w), host_tensor({outputs}, b));
     const Buffer y = run(layer, backend, {batch, inputs}, x);
     expect_samples(y, {k2To31 / inputs * outputs}, backend, [&](int64_t i) {
       const int64_t sample = i / outputs, output = i % outputs;

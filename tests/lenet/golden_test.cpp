@@ -70,12 +70,12 @@ TEST(Golden, NoPairOfBackendsAllocatesWhileItRuns) {
 }
 
 TEST(Golden, EveryPairOfBackendsReadsTheMnistTestSetAsPyTorchDoes) {
-  if (mnist_folder().empty()) GTEST_SKIP() << "LENSLET_MNIST_DIR is not set: no MNIST test set to read";
+  LENSLET_SKIP_WITHOUT_MNIST();
   for (const std::string& pair : conv_pairs(Device::cpu())) check_mnist_predictions(Device::cpu(), pair, 500);
 }
 
 TEST(Golden, TheBatchAndTheThreadsDoNotChangeTheDigits) {
-  if (mnist_folder().empty()) GTEST_SKIP() << "LENSLET_MNIST_DIR is not set: no MNIST test set to read";
+  LENSLET_SKIP_WITHOUT_MNIST();
   const int before = num_threads();
   for (int threads : {1, 3}) {
     set_num_threads(threads);
