@@ -78,8 +78,6 @@ std::string last_line(const std::string& text) {
 
 std::ostream& operator<<(std::ostream& out, const BadInput& bad) { return out << bad.command; }
 
-std::string name_of(const testing::TestParamInfo<BadInput>& info) { return info.param.name; }
-
 void expect_row(const BadInput& bad) {
   const std::string command = in_full(bad.command), program = command.substr(0, command.find(' '));
   const bool disks =

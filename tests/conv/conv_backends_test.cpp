@@ -109,10 +109,7 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
   if (verified == 0 && refused > 0) GTEST_SKIP() << "refused all " << refused << ", the last: " << reason;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvBackends, testing::ValuesIn(backends_and_lists()),
-                         [](const testing::TestParamInfo<BackendAndList>& param) {
-                           return std::get<0>(param.param) + "_" + std::get<1>(param.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvBackends, testing::ValuesIn(backends_and_lists()), ByName());
 
 /// fp32 if the backend supports the problem in it, else tf32, else fp16; nullopt, with the reason, for none.
 std::optional<MathMode> first_math(const ConvBackend& backend, const Conv2dProblem& problem,
@@ -169,8 +166,7 @@ TEST_P(ConvRefusals, StateWhatTheyFoundAndARemedy) {
   EXPECT_GT(refused, 0) << "every backend refuses a math mode";
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvRefusals, testing::ValuesIn(backend_names()),
-                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvRefusals, testing::ValuesIn(backend_names()), ByName());
 
 class ConvWorkspace : public testing::TestWithParam<BackendAndList> {};
 
@@ -215,10 +211,7 @@ TEST_P(ConvWorkspace, IsStatedAndLimited) {
   EXPECT_EQ(limited + none_wanted, stated);
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvWorkspace, testing::ValuesIn(backends_and_lists()),
-                         [](const testing::TestParamInfo<BackendAndList>& param) {
-                           return std::get<0>(param.param) + "_" + std::get<1>(param.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvWorkspace, testing::ValuesIn(backends_and_lists()), ByName());
 
 class ConvRounds : public OpenedConvBackend {};
 
@@ -245,8 +238,7 @@ TEST_P(ConvRounds, AgreeWithTheReference) {
   if (verified == 0) GTEST_SKIP() << GetParam() << " works in one round alone";
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvRounds, testing::ValuesIn(backend_names()),
-                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvRounds, testing::ValuesIn(backend_names()), ByName());
 
 class ConvFusedRelu : public OpenedConvBackend {};
 
@@ -302,8 +294,7 @@ TEST_P(ConvFusedRelu, KeepsNan) {
   if (supported == 0) GTEST_SKIP() << reason;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvFusedRelu, testing::ValuesIn(backend_names()),
-                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvFusedRelu, testing::ValuesIn(backend_names()), ByName());
 
 class ConvChoice : public OpenedConvBackend {
  protected:
@@ -342,8 +333,7 @@ TEST_P(ConvChoice, IsReplayed) {
   expect_error<UnavailableError>([&] { prepare("BOGUS"); }, "BOGUS");
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvChoice, testing::ValuesIn(backend_names()),
-                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvChoice, testing::ValuesIn(backend_names()), ByName());
 
 class ConvSequence : public OpenedConvBackend {};
 
@@ -395,8 +385,7 @@ TEST_P(ConvSequence, ReadsWhatTheLaunchBeforeWrote) {
   if (supported == 0) GTEST_SKIP() << reason;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvSequence, testing::ValuesIn(backend_names()),
-                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvSequence, testing::ValuesIn(backend_names()), ByName());
 
 }  // namespace
 }  // namespace lenslet

@@ -15,6 +15,7 @@
 #include "layers/conv/prepare_services.h"
 #include "tests/conv/refusals.h"
 #include "tests/support/test_device.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet {
 

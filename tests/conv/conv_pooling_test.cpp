@@ -57,9 +57,7 @@ TEST_P(ConvPooling, AgreesWithTheReference) {
 INSTANTIATE_TEST_SUITE_P(Registry, ConvPooling,
                          testing::Combine(testing::ValuesIn(backend_names()),
                                           testing::ValuesIn(list_parts())),
-                         [](const testing::TestParamInfo<BackendAndList>& param) {
-                           return std::get<0>(param.param) + "_" + std::get<1>(param.param);
-                         });
+                         ByName());
 
 class ConvPooled : public OpenedConvBackend {
  protected:
@@ -188,8 +186,7 @@ TEST_P(ConvPooled, RefusesWhatDoesNotFit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvPooled, testing::ValuesIn(backend_names()),
-                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvPooled, testing::ValuesIn(backend_names()), ByName());
 
 }  // namespace
 }  // namespace lenslet

@@ -12,15 +12,12 @@
 #include "tests/determinism/subjects.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/test_device.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet::determinism {
 namespace {
 
 constexpr const char* kDigestFile = "LENSLET_TEST_DIGESTS";
-
-std::string test_name(const testing::TestParamInfo<Family>& info) {
-  return info.param.type + "_" + info.param.backend;
-}
 
 using DeterminismTest = DeviceTest<testing::TestWithParam<Family>>;
 
@@ -46,7 +43,7 @@ TEST_P(DeterminismTest, ThreadsChangeNoBit) {
   EXPECT_EQ(broken_threads(all), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, DeterminismTest, testing::ValuesIn(families(kDevice.kind)), test_name);
+INSTANTIATE_TEST_SUITE_P(Backends, DeterminismTest, testing::ValuesIn(families(kDevice.kind)), ByName());
 
 /// One line per subject that promises equal bits in every process.
 std::string digests() {

@@ -10,6 +10,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/lenet5.h"
 #include "tests/support/test_device.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet {
 namespace {
@@ -80,8 +81,7 @@ TEST_P(Memory, WhatFitsNotAtAllIsRefusedWithTheReason) {
                             "not even a batch of 1 fits");
 }
 
-INSTANTIATE_TEST_SUITE_P(Plans, Memory, testing::Values(Plan::kLayered, Plan::kFused),
-                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Plans, Memory, testing::Values(Plan::kLayered, Plan::kFused), ByName());
 
 class Buffers : public Memory {};
 INSTANTIATE_TEST_SUITE_P(Any, Buffers, testing::Values("none"));

@@ -11,6 +11,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/host_values.h"
 #include "tests/support/sanitizers.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet {
 namespace {
@@ -107,10 +108,7 @@ TEST_P(CpuGemm, RefusesNonsense) {
   EXPECT_NE(gemm_->describe(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, CpuGemm, testing::Values("blocked", "onednn"),
-                         [](const testing::TestParamInfo<const char*>& param) {
-                           return std::string(param.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(Backends, CpuGemm, testing::Values("blocked", "onednn"), ByName());
 
 TEST(CpuGemmBackend, RefusesAnUnknownName) {
   EXPECT_THROW(gemm_table().find(DeviceKind::kCpu, "mkl").open(), UsageError);

@@ -10,6 +10,7 @@
 #include "tests/layers/layer_fixture.h"
 #include "tests/layers/layer_problems.h"
 #include "tests/support/planted_faults.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet {
 namespace {
@@ -24,7 +25,7 @@ const reference::Subjects& all_subjects() {
 }
 
 struct Family {
-  std::string operation, backend;
+  std::string operation, backend, name = operation + "_" + backend;
 };
 
 std::vector<Family> families() {
@@ -132,7 +133,7 @@ std::vector<LayerSubject> subjects_for_faults(const std::string& operation) {
 TEST_P(LayerSubjects, SeesPlantedFaults) {
   constexpr double kSmallError = 1e-3;
   static const ReluLayer kRelu;
-  const auto& [operation, backend] = GetParam();
+  const auto& [operation, backend, name] = GetParam();
   if (!must_support(backend, MathMode::kFp32)) GTEST_SKIP() << backend << " is not in this build";
   Stream stream(kDevice);
   const std::vector<LayerSubject> subjects = subjects_for_faults(operation);
@@ -154,10 +155,7 @@ TEST_P(LayerSubjects, SeesPlantedFaults) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, LayerSubjects, testing::ValuesIn(families()),
-                         [](const testing::TestParamInfo<Family>& param) {
-                           return param.param.operation + "_" + param.param.backend;
-                         });
+INSTANTIATE_TEST_SUITE_P(Backends, LayerSubjects, testing::ValuesIn(families()), ByName());
 
 }  // namespace
 }  // namespace lenslet

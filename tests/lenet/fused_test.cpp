@@ -15,6 +15,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/host_values.h"
 #include "tests/support/probability_bound.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet {
 namespace {
@@ -146,8 +147,7 @@ TEST_P(FusedTurns, BlocksTakeSeveralTurns) {
   EXPECT_EQ(judged, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, FusedTurns, testing::ValuesIn(turns()),
-                         [](const auto& instance) { return std::string(instance.param.name); });
+INSTANTIATE_TEST_SUITE_P(Kernels, FusedTurns, testing::ValuesIn(turns()), ByName());
 
 TEST_F(Fused, EveryKernelTakesSeveralTurns) {
   for_each_offer(trained(), 300, ElementType::kFp32,
