@@ -6,6 +6,7 @@
 #include "api/model.h"
 #include "api/model_setup.h"
 #include "framework/device/device_health.h"
+#include "tests/embedding/model_options.h"
 #include "tests/embedding/pictures.h"
 #include "tests/support/expect_error.h"
 
@@ -138,8 +139,7 @@ TEST(ModelOnDevices, LeavesOutADeviceThatWasLostBefore) {
 }
 
 TEST(ModelOnDevices, OneDeviceIsAnOrdinaryModel) {
-  ModelOptions options;
-  options.device = "cpu";
+  ModelOptions options = test::on_cpu();
   Model model = Model::built_in(options);
   EXPECT_EQ(model.devices(), std::vector<Device>{Device::cpu()});
   EXPECT_TRUE(model.shares().empty());

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "tests/embedding/model_options.h"
 #include "tests/embedding/normalised_weights.h"
 #include "tests/embedding/pictures.h"
 #include "tests/embedding/tolerances.h"
@@ -18,22 +19,13 @@ namespace lenslet {
 namespace {
 
 using test::kPixels;
+using test::on_cpu;
 using test::pictures;
-
-ModelOptions on_cpu(const std::string& plan = "auto", const std::string& backend = "") {
-  ModelOptions options;
-  options.device = "cpu";
-  options.plan = plan;
-  options.backend = backend;
-  return options;
-}
 
 // Every way to compute on the CPU: a plan and a backend.
 std::vector<std::pair<std::string, std::string>> ways() {
   std::vector<std::pair<std::string, std::string>> all = {{"auto", ""}, {"fused", "simd"}, {"layered", ""}};
-  for (const BackendChoice& choice : Model::built_in(on_cpu()).backends(1)) {
-    if (choice.layer == "conv1" && choice.reason.empty()) all.push_back({"layered", choice.backend});
-  }
+  for (const std::string& backend : test::conv_backends()) all.push_back({"layered", backend});
   return all;
 }
 

@@ -183,7 +183,7 @@ struct CopiesInCallersMemory {
   std::unique_ptr<Executable> executable;
   Stream stream{device};
   Tensor inputs[2] = {Tensor({3, 4}, device), Tensor({3, 4}, device)};
-  Tensor output{{3, 4}, device}, host{{3, 4}};
+  Tensor output = Tensor({3, 4}, device), host = Tensor({3, 4});
 };
 
 TEST(GpuGraph, APassIsCapturedForMemoryThatIsUsedAgain) {

@@ -8,6 +8,7 @@
 #include "layers/gemm/gemm_backend.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/gemm_subject.h"
+#include "tests/layers/layer_problems.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/host_values.h"
 #include "tests/support/sanitizers.h"
@@ -66,16 +67,7 @@ TEST_P(CpuGemm, HonoursStepsAndScales) {
 }
 
 TEST_P(CpuGemm, MultipliesBatches) {
-  for (int batch : {2, 3, 65}) {
-    GemmProblem p = gemm_problem(16, 64, 150);
-    p.batch = batch;
-    p.stride_b = 64 * 150;
-    p.stride_c = 16 * 64 + 7;
-    check(p);  // A is repeated
-    p.stride_a = 16 * 150;
-    p.stride_b = 0;
-    check(p);
-  }
+  for (const GemmProblem& problem : gemm_batches()) check(problem);
 }
 
 // Without terms C is beta * C, and zero if beta is.

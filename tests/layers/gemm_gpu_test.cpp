@@ -9,6 +9,7 @@
 #include "layers/reference/guarded_memory.h"
 #include "tests/conv/refusals.h"
 #include "tests/layers/layer_fixture.h"
+#include "tests/layers/layer_problems.h"
 #include "tests/support/host_values.h"
 
 namespace lenslet {
@@ -69,16 +70,7 @@ TEST_F(CublasGemm, ScalesAndAdds) {
 }
 
 TEST_F(CublasGemm, MultipliesBatches) {
-  for (int batch : {2, 3, 65}) {
-    GemmProblem p = gemm_problem(16, 64, 150);
-    p.batch = batch;
-    p.stride_b = 64 * 150;
-    p.stride_c = 16 * 64 + 7;
-    check(p);  // A is repeated
-    p.stride_a = 16 * 150;
-    p.stride_b = 0;
-    check(p);
-  }
+  for (const GemmProblem& problem : gemm_batches()) check(problem);
 }
 
 TEST_F(CublasGemm, TensorCoresOnlyForTf32) {
