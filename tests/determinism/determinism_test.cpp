@@ -10,6 +10,7 @@
 
 #include "framework/base/error.h"
 #include "tests/determinism/subjects.h"
+#include "tests/support/files.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/test_device.h"
 #include "tests/support/test_names.h"
@@ -78,11 +79,9 @@ TEST(DeterminismOfProcesses, AnotherProcessGivesTheSameBits) {
   const test::ProgramRun run =
       test::run_program({program, "--gtest_filter=DeterminismOfProcesses.WriteDigests"}, options);
   ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
-  std::ostringstream found;
-  found << std::ifstream(path).rdbuf();
   const std::string expected = digests();
   ASSERT_GT(std::count(expected.begin(), expected.end(), '\n'), 5);
-  EXPECT_EQ(found.str(), expected);
+  EXPECT_EQ(test::read_text(path), expected);
 }
 
 }  // namespace

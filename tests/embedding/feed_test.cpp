@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "api/model.h"
 #include "tests/embedding/pictures.h"
 #include "tests/support/allocation_counter.h"

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 
 #include "tests/embedding/model_options.h"
 #include "tests/embedding/normalised_weights.h"
 #include "tests/embedding/pictures.h"
 #include "tests/embedding/tolerances.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/files.h"
 #include "tests/support/probability_bound.h"
 
 namespace lenslet {
@@ -30,9 +30,7 @@ std::vector<std::pair<std::string, std::string>> ways() {
 }
 
 std::string temporary_plan(const std::string& json) {
-  const std::string path = testing::TempDir() + "embedding_plan.json";
-  std::ofstream(path) << json;
-  return path;
+  return test::temporary_file("embedding_plan.json", json);
 }
 
 TEST(Model, ReadsTheSamplesByEveryWay) {
@@ -157,13 +155,11 @@ TEST(Model, LoadsWeightsOfAFile) {
 
 // Zero weights make all logits zero, and every way answers with the first of the equal classes.
 TEST(Model, TheFirstOfEqualClassesIsTheAnswer) {
-  std::ifstream source(LENSLET_SOURCE_DIR "/weights/lenet5.safetensors", std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(source), {}};
+  std::string bytes = test::read_text(LENSLET_SOURCE_DIR "/weights/lenet5.safetensors");
   uint64_t header = 0;
   std::memcpy(&header, bytes.data(), sizeof header);
   std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(sizeof header + header), bytes.end(), '\0');
-  const std::string path = testing::TempDir() + "zeros.safetensors";
-  std::ofstream(path, std::ios::binary) << bytes;
+  const std::string path = test::temporary_file("zeros.safetensors", bytes);
   for (const auto& [plan, backend] : ways()) {
     Model model = Model::load(path, on_cpu(plan, backend));
     std::vector<Prediction> predictions(20, Prediction{7, 0});

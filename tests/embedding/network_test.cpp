@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <random>
 #include <string_view>
 
@@ -14,6 +13,7 @@
 #include "tests/models/onnx/onnx_writer.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/files.h"
 #include "tests/support/probability_bound.h"
 
 namespace lenslet {
@@ -99,11 +99,7 @@ TEST(NetworkOfAFile, LayersOfTheWholeNetworkAreComputedByIt) {
 }
 
 std::string write_network(const std::string& name, const test::onnx::GraphParts& parts) {
-  std::string path = testing::TempDir() + name;
-  const std::vector<uint8_t> bytes = test::onnx::model_of(parts, 13).file();
-  std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  return path;
+  return test::temporary_file(name, test::onnx::model_of(parts, 13).bytes());
 }
 
 // Ten windows of 28 x 10 pixels, their maxima, and softmax, before or behind the change of their shape.

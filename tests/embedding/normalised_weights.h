@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstring>
-#include <fstream>
 #include <string>
 
 #include "models/lenet5.h"
+#include "tests/support/files.h"
 
 namespace lenslet::test {
 
@@ -36,12 +36,10 @@ inline std::string write_weights(const std::string& metadata, const Normalisatio
     data.append(reinterpret_cast<const char*>(values.data()), count * sizeof(float));
   }
   header += "}";
-  const std::string path = testing::TempDir() + "normalised.safetensors";
   const uint64_t length = header.size();
   std::string bytes(sizeof length, '\0');
   std::memcpy(bytes.data(), &length, sizeof length);  // tests run on little-endian machines
-  std::ofstream(path, std::ios::binary) << bytes << header << data;
-  return path;
+  return temporary_file("normalised.safetensors", bytes + header + data);
 }
 
 /// The metadata with mean and std.

@@ -1,8 +1,6 @@
 // PNG pictures of every kind are decoded; damaged ones and decompression bombs are refused.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "framework/base/error.h"
 #include "framework/io/picture.h"
 #include "tests/io/crafted_files.h"
