@@ -31,10 +31,7 @@ Conv2dLayer make_layer(const char* problem, bool bias = true) {
 }
 
 OperatorRequest request_for(const Conv2dLayer& layer, const Shape& input) {
-  OperatorRequest request;
-  request.inputs = {input};
-  request.output = layer.infer_shape({input});
-  return request;
+  return request_for(layer, {input}, Device::cpu(), MathMode::kFp32);
 }
 
 TEST(Conv2dLayer, InfersShapesAndWork) {

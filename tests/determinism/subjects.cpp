@@ -73,11 +73,7 @@ void add_layer_subjects(const LayerCase& entry, const std::string& backend, Devi
   if (largest < 2) return;
   for (const MathMode math : reference::kMathModes) {
     if (math != MathMode::kFp32 && !entry.layer->uses_math()) continue;
-    OperatorRequest request;
-    request.device = device;
-    request.inputs = entry.inputs;
-    request.output = entry.layer->infer_shape(entry.inputs);
-    request.math = math;
+    const OperatorRequest request = request_for(*entry.layer, entry.inputs, device, math);
     if (const Support support = entry.layer->supports(backend, request); !support) {
       why_not = support.reason();
       continue;

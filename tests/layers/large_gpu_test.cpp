@@ -47,10 +47,7 @@ class Large : public testing::Test {
   }
 
   Buffer run(const Layer& layer, const std::string& backend, const Shape& input, const Buffer& x) {
-    OperatorRequest request;
-    request.device = Device::cuda();
-    request.inputs = {input};
-    request.output = layer.infer_shape({input});
+    const OperatorRequest request = request_for(layer, {input}, Device::cuda(), MathMode::kFp32);
     const std::unique_ptr<Operator> op = layer.prepare(backend, request, *stream_);
     Buffer y(Device::cuda(), request.output.bytes());
     const Buffer workspace(Device::cuda(), op->workspace_bytes());

@@ -6,11 +6,8 @@
 namespace lenslet {
 
 OperatorRequest LayerTest::request_for(const Layer& layer, const LayerRun& run) const {
-  OperatorRequest request;
-  request.device = kDevice;
-  request.inputs = {run.input};
-  request.output = layer.infer_shape({run.input});
-  request.math = run.math;
+  OperatorRequest request = lenslet::request_for(layer, {run.input}, kDevice, run.math);
+  request.math = run.math;  // refused by layers without products
   static const ReluLayer relu;
   if (run.fuse_relu) request.fused = {&relu};
   return request;

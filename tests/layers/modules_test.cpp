@@ -65,9 +65,7 @@ TEST_F(Modules, ConvolutionBackendsInModulesAreRefusedAndTheRestServe) {
 
 TEST_F(Modules, LinearServesWithoutALibrary) {
   const LinearLayer layer(Tensor({3, 4}), Tensor());
-  OperatorRequest request;
-  request.inputs = {Shape{2, 4}};
-  request.output = {2, 3};
+  OperatorRequest request = request_for(layer, {{2, 4}}, Device::cpu(), MathMode::kFp32);
   EXPECT_EQ(layer.preferred(request), "direct");
   EXPECT_TRUE(layer.supports("gemm", request));  // the blocked loop
 #ifdef LENSLET_HAS_CUDA

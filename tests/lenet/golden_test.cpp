@@ -34,9 +34,7 @@ TEST(Golden, SoftmaxGivesPyTorchsProbabilities) {
   const Tensor& expected = golden_activations().tensors.at("softmax");
   ASSERT_EQ(logits.shape(), expected.shape());
   const SoftmaxLayer layer;
-  OperatorRequest request;
-  request.inputs = {logits.shape()};
-  request.output = layer.infer_shape(request.inputs);
+  const OperatorRequest request = request_for(layer, {logits.shape()}, Device::cpu(), MathMode::kFp32);
   Stream stream(Device::cpu());
   Tensor y(request.output);
   RunContext context{stream, nullptr, nullptr};

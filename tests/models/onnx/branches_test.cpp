@@ -51,10 +51,6 @@ GraphParts around(const std::vector<Message>& condition_nodes, const Message& ch
   return parts;
 }
 
-lenslet::onnx::Model parse(const GraphParts& parts) {
-  return lenslet::onnx::parse_model(model_of(parts).file(), "m.onnx");
-}
-
 // For x = [2, -1].
 std::vector<float> result_of(const GraphParts& parts) {
   const lenslet::onnx::Model model = parse(parts);

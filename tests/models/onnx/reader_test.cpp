@@ -17,7 +17,7 @@
 #include "models/onnx/shape/shapes.h"
 #include "models/onnx/summary.h"
 #include "tests/io/crafted_files.h"
-#include "tests/models/onnx/onnx_writer.h"
+#include "tests/models/onnx/import_fixture.h"
 #include "tests/support/expect_error.h"
 
 namespace lenslet::test::onnx {
@@ -25,14 +25,6 @@ namespace {
 
 using lenslet::onnx::Model;
 using lenslet::onnx::parse_model;
-
-Model parse(const GraphParts& parts, int64_t opset = 13) {
-  return parse_model(model_of(parts, opset).file(), "m.onnx");
-}
-
-lenslet::onnx::Import import(const Model& model) {
-  return lenslet::onnx::import_model(model, lenslet::onnx::infer_values(model, "m.onnx"), "m", "m.onnx");
-}
 
 void expect_refused(const std::function<void()>& read, const std::string& fragment) {
   expect_error<DataError>(read, fragment, "m.onnx");
