@@ -15,6 +15,7 @@
 #include "framework/device/stream.h"
 #include "framework/tensor/tensor.h"
 #include "tests/devices/two_gpus.h"
+#include "tests/support/expect_error.h"
 
 namespace lenslet {
 namespace {

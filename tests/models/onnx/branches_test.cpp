@@ -7,6 +7,7 @@
 #include "framework/base/error.h"
 #include "framework/execution/executable.h"
 #include "tests/models/onnx/import_fixture.h"
+#include "tests/support/expect_error.h"
 
 namespace lenslet::test::onnx {
 namespace {

@@ -6,10 +6,9 @@
 #include <optional>
 
 #include "models/lenet5.h"
-#include "models/onnx/import/import.h"
 #include "models/onnx/lenet5_weights.h"
-#include "models/onnx/model_file.h"
 #include "tests/io/crafted_files.h"
+#include "tests/models/onnx/import_fixture.h"
 #include "tests/models/onnx/lenet5_graph.h"
 
 namespace lenslet::test::onnx {
