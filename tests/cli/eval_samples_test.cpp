@@ -26,11 +26,7 @@ std::string picture(int red, int green, int blue) {
 class EvalSamples : public testing::Test {
  protected:
   void SetUp() override {
-    onnx::GraphParts parts;
-    parts.inputs = {onnx::value("x", {-1, 3, 2, 2})};
-    parts.nodes = {onnx::node("GlobalAveragePool", {"x"}, "m", {}), onnx::node("Flatten", {"m"}, "y", {})};
-    parts.outputs = {onnx::value("y", {-1, 3})};
-    write_file("{dir}/out/colours.onnx", onnx::model_of(parts, 13).bytes());
+    write_file("{dir}/out/colours.onnx", onnx::model_of(onnx::channel_means()).bytes());
     for (const auto& [folder, red, green, blue] :
          {std::tuple("blue", 10, 20, 200), {"green", 10, 200, 20}, {"red", 200, 10, 20}})
       write_file(std::string("{dir}/out/colours/") + folder + "/1.ppm", picture(red, green, blue));

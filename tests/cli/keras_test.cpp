@@ -19,10 +19,7 @@ const std::string kKeras = LENSLET_SOURCE_DIR "/tests/models/onnx/keras/";
 class ChannelsLast : public testing::Test {
  protected:
   void SetUp() override {
-    onnx::GraphParts parts;
-    parts.inputs = {onnx::value("x", {-1, 3, 2, 2})};
-    parts.nodes = {onnx::node("GlobalAveragePool", {"x"}, "m", {}), onnx::node("Flatten", {"m"}, "y", {})};
-    parts.outputs = {onnx::value("y", {-1, 3})};
+    onnx::GraphParts parts = onnx::channel_means();
     write_file("{dir}/out/first.onnx", onnx::model_of(parts, 13).bytes());
     parts.inputs = {onnx::value("n", {-1, 2, 2, 3})};
     parts.nodes.insert(
@@ -31,8 +28,8 @@ class ChannelsLast : public testing::Test {
     for (const bool stated : {false, true}) {
       onnx::Message model = onnx::model_of(parts, 13);
       if (stated) {
-        model.message(14, onnx::Message().text(1, "mean").text(2, "0.1,0.2,0.4"));
-        model.message(14, onnx::Message().text(1, "std").text(2, "0.25,0.5,2"));
+        model.metadata("mean", "0.1,0.2,0.4");
+        model.metadata("std", "0.25,0.5,2");
       }
       write_file(stated ? "{dir}/out/stated.onnx" : "{dir}/out/last.onnx", model.bytes());
     }

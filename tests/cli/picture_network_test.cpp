@@ -14,11 +14,7 @@ using nlohmann::json;
 // A network whose logits are the means of its channels, and a picture of 6x2 pixels: red, green and blue pairs.
 const std::string& channel_means() {
   static const std::string command = [] {
-    onnx::GraphParts parts;
-    parts.inputs = {onnx::value("x", {-1, 3, 2, 2})};
-    parts.nodes = {onnx::node("GlobalAveragePool", {"x"}, "m", {}), onnx::node("Flatten", {"m"}, "y", {})};
-    parts.outputs = {onnx::value("y", {-1, 3})};
-    write_file("{dir}/out/means.onnx", onnx::model_of(parts, 13).bytes());
+    write_file("{dir}/out/means.onnx", onnx::model_of(onnx::channel_means()).bytes());
     std::string picture = "P6\n6 2\n255\n";
     for (int y = 0; y < 2; ++y)
       for (int x = 0; x < 6; ++x)
@@ -97,14 +93,10 @@ TEST(PictureNetwork, ReadsColoursInEitherOrder) {
 
 TEST(PictureNetwork, MetadataMayListTheChannels) {
   (void)channel_means();
-  onnx::GraphParts parts;
-  parts.inputs = {onnx::value("x", {-1, 3, 2, 2})};
-  parts.nodes = {onnx::node("GlobalAveragePool", {"x"}, "m", {}), onnx::node("Flatten", {"m"}, "y", {})};
-  parts.outputs = {onnx::value("y", {-1, 3})};
   const auto with = [&](const std::string& mean, const std::string& std) {
-    onnx::Message model = onnx::model_of(parts, 13);
-    model.message(14, onnx::Message().text(1, "mean").text(2, mean));
-    model.message(14, onnx::Message().text(1, "std").text(2, std));
+    onnx::Message model = onnx::model_of(onnx::channel_means());
+    model.metadata("mean", mean);
+    model.metadata("std", std);
     write_file("{dir}/out/stated.onnx", model.bytes());
     return run_line(
         "lenslet classify --device cpu --model {dir}/out/stated.onnx {dir}/out/pairs.ppm --json - ");
@@ -205,8 +197,8 @@ TEST(PictureNetwork, DigitsOfANetworkMayHaveAnotherNormalisation) {
 // The file is the same with the numbers as metadata.
 TEST(PictureNetwork, StatedNumbersAreThoseOfMetadata) {
   std::string bytes = read_text(LENSLET_SOURCE_DIR "/tests/models/onnx/lenet5.onnx");
-  bytes += onnx::Message().message(14, onnx::Message().text(1, "mean").text(2, "0.25")).bytes();
-  bytes += onnx::Message().message(14, onnx::Message().text(1, "std").text(2, "0.5")).bytes();
+  bytes += onnx::Message().metadata("mean", "0.25").bytes();
+  bytes += onnx::Message().metadata("std", "0.5").bytes();
   write_file("{dir}/out/stated_digits.onnx", bytes);
   const std::string line =
       "lenslet classify --device cpu --json - " LENSLET_SOURCE_DIR "/samples/digit_7_a.png --model ";

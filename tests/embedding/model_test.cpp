@@ -176,13 +176,8 @@ TEST(Model, NormalisesAsTheWeightsFileStates) {
   std::vector<float> expected(200), logits(200);
   Model::built_in(on_cpu()).logits(pictures().pixels.data(), count, expected.data());
   for (const auto& stated : test::stated_normalisations()) {
-    const std::string path =
-        test::write_weights(test::metadata_of(stated.mean, stated.std), stated.normalisation);
-    std::vector<float> manual(pictures().pixels.size());
-    for (size_t i = 0; i < manual.size(); ++i) {
-      const float scaled = static_cast<float>(pictures().pixels[i]) / 255.0f;
-      manual[i] = (scaled - stated.normalisation.mean()) / stated.normalisation.std();
-    }
+    const std::string path = test::write_weights(stated);
+    const std::vector<float> manual = test::normalised(pictures().pixels, stated.normalisation);
     for (const auto& [plan, backend] : ways()) {
       SCOPED_TRACE(std::string("mean ") + stated.mean + ", std " + stated.std + ", " + plan + " " + backend);
       Model model = Model::load(path, on_cpu(plan, backend));

@@ -52,6 +52,18 @@ struct StatedNormalisation {
   Normalisation normalisation;
 };
 
+/// A file that states it, by which the answers are those of the built-in weights.
+inline std::string write_weights(const StatedNormalisation& stated) {
+  return write_weights(metadata_of(stated.mean, stated.std), stated.normalisation);
+}
+
+inline std::vector<float> normalised(const std::vector<uint8_t>& pixels, const Normalisation& by) {
+  std::vector<float> values;
+  for (const uint8_t pixel : pixels)
+    values.push_back((static_cast<float>(pixel) / 255.0f - by.mean()) / by.std());
+  return values;
+}
+
 inline std::vector<StatedNormalisation> stated_normalisations() {
   return {{"0", "1", {0, 1}}, {"0.5", "5e-1", {0.5f, 0.5f}}, {"0.0", "0.00392156862745098", {0, 1 / 255.0f}}};
 }

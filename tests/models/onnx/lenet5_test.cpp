@@ -161,8 +161,7 @@ TEST(OnnxLenet5, NamesWhatMakesAGraphAnotherNetwork) {
 
 TEST(OnnxLenet5, CarriesTheNormalisationOfTheMetadata) {
   Message model = lenet5_graph({});
-  model.message(14, Message().text(1, "mean").text(2, "0.5"))
-      .message(14, Message().text(1, "std").text(2, "0.25"));
+  model.metadata("mean", "0.5").metadata("std", "0.25");
   const Graph graph = make_lenet5(match(model).weights, "m.onnx");
   EXPECT_EQ(graph.normalisation().mean(), 0.5f);
   EXPECT_EQ(graph.normalisation().std(), 0.25f);
