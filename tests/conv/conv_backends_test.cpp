@@ -55,7 +55,7 @@ class Verifiers {
   int64_t kept_bytes_ = 0;
 };
 
-class ConvBackends : public testing::TestWithParam<BackendAndList> {
+class ConvBackends : public OpenedConvBackendAndList {
  protected:
   static void TearDownTestSuite() { verifiers = {}; }
   static inline Verifiers verifiers;
@@ -65,8 +65,6 @@ class ConvBackends : public testing::TestWithParam<BackendAndList> {
 TEST_P(ConvBackends, AgreeWithTheReference) {
   const auto& [name, list] = GetParam();
   std::string reason;
-  const ConvBackend* backend = open_or_reason(name, reason);
-  if (!backend) GTEST_SKIP() << reason;
   Stream stream(kDevice);
   const std::vector<Conv2dProblem> problems = problems_of(name, list);
   if (problems.empty() && list.rfind("launches", 0) == 0) GTEST_SKIP() << name << " has no more launches";
@@ -83,7 +81,7 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
     }
     std::shared_ptr<const ConvVerifier> verifier;  // generating its data takes longer than a refusal
     for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
-      const Support support = backend->supports(problem, math);
+      const Support support = backend_->supports(problem, math);
       if (!support) {
         EXPECT_EQ(lacks(support.reason()), "") << problem.to_string();
         reason = support.reason();
@@ -92,7 +90,7 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
       }
       try {
         if (!verifier) verifier = verifiers.of(list, problem, options);
-        const VerifyResult result = verifier->verify(*backend, math, stream);
+        const VerifyResult result = verifier->verify(*backend_, math, stream);
         EXPECT_TRUE(result.passed) << to_string(math) << " " << result.reason << " [" << result.detail << "]";
         EXPECT_GT(result.checked, 0) << problem.to_string();
         ++verified;
@@ -168,23 +166,21 @@ TEST_P(ConvRefusals, StateWhatTheyFoundAndARemedy) {
 
 INSTANTIATE_TEST_SUITE_P(Registry, ConvRefusals, testing::ValuesIn(backend_names()), ByName());
 
-class ConvWorkspace : public testing::TestWithParam<BackendAndList> {};
+using ConvWorkspace = OpenedConvBackendAndList;
 
 // The announced workspace is at least what the kernel then needs; a limit is respected, or refused as a limit.
 TEST_P(ConvWorkspace, IsStatedAndLimited) {
   const auto& [name, list] = GetParam();
   std::string reason;
-  const ConvBackend* backend = open_or_reason(name, reason);
-  if (!backend) GTEST_SKIP() << reason;
   Stream stream(kDevice);
   DevicePrepareServices services(stream, DevicePrepareServices::Timing::kOnce);
   int stated = 0, limited = 0, none_wanted = 0;
   for (const Conv2dProblem& problem : problems_of(name, list)) {
-    const std::optional<MathMode> math = first_math(*backend, problem, reason);
+    const std::optional<MathMode> math = first_math(*backend_, problem, reason);
     if (!math) continue;
     const std::vector<float> weights(static_cast<size_t>(problem.weight_shape().num_elements()), 1.0f);
     const auto prepare = [&, &problem = problem](size_t limit) {
-      return backend->prepare({problem, *math, weights.data(), nullptr, false, limit, services, stream});
+      return backend_->prepare({problem, *math, weights.data(), nullptr, false, limit, services, stream});
     };
     size_t wanted = 0;
     try {
@@ -194,7 +190,7 @@ TEST_P(ConvWorkspace, IsStatedAndLimited) {
       continue;
     }
     ++stated;
-    EXPECT_LE(wanted, backend->workspace_bytes(problem, *math)) << problem.to_string();
+    EXPECT_LE(wanted, backend_->workspace_bytes(problem, *math)) << problem.to_string();
     if (wanted == 0) {
       ++none_wanted;
       continue;

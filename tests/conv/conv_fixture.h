@@ -148,14 +148,22 @@ inline std::vector<float> output_of(ConvKernel& kernel, const std::vector<float>
   return y;
 }
 
-class OpenedConvBackend : public testing::TestWithParam<std::string> {
+/// Skips its tests, with the reason, without the parameter's backend.
+template <typename Parameter>
+class OpenedConv : public testing::TestWithParam<Parameter> {
  protected:
   void SetUp() override {
     std::string reason;
-    backend_ = open_or_reason(GetParam(), reason);
+    backend_ = open_or_reason(backend_name(this->GetParam()), reason);
     if (!backend_) GTEST_SKIP() << reason;
   }
   const ConvBackend* backend_ = nullptr;
+
+ private:
+  static const std::string& backend_name(const std::string& backend) { return backend; }
+  static const std::string& backend_name(const BackendAndList& both) { return std::get<0>(both); }
 };
+using OpenedConvBackend = OpenedConv<std::string>;
+using OpenedConvBackendAndList = OpenedConv<BackendAndList>;
 
 }  // namespace lenslet

@@ -13,13 +13,11 @@
 namespace lenslet {
 namespace {
 
-class ConvPooling : public testing::TestWithParam<BackendAndList> {};
+using ConvPooling = OpenedConvBackendAndList;
 
 TEST_P(ConvPooling, AgreesWithTheReference) {
   const auto& [name, list] = GetParam();
   std::string reason;
-  const ConvBackend* backend = open_or_reason(name, reason);
-  if (!backend) GTEST_SKIP() << reason;
   Stream stream(kDevice);
   int verified = 0, refused = 0;
   const std::vector<Conv2dProblem> problems = problems_of(name, list);
@@ -27,8 +25,8 @@ TEST_P(ConvPooling, AgreesWithTheReference) {
     const Conv2dProblem& problem = problems[i];
     for (const Pool2dWindow& window : windows_of(problem, i)) {
       for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
-        if (!backend->supports(problem, math)) continue;
-        if (const Support fuses = backend->fuses_max_pool(problem, math, window); !fuses) {
+        if (!backend_->supports(problem, math)) continue;
+        if (const Support fuses = backend_->fuses_max_pool(problem, math, window); !fuses) {
           EXPECT_EQ(lacks(fuses.reason()), "") << problem.to_string();
           reason = fuses.reason();
           ++refused;
@@ -38,7 +36,7 @@ TEST_P(ConvPooling, AgreesWithTheReference) {
         options.max_reference_macs = int64_t{1} << 21;
         options.bias_and_relu = problem.flops() < 1e8 && i % 3 == 0;
         options.max_pool = window;
-        const VerifyResult result = ConvVerifier(problem, options).verify(*backend, math, stream);
+        const VerifyResult result = ConvVerifier(problem, options).verify(*backend_, math, stream);
         EXPECT_TRUE(result.passed) << to_string(math) << " " << result.reason << " [" << result.detail << "]";
         EXPECT_GT(result.checked, 0) << problem.to_string();
         ++verified;

@@ -19,11 +19,7 @@ constexpr int64_t kBatch = 7, kCount = 20;  // two full chunks and a part of one
 constexpr InputOutput kBytesToLogits{ElementType::kUint8, ElementType::kFp32};
 constexpr InputOutput kBytesToPredictions{ElementType::kUint8, ElementType::kClass};
 
-BuildOptions pass_of(int64_t batch) {
-  BuildOptions options;
-  options.batch = batch;
-  return options;
-}
+BuildOptions pass_of(int64_t batch) { return options_on(Device::cpu(), batch); }
 
 FeedOptions staged(int lanes = 1, int depth = 1) {
   FeedOptions options;

@@ -70,9 +70,7 @@ void expect_flat(const std::string& what, int times, const std::function<void(in
 
 /// Every way to compute the graph that is available here.
 Ways ways() {
-  BuildOptions base;
-  base.device = kDevice;
-  base.batch = kBatch;
+  BuildOptions base = options_on(kDevice, kBatch);
   Ways all = layered_ways(base);
   if (kDevice.is_cuda()) {
     all.emplace_back("captured graph", base);

@@ -17,12 +17,8 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-BuildOptions options_for(int64_t batch, const std::string& execution = Plan::kLayered) {
-  BuildOptions options;
-  options.device = kDevice;
-  options.batch = batch;
-  options.execution = execution;
-  return options;
+BuildOptions options_for(int64_t batch, const std::string& execution) {
+  return options_on(kDevice, batch, execution);
 }
 
 int64_t number_after(const std::string& text, const std::string& words) {

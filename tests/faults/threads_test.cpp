@@ -47,12 +47,7 @@ class Worker {
   std::vector<float> normalised_;
 };
 
-BuildOptions options_on(Device device) {
-  BuildOptions options;
-  options.device = device;
-  options.batch = kBatch;
-  return options;
-}
+BuildOptions options_on(Device device) { return lenslet::options_on(device, kBatch); }
 
 /// Ways to compute on a device, by name.
 Ways ways(Device device) {

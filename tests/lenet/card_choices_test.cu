@@ -362,12 +362,7 @@ bool is_own(const std::string& backend) {
 
 class TunedCards : public CardChoices {
  protected:
-  static BuildOptions layered(int ordinal) {
-    BuildOptions build;
-    build.device = Device::cuda(ordinal);
-    build.batch = 1000;
-    return build;
-  }
+  static BuildOptions layered(int ordinal) { return options_on(Device::cuda(ordinal), 1000); }
   /// Layer and backend of each step.
   static std::vector<std::string> steps_of(const Executable& executable) {
     std::vector<std::string> steps;

@@ -249,11 +249,8 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
     right += digits[static_cast<size_t>(i)] - '0' == data.labels[static_cast<size_t>(i)];
   for_each_offer(trained(), data.count, ElementType::kClass,
                  [&](const std::string& backend, const OperatorRequest& offered) {
-                   BuildOptions options;
-                   options.device = kDevice;
-                   options.batch = data.count;
+                   BuildOptions options = options_on(kDevice, data.count, Plan::kFused);
                    options.math = offered.math;
-                   options.execution = Plan::kFused;
                    options.backends = BackendSpec::parse(backend);
                    options.input = offered.input_type;
                    options.output = offered.output_type;
@@ -282,17 +279,12 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
 }
 
 TEST_F(Fused, APlanReplaysTheBackend) {
-  BuildOptions options;
-  options.device = kDevice;
-  options.batch = 12;
-  options.execution = Plan::kFused;
+  BuildOptions options = options_on(kDevice, 12, Plan::kFused);
   options.input = ElementType::kUint8;
   options.output = ElementType::kClass;
   const Executable first(lenet5(), options);
   const Plan saved = Plan::from_json(first.plan().to_json(), "plan.json");
-  BuildOptions replay;
-  replay.device = kDevice;
-  replay.batch = 12;
+  BuildOptions replay = options_on(kDevice, 12);
   replay.plan = &saved;
   Executable again(lenet5(), replay);
   EXPECT_EQ(again.plan().to_json(), first.plan().to_json());
@@ -302,35 +294,27 @@ TEST_F(Fused, APlanReplaysTheBackend) {
 }
 
 TEST_F(Fused, RefusesWhatItCannotDo) {
-  BuildOptions options;
-  options.device = kDevice;
-  options.execution = Plan::kFused;
+  BuildOptions options = options_on(kDevice, 1, Plan::kFused);
   options.backends = BackendSpec::parse("direct");
   expect_error<UsageError>([&] { Executable(lenet5(), options); }, "no backend 'direct' for layer lenet5");
   options.backends = {};
   options.keep_activations = true;
   Executable whole(lenet5(), options);
   expect_error<UsageError>([&] { whole.activation("conv1"); }, "no layer 'conv1'; there are: input, lenet5");
-  options = {};
-  options.device = kDevice;
+  options = options_on(kDevice, 1);
   options.input = ElementType::kUint8;
   expect_error<UnavailableError>(
       [&] { Executable(lenet5(), options); },
       "reads and writes fp32, not uint8 in and fp32 out; use the whole-network plan");
   Graph other("other", "input", {1, 28, 28});
-  options = {};
-  options.device = kDevice;
-  options.execution = Plan::kFused;
+  options = options_on(kDevice, 1, Plan::kFused);
   expect_error<UnavailableError>([&] { Executable(other, options); },
                                  "the model other has no whole-network plan");
 }
 
 // Input and output in host memory that the device addresses: the same bits without a copy.
 TEST_F(Fused, MappedMemoryGivesTheSameBits) {
-  BuildOptions options;
-  options.device = kDevice;
-  options.batch = 7;
-  options.execution = Plan::kFused;
+  BuildOptions options = options_on(kDevice, 7, Plan::kFused);
   options.mapped_io = true;
   if (!kDevice.is_cuda()) {
     expect_error<UsageError>([&] { Executable(lenet5(), options); }, "mapped_io needs a CUDA device");

@@ -48,9 +48,7 @@ TEST(GoldenGpu, ACapturedGraphGivesTheSameBits) {
   for (const std::string& pair : conv_pairs(Device::cuda())) {
     std::vector<float> results[2];
     for (bool graph : {false, true}) {
-      BuildOptions options;
-      options.device = Device::cuda();
-      options.batch = input.shape()[0];
+      BuildOptions options = options_on(Device::cuda(), input.shape()[0]);
       options.backends = BackendSpec::parse(pair);
       Executable first(lenet5(), options);
       // Libraries may choose by timing: both runs must replay one plan with the same choices.

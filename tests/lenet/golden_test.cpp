@@ -55,8 +55,7 @@ TEST(Golden, NoPairOfBackendsAllocatesWhileItRuns) {
     // oneDNN and its threads are not checked inside.
     if (pair.find("onednn") != std::string::npos) continue;
     for (int64_t batch : {1, 300}) {
-      BuildOptions options;
-      options.batch = batch;
+      BuildOptions options = options_on(Device::cpu(), batch);
       options.backends = BackendSpec::parse(pair);
       Executable executable(lenet5(), options);
       executable.run();

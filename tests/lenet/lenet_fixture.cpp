@@ -76,9 +76,7 @@ void check_golden_activations(Device device, const std::string& backends, bool f
   SCOPED_TRACE(backends + (fuse ? " fused" : " apart"));
   const Safetensors& golden = golden_activations();
   const Tensor& input = golden.tensors.at("input");
-  BuildOptions options;
-  options.device = device;
-  options.batch = input.shape()[0];
+  BuildOptions options = options_on(device, input.shape()[0]);
   options.backends = BackendSpec::parse(backends);
   options.fuse = fuse;
   options.keep_activations = true;
@@ -108,9 +106,7 @@ void check_fused_pooling(Device device, int64_t batch) {
     images.data()[i] = digits.data()[i % static_cast<size_t>(digits.shape().num_elements())];
   std::vector<float> logits[2];
   for (const bool fuse : {false, true}) {
-    BuildOptions options;
-    options.device = device;
-    options.batch = batch;
+    BuildOptions options = options_on(device, batch);
     options.fuse = fuse;
     options.backends = BackendSpec::parse("conv1=direct,conv2=direct");
     Executable executable(lenet5(), options);
@@ -140,9 +136,7 @@ void check_mnist_predictions(Device device, const std::string& backends, int64_t
   std::ifstream(kGolden + "mnist_test_predictions.txt") >> digits;
   ASSERT_EQ(digits.size(), static_cast<size_t>(kTestImages));
 
-  BuildOptions options;
-  options.device = device;
-  options.batch = batch;
+  BuildOptions options = options_on(device, batch);
   options.backends = BackendSpec::parse(backends);
   Executable executable(lenet5(), options);
   Tensor images({batch, 1, kLenet5Side, kLenet5Side});

@@ -17,6 +17,14 @@ inline const Graph& lenet5() {
   return graph;
 }
 
+inline BuildOptions options_on(Device device, int64_t batch, const std::string& execution = Plan::kLayered) {
+  BuildOptions options;
+  options.device = device;
+  options.batch = batch;
+  options.execution = execution;
+  return options;
+}
+
 /// Null if a backend, its library or the device is unavailable.
 inline std::unique_ptr<Executable> lenet5_if_available(const BuildOptions& options) {
   try {
