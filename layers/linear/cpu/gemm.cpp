@@ -3,8 +3,7 @@
 
 #include "framework/base/parallel.h"
 #include "framework/tensor/keep_nan.h"
-#include "layers/gemm/gemm_backend.h"
-#include "layers/linear/linear_backend.h"
+#include "layers/linear/linear_product.h"
 
 namespace lenslet {
 namespace {
@@ -19,14 +18,9 @@ class GemmOperator : public Operator {
         outputs_(problem.outputs),
         relu_(problem.relu),
         weights_(Shape{problem.outputs, problem.inputs}),
+        product_(product_of(problem)),
         gemm_(gemm_backend(DeviceKind::kCpu).prepare(problem.math, stream)) {
     std::memcpy(weights_.data(), problem.weights, weights_.shape().bytes());
-    product_.m = static_cast<int>(problem.batch);
-    product_.n = static_cast<int>(problem.outputs);
-    product_.k = static_cast<int>(problem.inputs);
-    product_.transpose_b = true;
-    product_.lda = product_.ldb = problem.inputs;
-    product_.ldc = problem.outputs;
     if (problem.bias) {
       bias_ = Tensor(Shape{problem.outputs});
       std::memcpy(bias_.data(), problem.bias, bias_.shape().bytes());

@@ -1,9 +1,8 @@
 // Linear on the GPU as one product by cuBLAS: Y [N, O] = X [N, I] * W [O, I]^T; bias and ReLU follow in one pass over
 // Y.
-#include "layers/gemm/gemm_backend.h"
 #include "layers/gemm/gpu/bias_rectifier.h"
 #include "layers/gemm/gpu/cublas_workspace.h"
-#include "layers/linear/linear_backend.h"
+#include "layers/linear/linear_product.h"
 
 namespace lenslet {
 namespace {
@@ -14,18 +13,13 @@ class CublasOperator : public Operator {
       : relu_(problem.relu),
         weights_(Shape{problem.outputs, problem.inputs}, stream.device()),
         bias_(Shape{problem.bias ? problem.outputs : 0}, stream.device()),
+        product_(product_of(problem)),
         gemm_(gemm_backend(DeviceKind::kCuda).prepare(problem.math, stream)) {
     copy_bytes(weights_.data(), stream.device(), problem.weights, Device::cpu(), weights_.shape().bytes(),
                stream);
     if (problem.bias) {
       copy_bytes(bias_.data(), stream.device(), problem.bias, Device::cpu(), bias_.shape().bytes(), stream);
     }
-    product_.m = static_cast<int>(problem.batch);
-    product_.n = static_cast<int>(problem.outputs);
-    product_.k = static_cast<int>(problem.inputs);
-    product_.transpose_b = true;
-    product_.lda = product_.ldb = problem.inputs;
-    product_.ldc = problem.outputs;
   }
 
   size_t workspace_bytes() const override { return gemm_->workspace_bytes(); }
