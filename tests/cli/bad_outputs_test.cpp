@@ -106,7 +106,7 @@ constexpr BadInput kOutputs[] = {
      "only one output can be '-'"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Outputs, BadInputTest, testing::ValuesIn(kOutputs), name_of);
+INSTANTIATE_TEST_SUITE_P(Outputs, BadInputTest, testing::ValuesIn(kOutputs), ByName());
 
 // Each command prints its model or device before it measures;
 // a command that has printed nothing has measured nothing.

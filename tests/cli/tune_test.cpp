@@ -1,7 +1,6 @@
 // lenslet tune: candidates, choice, plan, files.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "tests/cli/fixture_files.h"
@@ -147,8 +146,7 @@ TEST(Tune, ASoftmaxOfLargeLogitsIsWithinItsBound) {
                  onnx::node("Gemm", {"f", "w"}, "g", {onnx::attribute("transB", 1)}),
                  onnx::node("Softmax", {"g"}, "y", {onnx::attribute("axis", 1)})};
   parts.outputs = {onnx::value("y", {-1, 6})};
-  const std::string bytes = onnx::model_of(parts, 13).bytes();
-  std::ofstream(expand("{dir}/out/softmax.onnx"), std::ios::binary) << bytes;
+  write_file("{dir}/out/softmax.onnx", onnx::model_of(parts, 13).bytes());
   expect_run(run_line(kQuick + "--model {dir}/out/softmax.onnx"), kOk, "chosen:");
 }
 
