@@ -229,8 +229,10 @@ CommandLine convbench_command_line() {
               "flush the caches before each run (cold), repeat it (hot), or both", measured);
   line.option("--warmup-ms", milliseconds(), LENSLET_MEMBER(measure.warmup_ms),
               "warm up each candidate this long", measured);
-  line.option("--min-time-ms", milliseconds(), LENSLET_MEMBER(measure.min_time_ms),
-              "measure each candidate and cache state this long", measured);
+  line.option(
+      "--min-time-ms", milliseconds(), LENSLET_MEMBER(measure.min_time_ms),
+      "measure each candidate and cache state this long, up to ten times as long or one run if it is slow",
+      measured);
   line.option("--max-seconds", Number{0.001, 1e6, "S"}, LENSLET_MEMBER(max_seconds),
               "stop after this time and keep the rows so far; --resume continues [no limit]", measured);
   line.option("--max-noise", Number{0, 10}, LENSLET_MEMBER(measure.max_noise),

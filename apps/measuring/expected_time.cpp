@@ -12,6 +12,13 @@ constexpr double kUsualShare = 0.17;
 constexpr double kCheckingRuns = 8;
 constexpr double kOverheadMs = 30;  // of a candidate: preparing it, and the judge's sums
 
+// A turn has at least one run, and one that is not timed before a short one.
+double expected_timed_ms(double run_ms, double min_time_ms) {
+  const double turn_ms = run_ms * (run_ms * 1e6 < kLongNs ? 2 : 1);
+  const double turns = std::clamp(kPatience * min_time_ms / std::max(turn_ms, 1e-6), 1.0, double{kMaxTurns});
+  return std::max(min_time_ms, std::floor(turns) * turn_ms);
+}
+
 }  // namespace
 
 double expected_seconds(const std::vector<Work>& runs, MathMode math, const MeasureOptions& options,
@@ -20,7 +27,8 @@ double expected_seconds(const std::vector<Work>& runs, MathMode math, const Meas
   for (const Work& work : runs) {
     const double best_ns = binding_ceiling(ceilings, work, math, options.hot).best_ns;
     const double run_ms = std::isfinite(best_ns) ? best_ns / kUsualShare / 1e6 : 0;
-    const double timed_ms = std::max(options.min_time_ms, run_ms) * (int{options.hot} + int{options.cold});
+    const double timed_ms =
+        expected_timed_ms(run_ms, options.min_time_ms) * (int{options.hot} + int{options.cold});
     const double warmup_ms = run_ms < options.warmup_ms ? options.warmup_ms : 0;
     total_ms += kCheckingRuns * run_ms + timed_ms + warmup_ms + kOverheadMs;
   }

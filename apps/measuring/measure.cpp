@@ -24,8 +24,6 @@ constexpr double kBatchNs = 200e3;  // length of a batch of short runs
 // Runs per batch. Fewer would hide the gain of a kernel that returns if its output is already there (see
 // kStandingRatio); a stream holds back about a thousand launches.
 constexpr int kMinBatch = 4, kMaxBatch = 256;
-constexpr double kPatience = 10;   // a slow candidate's turns take at most this times the requested time
-constexpr double kLongNs = 100e6;  // for longer runs, filling the caches takes less than a hundredth
 // A first run that a busy machine delays looks too long for batches. Up to this many are taken to find a shorter one,
 // unless a run takes longer than such delays.
 constexpr int kFirstRuns = 5;
@@ -57,7 +55,8 @@ struct CandidateState {
   CapturedGraph replay;        // `batch` runs as one launch; empty if a run is long or cannot be captured
   CapturedGraph single;        // one run, if `replay` exists
   double alone_ns = INFINITY;  // fastest single run on a poisoned output
-  int batch = 1, turns = kMaxTurns;
+  int batch = 1, hot_turns = kMaxTurns, cold_turns = kMaxTurns;
+  int turns = kMaxTurns;  // of these two the current one
   int64_t calls = 0;
   double once_ns = 0;
   std::vector<double> hot, cold, end_to_end;
@@ -100,8 +99,25 @@ class CandidateTiming {
   template <typename Step>
   void guarded(CandidateState& state, Step&& step) {
     if (!state.alive) return;
+    pulse();
     const std::optional<NoResult> refusal = attempt_run(state.candidate.name(), stream_, step);
     if (refusal) state.fail(refusal->status, refusal->reason);
+  }
+
+  void pulse() const {
+    if (options_.pulse) options_.pulse();
+  }
+
+  // Between the runs of prepare(), each of which takes seconds for a large problem.
+  void pause() const {
+    pulse();
+    throw_if_interrupted();
+  }
+
+  // Turns that together take at most kPatience times the requested time, unless one alone does.
+  int turns_of(double turn_ns) const {
+    return static_cast<int>(
+        std::clamp(kPatience * options_.min_time_ms * 1e6 / std::max(turn_ns, 1.0), 1.0, double{kMaxTurns}));
   }
 
   static int batch_of(double once_ns) {
@@ -122,7 +138,7 @@ class CandidateTiming {
     throw_on_unreported_error(stream_.device());
     stream_.synchronise();
     state.result.first_call_ns = host_now_ns() - start;
-    throw_if_interrupted();  // a run of a large problem takes seconds
+    pause();
     // NaN at most once: a run that the gate cannot hold back is timed without it.
     state.once_ns = INFINITY;
     for (int i = 0; std::isinf(state.once_ns) ||
@@ -131,10 +147,11 @@ class CandidateTiming {
       const double ns = time_batch(state, 1, nullptr);
       if (!std::isnan(ns)) state.once_ns = std::min(state.once_ns, ns);
     }
-    throw_if_interrupted();
+    pause();
     if (options_.verify != Verify::kOff) {
       const std::string wrong = state.checks.judge_run(Candidate::kBefore, 0, state.once_ns);
       if (!wrong.empty()) return state.fail(row_status::kFailed, wrong);
+      pause();
       for (Candidate* epilogue : state.candidate.epilogues()) judge_epilogue(state, *epilogue);
       if (!state.alive) return;
       const std::string standing = state.checks.judge_run_over(Candidate::kBefore, Candidate::kTimed);
@@ -150,15 +167,14 @@ class CandidateTiming {
       state.once_ns = std::min(state.once_ns, ns);
       state.batch = batch_of(state.once_ns);
     }
-    const double turn_ns = std::max(state.once_ns * state.batch, 1.0);
-    state.turns = static_cast<int>(
-        std::clamp(kPatience * options_.min_time_ms * 1e6 / turn_ns, 1.0, double{kMaxTurns}));
+    state.hot_turns = turns_of(state.once_ns * (state.batch + (fills_caches(state) ? 1 : 0)));
     const bool launches = stream_.device().is_cuda() && !state.candidate.is_call();
     if (options_.hot && state.batch > 1 && launches) capture_batch(state);
   }
 
   void judge_epilogue(CandidateState& state, Candidate& epilogue) {
     if (!state.alive) return;
+    pause();
     const std::string wrong =
         CandidateChecks(epilogue, stream_, scratch_).judge_run(Candidate::kBefore, 0, state.once_ns);
     if (!wrong.empty()) state.fail(row_status::kFailed, concat(epilogue.name(), ": ", wrong));
@@ -238,13 +254,17 @@ class CandidateTiming {
     for (int go = 0; go <= kNoiseRetries; ++go) {
       bool noisy = false;
       for (int turn = 0; turn < kMaxTurns; ++turn) {
-        if (options_.hot)
-          take_turn(go, turn, [&](CandidateState& state, double time_ms) { time_hot(state, time_ms); });
+        if (!options_.hot) break;
+        take_turn(go, turn, &CandidateState::hot_turns,
+                  [&](CandidateState& state, double time_ms) { time_hot(state, time_ms); });
       }
       if (options_.cold) {
         flush_ = std::make_unique<CacheFlush>(stream_.device());
+        const double flush_ns = time_flush();
+        for (auto& state : states_) state->cold_turns = turns_of(state->once_ns + flush_ns);
         for (int turn = 0; turn < kMaxTurns; ++turn) {
-          take_turn(go, turn, [&](CandidateState& state, double time_ms) { time_cold(state, time_ms); });
+          take_turn(go, turn, &CandidateState::cold_turns,
+                    [&](CandidateState& state, double time_ms) { time_cold(state, time_ms); });
         }
         flush_.reset();
       }
@@ -253,17 +273,30 @@ class CandidateTiming {
     }
     if (options_.end_to_end) {
       for (int turn = 0; turn < kMaxTurns; ++turn) {
-        take_turn(0, turn, [&](CandidateState& state, double time_ms) {
+        take_turn(0, turn, &CandidateState::hot_turns, [&](CandidateState& state, double time_ms) {
           time_end_to_end(state, kCopiesShare * time_ms);
         });
       }
     }
   }
 
+  // The nanoseconds of the second flush; the first one also takes the memory from the system.
+  double time_flush() {
+    double ns = 0;
+    for (int i = 0; i < 2; ++i) {
+      const double start = host_now_ns();
+      flush_->enqueue(stream_);
+      stream_.synchronise();
+      ns = host_now_ns() - start;
+    }
+    return ns;
+  }
+
   // One turn per candidate; extra turns only for those that are still too noisy.
   template <typename Time>
-  void take_turn(int go, int turn, Time&& time) {
+  void take_turn(int go, int turn, int CandidateState::*turns, Time&& time) {
     for (auto& state : states_) {
+      state->turns = (*state).*turns;
       if (turn >= state->turns || (go > 0 && !too_noisy(*state))) continue;
       state->last_turn = turn + 1 == state->turns;
       guarded(*state, [&] { time(*state, options_.min_time_ms / state->turns); });
@@ -280,8 +313,11 @@ class CandidateTiming {
     }
   }
 
+  // Whether a turn begins with a run that is not timed: the candidate before left its data in the caches.
+  static bool fills_caches(const CandidateState& state) { return state.once_ns < kLongNs; }
+
   void time_hot(CandidateState& state, double time_ms) {
-    if (state.once_ns < kLongNs) run_once(state);  // the candidate before left its data in the caches
+    if (fills_caches(state)) run_once(state);
     sample_for(state, state.hot, time_ms, [&] {
       return time_batch(state, state.batch, nullptr, state.replay ? &state.replay : nullptr);
     });

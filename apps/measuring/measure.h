@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,11 @@ namespace lenslet {
 
 /// Turns that a candidate takes. A slow one takes fewer and longer turns.
 inline constexpr int kMaxTurns = 5;
+/// The turns of a cache state take at most this times the requested time, or one turn. That includes the runs and the
+/// flushes between those that are timed.
+inline constexpr double kPatience = 10;
+/// For longer runs, filling the caches takes less than a hundredth.
+inline constexpr double kLongNs = 100e6;
 
 enum class Verify { kOff, kBefore, kBoth };
 /// The word of --verify.
@@ -33,7 +39,8 @@ struct MeasureOptions {
   bool cold = true;         // caches flushed before each run
   bool end_to_end = false;  // also with copies, if the candidate has them; host clock
   Verify verify = Verify::kBoth;
-  bool capture = false;  // bracket the timed part with cudaProfilerStart/Stop
+  bool capture = false;         // bracket the timed part with cudaProfilerStart/Stop
+  std::function<void()> pulse;  // called between what is timed, to show the progress; may be empty
 };
 
 struct Measurement {

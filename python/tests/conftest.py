@@ -31,6 +31,11 @@ def golden():
     return arrays
 
 
+@pytest.fixture
+def pixels(golden):
+    return golden["input_u8"]
+
+
 @pytest.fixture(scope="session")
 def table():
     """The 256 normalised values of a pixel."""
@@ -56,6 +61,16 @@ def device(request):
 @pytest.fixture(scope="session")
 def model(device):
     return lenslet.Model.built_in(device=device)
+
+
+@pytest.fixture(scope="session")
+def cpu_model():
+    return lenslet.Model.built_in(device="cpu")
+
+
+@pytest.fixture(scope="session")
+def robust():
+    return lenslet.Model.load("robust", device="cpu")
 
 
 @pytest.fixture(scope="session")

@@ -147,15 +147,14 @@ def test_batches_beyond_one_pass(model, images, count):
     assert np.array_equal(model.predict(many[::-1]).labels, labels[::-1])
 
 
-def test_threads_change_no_bit(images):
-    model = lenslet.Model.built_in(device="cpu")
+def test_threads_change_no_bit(cpu_model, images):
     before = lenslet.num_threads()
     try:
         results = []
         for threads in (1, 2, 8):
             lenslet.set_num_threads(threads)
             assert lenslet.num_threads() == threads
-            results.append([model.logits(images, plan=plan) for plan in ("layered", "fused")])
+            results.append([cpu_model.logits(images, plan=plan) for plan in ("layered", "fused")])
     finally:
         lenslet.set_num_threads(before)
     for other in results[1:]:

@@ -25,12 +25,11 @@ class Interface:
         }
 
 
-def test_a_model_on_the_cpu_refuses_them():
-    model = lenslet.Model.built_in(device="cpu")
+def test_a_model_on_the_cpu_refuses_them(cpu_model):
     with pytest.raises(ValueError, match=r"images: expected host memory, found that of (cuda:0|a GPU)"):
-        model.predict(Interface((2, 28, 28)))
+        cpu_model.predict(Interface((2, 28, 28)))
     with pytest.raises(ValueError, match="inputs: expected host memory"):
-        model.run(Interface((2, 1, 28, 28), "<f4"))
+        cpu_model.run(Interface((2, 1, 28, 28), "<f4"))
 
 
 @pytest.mark.parametrize("shape", [-1, (3, -1), (2**62, 2**62), ("a",), (1.5,)])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lenslet
-from support import run_script
+from support import read_only, run_script, unaligned
 
 
 class DLPackOnly:
@@ -18,24 +18,6 @@ class DLPackOnly:
 
     def __dlpack_device__(self):
         return self.array.__dlpack_device__()
-
-
-@pytest.fixture(scope="module")
-def model():
-    return lenslet.Model.built_in(device="cpu")
-
-
-def unaligned(array):
-    room = np.zeros(array.nbytes + 1, np.uint8)
-    view = np.frombuffer(room.data, array.dtype, array.size, offset=1).reshape(array.shape)
-    view[...] = array
-    return view
-
-
-def read_only(array):
-    array = array.copy()
-    array.flags.writeable = False
-    return array
 
 
 VIEWS = {
@@ -62,39 +44,39 @@ VIEWS = {
 
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("kind", [np.uint8, np.float32])
-def test_views_are_read_rightly(model, images, kind, name):
+def test_views_are_read_rightly(cpu_model, images, kind, name):
     values = images[:50] if kind is np.uint8 else lenslet.normalize(images[:50])
     view = VIEWS[name](values)
     plain = np.array(view, order="C", copy=True)
-    assert model.logits(view).tobytes() == model.logits(plain).tobytes()
-    prediction = model.predict(view)
+    assert cpu_model.logits(view).tobytes() == cpu_model.logits(plain).tobytes()
+    prediction = cpu_model.predict(view)
     count = 1 if view.ndim == 2 else len(view)
     assert prediction.labels.shape == prediction.probabilities.shape == (count,)
-    assert np.array_equal(prediction.labels, model.predict(plain).labels)
+    assert np.array_equal(prediction.labels, cpu_model.predict(plain).labels)
 
 
 @pytest.mark.parametrize("name", ["in order", "no image", "backwards", "transposed", "read-only"])
 @pytest.mark.parametrize("kind", [np.uint8, np.float32])
-def test_dlpack_is_read_rightly(model, images, kind, name):
+def test_dlpack_is_read_rightly(cpu_model, images, kind, name):
     view = VIEWS[name](images[:50] if kind is np.uint8 else lenslet.normalize(images[:50]))
     if name == "read-only" and np.lib.NumpyVersion(np.__version__) < "2.1.0":
         pytest.skip("this NumPy exports no read-only arrays by DLPack")
-    assert np.array_equal(model.logits(DLPackOnly(view)), model.logits(view))
+    assert np.array_equal(cpu_model.logits(DLPackOnly(view)), cpu_model.logits(view))
 
 
-def test_a_memoryview_and_a_subclass_are_read_rightly(model, images):
-    expected = model.logits(images)
-    assert np.array_equal(model.logits(memoryview(images)), expected)
-    assert np.array_equal(model.logits(np.ma.masked_array(images)), expected)
+def test_a_memoryview_and_a_subclass_are_read_rightly(cpu_model, images):
+    expected = cpu_model.logits(images)
+    assert np.array_equal(cpu_model.logits(memoryview(images)), expected)
+    assert np.array_equal(cpu_model.logits(np.ma.masked_array(images)), expected)
 
 
-def test_results_own_their_memory(model, images):
-    labels, probabilities = model.predict(images)
-    logits = model.logits(images)
+def test_results_own_their_memory(cpu_model, images):
+    labels, probabilities = cpu_model.predict(images)
+    logits = cpu_model.logits(images)
     copies = [labels.copy(), probabilities.copy(), logits.copy()]
     for _ in range(20):
-        model.predict(images[::-1])
-        model.logits(images[::-1])
+        cpu_model.predict(images[::-1])
+        cpu_model.logits(images[::-1])
     for array, copy in zip((labels, probabilities, logits), copies):
         assert array.flags.c_contiguous and array.flags.writeable and np.array_equal(array, copy)
 
@@ -132,23 +114,23 @@ BAD_SHAPES = {
 
 
 @pytest.mark.parametrize("name", BAD_TYPES)
-def test_other_types_are_refused(model, images, name):
+def test_other_types_are_refused(cpu_model, images, name):
     value, words = BAD_TYPES[name]
-    for call in (model.predict, model.logits, lenslet.normalize):
+    for call in (cpu_model.predict, cpu_model.logits, lenslet.normalize):
         with pytest.raises(TypeError, match=words) as caught:
             call(value)
         assert "\n" not in str(caught.value) and str(caught.value).startswith("images: ")
-    assert len(model.predict(images).labels) == len(images)
+    assert len(cpu_model.predict(images).labels) == len(images)
 
 
 @pytest.mark.parametrize("name", BAD_SHAPES)
-def test_other_shapes_are_refused(model, images, name):
+def test_other_shapes_are_refused(cpu_model, images, name):
     value = BAD_SHAPES[name]
-    for call in (model.predict, model.logits, lenslet.normalize):
+    for call in (cpu_model.predict, cpu_model.logits, lenslet.normalize):
         with pytest.raises(ValueError, match=r"expected the shape \[N, 28, 28\].*, found \[") as caught:
             call(value)
         assert "\n" not in str(caught.value) and str(caught.value).startswith("images: ")
-    assert len(model.predict(images).labels) == len(images)
+    assert len(cpu_model.predict(images).labels) == len(images)
 
 
 def test_normalize_refuses_what_is_normalised():

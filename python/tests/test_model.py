@@ -12,11 +12,6 @@ import lenslet
 from lenet5 import load_safetensors, save_safetensors
 
 
-@pytest.fixture(scope="module")
-def cpu_model():
-    return lenslet.Model.built_in(device="cpu")
-
-
 def test_exceptions_are_also_the_ones_of_python():
     for name, base in [
         ("UsageError", ValueError),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import lenslet
-from support import LOGIT_DIFFERENCE, check_logits
+from support import LOGIT_DIFFERENCE, check_logits, read_only, unaligned
 
 SHAPE = (3, 32, 32)
 
@@ -25,19 +25,6 @@ def network(network_file):
 @pytest.fixture(scope="module")
 def samples():
     return np.random.default_rng(5).uniform(-1, 1, (9, *SHAPE)).astype(np.float32)
-
-
-def read_only(array):
-    array = array.copy()
-    array.flags.writeable = False
-    return array
-
-
-def unaligned(array):
-    room = np.zeros(array.nbytes + 1, np.uint8)
-    view = np.frombuffer(room.data, array.dtype, array.size, offset=1).reshape(array.shape)
-    view[...] = array
-    return view
 
 
 VIEWS = {
@@ -83,11 +70,10 @@ def test_run_agrees_with_onnx_runtime(network, network_file, samples):
     assert np.abs(network.run(samples) - expected).max() <= 1e-5
 
 
-def test_run_of_the_digit_model_writes_logits(images):
-    model = lenslet.Model.built_in(device="cpu")
+def test_run_of_the_digit_model_writes_logits(cpu_model, images):
     floats = lenslet.normalize(images)
-    assert model.input_shape == (1, 28, 28) and model.output_shape == (10,)
-    assert model.run(floats[:, None]).tobytes() == model.logits(floats).tobytes()
+    assert cpu_model.input_shape == (1, 28, 28) and cpu_model.output_shape == (10,)
+    assert cpu_model.run(floats[:, None]).tobytes() == cpu_model.logits(floats).tobytes()
 
 
 REFUSED = {

@@ -10,13 +10,9 @@ import numpy as np
 import pytest
 
 import lenslet
+from support import strokes
 
 CELLS = "python/examples/look_inside.ipynb"
-
-
-@pytest.fixture(scope="module")
-def robust():
-    return lenslet.Model.load("robust", device="cpu")
 
 
 def data_of(page):
@@ -47,12 +43,6 @@ class Pillow:
         return Pillow("RGBA", np.ascontiguousarray(colours[self.pixels]))
 
 
-def strokes():
-    picture = np.full((80, 140), 255, np.uint8)
-    picture[15:65, 40:46] = picture[15:65, 70:76] = 0
-    return picture
-
-
 def test_a_page_of_a_file_has_the_answer_and_every_layer(root, robust):
     file = root / "samples" / "digit_3_a.png"
     page = robust.show(file, batch=4)
@@ -69,7 +59,7 @@ def test_what_read_takes_is_shown(root, robust):
     seen = [check_page(robust.show(picture))["look"] for picture in (file, str(file), file.read_bytes())]
     assert [look["answer"]["number"] for look in seen] == ["4"] * 3
     assert seen[0]["values"] == seen[1]["values"] == seen[2]["values"]
-    grey = strokes()
+    grey = strokes(2)
     pictures = (
         grey,
         np.dstack([grey] * 3),
@@ -90,13 +80,13 @@ def test_pictures_of_pillow(root, robust):
 
 
 def test_choices_of_a_call_are_shown(robust):
-    data = data_of(robust.show(strokes(), plan="layered", backend="conv1=direct,conv2=im2col_gemm"))
+    data = data_of(robust.show(strokes(2), plan="layered", backend="conv1=direct,conv2=im2col_gemm"))
     assert [data["look"]["ran"][name].split()[0] for name in ("conv1", "conv2")] == ["direct", "im2col_gemm"]
     assert data["look"]["difference_to_model"] == 0
 
 
 def test_a_page_is_saved_as_it_is(robust, tmp_path):
-    page = robust.show(strokes())
+    page = robust.show(strokes(2))
     page.save(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_bytes() == page.html.encode()
     with pytest.raises(OSError):
@@ -114,17 +104,17 @@ def test_names_cannot_leave_their_place(robust, root, tmp_path):
 def test_what_cannot_be_shown_is_refused_as_by_the_command(root, robust):
     network = lenslet.Model.load(root / "tests/models/onnx/keras/series.onnx", device="cpu")
     with pytest.raises(lenslet.DataError, match="reads 64x2, no picture of 1 or 3 channels; a page shows"):
-        network.show(strokes())
+        network.show(strokes(2))
     for batch in (0, 1025):
         with pytest.raises(lenslet.DataError, match=f"1 to 1024, found {batch}"):
-            robust.show(strokes(), batch=batch)
+            robust.show(strokes(2), batch=batch)
     with pytest.raises(TypeError, match="found float64"):
-        robust.show(strokes() / 255)
+        robust.show(strokes(2) / 255)
     with pytest.raises(TypeError, match=r"mode I;16 has other values than bytes"):
-        robust.show(Pillow("I;16", strokes()))
+        robust.show(Pillow("I;16", strokes(2)))
     with pytest.raises(lenslet.UsageError, match="nonsense"):
-        robust.show(strokes(), backend="nonsense")
-    assert robust.read(strokes()).number == "11"
+        robust.show(strokes(2), backend="nonsense")
+    assert robust.read(strokes(2)).number == "11"
 
 
 def test_a_profile_is_a_dict_and_a_table(robust):

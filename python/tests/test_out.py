@@ -6,33 +6,24 @@ import numpy as np
 import pytest
 
 import lenslet
+from support import read_only
 
 
-@pytest.fixture(scope="module")
-def model():
-    return lenslet.Model.built_in(device="cpu")
-
-
-@pytest.fixture
-def pixels(golden):
-    return golden["input_u8"]
-
-
-def test_answers_are_written_in_place(model, pixels):
-    expected = model.predict(pixels)
+def test_answers_are_written_in_place(cpu_model, pixels):
+    expected = cpu_model.predict(pixels)
     place = (np.full(6, -1, np.int32), np.full(6, -1, np.float32))
-    found = model.predict(pixels, out=place)
+    found = cpu_model.predict(pixels, out=place)
     assert found.labels is place[0] and found.probabilities is place[1]
     assert (place[0] == expected.labels).all() and (place[1] == expected.probabilities).all()
-    assert model.predict(pixels, out=expected).labels is expected.labels  # an earlier answer serves
+    assert cpu_model.predict(pixels, out=expected).labels is expected.labels  # an earlier answer serves
     logits = np.empty((6, 10), np.float32)
-    assert model.logits(pixels, out=logits) is logits and (logits == model.logits(pixels)).all()
+    assert cpu_model.logits(pixels, out=logits) is logits and (logits == cpu_model.logits(pixels)).all()
 
 
-def test_a_part_of_an_array_is_written_alone(model, pixels):
+def test_a_part_of_an_array_is_written_alone(cpu_model, pixels):
     room = np.full((8, 10), -1, np.float32)
-    model.logits(pixels, out=room[1:7])
-    assert (room[[0, 7]] == -1).all() and (room[1:7] == model.logits(pixels)).all()
+    cpu_model.logits(pixels, out=room[1:7])
+    assert (room[[0, 7]] == -1).all() and (room[1:7] == cpu_model.logits(pixels)).all()
 
 
 def test_a_network_writes_in_place(root):
@@ -44,20 +35,14 @@ def test_a_network_writes_in_place(root):
     assert network.run(samples[0], out=one) is one and (one == place[0]).all()
 
 
-def test_tensors_of_pytorch_are_read_and_written_in_place(model, pixels):
+def test_tensors_of_pytorch_are_read_and_written_in_place(cpu_model, pixels):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     place = (torch.full((6,), -1, dtype=torch.int32), torch.zeros(6))
     addresses = [tensor.data_ptr() for tensor in place]
-    found = model.predict(torch.from_numpy(pixels.copy()), out=place)
+    found = cpu_model.predict(torch.from_numpy(pixels.copy()), out=place)
     assert found.labels is place[0] and [tensor.data_ptr() for tensor in found] == addresses
     written = (ctypes.c_int32 * 6).from_address(addresses[0])
-    assert list(written) == list(model.predict(pixels).labels)
-
-
-def read_only(shape):
-    array = np.zeros(shape, np.float32)
-    array.flags.writeable = False
-    return array
+    assert list(written) == list(cpu_model.predict(pixels).labels)
 
 
 @pytest.mark.parametrize(
@@ -67,17 +52,17 @@ def read_only(shape):
         (np.zeros(60, np.float32), ValueError, r"expected the shape \[6, 10\]"),
         (np.zeros((6, 10)), TypeError, "expected a writable array of float32 .* found ndarray of float64"),
         (np.zeros((10, 6), np.float32).T, TypeError, "contiguous"),
-        (read_only((6, 10)), TypeError, "writable"),
+        (read_only(np.zeros((6, 10), np.float32)), TypeError, "writable"),
         ([0.0] * 60, TypeError, "found list"),
     ],
 )
-def test_what_cannot_be_written_to_is_refused(model, pixels, out, error, words):
+def test_what_cannot_be_written_to_is_refused(cpu_model, pixels, out, error, words):
     with pytest.raises(error, match=words):
-        model.logits(pixels, out=out)
+        cpu_model.logits(pixels, out=out)
 
 
-def test_a_prediction_needs_two_arrays(model, pixels):
+def test_a_prediction_needs_two_arrays(cpu_model, pixels):
     with pytest.raises(TypeError, match="a tuple of two arrays"):
-        model.predict(pixels, out=np.zeros(6, np.int32))
+        cpu_model.predict(pixels, out=np.zeros(6, np.int32))
     with pytest.raises(TypeError, match=r"out\[1\]: expected a writable array of float32"):
-        model.predict(pixels, out=(np.zeros(6, np.int32), np.zeros(6)))
+        cpu_model.predict(pixels, out=(np.zeros(6, np.int32), np.zeros(6)))

@@ -6,11 +6,6 @@ import pytest
 import lenslet
 
 
-@pytest.fixture(scope="module")
-def model():
-    return lenslet.Model.built_in(device="cpu")
-
-
 def unpacked(packed):
     """The greys, by NumPy alone."""
     return (17 * np.stack([packed & 15, packed >> 4], -1)).astype(np.uint8).reshape(*packed.shape[:-1], 28)
@@ -48,20 +43,20 @@ def test_any_array_of_bytes_is_packed(images, view):
 
 @pytest.mark.parametrize("count", [0, 1, 3, 13, 300])
 @pytest.mark.parametrize("plan", ["fused", "layered"])
-def test_packed_images_are_read_as_their_greys(model, images, count, plan):
+def test_packed_images_are_read_as_their_greys(cpu_model, images, count, plan):
     packed = lenslet.pack(images[:count])
     greys = unpacked(packed)
-    found, expected = model.predict(packed, dtype="uint4", plan=plan), model.predict(greys, plan=plan)
+    found, expected = cpu_model.predict(packed, dtype="uint4", plan=plan), cpu_model.predict(greys, plan=plan)
     assert np.array_equal(found.labels, expected.labels)
     assert found.probabilities.tobytes() == expected.probabilities.tobytes()
     logits = np.full((count, 10), np.nan, np.float32)
-    assert model.logits(packed, dtype="uint4", plan=plan, out=logits) is logits
-    assert logits.tobytes() == model.logits(greys, plan=plan).tobytes()
+    assert cpu_model.logits(packed, dtype="uint4", plan=plan, out=logits) is logits
+    assert logits.tobytes() == cpu_model.logits(greys, plan=plan).tobytes()
 
 
-def test_gaps_threads_and_repetition_change_no_bit(model, images):
+def test_gaps_threads_and_repetition_change_no_bit(cpu_model, images):
     packed = lenslet.pack(images)
-    expected = model.logits(packed, dtype="uint4").tobytes()
+    expected = cpu_model.logits(packed, dtype="uint4").tobytes()
     wide = np.zeros((len(packed), 30, 20), np.uint8)
     wide[:, 1:29, 3:17] = packed
     before = lenslet.num_threads()
@@ -69,30 +64,30 @@ def test_gaps_threads_and_repetition_change_no_bit(model, images):
         for threads in (1, 2, 3):
             lenslet.set_num_threads(threads)
             for array in (packed, wide[:, 1:29, 3:17], packed[::-1]):
-                logits = model.logits(array, dtype="uint4")
+                logits = cpu_model.logits(array, dtype="uint4")
                 assert (logits[::-1] if array is not packed and array.base is packed else logits).tobytes() == expected
     finally:
         lenslet.set_num_threads(before)
-    one, among = (model.predict(array, dtype="uint4").labels for array in (packed[5], packed[5:6]))
+    one, among = (cpu_model.predict(array, dtype="uint4").labels for array in (packed[5], packed[5:6]))
     assert np.array_equal(one, among)
 
 
-def test_dark_on_light_is_refused_and_inverted(model):
+def test_dark_on_light_is_refused_and_inverted(cpu_model):
     image = np.zeros((4, 28, 28), np.uint8)
     image[:, 4:24, 12:15] = 255
     dark = lenslet.pack(255 - image)
     with pytest.raises(ValueError, match="dark on light in 4 of 4 images.*invert=True"):
-        model.predict(dark, dtype="uint4")
-    inverted = model.predict(dark, dtype="uint4", invert=True)
-    expected = model.predict(image)
+        cpu_model.predict(dark, dtype="uint4")
+    inverted = cpu_model.predict(dark, dtype="uint4", invert=True)
+    expected = cpu_model.predict(image)
     assert np.array_equal(inverted.labels, expected.labels)
     assert inverted.probabilities.tobytes() == expected.probabilities.tobytes()
-    model.predict(dark, dtype="uint4", check=False)
+    cpu_model.predict(dark, dtype="uint4", check=False)
 
 
 @pytest.mark.parametrize("call", ["predict", "logits"])
-def test_other_arrays_are_refused(model, images, call):
-    call = getattr(model, call)
+def test_other_arrays_are_refused(cpu_model, images, call):
+    call = getattr(cpu_model, call)
     packed = lenslet.pack(images)
     for shape in ((300, 28, 28), (300, 392), (300, 14, 28), (300, 1, 28, 14), (28, 15), (392,), ()):
         with pytest.raises(
@@ -126,9 +121,9 @@ def test_pack_refuses_what_is_not_bytes(images):
         lenslet.pack(lenslet.pack(images))
 
 
-def test_mnist_loses_few_digits(model, mnist):
+def test_mnist_loses_few_digits(cpu_model, mnist):
     pixels, labels = mnist
-    exact = model.predict(pixels).labels
-    packed = model.predict(lenslet.pack(pixels), dtype="uint4").labels
+    exact = cpu_model.predict(pixels).labels
+    packed = cpu_model.predict(lenslet.pack(pixels), dtype="uint4").labels
     assert abs(int((packed == labels).sum()) - int((exact == labels).sum())) <= 5
     assert (packed != exact).sum() <= 10

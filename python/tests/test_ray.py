@@ -11,20 +11,14 @@ import lenslet.ray
 from lenslet.ray import Predictor
 
 
-@pytest.fixture
-def pixels(golden):
-    return golden["input_u8"]
-
-
-def test_answers_are_those_of_the_model(pixels):
-    model = lenslet.Model.built_in(device="cpu")
-    labels, probabilities = model.predict(pixels)
+def test_answers_are_those_of_the_model(cpu_model, pixels):
+    labels, probabilities = cpu_model.predict(pixels)
     batch = {"id": np.arange(len(pixels)), "image": pixels}
     answers = Predictor()(batch)
     assert list(answers) == ["id", "label", "probability"] and answers["id"] is batch["id"]
     assert (answers["label"] == labels).all() and (answers["probability"] == probabilities).all()
     logits = Predictor(answer="logits", into="energies", keep=[])(batch)
-    assert list(logits) == ["energies"] and (logits["energies"] == model.logits(pixels)).all()
+    assert list(logits) == ["energies"] and (logits["energies"] == cpu_model.logits(pixels)).all()
     assert sorted(batch) == ["id", "image"]
 
 

@@ -6,20 +6,7 @@ import numpy as np
 import pytest
 
 import lenslet
-from support import LOGIT_DIFFERENCE, check_logits, run_script
-
-
-def strokes(count, paper=255, ink=0):
-    """Upright strokes of 6 x 50 pixels, 30 apart: uint8 [80, 140]."""
-    picture = np.full((80, 140), paper, np.uint8)
-    for i in range(count):
-        picture[15:65, 40 + 30 * i : 46 + 30 * i] = ink
-    return picture
-
-
-@pytest.fixture(scope="module")
-def robust():
-    return lenslet.Model.load("robust", device="cpu")
+from support import LOGIT_DIFFERENCE, check_logits, run_script, strokes
 
 
 @pytest.mark.parametrize("name", ["grey", "dark", "RGB", "RGBA", "one channel", "mirrored", "memoryview"])
@@ -111,46 +98,42 @@ def bars():
     return images
 
 
-def test_pixels_as_floats_are_noticed(bars):
-    model = lenslet.Model.built_in(device="cpu")
-    for call in (model.predict, model.logits):
+def test_pixels_as_floats_are_noticed(cpu_model, bars):
+    for call in (cpu_model.predict, cpu_model.logits):
         with pytest.raises(ValueError, match=r"found 0 to 1, which are pixels. Pass \(images \* 255\)"):
             call((bars / 255).astype(np.float32))
         with pytest.raises(ValueError, match="found 0 to 255, which are pixels. Pass images.astype"):
             call(bars.astype(np.float32))
         call((bars / 255).astype(np.float32), check=False)
-    check_logits(model.logits(lenslet.normalize(bars)), model.logits(bars), LOGIT_DIFFERENCE)
-    model.predict(np.zeros((3, 28, 28), np.float32))  # one grey tells nothing
+    check_logits(cpu_model.logits(lenslet.normalize(bars)), cpu_model.logits(bars), LOGIT_DIFFERENCE)
+    cpu_model.predict(np.zeros((3, 28, 28), np.float32))  # one grey tells nothing
 
 
-def test_dark_ink_is_noticed_and_inverted(bars):
-    model = lenslet.Model.built_in(device="cpu")
-    expected = model.logits(bars)
-    for call in (model.predict, model.logits):
+def test_dark_ink_is_noticed_and_inverted(cpu_model, bars):
+    expected = cpu_model.logits(bars)
+    for call in (cpu_model.predict, cpu_model.logits):
         for dark in (255 - bars, lenslet.normalize(255 - bars), 255 - bars[1]):
             with pytest.raises(ValueError, match=r"dark on light in \d of \d images .* invert=True"):
                 call(dark)
             call(dark, check=False)
-    assert np.array_equal(model.logits(255 - bars, invert=True), expected)
-    assert np.array_equal(model.logits((255 - bars)[::-1], invert=True), expected[::-1])
-    check_logits(model.logits(lenslet.normalize(255 - bars), invert=True), expected, LOGIT_DIFFERENCE)
-    assert np.array_equal(model.predict(255 - bars, invert=True).labels, model.predict(bars).labels)
+    assert np.array_equal(cpu_model.logits(255 - bars, invert=True), expected)
+    assert np.array_equal(cpu_model.logits((255 - bars)[::-1], invert=True), expected[::-1])
+    check_logits(cpu_model.logits(lenslet.normalize(255 - bars), invert=True), expected, LOGIT_DIFFERENCE)
+    assert np.array_equal(cpu_model.predict(255 - bars, invert=True).labels, cpu_model.predict(bars).labels)
     with pytest.raises(ValueError, match="dark on light"):
-        model.predict(bars, invert=True)
+        cpu_model.predict(bars, invert=True)
 
 
-def test_noise_passes_the_check():
-    model = lenslet.Model.built_in(device="cpu")
+def test_noise_passes_the_check(cpu_model):
     for image in np.random.default_rng(1).integers(0, 256, (64, 28, 28), np.uint8):
-        model.predict(image)
+        cpu_model.predict(image)
 
 
-def test_mnist_passes_the_check(mnist):
+def test_mnist_passes_the_check(cpu_model, mnist):
     images, _ = mnist
-    model = lenslet.Model.built_in(device="cpu")
     for begin in range(0, len(images), 50):
-        model.predict(images[begin : begin + 50])
-    model.predict(lenslet.normalize(images))
+        cpu_model.predict(images[begin : begin + 50])
+    cpu_model.predict(lenslet.normalize(images))
 
 
 REENTRANT = """

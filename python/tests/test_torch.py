@@ -80,16 +80,14 @@ def test_tensors_with_a_gradient_are_read_or_refused(model, torch):
         assert np.array_equal(found, model.logits(tensor.detach()))
 
 
-def test_a_model_on_the_cpu_refuses_tensors_of_a_gpu(torch_cuda):
+def test_a_model_on_the_cpu_refuses_tensors_of_a_gpu(cpu_model, torch_cuda):
     images = torch_cuda.zeros(1, 28, 28, dtype=torch_cuda.uint8, device="cuda")
-    model = lenslet.Model.built_in(device="cpu")
     with pytest.raises(ValueError, match=r"expected host memory, found that of cuda:0.*\.cpu\(\)"):
-        model.predict(images)
-    assert len(model.predict(images.cpu()).labels) == 1
+        cpu_model.predict(images)
+    assert len(cpu_model.predict(images.cpu()).labels) == 1
 
 
-def test_jax_arrays_are_images(images):
+def test_jax_arrays_are_images(cpu_model, images):
     jax = pytest.importorskip("jax", reason="JAX is not installed")
-    model = lenslet.Model.built_in(device="cpu")
     array = jax.device_put(images, jax.devices("cpu")[0])
-    assert np.array_equal(model.logits(array), model.logits(images))
+    assert np.array_equal(cpu_model.logits(array), cpu_model.logits(images))

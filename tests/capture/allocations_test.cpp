@@ -8,6 +8,7 @@
 #include "tests/capture/planted_relu.h"
 #include "tests/determinism/subjects.h"
 #include "tests/support/allocation_counter.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet {
 namespace {
@@ -48,9 +49,7 @@ TEST_P(Allocations, RunsMakeNone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Allocations, testing::ValuesIn(determinism::families(DeviceKind::kCpu)),
-                         [](const testing::TestParamInfo<Family>& param) {
-                           return param.param.type + "_" + param.param.backend;
-                         });
+                         ByName());
 
 /// broken_run() for ReLU with that fault.
 std::string broken_by(const Fault& fault) { return broken_run(relu_with(fault, Device::cpu()), 1); }

@@ -11,6 +11,7 @@
 #include "tests/capture/planted_relu.h"
 #include "tests/determinism/subjects.h"
 #include "tests/support/gpu.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet {
 namespace {
@@ -89,9 +90,7 @@ TEST_P(Capture, RunsOnlyEnqueue) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Capture, testing::ValuesIn(determinism::families(DeviceKind::kCuda)),
-                         [](const testing::TestParamInfo<Family>& param) {
-                           return param.param.type + "_" + param.param.backend;
-                         });
+                         ByName());
 
 /// broken_run() for ReLU with that fault.
 std::string broken_by(const Fault& fault) { return broken_run(relu_with(fault, Device::cuda()), 1); }

@@ -12,10 +12,7 @@ namespace lenslet {
 /// ReLU's backend `direct` with the fault, on that device, as a subject called "planted".
 inline determinism::Subject relu_with(const Fault& fault, Device device) {
   static const ReluLayer relu;
-  OperatorRequest request;
-  request.device = device;
-  request.inputs = {Shape{1, 1000}};
-  request.output = request.inputs[0];
+  const OperatorRequest request = request_for(relu, {{1, 1000}}, device, MathMode::kFp32);
   determinism::Subject subject = determinism::layer_subject(relu, "direct", request, 2, 1);
   subject.name = "planted";
   subject.prepare = [request, fault](int64_t) {

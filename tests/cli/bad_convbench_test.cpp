@@ -233,9 +233,9 @@ constexpr BadInput kFilters[] = {
      "--stride expects a whole number from 1 to 1024|found '1025'"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Convbench, BadInputTest, testing::ValuesIn(kConvbench), name_of);
-INSTANTIATE_TEST_SUITE_P(Studies, BadInputTest, testing::ValuesIn(kStudies), name_of);
-INSTANTIATE_TEST_SUITE_P(Filters, BadInputTest, testing::ValuesIn(kFilters), name_of);
+INSTANTIATE_TEST_SUITE_P(Convbench, BadInputTest, testing::ValuesIn(kConvbench), ByName());
+INSTANTIATE_TEST_SUITE_P(Studies, BadInputTest, testing::ValuesIn(kStudies), ByName());
+INSTANTIATE_TEST_SUITE_P(Filters, BadInputTest, testing::ValuesIn(kFilters), ByName());
 
 }  // namespace
 }  // namespace lenslet::test

@@ -64,7 +64,7 @@ constexpr BadInput kIdx[] = {
     {"odd_folder", "{eval_of}/none{space}of{newline}{bytes}", kData, "none of\\n\\xff\\xfe: no such folder"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Idx, BadInputTest, testing::ValuesIn(kIdx), name_of);
+INSTANTIATE_TEST_SUITE_P(Idx, BadInputTest, testing::ValuesIn(kIdx), ByName());
 
 }  // namespace
 }  // namespace lenslet::test

@@ -51,7 +51,7 @@ constexpr BadInput kDevices[] = {
     {"decimal_comma", "{eval} --limit 5 --min-accuracy 0.05", kOk, "20.00 %", "LC_ALL=de_DE.UTF-8"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Devices, BadInputTest, testing::ValuesIn(kDevices), name_of);
+INSTANTIATE_TEST_SUITE_P(Devices, BadInputTest, testing::ValuesIn(kDevices), ByName());
 
 }  // namespace
 }  // namespace lenslet::test

@@ -198,8 +198,8 @@ constexpr BadInput kShapes[] = {
      "--batch-size expects a whole number from 1 to 1048576|found '2147483647'"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Flags, BadInputTest, testing::ValuesIn(kFlags), name_of);
-INSTANTIATE_TEST_SUITE_P(Shapes, BadInputTest, testing::ValuesIn(kShapes), name_of);
+INSTANTIATE_TEST_SUITE_P(Flags, BadInputTest, testing::ValuesIn(kFlags), ByName());
+INSTANTIATE_TEST_SUITE_P(Shapes, BadInputTest, testing::ValuesIn(kShapes), ByName());
 
 }  // namespace
 }  // namespace lenslet::test

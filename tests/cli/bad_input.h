@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tests/cli/fixture_files.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet::test {
 
@@ -27,7 +28,5 @@ std::ostream& operator<<(std::ostream& out, const BadInput& bad);
 void expect_row(const BadInput& bad);
 
 class BadInputTest : public testing::TestWithParam<BadInput> {};
-
-std::string name_of(const testing::TestParamInfo<BadInput>& info);
 
 }  // namespace lenslet::test

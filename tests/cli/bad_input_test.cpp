@@ -78,8 +78,6 @@ std::string last_line(const std::string& text) {
 
 std::ostream& operator<<(std::ostream& out, const BadInput& bad) { return out << bad.command; }
 
-std::string name_of(const testing::TestParamInfo<BadInput>& info) { return info.param.name; }
-
 void expect_row(const BadInput& bad) {
   const std::string command = in_full(bad.command), program = command.substr(0, command.find(' '));
   const bool disks =
@@ -228,8 +226,7 @@ std::string model_of_many_weights(const std::string& name, float last) {
   const std::string graph = small.bytes() + "\x2a" + varint(tensor.size() + kBytes) + tensor;
   const std::string file = onnx::Message().integer(1, 8).message(8, onnx::Message().integer(2, 13)).bytes() +
                            "\x3a" + varint(graph.size() + kBytes) + graph;
-  const std::string path = fixture_folder() + "/out/" + name;
-  std::ofstream(path, std::ios::binary) << file;
+  const std::string path = write_file("{dir}/out/" + name, file);
   std::filesystem::resize_file(path, file.size() + kBytes - sizeof last);
   std::ofstream(path, std::ios::binary | std::ios::app)
       .write(reinterpret_cast<const char*>(&last), sizeof last);

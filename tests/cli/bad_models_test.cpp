@@ -90,7 +90,7 @@ constexpr BadInput kModels[] = {
      "--model and --logits name the same file|would be written over"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Models, BadInputTest, testing::ValuesIn(kModels), name_of);
+INSTANTIATE_TEST_SUITE_P(Models, BadInputTest, testing::ValuesIn(kModels), ByName());
 
 }  // namespace
 }  // namespace lenslet::test

@@ -106,35 +106,46 @@ constexpr BadInput kOutputs[] = {
      "only one output can be '-'"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Outputs, BadInputTest, testing::ValuesIn(kOutputs), name_of);
+INSTANTIATE_TEST_SUITE_P(Outputs, BadInputTest, testing::ValuesIn(kOutputs), ByName());
 
 // Each command prints its model or device before it measures;
 // a command that has printed nothing has measured nothing.
 TEST(BadInput, AnOutputInNoFolderIsRefusedBeforeAnythingIsMeasured) {
-  for (const std::string command : {"lenslet profile --json",
-                                    "lenslet profile --csv",
-                                    "lenslet profile --trace",
-                                    "lenslet profile --save-plan",
-                                    "lenslet tune --save-plan",
-                                    "lenslet tune --json",
-                                    "lenslet tune --csv",
-                                    "lenslet backends --json",
-                                    "lenslet backends --csv",
-                                    "lenslet doctor --json",
-                                    "lenslet bench --json",
-                                    "{eval} --json",
-                                    "{eval} --csv",
-                                    "{eval} --misses",
-                                    "{eval} --logits",
-                                    "{eval} --contact-sheet",
-                                    "{eval} --save-plan",
-                                    "{classify} {dir}/pics/one.pgm --json",
-                                    "{run} --json",
-                                    "{run} --csv",
-                                    "{run} --json {dir}/out/r.json --report",
-                                    "convbench separable --json",
-                                    "{filter} --output"}) {
-    const std::string device = command[0] == '{' ? "" : " --device cpu";
+  for (const std::string command :
+       {"lenslet profile --json",
+        "lenslet profile --csv",
+        "lenslet profile --trace",
+        "lenslet profile --save-plan",
+        "lenslet tune --save-plan",
+        "lenslet tune --json",
+        "lenslet tune --csv",
+        "lenslet backends --json",
+        "lenslet backends --csv",
+        "lenslet doctor --json",
+        "lenslet bench --json",
+        "{eval} --json",
+        "{eval} --csv",
+        "{eval} --misses",
+        "{eval} --logits",
+        "{eval} --contact-sheet",
+        "{eval} --save-plan",
+        "{classify} {dir}/pics/one.pgm --json",
+        "{run} --json",
+        "{run} --csv",
+        "{run} --json {dir}/out/r.json --report",
+        "convbench separable --json",
+        "convbench sweep --json",
+        "lenslet bench --csv",
+        "{classify} {dir}/pics/one.pgm --csv",
+        "{classify} {dir}/pics/one.pgm --save-plan",
+        "lenslet show {dir}/pics/one.pgm --html",
+        "lenslet diff {source}/tests/models/onnx/lenet5.onnx --against x.npz --json",
+        "lenslet inspect {source}/tests/models/onnx/lenet5.onnx --csv",
+        "lenslet report {dir}/out/none.json --html",
+        "{compare}/old.json {dir}/results/new.json --json",
+        "{filter} --output"}) {
+    const bool no_device = command.find("lenslet inspect") == 0 || command.find("lenslet report") == 0;
+    const std::string device = command[0] == '{' || no_device ? "" : " --device cpu";
     const ProgramRun run = expect_run(run_line(command + " {dir}/no/x.png" + device), kOutput, "",
                                       "/no/x.png: cannot be written: No such file or directory");
     EXPECT_EQ(run.out, "") << command;

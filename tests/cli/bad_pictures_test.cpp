@@ -117,10 +117,10 @@ constexpr BadInput kOddButRight[] = {
     {"name_after_dashes", "{classify} -- {dir}/odd/-dash.pgm", kOk, "-dash.pgm: 1"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Pictures, BadInputTest, testing::ValuesIn(kPictures), name_of);
-INSTANTIATE_TEST_SUITE_P(Bombs, BadInputTest, testing::ValuesIn(kBombs), name_of);
-INSTANTIATE_TEST_SUITE_P(MaxImagePixels, BadInputTest, testing::ValuesIn(kMaxPixels), name_of);
-INSTANTIATE_TEST_SUITE_P(OddButRight, BadInputTest, testing::ValuesIn(kOddButRight), name_of);
+INSTANTIATE_TEST_SUITE_P(Pictures, BadInputTest, testing::ValuesIn(kPictures), ByName());
+INSTANTIATE_TEST_SUITE_P(Bombs, BadInputTest, testing::ValuesIn(kBombs), ByName());
+INSTANTIATE_TEST_SUITE_P(MaxImagePixels, BadInputTest, testing::ValuesIn(kMaxPixels), ByName());
+INSTANTIATE_TEST_SUITE_P(OddButRight, BadInputTest, testing::ValuesIn(kOddButRight), ByName());
 
 }  // namespace
 }  // namespace lenslet::test

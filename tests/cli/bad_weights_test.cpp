@@ -68,7 +68,7 @@ constexpr BadInput kWeights[] = {
      "large.json: expected a file of at most 4194304 bytes, found a larger one"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Weights, BadInputTest, testing::ValuesIn(kWeights), name_of);
+INSTANTIATE_TEST_SUITE_P(Weights, BadInputTest, testing::ValuesIn(kWeights), ByName());
 
 }  // namespace
 }  // namespace lenslet::test

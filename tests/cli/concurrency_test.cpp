@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/cli/fixture_files.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet::test {
 namespace {
@@ -113,10 +114,7 @@ const Shared kShared[] = {
      1},
 };
 
-INSTANTIATE_TEST_SUITE_P(Writers, ConcurrencyTest, testing::ValuesIn(kShared),
-                         [](const testing::TestParamInfo<Shared>& shared) {
-                           return std::string(shared.param.name);
-                         });
+INSTANTIATE_TEST_SUITE_P(Writers, ConcurrencyTest, testing::ValuesIn(kShared), ByName());
 
 // Without a lock both would read the file, add their rows and write it back, and one run's rows would be lost.
 TEST(Resume, TwoRunsDoNotShareAFile) {

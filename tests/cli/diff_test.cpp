@@ -1,7 +1,6 @@
 // lenslet diff against .npz files: values of the judge that evaluates the file's nodes in fp64, and wrong ones.
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <set>
 
@@ -93,7 +92,7 @@ TEST(Diff, ACopyIsNotBlamed) {
   parts.nodes = {onnx::node("Conv", {"x", "w"}, "c"),
                  onnx::node("BatchNormalization", {"c", "one", "zero", "zero", "one"}, "y")};
   parts.outputs = {onnx::value("y", {-1, 3, 4})};
-  std::ofstream(expand("{dir}/out/series.onnx"), std::ios::binary) << onnx::model_of(parts).bytes();
+  write_file("{dir}/out/series.onnx", onnx::model_of(parts).bytes());
   const Tensor x{{2, 2, 6}, std::vector<float>(24, 1)};
   expect_run(run_line("lenslet diff --device cpu {dir}/out/series.onnx" +
                       write("series.npz", {{"x", x}, {"y", {{2, 3, 4}, std::vector<float>(24, 9)}}})),
@@ -105,7 +104,7 @@ TEST(Diff, AFlattenHasNoRowOfItsOwn) {
   parts.inputs = {onnx::value("x", {-1, 2, 3})};
   parts.nodes = {onnx::node("Relu", {"x"}, "r"), onnx::node("Flatten", {"r"}, "y")};
   parts.outputs = {onnx::value("y", {-1, 6})};
-  std::ofstream(expand("{dir}/out/flat.onnx"), std::ios::binary) << onnx::model_of(parts).bytes();
+  write_file("{dir}/out/flat.onnx", onnx::model_of(parts).bytes());
   const std::vector<float> ones(12, 1);
   expect_run(run_line("lenslet diff --device cpu {dir}/out/flat.onnx" +
                       write("flat.npz",
@@ -168,8 +167,7 @@ TEST(Diff, FilesThatCannotBeComparedAreRefused) {
 }
 
 TEST(Diff, WithoutOnnxRuntimeThereIsOneError) {
-  std::ofstream(expand("{dir}/out/python"))
-      << "#!/bin/sh\necho 'onnxruntime_values: no such module' >&2\nexit 4\n";
+  write_file("{dir}/out/python", "#!/bin/sh\necho 'onnxruntime_values: no such module' >&2\nexit 4\n");
   std::filesystem::permissions(expand("{dir}/out/python"), std::filesystem::perms::owner_all);
   ProgramOptions options;
   options.environment = {{"LENSLET_PYTHON", expand("{dir}/out/python")}};

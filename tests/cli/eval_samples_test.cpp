@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "tests/cli/fixture_files.h"
 #include "tests/models/onnx/onnx_writer.h"
@@ -14,11 +13,6 @@ namespace {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
-
-void write_bytes(const std::string& path, const std::string& bytes) {
-  fs::create_directories(fs::path(expand(path)).parent_path());
-  std::ofstream(expand(path), std::ios::binary) << bytes;
-}
 
 // A picture of one colour.
 std::string picture(int red, int green, int blue) {
@@ -32,17 +26,13 @@ std::string picture(int red, int green, int blue) {
 class EvalSamples : public testing::Test {
  protected:
   void SetUp() override {
-    onnx::GraphParts parts;
-    parts.inputs = {onnx::value("x", {-1, 3, 2, 2})};
-    parts.nodes = {onnx::node("GlobalAveragePool", {"x"}, "m", {}), onnx::node("Flatten", {"m"}, "y", {})};
-    parts.outputs = {onnx::value("y", {-1, 3})};
-    write_bytes("{dir}/out/colours.onnx", onnx::model_of(parts, 13).bytes());
+    write_file("{dir}/out/colours.onnx", onnx::model_of(onnx::channel_means()).bytes());
     for (const auto& [folder, red, green, blue] :
          {std::tuple("blue", 10, 20, 200), {"green", 10, 200, 20}, {"red", 200, 10, 20}})
-      write_bytes(std::string("{dir}/out/colours/") + folder + "/1.ppm", picture(red, green, blue));
-    write_bytes("{dir}/out/colours/green/2.ppm", picture(90, 80, 10));  // looks red
-    write_bytes("{dir}/out/colours/green/notes.txt", "no picture");
-    write_bytes("{dir}/out/colours.txt", "red\ngreen\nblue\n");
+      write_file(std::string("{dir}/out/colours/") + folder + "/1.ppm", picture(red, green, blue));
+    write_file("{dir}/out/colours/green/2.ppm", picture(90, 80, 10));  // looks red
+    write_file("{dir}/out/colours/green/notes.txt", "no picture");
+    write_file("{dir}/out/colours.txt", "red\ngreen\nblue\n");
   }
   static std::string command(const std::string& rest) {
     return "lenslet eval --device cpu --model {dir}/out/colours.onnx --data {dir}/out/" + rest;
@@ -78,8 +68,8 @@ TEST_F(EvalSamples, CountsAFolderOfPicturesForEachClass) {
 }
 
 TEST_F(EvalSamples, NumbersNameClassesToo) {
-  write_bytes("{dir}/out/numbered/2/a.ppm", picture(0, 0, 255));
-  write_bytes("{dir}/out/numbered/0/a.ppm", picture(255, 0, 0));
+  write_file("{dir}/out/numbered/2/a.ppm", picture(0, 0, 255));
+  write_file("{dir}/out/numbered/0/a.ppm", picture(255, 0, 0));
   const json result = result_of("numbered");
   EXPECT_EQ(result.at("count"), 2);
   EXPECT_EQ(result.at("correct"), 2);
@@ -88,18 +78,18 @@ TEST_F(EvalSamples, NumbersNameClassesToo) {
 // As PyTorch's ImageFolder, which sorts names as text.
 TEST_F(EvalSamples, NumbersThatAreNoClassesStandInAlphabeticalOrder) {
   for (const char* name : {"1", "2", "10"})
-    write_bytes(std::string("{dir}/out/counted/") + name + "/a.ppm", picture(255, 0, 0));
+    write_file(std::string("{dir}/out/counted/") + name + "/a.ppm", picture(255, 0, 0));
   expect_run(run_line(command("counted")), kOk, "alphabetical order of their folders: 1, 10, 2;");
 }
 
 TEST_F(EvalSamples, EqualLabelsAreReported) {
-  write_bytes("{dir}/out/twice.txt", "red\ngreen\nred\n");
+  write_file("{dir}/out/twice.txt", "red\ngreen\nred\n");
   const ProgramRun run =
       expect_run(run_line("lenslet classify --device cpu --model {dir}/out/colours.onnx --labels "
                           "{dir}/out/twice.txt {dir}/out/colours/red/1.ppm"),
                  kOk);
   expect_words(run.err, "lines 1 and 3 are both \"red\"");
-  write_bytes("{dir}/out/reds/red/1.ppm", picture(255, 0, 0));
+  write_file("{dir}/out/reds/red/1.ppm", picture(255, 0, 0));
   expect_run(run_line(command("reds --labels {dir}/out/twice.txt")), kData, "",
              "the folder red is two lines of|1 and 3");
 }
@@ -110,14 +100,14 @@ TEST_F(EvalSamples, IndependentOutputsAreNoClasses) {
   parts.nodes = {onnx::node("GlobalAveragePool", {"x"}, "m", {}), onnx::node("Sigmoid", {"m"}, "s", {}),
                  onnx::node("Flatten", {"s"}, "y", {})};
   parts.outputs = {onnx::value("y", {-1, 3})};
-  write_bytes("{dir}/out/several.onnx", onnx::model_of(parts, 13).bytes());
+  write_file("{dir}/out/several.onnx", onnx::model_of(parts, 13).bytes());
   const std::string model = "--device cpu --model {dir}/out/several.onnx ";
   expect_run(run_line("lenslet classify " + model + "{dir}/out/colours/red/1.ppm"), kData, "",
              "several.onnx: the network ends in Sigmoid|several classes may be true");
   expect_run(run_line("lenslet eval " + model + "--data {dir}/out/colours"), kData, "",
              "the network ends in Sigmoid");
   parts.nodes[1] = onnx::node("HardSigmoid", {"m"}, "s", {});
-  write_bytes("{dir}/out/several.onnx", onnx::model_of(parts, 13).bytes());
+  write_file("{dir}/out/several.onnx", onnx::model_of(parts, 13).bytes());
   expect_run(run_line("lenslet classify " + model + "{dir}/out/colours/red/1.ppm"), kData, "",
              "ends in HardSigmoid|without the HardSigmoid");
   parts.inputs = {onnx::value("x", {-1, 1, 28, 28})};
@@ -125,7 +115,7 @@ TEST_F(EvalSamples, IndependentOutputsAreNoClasses) {
   parts.nodes = {onnx::node("Flatten", {"x"}, "f", {}), onnx::node("MatMul", {"f", "w"}, "m", {}),
                  onnx::node("Sigmoid", {"m"}, "y", {})};
   parts.outputs = {onnx::value("y", {-1, 10})};
-  write_bytes("{dir}/out/several_digits.onnx", onnx::model_of(parts, 13).bytes());
+  write_file("{dir}/out/several_digits.onnx", onnx::model_of(parts, 13).bytes());
   expect_run(run_line("lenslet eval --device cpu --model {dir}/out/several_digits.onnx --data {dir}/data"),
              kData, "", "the network ends in Sigmoid");
 }
@@ -153,9 +143,9 @@ TEST_F(EvalSamples, ReadsArraysOfValuesAndOfPixels) {
       }
     }
   }
-  write_bytes("{dir}/out/x.npy", npy("<f4", {5, 3, 2, 2}, values));
-  write_bytes("{dir}/out/p.npy", npy("|u1", {5, 3, 2, 2}, pixels));
-  write_bytes("{dir}/out/y.npy", npy("<i8", {5}, labels));
+  write_file("{dir}/out/x.npy", npy("<f4", {5, 3, 2, 2}, values));
+  write_file("{dir}/out/p.npy", npy("|u1", {5, 3, 2, 2}, pixels));
+  write_file("{dir}/out/y.npy", npy("<i8", {5}, labels));
   for (const char* inputs : {"x.npy", "p.npy"})
     for (const char* batch : {"1", "3", "64"})
       EXPECT_EQ(
@@ -180,28 +170,28 @@ TEST_F(EvalSamples, ReadsArraysOfValuesAndOfPixels) {
   expect_run(run_line(command("x.npy --answers {dir}/out/y.npy --min-accuracy 0.9")), kCheckFailed, "",
              "accuracy 0.800000 is below");
   expect_run(run_line(command("x.npy")), kUsage, "", "needs the labels by --answers FILE.npy");
-  write_bytes("{dir}/out/short.npy", npy("<i8", {4}, std::vector<int64_t>{0, 1, 2, 2}));
+  write_file("{dir}/out/short.npy", npy("<i8", {4}, std::vector<int64_t>{0, 1, 2, 2}));
   expect_run(run_line(command("x.npy --answers {dir}/out/short.npy")), kData, "", "expected 5 whole numbers");
-  write_bytes("{dir}/out/one_hot.npy", npy("<i8", {5, 3}, std::vector<int64_t>(15)));
+  write_file("{dir}/out/one_hot.npy", npy("<i8", {5, 3}, std::vector<int64_t>(15)));
   expect_run(run_line(command("x.npy --answers {dir}/out/one_hot.npy")), kData, "",
              "expected 5 whole numbers");
-  write_bytes("{dir}/out/large.npy", npy("<i8", {5}, std::vector<int64_t>{0, 1, 2, 3, 1}));
+  write_file("{dir}/out/large.npy", npy("<i8", {5}, std::vector<int64_t>{0, 1, 2, 3, 1}));
   expect_run(run_line(command("x.npy --answers {dir}/out/large.npy")), kData, "",
              "label 3 at index 3|0 to 2");
-  write_bytes("{dir}/out/other.npy", npy("<f4", {5, 2, 2, 3}, values));
+  write_file("{dir}/out/other.npy", npy("<f4", {5, 2, 2, 3}, values));
   expect_run(run_line(command("other.npy --answers {dir}/out/y.npy")), kData, "",
              "Nx3x2x2|5x2x2x3 of float32");
 }
 
 TEST_F(EvalSamples, RefusesWhatDoesNotFit) {
   fs::remove_all(expand("{dir}/out/two"));
-  write_bytes("{dir}/out/two/red/a.ppm", picture(1, 2, 3));
-  write_bytes("{dir}/out/two/blue/a.ppm", picture(1, 2, 3));
+  write_file("{dir}/out/two/red/a.ppm", picture(1, 2, 3));
+  write_file("{dir}/out/two/blue/a.ppm", picture(1, 2, 3));
   expect_run(run_line(command("two")), kData, "", "3 classes|found 2|--labels");
-  write_bytes("{dir}/out/two/pink/a.ppm", picture(1, 2, 3));
+  write_file("{dir}/out/two/pink/a.ppm", picture(1, 2, 3));
   expect_run(run_line(command("two --labels {dir}/out/colours.txt")), kData, "",
              "the folder pink is no line of |colours.txt");
-  write_bytes("{dir}/out/bad/0/a.ppm", "P6\n3 2\n255\n");
+  write_file("{dir}/out/bad/0/a.ppm", "P6\n3 2\n255\n");
   expect_run(run_line(command("bad")), kData, "", "bad/0/a.ppm: PNM: truncated: 0 of 18 bytes");
   fs::create_directories(expand("{dir}/out/empty/0"));
   expect_run(run_line(command("empty")), kData, "", "no picture in its folders");
@@ -247,9 +237,9 @@ TEST_F(EvalSamples, ReadsIdxFilesOfOtherPicturesThanDigits) {
                               60,
                               7,
                               7};
-  write_bytes("{dir}/out/rows/train-images-idx3-ubyte", big_endian({3, 4, 2}) + pixels);
-  write_bytes("{dir}/out/rows/train-labels-idx1-ubyte", big_endian({3}) + std::string({0, 1, 1}));
-  write_bytes("{dir}/out/rows.txt", "red\ngreen\nblue\ngrey\n");
+  write_file("{dir}/out/rows/train-images-idx3-ubyte", big_endian({3, 4, 2}) + pixels);
+  write_file("{dir}/out/rows/train-labels-idx1-ubyte", big_endian({3}) + std::string({0, 1, 1}));
+  write_file("{dir}/out/rows.txt", "red\ngreen\nblue\ngrey\n");
   for (const std::vector<int64_t>& sample : {std::vector<int64_t>{1, 4, 2}, {4, 2, 1}, {4, 2}}) {
     SCOPED_TRACE(testing::Message() << sample.size() << " dimensions, first " << sample[0]);
     std::vector<int64_t> dims = {-1};
@@ -262,7 +252,7 @@ TEST_F(EvalSamples, ReadsIdxFilesOfOtherPicturesThanDigits) {
                    {onnx::attribute("axes", std::vector<int64_t>{2}), onnx::attribute("keepdims", 0)})};
     parts.initializers = {onnx::int64s("rows", {0, 4, 2})};
     parts.outputs = {onnx::value("y", {-1, 4})};
-    write_bytes("{dir}/out/rows.onnx", onnx::model_of(parts, 13).bytes());
+    write_file("{dir}/out/rows.onnx", onnx::model_of(parts, 13).bytes());
     const std::string line = "lenslet eval --device cpu --model {dir}/out/rows.onnx --data {dir}/out/rows ";
     const json result = json::parse(
         expect_run(run_line(line + "--split train --labels {dir}/out/rows.txt --std 0.5 --json -"), kOk).out);
@@ -286,7 +276,7 @@ TEST_F(EvalSamples, ReadsIdxFilesOfOtherPicturesThanDigits) {
       run_line("lenslet eval --device cpu --model {dir}/out/rows.onnx --data {dir}/out/rows --split train "
                "--mean 0.1,0.2,0.3,0.4"),
       kUsage, "", "--mean|1 channels|found 4");
-  write_bytes("{dir}/out/rows/train-labels-idx1-ubyte", big_endian({3}) + std::string({0, 1, 4}));
+  write_file("{dir}/out/rows/train-labels-idx1-ubyte", big_endian({3}) + std::string({0, 1, 4}));
   expect_run(
       run_line("lenslet eval --device cpu --model {dir}/out/rows.onnx --data {dir}/out/rows --split train"),
       kData, "", "label 4 at index 2, expected 0 to 3");

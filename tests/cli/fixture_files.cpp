@@ -172,6 +172,12 @@ ProgramRun convbench(const std::string& arguments, ProgramOptions options) {
   return run_line("convbench " + arguments, std::move(options));
 }
 
+std::string write_file(const std::string& path, const std::string& bytes) {
+  const std::string whole = expand(path);
+  write_fixture(whole, bytes_of(bytes));
+  return whole;
+}
+
 nlohmann::json read_json(const std::string& path) { return read_json_file(expand(path)); }
 
 }  // namespace lenslet::test

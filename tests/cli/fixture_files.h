@@ -26,6 +26,8 @@ ProgramRun run_line(const std::string& line, ProgramOptions options = {});
 ProgramRun lenslet(const std::string& arguments, ProgramOptions options = {});
 ProgramRun convbench(const std::string& arguments, ProgramOptions options = {});
 
+/// Writes a file and its folders, and returns its whole path; {dir} is expanded.
+std::string write_file(const std::string& path, const std::string& bytes);
 /// A result file; {dir} is expanded.
 nlohmann::json read_json(const std::string& path);
 

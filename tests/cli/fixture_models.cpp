@@ -1,7 +1,5 @@
 // ONNX files, each with one fault.
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
 #include "tests/cli/fixture_parts.h"
 #include "tests/models/onnx/onnx_writer.h"
@@ -14,8 +12,7 @@ void write_models(const std::filesystem::path& dir) {
   const auto write = [&](const char* name, const GraphParts& parts) {
     write_fixture(folder / name, model_of(parts).file());
   };
-  std::ifstream file(std::string(LENSLET_SOURCE_DIR) + "/tests/models/onnx/lenet5.onnx", std::ios::binary);
-  Bytes lenet5{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  Bytes lenet5 = bytes_of(read_text(LENSLET_SOURCE_DIR "/tests/models/onnx/lenet5.onnx"));
   write_fixture(folder / "lenet5.onnx", lenet5);
   write_fixture(folder / "cut.onnx", {lenet5.begin(), lenet5.begin() + static_cast<long>(lenet5.size() / 2)});
   lenet5[1] ^= 0x80;  // the version becomes the beginning of a longer number

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
@@ -79,12 +78,11 @@ std::string weights_with_threshold(const std::string& threshold) {
   std::memcpy(&length, shipped.data(), sizeof length);  // tests run on little-endian machines
   json header = json::parse(shipped.substr(sizeof length, length));
   header["__metadata__"]["energy_threshold"] = threshold;
-  const std::string text = header.dump(), path = expand("{dir}/out/threshold.safetensors");
+  const std::string text = header.dump();
   length = text.size();
   std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
   bytes += text + shipped.substr(shipped.size() - 44426 * sizeof(float));
-  std::ofstream(path, std::ios::binary) << bytes;
-  return path;
+  return write_file("{dir}/out/threshold.safetensors", bytes);
 }
 
 TEST(Classify, RefusesWhatTheWeightsCallNoDigit) {
@@ -116,12 +114,12 @@ TEST(Classify, FailsIfAnOutputForOneOfSeveralMarksIsNotFinite) {
   const float huge = 3e38f;
   for (size_t at = weights.size() - 44426 * sizeof huge; at < weights.size(); at += sizeof huge)
     std::memcpy(&weights[at], &huge, sizeof huge);
-  std::ofstream(expand("{dir}/out/huge.safetensors"), std::ios::binary) << weights;
+  write_file("{dir}/out/huge.safetensors", weights);
   std::string picture = "P5 140 80 255\n" + std::string(140 * 80, '\xff');
   for (size_t y = 15; y < 65; ++y) {
     for (const size_t x : {40, 70}) picture.replace(picture.size() - 140 * (80 - y) + x, 6, 6, '\0');
   }
-  std::ofstream(expand("{dir}/out/eleven.pgm"), std::ios::binary) << picture;
+  write_file("{dir}/out/eleven.pgm", picture);
   expect_run(run_line("{classify} {dir}/out/eleven.pgm --weights {dir}/out/huge.safetensors"), kCheckFailed,
              "eleven.pgm: no number: mark 1 of 2 is ");
 }
@@ -324,7 +322,7 @@ TEST(Eval, APlanMadeElsewhereIsReplayedWithANote) {
   expect_run(run_line("{eval} --save-plan {dir}/out/here.json"), kOk);
   json plan = read_json("{dir}/out/here.json");
   plan["device_name"] = "a GPU of another make";
-  std::ofstream(expand("{dir}/out/elsewhere.json")) << plan;
+  write_file("{dir}/out/elsewhere.json", plan.dump());
   const ProgramRun run = expect_run(run_line("{eval} --plan {dir}/out/elsewhere.json"), kOk, "",
                                     "elsewhere.json was made by version|a GPU of another make");
   EXPECT_EQ(count_lines(run.err), 1) << run.err;

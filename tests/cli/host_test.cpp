@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "tests/cli/bad_input.h"
 #include "tests/support/sanitizers.h"
@@ -18,8 +16,6 @@ namespace fs = std::filesystem;
 const std::string kEval = "{eval} ";
 const std::string kClassify = "{classify} {dir}/many/t10k-images-idx3-ubyte --limit 2000 ";
 const std::string kRun = "{measure} --threads 1 ";
-
-void put(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 /// A private folder of this test, removed at its end.
 class Host : public testing::Test {
@@ -64,7 +60,7 @@ TEST_F(Host, ARedirectedFileIsAppendedToUnderEachOfItsNames) {
   const std::string expected = read_text(in("plain.json"));
   for (const std::string& name : {std::string("-"), std::string("/dev/stdout"), std::string("/dev/fd/1"),
                                   std::string("/proc/self/fd/1"), in("log")}) {
-    put(in("log"), "kept\n");
+    write_file(in("log"), "kept\n");
     struct stat before = {}, after = {};
     ::stat(in("log").c_str(), &before);
     ProgramOptions appending;
@@ -104,7 +100,7 @@ TEST_F(Host, ANonBlockingPipeIsWaitedFor) {
 TEST_F(Host, AFileThatMayNotGrowIsAnOutputError) {
   ProgramOptions limited;
   limited.limits[RLIMIT_FSIZE] = 10000;
-  put(in("old.csv"), "old\n");
+  write_file(in("old.csv"), "old\n");
   expect_refusal(run_line(kClassify + "--csv " + in("old.csv"), limited), kOutput,
                  "old.csv: cannot be written: File too large");
   EXPECT_EQ(read_text(in("old.csv")), "old\n");
@@ -129,11 +125,11 @@ TEST_F(Host, LinksThatMayNotBeFollowedAreNot) {
 
 TEST_F(Host, ResumingLocksBesideTheFileAndRemovesNoOther) {
   const std::string line = kRun + "--resume --json ";
-  put(in("Cargo.lock"), "");
+  write_file(in("Cargo.lock"), "");
   expect_run(run_line(line + in("Cargo")), kOk);
   EXPECT_TRUE(fs::exists(in("Cargo.lock")));
   EXPECT_FALSE(fs::exists(in("Cargo.lenslet-lock")));
-  put(in("Cargo.lenslet-lock"), "mine\n");
+  write_file(in("Cargo.lenslet-lock"), "mine\n");
   expect_refusal(run_line(line + in("Cargo")), kOutput, "Cargo.lenslet-lock: expected an empty file");
   EXPECT_EQ(read_text(in("Cargo.lenslet-lock")), "mine\n");
 }
@@ -146,8 +142,7 @@ TEST_F(Host, ModulesAreFoundFromTheProgramItselfWhateverItsName) {
       EXPECT_EQ(run.out.find(reason), std::string::npos) << name << ": " << run.out;
   };
   expect_modules(lenslet(line), "its path");
-  fs::create_directories(in("evil"));
-  put(in("evil/" + module), "no module at all");
+  write_file(in("evil/" + module), "no module at all");
   ProgramOptions renamed;
   renamed.folder = folder_.string();
   for (const char* name : {"evil/lenslet", "./lenslet", "lenslet", ""}) {
@@ -162,9 +157,8 @@ TEST_F(Host, ModulesAreFoundFromTheProgramItselfWhateverItsName) {
 
 TEST_F(Host, TheReportsScriptIsNoneThatLiesAboveTheProgram) {
   // A copy of the program below a folder that contains another user's script.
-  fs::create_directories(in("apps/report"));
   fs::create_directories(in("build/bin"));
-  put(in("apps/report/report.py"), "open('" + in("ran") + "', 'w')\n");
+  write_file(in("apps/report/report.py"), "open('" + in("ran") + "', 'w')\n");
   fs::copy_file(program_path("convbench"), in("build/bin/convbench"));
   const ProgramRun run = expect_run(run_program({in("build/bin/convbench"),
                                                  "run",
@@ -202,7 +196,7 @@ TEST_F(Host, AReportOfNamesThatAreNotUtf8LeavesNoOtherFile) {
 
 TEST_F(Host, APageGoesToStandardOutputUnderEachOfItsNames) {
   // Without rows: figures take longer to draw than all else, and are tested with the script.
-  put(in("results.json"), "{\"schema\": \"lenslet.results/1\", \"results\": []}");
+  write_file(in("results.json"), "{\"schema\": \"lenslet.results/1\", \"results\": []}");
   const std::string line = "lenslet report " + in("results.json") + " --html ";
   const ProgramRun file = run_line(line + in("page.html"));
   if (file.exit_code == kUnavailable) GTEST_SKIP() << file.err;
@@ -210,7 +204,7 @@ TEST_F(Host, APageGoesToStandardOutputUnderEachOfItsNames) {
   const std::string page = read_text(in("page.html"));
   EXPECT_TRUE(expect_run(run_line(line + "-"), kOk).out == page);  // without printing both
   for (const std::string& name : {std::string("/dev/stdout"), in("log")}) {
-    put(in("log"), "kept\n");
+    write_file(in("log"), "kept\n");
     ProgramOptions appending;
     appending.append_output_to = in("log");
     expect_run(run_line(line + name, appending), kOk);
@@ -236,9 +230,8 @@ TEST_F(Host, ThreadsThatCannotStartAreExitCode6) {
 TEST_F(Host, MemoryThatRunsOutInAProgramIsExitCode6) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer needs the address space that is limited here";
   // A file within all limits of its kind that exceeds the memory: std::bad_alloc in its reader.
-  fs::create_directories(in("data"));
-  put(in("data/t10k-images-idx3-ubyte"), "");
-  put(in("data/t10k-labels-idx1-ubyte"), "");
+  write_file(in("data/t10k-images-idx3-ubyte"), "");
+  write_file(in("data/t10k-labels-idx1-ubyte"), "");
   fs::resize_file(in("data/t10k-images-idx3-ubyte"), uintmax_t{64} << 20);
   ProgramOptions limited;
   limited.limits[RLIMIT_AS] = uint64_t{64} << 20;  // enough for the program, but not for the file

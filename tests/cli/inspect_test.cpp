@@ -1,5 +1,4 @@
 // lenslet inspect, and --model with a file that PyTorch wrote.
-#include <fstream>
 #include <map>
 
 #include "tests/cli/fixture_files.h"
@@ -110,9 +109,8 @@ TEST(Doctor, TestsTheLayersOfANetwork) {
 TEST(Inspect, PrintsNamesOfTheFileInsideTheirLine) {
   const std::string producer = "x\nLenslet runs this model: forged";
   const std::string model = read_text(LENSLET_SOURCE_DIR "/tests/models/onnx/separable.onnx");
-  std::ofstream file(expand("{dir}/out/forged.onnx"), std::ios::binary);
-  file << model << '\x12' << static_cast<char>(producer.size()) << producer;  // field 2: the last one counts
-  file.close();
+  const std::string field_2 = std::string("\x12") + static_cast<char>(producer.size()) + producer;
+  write_file("{dir}/out/forged.onnx", model + field_2);  // the last one counts
   const ProgramRun run = expect_run(run_line("lenslet inspect {dir}/out/forged.onnx"), kOk, "by x\\nLenslet");
   EXPECT_EQ(run.out.find("\nLenslet runs this model: forged"), std::string::npos) << run.out;
 }

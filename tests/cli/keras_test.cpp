@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "framework/tensor/roundoff.h"
 #include "tests/cli/fixture_files.h"
@@ -16,20 +15,13 @@ using nlohmann::json;
 
 const std::string kKeras = LENSLET_SOURCE_DIR "/tests/models/onnx/keras/";
 
-void write_bytes(const std::string& path, const std::string& bytes) {
-  std::ofstream(expand(path), std::ios::binary) << bytes;
-}
-
 // Networks whose logits are the means of their channels, first.onnx with channels first and last.onnx with channels
 // last, and a picture whose pixels all differ.
 class ChannelsLast : public testing::Test {
  protected:
   void SetUp() override {
-    onnx::GraphParts parts;
-    parts.inputs = {onnx::value("x", {-1, 3, 2, 2})};
-    parts.nodes = {onnx::node("GlobalAveragePool", {"x"}, "m", {}), onnx::node("Flatten", {"m"}, "y", {})};
-    parts.outputs = {onnx::value("y", {-1, 3})};
-    write_bytes("{dir}/out/first.onnx", onnx::model_of(parts, 13).bytes());
+    onnx::GraphParts parts = onnx::channel_means();
+    write_file("{dir}/out/first.onnx", onnx::model_of(parts, 13).bytes());
     parts.inputs = {onnx::value("n", {-1, 2, 2, 3})};
     parts.nodes.insert(
         parts.nodes.begin(),
@@ -37,14 +29,14 @@ class ChannelsLast : public testing::Test {
     for (const bool stated : {false, true}) {
       onnx::Message model = onnx::model_of(parts, 13);
       if (stated) {
-        model.message(14, onnx::Message().text(1, "mean").text(2, "0.1,0.2,0.4"));
-        model.message(14, onnx::Message().text(1, "std").text(2, "0.25,0.5,2"));
+        model.metadata("mean", "0.1,0.2,0.4");
+        model.metadata("std", "0.25,0.5,2");
       }
-      write_bytes(stated ? "{dir}/out/stated.onnx" : "{dir}/out/last.onnx", model.bytes());
+      write_file(stated ? "{dir}/out/stated.onnx" : "{dir}/out/last.onnx", model.bytes());
     }
     std::string picture = "P6\n6 4\n255\n";
     for (int i = 0; i < 6 * 4 * 3; ++i) picture += static_cast<char>(i * 37 % 251);
-    write_bytes("{dir}/out/mixed.ppm", picture);
+    write_file("{dir}/out/mixed.ppm", picture);
   }
   static json top(const std::string& model, const std::string& options) {
     return json::parse(expect_run(run_line("lenslet classify --device cpu --json - --model {dir}/out/" +

@@ -1,7 +1,6 @@
 // lenslet classify with a network that reads RGB pictures: normalisation by channel, aspect, labels.
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 
 #include "tests/cli/fixture_files.h"
 #include "tests/models/onnx/onnx_writer.h"
@@ -12,23 +11,15 @@ namespace {
 
 using nlohmann::json;
 
-void write_text(const std::string& path, const std::string& text) {
-  std::ofstream(expand(path), std::ios::binary) << text;
-}
-
 // A network whose logits are the means of its channels, and a picture of 6x2 pixels: red, green and blue pairs.
 const std::string& channel_means() {
   static const std::string command = [] {
-    onnx::GraphParts parts;
-    parts.inputs = {onnx::value("x", {-1, 3, 2, 2})};
-    parts.nodes = {onnx::node("GlobalAveragePool", {"x"}, "m", {}), onnx::node("Flatten", {"m"}, "y", {})};
-    parts.outputs = {onnx::value("y", {-1, 3})};
-    write_text("{dir}/out/means.onnx", onnx::model_of(parts, 13).bytes());
+    write_file("{dir}/out/means.onnx", onnx::model_of(onnx::channel_means()).bytes());
     std::string picture = "P6\n6 2\n255\n";
     for (int y = 0; y < 2; ++y)
       for (int x = 0; x < 6; ++x)
         for (int c = 0; c < 3; ++c) picture += static_cast<char>(c == x / 2 ? 204 : 51);
-    write_text("{dir}/out/pairs.ppm", picture);
+    write_file("{dir}/out/pairs.ppm", picture);
     return std::string("lenslet classify --device cpu --model {dir}/out/means.onnx {dir}/out/pairs.ppm ");
   }();
   return command;
@@ -84,7 +75,7 @@ TEST(PictureNetwork, ReadsColoursInEitherOrder) {
   (void)channel_means();
   std::string picture = "P6\n2 2\n255\n";
   for (int i = 0; i < 4; ++i) picture += "\xff\x33\x66";
-  write_text("{dir}/out/pink.ppm", picture);
+  write_file("{dir}/out/pink.ppm", picture);
   const auto answer = [](const std::string& options) {
     return json::parse(expect_run(run_line("lenslet classify --device cpu --model {dir}/out/means.onnx "
                                            "{dir}/out/pink.ppm --json - " +
@@ -102,15 +93,11 @@ TEST(PictureNetwork, ReadsColoursInEitherOrder) {
 
 TEST(PictureNetwork, MetadataMayListTheChannels) {
   (void)channel_means();
-  onnx::GraphParts parts;
-  parts.inputs = {onnx::value("x", {-1, 3, 2, 2})};
-  parts.nodes = {onnx::node("GlobalAveragePool", {"x"}, "m", {}), onnx::node("Flatten", {"m"}, "y", {})};
-  parts.outputs = {onnx::value("y", {-1, 3})};
   const auto with = [&](const std::string& mean, const std::string& std) {
-    onnx::Message model = onnx::model_of(parts, 13);
-    model.message(14, onnx::Message().text(1, "mean").text(2, mean));
-    model.message(14, onnx::Message().text(1, "std").text(2, std));
-    write_text("{dir}/out/stated.onnx", model.bytes());
+    onnx::Message model = onnx::model_of(onnx::channel_means());
+    model.metadata("mean", mean);
+    model.metadata("std", std);
+    write_file("{dir}/out/stated.onnx", model.bytes());
     return run_line(
         "lenslet classify --device cpu --model {dir}/out/stated.onnx {dir}/out/pairs.ppm --json - ");
   };
@@ -125,12 +112,12 @@ TEST(PictureNetwork, MetadataMayListTheChannels) {
 }
 
 TEST(PictureNetwork, NamesTheClasses) {
-  write_text("{dir}/out/labels.txt", "\xEF\xBB\xBFred\r\ngreen apple\nblue");
+  write_file("{dir}/out/labels.txt", "\xEF\xBB\xBFred\r\ngreen apple\nblue");
   expect_run(run_line(channel_means() + "--keep-aspect --std 0.1 --labels {dir}/out/labels.txt"), kOk,
              "green apple  99.5|then red 0.2");
   EXPECT_EQ(answer_with("--keep-aspect --labels {dir}/out/labels.txt").at("top").at(0).at("label"),
             "green apple");
-  write_text("{dir}/out/two.txt", "red\ngreen\n");
+  write_file("{dir}/out/two.txt", "red\ngreen\n");
   expect_run(run_line(channel_means() + "--labels {dir}/out/two.txt"), kData, "", "3 classes|found 2");
   expect_run(run_line(channel_means() + "--labels {dir}/out/none.txt"), kData, "",
              "none.txt: cannot be opened");
@@ -146,12 +133,12 @@ TEST(PictureNetwork, LabelsMakePicturesOfTenClassesNoDigits) {
                              attribute("strides", std::vector<int64_t>{28, 2})}),
                  onnx::node("Flatten", {"m"}, "y", {})};
   parts.outputs = {onnx::value("y", {-1, 10})};
-  write_text("{dir}/out/windows.onnx", onnx::model_of(parts, 13).bytes());
+  write_file("{dir}/out/windows.onnx", onnx::model_of(parts, 13).bytes());
   std::string picture = "P5\n28 28\n255\n", names;
   for (int i = 0; i < 28 * 28; ++i) picture += i % 28 == 27 ? '\xff' : '\0';
   for (int i = 0; i < 10; ++i) names += "garment " + std::to_string(i) + "\n";
-  write_text("{dir}/out/edge.pgm", picture);
-  write_text("{dir}/out/garments.txt", names);
+  write_file("{dir}/out/edge.pgm", picture);
+  write_file("{dir}/out/garments.txt", names);
   const std::string labels = " --labels {dir}/out/garments.txt";
   const std::string line = "{classify} {dir}/out/edge.pgm --json - --model ";
   EXPECT_EQ(first_answer(run_line(line + "{dir}/out/windows.onnx" + labels)).at("top").at(0).at("label"),
@@ -159,13 +146,13 @@ TEST(PictureNetwork, LabelsMakePicturesOfTenClassesNoDigits) {
   EXPECT_NE(first_answer(run_line(line + "{dir}/out/windows.onnx")).at("digit"), 9) << "a digit is centred";
   expect_words(first_answer(run_line(line + "{dir}/m/lenet5.onnx" + labels)).at("top").at(0).at("label"),
                "garment ");
-  write_text("{dir}/out/nine.txt", names.substr(names.find('\n') + 1));
+  write_file("{dir}/out/nine.txt", names.substr(names.find('\n') + 1));
   expect_run(run_line(line + "{dir}/m/lenet5.onnx --labels {dir}/out/nine.txt"), kData, "",
              "10 classes of the network, found 9");
   for (const char* number : {"0", "9"}) {
     const std::string folder = std::string("{dir}/out/garments/garment ") + number;
     std::filesystem::create_directories(expand(folder));
-    write_text(folder + "/a.pgm", picture);
+    write_file(folder + "/a.pgm", picture);
   }
   expect_run(run_line("{eval_of}/out/garments --model {dir}/out/windows.onnx" + labels), kOk, "1 of 2");
   expect_run(run_line("{eval_of}/data --model {dir}/out/windows.onnx" + labels), kOk, "of 20|garment 9");
@@ -209,11 +196,10 @@ TEST(PictureNetwork, DigitsOfANetworkMayHaveAnotherNormalisation) {
 
 // The file is the same with the numbers as metadata.
 TEST(PictureNetwork, StatedNumbersAreThoseOfMetadata) {
-  std::ifstream file(LENSLET_SOURCE_DIR "/tests/models/onnx/lenet5.onnx", std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  bytes += onnx::Message().message(14, onnx::Message().text(1, "mean").text(2, "0.25")).bytes();
-  bytes += onnx::Message().message(14, onnx::Message().text(1, "std").text(2, "0.5")).bytes();
-  std::ofstream(expand("{dir}/out/stated_digits.onnx"), std::ios::binary) << bytes;
+  std::string bytes = read_text(LENSLET_SOURCE_DIR "/tests/models/onnx/lenet5.onnx");
+  bytes += onnx::Message().metadata("mean", "0.25").bytes();
+  bytes += onnx::Message().metadata("std", "0.5").bytes();
+  write_file("{dir}/out/stated_digits.onnx", bytes);
   const std::string line =
       "lenslet classify --device cpu --json - " LENSLET_SOURCE_DIR "/samples/digit_7_a.png --model ";
   EXPECT_EQ(first_answer(run_line(line + "{dir}/out/stated_digits.onnx")),

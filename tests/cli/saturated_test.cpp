@@ -1,5 +1,4 @@
 // Functions far from 0, where their values are tiny: the judge of profile has the right values and bounds.
-#include <fstream>
 #include <tuple>
 
 #include "tests/cli/fixture_files.h"
@@ -26,8 +25,7 @@ TEST(SaturatedFunctions, AreJudgedRight) {
                           onnx::floats("b", {2}, {bias, 1.1f * bias})};
     parts.nodes = {node("Conv", {"x", "w", "b"}, "c"), node(op, {"c"}, "y")};
     parts.outputs = {onnx::value("y", {-1, 2, 6, 6})};
-    const std::string bytes = onnx::model_of(parts, 18).bytes();
-    std::ofstream(expand("{dir}/out/saturated.onnx"), std::ios::binary) << bytes;
+    write_file("{dir}/out/saturated.onnx", onnx::model_of(parts, 18).bytes());
     expect_run(run_line("lenslet profile --device cpu --min-time-ms 1 --model {dir}/out/saturated.onnx"), kOk,
                "saturated");
   }
@@ -50,8 +48,7 @@ TEST(SaturatedFunctions, EnlargeTheErrorsOfTheirInputs) {
   parts.nodes = {node("Conv", {"x", "w", "b"}, "c"), node("Conv", {"c", "v"}, "d"),
                  node("Sigmoid", {"d"}, "y")};
   parts.outputs = {onnx::value("y", {-1, 2, 8, 8})};
-  const std::string bytes = onnx::model_of(parts, 18).bytes();
-  std::ofstream(expand("{dir}/out/saturated.onnx"), std::ios::binary) << bytes;
+  write_file("{dir}/out/saturated.onnx", onnx::model_of(parts, 18).bytes());
   expect_run(run_line("lenslet profile --device cpu --min-time-ms 1 --model {dir}/out/saturated.onnx"), kOk,
              "saturated");
 }

@@ -7,6 +7,7 @@
 
 #include "framework/base/error.h"
 #include "tests/cli/fixture_files.h"
+#include "tests/models/onnx/onnx_writer.h"
 
 namespace lenslet::test {
 namespace {
@@ -20,12 +21,41 @@ struct TableCommand {
   std::string line;
 };
 
+// A name that exceeds a line.
+std::string long_name(const std::string& end) {
+  return "features.denseblock4.denselayer16.bottleneck.of_the_last_stage_before_the_classifier_of_a_"
+         "network." +
+         end;
+}
+
+// A network whose layers have such names.
+constexpr const char* kLongModel = "{dir}/out/long.onnx";
+void write_long_model() {
+  onnx::GraphParts parts;
+  parts.inputs = {onnx::value("x", {-1, 3, 8, 8})};
+  parts.initializers = {onnx::floats("v", {3, 3, 3, 3}, std::vector<float>(81, 0.1f)),
+                        onnx::floats("w", {10, 192}, std::vector<float>(1920, 0.1f))};
+  const onnx::Message pads = onnx::attribute("pads", {1, 1, 1, 1});
+  parts.nodes = {onnx::node("Conv", {"x", "v"}, long_name("conv1"), {pads}),
+                 onnx::node("Relu", {long_name("conv1")}, long_name("relu1")),
+                 onnx::node("Conv", {long_name("relu1"), "v"}, long_name("conv2"), {pads}),
+                 onnx::node("Flatten", {long_name("conv2")}, "f"),
+                 onnx::node("Gemm", {"f", "w"}, "y", {onnx::attribute("transB", 1)})};
+  parts.outputs = {onnx::value("y", {-1, 10})};
+  std::ofstream(expand(kLongModel), std::ios::binary) << onnx::model_of(parts, 13).bytes();
+}
+
 // Every command that prints a table on the CPU.
 std::vector<TableCommand> table_commands() {
   const std::string problem = "convbench run --problem mb1ic3ih12oc3kh3ph1",
-                    both = problem + " --layout both";
+                    both = problem + " --layout both", called = "n\"" + long_name("one") + "\"",
+                    longer = problem + called + " --problem mb1ic3ih9oc3kh3" + called + kShort,
+                    model = std::string(" --model ") + kLongModel;
   run_line(problem + kShort + " --json {dir}/out/old.json");
   run_line(problem + kShort + " --json {dir}/out/new.json");
+  run_line(longer + " --json {dir}/out/long_old.json");
+  run_line(longer + " --json {dir}/out/long_new.json");
+  write_long_model();
   return {{"backends", "lenslet backends --device cpu --verbose"},
           {"doctor", "lenslet doctor --device cpu"},
           {"doctor --verbose", "lenslet doctor --device cpu --verbose"},
@@ -39,7 +69,19 @@ std::vector<TableCommand> table_commands() {
           {"run", both + kShort},
           {"compare", "convbench compare {dir}/out/old.json {dir}/out/new.json"},
           {"sweep", std::string("convbench sweep --sizes 8 --strides 1,2 --out-channels 3") + kShort},
-          {"separable", std::string("convbench separable --channels 4 --sizes 8 --batch-size 1") + kShort}};
+          {"separable", std::string("convbench separable --channels 4 --sizes 8 --batch-size 1") + kShort},
+          {"filter", std::string("{filter} --filter edge") + kShort},
+          {"eval, classes", "{eval_of}/by_class --model {source}/tests/models/onnx/lenet5.onnx"},
+          {"explain", "lenslet explain memory"},
+          {"explain, all", "convbench explain"},
+          {"backends, long", "lenslet backends --device cpu" + model},
+          {"doctor, long", "lenslet doctor --device cpu --verbose" + model},
+          {"inspect, long", std::string("lenslet inspect ") + kLongModel},
+          {"tune, long", "lenslet tune" + model + kShort},
+          {"bench, long", "lenslet bench --batch-sizes 1,2" + model + kShort},
+          {"profile, long", "lenslet profile" + model + kShort},
+          {"run, long", longer},
+          {"compare, long", "convbench compare {dir}/out/long_old.json {dir}/out/long_new.json"}};
 }
 
 ProgramRun run_in(const std::string& line, const std::string& columns,
@@ -65,8 +107,9 @@ long width_of(const std::string& line) {
 TEST(Tables, FitTheWidth) {
   for (const TableCommand& command : table_commands()) {
     // At both widths, except those that take their time to measure; run has the widest of their tables.
-    static const std::set<std::string> kMeasure = {"tune",    "bench", "latency",
-                                                   "profile", "sweep", "separable"};
+    static const std::set<std::string> kMeasure = {"tune",        "bench",         "latency",  "profile",
+                                                   "sweep",       "separable",     "filter",   "tune, long",
+                                                   "bench, long", "profile, long", "run, long"};
     const bool measures = kMeasure.count(command.name) != 0;
     for (const int width : measures ? std::vector<int>{80} : std::vector<int>{100, 80}) {
       const ProgramRun run = run_in(command.line, std::to_string(width));
@@ -151,6 +194,51 @@ TEST(Explain, ExplainsEveryColumn) {
     EXPECT_EQ(run_program({program_path("lenslet"), "explain", plain}, options).exit_code, kOk) << plain;
   }
   EXPECT_GT(columns, 60);
+}
+
+// Cells between gaps of two spaces.
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells;
+  for (size_t begin = 0; (begin = line.find_first_not_of(' ', begin)) != std::string::npos;) {
+    const size_t end = std::min(line.size(), line.find("  ", begin));
+    cells.push_back(line.substr(begin, end - begin));
+    begin = end;
+  }
+  return cells;
+}
+
+bool is_rule(const std::string& line) {
+  return line.size() > 3 && line.find_first_not_of('-') == std::string::npos;
+}
+
+// Columns of any command, whatever builds their titles, and the statuses in their rows.
+TEST(Explain, ExplainsWhatTheTablesPrint) {
+  const auto in_capitals = [](const std::string& cell) {
+    return cell.size() > 2 && cell.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string::npos;
+  };
+  std::set<std::string> words;
+  for (const TableCommand& command : table_commands()) {
+    std::string above;
+    bool in_rows = false;
+    for (const std::string& line : lines_of(run_in(command.line + " --wide", "100").out)) {
+      if (is_rule(line) && !in_rows) {
+        in_rows = true;
+        for (const std::string& title : cells_of(above)) words.insert(title);
+      } else if (in_rows) {
+        for (const std::string& cell : cells_of(line)) {
+          if (in_capitals(cell)) words.insert(cell);
+        }
+      }
+      if (line.empty()) in_rows = false;
+      above = line;
+    }
+  }
+  for (const std::string& word : words) {
+    if (word.find_first_not_of("0123456789") == std::string::npos)
+      continue;  // a digit of the confusion matrix
+    EXPECT_EQ(run_program({program_path("lenslet"), "explain", word}).exit_code, kOk) << word;
+  }
+  EXPECT_GT(words.size(), 50u);
 }
 
 // The instructions that this code measures as peaks, "AVX2" or "wgmma", on any machine.

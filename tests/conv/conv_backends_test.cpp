@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "layers/reference/conv_verify.h"
 #include "tests/conv/conv_fixture.h"
+#include "tests/support/host_values.h"
 
 namespace lenslet {
 namespace {
@@ -32,7 +32,7 @@ class Verifiers {
                         ? std::make_shared<const ConvVerifier>(other->second->in_nhwc())
                         : std::make_shared<const ConvVerifier>(problem, options);
     const int64_t bytes = bytes_of(problem, options);
-    if (kDevice == DeviceKind::kCpu && kept_bytes_ + bytes <= kMaxBytes) {
+    if (!kDevice.is_cuda() && kept_bytes_ + bytes <= kMaxBytes) {
       kept_bytes_ += bytes;
       kept_[key] = verifier;
     }
@@ -55,7 +55,7 @@ class Verifiers {
   int64_t kept_bytes_ = 0;
 };
 
-class ConvBackends : public testing::TestWithParam<BackendAndList> {
+class ConvBackends : public OpenedConvBackendAndList {
  protected:
   static void TearDownTestSuite() { verifiers = {}; }
   static inline Verifiers verifiers;
@@ -65,9 +65,7 @@ class ConvBackends : public testing::TestWithParam<BackendAndList> {
 TEST_P(ConvBackends, AgreeWithTheReference) {
   const auto& [name, list] = GetParam();
   std::string reason;
-  const ConvBackend* backend = open_or_reason(name, reason);
-  if (!backend) GTEST_SKIP() << reason;
-  Stream stream(Device{kDevice, 0});
+  Stream stream(kDevice);
   const std::vector<Conv2dProblem> problems = problems_of(name, list);
   if (problems.empty() && list.rfind("launches", 0) == 0) GTEST_SKIP() << name << " has no more launches";
   ASSERT_FALSE(problems.empty()) << "nothing to verify in the list " << list;
@@ -78,12 +76,12 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
     // Most lists accept any choice of a library; LeNet's list uses the timed choice, as users get it.
     if (list != "lenet") options.timing = DevicePrepareServices::Timing::kOnce;
     // With a GPU the reference takes less time than the copies, so it may judge more outputs.
-    if (kDevice == DeviceKind::kCuda) {
+    if (kDevice.is_cuda()) {
       options.max_reference_macs = std::max(options.max_reference_macs, judged_macs(problem));
     }
     std::shared_ptr<const ConvVerifier> verifier;  // generating its data takes longer than a refusal
     for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
-      const Support support = backend->supports(problem, math);
+      const Support support = backend_->supports(problem, math);
       if (!support) {
         EXPECT_EQ(lacks(support.reason()), "") << problem.to_string();
         reason = support.reason();
@@ -92,7 +90,7 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
       }
       try {
         if (!verifier) verifier = verifiers.of(list, problem, options);
-        const VerifyResult result = verifier->verify(*backend, math, stream);
+        const VerifyResult result = verifier->verify(*backend_, math, stream);
         EXPECT_TRUE(result.passed) << to_string(math) << " " << result.reason << " [" << result.detail << "]";
         EXPECT_GT(result.checked, 0) << problem.to_string();
         ++verified;
@@ -109,10 +107,7 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
   if (verified == 0 && refused > 0) GTEST_SKIP() << "refused all " << refused << ", the last: " << reason;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvBackends, testing::ValuesIn(backends_and_lists()),
-                         [](const testing::TestParamInfo<BackendAndList>& param) {
-                           return std::get<0>(param.param) + "_" + std::get<1>(param.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvBackends, testing::ValuesIn(backends_and_lists()), ByName());
 
 /// fp32 if the backend supports the problem in it, else tf32, else fp16; nullopt, with the reason, for none.
 std::optional<MathMode> first_math(const ConvBackend& backend, const Conv2dProblem& problem,
@@ -169,26 +164,23 @@ TEST_P(ConvRefusals, StateWhatTheyFoundAndARemedy) {
   EXPECT_GT(refused, 0) << "every backend refuses a math mode";
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvRefusals, testing::ValuesIn(backend_names()),
-                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvRefusals, testing::ValuesIn(backend_names()), ByName());
 
-class ConvWorkspace : public testing::TestWithParam<BackendAndList> {};
+using ConvWorkspace = OpenedConvBackendAndList;
 
 // The announced workspace is at least what the kernel then needs; a limit is respected, or refused as a limit.
 TEST_P(ConvWorkspace, IsStatedAndLimited) {
   const auto& [name, list] = GetParam();
   std::string reason;
-  const ConvBackend* backend = open_or_reason(name, reason);
-  if (!backend) GTEST_SKIP() << reason;
-  Stream stream(Device{kDevice, 0});
+  Stream stream(kDevice);
   DevicePrepareServices services(stream, DevicePrepareServices::Timing::kOnce);
   int stated = 0, limited = 0, none_wanted = 0;
   for (const Conv2dProblem& problem : problems_of(name, list)) {
-    const std::optional<MathMode> math = first_math(*backend, problem, reason);
+    const std::optional<MathMode> math = first_math(*backend_, problem, reason);
     if (!math) continue;
     const std::vector<float> weights(static_cast<size_t>(problem.weight_shape().num_elements()), 1.0f);
     const auto prepare = [&, &problem = problem](size_t limit) {
-      return backend->prepare({problem, *math, weights.data(), nullptr, false, limit, services, stream});
+      return backend_->prepare({problem, *math, weights.data(), nullptr, false, limit, services, stream});
     };
     size_t wanted = 0;
     try {
@@ -198,7 +190,7 @@ TEST_P(ConvWorkspace, IsStatedAndLimited) {
       continue;
     }
     ++stated;
-    EXPECT_LE(wanted, backend->workspace_bytes(problem, *math)) << problem.to_string();
+    EXPECT_LE(wanted, backend_->workspace_bytes(problem, *math)) << problem.to_string();
     if (wanted == 0) {
       ++none_wanted;
       continue;
@@ -215,16 +207,13 @@ TEST_P(ConvWorkspace, IsStatedAndLimited) {
   EXPECT_EQ(limited + none_wanted, stated);
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvWorkspace, testing::ValuesIn(backends_and_lists()),
-                         [](const testing::TestParamInfo<BackendAndList>& param) {
-                           return std::get<0>(param.param) + "_" + std::get<1>(param.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvWorkspace, testing::ValuesIn(backends_and_lists()), ByName());
 
 class ConvRounds : public OpenedConvBackend {};
 
 // With a workspace limit a backend works in several rounds; each must use its part of input and output.
 TEST_P(ConvRounds, AgreeWithTheReference) {
-  Stream stream(Device{kDevice, 0});
+  Stream stream(kDevice);
   int verified = 0;
   ConvVerifyOptions options;
   options.timing = DevicePrepareServices::Timing::kOnce;
@@ -245,8 +234,7 @@ TEST_P(ConvRounds, AgreeWithTheReference) {
   if (verified == 0) GTEST_SKIP() << GetParam() << " works in one round alone";
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvRounds, testing::ValuesIn(backend_names()),
-                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvRounds, testing::ValuesIn(backend_names()), ByName());
 
 class ConvFusedRelu : public OpenedConvBackend {};
 
@@ -254,7 +242,7 @@ class ConvFusedRelu : public OpenedConvBackend {};
 // contains the NaN are NaN. Algorithms that transform tiles may spread it further.
 TEST_P(ConvFusedRelu, KeepsNan) {
   if (!backend_->fuses_rectifier(Rectifier(true))) GTEST_SKIP() << GetParam() << " fuses no ReLU";
-  Stream stream(Device{kDevice, 0});
+  Stream stream(kDevice);
   DevicePrepareServices services(stream);
   std::string reason;
   int supported = 0;
@@ -302,8 +290,7 @@ TEST_P(ConvFusedRelu, KeepsNan) {
   if (supported == 0) GTEST_SKIP() << reason;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvFusedRelu, testing::ValuesIn(backend_names()),
-                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvFusedRelu, testing::ValuesIn(backend_names()), ByName());
 
 class ConvChoice : public OpenedConvBackend {
  protected:
@@ -323,7 +310,7 @@ class ConvChoice : public OpenedConvBackend {
   std::vector<float> weights_ =
       reference::uniform_values(static_cast<size_t>(problem_.weight_shape().num_elements()), 1);
   std::vector<float> bias_ = reference::uniform_values(static_cast<size_t>(problem_.k), 2);
-  Stream stream_{cuda_status().usable || kDevice == DeviceKind::kCpu ? Device{kDevice, 0} : Device::cpu()};
+  Stream stream_{cuda_status().usable || !kDevice.is_cuda() ? kDevice : Device::cpu()};
   DevicePrepareServices services_{stream_};
 };
 
@@ -339,23 +326,17 @@ TEST_P(ConvChoice, IsReplayed) {
   EXPECT_EQ(replayed->choice(), choice);
   EXPECT_EQ(replayed->workspace_bytes(), chosen->workspace_bytes());
   EXPECT_EQ(run(*replayed), run(*chosen));
-  try {
-    prepare("BOGUS");
-    ADD_FAILURE() << "took the choice BOGUS";
-  } catch (const UnavailableError& error) {
-    EXPECT_NE(std::string(error.what()).find("BOGUS"), std::string::npos) << error.what();
-  }
+  expect_error<UnavailableError>([&] { prepare("BOGUS"); }, "BOGUS");
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvChoice, testing::ValuesIn(backend_names()),
-                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvChoice, testing::ValuesIn(backend_names()), ByName());
 
 class ConvSequence : public OpenedConvBackend {};
 
 // A launch may begin before the one before it ends, but it reads what that one wrote.
 TEST_P(ConvSequence, ReadsWhatTheLaunchBeforeWrote) {
   constexpr int kLaunches = 20;
-  Stream stream(Device{kDevice, 0});
+  Stream stream(kDevice);
   DevicePrepareServices services(stream, DevicePrepareServices::Timing::kOnce);
   std::string reason;
   int supported = 0;
@@ -393,16 +374,14 @@ TEST_P(ConvSequence, ReadsWhatTheLaunchBeforeWrote) {
     const std::vector<float> expected = last_output(true);
     for (int i = 0; i < 5; ++i) {
       const std::vector<float> found = last_output(false);
-      EXPECT_EQ(std::memcmp(found.data(), expected.data(), count * sizeof(float)), 0)
-          << problem.to_string() << " " << kernel->detail();
+      EXPECT_TRUE(same_bits(found, expected)) << problem.to_string() << " " << kernel->detail();
     }
     ++supported;
   }
   if (supported == 0) GTEST_SKIP() << reason;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvSequence, testing::ValuesIn(backend_names()),
-                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvSequence, testing::ValuesIn(backend_names()), ByName());
 
 }  // namespace
 }  // namespace lenslet

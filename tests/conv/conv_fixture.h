@@ -14,28 +14,28 @@
 #include "layers/conv/conv_registry.h"
 #include "layers/conv/prepare_services.h"
 #include "tests/conv/refusals.h"
+#include "tests/support/test_device.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet {
-
-constexpr DeviceKind kDevice = LENSLET_TEST_DEVICE;
 
 /// `launches` is one list per backend: shapes for kernels that the other lists do not reach on a GPU.
 inline std::vector<std::string> problem_lists() {
   std::vector<std::string> lists = {"lenet",   "rgb3x3",    "deep3x3",   "tails",
                                     "regress", "depthwise", "pointwise", "asymmetric"};
-  if (kDevice == DeviceKind::kCuda) lists.push_back("launches");
+  if (kDevice.is_cuda()) lists.push_back("launches");
   return lists;
 }
 
 inline std::vector<std::string> backend_names() {
-  std::vector<std::string> names = conv_table().names(kDevice);
+  std::vector<std::string> names = conv_table().names(kDevice.kind);
   if (names.empty()) names.push_back("none");  // appears as one skipped test instead of none
   return names;
 }
 
 /// Longer lists are split into parts of this size, so that the shards of a program take similar times. On a GPU cudnn
 /// takes seconds for a problem, most of them to build its plans.
-constexpr size_t kPartProblems = kDevice == DeviceKind::kCuda ? 8 : 32;
+constexpr size_t kPartProblems = kDevice.kind == DeviceKind::kCuda ? 8 : 32;
 
 /// The folder of problem lists.
 inline const std::string kProblems = LENSLET_SOURCE_DIR "/layers/conv/problems";
@@ -70,7 +70,7 @@ inline std::vector<Conv2dProblem> problems_of(const std::string& backend, const 
   }
   // On the CPU one image of a deep problem is enough: the others run the same code.
   for (Conv2dProblem& problem : problems) {
-    if (kDevice == DeviceKind::kCpu && problem.flops() > 1e9) problem.n = 1;
+    if (!kDevice.is_cuda() && problem.flops() > 1e9) problem.n = 1;
   }
   // Both layouts; a backend that supports only one refuses the other with a reason.
   const size_t count = problems.size();
@@ -107,12 +107,12 @@ inline std::vector<size_t> workspace_limits(const ConvBackend& backend, const Co
 
 /// Opens the backend of that name; sets the reason to skip if it is unavailable.
 inline const ConvBackend* open_or_reason(const std::string& name, std::string& reason) {
-  if (kDevice == DeviceKind::kCuda && !cuda_status().usable) {
+  if (kDevice.is_cuda() && !cuda_status().usable) {
     reason = "no usable GPU: " + cuda_status().reason;
     return nullptr;
   }
   try {
-    return &find_conv_backend(kDevice, name).open();
+    return &find_conv_backend(kDevice.kind, name).open();
   } catch (const UnavailableError& error) {
     reason = error.what();
     return nullptr;
@@ -127,7 +127,7 @@ inline std::vector<BackendAndList> backends_and_lists() {
   std::vector<BackendAndList> all;
   for (const std::string& backend : backend_names())
     for (const std::string& list : list_parts()) all.emplace_back(backend, list);
-  if (kDevice == DeviceKind::kCpu) {
+  if (!kDevice.is_cuda()) {
     std::stable_sort(all.begin(), all.end(),
                      [](const auto& a, const auto& b) { return std::get<1>(a) < std::get<1>(b); });
   }
@@ -148,14 +148,22 @@ inline std::vector<float> output_of(ConvKernel& kernel, const std::vector<float>
   return y;
 }
 
-class OpenedConvBackend : public testing::TestWithParam<std::string> {
+/// Skips its tests, with the reason, without the parameter's backend.
+template <typename Parameter>
+class OpenedConv : public testing::TestWithParam<Parameter> {
  protected:
   void SetUp() override {
     std::string reason;
-    backend_ = open_or_reason(GetParam(), reason);
+    backend_ = open_or_reason(backend_name(this->GetParam()), reason);
     if (!backend_) GTEST_SKIP() << reason;
   }
   const ConvBackend* backend_ = nullptr;
+
+ private:
+  static const std::string& backend_name(const std::string& backend) { return backend; }
+  static const std::string& backend_name(const BackendAndList& both) { return std::get<0>(both); }
 };
+using OpenedConvBackend = OpenedConv<std::string>;
+using OpenedConvBackendAndList = OpenedConv<BackendAndList>;
 
 }  // namespace lenslet

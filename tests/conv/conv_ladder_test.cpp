@@ -11,6 +11,7 @@
 #include "layers/reference/conv_verify.h"
 #include "tests/conv/refusals.h"
 #include "tests/support/gpu.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet {
 namespace {
@@ -72,26 +73,13 @@ TEST_P(ConvLadder, ListsItsLaunches) {
   }
 }
 
-std::string test_name(const ConvRung& rung) {
-  std::string name = rung.name;
-  for (char& c : name) {
-    if (c == '.') c = '_';
-  }
-  return name;
-}
-
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ConvLadder);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ConvLadderList);
-INSTANTIATE_TEST_SUITE_P(Rungs, ConvLadder, testing::ValuesIn(all_rungs()),
-                         [](const testing::TestParamInfo<ConvRung>& param) {
-                           return test_name(param.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(Rungs, ConvLadder, testing::ValuesIn(all_rungs()), ByName());
 INSTANTIATE_TEST_SUITE_P(Rungs, ConvLadderList,
                          testing::Combine(testing::ValuesIn(all_rungs()),
                                           testing::Values("lenet", "rgb3x3", "tails", "regress", "deep3x3")),
-                         [](const testing::TestParamInfo<std::tuple<ConvRung, std::string>>& param) {
-                           return test_name(std::get<0>(param.param)) + "_" + std::get<1>(param.param);
-                         });
+                         ByName());
 
 // Needs no GPU: tests only the list.
 TEST(ConvLadders, EndsWithTheProductAndNamesEachChange) {

@@ -14,17 +14,15 @@
 #include "layers/reference/fill.h"
 #include "layers/reference/reference.h"
 #include "layers/relu/relu_layer.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/host_values.h"
 #include "tests/support/in_child.h"
 
 namespace lenslet {
 namespace {
 
 Tensor tensor_of(const Shape& shape, uint64_t seed) {
-  Tensor tensor(shape);
-  const std::vector<float> values =
-      reference::small_integers(static_cast<size_t>(shape.num_elements()), seed);
-  std::copy(values.begin(), values.end(), tensor.data());
-  return tensor;
+  return host_tensor(shape, reference::small_integers(static_cast<size_t>(shape.num_elements()), seed));
 }
 
 Conv2dLayer make_layer(const char* problem, bool bias = true) {
@@ -33,10 +31,7 @@ Conv2dLayer make_layer(const char* problem, bool bias = true) {
 }
 
 OperatorRequest request_for(const Conv2dLayer& layer, const Shape& input) {
-  OperatorRequest request;
-  request.inputs = {input};
-  request.output = layer.infer_shape({input});
-  return request;
+  return request_for(layer, {input}, Device::cpu(), MathMode::kFp32);
 }
 
 TEST(Conv2dLayer, InfersShapesAndWork) {
@@ -88,12 +83,7 @@ TEST(Conv2dLayer, ReplaysAChoiceOrRefusesIt) {
     request.choice = layer.prepare(backend, request, stream)->choice();
     EXPECT_EQ(layer.prepare(backend, request, stream)->choice(), request.choice);
     request.choice = "BOGUS";
-    try {
-      layer.prepare(backend, request, stream);
-      ADD_FAILURE() << backend << " took the choice BOGUS";
-    } catch (const UnavailableError& error) {
-      EXPECT_NE(std::string(error.what()).find("BOGUS"), std::string::npos) << error.what();
-    }
+    expect_error<UnavailableError>([&] { layer.prepare(backend, request, stream); }, "BOGUS");
   }
 }
 
@@ -211,12 +201,7 @@ TEST(Conv2dLayer, OneDnnWithSeveralThreadsIsRefusedAfterAFork) {
   Prepared one = prepare(1), many = prepare(8);
   const std::vector<float> of_one = run(one), of_many = run(many);
   const auto refused = [](const auto& body) {
-    try {
-      body();
-    } catch (const DeviceError& error) {
-      return std::string(error.what()).find("before this process was forked") != std::string::npos;
-    }
-    return false;
+    return message_of<DeviceError>(body).find("before this process was forked") != std::string::npos;
   };
   EXPECT_EQ(test::in_child([&] {
               int failures = 0;
@@ -237,13 +222,8 @@ TEST(Conv2dLayer, OneDnnWithSeveralThreadsIsRefusedAfterAFork) {
 
 TEST(ConvRegistry, NamesTheLegalBackends) {
   for (DeviceKind device : {DeviceKind::kCpu, DeviceKind::kCuda}) {
-    std::string message;
-    try {
-      find_conv_backend(device, "cuddn");
-    } catch (const UsageError& error) {
-      message = error.what();
-    }
-    EXPECT_NE(message.find("cuddn"), std::string::npos) << message;
+    const std::string message =
+        expect_error<UsageError>([&] { find_conv_backend(device, "cuddn"); }, "cuddn");
     for (const ConvBackendEntry& entry : conv_backend_rows(device)) {
       EXPECT_NE(message.find(entry.name()), std::string::npos) << message;
       EXPECT_EQ(&find_conv_backend(device, entry.name()), &entry);
@@ -267,16 +247,9 @@ TEST(ConvRegistry, CudnnStopsAt512MiBByDefault) {
 TEST(ConvRegistry, DistinguishesABackendOfAnotherDeviceFromNone) {
   for (const auto& [device, name] :
        {std::pair{DeviceKind::kCpu, "tensor_core"}, {DeviceKind::kCuda, "onednn"}}) {
-    try {
-      find_conv_backend(device, name);
-      FAIL() << name;
-    } catch (const UnavailableError& error) {
-      const std::string message = error.what();
-      EXPECT_NE(message.find(concat("'", name, "' runs on ", to_string(other_kind(device)))),
-                std::string::npos)
-          << message;
-      EXPECT_NE(message.find("there are: "), std::string::npos) << message;
-    }
+    expect_error<UnavailableError>([&, device = device, name = name] { find_conv_backend(device, name); },
+                                   concat("'", name, "' runs on ", to_string(other_kind(device))),
+                                   "there are: ");
   }
 }
 

@@ -3,32 +3,30 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include "framework/tensor/keep_nan.h"
 #include "layers/reference/conv_verify.h"
 #include "tests/conv/conv_fixture.h"
+#include "tests/support/host_values.h"
 
 namespace lenslet {
 namespace {
 
-class ConvPooling : public testing::TestWithParam<BackendAndList> {};
+using ConvPooling = OpenedConvBackendAndList;
 
 TEST_P(ConvPooling, AgreesWithTheReference) {
   const auto& [name, list] = GetParam();
   std::string reason;
-  const ConvBackend* backend = open_or_reason(name, reason);
-  if (!backend) GTEST_SKIP() << reason;
-  Stream stream(Device{kDevice, 0});
+  Stream stream(kDevice);
   int verified = 0, refused = 0;
   const std::vector<Conv2dProblem> problems = problems_of(name, list);
   for (size_t i = 0; i < problems.size(); ++i) {
     const Conv2dProblem& problem = problems[i];
     for (const Pool2dWindow& window : windows_of(problem, i)) {
       for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
-        if (!backend->supports(problem, math)) continue;
-        if (const Support fuses = backend->fuses_max_pool(problem, math, window); !fuses) {
+        if (!backend_->supports(problem, math)) continue;
+        if (const Support fuses = backend_->fuses_max_pool(problem, math, window); !fuses) {
           EXPECT_EQ(lacks(fuses.reason()), "") << problem.to_string();
           reason = fuses.reason();
           ++refused;
@@ -38,7 +36,7 @@ TEST_P(ConvPooling, AgreesWithTheReference) {
         options.max_reference_macs = int64_t{1} << 21;
         options.bias_and_relu = problem.flops() < 1e8 && i % 3 == 0;
         options.max_pool = window;
-        const VerifyResult result = ConvVerifier(problem, options).verify(*backend, math, stream);
+        const VerifyResult result = ConvVerifier(problem, options).verify(*backend_, math, stream);
         EXPECT_TRUE(result.passed) << to_string(math) << " " << result.reason << " [" << result.detail << "]";
         EXPECT_GT(result.checked, 0) << problem.to_string();
         ++verified;
@@ -48,7 +46,7 @@ TEST_P(ConvPooling, AgreesWithTheReference) {
   RecordProperty("verified", verified);
   RecordProperty("refused", refused);
   // The project's own direct convolution supports any window that fits its blocks, so all of these.
-  if (name == "direct" && kDevice == DeviceKind::kCuda) {
+  if (name == "direct" && kDevice.is_cuda()) {
     EXPECT_EQ(refused, 0) << reason;
   }
   if (verified == 0) GTEST_SKIP() << "fuses no problem of its list: " << reason;
@@ -57,9 +55,7 @@ TEST_P(ConvPooling, AgreesWithTheReference) {
 INSTANTIATE_TEST_SUITE_P(Registry, ConvPooling,
                          testing::Combine(testing::ValuesIn(backend_names()),
                                           testing::ValuesIn(list_parts())),
-                         [](const testing::TestParamInfo<BackendAndList>& param) {
-                           return std::get<0>(param.param) + "_" + std::get<1>(param.param);
-                         });
+                         ByName());
 
 class ConvPooled : public OpenedConvBackend {
  protected:
@@ -67,7 +63,7 @@ class ConvPooled : public OpenedConvBackend {
   std::vector<float> run(const Conv2dProblem& problem, const std::vector<float>& x,
                          const std::vector<float>& weights, bool relu,
                          const std::optional<Pool2dWindow>& window) {
-    Stream stream(Device{kDevice, 0});
+    Stream stream(kDevice);
     DevicePrepareServices services(stream);
     const auto kernel = backend_->prepare(
         {problem, MathMode::kFp32, weights.data(), nullptr, relu, SIZE_MAX, services, stream, "", window});
@@ -166,8 +162,7 @@ TEST_P(ConvPooled, GivesTheBitsOfTwoSteps) {
       const std::vector<float> expected = pool(problem, run(problem, x, weights, relu, {}), window);
       const std::vector<float> y = run(problem, x, weights, relu, window);
       ASSERT_EQ(y.size(), expected.size());
-      EXPECT_EQ(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)), 0)
-          << text << (relu ? ", relu" : "");
+      EXPECT_TRUE(same_bits(y, expected)) << text << (relu ? ", relu" : "");
     }
   }
   if (fused == 0) GTEST_SKIP() << reason;
@@ -179,7 +174,7 @@ TEST_P(ConvPooled, RefusesWhatDoesNotFit) {
   if (const Support fp32 = backend_->supports(problem, MathMode::kFp32); !fp32) GTEST_SKIP() << fp32.reason();
   for (const Pool2dWindow& window : {Pool2dWindow::square(25, 1), Pool2dWindow{1, 1, 1, 1, 1, 0}}) {
     EXPECT_EQ(lacks(backend_->fuses_max_pool(problem, MathMode::kFp32, window).reason()), "");
-    Stream stream(Device{kDevice, 0});
+    Stream stream(kDevice);
     DevicePrepareServices services(stream);
     const std::vector<float> weights(150, 1.0f);
     if (!backend_->fuses_max_pool(problem, MathMode::kFp32, Pool2dWindow::square(2, 2))) continue;
@@ -189,8 +184,7 @@ TEST_P(ConvPooled, RefusesWhatDoesNotFit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvPooled, testing::ValuesIn(backend_names()),
-                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvPooled, testing::ValuesIn(backend_names()), ByName());
 
 }  // namespace
 }  // namespace lenslet

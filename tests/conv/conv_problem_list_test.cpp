@@ -40,12 +40,7 @@ std::vector<ListedProblem> parse(const std::string& text) {
 }
 
 std::string fault(const std::string& text) {
-  try {
-    parse(text);
-  } catch (const DataError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return message_of<DataError>([&] { parse(text); });
 }
 
 TEST_F(ProblemList, SkipsCommentsAndBlankLines) {

@@ -56,8 +56,7 @@ TEST_P(ConvReach, StaysInsideItsTensors) {
   if (ran == 0) GTEST_SKIP() << reason;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, ConvReach, testing::ValuesIn(backend_names()),
-                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Registry, ConvReach, testing::ValuesIn(backend_names()), ByName());
 
 }  // namespace
 }  // namespace lenslet

@@ -22,6 +22,7 @@
 #include "layers/reference/guarded_memory.h"
 #include "layers/reference/reference.h"
 #include "tests/support/gpu.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet {
 namespace {
@@ -231,7 +232,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"depthwise_any", "depthwise", kDepthwiseAny}, Case{"im2col_gemm_images", "im2col_gemm", kMany},
         Case{"im2col_gemm_out", "im2col_gemm", kSmallOut},
         Case{"im2col_gemm_image", "im2col_gemm", kPicture}),
-    [](const testing::TestParamInfo<Case>& param) { return param.param.name; });
+    ByName());
 
 // A backend that counts in 32 bits refuses larger problems and names the count.
 TEST(ConvSizesRefused, BeyondWhatABackendCounts) {

@@ -11,6 +11,7 @@
 #include "framework/tensor/poison.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/reference/interruption.h"
+#include "tests/support/test_names.h"
 #include "tests/support/wrapped_backend.h"
 
 namespace lenslet {
@@ -174,8 +175,7 @@ TEST_P(ConvVerifierCatches, It) {
   EXPECT_NE(result.reason.find(GetParam().because), std::string::npos) << result.reason;
 }
 
-INSTANTIATE_TEST_SUITE_P(Wrong, ConvVerifierCatches, testing::ValuesIn(kWrong),
-                         [](const testing::TestParamInfo<Wrong>& row) { return row.param.name; });
+INSTANTIATE_TEST_SUITE_P(Wrong, ConvVerifierCatches, testing::ValuesIn(kWrong), ByName());
 
 /// A backend with a large bound whose kernel has a smaller one.
 class CarefulChoice : public SabotagedBackend {

@@ -10,11 +10,10 @@
 #include "framework/tensor/tensor.h"
 #include "layers/conv/conv_registry.h"
 #include "tests/convbench/bad_launch.h"
+#include "tests/support/test_device.h"
 #include "tests/support/wrapped_backend.h"
 
 namespace lenslet {
-
-constexpr DeviceKind kDevice = LENSLET_TEST_DEVICE;
 
 /// What measure() runs before it times: the first run, up to five to find its duration, and two that it judges.
 constexpr int kMaxRunsBeforeTiming = 8;
@@ -68,7 +67,7 @@ class CheatingKernel : public WrappedKernel {
 class CheatingBackend : public WrappedBackend {
  public:
   explicit CheatingBackend(Cheat cheat)
-      : WrappedBackend(find_conv_backend(kDevice, "direct").open()), cheat_(std::move(cheat)) {}
+      : WrappedBackend(find_conv_backend(kDevice.kind, "direct").open()), cheat_(std::move(cheat)) {}
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     ConvAccuracy any_choice = WrappedBackend::accuracy(problem, math);
     any_choice.constant *= 1e6;  // the choice of the honest kernel is not reported
@@ -93,7 +92,7 @@ class ForgetfulBackend : public WrappedBackend {
  public:
   using Forget = std::function<void(ConvPrepare&)>;
   explicit ForgetfulBackend(Forget forget)
-      : WrappedBackend(find_conv_backend(kDevice, "direct").open()), forget_(std::move(forget)) {}
+      : WrappedBackend(find_conv_backend(kDevice.kind, "direct").open()), forget_(std::move(forget)) {}
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     ConvPrepare other = request;
     forget_(other);
@@ -170,8 +169,7 @@ inline void work_elsewhere(Victim& victim, const ConvArgs& args, RunContext& con
     victim.kernel.run(args, other);
   });
 }
-constexpr const char* kElsewhere =
-    kDevice == DeviceKind::kCuda ? "used another stream" : "used another thread";
+constexpr const char* kElsewhere = kDevice.is_cuda() ? "used another stream" : "used another thread";
 
 /// An unchecked failed launch: more threads than a block may have, as in a published study. On the CPU an error.
 inline void fail_to_launch(Victim&, const ConvArgs&, RunContext& context) {

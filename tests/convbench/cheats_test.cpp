@@ -11,7 +11,6 @@
 #include "framework/tensor/poison.h"
 #include "layers/conv/prepare_services.h"
 #include "tests/convbench/cheating_backend.h"
-#include "tests/support/gpu.h"
 #include "tests/support/sanitizers.h"
 
 namespace lenslet {
@@ -23,8 +22,8 @@ constexpr const char* kLarge = "mb1ic3ih640oc3kh3ph1";  // the reference judges 
 class Cheats : public testing::Test {
  protected:
   void SetUp() override {
-    if (kDevice == DeviceKind::kCuda) LENSLET_SKIP_WITHOUT_GPU();
-    options_.device = kDevice == DeviceKind::kCuda ? "cuda" : "cpu";
+    if (kDevice.is_cuda()) LENSLET_SKIP_WITHOUT_GPU();
+    options_.device = kDevice.is_cuda() ? "cuda" : "cpu";
     options_.json = "";
     options_.measure.warmup_ms = 1;
     options_.measure.min_time_ms = 5;
@@ -109,11 +108,10 @@ TEST_F(Cheats, ReturningWhereAnOutputStands) {
 // empty run, yet short enough for batches, whose runs take less than 100 us.
 std::string problem_of_some_microseconds() {
   constexpr double kMinNs = 30e3;
-  Stream stream(Device{kDevice, 0});
+  Stream stream(kDevice);
   DevicePrepareServices services(stream);
   for (int channels = 1;; channels += (channels + 1) / 2) {
-    const std::string text =
-        concat("mb1ic", channels, kDevice == DeviceKind::kCuda ? "ih32oc64kh3ph1" : "ih6oc4kh3ph1");
+    const std::string text = concat("mb1ic", channels, kDevice.is_cuda() ? "ih32oc64kh3ph1" : "ih6oc4kh3ph1");
     const Conv2dProblem problem = Conv2dProblem::parse(text);
     const auto count = [](const Shape& shape) { return static_cast<size_t>(shape.num_elements()); };
     const size_t outputs = count(problem.output_shape());
@@ -149,7 +147,7 @@ TEST_F(Cheats, ReturningWhereItsOwnOutputStands) {
 // When captured as one graph it skips all runs but every eighth: launched one by one it is honest, and the replayed
 // batch leaves the correct output.
 TEST_F(Cheats, LeavingOutRunsOfACapturedBatch) {
-  if (kDevice == DeviceKind::kCpu) GTEST_SKIP() << "the CPU has no graphs to replay";
+  if (!kDevice.is_cuda()) GTEST_SKIP() << "the CPU has no graphs to replay";
   expect_caught(
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
         if (!is_captured(context.stream) || victim.captured++ % 8 == 0) work(victim, args, context);
@@ -293,9 +291,8 @@ class ForgetfulCandidate : public Candidate {
 };
 
 TEST_F(Cheats, LeavingResultsOnTheDevice) {
-  const Device device = kDevice == DeviceKind::kCuda ? Device::cuda(0) : Device::cpu();
-  Stream stream(device);
-  ForgetfulCandidate honest(device, false), forgetful(device, true);
+  Stream stream(kDevice);
+  ForgetfulCandidate honest(kDevice, false), forgetful(kDevice, true);
   MeasureOptions options = options_.measure;
   options.end_to_end = true;
   const std::vector<Measurement> measured = measure({&honest, &forgetful}, stream, options);
@@ -362,10 +359,9 @@ class CallingCandidate : public Candidate {
 
 // Beside a candidate of the device; the memory of a call is the host's, also where the device is a GPU.
 TEST_F(Cheats, CallsAreVerifiedInHostMemory) {
-  const Device device = kDevice == DeviceKind::kCuda ? Device::cuda(0) : Device::cpu();
-  Stream stream(device);
+  Stream stream(kDevice);
   using Way = CallingCandidate::Way;
-  ForgetfulCandidate pass(device, false);
+  ForgetfulCandidate pass(kDevice, false);
   CallingCandidate honest(Way::kHonest), idle(Way::kIdle), cached(Way::kCached), late(Way::kLate);
   MeasureOptions options = options_.measure;
   options.cold = true;
@@ -392,7 +388,7 @@ TEST_F(Cheats, CallsAreVerifiedInHostMemory) {
 
 // Timed replays run exactly what the candidate enqueued while it was captured, so skipped work is detected there too.
 TEST_F(Cheats, ShortRunsOnTheGpuAreReplayed) {
-  if (kDevice == DeviceKind::kCpu) GTEST_SKIP() << "the CPU has no graphs to replay";
+  if (!kDevice.is_cuda()) GTEST_SKIP() << "the CPU has no graphs to replay";
   for (const ResultRow& row : rows_of(work)) EXPECT_EQ(row.replayed, row.cache == "hot") << row.cache;
 }
 

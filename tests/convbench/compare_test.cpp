@@ -13,6 +13,7 @@
 
 #include "framework/measuring/row_status.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/files.h"
 
 namespace lenslet {
 namespace {
@@ -181,13 +182,11 @@ TEST(Compare, ReportsWhatElseDiffers) {
 class CompareCommand : public ::testing::Test {
  protected:
   std::string write(const std::string& name, const std::vector<ResultRow>& rows) {
-    const std::string path = ::testing::TempDir() + "lenslet-compare-" + name;
     ResultFile file;
     file.tool = "convbench run";
     file.rows = rows;
-    std::ofstream(path) << file.to_json();
-    paths_.push_back(path);
-    return path;
+    paths_.push_back(test::temporary_file("lenslet-compare-" + name, file.to_json()));
+    return paths_.back();
   }
   void TearDown() override {
     for (const std::string& path : paths_) std::remove(path.c_str());
@@ -228,8 +227,8 @@ TEST_F(CompareCommand, NothingInCommonIsReportedAndWithStrictAFailedCheck) {
       std::string::npos);
   options.strict = true;
   expect_error<CheckError>([&] { run_compare(options); }, "no row in common");
-  std::ifstream stream(options.json);
-  EXPECT_EQ(nlohmann::json::parse(stream)["counts"]["not_compared"], 2) << "the file is written all the same";
+  EXPECT_EQ(nlohmann::json::parse(test::read_text(options.json))["counts"]["not_compared"], 2)
+      << "the file is written all the same";
 }
 
 TEST_F(CompareCommand, JsonHasTheValuesOfTheTable) {
@@ -238,8 +237,7 @@ TEST_F(CompareCommand, JsonHasTheValuesOfTheTable) {
                    write("new.json", {timed(500, 1, 100)})};
   options.json = write("out.json", {});
   EXPECT_EQ(run_compare(options), ExitCode::kOk);
-  std::ifstream stream(options.json);
-  const nlohmann::json root = nlohmann::json::parse(stream);
+  const nlohmann::json root = nlohmann::json::parse(test::read_text(options.json));
   EXPECT_EQ(root["schema"], "lenslet.compare/1");
   EXPECT_EQ(root["counts"]["FASTER"], 1);
   EXPECT_EQ(root["counts"]["not_compared"], 1);
@@ -262,8 +260,7 @@ TEST_F(CompareCommand, ShowsForeignTextWithoutItsEscapes) {
   CompareOptions options;
   for (const char* name : {"old.json", "new.json"}) {
     const std::string path = write(name, {row, failed});
-    std::ifstream stream(path);
-    nlohmann::ordered_json root = nlohmann::ordered_json::parse(stream);
+    nlohmann::ordered_json root = nlohmann::ordered_json::parse(test::read_text(path));
     root["tool"] = root["meta"]["git"] = root["meta"]["time_utc"] = foreign;
     root["status"] = "ERROR";
     root["reason"] = root["meta"]["build_type"] = foreign + name;

@@ -8,10 +8,10 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 
 #include "framework/base/error.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/files.h"
 
 namespace lenslet {
 namespace {
@@ -37,9 +37,8 @@ class ReportPage : public ::testing::Test {
 TEST_F(ReportPage, NamesAreNotReadByAShell) {
   script("for word in \"$@\"; do printf '%s\\n' \"$word\" >>" + folder_ + "/said; done");
   write_report({{"a file.json", "$(reboot)", "-dash"}, {"-old"}, "out; rm.html", "", ""});
-  std::ifstream said(folder_ + "/said");
-  const std::string text((std::istreambuf_iterator<char>(said)), std::istreambuf_iterator<char>());
-  EXPECT_EQ(text, "--html\nout; rm.html\n--beside=-old\n--\na file.json\n$(reboot)\n-dash\n");
+  EXPECT_EQ(test::read_text(folder_ + "/said"),
+            "--html\nout; rm.html\n--beside=-old\n--\na file.json\n$(reboot)\n-dash\n");
 }
 
 TEST_F(ReportPage, FailuresKeepTheirKind) {

@@ -260,8 +260,7 @@ TEST(ResultReader, ReadsTheFilesInTheTree) {
 
 TEST(ResultReader, RefusesWhatIsNoResultFile) {
   const auto refuse = [](const std::string& text, const std::string& fragment) {
-    expect_error<DataError>([&] { parse_results(text, "file.json"); }, fragment);
-    expect_error<DataError>([&] { parse_results(text, "file.json"); }, "file.json");
+    expect_error<DataError>([&] { parse_results(text, "file.json"); }, fragment, "file.json");
   };
   refuse("", "not JSON");
   refuse("no json\n", "not JSON");
@@ -381,8 +380,7 @@ TEST(ResultReader, NamesTheMissingKey) {
 TEST(ResultReader, NamesTheWrongValue) {
   const auto refuse = [](const char* key, const ordered_json& value, const std::string& fragment) {
     const std::string text = changed([&](ordered_json& root) { root["results"][0][key] = value; });
-    expect_error<DataError>([&] { parse_results(text, "f"); }, concat("results[0]: \"", key, "\""));
-    expect_error<DataError>([&] { parse_results(text, "f"); }, fragment);
+    expect_error<DataError>([&] { parse_results(text, "f"); }, concat("results[0]: \"", key, "\""), fragment);
   };
   refuse("status", "FINE", "PASSED, FAILED");
   refuse("samples", -1, "a whole number >= 0, found -1");

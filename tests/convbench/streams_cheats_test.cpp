@@ -7,7 +7,6 @@
 #include "apps/convbench/streams/streams_bench.h"
 #include "framework/measuring/row_status.h"
 #include "tests/convbench/cheating_backend.h"
-#include "tests/support/gpu.h"
 #include "tests/support/sanitizers.h"
 
 namespace lenslet {
@@ -21,8 +20,8 @@ constexpr int kMaxCallsBeforeTiming = 4 + kParts + kParts / kStreams;
 class StreamCheats : public testing::Test {
  protected:
   void SetUp() override {
-    if (kDevice == DeviceKind::kCuda) LENSLET_SKIP_WITHOUT_GPU();
-    options_.device = kDevice == DeviceKind::kCuda ? "cuda" : "cpu";
+    if (kDevice.is_cuda()) LENSLET_SKIP_WITHOUT_GPU();
+    options_.device = kDevice.is_cuda() ? "cuda" : "cpu";
     options_.measure.warmup_ms = options_.measure.min_time_ms = 0;  // one pass a turn, on a fast machine too
   }
 

@@ -10,31 +10,21 @@
 
 #include "framework/base/error.h"
 #include "tests/determinism/subjects.h"
-#include "tests/support/gpu.h"
+#include "tests/support/files.h"
 #include "tests/support/subprocess.h"
+#include "tests/support/test_device.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet::determinism {
 namespace {
 
-constexpr DeviceKind kKind = LENSLET_TEST_DEVICE;
 constexpr const char* kDigestFile = "LENSLET_TEST_DIGESTS";
 
-Device test_device() { return kKind == DeviceKind::kCuda ? Device::cuda() : Device::cpu(); }
-
-std::string test_name(const testing::TestParamInfo<Family>& info) {
-  return info.param.type + "_" + info.param.backend;
-}
-
-class DeterminismTest : public testing::TestWithParam<Family> {
- protected:
-  void SetUp() override {
-    if (kKind == DeviceKind::kCuda) LENSLET_SKIP_WITHOUT_GPU();
-  }
-};
+using DeterminismTest = DeviceTest<testing::TestWithParam<Family>>;
 
 TEST_P(DeterminismTest, PromiseIsKept) {
   std::string why_not = "nothing here is small enough";
-  const std::vector<Subject> all = subjects(GetParam(), test_device(), why_not);
+  const std::vector<Subject> all = subjects(GetParam(), kDevice, why_not);
   if (all.empty()) GTEST_SKIP() << why_not;
   for (const Subject& subject : all) {
     try {
@@ -47,21 +37,21 @@ TEST_P(DeterminismTest, PromiseIsKept) {
 }
 
 TEST_P(DeterminismTest, ThreadsChangeNoBit) {
-  if (kKind == DeviceKind::kCuda) GTEST_SKIP() << "the program's threads are the CPU's";
+  if (kDevice.is_cuda()) GTEST_SKIP() << "the program's threads are the CPU's";
   std::string why_not = "nothing here is small enough";
-  const std::vector<Subject> all = subjects(GetParam(), test_device(), why_not);
+  const std::vector<Subject> all = subjects(GetParam(), kDevice, why_not);
   if (all.empty()) GTEST_SKIP() << why_not;
   EXPECT_EQ(broken_threads(all), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, DeterminismTest, testing::ValuesIn(families(kKind)), test_name);
+INSTANTIATE_TEST_SUITE_P(Backends, DeterminismTest, testing::ValuesIn(families(kDevice.kind)), ByName());
 
 /// One line per subject that promises equal bits in every process.
 std::string digests() {
   std::ostringstream text;
-  for (const Family& family : families(kKind)) {
+  for (const Family& family : families(kDevice.kind)) {
     std::string why_not;
-    for (const Subject& subject : subjects(family, test_device(), why_not, true)) {
+    for (const Subject& subject : subjects(family, kDevice, why_not, true)) {
       if (subject.promise < Determinism::kBitwise) continue;
       text << std::hex << digest(subject, 1) << ' ' << digest(subject, subject.supports(64) ? 64 : 1) << ' '
            << subject.name << '\n';
@@ -78,8 +68,8 @@ TEST(DeterminismOfProcesses, WriteDigests) {
 }
 
 TEST(DeterminismOfProcesses, AnotherProcessGivesTheSameBits) {
-  if (kKind == DeviceKind::kCuda) LENSLET_SKIP_WITHOUT_GPU();
-  const std::string path = testing::TempDir() + "lenslet_digests_" + lenslet::to_string(kKind);
+  if (kDevice.is_cuda()) LENSLET_SKIP_WITHOUT_GPU();
+  const std::string path = testing::TempDir() + "lenslet_digests_" + lenslet::to_string(kDevice.kind);
   test::ProgramOptions options;
   options.environment[kDigestFile] = path;
   options.unset = {"GTEST_TOTAL_SHARDS",
@@ -89,11 +79,9 @@ TEST(DeterminismOfProcesses, AnotherProcessGivesTheSameBits) {
   const test::ProgramRun run =
       test::run_program({program, "--gtest_filter=DeterminismOfProcesses.WriteDigests"}, options);
   ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
-  std::ostringstream found;
-  found << std::ifstream(path).rdbuf();
   const std::string expected = digests();
   ASSERT_GT(std::count(expected.begin(), expected.end(), '\n'), 5);
-  EXPECT_EQ(found.str(), expected);
+  EXPECT_EQ(test::read_text(path), expected);
 }
 
 }  // namespace

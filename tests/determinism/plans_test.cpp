@@ -2,24 +2,15 @@
 // promises `position`; and fusing changes no bit.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
-#include "framework/base/error.h"
-#include "framework/execution/executable.h"
 #include "layers/reference/fill.h"
-#include "models/lenet5.h"
-#include "tests/support/gpu.h"
+#include "tests/support/host_values.h"
+#include "tests/support/lenet5.h"
+#include "tests/support/test_device.h"
 
 namespace lenslet {
 namespace {
 
-constexpr DeviceKind kKind = LENSLET_TEST_DEVICE;
 constexpr int64_t kPixels = kLenet5Pixels, kImages = 65;
-
-const Graph& lenet5() {
-  static const Graph graph = make_lenet5(builtin_lenet5_weights(), "built-in weights");
-  return graph;
-}
 
 /// kImages normalised images.
 const std::vector<float>& images() {
@@ -30,8 +21,7 @@ const std::vector<float>& images() {
 /// Logits of `batch` images from number `first` on, after two runs.
 std::vector<float> logits(Executable& executable, int64_t first) {
   const TensorView input = executable.input();
-  const ConstTensorView output = executable.output();
-  std::vector<float> values(static_cast<size_t>(output.shape.num_elements()));
+  std::vector<float> values;
   Stream& stream = executable.stream();
   for (int run = 0; run < 2; ++run) {  // with mapped input and output both are host memory
     copy_bytes(input.data, input.device, images().data() + first * kPixels, Device::cpu(), input.bytes(),
@@ -39,8 +29,7 @@ std::vector<float> logits(Executable& executable, int64_t first) {
     stream.synchronise();
     executable.run();
     stream.synchronise();
-    copy_bytes(values.data(), Device::cpu(), output.data, output.device, output.bytes(), stream);
-    stream.synchronise();
+    values = host_values(executable.output(), stream);
   }
   return values;
 }
@@ -50,69 +39,35 @@ std::vector<float> logits(const BuildOptions& options, int64_t first = 0) {
   return logits(executable, first);
 }
 
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-/// Options for every way to compute LeNet-5: the whole-network backends, and layered with each backend for both
-/// convolutions.
-struct Way {
-  std::string name;
-  BuildOptions options;
-};
-
-std::vector<Way> ways(Device device, int64_t batch) {
-  std::vector<Way> all;
-  BuildOptions base;
-  base.device = device;
-  base.batch = batch;
+Ways ways(int64_t batch) {
+  Ways all;
+  BuildOptions base = options_on(kDevice, batch);
   for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
     base.math = math;
-    for (const std::string& backend : lenet5().network()->backends(device.kind)) {
-      Way way{concat("fused ", backend, " ", to_string(math)), base};
-      way.options.execution = Plan::kFused;
-      way.options.backends = BackendSpec::parse(backend);
-      all.push_back(std::move(way));
-    }
-    for (const std::string& backend : lenet5().node("conv1").layer->backends(device.kind)) {
-      Way way{concat("layered ", backend, " ", to_string(math)), base};
-      way.options.backends = BackendSpec::parse(concat("conv1=", backend, ",conv2=", backend));
-      all.push_back(std::move(way));
-    }
+    for (const Ways& more : {fused_ways(base), layered_ways(base)})
+      all.insert(all.end(), more.begin(), more.end());
   }
   return all;
 }
 
-class DeterminismOfPlans : public testing::Test {
- protected:
-  void SetUp() override {
-    if (kKind == DeviceKind::kCuda) LENSLET_SKIP_WITHOUT_GPU();
-    device_ = kKind == DeviceKind::kCuda ? Device::cuda() : Device::cpu();
+/// Calls check(options, executable) with every available way; at least three.
+template <typename Check>
+void for_each_way(int64_t batch, Check check) {
+  int supported = 0;
+  for (const auto& [name, options] : ways(batch)) {
+    const std::unique_ptr<Executable> executable = lenet5_if_available(options);
+    if (!executable) continue;
+    ++supported;
+    SCOPED_TRACE(name);
+    check(options, *executable);
   }
+  EXPECT_GE(supported, 3);
+}
 
-  /// Calls check(way, executable) with every available way; at least three.
-  template <typename Check>
-  void for_each_way(int64_t batch, Check check) {
-    int supported = 0;
-    for (const Way& way : ways(device_, batch)) {
-      std::unique_ptr<Executable> executable;
-      try {
-        executable = std::make_unique<Executable>(lenet5(), way.options);
-      } catch (const UnavailableError&) {
-        continue;
-      }
-      ++supported;
-      SCOPED_TRACE(way.name);
-      check(way, *executable);
-    }
-    EXPECT_GE(supported, 3);
-  }
-
-  Device device_;
-};
+using DeterminismOfPlans = DeviceTest<>;
 
 TEST_F(DeterminismOfPlans, AnExecutablePromisesWhatItsWeakestStepDoes) {
-  for_each_way(1, [](const Way&, Executable& executable) {
+  for_each_way(1, [](const BuildOptions&, Executable& executable) {
     Determinism weakest = Determinism::kPosition;
     for (const Executable::Step& step : executable.steps()) weakest = weaker(weakest, step.determinism);
     EXPECT_EQ(executable.determinism(), weakest);
@@ -121,10 +76,10 @@ TEST_F(DeterminismOfPlans, AnExecutablePromisesWhatItsWeakestStepDoes) {
 
 TEST_F(DeterminismOfPlans, ReplayedAfreshAPlanGivesTheSameBits) {
   for (const int64_t batch : {1, 65}) {
-    for_each_way(batch, [&](const Way& way, Executable& executable) {
+    for_each_way(batch, [&](const BuildOptions& options, Executable& executable) {
       const std::vector<float> expected = logits(executable, 0);
       const Plan plan = executable.plan();  // with what libraries chose by timing
-      BuildOptions replay = way.options;
+      BuildOptions replay = options;
       replay.backends = BackendSpec();
       replay.plan = &plan;
       EXPECT_TRUE(same_bits(logits(replay), expected)) << "batch " << batch;
@@ -133,20 +88,16 @@ TEST_F(DeterminismOfPlans, ReplayedAfreshAPlanGivesTheSameBits) {
 }
 
 TEST_F(DeterminismOfPlans, APlanGivesAnImageTheSameLogitsAloneAndInABatch) {
-  for_each_way(1, [&](const Way& way, Executable& single) {
+  for_each_way(1, [&](const BuildOptions& options, Executable& single) {
     if (single.determinism() < Determinism::kPosition) return;
     const Plan plan = single.plan();
-    BuildOptions replay = way.options;
+    BuildOptions replay = options;
     replay.backends = BackendSpec();
     replay.plan = &plan;
     for (const int64_t batch : {2, 7, 64, 65}) {
       replay.batch = batch;
-      std::unique_ptr<Executable> many;
-      try {
-        many = std::make_unique<Executable>(lenet5(), replay);
-      } catch (const UnavailableError&) {
-        continue;  // a backend for small batches
-      }
+      const std::unique_ptr<Executable> many = lenet5_if_available(replay);
+      if (!many) continue;  // a backend for small batches
       EXPECT_EQ(many->determinism(), Determinism::kPosition);
       const std::vector<float> together = logits(*many, 0);
       for (const int64_t place : {int64_t{0}, batch / 2, batch - 1}) {
@@ -160,9 +111,9 @@ TEST_F(DeterminismOfPlans, APlanGivesAnImageTheSameLogitsAloneAndInABatch) {
 
 TEST_F(DeterminismOfPlans, FusingReluAndPoolingChangesNoBit) {
   for (const int64_t batch : {1, 65}) {
-    for_each_way(batch, [&](const Way& way, Executable& fused) {
-      if (way.options.execution == Plan::kFused || fused.determinism() < Determinism::kPosition) return;
-      BuildOptions apart = way.options;
+    for_each_way(batch, [&](const BuildOptions& options, Executable& fused) {
+      if (options.execution == Plan::kFused || fused.determinism() < Determinism::kPosition) return;
+      BuildOptions apart = options;
       apart.fuse = false;
       EXPECT_TRUE(same_bits(logits(apart), logits(fused, 0))) << "batch " << batch;
     });
@@ -170,13 +121,13 @@ TEST_F(DeterminismOfPlans, FusingReluAndPoolingChangesNoBit) {
 }
 
 TEST_F(DeterminismOfPlans, ACudaGraphAndMappedMemoryChangeNoBit) {
-  if (kKind != DeviceKind::kCuda) GTEST_SKIP() << "both are the GPU's";
+  if (!kDevice.is_cuda()) GTEST_SKIP() << "both are the GPU's";
   for (const int64_t batch : {1, 65}) {
-    for_each_way(batch, [&](const Way& way, Executable& plain) {
+    for_each_way(batch, [&](const BuildOptions& options, Executable& plain) {
       const std::vector<float> expected = logits(plain, 0);
       const Plan plan = plain.plan();
       for (const bool mapped : {false, true}) {
-        BuildOptions other = way.options;
+        BuildOptions other = options;
         other.backends = BackendSpec();
         other.plan = &plan;
         other.cuda_graph = !mapped;

@@ -86,10 +86,8 @@ class PlantedLayer : public SilentLayer {
 
 std::string broken(const std::string& backend, Determinism promise) {
   const PlantedLayer layer(promise);
-  OperatorRequest request;
-  request.inputs = {Shape{1, kValues}};
-  request.output = Shape{1, 1};
-  const Subject subject = layer_subject(layer, backend, request, 7, 1000);
+  const Subject subject = layer_subject(
+      layer, backend, request_for(layer, {{1, kValues}}, Device::cpu(), MathMode::kFp32), 7, 1000);
   const std::string found = broken_promise(subject);
   return found.empty() ? broken_threads({subject}) : found;
 }

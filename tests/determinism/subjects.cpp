@@ -8,7 +8,7 @@
 #include "layers/reference/fill.h"
 #include "layers/reference/subjects.h"
 #include "layers/relu/relu_layer.h"
-#include "models/lenet5.h"
+#include "tests/support/lenet5.h"
 
 namespace lenslet::determinism {
 namespace {
@@ -21,11 +21,6 @@ struct LayerCase {
   std::vector<Shape> inputs;  // for batch 1
   bool of_lenet5 = false;
 };
-
-const Graph& lenet5() {
-  static const Graph graph = make_lenet5(builtin_lenet5_weights(), "built-in weights");
-  return graph;
-}
 
 Shape with_batch(const Shape& shape, int64_t batch) {
   std::vector<int64_t> sizes = {batch};
@@ -78,11 +73,7 @@ void add_layer_subjects(const LayerCase& entry, const std::string& backend, Devi
   if (largest < 2) return;
   for (const MathMode math : reference::kMathModes) {
     if (math != MathMode::kFp32 && !entry.layer->uses_math()) continue;
-    OperatorRequest request;
-    request.device = device;
-    request.inputs = entry.inputs;
-    request.output = entry.layer->infer_shape(entry.inputs);
-    request.math = math;
+    const OperatorRequest request = request_for(*entry.layer, entry.inputs, device, math);
     if (const Support support = entry.layer->supports(backend, request); !support) {
       why_not = support.reason();
       continue;

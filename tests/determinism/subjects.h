@@ -11,7 +11,7 @@ namespace lenslet::determinism {
 
 /// The subjects of one backend: "conv2d" by "direct", "fused" by "simd".
 struct Family {
-  std::string type, backend;
+  std::string type, backend, name = type + "_" + backend;
 };
 
 std::vector<Family> families(DeviceKind kind);

@@ -15,6 +15,7 @@
 #include "tests/embedding/tolerances.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpu.h"
+#include "tests/support/host_values.h"
 
 #define LENSLET_SKIP_WITHOUT_TWO_GPUS()                                                           \
   do {                                                                                            \
@@ -25,21 +26,11 @@
 namespace lenslet {
 namespace {
 
-using test::kPixels;
 using test::pictures;
+using test::repeated;
 
 Model on(const std::string& device, const std::string& plan = "auto", const std::string& math = "fp32") {
-  ModelOptions options;
-  options.device = device;
-  options.plan = plan;
-  options.math = math;
-  return Model::built_in(options);
-}
-
-std::vector<uint8_t> many(int64_t count) {
-  std::vector<uint8_t> pixels(static_cast<size_t>(count * kPixels));
-  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = pictures().pixels[i % pictures().pixels.size()];
-  return pixels;
+  return Model::built_in({device, plan, "", math});
 }
 
 int64_t images_of(const Model& model) {
@@ -58,17 +49,17 @@ TEST(DevicesGpu, AllOfOneIsThatOne) {
   EXPECT_EQ(model.devices(), all);
   EXPECT_EQ(model.shares().size(), all.size() > 1 ? all.size() : 0);
   Model one = on(all.front().to_string());
-  const std::vector<uint8_t> pixels = many(50000);
+  const std::vector<uint8_t> pixels = repeated(pictures().pixels, 50000);
   std::vector<Prediction> found(50000), expected(50000);
   model.predict(pixels.data(), 50000, found.data());
   one.predict(pixels.data(), 50000, expected.data());
-  EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(Prediction)), 0);
+  EXPECT_TRUE(same_bits(found, expected));
 }
 
 TEST(DevicesGpu, SeveralGiveTheAnswersOfOneFromHostMemory) {
   LENSLET_SKIP_WITHOUT_TWO_GPUS();
   const int64_t counts[] = {1, 20, 3000, 100000, 1000003};
-  const std::vector<uint8_t> pixels = many(counts[4]);
+  const std::vector<uint8_t> pixels = repeated(pictures().pixels, counts[4]);
   void* pinned = allocate_host_memory(pixels.size());
   std::memcpy(pinned, pixels.data(), pixels.size());
   for (const char* plan : {"auto", "layered"}) {
@@ -104,19 +95,19 @@ TEST(DevicesGpu, SeveralGiveTheAnswersOfOneFromHostMemory) {
 TEST(DevicesGpu, RepeatBitForBitWhicheverComputes) {
   LENSLET_SKIP_WITHOUT_TWO_GPUS();
   Model all = on("cuda:all");
-  const std::vector<uint8_t> pixels = many(200000);
+  const std::vector<uint8_t> pixels = repeated(pictures().pixels, 200000);
   std::vector<Prediction> first(200000), again(200000);
   all.predict(pixels.data(), 200000, first.data());
   for (int round = 0; round < 10; ++round) {
     all.predict(pixels.data(), 200000, again.data());
-    ASSERT_EQ(std::memcmp(first.data(), again.data(), first.size() * sizeof(Prediction)), 0) << round;
+    ASSERT_TRUE(same_bits(first, again)) << round;
   }
 }
 
 TEST(DevicesGpu, MemoryOfADeviceIsComputedThere) {
   LENSLET_SKIP_WITHOUT_TWO_GPUS();
   Model all = on("cuda:all", "fused");
-  const std::vector<uint8_t> pixels = many(1000);
+  const std::vector<uint8_t> pixels = repeated(pictures().pixels, 1000);
   std::vector<Prediction> expected(1000);
   on("cuda:0", "fused").predict(pixels.data(), 1000, expected.data());
   for (const Device device : all.devices()) {

@@ -15,6 +15,7 @@
 #include "framework/device/stream.h"
 #include "framework/tensor/tensor.h"
 #include "tests/devices/two_gpus.h"
+#include "tests/support/expect_error.h"
 
 namespace lenslet {
 namespace {
@@ -32,18 +33,23 @@ int handled = 0;
     }                                                              \
   } while (false)
 
-// The message of the DeviceError that `body` throws; empty if it throws none.
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const DeviceError& error) {
-    return error.what();
-  }
-  return "";
+template <typename Body>
+std::string error_of(const Body& body) {
+  return message_of<DeviceError>(body);
 }
 
 bool contains(const std::string& text, const std::string& words) {
   return text.find(words) != std::string::npos;
+}
+
+/// Expects that `body` returns, in a process of its own, since a loss is for good.
+template <typename Body>
+void in_a_process(Body body) {
+  const auto all = [&] {
+    body();
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(all(), testing::ExitedWithCode(0), "");
 }
 
 void wait(Stream& stream) {
@@ -63,7 +69,7 @@ class LostDevice : public testing::TestWithParam<State> {
 };
 
 TEST_P(LostDevice, LeavesTheOtherUsable) {
-  const auto body = [] {
+  in_a_process([] {
     on_device_lost([] { ++handled; });
     Stream first(kFirst), second(kSecond);
     two_gpus::set(1, GetParam());
@@ -88,13 +94,11 @@ TEST_P(LostDevice, LeavesTheOtherUsable) {
       CHECK(error_of([] { throw_if_device_lost(); }) == "");
     }
     CHECK(two_gpus::calls_while_lost(1) == calls);
-    std::_Exit(0);
-  };
-  EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
+  });
 }
 
 TEST_P(LostDevice, MayBeTheFirst) {
-  const auto body = [] {
+  in_a_process([] {
     Stream first(kFirst), second(kSecond);
     two_gpus::set(0, GetParam());
     CHECK(contains(error_of([&] { wait(first); }), words()));
@@ -104,14 +108,12 @@ TEST_P(LostDevice, MayBeTheFirst) {
       CHECK(error_of([&] { wait(second); }) == "");
       CHECK(error_of([] { Buffer memory(kSecond, 64); }) == "");
     }
-    std::_Exit(0);
-  };
-  EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
+  });
 }
 
 // Memory of the host may be in use by any device, so the runtime might wait for the lost one.
 TEST_P(LostDevice, KeepsItsMemoryAndThatOfTheHost) {
-  const auto body = [] {
+  in_a_process([] {
     Stream first(kFirst), second(kSecond);
     std::optional<Buffer> of_first(std::in_place, kFirst, 64), of_second(std::in_place, kSecond, 64);
     std::optional<PinnedBuffer> pinned;
@@ -129,14 +131,12 @@ TEST_P(LostDevice, KeepsItsMemoryAndThatOfTheHost) {
     CHECK(two_gpus::allocations(1) == 1);
     CHECK(two_gpus::pinned_allocations() == 1);
     CHECK(two_gpus::calls_while_lost(1) == calls);
-    std::_Exit(0);
-  };
-  EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
+  });
 }
 
 // Freeing memory of a GPU waits for the streams of that GPU only; of the host, for all, and blames the right one.
 TEST_P(LostDevice, IsFoundByWhoFreesMemory) {
-  const auto body = [] {
+  in_a_process([] {
     Stream first(kFirst), second(kSecond);
     {
       Buffer memory(kFirst, 64);
@@ -154,13 +154,11 @@ TEST_P(LostDevice, IsFoundByWhoFreesMemory) {
       CHECK(two_gpus::pinned_allocations() == 1);
     }
     CHECK(!device_lost(kFirst));
-    std::_Exit(0);
-  };
-  EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
+  });
 }
 
 TEST_P(LostDevice, IsTheOwnersToReportIfOthersTakeOver) {
-  const auto body = [] {
+  in_a_process([] {
     on_device_lost([] { ++handled; });
     Stream second(kSecond);
     two_gpus::set(1, GetParam());
@@ -173,9 +171,7 @@ TEST_P(LostDevice, IsTheOwnersToReportIfOthersTakeOver) {
     CHECK(handled == 1);
     report_device_lost();
     CHECK(handled == 1);
-    std::_Exit(0);
-  };
-  EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
+  });
 }
 
 // Starting CUDA takes part of a second, and a forked process cannot use it afterwards.

@@ -6,6 +6,7 @@
 #include "api/model.h"
 #include "api/model_setup.h"
 #include "framework/device/device_health.h"
+#include "tests/embedding/model_options.h"
 #include "tests/embedding/pictures.h"
 #include "tests/support/expect_error.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 using test::kPixels;
 using test::pictures;
+using test::repeated;
 
 std::shared_ptr<const ModelSetup> on_cpu(size_t times, const std::string& plan = "auto") {
   Choices choices;
@@ -25,12 +27,6 @@ std::shared_ptr<const ModelSetup> on_cpu(size_t times, const std::string& plan =
 Model single_pass(size_t devices, int64_t batch) {
   const auto setup = on_cpu(devices);
   return Model(setup, setup->build_options(batch, {}));
-}
-
-std::vector<uint8_t> many(int64_t count) {
-  std::vector<uint8_t> pixels(static_cast<size_t>(count * kPixels));
-  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = pictures().pixels[i % pictures().pixels.size()];
-  return pixels;
 }
 
 std::vector<float> logits_of(Model& model, const std::vector<uint8_t>& pixels) {
@@ -49,7 +45,7 @@ TEST(ModelOnDevices, OfASinglePassGivesTheBitsOfOne) {
   three.run_checked();
   int64_t computed = 0;
   for (const int64_t count : {1, 2, 20, 500}) {
-    const std::vector<uint8_t> pixels = many(count);
+    const std::vector<uint8_t> pixels = repeated(pictures().pixels, count);
     EXPECT_EQ(logits_of(three, pixels), logits_of(one, pixels)) << count;
     computed += count;
   }
@@ -67,7 +63,8 @@ TEST(ModelOnDevices, DividesLargeCallsAndLeavesSmallOnesToOne) {
     ModelOptions options;
     options.plan = plan;
     Model one(on_cpu(1, plan), options), two(on_cpu(2, plan), options);
-    const std::vector<uint8_t> few = many(20), pixels = many(6000);  // above 2 MiB, several chunks
+    const std::vector<uint8_t> few = repeated(pictures().pixels, 20),
+                               pixels = repeated(pictures().pixels, 6000);  // above 2 MiB, several chunks
     for (int round = 1; round <= 20; ++round) {
       EXPECT_EQ(logits_of(two, few), logits_of(one, few));
       EXPECT_EQ(two.shares()[0].images, 20 * round);
@@ -106,7 +103,7 @@ TEST(ModelOnDevices, RefusesWhatOneRefuses) {
 
 TEST(ModelOnDevices, ReportsProgressAndEndsEarly) {
   Model one = single_pass(1, 7), two = single_pass(2, 7);
-  const std::vector<uint8_t> pixels = many(700);
+  const std::vector<uint8_t> pixels = repeated(pictures().pixels, 700);
   const std::vector<float> expected = logits_of(one, pixels);
   std::vector<float> logits(expected.size(), -1);
   int64_t told = -1;
@@ -129,7 +126,7 @@ TEST(ModelOnDevices, LeavesOutADeviceThatWasLostBefore) {
     pass.execution = Plan::kLayered;
     Model model(setup, pass);
     EXPECT_EQ(model.profile(7, 0).batch, 7);
-    return logits_of(model, many(20));
+    return logits_of(model, repeated(pictures().pixels, 20));
   };
   const auto body = [&] {
     mark_device_lost("planted");
@@ -142,8 +139,7 @@ TEST(ModelOnDevices, LeavesOutADeviceThatWasLostBefore) {
 }
 
 TEST(ModelOnDevices, OneDeviceIsAnOrdinaryModel) {
-  ModelOptions options;
-  options.device = "cpu";
+  ModelOptions options = test::on_cpu();
   Model model = Model::built_in(options);
   EXPECT_EQ(model.devices(), std::vector<Device>{Device::cpu()});
   EXPECT_TRUE(model.shares().empty());

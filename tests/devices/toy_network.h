@@ -26,20 +26,9 @@ class PlantedLayer : public toys::AddLayer {
   Shape infer_shape(const std::vector<Shape>& inputs) const override { return inputs.at(0); }
 
  private:
-  class Op : public Operator {
-   public:
-    explicit Op(Planted& planted) : planted_(planted) {}
-    void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) override {
-      planted_.before(planted_.runs++);
-      for (int64_t i = 0; i < output.shape.num_elements(); ++i) output.data[i] = inputs[0].data[i] + 1;
-    }
-
-   private:
-    Planted& planted_;
-  };
-  std::unique_ptr<Operator> make_operator(const BackendEntry&, const OperatorRequest&,
-                                          Stream&) const override {
-    return std::make_unique<Op>(planted_);
+  void compute(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) const override {
+    planted_.before(planted_.runs++);
+    for (int64_t i = 0; i < output.shape.num_elements(); ++i) output.data[i] = inputs[0].data[i] + 1;
   }
   Planted& planted_;
 };

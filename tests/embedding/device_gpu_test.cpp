@@ -14,39 +14,27 @@
 #include "framework/execution/executable.h"
 #include "framework/tensor/tensor.h"
 #include "layers/reference/fill.h"
+#include "tests/embedding/model_options.h"
 #include "tests/embedding/pictures.h"
 #include "tests/embedding/tolerances.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpu.h"
+#include "tests/support/host_values.h"
 
 namespace lenslet {
 namespace {
 
 using test::kPixels;
+using test::on_gpu;
 using test::pictures;
+using test::repeated;
 
 Model fused(const char* math = "fp32", const char* backend = "") {
-  ModelOptions options;
-  options.device = "cuda";
-  options.plan = "fused";
-  options.math = math;
-  options.backend = backend;
-  return Model::built_in(options);
+  return Model::built_in(on_gpu("fused", math, backend));
 }
 
-Model separable() {
-  ModelOptions options;
-  options.device = "cuda";
-  return Model::load(LENSLET_SOURCE_DIR "/tests/models/onnx/separable.onnx", options);
-}
-
-template <typename Value>
-std::vector<Value> repeated(const std::vector<Value>& values, int64_t count) {
-  std::vector<Value> all(static_cast<size_t>(count) * values.size() / pictures().digits.size());
-  for (size_t i = 0; i < all.size(); ++i) all[i] = values[i % values.size()];
-  return all;
-}
+Model separable() { return Model::load(LENSLET_SOURCE_DIR "/tests/models/onnx/separable.onnx", on_gpu()); }
 
 /// Values in the memory of the GPU; copies wait.
 template <typename Value>
@@ -72,11 +60,6 @@ class OnDevice {
   size_t size_;
   Buffer memory_;
 };
-
-template <typename Value>
-bool same_bits(const std::vector<Value>& a, const std::vector<Value>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(Value)) == 0;
-}
 
 template <typename Value>
 void check_forms(Model& model, const std::vector<Value>& images, int64_t count) {
@@ -173,10 +156,8 @@ TEST(DeviceGpu, PackedPixelsHaveTheBitsOfTheirGreys) {
 
 TEST(DeviceGpu, LayersRunInPlaceToo) {
   LENSLET_SKIP_WITHOUT_GPU();
-  ModelOptions options;
-  options.device = "cuda";
-  options.max_batch = 300;  // so that a call takes several passes, the last of another size
-  Model model = Model::built_in(options);
+  // A call takes several passes, the last of another size.
+  Model model = Model::built_in(on_gpu("auto", "fp32", "", 300));
   const std::vector<float> images = repeated(pictures().images, 1000);
   std::vector<float> expected(10000);
   model.run(images.data(), 1000, expected.data());
@@ -193,10 +174,7 @@ TEST(DeviceGpu, PassesOfAnOddNumberOfImagesAreAligned) {
   constexpr int64_t kCount = 7;
   for (const int64_t max_batch : {1, 3}) {
     SCOPED_TRACE(max_batch);
-    ModelOptions options;
-    options.device = "cuda";
-    options.max_batch = max_batch;
-    Model model = Model::built_in(options);
+    Model model = Model::built_in(on_gpu("auto", "fp32", "", max_batch));
     const std::vector<uint8_t> pixels = repeated(pictures().pixels, kCount);
     std::vector<Prediction> expected(kCount);
     std::vector<float> expected_logits(kCount * 10);
@@ -391,9 +369,7 @@ TEST(DeviceGpu, TheOptionGraphDecidesWhichPassesAreReplayed) {
       std::vector<float> from_host(static_cast<size_t>(count * 10)), on_device(from_host.size());
       for (const std::string graph : {"off", "auto", "on"}) {
         SCOPED_TRACE(plan + ", graph " + graph + ", " + std::to_string(count));
-        ModelOptions options;
-        options.device = "cuda";
-        options.plan = plan;
+        ModelOptions options = on_gpu(plan);
         options.graph = graph;
         Model model = Model::built_in(options);
         const bool replays = graph == "on" || (graph == "auto" && plan == "layered" && count <= 256);
@@ -468,10 +444,7 @@ TEST(DeviceGpu, OtherMemoryAndPlansAreRefused) {
       "the answers' place must be aligned to 4 bytes, found 2 bytes past");
   expect_error<UsageError>([&] { model.predict(input.data(), -1, answers.data(), place); }, "-1");
   model.predict(input.data(), 0, answers.data(), place);
-  ModelOptions options;
-  options.device = "cuda";
-  options.plan = "layered";
-  Model layered = Model::built_in(options);
+  Model layered = Model::built_in(on_gpu("layered"));
   expect_error<UnavailableError>([&] { layered.predict(input.data(), 20, answers.data(), place); },
                                  "reads fp32 and writes fp32");
 }

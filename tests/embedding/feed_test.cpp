@@ -3,12 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "api/model.h"
 #include "tests/embedding/pictures.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/lenet5.h"
 
 namespace lenslet {
 namespace {
@@ -20,16 +19,7 @@ constexpr int64_t kBatch = 7, kCount = 20;  // two full chunks and a part of one
 constexpr InputOutput kBytesToLogits{ElementType::kUint8, ElementType::kFp32};
 constexpr InputOutput kBytesToPredictions{ElementType::kUint8, ElementType::kClass};
 
-const Graph& graph() {
-  static const Graph built = make_lenet5(builtin_lenet5_weights(), "built in");
-  return built;
-}
-
-BuildOptions pass_of(int64_t batch) {
-  BuildOptions options;
-  options.batch = batch;
-  return options;
-}
+BuildOptions pass_of(int64_t batch) { return options_on(Device::cpu(), batch); }
 
 FeedOptions staged(int lanes = 1, int depth = 1) {
   FeedOptions options;
@@ -47,14 +37,14 @@ std::vector<float> logits_of(Feed& feed) {
 
 TEST(Feed, GivesTheSameBitsByEveryNumberOfLanes) {
   std::vector<float> expected(kCount * kLenet5Classes);
-  Lane lane(graph(), pass_of(kBatch));
+  Lane lane(lenet5(), pass_of(kBatch));
   for (int64_t first = 0; first < kCount; first += kBatch) {
     lane.run(pictures().pixels.data() + first * kPixels, std::min(kBatch, kCount - first),
              expected.data() + first * kLenet5Classes, kBytesToLogits);
   }
   for (int lanes = 1; lanes <= 3; ++lanes) {
     for (int depth = 1; depth <= 2; ++depth) {
-      Feed feed(graph(), pass_of(kBatch), staged(lanes, depth));
+      Feed feed(lenet5(), pass_of(kBatch), staged(lanes, depth));
       for (int round = 0; round < 2; ++round)
         EXPECT_EQ(logits_of(feed), expected) << lanes << " lanes, depth " << depth;
     }
@@ -62,7 +52,7 @@ TEST(Feed, GivesTheSameBitsByEveryNumberOfLanes) {
 }
 
 TEST(Feed, GivesPredictionsOfLogits) {
-  Feed feed(graph(), pass_of(kBatch), staged(2));
+  Feed feed(lenet5(), pass_of(kBatch), staged(2));
   std::vector<Prediction> predictions(kCount);
   feed.run(pictures().pixels.data(), kCount, predictions.data(), kBytesToPredictions, {});
   for (size_t i = 0; i < predictions.size(); ++i) EXPECT_EQ(predictions[i].label, pictures().digits[i]);
@@ -75,7 +65,7 @@ TEST(Feed, PacksAndUnpacks) {
     BuildOptions options = pass_of(kBatch);
     options.execution = Plan::kFused;
     options.input = pass;
-    Feed feed(graph(), options, staged());
+    Feed feed(lenet5(), options, staged());
     std::vector<float> of_pairs(kCount * kLenet5Classes, -1), of_bytes(kCount * kLenet5Classes, -1);
     const InputOutput pairs{ElementType::kUint4, ElementType::kFp32};
     EXPECT_EQ(feed.run(pictures().pairs.data(), kCount, of_pairs.data(), pairs, {}), kCount);
@@ -86,7 +76,7 @@ TEST(Feed, PacksAndUnpacks) {
 }
 
 TEST(Feed, ReportsProgressAndEndsEarly) {
-  Feed feed(graph(), pass_of(kBatch), staged());
+  Feed feed(lenet5(), pass_of(kBatch), staged());
   const std::vector<float> all = logits_of(feed);
   for (const int64_t last : {int64_t{0}, kBatch, 2 * kBatch, kCount}) {
     std::vector<float> logits(all.size(), -1);
@@ -112,7 +102,7 @@ TEST(Feed, ReportsProgressAndEndsEarly) {
 
 TEST(Feed, KeepsWhatWasComputedBeforeAFault) {
   for (int lanes = 1; lanes <= 2; ++lanes) {
-    Feed feed(graph(), pass_of(kBatch), staged(lanes));
+    Feed feed(lenet5(), pass_of(kBatch), staged(lanes));
     int64_t landed = 0, enqueued = 0;
     const auto deal = [&] {
       feed.deal(
@@ -129,7 +119,7 @@ TEST(Feed, KeepsWhatWasComputedBeforeAFault) {
 }
 
 TEST(Feed, AllocatesNothingOncePrepared) {
-  Feed feed(graph(), pass_of(kBatch), staged(2));
+  Feed feed(lenet5(), pass_of(kBatch), staged(2));
   std::vector<float> logits(kCount * kLenet5Classes);
   const auto run = [&] { feed.run(pictures().pixels.data(), kCount, logits.data(), kBytesToLogits, {}); };
   run();
@@ -160,14 +150,14 @@ TEST(Feed, HasLanesForTheMemoryOfACall) {
 
 TEST(Feed, WithoutStagingRefusesOrdinaryMemory) {
   FeedOptions options;
-  Feed feed(graph(), pass_of(kBatch), options);
+  Feed feed(lenet5(), pass_of(kBatch), options);
   std::vector<float> logits(kCount * kLenet5Classes);
   EXPECT_THROW(feed.run(pictures().pixels.data(), kCount, logits.data(), kBytesToLogits, {}),
                std::logic_error);
 }
 
 TEST(Lane, LeavesAnswersBehindACountAlone) {
-  Lane lane(graph(), pass_of(kBatch));
+  Lane lane(lenet5(), pass_of(kBatch));
   std::vector<float> logits(kBatch * kLenet5Classes, -1);
   lane.run(pictures().pixels.data(), 3, logits.data(), kBytesToLogits);
   EXPECT_NE(logits[3 * kLenet5Classes - 1], -1);

@@ -5,6 +5,7 @@
 
 #include "api/host_memory.h"
 #include "api/model.h"
+#include "tests/embedding/model_options.h"
 #include "tests/embedding/normalised_weights.h"
 #include "tests/embedding/pictures.h"
 #include "tests/embedding/tolerances.h"
@@ -14,32 +15,24 @@
 namespace lenslet {
 namespace {
 
-using test::kPixels;
+using test::on_cpu;
+using test::on_gpu;
 using test::pictures;
+using test::repeated;
 
-ModelOptions on_gpu(const std::string& plan = "auto", const std::string& math = "fp32") {
-  ModelOptions options;
-  options.device = "cuda";
-  options.plan = plan;
-  options.math = math;
-  return options;
-}
+constexpr std::pair<const char*, double> kMaths[] = {{"fp32", test::kLogitTolerance},
+                                                     {"tf32", test::kShortLogitTolerance},
+                                                     {"fp16", test::kShortLogitTolerance}};
 
 // Repeats the samples up to `count` images: few are read from mapped host memory, more are copied, most are split.
 void check_answers(Model& model, int64_t count, double tolerance) {
   SCOPED_TRACE(count);
-  std::vector<uint8_t> pixels(static_cast<size_t>(count * kPixels));
-  std::vector<float> images(pixels.size());
-  for (size_t i = 0; i < pixels.size(); ++i) {
-    pixels[i] = pictures().pixels[i % pictures().pixels.size()];
-    images[i] = pictures().images[i % pictures().images.size()];
-  }
+  const std::vector<uint8_t> pixels = repeated(pictures().pixels, count);
+  const std::vector<float> images = repeated(pictures().images, count);
   const auto images_count = static_cast<size_t>(count);
   std::vector<Prediction> of_bytes(images_count), of_floats(images_count);
   std::vector<float> bytes_logits(images_count * 10), floats_logits(images_count * 10), expected(200);
-  ModelOptions cpu;
-  cpu.device = "cpu";
-  Model::built_in(cpu).logits(pictures().images.data(), 20, expected.data());
+  Model::built_in(on_cpu()).logits(pictures().images.data(), 20, expected.data());
   model.predict(pixels.data(), count, of_bytes.data());
   model.predict(images.data(), count, of_floats.data());
   model.logits(pixels.data(), count, bytes_logits.data());
@@ -58,16 +51,12 @@ void check_answers(Model& model, int64_t count, double tolerance) {
 
 TEST(ModelGpu, AnswersByEveryPlanAndMath) {
   LENSLET_SKIP_WITHOUT_GPU();
-  const std::pair<const char*, double> maths[] = {{"fp32", test::kLogitTolerance},
-                                                  {"tf32", test::kShortLogitTolerance},
-                                                  {"fp16", test::kShortLogitTolerance}};
   for (const char* plan : {"auto", "layered", "fused"}) {
-    for (const auto& [math, tolerance] : maths) {
+    for (const auto& [math, tolerance] : kMaths) {
       SCOPED_TRACE(std::string(plan) + " " + math);
-      ModelOptions options = on_gpu(plan, math);
       // The whole-network plan supports fp16; a layered plan may be unavailable.
       try {
-        Model model = Model::built_in(options);
+        Model model = Model::built_in(on_gpu(plan, math));
         for (const int64_t count : {1, 20, 64, 65, 1000}) check_answers(model, count, tolerance);
       } catch (const UnavailableError& error) {
         EXPECT_STRNE(math, "fp32") << error.what();
@@ -79,23 +68,13 @@ TEST(ModelGpu, AnswersByEveryPlanAndMath) {
 // Bytes reach the kernels with the file's normalisation folded in, or normalised before; floats are used unchanged.
 TEST(ModelGpu, NormalisesAsTheWeightsFileStates) {
   LENSLET_SKIP_WITHOUT_GPU();
-  const std::pair<const char*, double> maths[] = {{"fp32", test::kLogitTolerance},
-                                                  {"tf32", test::kShortLogitTolerance},
-                                                  {"fp16", test::kShortLogitTolerance}};
   std::vector<float> expected(200);
-  ModelOptions cpu;
-  cpu.device = "cpu";
-  Model::built_in(cpu).logits(pictures().images.data(), 20, expected.data());
+  Model::built_in(on_cpu()).logits(pictures().images.data(), 20, expected.data());
   for (const auto& stated : test::stated_normalisations()) {
-    const std::string path =
-        test::write_weights(test::metadata_of(stated.mean, stated.std), stated.normalisation);
-    std::vector<float> manual(pictures().pixels.size());
-    for (size_t i = 0; i < manual.size(); ++i) {
-      const float scaled = static_cast<float>(pictures().pixels[i]) / 255.0f;
-      manual[i] = (scaled - stated.normalisation.mean()) / stated.normalisation.std();
-    }
+    const std::string path = test::write_weights(stated);
+    const std::vector<float> manual = test::normalised(pictures().pixels, stated.normalisation);
     for (const char* plan : {"auto", "layered", "fused"}) {
-      for (const auto& [math, tolerance] : maths) {
+      for (const auto& [math, tolerance] : kMaths) {
         SCOPED_TRACE(std::string("mean ") + stated.mean + ", std " + stated.std + ", " + plan + " " + math);
         try {
           Model model = Model::load(path, on_gpu(plan, math));
@@ -122,9 +101,7 @@ TEST(ModelGpu, NormalisesAsTheWeightsFileStates) {
 
 TEST(ModelGpu, CutsLongCalls) {
   LENSLET_SKIP_WITHOUT_GPU();
-  ModelOptions options = on_gpu();
-  options.max_batch = 333;
-  Model model = Model::built_in(options);
+  Model model = Model::built_in(on_gpu("auto", "fp32", "", 333));
   check_answers(model, 1000, test::kLogitTolerance);
 }
 
@@ -136,10 +113,9 @@ TEST(ModelGpu, PageLockedMemoryHasTheAnswersOfOrdinary) {
     Model model = Model::built_in(on_gpu(plan));
     for (const int64_t count : {3'000, 100'003}) {
       SCOPED_TRACE(std::string(plan) + " " + std::to_string(count));
-      const size_t values = static_cast<size_t>(count * kPixels);
-      std::vector<uint8_t> ordinary(values);
-      for (size_t i = 0; i < values; ++i) ordinary[i] = pictures().pixels[i % pictures().pixels.size()];
-      const std::unique_ptr<void, void (*)(void*)> locked(allocate_host_memory(values), free_host_memory);
+      std::vector<uint8_t> ordinary = repeated(pictures().pixels, count);
+      const std::unique_ptr<void, void (*)(void*)> locked(allocate_host_memory(ordinary.size()),
+                                                          free_host_memory);
       std::copy(ordinary.begin(), ordinary.end(), static_cast<uint8_t*>(locked.get()));
       std::vector<Prediction> expected(static_cast<size_t>(count)), found(static_cast<size_t>(count));
       model.predict(ordinary.data(), count, expected.data());
@@ -168,9 +144,7 @@ TEST(ModelGpu, ReportsPlanAndProfile) {
   size_t serving = 0;
   for (const BackendChoice& choice : model.backends(64)) serving += choice.reason.empty();
   EXPECT_GT(serving, 8u);
-  ModelOptions simd = on_gpu("fused");
-  simd.backend = "simd";
-  expect_error<UnavailableError>([&] { Model::built_in(simd); }, "runs on cpu");
+  expect_error<UnavailableError>([] { Model::built_in(on_gpu("fused", "fp32", "simd")); }, "runs on cpu");
 }
 
 TEST(ModelGpu, FusedIsFasterThanLayered) {

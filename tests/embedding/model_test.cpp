@@ -6,41 +6,31 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 
+#include "tests/embedding/model_options.h"
 #include "tests/embedding/normalised_weights.h"
 #include "tests/embedding/pictures.h"
 #include "tests/embedding/tolerances.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/files.h"
 #include "tests/support/probability_bound.h"
 
 namespace lenslet {
 namespace {
 
 using test::kPixels;
+using test::on_cpu;
 using test::pictures;
-
-ModelOptions on_cpu(const std::string& plan = "auto", const std::string& backend = "") {
-  ModelOptions options;
-  options.device = "cpu";
-  options.plan = plan;
-  options.backend = backend;
-  return options;
-}
 
 // Every way to compute on the CPU: a plan and a backend.
 std::vector<std::pair<std::string, std::string>> ways() {
   std::vector<std::pair<std::string, std::string>> all = {{"auto", ""}, {"fused", "simd"}, {"layered", ""}};
-  for (const BackendChoice& choice : Model::built_in(on_cpu()).backends(1)) {
-    if (choice.layer == "conv1" && choice.reason.empty()) all.push_back({"layered", choice.backend});
-  }
+  for (const std::string& backend : test::conv_backends()) all.push_back({"layered", backend});
   return all;
 }
 
 std::string temporary_plan(const std::string& json) {
-  const std::string path = testing::TempDir() + "embedding_plan.json";
-  std::ofstream(path) << json;
-  return path;
+  return test::temporary_file("embedding_plan.json", json);
 }
 
 TEST(Model, ReadsTheSamplesByEveryWay) {
@@ -165,13 +155,11 @@ TEST(Model, LoadsWeightsOfAFile) {
 
 // Zero weights make all logits zero, and every way answers with the first of the equal classes.
 TEST(Model, TheFirstOfEqualClassesIsTheAnswer) {
-  std::ifstream source(LENSLET_SOURCE_DIR "/weights/lenet5.safetensors", std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(source), {}};
+  std::string bytes = test::read_text(LENSLET_SOURCE_DIR "/weights/lenet5.safetensors");
   uint64_t header = 0;
   std::memcpy(&header, bytes.data(), sizeof header);
   std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(sizeof header + header), bytes.end(), '\0');
-  const std::string path = testing::TempDir() + "zeros.safetensors";
-  std::ofstream(path, std::ios::binary) << bytes;
+  const std::string path = test::temporary_file("zeros.safetensors", bytes);
   for (const auto& [plan, backend] : ways()) {
     Model model = Model::load(path, on_cpu(plan, backend));
     std::vector<Prediction> predictions(20, Prediction{7, 0});
@@ -188,13 +176,8 @@ TEST(Model, NormalisesAsTheWeightsFileStates) {
   std::vector<float> expected(200), logits(200);
   Model::built_in(on_cpu()).logits(pictures().pixels.data(), count, expected.data());
   for (const auto& stated : test::stated_normalisations()) {
-    const std::string path =
-        test::write_weights(test::metadata_of(stated.mean, stated.std), stated.normalisation);
-    std::vector<float> manual(pictures().pixels.size());
-    for (size_t i = 0; i < manual.size(); ++i) {
-      const float scaled = static_cast<float>(pictures().pixels[i]) / 255.0f;
-      manual[i] = (scaled - stated.normalisation.mean()) / stated.normalisation.std();
-    }
+    const std::string path = test::write_weights(stated);
+    const std::vector<float> manual = test::normalised(pictures().pixels, stated.normalisation);
     for (const auto& [plan, backend] : ways()) {
       SCOPED_TRACE(std::string("mean ") + stated.mean + ", std " + stated.std + ", " + plan + " " + backend);
       Model model = Model::load(path, on_cpu(plan, backend));
@@ -233,8 +216,7 @@ TEST(Model, RefusesMetadataThatItCannotObey) {
   const Normalisation plain(0, 1);
   const auto refused = [&](const std::string& metadata, const std::string& fragment) {
     const std::string path = test::write_weights(metadata, plain);
-    expect_error<DataError>([&] { Model::load(path, on_cpu()); }, fragment);
-    expect_error<DataError>([&] { Model::load(path, on_cpu()); }, path);
+    expect_error<DataError>([&] { Model::load(path, on_cpu()); }, fragment, path);
   };
   refused("\"model\":\"resnet\\u001b[2J\"", "model \"resnet\\x1b[2J\", expected \"lenet5\" or none");
   refused("\"mean\":\"0.5\"", "mean without std");

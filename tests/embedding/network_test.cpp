@@ -3,34 +3,28 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <random>
 #include <string_view>
 
-#include "api/model.h"
 #include "framework/base/error.h"
 #include "models/onnx/model_file.h"
+#include "tests/embedding/model_options.h"
 #include "tests/models/onnx/evaluate.h"
 #include "tests/models/onnx/onnx_writer.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/files.h"
 #include "tests/support/probability_bound.h"
 
 namespace lenslet {
 namespace {
 
+using test::on_cpu;
+
 constexpr const char* kNetwork = LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx";
 // The outputs are below 1 and a sum has at most 256 values: roundings of fp32 of random signs add up to
 // sqrt(256) * 2^-24 = 1e-6. Three times that.
 constexpr double kTolerance = 3e-6;
-
-ModelOptions on_cpu(int64_t max_batch = 0, const std::string& backend = "") {
-  ModelOptions options;
-  options.device = "cpu";
-  options.max_batch = max_batch;
-  options.backend = backend;
-  return options;
-}
 
 std::vector<float> random_values(int64_t count) {
   std::mt19937 random(3);
@@ -54,7 +48,7 @@ TEST(NetworkOfAFile, RunsLikeItsNodes) {
   const std::vector<double>& expected = judged.at(parsed.outputs[0].name).values;
   ASSERT_EQ(expected.size(), size_t{50});
   for (const int64_t max_batch : {0, 1, 2}) {
-    Model model = Model::load(kNetwork, on_cpu(max_batch));
+    Model model = Model::load(kNetwork, on_cpu("auto", "", max_batch));
     EXPECT_EQ(model.input_shape(), (Shape{3, 32, 32}));
     EXPECT_EQ(model.output_shape(), (Shape{10}));
     EXPECT_EQ(model.pass_size(), max_batch == 0 ? 1024 : max_batch);
@@ -76,7 +70,7 @@ TEST(NetworkOfAFile, IsNoDigitModel) {
 }
 
 TEST(NetworkOfAFile, ReportsWhatComputesEachLayer) {
-  const std::vector<LayerInfo> layers = Model::load(kNetwork, on_cpu(0, "stem=im2col_gemm")).layers(2);
+  const std::vector<LayerInfo> layers = Model::load(kNetwork, on_cpu("auto", "stem=im2col_gemm")).layers(2);
   const LayerInfo& stem = layer_of(layers, "stem");
   EXPECT_EQ(stem.type, "conv2d");
   EXPECT_EQ(stem.input, (Shape{3, 32, 32}));
@@ -105,11 +99,7 @@ TEST(NetworkOfAFile, LayersOfTheWholeNetworkAreComputedByIt) {
 }
 
 std::string write_network(const std::string& name, const test::onnx::GraphParts& parts) {
-  std::string path = testing::TempDir() + name;
-  const std::vector<uint8_t> bytes = test::onnx::model_of(parts, 13).file();
-  std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  return path;
+  return test::temporary_file(name, test::onnx::model_of(parts, 13).bytes());
 }
 
 // Ten windows of 28 x 10 pixels, their maxima, and softmax, before or behind the change of their shape.
@@ -154,7 +144,7 @@ TEST(NetworkOfAFile, ProbabilitiesBecomePredictionsWithoutAllocating) {
 // A pass of 1,024 pictures of 224x224 would take gigabytes.
 TEST(NetworkOfAFile, LargeLayersMakeSmallPasses) {
   EXPECT_EQ(Model::built_in(on_cpu()).pass_size(), 1024);
-  EXPECT_EQ(Model::load(kNetwork, on_cpu(7)).pass_size(), 7);
+  EXPECT_EQ(Model::load(kNetwork, on_cpu("auto", "", 7)).pass_size(), 7);
   test::onnx::GraphParts parts;
   parts.inputs = {test::onnx::value("x", {-1, 1, 2048, 2048})};
   parts.nodes = {test::onnx::node("Relu", {"x"}, "y", {})};

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstring>
-#include <fstream>
 #include <string>
 
 #include "models/lenet5.h"
+#include "tests/support/files.h"
 
 namespace lenslet::test {
 
@@ -36,12 +36,10 @@ inline std::string write_weights(const std::string& metadata, const Normalisatio
     data.append(reinterpret_cast<const char*>(values.data()), count * sizeof(float));
   }
   header += "}";
-  const std::string path = testing::TempDir() + "normalised.safetensors";
   const uint64_t length = header.size();
   std::string bytes(sizeof length, '\0');
   std::memcpy(bytes.data(), &length, sizeof length);  // tests run on little-endian machines
-  std::ofstream(path, std::ios::binary) << bytes << header << data;
-  return path;
+  return temporary_file("normalised.safetensors", bytes + header + data);
 }
 
 /// The metadata with mean and std.
@@ -53,6 +51,18 @@ struct StatedNormalisation {
   const char *mean, *std;
   Normalisation normalisation;
 };
+
+/// A file that states it, by which the answers are those of the built-in weights.
+inline std::string write_weights(const StatedNormalisation& stated) {
+  return write_weights(metadata_of(stated.mean, stated.std), stated.normalisation);
+}
+
+inline std::vector<float> normalised(const std::vector<uint8_t>& pixels, const Normalisation& by) {
+  std::vector<float> values;
+  for (const uint8_t pixel : pixels)
+    values.push_back((static_cast<float>(pixel) / 255.0f - by.mean()) / by.std());
+  return values;
+}
 
 inline std::vector<StatedNormalisation> stated_normalisations() {
   return {{"0", "1", {0, 1}}, {"0.5", "5e-1", {0.5f, 0.5f}}, {"0.0", "0.00392156862745098", {0, 1 / 255.0f}}};

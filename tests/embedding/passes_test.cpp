@@ -7,15 +7,17 @@
 #include "api/device_lanes.h"
 #include "api/model.h"
 #include "api/model_setup.h"
-#include "framework/execution/executable.h"
+#include "tests/embedding/model_options.h"
 #include "tests/embedding/pictures.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/lenet5.h"
 
 namespace lenslet {
 namespace {
 
 using test::kPixels;
+using test::on_cpu;
 using test::pictures;
 
 // Exactly so many values, at the smallest legal alignment, so that a sanitizer detects a read beyond them.
@@ -34,26 +36,18 @@ class ExactArray {
   size_t count_;
 };
 
-std::vector<std::string> conv_backends() {
-  std::vector<std::string> names = {""};  // the whole-network plan
-  ModelOptions options;
-  options.device = "cpu";
-  for (const BackendChoice& choice : Model::built_in(options).backends(1)) {
-    if (choice.layer == "conv1" && choice.reason.empty()) names.push_back(choice.backend);
-  }
+std::vector<std::string> all_backends() {
+  std::vector<std::string> names = test::conv_backends();
+  names.emplace_back();  // the whole-network plan
   return names;
 }
 
 Model cpu_model_of(const std::string& backend, int64_t max_batch = 0) {
-  ModelOptions options;
-  options.device = "cpu";
-  options.backend = backend;
-  options.max_batch = max_batch;
-  return Model::built_in(options);
+  return Model::built_in(on_cpu("auto", backend, max_batch));
 }
 
 TEST(Passes, ReadAndWriteMemoryOfAnyAlignmentToItsLastElement) {
-  for (const std::string& backend : conv_backends()) {
+  for (const std::string& backend : all_backends()) {
     SCOPED_TRACE(backend);
     Model model = cpu_model_of(backend);
     for (const size_t count : {1, 5, 20}) {
@@ -86,7 +80,7 @@ TEST(Passes, OfOneSizeGiveTheBitsThatPassesOfAnotherGive) {
 }
 
 TEST(Passes, KeptOnesAllocateNothing) {
-  for (const std::string& backend : conv_backends()) {
+  for (const std::string& backend : all_backends()) {
     if (backend == "onednn") continue;  // the library may allocate
     SCOPED_TRACE(backend);
     Model model = cpu_model_of(backend);
@@ -142,10 +136,7 @@ TEST(Passes, OfManySmallSizesAreKeptOnTheCpu) {
 }
 
 TEST(Passes, OfManyLargeSizesAreNot) {
-  ModelOptions options;
-  options.device = "cpu";
-  options.plan = "layered";  // a pass of 1,000 images holds 30 MB and more
-  Model model = Model::built_in(options);
+  Model model = Model::built_in(on_cpu("layered"));  // a pass of 1,000 images holds 30 MB and more
   const std::vector<uint8_t> pixels(1004 * kPixels);
   std::vector<float> logits(1004 * 10);
   for (int64_t count = 1000; count < 1005; ++count) model.logits(pixels.data(), count, logits.data());
@@ -190,8 +181,7 @@ TEST(Passes, ReplayAGraphWhereTheyAreSmallAndInLayersOnAGpu) {
 }
 
 TEST(Passes, RefuseAGraphThatIsUnknownOrOnTheCpu) {
-  ModelOptions options;
-  options.device = "cpu";
+  ModelOptions options = on_cpu();
   for (const char* graph : {"auto", "off"}) {
     options.graph = graph;
     Model model = Model::built_in(options);
@@ -205,10 +195,9 @@ TEST(Passes, RefuseAGraphThatIsUnknownOrOnTheCpu) {
 }
 
 TEST(Passes, OnViewsRefuseWhatDoesNotFit) {
-  const Graph graph = make_lenet5(builtin_lenet5_weights(), "built in");
   BuildOptions options;
   options.batch = 2;
-  Executable executable(graph, options);
+  Executable executable(lenet5(), options);
   std::memset(executable.input().data, 0, executable.input().bytes());
   std::vector<float> images(pictures().images.begin(), pictures().images.begin() + 2 * kPixels);
   std::vector<float> logits(20), own(20);
@@ -225,25 +214,26 @@ TEST(Passes, OnViewsRefuseWhatDoesNotFit) {
 
   ConstTensorView wrong = input;
   wrong.data = nullptr;
-  expect_error<UsageError>([&] { executable.run(wrong, output); }, "no memory");
+  const auto run = [&] { executable.run(wrong, output); };
+  expect_error<UsageError>(run, "no memory");
   wrong = input;
   wrong.shape = {1, 1, 28, 28};
-  expect_error<UsageError>([&] { executable.run(wrong, output); }, "[2x1x28x28]");
+  expect_error<UsageError>(run, "[2x1x28x28]");
   wrong = input;
   wrong.type = ElementType::kUint8;
-  expect_error<UsageError>([&] { executable.run(wrong, output); }, "uint8");
+  expect_error<UsageError>(run, "uint8");
   wrong = input;
   wrong.device = Device::cuda(0);
-  expect_error<UsageError>([&] { executable.run(wrong, output); }, "cuda:0");
+  expect_error<UsageError>(run, "cuda:0");
   wrong = input;
   wrong.data = reinterpret_cast<const float*>(reinterpret_cast<const char*>(images.data()) + 2);
-  expect_error<UsageError>([&] { executable.run(wrong, output); }, "aligned to 4");
+  expect_error<UsageError>(run, "aligned to 4");
   TensorView narrow = output;
   narrow.shape = {2, 9};
   expect_error<UsageError>([&] { executable.run(input, narrow); }, "output");
 
   options.keep_activations = true;
-  Executable keeping(graph, options);
+  Executable keeping(lenet5(), options);
   expect_error<UsageError>([&] { keeping.run(input, output); },
                            "does not work with mapped_io or keep_activations");
 }

@@ -47,4 +47,12 @@ inline const Pictures& pictures() {
   return all;
 }
 
+/// `values` of all pictures, repeated up to `count` pictures.
+template <typename Value>
+std::vector<Value> repeated(const std::vector<Value>& values, int64_t count) {
+  std::vector<Value> all(static_cast<size_t>(count) * values.size() / pictures().digits.size());
+  for (size_t i = 0; i < all.size(); ++i) all[i] = values[i % values.size()];
+  return all;
+}
+
 }  // namespace lenslet::test

@@ -4,28 +4,21 @@
 #include <atomic>
 #include <thread>
 
-#include "api/model.h"
+#include "tests/embedding/model_options.h"
 #include "tests/embedding/pictures.h"
 
 namespace lenslet {
 namespace {
 
 using test::kPixels;
+using test::on_cpu;
 using test::pictures;
-
-ModelOptions on_cpu(const std::string& plan, const std::string& backend) {
-  ModelOptions options;
-  options.device = "cpu";
-  options.plan = plan;
-  options.backend = backend;
-  return options;
-}
 
 TEST(ModelThreads, EachHasAModelOfItsOwn) {
   const std::pair<std::string, std::string> ways[] = {
       {"fused", ""}, {"layered", "direct"}, {"layered", "im2col_gemm"}};
   constexpr int kThreads = 6, kCalls = 30;
-  const Model shared = Model::built_in(on_cpu("auto", ""));
+  const Model shared = Model::built_in(on_cpu());
   std::atomic<int> wrong{0}, done{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
@@ -53,7 +46,7 @@ TEST(ModelThreads, EachHasAModelOfItsOwn) {
 }
 
 TEST(ModelThreads, AModelMayChangeItsThread) {
-  Model model = Model::built_in(on_cpu("auto", ""));
+  Model model = Model::built_in(on_cpu());
   for (size_t digit = 0; digit < 10; ++digit) {
     Prediction prediction;
     std::thread([&] {

@@ -7,28 +7,18 @@
 #include <regex>
 
 #include "framework/device/device_memory.h"
-#include "framework/execution/executable.h"
-#include "models/lenet5.h"
 #include "tests/support/expect_error.h"
-#include "tests/support/gpu.h"
+#include "tests/support/lenet5.h"
+#include "tests/support/test_device.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet {
 namespace {
 
-constexpr Device kDevice{LENSLET_TEST_DEVICE, 0};
 constexpr size_t kMiB = size_t{1} << 20;
 
-const Graph& lenet5() {
-  static const Graph graph = make_lenet5(builtin_lenet5_weights(), "built-in weights");
-  return graph;
-}
-
-BuildOptions options_for(int64_t batch, const std::string& execution = Plan::kLayered) {
-  BuildOptions options;
-  options.device = kDevice;
-  options.batch = batch;
-  options.execution = execution;
-  return options;
+BuildOptions options_for(int64_t batch, const std::string& execution) {
+  return options_on(kDevice, batch, execution);
 }
 
 int64_t number_after(const std::string& text, const std::string& words) {
@@ -87,8 +77,7 @@ TEST_P(Memory, WhatFitsNotAtAllIsRefusedWithTheReason) {
                             "not even a batch of 1 fits");
 }
 
-INSTANTIATE_TEST_SUITE_P(Plans, Memory, testing::Values(Plan::kLayered, Plan::kFused),
-                         [](const testing::TestParamInfo<std::string>& param) { return param.param; });
+INSTANTIATE_TEST_SUITE_P(Plans, Memory, testing::Values(Plan::kLayered, Plan::kFused), ByName());
 
 class Buffers : public Memory {};
 INSTANTIATE_TEST_SUITE_P(Any, Buffers, testing::Values("none"));

@@ -2,27 +2,19 @@
 // a single thread bit for bit. Compiled once for each kind of device.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <functional>
 #include <thread>
 
-#include "framework/execution/executable.h"
-#include "layers/conv/conv_registry.h"
 #include "models/fused_lenet5/resident.h"
-#include "models/lenet5.h"
-#include "tests/support/gpu.h"
+#include "tests/support/host_values.h"
+#include "tests/support/lenet5.h"
+#include "tests/support/test_device.h"
 
 namespace lenslet {
 namespace {
 
-constexpr Device kDevice{LENSLET_TEST_DEVICE, 0};
 constexpr int kRounds = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 200 : 20;
 constexpr int64_t kBatch = 64, kPixels = kLenet5Pixels;
-
-const Graph& lenet5() {
-  static const Graph graph = make_lenet5(builtin_lenet5_weights(), "built-in weights");
-  return graph;
-}
 
 std::vector<uint8_t> pictures(uint32_t seed) {
   std::vector<uint8_t> pixels(static_cast<size_t>(kBatch * kPixels));
@@ -40,17 +32,12 @@ class Worker {
   }
   std::vector<float> logits() {
     const TensorView input = executable_.input();
-    const ConstTensorView output = executable_.output();
     const bool bytes = input.type == ElementType::kUint8;
     copy_bytes(input.data, input.device,
                bytes ? static_cast<const void*>(pixels_.data()) : normalised_.data(), Device::cpu(),
                input.bytes(), executable_.stream());
     executable_.run();
-    std::vector<float> logits(output.bytes() / sizeof(float));
-    copy_bytes(logits.data(), Device::cpu(), output.data, output.device, output.bytes(),
-               executable_.stream());
-    executable_.stream().synchronise();
-    return logits;
+    return host_values(executable_.output(), executable_.stream());
   }
   const Plan& plan() const { return executable_.plan(); }
 
@@ -60,25 +47,13 @@ class Worker {
   std::vector<float> normalised_;
 };
 
-BuildOptions options_on(Device device) {
-  BuildOptions options;
-  options.device = device;
-  options.batch = kBatch;
-  return options;
-}
+BuildOptions options_on(Device device) { return lenslet::options_on(device, kBatch); }
 
 /// Ways to compute on a device, by name.
-std::vector<std::pair<std::string, BuildOptions>> ways(Device device) {
-  std::vector<std::pair<std::string, BuildOptions>> all = {{"auto", options_on(device)}};
-  for (const ConvBackendEntry& entry : conv_backend_rows(device.kind)) {
-    BuildOptions options = options_on(device);
-    options.backends = BackendSpec::parse(concat("conv1=", entry.name(), ",conv2=", entry.name()));
-    try {
-      Executable tried(lenet5(), options);
-      all.emplace_back(entry.name(), options);
-    } catch (const UnavailableError&) {
-    }
-  }
+Ways ways(Device device) {
+  Ways all = {{"auto", options_on(device)}};
+  for (const auto& way : layered_ways(options_on(device)))
+    if (lenet5_if_available(way.second)) all.push_back(way);
   BuildOptions fused = options_on(device);
   fused.execution = Plan::kFused;
   all.emplace_back("fused", fused);
@@ -90,10 +65,6 @@ std::vector<std::pair<std::string, BuildOptions>> ways(Device device) {
     all.emplace_back("captured graph", graph);
   }
   return all;
-}
-
-bool same(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 /// Runs `threads` concurrently and reports their exceptions.
@@ -122,7 +93,7 @@ void expect_the_same_bits_at_once(const std::string& name, std::vector<std::uniq
   for (size_t i = 0; i < workers.size(); ++i) {
     bodies.emplace_back([&, i] {
       for (int round = 0; round < kRounds; ++round)
-        different[i] += same(workers[i]->logits(), alone[i]) ? 0 : 1;
+        different[i] += same_bits(workers[i]->logits(), alone[i]) ? 0 : 1;
     });
   }
   run_at_once(bodies);
@@ -131,12 +102,7 @@ void expect_the_same_bits_at_once(const std::string& name, std::vector<std::uniq
   }
 }
 
-class Threads : public testing::Test {
- protected:
-  void SetUp() override {
-    if (kDevice.is_cuda()) LENSLET_SKIP_WITHOUT_GPU();
-  }
-};
+using Threads = DeviceTest<>;
 
 TEST_F(Threads, TwoOnOneDevice) {
   for (const auto& [name, options] : ways(kDevice)) {
@@ -161,7 +127,7 @@ TEST_F(Threads, BuildAtOnce) {
   for (size_t i = 0; i < different.size(); ++i) {
     bodies.emplace_back([&, i] {
       for (int round = 0; round < 5; ++round)
-        different[i] += same(Worker(options, 5).logits(), expected) ? 0 : 1;
+        different[i] += same_bits(Worker(options, 5).logits(), expected) ? 0 : 1;
     });
   }
   run_at_once(bodies);
@@ -191,7 +157,7 @@ TEST_F(Threads, OneGraphOnTwoDevices) {
     const Plan plan = workers[0]->plan();
     there.plan = &plan;
     workers.push_back(std::make_unique<Worker>(there, 1));
-    EXPECT_TRUE(same(workers[0]->logits(), workers[1]->logits())) << name << ": the devices differ";
+    EXPECT_TRUE(same_bits(workers[0]->logits(), workers[1]->logits())) << name << ": the devices differ";
     expect_the_same_bits_at_once(name, std::move(workers));
   }
 }
@@ -205,21 +171,18 @@ TEST_F(Threads, ResidentKernelsBesideEachOther) {
     kernel.classify(pixels.data(), kBatch, predictions.data());
     return predictions;
   };
-  const auto differ = [](const std::vector<Prediction>& a, const std::vector<Prediction>& b) {
-    return std::memcmp(a.data(), b.data(), a.size() * sizeof(Prediction)) != 0;
-  };
   ResidentLenet5 first(builtin_lenet5_weights()), second(builtin_lenet5_weights());
   const std::vector<Prediction> expected = answers(first);
   std::vector<int> different(3, 0);
   Worker plain(options_on(kDevice), 4);
   const std::vector<float> logits = plain.logits();
   const auto ask = [&](ResidentLenet5& kernel, int& count) {
-    for (int round = 0; round < kRounds; ++round) count += differ(answers(kernel), expected) ? 1 : 0;
+    for (int round = 0; round < kRounds; ++round) count += same_bits(answers(kernel), expected) ? 0 : 1;
   };
   run_at_once({[&] { ask(first, different[0]); }, [&] { ask(second, different[1]); },
                [&] {
                  for (int round = 0; round < kRounds; ++round)
-                   different[2] += same(plain.logits(), logits) ? 0 : 1;
+                   different[2] += same_bits(plain.logits(), logits) ? 0 : 1;
                }});
   EXPECT_EQ(different, (std::vector<int>{0, 0, 0}));
 }

@@ -41,13 +41,8 @@ TEST(GpuTensor, CopiesThereAndBack) {
 
 TEST(GpuTensor, RunsOutOfMemoryWithNumbersAndServesAgain) {
   LENSLET_SKIP_WITHOUT_GPU();
-  try {
-    Buffer huge(Device::cuda(), size_t{1} << 45);
-    FAIL();
-  } catch (const MemoryError& error) {
-    EXPECT_NE(std::string(error.what()).find("35184372088832 bytes needed"), std::string::npos)
-        << error.what();
-  }
+  expect_error<MemoryError>([] { Buffer huge(Device::cuda(), size_t{1} << 45); },
+                            "35184372088832 bytes needed");
   Buffer small(Device::cuda(), 1024);
   EXPECT_NE(small.data(), nullptr);
 }
@@ -146,53 +141,57 @@ class CopyLayer : public toys::ToyRelu {
   }
 
  private:
-  std::unique_ptr<Operator> make_operator(const BackendEntry&, const OperatorRequest&,
-                                          Stream&) const override {
-    return std::make_unique<Op>(runs_, waits_);
+  void compute(const std::vector<ConstTensorView>& inputs, TensorView output,
+               RunContext& context) const override {
+    ++runs_;
+    copy_bytes(output.data, output.device, inputs[0].data, output.device, output.bytes(), context.stream);
+    if (waits_) context.stream.synchronise();
   }
-  class Op : public Operator {
-   public:
-    Op(int& runs, bool waits) : runs_(runs), waits_(waits) {}
-    void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
-      ++runs_;
-      copy_bytes(output.data, output.device, inputs[0].data, output.device, output.bytes(), context.stream);
-      if (waits_) context.stream.synchronise();
-    }
-
-   private:
-    int& runs_;
-    bool waits_;
-  };
   int& runs_;
   bool waits_;
 };
 
-TEST(GpuGraph, APassIsCapturedForMemoryThatIsUsedAgain) {
-  LENSLET_SKIP_WITHOUT_GPU();
-  int runs = 0;
-  Graph graph("copies", "x", {4});
-  graph.add("first", std::make_unique<CopyLayer>(runs), {"x"});
-  graph.add("second", std::make_unique<CopyLayer>(runs), {"first"});
-  BuildOptions options;
-  options.device = Device::cuda();
-  options.batch = 3;
-  options.caller_ends = options.cuda_graph = true;
-  Executable executable(graph, options);
-  Stream stream(options.device);
-  Tensor inputs[2] = {Tensor({3, 4}, options.device), Tensor({3, 4}, options.device)};
-  Tensor output({3, 4}, options.device), host({3, 4});
-  for (int round = 0; round < 4; ++round) {
+/// Two copies in memory of the caller; `waits`: of the second CopyLayer.
+struct CopiesInCallersMemory {
+  explicit CopiesInCallersMemory(bool waits) : graph("copies", "x", {4}) {
+    graph.add("first", std::make_unique<CopyLayer>(runs), {"x"});
+    graph.add("second", std::make_unique<CopyLayer>(runs, waits), {"first"});
+    BuildOptions options;
+    options.device = device;
+    options.batch = 3;
+    options.caller_ends = options.cuda_graph = true;
+    executable = std::make_unique<Executable>(graph, options);
+  }
+  void pass(int i) { executable->run(inputs[i].view(), output.view(), stream); }
+  /// Sends other values through each input.
+  void check_passes(int round) {
     for (int i = 0; i < 2; ++i) {
       SCOPED_TRACE(testing::Message() << "round " << round << ", input " << i);
       const float value = static_cast<float>(10 * round + i + 1);
       std::fill_n(host.data(), 12, value);
       copy(host.view(), inputs[i].view(), stream);
-      executable.run(inputs[i].view(), output.view(), stream);
+      pass(i);
       copy(output.view(), host.view(), stream);
       stream.synchronise();
       for (int k = 0; k < 12; ++k) ASSERT_EQ(host.data()[k], value);
     }
-    EXPECT_EQ(runs, round == 0 ? 4 : 8) << "two steps each, run once and captured once";
+  }
+
+  const Device device = Device::cuda();
+  int runs = 0;
+  Graph graph;
+  std::unique_ptr<Executable> executable;
+  Stream stream{device};
+  Tensor inputs[2] = {Tensor({3, 4}, device), Tensor({3, 4}, device)};
+  Tensor output = Tensor({3, 4}, device), host = Tensor({3, 4});
+};
+
+TEST(GpuGraph, APassIsCapturedForMemoryThatIsUsedAgain) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  CopiesInCallersMemory copies(false);
+  for (int round = 0; round < 4; ++round) {
+    copies.check_passes(round);
+    EXPECT_EQ(copies.runs, round == 0 ? 4 : 8) << "two steps each, run once and captured once";
   }
 }
 
@@ -203,37 +202,15 @@ constexpr const char* kNotCaptured =
 // The error is thrown once; later passes run step by step, also in memory that comes again, and the stream works.
 TEST(GpuGraph, ACaptureThatFailsInTheMemoryOfTheCallerIsReportedOnce) {
   LENSLET_SKIP_WITHOUT_GPU();
-  int runs = 0;
-  Graph graph("copies", "x", {4});
-  graph.add("first", std::make_unique<CopyLayer>(runs), {"x"});
-  graph.add("second", std::make_unique<CopyLayer>(runs, true), {"first"});
-  BuildOptions options;
-  options.device = Device::cuda();
-  options.batch = 3;
-  options.caller_ends = options.cuda_graph = true;
-  Executable executable(graph, options);
-  Stream stream(options.device);
-  Tensor inputs[2] = {Tensor({3, 4}, options.device), Tensor({3, 4}, options.device)};
-  Tensor output({3, 4}, options.device), host({3, 4});
-  const auto pass = [&](int i) { executable.run(inputs[i].view(), output.view(), stream); };
-  pass(0);
-  pass(1);
-  expect_error<DeviceError>([&] { pass(0); }, kNotCaptured);
-  EXPECT_EQ(executable.stream().capture_id(), 0u);
-  EXPECT_EQ(stream.capture_id(), 0u);
-  EXPECT_EQ(runs, 6);
-  for (int round = 0; round < 3; ++round) {
-    for (int i = 0; i < 2; ++i) {
-      const float value = static_cast<float>(10 * round + i + 1);
-      std::fill_n(host.data(), 12, value);
-      copy(host.view(), inputs[i].view(), stream);
-      pass(i);
-      copy(output.view(), host.view(), stream);
-      stream.synchronise();
-      for (int k = 0; k < 12; ++k) ASSERT_EQ(host.data()[k], value);
-    }
-  }
-  EXPECT_EQ(runs, 6 + 12) << "step by step";
+  CopiesInCallersMemory copies(true);
+  copies.pass(0);
+  copies.pass(1);
+  expect_error<DeviceError>([&] { copies.pass(0); }, kNotCaptured);
+  EXPECT_EQ(copies.executable->stream().capture_id(), 0u);
+  EXPECT_EQ(copies.stream.capture_id(), 0u);
+  EXPECT_EQ(copies.runs, 6);
+  for (int round = 0; round < 3; ++round) copies.check_passes(round);
+  EXPECT_EQ(copies.runs, 6 + 12) << "step by step";
 }
 
 TEST(GpuGraph, TheSecondPassIsCapturedOrFailsOnce) {

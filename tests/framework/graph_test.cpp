@@ -138,28 +138,25 @@ TEST(Executable, ReplaysAPlanExactly) {
   other = plan;
   other.model = "someone";
   replay.plan = &other;
-  expect_error<DataError>([&] { Executable executable(graph, replay); }, "the plan is for model someone");
+  const auto build = [&] { Executable executable(graph, replay); };
+  expect_error<DataError>(build, "the plan is for model someone");
   other = plan;
   other.device = "cuda:0";
-  expect_error<UnavailableError>([&] { Executable executable(graph, replay); }, "the plan is for cuda:0");
+  expect_error<UnavailableError>(build, "the plan is for cuda:0");
   other = plan;
   other.layers.pop_back();
-  expect_error<DataError>([&] { Executable executable(graph, replay); }, "has no entry for layer out");
+  expect_error<DataError>(build, "has no entry for layer out");
   other = plan;
   other.layers[1].backend = "fused";
-  expect_error<DataError>([&] { Executable executable(graph, replay); },
-                          "memory: the plan fuses relu into ''");
+  expect_error<DataError>(build, "memory: the plan fuses relu into ''");
   other.layers[1].fused_into = "a";
-  expect_error<DataError>([&] { Executable executable(graph, replay); },
-                          "which is unsupported: backend staged fuses nothing");
+  expect_error<DataError>(build, "which is unsupported: backend staged fuses nothing");
   other = plan;
   other.layers[0].type = "conv2d";
-  expect_error<DataError>([&] { Executable executable(graph, replay); },
-                          "layer a is conv2d in the plan, scale in the model");
+  expect_error<DataError>(build, "layer a is conv2d in the plan, scale in the model");
   other = plan;
   other.layers.push_back({"conv9", "conv2d", "direct", MathMode::kFp32, "", ""});
-  expect_error<DataError>([&] { Executable executable(graph, replay); },
-                          "names layer conv9, which diamond does not have");
+  expect_error<DataError>(build, "names layer conv9, which diamond does not have");
 }
 
 TEST(Graph, NamesTheBatchThatItsLayersTake) {

@@ -7,25 +7,16 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/base/error.h"
+#include "tests/framework/sample_plan.h"
+#include "tests/support/expect_error.h"
 
 namespace lenslet {
 namespace {
 
-Plan sample() {
-  Plan plan;
-  plan.model = "lenet5";
-  plan.version = "0.1.0";
-  plan.device = "cuda:0";
-  plan.device_name = "some \"GPU\"";
-  plan.batch = 64;
-  plan.workspace_bytes = 1024;
-  plan.layers = {{"conv1", "conv2d", "winograd", MathMode::kTf32, "WINOGRAD", ""},
-                 {"relu1", "relu", "fused", MathMode::kFp32, "", "conv1"}};
-  return plan;
-}
+using test::sample_plan;
 
 TEST(Plan, RoundTripsThroughJson) {
-  const Plan plan = sample();
+  const Plan plan = sample_plan();
   const Plan again = Plan::from_json(plan.to_json(), "memory");
   EXPECT_EQ(again.to_json(), plan.to_json());
   EXPECT_EQ(again.layers[0].math, MathMode::kTf32);
@@ -35,14 +26,14 @@ TEST(Plan, RoundTripsThroughJson) {
 }
 
 std::string with(const std::function<void(nlohmann::json&)>& change) {
-  nlohmann::json json = nlohmann::json::parse(sample().to_json());
+  nlohmann::json json = nlohmann::json::parse(sample_plan().to_json());
   change(json);
   return json.dump();
 }
 
 // As many layers as an ONNX model may have.
 TEST(Plan, HoldsTheLayersOfTheDeepestNetwork) {
-  Plan plan = sample();
+  Plan plan = sample_plan();
   plan.layers.assign(4096, plan.layers[0]);
   for (size_t i = 0; i < plan.layers.size(); ++i)
     plan.layers[i].name = "a/long/name/of/layer/" + std::to_string(i);
@@ -67,8 +58,8 @@ TEST(Plan, NamesWhatIsWrong) {
        }),
        "at most 4096 layers, found 5002"},
       {"[]", "must be an object, found array"},
-      {sample().to_json() + std::string(1, '\0') + "{\"hidden\": 1}",
-       "a NUL at byte " + std::to_string(sample().to_json().size())},
+      {sample_plan().to_json() + std::string(1, '\0') + "{\"hidden\": 1}",
+       "a NUL at byte " + std::to_string(sample_plan().to_json().size())},
       {with([](auto& j) { j["device_name"] = "GPU\x1b[2J"; }), "printable text, found \"GPU\\x1b[2J\""},
       {with([](auto& j) { j["layers"][0]["backend"] = std::string(100'000, 'x'); }), "at most 500 bytes"},
       {std::string(5 << 20, '['), "at most"},
@@ -85,14 +76,9 @@ TEST(Plan, NamesWhatIsWrong) {
       {with([](auto& j) { j["layers"][1]["name"] = "conv1"; }), "layer conv1 is listed twice"},
   };
   for (const auto& [text, fragment] : cases) {
-    try {
-      Plan::from_json(text, "plan.json");
-      ADD_FAILURE() << "accepted: " << text.substr(0, 200);
-    } catch (const DataError& error) {
-      const std::string message = error.what();
-      EXPECT_NE(message.find(fragment), std::string::npos) << message;
-      EXPECT_EQ(message.rfind("plan.json: ", 0), 0u) << message;
-    }
+    SCOPED_TRACE(text.substr(0, 200));
+    const auto read = [&, &text = text] { Plan::from_json(text, "plan.json"); };
+    EXPECT_EQ(expect_error<DataError>(read, fragment).rfind("plan.json: ", 0), 0u);
   }
 }
 

@@ -16,7 +16,7 @@ inline BackendEntry toy_entry(const char* name) {
   return BackendEntry(DeviceKind::kCpu, name, BackendEntry::Kind::kBuiltIn, "");
 }
 
-/// y = a + b.
+/// y = a + b. Derived layers compute something else.
 class AddLayer : public Layer {
  public:
   std::string_view type() const override { return "add"; }
@@ -35,16 +35,23 @@ class AddLayer : public Layer {
   }
 
  private:
+  virtual void compute(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) const {
+    for (int64_t i = 0; i < output.shape.num_elements(); ++i)
+      output.data[i] = inputs[0].data[i] + inputs[1].data[i];
+  }
   std::unique_ptr<Operator> make_operator(const BackendEntry&, const OperatorRequest&,
                                           Stream&) const override {
-    return std::make_unique<Op>();
+    return std::make_unique<Op>(*this);
   }
   class Op : public Operator {
    public:
-    void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) override {
-      for (int64_t i = 0; i < output.shape.num_elements(); ++i)
-        output.data[i] = inputs[0].data[i] + inputs[1].data[i];
+    explicit Op(const AddLayer& layer) : layer_(layer) {}
+    void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
+      layer_.compute(inputs, output, context);
     }
+
+   private:
+    const AddLayer& layer_;
   };
 };
 
@@ -55,17 +62,10 @@ class ToyRelu : public AddLayer {
   Shape infer_shape(const std::vector<Shape>& inputs) const override { return inputs.at(0); }
 
  private:
-  std::unique_ptr<Operator> make_operator(const BackendEntry&, const OperatorRequest&,
-                                          Stream&) const override {
-    return std::make_unique<Op>();
+  void compute(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) const override {
+    for (int64_t i = 0; i < output.shape.num_elements(); ++i)
+      output.data[i] = std::max(inputs[0].data[i], 0.0f);
   }
-  class Op : public Operator {
-   public:
-    void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) override {
-      for (int64_t i = 0; i < output.shape.num_elements(); ++i)
-        output.data[i] = std::max(inputs[0].data[i], 0.0f);
-    }
-  };
 };
 
 /// Maxima over 2x2 windows of [N, C, H, W], H and W even.
@@ -80,20 +80,13 @@ class ToyPool : public AddLayer {
   int kernel() const { return kernel_; }
 
  private:
-  std::unique_ptr<Operator> make_operator(const BackendEntry&, const OperatorRequest&,
-                                          Stream&) const override {
-    return std::make_unique<Op>();
-  }
-  class Op : public Operator {
-   public:
-    void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) override {
-      const int64_t columns = inputs[0].shape[3], windows = columns / 2;
-      for (int64_t i = 0; i < output.shape.num_elements(); ++i) {
-        const float* top = inputs[0].data + i / windows * 2 * columns + i % windows * 2;
-        output.data[i] = std::max(std::max(top[0], top[1]), std::max(top[columns], top[columns + 1]));
-      }
+  void compute(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) const override {
+    const int64_t columns = inputs[0].shape[3], windows = columns / 2;
+    for (int64_t i = 0; i < output.shape.num_elements(); ++i) {
+      const float* top = inputs[0].data + i / windows * 2 * columns + i % windows * 2;
+      output.data[i] = std::max(std::max(top[0], top[1]), std::max(top[columns], top[columns + 1]));
     }
-  };
+  }
   int kernel_;
 };
 

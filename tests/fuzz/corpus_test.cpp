@@ -11,6 +11,7 @@
 
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet::fuzz {
 
@@ -119,8 +120,7 @@ TEST_P(FuzzCorpus, FilesInTheTreeAreReadOrRefused) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Readers, FuzzCorpus, testing::ValuesIn(targets()),
-                         [](const testing::TestParamInfo<Target>& row) { return row.param.name; });
+INSTANTIATE_TEST_SUITE_P(Readers, FuzzCorpus, testing::ValuesIn(targets()), ByName());
 
 TEST(FuzzTargets, EveryFolderOfTheCorpusHasItsTarget) {
   for (const fs::directory_entry& entry : fs::directory_iterator(kCorpus)) {

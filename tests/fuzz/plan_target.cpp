@@ -2,6 +2,7 @@
 #include "framework/execution/plan.h"
 
 #include "framework/base/text.h"
+#include "tests/framework/sample_plan.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"
 
@@ -47,15 +48,7 @@ LENSLET_FUZZ_TARGET(plan) {
 }
 
 LENSLET_FUZZ_SEEDS(plan) {
-  Plan plan;
-  plan.model = "lenet5";
-  plan.version = "0.1.0";
-  plan.device = "cuda:0";
-  plan.device_name = "some \"GPU\"";
-  plan.batch = 64;
-  plan.workspace_bytes = 1024;
-  plan.layers = {{"conv1", "conv2d", "winograd", MathMode::kTf32, "WINOGRAD", ""},
-                 {"relu1", "relu", "fused", MathMode::kFp32, "", "conv1"}};
+  Plan plan = test::sample_plan();
   const std::string layered = plan.to_json();
   plan.device = "cpu";
   plan.execution = Plan::kFused;

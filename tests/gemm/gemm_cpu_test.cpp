@@ -2,14 +2,17 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "framework/base/parallel.h"
 #include "layers/gemm/cpu/tile_kernel.h"
 #include "layers/gemm/gemm_backend.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/gemm_subject.h"
+#include "tests/layers/layer_problems.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/host_values.h"
 #include "tests/support/sanitizers.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet {
 namespace {
@@ -64,16 +67,7 @@ TEST_P(CpuGemm, HonoursStepsAndScales) {
 }
 
 TEST_P(CpuGemm, MultipliesBatches) {
-  for (int batch : {2, 3, 65}) {
-    GemmProblem p = gemm_problem(16, 64, 150);
-    p.batch = batch;
-    p.stride_b = 64 * 150;
-    p.stride_c = 16 * 64 + 7;
-    check(p);  // A is repeated
-    p.stride_a = 16 * 150;
-    p.stride_b = 0;
-    check(p);
-  }
+  for (const GemmProblem& problem : gemm_batches()) check(problem);
 }
 
 // Without terms C is beta * C, and zero if beta is.
@@ -106,10 +100,7 @@ TEST_P(CpuGemm, RefusesNonsense) {
   EXPECT_NE(gemm_->describe(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, CpuGemm, testing::Values("blocked", "onednn"),
-                         [](const testing::TestParamInfo<const char*>& param) {
-                           return std::string(param.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(Backends, CpuGemm, testing::Values("blocked", "onednn"), ByName());
 
 TEST(CpuGemmBackend, RefusesAnUnknownName) {
   EXPECT_THROW(gemm_table().find(DeviceKind::kCpu, "mkl").open(), UsageError);
@@ -247,7 +238,7 @@ TEST(TileKernels, LinesHaveTheBitsThatTheyHaveAlone) {
             args.out = alone.data() + line * kOutPitch;
             kernels->run[rows](args);
           }
-          ASSERT_EQ(std::memcmp(together.data(), alone.data(), kFloats * sizeof(float)), 0)
+          ASSERT_TRUE(same_bits(together, alone))
               << kernels->isa << ", " << rows << " rows of " << lines << " lines of " << count;
         }
       }
@@ -272,12 +263,7 @@ TEST(CpuGemmBackend, IsTheFirstRowThatOpensAndNamesThoseBefore) {
   EXPECT_EQ(second.find(alone + " instead of onednn ("), 0u) << second;
   EXPECT_NE(second.find("libdnnl.so.2 is missing"), std::string::npos) << second;
   EXPECT_NE(second.find("), mkl ("), std::string::npos) << second;
-  try {
-    first_gemm_backend({missing});
-    ADD_FAILURE() << "no row opens";
-  } catch (const UnavailableError& error) {
-    EXPECT_NE(std::string(error.what()).find("libdnnl.so.2 is missing"), std::string::npos) << error.what();
-  }
+  expect_error<UnavailableError>([&] { first_gemm_backend({missing}); }, "libdnnl.so.2 is missing");
 }
 
 }  // namespace

@@ -87,6 +87,12 @@ Bytes operator+(Bytes a, const Bytes& b) {
   return a;
 }
 
+Bytes counting(size_t count) {
+  Bytes bytes(count);
+  for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>(i * 7 % 251);
+  return bytes;
+}
+
 TemporaryFolder::TemporaryFolder() {
   std::string pattern = (fs::temp_directory_path() / "lenslet-io-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");

@@ -14,6 +14,8 @@ using Bytes = std::vector<uint8_t>;
 
 Bytes bytes_of(const std::string& text);
 Bytes operator+(Bytes a, const Bytes& b);
+/// Bytes that differ from their neighbours, to tell places apart.
+Bytes counting(size_t count);
 
 /// A folder that is removed with its contents at the end.
 class TemporaryFolder {

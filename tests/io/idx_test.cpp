@@ -11,20 +11,13 @@
 namespace lenslet::test {
 namespace {
 
-Bytes counting(size_t count) {
-  Bytes bytes(count);
-  for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>(i * 7 % 251);
-  return bytes;
-}
-
 const Bytes kPixels = counting(3 * 28 * 28);
 const Bytes kImages = idx({3, 28, 28}, kPixels);
 
 void expect_idx_error(const Bytes& file, int rank, const std::string& fragment) {
   const TemporaryFolder folder;
   const std::string path = folder.write("data", file);
-  expect_error<DataError>([&] { read_idx(path, rank); }, fragment);
-  expect_error<DataError>([&] { read_idx(path, rank); }, path);
+  expect_error<DataError>([&] { read_idx(path, rank); }, fragment, path);
 }
 
 TEST(Idx, ReadsPlainAndGzippedByContentNotByName) {

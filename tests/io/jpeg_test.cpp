@@ -8,14 +8,10 @@
 #include "framework/base/error.h"
 #include "framework/io/picture.h"
 #include "tests/io/crafted_files.h"
-#include "tests/support/expect_error.h"
+#include "tests/io/expect_picture.h"
 
 namespace lenslet::test {
 namespace {
-
-void expect_refused(const Bytes& file, const std::string& fragment) {
-  expect_error<DataError>([&] { decode_picture(file, "picture"); }, fragment);
-}
 
 // Left half dark, right half light; with `channels` different levels.
 Picture halves(int width, int height, int channels) {

@@ -5,13 +5,12 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "tests/io/crafted_files.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/npz_writer.h"
 
 namespace lenslet::test {
 namespace {
-
-std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 
 constexpr size_t kMaxArrayBytes = 1 << 20;
 

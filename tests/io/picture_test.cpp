@@ -8,24 +8,11 @@
 
 #include "framework/base/error.h"
 #include "tests/io/crafted_files.h"
-#include "tests/support/expect_error.h"
+#include "tests/io/expect_picture.h"
 #include "tests/support/sanitizers.h"
 
 namespace lenslet::test {
 namespace {
-
-void expect_refused(const Bytes& file, const std::string& fragment) {
-  expect_error<DataError>([&] { decode_picture(file, "picture"); }, fragment);
-  expect_error<DataError>([&] { decode_picture(file, "picture"); }, "picture: ");
-}
-
-void expect_picture(const Bytes& file, int width, int height, int channels, const Bytes& pixels) {
-  const Picture picture = decode_picture(file, "picture");
-  EXPECT_EQ(picture.width, width);
-  EXPECT_EQ(picture.height, height);
-  EXPECT_EQ(picture.channels, channels);
-  EXPECT_EQ(picture.pixels, pixels);
-}
 
 TEST(Picture, NamesTheFormatAndThoseItReads) {
   const Bytes rest(100, 0);

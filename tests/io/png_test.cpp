@@ -1,27 +1,18 @@
 // PNG pictures of every kind are decoded; damaged ones and decompression bombs are refused.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "framework/base/error.h"
 #include "framework/io/picture.h"
 #include "tests/io/crafted_files.h"
-#include "tests/support/expect_error.h"
+#include "tests/io/expect_picture.h"
 #include "tests/support/sanitizers.h"
 
 namespace lenslet::test {
 namespace {
 
-void expect_refused(const Bytes& file, const std::string& fragment) {
-  expect_error<DataError>([&] { decode_picture(file, "picture"); }, fragment);
-}
-
 void expect_pixels(const PngSpec& spec, const Bytes& rows, int channels, const Bytes& pixels) {
-  const Picture picture = decode_picture(png(spec, rows), "picture");
-  EXPECT_EQ(picture.width, static_cast<int>(spec.width));
-  EXPECT_EQ(picture.height, static_cast<int>(spec.height));
-  EXPECT_EQ(picture.channels, channels);
-  EXPECT_EQ(picture.pixels, pixels);
+  expect_picture(png(spec, rows), static_cast<int>(spec.width), static_cast<int>(spec.height), channels,
+                 pixels);
 }
 
 PngSpec spec_of(uint32_t width, uint32_t height, int depth, int colour) {

@@ -18,8 +18,7 @@ Safetensors parse(const Bytes& file, bool allow_non_finite = false) {
 }
 
 void expect_refused(const Bytes& file, const std::string& fragment) {
-  expect_error<DataError>([&] { parse(file); }, fragment);
-  expect_error<DataError>([&] { parse(file); }, "model.safetensors: ");
+  expect_error<DataError>([&] { parse(file); }, fragment, "model.safetensors: ");
 }
 
 // A header of one or more entries, followed by this many bytes of data.
@@ -153,12 +152,8 @@ TEST(Safetensors, RefusesANulThatHidesTheRest) {
 
 TEST(Safetensors, QuotesNumbersOfAnyLengthInALine) {
   const std::string digits(900'000, '7');
-  try {
-    parse(safetensors("{" + tensor_entry("a", "F32", digits, "0,4") + "}", 4));
-    ADD_FAILURE() << "no error";
-  } catch (const DataError& error) {
-    EXPECT_LT(std::string(error.what()).size(), 1000u);
-  }
+  const Bytes file = safetensors("{" + tensor_entry("a", "F32", digits, "0,4") + "}", 4);
+  EXPECT_LT(expect_error<DataError>([&] { parse(file); }).size(), 1000u);
 }
 
 TEST(Safetensors, LimitsTheNumberOfTensors) {

@@ -10,11 +10,7 @@ namespace lenslet {
 namespace {
 
 std::string refusal_of(const Layer& layer, const std::string& backend, const Shape& input) {
-  OperatorRequest request;
-  request.device = Device::cuda();
-  request.inputs = {input};
-  request.output = layer.infer_shape(request.inputs);
-  return layer.supports(backend, request).reason();
+  return layer.supports(backend, request_for(layer, {input}, Device::cuda(), MathMode::kFp32)).reason();
 }
 
 TEST(BuiltFor, AGpuThatIsLeftOutIsRefusedWithWhatToDo) {

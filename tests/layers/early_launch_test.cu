@@ -32,12 +32,9 @@ TEST_P(EarlyLaunches, SumsReadWhatTheLaunchBeforeWrote) {
   LENSLET_SKIP_WITHOUT_GPU();
   const Shape x{64, 16, 16}, &one = GetParam();
   Stream stream(Device::cuda());
-  OperatorRequest request;
-  request.device = Device::cuda();
-  request.inputs = {x, one};
-  request.output = x;
   const PairwiseLayer layer(Pairwise::kAdd);
-  const std::unique_ptr<Operator> add = layer.prepare("direct", request, stream);
+  const std::unique_ptr<Operator> add =
+      layer.prepare("direct", request_for(layer, {x, one}, Device::cuda(), MathMode::kFp32), stream);
   std::vector<float> values(static_cast<size_t>(x.num_elements()), 1.0f);
   const Buffer from(Device::cuda(), x.bytes()), ones(Device::cuda(), one.bytes()),
       to(Device::cuda(), x.bytes());

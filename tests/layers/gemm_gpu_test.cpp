@@ -1,8 +1,6 @@
 // GPU matrix products by cuBLAS against plain fp64: transposes, steps, batches, alpha and beta, true fp32, capture.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "framework/device/stream.h"
 #include "framework/tensor/poison.h"
 #include "layers/gemm/gemm_backend.h"
@@ -12,6 +10,8 @@
 #include "layers/reference/guarded_memory.h"
 #include "tests/conv/refusals.h"
 #include "tests/layers/layer_fixture.h"
+#include "tests/layers/layer_problems.h"
+#include "tests/support/host_values.h"
 
 namespace lenslet {
 namespace {
@@ -71,16 +71,7 @@ TEST_F(CublasGemm, ScalesAndAdds) {
 }
 
 TEST_F(CublasGemm, MultipliesBatches) {
-  for (int batch : {2, 3, 65}) {
-    GemmProblem p = gemm_problem(16, 64, 150);
-    p.batch = batch;
-    p.stride_b = 64 * 150;
-    p.stride_c = 16 * 64 + 7;
-    check(p);  // A is repeated
-    p.stride_a = 16 * 150;
-    p.stride_b = 0;
-    check(p);
-  }
+  for (const GemmProblem& problem : gemm_batches()) check(problem);
 }
 
 TEST_F(CublasGemm, TensorCoresOnlyForTf32) {
@@ -116,7 +107,7 @@ TEST_F(CublasGemm, CanBeCaptured) {
   graph.launch(*stream_);
   copy_bytes(replayed.data(), Device::cpu(), device_c.data(), Device::cuda(), device_c.bytes(), *stream_);
   stream_->synchronise();
-  EXPECT_EQ(std::memcmp(eager.data(), replayed.data(), device_c.bytes()), 0);
+  EXPECT_TRUE(same_bits(eager, replayed));
 }
 
 TEST_F(CublasGemm, DescribesItself) {

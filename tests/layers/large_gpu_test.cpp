@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "framework/tensor/poison.h"
 #include "framework/tensor/roundoff.h"
@@ -15,6 +14,7 @@
 #include "layers/softmax/softmax_layer.h"
 #include "tests/layers/layer_problems.h"
 #include "tests/support/gpu.h"
+#include "tests/support/host_values.h"
 
 namespace lenslet {
 namespace {
@@ -49,10 +49,7 @@ class Large : public testing::Test {
   }
 
   Buffer run(const Layer& layer, const std::string& backend, const Shape& input, const Buffer& x) {
-    OperatorRequest request;
-    request.device = Device::cuda();
-    request.inputs = {input};
-    request.output = layer.infer_shape({input});
+    const OperatorRequest request = request_for(layer, {input}, Device::cuda(), MathMode::kFp32);
     const std::unique_ptr<Operator> op = layer.prepare(backend, request, *stream_);
     Buffer y(Device::cuda(), request.output.bytes());
     const Buffer workspace(Device::cuda(), op->workspace_bytes());
@@ -125,12 +122,9 @@ class Large : public testing::Test {
 
   void check_linear(const std::string& backend, int64_t batch, int64_t inputs, int64_t outputs,
                     const Buffer& x) {
-    Tensor weights({outputs, inputs}), bias({outputs});
     const auto w = reference::uniform_values(static_cast<size_t>(outputs * inputs), 8);
     const auto b = reference::uniform_values(static_cast<size_t>(outputs), 9);
-    std::memcpy(weights.data(), w.data(), weights.shape().bytes());
-    std::memcpy(bias.data(), b.data(), bias.shape().bytes());
-    const LinearLayer layer(std::move(weights), std::move(bias));
+    const LinearLayer layer(host_tensor({outputs, inputs}, w), host_tensor({outputs}, b));
     const Buffer y = run(layer, backend, {batch, inputs}, x);
     expect_samples(y, {k2To31 / inputs * outputs}, backend, [&](int64_t i) {
       const int64_t sample = i / outputs, output = i % outputs;

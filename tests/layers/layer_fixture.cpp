@@ -5,16 +5,9 @@
 
 namespace lenslet {
 
-void LayerTest::SetUp() {
-  if (device_.is_cuda()) LENSLET_SKIP_WITHOUT_GPU();
-}
-
 OperatorRequest LayerTest::request_for(const Layer& layer, const LayerRun& run) const {
-  OperatorRequest request;
-  request.device = device_;
-  request.inputs = {run.input};
-  request.output = layer.infer_shape({run.input});
-  request.math = run.math;
+  OperatorRequest request = lenslet::request_for(layer, {run.input}, kDevice, run.math);
+  request.math = run.math;  // refused by layers without products
   static const ReluLayer relu;
   if (run.fuse_relu) request.fused = {&relu};
   return request;
@@ -22,10 +15,10 @@ OperatorRequest LayerTest::request_for(const Layer& layer, const LayerRun& run) 
 
 std::vector<float> LayerTest::run(const Layer& layer, const std::string& backend, const LayerRun& run) {
   const OperatorRequest request = request_for(layer, run);
-  Stream stream(device_);
+  Stream stream(kDevice);
   const std::unique_ptr<Operator> op = layer.prepare(backend, request, stream);
   const reference::GuardedRun guarded = reference::run_guarded(
-      stream, *op, {nullptr, run.input, device_}, run.x.data(), {nullptr, request.output, device_});
+      stream, *op, {nullptr, run.input, kDevice}, run.x.data(), {nullptr, request.output, kDevice});
   EXPECT_EQ(guarded.fault, "") << layer.type() << " " << backend;
   return guarded.output;
 }

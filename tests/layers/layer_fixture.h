@@ -8,7 +8,7 @@
 
 #include "framework/graph/layer.h"
 #include "layers/reference/fill.h"
-#include "tests/support/gpu.h"
+#include "tests/support/test_device.h"
 
 namespace lenslet {
 
@@ -26,15 +26,11 @@ inline constexpr bool kHasCublas = true;
 inline constexpr bool kHasCublas = false;
 #endif
 
-class LayerTest : public testing::Test {
+class LayerTest : public DeviceTest<> {
  protected:
-  void SetUp() override;
-
   OperatorRequest request_for(const Layer& layer, const LayerRun& run) const;
   /// The output; the test fails for a write outside it or for different bits in a second run.
   std::vector<float> run(const Layer& layer, const std::string& backend, const LayerRun& run);
-
-  Device device_{LENSLET_TEST_DEVICE, 0};
 };
 
 }  // namespace lenslet

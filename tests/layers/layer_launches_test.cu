@@ -160,10 +160,7 @@ class LayerLaunches : public testing::Test {
     for (const std::string& backend : layer.backends(DeviceKind::kCuda)) {
       for (const Layer* const fused :
            {static_cast<const Layer*>(nullptr), static_cast<const Layer*>(&kRelu)}) {
-        OperatorRequest request;
-        request.device = stream_.device();
-        request.inputs = inputs;
-        request.output = layer.infer_shape(inputs);
+        OperatorRequest request = request_for(layer, inputs, stream_.device(), MathMode::kFp32);
         if (fused) request.fused = {fused};
         if (!layer.supports(backend, request)) break;
         const std::unique_ptr<Operator> op = layer.prepare(backend, request, stream_);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "layers/pool/pool_window.h"
+#include "layers/reference/gemm_subject.h"
 #include "layers/reference/layer_subject.h"
 
 namespace lenslet {
@@ -49,6 +50,22 @@ inline std::vector<PoolCase> pools_past_2_to_31() {
       {Pooling::kMax, halves},           {Pooling::kAverage, halves},
       {Pooling::kMax, padded},           {Pooling::kAverage, padded},
       {Pooling::kAverageInside, padded}, {Pooling::kMax, Pool2dWindow::square(3, 1, 1)}};  // as many outputs
+}
+
+/// Products in batches, first with one A for all, then with one B.
+inline std::vector<GemmProblem> gemm_batches() {
+  std::vector<GemmProblem> problems;
+  for (const int batch : {2, 3, 65}) {
+    GemmProblem p = reference::gemm_problem(16, 64, 150);
+    p.batch = batch;
+    p.stride_b = 64 * 150;
+    p.stride_c = 16 * 64 + 7;
+    problems.push_back(p);
+    p.stride_a = 16 * 150;
+    p.stride_b = 0;
+    problems.push_back(p);
+  }
+  return problems;
 }
 
 /// Whether several threads share its work.

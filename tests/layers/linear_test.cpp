@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <set>
 
 #include "layers/linear/linear_layer.h"
@@ -11,23 +10,18 @@
 #include "tests/layers/layer_fixture.h"
 #include "tests/layers/layer_problems.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/host_values.h"
 
 namespace lenslet {
 namespace {
 
-Tensor host_tensor(const Shape& shape, const std::vector<float>& values) {
-  Tensor tensor(shape);
-  std::memcpy(tensor.data(), values.data(), shape.bytes());
-  return tensor;
-}
-
 using Linear = LayerTest;
 
 TEST_F(Linear, HasEveryTileRight) {
-  if (!device_.is_cuda()) GTEST_SKIP() << "the GPU's kernels have tiles";
+  if (!kDevice.is_cuda()) GTEST_SKIP() << "the GPU's kernels have tiles";
   std::set<std::string> tiles;
   for (const auto& [batch, inputs, outputs] : linear_tile_sizes(cuda_status().devices[0].multiprocessors)) {
-    Stream stream(device_);
+    Stream stream(kDevice);
     const VerifyResult result =
         reference::linear_subject({batch, inputs}, outputs).verify("tiled", MathMode::kFp32, stream);
     EXPECT_TRUE(result.passed) << inputs << " -> " << outputs << ": " << result.reason;
@@ -42,7 +36,7 @@ TEST_F(Linear, HasEveryTileRight) {
 }
 
 TEST_F(Linear, KeepsANanThroughReluAndInItsOwnSample) {
-  for (const std::string& backend : LinearLayer(Tensor({1, 1}), Tensor()).backends(device_.kind)) {
+  for (const std::string& backend : LinearLayer(Tensor({1, 1}), Tensor()).backends(kDevice.kind)) {
     const LinearLayer layer(host_tensor({6, 4}, std::vector<float>(24, 1.0f)), Tensor());
     std::vector<float> x(12, 1.0f);
     x[5] = NAN;
@@ -85,7 +79,7 @@ TEST_F(Linear, PrefersByTheBatch) {
   const auto preferred = [&](int64_t batch) {
     return layer.preferred(request_for(layer, {Shape{batch, 256}, {}}));
   };
-  if (device_.is_cuda()) {
+  if (kDevice.is_cuda()) {
     EXPECT_EQ(preferred(1), "warp_reduce");
     EXPECT_EQ(preferred(10000), "tiled");
   } else {
@@ -102,10 +96,10 @@ TEST_F(Linear, RefusesWithAReason) {
   expect_error<DataError>([&] { layer.infer_shape({Shape{3}}); }, "3 values per sample");
   OperatorRequest request = request_for(layer, {Shape{1, 3}, {}});
   EXPECT_NE(layer.supports("nonesuch", request).reason().find("there are"), std::string::npos);
-  Stream stream(device_);
+  Stream stream(kDevice);
   expect_error<UnavailableError>([&] { layer.prepare("nonesuch", request, stream); }, "there are");
   request.math = MathMode::kFp16;
-  for (const std::string& backend : layer.backends(device_.kind)) {
+  for (const std::string& backend : layer.backends(kDevice.kind)) {
     const Support support = layer.supports(backend, request);
     EXPECT_FALSE(support) << backend;
     EXPECT_NE(support.reason(), "") << backend;

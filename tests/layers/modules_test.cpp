@@ -30,8 +30,8 @@ class Modules : public testing::Test {
 std::string Modules::folder_;
 
 TEST_F(Modules, AMissingModuleIsNamedWithItsFolder) {
-  expect_error<UnavailableError>([] { Module::open("gemm_gpu_cublas"); }, "lenslet_gemm_gpu_cublas.so");
-  expect_error<UnavailableError>([] { Module::open("gemm_gpu_cublas"); }, folder_);
+  expect_error<UnavailableError>([] { Module::open("gemm_gpu_cublas"); }, "lenslet_gemm_gpu_cublas.so",
+                                 folder_);
 }
 
 // Each of our own backends supports one of these in one math mode: some only fp32, some only tensor cores, some only
@@ -65,9 +65,7 @@ TEST_F(Modules, ConvolutionBackendsInModulesAreRefusedAndTheRestServe) {
 
 TEST_F(Modules, LinearServesWithoutALibrary) {
   const LinearLayer layer(Tensor({3, 4}), Tensor());
-  OperatorRequest request;
-  request.inputs = {Shape{2, 4}};
-  request.output = {2, 3};
+  OperatorRequest request = request_for(layer, {{2, 4}}, Device::cpu(), MathMode::kFp32);
   EXPECT_EQ(layer.preferred(request), "direct");
   EXPECT_TRUE(layer.supports("gemm", request));  // the blocked loop
 #ifdef LENSLET_HAS_CUDA

@@ -10,6 +10,7 @@
 #include "tests/layers/layer_fixture.h"
 #include "tests/layers/layer_problems.h"
 #include "tests/support/planted_faults.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet {
 namespace {
@@ -18,15 +19,13 @@ using reference::LayerSubject;
 using reference::Pooling;
 using reference::Subject;
 
-constexpr DeviceKind kKind = LENSLET_TEST_DEVICE;
-
 const reference::Subjects& all_subjects() {
   static const reference::Subjects all = reference::long_subjects();
   return all;
 }
 
 struct Family {
-  std::string operation, backend;
+  std::string operation, backend, name = operation + "_" + backend;
 };
 
 std::vector<Family> families() {
@@ -36,17 +35,13 @@ std::vector<Family> families() {
     const bool known = std::any_of(all.begin(), all.end(),
                                    [&](const Family& family) { return family.operation == operation; });
     if (known) continue;
-    for (const std::string& backend : subject->backends(kKind)) all.push_back({operation, backend});
+    for (const std::string& backend : subject->backends(kDevice.kind)) all.push_back({operation, backend});
   }
   return all;
 }
 
-class LayerSubjects : public testing::TestWithParam<Family> {
+class LayerSubjects : public DeviceTest<testing::TestWithParam<Family>> {
  protected:
-  void SetUp() override {
-    if (kKind == DeviceKind::kCuda) LENSLET_SKIP_WITHOUT_GPU();
-  }
-
   /// Every backend computes in fp32, cuBLAS also in tf32; the build may lack cuBLAS.
   static bool must_support(const std::string& backend, MathMode math) {
     if (backend == "cublas") return kHasCublas && math != MathMode::kFp16;
@@ -55,7 +50,7 @@ class LayerSubjects : public testing::TestWithParam<Family> {
   void verify(const Subject& subject, MathMode math, int64_t shift = 0) {
     const std::string& backend = GetParam().backend;
     const std::string what = concat(backend, " ", to_string(math), " ", subject.problem());
-    Stream stream(Device{kKind, 0});
+    Stream stream(kDevice);
     try {
       const VerifyResult result = subject.verify(backend, math, stream, shift);
       EXPECT_TRUE(result.passed) << what << ", shifted by " << shift << ": " << result.reason << " ["
@@ -138,9 +133,9 @@ std::vector<LayerSubject> subjects_for_faults(const std::string& operation) {
 TEST_P(LayerSubjects, SeesPlantedFaults) {
   constexpr double kSmallError = 1e-3;
   static const ReluLayer kRelu;
-  const auto& [operation, backend] = GetParam();
+  const auto& [operation, backend, name] = GetParam();
   if (!must_support(backend, MathMode::kFp32)) GTEST_SKIP() << backend << " is not in this build";
-  Stream stream(Device{kKind, 0});
+  Stream stream(kDevice);
   const std::vector<LayerSubject> subjects = subjects_for_faults(operation);
   ASSERT_FALSE(subjects.empty()) << "add a subject for " << operation;
   for (const LayerSubject& subject : subjects) {
@@ -160,10 +155,7 @@ TEST_P(LayerSubjects, SeesPlantedFaults) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, LayerSubjects, testing::ValuesIn(families()),
-                         [](const testing::TestParamInfo<Family>& param) {
-                           return param.param.operation + "_" + param.param.backend;
-                         });
+INSTANTIATE_TEST_SUITE_P(Backends, LayerSubjects, testing::ValuesIn(families()), ByName());
 
 }  // namespace
 }  // namespace lenslet

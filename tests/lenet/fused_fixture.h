@@ -13,12 +13,10 @@
 #include "framework/io/safetensors.h"
 #include "framework/tensor/pixels.h"
 #include "models/lenet5_sizes.h"
-#include "tests/support/gpu.h"
+#include "tests/support/test_device.h"
 
 namespace lenslet {
 
-constexpr Device kDevice =
-    LENSLET_TEST_DEVICE == DeviceKind::kCuda ? Device{DeviceKind::kCuda, 0} : Device{DeviceKind::kCpu, 0};
 constexpr int64_t kPixels = kLenet5Pixels;
 constexpr int64_t kImages = 67;  // distinct images; larger batches repeat them at other positions
 
@@ -72,11 +70,6 @@ void judge_predictions(const JudgedLenet5& net, const std::string& backend, cons
 void for_each_offer(const JudgedLenet5& net, int64_t batch, ElementType output,
                     const std::function<void(const std::string&, const OperatorRequest&)>& visit);
 
-class Fused : public testing::Test {
- protected:
-  void SetUp() override {
-    if (kDevice.is_cuda()) LENSLET_SKIP_WITHOUT_GPU();
-  }
-};
+using Fused = DeviceTest<>;
 
 }  // namespace lenslet

@@ -13,7 +13,9 @@
 #include "tests/lenet/fused_reference.h"
 #include "tests/lenet/lenet_fixture.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/host_values.h"
 #include "tests/support/probability_bound.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet {
 namespace {
@@ -145,8 +147,7 @@ TEST_P(FusedTurns, BlocksTakeSeveralTurns) {
   EXPECT_EQ(judged, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, FusedTurns, testing::ValuesIn(turns()),
-                         [](const auto& instance) { return std::string(instance.param.name); });
+INSTANTIATE_TEST_SUITE_P(Kernels, FusedTurns, testing::ValuesIn(turns()), ByName());
 
 TEST_F(Fused, EveryKernelTakesSeveralTurns) {
   for_each_offer(trained(), 300, ElementType::kFp32,
@@ -238,7 +239,7 @@ TEST_F(Fused, NanStaysVisible) {
 }
 
 TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
-  if (mnist_folder().empty()) GTEST_SKIP() << "LENSLET_MNIST_DIR is not set: no MNIST test set to read";
+  LENSLET_SKIP_WITHOUT_MNIST();
   const ImageDataset data = read_image_dataset(mnist_folder(), "t10k", 28, 28);
   std::string digits;
   std::ifstream(std::string(LENSLET_SOURCE_DIR) + "/weights/golden/mnist_test_predictions.txt") >> digits;
@@ -248,11 +249,8 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
     right += digits[static_cast<size_t>(i)] - '0' == data.labels[static_cast<size_t>(i)];
   for_each_offer(trained(), data.count, ElementType::kClass,
                  [&](const std::string& backend, const OperatorRequest& offered) {
-                   BuildOptions options;
-                   options.device = kDevice;
-                   options.batch = data.count;
+                   BuildOptions options = options_on(kDevice, data.count, Plan::kFused);
                    options.math = offered.math;
-                   options.execution = Plan::kFused;
                    options.backends = BackendSpec::parse(backend);
                    options.input = offered.input_type;
                    options.output = offered.output_type;
@@ -263,10 +261,8 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
                    copy_bytes(executable.input().data, kDevice, source.data(), Device::cpu(),
                               executable.input().bytes(), executable.stream());
                    executable.run();
-                   std::vector<Prediction> read(static_cast<size_t>(data.count));
-                   copy_bytes(read.data(), Device::cpu(), executable.output().data, kDevice,
-                              executable.output().bytes(), executable.stream());
-                   executable.stream().synchronise();
+                   const auto read = host_values<Prediction>(executable.output(), executable.stream());
+                   ASSERT_EQ(read.size(), digits.size());
                    int64_t correct = 0, differ = 0;
                    for (size_t i = 0; i < read.size(); ++i) {
                      correct += read[i].label == data.labels[i];
@@ -283,17 +279,12 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
 }
 
 TEST_F(Fused, APlanReplaysTheBackend) {
-  BuildOptions options;
-  options.device = kDevice;
-  options.batch = 12;
-  options.execution = Plan::kFused;
+  BuildOptions options = options_on(kDevice, 12, Plan::kFused);
   options.input = ElementType::kUint8;
   options.output = ElementType::kClass;
   const Executable first(lenet5(), options);
   const Plan saved = Plan::from_json(first.plan().to_json(), "plan.json");
-  BuildOptions replay;
-  replay.device = kDevice;
-  replay.batch = 12;
+  BuildOptions replay = options_on(kDevice, 12);
   replay.plan = &saved;
   Executable again(lenet5(), replay);
   EXPECT_EQ(again.plan().to_json(), first.plan().to_json());
@@ -303,35 +294,27 @@ TEST_F(Fused, APlanReplaysTheBackend) {
 }
 
 TEST_F(Fused, RefusesWhatItCannotDo) {
-  BuildOptions options;
-  options.device = kDevice;
-  options.execution = Plan::kFused;
+  BuildOptions options = options_on(kDevice, 1, Plan::kFused);
   options.backends = BackendSpec::parse("direct");
   expect_error<UsageError>([&] { Executable(lenet5(), options); }, "no backend 'direct' for layer lenet5");
   options.backends = {};
   options.keep_activations = true;
   Executable whole(lenet5(), options);
   expect_error<UsageError>([&] { whole.activation("conv1"); }, "no layer 'conv1'; there are: input, lenet5");
-  options = {};
-  options.device = kDevice;
+  options = options_on(kDevice, 1);
   options.input = ElementType::kUint8;
   expect_error<UnavailableError>(
       [&] { Executable(lenet5(), options); },
       "reads and writes fp32, not uint8 in and fp32 out; use the whole-network plan");
   Graph other("other", "input", {1, 28, 28});
-  options = {};
-  options.device = kDevice;
-  options.execution = Plan::kFused;
+  options = options_on(kDevice, 1, Plan::kFused);
   expect_error<UnavailableError>([&] { Executable(other, options); },
                                  "the model other has no whole-network plan");
 }
 
 // Input and output in host memory that the device addresses: the same bits without a copy.
 TEST_F(Fused, MappedMemoryGivesTheSameBits) {
-  BuildOptions options;
-  options.device = kDevice;
-  options.batch = 7;
-  options.execution = Plan::kFused;
+  BuildOptions options = options_on(kDevice, 7, Plan::kFused);
   options.mapped_io = true;
   if (!kDevice.is_cuda()) {
     expect_error<UsageError>([&] { Executable(lenet5(), options); }, "mapped_io needs a CUDA device");
@@ -347,11 +330,8 @@ TEST_F(Fused, MappedMemoryGivesTheSameBits) {
   copy_bytes(copied.input().data, kDevice, trained().normalised.data(), Device::cpu(), bytes,
              copied.stream());
   copied.run();
-  std::vector<float> logits(70);
-  copy_bytes(logits.data(), Device::cpu(), copied.output().data, kDevice, logits.size() * sizeof(float),
-             copied.stream());
-  copied.stream().synchronise();
-  EXPECT_EQ(std::memcmp(mapped.output().data, logits.data(), logits.size() * sizeof(float)), 0);
+  EXPECT_TRUE(same_bits(host_values(mapped.output(), mapped.stream()),
+                        host_values(copied.output(), copied.stream())));
 }
 
 }  // namespace

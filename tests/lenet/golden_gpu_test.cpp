@@ -1,10 +1,9 @@
 // The GPU against PyTorch: activations layer by layer, and the 10,000 digits of the MNIST test set.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "tests/lenet/lenet_fixture.h"
 #include "tests/support/gpu.h"
+#include "tests/support/host_values.h"
 
 namespace lenslet {
 namespace {
@@ -27,14 +26,14 @@ TEST(GoldenGpu, EveryLinearBackendGivesPyTorchsActivations) {
 
 TEST(GoldenGpu, EveryPairOfBackendsReadsTheMnistTestSetAsPyTorchDoes) {
   LENSLET_SKIP_WITHOUT_GPU();
-  if (mnist_folder().empty()) GTEST_SKIP() << "LENSLET_MNIST_DIR is not set: no MNIST test set to read";
+  LENSLET_SKIP_WITHOUT_MNIST();
   for (const std::string& pair : conv_pairs(Device::cuda()))
     check_mnist_predictions(Device::cuda(), pair, 10000);
 }
 
 TEST(GoldenGpu, TheBatchDoesNotChangeTheDigits) {
   LENSLET_SKIP_WITHOUT_GPU();
-  if (mnist_folder().empty()) GTEST_SKIP() << "LENSLET_MNIST_DIR is not set: no MNIST test set to read";
+  LENSLET_SKIP_WITHOUT_MNIST();
   for (int64_t batch : {1, 7, 64, 10000}) check_mnist_predictions(Device::cuda(), "auto", batch);
 }
 
@@ -49,9 +48,7 @@ TEST(GoldenGpu, ACapturedGraphGivesTheSameBits) {
   for (const std::string& pair : conv_pairs(Device::cuda())) {
     std::vector<float> results[2];
     for (bool graph : {false, true}) {
-      BuildOptions options;
-      options.device = Device::cuda();
-      options.batch = input.shape()[0];
+      BuildOptions options = options_on(Device::cuda(), input.shape()[0]);
       options.backends = BackendSpec::parse(pair);
       Executable first(lenet5(), options);
       // Libraries may choose by timing: both runs must replay one plan with the same choices.
@@ -62,15 +59,10 @@ TEST(GoldenGpu, ACapturedGraphGivesTheSameBits) {
       copy(input.view(), executable.input(), executable.stream());
       executable.run();
       executable.run();
-      std::vector<float>& out = results[graph];
-      out.resize(static_cast<size_t>(executable.output().shape.num_elements()));
-      copy_bytes(out.data(), Device::cpu(), executable.output().data, Device::cuda(),
-                 out.size() * sizeof(float), executable.stream());
-      executable.stream().synchronise();
+      results[graph] = host_values(executable.output(), executable.stream());
     }
     if (pair.find("cudnn") != std::string::npos) continue;  // its algorithm is chosen by timing, once a build
-    EXPECT_EQ(std::memcmp(results[0].data(), results[1].data(), results[0].size() * sizeof(float)), 0)
-        << pair;
+    EXPECT_TRUE(same_bits(results[0], results[1])) << pair;
   }
 }
 

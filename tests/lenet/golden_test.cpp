@@ -36,9 +36,7 @@ TEST(Golden, SoftmaxGivesPyTorchsProbabilities) {
   const Tensor& expected = golden_activations().tensors.at("softmax");
   ASSERT_EQ(logits.shape(), expected.shape());
   const SoftmaxLayer layer;
-  OperatorRequest request;
-  request.inputs = {logits.shape()};
-  request.output = layer.infer_shape(request.inputs);
+  const OperatorRequest request = request_for(layer, {logits.shape()}, Device::cpu(), MathMode::kFp32);
   Stream stream(Device::cpu());
   Tensor y(request.output);
   RunContext context{stream, nullptr, nullptr};
@@ -59,8 +57,7 @@ TEST(Golden, NoPairOfBackendsAllocatesWhileItRuns) {
     // oneDNN and its threads are not checked inside.
     if (pair.find("onednn") != std::string::npos) continue;
     for (int64_t batch : {1, 300}) {
-      BuildOptions options;
-      options.batch = batch;
+      BuildOptions options = options_on(Device::cpu(), batch);
       options.backends = BackendSpec::parse(pair);
       Executable executable(lenet5(), options);
       executable.run();
@@ -72,12 +69,12 @@ TEST(Golden, NoPairOfBackendsAllocatesWhileItRuns) {
 }
 
 TEST(Golden, EveryPairOfBackendsReadsTheMnistTestSetAsPyTorchDoes) {
-  if (mnist_folder().empty()) GTEST_SKIP() << "LENSLET_MNIST_DIR is not set: no MNIST test set to read";
+  LENSLET_SKIP_WITHOUT_MNIST();
   for (const std::string& pair : conv_pairs(Device::cpu())) check_mnist_predictions(Device::cpu(), pair, 500);
 }
 
 TEST(Golden, TheBatchAndTheThreadsDoNotChangeTheDigits) {
-  if (mnist_folder().empty()) GTEST_SKIP() << "LENSLET_MNIST_DIR is not set: no MNIST test set to read";
+  LENSLET_SKIP_WITHOUT_MNIST();
   const int before = num_threads();
   for (int threads : {1, 3}) {
     set_num_threads(threads);

@@ -15,9 +15,9 @@
 #include "framework/measuring/row_status.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/resident/launch.h"
-#include "models/lenet5.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpus.h"
+#include "tests/support/lenet5.h"
 #include "tests/support/simulated_gpu.h"
 
 namespace lenslet {
@@ -54,18 +54,18 @@ class GpuChoices : public testing::Test {
   static OperatorRequest request(int ordinal, int64_t batch, MathMode math,
                                  ElementType input = ElementType::kUint8,
                                  ElementType output = ElementType::kClass) {
-    return graph().network_request(Device::cuda(ordinal), batch, math, input, output);
+    return lenet5().network_request(Device::cuda(ordinal), batch, math, input, output);
   }
   /// The whole-network backend of `auto`; empty if there is none.
   static std::string chosen(int ordinal, int64_t batch, MathMode math) {
-    const BackendEntry* const entry = graph().network()->preferred_entry(request(ordinal, batch, math));
+    const BackendEntry* const entry = lenet5().network()->preferred_entry(request(ordinal, batch, math));
     return entry ? entry->name() : "";
   }
   /// Prepares and launches; returns how the operator describes itself.
   std::string launch(const std::string& backend, const OperatorRequest& request) {
     const DeviceGuard guard(request.device);
     Stream stream(request.device);
-    const std::unique_ptr<Operator> op = graph().network()->prepare(backend, request, stream);
+    const std::unique_ptr<Operator> op = lenet5().network()->prepare(backend, request, stream);
     launches_.clear();
     // An address of memory that the simulated GPU need not have.
     float* const data = reinterpret_cast<float*>(uintptr_t{1} << 44);
@@ -73,10 +73,6 @@ class GpuChoices : public testing::Test {
     op->run({{data, request.inputs[0], request.device, request.input_type}},
             {data, request.output, request.device, request.output_type}, context);
     return op->detail();
-  }
-  static const Graph& graph() {
-    static const Graph graph = make_lenet5(builtin_lenet5_weights(), "the test");
-    return graph;
   }
 
   std::vector<Launch> launches_;  // of the last operator; their arguments are gone
@@ -159,7 +155,7 @@ TEST_F(GpuChoices, WhatAGpuLacksIsRefusedByName) {
       {kB200, "fp32", MathMode::kTf32, "fp32 rounds no operand, unlike tf32"},
   };
   for (const auto& row : kRefusals) {
-    const Support support = graph().network()->supports(row.backend, request(row.ordinal, 8, row.math));
+    const Support support = lenet5().network()->supports(row.backend, request(row.ordinal, 8, row.math));
     EXPECT_FALSE(support) << row.backend;
     EXPECT_NE(support.reason().find(row.reason), std::string::npos) << support.reason();
     EXPECT_NE(support.reason().find(row.backend), std::string::npos) << support.reason();
@@ -180,7 +176,7 @@ TEST_F(GpuChoices, EveryLaunchFitsTheGpu) {
           for (const int64_t batch : {int64_t{1}, int64_t{2}, int64_t{9}, int64_t{17}, count / 2,
                                       count / 2 + 1, 4 * count + 1, 24 * count + 1, int64_t{140001}}) {
             const OperatorRequest wanted = request(ordinal, batch, math, input, output);
-            if (!graph().network()->supports(backend, wanted)) continue;
+            if (!lenet5().network()->supports(backend, wanted)) continue;
             SCOPED_TRACE(concat(gpu.name, " ", backend, " ", to_string(math), " batch ", batch));
             ASSERT_NO_THROW(launch(backend, wanted));
             ASSERT_FALSE(launches_.empty());
@@ -367,12 +363,7 @@ bool is_own(const std::string& backend) {
 
 class TunedGpus : public GpuChoices {
  protected:
-  static BuildOptions layered(int ordinal) {
-    BuildOptions build;
-    build.device = Device::cuda(ordinal);
-    build.batch = 1000;
-    return build;
-  }
+  static BuildOptions layered(int ordinal) { return options_on(Device::cuda(ordinal), 1000); }
   /// Layer and backend of each step.
   static std::vector<std::string> steps_of(const Executable& executable) {
     std::vector<std::string> steps;
@@ -384,13 +375,13 @@ class TunedGpus : public GpuChoices {
   }
   /// Whether the candidate is another backend than the guessed one. A layer that was fused has none.
   static bool differs(const Executable& guessed, const TuneCandidate& candidate) {
-    const std::string& backend = guessed.plan().find(graph().nodes()[candidate.nodes[0]].name)->backend;
+    const std::string& backend = guessed.plan().find(lenet5().nodes()[candidate.nodes[0]].name)->backend;
     return backend != "fused" && backend != candidate.backend;
   }
   /// A plan of the candidates after a measurement in which `slow` holds for some.
   template <typename Slow>
   static Plan tuned(const BuildOptions& build, const Slow& slow) {
-    std::vector<TuneCandidate> candidates = tune_candidates(graph(), build);
+    std::vector<TuneCandidate> candidates = tune_candidates(lenet5(), build);
     for (TuneCandidate& candidate : candidates) {
       if (candidate.status == row_status::kUnsupported || !is_own(candidate.backend)) continue;
       candidate.status = row_status::kPassed;
@@ -398,8 +389,8 @@ class TunedGpus : public GpuChoices {
       const double ns = slow(candidate) ? 1000 : 100 * static_cast<double>(candidate.nodes.size());
       candidate.time = {20, ns, ns, ns, ns, ns};
     }
-    choose_candidates(graph(), candidates);
-    return tuned_plan(graph(), build, candidates);
+    choose_candidates(lenet5(), candidates);
+    return tuned_plan(lenet5(), build, candidates);
   }
 };
 
@@ -410,7 +401,7 @@ TEST_F(TunedGpus, TheLayeredPlanFitsEveryGpu) {
     for (const int64_t batch : {1, 64, 1000, 10000}) {
       BuildOptions build = layered(ordinal);
       build.batch = batch;
-      Executable executable(graph(), build);
+      Executable executable(lenet5(), build);
       launches_.clear();
       ASSERT_NO_THROW(executable.run());
       EXPECT_GE(launches_.size(), 5u) << "at least one for each layer with weights";
@@ -423,14 +414,14 @@ TEST_F(TunedGpus, TheLayeredPlanFitsEveryGpu) {
 TEST_F(TunedGpus, TuneReplacesAWrongGuessByTheFastest) {
   for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
     const BuildOptions build = layered(ordinal);
-    const Executable guessed(graph(), build);
+    const Executable guessed(lenet5(), build);
     for (const char* wrong : {"conv1", "conv2", "fc1"}) {
       SCOPED_TRACE(concat(gpu_at(ordinal).name, " ", wrong));
       const std::string taken = guessed.plan().find(wrong)->backend;
       // The first other backend of the layer is the fastest; ties would go to the first in rank.
       std::optional<std::string> fastest;
       const auto slow = [&](const TuneCandidate& candidate) {
-        const std::string& name = graph().nodes()[candidate.nodes[0]].name;
+        const std::string& name = lenet5().nodes()[candidate.nodes[0]].name;
         if (name != wrong) return differs(guessed, candidate);
         if (candidate.backend != taken && !fastest) fastest = candidate.backend;
         return candidate.backend != fastest;
@@ -445,7 +436,7 @@ TEST_F(TunedGpus, TuneReplacesAWrongGuessByTheFastest) {
       }
       BuildOptions replay = build;
       replay.plan = &plan;
-      Executable repaired(graph(), replay);
+      Executable repaired(lenet5(), replay);
       EXPECT_EQ(repaired.plan().find(wrong)->backend, *fastest);
       EXPECT_NO_THROW(repaired.run());
     }
@@ -456,12 +447,12 @@ TEST_F(TunedGpus, TuneReplacesAWrongGuessByTheFastest) {
 TEST_F(TunedGpus, TuneKeepsARightGuess) {
   for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
     const BuildOptions build = layered(ordinal);
-    const Executable guessed(graph(), build);
+    const Executable guessed(lenet5(), build);
     const Plan plan =
         tuned(build, [&](const TuneCandidate& candidate) { return differs(guessed, candidate); });
     BuildOptions replay = build;
     replay.plan = &plan;
-    EXPECT_EQ(steps_of(Executable(graph(), replay)), steps_of(guessed)) << gpu_at(ordinal).name;
+    EXPECT_EQ(steps_of(Executable(lenet5(), replay)), steps_of(guessed)) << gpu_at(ordinal).name;
   }
 }
 

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 
-#include "framework/tensor/tensor.h"
+#include "tests/support/host_values.h"
 
 namespace lenslet {
 
@@ -21,13 +20,6 @@ constexpr double kLogitTolerance = 1e-4;
 constexpr int64_t kTestImages = 10000;
 
 const std::string kGolden = std::string(LENSLET_SOURCE_DIR) + "/weights/golden/";
-
-std::vector<float> to_host(ConstTensorView view, Stream& stream) {
-  std::vector<float> values(static_cast<size_t>(view.shape.num_elements()));
-  copy_bytes(values.data(), Device::cpu(), view.data, view.device, view.shape.bytes(), stream);
-  stream.synchronise();
-  return values;
-}
 
 void expect_close(const std::vector<float>& actual, const Tensor& expected, const std::string& what) {
   ASSERT_EQ(static_cast<int64_t>(actual.size()), expected.shape().num_elements()) << what;
@@ -52,11 +44,6 @@ double margin(const float* logits) {
 }
 
 }  // namespace
-
-const Graph& lenet5() {
-  static const Graph graph = make_lenet5(builtin_lenet5_weights(), "the built-in weights");
-  return graph;
-}
 
 const Safetensors& golden_activations() {
   static const Safetensors golden = read_safetensors(kGolden + "activations.safetensors");
@@ -89,9 +76,7 @@ void check_golden_activations(Device device, const std::string& backends, bool f
   SCOPED_TRACE(backends + (fuse ? " fused" : " apart"));
   const Safetensors& golden = golden_activations();
   const Tensor& input = golden.tensors.at("input");
-  BuildOptions options;
-  options.device = device;
-  options.batch = input.shape()[0];
+  BuildOptions options = options_on(device, input.shape()[0]);
   options.backends = BackendSpec::parse(backends);
   options.fuse = fuse;
   options.keep_activations = true;
@@ -107,7 +92,7 @@ void check_golden_activations(Device device, const std::string& backends, bool f
       return executable.plan().find(lenet5().nodes()[static_cast<size_t>(reader)].name)->backend == "fused";
     });
     if (!stored) continue;
-    const std::vector<float> actual = to_host(executable.activation(node.name), executable.stream());
+    const std::vector<float> actual = host_values(executable.activation(node.name), executable.stream());
     expect_close(actual, golden.tensors.at(node.name), node.name);
   }
 }
@@ -121,9 +106,7 @@ void check_fused_pooling(Device device, int64_t batch) {
     images.data()[i] = digits.data()[i % static_cast<size_t>(digits.shape().num_elements())];
   std::vector<float> logits[2];
   for (const bool fuse : {false, true}) {
-    BuildOptions options;
-    options.device = device;
-    options.batch = batch;
+    BuildOptions options = options_on(device, batch);
     options.fuse = fuse;
     options.backends = BackendSpec::parse("conv1=direct,conv2=direct");
     Executable executable(lenet5(), options);
@@ -133,9 +116,9 @@ void check_fused_pooling(Device device, int64_t batch) {
     EXPECT_EQ(executable.plan().find("pool2")->fused_into, fuse ? "conv2" : "");
     copy(images.view(), executable.input(), executable.stream());
     executable.run();
-    logits[fuse] = to_host(executable.output(), executable.stream());
+    logits[fuse] = host_values(executable.output(), executable.stream());
   }
-  EXPECT_EQ(std::memcmp(logits[0].data(), logits[1].data(), logits[0].size() * sizeof(float)), 0);
+  EXPECT_TRUE(same_bits(logits[0], logits[1]));
 }
 
 std::string mnist_folder() {
@@ -153,9 +136,7 @@ void check_mnist_predictions(Device device, const std::string& backends, int64_t
   std::ifstream(kGolden + "mnist_test_predictions.txt") >> digits;
   ASSERT_EQ(digits.size(), static_cast<size_t>(kTestImages));
 
-  BuildOptions options;
-  options.device = device;
-  options.batch = batch;
+  BuildOptions options = options_on(device, batch);
   options.backends = BackendSpec::parse(backends);
   Executable executable(lenet5(), options);
   Tensor images({batch, 1, kLenet5Side, kLenet5Side});
@@ -165,7 +146,7 @@ void check_mnist_predictions(Device device, const std::string& backends, int64_t
     normalise_mnist(data.images.data() + first * kLenet5Pixels, count, images.data());
     copy(images.view(), executable.input(), executable.stream());
     executable.run();
-    const std::vector<float> logits = to_host(executable.output(), executable.stream());
+    const std::vector<float> logits = host_values(executable.output(), executable.stream());
     for (int64_t i = 0; i < count; ++i) {
       const float* ours = logits.data() + i * kLenet5Classes;
       const float* theirs = expected + (first + i) * kLenet5Classes;

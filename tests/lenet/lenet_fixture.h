@@ -5,14 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "framework/execution/executable.h"
 #include "framework/io/safetensors.h"
 #include "models/digit/image_dataset.h"
-#include "models/lenet5.h"
+#include "tests/support/lenet5.h"
 
 namespace lenslet {
 
-const Graph& lenet5();
 const Safetensors& golden_activations();
 
 /// "conv1=A,conv2=B" for every pair of backends that support fp32 on that device.
@@ -27,6 +25,8 @@ void check_fused_pooling(Device device, int64_t batch);
 
 /// Folder of MNIST; empty without one.
 std::string mnist_folder();
+#define LENSLET_SKIP_WITHOUT_MNIST() \
+  if (mnist_folder().empty()) GTEST_SKIP() << "LENSLET_MNIST_DIR is not set: no MNIST test set to read"
 /// Classifies the 10,000 test images and compares logits and digits with PyTorch's.
 void check_mnist_predictions(Device device, const std::string& backends, int64_t batch);
 

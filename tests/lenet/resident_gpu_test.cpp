@@ -53,9 +53,7 @@ const std::vector<uint8_t>& images() {
 /// The layered plan on the CPU.
 const std::vector<float>& expected_logits() {
   static const std::vector<float> logits = [] {
-    BuildOptions options;
-    options.batch = kImages;
-    Executable executable(lenet5(), options);
+    Executable executable(lenet5(), options_on(Device::cpu(), kImages));
     normalise_mnist(images().data(), kImages, executable.input().data);
     executable.run();
     executable.stream().synchronise();

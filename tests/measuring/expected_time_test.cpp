@@ -21,6 +21,10 @@ TEST(ExpectedTime, GrowsWithCandidatesWorkAndOptions) {
   EXPECT_NEAR(light, 0.2, 0.1) << "two cache states of 100 ms";
   EXPECT_GT(heavy, 10) << "each run takes a second at best, and each candidate several";
   EXPECT_NEAR(seconds({{1e3, 1e3}, {1e3, 1e3}, {1e3, 1e3}}), 3 * light, 1e-9);
+  options.min_time_ms = 10;
+  EXPECT_NEAR(seconds({{1.7e9 * 0.5, 1e3}}), 50e-3 * 8 + 30e-3 + 2 * 100e-3, 0.02)
+      << "runs of 50 ms: checks, and per cache state one turn with two runs";
+  options.min_time_ms = 100;
   options.cold = false;
   EXPECT_LT(seconds({{1e3, 1e3}}), light);
   EXPECT_NEAR(expected_seconds({{1e3, 1e3}}, MathMode::kFp32, options, {}), 0.1, 0.1) << "without ceilings";

@@ -1,5 +1,5 @@
 if(LENSLET_BUILD_APPS)
   find_package(nlohmann_json REQUIRED)
-  lenslet_test(measuring SOURCES measuring/expected_time_test.cpp measuring/parts_test.cpp measuring/run_test.cpp DEPENDS lenslet_measuring nlohmann_json::nlohmann_json)
+  lenslet_test(measuring SOURCES measuring/expected_time_test.cpp measuring/parts_test.cpp measuring/run_test.cpp measuring/turns_test.cpp DEPENDS lenslet_measuring nlohmann_json::nlohmann_json)
   lenslet_test(ceilings_gpu SOURCES measuring/ceilings_gpu_test.cpp DEPENDS lenslet_apps_common GPU)
 endif()

@@ -13,12 +13,6 @@
 namespace lenslet::test {
 namespace {
 
-Bytes counting(size_t count) {
-  Bytes bytes(count);
-  for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>(i * 7 % 251);
-  return bytes;
-}
-
 const Bytes kPixels = counting(3 * 28 * 28);
 const Bytes kImages = idx({3, 28, 28}, kPixels);
 

@@ -7,6 +7,7 @@
 
 #include "framework/io/picture.h"
 #include "models/digit/ink_picture.h"
+#include "tests/embedding/model_options.h"
 #include "tests/io/crafted_files.h"
 #include "tests/models/number_pictures.h"
 #include "tests/models/number_reading.h"
@@ -14,11 +15,7 @@
 namespace lenslet::test {
 namespace {
 
-Model load(const char* weights) {
-  ModelOptions options;
-  options.device = "cpu";
-  return Model::load(weights, options);
-}
+Model load(const char* weights) { return Model::load(weights, on_cpu()); }
 
 Picture written(const std::string& text, double spacing = 0.25, const Pen& pen = {}) {
   return DrawnPicture(160 + 130 * static_cast<int>(text.size()), 240)

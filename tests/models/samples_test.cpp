@@ -12,8 +12,8 @@
 #include "framework/execution/executable.h"
 #include "framework/io/picture.h"
 #include "models/digit/digit_image.h"
-#include "models/lenet5.h"
 #include "tests/io/crafted_files.h"
+#include "tests/support/lenet5.h"
 
 namespace lenslet::test {
 namespace {
@@ -28,9 +28,7 @@ Picture sample(int i) {
 class Samples : public ::testing::Test {
  protected:
   int classify(const Picture& picture) {
-    static const Graph graph = make_lenet5(builtin_lenet5_weights(), "the built-in weights");
-    BuildOptions options;
-    static Executable model(graph, options);
+    static Executable model(lenet5(), BuildOptions());
     const DigitImage digit = prepare_digit(picture);
     EXPECT_FALSE(digit.blank);
     normalise_mnist(digit.pixels.data(), 1, model.input().data);

@@ -18,6 +18,7 @@
 #include "layers/conv/prepare_services.h"
 #include "layers/reference/fill.h"
 #include "tests/support/gpu.h"
+#include "tests/support/test_names.h"
 
 namespace lenslet {
 namespace {
@@ -88,7 +89,8 @@ constexpr size_t kCudnnProblems = 3;
 /// The problems of `list` from `begin`, `count` of them at most.
 struct Part {
   std::string backend, list;
-  size_t number, begin, count;
+  size_t begin, count;
+  std::string name;
 };
 
 std::vector<Part> parts() {
@@ -97,10 +99,13 @@ std::vector<Part> parts() {
     for (const char* list :
          {"lenet", "regress", "tails", "tiles", "depthwise", "outputs", "rounds", "launches"}) {
       const size_t problems = problems_of(entry.name(), list).size();
-      const size_t count =
-          entry.name() == std::string("cudnn") ? kCudnnProblems : std::max<size_t>(problems, 1);
-      for (size_t begin = 0; begin == 0 || begin < problems; begin += count)
-        all.push_back({entry.name(), list, begin / count, begin, count});
+      const std::string name = concat(entry.name(), "_", list);
+      if (entry.name() != std::string("cudnn")) {
+        all.push_back({entry.name(), list, 0, problems, name});
+        continue;
+      }
+      for (size_t begin = 0; begin == 0 || begin < problems; begin += kCudnnProblems)
+        all.push_back({entry.name(), list, begin, kCudnnProblems, concat(name, "_", begin / kCudnnProblems)});
     }
   }
   return all;
@@ -123,16 +128,7 @@ TEST_P(ConvOnce, RunsOnBareMemory) {
     GTEST_SKIP() << part.backend << " supports none of " << part.list;
 }
 
-std::string as_name(std::string text) {
-  std::replace(text.begin(), text.end(), '.', '_');
-  return text;
-}
-
-INSTANTIATE_TEST_SUITE_P(Registry, ConvOnce, testing::ValuesIn(parts()), [](const auto& instance) {
-  const Part& part = instance.param;
-  const std::string name = as_name(part.backend + "_" + part.list);
-  return part.backend == "cudnn" ? name + "_" + std::to_string(part.number) : name;
-});
+INSTANTIATE_TEST_SUITE_P(Registry, ConvOnce, testing::ValuesIn(parts()), ByName());
 
 std::vector<std::string> rung_names() {
   std::vector<std::string> names;
@@ -159,9 +155,7 @@ TEST_P(RungOnce, RunsOnBareMemory) {
 INSTANTIATE_TEST_SUITE_P(Rungs, RungOnce,
                          testing::Combine(testing::ValuesIn(rung_names()),
                                           testing::Values("lenet", "regress", "tiles")),
-                         [](const auto& instance) {
-                           return as_name(std::get<0>(instance.param) + "_" + std::get<1>(instance.param));
-                         });
+                         ByName());
 
 void run_and_judge(Candidate& candidate, Stream& stream) {
   candidate.load(0, stream);

@@ -3,12 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <thread>
 
 #include "framework/base/parallel.h"
 #include "layers/reference/fill.h"
 #include "tests/models/onnx/onnx_writer.h"
+#include "tests/support/files.h"
 #include "tests/support/sanitizers.h"
 
 namespace lenslet::serve::test {
@@ -40,11 +40,7 @@ std::string small_planes() {
                             {floats("w", {kChannels, kChannels, 3, 3}, weights)},
                             {value("x", {-1, kChannels, 4, 4})},
                             {value("y", {-1, kChannels, 4, 4})}};
-  const std::string path = testing::TempDir() + "small planes+1.onnx";
-  const std::vector<uint8_t> file = model_of(parts).file();
-  std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
-  return path;
+  return lenslet::test::temporary_file("small planes+1.onnx", model_of(parts).bytes());
 }
 
 class ServeEngine : public testing::Test {

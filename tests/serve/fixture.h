@@ -1,12 +1,11 @@
 // The model `mymodel` of the protocol's examples, and requests to it.
 #pragma once
 
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "apps/lenslet/serve/infer_request.h"
+#include "tests/support/files.h"
 
 namespace lenslet::serve::test {
 
@@ -23,8 +22,7 @@ inline Signature my_model() {
 }
 
 inline std::string example(const std::string& name) {
-  std::ifstream file(LENSLET_SOURCE_DIR "/tests/serve/examples/" + name, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return lenslet::test::read_text(LENSLET_SOURCE_DIR "/tests/serve/examples/" + name);
 }
 
 inline std::string bytes_of(const std::vector<float>& values) {

@@ -21,6 +21,14 @@ namespace {
 
 using Json = nlohmann::json;
 
+HttpHead head(const std::string& method, const std::string& target) {
+  HttpHead result;
+  result.method = method;
+  result.target = target;
+  result.host = "127.0.0.1:8080";
+  return result;
+}
+
 class ServeService : public testing::Test {
  protected:
   ServeService() : service_(options(), {infer, classify, page}, connections_) {}
@@ -49,14 +57,6 @@ class ServeService : public testing::Test {
     std::string text = concat(request.part, " ", request.body.size());
     for (const auto& [key, value] : request.query) text += concat(" ", key, "=", value);
     return text;
-  }
-
-  static HttpHead head(const std::string& method, const std::string& target) {
-    HttpHead result;
-    result.method = method;
-    result.target = target;
-    result.host = "127.0.0.1:8080";
-    return result;
   }
 
   /// The response, as a server asks for it.
@@ -318,10 +318,6 @@ TEST(ServeQueue, IsBounded) {
   for (const char* path : {"/v2/models/mymodel/infer", "/classify"}) {
     open = false;
     began = 0;
-    HttpHead head;
-    head.method = "POST";
-    head.target = path;
-    head.host = "localhost";
     std::vector<int> statuses;
     const auto ask = [&] {
       const auto respond = [&](const HttpResponse& response) {
@@ -332,7 +328,7 @@ TEST(ServeQueue, IsBounded) {
         }
         changed.notify_all();
       };
-      service.handle(head, body, respond, nullptr);
+      service.handle(head("POST", path), body, respond, nullptr);
     };
     ask();
     {
@@ -374,12 +370,8 @@ class ServeJson : public testing::Test {
 
   /// A sample in at least so many bytes of JSON.
   void ask(size_t bytes) {
-    HttpHead head;
-    head.method = "POST";
-    head.target = "/v2/models/mymodel/infer";
-    head.host = "localhost";
     service_->handle(
-        head,
+        head("POST", "/v2/models/mymodel/infer"),
         request_json(R"("shape":[1,2],"datatype":"FP32","data":[1,0])",
                      R"(,"x":")" + std::string(bytes, ' ') + "\""),
         [this](const HttpResponse& response) { take(response); }, nullptr);
@@ -439,12 +431,9 @@ TEST_F(ServeJson, WaitsInABoundedQueueWhereItIsLong) {
 }
 
 TEST_F(ServeJson, IsExplainedWhereItIsLongAndBroken) {
-  HttpHead head;
-  head.method = "POST";
-  head.target = "/v2/models/mymodel/infer";
-  head.host = "localhost";
   service_->handle(
-      head, std::string(100 << 10, '{'), [this](const HttpResponse& response) { take(response); }, nullptr);
+      head("POST", "/v2/models/mymodel/infer"), std::string(100 << 10, '{'),
+      [this](const HttpResponse& response) { take(response); }, nullptr);
   wait_for([&] { return answers_.size() == 1; });
   EXPECT_EQ(answers_.front().status, 400);
 }

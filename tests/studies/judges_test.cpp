@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 
 #include "apps/convbench/gemm_study/gemm_study.h"
 #include "apps/convbench/stencil/stencil_study.h"
 #include "framework/base/error.h"
+#include "tests/support/expect_error.h"
 
 namespace lenslet {
 namespace {
@@ -114,26 +114,18 @@ TEST(GemmStudy, NamesItsCells) {
 TEST(Studies, LaunchErrorsNameTheKernel) {
   if (!cuda_status().built) GTEST_SKIP() << "this build has no kernels";
   Stream stream(Device::cpu());  // the launch is refused before the stream is used
-  const auto message_of = [](const std::function<void()>& launch) -> std::string {
-    try {
-      launch();
-    } catch (const DeviceError& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
-  };
   const MatrixShape shape{64, 64, 64};
   const auto matrix = kernel_of({GemmCell::Table::kPartition, "element", 64}, shape);
-  const std::string of_matrix =
-      message_of([&] { study_enqueue(matrix, shape, nullptr, nullptr, nullptr, stream); });
-  EXPECT_NE(of_matrix.find(concat("launch of ", matrix.name, " failed")), std::string::npos) << of_matrix;
+  expect_error<DeviceError>([&] { study_enqueue(matrix, shape, nullptr, nullptr, nullptr, stream); },
+                            concat("launch of ", matrix.name, " failed"));
   const Stencil stencil{1, 1, 100, 7};
   StencilKernel kernel = kernel_of({"tiled", Boundary::kZero}, stencil);
   kernel.threads_x = 4096;
-  const std::string of_stencil = message_of([&] {
-    study_enqueue(kernel, StencilShape{1, 100, 7, 3}, nullptr, nullptr, nullptr, stream);
-  });
-  EXPECT_NE(of_stencil.find(concat("launch of ", kernel.name, " failed")), std::string::npos) << of_stencil;
+  expect_error<DeviceError>(
+      [&] {
+        study_enqueue(kernel, StencilShape{1, 100, 7, 3}, nullptr, nullptr, nullptr, stream);
+      },
+      concat("launch of ", kernel.name, " failed"));
 }
 
 /// y by the definition, with the edges added to x beforehand.

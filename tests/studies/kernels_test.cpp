@@ -13,10 +13,6 @@ namespace {
 
 using reference::Fill;
 
-std::vector<GemmCell> all_gemm_cells() {
-  return gemm_cells(gemm_memory_modes(), {8, 16, 32}, gemm_partitions(), {16, 32, 64});
-}
-
 class StudyKernels : public testing::Test {
  protected:
   void SetUp() override {
@@ -55,7 +51,8 @@ TEST_F(StudyKernels, MultiplyRightlyAtEverySize) {
       } catch (const UnavailableError& error) {
         std::printf("without cuBLAS: %s\n", error.what());
       }
-      for (const GemmCell& cell : all_gemm_cells()) {
+      for (const GemmCell& cell :
+           gemm_cells(gemm_memory_modes(), {8, 16, 32}, gemm_partitions(), {16, 32, 64})) {
         if (!study_support(kernel_of(cell, shape), Device::cuda())) continue;
         candidates.push_back(matrix_candidate(cell, task, *stream_));
         ++launched;

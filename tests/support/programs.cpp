@@ -4,8 +4,6 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "framework/base/text.h"
@@ -94,11 +92,6 @@ ProgramRun expect_run(ProgramRun run, int exit_code, const std::string& out, con
     EXPECT_TRUE(adds_reason(run.given, err)) << err << kNoReason << run.err;
   }
   return run;
-}
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 nlohmann::json read_json_file(const std::string& path) { return nlohmann::json::parse(read_text(path)); }

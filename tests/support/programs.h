@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/io/crafted_files.h"
+#include "tests/support/files.h"
 #include "tests/support/subprocess.h"
 
 namespace lenslet::test {
@@ -45,7 +46,6 @@ inline constexpr char kNoReason[] =
 ProgramRun expect_run(ProgramRun run, int exit_code, const std::string& out = "", const std::string& err = "",
                       const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
-std::string read_text(const std::string& path);
 /// Throws for NaN, for text after the document, and for bytes that are not UTF-8.
 nlohmann::json read_json_file(const std::string& path);
 long count_lines(const std::string& text);

@@ -38,7 +38,7 @@ ExitCode run_explain(const OwnOptions& options) {
   Console console({});
   // "nearest ceiling" needs no quotes.
   const std::string text = options.words.empty() ? glossary_index() : explain(joined(options.words, " "));
-  console.prose(text.substr(0, text.size() - 1), 2);
+  console.line(text.substr(0, text.size() - 1), 2);
   return ExitCode::kOk;
 }
 

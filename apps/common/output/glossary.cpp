@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <sstream>
 
 #include "framework/base/error.h"
@@ -44,6 +43,17 @@ std::vector<GlossaryEntry> parse() {
   return entries;
 }
 
+// The first entry of that word in small letters; with a kind, of that kind.
+const GlossaryEntry* entry_of(const std::string& word, const std::string& kind = {}) {
+  for (const GlossaryEntry& entry : glossary()) {
+    if (!kind.empty() && entry.kind != kind) continue;
+    for (const std::string& known : entry.words) {
+      if (lower_case(known) == word) return &entry;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 const std::vector<GlossaryEntry>& glossary() {
@@ -53,18 +63,20 @@ const std::vector<GlossaryEntry>& glossary() {
 
 const GlossaryEntry* find_in_glossary(const std::string& word) {
   const std::string wanted = lower_case(word);
-  for (const GlossaryEntry& entry : glossary()) {
-    for (const std::string& known : entry.words) {
-      if (lower_case(known) == wanted) return &entry;
-    }
-  }
+  if (const GlossaryEntry* const entry = entry_of(wanted)) return entry;
+  const size_t space = wanted.find(' ');
+  if (space == std::string::npos) return nullptr;
+  const std::string first = wanted.substr(0, space), rest = wanted.substr(space + 1);
   // "fp32 AVX2": a ceiling as the report prints it.
-  for (const char* const math : {"fp32 ", "tf32 ", "fp16 "}) {
-    if (wanted.rfind(math, 0) != 0) continue;
-    const GlossaryEntry* const entry = find_in_glossary(wanted.substr(std::strlen(math)));
-    if (entry != nullptr && entry->kind == "ceiling") return entry;
+  if (first == "fp32" || first == "tf32" || first == "fp16") {
+    if (const GlossaryEntry* const ceiling = entry_of(rest, "ceiling")) return ceiling;
   }
-  return nullptr;
+  // "cudnn faster", "direct NHWC": a column of one backend.
+  if (entry_of(first, "backend") != nullptr) return entry_of(rest, "column");
+  // "a pass of 64": with a number.
+  const size_t number = wanted.find_last_not_of("0123456789,");
+  if (number + 1 == wanted.size() || wanted[number] != ' ') return nullptr;
+  return entry_of(wanted.substr(0, number));
 }
 
 std::string explain(const std::string& word) {

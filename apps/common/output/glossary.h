@@ -16,7 +16,8 @@ struct GlossaryEntry {
 };
 
 const std::vector<GlossaryEntry>& glossary();
-/// The entry of a word in any case; null if there is none. A ceiling may have a math mode in front: "fp32 AVX2".
+/// The entry of a word in any case; null if there is none. A ceiling may have a math mode in front, a column the name
+/// of a backend, and a word a number behind it: "fp32 AVX2", "cudnn faster", "a pass of 64".
 const GlossaryEntry* find_in_glossary(const std::string& word);
 /// The word, what it is, its lines, and where to read on. Throws UsageError with the nearest word for an unknown one.
 std::string explain(const std::string& word);

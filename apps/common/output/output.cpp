@@ -70,12 +70,12 @@ void Console::write(const std::string& text) const {
 
 void Console::print(const std::string& text) { write(printable_lines(text)); }
 
-void Console::prose(const std::string& text, size_t indent) {
-  if (look_.wide) return line(text);
+void Console::line(const std::string& text, size_t indent) {
+  if (look_.wide) return print(text + "\n");
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.size(), text.find('\n', begin));
     for (const std::string& one : wrapped(printable(text.substr(begin, end - begin)), look_.width, indent))
-      line(one);
+      print(one + "\n");
     begin = end + 1;
   }
 }
@@ -88,7 +88,7 @@ void Console::print(const Table& table) {
     if (std::find(explained_.begin(), explained_.end(), word) == explained_.end()) fresh.push_back(word);
   }
   add_new(explained_, fresh);
-  for (const auto& [word, meaning] : legend_of(fresh)) prose(concat("  ", word, ": ", meaning), 4);
+  for (const auto& [word, meaning] : legend_of(fresh)) line(concat("  ", word, ": ", meaning), 4);
 }
 
 std::vector<NamedFile> files_named(const char* option, const std::vector<std::string>& files) {

@@ -51,10 +51,8 @@ class Console {
   void keep(const std::vector<NamedFile>& inputs) const { check_different_files(outputs_, inputs); }
   /// Prints lines, with control characters escaped (printable_lines): text from a file must not control the terminal.
   void print(const std::string& text);
-  /// print() and a newline.
-  void line(const std::string& text = {}) { print(text + "\n"); }
-  /// Prints a line of prose, wrapped to the width of the tables; later lines are indented by `indent`.
-  void prose(const std::string& text, size_t indent = 0);
+  /// Prints a line, wrapped to the width of the tables; what does not fit follows on lines indented by `indent`.
+  void line(const std::string& text = {}, size_t indent = 0);
   /// Prints a table, fitted to the terminal.
   void print(const Table& table);
 

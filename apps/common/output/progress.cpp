@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <numeric>
 #include <string_view>
 
 #include "apps/common/output/output.h"
@@ -51,18 +53,36 @@ void ProgressBar::clear() {
   drawn_ = false;
 }
 
+double ProgressBar::weight(int64_t begin, int64_t end) const {
+  if (expected_s_.empty()) return static_cast<double>(end - begin);
+  return std::accumulate(expected_s_.begin() + begin, expected_s_.begin() + end, 0.0);
+}
+
+double ProgressBar::left_ns(double now) const {
+  if (done_ == total_) return 0;
+  const double since = now - start_ns_ - done_ns_;  // of the current item
+  if (done_ == 0) return expected_s_.empty() ? NAN : std::max(0.0, weight(0, total_) * 1e9 - since);
+  const double ns_each = done_ns_ / weight(0, done_);
+  return ns_each * std::max(weight(done_, total_) - since / ns_each, weight(done_ + 1, total_));
+}
+
 void ProgressBar::update(int64_t done) {
-  const double now = active_ ? host_now_ns() : 0;
-  if (!active_ || now - last_ns_ < (on_terminal_ ? kRedrawNs : line_ns_)) return;
+  if (!active_) return;
+  const double now = host_now_ns();
+  if (done != done_) done_ns_ = now - start_ns_;
+  done_ = done;
+  if (now - last_ns_ < (on_terminal_ ? kRedrawNs : line_ns_)) return;
   last_ns_ = now;
   drawn_ = on_terminal_;
   const auto filled = static_cast<size_t>(kWidth * done / total_);
-  const double ns_each = (now - start_ns_) / static_cast<double>(done);
   const std::string bar =
       concat("\r\x1b[K", label_, " [", std::string(filled, '='), std::string(kWidth - filled, ' '), "]");
-  std::string text =
-      concat(on_terminal_ ? bar : label_ + ":", " ", format_count(done), "/", format_count(total_));
-  if (done > 0) text += ", " + clock(ns_each * static_cast<double>(total_ - done)) + " left";
+  std::string text = on_terminal_ ? bar : label_ + ":";
+  // One item alone has no share that is done.
+  text += total_ == 1 ? concat(" ", clock(now - start_ns_), " so far")
+                      : concat(" ", format_count(done), "/", format_count(total_));
+  const double left = left_ns(now), ns_each = done_ns_ / static_cast<double>(done);
+  if (std::isfinite(left)) text += concat(", ", done == 0 ? "about " : "", clock(left), " left");
   if (done > 0 && ns_each < kFastNs) text += ", " + format_short(1e6 / ns_each) + " k/s";
   write_standard_error(on_terminal_ ? text : text + "\n");
 }

@@ -141,15 +141,20 @@ void Run::take_ceilings() {
     return;
   }
   ceilings_ = measure_ceilings(device_);
-  console().prose(describe(ceilings_), 4);
+  console().line(describe(ceilings_), 4);
   if (!ceilings_.notes.empty() && device_.is_cuda())
-    console().prose("not measured: " + printable(ceilings_.notes));
+    console().line("not measured: " + printable(ceilings_.notes));
 }
 
-void Run::begin(int64_t groups, const std::string& label) {
+void Run::begin(int64_t groups, const std::string& label, std::vector<double> expected_s) {
   take_ceilings();
   groups_done_ = 0;
   progress_.emplace(label, groups);
+  progress_->expect(std::move(expected_s));
+}
+
+void Run::pulse() {
+  if (progress_) progress_->pulse();
 }
 
 void Run::add(std::vector<ResultRow> rows) {
@@ -229,8 +234,8 @@ ExitCode Run::finish(const std::function<void(JsonObject&)>& extra) {
                          " that this run does not measure"));
   }
   if (out_of_time()) {
-    console_.prose(concat("stopped by --max-seconds: the rows so far are whole",
-                          options_.json.empty() ? "" : ", --resume continues"));
+    console_.line(concat("stopped by --max-seconds: the rows so far are whole",
+                         options_.json.empty() ? "" : ", --resume continues"));
   }
   if (!options_.report.empty()) write_report({{options_.json}, {}, options_.report, "", ""});
   if (const ExitCode code = end(); code != ExitCode::kOk) return code;

@@ -55,8 +55,10 @@ class Run {
   void take_ceilings();
   const Ceilings& ceilings() const noexcept { return ceilings_; }
   /// Call once all requested work is known to be possible: takes the ceilings. Shows the progress; `groups` is the
-  /// total.
-  void begin(int64_t groups, const std::string& label);
+  /// total, `expected_s` the seconds that each is expected to take, empty if unknown.
+  void begin(int64_t groups, const std::string& label, std::vector<double> expected_s = {});
+  /// Call now and then while a group is measured, outside of what is timed: shows that the run goes on.
+  void pulse();
   /// Stores rows, writes them to the file (a run that ends early keeps them), and advances the progress by one group.
   void add(std::vector<ResultRow> rows);
   /// This run's rows so far, from `first` on.

@@ -179,6 +179,7 @@ std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession&
     candidate.work = {request.problem.flops(), request.problem.bytes()};
     candidate.math = spec.math;
     prepare(candidate, spec, arenas[spec.layout], request, session, stream);
+    session.pulse();
   }
   for (auto& [layout, arena] : arenas) {
     // Null if creating it failed or was interrupted: then no candidate of that layout is left.

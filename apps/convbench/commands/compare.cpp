@@ -110,7 +110,7 @@ std::string describe(const ResultRow& row) {
 void print_header(Console& console, const ReadResults& before, const ReadResults& after) {
   for (const auto& [file, where] : {std::make_pair(&before, "old"), std::make_pair(&after, "new")}) {
     const ResultEnvironment& e = file->environment;
-    console.prose(
+    console.line(
         printable_line(concat(where, ": ", file->path, " (", printable_excerpt(e.tool), ", ",
                               printable_excerpt(e.git), e.dirty ? ", modified" : "", ", ", e.device_name(),
                               ", ", printable_excerpt(e.time_utc), ", ", file->rows.size(), " rows)")));
@@ -144,7 +144,7 @@ void print_uncompared(Console& console, const Comparison& comparison) {
   console.line("\nnot compared:");
   for (const UncomparedRow& row : comparison.uncompared) {
     const ResultRow& shown = row.after != nullptr ? *row.after : *row.before;
-    console.prose(concat("  ", printable_excerpt(describe(shown)), ": ", printable_line(row.reason)), 4);
+    console.line(concat("  ", printable_excerpt(describe(shown)), ": ", printable_line(row.reason)), 4);
   }
 }
 
@@ -284,15 +284,15 @@ ExitCode run_compare(const CompareOptions& options) {
   if (comparison.rows.empty() && comparison.uncompared.empty())
     throw DataError(concat(before.path, " and ", after.path, " have no rows: nothing to compare"));
   print_header(console, before, after);
-  for (const std::string& warning : comparison.warnings) console.prose(printable_line("warning: " + warning));
+  for (const std::string& warning : comparison.warnings) console.line(printable_line("warning: " + warning));
   print_rows(console, comparison);
   print_uncompared(console, comparison);
   console.line();
-  console.prose(concat(comparison.count(Change::kSame), " SAME, ", comparison.count(Change::kFaster),
-                       " FASTER, ", comparison.count(Change::kSlower), " SLOWER, ",
-                       comparison.count(Change::kUnclear), " UNCLEAR (threshold ",
-                       format_short(options.threshold_percent), " %), ", comparison.uncompared.size(),
-                       " not compared, ", comparison.broken(), " of them broke"));
+  console.line(concat(comparison.count(Change::kSame), " SAME, ", comparison.count(Change::kFaster),
+                      " FASTER, ", comparison.count(Change::kSlower), " SLOWER, ",
+                      comparison.count(Change::kUnclear), " UNCLEAR (threshold ",
+                      format_short(options.threshold_percent), " %), ", comparison.uncompared.size(),
+                      " not compared, ", comparison.broken(), " of them broke"));
   // Repeated at the end of the output, where readers notice it.
   if (before.environment.device_name() != after.environment.device_name())
     console.line("DIFFERENT DEVICES: see the warning above");

@@ -13,12 +13,12 @@ ExitCode run_run(const RunOptions& options) {
     ConvBenchRequest request;
     request.specs = registry_specs(session.device().kind, options.backends, options.math, options.layouts);
     request.end_to_end = true;
-    std::vector<Work> runs;
+    std::vector<std::vector<Work>> groups;
     for (const ListedProblem& listed : problems) {
-      if (listed.unsupported.empty())
-        runs.insert(runs.end(), request.specs.size(), {listed.problem.flops(), listed.problem.bytes()});
+      const size_t candidates = listed.unsupported.empty() ? request.specs.size() : 0;
+      groups.emplace_back(candidates, Work{listed.problem.flops(), listed.problem.bytes()});
     }
-    session.announce(runs, options.math);
+    session.announce(groups, options.math);
     session.each("problems", problems, [&](const ListedProblem& listed) {
       set_problem(request, listed);
       const std::vector<ResultRow> rows = bench_conv_into(request, session);

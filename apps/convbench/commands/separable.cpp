@@ -24,7 +24,8 @@ namespace lenslet {
 namespace {
 
 constexpr MathMode kMath = MathMode::kFp32;
-constexpr int64_t kBatch = 8;  // by default, on a GPU
+constexpr int64_t kBatch = 8;   // by default, on a GPU
+constexpr int64_t kGroups = 4;  // of a shape: three parts, and the blocks
 
 /// One backend in one layout.
 struct Choice {
@@ -275,14 +276,14 @@ void separable_into(const SeparableOptions& options, BenchSession& session) {
     if (!session.stopped()) measure_blocks(outcome, session);
     outcomes.push_back(std::move(outcome));
   };
-  std::vector<Work> runs;
+  std::vector<std::vector<Work>> groups;
   for (const SeparableShape& shape : shapes) {
     for (const Conv2dProblem& part : {shape.standard(), shape.depthwise(), shape.pointwise()})
-      runs.insert(runs.end(), supporting(part, specs, session).size(), {part.flops(), part.bytes()});
-    runs.insert(runs.end(), 2, {shape.standard().flops(), shape.standard().bytes()});
+      groups.emplace_back(supporting(part, specs, session).size(), Work{part.flops(), part.bytes()});
+    groups.emplace_back(2, Work{shape.standard().flops(), shape.standard().bytes()});
   }
-  session.announce(runs, kMath);
-  session.each("separable", shapes, measure_shape, 4);
+  session.announce(groups, kMath);
+  session.each("separable", shapes, measure_shape, kGroups);
   session.console().line(concat("\n3x3 with padding 1, batch ", batch, ", fp32, medians"));
   session.console().print(table_of(outcomes, vendor));
 }

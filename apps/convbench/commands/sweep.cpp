@@ -120,7 +120,7 @@ void print_sweep(Console& console, const std::vector<ResultRow>& rows) {
   for (const ResultRow& row : rows) {
     if (!row.reason.empty()) reasons.emplace(concat(column_of(row), " ", row.status), row.reason);
   }
-  for (const auto& [what, reason] : reasons) console.prose(concat("  ", what, ": ", reason), 4);
+  for (const auto& [what, reason] : reasons) console.line(concat("  ", what, ": ", reason), 4);
 }
 
 }  // namespace
@@ -148,10 +148,10 @@ void sweep_into(const SweepOptions& options, BenchSession& session) {
     };
     bench_conv_into(request, session);
   };
-  std::vector<Work> runs;
+  std::vector<std::vector<Work>> groups;
   for (const Conv2dProblem& problem : problems)
-    runs.insert(runs.end(), request.specs.size(), {problem.flops(), problem.bytes()});
-  session.announce(runs, MathMode::kFp32);
+    groups.emplace_back(request.specs.size(), Work{problem.flops(), problem.bytes()});
+  session.announce(groups, MathMode::kFp32);
   const std::vector<ResultRow> rows = session.each("sweep", problems, measure_problem);
   print_sweep(session.console(), rows);
 }

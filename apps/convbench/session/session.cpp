@@ -49,18 +49,25 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
       options_(options),
       stream_(chosen_device(options, device_reason_)) {
   if (needs == Needs::kGpu) check_gpu(device(), subcommand);
-  console().prose(describe_device(device(), device_reason_));
+  console().line(describe_device(device(), device_reason_));
   if (options.max_seconds) stop_after(*options.max_seconds);
   reference::stop_when([] { return interrupted(); });
   on(device(), settings_of(options));
 }
 
-void BenchSession::announce(const std::vector<Work>& runs, MathMode math) {
+void BenchSession::announce(const std::vector<std::vector<Work>>& groups, MathMode math) {
   take_ceilings();
-  const double seconds = expected_seconds(runs, math, measure_options(), ceilings());
+  expected_s_.clear();
+  double seconds = 0;
+  size_t candidates = 0;
+  for (const std::vector<Work>& runs : groups) {
+    expected_s_.push_back(expected_seconds(runs, math, options_.measure, ceilings()));
+    seconds += expected_s_.back();
+    candidates += runs.size();
+  }
   if (!(seconds >= kLongRunSeconds)) return;
   const double limit = options_.max_seconds.value_or(INFINITY);
-  console().line(concat(format_count(static_cast<int64_t>(runs.size())), " candidates: about ",
+  console().line(concat(format_count(static_cast<int64_t>(candidates)), " candidates: about ",
                         format_short(seconds), " s", limit < seconds ? ", cut by --max-seconds" : ""));
 }
 

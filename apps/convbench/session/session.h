@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/common/program/run.h"
@@ -22,22 +23,28 @@ class BenchSession : public Run {
                std::vector<NamedFile> outputs = {}, const std::vector<NamedFile>& inputs = {});
 
   const BenchOptions& options() const noexcept { return options_; }
-  const MeasureOptions& measure_options() const noexcept { return options_.measure; }
+  /// The options of measuring, with a pulse that shows the progress.
+  MeasureOptions measure_options() {
+    MeasureOptions options = options_.measure;
+    options.pulse = [this] { pulse(); };
+    return options;
+  }
   Device device() const noexcept { return stream_.device(); }
   Stream& stream() noexcept { return stream_; }
   /// The cache states of the options and the ceilings of this run.
   RowContext row_context() const { return {options_.measure.hot, options_.measure.cold, &ceilings()}; }
 
-  /// Call once all requested work is known to be possible, with the work of one run of each candidate: takes the
-  /// ceilings, and prints how long measuring takes if that is long.
-  void announce(const std::vector<Work>& runs, MathMode math);
+  /// Call once all requested work is known to be possible, with the work of one run of each candidate of each group:
+  /// takes the ceilings, and prints how long measuring takes if that is long. The progress of the next each() corrects
+  /// this estimate by the groups that it has measured.
+  void announce(const std::vector<std::vector<Work>>& groups, MathMode math);
 
   /// Calls `measure` for each case until a signal arrives, and for the first in any case: an interrupted run has rows.
   /// Returns the rows of all. `groups`: calls of add() per case.
   template <class Case, class Measure>
   std::vector<ResultRow> each(const std::string& label, const std::vector<Case>& cases, Measure&& measure,
                               int64_t groups = 1) {
-    begin(groups * static_cast<int64_t>(cases.size()), label);
+    begin(groups * static_cast<int64_t>(cases.size()), label, std::exchange(expected_s_, {}));
     const size_t before = rows().size();
     for (const Case& one : cases) {
       measure(one);
@@ -50,6 +57,7 @@ class BenchSession : public Run {
   const BenchOptions& options_;
   std::string device_reason_;
   Stream stream_;
+  std::vector<double> expected_s_;  // of the groups that announce() named
 };
 
 /// Runs a whole session: `body` measures (Run::complete).

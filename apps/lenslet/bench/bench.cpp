@@ -109,8 +109,8 @@ class ModelBench {
     } else {
       pictures_.emplace(session_.graph(), options.seed);
     }
-    run_.console().prose(concat(session_.network().title(), ", ", printable(session_.weights_origin()),
-                                " on ", session_.describe_device()));
+    run_.console().line(concat(session_.network().title(), ", ", printable(session_.weights_origin()), " on ",
+                               session_.describe_device()));
     run_.console().line(concat("pictures:   ", pictures_->count(), ", ", origin_of_pictures()));
     run_.on(session_.device(), {{"seed", std::to_string(options.seed)},
                                 {"weights", session_.weights_origin()},
@@ -168,6 +168,7 @@ class ModelBench {
     }
     MeasureOptions measure_options = options_.measure;
     measure_options.min_samples = kWindows;
+    measure_options.pulse = [this] { run_.pulse(); };
     const std::vector<Measurement> measured = timing.measure(measure_options);
     std::vector<ResultRow> all;
     for (size_t i = 0; i < candidates.size(); ++i) {

@@ -62,7 +62,7 @@ void print_rows(Console& console, const RowTable& table, const std::vector<Resul
         concat(row.status, ": ", or_dash(row.backend), ", ", row.math, ": ", row.reason);
     if (std::find(printed.begin(), printed.end(), about) != printed.end()) continue;
     printed.push_back(about);
-    console.prose(concat("batch ", batch_of(row), ", ", about));
+    console.line(concat("batch ", batch_of(row), ", ", about));
   }
 }
 

@@ -75,7 +75,11 @@ void measure(Executable& executable, const Session& session, const ProfileComman
   profile_options.min_time_ms = options.min_time_ms;
   profile_options.cold = options.cache != "hot";
   profile_options.capture = options.capture;
-  profile_options.stop = [] { return interrupted(); };
+  ProgressBar bar("profiling", 1);
+  profile_options.stop = [&bar] {
+    bar.pulse();
+    return interrupted();
+  };
   measured.profile = profile(executable, profile_options);
   if (executable.replays()) measured.replayed = time_passes(executable, options.min_time_ms);
   const std::string wrong = check.run(executable);
@@ -264,17 +268,17 @@ void print_report(Console& console, const Executable& executable, const std::vec
                       " images/s with the input on the device; residual ",
                       format_share(measured.profile.residual_ns / total)));
   if (std::fabs(measured.profile.residual_ns) > kSmallResidual * total) {
-    console.prose(explain_residual(measured.profile));
+    console.line(explain_residual(measured.profile));
   }
   if (!measured.profile.held_back) {
-    console.prose(
+    console.line(
         "a pass has more launches than a stream can hold back: times include the host's launch rate");
   }
-  console.prose(measured.wrong.empty()
-                    ? concat(executable.output().type == ElementType::kFp32 ? "outputs" : "probabilities",
-                             " within ", format_short(measured.error.max_abs), " of the fp64 reference, ",
-                             format_short(measured.error.bound), " allowed")
-                    : "FAILED: " + measured.wrong);
+  console.line(measured.wrong.empty()
+                   ? concat(executable.output().type == ElementType::kFp32 ? "outputs" : "probabilities",
+                            " within ", format_short(measured.error.max_abs), " of the fp64 reference, ",
+                            format_short(measured.error.bound), " allowed")
+                   : "FAILED: " + measured.wrong);
 }
 
 // The members of --json besides rows, if the device did not fail.
@@ -297,13 +301,13 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
   Model model = session.profiled_model(session.batch_or(1));
   Executable& executable = model.executable();
   Console& console = run.console();
-  console.prose(concat(session.network().title(), ", ", printable(session.weights_origin()), ", batch ",
-                       executable.batch(), " on ", session.describe_device()));
+  console.line(concat(session.network().title(), ", ", printable(session.weights_origin()), ", batch ",
+                      executable.batch(), " on ", session.describe_device()));
   if (executable.plan().execution == Plan::kFused) {
-    console.line(concat("plan: ", describe_backends(executable.plan())));
+    console.line(concat("plan: ", describe_backends(executable.plan())), 4);
   }
   if (session.build_options(executable.batch()).execution != executable.plan().execution) {
-    console.prose(
+    console.line(
         "the layers are timed one by one; eval computes such a batch with the whole network at once, which "
         "--plan fused times");
   }

@@ -117,7 +117,8 @@ ExitCode run_classify(const ClassifyOptions& given) {
   });
   if (options.explain) {
     run.console().line(concat("on ", session.describe_device(), ", ", printable(session.weights_origin()),
-                              ": ", describe_backends(model.executable().plan())));
+                              ": ", describe_backends(model.executable().plan())),
+                       4);
   }
 
   const bool digits = reads_digits(options, session.network());

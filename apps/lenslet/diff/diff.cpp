@@ -244,9 +244,9 @@ ExitCode report(Run& run, const std::vector<DiffRow>& rows, const TheirValues& t
   console.line();
   console.print(table_of(rows));
   if (!theirs.unknown.empty()) {
-    console.prose(concat(theirs.unknown.size(),
-                         " tensors are not compared, because no layer computes them alone: ",
-                         printable_excerpt(comma_list(theirs.unknown), 200)));
+    console.line(concat(theirs.unknown.size(),
+                        " tensors are not compared, because no layer computes them alone: ",
+                        printable_excerpt(comma_list(theirs.unknown), 200)));
   }
   console.line();
   const auto is = [](const char* status) {
@@ -254,15 +254,15 @@ ExitCode report(Run& run, const std::vector<DiffRow>& rows, const TheirValues& t
   };
   const auto wrong = std::find_if(rows.begin(), rows.end(), is(row_status::kFailed));
   if (wrong != rows.end()) {
-    console.prose(concat("the first beyond its bound: ", wrong->layer, " (",
-                         printable_excerpt(wrong->value, 60), "): ", wrong->reason));
+    console.line(concat("the first beyond its bound: ", wrong->layer, " (",
+                        printable_excerpt(wrong->value, 60), "): ", wrong->reason));
     return ExitCode::kCheckFailed;
   }
   const auto judged = std::count_if(rows.begin(), rows.end(), is(row_status::kPassed));
   if (judged == 0)
     throw DataError(
         "no tensor could be judged: every bound exceeds its values; give the values of more layers");
-  console.prose(
+  console.line(
       concat(judged, " of ", rows.size(), " comparisons within their bounds, ", theirs.samples, " samples"));
   return ExitCode::kOk;
 }
@@ -288,9 +288,9 @@ ExitCode run_diff(const DiffOptions& given) {
       runtime ? values_of_onnxruntime(options.model, model, import, given.samples, options.seed)
               : values_of_file(given.against, model, import);
   const int64_t batch = std::min(theirs.samples, options.batch_size.value_or(kDefaultBatch));
-  run.console().prose(concat(session.network().title(), ", ", printable(options.model), ", ", theirs.samples,
-                             " samples in batches of ", batch, ", on ", session.describe_device(),
-                             ", against ", runtime ? "ONNX Runtime" : printable(given.against)));
+  run.console().line(concat(session.network().title(), ", ", printable(options.model), ", ", theirs.samples,
+                            " samples in batches of ", batch, ", on ", session.describe_device(),
+                            ", against ", runtime ? "ONNX Runtime" : printable(given.against)));
   BuildOptions build = session.build_options(batch);
   build.execution = Plan::kLayered;
   build.fuse = false;

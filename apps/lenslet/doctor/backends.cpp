@@ -112,10 +112,10 @@ ExitCode run_backends(const BackendsOptions& options) {
   const Graph& graph = network->graph;
   const std::vector<Target> targets = targets_for(options.device);
   if (options.device == ModelSetup::kAuto && !cuda_status().usable) {
-    run.console().prose(concat("GPU: ", cuda_status().reason,
-                               !cuda_status().built ? ""
-                               : options.verbose    ? "; its backends are listed, nothing is run"
-                                                    : "; --verbose lists its backends"));
+    run.console().line(concat("GPU: ", cuda_status().reason,
+                              !cuda_status().built ? ""
+                              : options.verbose    ? "; its backends are listed, nothing is run"
+                                                   : "; --verbose lists its backends"));
   }
 
   std::vector<ShapedLayer> layers;

@@ -27,7 +27,7 @@ namespace {
 constexpr size_t kLabel = 11;  // width of "program:   "
 
 void report(Console& console, const std::string& label, const std::string& text) {
-  console.prose(label + std::string(kLabel - label.size(), ' ') + text, kLabel);
+  console.line(label + std::string(kLabel - label.size(), ' ') + text, kLabel);
 }
 
 std::string cuda_version(int version) {
@@ -191,7 +191,7 @@ ExitCode run_doctor(const DoctorOptions& options) {
     const std::vector<ResultRow> rows = network ? model_test(network->graph, test) : self_test(test);
     run.add(rows);
     if (!target.usable && (!options.verbose || network)) continue;
-    console.prose(summary_line(target, network ? " of " + network->title() : "", rows), kLabel);
+    console.line(summary_line(target, network ? " of " + network->title() : "", rows), kLabel);
     shown.insert(shown.end(), rows.begin(), rows.end());
   }
   std::vector<Group> listed = groups_of(shown);
@@ -209,7 +209,7 @@ ExitCode run_doctor(const DoctorOptions& options) {
       if (row.status != row_status::kFailed && row.status != row_status::kError) continue;
       const std::string about = concat(row.name, ", ", row.problem, row.math.empty() ? "" : ", ", row.math,
                                        ": ", printable(row.reason));
-      console.prose(concat(row.status, ": ", about), 4);
+      console.line(concat(row.status, ": ", about), 4);
       if (row.status == row_status::kError) error = about;
     }
     if (!error.empty()) throw DeviceError(error);
@@ -221,7 +221,7 @@ ExitCode run_doctor(const DoctorOptions& options) {
                                       network ? network->title() + " " : "", "correctly")
                              : concat(failed, " of ", run.rows().size(), " self-tests failed"));
     if (options.device != "cpu" && !cuda_status().usable)
-      console.prose("no GPU was tested: " + cuda_status().reason);
+      console.line("no GPU was tested: " + cuda_status().reason);
     if (!options.verbose) console.line("--verbose lists every backend, and the libraries with their paths");
   }
   return run.finish();

@@ -263,10 +263,10 @@ ExitCode run_rank(const EvalOptions& options, Ranks& ranks) {
   }
   ImageDataset data = read_image_dataset(data_folder(options), options.split, kLenet5Side, kLenet5Side);
   const int64_t count = std::min(data.count, options.limit.value_or(data.count));
-  console.prose(concat(session.network().title(), ", ", printable(session.weights_origin()), ", ",
-                       to_string(session.math()), " on ", session.describe_device()));
-  console.prose(concat("data:       ", printable(data.images_path), ", ", format_count(count), " of ",
-                       format_count(data.count), " images"));
+  console.line(concat(session.network().title(), ", ", printable(session.weights_origin()), ", ",
+                      to_string(session.math()), " on ", session.describe_device()));
+  console.line(concat("data:       ", printable(data.images_path), ", ", format_count(count), " of ",
+                      format_count(data.count), " images"));
   run.on(session.device());
   if (options.backend_matrix) return run_backend_matrix(options, session, data, count, run);
 

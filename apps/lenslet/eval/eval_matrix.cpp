@@ -222,9 +222,9 @@ void print_rows(Console& console, const std::vector<MatrixRow>& rows) {
   for (const MatrixRow& row : rows) {
     for (size_t i = 0; i < row.differences.size() && i < kDifferencesShown; ++i) {
       const Difference& d = row.differences[i];
-      console.prose(concat(row.spec, ", ", to_string(row.math), ": image ", d.index, " (label ", d.label,
-                           ") read as ", d.this_class, " with margin ", format_short(d.this_margin),
-                           ", the first row ", d.first_class, " with margin ", format_short(d.first_margin)));
+      console.line(concat(row.spec, ", ", to_string(row.math), ": image ", d.index, " (label ", d.label,
+                          ") read as ", d.this_class, " with margin ", format_short(d.this_margin),
+                          ", the first row ", d.first_class, " with margin ", format_short(d.first_margin)));
     }
   }
 }

@@ -85,29 +85,29 @@ void print_eval(Console& console, const EvalOptions& options, const Session& ses
                 const Executable& executable, const EvalOutcome& outcome) {
   const Evaluation& evaluation = outcome.evaluation;
   const Interval interval = wilson_95(evaluation.correct, evaluation.count);
-  console.prose(concat("backends:   ", describe_backends(executable.plan())), kLabel);
-  if (!outcome.shares.empty()) console.prose("shares:     " + describe_shares(outcome.shares), kLabel);
-  if (!outcome.ranks.empty()) console.prose("ranks:      " + describe_ranks(outcome.ranks), kLabel);
-  console.prose(
+  console.line(concat("backends:   ", describe_backends(executable.plan())), kLabel);
+  if (!outcome.shares.empty()) console.line("shares:     " + describe_shares(outcome.shares), kLabel);
+  if (!outcome.ranks.empty()) console.line("ranks:      " + describe_ranks(outcome.ranks), kLabel);
+  console.line(
       concat("accuracy:   ", format_count(evaluation.correct), " of ", format_count(evaluation.count), " = ",
              format_percent(evaluation.accuracy()), "  (95 % interval ", format_percent(interval.low), " to ",
              format_percent(interval.high), ")"),
       kLabel);
-  if (outcome.fp32) console.prose("fp32:       " + describe_beside(*outcome.fp32, evaluation), kLabel);
+  if (outcome.fp32) console.line("fp32:       " + describe_beside(*outcome.fp32, evaluation), kLabel);
   if (outcome.uint8) {
-    console.prose("packing:    4 bits a pixel, rounded to 16 greys: lossy, so some answers differ", kLabel);
-    console.prose("uint8:      " + describe_beside(*outcome.uint8, evaluation), kLabel);
+    console.line("packing:    4 bits a pixel, rounded to 16 greys: lossy, so some answers differ", kLabel);
+    console.line("uint8:      " + describe_beside(*outcome.uint8, evaluation), kLabel);
   }
-  console.prose(concat("loss:       ", format_fixed(evaluation.loss, 6), " (mean negative log-likelihood)"),
-                kLabel);
-  console.prose(
+  console.line(concat("loss:       ", format_fixed(evaluation.loss, 6), " (mean negative log-likelihood)"),
+               kLabel);
+  console.line(
       concat("throughput: ", format_rate(outcome.speed.images_per_s), " images/s from bytes to logits (",
              format_time(outcome.speed.pass.median), " a pass, p10 ", format_time(outcome.speed.pass.p10),
              ", p90 ", format_time(outcome.speed.pass.p90), ", ", outcome.speed.pass.samples, " passes), ",
              format_rate(outcome.speed.resident_per_s), " images/s with the input on ",
              outcome.ranks.empty() ? session.device().to_string() : "the devices"),
       kLabel);
-  console.prose(
+  console.line(
       concat("set-up:     ", format_time(executable.build_ns()), " to build, first call ",
              format_time(outcome.speed.first_call_ns), ", logits ",
              outcome.speed.bitwise ? "bit for bit the same in every pass" : "NOT the same in every pass"),
@@ -123,9 +123,9 @@ void print_eval(Console& console, const EvalOptions& options, const Session& ses
     shown += concat(i == 0 ? "" : ", ", "#", miss.index, " ", miss.label, ">",
                     miss.predicted < 0 ? std::string("?") : std::to_string(miss.predicted));
   }
-  console.prose(concat("misses:     ", shown, evaluation.misses.size() > kMissesShown ? ", ..." : "",
-                       "  (all: --misses FILE, pictures: --contact-sheet FILE.png)"),
-                kLabel);
+  console.line(concat("misses:     ", shown, evaluation.misses.size() > kMissesShown ? ", ..." : "",
+                      "  (all: --misses FILE, pictures: --contact-sheet FILE.png)"),
+               kLabel);
 }
 
 void write_eval_files(const Run& run, const EvalOptions& options, const Session& session,

@@ -144,9 +144,9 @@ Table table_of(const std::vector<ClassRow>& classes) {
 
 void print(Console& console, const SampleScore& score, const Executable& executable) {
   const Interval interval = wilson_95(score.correct, score.count);
-  console.prose(concat("backends:   ", describe_backends(executable.plan())), kLabel);
-  if (!score.shares.empty()) console.prose("shares:     " + describe_shares(score.shares), kLabel);
-  console.prose(
+  console.line(concat("backends:   ", describe_backends(executable.plan())), kLabel);
+  if (!score.shares.empty()) console.line("shares:     " + describe_shares(score.shares), kLabel);
+  console.line(
       concat("accuracy:   ", format_count(score.correct), " of ", format_count(score.count), " = ",
              format_percent(score.share(score.correct)), "  (95 % interval ", format_percent(interval.low),
              " to ", format_percent(interval.high), ")",
@@ -154,11 +154,11 @@ void print(Console& console, const SampleScore& score, const Executable& executa
                  ? concat("; among the five likeliest classes: ", format_percent(score.share(score.in_top)))
                  : std::string()),
       kLabel);
-  console.prose(concat("loss:       ", format_fixed(score.loss, 6), " (mean negative log-likelihood)"),
-                kLabel);
-  console.prose(concat("throughput: ", format_rate(score.samples_per_s()),
-                       " samples/s from the network's inputs to its outputs, in passes of ", score.batch),
-                kLabel);
+  console.line(concat("loss:       ", format_fixed(score.loss, 6), " (mean negative log-likelihood)"),
+               kLabel);
+  console.line(concat("throughput: ", format_rate(score.samples_per_s()),
+                      " samples/s from the network's inputs to its outputs, in passes of ", score.batch),
+               kLabel);
   console.line();
   console.print(table_of(score.classes));
   if (score.misses.empty()) return;
@@ -169,9 +169,9 @@ void print(Console& console, const SampleScore& score, const Executable& executa
                     miss.predicted.empty() ? "?" : miss.predicted);
   }
   console.line();
-  console.prose(concat("misses:     ", shown, score.misses.size() > kMissesShown ? ", ..." : "",
-                       "  (all: --misses FILE)"),
-                kLabel);
+  console.line(concat("misses:     ", shown, score.misses.size() > kMissesShown ? ", ..." : "",
+                      "  (all: --misses FILE)"),
+               kLabel);
 }
 
 void check_no_digit_options(const EvalOptions& options) {
@@ -191,11 +191,11 @@ ExitCode run_eval_samples(const EvalOptions& options, const Session& session, Ru
   const int64_t count = std::min(samples->count(), options.limit.value_or(samples->count()));
   Console& console = run.console();
   console.keep(files_named("--data", samples->files()));
-  console.prose(concat(network.title(), ", ", printable(session.weights_origin()), ", ",
-                       to_string(session.math()), " on ", session.describe_device()));
-  console.prose(concat("data:       ", printable(samples->origin()), ", ", format_count(count), " of ",
-                       format_count(samples->count()), " samples"));
-  if (const std::string order = samples->order(); !order.empty()) console.prose(order);
+  console.line(concat(network.title(), ", ", printable(session.weights_origin()), ", ",
+                      to_string(session.math()), " on ", session.describe_device()));
+  console.line(concat("data:       ", printable(samples->origin()), ", ", format_count(count), " of ",
+                      format_count(samples->count()), " samples"));
+  if (const std::string order = samples->order(); !order.empty()) console.line(order);
   run.on(session.device());
   SampleScore score;
   score.session = &session;

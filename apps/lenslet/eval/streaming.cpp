@@ -22,6 +22,7 @@ constexpr double kBusNs = 250e6;    // for each of the two measurements of the b
 constexpr double kDefaultNs = 1e9;  // duration of --streams without --repeat
 constexpr int64_t kWindows = 20;    // in which the sustained rate is sampled
 constexpr int64_t kPixels = kLenet5Pixels;
+constexpr size_t kLabel = 12;  // columns of a label, such as "streaming:  "
 // Copies of the data set up to this size exceed all caches, and the reach of the TLB.
 constexpr int64_t kStoredBytes = int64_t{512} << 20;
 
@@ -252,34 +253,42 @@ void print_streaming(Console& console, const StreamingReport& report) {
   console.line();
   console.line(concat("streaming:  ", format_rate(report.images_per_s()), " images/s sustained: ",
                       format_count(report.images), " images (", format_count(request.passes),
-                      request.passes == 1 ? " pass) in " : " passes) in ", format_time(report.wall_ns)));
+                      request.passes == 1 ? " pass) in " : " passes) in ", format_time(report.wall_ns)),
+               kLabel);
   if (report.window_ns.samples > 0) {
     console.line(concat("            in ", report.window_ns.samples, " windows: median ",
                         rate(report.window_ns.median), ", p10 ", rate(report.window_ns.p90), ", p90 ",
-                        rate(report.window_ns.p10)));
+                        rate(report.window_ns.p10)),
+                 kLabel);
   }
-  console.line(concat("            ", to_string(report.input), " in, ", report.image_bytes,
-                      " bytes per image",
-                      report.input == ElementType::kFp32    ? " (normalised before the clock started)"
-                      : report.input == ElementType::kUint4 ? " (packed before the clock started)"
-                                                            : "",
-                      "; ", report.output == ElementType::kFp32 ? "logits" : "class and probability",
-                      " out, ", report.result_bytes, " bytes; chunks of ", format_count(request.chunk)));
-  console.line(concat(
-      "            from ", format_count(report.stored), " images of ",
-      std::isfinite(report.bus_bytes_per_s) ? "page-locked " : "", "host memory, copies of the data set (",
-      format_bytes(static_cast<double>(report.stored) * static_cast<double>(report.image_bytes)), ")"));
+  console.line(
+      concat("            ", to_string(report.input), " in, ", report.image_bytes, " bytes per image",
+             report.input == ElementType::kFp32    ? " (normalised before the clock started)"
+             : report.input == ElementType::kUint4 ? " (packed before the clock started)"
+                                                   : "",
+             "; ", report.output == ElementType::kFp32 ? "logits" : "class and probability", " out, ",
+             report.result_bytes, " bytes; chunks of ", format_count(request.chunk)),
+      kLabel);
+  console.line(
+      concat("            from ", format_count(report.stored), " images of ",
+             std::isfinite(report.bus_bytes_per_s) ? "page-locked " : "",
+             "host memory, copies of the data set (",
+             format_bytes(static_cast<double>(report.stored) * static_cast<double>(report.image_bytes)), ")"),
+      kLabel);
   if (std::isfinite(report.bus_bytes_per_s)) {
     console.line(concat("bus:        ", format_fixed(report.bytes_per_s() / 1e9, 1), " of ",
                         format_fixed(report.bus_bytes_per_s / 1e9, 1),
                         " GB/s to the device = ", format_percent(report.bus_fraction(), 1), "; ",
                         request.lanes, request.lanes == 1 ? " stream" : " streams",
-                        "; the bus alone: copies of the same chunks on the same streams"));
+                        "; the bus alone: copies of the same chunks on the same streams"),
+                 kLabel);
   }
-  console.line(concat(
-      "            read correctly: ", format_percent(report.accuracy()), " of all images streamed; ",
-      report.differing == 0 ? std::string("every result bit for bit that of a plain pass")
-                            : concat(format_count(report.differing), " results NOT those of a plain pass")));
+  console.line(
+      concat("            read correctly: ", format_percent(report.accuracy()), " of all images streamed; ",
+             report.differing == 0
+                 ? std::string("every result bit for bit that of a plain pass")
+                 : concat(format_count(report.differing), " results NOT those of a plain pass")),
+      kLabel);
 }
 
 }  // namespace lenslet

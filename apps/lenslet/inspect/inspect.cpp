@@ -102,7 +102,7 @@ constexpr size_t kIndent = 9;  // of the second line of an entry
 
 void print_ends(Console& console, const char* what, const std::vector<EndRow>& ends) {
   for (const EndRow& end : ends) {
-    console.prose(concat(what, "  ", shown(end.name), ": ", end.type, " ", end.shape), kIndent);
+    console.line(concat(what, "  ", shown(end.name), ": ", end.type, " ", end.shape), kIndent);
     what = "       ";
   }
 }
@@ -164,16 +164,16 @@ Table table_of(const std::vector<SupportedLayer>& layers) {
 // The acceptance with all the reasons against it.
 void print_acceptance(Console& console, const onnx::Summary& summary, const Acceptance& acceptance) {
   if (acceptance.runs && acceptance.difference.empty())
-    return console.prose("Lenslet runs this model: it is LeNet-5 (lenslet classify --model).");
+    return console.line("Lenslet runs this model: it is LeNet-5 (lenslet classify --model).");
   if (acceptance.runs)
-    return console.prose(
+    return console.line(
         concat("Lenslet runs this model, layer by layer (lenslet profile --model). The "
                "whole-network backends are for LeNet-5, and this is another network: ",
                acceptance.difference));
-  console.prose("Lenslet does not run this model.");
+  console.line("Lenslet does not run this model.");
   for (const onnx::NodeSummary& node : summary.nodes)
-    if (!node.reason.empty()) console.prose(concat("  ", shown(node.node), ": ", node.reason), 4);
-  if (!acceptance.fault.empty()) console.prose("  " + acceptance.fault, 4);
+    if (!node.reason.empty()) console.line(concat("  ", shown(node.node), ": ", node.reason), 4);
+  if (!acceptance.fault.empty()) console.line("  " + acceptance.fault, 4);
 }
 
 }  // namespace
@@ -194,21 +194,21 @@ ExitCode run_inspect(const InspectOptions& options) {
   const std::string producer =
       shown(concat(model.producer, model.producer_version.empty() ? "" : " ", model.producer_version));
   Console& console = run.console();
-  console.prose(concat(origin, ": ONNX, operator set ", model.opset, ", IR version ", model.ir_version,
-                       producer.empty() ? "" : ", by ", producer),
-                kIndent);
+  console.line(concat(origin, ": ONNX, operator set ", model.opset, ", IR version ", model.ir_version,
+                      producer.empty() ? "" : ", by ", producer),
+               kIndent);
   print_ends(console, "input  ", inputs);
   print_ends(console, "output ", outputs);
   console.line();
   console.print(table_of(summary));
   console.line();
-  console.prose(concat(format_count(summary.parameters), " parameters (",
-                       format_bytes(static_cast<double>(summary.parameters) * sizeof(float)), " as fp32), ",
-                       macs_text(summary.macs), " multiply-adds (MACs) per sample; ", summary.constant_nodes,
-                       " nodes compute constants"));
+  console.line(concat(format_count(summary.parameters), " parameters (",
+                      format_bytes(static_cast<double>(summary.parameters) * sizeof(float)), " as fp32), ",
+                      macs_text(summary.macs), " multiply-adds (MACs) per sample; ", summary.constant_nodes,
+                      " nodes compute constants"));
   print_acceptance(console, summary, acceptance);
   if (const std::string note = onnx::note_of_output(model, values, origin); !note.empty())
-    console.prose("Note: " + note + ".");
+    console.line("Note: " + note + ".");
   std::vector<SupportedLayer> layers;
   std::optional<PassMemory> memory;
   if (import.graph) {
@@ -219,10 +219,10 @@ ExitCode run_inspect(const InspectOptions& options) {
     const std::string what = "memory of a pass of one sample on the CPU, besides the weights: ";
     try {
       memory = memory_of(*import.graph);
-      console.prose(concat(what, format_bytes(static_cast<double>(memory->activations)), " of activations, ",
-                           format_bytes(static_cast<double>(memory->workspace)), " of workspace"));
+      console.line(concat(what, format_bytes(static_cast<double>(memory->activations)), " of activations, ",
+                          format_bytes(static_cast<double>(memory->workspace)), " of workspace"));
     } catch (const Error& error) {  // a layer has no backend here
-      console.prose(concat(what, error.what()));
+      console.line(concat(what, error.what()));
     }
   }
   run.write(

@@ -22,11 +22,9 @@
 namespace lenslet {
 namespace {
 
-// Relative spread above which a candidate is measured longer, because a wide spread ties it with every other.
-constexpr double kMaxNoise = 0.1;
-
-MeasureOptions measure_options(const TuneOptions& options) {
+MeasureOptions measure_options(const TuneOptions& options, ProgressBar& bar) {
   MeasureOptions measure;
+  measure.pulse = [&bar] { bar.pulse(); };
   measure.warmup_ms = options.warmup_ms;
   measure.min_time_ms = options.min_time_ms;
   measure.max_noise = kMaxNoise;
@@ -59,7 +57,8 @@ class PlanRows {
   }
 
   void measure_all(const TuneOptions& options) {
-    const std::vector<Measurement> measured = timing_.measure(measure_options(options));
+    ProgressBar bar("plans", 1);
+    const std::vector<Measurement> measured = timing_.measure(measure_options(options, bar));
     for (size_t i = 0; i < rows_.size(); ++i) take_over(measured[i], rows_[i]);
   }
 
@@ -105,8 +104,8 @@ std::optional<Plan> tune_layers(const TuneOptions& options, const Session& sessi
   report.efforts.resize(report.layers.size());
   LayerStage stage(session.graph(), build, pictures, stream);
   ProgressBar bar("layers", static_cast<int64_t>(report.layers.size()));
-  const std::vector<LayerFinding> findings =
-      measure_layers(measure_options(options), stage, report.layers, [&](int64_t done) { bar.update(done); });
+  const std::vector<LayerFinding> findings = measure_layers(
+      measure_options(options, bar), stage, report.layers, [&](int64_t done) { bar.update(done); });
   bar.clear();
   for (size_t i = 0; i < findings.size(); ++i) {
     const TuneCandidate& candidate = report.layers[i];
@@ -206,10 +205,9 @@ void tune(const TuneOptions& options, const Session& session, const Ceilings& ce
   if (!chosen) throw UnavailableError("no plan could be chosen; the table has the reasons");
   write_result(options.save_plan, options.save_plan.empty() ? std::string() : chosen->plan().to_json());
   console.line();
-  console.prose(concat("chosen: ", describe_backends(chosen->plan())));
+  console.line(concat("chosen: ", describe_backends(chosen->plan())));
   if (!options.save_plan.empty()) {
-    console.line(concat("written to ", printable(options.save_plan), "; --plan ",
-                        printable(options.save_plan), " replays it"));
+    console.line(concat("written to ", printable(options.save_plan), ", which --plan replays"));
   }
 }
 
@@ -221,9 +219,9 @@ ExitCode run_tune(const TuneOptions& options) {
   if (options.plan == Plan::kFused) check_whole_network(session.graph());
   TuneReport report;
   report.batch = session.batch_or(1);
-  run.console().prose(concat(session.network().title(), ", ", printable(session.weights_origin()), ", batch ",
-                             format_count(report.batch), ", ", to_string(session.math()), ", ",
-                             to_string(options.ends().input), " in, on ", session.describe_device()));
+  run.console().line(concat(session.network().title(), ", ", printable(session.weights_origin()), ", batch ",
+                            format_count(report.batch), ", ", to_string(session.math()), ", ",
+                            to_string(options.ends().input), " in, on ", session.describe_device()));
   run.on(session.device());
   try {
     run.guard([&] {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "apps/common/output/text.h"
 #include "apps/common/results/row_table.h"
@@ -19,11 +21,44 @@ std::string nodes_of(const Graph& graph, const TuneCandidate& candidate) {
   return text;
 }
 
-// What became of a candidate: its status, or why it was chosen or not.
+// What became of a row: its status, or why it was chosen or not.
 template <class Row>
 std::string verdict(const Row& row) {
   if (row.status != row_status::kPassed) return row.status;
   return concat(row.chosen ? "CHOSEN, " : "", row.why);
+}
+
+template <class Row>
+double noise_of(const Row& row) {
+  return row.time.samples > 0 ? (row.time.p90 - row.time.p10) / row.time.median : NAN;
+}
+
+// The reason without the noise that it begins with: noise has a column.
+std::string besides_noise(const std::string& reason) {
+  if (reason.rfind("noise ", 0) != 0) return reason;
+  const size_t rest = reason.find("; ");
+  return rest == std::string::npos ? std::string() : reason.substr(rest + 2);
+}
+
+// The columns that the tables share.
+template <class Row>
+void add_verdict(TableOf<Row>& table) {
+  table.words("verdict", verdict<Row>);
+  table.number(
+      "of ceiling", [](const Row& row) { return row.effort.share(row.time); }, format_share);
+  table.words("nearest ceiling", [](const Row& row) { return row.effort.bound_by; }).if_it_fits();
+  table.number("noise", noise_of<Row>, format_share).spread();
+}
+
+// One line for all rows that stayed noisy.
+template <class Row>
+void print_noise(Console& console, const std::vector<Row>& rows) {
+  const auto noisy =
+      std::count_if(rows.begin(), rows.end(), [](const Row& row) { return noise_of(row) > kMaxNoise; });
+  if (noisy == 0) return;
+  console.line(concat("noise above ", format_percent(kMaxNoise, 0), " in ", noisy, " of ", rows.size(),
+                      " rows, although they were measured longer: the machine is busy"),
+               2);
 }
 
 double images_per_s(const TuneReport& report, const PlanRow& plan) {
@@ -82,30 +117,58 @@ struct TuneLine {
   }
 };
 
-// Operators that together compute some layers: "conv1+relu1 direct, pool1 direct".
-Timed timed_way(const Graph& graph, const TuneReport& report, const TuneWay& way) {
-  Timed timed;
-  timed.time = way.time;
+// Operators that together compute some layers, without those of `beside`: "conv1, relu1 by direct".
+std::string name_of(const Graph& graph, const TuneReport& report, const TuneWay& way,
+                    const TuneWay& beside = {}) {
+  std::string text;
+  const TuneCandidate* last = nullptr;
   for (const size_t i : way.candidates) {
+    if (std::count(beside.candidates.begin(), beside.candidates.end(), i) > 0) continue;
     const TuneCandidate& candidate = report.layers[i];
-    timed.name += concat(timed.name.empty() ? "" : ", ", nodes_of(graph, candidate), " ", candidate.backend);
-    timed.effort.add(report.efforts[i]);
+    if (last && last->backend != candidate.backend) text += concat(" by ", last->backend);
+    text += concat(last ? ", " : "", nodes_of(graph, candidate));
+    last = &candidate;
   }
+  return last ? concat(text, " by ", last->backend) : text;
+}
+
+Timed timed_way(const TuneReport& report, const TuneWay& way, std::string name) {
+  Timed timed{std::move(name), way.time, {}};
+  for (const size_t i : way.candidates) timed.effort.add(report.efforts[i]);
   return timed;
 }
 
+bool is_chosen(const TuneReport& report, const TuneWay& way) {
+  return std::all_of(way.candidates.begin(), way.candidates.end(),
+                     [&](size_t i) { return report.layers[i].chosen; });
+}
+
+using Region = std::pair<size_t, size_t>;  // a range of the candidates
+
+// Whether two regions were timed once: their layers differ in weights and names alone.
+bool timed_once(const TuneReport& report, const Region& a, const Region& b) {
+  const auto begin = report.layers.begin();
+  const auto at = [&](size_t i) { return begin + static_cast<std::ptrdiff_t>(i); };
+  const auto same = [](const TuneCandidate& x, const TuneCandidate& y) {
+    return x.backend == y.backend && x.nodes.size() == y.nodes.size() && x.status == y.status &&
+           x.chosen == y.chosen &&
+           (x.time.samples == 0 || (x.time.median == y.time.median && x.time.p10 == y.time.p10));
+  };
+  return std::any_of(at(a.first), at(a.second), [](const auto& one) { return one.time.samples > 0; }) &&
+         std::equal(at(a.first), at(a.second), at(b.first), at(b.second), same);
+}
+
 // Why the chosen way of each region is faster than the next: the fastest with another backend of its first layer, or,
-// where that layer has one backend alone, the fastest other way. Nothing for a region without a choice.
-std::vector<std::string> why_layers(const Graph& graph, const TuneReport& report) {
+// where that layer has one backend alone, the fastest other way. Nothing for a region without a choice, and for one
+// that was timed once with an earlier one.
+std::vector<std::string> why_layers(const Graph& graph, const TuneReport& report,
+                                    const std::vector<Region>& regions) {
   std::vector<std::string> lines;
-  for (const auto& region : tune_regions(report.layers)) {
+  for (const Region& region : regions) {
     const std::vector<TuneWay> ways = tune_ways(report.layers, region);
     const auto head = [&](const TuneWay& way) { return report.layers[way.candidates[0]].backend; };
-    const auto is_chosen = [&](const TuneWay& way) {
-      return std::all_of(way.candidates.begin(), way.candidates.end(),
-                         [&](size_t i) { return report.layers[i].chosen; });
-    };
-    const auto chosen = std::find_if(ways.begin(), ways.end(), is_chosen);
+    const auto chosen =
+        std::find_if(ways.begin(), ways.end(), [&](const TuneWay& way) { return is_chosen(report, way); });
     if (chosen == ways.end()) continue;
     const auto before = [&](const TuneWay& a, const TuneWay& b) {
       const bool same_a = head(a) == head(*chosen), same_b = head(b) == head(*chosen);
@@ -115,7 +178,10 @@ std::vector<std::string> why_layers(const Graph& graph, const TuneReport& report
     for (const TuneWay& way : ways) {
       if (&way != &*chosen && (!next || before(way, *next))) next = &way;
     }
-    if (next) lines.push_back(why_chosen(timed_way(graph, report, *chosen), timed_way(graph, report, *next)));
+    if (!next) continue;
+    lines.push_back(
+        why_chosen(timed_way(report, *chosen, name_of(graph, report, *chosen)),
+                   timed_way(report, *next, concat("with ", name_of(graph, report, *next, *chosen)))));
   }
   return lines;
 }
@@ -124,7 +190,99 @@ void print_why(Console& console, const std::vector<std::string>& lines) {
   if (lines.empty()) return;
   console.line();
   console.line("Why, next to the best other candidate:");
-  for (const std::string& line : lines) console.prose("  " + line, 4);
+  for (const std::string& line : lines) console.line("  " + line, 4);
+}
+
+// A line of the layers' table: a way to compute the layers of a region, or a candidate that no way contains.
+struct LayerRow {
+  size_t region = 0;
+  std::string layers;   // "conv1+relu1, pool1": what one kernel computes is joined by a +
+  std::string backend;  // of the layers in order; the last is that of the others: "onednn, direct"
+  std::string status, reason, detail, why;
+  TimeStats time;
+  bool chosen = false;
+  Effort effort;
+};
+
+LayerRow row_of(const Graph& graph, const TuneReport& report, const std::vector<size_t>& candidates) {
+  LayerRow row;
+  std::vector<std::string> backends, details, layers, reasons;
+  const TuneCandidate& first = report.layers[candidates[0]];
+  for (const size_t i : candidates) {
+    const TuneCandidate& candidate = report.layers[i];
+    layers.push_back(nodes_of(graph, candidate));
+    if (backends.empty() || backends.back() != candidate.backend) backends.push_back(candidate.backend);
+    if (!candidate.detail.empty()) add_new(details, {candidate.detail});
+    const std::string reason = besides_noise(candidate.reason);
+    if (!reason.empty()) add_new(reasons, {reason});
+    row.effort.add(report.efforts[i]);
+  }
+  row.layers = comma_list(layers);
+  row.backend = comma_list(backends);
+  row.status = first.status;
+  row.detail = joined(details, ", ");
+  row.reason = joined(reasons, "; ");
+  return row;
+}
+
+// The chosen way, for every other candidate the fastest way with it, each once, and what has no time.
+void add_rows(const Graph& graph, const TuneReport& report, const Region& region,
+              std::vector<LayerRow>& rows) {
+  const std::vector<TuneWay> ways = tune_ways(report.layers, region);
+  double min_time = INFINITY;
+  for (const TuneWay& way : ways) min_time = std::min(min_time, way.time.median);
+  std::set<const TuneWay*> shown;
+  const auto add = [&](const TuneWay& way, const std::string& why) {
+    if (!shown.insert(&way).second) return;
+    LayerRow& row = rows.emplace_back(row_of(graph, report, way.candidates));
+    row.region = region.first;
+    row.time = way.time;
+    row.time.samples = report.layers[way.candidates[0]].time.samples;
+    row.chosen = is_chosen(report, way);
+    row.why = why == "slower"             ? concat(format_short(way.time.median / min_time), " x the fastest")
+              : why.rfind("tied", 0) == 0 ? std::string("tied")
+                                          : why;
+  };
+  for (size_t i = region.first; i < region.second; ++i) {
+    const TuneCandidate& candidate = report.layers[i];
+    const TuneWay* best = nullptr;
+    for (const TuneWay& way : ways) {
+      if (std::count(way.candidates.begin(), way.candidates.end(), i) == 0) continue;
+      const bool takes =
+          candidate.chosen ? is_chosen(report, way) : !best || way.time.median < best->time.median;
+      if (takes) best = &way;
+    }
+    if (best) {
+      add(*best, candidate.why);
+    } else if (candidate.status != "UNSUPPORTED") {
+      LayerRow& row = rows.emplace_back(row_of(graph, report, {i}));
+      row.region = region.first;
+      row.why = candidate.why;
+      row.time = candidate.time;
+    }
+  }
+}
+
+// "conv1, conv2: winograd on the CPU supports 3x3 filters, found 5x5: use direct", each reason once.
+std::vector<std::string> unsupported(const Graph& graph, const TuneReport& report,
+                                     const std::vector<Region>& regions) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> layers;  // by text
+  for (const Region& region : regions) {
+    for (size_t i = region.first; i < region.second; ++i) {
+      const TuneCandidate& candidate = report.layers[i];
+      if (candidate.status != "UNSUPPORTED") continue;
+      const bool named = candidate.reason.find(candidate.backend) != std::string::npos;
+      const std::string text = named ? candidate.reason : concat(candidate.backend, ": ", candidate.reason);
+      auto known = layers.begin();
+      while (known != layers.end() && known->first != text) ++known;
+      if (known == layers.end()) known = layers.insert(known, {text, {}});
+      add_new(known->second, {nodes_of(graph, candidate)});
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [reason, names] : layers)
+    lines.push_back(concat("UNSUPPORTED for ", comma_list(names), ": ", reason));
+  return lines;
 }
 
 std::string to_csv(const Graph& graph, const TuneReport& report) {
@@ -142,41 +300,36 @@ std::string to_csv(const Graph& graph, const TuneReport& report) {
 }  // namespace
 
 void print_tuned_layers(Console& console, const Graph& graph, const TuneReport& report) {
-  const auto regions = tune_regions(report.layers);
-  const auto index = [&](const TuneCandidate& candidate) {
-    return static_cast<size_t>(&candidate - report.layers.data());
-  };
-  const auto region = [&](const TuneCandidate& candidate) {
-    const size_t at = index(candidate);
-    return std::to_string(
-        std::count_if(regions.begin(), regions.end(), [at](const auto& one) { return one.first <= at; }));
-  };
-  TableOf<TuneCandidate> table;
-  table.words("layers", [&](const TuneCandidate& candidate) { return nodes_of(graph, candidate); });
-  table.words("backend", &TuneCandidate::backend).median();
-  table.number(
-      "us slower",
-      [](const TuneCandidate& candidate) { return candidate.why.empty() ? NAN : candidate.behind_ns; },
-      format_us);
-  table.words("verdict", verdict<TuneCandidate>);
-  table.number(
-      "of ceiling",
-      [&](const TuneCandidate& candidate) { return report.efforts[index(candidate)].share(candidate.time); },
-      format_share);
-  table
-      .words("nearest ceiling",
-             [&](const TuneCandidate& candidate) { return report.efforts[index(candidate)].bound_by; })
-      .if_it_fits()
-      .spread();
-  table.note("reason", [](const TuneCandidate& candidate) { return candidate.reason; });
-  table.note("implementation", [](const TuneCandidate& candidate) { return candidate.detail; });
-  console.line();
-  console.print(table.of(report.layers, region));
-  if (report.layer_batch < report.batch) {
-    console.prose(concat("A layer's time is that of ", format_count(report.layer_batch), " of the ",
-                         format_count(report.batch), " images: as many as a pass computes at a time."));
+  std::vector<Region> regions;
+  std::vector<std::string> copies;  // "conv3+relu3 as conv2+relu2"
+  for (const Region& region : tune_regions(report.layers)) {
+    const auto first = std::find_if(regions.begin(), regions.end(),
+                                    [&](const Region& one) { return timed_once(report, one, region); });
+    if (first == regions.end()) {
+      regions.push_back(region);
+    } else {
+      copies.push_back(concat(graph.nodes()[report.layers[region.first].nodes[0]].name, " as ",
+                              graph.nodes()[report.layers[first->first].nodes[0]].name));
+    }
   }
-  print_why(console, why_layers(graph, report));
+  std::vector<LayerRow> rows;
+  for (const Region& region : regions) add_rows(graph, report, region, rows);
+  TableOf<LayerRow> table;
+  table.words("layers", &LayerRow::layers).words("backend", &LayerRow::backend).median();
+  add_verdict(table);
+  table.note("reason", &LayerRow::reason);
+  table.note("implementation", &LayerRow::detail);
+  console.line();
+  console.print(table.of(rows, [](const LayerRow& row) { return std::to_string(row.region); }));
+  for (const std::string& line : unsupported(graph, report, regions)) console.line("  " + line, 4);
+  print_noise(console, rows);
+  if (!copies.empty())
+    console.line(concat("timed once, because they differ in weights alone: ", comma_list(copies)), 2);
+  if (report.layer_batch < report.batch) {
+    console.line(concat("A layer's time is that of ", format_count(report.layer_batch), " of the ",
+                        format_count(report.batch), " images: as many as a pass computes at a time."));
+  }
+  print_why(console, why_layers(graph, report, regions));
 }
 
 void print_tuned_plans(Console& console, const TuneReport& report) {
@@ -184,15 +337,11 @@ void print_tuned_plans(Console& console, const TuneReport& report) {
   table.words("plan", &PlanRow::name).median();
   table.number(
       "images/s", [&](const PlanRow& plan) { return images_per_s(report, plan); }, format_rate);
-  table.words("verdict", verdict<PlanRow>);
-  table.number(
-      "of ceiling", [](const PlanRow& plan) { return plan.effort.share(plan.time); }, format_share);
-  table.words("nearest ceiling", [](const PlanRow& plan) { return plan.effort.bound_by; })
-      .if_it_fits()
-      .spread();
-  table.note("reason", [](const PlanRow& plan) { return plan.reason; });
+  add_verdict(table);
+  table.note("reason", [](const PlanRow& plan) { return besides_noise(plan.reason); });
   console.line();
   console.print(table.of(report.plans));
+  print_noise(console, report.plans);
   const PlanRow *chosen = nullptr, *next = nullptr;
   for (const PlanRow& plan : report.plans) {
     if (plan.chosen) {

@@ -13,6 +13,9 @@
 
 namespace lenslet {
 
+// Relative spread above which a candidate is measured longer, because a wide spread ties it with every other.
+constexpr double kMaxNoise = 0.1;
+
 /// A whole plan among the candidates.
 struct PlanRow {
   std::string name;      // "fused NAME", "layered, tuned", "layered, auto"

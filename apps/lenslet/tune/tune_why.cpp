@@ -60,7 +60,7 @@ std::string why_chosen(const Timed& chosen, const Timed& next) {
   } else if (ratio > 1 / kNotable) {
     text += "as fast as ";
   } else {
-    text += "tied within the spread, and ahead in rank of ";
+    text += "first in rank and within the spread as fast as ";
   }
   text += concat(next.name, " (", format_time(next.time.median), ")");
 

@@ -7,6 +7,7 @@
 #include "framework/base/error.h"
 #include "framework/execution/executable.h"
 #include "tests/models/onnx/import_fixture.h"
+#include "tests/support/expect_error.h"
 
 namespace lenslet::test::onnx {
 namespace {
@@ -51,10 +52,6 @@ GraphParts around(const std::vector<Message>& condition_nodes, const Message& ch
   return parts;
 }
 
-lenslet::onnx::Model parse(const GraphParts& parts) {
-  return lenslet::onnx::parse_model(model_of(parts).file(), "m.onnx");
-}
-
 // For x = [2, -1].
 std::vector<float> result_of(const GraphParts& parts) {
   const lenslet::onnx::Model model = parse(parts);
@@ -73,12 +70,12 @@ std::vector<float> result_of(const GraphParts& parts) {
 const std::vector<float> kThen = {2 * 3 + 10 + 2, -1 * 3 + 10 + 0}, kElse = {-2 + 2, 1 + 0};
 
 std::string fault_of(const GraphParts& parts) {
-  try {
+  std::string faults;
+  const std::string refusal = message_of<DataError>([&] {
     const lenslet::onnx::Model model = parse(parts);
-    return lenslet::onnx::faults_of(import(model), model);
-  } catch (const DataError& error) {
-    return error.what();
-  }
+    faults = lenslet::onnx::faults_of(import(model), model);
+  });
+  return faults + refusal;
 }
 
 TEST(OnnxBranches, AConstantConditionChooses) {

@@ -23,6 +23,14 @@ inline Message real_attribute(const std::string& name, float value) {
   return Message().text(1, name).real(2, value).integer(20, 1);
 }
 
+/// Files named m.onnx.
+inline lenslet::onnx::Model parse(const Message& model) {
+  return lenslet::onnx::parse_model(model.file(), "m.onnx");
+}
+inline lenslet::onnx::Model parse(const GraphParts& parts, int64_t opset = 13) {
+  return parse(model_of(parts, opset));
+}
+
 /// Writes a network node by node; each reads the value before it unless it names others.
 class Writer {
  public:
@@ -70,7 +78,7 @@ class Writer {
   const std::string& last() const { return last_; }
   lenslet::onnx::Model model(int64_t opset = 13) {
     parts_.outputs = {value(last_, {-1})};
-    return lenslet::onnx::parse_model(model_of(parts_, opset).file(), "m.onnx");
+    return parse(parts_, opset);
   }
 
  private:

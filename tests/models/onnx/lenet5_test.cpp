@@ -6,19 +6,18 @@
 #include <optional>
 
 #include "models/lenet5.h"
-#include "models/onnx/import/import.h"
 #include "models/onnx/lenet5_weights.h"
-#include "models/onnx/model_file.h"
 #include "tests/io/crafted_files.h"
+#include "tests/models/onnx/import_fixture.h"
 #include "tests/models/onnx/lenet5_graph.h"
 
 namespace lenslet::test::onnx {
 namespace {
 
-lenslet::onnx::Lenet5Match match(const Message& model) {
-  const lenslet::onnx::Model parsed = lenslet::onnx::parse_model(model.file(), "m.onnx");
-  return lenslet::onnx::match_lenet5(parsed, lenslet::onnx::infer_values(parsed, "m.onnx"), "m.onnx");
+lenslet::onnx::Lenet5Match match(const lenslet::onnx::Model& model) {
+  return lenslet::onnx::match_lenet5(model, lenslet::onnx::infer_values(model, "m.onnx"), "m.onnx");
 }
+lenslet::onnx::Lenet5Match match(const Message& model) { return match(parse(model)); }
 
 void expect_the_built_in_weights(const Safetensors& found) {
   const Safetensors wanted = builtin_lenet5_weights();
@@ -80,10 +79,6 @@ void transpose_before(lenslet::onnx::Model& model, const std::string& node,
   perm.integers = order;
 }
 
-lenslet::onnx::Lenet5Match match(const lenslet::onnx::Model& model) {
-  return lenslet::onnx::match_lenet5(model, lenslet::onnx::infer_values(model, "m.onnx"), "m.onnx");
-}
-
 // The samples keep their shape and hold pixels / 255, as Keras's do; without a Transpose the network is PyTorch's.
 TEST(OnnxLenet5, FindsWhatChannelsLastReadsBehindAReshape) {
   for (const std::vector<int64_t>& sample : {std::vector<int64_t>{28, 28}, std::vector<int64_t>{784}})
@@ -102,7 +97,7 @@ TEST(OnnxLenet5, FindsWhatChannelsLastReadsBehindAReshape) {
 }
 
 TEST(OnnxLenet5, UndoesTranspositionsInTheirOrder) {
-  lenslet::onnx::Model model = lenslet::onnx::parse_model(lenet5_graph({}).file(), "m.onnx");
+  lenslet::onnx::Model model = parse(lenet5_graph({}));
   transpose_before(model, "Flatten", {0, 2, 3, 1});
   put_before(model, "Flatten", "Identity");
   transpose_before(model, "Flatten", {0, 2, 1, 3});
@@ -119,7 +114,7 @@ TEST(OnnxLenet5, UndoesTranspositionsInTheirOrder) {
 
 TEST(OnnxLenet5, TakesNoTransposeThatMixesPixelsOrSamples) {
   const auto difference = [](const std::string& node, const std::vector<int64_t>& order) {
-    lenslet::onnx::Model model = lenslet::onnx::parse_model(lenet5_graph({}).file(), "m.onnx");
+    lenslet::onnx::Model model = parse(lenet5_graph({}));
     transpose_before(model, node, order);
     return match(model).difference;
   };
@@ -137,17 +132,15 @@ TEST(OnnxLenet5, TakesNoTransposeThatMixesSamplesOfMoreThanOne) {
 TEST(OnnxLenet5, TakesWhatIsLeftOutForAbsent) {
   Lenet5Form form;
   form.left_out = true;
-  const lenslet::onnx::Model model = lenslet::onnx::parse_model(lenet5_graph(form).file(), "m.onnx");
-  const lenslet::onnx::Values values = lenslet::onnx::infer_values(model, "m.onnx");
-  EXPECT_EQ(lenslet::onnx::faults_of(lenslet::onnx::import_model(model, values, "m", "m.onnx"), model), "");
-  EXPECT_EQ(lenslet::onnx::match_lenet5(model, values, "m.onnx").difference, "");
+  const lenslet::onnx::Model model = parse(lenet5_graph(form));
+  EXPECT_EQ(lenslet::onnx::faults_of(import(model), model), "");
+  EXPECT_EQ(match(model).difference, "");
 }
 
 TEST(OnnxLenet5, HasNoAttributeThatIsUnknown) {
-  lenslet::onnx::Model model = lenslet::onnx::parse_model(lenet5_graph({}).file(), "m.onnx");
+  lenslet::onnx::Model model = parse(lenet5_graph({}));
   model.nodes[0].attributes.emplace_back().name = "limit";
-  const lenslet::onnx::Values values = lenslet::onnx::infer_values(model, "m.onnx");
-  EXPECT_EQ(lenslet::onnx::match_lenet5(model, values, "m.onnx").difference,
+  EXPECT_EQ(match(model).difference,
             "attribute \"limit\" is none of Conv's in operator set 13: auto_pad, dilations, group, "
             "kernel_shape, pads, strides");
 }
@@ -168,8 +161,7 @@ TEST(OnnxLenet5, NamesWhatMakesAGraphAnotherNetwork) {
 
 TEST(OnnxLenet5, CarriesTheNormalisationOfTheMetadata) {
   Message model = lenet5_graph({});
-  model.message(14, Message().text(1, "mean").text(2, "0.5"))
-      .message(14, Message().text(1, "std").text(2, "0.25"));
+  model.metadata("mean", "0.5").metadata("std", "0.25");
   const Graph graph = make_lenet5(match(model).weights, "m.onnx");
   EXPECT_EQ(graph.normalisation().mean(), 0.5f);
   EXPECT_EQ(graph.normalisation().std(), 0.25f);

@@ -29,6 +29,10 @@ class Message {
     return *this;
   }
   Message& message(int field, const Message& value) { return text(field, value.bytes_); }
+  /// An entry of a ModelProto's metadata.
+  Message& metadata(const std::string& key, const std::string& value) {
+    return message(14, Message().text(1, key).text(2, value));
+  }
   /// Packed varints.
   Message& integers(int field, const std::vector<int64_t>& values) {
     Message packed;
@@ -107,6 +111,15 @@ inline Message model_of(const GraphParts& parts, int64_t opset = 13) {
   for (const Message& each : parts.outputs) graph.message(12, each);
   return Message().integer(1, 8).text(2, "test").message(7, graph).message(
       8, Message().text(1, "").integer(2, opset));
+}
+
+/// x [N, 3, 2, 2] -> y [N, 3], the means of its channels.
+inline GraphParts channel_means() {
+  GraphParts parts;
+  parts.inputs = {value("x", {-1, 3, 2, 2})};
+  parts.nodes = {node("GlobalAveragePool", {"x"}, "m", {}), node("Flatten", {"m"}, "y", {})};
+  parts.outputs = {value("y", {-1, 3})};
+  return parts;
 }
 
 /// relu(x [N, 2]) with an initializer that is added to it.

@@ -17,7 +17,8 @@
 #include "models/onnx/shape/shapes.h"
 #include "models/onnx/summary.h"
 #include "tests/io/crafted_files.h"
-#include "tests/models/onnx/onnx_writer.h"
+#include "tests/models/onnx/import_fixture.h"
+#include "tests/support/expect_error.h"
 
 namespace lenslet::test::onnx {
 namespace {
@@ -25,24 +26,8 @@ namespace {
 using lenslet::onnx::Model;
 using lenslet::onnx::parse_model;
 
-Model parse(const GraphParts& parts, int64_t opset = 13) {
-  return parse_model(model_of(parts, opset).file(), "m.onnx");
-}
-
-lenslet::onnx::Import import(const Model& model) {
-  return lenslet::onnx::import_model(model, lenslet::onnx::infer_values(model, "m.onnx"), "m", "m.onnx");
-}
-
 void expect_refused(const std::function<void()>& read, const std::string& fragment) {
-  try {
-    read();
-    ADD_FAILURE() << "accepted; expected a message with " << fragment;
-  } catch (const DataError& error) {
-    const std::string message = error.what();
-    EXPECT_NE(message.find(fragment), std::string::npos) << message;
-    EXPECT_NE(message.find("m.onnx"), std::string::npos) << message;
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-  }
+  expect_error<DataError>(read, fragment, "m.onnx");
 }
 
 void expect_refused(const GraphParts& parts, const std::string& fragment) {
