@@ -3,6 +3,7 @@
 
 #include "tests/cli/fixture_parts.h"
 #include "tests/models/onnx/onnx_writer.h"
+#include "tests/support/files.h"
 
 namespace lenslet::test {
 
