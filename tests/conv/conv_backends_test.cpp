@@ -11,6 +11,7 @@
 
 #include "layers/reference/conv_verify.h"
 #include "tests/conv/conv_fixture.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/host_values.h"
 
 namespace lenslet {

@@ -169,7 +169,7 @@ inline void work_elsewhere(Victim& victim, const ConvArgs& args, RunContext& con
     victim.kernel.run(args, other);
   });
 }
-constexpr const char* kElsewhere = kDevice.is_cuda() ? "used another stream" : "used another thread";
+const char* const kElsewhere = kDevice.is_cuda() ? "used another stream" : "used another thread";
 
 /// An unchecked failed launch: more threads than a block may have, as in a published study. On the CPU an error.
 inline void fail_to_launch(Victim&, const ConvArgs&, RunContext& context) {
