@@ -12,7 +12,7 @@ TEST(Streaming, TheCpuRepeatsTheDataSet) {
   // 20 images in chunks of 7: chunks cross the end of the data set, the last one is shorter.
   expect_run(run_line("{eval} --plan layered --batch-size 7 --repeat 11 --json {dir}/out/stream.json --csv "
                       "{dir}/out/stream.csv"),
-             kOk, "220 images (11 passes)|every result bit for bit that of a plain pass");
+             kOk, "220 images (11 passes)|every result bit for bit that of a plain");
   const json document = read_json("{dir}/out/stream.json"), sustained = document.at("sustained");
   expect_members(sustained, {{"images", 220},
                              {"passes", 11},
