@@ -3,12 +3,12 @@
 
 namespace lenslet::row_status {
 
-inline constexpr const char* kPassed = "PASSED";
-inline constexpr const char* kFailed = "FAILED";            // the result is wrong
-inline constexpr const char* kUnsupported = "UNSUPPORTED";  // unavailable, or refused by the backend
-inline constexpr const char* kSkipped = "SKIPPED";          // not run: interrupted, out of memory or left out
-inline constexpr const char* kSuspect = "SUSPECT";          // faster than the machine's ceilings
-inline constexpr const char* kError = "ERROR";              // could not be run
+inline constexpr const char* kPassed = "PASSED";            ///< Verified, and measured where it is timed.
+inline constexpr const char* kFailed = "FAILED";            ///< The result is wrong.
+inline constexpr const char* kUnsupported = "UNSUPPORTED";  ///< Unavailable, or refused by the backend.
+inline constexpr const char* kSkipped = "SKIPPED";  ///< Not run: interrupted, out of memory or left out.
+inline constexpr const char* kSuspect = "SUSPECT";  ///< Faster than the machine's ceilings.
+inline constexpr const char* kError = "ERROR";      ///< Could not be run.
 
 /// Every status; a result file has no other.
 inline constexpr const char* kAll[] = {kPassed, kFailed, kUnsupported, kSkipped, kSuspect, kError};

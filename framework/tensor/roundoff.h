@@ -7,8 +7,8 @@ namespace lenslet {
 
 /// Numbers that are rounded to nearest.
 inline constexpr double kUnitFp32 = 0x1p-24;
-inline constexpr double kUnitTf32 = 0x1p-11;
-inline constexpr double kUnitFp16 = 0x1p-11;
+inline constexpr double kUnitTf32 = 0x1p-11;  ///< Rounded to nearest.
+inline constexpr double kUnitFp16 = 0x1p-11;  ///< Rounded to nearest.
 
 /// Operands that tensor cores read as tf32: they ignore the bits after the tenth instead of rounding.
 inline constexpr double kUnitCutTf32 = 0x1p-10;

@@ -10,7 +10,7 @@ namespace lenslet {
 
 /// What a backend computes: count values.
 struct ReluProblem {
-  int64_t count;
+  int64_t count;  ///< Values.
 };
 
 /// Supports every shape and needs no preparation.

@@ -13,7 +13,9 @@ inline constexpr int kMaxByte = 255;
 inline constexpr double kOutlinePerStep = 3.14159265358979 / 4;
 
 /// Thousandths of the colours in the luma of ITU-R BT.601-7, section 2.5.1.
-inline constexpr unsigned kLumaRed = 299, kLumaGreen = 587, kLumaBlue = 114;
+inline constexpr unsigned kLumaRed = 299;
+inline constexpr unsigned kLumaGreen = 587;  ///< Of green.
+inline constexpr unsigned kLumaBlue = 114;   ///< Of blue.
 /// That luma.
 inline float luma(float red, float green, float blue) {
   return kLumaRed / 1000.0f * red + kLumaGreen / 1000.0f * green + kLumaBlue / 1000.0f * blue;
