@@ -254,7 +254,7 @@ void add_rows(const Graph& graph, const TuneReport& report, const Region& region
     }
     if (best) {
       add(*best, candidate.why);
-    } else if (candidate.status != "UNSUPPORTED") {
+    } else if (candidate.status != row_status::kUnsupported) {
       LayerRow& row = rows.emplace_back(row_of(graph, report, {i}));
       row.region = region.first;
       row.why = candidate.why;
@@ -270,7 +270,7 @@ std::vector<std::string> unsupported(const Graph& graph, const TuneReport& repor
   for (const Region& region : regions) {
     for (size_t i = region.first; i < region.second; ++i) {
       const TuneCandidate& candidate = report.layers[i];
-      if (candidate.status != "UNSUPPORTED") continue;
+      if (candidate.status != row_status::kUnsupported) continue;
       const bool named = candidate.reason.find(candidate.backend) != std::string::npos;
       const std::string text = named ? candidate.reason : concat(candidate.backend, ": ", candidate.reason);
       auto known = layers.begin();

@@ -286,11 +286,11 @@ class DirectKernel : public ConvKernel {
   /// is at column `start + inside.first * stride` of the image. Computed once: divisions take longer than a short row.
   struct Cells {
     int64_t start;
-    IndexRange inside;
+    PositionRange inside;
   };
   Cells cells_of(int64_t column_residue) const {
     const int64_t start = column_residue - problem_.pad_w;
-    return {start, indices_inside({start, problem_.stride_w, walk_.pitch}, problem_.w)};
+    return {start, windows_inside(problem_.w, start, problem_.stride_w, {0, walk_.pitch})};
   }
 
   /// Copies the cells of one padded row; zeros for a row outside the image (null).

@@ -16,6 +16,7 @@
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/cpu/rows.h"
 #include "layers/gemm/gemm_backend.h"
+#include "layers/pool/cpu/max_pool_part.h"
 
 namespace lenslet {
 namespace {
@@ -129,8 +130,8 @@ class Im2colGemmKernel : public ConvKernel {
     const int64_t s = tap % problem_.s, r = tap / problem_.s % problem_.r, c = tap / problem_.s / problem_.r;
     const int64_t column = s * problem_.dilation_w - problem_.pad_w;  // of output 0
     const int64_t line = round.first * problem_.stride_h + r * problem_.dilation_h - problem_.pad_h;
-    const IndexRange columns = indices_inside({column, problem_.stride_w, q}, problem_.w);
-    IndexRange rows = indices_inside({line, problem_.stride_h, round.rows}, problem_.h);
+    const PositionRange columns = windows_inside(problem_.w, column, problem_.stride_w, {0, q});
+    PositionRange rows = windows_inside(problem_.h, line, problem_.stride_h, {0, round.rows});
     if (columns.first == columns.end) rows.end = rows.first;
     const int64_t plane = int64_t{problem_.h} * problem_.w,
                   row_step = int64_t{problem_.stride_h} * problem_.w;

@@ -6,26 +6,11 @@
 #include <cstdint>
 #include <cstring>
 
-#include "framework/base/integer_math.h"
 #include "framework/tensor/float_vector.h"
 #include "layers/conv/cpu/lanes.h"
 #include "layers/vector_exp.h"
 
 namespace lenslet {
-
-/// Indices [first, end).
-struct IndexRange {
-  int64_t first, end;
-};
-/// The coordinates start + i * step, i in [0, count).
-struct Coordinates {
-  int64_t start, step, count;
-};
-/// The i whose coordinates are in [0, size): first = end where there is none.
-inline IndexRange indices_inside(const Coordinates& at, int64_t size) {
-  const int64_t first = std::min(at.start < 0 ? ceil_div(-at.start, at.step) : 0, at.count);
-  return {first, size > at.start ? std::clamp(ceil_div(size - at.start, at.step), first, at.count) : first};
-}
 
 /// In a loop over `i`: keeps the compiler from making the loop a call of memcpy or memset.
 LENSLET_ALWAYS_INLINE void keep_loop(int64_t& i) {

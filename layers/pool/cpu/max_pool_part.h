@@ -33,7 +33,8 @@ struct PositionRange {
   int64_t first = 0, end = 0;
 };
 
-/// The windows of `range` whose cell `offset` (from the start of the first window) lies inside [0, size).
+/// The windows of `range` whose cell `offset` (from the start of the first window) lies inside [0, size); first = end
+/// where there is none.
 PositionRange windows_inside(int64_t size, int64_t offset, int64_t stride, PositionRange range);
 
 /// Writes the maxima of `windows` to y, rows y_pitch apart. All values of the windows inside the plane must be in the
