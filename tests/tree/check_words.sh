@@ -138,6 +138,8 @@ mapfile -t code < <(printf '%s\n' "${texts[@]}" |
     # demand(, lenslet_require_gpu(, DEMAND(; demandGpu(
     refusal_name = "(^|[^a-z0-9])" refusal "(_[a-z0-9_]*)?[[:space:]]*\\("
     refusal_in_camel = "(^|[^A-Za-z0-9])" refusal "[A-Z][A-Za-z0-9]*[[:space:]]*\\("
+    # function(lenslet_demand_file file)
+    refusal_in_cmake = "(^|[^a-z0-9_])(function|macro)[[:space:]]*\\([[:space:]]*([a-z0-9_]*_)?" refusal "([^a-z0-9]|$)"
     # bool check_size(, std::string Plan::check(
     verdict = "(bool|string|string_view|Support|optional<[^;()]*>)[[:space:]&]+([A-Za-z0-9_]+::)*check(_[a-z0-9_]+)?\\("
   }
@@ -181,7 +183,7 @@ mapfile -t code < <(printf '%s\n' "${texts[@]}" |
       failed = 1
     }
     gsub(/\.require_subcommand\(/, "", code)  # of CLI11
-    if (tolower(code) ~ refusal_name || code ~ refusal_in_camel) {
+    if (tolower(code) ~ refusal_name || tolower(code) ~ refusal_in_cmake || code ~ refusal_in_camel) {
       printf "%s:%d: a function that refuses what is wrong is a check_: %s\n", FILENAME, FNR, $0
       failed = 1
     }
