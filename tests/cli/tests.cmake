@@ -45,10 +45,4 @@ if(LENSLET_BUILD_APPS)
   endif()
   lenslet_test(cli_gpu SOURCES cli/bench_gpu_test.cpp cli/streaming_gpu_test.cpp cli/tune_gpu_test.cpp
     DEPENDS lenslet_framework lenslet_cli_fixtures GPU ALONE)
-  lenslet_test(eval_report SOURCES cli/eval_report_test.cpp DEPENDS lenslet_pictures)
-  lenslet_test(logits_check SOURCES cli/logits_check_test.cpp lenet/fused_reference.cpp DEPENDS lenslet_candidates)
-  lenslet_test(tune_why SOURCES cli/tune_why_test.cpp ../apps/lenslet/tune/tune_why.cpp
-               DEPENDS lenslet_apps_common lenslet_framework)
-  lenslet_test(apps_common SOURCES cli/apps_common_test.cpp cli/error_line_test.cpp support/allocation_counter.cpp
-               DEPENDS lenslet_apps_common nlohmann_json::nlohmann_json)
 endif()
