@@ -3,7 +3,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 #include "tests/models/onnx/onnx_writer.h"
 #include "tests/support/npz_writer.h"
 #include "tests/support/probability_bound.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 
 namespace lenslet::test {
 namespace {

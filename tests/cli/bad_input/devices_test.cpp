@@ -1,5 +1,5 @@
 // Devices, drivers, modules and limits.
-#include "tests/cli/bad_input.h"
+#include "tests/cli/bad_input/bad_input.h"
 
 namespace lenslet::test {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "tests/cli/bad_input.h"
+#include "tests/cli/bad_input/bad_input.h"
 #include "tests/support/sanitizers.h"
 
 namespace lenslet::test {

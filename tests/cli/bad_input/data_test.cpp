@@ -1,5 +1,5 @@
 // IDX files, plain and gzipped.
-#include "tests/cli/bad_input.h"
+#include "tests/cli/bad_input/bad_input.h"
 
 namespace lenslet::test {
 namespace {

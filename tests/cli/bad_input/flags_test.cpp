@@ -1,5 +1,5 @@
 // The command line of lenslet: commands, flags, values and shapes.
-#include "tests/cli/bad_input.h"
+#include "tests/cli/bad_input/bad_input.h"
 
 namespace lenslet::test {
 namespace {

@@ -1,5 +1,5 @@
 // Pictures: unreadable ones, ones that are far larger than their file, and unusual valid ones.
-#include "tests/cli/bad_input.h"
+#include "tests/cli/bad_input/bad_input.h"
 
 namespace lenslet::test {
 namespace {

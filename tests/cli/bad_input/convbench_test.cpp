@@ -1,5 +1,5 @@
 // convbench: problems, lists, files to resume and to compare, filters.
-#include "tests/cli/bad_input.h"
+#include "tests/cli/bad_input/bad_input.h"
 
 namespace lenslet::test {
 namespace {

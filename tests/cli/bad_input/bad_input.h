@@ -2,7 +2,7 @@
 // expects an exit code and words.
 #pragma once
 
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 #include "tests/support/test_names.h"
 
 namespace lenslet::test {

@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "framework/device/device.h"
-#include "tests/cli/bad_input.h"
+#include "tests/cli/bad_input/bad_input.h"
 #include "tests/models/onnx/onnx_writer.h"
 #include "tests/support/sanitizers.h"
 
