@@ -1,4 +1,4 @@
-#include "apps/lenslet/serve/http_server.h"
+#include "apps/lenslet/serve/http/http_server.h"
 
 #include <sys/resource.h>
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "apps/common/output/error_line.h"
-#include "apps/lenslet/serve/http_connection.h"
+#include "apps/lenslet/serve/http/http_connection.h"
 #include "framework/base/error.h"
 #include "framework/base/start_thread.h"
 #include "framework/base/text.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/lenslet/serve/infer_request.h"
+#include "apps/lenslet/serve/protocol/infer_request.h"
 
 namespace lenslet::serve {
 

@@ -1,5 +1,5 @@
 // A build without Boost.
-#include "apps/lenslet/serve/http_server.h"
+#include "apps/lenslet/serve/http/http_server.h"
 #include "framework/base/error.h"
 
 namespace lenslet::serve {

@@ -1,4 +1,4 @@
-#include "apps/lenslet/serve/infer_json.h"
+#include "apps/lenslet/serve/protocol/infer_json.h"
 
 #include <algorithm>
 #include <cfloat>

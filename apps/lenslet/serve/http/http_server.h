@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "apps/lenslet/serve/http.h"
+#include "apps/lenslet/serve/http/http.h"
 #include "apps/lenslet/serve/metrics.h"
 
 namespace lenslet::serve {

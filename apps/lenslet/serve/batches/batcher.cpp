@@ -1,4 +1,4 @@
-#include "apps/lenslet/serve/batcher.h"
+#include "apps/lenslet/serve/batches/batcher.h"
 
 #include <exception>
 #include <utility>

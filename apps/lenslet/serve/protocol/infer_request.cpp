@@ -1,10 +1,10 @@
-#include "apps/lenslet/serve/infer_request.h"
+#include "apps/lenslet/serve/protocol/infer_request.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "apps/lenslet/serve/infer_json.h"
+#include "apps/lenslet/serve/protocol/infer_json.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "models/digit/picture_input.h"

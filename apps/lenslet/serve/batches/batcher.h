@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "apps/lenslet/serve/executor.h"
-#include "apps/lenslet/serve/samples.h"
+#include "apps/lenslet/serve/protocol/samples.h"
 
 namespace lenslet::serve {
 

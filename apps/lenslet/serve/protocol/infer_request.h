@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/lenslet/serve/samples.h"
+#include "apps/lenslet/serve/protocol/samples.h"
 #include "framework/tensor/normalisation.h"
 #include "framework/tensor/shape.h"
 

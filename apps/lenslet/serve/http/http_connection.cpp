@@ -1,4 +1,4 @@
-#include "apps/lenslet/serve/http_connection.h"
+#include "apps/lenslet/serve/http/http_connection.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "apps/lenslet/serve/pass_split.h"
+#include "apps/lenslet/serve/batches/pass_split.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "apps/lenslet/serve/page_request.h"
+#include "apps/lenslet/serve/protocol/page_request.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "apps/lenslet/serve/guard.h"
+#include "apps/lenslet/serve/http/guard.h"
 
 #include <arpa/inet.h>
 

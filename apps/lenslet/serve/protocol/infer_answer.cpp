@@ -1,4 +1,4 @@
-#include "apps/lenslet/serve/infer_answer.h"
+#include "apps/lenslet/serve/protocol/infer_answer.h"
 
 #include <charconv>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "apps/lenslet/serve/routes.h"
+#include "apps/lenslet/serve/protocol/routes.h"
 
 #include <algorithm>
 #include <array>

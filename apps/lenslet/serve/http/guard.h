@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/lenslet/serve/http.h"
+#include "apps/lenslet/serve/http/http.h"
 
 namespace lenslet::serve {
 

@@ -19,7 +19,7 @@
 #include <set>
 #include <string>
 
-#include "apps/lenslet/serve/http_server.h"
+#include "apps/lenslet/serve/http/http_server.h"
 
 namespace lenslet::serve {
 
