@@ -34,7 +34,9 @@ if(LENSLET_BUILD_APPS)
   target_compile_definitions(test_interruption PRIVATE "LENSLET_SIGNAL_AT=\"$<TARGET_FILE:lenslet_test_signal_at>\"")
   add_dependencies(test_interruption lenslet_test_signal_at)
   lenslet_test(cli
-    SOURCES cli/happy_paths_test.cpp cli/inspect_test.cpp cli/keras_test.cpp cli/bench_test.cpp cli/picture_network_test.cpp cli/eval_samples_test.cpp cli/saturated_test.cpp cli/plan_test.cpp cli/streaming_test.cpp cli/tune_test.cpp
+    SOURCES cli/happy_paths_test.cpp cli/bench_test.cpp cli/classify_test.cpp cli/eval_samples_test.cpp cli/eval_test.cpp
+            cli/inspect_test.cpp cli/keras_test.cpp cli/picture_network_test.cpp cli/plan_test.cpp
+            cli/saturated_test.cpp cli/streaming_test.cpp cli/tune_test.cpp
     DEPENDS lenslet_framework lenslet_cli_fixtures)
   lenslet_test(diff SOURCES cli/diff_test.cpp models/onnx/evaluate.cpp models/onnx/evaluate_functions.cpp
                DEPENDS lenslet_models lenslet_cli_fixtures ZLIB::ZLIB)
