@@ -132,13 +132,14 @@ def set_beside(devices, others):
 def write_figures(group, suffix, options, sections, style):
     sources = [(file.name, file.sha256) for file in group.files]
     look.sources, look.suffix, look.filter = sources, group.suffix, options.filter
-    drawings = sections.drawings(group)
-    for drawing in drawings.values():
-        if options.filter and drawing.name not in options.filter:
-            continue
-        path = Path(options.figures) / f"{drawing.name}{suffix}{group.suffix}.{options.format}"
-        write(path, style.for_file(drawing.content, sources) if options.format == "svg" else drawing.content)
-    look.suffix, look.filter = "", ()
+    try:
+        for drawing in sections.drawings(group).values():
+            if options.filter and drawing.name not in options.filter:
+                continue
+            path = Path(options.figures) / f"{drawing.name}{suffix}{group.suffix}.{options.format}"
+            write(path, style.for_file(drawing.content, sources) if options.format == "svg" else drawing.content)
+    finally:
+        look.suffix, look.filter = "", ()
 
 
 def main(arguments=None):
