@@ -1,0 +1,210 @@
+"""The tables of README and of the pages of results are written from the files."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import synthetic
+
+import support
+
+LADDERS = "layers/conv/gpu/ladder/CMakeLists.txt"
+
+
+class Readme(support.ReportTest):
+    def setUp(self):
+        super().setUp()
+        self.tree = tree = self.folder / "tree"
+        for path in (
+            "README.md",
+            "docs/results.md",
+            "docs/scale.md",
+            *("docs/" + name for name in ("results", "pictures", "kernels")),
+            "apps/report",
+            "apps/peers",
+            LADDERS,
+            "weights",
+        ):
+            source = support.ROOT / path
+            (tree / path).parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if source.is_dir() else shutil.copy)(source, tree / path)
+        self.folders = folders = re.search(
+            r"\]\((docs/results/[^)]*)\) and [^(]*\((docs/results/[^)]*)\), by", (tree / "README.md").read_text()
+        )
+        self.assertIsNotNone(folders, "README does not say where its results come from")
+        self.gpu = gpu = tree / folders.group(1)
+        self.climb = (gpu / "ladder.json").read_text()
+        for name in ("reproduce.json", "ladder.json", "sweep.json", "report.html"):
+            (gpu / name).unlink(missing_ok=True)
+        self.history = history = tree / "docs" / "results" / "history.csv"
+        for picture in [*gpu.glob("*.svg"), history.with_suffix(".svg")]:
+            picture.unlink()
+        self.full, self.direct = tree / "docs" / "results.md", tree / "docs" / "kernels" / "direct.md"
+
+    def update(self, *arguments, of=None):
+        return subprocess.run(
+            [support.PYTHON, "docs/results/update_readme.py", *(of or self.folders.groups()), *arguments],
+            cwd=self.tree,
+            capture_output=True,
+            text=True,
+        )
+
+    def test_readme_is_written_from_the_files(self):
+        """Each step leaves the tree as the next one expects it: copying and updating it is most of the time."""
+        self.without_convbenchs_files()
+        self.without_rows_that_a_table_needs()
+        self.with_calls_of_a_later_folder()
+        self.with_convbenchs_files()
+        self.keeps_the_history()
+        self.detects_other_files()
+        self.detects_numbers_written_by_hand()
+
+    def without_convbenchs_files(self):
+        """Without convbench's files the page omits those parts."""
+        run = self.update(of=("docs/results/gone", self.folders.group(2)))
+        self.assertEqual((run.returncode, run.stderr), (1, "docs/results/gone/peers.json: No such file or directory\n"))
+        self.assertEqual(self.update("--partial").returncode, 0)
+        self.assertEqual(self.update("--check").returncode, 0)
+
+    def without_rows_that_a_table_needs(self):
+        """If a row that a table needs is missing, nothing is written, unless the pages may name what is missing."""
+        self.before, peers = (self.tree / "README.md").read_text(), (self.gpu / "peers.json").read_text()
+        document = json.loads(peers)
+        document["rows"] = [
+            row for row in document["rows"] if row["side"].startswith("Lenslet") or row["math"] != "fp32"
+        ]
+        (self.gpu / "peers.json").write_text(json.dumps(document))
+        run = self.update()
+        self.assertEqual(run.returncode, 1)
+        wanted = "peers.json has no PASSED rows of Lenslet and of a peer with fp32 in and logits out, fp32 arithmetic"
+        self.assertIn(wanted, run.stderr)
+        self.assertEqual((self.tree / "README.md").read_text(), self.before)
+        self.assertEqual(self.update("--partial").returncode, 0)
+        self.assertIn(wanted, (self.tree / "README.md").read_text())
+        # Nor is it from a file of a modified tree that no row of docs/results/README.md names.
+        document = json.loads(peers)
+        document["meta"]["dirty"] = True
+        (self.gpu / "peers.json").write_text(json.dumps(document))
+        run = self.update("--partial")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn(f"{self.gpu.name}/peers.json: of a modified tree", run.stderr)
+        (self.gpu / "peers.json").write_text(peers)
+
+    def with_calls_of_a_later_folder(self):
+        """Whole calls are those of the newest folder of a GPU with them, and name it."""
+        later = self.gpu.with_name("2099-01-01-later")
+        later.mkdir()
+        document = json.loads(max(self.gpu.parent.glob("*/calls.json")).read_text())
+        for row in document["rows"]:
+            row["time_ns"]["median"] = 1234
+        document["devices"][0]["name"] = "A later GPU"
+        (later / "calls.json").write_text(json.dumps(document))
+        self.assertEqual(self.update("--partial").returncode, 0)
+        readme = (self.tree / "README.md").read_text()
+        self.assertEqual(readme.count("| 1.23; 1.23; 1.23; 1.23 |"), 2)
+        self.assertEqual(readme.count("fp32, on A later GPU |"), 2)
+        self.assertIn("**Large calls** by where the images lie, A later GPU", self.full.read_text())
+        shutil.rmtree(later)
+        self.assertEqual(self.update("--partial").returncode, 0)
+        self.assertEqual((self.tree / "README.md").read_text(), self.before)
+        self.assertNotIn("The ladder of implicit GEMM", self.full.read_text())
+        self.assertIn("Not measured: there are no rows of `convbench ladder direct`.", self.direct.read_text())
+        self.assertNotEqual(self.update("--partial", "--report").returncode, 0)
+
+    def with_convbenchs_files(self):
+        """With convbench's files the page has their parts, with pictures. The tables here are of these rows."""
+        self.document = document = synthetic.everything()
+        document["results"] = [
+            row for row in document["results"] if (row.get("labels") or {}).get("table") in ("rgb", "ladder")
+        ]
+        document["devices"] = json.loads(self.climb)["devices"]  # files of two cards would be two figures
+        (self.gpu / "reproduce.json").write_text(json.dumps(document))
+        (self.gpu / "ladder.json").write_text(self.climb)
+        self.assertEqual(self.update("--check").returncode, 1)
+        run = self.update("--partial", "--report")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        row = next(
+            row
+            for row in document["results"]
+            if row["labels"] == {"table": "rgb", "size": "4096", "stride": "1", "out_channels": "3"}
+            and row["backend"] == "direct"
+            and row["cache"] == "hot"
+        )
+        text, self.readme = self.full.read_text(), (self.tree / "README.md").read_text()
+        self.assertIn(f"{row['time_ns']['median'] / 1e3:,.0f} (×8.00)", text)
+        self.assertIn("faster in 30 of 30 cells", text)
+        self.assertRegex(self.direct.read_text(), r"\| 07_rolling_rows \| [^|]+ \| [0-9.]+ \|")
+        # The product runs the ladder's kernel on images, and another one on the last shape.
+        self.assertRegex(self.direct.read_text(), r"\| product \| [^|]+ (\| [0-9.]+ ){3}\| [0-9.]+ \(`tile`\) \|\n")
+        # A rung has the words of the tree, also where the file has older ones.
+        words = re.search(r'rung\(direct 05_vector_loads "(.*)"\)', (self.tree / LADDERS).read_text()).group(1)
+        self.assertNotIn(words, self.climb)
+        self.assertIn(f"| 05_vector_loads | {words} |", self.direct.read_text())
+        self.assertIn("| 32, 64, 128 | 41.0 | 60.0 | 37.0 | 180 | 150 |", text)
+        self.assertIn("| product | 41.0 | 111% | from 08: the taps of a filter row share one input row", text)
+        self.assertIn("hot (30 cases) | `direct` | cuDNN; 30 of 30 faster |", self.readme)
+        self.assertIn("hot, TFLOP/s (8 shapes) | 60.0 effective (`winograd`) | 37.0 (cuDNN) | 1.62× |", self.readme)
+        for page, contents in ((self.tree / "README.md", self.readme), (self.full, text)):
+            for link in re.findall(r"\]\(((?:docs/)?(?:results|pictures)/[^)]*)\)", contents):
+                self.assertTrue((page.parent / link).exists(), link)
+        self.assertEqual(self.update("--check").returncode, 0)
+
+    def keeps_the_history(self):
+        """The history keeps the headline figures, also those of deleted folders."""
+        rows = self.history.read_text().splitlines(keepends=True)
+        self.assertRegex(
+            "".join(rows), rf"{self.gpu.name},[^,]*,\"3×3, 32 and 64 channels, [^\"]*fp32[^\"]*\",60,37,1.62"
+        )
+        gone = [row for row in rows if self.gpu.name not in row and self.folders.group(2).split("/")[-1] not in row]
+        self.assertGreater(len(gone), 1, "no folder's figures but those of the pages")
+        self.history.write_text("".join(rows).replace(",60,37,", ",61,37,"))
+        self.assertIn("history.csv's results differ", self.update("--check").stderr)
+        self.history.write_text("".join(gone))
+        self.assertEqual(self.update("--check").returncode, 1)
+        self.assertEqual(self.update().returncode, 0)
+        self.assertEqual(self.history.read_text(), "".join(rows))
+
+    def detects_other_files(self):
+        """A page drawn from another file is detected."""
+        (self.gpu / "reproduce.json").write_text(json.dumps(self.document) + "\n")
+        run = self.update("--check")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("report.html", run.stderr)
+        (self.gpu / "reproduce.json").write_text(json.dumps(self.document))
+        self.assertEqual(self.update("--check").returncode, 0)
+        profile = self.gpu / "profile-batch-10000.json"
+        profile.write_text(profile.read_text() + "\n")
+        run = self.update("--check")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("lenet5.svg", run.stderr)
+        self.assertIn("profile.svg", run.stderr)
+        profile.write_text(profile.read_text()[:-1])
+        peers_file = self.gpu / "peers.json"
+        peers_file.write_text(peers_file.read_text() + "\n")
+        self.assertIn("lenet-peers.svg", self.update("--check").stderr)
+        peers_file.write_text(peers_file.read_text()[:-1])
+
+    def detects_numbers_written_by_hand(self):
+        """A number written by hand is detected too, in a table or in the text."""
+        (self.tree / "README.md").write_text(
+            self.readme.replace("## Results\n", "## Results\n\nIt runs at 700 M images/s.\n")
+        )
+        run = self.update("--check")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("It runs at 700 M images/s.", run.stderr)
+        (self.tree / "README.md").write_text(self.readme.replace("| 60.0 effective", "| 90.0 effective"))
+        run = self.update("--check")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("README.md's results differ", run.stderr)
+        (self.tree / "README.md").write_text(self.readme)
+        # So is a figure in a table below a link to a file that does not have it.
+        self.assertEqual(self.update("--check").returncode, 0)
+        for name, wrong in ((self.gpu / "peers.json", "0.137"), (self.gpu / "ladder.json", "1,860.25")):
+            page = self.tree / "docs" / "scale.md"
+            kept, link = page.read_text(), name.relative_to(self.tree / "docs")
+            page.write_text(f"{kept}\nMeasured ([it]({link})):\n\n| batch | µs |\n|---|---|\n| 1 | {wrong} |\n")
+            run = self.update("--check")
+            self.assertEqual(run.returncode, 1)
+            self.assertIn(f"scale.md: {link}: {wrong}\n", run.stderr)
+            page.write_text(kept)
