@@ -18,6 +18,7 @@
 #include "apps/common/ceilings/ceilings.h"
 #include "apps/common/ceilings/peak_rates.h"
 #include "apps/common/command_line/option_values.h"
+#include "apps/common/output/glossary.h"
 #include "apps/common/output/output.h"
 #include "apps/common/output/progress.h"
 #include "apps/common/output/table.h"
@@ -46,6 +47,24 @@ void expect_reads(const Kind& kind, const std::string& text, const typename Kind
   EXPECT_EQ(kind.show(parsed), shown);
   EXPECT_EQ(kind.parse("--x", shown), parsed) << shown;
   for (const std::string& bad : refused) EXPECT_THROW(kind.parse("--x", bad), UsageError) << bad;
+}
+
+// A new backend is one file and one row. The row explains it until the glossary has an entry.
+TEST(Glossary, ExplainsABackendWithoutAnEntryByItsRows) {
+  const std::vector<GlossaryEntry> entries =
+      with_backends({{{"winograd"}, "backend", "docs/kernels/winograd.md", {"Transforms tiles."}},
+                     {{"fancy"}, "term", "docs/cli.md", {"Not the backend of that name."}}},
+                    "conv gpu winograd layers/conv/gpu/winograd.cu\n"
+                    "conv gpu fancy layers/conv/gpu/fancy.cu\n"
+                    "linear cpu fancy layers/linear/cpu/fancy.cpp\n");
+  ASSERT_EQ(entries.size(), 3u);
+  EXPECT_EQ(entries[0].lines, std::vector<std::string>{"Transforms tiles."});
+  EXPECT_EQ(entries[2].words, std::vector<std::string>{"fancy"});
+  EXPECT_EQ(entries[2].kind, "backend");
+  EXPECT_EQ(entries[2].see, "docs/add_a_backend.md");
+  EXPECT_EQ(entries[2].lines,
+            (std::vector<std::string>{"A backend of conv on the GPU: layers/conv/gpu/fancy.cu",
+                                      "A backend of linear on the CPU: layers/linear/cpu/fancy.cpp"}));
 }
 
 TEST(OptionValues, Integers) {
