@@ -126,8 +126,8 @@ lenslet_status lenslet_read_memory(lenslet_model* model, const void* file, size_
     if (size > 0) check_not_null(bytes, "file");
     const lenslet::PictureLimits limits;
     if (size > limits.max_file_bytes)
-      throw lenslet::DataError(lenslet::concat("the picture in memory: it has ", size,
+      throw lenslet::DataError(lenslet::concat(lenslet::kPictureInMemory, ": it has ", size,
                                                " bytes, expected at most ", limits.max_file_bytes));
-    return lenslet::decode_picture({bytes, bytes + size}, "the picture in memory", limits);
+    return lenslet::decode_picture({bytes, bytes + size}, lenslet::kPictureInMemory, limits);
   });
 }

@@ -33,6 +33,15 @@ struct Device {
   friend bool operator!=(const Device& a, const Device& b) noexcept { return !(a == b); }
 };
 
+/// "9.0" for 90.
+inline std::string capability_text(int compute_capability) {
+  return std::to_string(compute_capability / 10) + "." + std::to_string(compute_capability % 10);
+}
+/// "13.0" for 13000, the form of the CUDA runtime.
+inline std::string cuda_version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
 /// Properties of one GPU, from the CUDA runtime.
 struct CudaDeviceInfo {
   std::string name;                         // "NVIDIA H200"

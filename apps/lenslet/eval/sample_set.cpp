@@ -22,7 +22,6 @@ namespace lenslet {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr size_t kMaxBytes = size_t{1} << 32;  // of arrays
 constexpr const char* kInputs = "inputs";
 constexpr const char* kLabels = "labels";
 constexpr size_t kMaxNamed = 12;  // classes in the line that states their order
@@ -150,7 +149,7 @@ class Arrays : public SampleSet {
       if (!options.answers.empty())
         throw UsageError("--answers belongs to --data FILE.npy; an .npz file has its labels in it");
       std::map<std::string, NpyArray> arrays =
-          parse_npz(read_file(options.data, kMaxBytes), shown, kMaxBytes);
+          parse_npz(read_file(options.data, kMaxArrayBytes), shown, kMaxArrayBytes);
       if (arrays.size() != 2 || arrays.count(kInputs) == 0 || arrays.count(kLabels) == 0)
         throw DataError(concat(shown, ": expected the arrays inputs and labels, found ", arrays.size(),
                                " arrays: numpy.savez(\"", shown, "\", inputs=x, labels=y)"));
@@ -160,8 +159,8 @@ class Arrays : public SampleSet {
       labels_name = concat(shown, ": ", kLabels);
     } else {
       if (options.answers.empty()) throw UsageError("--data FILE.npy needs the labels by --answers FILE.npy");
-      inputs_ = parse_npy(read_file(options.data, kMaxBytes), shown);
-      labels = parse_npy(read_file(options.answers, kMaxBytes), labels_name);
+      inputs_ = parse_npy(read_file(options.data, kMaxArrayBytes), shown);
+      labels = parse_npy(read_file(options.answers, kMaxArrayBytes), labels_name);
     }
     check_inputs(inputs_name);
     if (inputs_.kind == 'f' && !(options.mean.empty() && options.std.empty()))
