@@ -81,7 +81,7 @@ void give(const lenslet::Reading& read, lenslet_reading* to) {
   cut_copy(reading.number, sizeof reading.number, read.number.data(), read.number.size());
   std::string message = read.reason;
   for (const std::string& warning : read.warnings.texts) {
-    if (warning != read.reason) message += (message.empty() ? "" : "; ") + warning;
+    if (warning != read.reason) lenslet::add_clause(message, warning);
   }
   message = lenslet::printable_line(message);
   cut_copy(reading.message, sizeof reading.message, message.data(), message.size());

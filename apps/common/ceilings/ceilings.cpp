@@ -28,9 +28,7 @@ constexpr size_t kRandomValues = size_t{1} << 22;  // repeated to fill an operan
 // are undisturbed on a busy machine.
 constexpr int64_t kFmaRounds = int64_t{1} << 17;
 
-void note(Ceilings& ceilings, const std::string& text) {
-  ceilings.notes += (ceilings.notes.empty() ? "" : "; ") + text;
-}
+void note(Ceilings& ceilings, const std::string& text) { add_clause(ceilings.notes, text); }
 
 // A level of the CPU's caches. Its capacity is that of all caches that the copying threads use; where Linux does not
 // describe them, `fallback` for each thread.

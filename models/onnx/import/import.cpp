@@ -332,7 +332,7 @@ std::string faults_of(const Import& import, const Model& model) {
   for (size_t i = 0; i < import.node_results.size(); ++i) {
     const std::string& reason = import.node_results[i].reason;
     if (reason.empty() || ++count > kMaxReasons) continue;
-    text += concat(text.empty() ? "" : "; ", printable_excerpt(model.nodes[i].name, 60), ": ", reason);
+    add_clause(text, concat(printable_excerpt(model.nodes[i].name, 60), ": ", reason));
   }
   if (count > kMaxReasons) text += concat("; and ", count - kMaxReasons, " more: lenslet inspect lists all");
   return text;
