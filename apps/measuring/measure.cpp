@@ -410,14 +410,14 @@ class CandidateTiming {
     result.replayed = static_cast<bool>(state.replay);
     if (too_noisy(state)) {
       const double found = noise(state);
-      result.note = std::isfinite(found) ? concat("noise ", format_percent(found, 1), " after ",
-                                                  kNoiseRetries + 1, " times the requested time")
-                                         : concat("noise unknown: fewer than ", kMinForNoise, " samples");
+      result.noise = std::isfinite(found) ? concat("noise ", format_percent(found, 1), " after ",
+                                                   kNoiseRetries + 1, " times the requested time")
+                                          : concat("noise unknown: fewer than ", kMinForNoise, " samples");
     }
     if (!state.held_back) {
-      result.note += concat(result.note.empty() ? "" : "; ",
-                            "more launches than a stream can hold back, or a host too slow to ",
-                            "enqueue them in time: the time includes the host's launch rate");
+      result.note =
+          "more launches than a stream can hold back, or a host too slow to enqueue them in time: the time "
+          "includes the host's launch rate";
     }
     return result;
   }
