@@ -146,8 +146,7 @@ class Arrays : public SampleSet {
     NpyArray labels;
     std::string inputs_name = shown, labels_name = printable_excerpt(options.answers);
     if (ends_with(options.data, ".npz")) {
-      if (!options.answers.empty())
-        throw UsageError("--answers belongs to --data FILE.npy; an .npz file has its labels in it");
+      check_no_answers(options, "; an .npz file has its labels in it");
       std::map<std::string, NpyArray> arrays =
           parse_npz(read_file(options.data, kMaxArrayBytes), shown, kMaxArrayBytes);
       if (arrays.size() != 2 || arrays.count(kInputs) == 0 || arrays.count(kLabels) == 0)
@@ -258,6 +257,10 @@ bool names_sample_set(const std::string& path) {
   return fs::is_directory(path, ignored) && !folders_in(path).empty() && !has_idx_files(path);
 }
 
+void check_no_answers(const EvalOptions& options, const char* why) {
+  if (!options.answers.empty()) throw UsageError(concat("--answers belongs to --data FILE.npy", why));
+}
+
 std::unique_ptr<SampleSet> open_sample_set(const EvalOptions& options, const Network& network,
                                            const PictureChoices& choices) {
   check_writes_classes(network.graph, network.origin, kUseRun);
@@ -273,7 +276,7 @@ std::unique_ptr<SampleSet> open_sample_set(const EvalOptions& options, const Net
   if (samples && options.split != EvalOptions().split)
     throw UsageError("--split chooses one of the halves of IDX files; --data has others");
   if (arrays) return std::make_unique<Arrays>(options, network, choices);
-  if (!options.answers.empty()) throw UsageError("--answers belongs to --data FILE.npy");
+  check_no_answers(options);
   if (!samples) return std::make_unique<IdxPictures>(options, network, choices);
   return std::make_unique<PictureFolders>(options, network, choices);
 }
