@@ -11,6 +11,9 @@ namespace lenslet {
 /// The two kinds of device. A backend is written for one of them.
 enum class DeviceKind { kCpu, kCuda };
 
+/// Every kind of device.
+inline constexpr DeviceKind kDeviceKinds[] = {DeviceKind::kCpu, DeviceKind::kCuda};
+
 /// "cpu" or "cuda".
 const char* to_string(DeviceKind kind) noexcept;
 

@@ -76,7 +76,7 @@ Ways ways() {
     all.emplace_back("captured graph", base);
     all.back().second.cuda_graph = true;
   }
-  for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+  for (const MathMode math : kMathModes) {
     base.math = math;
     for (const auto& way : fused_ways(base)) all.push_back(way);
   }

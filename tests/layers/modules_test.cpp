@@ -39,7 +39,7 @@ TEST_F(Modules, AMissingModuleIsNamedWithItsFolder) {
 Support supports_any(const ConvBackendEntry& entry) {
   Support last = Support::no("");
   for (const char* problem : {"mb1ic1ih8oc1oh6kh3", "g4mb1ic4ih8oc4oh6kh3"}) {
-    for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+    for (MathMode math : kMathModes) {
       last = entry.supports(Conv2dProblem::parse(problem), math);
       if (last) return last;
     }
@@ -48,7 +48,7 @@ Support supports_any(const ConvBackendEntry& entry) {
 }
 
 TEST_F(Modules, ConvolutionBackendsInModulesAreRefusedAndTheRestServe) {
-  for (DeviceKind device : {DeviceKind::kCpu, DeviceKind::kCuda}) {
+  for (DeviceKind device : kDeviceKinds) {
     for (const ConvBackendEntry& entry : conv_backend_rows(device)) {
       const Support support = supports_any(entry);
       if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn) {
