@@ -136,7 +136,7 @@ CommandLine lenslet_command_line() {
   const auto all = model | bench | backends | doctor;
   const auto pictures = classify | eval | serve | show;
 
-  const auto maths = words({MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}, to_string);
+  const auto maths = words(kMathModes, to_string);
   const auto inputs = words({ElementType::kFp32, ElementType::kUint8, ElementType::kUint4}, to_string);
   const Words<ElementType> outputs = {{{"logits", ElementType::kFp32}, {"prediction", ElementType::kClass}}};
 

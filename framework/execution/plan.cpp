@@ -13,8 +13,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr size_t kMaxLayers = 4096;  // the most of an ONNX model; each is compared with all before it
-
 constexpr size_t kMaxTextBytes = 500;  // names; a library's choice is the longest
 
 class Reader {

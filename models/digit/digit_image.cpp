@@ -54,7 +54,7 @@ DigitImage prepare_digit(const Picture& picture) {
   if (several_marks(ink.marks))
     warnings.add(PictureWarning::kSeveralMarks, "two or more separate marks, expected one digit");
   warnings.add(digit.warnings);
-  if (ink.level == 0) warnings.add(PictureWarning::kBlank, "blank: no ink found");
+  if (ink.level == 0) warnings.add(PictureWarning::kBlank, kNoInk);
   digit.warnings = std::move(warnings);
   return digit;
 }

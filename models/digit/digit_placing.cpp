@@ -214,7 +214,7 @@ DigitImage place_digit(const Ink& ink) {
   // The columns may come from some marks and the rows from others, so that their common box contains no ink.
   if (std::none_of(digit.pixels.begin(), digit.pixels.end(), [](uint8_t value) { return value > 0; })) {
     digit.blank = true;
-    digit.warnings.add(PictureWarning::kBlank, "blank: the marks found lie too far apart for a digit");
+    digit.warnings.add(PictureWarning::kBlank, kMarksTooFarApart);
   }
   return digit;
 }

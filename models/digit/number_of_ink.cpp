@@ -197,8 +197,8 @@ NumberMarks number_of_ink(const Picture& picture, const Ink& ink) {
   number.steps.insert(number.steps.end(), ink.steps.begin(), ink.steps.end());
   number.warnings = ink.warnings;
   if (ink.level == 0) {
-    number.warnings.add(PictureWarning::kBlank, "blank: no ink found");
-    refuse(number, Refusal::kBlank, "blank: no ink found");
+    number.warnings.add(PictureWarning::kBlank, kNoInk);
+    refuse(number, Refusal::kBlank, kNoInk);
     return number;
   }
   if (ink.marks.size() > kMaxStrokes) {
@@ -209,7 +209,7 @@ NumberMarks number_of_ink(const Picture& picture, const Ink& ink) {
   add_marks(ink, picture, number);
   if (number.marks.size() == 1 && number.marks[0].digit.blank) {
     number.marks.clear();
-    refuse(number, Refusal::kBlank, "blank: the marks found lie too far apart for a digit");
+    refuse(number, Refusal::kBlank, kMarksTooFarApart);
     number.warnings.add(PictureWarning::kBlank, number.reason);
   }
   const auto blank = std::find_if(number.marks.begin(), number.marks.end(),

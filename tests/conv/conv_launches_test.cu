@@ -327,7 +327,7 @@ void run_lists(const Gpu& gpu) {
     const auto run_list = [&](const std::string& list, bool limited) {
       const std::vector<Conv2dProblem> problems = problems_of(name, list);
       for (size_t i = 0; i < problems.size(); ++i) {
-        for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+        for (const MathMode math : kMathModes) {
           const Conv2dProblem& problem = problems[i];
           if (!backend.supports(problem, math)) continue;
           SCOPED_TRACE(concat(name, " ", problem.to_string()));
@@ -532,7 +532,7 @@ TEST(ConvLaunches, KeepTheirSharedMemoryBesideOthers) {
     const ConvBackend& backend = entry.open();
     std::vector<std::pair<std::string, std::unique_ptr<ConvKernel>>> kernels;
     for (const Conv2dProblem& problem : problems_of(name, "deep3x3")) {
-      for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+      for (const MathMode math : kMathModes) {
         if (!backend.supports(problem, math)) continue;
         kernels.emplace_back(problem.to_string(),
                              prepare(backend, problem, math, SIZE_MAX, std::nullopt, stream));

@@ -41,7 +41,7 @@ Support supports_any(const ConvBackendEntry& entry) {
   Support last = Support::no("");
   for (const char* const list : {"lenet", "rgb3x3", "regress", "pointwise", "depthwise"}) {
     for (const Conv2dProblem& problem : listed_problems(LENSLET_SOURCE_DIR "/layers/conv/problems", list)) {
-      for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+      for (MathMode math : kMathModes) {
         last = entry.supports(problem, math);
         if (last) return last;
       }
@@ -51,7 +51,7 @@ Support supports_any(const ConvBackendEntry& entry) {
 }
 
 TEST_F(Modules, ConvolutionBackendsInModulesAreRefusedAndTheRestServe) {
-  for (DeviceKind device : {DeviceKind::kCpu, DeviceKind::kCuda}) {
+  for (DeviceKind device : kDeviceKinds) {
     for (const ConvBackendEntry& entry : conv_backend_rows(device)) {
       const Support support = supports_any(entry);
       if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn) {

@@ -29,7 +29,7 @@ const std::vector<int64_t>& batches() {
 }
 
 TEST_F(Fused, EveryMathModeIsOffered) {
-  for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+  for (const MathMode math : kMathModes) {
     if (!kDevice.is_cuda() && math != MathMode::kFp32) continue;  // the CPU computes only in fp32
     for (const ElementType input : {ElementType::kFp32, ElementType::kUint8, ElementType::kUint4}) {
       for (const ElementType output : {ElementType::kFp32, ElementType::kClass}) {

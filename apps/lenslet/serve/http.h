@@ -12,12 +12,14 @@
 
 namespace lenslet::serve {
 
+/// The field with the length of the JSON in a body: behind it is binary data.
+inline constexpr const char* kJsonLengthField = "Inference-Header-Content-Length";
+
 /// What is known before the body is read.
 struct HttpHead {
   std::string method, target;       // "GET", "/v2/health/live"
   std::optional<std::string> host;  // of the field Host; none: it was not sent
-  std::optional<std::string> origin, content_encoding,
-      json_bytes;  // json_bytes: Inference-Header-Content-Length
+  std::optional<std::string> origin, content_encoding, json_bytes;  // json_bytes: kJsonLengthField
 };
 
 struct HttpResponse {

@@ -124,7 +124,7 @@ Json LayerTimes::tune(int64_t batch) {
     std::array<PlanTime, 2> plans;
     Json json = {{"batch", batch}};
     for (size_t i = 0; i < plans.size(); ++i) {
-      take_over(measured[i], plans[i]);
+      plans[i] = {measured[i].status, measured[i].reason, measured[i].hot};
       json[kNames[i]] = timed(plans[i]);
       json[kNames[i]]["name"] = passes[i] ? describe_backends(passes[i]->executable().plan()) : kNames[i];
     }
