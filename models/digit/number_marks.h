@@ -23,8 +23,8 @@ enum class Refusal {
   kNotFinite = 8,  // the model's output is not a number
 };
 
-inline constexpr int kMaxMarks = 32;                      ///< Most marks of a number.
-inline constexpr int kMaxParts = 5;                       ///< Most digits that one mark is cut into.
+inline constexpr int kMaxMarks = 32;  ///< Most marks of a number; a phone number has 15 at most.
+inline constexpr int kMaxParts = 5;   ///< Most digits that one mark is cut into.
 inline constexpr int kMaxDigits = kMaxMarks * kMaxParts;  ///< Most digits of a number.
 
 /// "no_digit": the name of a refusal in files; empty for kNone.
