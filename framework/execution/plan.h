@@ -23,7 +23,8 @@ struct PlanLayer {
 struct Plan {
   static constexpr const char* kSchema = "lenslet.plan/1";  // of the JSON
   static constexpr size_t kMaxBytes = 4u << 20;             // of the JSON
-  static constexpr const char* kLayered = "layered";        // execution step by step
+  static constexpr size_t kMaxLayers = 4096;          // of the JSON; each is compared with all before it
+  static constexpr const char* kLayered = "layered";  // execution step by step
   /// All at once; `layers` then has one entry: the model's name, and the backend of Graph::network().
   static constexpr const char* kFused = "fused";
 
