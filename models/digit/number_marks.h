@@ -59,8 +59,8 @@ struct NumberMarks {
   PictureWarnings warnings;          // of the picture and its marks
 };
 
-/// Finds the marks, groups them to digits and prepares each like prepare_digit(). A picture with one digit has the same
-/// pixels as there. One of 28x28 pixels is always one digit.
+/// Finds the marks, groups them to digits and prepares each like prepare_digit(). A picture with one digit gives the
+/// same pixels as prepare_digit(). One of 28x28 pixels is always one digit.
 NumberMarks prepare_number(const Picture& picture);
 
 /// One digit that has MNIST's form already: `pixels` [28, 28]. Refused as blank if all are equal.
