@@ -141,13 +141,12 @@ CommandLine lenslet_command_line() {
   const Words<ElementType> outputs = {{{"logits", ElementType::kFp32}, {"prediction", ElementType::kClass}}};
 
   // The device and its use.
-  line.arguments(
-      "inputs", Text{"FILE|DIR|-"}, LENSLET_MEMBER(inputs),
-      "pictures (PNG, JPEG, BMP, PGM, PPM), IDX files, folders of pictures, or '-' for one picture "
-      "from standard input",
-      classify, 1);
-  line.arguments("picture", Text{"FILE"}, LENSLET_MEMBER(inputs), "picture (PNG, JPEG, BMP, PGM, PPM)", show,
-                 1, 1);
+  line.arguments("inputs", Text{"FILE|DIR|-"}, LENSLET_MEMBER(inputs),
+                 "pictures (PNG, JPEG, BMP, PNM), IDX files, folders of pictures, or '-' for one picture "
+                 "from standard input",
+                 classify, 1);
+  line.arguments("picture", Text{"FILE"}, LENSLET_MEMBER(inputs), "picture (PNG, JPEG, BMP, PNM)", show, 1,
+                 1);
   line.option("--html", Text{"FILE"}, LENSLET_MEMBER(html),
               "the page to write; '-' is standard output [lenslet.html]", show);
   line.arguments("file", Text{"FILE|-"}, LENSLET_MEMBER(files),

@@ -9,7 +9,9 @@
 namespace lenslet {
 namespace {
 
-constexpr double kSecondMark = 0.2;  // mass of a second digit, of the largest mark's
+// Mass of a second digit, of the largest mark's. Chosen by hand; DigitImage.WarnsOfWhatMayBeWrong in tests/models
+// holds it.
+constexpr double kSecondMark = 0.2;
 
 // Whether two marks are side by side or one above the other, with a gap: possibly more than one digit.
 bool stand_apart(const Box& a, const Box& b) {

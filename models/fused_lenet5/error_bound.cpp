@@ -10,6 +10,7 @@
 namespace lenslet {
 namespace {
 
+// A normally distributed error lies beyond them for one logit of 10^15.
 constexpr double kDeviations = 8;
 
 // Every layer is a convolution without padding: a fully connected one has a kernel as large as its input.

@@ -63,7 +63,7 @@ Json LayerTimes::profile(const std::string& backends, int64_t batch) {
   return pass_profile(picture_page_, backends, batch, ceilings());
 }
 
-Json LayerTimes::race(const std::string& layer, int64_t batch) {
+Json LayerTimes::compare(const std::string& layer, int64_t batch) {
   check_shown_batch(batch);
   const Graph& graph = picture_page_.session().graph();
   const DeviceGuard guard(picture_page_.session().device());

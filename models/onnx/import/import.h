@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/execution/plan.h"
 #include "framework/graph/graph.h"
 #include "models/onnx/shape/shapes.h"
 
