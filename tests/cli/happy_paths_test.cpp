@@ -10,7 +10,7 @@
 #include <set>
 
 #include "tests/cli/fixture_files.h"
-#include "tests/embedding/tolerances.h"
+#include "tests/support/logit_tolerances.h"
 #include "tests/support/sanitizers.h"
 
 namespace lenslet::test {

@@ -10,10 +10,9 @@
 #include "tests/embedding/model_options.h"
 #include "tests/embedding/normalised_weights.h"
 #include "tests/embedding/pictures.h"
-#include "tests/embedding/tolerances.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/files.h"
-#include "tests/support/probability_bound.h"
+#include "tests/support/logit_tolerances.h"
 
 namespace lenslet {
 namespace {
@@ -166,7 +165,7 @@ TEST(Model, TheFirstOfEqualClassesIsTheAnswer) {
     model.predict(pictures().pixels.data(), 20, predictions.data());
     for (const Prediction& prediction : predictions) {
       EXPECT_EQ(prediction.label, 0) << plan << " " << backend;
-      EXPECT_NEAR(prediction.probability, 0.1, test::kSoftmaxError) << plan << " " << backend;
+      EXPECT_NEAR(prediction.probability, 0.1, kSoftmaxError) << plan << " " << backend;
     }
   }
 }

@@ -28,6 +28,10 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 PROGRAM, ROOT = Path(sys.argv[1]), Path(sys.argv[2])
+sys.dont_write_bytecode = True  # keeps the source tree unchanged
+sys.path.insert(0, str(ROOT / "tests/support"))
+from tolerances import LOGIT_TOLERANCE  # noqa: E402
+
 PATIENCE_S = 120  # for hangs: a busy machine may take seconds for milliseconds of work
 WIDTHS = (390, 1400, 2560)
 # From the event of a stroke to the layers that it changed, drawn. The processor time of server and page between the two
@@ -353,8 +357,8 @@ class Browser(Page):
             shown = self.js("return {...document.getElementById('inspector').dataset}")
             self.assertEqual(self.text("#what"), f"fc3, value {digit}")
             self.assertEqual(float(shown["value"]), values["fc3"][digit])
-            self.assertAlmostEqual(float(shown["value"]), logits[digit], delta=1e-4)
-            self.assertAlmostEqual(float(shown["total"]), logits[digit], delta=1e-4)
+            self.assertAlmostEqual(float(shown["value"]), logits[digit], delta=LOGIT_TOLERANCE)
+            self.assertAlmostEqual(float(shown["total"]), logits[digit], delta=LOGIT_TOLERANCE)
             canvas.send_keys(Keys.ARROW_RIGHT)
 
     def test_a_value_under_the_mouse(self):
@@ -409,7 +413,7 @@ class Browser(Page):
         rows = json.load(urllib.request.urlopen(self.url + "/page/compare?layer=conv2&batch=1", b""))["rows"]
         bounds = {row["backend"]: row["bound"] for row in rows if "bound" in row}
         self.assertLessEqual(moved, bounds[first] + bounds[other])
-        self.assertLess(difference, 1e-4)
+        self.assertLess(difference, LOGIT_TOLERANCE)
         self.find(self.card("conv2") + " button").click()
         self.wait(lambda: other in self.text(self.card("conv2") + " .comparison"))
         # The link has it all.

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "framework/execution/plan.h"
 #include "framework/graph/graph.h"
 #include "models/onnx/shape/shapes.h"
 
