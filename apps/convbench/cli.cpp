@@ -108,40 +108,77 @@ Suggestions backend_names(const std::vector<DeviceKind>& kinds) {
   return names;
 }
 
-}  // namespace
+// The table of options, a group to a function. The help lists the options in the order in which they are added.
+struct OptionTable {
+  CommandLine line{"convbench", "Measure convolutions: any problem, any backend, and published studies",
+                   "convbench run --problem mb1ic3ih256oc3kh3ph1"};
 
-CommandLine convbench_command_line() {
-  CommandLine line("convbench", "Measure convolutions: any problem, any backend, and published studies",
-                   "convbench run --problem mb1ic3ih256oc3kh3ph1");
+  Commands<RunOptions> run;
+  Commands<SweepOptions> sweep;
+  Commands<LadderOptions> ladder;
+  Commands<FilterOptions> filter;
+  Commands<StreamsOptions> streams;
+  Commands<SeparableOptions> separable;
+  Commands<GemmStudyOptions> gemm;
+  Commands<StencilOptions> stencil;
+  Commands<ReproduceOptions> reproduce;
+  Commands<CompareOptions> compare;
+  decltype(run | sweep | ladder | filter | streams | separable | gemm | stencil | reproduce) measured;
+
+  OptionTable() {
+    add_commands();
+    add_problems();
+    add_picture_filter();
+    add_sizes();
+    add_gemm();
+    add_stencil();
+    add_streams();
+    add_execution();
+    add_measuring();
+    add_results();
+    add_rules();
+  }
+  void add_commands();
+  void add_problems();
+  void add_picture_filter();
+  void add_sizes();
+  void add_gemm();
+  void add_stencil();
+  void add_streams();
+  void add_execution();
+  void add_measuring();
+  void add_results();
+  void add_rules();
+};
+
+void OptionTable::add_commands() {
   line.environment("LENSLET_REPORT_SCRIPT",
                    "script that draws a report [share/lenslet/report beside the program]");
   line.environment("LENSLET_PYTHON", "Python interpreter for that script [python3]");
 
-  const auto run = line.command("run", "Measure any problems on any backends", run_run, kRunExamples);
-  const auto sweep =
-      line.command("sweep", "Sizes x strides x backends for one RGB image", run_sweep, kSweepExamples);
-  const auto ladder =
-      line.command("ladder", "Optimise a convolution kernel step by step", run_ladder, kLadderExamples);
-  const auto filter = line.command("filter", "Filter a picture, with the same result from every backend",
-                                   run_filter, kFilterExamples);
-  const auto streams = line.command("streams", "Copies and compute on one stream and on several", run_streams,
-                                    kStreamsExamples);
-  const auto separable =
-      line.command("separable", "A depthwise-separable block against the convolution it replaces",
-                   run_separable, kSeparableExamples);
-  const auto gemm =
-      line.command("gemm", "The matrix product of im2col by memory and by partition, beside cuBLAS",
-                   run_gemm_study, kGemmExamples);
-  const auto stencil = line.command("stencil", "1D and 2D convolution with one filter, against copying",
-                                    run_stencil, kStencilExamples);
-  const auto reproduce = line.command("reproduce", "Published studies: their figures beside ours",
-                                      run_reproduce, kReproduceExamples);
-  const auto compare = line.command("compare", "Two result files: faster, slower, the same or unclear",
-                                    run_compare, kCompareExamples);
+  run = line.command("run", "Measure any problems on any backends", run_run, kRunExamples);
+  sweep = line.command("sweep", "Sizes x strides x backends for one RGB image", run_sweep, kSweepExamples);
+  ladder = line.command("ladder", "Optimise a convolution kernel step by step", run_ladder, kLadderExamples);
+  filter = line.command("filter", "Filter a picture, with the same result from every backend", run_filter,
+                        kFilterExamples);
+  streams = line.command("streams", "Copies and compute on one stream and on several", run_streams,
+                         kStreamsExamples);
+  separable = line.command("separable", "A depthwise-separable block against the convolution it replaces",
+                           run_separable, kSeparableExamples);
+  gemm = line.command("gemm", "The matrix product of im2col by memory and by partition, beside cuBLAS",
+                      run_gemm_study, kGemmExamples);
+  stencil = line.command("stencil", "1D and 2D convolution with one filter, against copying", run_stencil,
+                         kStencilExamples);
+  reproduce = line.command("reproduce", "Published studies: their figures beside ours", run_reproduce,
+                           kReproduceExamples);
+  compare = line.command("compare", "Two result files: faster, slower, the same or unclear", run_compare,
+                         kCompareExamples);
   add_report_command(line, kReportExamples);
-  const auto measured = run | sweep | ladder | filter | streams | separable | gemm | stencil | reproduce;
+  measured = run | sweep | ladder | filter | streams | separable | gemm | stencil | reproduce;
+}
 
-  // What is measured.
+// What is measured.
+void OptionTable::add_problems() {
   line.arguments("algorithm",
                  Text{"NAME",
                       [] {
@@ -160,6 +197,9 @@ CommandLine convbench_command_line() {
               streams);
   line.repeated("--problems", Text{"FILE"}, LENSLET_MEMBER(problem_files),
                 "a list of convolutions, also of benchdnn; may be given repeatedly", run | ladder);
+}
+
+void OptionTable::add_picture_filter() {
   line.option("--input", Text{"FILE"}, LENSLET_MEMBER(input),
               concat("the picture: ", picture_formats(), "; '-' is standard input"), filter);
   line.option("--output", Text{"FILE.png", nullptr, {".png"}}, LENSLET_MEMBER(output),
@@ -169,6 +209,10 @@ CommandLine convbench_command_line() {
               "by name, or a file with rows of numbers and, if needed, 'scale 1/16'", filter);
   line.option("--stride", Integer{1, 1024}, LENSLET_MEMBER(stride), "pixels from one output to the next",
               filter);
+}
+
+// The sizes of sweep, separable and gemm.
+void OptionTable::add_sizes() {
   line.option("--sizes", Sizes(kMaxSize), LENSLET_MEMBER(sizes), "sizes, also as 256:4096:x2",
               sweep | separable);
   line.option("--sizes", Sizes(kMaxGemmSize), LENSLET_MEMBER(sizes), "sizes, also as 256:4096:x2", gemm);
@@ -178,6 +222,9 @@ CommandLine convbench_command_line() {
   line.option("--channels", List{Integer{1, 4096}}, LENSLET_MEMBER(channels), "channels in and out",
               separable);
   line.option("--batch-size", Integer{1, 4096}, LENSLET_MEMBER(batch), "images [8; on the CPU 1]", separable);
+}
+
+void OptionTable::add_gemm() {
   line.option("--memory", List{words(gemm_memory_modes()), "none"}, LENSLET_MEMBER(memory),
               "where operands come from", gemm);
   line.option("--out-channels", Integer{1, 1024}, LENSLET_MEMBER(out_channels), "filters K", gemm);
@@ -187,6 +234,9 @@ CommandLine convbench_command_line() {
               "what a thread computes", gemm);
   line.option("--blocks", List{Integer{1, 1024}}, LENSLET_MEMBER(blocks), "threads along an edge of a block",
               gemm);
+}
+
+void OptionTable::add_stencil() {
   line.option("--dimensions", List{Integer{1, 2}}, LENSLET_MEMBER(dimensions), "1, 2 or both", stencil);
   line.option("--length", Integer{1, 1 << 30}, LENSLET_MEMBER(length), "elements of the signal", stencil);
   line.option("--taps", Integer{1, 4095}, LENSLET_MEMBER(taps), "taps of the signal's filter", stencil);
@@ -201,13 +251,18 @@ CommandLine convbench_command_line() {
       stencil);
   line.option("--boundary", List{words(stencil_boundaries())}, LENSLET_MEMBER(boundaries),
               "values beyond the edges", stencil);
+}
+
+void OptionTable::add_streams() {
   line.option("--chunks", Integer{1, 4096}, LENSLET_MEMBER(chunks), "parts of the batch", streams);
   line.option("--streams", List{Integer{1, 64}}, LENSLET_MEMBER(streams),
               "number of streams that share the parts", streams);
   line.option("--trace", Text{"FILE"}, LENSLET_MEMBER(trace), "timeline of every stream, for ui.perfetto.dev",
               streams);
+}
 
-  // On which device and data.
+// On which device, by which backend.
+void OptionTable::add_execution() {
   line.option("--backend",
               List{Text{"",
                         [] {
@@ -222,8 +277,10 @@ CommandLine convbench_command_line() {
               run | filter);
   add_execution_options(line, "backend", measured);
   add_table_options(line, measured | compare);
+}
 
-  // How it is measured.
+// How it is measured.
+void OptionTable::add_measuring() {
   line.option("--cache", cache_states(), LENSLET_MEMBER(measure),
               "flush the caches before each run (cold), repeat it (hot), or both", measured);
   line.option("--warmup-ms", milliseconds(), LENSLET_MEMBER(measure.warmup_ms),
@@ -251,8 +308,10 @@ CommandLine convbench_command_line() {
               "differences up to this percentage count as no change", compare);
   line.flag("--capture", LENSLET_MEMBER(measure.capture),
             "bracket the measured part with cudaProfilerStart/Stop, for Nsight", measured);
+}
 
-  // Where the results go.
+// Where the results go.
+void OptionTable::add_results() {
   line.option("--json", Text{"FILE"}, LENSLET_MEMBER(json),
               "results as JSON, written as they arrive; '-' is standard output", measured);
   line.option("--json", Text{"FILE"}, LENSLET_MEMBER(json), "the verdicts as JSON; '-' is standard output",
@@ -262,7 +321,10 @@ CommandLine convbench_command_line() {
               "figures and tables as one page; needs --json FILE", measured);
   line.flag("--resume", LENSLET_MEMBER(resume),
             "continue from the rows in the --json file (not for filter, which measures one group)", measured);
+}
 
+// Options that exclude or require each other.
+void OptionTable::add_rules() {
   line.refuse(
       "run expects something to measure: --problem mb1ic3ih256oc3oh256kh3ph1, or --problems FILE",
       [](const auto& o) { return o.problems.empty() && o.problem_files.empty(); }, run);
@@ -282,7 +344,10 @@ CommandLine convbench_command_line() {
   line.refuse(
       "--resume continues from the file that --json names; give --json a file name",
       [](const auto& o) { return o.resume && (o.json.empty() || is_stream(o.json)); }, measured);
-  return line;
 }
+
+}  // namespace
+
+CommandLine convbench_command_line() { return OptionTable().line; }
 
 }  // namespace lenslet

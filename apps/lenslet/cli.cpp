@@ -95,11 +95,50 @@ constexpr const char* kServeExamples = R"(Examples:
 Clients of the Open Inference Protocol v2 (REST) work unchanged. SIGTERM and SIGINT answer the
 requests that were received, then end it with exit code 0.)";
 
-}  // namespace
+// The table of options, a group to a function. The help lists the options in the order in which they are added.
+struct OptionTable {
+  CommandLine line{"lenslet", "LeNet-5 inference with interchangeable convolution backends",
+                   "lenslet classify samples/digit_3_a.png"};
 
-CommandLine lenslet_command_line() {
-  CommandLine line("lenslet", "LeNet-5 inference with interchangeable convolution backends",
-                   "lenslet classify samples/digit_3_a.png");
+  Commands<ClassifyOptions> classify;
+  Commands<EvalOptions> eval;
+  Commands<ProfileCommandOptions> profile;
+  Commands<TuneOptions> tune;
+  Commands<ModelBenchOptions> bench;
+  Commands<BackendsOptions> backends;
+  Commands<DoctorOptions> doctor;
+  Commands<InspectOptions> inspect;
+  Commands<DiffOptions> diff;
+  Commands<ShowOptions> show;
+  Commands<ServeOptions> serve;
+  decltype(classify | eval | profile | tune) model;
+  decltype(model | bench | backends | doctor) all;
+  decltype(classify | eval | serve | show) pictures;
+
+  OptionTable() {
+    add_commands();
+    add_inputs();
+    add_eval_results();
+    add_measuring();
+    add_model();
+    add_passes();
+    add_server();
+    add_results();
+    add_rules();
+  }
+  void add_commands();
+  void add_inputs();
+  void add_picture_reading();
+  void add_eval_results();
+  void add_measuring();
+  void add_model();
+  void add_passes();
+  void add_server();
+  void add_results();
+  void add_rules();
+};
+
+void OptionTable::add_commands() {
   line.environment("LENSLET_MNIST_DIR", "folder with the MNIST IDX files, unless --data is given");
   line.environment("LENSLET_MAX_COMPUTED_WEIGHTS",
                    "weights that the constant nodes of an ONNX model may compute, such as 200000000");
@@ -109,44 +148,40 @@ CommandLine lenslet_command_line() {
                    "script that runs ONNX Runtime [share/lenslet/diff beside the program]");
   line.environment("LENSLET_PYTHON", "Python interpreter for these scripts [python3]");
 
-  const auto classify =
-      line.command("classify", "Read the number in pictures", run_classify, kClassifyExamples);
-  const auto eval = line.command(
-      "eval", "Count correct digits of MNIST, or correct answers of any classifier", run_eval, kEvalExamples);
-  const auto profile = line.command("profile", "Time every layer", run_profile, kProfileExamples);
-  const auto tune =
-      line.command("tune", "Find the fastest plan for a batch size by timing", run_tune, kTuneExamples);
-  const auto bench =
+  classify = line.command("classify", "Read the number in pictures", run_classify, kClassifyExamples);
+  eval = line.command("eval", "Count correct digits of MNIST, or correct answers of any classifier", run_eval,
+                      kEvalExamples);
+  profile = line.command("profile", "Time every layer", run_profile, kProfileExamples);
+  tune = line.command("tune", "Find the fastest plan for a batch size by timing", run_tune, kTuneExamples);
+  bench =
       line.command("bench", "Measure images per second and single-call latency", run_bench, kBenchExamples);
   add_report_command(line, kReportExamples);
-  const auto backends =
+  backends =
       line.command("backends", "Show which backends support which layer", run_backends, kBackendsExamples);
-  const auto doctor = line.command("doctor", "Check the driver, the libraries and every backend", run_doctor,
-                                   kDoctorExamples);
-  const auto inspect =
-      line.command("inspect", "Show what an ONNX model contains and what Lenslet can run of it", run_inspect,
-                   kInspectExamples);
-  const auto diff = line.command("diff", "Compare a model layer by layer with another framework's values",
-                                 run_diff, kDiffExamples);
-  const auto show = line.command("show", "Write a page that shows what each layer does with a picture",
-                                 run_show, kShowExamples);
-  const auto serve = line.command("serve", "Serve a model over HTTP (Open Inference Protocol v2)", run_serve,
-                                  kServeExamples);
-  const auto model = classify | eval | profile | tune;
-  const auto all = model | bench | backends | doctor;
-  const auto pictures = classify | eval | serve | show;
+  doctor = line.command("doctor", "Check the driver, the libraries and every backend", run_doctor,
+                        kDoctorExamples);
+  inspect = line.command("inspect", "Show what an ONNX model contains and what Lenslet can run of it",
+                         run_inspect, kInspectExamples);
+  diff = line.command("diff", "Compare a model layer by layer with another framework's values", run_diff,
+                      kDiffExamples);
+  show = line.command("show", "Write a page that shows what each layer does with a picture", run_show,
+                      kShowExamples);
+  serve = line.command("serve", "Serve a model over HTTP (Open Inference Protocol v2)", run_serve,
+                       kServeExamples);
+  model = classify | eval | profile | tune;
+  all = model | bench | backends | doctor;
+  pictures = classify | eval | serve | show;
+}
 
-  const auto maths = words(kMathModes, to_string);
-  const auto inputs = words({ElementType::kFp32, ElementType::kUint8, ElementType::kUint4}, to_string);
-  const Words<ElementType> outputs = {{{"logits", ElementType::kFp32}, {"prediction", ElementType::kClass}}};
-
-  // The device and its use.
-  line.arguments("inputs", Text{"FILE|DIR|-"}, LENSLET_MEMBER(inputs),
-                 "pictures (PNG, JPEG, BMP, PNM), IDX files, folders of pictures, or '-' for one picture "
-                 "from standard input",
-                 classify, 1);
-  line.arguments("picture", Text{"FILE"}, LENSLET_MEMBER(inputs), "picture (PNG, JPEG, BMP, PNM)", show, 1,
-                 1);
+// What the commands read.
+void OptionTable::add_inputs() {
+  line.arguments(
+      "inputs", Text{"FILE|DIR|-"}, LENSLET_MEMBER(inputs),
+      "pictures (PNG, JPEG, BMP, PNM), IDX files, folders of pictures, or '-' for one picture "
+      "from standard input",
+      classify, 1);
+  line.arguments("picture", Text{"FILE"}, LENSLET_MEMBER(inputs), "picture (PNG, JPEG, BMP, PNM)", show,
+                 1, 1);
   line.option("--html", Text{"FILE"}, LENSLET_MEMBER(html),
               "the page to write; '-' is standard output [lenslet.html]", show);
   line.arguments("file", Text{"FILE|-"}, LENSLET_MEMBER(files),
@@ -174,6 +209,13 @@ CommandLine lenslet_command_line() {
   line.option("--limit", Integer{1}, LENSLET_MEMBER(limit), "evaluate only the first N images", eval);
   line.option("--index", Integer{0}, LENSLET_MEMBER(index), "classify only image N of each IDX file",
               classify);
+  add_picture_reading();
+  line.repeated("--problem", Text{"STR"}, LENSLET_MEMBER(problems),
+                "a convolution to show instead of the model's layers; may be given repeatedly", backends);
+}
+
+// How pictures are read.
+void OptionTable::add_picture_reading() {
   add_picture_limits(line, pictures);
   line.option("--mean", List{Number{-1000, 1000}}, LENSLET_MEMBER(mean),
               "mean of pixels / 255 for an ONNX network, one number or one per channel "
@@ -194,10 +236,10 @@ CommandLine lenslet_command_line() {
   line.option("--labels", Text{"FILE"}, LENSLET_MEMBER(labels),
               "names of the classes, one per line; an ONNX network then reads pictures, never digits",
               pictures);
-  line.repeated("--problem", Text{"STR"}, LENSLET_MEMBER(problems),
-                "a convolution to show instead of the model's layers; may be given repeatedly", backends);
+}
 
-  // Inputs and answers.
+// What eval demands and writes.
+void OptionTable::add_eval_results() {
   line.option("--min-accuracy", Number{0, 1}, LENSLET_MEMBER(min_accuracy),
               "exit with code 1 if the accuracy is below this fraction, such as 0.99", eval);
   line.flag("--backend-matrix", LENSLET_MEMBER(backend_matrix),
@@ -216,6 +258,10 @@ CommandLine lenslet_command_line() {
               "picture of the misclassified images (.png or .pgm)", eval);
   line.option("--logits", Text{"FILE"}, LENSLET_MEMBER(logits),
               "the logits as .npy, as .safetensors, or as raw fp32 with any other ending", eval);
+}
+
+// How times are measured.
+void OptionTable::add_measuring() {
   line.option(
       "--batch-sizes", Sizes(kMaxBatch), LENSLET_MEMBER(batch_sizes),
       "images computed together, such as 1,64,1024 [1:1048576:x4; on the CPU 1:16384:x4; with --latency "
@@ -225,8 +271,6 @@ CommandLine lenslet_command_line() {
             "time single calls from page-locked host memory and back to it", bench);
   line.option("--calls", Integer{kMinCalls, kMaxCalls}, LENSLET_MEMBER(calls), "calls of each --latency mode",
               bench);
-
-  // How times are measured.
   line.option("--cache", words({"cold", "hot", "both"}), LENSLET_MEMBER(cache),
               "time layers with flushed caches (cold), inside a whole pass (hot), or both", profile);
   line.option("--cache", cache_states(), LENSLET_MEMBER(measure),
@@ -251,8 +295,11 @@ CommandLine lenslet_command_line() {
   line.option("--seed", Integer{0}, LENSLET_MEMBER(seed), "seed of the order of the pictures", bench);
   line.option("--seed", Integer{0}, LENSLET_MEMBER(seed), "seed of the self-test's data", doctor);
   line.option("--seed", Integer{0}, LENSLET_MEMBER(seed), "seed of the random samples", diff);
+}
 
-  // The model and its execution.
+// The model and its plan.
+void OptionTable::add_model() {
+  const auto maths = words(kMathModes, to_string);
   line.option("--weights", Text{"FILE"}, LENSLET_MEMBER(weights),
               "weights as safetensors, or a built-in set: mnist or robust [mnist; classify, serve and show: "
               "robust]",
@@ -287,6 +334,12 @@ CommandLine lenslet_command_line() {
               model | backends | diff | serve | show);
   line.option("--math", List{maths}, LENSLET_MEMBER(maths),
               "arithmetic: any of fp32, tf32, fp16 [all on a GPU, fp32 on the CPU]", bench);
+}
+
+// How a pass runs: its input and output, its batch, its device.
+void OptionTable::add_passes() {
+  const auto inputs = words({ElementType::kFp32, ElementType::kUint8, ElementType::kUint4}, to_string);
+  const Words<ElementType> outputs = {{{"logits", ElementType::kFp32}, {"prediction", ElementType::kClass}}};
   line.option(
       "--input", inputs, LENSLET_MEMBER(input),
       "the model reads normalised images (fp32), their bytes (uint8) or these rounded to 4 bits (uint4); the "
@@ -319,8 +372,9 @@ CommandLine lenslet_command_line() {
   add_execution_options(line, "layer", all | diff | serve | show,
                         "; for eval and classify also several GPUs, cuda:all or cuda:0,2");
   add_table_options(line, eval | profile | tune | bench | backends | doctor | inspect | diff);
+}
 
-  // The server.
+void OptionTable::add_server() {
   line.option("--port", Integer{0, 65535}, LENSLET_MEMBER(port), "TCP port; 0: a free one", serve);
   line.option("--host", Text{"ADDRESS"}, LENSLET_MEMBER(host),
               "IP address to listen at; 0.0.0.0 or :: serves other machines too", serve);
@@ -339,13 +393,19 @@ CommandLine lenslet_command_line() {
       "--timeout", Number{0.1, 3600, "SECONDS"}, LENSLET_MEMBER(timeout_s),
       "close a connection whose client takes longer to send a header, to send a body or to take an answer",
       serve);
+}
+
+void OptionTable::add_results() {
   line.flag("--verbose", LENSLET_MEMBER(verbose),
             "also the libraries, every backend, and what a missing GPU would offer", backends | doctor);
   line.option("--json", Text{"FILE"}, LENSLET_MEMBER(json), "result as JSON; '-' is standard output",
               all | inspect | diff);
   line.option("--csv", Text{"FILE"}, LENSLET_MEMBER(csv), "result as CSV; '-' is standard output",
               all | inspect | diff);
+}
 
+// Options that exclude or require each other.
+void OptionTable::add_rules() {
   line.refuse(
       "--model and --weights exclude each other; leave one out",
       [](const auto& o) { return !o.model.empty() && !o.weights.empty(); },
@@ -394,7 +454,10 @@ CommandLine lenslet_command_line() {
   line.refuse(
       "--problem states its batch as mb; leave out --batch-size",
       [](const auto& o) { return !o.problems.empty() && o.batch_size; }, backends);
-  return line;
 }
+
+}  // namespace
+
+CommandLine lenslet_command_line() { return OptionTable().line; }
 
 }  // namespace lenslet

@@ -302,10 +302,8 @@ std::string describe(const SharedModel& self) {
       "a lenslet.Model holds a device's memory and cannot be pickled or copied: load it in each process");
 }
 
-}  // namespace
-
-void add_model(nb::module_& module) {
-  nb::class_<SharedModel>(module, "Model", kClassDoc)
+void add_constructors(nb::class_<SharedModel>& model) {
+  model
       .def_static(
           "load",
           [](const std::filesystem::path& path, const std::string& device, const std::filesystem::path& plan,
@@ -336,7 +334,11 @@ void add_model(nb::module_& module) {
                   "None, math: str = 'fp32', max_batch: int | None = None, workspace_limit: int | None = "
                   "None, graph: str = 'auto') -> "
                   "Model"),
-          kBuiltInDoc)
+          kBuiltInDoc);
+}
+
+void add_inference(nb::class_<SharedModel>& model) {
+  model
       .def("predict", &predict, nb::arg("images").none(), nb::kw_only(), nb::arg("dtype") = nb::none(),
            nb::arg("invert") = false, nb::arg("check") = true, nb::arg("plan") = nb::none(),
            nb::arg("backend") = nb::none(), nb::arg("math") = nb::none(), nb::arg("out") = nb::none(),
@@ -376,7 +378,11 @@ void add_model(nb::module_& module) {
                    "backend: str | None = None, math: str | None = None, out: lenslet._types.Output | None = "
                    "None) -> "
                    "numpy.typing.NDArray[numpy.float32]"),
-           kRunDoc)
+           kRunDoc);
+}
+
+void add_measuring(nb::class_<SharedModel>& model) {
+  model
       .def("profile", &profile, nb::arg("batch") = 1, nb::kw_only(), nb::arg("min_time_ms") = 100.0,
            nb::arg("plan") = nb::none(), nb::arg("backend") = nb::none(), nb::arg("math") = nb::none(),
            nb::sig(
@@ -389,7 +395,11 @@ void add_model(nb::module_& module) {
            nb::sig("def plan(self, batch: int = 1, *, plan: str | os.PathLike[str] | None = None, backend: "
                    "str | None "
                    "= None, math: str | None = None) -> dict[str, typing.Any]"),
-           kPlanDoc)
+           kPlanDoc);
+}
+
+void add_properties(nb::class_<SharedModel>& model) {
+  model
       .def_prop_ro(
           "device", [](const SharedModel& self) { return device_list(self.devices()); },
           "Where it computes: \"cpu\", \"cuda:0\" or, on several GPUs, \"cuda:0,2\".")
@@ -413,8 +423,18 @@ void add_model(nb::module_& module) {
           "Mean and std to normalise pixels with for these weights: those of their file, else MNIST's.")
       .def_prop_ro(
           "energy_threshold", [](const SharedModel& self) { return self.energy_threshold(); },
-          "An image whose `log(sum(exp(logits)))` is less shows no digit. NaN if the weights cannot tell.")
-      .def("__repr__", &describe)
+          "An image whose `log(sum(exp(logits)))` is less shows no digit. NaN if the weights cannot tell.");
+}
+
+}  // namespace
+
+void add_model(nb::module_& module) {
+  nb::class_<SharedModel> model(module, "Model", kClassDoc);
+  add_constructors(model);
+  add_inference(model);
+  add_measuring(model);
+  add_properties(model);
+  model.def("__repr__", &describe)
       .def("__reduce__", &refuse_pickling, nb::sig("def __reduce__(self) -> typing.NoReturn"));
 }
 

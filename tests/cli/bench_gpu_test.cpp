@@ -1,7 +1,7 @@
 // lenslet bench on the GPU: every kind of row, briefly. Times are not checked.
 #include <set>
 
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 #include "tests/support/gpu.h"
 
 namespace lenslet::test {

@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <set>
 
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 
 namespace lenslet::test {
 namespace {

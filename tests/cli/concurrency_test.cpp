@@ -5,7 +5,7 @@
 #include <fstream>
 #include <thread>
 
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 #include "tests/support/test_names.h"
 
 namespace lenslet::test {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "models/onnx/model_file.h"
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 #include "tests/models/onnx/evaluate.h"
 #include "tests/models/onnx/onnx_writer.h"
 #include "tests/support/npz_writer.h"

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "layers/softmax/softmax_error.h"
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 #include "tests/models/onnx/onnx_writer.h"
 #include "tests/support/npz_writer.h"
 

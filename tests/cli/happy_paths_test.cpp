@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 #include "tests/support/logit_tolerances.h"
 #include "tests/support/sanitizers.h"
 

@@ -1,7 +1,7 @@
 // lenslet inspect, and --model with a file that PyTorch wrote.
 #include <map>
 
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 
 namespace lenslet::test {
 namespace {

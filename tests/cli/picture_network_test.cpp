@@ -2,7 +2,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 #include "tests/models/onnx/onnx_writer.h"
 #include "tests/support/logit_tolerances.h"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 #include "tests/support/logit_tolerances.h"
 
 namespace lenslet::test {

@@ -1,7 +1,7 @@
 // Functions far from 0, where their values are tiny: the judge of profile has the right values and bounds.
 #include <tuple>
 
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 #include "tests/models/onnx/onnx_writer.h"
 
 namespace lenslet::test {

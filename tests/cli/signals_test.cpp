@@ -5,7 +5,7 @@
 #include <fstream>
 #include <map>
 
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 
 namespace lenslet::test {
 namespace {

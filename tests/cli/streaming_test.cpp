@@ -1,7 +1,7 @@
 // eval --repeat and --streams: a data set streamed repeatedly.
 #include <sstream>
 
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 
 namespace lenslet::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "framework/base/error.h"
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 #include "tests/models/onnx/onnx_writer.h"
 
 namespace lenslet::test {

@@ -1,16 +1,19 @@
 if(LENSLET_BUILD_APPS)
   # The folder of valid and invalid files, and the programs that run in it.
-  add_library(lenslet_cli_fixtures STATIC cli/fixture_files.cpp cli/fixture_bench_files.cpp cli/fixture_data_sets.cpp
-              cli/fixture_models.cpp cli/fixture_pictures.cpp cli/fixture_weights.cpp)
+  add_library(lenslet_cli_fixtures STATIC cli/fixtures/files.cpp cli/fixtures/bench_files.cpp cli/fixtures/data_sets.cpp
+              cli/fixtures/models.cpp cli/fixtures/pictures.cpp cli/fixtures/weights.cpp)
   target_link_libraries(lenslet_cli_fixtures PRIVATE lenslet_own_flags PUBLIC lenslet_test_programs)
   lenslet_compile_lightly(lenslet_cli_fixtures)
   target_compile_definitions(lenslet_cli_fixtures PRIVATE LENSLET_SOURCE_DIR="${LENSLET_TEST_SOURCE_DIR}"
     LENSLET_STUB_DRIVER="${CUDAToolkit_LIBRARY_DIR}/stubs/libcuda.so")
   # LENSLET_TEST_PREFIX in the environment runs the same rows with the programs of an installation.
   lenslet_test(bad_input
-    SOURCES cli/bad_input_test.cpp cli/host_test.cpp cli/bad_flags_test.cpp cli/bad_data_test.cpp cli/bad_weights_test.cpp cli/bad_models_test.cpp cli/bad_pictures_test.cpp cli/bad_devices_test.cpp cli/bad_outputs_test.cpp cli/bad_convbench_test.cpp
+    SOURCES cli/bad_input/bad_input_test.cpp cli/bad_input/host_test.cpp cli/bad_input/flags_test.cpp
+            cli/bad_input/data_test.cpp cli/bad_input/weights_test.cpp cli/bad_input/models_test.cpp
+            cli/bad_input/pictures_test.cpp cli/bad_input/devices_test.cpp cli/bad_input/outputs_test.cpp
+            cli/bad_input/convbench_test.cpp
     DEPENDS lenslet_framework lenslet_cli_fixtures)
-  add_library(lenslet_test_denied_stat MODULE cli/denied_stat.cpp)
+  add_library(lenslet_test_denied_stat MODULE cli/bad_input/denied_stat.cpp)
   target_link_libraries(lenslet_test_denied_stat PRIVATE lenslet_options ${CMAKE_DL_LIBS})
   target_compile_definitions(test_bad_input PRIVATE "LENSLET_DENIED_STAT=\"$<TARGET_FILE:lenslet_test_denied_stat>\"")
   add_dependencies(test_bad_input lenslet_test_denied_stat)
@@ -46,10 +49,4 @@ if(LENSLET_BUILD_APPS)
   endif()
   lenslet_test(cli_gpu SOURCES cli/bench_gpu_test.cpp cli/streaming_gpu_test.cpp cli/tune_gpu_test.cpp
     DEPENDS lenslet_framework lenslet_cli_fixtures GPU ALONE)
-  lenslet_test(eval_report SOURCES cli/eval_report_test.cpp DEPENDS lenslet_pictures)
-  lenslet_test(logits_check SOURCES cli/logits_check_test.cpp lenet/fused_reference.cpp DEPENDS lenslet_candidates)
-  lenslet_test(tune_why SOURCES cli/tune_why_test.cpp ../apps/lenslet/tune/tune_why.cpp
-               DEPENDS lenslet_apps_common lenslet_framework)
-  lenslet_test(apps_common SOURCES cli/apps_common_test.cpp cli/error_line_test.cpp support/allocation_counter.cpp
-               DEPENDS lenslet_apps_common nlohmann_json::nlohmann_json)
 endif()

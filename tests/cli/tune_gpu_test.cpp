@@ -1,5 +1,5 @@
 // lenslet tune and the backend matrix on a GPU.
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 #include "tests/support/gpu.h"
 
 namespace lenslet::test {

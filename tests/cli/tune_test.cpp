@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <set>
 
-#include "tests/cli/fixture_files.h"
+#include "tests/cli/fixtures/files.h"
 #include "tests/models/onnx/onnx_writer.h"
 
 namespace lenslet::test {

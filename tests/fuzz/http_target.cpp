@@ -1,10 +1,10 @@
 // The bytes of a request up to its body, as a connection reads them.
 #include <boost/asio/buffer.hpp>
 
-#include "apps/lenslet/serve/guard.h"
-#include "apps/lenslet/serve/http_connection.h"
-#include "apps/lenslet/serve/page_request.h"
-#include "apps/lenslet/serve/routes.h"
+#include "apps/lenslet/serve/http/guard.h"
+#include "apps/lenslet/serve/http/http_connection.h"
+#include "apps/lenslet/serve/protocol/page_request.h"
+#include "apps/lenslet/serve/protocol/routes.h"
 #include "framework/base/error.h"
 #include "tests/fuzz/fuzz_target.h"
 

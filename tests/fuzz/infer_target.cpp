@@ -3,7 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "apps/lenslet/serve/infer_answer.h"
+#include "apps/lenslet/serve/protocol/infer_answer.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/serve/fixture.h"
 

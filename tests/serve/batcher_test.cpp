@@ -1,6 +1,6 @@
 // Batcher: what is computed together, in which order, and when it refuses. A computation that waits for the test makes
 // the queue's state certain, whatever the machine's speed.
-#include "apps/lenslet/serve/batcher.h"
+#include "apps/lenslet/serve/batches/batcher.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/lenslet/serve/infer_request.h"
+#include "apps/lenslet/serve/protocol/infer_request.h"
 #include "tests/support/files.h"
 
 namespace lenslet::serve::test {

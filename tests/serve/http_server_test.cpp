@@ -1,6 +1,6 @@
 // HttpServer in this process, with a service that computes nothing: threads, lifetimes and limits, also under the
 // sanitizers. sockets_test.py tests the program.
-#include "apps/lenslet/serve/http_server.h"
+#include "apps/lenslet/serve/http/http_server.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

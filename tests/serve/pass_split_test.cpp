@@ -1,5 +1,5 @@
 // Shares: which passes compute a number of samples.
-#include "apps/lenslet/serve/pass_split.h"
+#include "apps/lenslet/serve/batches/pass_split.h"
 
 #include <gtest/gtest.h>
 

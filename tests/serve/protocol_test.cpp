@@ -4,7 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "apps/lenslet/serve/infer_answer.h"
+#include "apps/lenslet/serve/protocol/infer_answer.h"
 #include "framework/base/error.h"
 #include "tests/serve/fixture.h"
 #include "tests/support/expect_error.h"

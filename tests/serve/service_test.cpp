@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "apps/lenslet/serve/guard.h"
+#include "apps/lenslet/serve/http/guard.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "tests/serve/fixture.h"

@@ -23,6 +23,7 @@ apps: common, measuring, lenslet | convbench | peers
 apps/common: output, fields, system, ranks, ceilings, results, command_line, program
 apps/lenslet: session, commands.h, pictures, candidates, show, \
 bench | classify | diff | doctor | eval | inspect | serve | tune, other files
+apps/lenslet/serve: executor.h | protocol, batches, metrics.h, http, other files
 apps/convbench: session, bench, filter | gemm_study | separable | stencil | streams, commands, other files
 "
 

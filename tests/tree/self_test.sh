@@ -137,6 +137,8 @@ red apps/common/results/planted.h '#include "apps/common/program/run.h"' 'comman
 red apps/lenslet/session/planted.h '#include "apps/lenslet/commands.h"' 'session, commands.h' "${includes[@]}"
 red apps/lenslet/show/planted.h '#include "apps/lenslet/serve/pages.h"' 'apps/lenslet/ stands as' "${includes[@]}"
 red apps/lenslet/tune/planted.cpp '#include "apps/lenslet/bench/bench_config.h"' 'bench | classify' "${includes[@]}"
+red apps/lenslet/serve/protocol/planted.h '#include "apps/lenslet/serve/http/http.h"' 'protocol, batches' \
+  "${includes[@]}"
 red apps/lenslet/eval/planted.cpp '#include "apps/lenslet/cli.h"' 'tune, other files' "${includes[@]}"
 red apps/convbench/bench/planted.h '#include "apps/convbench/stencil/stencil.h"' 'session, bench, filter' \
   "${includes[@]}"

@@ -8,9 +8,9 @@
 
 #include "api/model.h"
 #include "apps/lenslet/pictures/picture_choices.h"
-#include "apps/lenslet/serve/infer_request.h"
 #include "apps/lenslet/serve/object_pool.h"
 #include "apps/lenslet/serve/passes.h"
+#include "apps/lenslet/serve/protocol/infer_request.h"
 #include "apps/lenslet/session/options.h"
 #include "apps/lenslet/session/session.h"
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string>
 
-#include "apps/lenslet/serve/batcher.h"
-#include "apps/lenslet/serve/routes.h"
+#include "apps/lenslet/serve/batches/batcher.h"
+#include "apps/lenslet/serve/protocol/routes.h"
 
 namespace lenslet::serve {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "apps/lenslet/serve/engine.h"
-#include "apps/lenslet/serve/page_request.h"
+#include "apps/lenslet/serve/protocol/page_request.h"
 
 namespace lenslet::serve {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "api/model.h"
-#include "apps/lenslet/serve/pass_split.h"
+#include "apps/lenslet/serve/batches/pass_split.h"
 #include "apps/lenslet/session/session.h"
 
 namespace lenslet::serve {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "apps/common/output/error_line.h"
-#include "apps/lenslet/serve/guard.h"
+#include "apps/lenslet/serve/http/guard.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 

@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "apps/lenslet/serve/batcher.h"
-#include "apps/lenslet/serve/http.h"
-#include "apps/lenslet/serve/infer_answer.h"
-#include "apps/lenslet/serve/infer_request.h"
+#include "apps/lenslet/serve/batches/batcher.h"
+#include "apps/lenslet/serve/http/http.h"
 #include "apps/lenslet/serve/metrics.h"
-#include "apps/lenslet/serve/page_request.h"
-#include "apps/lenslet/serve/routes.h"
+#include "apps/lenslet/serve/protocol/infer_answer.h"
+#include "apps/lenslet/serve/protocol/infer_request.h"
+#include "apps/lenslet/serve/protocol/page_request.h"
+#include "apps/lenslet/serve/protocol/routes.h"
 #include "apps/lenslet/serve/task_queue.h"
 
 namespace lenslet::serve {

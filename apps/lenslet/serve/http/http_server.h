@@ -1,0 +1,54 @@
+// HttpServer: HTTP/1.1 on a socket, by Boost.Beast. Without Boost the constructor throws UnavailableError.
+//
+// Bounded: connections, bytes of a header, of a body and of all bodies together, and the time in which a client sends a
+// header, sends a body, or takes a response. A body is read only after its length is known and reserved.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "apps/lenslet/serve/http/http.h"
+#include "apps/lenslet/serve/metrics.h"
+
+namespace lenslet::serve {
+
+struct HttpServerOptions {
+  std::string address = "127.0.0.1";
+  int port = 8080;  // 0: a free one
+  int threads = 1;
+  int64_t max_connections = 10000;
+  size_t max_header = 16 << 10, max_body = 16 << 20, max_bodies = 256 << 20;  // bytes
+  std::chrono::milliseconds timeout{30000};
+};
+
+class HttpServer {
+ public:
+  /// Throws UnavailableError in a build without Boost.
+  static void check_available();
+
+  /// Listens. Throws UsageError for an address that cannot be used. `service` must live until stop() and
+  /// `counts` as long as the server.
+  HttpServer(const HttpServerOptions& options, HttpService& service, ConnectionCounts& counts);
+  /// Stops, and closes every connection.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+
+  /// "http://127.0.0.1:8080".
+  std::string url() const;
+  /// Most connections at a time: those of the options, or fewer where the system permits no more files.
+  int64_t max_connections() const noexcept;
+  /// Accepts no more connections, closes those without a request, and waits until the others have their responses, at
+  /// most the timeout. Returns whether all had.
+  bool drain();
+  /// Ends the threads; responses that come later are dropped. The service may then go.
+  void stop();
+
+ private:
+  class Listener;
+  std::unique_ptr<Listener> listener_;
+};
+
+}  // namespace lenslet::serve
