@@ -175,13 +175,12 @@ void OptionTable::add_commands() {
 
 // What the commands read.
 void OptionTable::add_inputs() {
-  line.arguments(
-      "inputs", Text{"FILE|DIR|-"}, LENSLET_MEMBER(inputs),
-      "pictures (PNG, JPEG, BMP, PNM), IDX files, folders of pictures, or '-' for one picture "
-      "from standard input",
-      classify, 1);
-  line.arguments("picture", Text{"FILE"}, LENSLET_MEMBER(inputs), "picture (PNG, JPEG, BMP, PNM)", show,
-                 1, 1);
+  line.arguments("inputs", Text{"FILE|DIR|-"}, LENSLET_MEMBER(inputs),
+                 "pictures (PNG, JPEG, BMP, PNM), IDX files, folders of pictures, or '-' for one picture "
+                 "from standard input",
+                 classify, 1);
+  line.arguments("picture", Text{"FILE"}, LENSLET_MEMBER(inputs), "picture (PNG, JPEG, BMP, PNM)", show, 1,
+                 1);
   line.option("--html", Text{"FILE"}, LENSLET_MEMBER(html),
               "the page to write; '-' is standard output [lenslet.html]", show);
   line.arguments("file", Text{"FILE|-"}, LENSLET_MEMBER(files),

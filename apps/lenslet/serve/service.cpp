@@ -7,6 +7,7 @@
 
 #include "apps/common/output/error_line.h"
 #include "apps/lenslet/serve/http/guard.h"
+#include "apps/lenslet/serve/protocol/json_length_field.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 

@@ -12,9 +12,6 @@
 
 namespace lenslet::serve {
 
-/// The field with the length of the JSON in a body: behind it is binary data.
-inline constexpr const char* kJsonLengthField = "Inference-Header-Content-Length";
-
 /// What is known before the body is read.
 struct HttpHead {
   std::string method, target;       // "GET", "/v2/health/live"

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "apps/common/system/environment.h"
+#include "apps/lenslet/serve/protocol/json_length_field.h"
 #include "framework/base/error.h"
 
 namespace lenslet::serve {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "apps/lenslet/serve/http/http.h"
 #include "apps/lenslet/serve/protocol/infer_json.h"
+#include "apps/lenslet/serve/protocol/json_length_field.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "models/digit/picture_input.h"
