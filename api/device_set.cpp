@@ -5,6 +5,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
+#include "framework/base/text.h"
 #include "framework/device/device_health.h"
 #include "framework/device/near_processors.h"
 
@@ -97,7 +98,7 @@ void DeviceSet::throw_nothing_left() const {
   std::string reasons;
   bool lost = false;
   for (const auto& member : members_) {
-    reasons += concat(reasons.empty() ? "" : "; ", member->device.to_string(), ": ", member->fault);
+    add_clause(reasons, concat(member->device.to_string(), ": ", member->fault));
     lost = lost || member->lost;
   }
   const std::string message = "every device failed: " + reasons;

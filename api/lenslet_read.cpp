@@ -81,7 +81,7 @@ void give(const lenslet::Reading& read, lenslet_reading* to) {
   cut_copy(reading.number, sizeof reading.number, read.number.data(), read.number.size());
   std::string message = read.reason;
   for (const std::string& warning : read.warnings.texts) {
-    if (warning != read.reason) message += (message.empty() ? "" : "; ") + warning;
+    if (warning != read.reason) lenslet::add_clause(message, warning);
   }
   message = lenslet::printable_line(message);
   cut_copy(reading.message, sizeof reading.message, message.data(), message.size());
@@ -126,8 +126,8 @@ lenslet_status lenslet_read_memory(lenslet_model* model, const void* file, size_
     if (size > 0) check_not_null(bytes, "file");
     const lenslet::PictureLimits limits;
     if (size > limits.max_file_bytes)
-      throw lenslet::DataError(lenslet::concat("the picture in memory: it has ", size,
+      throw lenslet::DataError(lenslet::concat(lenslet::kPictureInMemory, ": it has ", size,
                                                " bytes, expected at most ", limits.max_file_bytes));
-    return lenslet::decode_picture({bytes, bytes + size}, "the picture in memory", limits);
+    return lenslet::decode_picture({bytes, bytes + size}, lenslet::kPictureInMemory, limits);
   });
 }

@@ -167,12 +167,6 @@ void check_reads_digits(const Network& network, const std::string& what, const c
                          network.graph.output_shape().to_string(), remedy));
 }
 
-void check_whole_network(const Graph& graph) {
-  if (graph.network()) return;
-  throw UnavailableError(
-      concat("the model ", graph.name(), " has no whole-network plan; use the layered plan"));
-}
-
 BackendSpec network_backend(const std::string& name, const Graph& graph, DeviceKind kind,
                             const std::string& prefix) {
   if (graph.network() && name.find_first_of("=,") != std::string::npos) {

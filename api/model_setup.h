@@ -101,9 +101,6 @@ std::shared_ptr<const Network> load_network(const std::string& weights,
 /// `remedy` ends it.
 void check_reads_digits(const Network& network, const std::string& what, const char* remedy = "");
 
-/// Throws UnavailableError unless a backend can compute the whole network at once.
-void check_whole_network(const Graph& graph);
-
 class ModelSetup {
  public:
   static constexpr const char* kAuto = "auto";  // the word for "choose" of device and plan

@@ -50,7 +50,8 @@ function(lenslet_check_backend kind where name file)
 endfunction()
 
 # lenslet_backend(<kind> <cpu|gpu> <name> [HOPPER] [MODULE LIBRARY <target> [SOURCES …]]): adds <where>/<name>.{cpp,cu} of this
-# folder and one row of its generated table, which layers, listings, tests and tuner iterate. The order is the rank.
+# folder and one row of its generated table, which layers, listings, tests and tuner iterate. The order is the rank. The
+# global property LENSLET_BACKENDS has a line of each row, "<kind> <where> <name> <file from the root>".
 # HOPPER: also builds <name>/hopper.cu, for sm_90a only and only if the build includes that GPU; LENSLET_HAS_HOPPER is
 # then defined in both files.
 # MODULE: a shared object, opened on first use and linked to LIBRARY; if that is absent, the row has no code.
@@ -67,6 +68,8 @@ function(lenslet_backend kind where name)
   if(NOT arg_MODULE)
     lenslet_check_backend(${kind} ${where} ${name} "${file}")
   endif()
+  file(RELATIVE_PATH from_root "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
+  set_property(GLOBAL APPEND_STRING PROPERTY LENSLET_BACKENDS "${kind} ${where} ${name} ${from_root}\n")
   set(place "BackendEntry::Kind::kNotBuilt, ")
   if(where STREQUAL "gpu" AND NOT LENSLET_HAS_CUDA)
     # The name is kept, so that the error can explain what is missing.

@@ -66,7 +66,9 @@ function(lenslet_library name)
   if(arg_SOURCES)
     add_library(${name} STATIC ${arg_SOURCES})
     target_link_libraries(${name} PUBLIC lenslet_options ${arg_DEPENDS} PRIVATE $<BUILD_INTERFACE:lenslet_own_flags>)
-    if(LENSLET_SANITIZE)  # the presets compile tests and programs with less: instrumented code is slow to optimise
+    # Instrumented code is slow to optimise, so the presets do it with -Og. Only what computes gets more.
+    file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
+    if(LENSLET_SANITIZE AND folder MATCHES "^(layers|models/fused_lenet5)(/|$)")
       target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
     endif()
   else()
@@ -76,9 +78,15 @@ function(lenslet_library name)
   set_property(GLOBAL APPEND PROPERTY LENSLET_LIBRARIES ${name})
 endfunction()
 
-# lenslet_compile_lightly(<target>): -O1 instead of a release's -O3, for code that a program runs once.
+# lenslet_compile_lightly(<target>): -O1 instead of a release's -O3, for tests and code that a program runs once.
+# In an instrumented build it is -O0, without the checks that GCC puts at nearly every access, which double the time of
+# the compiler. AddressSanitizer finds most of what they would; libraries of the other folders keep them.
 function(lenslet_compile_lightly name)
   target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+  if(LENSLET_SANITIZE AND NOT LENSLET_FUZZ)
+    target_compile_options(${name} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-O0 -fno-sanitize=null,object-size,alignment,vptr,pointer-overflow>)
+  endif()
   set_target_properties(${name} PROPERTIES LENSLET_LIGHT ON)
 endfunction()
 

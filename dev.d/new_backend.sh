@@ -56,7 +56,6 @@ cmd_new_backend() {
   printf '\nlenslet_test(conv_%s_%s SOURCES conv/%s_%s_test.cpp DEPENDS lenslet_conv_verify%s)\n' \
     "$name" "$side" "$name" "$side" "$marks" >>"$tests"
   say "wrote $source and $test, one row in $rows and one in $tests"
-  say "explain $name in apps/report/glossary.txt, or the test of the tables is red (docs/add_a_backend.md)"
   printf 'Next: ./dev test --filter %s, then convbench run --backend %s,direct --problem mb8ic32ih28oc32kh3ph1\n' \
     "'conv_${name}_$side'" "$name"
 }

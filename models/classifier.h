@@ -30,7 +30,8 @@ void make_logits(float* probabilities, int64_t count);
 
 /// The index of the largest of `classes` logits, the first of equal ones; -1 if one is not finite.
 int predicted_class(const float* logits, int64_t classes);
-/// The same with its softmax. A logit of minus infinity is a probability of 0; NaN if a logit is NaN or infinity.
+/// predicted_class() with its softmax. A logit of minus infinity is a probability of 0; NaN if a logit is NaN or
+/// infinity.
 Prediction prediction_of(const float* logits, int64_t classes);
 
 }  // namespace lenslet

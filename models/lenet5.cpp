@@ -51,7 +51,7 @@ void check_tensors(const Safetensors& weights, const std::string& origin) {
   std::string wrong;
   size_t count = 0;
   const auto add = [&](const std::string& text) {
-    if (++count <= kMaxListed) wrong += (wrong.empty() ? "" : "; ") + text;
+    if (++count <= kMaxListed) add_clause(wrong, text);
   };
   for (const ExpectedTensor& expected : expected_tensors()) {
     const auto found = weights.tensors.find(expected.name);

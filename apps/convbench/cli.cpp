@@ -266,14 +266,13 @@ void OptionTable::add_execution() {
   line.option("--backend",
               List{Text{"",
                         [] {
-                          return backend_names({DeviceKind::kCpu, DeviceKind::kCuda});
+                          return backend_names({std::begin(kDeviceKinds), std::end(kDeviceKinds)});
                         }},
                    "all"},
               LENSLET_MEMBER(backends), "names separated by commas", run | sweep | filter | separable);
   line.option("--backend", Text{"NAME", [] { return backend_names({DeviceKind::kCuda}); }},
               LENSLET_MEMBER(backend), "a backend of the GPU", streams);
-  line.option("--math", words({MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}, to_string),
-              LENSLET_MEMBER(math), "arithmetic", run);
+  line.option("--math", words(kMathModes, to_string), LENSLET_MEMBER(math), "arithmetic", run);
   line.option("--layout", layout_words(), LENSLET_MEMBER(layouts), "order of input and output in memory",
               run | filter);
   add_execution_options(line, "backend", measured);

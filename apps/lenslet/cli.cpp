@@ -175,13 +175,12 @@ void OptionTable::add_commands() {
 
 // What the commands read.
 void OptionTable::add_inputs() {
-  line.arguments(
-      "inputs", Text{"FILE|DIR|-"}, LENSLET_MEMBER(inputs),
-      "pictures (PNG, JPEG, BMP, PGM, PPM), IDX files, folders of pictures, or '-' for one picture "
-      "from standard input",
-      classify, 1);
-  line.arguments("picture", Text{"FILE"}, LENSLET_MEMBER(inputs), "picture (PNG, JPEG, BMP, PGM, PPM)", show,
-                 1, 1);
+  line.arguments("inputs", Text{"FILE|DIR|-"}, LENSLET_MEMBER(inputs),
+                 "pictures (PNG, JPEG, BMP, PNM), IDX files, folders of pictures, or '-' for one picture "
+                 "from standard input",
+                 classify, 1);
+  line.arguments("picture", Text{"FILE"}, LENSLET_MEMBER(inputs), "picture (PNG, JPEG, BMP, PNM)", show, 1,
+                 1);
   line.option("--html", Text{"FILE"}, LENSLET_MEMBER(html),
               "the page to write; '-' is standard output [lenslet.html]", show);
   line.arguments("file", Text{"FILE|-"}, LENSLET_MEMBER(files),
@@ -299,7 +298,7 @@ void OptionTable::add_measuring() {
 
 // The model and its plan.
 void OptionTable::add_model() {
-  const auto maths = words({MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}, to_string);
+  const auto maths = words(kMathModes, to_string);
   line.option("--weights", Text{"FILE"}, LENSLET_MEMBER(weights),
               "weights as safetensors, or a built-in set: mnist or robust [mnist; classify, serve and show: "
               "robust]",

@@ -12,8 +12,7 @@ Graph model() { return make_lenet5(builtin_lenet5_weights(), "the built-in weigh
 
 void add_network_backends(std::vector<std::string>& words, const Graph& graph) {
   if (graph.network() == nullptr) return;
-  for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kCuda})
-    add_new(words, graph.network()->backends(kind));
+  for (const DeviceKind kind : kDeviceKinds) add_new(words, graph.network()->backends(kind));
 }
 
 }  // namespace
@@ -25,8 +24,7 @@ Suggestions backend_suggestions() {
   for (const Graph::Node& node : graph.nodes()) {
     if (!node.layer) continue;
     std::vector<std::string> backends = {"auto"};
-    for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kCuda})
-      add_new(backends, node.layer->backends(kind));
+    for (const DeviceKind kind : kDeviceKinds) add_new(backends, node.layer->backends(kind));
     add_new(suggestions.words, backends);
     suggestions.keys.push_back({node.name, std::move(backends)});
   }

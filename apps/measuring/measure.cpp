@@ -42,6 +42,13 @@ constexpr double kStandingRatio = 2, kStandingWindows = 2;
 // With fewer samples the noise is unknown.
 constexpr size_t kMinForNoise = 3;
 
+/// A candidate's share of its measurement.
+struct Turn {
+  double time_ms;
+  int min_samples;
+  bool last;
+};
+
 /// One candidate during the measurement.
 struct CandidateState {
   CandidateState(Candidate& which, Stream& stream, std::vector<float>& scratch)
@@ -49,14 +56,12 @@ struct CandidateState {
   Candidate& candidate;
   CandidateChecks checks;
   Measurement result;
-  bool alive = true;      // not failed and not skipped
-  bool held_back = true;  // its launches fit behind the gate
-  bool last_turn = false;
+  bool alive = true;           // not failed and not skipped
+  bool held_back = true;       // its launches fit behind the gate
   CapturedGraph replay;        // `batch` runs as one launch; empty if a run is long or cannot be captured
   CapturedGraph single;        // one run, if `replay` exists
   double alone_ns = INFINITY;  // fastest single run on a poisoned output
   int batch = 1, hot_turns = kMaxTurns, cold_turns = kMaxTurns;
-  int turns = kMaxTurns;  // of these two the current one
   int64_t calls = 0;
   double once_ns = 0;
   std::vector<double> hot, cold, end_to_end;
@@ -255,16 +260,14 @@ class CandidateTiming {
       bool noisy = false;
       for (int turn = 0; turn < kMaxTurns; ++turn) {
         if (!options_.hot) break;
-        take_turn(go, turn, &CandidateState::hot_turns,
-                  [&](CandidateState& state, double time_ms) { time_hot(state, time_ms); });
+        take_turn(go, turn, &CandidateState::hot_turns, &CandidateTiming::time_hot);
       }
       if (options_.cold) {
         flush_ = std::make_unique<CacheFlush>(stream_.device());
         const double flush_ns = time_flush();
         for (auto& state : states_) state->cold_turns = turns_of(state->once_ns + flush_ns);
         for (int turn = 0; turn < kMaxTurns; ++turn) {
-          take_turn(go, turn, &CandidateState::cold_turns,
-                    [&](CandidateState& state, double time_ms) { time_cold(state, time_ms); });
+          take_turn(go, turn, &CandidateState::cold_turns, &CandidateTiming::time_cold);
         }
         flush_.reset();
       }
@@ -273,9 +276,7 @@ class CandidateTiming {
     }
     if (options_.end_to_end) {
       for (int turn = 0; turn < kMaxTurns; ++turn) {
-        take_turn(0, turn, &CandidateState::hot_turns, [&](CandidateState& state, double time_ms) {
-          time_end_to_end(state, kCopiesShare * time_ms);
-        });
+        take_turn(0, turn, &CandidateState::hot_turns, &CandidateTiming::time_end_to_end);
       }
     }
   }
@@ -293,21 +294,20 @@ class CandidateTiming {
   }
 
   // One turn per candidate; extra turns only for those that are still too noisy.
-  template <typename Time>
-  void take_turn(int go, int turn, int CandidateState::*turns, Time&& time) {
+  void take_turn(int go, int index, int CandidateState::*turns_of_state,
+                 void (CandidateTiming::*time)(CandidateState&, const Turn&)) {
     for (auto& state : states_) {
-      state->turns = (*state).*turns;
-      if (turn >= state->turns || (go > 0 && !too_noisy(*state))) continue;
-      state->last_turn = turn + 1 == state->turns;
-      guarded(*state, [&] { time(*state, options_.min_time_ms / state->turns); });
+      const int turns = (*state).*turns_of_state;
+      if (index >= turns || (go > 0 && !too_noisy(*state))) continue;
+      const Turn turn = {options_.min_time_ms / turns,
+                         static_cast<int>(ceil_div(options_.min_samples, turns)), index + 1 == turns};
+      guarded(*state, [&] { (this->*time)(*state, turn); });
     }
   }
 
   template <typename Sample>
-  void sample_for(const CandidateState& state, std::vector<double>& samples, double time_ms,
-                  Sample&& sample) {
-    const auto min_samples = static_cast<int>(ceil_div(options_.min_samples, state.turns));
-    Sampler sampler(time_ms, min_samples, kSamplesATurn, interrupted);
+  void sample_for(const Turn& turn, std::vector<double>& samples, Sample&& sample) {
+    Sampler sampler(turn.time_ms, turn.min_samples, kSamplesATurn, interrupted);
     while (sampler.next()) {
       if (const double ns = sample(); !std::isnan(ns)) samples.push_back(ns);
     }
@@ -316,17 +316,17 @@ class CandidateTiming {
   // Whether a turn begins with a run that is not timed: the candidate before left its data in the caches.
   static bool fills_caches(const CandidateState& state) { return state.once_ns < kLongNs; }
 
-  void time_hot(CandidateState& state, double time_ms) {
+  void time_hot(CandidateState& state, const Turn& turn) {
     if (fills_caches(state)) run_once(state);
-    sample_for(state, state.hot, time_ms, [&] {
+    sample_for(turn, state.hot, [&] {
       return time_batch(state, state.batch, nullptr, state.replay ? &state.replay : nullptr);
     });
-    judge_timed(state);
-    if (state.alive && state.batch > 1 && options_.verify == Verify::kBoth) time_alone(state);
+    judge_timed(state, turn);
+    if (state.alive && state.batch > 1 && options_.verify == Verify::kBoth) time_alone(state, turn);
   }
 
   // Single runs on a poisoned output, timed like the batches; see kStandingRatio.
-  void time_alone(CandidateState& state) {
+  void time_alone(CandidateState& state, const Turn& turn) {
     const auto take = [&](int count) {
       for (int i = 0; i < count && !interrupted(); ++i) {
         // A window that could not be held back discards the graph.
@@ -335,7 +335,7 @@ class CandidateTiming {
       }
     };
     take(kAloneATurn);
-    if (!state.last_turn || !std::isfinite(state.alone_ns) || state.hot.empty()) return;
+    if (!turn.last || !std::isfinite(state.alone_ns) || state.hot.empty()) return;
     if (state.checks.still_poisoned())
       return state.fail(row_status::kFailed, "skipped work: a single run left its output unwritten");
     double window_ns = INFINITY;
@@ -353,14 +353,14 @@ class CandidateTiming {
     }
   }
 
-  void time_cold(CandidateState& state, double time_ms) {
-    sample_for(state, state.cold, time_ms, [&] { return time_batch(state, 1, flush_.get()); });
-    judge_timed(state);
+  void time_cold(CandidateState& state, const Turn& turn) {
+    sample_for(turn, state.cold, [&] { return time_batch(state, 1, flush_.get()); });
+    judge_timed(state, turn);
   }
 
-  void time_end_to_end(CandidateState& state, double time_ms) {
+  void time_end_to_end(CandidateState& state, const Turn& turn) {
     if (!state.candidate.end_to_end()) return;
-    sample_for(state, state.end_to_end, time_ms, [&] {
+    sample_for({kCopiesShare * turn.time_ms, turn.min_samples, turn.last}, state.end_to_end, [&] {
       if (options_.verify == Verify::kBoth) {
         state.checks.poison();
         stream_.synchronise();
@@ -372,14 +372,14 @@ class CandidateTiming {
       stream_.synchronise();
       return host_now_ns() - start;
     });
-    if (options_.verify != Verify::kBoth || !state.last_turn) return;
+    if (options_.verify != Verify::kBoth || !turn.last) return;
     const std::string wrong = state.checks.judge_end_to_end(Candidate::kTimed);
     if (!wrong.empty()) state.fail(row_status::kFailed, concat("from host to host: ", wrong));
   }
 
   // Judges the output of the last turn's runs; judging every turn would take longer than the turns.
-  void judge_timed(CandidateState& state) {
-    if (options_.verify != Verify::kBoth || !state.last_turn) return;
+  void judge_timed(CandidateState& state, const Turn& turn) {
+    if (options_.verify != Verify::kBoth || !turn.last) return;
     const std::string wrong = state.checks.judge_output(Candidate::kTimed);
     if (!wrong.empty())
       state.fail(row_status::kFailed,
@@ -410,14 +410,14 @@ class CandidateTiming {
     result.replayed = static_cast<bool>(state.replay);
     if (too_noisy(state)) {
       const double found = noise(state);
-      result.note = std::isfinite(found) ? concat("noise ", format_percent(found, 1), " after ",
-                                                  kNoiseRetries + 1, " times the requested time")
-                                         : concat("noise unknown: fewer than ", kMinForNoise, " samples");
+      result.noise = std::isfinite(found) ? concat("noise ", format_percent(found, 1), " after ",
+                                                   kNoiseRetries + 1, " times the requested time")
+                                          : concat("noise unknown: fewer than ", kMinForNoise, " samples");
     }
     if (!state.held_back) {
-      result.note += concat(result.note.empty() ? "" : "; ",
-                            "more launches than a stream can hold back, or a host too slow to ",
-                            "enqueue them in time: the time includes the host's launch rate");
+      result.note =
+          "more launches than a stream can hold back, or a host too slow to enqueue them in time: the time "
+          "includes the host's launch rate";
     }
     return result;
   }

@@ -51,7 +51,8 @@ struct Measurement {
   double first_call_ns = NAN;        // host clock, including one-time set-up
   bool replayed = false;             // hot runs were replays of a CUDA graph
   std::optional<ResultError> error;  // the largest of all checks; nullopt with Verify::kOff
-  std::string note;                  // "noise 12 % after 4 times the requested time"
+  std::string noise;  // "noise 12 % after 4 times the requested time"; empty if it is as requested
+  std::string note;   // what else limits the meaning of the times
 };
 
 /// One measurement per candidate, in order. Throws DeviceError only if the device is lost, and never InterruptedError:

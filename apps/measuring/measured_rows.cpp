@@ -1,5 +1,7 @@
 #include "apps/measuring/measured_rows.h"
 
+#include "framework/base/text.h"
+
 namespace lenslet {
 
 std::vector<ResultRow> rows_of(const ResultRow& base, const Measurement& measured, const RowContext& context,
@@ -11,7 +13,8 @@ std::vector<ResultRow> rows_of(const ResultRow& base, const Measurement& measure
     row.cache = hot ? "hot" : "cold";
     row.status = measured.status;
     if (!measured.reason.empty()) row.reason = measured.reason;
-    if (!measured.note.empty()) row.reason += concat(row.reason.empty() ? "" : "; ", measured.note);
+    add_clause(row.reason, measured.noise);
+    add_clause(row.reason, measured.note);
     row.time = hot ? measured.hot : measured.cold;
     row.replayed = hot && measured.replayed;
     row.end_to_end = measured.end_to_end;

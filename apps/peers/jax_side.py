@@ -16,12 +16,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from side import HostPass, Side, host_windows, passes_of, single_calls, summarise
+from side import ROUND_TRIP_WARM_UP, HostPass, Side, host_windows, passes_of, single_calls, summarise
 
 PRECISION = {"fp32": "highest", "tf32": "tensorfloat32", "fp16": "default"}
 DIMENSIONS = {"NCHW": ("NCHW", "OIHW", "NCHW"), "NHWC": ("NHWC", "HWIO", "NHWC")}
 SHORT_NS = 1e6  # for passes shorter than this the dispatch is noticeable
-ROUND_TRIP_WARM_UP = 100
 
 inputs = {}  # for the current batch size, shared by all sides
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from side import NotMeasured, Pass, Side
+from side import MATH_MODES, NotMeasured, Pass, Side
 
 # `lenslet bench` takes at least 20 windows per turn, however short the requested time is.
 MIN_MS, WARMUP_MS, CALLS = 30, 10, 1000
@@ -158,9 +158,9 @@ def network_side(program, device, threads, name, options):
 def on_gpu(program, data):
     """Sides of both plans in every math; `lenslet bench` reads the images of the folder `data` as fp32 or uint8."""
     bench = Bench(program, data, "cuda", None, ["--output", "logits,prediction"])
-    sides = [LensletSide(bench, "cuda", None, "layered", math, "fp32", "logits") for math in ("fp32", "tf32", "fp16")]
+    sides = [LensletSide(bench, "cuda", None, "layered", math, "fp32", "logits") for math in MATH_MODES]
     for read, output in (("fp32", "logits"), ("uint8", "prediction")):
-        sides += [LensletSide(bench, "cuda", None, "fused", math, read, output) for math in ("fp32", "tf32", "fp16")]
+        sides += [LensletSide(bench, "cuda", None, "fused", math, read, output) for math in MATH_MODES]
     return sides
 
 

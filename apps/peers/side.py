@@ -8,8 +8,10 @@ reason. Every side reads the same fp32 images and writes fp32 logits, unless its
 import statistics
 import time
 
+MATH_MODES = ("fp32", "tf32", "fp16")
 MAX_DIFFERING = 3  # test images that a side may classify unlike `lenslet eval` in fp32, as in `lenslet bench`
 BATCH_NS, MAX_PASSES = 200e3, 256  # passes captured or compiled as one launch, as in apps/measuring/measure.cpp
+ROUND_TRIP_WARM_UP = 100  # calls before those of round_trip(), as in apps/lenslet/bench/bench_latency.cpp
 
 
 def numbers(text):

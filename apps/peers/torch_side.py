@@ -4,12 +4,12 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from side import Pass, Side, passes_of, single_calls, skip_unless, summarise
+from side import ROUND_TRIP_WARM_UP, Pass, Side, passes_of, single_calls, skip_unless, summarise
 
 PRECISION = {"fp32": (False, torch.float32), "tf32": (True, torch.float32), "fp16": (False, torch.float16)}
 LAYOUTS = {"NCHW": torch.contiguous_format, "NHWC": torch.channels_last}
 HOLD_CYCLES = 200_000  # about 0.1 ms: the device is held back while events and passes are enqueued
-ROUND_TRIP_WARM_UP, MAX_ROUND_TRIP = 100, 64
+MAX_ROUND_TRIP = 64
 COMPILED_AT_ONCE = 1000  # more than the sides of a batch size
 
 pool = None  # of all graphs of the current batch size, which never run at the same time

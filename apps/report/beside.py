@@ -11,7 +11,7 @@ from tables import Cell, details, head, numeric, table, time_cell
 from words import short
 
 MAX_SHOWN = 30  # rows with the largest change; the others unfold
-HALF_WIDTH, MIN_SAMPLES, THRESHOLD = 1.288, 6, 0.03  # those of compare.cpp, compare.h and --threshold's default
+HALF_WIDTH, MIN_SAMPLES, THRESHOLD = 1.288, 6, 0.03  # those of convbench compare
 VERDICTS = ("faster", "slower", "same", "unclear")
 
 

@@ -3,7 +3,7 @@
 import re
 
 from results import Rows, geometric_mean
-from selection import climbed, deep_names, deep_rows, rung_of
+from selection import MATH_MODES, climbed, deep_names, deep_rows, rung_of
 from style import DOTTED, SOFT, bar, drawing, legend_below, line_style, log_axis, panels, series, slug
 from words import shape, short
 
@@ -79,7 +79,7 @@ def deep(rows):
             for j, best in enumerate(found.values()):
                 if name in best:
                     at, rate = j + width * (i - (len(mine) - 1) / 2), best[name].gflops / 1e3
-                    pattern = ("fp32", "tf32", "fp16").index(math)
+                    pattern = MATH_MODES.index(math)
                     bar(axes, at, rate, width * 0.94, pattern, color=families[family]["color"], label=name)
         axes.set_xticks(range(len(found)), shapes, fontsize=8)
         axes.set(title=title)

@@ -97,7 +97,7 @@ def by_size(rows):
         )
         if printed:
             caption += (
-                " The dashed lines are another GPU of another year: they show the shape, not a race. The study does"
+                " The dashed lines are another GPU of another year: they show the shape alone. The study does"
                 " not state its number of filters."
             )
         yield drawing(f"rgb-by-size-k{k}", f"3×3 convolution of an RGB image, K = {k}: time by size", figure, caption)

@@ -6,7 +6,7 @@ from matplotlib.transforms import Bbox
 
 from look import look
 from results import Rows
-from selection import title_of
+from selection import MATH_MODES, title_of
 from style import BACK, INK, SOFT, drawing, legend_below, log_axis, one_panel, series
 from words import per_second
 
@@ -71,7 +71,7 @@ def roofline(group):
     # A ladder's first row is the CPU's, with other ceilings.
     hot = group.rows.where(cache="hot").drawn
     rows = Rows(row for row in hot if row.flops and row.bytes and row.labels.get("rung") != "cpu")
-    peaks = [(math, group.peak(math)) for math in ("fp32", "tf32", "fp16")]
+    peaks = [(math, group.peak(math)) for math in MATH_MODES]
     roofs = [(f"{math} {peak[1]}", peak[0]) for math, peak in peaks if peak]
     slopes = group.bandwidths()
     if not rows or not (slopes or roofs):

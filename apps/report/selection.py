@@ -6,10 +6,11 @@ from results import Rows, natural, size_of
 from words import shape
 
 FP32 = "fp32"
+MATH_MODES = (FP32, "tf32", "fp16")  # the most exact first
 DEEP = re.compile(r"^mb8ic(32|64)ih(64|128)oc(128|256)oh\d+kh3$")
 HOW = ("hot", "cold", "with copies")  # ways of timing a convolution; the last is from host to host
 CELL = ("out_channels", "stride", "size")  # labels of a cell of the table of RGB images
-KINDS = {"fp32 arithmetic": ("fp32",), "any arithmetic": ("fp32", "tf32", "fp16")}  # of comparisons with peers
+KINDS = {"fp32 arithmetic": (FP32,), "any arithmetic": MATH_MODES}  # of comparisons with peers
 
 
 def bare(problem):

@@ -5,6 +5,7 @@ import html
 from results import Rows, geometric_mean, size_of
 from selection import (
     HOW,
+    MATH_MODES,
     batch_rows,
     batches_of_layers,
     candidate,
@@ -122,7 +123,7 @@ def overview(group):
 
 def ceilings_line(group):
     parts = [f"{name} {per_second(rate, 'B/s')}" for name, rate in group.bandwidths()]
-    for math in ("fp32", "tf32", "fp16"):
+    for math in MATH_MODES:
         peak, library = group.peak(math), group.ceiling(f"{math}_flops_per_s")
         if peak and peak[0] != library:
             parts.append(f"{math} {peak[1]} {per_second(peak[0], 'FLOP/s')}")

@@ -161,7 +161,7 @@ def convolutions(gpu):
         yield Headline(
             f"3×3 of one RGB image, 256 to {max(int(size) for _, _, size in cells)}, fp32, {how} ({len(cells)} cases)",
             "`direct`",
-            f"cuDNN; {sum(value > 1 for value in cells.values())} of {len(cells)} faster",
+            f"cuDNN, slower in {sum(value > 1 for value in cells.values())} of {len(cells)}",
             results.geometric_mean(cells.values()),
             "wall time from page-locked memory and back" if how == "with copies" else "kernel time, device events",
         )
@@ -190,8 +190,8 @@ def results_table(gpu, cpu):
     return tables.markdown(
         f"{common.digits_right(peers, matrix)} of {peers['digits']['images']:,} MNIST test images are classified"
         f" correctly, as by PyTorch with the same weights, with each of the {common.combinations(matrix)} on the GPU."
-        f" On {peers.device}, images resident on the device except where a row names another GPU or way; the"
-        " sides of a comparison take turns in one run; medians:",
+        f" On {peers.device}, with the images in its memory, unless a row names another GPU or another way;"
+        " the sides of a comparison take turns in one run; medians:",
         ["what", "Lenslet", "fastest peer", "ratio", "how"],
         [headline.line() for part in parts for headline in part],
     )

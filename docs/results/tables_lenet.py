@@ -174,9 +174,9 @@ def large_calls(folder):
         return ""
     return markdown(
         f"**Large calls** by where the images lie, {load(folder, 'calls.json').device}, class and probability out, wall"
-        " time; the bus by plain copies from page-locked memory, and PyTorch from ordinary memory through copy,"
-        " normalisation, compiled model and argmax, in the same run (`apps/peers/user_calls.py`):",
-        ["images in", "math", "images", "images/s", "beside it"],
+        " time. Measured in the same run: the bus, by plain copies from page-locked memory, and PyTorch's whole way"
+        " from ordinary memory (copy, normalisation, compiled model, argmax) (`apps/peers/user_calls.py`):",
+        ["images in", "math", "images", "images/s", "compared"],
         lines,
     )
 

@@ -102,6 +102,12 @@ std::string joined(const std::vector<std::string>& words, const std::string& sep
   return text;
 }
 
+void add_clause(std::string& text, const std::string& clause) {
+  if (clause.empty()) return;
+  if (!text.empty()) text += "; ";
+  text += clause;
+}
+
 void add_new(std::vector<std::string>& words, const std::vector<std::string>& more) {
   for (const std::string& word : more) {
     if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);

@@ -34,6 +34,8 @@ std::string printable_line(std::string_view text);
 
 /// The words with `separator` between them.
 std::string joined(const std::vector<std::string>& words, const std::string& separator);
+/// Appends `clause` to a text, after "; " if the text has one already. An empty clause changes nothing.
+void add_clause(std::string& text, const std::string& clause);
 /// Appends to `words` those of `more` that it lacks.
 void add_new(std::vector<std::string>& words, const std::vector<std::string>& more);
 /// "direct, winograd"; "none" for no names.

@@ -45,8 +45,9 @@ Device check_cuda_device(int ordinal, const CudaStatus& status) {
   const CudaDeviceInfo& info = status.devices[static_cast<size_t>(ordinal)];
   if (!info.has_code) {
     throw UnavailableError(concat("device ", device.to_string(), " (", info.name, ", compute capability ",
-                                  info.compute_capability, ") is unsupported: this build has code for ",
-                                  status.architectures, "; rebuild with its CMAKE_CUDA_ARCHITECTURES"));
+                                  capability_text(info.compute_capability),
+                                  ") is unsupported: this build has code for ", status.architectures,
+                                  "; rebuild with its CMAKE_CUDA_ARCHITECTURES"));
   }
   return device;
 }

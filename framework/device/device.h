@@ -11,6 +11,9 @@ namespace lenslet {
 /// The two kinds of device. A backend is written for one of them.
 enum class DeviceKind { kCpu, kCuda };
 
+/// Every kind of device.
+inline constexpr DeviceKind kDeviceKinds[] = {DeviceKind::kCpu, DeviceKind::kCuda};
+
 /// "cpu" or "cuda".
 const char* to_string(DeviceKind kind) noexcept;
 
@@ -32,6 +35,15 @@ struct Device {
   }
   friend bool operator!=(const Device& a, const Device& b) noexcept { return !(a == b); }
 };
+
+/// "9.0" for 90.
+inline std::string capability_text(int compute_capability) {
+  return std::to_string(compute_capability / 10) + "." + std::to_string(compute_capability % 10);
+}
+/// "13.0" for 13000, the form of the CUDA runtime.
+inline std::string cuda_version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
 
 /// Properties of one GPU, from the CUDA runtime.
 struct CudaDeviceInfo {

@@ -9,6 +9,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
+#include "framework/device/device.h"
 
 namespace lenslet {
 
@@ -44,8 +45,8 @@ struct GpuTraits {
 /// `min_capability`.
 inline Support needs_capability(const std::string& who, int min_capability, int found, const char* remedy) {
   if (found >= min_capability) return Support::yes();
-  return Support::no(concat(who, " compute capability ", min_capability / 10, ".", min_capability % 10,
-                            ", this GPU has ", found / 10, ".", found % 10, ": ", remedy));
+  return Support::no(concat(who, " compute capability ", capability_text(min_capability), ", this GPU has ",
+                            capability_text(found), ": ", remedy));
 }
 
 /// No, with a reason that begins with `who`, for a GPU whose blocks have less shared memory than `bytes`.

@@ -78,15 +78,17 @@ namespace runtime {
 
 namespace {
 
+constexpr const char* kNoDevice = "the driver finds no CUDA device (is CUDA_VISIBLE_DEVICES empty?)";
+
 std::string why_unusable(cudaError_t error, int driver_version, int runtime_version) {
-  const std::string needed = concat(runtime_version / 1000, ".", runtime_version % 1000 / 10);
+  const std::string needed = cuda_version_text(runtime_version);
   if (driver_version == 0) return "no NVIDIA driver is loaded";
   if (error == cudaErrorInsufficientDriver) {
-    return concat("the NVIDIA driver supports CUDA ", driver_version / 1000, ".", driver_version % 1000 / 10,
+    return concat("the NVIDIA driver supports CUDA ", cuda_version_text(driver_version),
                   ", this build needs ", needed);
   }
   if (error == cudaErrorStubLibrary) return "libcuda is the toolkit's stub, not a driver";
-  if (error == cudaErrorNoDevice) return "the driver sees no CUDA device (is CUDA_VISIBLE_DEVICES empty?)";
+  if (error == cudaErrorNoDevice) return kNoDevice;
   return concat(cudaGetErrorName(error), ": ", cudaGetErrorString(error));
 }
 
@@ -290,10 +292,11 @@ CudaStatus query_status() noexcept {
     info.has_code = has_code_for(info.compute_capability, status.architectures);
     status.usable = status.usable || info.has_code;
   }
-  if (count == 0) status.reason = "the driver sees no CUDA device (is CUDA_VISIBLE_DEVICES empty?)";
+  if (count == 0) status.reason = kNoDevice;
   if (count > 0 && !status.usable) {
-    status.reason = concat("this build holds code for ", status.architectures, ", the device needs ",
-                           status.devices[0].compute_capability);
+    status.reason =
+        concat("this build has code for ", status.architectures, ", cuda:0 has compute capability ",
+               capability_text(status.devices[0].compute_capability));
   }
   return status;
 }

@@ -64,9 +64,8 @@ void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
 // The graph that a plan or the options request: the layers, or the one layer that computes them all.
 const Graph& graph_to_run(const Graph& graph, const BuildOptions& options) {
   if ((options.plan ? options.plan->execution : options.execution) != Plan::kFused) return graph;
-  if (graph.whole()) return *graph.whole();
-  throw UnavailableError(
-      concat("the model ", graph.name(), " has no whole-network plan; use the layered plan"));
+  check_whole_network(graph);
+  return *graph.whole();
 }
 
 }  // namespace

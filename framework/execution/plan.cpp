@@ -13,8 +13,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr size_t kMaxLayers = 4096;  // the most of an ONNX model; each is compared with all before it
-
 constexpr size_t kMaxTextBytes = 500;  // names; a library's choice is the longest
 
 class Reader {
@@ -137,8 +135,9 @@ Plan Plan::from_json(const std::string& text, const std::string& origin) {
   plan.activation_bytes = static_cast<size_t>(plan_reader.count("activation_bytes"));
   const ordered_json& layers = plan_reader.field("layers");
   if (!layers.is_array()) throw plan_reader.wrong("layers", "an array", layers);
-  if (layers.size() > kMaxLayers)
-    throw DataError(concat(origin, ": a plan has at most ", kMaxLayers, " layers, found ", layers.size()));
+  if (layers.size() > Plan::kMaxLayers)
+    throw DataError(
+        concat(origin, ": a plan has at most ", Plan::kMaxLayers, " layers, found ", layers.size()));
   for (const ordered_json& entry : layers) {
     const Reader reader(entry, origin, concat("layer ", plan.layers.size()));
     PlanLayer layer;

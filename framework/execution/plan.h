@@ -23,7 +23,9 @@ struct PlanLayer {
 struct Plan {
   static constexpr const char* kSchema = "lenslet.plan/1";  // of the JSON
   static constexpr size_t kMaxBytes = 4u << 20;             // of the JSON
-  static constexpr const char* kLayered = "layered";        // execution step by step
+  /// Also the most of an ONNX model. from_json() compares each layer with all before it.
+  static constexpr size_t kMaxLayers = 4096;
+  static constexpr const char* kLayered = "layered";  // execution step by step
   /// All at once; `layers` then has one entry: the model's name, and the backend of Graph::network().
   static constexpr const char* kFused = "fused";
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "framework/measuring/row_status.h"
 
 namespace lenslet {
@@ -65,8 +66,8 @@ UnavailableError no_way(const Graph& graph, const std::vector<TuneCandidate>& ca
   for (size_t i = region.first; i < region.second; ++i) {
     const TuneCandidate& candidate = candidates[i];
     if (candidate.status == row_status::kPassed) continue;
-    reasons += concat(reasons.empty() ? "" : "; ", graph.nodes()[candidate.nodes[0]].name, " ",
-                      candidate.backend, ": ", candidate.reason);
+    add_clause(reasons, concat(graph.nodes()[candidate.nodes[0]].name, " ", candidate.backend, ": ",
+                               candidate.reason));
   }
   return UnavailableError(concat("no backend can be chosen for layer ",
                                  graph.nodes()[candidates[region.first].nodes[0]].name, ": ", reasons));
@@ -82,31 +83,50 @@ void choose_in_region(const Graph& graph, std::vector<TuneCandidate>& candidates
   const TuneWay& chosen = ways[choose_tied(times)];
   const auto less = [](const TuneWay& a, const TuneWay& b) { return a.time.median < b.time.median; };
   const TuneWay& fastest = *std::min_element(ways.begin(), ways.end(), less);
-  for (const size_t i : chosen.candidates) candidates[i].chosen = true;
   for (size_t i = region.first; i < region.second; ++i) {
     TuneCandidate& candidate = candidates[i];
     if (candidate.status != row_status::kPassed) continue;
+    const auto takes = [i](const TuneWay& way) {
+      return std::find(way.candidates.begin(), way.candidates.end(), i) != way.candidates.end();
+    };
     const TuneWay* best = nullptr;  // of the ways that contain this candidate
     for (const TuneWay& way : ways) {
-      const bool takes = std::find(way.candidates.begin(), way.candidates.end(), i) != way.candidates.end();
-      if (takes && (!best || less(way, *best))) best = &way;
+      if (takes(way) && (!best || less(way, *best))) best = &way;
     }
     if (!best) {
-      candidate.why = "the rest of the region is unavailable with it";
+      candidate.verdict = TuneVerdict::kIncomplete;
       candidate.behind_ns = NAN;
       continue;
     }
     candidate.behind_ns = best->time.median - fastest.time.median;
-    const bool tied = overlap(best->time, fastest.time);
-    if (candidate.chosen) {
-      candidate.why = &chosen == &fastest ? "fastest" : "tied, first in rank";
+    if (takes(chosen)) {
+      candidate.verdict = &chosen == &fastest ? TuneVerdict::kFastest : TuneVerdict::kTiedFirst;
     } else {
-      candidate.why = tied ? "tied, later in rank" : "slower";
+      const bool tied = overlap(best->time, fastest.time);
+      candidate.verdict = tied ? TuneVerdict::kTiedLater : TuneVerdict::kSlower;
     }
   }
 }
 
 }  // namespace
+
+const char* to_string(TuneVerdict verdict) noexcept {
+  switch (verdict) {
+    case TuneVerdict::kNone:
+      return "";
+    case TuneVerdict::kFastest:
+      return "fastest";
+    case TuneVerdict::kTiedFirst:
+      return "tied, first in rank";
+    case TuneVerdict::kTiedLater:
+      return "tied, later in rank";
+    case TuneVerdict::kSlower:
+      return "slower";
+    case TuneVerdict::kIncomplete:
+      return "the rest of the region is unavailable with it";
+  }
+  return "";
+}
 
 std::vector<TuneCandidate> tune_candidates(const Graph& graph, const BuildOptions& build) {
   const std::vector<Shape> shapes = graph.infer_shapes(build.batch);
@@ -166,10 +186,7 @@ size_t choose_tied(const std::vector<TimeStats>& times) {
 }
 
 void choose_candidates(const Graph& graph, std::vector<TuneCandidate>& candidates) {
-  for (TuneCandidate& candidate : candidates) {
-    candidate.chosen = false;
-    candidate.why.clear();
-  }
+  for (TuneCandidate& candidate : candidates) candidate.verdict = TuneVerdict::kNone;
   for (const auto& region : tune_regions(candidates)) choose_in_region(graph, candidates, region);
 }
 
@@ -180,7 +197,7 @@ Plan tuned_plan(const Graph& graph, const BuildOptions& build, const std::vector
   plan.batch = build.batch;
   plan.origin = "the tuned plan";
   for (const TuneCandidate& candidate : candidates) {
-    if (!candidate.chosen) continue;
+    if (!candidate.chosen()) continue;
     const Graph::Node& head = graph.nodes()[candidate.nodes[0]];
     plan.layers.push_back({head.name, std::string(head.layer->type()), candidate.backend,
                            candidate.request.math, candidate.choice, ""});

@@ -19,6 +19,19 @@
 
 namespace lenslet {
 
+/// What choose_candidates() finds about a candidate, by the fastest way (TuneWay) with it.
+enum class TuneVerdict {
+  kNone,        // it is not PASSED
+  kFastest,     // chosen
+  kTiedFirst,   // chosen: tied with the fastest way and first in rank of those that are
+  kTiedLater,   // tied with the fastest way, or part of it, but later in rank than the chosen way
+  kSlower,      // slower than the fastest way by more than the bands
+  kIncomplete,  // no way contains it: nothing PASSED computes the rest of the region
+};
+
+/// "fastest", "tied, first in rank", "tied, later in rank", "slower", …; empty for kNone.
+const char* to_string(TuneVerdict verdict) noexcept;
+
 /// One operator: a layer, alone or with layers behind it, prepared with one backend.
 struct TuneCandidate {
   std::vector<size_t> nodes;  // of the graph, in order: the layer itself, then what is fused into it
@@ -27,15 +40,19 @@ struct TuneCandidate {
   OperatorRequest request;              // what prepare() takes
   // Set by measuring:
   std::string status = row_status::kSkipped;  // all but kSuspect occur; only kPassed may be chosen
-  std::string reason = "not measured";        // why it has no time; empty if it has one
+  std::string reason = "not measured";        // why it has no time, or what limits the meaning of its time
+  std::string noise;                          // "noise 12 % after …" if its time varied more than requested
   TimeStats time;                             // ns
   std::string choice;                         // Operator::choice
   std::string detail;                         // Operator::detail
   size_t workspace_bytes = 0;                 // required
   // Set by choose_candidates():
-  bool chosen = false;
+  TuneVerdict verdict = TuneVerdict::kNone;
   double behind_ns = 0;  // how much longer the fastest pass with it takes than the fastest of all, by medians
-  std::string why;       // "fastest", "tied, first in rank", "tied, later in rank", "slower"
+
+  bool chosen() const noexcept {
+    return verdict == TuneVerdict::kFastest || verdict == TuneVerdict::kTiedFirst;
+  }
 };
 
 /// All candidates by node and in rank order, including unsupported ones (UNSUPPORTED, with the reason). Device, batch,
@@ -60,8 +77,8 @@ std::vector<TuneWay> tune_ways(const std::vector<TuneCandidate>& candidates,
 /// must not be empty.
 size_t choose_tied(const std::vector<TimeStats>& times);
 
-/// Sets `chosen` and `why`. Throws UnavailableError with the status of each candidate if no PASSED one computes a
-/// layer.
+/// Sets `verdict` and `behind_ns`. Throws UnavailableError with the reason of each candidate if no PASSED one computes
+/// a layer.
 void choose_candidates(const Graph& graph, std::vector<TuneCandidate>& candidates);
 
 /// The layered plan of the chosen candidates; an Executable built from it fills in the rest.

@@ -88,6 +88,12 @@ void Graph::set_network(std::unique_ptr<Layer> network) {
   whole_->add(name_, std::move(network), {nodes_[0].name});
 }
 
+void check_whole_network(const Graph& graph) {
+  if (graph.network()) return;
+  throw UnavailableError(
+      concat("the model ", graph.name(), " has no whole-network plan; use the layered plan"));
+}
+
 OperatorRequest Graph::network_request(Device device, int64_t batch, MathMode math, ElementType input,
                                        ElementType output) const {
   return request_for(*network(), {input_shape_.batch_of(batch)}, device, math, input, output);

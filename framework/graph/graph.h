@@ -75,4 +75,7 @@ class Graph {
   std::unique_ptr<Graph> whole_;
 };
 
+/// Throws UnavailableError unless a backend can compute the whole network at once.
+void check_whole_network(const Graph& graph);
+
 }  // namespace lenslet

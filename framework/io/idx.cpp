@@ -16,7 +16,6 @@ namespace {
 
 constexpr size_t kMaxGzipBytes = size_t{64} << 20;
 constexpr uint8_t kUnsignedByte = 0x08;
-constexpr int kImageRank = 3, kLabelRank = 1;
 
 std::string hex(const uint8_t* bytes, size_t count) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -30,7 +29,7 @@ std::string hex(const uint8_t* bytes, size_t count) {
 
 const char* meaning_of(const uint8_t* magic) {
   if (magic[0] != 0 || magic[1] != 0 || magic[2] != kUnsignedByte) return "";
-  return magic[3] == kImageRank ? " (images)" : magic[3] == kLabelRank ? " (labels)" : "";
+  return magic[3] == kIdxImageRank ? " (images)" : magic[3] == kIdxLabelRank ? " (labels)" : "";
 }
 
 // Checks the header and returns the size of the whole file that it states. Allocates nothing.

@@ -15,6 +15,9 @@ struct IdxArray {
   std::vector<uint8_t> data;  // the product of the dimensions in bytes
 };
 
+/// Ranks of the two files of a data set: images [count, rows, columns] and labels [count].
+inline constexpr int kIdxImageRank = 3, kIdxLabelRank = 1;
+
 /// Checks the dimensions of the header before data is decompressed; throws if they are not the expected ones.
 using IdxDimsCheck = std::function<void(const std::vector<int64_t>& dims)>;
 

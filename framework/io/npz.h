@@ -34,6 +34,9 @@ struct NpyArray {
 /// bool, integers and floats up to 8 bytes in little-endian order.
 NpyArray parse_npy(const std::vector<uint8_t>& bytes, const std::string& origin);
 
+/// The most that the programs read of an array file, and of an archive decompressed.
+inline constexpr size_t kMaxArrayBytes = size_t{1} << 32;
+
 /// Throws to refuse an array, of which it gets the name, type and dims, but no data.
 using NpyCheck = std::function<void(const std::string& name, const NpyArray& array)>;
 

@@ -32,6 +32,9 @@ struct PictureLimits {
   static PictureLimits up_to(int64_t pixels, const char* option = nullptr);
 };
 
+/// The origin, for messages, of a picture that is not a file.
+inline constexpr const char* kPictureInMemory = "the picture in memory";
+
 /// The formats of decode_picture() for messages and help: "PNG, JPEG, BMP and PNM (PBM, PGM, PPM)".
 const char* picture_formats();
 

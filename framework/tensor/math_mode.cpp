@@ -18,7 +18,7 @@ const char* to_string(MathMode math) noexcept {
 }
 
 MathMode parse_math_mode(std::string_view text) {
-  for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+  for (MathMode math : kMathModes) {
     if (text == to_string(math)) return math;
   }
   throw UsageError(concat("math mode must be fp32, tf32 or fp16, found '", printable_excerpt(text), "'"));

@@ -13,6 +13,9 @@ enum class MathMode {
   kFp16   // products of fp16 operands, fp32 accumulation
 };
 
+/// Every math mode, the most exact first.
+inline constexpr MathMode kMathModes[] = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
+
 /// "fp32", "tf32" or "fp16".
 const char* to_string(MathMode math) noexcept;
 /// Inverse of to_string. Throws UsageError with the legal values.

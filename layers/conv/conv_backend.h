@@ -1,7 +1,7 @@
 // ConvBackend: one algorithm for one convolution problem on one kind of device.
 //
 // A new backend is one new file and one row in layers/conv/CMakeLists.txt. The layer, the tests and the benchmark
-// iterate the rows, so no other file changes.
+// iterate the rows, so no other file has to change (docs/add_a_backend.md).
 #pragma once
 
 #include <memory>

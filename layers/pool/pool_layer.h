@@ -19,7 +19,7 @@ class Pool2dLayer : public Layer {
   /// One operation per value in a window, including padding.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
-  /// The same for every channel.
+  /// The window, which is the same for every channel.
   const Pool2dWindow& window() const noexcept { return window_; }
 
  protected:

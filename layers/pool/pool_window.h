@@ -18,7 +18,7 @@ struct Pool2dWindow {
   int dilation_h = 1, dilation_w = 1;  // distance between the values of a window
   bool ceil = false;  // also a last window that ends behind the padding, if it begins before it
 
-  /// The same in both directions.
+  /// A window with the same sizes in both directions.
   static Pool2dWindow square(int kernel, int stride, int pad = 0) {
     return {kernel, kernel, stride, stride, pad, pad};
   }

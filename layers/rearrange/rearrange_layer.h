@@ -35,7 +35,7 @@ class TransposeLayer : public RearrangeLayer {
   std::string_view type() const override { return "transpose"; }
   std::string describe() const override;
   Shape infer_shape(const std::vector<Shape>& inputs) const override;
-  /// As given.
+  /// The order that the constructor took.
   const std::vector<int>& order() const noexcept { return order_; }
 
  private:
@@ -72,9 +72,9 @@ class SliceLayer : public RearrangeLayer {
   std::string_view type() const override { return "slice"; }
   std::string describe() const override;
   Shape infer_shape(const std::vector<Shape>& inputs) const override;
-  /// As given.
+  /// The first indices that the constructor took.
   const std::vector<int64_t>& starts() const noexcept { return starts_; }
-  const std::vector<int64_t>& steps() const noexcept { return steps_; }  ///< As given.
+  const std::vector<int64_t>& steps() const noexcept { return steps_; }  ///< The distances that it took.
 
  private:
   std::vector<StridedCopy> copies(const std::vector<Shape>& inputs) const override;

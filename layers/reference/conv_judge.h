@@ -57,7 +57,7 @@ class ConvJudge {
   /// Another input for the same weights; the same seed gives the same input. Throws InterruptedError if
   /// reference::stop_when() demands it.
   ConvCase make_case(uint64_t seed) const;
-  /// The same for an input that another judge of the problem made; `x` in the problem's layout.
+  /// Like make_case(), for an input that another judge of the problem made; `x` in the problem's layout.
   ConvCase case_of(std::vector<float> x, uint64_t seed) const;
   /// The judge of the same weights for the problem in NHWC.
   ConvJudge in_nhwc() const;

@@ -15,8 +15,6 @@
 namespace lenslet::reference {
 namespace {
 
-constexpr double kTiny = 0x1p-120;  // results that small may become 0
-
 std::vector<float> random_values(int64_t count, uint64_t seed) {
   return uniform_values(static_cast<size_t>(count), seed);
 }
@@ -89,7 +87,7 @@ LayerSubject activation_subject(const Shape& input, SubjectOptions options, cons
         return activation(input, x, name, first, second);
       };
       one.factor = [](MathMode) { return kErrors; };
-      one.floor = kTiny;
+      one.floor = kFlushedToZero;
       cases.push_back(std::move(one));
     }
   }
@@ -128,7 +126,7 @@ LayerSubject pairwise_subject(const Shape& a, const Shape& b, SubjectOptions opt
       return pairwise({a, x}, {other.shape, other.values.data()}, name);
     };
     one.factor = [](MathMode) { return kPairwiseError; };
-    one.floor = kTiny;
+    one.floor = kFlushedToZero;
     cases.push_back(std::move(one));
   }
   return {concat("pairwise ", a.to_string(), " and ", b.to_string()), std::move(cases), options};
@@ -151,7 +149,7 @@ LayerSubject constant_subject(const Shape& input, const Shape& constant, Subject
         return first ? pairwise(fixed, data, name) : pairwise(data, fixed, name);
       };
       one.factor = [](MathMode) { return kPairwiseError; };
-      one.floor = kTiny;
+      one.floor = kFlushedToZero;
       cases.push_back(std::move(one));
     }
   }

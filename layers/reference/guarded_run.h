@@ -42,10 +42,10 @@ struct GuardedRun {
 GuardedRun run_guarded(Stream& stream, const GuardedOperands& operands,
                        const std::function<void(const GuardedPlaces&)>& enqueue);
 
-/// The same for an operator, whose inputs' host values are `x`; the pointers of the views are ignored.
+/// Like run_guarded() above, for an operator. `x` are its inputs' host values; the pointers of the views are ignored.
 GuardedRun run_guarded(Stream& stream, Operator& op, std::vector<ConstTensorView> inputs,
                        const std::vector<const void*>& x, TensorView output, int64_t shift = 0);
-/// The same for an operator with one input.
+/// Like run_guarded() above, for an operator with one input.
 GuardedRun run_guarded(Stream& stream, Operator& op, ConstTensorView input, const void* x, TensorView output,
                        int64_t shift = 0);
 

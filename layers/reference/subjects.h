@@ -78,7 +78,4 @@ struct NetworkSubject {
 std::vector<NetworkSubject> network_subjects(const Graph& model, Device device,
                                              const std::vector<int64_t>& batches);
 
-/// In the order of verification.
-inline constexpr MathMode kMathModes[] = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
-
 }  // namespace lenslet::reference

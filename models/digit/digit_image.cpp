@@ -9,7 +9,9 @@
 namespace lenslet {
 namespace {
 
-constexpr double kSecondMark = 0.2;  // mass of a second digit, of the largest mark's
+// Mass of a second digit, of the largest mark's. Chosen by hand; DigitImage.WarnsOfWhatMayBeWrong in tests/models
+// holds it.
+constexpr double kSecondMark = 0.2;
 
 // Whether two marks are side by side or one above the other, with a gap: possibly more than one digit.
 bool stand_apart(const Box& a, const Box& b) {
@@ -54,7 +56,7 @@ DigitImage prepare_digit(const Picture& picture) {
   if (several_marks(ink.marks))
     warnings.add(PictureWarning::kSeveralMarks, "two or more separate marks, expected one digit");
   warnings.add(digit.warnings);
-  if (ink.level == 0) warnings.add(PictureWarning::kBlank, "blank: no ink found");
+  if (ink.level == 0) warnings.add(PictureWarning::kBlank, kNoInk);
   digit.warnings = std::move(warnings);
   return digit;
 }

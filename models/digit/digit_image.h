@@ -17,6 +17,7 @@ namespace lenslet {
 /// The model's input from a picture, and the steps that led to it.
 struct DigitImage {
   static constexpr int kSide = kLenet5Side;     // rows and columns of the model's input
+  static constexpr int kDigitSide = 20;         // pixels of the digit's longer side in it, as in MNIST
   std::array<uint8_t, kSide * kSide> pixels{};  // 0 = paper, 255 = ink
   bool blank = false;                           // no ink or no digit found; all pixels are 0
   bool untouched = false;                       // the picture already had MNIST's form

@@ -11,8 +11,6 @@
 namespace lenslet {
 namespace {
 
-constexpr int kImageRank = 3, kLabelRank = 1;
-
 bool is_file(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0;
@@ -56,7 +54,8 @@ std::string find_idx(const std::string& folder, const std::string& split, const 
 std::vector<std::string> image_dataset_files(const std::string& folder) {
   std::vector<std::string> files;
   for (const char* split : {"t10k", "train"}) {
-    for (const auto& [what, rank] : {std::pair("images", kImageRank), std::pair("labels", kLabelRank)}) {
+    for (const auto& [what, rank] :
+         {std::pair("images", kIdxImageRank), std::pair("labels", kIdxLabelRank)}) {
       for (const std::string& name : idx_names(split, what, rank)) files.push_back(with_slash(folder) + name);
     }
   }
@@ -66,19 +65,19 @@ std::vector<std::string> image_dataset_files(const std::string& folder) {
 ImageDataset read_image_dataset(const std::string& folder, const std::string& split, int64_t rows,
                                 int64_t cols, int64_t classes) {
   ImageDataset set;
-  set.images_path = find_idx(folder, split, "images", kImageRank);
-  set.labels_path = find_idx(folder, split, "labels", kLabelRank);
+  set.images_path = find_idx(folder, split, "images", kIdxImageRank);
+  set.labels_path = find_idx(folder, split, "labels", kIdxLabelRank);
   const std::string images_name = printable_excerpt(set.images_path),
                     labels_name = printable_excerpt(set.labels_path);
   IdxArray labels;
   // Both headers are checked, and the labels are read, before the images are decompressed: these may be a thousand
   // times as large as their file.
-  IdxArray images = read_idx(set.images_path, kImageRank, [&](const std::vector<int64_t>& dims) {
+  IdxArray images = read_idx(set.images_path, kIdxImageRank, [&](const std::vector<int64_t>& dims) {
     if (dims[1] != rows || dims[2] != cols) {
       throw DataError(
           concat(images_name, ": expected images of ", rows, "x", cols, ", found ", dims[1], "x", dims[2]));
     }
-    labels = read_idx(set.labels_path, kLabelRank, [&](const std::vector<int64_t>& label_dims) {
+    labels = read_idx(set.labels_path, kIdxLabelRank, [&](const std::vector<int64_t>& label_dims) {
       if (dims[0] != label_dims[0]) {
         throw DataError(concat(images_name, " has ", dims[0], " images, but ", labels_name, " has ",
                                label_dims[0], " labels; expected one for each image"));

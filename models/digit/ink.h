@@ -1,9 +1,5 @@
 // Internal to models: finds the marks of a digit among the ink of a picture.
-//
-// The thresholds of models/digit, those of its .cpp files included, were chosen by hand on drawn and photograph-like
-// pictures. tests/models/digit_image_test.cpp pins those for one digit; numbers_test.cpp, number_signs_test.cpp and
-// number_retakes_test.cpp beside it pin those for numbers, on the pictures of drawn_pictures.cpp and
-// number_pictures.cpp.
+// docs/decisions/digit_thresholds.md explains where the thresholds of models/digit come from.
 #pragma once
 
 #include <string>
@@ -18,6 +14,8 @@ namespace lenslet {
 
 /// Gap between two marks that stand apart, of the longer side of the larger one.
 inline constexpr double kMarkGap = 0.06;
+/// Least height of a digit of a number, of the highest one's: a lower mark belongs to another number or is a fragment.
+inline constexpr double kMinDigitHeight = 0.6;
 
 /// The ink of a picture, or of a part of it.
 struct Ink {

@@ -1,3 +1,5 @@
+// Thresholds were chosen by hand, on the drawn 66 of Numbers.AreCutWhereDigitsTouchWithAWarning in tests/models, which
+// holds them, and on pairs of MNIST's training digits outside of the tree.
 #include "models/digit/mark_cuts.h"
 
 #include <algorithm>
@@ -14,8 +16,7 @@ constexpr double kNarrowDigit = 0.45;  // width of a narrow digit, of its height
 constexpr double kCutReach = 0.3;      // of a part: how far from an even cut that of least ink may lie
 // Cuts of two digits of unlike widths, and how far from them that of least ink may lie, in shares of the mark's width.
 constexpr double kUnevenCuts[] = {0.33, 0.42, 0.58, 0.67}, kUnevenReach = 0.06;
-constexpr int kMinColumns = 3;          // of a part
-constexpr double kMinPartHeight = 0.6;  // of a part, of the mark's: less is a fragment
+constexpr int kMinColumns = 3;  // of a part
 
 // Rows and columns of the ink within a part of the plane.
 Box box_of_ink(const Ink& own) {
@@ -99,7 +100,7 @@ std::vector<std::vector<DigitMark>> cuts_of(const Ink& ink, const MarkGroup& gro
                              part.y0 + own.box.y1 - 1},
                             picture);
       mark.digit = place_digit(own);
-      if (mark.digit.blank || own.box.height() < kMinPartHeight * box.height()) break;
+      if (mark.digit.blank || own.box.height() < kMinDigitHeight * box.height()) break;
       digits.push_back(std::move(mark));
       from = to;
     }

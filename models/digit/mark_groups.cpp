@@ -1,3 +1,11 @@
+// Thresholds were chosen by hand, on the drawn pictures of tests/models. The tests that hold them:
+//
+// | thresholds | tests |
+// |---|---|
+// | strokes of one digit | NumberSigns.SlantedOnesStayTwo, NumberSigns.StrokesOfOneDigitStayOne |
+// | the flag of a 5, a dash, a point | Numbers.AreRefusedForMarksThatAreNoDigits |
+// | a second digit, a degree sign | NumberSigns.SmallSignsAtTheUpperRightAreReported |
+// | an underline, a long dash | Numbers.AreReadWithoutTheirUnderline, NumberSigns.LongDashesAreNoUnderlines |
 #include "models/digit/mark_groups.h"
 
 #include <algorithm>

@@ -22,7 +22,7 @@ struct MarkGroup {
 
 /// Columns that two boxes have in common; negative: the gap between them.
 int shared_columns(const Box& a, const Box& b);
-/// The same for rows.
+/// Rows that two boxes have in common; negative: the gap between them.
 int shared_rows(const Box& a, const Box& b);
 
 /// Height of the digits: the median height of the ink.

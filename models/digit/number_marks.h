@@ -23,8 +23,8 @@ enum class Refusal {
   kNotFinite = 8,  // the model's output is not a number
 };
 
-inline constexpr int kMaxMarks = 32;                      ///< Most marks of a number.
-inline constexpr int kMaxParts = 5;                       ///< Most digits that one mark is cut into.
+inline constexpr int kMaxMarks = 32;  ///< Most marks of a number; a phone number has 15 at most.
+inline constexpr int kMaxParts = 5;   ///< Most digits that one mark is cut into.
 inline constexpr int kMaxDigits = kMaxMarks * kMaxParts;  ///< Most digits of a number.
 
 /// "no_digit": the name of a refusal in files; empty for kNone.
@@ -59,8 +59,8 @@ struct NumberMarks {
   PictureWarnings warnings;          // of the picture and its marks
 };
 
-/// Finds the marks, groups them to digits and prepares each like prepare_digit(). A picture with one digit has the same
-/// pixels as there. One of 28x28 pixels is always one digit.
+/// Finds the marks, groups them to digits and prepares each like prepare_digit(). A picture with one digit gives the
+/// same pixels as prepare_digit(). One of 28x28 pixels is always one digit.
 NumberMarks prepare_number(const Picture& picture);
 
 /// One digit that has MNIST's form already: `pixels` [28, 28]. Refused as blank if all are equal.

@@ -1,6 +1,15 @@
 // From the ink of a picture to its number: groups the marks to digits, judges what lies between and beside them, and
 // prepares each digit for the model. Read number_of_ink(), the last function, then add_marks(); the judges above them
 // can wait.
+//
+// Thresholds without a source were chosen by hand, on drawn pictures. The tests of tests/models that hold them:
+//
+// | thresholds | tests |
+// |---|---|
+// | a texture: a coarse cloth | Numbers.AreReadInDrawnPicturesOrRefused |
+// | points | NumberSigns.PointOfAThinPenIsNoSpeck, NumberSigns.DustBetweenDigitsIsReported |
+// | a wide gap, uneven heights | Numbers.ComeWithWarningsWhereTheyMayBeWrong |
+// | slants | NumberRetakes.SlashesAreNoOnes, NumberRetakes.SlantedNumbersAreReadUpright |
 #include "models/digit/number_of_ink.h"
 
 #include <algorithm>
@@ -26,13 +35,13 @@ constexpr double kPointNear = 0.6;  // gap from a digit to a point
 constexpr double kPointLow = 0.4;   // part of the row, from below, with a point
 // Width of a straight stroke once upright, of its height: a 1 without flag or foot.
 constexpr double kStroke = 0.3;
-constexpr double kUnevenHeight = 0.6;  // of the lowest digit, of the highest
-// Slants, columns a row.
-constexpr double kSlanted = 0.25;    // of most digits of a number: more than MNIST's usually have
+// Slants, columns a row. 70 % of MNIST's 60,000 training digits lean by less than kSlanted.
+constexpr double kSlanted = 0.25;    // of most digits of a number
 constexpr double kMinSlanted = 0.5;  // of the one that leans least, of kSlanted
-// Slants of a single stroke; a third of MNIST's 1s lean further than the first.
-constexpr double kSlash = 0.36, kBackslash = -0.3;
-constexpr double kLeansApart = 0.36, kPerhapsApart = 0.27;  // between a stroke and the digits beside it
+// Between a straight stroke and the digits beside it: a slash, or perhaps one. A stroke alone is compared with an
+// upright digit, and never refused: a third of MNIST's 1s lean further than kLeansApart, and 1 % further to the left
+// than kBackslash.
+constexpr double kLeansApart = 0.36, kPerhapsApart = 0.27, kBackslash = -0.3;
 
 // Refuses a number with a point that is too small to be kept as a mark, and warns of other specks in the row of digits.
 void judge_points(const Ink& ink, const std::vector<MarkGroup>& groups, const Picture& picture,
@@ -70,7 +79,7 @@ void warn_of_uneven(const std::vector<MarkGroup>& groups, PictureWarnings& warni
   }
   if (gap > kWideGap * highest)
     warnings.add(PictureWarning::kWideGap, "a wide gap between the digits: several numbers, perhaps");
-  if (lowest < kUnevenHeight * highest)
+  if (lowest < kMinDigitHeight * highest)
     warnings.add(PictureWarning::kUnevenHeights, "digits of different heights: no single number, perhaps");
 }
 
@@ -118,7 +127,7 @@ DigitMark::Slash slash_of(const std::vector<Written>& marks, size_t one) {
   std::vector<float> others = slants_beside(marks, one);
   const double slant = marks[one].slant;
   if (others.empty())
-    return slant > kSlash || slant < kBackslash ? DigitMark::Slash::kPerhaps : DigitMark::Slash::kNo;
+    return slant > kLeansApart || slant < kBackslash ? DigitMark::Slash::kPerhaps : DigitMark::Slash::kNo;
   const double apart = std::abs(slant - percentile(others, 0.5));
   return apart > kLeansApart     ? DigitMark::Slash::kYes
          : apart > kPerhapsApart ? DigitMark::Slash::kPerhaps
@@ -197,8 +206,8 @@ NumberMarks number_of_ink(const Picture& picture, const Ink& ink) {
   number.steps.insert(number.steps.end(), ink.steps.begin(), ink.steps.end());
   number.warnings = ink.warnings;
   if (ink.level == 0) {
-    number.warnings.add(PictureWarning::kBlank, "blank: no ink found");
-    refuse(number, Refusal::kBlank, "blank: no ink found");
+    number.warnings.add(PictureWarning::kBlank, kNoInk);
+    refuse(number, Refusal::kBlank, kNoInk);
     return number;
   }
   if (ink.marks.size() > kMaxStrokes) {
@@ -209,7 +218,7 @@ NumberMarks number_of_ink(const Picture& picture, const Ink& ink) {
   add_marks(ink, picture, number);
   if (number.marks.size() == 1 && number.marks[0].digit.blank) {
     number.marks.clear();
-    refuse(number, Refusal::kBlank, "blank: the marks found lie too far apart for a digit");
+    refuse(number, Refusal::kBlank, kMarksTooFarApart);
     number.warnings.add(PictureWarning::kBlank, number.reason);
   }
   const auto blank = std::find_if(number.marks.begin(), number.marks.end(),

@@ -1,3 +1,7 @@
+// Thresholds without a source were chosen by hand, on the drawn 2 of tests/models/digit_image_test.cpp: in either
+// polarity, in colours and with alpha, in uneven light, in shadow and under noise. DigitImage.Takes* and
+// DigitImage.ALargeFaintAreaIsNotTheInk hold them, and for numbers the photographs of number_pictures.cpp beside it, in
+// Numbers.AreReadInDrawnPicturesOrRefused.
 #include "models/digit/paper.h"
 
 #include <algorithm>
@@ -10,23 +14,24 @@
 namespace lenslet {
 namespace {
 
-constexpr float kClearContrast = 70;          // grey levels
-constexpr float kMaxLight = 3;                // largest factor by which dark paper is brightened
-constexpr int kMaxSamples = 96;               // along a side
+constexpr float kClearContrast = 70;  // grey levels: with more, luma is read, whatever a channel shows
+constexpr float kMaxLight = 3;        // largest factor by which dark paper is brightened
+constexpr int kMaxSamples = 96;       // along a side
 constexpr int kSoftEdge = 1, kSoftReach = 2;  // samples: around the border of an area, within a soft shadow
 constexpr int kBandsOfSide = 12;  // the band along an edge is one of so many parts of the shorter side
 // Sigma of normal noise, of the median of its absolute values: 1 / the normal distribution's 75th percentile (Rousseeuw
 // and Croux, "Alternatives to the median absolute deviation", JASA 88 (1993) 1273, section 1).
 constexpr float kSigmaOfMedian = 1.4826f;
-constexpr float kInlierSigmas = 2.5f;  // of samples that the paper is fitted to
-constexpr double kBeyondSamples = 10;  // grey levels: how far the paper's surface leaves the samples
-constexpr float kNoiseSigmas = 3, kInkSigmas = 4;  // what noise reaches at times; what it does not
-constexpr float kTexture = 2 * kMinGate;           // largest difference within textured paper, grey levels
-constexpr double kDeepInk = 0.9;                   // percentile of depths that stands for the ink's
-constexpr float kSoftInk = 0.3f;                   // of that depth: the soft edge of strokes, not paper
-constexpr size_t kMinPaper = 4;                    // one of so many samples must be paper
-constexpr double kClearer = 1.3;                   // contrast of a colour, of luma's, that is read instead
-constexpr float kMinDepth = 0.5f;                  // grey levels: less is rounding
+// The paper is fitted to the samples within these: the usual limit of reweighted least squares (Rousseeuw and Leroy,
+// "Robust Regression and Outlier Detection", 1987).
+constexpr float kInlierSigmas = 2.5f;
+constexpr double kBeyondSamples = 10;     // grey levels: how far the paper's surface leaves the samples
+constexpr float kTexture = 2 * kMinGate;  // largest difference within textured paper, grey levels
+constexpr double kDeepInk = 0.9;          // percentile of depths that stands for the ink's
+constexpr float kSoftInk = 0.3f;          // of that depth: the soft edge of strokes, not paper
+constexpr size_t kMinPaper = 4;           // one of so many samples must be paper
+constexpr double kClearer = 1.3;          // contrast of a colour, of luma's, that is read instead
+constexpr float kMinDepth = 0.5f;         // grey levels: less is rounding
 
 // A picture's grey plane, and every stride-th pixel of it, which are enough to fit the paper.
 struct Sampled {

@@ -1,3 +1,7 @@
+// Thresholds were chosen by hand, on sheets, tables, corners and squared paper around the drawn 2 of
+// tests/models/digit_image_test.cpp (DigitImage.JudgesPaperByItsMainArea and ReadsFromASheetThatLiesOnSomething hold
+// them), and on the photographs with a table, a sheet or squared paper of number_pictures.cpp beside it
+// (Numbers.AreReadInDrawnPicturesOrRefused).
 #include "models/digit/paper_areas.h"
 
 #include <algorithm>

@@ -25,6 +25,10 @@ enum class PictureWarning : uint32_t {
   kSlanted = 4096,        // a strongly slanted stroke or number
 };
 
+/// Texts of kBlank, which are reasons for a refusal too.
+inline constexpr const char *kNoInk = "blank: no ink found",
+                            *kMarksTooFarApart = "blank: the marks found lie too far apart for a digit";
+
 /// Warnings in the order found, each text once.
 struct PictureWarnings {
   uint32_t codes = 0;              // of all, by bits

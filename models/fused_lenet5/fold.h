@@ -32,7 +32,7 @@ float metadata_number(const std::pair<const std::string, std::string>& metadata,
 /// without the other, an invalid decimal number, a mean outside 0..1, or a std outside 0.001..10.
 Normalisation metadata_normalisation(const std::map<std::string, std::string>& metadata,
                                      const Normalisation& fallback, const std::string& origin);
-/// The same for LeNet-5, whose fallback is MNIST's.
+/// metadata_normalisation() of LeNet-5's weights, with MNIST's as the fallback.
 Normalisation lenet5_normalisation(const Safetensors& weights, const std::string& origin);
 
 FoldedConv1 fold_normalisation(const Lenet5Parameters& parameters);

@@ -61,8 +61,8 @@ struct WinogradF45 {
     v[6] = fmaf(d[2] - d[4], 5.25f, d[6] - d[0]);
     v[7] = fmaf(d[3] - d[5], 5.25f, d[7] - d[1]);
   }
-  /// The same for bytes, d[0] in the lowest of `first` and d[7] in the highest of `second`, as sums of whole numbers:
-  /// v[t] is exactly kByteScale[t] times the other one's.
+  /// Like input() above, for bytes, d[0] in the lowest of `first` and d[7] in the highest of `second`, as sums of whole
+  /// numbers: v[t] is exactly kByteScale[t] times the other one's.
   static __device__ __forceinline__ void input(uint32_t first, uint32_t second, float (&v)[8]) {
     constexpr int8_t kCoefficients[kPoints][8] = {
         {0, 4, 4, -17, -17, 4, 4, 0}, {0, -4, 4, 17, -17, -4, 4, 0}, {0, 2, 1, -10, -5, 8, 4, 0},

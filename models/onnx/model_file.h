@@ -21,7 +21,7 @@ using Inspection = std::function<void(const Model&)>;
 /// where the weights take more memory than there is.
 Model parse_model(const std::shared_ptr<const ByteSource>& file, const std::string& origin,
                   const ExternalFiles& external = {}, const Inspection& inspection = {});
-/// The same for bytes in memory.
+/// Like parse_model() above, for bytes in memory.
 Model parse_model(std::vector<uint8_t> bytes, const std::string& origin, const ExternalFiles& external = {},
                   const Inspection& inspection = {});
 

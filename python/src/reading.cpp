@@ -18,7 +18,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-Picture decode(const Bytes& bytes) { return decode_picture(bytes, "the picture in memory"); }
+Picture decode(const Bytes& bytes) { return decode_picture(bytes, kPictureInMemory); }
 
 // Pixels [H, W] or [H, W, C]; with one dimension the bytes of a file.
 Picture picture_of_array(nb::handle given) {

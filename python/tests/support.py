@@ -5,13 +5,6 @@ import sys
 
 import numpy as np
 
-# Largest error of a logit (the largest is 10.5) by math mode; fp32 rounding costs PyTorch 6.6e-6.
-LOGIT_BOUND = {"fp32": 2e-5, "tf32": 0.05, "fp16": 0.05}
-# Largest difference between two answers in fp32.
-LOGIT_DIFFERENCE = 2 * LOGIT_BOUND["fp32"]
-# Error of a softmax in fp32 (tests/support/probability_bound.h derives it).
-SOFTMAX_ERROR = 2e-6
-
 
 def check_logits(found, expected, bound):
     """Close wherever it can be compared: a NaN fails."""

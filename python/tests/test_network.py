@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import lenslet
-from support import LOGIT_DIFFERENCE, check_logits, read_only, unaligned
+from support import check_logits, read_only, unaligned
+from tolerances import LOGIT_TOLERANCE
 
 SHAPE = (3, 32, 32)
 
@@ -181,7 +182,7 @@ def test_lenet5_of_keras_takes_every_plan(root):
     images = np.random.default_rng(2).random((3, 28, 28, 1), np.float32)
     layered, fused = (lenslet.Model.load(file, device="cpu", plan=plan) for plan in ("layered", "fused"))
     assert fused.input_shape == (28, 28, 1) and fused.normalization == (0, 1)
-    check_logits(fused.run(images), layered.run(images), LOGIT_DIFFERENCE)
+    check_logits(fused.run(images), layered.run(images), LOGIT_TOLERANCE)
 
 
 def test_a_signal_ends_a_long_run(network_file):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import lenslet
-from support import LOGIT_DIFFERENCE, check_logits, run_script, strokes
+from support import check_logits, run_script, strokes
+from tolerances import LOGIT_TOLERANCE
 
 
 @pytest.mark.parametrize("name", ["grey", "dark", "RGB", "RGBA", "one channel", "mirrored", "memoryview"])
@@ -105,7 +106,7 @@ def test_pixels_as_floats_are_noticed(cpu_model, bars):
         with pytest.raises(ValueError, match="found 0 to 255, which are pixels. Pass images.astype"):
             call(bars.astype(np.float32))
         call((bars / 255).astype(np.float32), check=False)
-    check_logits(cpu_model.logits(lenslet.normalize(bars)), cpu_model.logits(bars), LOGIT_DIFFERENCE)
+    check_logits(cpu_model.logits(lenslet.normalize(bars)), cpu_model.logits(bars), LOGIT_TOLERANCE)
     cpu_model.predict(np.zeros((3, 28, 28), np.float32))  # one grey tells nothing
 
 
@@ -118,7 +119,7 @@ def test_dark_ink_is_noticed_and_inverted(cpu_model, bars):
             call(dark, check=False)
     assert np.array_equal(cpu_model.logits(255 - bars, invert=True), expected)
     assert np.array_equal(cpu_model.logits((255 - bars)[::-1], invert=True), expected[::-1])
-    check_logits(cpu_model.logits(lenslet.normalize(255 - bars), invert=True), expected, LOGIT_DIFFERENCE)
+    check_logits(cpu_model.logits(lenslet.normalize(255 - bars), invert=True), expected, LOGIT_TOLERANCE)
     assert np.array_equal(cpu_model.predict(255 - bars, invert=True).labels, cpu_model.predict(bars).labels)
     with pytest.raises(ValueError, match="dark on light"):
         cpu_model.predict(bars, invert=True)

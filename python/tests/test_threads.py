@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import lenslet
-from support import LOGIT_DIFFERENCE, run_script
+from support import run_script
+from tolerances import LOGIT_TOLERANCE
 
 
 def test_the_interpreter_runs_on_while_a_model_computes(images):
@@ -38,7 +39,7 @@ def test_threads_share_a_model(device, images):
             plan = plans[(number + turn) % 2]
             count = 1 + (37 * number + 11 * turn) % len(images)
             found = model.logits(images[:count], plan=plan)
-            if not np.allclose(found, expected[plan][:count], rtol=0, atol=LOGIT_DIFFERENCE):
+            if not np.allclose(found, expected[plan][:count], rtol=0, atol=LOGIT_TOLERANCE):
                 return False
         return True
 

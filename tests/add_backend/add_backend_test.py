@@ -1,5 +1,5 @@
 """Performs docs/add_a_backend.md in a copy of the tree: its files written, its row inserted, its commands run. Then
-builds and runs what `./dev new-backend` writes.
+builds and runs what `./dev new-backend` writes, the checks of sources and the test that every backend is explained.
 
     python3 tests/add_backend/add_backend_test.py ROOT BINARY_DIR
 
@@ -25,7 +25,9 @@ import markdown_blocks  # noqa: E402
 from scratch_tree import copy_tree  # noqa: E402
 
 PAGE = Path("docs/add_a_backend.md")
-TARGETS = ("lenslet_app", "test_conv_cpu")
+# Checks of the tree that read the source of a backend.
+CHECKS = ("text", "words", "includes", "kernels", "launches", "integers")
+TARGETS = ("lenslet_app", "test_conv_cpu", "test_tables")
 KEPT = (
     "CMAKE_BUILD_TYPE",
     "CMAKE_CXX_COMPILER",
@@ -80,17 +82,28 @@ SHOWN = {
     "lenslet eval --plan layered": r"conv2=shift_add|conv2 +shift_add|shift_add",
     "--math tf32": r"shift_add computes in fp32 only",
     "Reference/shift_add_lenet": r"\[  PASSED  \] 1 test",
+    "explain shift_add": r"A backend of conv on the CPU: layers/conv/cpu/shift_add\.cpp",
     "Reference/shift_add_rgb3x3": r"\[  FAILED  \] .*AgreeWithTheReference/shift_add_rgb3x3",
 }
 
 
-def new_backend(tree, environment, release):
-    """Builds and runs the test of the CPU's backend, which the page wrote. Compiles one for a GPU if nvcc is there."""
-    must(["./dev", "new-backend", "first_try", "--cuda"], tree, environment, "./dev new-backend --cuda")
-    must(["cmake", "--build", release, "--target", "test_conv_first_try_cpu"], tree, environment, "build its test")
-    output = must([release / "tests" / "test_conv_first_try_cpu"], tree, environment, "its first test")
+def one_test(command, tree, environment, name):
+    output = must(command, tree, environment, name)
     if not re.search(r"\[  PASSED  \] 1 test", output):
-        sys.exit(f"{output}\nthe first test of a new backend did not run")
+        sys.exit(f"{output}\n{name}: did not run")
+
+
+def new_backend(tree, environment, release):
+    """Builds and runs the test of the CPU's backend, which the page wrote. Compiles one for a GPU if nvcc is there. The
+    new backends have no entry in the glossary."""
+    must(["./dev", "new-backend", "first_try", "--cuda"], tree, environment, "./dev new-backend --cuda")
+    for check in CHECKS:
+        must(["bash", f"tests/tree/check_{check}.sh", tree], tree, environment, f"check_{check}.sh")
+    targets = ["test_conv_first_try_cpu", "test_tables"]
+    must(["cmake", "--build", release, "--target", *targets], tree, environment, "build its test")
+    one_test([release / "tests" / "test_conv_first_try_cpu"], tree, environment, "its first test")
+    explained = [release / "tests" / "test_tables", "--gtest_filter=Explain.ExplainsEveryBackendStatusAndCeiling"]
+    one_test(explained, tree, environment, "the test that every backend is explained")
     nvcc = shutil.which("nvcc", path=environment.get("PATH", "") + ":/usr/local/cuda/bin")
     if not nvcc:
         print("skipped: the new GPU backend was not compiled, there is no nvcc")

@@ -11,6 +11,7 @@
 #include "tests/capture/planted_relu.h"
 #include "tests/determinism/subjects.h"
 #include "tests/support/gpu.h"
+#include "tests/support/memory_growth.h"
 #include "tests/support/test_names.h"
 
 namespace lenslet {
@@ -24,8 +25,6 @@ using determinism::Subject;
 constexpr int64_t kBatch = 7;
 constexpr size_t kMaxSubjects = 200;  // subjects of a backend, spread over all that it supports
 constexpr int kRuns = 50;
-constexpr int kGoes = 3;
-constexpr int64_t kFlat = int64_t{1} << 20;  // accepted growth in bytes: repeated growth exceeds it
 
 /// Device memory in use: by all programs together, and by this program's Buffers.
 struct MemoryInUse {
@@ -33,10 +32,10 @@ struct MemoryInUse {
   int64_t buffers = static_cast<int64_t>(device_memory_taken(Device::cuda()));
 };
 
-/// Bytes that runs allocate and keep every time; a single growth is a library's or another program's.
+/// Bytes that runs allocate and keep every time.
 int64_t kept_bytes(Prepared& prepared) {
   int64_t min_growth = INT64_MAX;
-  for (int go = 0; go < kGoes && min_growth > 0; ++go) {
+  for (int go = 0; go < test::kGrowthRounds && min_growth > 0; ++go) {
     const MemoryInUse before;
     for (int i = 0; i < kRuns; ++i) prepared.enqueue();
     prepared.stream().synchronise();
@@ -44,7 +43,7 @@ int64_t kept_bytes(Prepared& prepared) {
     if (after.buffers > before.buffers) return after.buffers - before.buffers;
     min_growth = std::min(min_growth, after.device - before.device);
   }
-  return min_growth > kFlat ? min_growth : 0;
+  return min_growth > test::kMaxGrowth ? min_growth : 0;
 }
 
 /// Describes what run() does besides enqueuing; empty if nothing.

@@ -3,10 +3,10 @@
 #include <cstring>
 #include <filesystem>
 
+#include "layers/softmax/softmax_error.h"
 #include "tests/cli/fixtures/files.h"
 #include "tests/models/onnx/onnx_writer.h"
 #include "tests/support/npz_writer.h"
-#include "tests/support/probability_bound.h"
 
 namespace lenslet::test {
 namespace {

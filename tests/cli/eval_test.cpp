@@ -5,7 +5,7 @@
 
 #include "tests/cli/expect_environment.h"
 #include "tests/cli/fixtures/files.h"
-#include "tests/embedding/tolerances.h"
+#include "tests/support/logit_tolerances.h"
 
 namespace lenslet::test {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "tests/cli/fixtures/files.h"
 #include "tests/models/onnx/onnx_writer.h"
-#include "tests/support/probability_bound.h"
+#include "tests/support/logit_tolerances.h"
 
 namespace lenslet::test {
 namespace {
@@ -39,7 +39,7 @@ std::vector<double> probabilities(const json& answer) {
 }
 
 // Fewer than ten roundings of values below 2, of a pixel, its normalisation and the sum of four: 1.2e-6, rounded up.
-constexpr double kLogitError = 2e-6;
+constexpr double kMeanError = 2e-6;
 
 void expect_softmax(const json& answer, const std::vector<double>& logits) {
   double sum = 0;
@@ -47,7 +47,7 @@ void expect_softmax(const json& answer, const std::vector<double>& logits) {
   const std::vector<double> found = probabilities(answer);
   for (size_t i = 0; i < 3; ++i) {
     const double expected = std::exp(logits[i]) / sum;
-    EXPECT_NEAR(found[i], expected, probability_bound(expected, kLogitError)) << i;
+    EXPECT_NEAR(found[i], expected, probability_bound(expected, kMeanError)) << i;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/cli/fixtures/files.h"
+#include "tests/support/logit_tolerances.h"
 
 namespace lenslet::test {
 namespace {
@@ -52,7 +53,8 @@ TEST_F(FusedPlan, AnswersAsTheLayeredPlanDoes) {
                "fused " + backend_);
     const std::vector<float> logits = read_logits("{dir}/out/" + input + ".raw");
     ASSERT_EQ(logits.size(), expected.size());
-    for (size_t i = 0; i < logits.size(); ++i) EXPECT_LE(std::fabs(logits[i] - expected[i]), 2e-3) << i;
+    for (size_t i = 0; i < logits.size(); ++i)
+      EXPECT_LE(std::fabs(logits[i] - expected[i]), kLogitTolerance) << i;
   }
 }
 

@@ -81,7 +81,7 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
       options.max_reference_macs = std::max(options.max_reference_macs, judged_macs(problem));
     }
     std::shared_ptr<const ConvVerifier> verifier;  // generating its data takes longer than a refusal
-    for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+    for (MathMode math : kMathModes) {
       const Support support = backend_->supports(problem, math);
       if (!support) {
         EXPECT_EQ(lacks(support.reason()), "") << problem.to_string();
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, ConvBackends, testing::ValuesIn(backends_and_
 /// fp32 if the backend supports the problem in it, else tf32, else fp16; nullopt, with the reason, for none.
 std::optional<MathMode> first_math(const ConvBackend& backend, const Conv2dProblem& problem,
                                    std::string& reason) {
-  for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+  for (MathMode math : kMathModes) {
     const Support support = backend.supports(problem, math);
     if (support) return math;
     reason = support.reason();
@@ -154,7 +154,7 @@ TEST_P(ConvRefusals, StateWhatTheyFoundAndARemedy) {
     Conv2dProblem problem = Conv2dProblem::parse(text);
     for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
       problem.layout = layout;
-      for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+      for (const MathMode math : kMathModes) {
         const Support support = backend_->supports(problem, math);
         if (support) continue;
         EXPECT_EQ(lacks(support.reason()), "") << text;
@@ -262,7 +262,7 @@ TEST_P(ConvFusedRelu, KeepsNan) {
         const int64_t at = layout == TensorLayout::kNchw ? c * plane + middle : middle * problem.c + c;
         x[static_cast<size_t>(at)] = NAN;
       }
-      for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+      for (const MathMode math : kMathModes) {
         if (const Support support = backend_->supports(problem, math); !support) {
           reason = support.reason();
           continue;

@@ -321,12 +321,13 @@ void run_lists(const Gpu& gpu) {
   census().begin(gpu);
   Stream stream(Device::cuda());
   for (const std::string& name : backend_names()) {
-    if (name == "cudnn") continue;  // launches no kernel of ours
-    const ConvBackend& backend = find_conv_backend(DeviceKind::kCuda, name).open();
+    const ConvBackendEntry& entry = find_conv_backend(DeviceKind::kCuda, name);
+    if (entry.kind() != ConvBackendEntry::Kind::kBuiltIn) continue;  // launches no kernel of ours
+    const ConvBackend& backend = entry.open();
     const auto run_list = [&](const std::string& list, bool limited) {
       const std::vector<Conv2dProblem> problems = problems_of(name, list);
       for (size_t i = 0; i < problems.size(); ++i) {
-        for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+        for (const MathMode math : kMathModes) {
           const Conv2dProblem& problem = problems[i];
           if (!backend.supports(problem, math)) continue;
           SCOPED_TRACE(concat(name, " ", problem.to_string()));
@@ -526,11 +527,12 @@ TEST(ConvLaunches, KeepTheirSharedMemoryBesideOthers) {
   simulated_gpu::on_launch(nullptr);
   Stream stream(Device::cuda());
   for (const std::string& name : backend_names()) {
-    if (name == "cudnn") continue;  // has no kernel of ours
-    const ConvBackend& backend = find_conv_backend(DeviceKind::kCuda, name).open();
+    const ConvBackendEntry& entry = find_conv_backend(DeviceKind::kCuda, name);
+    if (entry.kind() != ConvBackendEntry::Kind::kBuiltIn) continue;  // has no kernel of ours
+    const ConvBackend& backend = entry.open();
     std::vector<std::pair<std::string, std::unique_ptr<ConvKernel>>> kernels;
     for (const Conv2dProblem& problem : problems_of(name, "deep3x3")) {
-      for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+      for (const MathMode math : kMathModes) {
         if (!backend.supports(problem, math)) continue;
         kernels.emplace_back(problem.to_string(),
                              prepare(backend, problem, math, SIZE_MAX, std::nullopt, stream));

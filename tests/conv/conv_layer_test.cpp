@@ -221,7 +221,7 @@ TEST(Conv2dLayer, OneDnnWithSeveralThreadsIsRefusedAfterAFork) {
 }
 
 TEST(ConvRegistry, NamesTheLegalBackends) {
-  for (DeviceKind device : {DeviceKind::kCpu, DeviceKind::kCuda}) {
+  for (DeviceKind device : kDeviceKinds) {
     const std::string message =
         expect_error<UsageError>([&] { find_conv_backend(device, "cuddn"); }, "cuddn");
     for (const ConvBackendEntry& entry : conv_backend_rows(device)) {

@@ -24,7 +24,7 @@ TEST_P(ConvPooling, AgreesWithTheReference) {
   for (size_t i = 0; i < problems.size(); ++i) {
     const Conv2dProblem& problem = problems[i];
     for (const Pool2dWindow& window : windows_of(problem, i)) {
-      for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+      for (MathMode math : kMathModes) {
         if (!backend_->supports(problem, math)) continue;
         if (const Support fuses = backend_->fuses_max_pool(problem, math, window); !fuses) {
           EXPECT_EQ(lacks(fuses.reason()), "") << problem.to_string();

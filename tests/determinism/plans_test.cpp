@@ -42,7 +42,7 @@ std::vector<float> logits(const BuildOptions& options, int64_t first = 0) {
 Ways ways(int64_t batch) {
   Ways all;
   BuildOptions base = options_on(kDevice, batch);
-  for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+  for (const MathMode math : kMathModes) {
     base.math = math;
     for (const Ways& more : {fused_ways(base), layered_ways(base)})
       all.insert(all.end(), more.begin(), more.end());

@@ -71,7 +71,7 @@ void add_layer_subjects(const LayerCase& entry, const std::string& backend, Devi
                         std::vector<Subject>& all, std::string& why_not) {
   const int64_t largest = affordable_batch(entry, device);
   if (largest < 2) return;
-  for (const MathMode math : reference::kMathModes) {
+  for (const MathMode math : kMathModes) {
     if (math != MathMode::kFp32 && !entry.layer->uses_math()) continue;
     const OperatorRequest request = request_for(*entry.layer, entry.inputs, device, math);
     if (const Support support = entry.layer->supports(backend, request); !support) {

@@ -12,10 +12,10 @@
 #include "framework/device/stream.h"
 #include "framework/tensor/tensor.h"
 #include "tests/embedding/pictures.h"
-#include "tests/embedding/tolerances.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpu.h"
 #include "tests/support/host_values.h"
+#include "tests/support/logit_tolerances.h"
 
 #define LENSLET_SKIP_WITHOUT_TWO_GPUS()                                                           \
   do {                                                                                            \

@@ -72,7 +72,7 @@ TEST(DeviceNames, OthersAreRefused) {
       [&] {
         choose_devices("cuda:0,1", machine({true, false}));
       },
-      "cuda:1 (NVIDIA T, compute capability 90) is unsupported");
+      "cuda:1 (NVIDIA T, compute capability 9.0) is unsupported");
   for (const char* text : {"cuda:all", "cuda:0,1"})
     expect_error<UnavailableError>([&] { choose_devices(text, machine({})); }, "no NVIDIA driver is loaded");
   expect_error<UnavailableError>(

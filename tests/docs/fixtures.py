@@ -6,6 +6,11 @@ import shutil
 import struct
 
 
+def idx(dims, values=b""):
+    """A file of bytes of these dimensions, as MNIST's are; without values its header."""
+    return struct.pack(f">4B{len(dims)}I", 0, 0, 8, len(dims), *dims) + values
+
+
 def write_digits(folder, count):
     """MNIST's test files with `count` images of strokes; the labels mean nothing."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -22,9 +27,9 @@ def write_digits(folder, count):
         labels.append(draw.randint(0, 9))
     for split in ("t10k", "train"):
         with gzip.open(folder / f"{split}-images-idx3-ubyte.gz", "wb") as file:
-            file.write(struct.pack(">IIII", 2051, count, 28, 28) + bytes(images))
+            file.write(idx((count, 28, 28), images))
         with gzip.open(folder / f"{split}-labels-idx1-ubyte.gz", "wb") as file:
-            file.write(struct.pack(">II", 2049, count) + bytes(labels))
+            file.write(idx((count,), labels))
 
 
 def write_all(tree):

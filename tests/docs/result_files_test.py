@@ -17,6 +17,8 @@ import sys
 import tempfile
 import zipfile
 
+from fixtures import idx
+
 FREE = {"meta", "host", "devices", "libs", "settings", "labels", "stages_ns"}
 QUANTILES = {"min", "p10", "median", "p90", "max"}
 CONVBENCH = "convbench run --device cpu --problem mb1ic1ih8oc1kh3 --min-time-ms 1 --warmup-ms 0"
@@ -71,8 +73,8 @@ def write_values(path):
 def write_images(folder):
     """Two blank digits as MNIST has them."""
     folder.mkdir()
-    (folder / "t10k-images-idx3-ubyte").write_bytes(struct.pack(">4I", 0x803, 2, 28, 28) + bytes(2 * 28 * 28))
-    (folder / "t10k-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 0x801, 2) + bytes(2))
+    (folder / "t10k-images-idx3-ubyte").write_bytes(idx((2, 28, 28), bytes(2 * 28 * 28)))
+    (folder / "t10k-labels-idx1-ubyte").write_bytes(idx((2,), bytes(2)))
 
 
 def main():

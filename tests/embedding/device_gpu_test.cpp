@@ -16,11 +16,11 @@
 #include "layers/reference/fill.h"
 #include "tests/embedding/model_options.h"
 #include "tests/embedding/pictures.h"
-#include "tests/embedding/tolerances.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpu.h"
 #include "tests/support/host_values.h"
+#include "tests/support/logit_tolerances.h"
 
 namespace lenslet {
 namespace {

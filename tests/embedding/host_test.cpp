@@ -17,6 +17,7 @@
 
 #include "tests/embedding/c_options.h"
 #include "tests/support/in_child.h"
+#include "tests/support/logit_tolerances.h"
 #include "tests/support/sanitizers.h"
 
 namespace {
@@ -103,7 +104,7 @@ TEST_F(Fork, AChildComputesWithThreadsOfItsOwnAndSoDoesItsChild) {
     if (std::strcmp(backend, "onednn") == 0 && !LENSLET_TEST_HAS_ONEDNN) continue;
     lenslet_model* model = model_on_cpu(plan, backend);
     // oneDNN's layout is chosen by timing, again in each model.
-    const float tolerance = std::strcmp(backend, "onednn") == 0 ? 1e-3f : 0.0f;
+    const double tolerance = std::strcmp(backend, "onednn") == 0 ? lenslet::test::kLogitTolerance : 0;
     for (const int64_t count : {kCount, int64_t{1}, int64_t{3}}) {
       const std::vector<float> expected = logits(model, count);
       const auto same = [&] {

@@ -8,9 +8,9 @@
 #include "tests/embedding/model_options.h"
 #include "tests/embedding/normalised_weights.h"
 #include "tests/embedding/pictures.h"
-#include "tests/embedding/tolerances.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpu.h"
+#include "tests/support/logit_tolerances.h"
 
 namespace lenslet {
 namespace {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "framework/base/error.h"
+#include "layers/softmax/softmax_error.h"
 #include "models/onnx/model_file.h"
 #include "tests/embedding/model_options.h"
 #include "tests/models/onnx/evaluate.h"
@@ -14,7 +15,6 @@
 #include "tests/support/allocation_counter.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/files.h"
-#include "tests/support/probability_bound.h"
 
 namespace lenslet {
 namespace {
@@ -132,7 +132,7 @@ void expect_predictions_of_probabilities(bool flat_last) {
     const auto largest = std::max_element(first, first + 10);
     EXPECT_EQ(predictions[i].label, largest - first);
     // The softmax of the logarithms, each rounded: at most 2 ln 10 * 2^-24 = 2.7e-7 more, still below the bound.
-    EXPECT_NEAR(predictions[i].probability, *largest, test::kSoftmaxError);
+    EXPECT_NEAR(predictions[i].probability, *largest, kSoftmaxError);
   }
 }
 

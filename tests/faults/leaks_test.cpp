@@ -12,6 +12,7 @@
 #include "framework/device/device_memory.h"
 #include "models/fused_lenet5/resident.h"
 #include "tests/support/lenet5.h"
+#include "tests/support/memory_growth.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/test_device.h"
 
@@ -21,9 +22,7 @@ namespace {
 // Fewer on a CPU, to keep the suite short.
 constexpr int kRuns = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 10000 : 2000;
 constexpr int kBuilds = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 200 : 60;
-constexpr int64_t kFlat = int64_t{1} << 20;  // accepted growth: repeated growth exceeds it
 constexpr int64_t kBatch = 3;
-constexpr int kGoes = 3;
 // cuDNN 9.14 leaks 71 KiB of host memory per requested set of engines, two per executable, after all of its objects are
 // destroyed (a loop of cudnnBackend calls alone: 14,204 KiB in 200 rounds, every time).
 constexpr int64_t kKeptByCudnn = 160 << 10;
@@ -47,22 +46,21 @@ struct Memory {
   int64_t buffers = static_cast<int64_t>(device_memory_taken(kDevice));
 };
 
-/// Repeated growth is a leak. A single growth is a library's cache, or for device memory, which the driver counts for
-/// all programs together, another program's.
+/// The driver counts device memory for all programs together.
 void expect_flat(const std::string& what, int times, const std::function<void(int)>& body,
-                 int64_t host_bytes = kFlat) {
+                 int64_t host_bytes = test::kMaxGrowth) {
   body(times / 10);  // warms up
   Memory min_growth{INT64_MAX, INT64_MAX, 0};
-  for (int go = 0; go < kGoes; ++go) {
+  for (int go = 0; go < test::kGrowthRounds; ++go) {
     const Memory before;
     body(times);
     const Memory after;
     EXPECT_EQ(after.buffers, before.buffers) << what << ": buffers are left";
     min_growth.device = std::min(min_growth.device, after.device - before.device);
     min_growth.host = std::min(min_growth.host, after.host - before.host);
-    if (min_growth.device <= kFlat && min_growth.host <= host_bytes) break;
+    if (min_growth.device <= test::kMaxGrowth && min_growth.host <= host_bytes) break;
   }
-  EXPECT_LE(min_growth.device, kFlat) << what << ": device memory grew each time";
+  EXPECT_LE(min_growth.device, test::kMaxGrowth) << what << ": device memory grew each time";
   if (!test::kSanitized) {
     EXPECT_LE(min_growth.host, host_bytes) << what << ": the process grew each time";
   }
@@ -76,7 +74,7 @@ Ways ways() {
     all.emplace_back("captured graph", base);
     all.back().second.cuda_graph = true;
   }
-  for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+  for (const MathMode math : kMathModes) {
     base.math = math;
     for (const auto& way : fused_ways(base)) all.push_back(way);
   }
@@ -119,7 +117,7 @@ TEST_F(Leaks, ExecutablesLeaveNothingBehind) {
             executable.stream().synchronise();
           }
         },
-        name == "cudnn fp32" ? kFlat + kBuilds * kKeptByCudnn : kFlat);
+        name == "cudnn fp32" ? test::kMaxGrowth + kBuilds * kKeptByCudnn : test::kMaxGrowth);
   }
 }
 

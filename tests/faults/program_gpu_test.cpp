@@ -203,7 +203,7 @@ TEST(ProgramFaultsGpu, DevicesThatAreNotThere) {
   for (const char* hidden : {"", "-1", "99"}) {
     const Environment environment = {{"CUDA_VISIBLE_DEVICES", hidden}};
     expect_run(run_with("lenslet profile --device cuda", environment), kUnavailable, "",
-               "the driver sees no CUDA device (is CUDA_VISIBLE_DEVICES empty?)");
+               "the driver finds no CUDA device (is CUDA_VISIBLE_DEVICES empty?)");
     expect_run(run_with("lenslet eval --data {dir} --device auto", environment), kOk,
                " on cpu (|CUDA_VISIBLE_DEVICES");
   }

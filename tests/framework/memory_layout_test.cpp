@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <random>
 
+#include "framework/base/integer_math.h"
+
 namespace lenslet {
 namespace {
 
@@ -42,7 +44,7 @@ TEST(MemoryLayout, NeverOverlapsWhatIsAliveTogether) {
       buffer.bytes = random() % 5000;
       buffer.first = static_cast<int>(random() % 20);
       buffer.last = buffer.first + static_cast<int>(random() % 6);
-      sum += (buffer.bytes + kAlign - 1) / kAlign * kAlign;
+      sum += align_up(buffer.bytes, kAlign);
     }
     const MemoryLayout layout = lay_out_memory(buffers, kAlign);
     expect_valid(buffers, layout);

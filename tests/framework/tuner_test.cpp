@@ -39,7 +39,7 @@ struct Diamond {
     choose_candidates(graph, candidates);
     std::string text;
     for (const TuneCandidate& candidate : candidates) {
-      if (!candidate.chosen) continue;
+      if (!candidate.chosen()) continue;
       text += (text.empty() ? "" : ", ") + graph.nodes()[candidate.nodes[0]].name + " " + candidate.backend;
       if (candidate.nodes.size() > 1) text += "+" + std::to_string(candidate.nodes.size() - 1);
     }
@@ -86,8 +86,8 @@ TEST(Tuner, TakesTheFastest) {
   diamond.at("relu", "plain").time = around(20, 1);
   diamond.at("b", "staged").time = around(50, 1);
   EXPECT_EQ(diamond.choose(), "a staged, relu plain, b staged, out plain");
-  EXPECT_EQ(diamond.at("a", "staged").why, "fastest");
-  EXPECT_EQ(diamond.at("a", "plain").why, "slower");
+  EXPECT_EQ(diamond.at("a", "staged").verdict, TuneVerdict::kFastest);
+  EXPECT_EQ(diamond.at("a", "plain").verdict, TuneVerdict::kSlower);
   EXPECT_DOUBLE_EQ(diamond.at("a", "plain").behind_ns, 30);
   EXPECT_DOUBLE_EQ(diamond.at("a", "plain", 2).behind_ns, 50);
 }
@@ -98,7 +98,7 @@ TEST(Tuner, AFusedOperatorCompetesWithAllThatItReplaces) {
   diamond.at("relu", "plain").time = around(55, 1);
   diamond.at("a", "plain", 2).time = around(100, 1);
   EXPECT_EQ(diamond.choose(), "a plain+1, b plain, out plain");
-  EXPECT_EQ(diamond.at("relu", "plain").why, "slower");
+  EXPECT_EQ(diamond.at("relu", "plain").verdict, TuneVerdict::kSlower);
   EXPECT_DOUBLE_EQ(diamond.at("relu", "plain").behind_ns, 5);
 }
 
@@ -107,8 +107,8 @@ TEST(Tuner, TiesGoToTheFirstInRank) {
   diamond.at("b", "plain").time = around(100, 10);
   diamond.at("b", "staged").time = around(85, 10);  // faster, but the bands overlap
   EXPECT_EQ(diamond.choose(), "a plain+1, b plain, out plain");
-  EXPECT_EQ(diamond.at("b", "plain").why, "tied, first in rank");
-  EXPECT_EQ(diamond.at("b", "staged").why, "tied, later in rank");
+  EXPECT_EQ(diamond.at("b", "plain").verdict, TuneVerdict::kTiedFirst);
+  EXPECT_EQ(diamond.at("b", "staged").verdict, TuneVerdict::kTiedLater);
   EXPECT_DOUBLE_EQ(diamond.at("b", "staged").behind_ns, 0);
   diamond.at("b", "staged").time = around(79, 10);  // now they do not
   EXPECT_EQ(diamond.choose(), "a plain+1, b staged, out plain");
@@ -131,7 +131,7 @@ TEST(Tuner, WhatIsWrongNeverWins) {
     diamond.at("b", "staged").time = around(1);
     diamond.at("b", "staged").status = status;
     EXPECT_EQ(diamond.choose(), "a plain+1, b plain, out plain");
-    EXPECT_TRUE(diamond.at("b", "staged").why.empty());
+    EXPECT_EQ(diamond.at("b", "staged").verdict, TuneVerdict::kNone);
   }
 }
 
@@ -140,7 +140,7 @@ TEST(Tuner, WithoutTheReluOnItsOwnOnlyTheFusedOneServes) {
   diamond.at("relu", "plain").status = row_status::kError;
   diamond.at("a", "staged").time = around(1);
   EXPECT_EQ(diamond.choose(), "a plain+1, b plain, out plain");
-  EXPECT_EQ(diamond.at("a", "staged").why, "the rest of the region is unavailable with it");
+  EXPECT_EQ(diamond.at("a", "staged").verdict, TuneVerdict::kIncomplete);
 }
 
 TEST(Tuner, NothingLeftIsAnErrorThatNamesEach) {

@@ -14,7 +14,7 @@ LENSLET_FUZZ_TARGET(backend_spec) {
   const std::string text = text_of(data, size);
   BackendSpec spec;
   if (!accepts("", [&] { spec = BackendSpec::parse(text); })) return;
-  for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kCuda}) {
+  for (const DeviceKind kind : kDeviceKinds) {
     std::vector<const BackendEntry*> chosen;
     if (!accepts("", [&] { chosen = spec.resolve(graph, kind); })) continue;
     for (size_t i = 0; i < chosen.size(); ++i) {

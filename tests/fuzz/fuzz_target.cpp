@@ -8,7 +8,7 @@ void check(bool holds, const std::string& promise) {
 
 void check_message(const std::string& message, const std::string& origin) {
   constexpr size_t kMaxBytes = 4000;
-  check(!message.empty(), "an error says something");
+  check(!message.empty(), "an error has a message");
   check(message.find('\n') == std::string::npos, "a message is one line, found: " + message);
   check(message.size() <= kMaxBytes, "a message is no longer than a screen, found: " + message);
   check(message.find(origin) != std::string::npos, "a message names its file, found: " + message);

@@ -24,7 +24,7 @@ LENSLET_FUZZ_TARGET(infer) {
   const serve::Samples& samples = request.samples;
   check(samples.values.size() + samples.pixels.size() == static_cast<size_t>(2 * request.count) &&
             (samples.values.empty() || samples.pixels.empty()),
-        "as many values or pixels as the shape says");
+        "as many values or pixels as the shape has");
   const std::vector<float> inputs =
       samples.are_pixels() ? serve::values_of(samples.pixels, model) : samples.values;
   for (const float value : inputs) check(binary || std::isfinite(value), "JSON has finite values only");

@@ -31,7 +31,7 @@ LENSLET_FUZZ_TARGET(picture) {
   check(picture.channels >= 1 && picture.channels <= 4, "1 to 4 channels");
   check(picture.pixels.size() == static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height) *
                                      static_cast<size_t>(picture.channels),
-        "as many values as the size says");
+        "as many values as the size has");
   const std::string png = encode_png(picture);
   const Picture again = decode_picture(Bytes(png.begin(), png.end()), "written", {});
   check(again.width == picture.width && again.height == picture.height &&

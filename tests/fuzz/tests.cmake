@@ -24,6 +24,7 @@ file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/tests/fuzz/fuzz_targets.i
 add_library(lenslet_fuzz_targets STATIC ${fuzz_sources})
 target_compile_definitions(lenslet_fuzz_targets PRIVATE LENSLET_SOURCE_DIR="${LENSLET_TEST_SOURCE_DIR}")
 target_link_libraries(lenslet_fuzz_targets PUBLIC lenslet_options ${fuzz_depends} PRIVATE lenslet_own_flags)
+lenslet_compile_lightly(lenslet_fuzz_targets)
 
 lenslet_test(fuzz_corpus SOURCES fuzz/corpus_test.cpp fuzz/targets.cpp DEPENDS lenslet_fuzz_targets)
 lenslet_python_test(fuzz_script "${CMAKE_CURRENT_LIST_DIR}/run_test.py")

@@ -21,7 +21,7 @@ using reference::gemm_problem;
 using reference::GemmSubject;
 using reference::with_slack;
 
-class CpuGemm : public testing::TestWithParam<const char*> {
+class CpuGemm : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     try {
@@ -100,7 +100,8 @@ TEST_P(CpuGemm, RefusesNonsense) {
   EXPECT_NE(gemm_->describe(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, CpuGemm, testing::Values("blocked", "onednn"), ByName());
+INSTANTIATE_TEST_SUITE_P(Backends, CpuGemm, testing::ValuesIn(gemm_table().names(DeviceKind::kCpu)),
+                         ByName());
 
 TEST(CpuGemmBackend, RefusesAnUnknownName) {
   EXPECT_THROW(gemm_table().find(DeviceKind::kCpu, "mkl").open(), UsageError);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "framework/graph/module.h"
+#include "layers/conv/conv_problem_list.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/gemm/gemm_backend.h"
 #include "layers/linear/linear_layer.h"
@@ -34,21 +35,23 @@ TEST_F(Modules, AMissingModuleIsNamedWithItsFolder) {
                                  folder_);
 }
 
-// Each of our own backends supports one of these in one math mode: some only fp32, some only tensor cores, some only
-// one channel per group.
+// Each of our own backends supports a problem of these lists in one math mode: some only fp32, some only tensor cores,
+// some only one channel per group.
 Support supports_any(const ConvBackendEntry& entry) {
   Support last = Support::no("");
-  for (const char* problem : {"mb1ic1ih8oc1oh6kh3", "g4mb1ic4ih8oc4oh6kh3"}) {
-    for (MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
-      last = entry.supports(Conv2dProblem::parse(problem), math);
-      if (last) return last;
+  for (const char* const list : {"lenet", "rgb3x3", "regress", "pointwise", "depthwise"}) {
+    for (const Conv2dProblem& problem : listed_problems(LENSLET_SOURCE_DIR "/layers/conv/problems", list)) {
+      for (MathMode math : kMathModes) {
+        last = entry.supports(problem, math);
+        if (last) return last;
+      }
     }
   }
   return last;
 }
 
 TEST_F(Modules, ConvolutionBackendsInModulesAreRefusedAndTheRestServe) {
-  for (DeviceKind device : {DeviceKind::kCpu, DeviceKind::kCuda}) {
+  for (DeviceKind device : kDeviceKinds) {
     for (const ConvBackendEntry& entry : conv_backend_rows(device)) {
       const Support support = supports_any(entry);
       if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn) {

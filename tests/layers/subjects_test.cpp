@@ -81,7 +81,7 @@ class LayerSubjects : public DeviceTest<testing::TestWithParam<Family>> {
 
 TEST_P(LayerSubjects, AgreeWithTheReference) {
   for_each_subject([&](const Subject& subject) {
-    for (const MathMode math : reference::kMathModes) {
+    for (const MathMode math : kMathModes) {
       if (math == MathMode::kFp32 || subject.uses_math()) verify(subject, math);
     }
   });

@@ -11,13 +11,13 @@
 #include "layers/reference/compare.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_run.h"
+#include "layers/softmax/softmax_error.h"
 #include "models/fused_lenet5/cpu/simd/kernels.h"
 #include "models/fused_lenet5/fused_lenet5.h"
 #include "models/fused_lenet5/unpacking.h"
 #include "models/lenet5.h"
 #include "tests/lenet/fused_reference.h"
 #include "tests/support/allocation_counter.h"
-#include "tests/support/probability_bound.h"
 
 namespace lenslet {
 namespace {
@@ -206,7 +206,7 @@ TEST(FusedCpu, PredictionsAreArgmaxAndSoftmaxOfTheLogits) {
           double probabilities[kClasses];
           softmax(row, kClasses, probabilities);
           ASSERT_EQ(predictions[i].label, std::max_element(row, row + kClasses) - row) << "image " << i;
-          ASSERT_NEAR(predictions[i].probability, probabilities[predictions[i].label], test::kSoftmaxError)
+          ASSERT_NEAR(predictions[i].probability, probabilities[predictions[i].label], kSoftmaxError)
               << "image " << i;
         }
       }
@@ -224,7 +224,7 @@ TEST(FusedCpu, EqualLogitsGiveTheFirstClass) {
         elements<Prediction>(run(kernels, parameters, request_of(1, ElementType::kUint8, ElementType::kClass),
                                  images().pixels.data()));
     EXPECT_EQ(prediction[0].label, 3);
-    EXPECT_NEAR(prediction[0].probability, 1 / (2 + 8 * std::exp(-2.0)), test::kSoftmaxError);
+    EXPECT_NEAR(prediction[0].probability, 1 / (2 + 8 * std::exp(-2.0)), kSoftmaxError);
   });
 }
 

@@ -11,10 +11,10 @@
 #include "layers/reference/guarded_memory.h"
 #include "layers/reference/guarded_run.h"
 #include "layers/reference/subjects.h"
+#include "layers/softmax/softmax_error.h"
 #include "models/lenet5.h"
 #include "models/prediction.h"
 #include "tests/lenet/fused_reference.h"
-#include "tests/support/probability_bound.h"
 
 namespace lenslet {
 namespace {
@@ -194,8 +194,7 @@ void judge_predictions(const JudgedLenet5& net, const std::string& backend, cons
     ASSERT_EQ(prediction.label, std::max_element(row, row + 10) - row) << "image " << i << ", the judge";
     std::array<double, 10> probabilities;
     softmax(row, 10, probabilities.data());
-    ASSERT_NEAR(prediction.probability, probabilities[static_cast<size_t>(prediction.label)],
-                test::kSoftmaxError)
+    ASSERT_NEAR(prediction.probability, probabilities[static_cast<size_t>(prediction.label)], kSoftmaxError)
         << "image " << i << ", the judge";
   }
 }

@@ -8,13 +8,13 @@
 #include <map>
 
 #include "framework/execution/executable.h"
+#include "layers/softmax/softmax_error.h"
 #include "models/prediction.h"
 #include "tests/lenet/fused_fixture.h"
 #include "tests/lenet/fused_reference.h"
 #include "tests/lenet/lenet_fixture.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/host_values.h"
-#include "tests/support/probability_bound.h"
 #include "tests/support/test_names.h"
 
 namespace lenslet {
@@ -29,7 +29,7 @@ const std::vector<int64_t>& batches() {
 }
 
 TEST_F(Fused, EveryMathModeIsOffered) {
-  for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+  for (const MathMode math : kMathModes) {
     if (!kDevice.is_cuda() && math != MathMode::kFp32) continue;  // the CPU computes only in fp32
     for (const ElementType input : {ElementType::kFp32, ElementType::kUint8, ElementType::kUint4}) {
       for (const ElementType output : {ElementType::kFp32, ElementType::kClass}) {
@@ -204,7 +204,7 @@ TEST_F(Fused, TheLowestOfEqualClassesWins) {
                          Prediction prediction;
                          std::memcpy(&prediction, bytes.data() + i * sizeof prediction, sizeof prediction);
                          ASSERT_EQ(prediction.label, tie.label) << "image " << i;
-                         ASSERT_NEAR(prediction.probability, 1 / sum, test::kSoftmaxError) << "image " << i;
+                         ASSERT_NEAR(prediction.probability, 1 / sum, kSoftmaxError) << "image " << i;
                        }
                      });
     }

@@ -26,7 +26,6 @@ namespace {
 using simulated_gpu::Gpu;
 using simulated_gpu::Launch;
 
-constexpr MathMode kMaths[] = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
 const std::vector<std::string> kRank = {"small", "medium", "mma", "fp32"};
 
 const Gpu& gpu_at(int ordinal) { return published_gpus()[static_cast<size_t>(ordinal)]; }
@@ -99,7 +98,7 @@ std::vector<Reign> expected_reigns(const Gpu& gpu, MathMode math) {
 TEST_F(GpuChoices, AutoTakesTheWholeNetworkBackendOfTheGpuAndTheBatch) {
   for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
     const Gpu& gpu = gpu_at(ordinal);
-    for (const MathMode math : kMaths) {
+    for (const MathMode math : kMathModes) {
       const std::vector<Reign> reigns = expected_reigns(gpu, math);
       size_t reign = 0;
       for (int64_t batch = 1; batch <= 30 * gpu.multiprocessors; ++batch) {
@@ -118,7 +117,7 @@ TEST_F(GpuChoices, TheChoiceIsMonotone) {
     return std::find(kRank.begin(), kRank.end(), name) - kRank.begin();
   };
   for (int ordinal = kT4; ordinal <= kB200; ++ordinal) {
-    for (const MathMode math : kMaths) {
+    for (const MathMode math : kMathModes) {
       std::ptrdiff_t last = 0;
       for (int64_t batch = 1; batch < 200000; batch += 1 + batch / 50) {
         const std::ptrdiff_t now = rank(chosen(ordinal, batch, math));
@@ -170,7 +169,7 @@ TEST_F(GpuChoices, EveryLaunchFitsTheGpu) {
     const int64_t count = gpu.multiprocessors;
     int prepared = 0;
     for (const std::string& backend : kRank) {
-      for (const MathMode math : kMaths) {
+      for (const MathMode math : kMathModes) {
         for (const auto& [input, output] : {std::pair{ElementType::kUint8, ElementType::kClass},
                                             std::pair{ElementType::kFp32, ElementType::kFp32}}) {
           for (const int64_t batch : {int64_t{1}, int64_t{2}, int64_t{9}, int64_t{17}, count / 2,

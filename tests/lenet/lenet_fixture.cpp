@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "tests/support/host_values.h"
+#include "tests/support/logit_tolerances.h"
 
 namespace lenslet {
 
@@ -16,7 +17,6 @@ namespace {
 // PyTorch's values are exact to fp32 rounding; ours may differ by the reordering of at most 256 products, and in a
 // Winograd layer by its transforms (6.4e-6 of the largest value). NaN must fail, so the test is "accept if close".
 constexpr double kRelativeToLargest = 2e-5;
-constexpr double kLogitTolerance = 1e-4;
 constexpr int64_t kTestImages = 10000;
 
 const std::string kGolden = std::string(LENSLET_SOURCE_DIR) + "/weights/golden/";
@@ -152,7 +152,7 @@ void check_mnist_predictions(Device device, const std::string& backends, int64_t
       const float* theirs = expected + (first + i) * kLenet5Classes;
       for (int k = 0; k < kLenet5Classes; ++k) {
         const double error = std::abs(double{ours[k]} - double{theirs[k]});
-        ASSERT_TRUE(error <= kLogitTolerance)
+        ASSERT_TRUE(error <= test::kLogitTolerance)
             << "image " << first + i << " logit " << k << ": " << ours[k] << ", PyTorch " << theirs[k];
         worst = std::max(worst, error);
       }

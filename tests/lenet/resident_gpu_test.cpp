@@ -14,15 +14,12 @@
 #include "tests/lenet/lenet_fixture.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpu.h"
-#include "tests/support/probability_bound.h"
+#include "tests/support/logit_tolerances.h"
 
 namespace lenslet {
 namespace {
 
 constexpr int64_t kPixels = kLenet5Pixels, kImages = 200, kClasses = kLenet5Classes;
-// For logits. In fp32 they were 6.5e-6 from those in fp64 on MNIST's test set (weights/README.md), so two such differ
-// by up to 1.3e-5; noise and strokes may give several times that.
-constexpr double kTolerance = 1e-4;
 
 #define SKIP_WITHOUT_CLUSTERS() \
   LENSLET_SKIP_WITHOUT_GPU();   \
@@ -69,7 +66,7 @@ void expect_prediction(const Prediction& prediction, int64_t image) {
   softmax(logits, static_cast<int>(kClasses), probabilities);
   ASSERT_EQ(prediction.label, std::max_element(logits, logits + kClasses) - logits) << "image " << image;
   const double expected = probabilities[prediction.label];
-  ASSERT_NEAR(prediction.probability, expected, test::probability_bound(expected, kTolerance))
+  ASSERT_NEAR(prediction.probability, expected, test::probability_bound(expected, test::kLogitTolerance))
       << "image " << image;
 }
 
@@ -123,7 +120,7 @@ TEST(Resident, AnswersInOrderForManyLaps) {
         expect_prediction(predictions[static_cast<size_t>(i)], image);
         for (int64_t k = 0; k < kClasses; ++k) {
           ASSERT_NEAR(logits[static_cast<size_t>(i * kClasses + k)],
-                      expected_logits()[static_cast<size_t>(image * kClasses + k)], kTolerance);
+                      expected_logits()[static_cast<size_t>(image * kClasses + k)], test::kLogitTolerance);
         }
       }
     }

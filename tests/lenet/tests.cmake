@@ -11,6 +11,8 @@ target_compile_definitions(test_fused_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::D
 lenslet_test(fused_simd SOURCES lenet/fused_cpu_test.cpp lenet/fused_reference.cpp support/allocation_counter.cpp
              DEPENDS lenslet_models lenslet_reference)
 lenslet_test(resident_gpu SOURCES lenet/resident_gpu_test.cpp lenet/lenet_fixture.cpp DEPENDS lenslet_models GPU ALONE)
+lenslet_python_test(logit_tolerances "${CMAKE_CURRENT_LIST_DIR}/tolerances_test.py")
+set_tests_properties(logit_tolerances PROPERTIES LABELS tree)  # independent of the build, like the checks of the tree
 if(LENSLET_HAS_CUDA)
   # Which backends and launches GPUs get that are not there: simulated ones.
   lenslet_test(gpu_choices SOURCES lenet/gpu_choices_test.cu DEPENDS lenslet_models)

@@ -33,8 +33,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE.parent / "docs"), str(HERE.parent / "sanitize"), str(HERE.parent / "support")]
 import sanitize  # noqa: E402
-from machine import machine  # noqa: E402
 from scratch_tree import copy_tree  # noqa: E402
+
+from machine import machine  # noqa: E402
 
 KEYS = {"name", "side", "file", "before", "after", "caught_by", "equivalent", "unjudged"}
 LIST = "faults.json"  # the folder of built programs

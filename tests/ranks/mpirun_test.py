@@ -5,17 +5,20 @@ fails or dies ends the others.
 """
 
 import json
+import math
 import os
 import random
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
+from fixtures import idx
 
 RANKS = 4
 IMAGES = 2300  # the loss is summed over 512: five tasks, so one rank has two and the last is cut
@@ -52,22 +55,18 @@ def write_images(folder, count):
         image[28 * row + 5 : 28 * row + 23] = bytes([ink] * 18)
         images += image
     folder.mkdir()
-    (folder / "t10k-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 0x803, count, 28, 28) + images)
-    (folder / "t10k-labels-idx1-ubyte").write_bytes(
-        struct.pack(">II", 0x801, count) + bytes(chosen.choice([1, 4, 7]) for _ in range(count))
-    )
+    (folder / "t10k-images-idx3-ubyte").write_bytes(idx((count, 28, 28), images))
+    labels = bytes(chosen.choice([1, 4, 7]) for _ in range(count))
+    (folder / "t10k-labels-idx1-ubyte").write_bytes(idx((count,), labels))
 
 
 def write_many_images(folder, count):
     """Blank ones, in files without blocks on the disk, for ranks that are to be stopped while they compute."""
     folder.mkdir()
-    for name, header, pixels in (
-        ("images-idx3", struct.pack(">IIII", 0x803, count, 28, 28), 28 * 28),
-        ("labels-idx1", struct.pack(">II", 0x801, count), 1),
-    ):
-        file = folder / f"t10k-{name}-ubyte"
+    for name, dims in (("images-idx3", (count, 28, 28)), ("labels-idx1", (count,))):
+        file, header = folder / f"t10k-{name}-ubyte", idx(dims)
         file.write_bytes(header)
-        os.truncate(file, len(header) + count * pixels)
+        os.truncate(file, len(header) + math.prod(dims))
 
 
 def children_of(parent):

@@ -66,7 +66,7 @@ int run_all(const ConvBackend& backend, const std::vector<Conv2dProblem>& proble
   for (Conv2dProblem problem : problems) {
     for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
       problem.layout = layout;
-      for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+      for (const MathMode math : kMathModes) {
         if (!backend.supports(problem, math)) continue;
         const Pool2dWindow& window = kWindows[++turn % std::size(kWindows)];
         try {

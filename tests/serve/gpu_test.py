@@ -12,12 +12,14 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # keeps the source tree unchanged
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 from running_server import INFER, Server, random_pixels  # noqa: E402
+
+from tolerances import LOGIT_TOLERANCE  # noqa: E402
 
 PROGRAM = Path(sys.argv[1])
 MEAN, STD = 0.1307, 0.3081
-CLOSE = 1e-3  # of logits: the bound of fp32
 
 
 def floats(data):
@@ -32,7 +34,7 @@ class Gpu(unittest.TestCase):
 
     def check_close(self, found, expected):
         self.assertEqual(len(found), len(expected))
-        self.assertLess(max(abs(a - b) for a, b in zip(found, expected)), CLOSE)
+        self.assertLess(max(abs(a - b) for a, b in zip(found, expected)), LOGIT_TOLERANCE)
 
     def values(self, server, pixels):
         """The logits of the same pictures sent as normalised values."""
@@ -74,7 +76,7 @@ class Gpu(unittest.TestCase):
             for turn in range(20):
                 at = (first + turn) % len(pixels)
                 found = self.values(server, pixels[at]) if turn % 2 else floats(server.infer(pixels[at]))
-                if max(abs(a - b) for a, b in zip(found, expected[at])) >= CLOSE:
+                if max(abs(a - b) for a, b in zip(found, expected[at])) >= LOGIT_TOLERANCE:
                     failures.append((first, turn))
 
         threads = [threading.Thread(target=ask, args=(first,)) for first in range(8)]

@@ -183,19 +183,19 @@ TEST_F(ServeService, FollowsAStrokeWhileItMeasures) {
   const auto gives = [](std::promise<std::string>& to) {
     return [&to](HttpResponse response) { to.set_value(std::move(response.body)); };
   };
-  service.handle(head("POST", "/page/race?layer=conv1"), "", gives(measured), nullptr);
+  service.handle(head("POST", "/page/compare?layer=conv1"), "", gives(measured), nullptr);
   service.handle(head("POST", "/page/look"), "picture", gives(looked), nullptr);
   auto look = looked.get_future();
   const bool follows = look.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
   end.set_value();
-  EXPECT_TRUE(follows) << "it waited for the race";
+  EXPECT_TRUE(follows) << "it waited for the measurement";
   EXPECT_EQ(look.get(), "look");
-  EXPECT_EQ(measured.get_future().get(), "race");
+  EXPECT_EQ(measured.get_future().get(), "compare");
 }
 
 TEST(ServePage, ReadsNumbers) {
   const PageRequest request{
-      "race", query_of("/page/race?batch=64&batch=8&n=-1&x=1e3&big=1000000000&=5&empty"), {}};
+      "compare", query_of("/page/compare?batch=64&batch=8&n=-1&x=1e3&big=1000000000&=5&empty"), {}};
   EXPECT_EQ(request.whole_number("batch", 1), 8);
   EXPECT_EQ(request.whole_number("none", 7), 7);
   EXPECT_EQ(request.text("empty"), "");

@@ -198,7 +198,7 @@ class Answers(ServeTest):
 
     def test_the_page_measures_as_tune_does(self):
         server = self.serve()
-        status, _, body = server.ask("POST", "/page/race?layer=conv2&batch=2", b"")
+        status, _, body = server.ask("POST", "/page/compare?layer=conv2&batch=2", b"")
         self.assertEqual(status, 200, body)
         rows = json.loads(body)["rows"]
         timed = [row for row in rows if "median_ns" in row]
@@ -219,7 +219,7 @@ class Answers(ServeTest):
         tied = own["p10_ns"] <= layered["p90_ns"] and layered["p10_ns"] <= own["p90_ns"]
         faster = "own" if own["median_ns"] < layered["median_ns"] else "layered"
         self.assertIn(found["fastest"], ("own", faster) if tied else (faster,))
-        for path in ("race?layer=input", "race?layer=conv9", "race?layer=conv2&batch=100000", "tune?batch=0"):
+        for path in ("compare?layer=input", "compare?layer=conv9", "compare?layer=conv2&batch=100000", "tune?batch=0"):
             self.assertEqual(server.ask("POST", "/page/" + path, b"")[0], 400, path)
         self.check_alive(server)
 

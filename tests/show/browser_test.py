@@ -28,6 +28,10 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 PROGRAM, ROOT = Path(sys.argv[1]), Path(sys.argv[2])
+sys.dont_write_bytecode = True  # keeps the source tree unchanged
+sys.path.insert(0, str(ROOT / "tests/support"))
+from tolerances import LOGIT_TOLERANCE  # noqa: E402
+
 PATIENCE_S = 120  # for hangs: a busy machine may take seconds for milliseconds of work
 WIDTHS = (390, 1400, 2560)
 # From the event of a stroke to the layers that it changed, drawn. The processor time of server and page between the two
@@ -301,7 +305,7 @@ class Browser(Page):
         total = self.find("#total strong")
         for selector, done in (
             ("#measure", lambda: self.find("#total strong") != total),
-            (self.card("conv2") + " .top button", lambda: self.text(self.card("conv2") + " .race")),
+            (self.card("conv2") + " .top button", lambda: self.text(self.card("conv2") + " .comparison")),
             (self.card("conv2") + " select", lambda: self.text(self.card("conv2") + " .change")),
         ):
             control = self.find(selector)
@@ -353,8 +357,8 @@ class Browser(Page):
             shown = self.js("return {...document.getElementById('inspector').dataset}")
             self.assertEqual(self.text("#what"), f"fc3, value {digit}")
             self.assertEqual(float(shown["value"]), values["fc3"][digit])
-            self.assertAlmostEqual(float(shown["value"]), logits[digit], delta=1e-4)
-            self.assertAlmostEqual(float(shown["total"]), logits[digit], delta=1e-4)
+            self.assertAlmostEqual(float(shown["value"]), logits[digit], delta=LOGIT_TOLERANCE)
+            self.assertAlmostEqual(float(shown["total"]), logits[digit], delta=LOGIT_TOLERANCE)
             canvas.send_keys(Keys.ARROW_RIGHT)
 
     def test_a_value_under_the_mouse(self):
@@ -406,12 +410,12 @@ class Browser(Page):
         self.assertIn("conv2 has the same bits, the answer has the same bits.", text)
         other = "im2col_gemm" if first != "im2col_gemm" else "direct"
         text, moved, difference = self.switch("conv2", other)
-        race = json.load(urllib.request.urlopen(self.url + "/page/race?layer=conv2&batch=1", b""))["rows"]
-        bounds = {row["backend"]: row["bound"] for row in race if "bound" in row}
+        rows = json.load(urllib.request.urlopen(self.url + "/page/compare?layer=conv2&batch=1", b""))["rows"]
+        bounds = {row["backend"]: row["bound"] for row in rows if "bound" in row}
         self.assertLessEqual(moved, bounds[first] + bounds[other])
-        self.assertLess(difference, 1e-4)
+        self.assertLess(difference, LOGIT_TOLERANCE)
         self.find(self.card("conv2") + " button").click()
-        self.wait(lambda: other in self.text(self.card("conv2") + " .race"))
+        self.wait(lambda: other in self.text(self.card("conv2") + " .comparison"))
         # The link has it all.
         number = self.text("#number")
         link = self.wait(lambda: f"b=conv2%3D{other}" in self.driver.current_url and self.driver.current_url)
@@ -520,8 +524,8 @@ class Browser(Page):
 
     def test_every_text_stands_out(self):
         """The colours that the browser uses, of every element with text of its own, on what is painted below it."""
-        self.find(self.card("conv2") + " .top button").click()  # the table of a race
-        self.wait(lambda: self.text(self.card("conv2") + " .race"))
+        self.find(self.card("conv2") + " .top button").click()  # the table of a comparison
+        self.wait(lambda: self.text(self.card("conv2") + " .comparison"))
         for scheme in ("light", "dark"):
             self.prefer("prefers-color-scheme", scheme)
             time.sleep(0.3)

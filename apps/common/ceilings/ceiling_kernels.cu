@@ -114,7 +114,7 @@ double launch_mma_peak(Stream& stream, float* sink) {
   const int blocks = kMmaBlocks * multiprocessor_count(stream.device());
   launch("peak_mma_kernel", peak_mma_kernel<kMath>, blocks, kThreads, 0, native(stream), kMmaRounds, sink);
   constexpr double kProduct = 2.0 * 16 * 8 * (kMath == MathMode::kTf32 ? 8 : 16);
-  return kProduct * blocks * (kThreads / 32) * kChains * kMmaRounds;
+  return kProduct * blocks * (kThreads / GpuLimits::kWarp) * kChains * kMmaRounds;
 }
 
 }  // namespace
@@ -122,12 +122,12 @@ double launch_mma_peak(Stream& stream, float* sink) {
 std::vector<PeakKernel> peak_kernels(Device device) {
   const int capability = cuda_status().devices.at(static_cast<size_t>(device.ordinal)).compute_capability;
   std::vector<PeakKernel> kernels = {{MathMode::kFp32, "FFMA", launch_fma_peak}};
-  if (capability >= 80) {
+  if (capability >= GpuLimits::kAsyncCopies) {
     kernels.push_back({MathMode::kTf32, "mma.sync", launch_mma_peak<MathMode::kTf32>});
     kernels.push_back({MathMode::kFp16, "mma.sync", launch_mma_peak<MathMode::kFp16>});
   }
 #ifdef LENSLET_HAS_HOPPER
-  if (capability == 90) {
+  if (capability == GpuLimits::kWgmma) {
     for (const MathMode math : {MathMode::kTf32, MathMode::kFp16}) {
       kernels.push_back({math, "wgmma", [math](Stream& stream, float* sink) {
                            return launch_wgmma_peak(stream, math, 2 * multiprocessor_count(stream.device()),

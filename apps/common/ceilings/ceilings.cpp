@@ -28,9 +28,7 @@ constexpr size_t kRandomValues = size_t{1} << 22;  // repeated to fill an operan
 // are undisturbed on a busy machine.
 constexpr int64_t kFmaRounds = int64_t{1} << 17;
 
-void note(Ceilings& ceilings, const std::string& text) {
-  ceilings.notes += (ceilings.notes.empty() ? "" : "; ") + text;
-}
+void note(Ceilings& ceilings, const std::string& text) { add_clause(ceilings.notes, text); }
 
 // A level of the CPU's caches. Its capacity is that of all caches that the copying threads use; where Linux does not
 // describe them, `fallback` for each thread.
@@ -238,7 +236,7 @@ std::string describe(const Ceilings& ceilings) {
       concat("ceilings measured now: memory ", both(ceilings.copy_bytes_per_s, ceilings.read_bytes_per_s));
   for (const CacheCeiling& cache : ceilings.caches)
     text += concat("\n  ", cache.name, " ", both(cache.copy_bytes_per_s, cache.read_bytes_per_s));
-  for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+  for (const MathMode math : kMathModes) {
     if (math != MathMode::kFp32 && !ceilings.device.is_cuda()) continue;
     text += concat("\n  ", to_string(math), " ",
                    rate(arithmetic_limit(ceilings, math).flops_per_s, 1e9, "GFLOP/s"));

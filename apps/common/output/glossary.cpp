@@ -12,6 +12,8 @@ namespace lenslet {
 namespace embedded {
 extern const unsigned char glossary[];
 extern const size_t glossary_size;
+extern const unsigned char backend_rows[];
+extern const size_t backend_rows_size;
 }  // namespace embedded
 
 namespace {
@@ -56,8 +58,30 @@ const GlossaryEntry* entry_of(const std::string& word, const std::string& kind =
 
 }  // namespace
 
+std::vector<GlossaryEntry> with_backends(std::vector<GlossaryEntry> entries, const std::string& rows) {
+  const auto backend_of = [](std::vector<GlossaryEntry>& some, const std::string& name) {
+    return std::find_if(some.begin(), some.end(), [&](const GlossaryEntry& entry) {
+      return entry.kind == "backend" &&
+             std::find(entry.words.begin(), entry.words.end(), name) != entry.words.end();
+    });
+  };
+  std::vector<GlossaryEntry> added;
+  std::istringstream text(rows);
+  for (std::string kind, device, name, file; text >> kind >> device >> name >> file;) {
+    if (backend_of(entries, name) != entries.end()) continue;
+    auto entry = backend_of(added, name);
+    if (entry == added.end())
+      entry = added.insert(entry, GlossaryEntry{{name}, "backend", "docs/add_a_backend.md", {}});
+    entry->lines.push_back(
+        concat("A backend of ", kind, " on the ", device == "gpu" ? "GPU" : "CPU", ": ", file));
+  }
+  entries.insert(entries.end(), added.begin(), added.end());
+  return entries;
+}
+
 const std::vector<GlossaryEntry>& glossary() {
-  static const std::vector<GlossaryEntry> entries = parse();
+  static const std::vector<GlossaryEntry> entries = with_backends(
+      parse(), std::string(embedded::backend_rows, embedded::backend_rows + embedded::backend_rows_size));
   return entries;
 }
 

@@ -1,5 +1,5 @@
 // The glossary: what the words in tables, result files and the report mean. Its text is apps/report/glossary.txt, which
-// the report reads too.
+// the report reads too. A backend needs no entry there: its row explains it.
 #pragma once
 
 #include <string>
@@ -15,7 +15,11 @@ struct GlossaryEntry {
   std::vector<std::string> lines;  // the first is a sentence of its own
 };
 
+/// The entries of the text, and of every row of a backend.
 const std::vector<GlossaryEntry>& glossary();
+/// `entries`, and one for each backend of `rows` that has none. `rows` has lines "conv cpu direct
+/// layers/conv/cpu/direct.cpp": kind of layer, device, name and file.
+std::vector<GlossaryEntry> with_backends(std::vector<GlossaryEntry> entries, const std::string& rows);
 /// The entry of a word in any case; null if there is none. A ceiling may have a math mode in front, a column the name
 /// of a backend, and a word a number behind it: "fp32 AVX2", "cudnn faster", "a pass of 64".
 const GlossaryEntry* find_in_glossary(const std::string& word);

@@ -39,7 +39,7 @@ class Run {
 
   /// Writes --json, a document with that schema to which `body` adds members, and --csv.
   void write(const char* schema, const std::function<void(Document&)>& body, const std::string& csv) const;
-  /// The same for rows that are written as they come.
+  /// The files of --json and --csv for rows that are written as they come.
   template <class Row>
   RowFiles row_files(const char* schema, const char* list,
                      const std::function<void(JsonObject&)>& members) const {

@@ -97,8 +97,8 @@ Ranks join_ranks();
 
 /// Whether this process reports what happens to all alike: the first that mpirun started on this machine, or alone.
 bool first_of_machine();
-/// The same for an error that each meets before it joins. Another process waits a moment before it returns false,
-/// because mpirun ends all processes when one ends with an error.
+/// Like first_of_machine(), for an error that each process meets before it joins. Any other process waits a moment
+/// before it returns false, because mpirun ends all processes when one ends with an error.
 bool reports_before_joining();
 
 /// together() in joined ranks. What prevents joining is reported by the first process of each machine.

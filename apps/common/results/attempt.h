@@ -28,12 +28,12 @@ bool device_is_lost(Stream& stream);
 /// Calls `prepare` unless a signal came. Returns its error as a refusal, nullopt on success. Errors that concern the
 /// whole run are thrown: a wrong command line, a file that cannot be read or written.
 std::optional<NoResult> attempt(const std::function<void()>& prepare);
-/// The same for work on a stream: reports a failed launch that `prepare` left unchecked, and throws DeviceError if the
-/// device is lost, because every later attempt would fail.
+/// Like attempt() above, for work on a stream: reports a failed launch that `prepare` left unchecked, and throws
+/// DeviceError if the device is lost, because every later attempt would fail.
 std::optional<NoResult> attempt(Stream& stream, const std::function<void()>& prepare);
 
-/// The same for running a prepared candidate: every error except an interruption becomes ERROR. If the device is lost,
-/// the message begins with `name`.
+/// Like attempt() above, for running a prepared candidate: every error except an interruption becomes ERROR. If the
+/// device is lost, the message begins with `name`.
 std::optional<NoResult> attempt_run(const std::string& name, Stream& stream,
                                     const std::function<void()>& run);
 

@@ -29,7 +29,7 @@ struct ReadResults {
 /// InterruptedError once reading_stopped(). Keys that older files lack (`later` in the field lists) may be missing;
 /// unknown keys are ignored.
 ReadResults read_results(const std::string& path);
-/// The same for a text; messages name `origin`.
+/// Like read_results(), for a text; messages name `origin`.
 ReadResults parse_results(const std::string& text, const std::string& origin);
 
 /// Identifies what a row measures: study, labels, name, problem, backend, math, layout and cache as one text. Two rows

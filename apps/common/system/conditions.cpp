@@ -12,8 +12,6 @@
 namespace lenslet {
 namespace {
 
-void add(std::string& list, const std::string& text) { list += (list.empty() ? "" : "; ") + text; }
-
 /// Current mean frequency of the cores in MHz, from cpufreq, else from /proc/cpuinfo; NaN if neither has it.
 double cpu_clock_mhz() {
   double sum = 0;
@@ -52,11 +50,11 @@ void read_cpu(Conditions& conditions) {
   conditions.governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   conditions.temperature_c = cpu_temperature_c();
   if (std::isnan(conditions.clock_mhz))
-    add(conditions.reason, "neither cpufreq nor /proc/cpuinfo has the clock");
-  if (conditions.governor.empty()) add(conditions.reason, "no cpufreq, so no governor");
+    add_clause(conditions.reason, "neither cpufreq nor /proc/cpuinfo has the clock");
+  if (conditions.governor.empty()) add_clause(conditions.reason, "no cpufreq, so no governor");
   if (std::isnan(conditions.temperature_c))
-    add(conditions.reason, "no thermal zone of the processor is readable");
-  add(conditions.reason, "the power of a CPU is not measured");
+    add_clause(conditions.reason, "no thermal zone of the processor is readable");
+  add_clause(conditions.reason, "the power of a CPU is not measured");
 }
 
 #ifdef LENSLET_HAS_CUDA
@@ -71,14 +69,14 @@ class Nvml {
   }
 
   void read(const std::string& pci_bus, Conditions& conditions) const {
-    if (!reason_.empty()) return add(conditions.reason, reason_);
+    if (!reason_.empty()) return add_clause(conditions.reason, reason_);
     Handle device = nullptr;
     if (by_pci_bus_(pci_bus.c_str(), &device) != kSuccess)
-      return add(conditions.reason, concat("NVML finds no GPU at ", pci_bus));
+      return add_clause(conditions.reason, concat("NVML finds no GPU at ", pci_bus));
     const auto value = [&](const char* what, double scale, auto&& query) {
       unsigned found = 0;
       if (query(&found) == kSuccess) return static_cast<double>(found) * scale;
-      add(conditions.reason, concat("NVML does not report the ", what));
+      add_clause(conditions.reason, concat("NVML does not report the ", what));
       return static_cast<double>(NAN);
     };
     conditions.clock_mhz = value("clock", 1, [&](unsigned* mhz) { return clock_(device, kSmClock, mhz); });
@@ -89,9 +87,9 @@ class Nvml {
         value("temperature", 1, [&](unsigned* c) { return temperature_(device, 0, c); });
     unsigned long long reasons = 0;
     if (throttle_(device, &reasons) != kSuccess)
-      return add(conditions.reason, "NVML does not report what throttles");
+      return add_clause(conditions.reason, "NVML does not report what throttles");
     for (const auto& [bit, name] : kThrottles) {
-      if ((reasons & bit) != 0) add(conditions.throttled_by, name);
+      if ((reasons & bit) != 0) add_clause(conditions.throttled_by, name);
     }
   }
 

@@ -80,9 +80,8 @@ ResultEnvironment this_environment(const std::string& tool, bool with_gpus,
     for (size_t i = 0; i < cuda.devices.size(); ++i) {
       const CudaDeviceInfo& gpu = cuda.devices[i];
       now.devices.push_back({gpu.name, Device::cuda(static_cast<int>(i)).to_string(),
-                             concat(gpu.compute_capability / 10, ".", gpu.compute_capability % 10),
-                             gpu.multiprocessors, gpu.memory_bytes, gpu.l2_bytes, cuda.driver_version,
-                             cuda.runtime_version});
+                             capability_text(gpu.compute_capability), gpu.multiprocessors, gpu.memory_bytes,
+                             gpu.l2_bytes, cuda.driver_version, cuda.runtime_version});
     }
   }
   now.libs = loaded_libraries();

@@ -69,7 +69,7 @@ std::vector<ConvSpec> registry_specs(DeviceKind kind, const std::vector<std::str
 /// preparation gives an ERROR row. Throws DeviceError if the device is lost.
 std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession& session);
 
-/// The same, and adds the rows to the session. Takes them from the resumed file if it has all of them.
+/// bench_conv(), and adds the rows to the session. Takes them from the resumed file if it has all of them.
 std::vector<ResultRow> bench_conv_into(const ConvBenchRequest& request, BenchSession& session);
 
 /// Fills ratio_to_cudnn of the rows of one problem from the fastest cuDNN row, in either layout, of the same math mode

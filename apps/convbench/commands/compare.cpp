@@ -39,10 +39,10 @@ std::string obstacle(const ResultRow& before, const ResultRow& after) {
   std::string why;
   for (const auto& [row, where] : {std::make_pair(&before, "old"), std::make_pair(&after, "new")}) {
     if (row->status != row_status::kPassed) {
-      why += (why.empty() ? "" : "; ") + concat(row->status, " in the ", where, " file");
+      add_clause(why, concat(row->status, " in the ", where, " file"));
       if (!row->reason.empty()) why += " (" + row->reason + ")";
     } else if (row->time.samples == 0) {
-      why += (why.empty() ? "" : "; ") + concat("no time in the ", where, " file");
+      add_clause(why, concat("no time in the ", where, " file"));
     }
   }
   return why;

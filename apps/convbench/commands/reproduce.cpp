@@ -57,9 +57,7 @@ const std::vector<Study>& all_studies() {
        },
        "It prints no figures of its own. Its arithmetic: F(2x2,3x3) multiplies 36 / 16 = 2.25 times less "
        "than the direct algorithm, F(2x2,5x5) 100 / 36 = 2.78 times."},
-      {"e",
-       "1D and 2D convolution with the filter in global memory, constant memory, and tiled "
-       "with halo",
+      {"e", "1D and 2D convolution with the filter in global memory, constant memory, and tiled with halo",
        [](const BenchOptions& all, BenchSession& session) {
          stencil_into(with<StencilOptions>(all), session);
        },

@@ -17,7 +17,7 @@ struct Filter {
   bool exact_on_bytes() const;
   /// Sum of |tap|.
   double magnitude() const;
-  /// As a convolution with three channels in and out, [3, 3, R, S], with zeros between different colours.
+  /// The weights of a convolution with three channels in and out, [3, 3, R, S], with zeros between different colours.
   std::vector<float> bank() const;
 };
 
@@ -28,7 +28,7 @@ Filter find_filter(const std::string& name);
 /// Reads rows of decimal numbers; number and length are odd and at most 31. `#` begins a comment; a line `scale 0.0625`
 /// or `scale 1/16` sets the scale. Throws DataError with file and line.
 Filter read_filter(const std::string& path);
-/// The same for a text; messages name `origin`.
+/// Like read_filter(), for a text; messages name `origin`.
 Filter parse_filter(const std::string& text, const std::string& origin);
 
 }  // namespace lenslet

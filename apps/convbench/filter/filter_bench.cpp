@@ -5,6 +5,7 @@
 #include "apps/common/results/attempt.h"
 #include "apps/convbench/bench/published.h"
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "framework/measuring/row_status.h"
 #include "framework/tensor/poison.h"
 
@@ -78,7 +79,7 @@ void compare_pictures(const FilterTask& task, const std::vector<MeasuredConv>& a
       measured.status = row_status::kFailed;
       measured.reason = what;
     } else {
-      measured.note += concat(measured.note.empty() ? "" : "; ", what, " (fractions round either way)");
+      add_clause(measured.note, concat(what, " (fractions round either way)"));
     }
   }
 }

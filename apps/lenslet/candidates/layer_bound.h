@@ -15,7 +15,7 @@ std::vector<double> layer_bounds(const Layer& layer, const BackendEntry& entry, 
                                  const std::vector<LayerInput>& inputs, const reference::Result& result,
                                  int64_t terms);
 
-/// The same for any sum in fp32.
+/// The bounds of plain sums, as layer_bounds() takes them for layers whose backend derives none.
 std::vector<double> sum_bounds(const reference::Result& result, int64_t terms,
                                MathMode math = MathMode::kFp32);
 

@@ -35,6 +35,7 @@ std::string kind_of(const Graph& graph, const std::vector<TuneCandidate>& candid
 void copy_measured(const TuneCandidate& from, TuneCandidate& to) {
   to.status = from.status;
   to.reason = from.reason;
+  to.noise = from.noise;
   to.time = from.time;
   to.choice = from.choice;
   to.detail = from.detail;

@@ -12,11 +12,12 @@
 
 namespace lenslet {
 
-/// Sets a row's status, reason and time, of repeated runs.
+/// Sets a row's status, reason, noise and time, of repeated runs.
 template <typename Row>
 void take_over(const Measurement& measured, Row& row) {
   row.status = measured.status;
   row.reason = measured.reason.empty() ? measured.note : measured.reason;
+  row.noise = measured.noise;
   row.time = measured.hot;
 }
 

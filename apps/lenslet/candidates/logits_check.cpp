@@ -11,6 +11,7 @@
 #include "framework/tensor/poison.h"
 #include "framework/tensor/roundoff.h"
 #include "layers/activation/activation_layer.h"
+#include "layers/softmax/softmax_error.h"
 #include "models/classifier.h"
 
 namespace lenslet {
@@ -19,7 +20,6 @@ namespace {
 // Judging them takes a tenth of a second for LeNet-5; of a larger network fewer are judged, as many as take seconds.
 constexpr int64_t kCheckedImages = 64;
 constexpr double kCheckedFlops = 1e9;
-constexpr double kSoftmaxError = 2e-6;  // of a probability computed in fp32
 
 double largest(const std::vector<double>& values) {
   double largest = 0;

@@ -18,6 +18,7 @@
 #include "apps/lenslet/session/session.h"
 #include "framework/execution/executable.h"
 #include "framework/measuring/row_status.h"
+#include "framework/tensor/roundoff.h"
 #include "layers/reshape/reshape_layer.h"
 #include "models/onnx/model_file.h"
 #include "models/onnx/network.h"
@@ -34,7 +35,6 @@ constexpr int64_t kFoldedTerms = 16;
 // The other side's algorithm and order are unknown, so its bound is this multiple of a plain sum's. Chosen by hand:
 // Winograd's may be larger (docs/kernels/winograd.md, "How large the rounding is").
 constexpr double kTheirFactor = 4;
-constexpr double kTiny = 0x1p-120;  // results that small may become 0
 constexpr const char* kWholePass = "whole pass";
 
 // Other than a table's cell without a value, "-", a value may be infinite or not a number.
@@ -186,7 +186,7 @@ class Comparison {
     const std::vector<double> theirs = sum_bounds(judged, terms > 0 ? terms + kFoldedTerms : 0);
     const auto total = [&](const std::vector<std::vector<float>>& of_inputs) {
       std::vector<double> sum = carried_errors(*step.layer, inputs, of_inputs, judged);
-      for (size_t k = 0; k < sum.size(); ++k) sum[k] += ours[k] + kTheirFactor * theirs[k] + kTiny;
+      for (size_t k = 0; k < sum.size(); ++k) sum[k] += ours[k] + kTheirFactor * theirs[k] + kFlushedToZero;
       return std::vector<float>(sum.begin(), sum.end());
     };
     node.error = total(errors);

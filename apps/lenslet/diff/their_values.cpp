@@ -19,8 +19,6 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kMaxBytes = size_t{1} << 32;
-
 std::string names_of(const std::map<std::string, NpyArray>& arrays) {
   std::string text;
   for (const auto& [name, array] : arrays) {
@@ -69,7 +67,7 @@ TheirValues take(const std::vector<uint8_t>& file, const std::string& origin, co
                  const onnx::Import& import) {
   const std::set<std::string> values = values_of(model);
   std::map<std::string, NpyArray> arrays =
-      parse_npz(file, origin, kMaxBytes, [&](const std::string& name, const NpyArray&) {
+      parse_npz(file, origin, kMaxArrayBytes, [&](const std::string& name, const NpyArray&) {
         if (values.count(name) != 0) return;
         throw DataError(concat(origin, ": ", printable_excerpt(name, 60),
                                " is not a tensor of the model: name it as the model does, or leave it out"));
@@ -139,7 +137,7 @@ class TemporaryFolder {
 
 TheirValues values_of_file(const std::string& path, const onnx::Model& model, const onnx::Import& import) {
   const std::string origin = printable_excerpt(path);
-  return take(read_file(path, kMaxBytes), origin, model, import);
+  return take(read_file(path, kMaxArrayBytes), origin, model, import);
 }
 
 TheirValues values_of_onnxruntime(const std::string& model_path, const onnx::Model& model,
@@ -177,7 +175,7 @@ TheirValues values_of_onnxruntime(const std::string& model_path, const onnx::Mod
   }
   script.run({std::filesystem::absolute(model_path).string(), end.name, shape, folder.file("inputs.f32"),
               folder.file("names"), folder.file("values.npz")});
-  return take(read_file(folder.file("values.npz"), kMaxBytes), "ONNX Runtime", model, import);
+  return take(read_file(folder.file("values.npz"), kMaxArrayBytes), "ONNX Runtime", model, import);
 }
 
 }  // namespace lenslet

@@ -1,7 +1,6 @@
 // Rows of `lenslet backends`: what each backend of a layer, and of the whole network, supports on this machine.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,8 +11,6 @@
 #include "framework/measuring/row_status.h"
 
 namespace lenslet {
-
-inline constexpr std::array<MathMode, 3> kMathModes = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
 
 /// A layer for given input shapes.
 struct ShapedLayer {

@@ -30,9 +30,7 @@ void report(Console& console, const std::string& label, const std::string& text)
   console.line(label + std::string(kLabel - label.size(), ' ') + text, kLabel);
 }
 
-std::string cuda_version(int version) {
-  return version == 0 ? std::string("none") : concat(version / 1000, ".", version % 1000 / 10);
-}
+std::string cuda_version(int version) { return version == 0 ? "none" : cuda_version_text(version); }
 
 void report_cuda(Console& console) {
   const CudaStatus& cuda = cuda_status();
@@ -47,8 +45,8 @@ void report_cuda(Console& console) {
   for (size_t i = 0; i < cuda.devices.size(); ++i) {
     const CudaDeviceInfo& gpu = cuda.devices[i];
     report(console, "GPU:",
-           concat("cuda:", i, " ", gpu.name, ", compute capability ", gpu.compute_capability / 10, ".",
-                  gpu.compute_capability % 10, ", ", gpu.multiprocessors, " multiprocessors, ",
+           concat("cuda:", i, " ", gpu.name, ", compute capability ", capability_text(gpu.compute_capability),
+                  ", ", gpu.multiprocessors, " multiprocessors, ",
                   format_bytes(static_cast<double>(free_memory_bytes(Device::cuda(static_cast<int>(i))))),
                   " of ", format_bytes(static_cast<double>(gpu.memory_bytes)), " free, L2 ",
                   format_bytes(static_cast<double>(gpu.l2_bytes)),

@@ -62,7 +62,7 @@ ResultRow layer_row(const TuneCandidate& candidate, LayerStage& stage, bool uses
 }
 
 void test_layers(LayerStage& stage, BuildOptions build, std::vector<ResultRow>& rows) {
-  for (const MathMode math : reference::kMathModes) {
+  for (const MathMode math : kMathModes) {
     build.math = math;
     const std::vector<TuneCandidate> candidates = tune_candidates(stage.graph(), build);
     ProgressBar bar(concat("layers, ", to_string(math)), static_cast<int64_t>(candidates.size()));

@@ -85,7 +85,7 @@ std::vector<ResultRow> subjects_self_test(const SelfTestOptions& options) {
   for (const auto& subject : reference::short_subjects({options.seed, options.workspace_limit})) {
     for (const std::string& backend : subject->backends(options.target.device.kind)) {
       if (!openings.open(*subject, backend)) continue;
-      for (const MathMode math : reference::kMathModes) {
+      for (const MathMode math : kMathModes) {
         if (interrupted()) return rows;
         if (math != MathMode::kFp32 && !subject->uses_math()) continue;
         if (!subject->offered(options.target.device.kind, backend, math)) continue;

@@ -254,7 +254,7 @@ ExitCode run_rank(const EvalOptions& options, Ranks& ranks) {
     check_one_process(options, true, ranks);
     return run_eval_samples(options, session, run);
   }
-  if (!options.answers.empty()) throw UsageError("--answers belongs to --data FILE.npy");
+  check_no_answers(options);
   (void)picture_choices(options, session.network());  // refuses options that digits have no use for
   if (options.streams && !session.device().is_cuda()) {
     throw UsageError(

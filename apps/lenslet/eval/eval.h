@@ -15,7 +15,7 @@
 namespace lenslet {
 
 inline constexpr size_t kMissesShown = 10;
-inline constexpr size_t kLabel = 12;  // width of "accuracy:   "
+inline constexpr size_t kLabel = 12;  // columns of "accuracy:   "
 
 /// A model's answers for a data set.
 struct BatchRun {

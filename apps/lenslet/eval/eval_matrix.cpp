@@ -73,7 +73,7 @@ void add_fused(const Session& session, int64_t batch, std::vector<MatrixCase>& c
   build.execution = Plan::kFused;
   for (const std::string& backend : graph.network()->backends(session.device().kind)) {
     build.backends.set(graph.name(), backend);
-    for (const MathMode math : {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}) {
+    for (const MathMode math : kMathModes) {
       build.math = math;
       for (const ElementType input : {ElementType::kFp32, ElementType::kUint8}) {
         build.input = input;

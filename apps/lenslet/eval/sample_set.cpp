@@ -22,7 +22,6 @@ namespace lenslet {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr size_t kMaxBytes = size_t{1} << 32;  // of arrays
 constexpr const char* kInputs = "inputs";
 constexpr const char* kLabels = "labels";
 constexpr size_t kMaxNamed = 12;  // classes in the line that states their order
@@ -147,10 +146,9 @@ class Arrays : public SampleSet {
     NpyArray labels;
     std::string inputs_name = shown, labels_name = printable_excerpt(options.answers);
     if (ends_with(options.data, ".npz")) {
-      if (!options.answers.empty())
-        throw UsageError("--answers belongs to --data FILE.npy; an .npz file has its labels in it");
+      check_no_answers(options, "; an .npz file has its labels in it");
       std::map<std::string, NpyArray> arrays =
-          parse_npz(read_file(options.data, kMaxBytes), shown, kMaxBytes);
+          parse_npz(read_file(options.data, kMaxArrayBytes), shown, kMaxArrayBytes);
       if (arrays.size() != 2 || arrays.count(kInputs) == 0 || arrays.count(kLabels) == 0)
         throw DataError(concat(shown, ": expected the arrays inputs and labels, found ", arrays.size(),
                                " arrays: numpy.savez(\"", shown, "\", inputs=x, labels=y)"));
@@ -160,8 +158,8 @@ class Arrays : public SampleSet {
       labels_name = concat(shown, ": ", kLabels);
     } else {
       if (options.answers.empty()) throw UsageError("--data FILE.npy needs the labels by --answers FILE.npy");
-      inputs_ = parse_npy(read_file(options.data, kMaxBytes), shown);
-      labels = parse_npy(read_file(options.answers, kMaxBytes), labels_name);
+      inputs_ = parse_npy(read_file(options.data, kMaxArrayBytes), shown);
+      labels = parse_npy(read_file(options.answers, kMaxArrayBytes), labels_name);
     }
     check_inputs(inputs_name);
     if (inputs_.kind == 'f' && !(options.mean.empty() && options.std.empty()))
@@ -259,6 +257,10 @@ bool names_sample_set(const std::string& path) {
   return fs::is_directory(path, ignored) && !folders_in(path).empty() && !has_idx_files(path);
 }
 
+void check_no_answers(const EvalOptions& options, const char* why) {
+  if (!options.answers.empty()) throw UsageError(concat("--answers belongs to --data FILE.npy", why));
+}
+
 std::unique_ptr<SampleSet> open_sample_set(const EvalOptions& options, const Network& network,
                                            const PictureChoices& choices) {
   check_writes_classes(network.graph, network.origin, kUseRun);
@@ -274,7 +276,7 @@ std::unique_ptr<SampleSet> open_sample_set(const EvalOptions& options, const Net
   if (samples && options.split != EvalOptions().split)
     throw UsageError("--split chooses one of the halves of IDX files; --data has others");
   if (arrays) return std::make_unique<Arrays>(options, network, choices);
-  if (!options.answers.empty()) throw UsageError("--answers belongs to --data FILE.npy");
+  check_no_answers(options);
   if (!samples) return std::make_unique<IdxPictures>(options, network, choices);
   return std::make_unique<PictureFolders>(options, network, choices);
 }

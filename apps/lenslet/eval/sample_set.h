@@ -40,6 +40,9 @@ class SampleSet {
 /// Whether --data names an .npy or .npz file, or a folder that has folders and no IDX files.
 bool names_sample_set(const std::string& path);
 
+/// Throws UsageError for --answers, which only --data FILE.npy takes. `why` ends the message.
+void check_no_answers(const EvalOptions& options, const char* why = "");
+
 /// The set that --data names, by default MNIST's folder. Throws DataError, for a network that reads no pictures too if
 /// the set has pictures, and UsageError for options that do not fit. All three must outlive it.
 std::unique_ptr<SampleSet> open_sample_set(const EvalOptions& options, const Network& network,

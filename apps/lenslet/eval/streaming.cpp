@@ -7,6 +7,7 @@
 #include "api/feed.h"
 #include "apps/common/output/text.h"
 #include "apps/common/system/signals.h"
+#include "apps/lenslet/eval/eval.h"
 #include "apps/lenslet/pictures/eval_report.h"
 #include "framework/base/clock.h"
 #include "framework/base/integer_math.h"
@@ -22,7 +23,6 @@ constexpr double kBusNs = 250e6;    // for each of the two measurements of the b
 constexpr double kDefaultNs = 1e9;  // duration of --streams without --repeat
 constexpr int64_t kWindows = 20;    // in which the sustained rate is sampled
 constexpr int64_t kPixels = kLenet5Pixels;
-constexpr size_t kLabel = 12;  // columns of a label, such as "streaming:  "
 // Copies of the data set up to this size exceed all caches, and the reach of the TLB.
 constexpr int64_t kStoredBytes = int64_t{512} << 20;
 

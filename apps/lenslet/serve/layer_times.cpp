@@ -63,7 +63,7 @@ Json LayerTimes::profile(const std::string& backends, int64_t batch) {
   return pass_profile(picture_page_, backends, batch, ceilings());
 }
 
-Json LayerTimes::race(const std::string& layer, int64_t batch) {
+Json LayerTimes::compare(const std::string& layer, int64_t batch) {
   check_shown_batch(batch);
   const Graph& graph = picture_page_.session().graph();
   const DeviceGuard guard(picture_page_.session().device());
@@ -124,7 +124,7 @@ Json LayerTimes::tune(int64_t batch) {
     std::array<PlanTime, 2> plans;
     Json json = {{"batch", batch}};
     for (size_t i = 0; i < plans.size(); ++i) {
-      take_over(measured[i], plans[i]);
+      plans[i] = {measured[i].status, measured[i].reason, measured[i].hot};
       json[kNames[i]] = timed(plans[i]);
       json[kNames[i]]["name"] = passes[i] ? describe_backends(passes[i]->executable().plan()) : kNames[i];
     }

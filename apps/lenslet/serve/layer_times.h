@@ -22,7 +22,7 @@ class LayerTimes {
   nlohmann::ordered_json profile(const std::string& backends, int64_t batch);
   /// The times of every backend of a layer, by turns, on the values that the layers before it write. Each row has the
   /// largest error and its bound, or the reason why there is no time.
-  nlohmann::ordered_json race(const std::string& layer, int64_t batch);
+  nlohmann::ordered_json compare(const std::string& layer, int64_t batch);
   /// The layered plan of the fastest operators, as `lenslet tune` chooses them, against the session's own plan: the
   /// times of both, and the faster one as the text of a file for --plan; the session's if the two tie.
   nlohmann::ordered_json tune(int64_t batch);

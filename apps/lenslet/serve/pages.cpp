@@ -31,8 +31,8 @@ std::string Pages::answer(const PageRequest& request) {
     json = made_->picture_page.look(request.body, "picture", backends, request.whole_number("digit", 0));
   } else if (request.part == "profile") {
     json = made_->times.profile(backends, batch);
-  } else if (request.part == "race") {
-    json = made_->times.race(request.text("layer"), batch);
+  } else if (request.part == "compare") {
+    json = made_->times.compare(request.text("layer"), batch);
   } else {
     json = made_->times.tune(batch);
   }

@@ -7,6 +7,7 @@
 
 #include "apps/common/output/error_line.h"
 #include "apps/lenslet/serve/http/guard.h"
+#include "apps/lenslet/serve/protocol/json_length_field.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 
@@ -196,7 +197,7 @@ std::optional<HttpResponse> Service::infer(const HttpHead& head, std::string& bo
   if (head.json_bytes) {
     json_bytes = number_in(*head.json_bytes);
     if (!json_bytes)
-      throw DataError(concat("Inference-Header-Content-Length expects a number of bytes, found '",
+      throw DataError(concat(kJsonLengthField, " expects a number of bytes, found '",
                              printable_excerpt(*head.json_bytes, 40), "'"));
   }
   if (json_bytes.value_or(body.size()) <= kLongJson) return compute(body, json_bytes, reply);
@@ -221,7 +222,7 @@ std::optional<HttpResponse> Service::compute(const std::string& body, std::optio
           HttpResponse response{200, std::move(answer.body)};
           if (!request.binary_output) return response;
           response.type = kBytes;
-          response.fields.emplace_back("Inference-Header-Content-Length", std::to_string(answer.json_bytes));
+          response.fields.emplace_back(kJsonLengthField, std::to_string(answer.json_bytes));
           return response;
         });
       },

@@ -29,7 +29,7 @@ class Session {
   /// Throws UsageError, DataError or UnavailableError. Loads the weights; initialises CUDA only for a CUDA device.
   /// `console` keeps outputs from overwriting the external data of an ONNX file.
   Session(const CommonOptions& options, const Console& console);
-  /// The same with another normalisation than an ONNX file's.
+  /// Like the constructor above, with another normalisation than an ONNX file's.
   Session(const CommonOptions& options, const Console& console, const ChosenNormalisation& normalisation);
   /// Uses a setup whose choices are made and whose weights are loaded. `options` must outlive this.
   Session(const CommonOptions& options, std::shared_ptr<const ModelSetup> setup)
@@ -63,7 +63,7 @@ class Session {
   InputOutput pass_for(int64_t batch, InputOutput call) const { return setup_->pass_for(batch, call); }
   /// Options to build with, of the types of --input and --output; the caller may modify them.
   BuildOptions build_options(int64_t batch) const;
-  /// The same of these types.
+  /// Options to build with, of the types `ends`.
   BuildOptions build_options(int64_t batch, InputOutput ends) const;
   /// ModelSetup::call_options(), of the types of --input and --output, or of these.
   BuildOptions call_options(int64_t batch) const;
@@ -76,7 +76,7 @@ class Session {
   Model model(const ModelOptions& options) const { return Model::of_setup(*setup_, options); }
   /// A single-pass model built with call_options() for `batch` images. Writes the plan if --save-plan is given.
   Model model(int64_t batch) const { return saving_plan(call_options(batch)); }
-  /// The same for a profile (ModelSetup::profile_options).
+  /// Like model(batch), built with ModelSetup::profile_options().
   Model profiled_model(int64_t batch) const;
 
  private:

@@ -78,10 +78,10 @@ class PlanRows {
     for (size_t i = 0; i < passed.size(); ++i) {
       PlanRow& row = rows_[passed[i]];
       row.chosen = i == chosen;
-      row.why = times[i].median == min_time
-                    ? "fastest"
-                    : concat(format_short(times[i].median / min_time), " x the fastest");
-      if (row.chosen && times[i].median > min_time) row.why = "tied, first in rank";
+      const bool fastest = times[i].median == min_time;
+      row.why = fastest      ? to_string(TuneVerdict::kFastest)
+                : row.chosen ? to_string(TuneVerdict::kTiedFirst)
+                             : times_the_fastest(times[i].median / min_time);
     }
     return &candidates_[passed[chosen]]->executable();
   }
@@ -157,7 +157,7 @@ bool failed_where_none_is_chosen(const TuneReport& report) {
   for (const auto& [first, last] : tune_regions(rows)) {
     const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(first);
     const auto end = rows.begin() + static_cast<std::ptrdiff_t>(last);
-    if (std::any_of(begin, end, [](const TuneCandidate& row) { return row.chosen; })) continue;
+    if (std::any_of(begin, end, [](const TuneCandidate& row) { return row.chosen(); })) continue;
     return std::any_of(begin, end,
                        [](const TuneCandidate& row) { return row.status == row_status::kFailed; });
   }

@@ -33,11 +33,19 @@ double noise_of(const Row& row) {
   return row.time.samples > 0 ? (row.time.p90 - row.time.p10) / row.time.median : NAN;
 }
 
-// The reason without the noise that it begins with: noise has a column.
-std::string besides_noise(const std::string& reason) {
-  if (reason.rfind("noise ", 0) != 0) return reason;
-  const size_t rest = reason.find("; ");
-  return rest == std::string::npos ? std::string() : reason.substr(rest + 2);
+// The reason in files. The tables have a column for noise.
+template <class Row>
+std::string reason_with_noise(const Row& row) {
+  std::string text = row.noise;
+  add_clause(text, row.reason);
+  return text;
+}
+
+// The verdict in the table of layers, of a way that takes `times` as long as the fastest.
+std::string short_verdict(TuneVerdict verdict, double times) {
+  if (verdict == TuneVerdict::kSlower) return times_the_fastest(times);
+  const bool tied = verdict == TuneVerdict::kTiedFirst || verdict == TuneVerdict::kTiedLater;
+  return tied ? "tied" : to_string(verdict);
 }
 
 // The columns that the tables share.
@@ -76,10 +84,11 @@ struct CandidateRow {
     std::vector<std::string> layers;
     for (const size_t node : candidate.nodes) layers.push_back(self.graph.nodes()[node].name);
     v("layers", layers)("backend", candidate.backend)("math", candidate.request.math);
-    v("status", candidate.status)("reason", candidate.reason);
+    v("status", candidate.status)("reason", reason_with_noise(candidate));
     v.time("time_ns", "samples", candidate.time);
     v("detail", candidate.detail)("choice", candidate.choice)("workspace_bytes", candidate.workspace_bytes);
-    v("chosen", candidate.chosen)("why", candidate.why)("behind_ns", candidate.behind_ns);
+    v("chosen", candidate.chosen())("why", std::string(to_string(candidate.verdict)));
+    v("behind_ns", candidate.behind_ns);
     Effort::fields(self.effort, v);
     v("ceiling_fraction", self.effort.share(candidate.time));
   }
@@ -91,7 +100,8 @@ struct PlanCandidateRow {
   template <class Self, class V>
   static void fields(Self& self, V&& v) {
     const PlanRow& plan = self.plan;
-    v("name", plan.name)("backends", plan.backends)("status", plan.status)("reason", plan.reason);
+    v("name", plan.name)("backends", plan.backends)("status", plan.status);
+    v("reason", reason_with_noise(plan));
     v.time("time_ns", "samples", plan.time);
     v("images_per_s", images_per_s(self.report, plan))("chosen", plan.chosen)("why", plan.why);
     Effort::fields(plan.effort, v);
@@ -140,7 +150,7 @@ Timed timed_way(const TuneReport& report, const TuneWay& way, std::string name) 
 
 bool is_chosen(const TuneReport& report, const TuneWay& way) {
   return std::all_of(way.candidates.begin(), way.candidates.end(),
-                     [&](size_t i) { return report.layers[i].chosen; });
+                     [&](size_t i) { return report.layers[i].chosen(); });
 }
 
 using Region = std::pair<size_t, size_t>;  // a range of the candidates
@@ -151,7 +161,7 @@ bool timed_once(const TuneReport& report, const Region& a, const Region& b) {
   const auto at = [&](size_t i) { return begin + static_cast<std::ptrdiff_t>(i); };
   const auto same = [](const TuneCandidate& x, const TuneCandidate& y) {
     return x.backend == y.backend && x.nodes.size() == y.nodes.size() && x.status == y.status &&
-           x.chosen == y.chosen &&
+           x.chosen() == y.chosen() &&
            (x.time.samples == 0 || (x.time.median == y.time.median && x.time.p10 == y.time.p10));
   };
   return std::any_of(at(a.first), at(a.second), [](const auto& one) { return one.time.samples > 0; }) &&
@@ -213,8 +223,7 @@ LayerRow row_of(const Graph& graph, const TuneReport& report, const std::vector<
     layers.push_back(nodes_of(graph, candidate));
     if (backends.empty() || backends.back() != candidate.backend) backends.push_back(candidate.backend);
     if (!candidate.detail.empty()) add_new(details, {candidate.detail});
-    const std::string reason = besides_noise(candidate.reason);
-    if (!reason.empty()) add_new(reasons, {reason});
+    if (!candidate.reason.empty()) add_new(reasons, {candidate.reason});
     row.effort.add(report.efforts[i]);
   }
   row.layers = comma_list(layers);
@@ -232,16 +241,14 @@ void add_rows(const Graph& graph, const TuneReport& report, const Region& region
   double min_time = INFINITY;
   for (const TuneWay& way : ways) min_time = std::min(min_time, way.time.median);
   std::set<const TuneWay*> shown;
-  const auto add = [&](const TuneWay& way, const std::string& why) {
+  const auto add = [&](const TuneWay& way, TuneVerdict verdict) {
     if (!shown.insert(&way).second) return;
     LayerRow& row = rows.emplace_back(row_of(graph, report, way.candidates));
     row.region = region.first;
     row.time = way.time;
     row.time.samples = report.layers[way.candidates[0]].time.samples;
     row.chosen = is_chosen(report, way);
-    row.why = why == "slower"             ? concat(format_short(way.time.median / min_time), " x the fastest")
-              : why.rfind("tied", 0) == 0 ? std::string("tied")
-                                          : why;
+    row.why = short_verdict(verdict, way.time.median / min_time);
   };
   for (size_t i = region.first; i < region.second; ++i) {
     const TuneCandidate& candidate = report.layers[i];
@@ -249,15 +256,15 @@ void add_rows(const Graph& graph, const TuneReport& report, const Region& region
     for (const TuneWay& way : ways) {
       if (std::count(way.candidates.begin(), way.candidates.end(), i) == 0) continue;
       const bool takes =
-          candidate.chosen ? is_chosen(report, way) : !best || way.time.median < best->time.median;
+          candidate.chosen() ? is_chosen(report, way) : !best || way.time.median < best->time.median;
       if (takes) best = &way;
     }
     if (best) {
-      add(*best, candidate.why);
+      add(*best, candidate.verdict);
     } else if (candidate.status != row_status::kUnsupported) {
       LayerRow& row = rows.emplace_back(row_of(graph, report, {i}));
       row.region = region.first;
-      row.why = candidate.why;
+      row.why = to_string(candidate.verdict);
       row.time = candidate.time;
     }
   }
@@ -288,16 +295,19 @@ std::vector<std::string> unsupported(const Graph& graph, const TuneReport& repor
 std::string to_csv(const Graph& graph, const TuneReport& report) {
   std::vector<TuneLine> lines;
   for (const TuneCandidate& one : report.layers) {
-    lines.push_back(
-        {nodes_of(graph, one), one.backend, one.status, one.reason, one.time, one.chosen, one.why});
+    lines.push_back({nodes_of(graph, one), one.backend, one.status, reason_with_noise(one), one.time,
+                     one.chosen(), to_string(one.verdict)});
   }
   for (const PlanRow& one : report.plans) {
-    lines.push_back({one.name, one.backends, one.status, one.reason, one.time, one.chosen, one.why});
+    lines.push_back(
+        {one.name, one.backends, one.status, reason_with_noise(one), one.time, one.chosen, one.why});
   }
   return csv_of(lines);
 }
 
 }  // namespace
+
+std::string times_the_fastest(double times) { return concat(format_short(times), " x the fastest"); }
 
 void print_tuned_layers(Console& console, const Graph& graph, const TuneReport& report) {
   std::vector<Region> regions;
@@ -338,7 +348,7 @@ void print_tuned_plans(Console& console, const TuneReport& report) {
   table.number(
       "images/s", [&](const PlanRow& plan) { return images_per_s(report, plan); }, format_rate);
   add_verdict(table);
-  table.note("reason", [](const PlanRow& plan) { return besides_noise(plan.reason); });
+  table.note("reason", &PlanRow::reason);
   console.line();
   console.print(table.of(report.plans));
   print_noise(console, report.plans);

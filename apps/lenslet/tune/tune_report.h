@@ -21,7 +21,8 @@ struct PlanRow {
   std::string name;      // "fused NAME", "layered, tuned", "layered, auto"
   std::string backends;  // text of describe_backends()
   std::string status = row_status::kSkipped, reason = "not measured";
-  TimeStats time;  // ns per pass
+  std::string noise;  // that of TuneCandidate
+  TimeStats time;     // ns per pass
   Effort effort;
   bool chosen = false;
   std::string why;
@@ -34,6 +35,9 @@ struct TuneReport {
   std::vector<Effort> efforts;        // of the layers, one each; empty ones of what could not be prepared
   std::vector<PlanRow> plans;         // in rank order
 };
+
+/// "1.25 x the fastest".
+std::string times_the_fastest(double times);
 
 /// Tables, and below each why the chosen one is faster than what comes next.
 void print_tuned_layers(Console& console, const Graph& graph, const TuneReport& report);

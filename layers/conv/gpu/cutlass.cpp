@@ -43,7 +43,7 @@ Support window_fits(const WindowDirection& window) {
 Support gpu_supports(int capability) {
   if (capability == GpuLimits::kWgmma) return Support::yes();
   return Support::no(concat("cutlass has kernels for compute capability 9.0 alone here, this GPU has ",
-                            capability / 10, ".", capability % 10, ": use tensor_core"));
+                            capability_text(capability), ": use tensor_core"));
 }
 
 class CutlassBackend : public ConvBackend {

@@ -7,6 +7,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/execution/plan.h"
 #include "layers/reshape/reshape_layer.h"
 #include "models/onnx/import/importer.h"
 #include "models/onnx/read/attributes.h"
@@ -277,8 +278,8 @@ Importer::Held Importer::add(const Node& node, std::unique_ptr<Layer> layer,
 
 std::string Importer::append(const std::string& wanted, std::unique_ptr<Layer> layer,
                              const std::vector<std::string>& inputs) {
-  if (import_.graph->nodes().size() > kMaxLayers) {
-    import_.fault = concat("it has more than ", kMaxLayers, " layers");
+  if (import_.graph->nodes().size() > Plan::kMaxLayers) {
+    import_.fault = concat("it has more than ", Plan::kMaxLayers, " layers");
     import_.graph.reset();
     return {};
   }
@@ -331,7 +332,7 @@ std::string faults_of(const Import& import, const Model& model) {
   for (size_t i = 0; i < import.node_results.size(); ++i) {
     const std::string& reason = import.node_results[i].reason;
     if (reason.empty() || ++count > kMaxReasons) continue;
-    text += concat(text.empty() ? "" : "; ", printable_excerpt(model.nodes[i].name, 60), ": ", reason);
+    add_clause(text, concat(printable_excerpt(model.nodes[i].name, 60), ": ", reason));
   }
   if (count > kMaxReasons) text += concat("; and ", count - kMaxReasons, " more: lenslet inspect lists all");
   return text;

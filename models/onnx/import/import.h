@@ -27,16 +27,13 @@ struct Import {
   std::map<std::string, std::string> node_of;  // by value of the model: the graph's node that computes it
 };
 
-inline constexpr size_t kMaxLayers = 4096;
-
 /// Every node becomes a layer of its own name, except:
 /// - what the layer before it computes: BatchNormalization, and constants added or multiplied per channel;
 /// - what the layer behind it computes: zeros around a convolution's input, and a Transpose whose order the weights of
 ///   the products behind it take.
 ///
-/// The first dimension, free or frozen, becomes the
-/// batch: nodes that would mix samples are refused. All refusals are collected. `name` is the graph's. Throws DataError
-/// for damaged constants.
+/// The first dimension, free or frozen, becomes the batch: nodes that would mix samples are refused. All refusals are
+/// collected. `name` is the graph's. Throws DataError for damaged constants.
 Import import_model(const Model& model, const Values& values, const std::string& name,
                     const std::string& origin);
 

@@ -100,7 +100,7 @@ class Importer {
   Shape shape(const std::string& value) const;
   /// Input `i`, which must depend on the graph's input.
   Held data(const Node& node, size_t i = 0);
-  /// The same in the shape that it has in the model, or in `wanted`; adds a layer if that is another one.
+  /// data() in the shape that it has in the model, or in `wanted`; adds a layer if that is another one.
   Held shaped(const Node& node, size_t i, std::optional<Shape> wanted = std::nullopt);
   /// Adds the layer of a node, and returns the value that it computes.
   Held add(const Node& node, std::unique_ptr<Layer> layer, const std::vector<Held>& inputs);
@@ -108,7 +108,7 @@ class Importer {
   /// returns "".
   std::string append(const std::string& wanted, std::unique_ptr<Layer> layer,
                      const std::vector<std::string>& inputs);
-  /// As add(), and stores the value as the node's output.
+  /// Like add(), and stores the value as the node's output.
   void put(const Node& node, std::unique_ptr<Layer> layer, const std::vector<Held>& inputs);
 
   /// The constant `name` as one number for each of the `channels` in dimension `axis` of a value of `rank` dimensions;

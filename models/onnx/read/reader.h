@@ -36,7 +36,7 @@ class ModelReader {
   /// holds no ModelProto.
   ModelReader(const std::shared_ptr<const ByteSource>& file, std::string origin, ExternalFiles external);
 
-  /// As the file states it; whether it is whole is not checked. Throws DataError.
+  /// The model as the file states it; whether it is whole is not checked. Throws DataError.
   Model model();
   /// A GraphProto that an attribute of the model holds: its nodes, initializers, inputs and outputs.
   Model branch(std::string_view graph);

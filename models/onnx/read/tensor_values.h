@@ -17,8 +17,8 @@ bool is_readable(ValueType type) noexcept;
 
 /// Throws DataError unless raw values have the bytes that the dims state. Reads none of them.
 void check_tensor_size(const TensorData& tensor, const std::string& origin);
-/// The same, and throws DataError unless the tensor has as many values as its dims state and every number is finite.
-/// Reads the values piece by piece.
+/// check_tensor_size(), and throws DataError unless the tensor has as many values as its dims state and every number is
+/// finite. Reads the values piece by piece.
 void check_tensor_values(const TensorData& tensor, const std::string& origin);
 
 /// The values as fp32, in C order. Only for a checked tensor of a floating type.

@@ -2,6 +2,7 @@
 // in fp64, fused and not, at several batch sizes.
 #include <gtest/gtest.h>
 
+#include "framework/execution/plan.h"
 #include "tests/models/onnx/import_fixture.h"
 
 namespace lenslet::test::onnx {
@@ -302,7 +303,7 @@ TEST(OnnxImport, NamesWhatLayersComputeThoughItsShapeChangesAtTheEnd) {
 
 TEST(OnnxImport, CountsTheLayerThatOnlyChangesTheShapeOfTheOutput) {
   Writer w({2, 3});
-  for (size_t i = 0; i < lenslet::onnx::kMaxLayers; ++i) w.add("Neg");
+  for (size_t i = 0; i < lenslet::Plan::kMaxLayers; ++i) w.add("Neg");
   EXPECT_NE(import(w.model()).graph, nullptr);
   w.add("Flatten");
   expect_refused(w, "it has more than 4096 layers");

@@ -16,8 +16,7 @@ namespace lenslet::serve {
 struct HttpHead {
   std::string method, target;       // "GET", "/v2/health/live"
   std::optional<std::string> host;  // of the field Host; none: it was not sent
-  std::optional<std::string> origin, content_encoding,
-      json_bytes;  // json_bytes: Inference-Header-Content-Length
+  std::optional<std::string> origin, content_encoding, json_bytes;  // json_bytes: kJsonLengthField
 };
 
 struct HttpResponse {

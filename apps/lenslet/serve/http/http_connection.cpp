@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "apps/common/system/environment.h"
+#include "apps/lenslet/serve/protocol/json_length_field.h"
 #include "framework/base/error.h"
 
 namespace lenslet::serve {
@@ -27,7 +28,6 @@ constexpr size_t kMinRoom = 2 << 10;
 constexpr size_t kMaxKeptHeader = 512;
 constexpr std::chrono::seconds kLinger(2);
 constexpr const char* kPolicy = "Content-Security-Policy";
-constexpr const char* kJsonBytes = "Inference-Header-Content-Length";
 constexpr const char* kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 const std::string& server_name() {
@@ -49,7 +49,7 @@ HttpHead head_of(const http::request_header<>& header) {
     if (field.name() == http::field::origin) put(head.origin, field.value());
     if (field.name() == http::field::content_encoding && !head.content_encoding)
       head.content_encoding = std::string(field.value());
-    if (field.name() == http::field::unknown && beast::iequals(field.name_string(), kJsonBytes))
+    if (field.name() == http::field::unknown && beast::iequals(field.name_string(), kJsonLengthField))
       put(head.json_bytes, field.value());
   }
   return head;

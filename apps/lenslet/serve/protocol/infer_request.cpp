@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "apps/lenslet/serve/protocol/infer_json.h"
+#include "apps/lenslet/serve/protocol/json_length_field.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "models/digit/picture_input.h"
@@ -108,8 +109,8 @@ const InferJson& json_before_tensors(std::string_view text, size_t max_values) {
 InferRequest read_infer_request(std::string_view body, std::optional<size_t> json_bytes,
                                 const Signature& signature) {
   if (json_bytes && *json_bytes > body.size())
-    throw DataError(concat("Inference-Header-Content-Length is ", *json_bytes, ", the body has only ",
-                           body.size(), " bytes"));
+    throw DataError(
+        concat(kJsonLengthField, " is ", *json_bytes, ", the body has only ", body.size(), " bytes"));
   const std::string_view raw = json_bytes ? body.substr(*json_bytes) : std::string_view();
   const auto sample = static_cast<size_t>(signature.input_shape.num_elements());
   const std::string_view text = json_bytes ? body.substr(0, *json_bytes) : body;
@@ -131,7 +132,7 @@ InferRequest read_infer_request(std::string_view body, std::optional<size_t> jso
     check_input_size(static_cast<size_t>(*input.binary_size), values * item, "bytes of binary data");
     if (raw.size() != values * item)
       throw DataError(concat("binary_data_size is ", values * item, ", behind the JSON are ", raw.size(),
-                             " bytes (Inference-Header-Content-Length is the length of the JSON)"));
+                             " bytes (", kJsonLengthField, " is the length of the JSON)"));
   } else {
     check_input_size(input.data->size(), values, "values");
     if (!raw.empty()) throw DataError(concat(raw.size(), " bytes behind the JSON belong to no input"));

@@ -10,12 +10,12 @@
 namespace lenslet::serve {
 
 struct PageRequest {
-  std::string part;                          // "network", "look", "profile", "race", "tune"
+  std::string part;                          // "network", "look", "profile", "compare", "tune"
   std::map<std::string, std::string> query;  // decoded
   std::vector<uint8_t> body;                 // of "look": a picture
 
   /// Whether the answer is measured, which takes up to minutes.
-  bool measures() const { return part == "profile" || part == "race" || part == "tune"; }
+  bool measures() const { return part == "profile" || part == "compare" || part == "tune"; }
   /// A member of the query; empty if it is missing.
   std::string text(const std::string& key) const;
   /// A whole number from 0 to 999,999,999. Throws DataError for anything else; `fallback` if it is missing.

@@ -6,7 +6,7 @@
 namespace lenslet::serve {
 namespace {
 
-constexpr std::array<std::string_view, 5> kPageParts = {"network", "look", "profile", "race", "tune"};
+constexpr std::array<std::string_view, 5> kPageParts = {"network", "look", "profile", "compare", "tune"};
 
 /// What is between the slashes of a path; of a longer one than any here the first parts.
 class Parts {

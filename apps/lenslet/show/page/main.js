@@ -375,8 +375,8 @@ async function start() {
   cards = makeCards(get("layers"), network, page.live, {
     onPoint: point,
     onBackend: changeBackend,
-    onRace: (name, button) => busy(button, async () =>
-      showRace(cards.find((card) => card.node.name === name), await server.race(name, state.batch))),
+    onCompare: (name, button) => busy(button, async () =>
+      showComparison(cards.find((card) => card.node.name === name), await server.compare(name, state.batch))),
   });
   for (const card of cards) if (card.select) card.select.value = state.backends.get(card.node.name) || "";
   get("close").addEventListener("click", () => get("right").classList.remove("chosen"));

@@ -1,7 +1,7 @@
 // The cards of the layers: name, backend, time, values.
 
-// onPoint(index, at): a value was pointed at. onBackend(name), onRace(name, button): only on a served page.
-function makeCards(box, network, live, { onPoint, onBackend, onRace }) {
+// onPoint(index, at): a value was pointed at. onBackend(name), onCompare(name, button): only on a served page.
+function makeCards(box, network, live, { onPoint, onBackend, onCompare }) {
   return network.nodes.map((node, index) => {
     const card = { node, index, at: null, plan: null };
     card.box = element("article", undefined, "layer");
@@ -9,21 +9,21 @@ function makeCards(box, network, live, { onPoint, onBackend, onRace }) {
     const top = element("div", undefined, "top"), title = element("h3", node.name);
     top.append(title, element("span", summaryOf(node), "quiet"));
     if (live && (node.backends || []).filter((backend) => !backend.reason).length > 1)
-      top.append(raceOf(node.name, onRace));
+      top.append(compareButton(node.name, onCompare));
     card.box.append(top);
     if (node.type !== "input") card.box.append(controlsOf(card, live, onBackend));
     if (!live) card.box.append(...refusalsOf(node));
     card.change = element("p", "", "change");
     card.change.setAttribute("aria-live", "polite");
-    card.race = element("div", undefined, "race");
-    card.race.hidden = true;
-    card.race.setAttribute("aria-live", "polite");
+    card.comparison = element("div", undefined, "comparison");
+    card.comparison.hidden = true;
+    card.comparison.setAttribute("aria-live", "polite");
     card.canvas = document.createElement("canvas");
     card.canvas.tabIndex = 0;
     card.canvas.setAttribute("role", "application");
     card.canvas.setAttribute("aria-label", `Values of ${node.name}, ${node.shape.join(" by ")}. Arrow keys move, ` +
                                            "Page Up and Page Down change the channel.");
-    card.box.append(card.change, card.race, card.canvas);
+    card.box.append(card.change, card.comparison, card.canvas);
     if (node.shape.length === 3 && node.shown_channels < node.shape[0])
       card.box.append(element("p", `The first ${node.shown_channels} of ${node.shape[0]} channels.`, "quiet"));
     listen(card, onPoint);
@@ -37,12 +37,12 @@ function summaryOf(node) {
   return text === "" ? shape : text.endsWith(`→ ${shape}`) ? text : `${text} → ${shape}`;
 }
 
-function raceOf(name, onRace) {
-  const race = element("button", "Race");
-  race.type = "button";
-  race.setAttribute("aria-label", `Race the backends of ${name}`);
-  race.addEventListener("click", () => onRace(name, race));
-  return race;
+function compareButton(name, onCompare) {
+  const button = element("button", "Compare");
+  button.type = "button";
+  button.setAttribute("aria-label", `Compare the backends of ${name}`);
+  button.addEventListener("click", () => onCompare(name, button));
+  return button;
 }
 
 function controlsOf(card, live, onBackend) {
@@ -186,10 +186,10 @@ function showTotal(box, profile) {
   box.append(element("span", `Layers ${timeText(profile.sum_ns)} \u2212 ${events} ${residual} residual.`, "quiet"));
 }
 
-function showRace(card, race) {
-  const times = race.rows.filter((row) => row.median_ns !== undefined);
+function showComparison(card, comparison) {
+  const times = comparison.rows.filter((row) => row.median_ns !== undefined);
   const slowest = Math.max(...times.map((row) => row.median_ns)), table = element("table");
-  for (const row of race.rows) {
+  for (const row of comparison.rows) {
     const line = element("tr", undefined, row.median_ns === undefined ? "no" : "");
     line.append(element("td", row.backend));
     if (row.median_ns === undefined) {
@@ -207,7 +207,7 @@ function showRace(card, race) {
     }
     table.append(line);
   }
-  const images = race.batch === 1 ? "1 image" : `${race.batch} images`;
-  card.race.replaceChildren(element("p", `${times.length} backends by turns, ${images}, alone:`, "quiet"), table);
-  card.race.hidden = false;
+  const images = comparison.batch === 1 ? "1 image" : `${comparison.batch} images`;
+  card.comparison.replaceChildren(element("p", `${times.length} backends by turns, ${images}, alone:`, "quiet"), table);
+  card.comparison.hidden = false;
 }

@@ -13,7 +13,7 @@ const server = {
   network: () => ask("/page/network"),
   look: (picture, backends, digit) => ask("/page/look", { backends, digit: String(digit) }, picture),
   profile: (backends, batch) => ask("/page/profile", { backends, batch: String(batch) }, ""),
-  race: (layer, batch) => ask("/page/race", { layer, batch: String(batch) }, ""),
+  compare: (layer, batch) => ask("/page/compare", { layer, batch: String(batch) }, ""),
   tune: (batch) => ask("/page/tune", { batch: String(batch) }, ""),
 };
 

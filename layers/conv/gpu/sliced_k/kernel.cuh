@@ -2,7 +2,7 @@
 //
 // At batch 1 a layer has some thousand outputs, fewer than a GPU has threads. With one thread an output, each would add
 // hundreds of products one after the other, and wait for memory before most of them. Here a slice of the channels
-// belongs to a group of lanes, and the slices' sums are added at the end.
+// belongs to a group of lanes, and the slices' sums are added at the end. Formula and sources: ../sliced_k.cu.
 #pragma once
 
 #include <cuda_pipeline.h>

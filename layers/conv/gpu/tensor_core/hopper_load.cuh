@@ -40,8 +40,8 @@ class HopperBlock {
       }
     }
   }
-  /// Rounds and stores as pixels `first`... of `slice` [kPieces][pitch], those past the pitch left out; it is 4 modulo
-  /// 8, so that two pieces of four pixels fill all banks.
+  /// Rounds and stores as pixels `first`... of `slice` [kPieces][pitch]; skips pixels past the pitch. The pitch is 4
+  /// modulo 8, so that two pieces of four pixels fill all banks.
   __device__ __forceinline__ void store(uint4* slice, int pitch, int first, int step) const {
     const int half = static_cast<int>(threadIdx.x % 2);  // of what two lanes have in NHWC
 #pragma unroll

@@ -71,6 +71,7 @@ __device__ __forceinline__ void relay_image(const Pixel* image, unsigned char* r
 template <class T, typename Pixel>
 __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     fused_lenet5_small_kernel(const __grid_constant__ SmallArguments args) {
+  // Readers: five warps, because the largest tile, of 2 blocks, has 20 rows of 7 fours.
   constexpr int kImagePixels = kSide * kSide, kFours = T::kImageColumns / 4, kReaders = 160;
   // Whole rows, as relayed.
   constexpr int kShareBytes = T::kImageRows * kSide * static_cast<int>(sizeof(Pixel));

@@ -167,7 +167,7 @@ RungDesign staged_design() {
   design.block_filters = Tile::kBlock;
   design.block_columns = Tile::kBlock;
   design.step = Tile::kStep;
-  design.min_capability = 80;
+  design.min_capability = GpuLimits::kAsyncCopies;
   return design;
 }
 

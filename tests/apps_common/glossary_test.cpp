@@ -1,0 +1,31 @@
+// The glossary: what has no entry of its own is explained by a row.
+#include "apps/common/output/glossary.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace lenslet {
+namespace {
+
+// A new backend is one file and one row. The row explains it until the glossary has an entry.
+TEST(Glossary, ExplainsABackendWithoutAnEntryByItsRows) {
+  const std::vector<GlossaryEntry> entries =
+      with_backends({{{"winograd"}, "backend", "docs/kernels/winograd.md", {"Transforms tiles."}},
+                     {{"fancy"}, "term", "docs/cli.md", {"Not the backend of that name."}}},
+                    "conv gpu winograd layers/conv/gpu/winograd.cu\n"
+                    "conv gpu fancy layers/conv/gpu/fancy.cu\n"
+                    "linear cpu fancy layers/linear/cpu/fancy.cpp\n");
+  ASSERT_EQ(entries.size(), 3u);
+  EXPECT_EQ(entries[0].lines, std::vector<std::string>{"Transforms tiles."});
+  EXPECT_EQ(entries[2].words, std::vector<std::string>{"fancy"});
+  EXPECT_EQ(entries[2].kind, "backend");
+  EXPECT_EQ(entries[2].see, "docs/add_a_backend.md");
+  EXPECT_EQ(entries[2].lines,
+            (std::vector<std::string>{"A backend of conv on the GPU: layers/conv/gpu/fancy.cu",
+                                      "A backend of linear on the CPU: layers/linear/cpu/fancy.cpp"}));
+}
+
+}  // namespace
+}  // namespace lenslet
