@@ -22,6 +22,8 @@ void* allocate_or_throw(std::size_t bytes, std::size_t alignment) {
   if (void* data = allocate(bytes, alignment)) return data;
   throw std::bad_alloc();
 }
+// Not inlined: GCC would see free() beside an operator new that it did not inline, and warn of a mismatch.
+[[gnu::noinline]] void release(void* data) noexcept { std::free(data); }
 }  // namespace
 
 void* operator new(std::size_t bytes) { return allocate_or_throw(bytes, 1); }
@@ -30,12 +32,12 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return allocate_or_throw(bytes, static_cast<std::size_t>(alignment));
 }
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes, 1); }
-void operator delete(void* data) noexcept { std::free(data); }
-void operator delete[](void* data) noexcept { std::free(data); }
-void operator delete(void* data, std::size_t) noexcept { std::free(data); }
-void operator delete[](void* data, std::size_t) noexcept { std::free(data); }
-void operator delete(void* data, std::align_val_t) noexcept { std::free(data); }
-void operator delete(void* data, std::size_t, std::align_val_t) noexcept { std::free(data); }
+void operator delete(void* data) noexcept { release(data); }
+void operator delete[](void* data) noexcept { release(data); }
+void operator delete(void* data, std::size_t) noexcept { release(data); }
+void operator delete[](void* data, std::size_t) noexcept { release(data); }
+void operator delete(void* data, std::align_val_t) noexcept { release(data); }
+void operator delete(void* data, std::size_t, std::align_val_t) noexcept { release(data); }
 
 namespace {
 
