@@ -1,41 +1,83 @@
-// Warp-wide products on tensor cores, mma.sync, with operands of tf32 and fp16; compute capability 8.0 and later.
+// Warp-wide products on tensor cores, mma.sync, with operands of tf32 and fp16, and what prepares their operands;
+// compute capability 8.0 and later. Internal: includes CUDA.
 //
-// PTX ISA, "Matrix fragments for mma.m16n8k8" and "mma.m16n8k16".
+// Fragments after the PTX ISA, "Matrix fragments for mma.m16n8k16" and "mma.m16n8k8": lane = 4 g + t holds of fp16
+//   A [16, K]  rows g and g + 8, columns 2t, 2t+1 (and 2t+8, 2t+9);   B [K, 8]  rows 2t, 2t+1 (and 2t+8, 2t+9), column
+//   g; D [16, 8]  rows g and g + 8, columns 2t, 2t+1;
+// of tf32 A [16, 8] rows g, g + 8, g, g + 8 and columns t, t, t + 4, t + 4; B [8, 8] rows t and t + 4 of column g.
 #pragma once
 
 #include <cuda_fp16.h>
 
 #include <cstdint>
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-namespace lenslet::tensor_core {
+#include "framework/instructions/architecture.cuh"
+
+namespace lenslet {
+
+/// d [16, 8] = c + a [16, 8] b [8, 8], tf32 products, fp32 sums.
+__device__ __forceinline__ void multiply_tf32(float (&d)[4], const uint4& a, uint32_t b0, uint32_t b1,
+                                              const float (&c)[4]) {
+  LENSLET_FROM_SM(
+      80, asm volatile(
+              "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+              "{%10,%11,%12,%13};"
+              : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+              : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1), "f"(c[0]), "f"(c[1]), "f"(c[2]),
+                "f"(c[3])));
+}
+/// d [16, 8] = c + a [16, 16] b [16, 8], fp16 products, fp32 sums.
+__device__ __forceinline__ void multiply_fp16(float (&d)[4], const uint4& a, uint32_t b0, uint32_t b1,
+                                              const float (&c)[4]) {
+  LENSLET_FROM_SM(
+      80,
+      asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                   "{%10,%11,%12,%13};"
+                   : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+                   : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1), "f"(c[0]), "f"(c[1]),
+                     "f"(c[2]), "f"(c[3])));
+}
+/// The same of half the depth: a [16, 8] b [8, 8].
+__device__ __forceinline__ void multiply_fp16(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t b,
+                                              const float (&c)[4]) {
+  LENSLET_FROM_SM(
+      80, asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
+                       "{%7,%8,%9,%10};"
+                       : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+                       : "r"(a0), "r"(a1), "r"(b), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3])));
+}
 
 /// To tf32, to nearest, ties away from zero.
 __device__ __forceinline__ uint32_t round_to_tf32(float value) {
-  uint32_t rounded;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value));
+  uint32_t rounded = 0;
+  LENSLET_FROM_SM(80, asm volatile("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value)));
   return rounded;
 }
+/// The same, which the compiler may move past other asm statements. Two forms, because each kernel was measured with
+/// one, and the other would change its order of instructions or its registers.
+__device__ __forceinline__ uint32_t round_to_tf32_in_any_order(float value) {
+  uint32_t rounded = 0;
+  LENSLET_FROM_SM(80, asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value)));
+  return rounded;
+}
+/// Two values as fp16, rounded to nearest, the first in the lower half.
 __device__ __forceinline__ uint32_t pack_halves(float low, float high) {
   const __half2 pair = __floats2half2_rn(low, high);
   return *reinterpret_cast<const uint32_t*>(&pair);
 }
-/// d[16 x 8] += a[16 x 8] * b[8 x 8], tf32.
-__device__ __forceinline__ void multiply_tf32(float (&d)[4], const uint4& a, uint32_t b0, uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
+/// The same of max(x, 0) of each. NaN stays NaN.
+__device__ __forceinline__ uint32_t pack_positive(float low, float high) {
+  uint32_t pair = 0;
+  LENSLET_FROM_SM(80, asm volatile("cvt.rn.relu.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low)));
+  return pair;
 }
-/// d[16 x 8] += a[16 x 16] * b[16 x 8], fp16.
-__device__ __forceinline__ void multiply_fp16(float (&d)[4], const uint4& a, uint32_t b0, uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
+/// An 8 x 8 matrix of halves, of which lane 4 g + t holds row g, columns 2t and 2t+1, transposed.
+__device__ __forceinline__ uint32_t transpose_8x8(uint32_t row_pair) {
+  uint32_t column_pair = 0;
+  LENSLET_FROM_SM(80, asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;"
+                                   : "=r"(column_pair)
+                                   : "r"(row_pair)));
+  return column_pair;
 }
 
-}  // namespace lenslet::tensor_core
-#endif
+}  // namespace lenslet

@@ -1,8 +1,6 @@
-// Hopper's asynchronous instructions: wgmma, bulk copies and the barriers between them (PTX ISA 8.0 and later).
-// Only for sm_90a.
+// Hopper's products of a warpgroup, wgmma, and the registers for them. Only for sm_90a. Internal: includes CUDA. PTX
+// ISA, "wgmma" and "setmaxnreg".
 #pragma once
-
-#include <cuda_fp16.h>
 
 #include <cstdint>
 
@@ -10,51 +8,8 @@
 
 namespace lenslet::hopper {
 
-// ---- barriers in shared memory; a wait names the parity of the phase that it waits for
+// ---- registers of a warpgroup
 
-__device__ __forceinline__ void barrier_init(uint32_t barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
-}
-__device__ __forceinline__ void barrier_arrive(uint32_t barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-/// Arrives, and has the phase also wait for `bytes` of bulk copies.
-__device__ __forceinline__ void barrier_arrive_expect(uint32_t barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-               : "memory");
-}
-__device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t parity) {
-  asm volatile(
-      "{\n"
-      ".reg .pred done;\n"
-      "again:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@done bra leave;\n"
-      "bra again;\n"
-      "leave:\n"
-      "}" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
-}
-/// Makes initialised barriers known to the copy engine; a block-wide barrier must follow.
-__device__ __forceinline__ void fence_barrier_init() {
-  asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;" ::: "memory");
-}
-/// Makes this thread's ordinary stores to shared memory visible to wgmma, after a barrier.
-__device__ __forceinline__ void fence_stores_for_wgmma() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-/// `bytes` (a multiple of 16) from 16-byte aligned global memory; counted by `barrier`.
-__device__ __forceinline__ void bulk_copy(uint32_t target, const void* source, int bytes, uint32_t barrier) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(target),
-      "l"(source), "r"(bytes), "r"(barrier)
-      : "memory");
-}
-/// Waits for the 128 threads of a warpgroup; `id` 1..15 names the barrier.
-__device__ __forceinline__ void warpgroup_barrier(int id) {
-  asm volatile("bar.sync %0, 128;" ::"r"(id) : "memory");
-}
 template <int kRegisters>
 __device__ __forceinline__ void keep_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The head of every kernel has its five lines: computes, work split, memory, requires, measured. `measured` names a
-# result file, and its figures stand in that file; or it states why there is none.
+# result file, and its figures stand in that file; or it states why there is none. PTX stands in framework/instructions/
+# and in a few listed files.
 #   check_kernels.sh ROOT
 set -euo pipefail
 cd "$1"
@@ -186,3 +187,53 @@ awk '
     printf "%d figures in heads stand in their files\n", checked
   }
 ' "${sources[@]}"
+
+# PTX stands in framework/instructions/, and so do CUDA's primitives for cp.async. The exceptions, and why:
+asm_files='
+layers/conv/gpu/direct/tile.cuh           the primitives of CUDA for cp.async, which also work before 8.0
+layers/conv/gpu/winograd/fused.cuh        the barrier of two warps
+models/fused_lenet5/gpu/small/cluster.cuh clusters; mbarrier in a form that keeps the code of the medium kernel
+models/fused_lenet5/gpu/small/thread.cuh  weights past L1, and values that must not be computed later
+models/fused_lenet5/gpu/small/kernel.cuh  the store of a prediction for a host that polls
+models/fused_lenet5/gpu/resident/kernel.cuh  loads and stores for a host that polls, and the clock
+models/fused_lenet5/winograd.h            dp4a of unsigned by signed bytes, which CUDA has no function for
+tests/faults/faulty_gpu_backend.cu        the clock
+tests/faults/hanging_kernel.cu            the clock
+apps/common/ceilings/memory_ceilings.cpp  keeps the compiler from merging repetitions
+layers/conv/cpu/rows.h                    keeps a loop from becoming a call of memcpy
+layers/gemm/cpu/tile_kernel.cpp           keeps the order of additions
+models/fused_lenet5/cpu/simd/stages.inc   keeps weights out of the registers before a loop
+models/fused_lenet5/spin_wait.h           the yield of an Arm processor, which has no built-in function
+tests/support/simulated_gemm.cpp          the name of a symbol
+'
+find framework layers models api apps python tests -type f \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' \
+  -o -name '*.cpp' -o -name '*.inc' \) | sort | xargs awk -v asm_files="$asm_files" '
+  BEGIN {
+    count = split(asm_files, line, "\n")
+    for (i = 1; i <= count; i++) {
+      split(line[i], word, " ")
+      if (word[1] != "") allowed[word[1]] = 1
+    }
+  }
+  { sub(/\/\/.*/, "") }
+  /(^|[^A-Za-z0-9_])(asm|__asm|__asm__)([^A-Za-z0-9_]|$)|__pipeline_/ {
+    if (FILENAME ~ /^framework\/instructions\//) {
+      wrappers++
+    } else if (FILENAME in allowed) {
+      used[FILENAME] = 1
+    } else {
+      printf "%s:%d: asm outside framework/instructions/: call its wrapper there, or add one\n", FILENAME, FNR
+      failed = 1
+    }
+  }
+  END {
+    for (file in allowed) {
+      if (file in used) continue
+      printf "%s is listed for its asm and has none\n", file
+      failed = 1
+    }
+    if (wrappers == 0) print "no asm in framework/instructions/: is the pattern right?"
+    if (failed || wrappers == 0) exit 1
+    printf "%d asm statements stand in framework/instructions/\n", wrappers
+  }
+'

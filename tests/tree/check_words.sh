@@ -17,7 +17,7 @@
 set -euo pipefail
 cd "$1"
 
-# The one exception is arithmetic that keeps NaN, which host code and kernels share.
+# The exceptions are arithmetic that keeps NaN, which host code and kernels share, and PTX's modifier .relu.
 mapfile -t sources < <(find framework -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \
   -o -name '*.inc' \) ! -name keep_nan.h | sort)
 [ "${#sources[@]}" -gt 0 ] || { echo 'no files found: wrong folder?' >&2; exit 1; }
@@ -30,6 +30,7 @@ awk '
   {
     code = $0
     sub(/(^|[^:])\/\/.*/, "", code)
+    gsub(/\.relu\./, ".", code)
     if (tolower(code) ~ /relu|softmax|conv2d|winograd|lenet|(max|avg)_?pool|pool2d/)
       refuse("a kind of layer or a model")
     for (texts = ""; match(code, /"([^"\\]|\\.)*"/); code = substr(code, 1, RSTART - 1) substr(code, RSTART + RLENGTH))

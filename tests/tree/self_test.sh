@@ -249,6 +249,13 @@ red layers/planted.cu "$head// measured    9.9 ms (docs/results/2026-11-27-h100/
 red models/planted.h '// The fastest on an H100, as timed.' 'measured on a GPU' "${kernels[@]}"
 red layers/planted.h '// The fastest on an H100, as timed; no file keeps it.' 'measured on a GPU' "${kernels[@]}"
 red layers/planted.cu "$head// measured    no file keeps it\n$kernel" 'no "not measured: "' "${kernels[@]}"
+red layers/planted.cuh '  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));' \
+  'planted.cuh:1: asm outside framework/instructions/' "${kernels[@]}"
+red models/planted.h '  __asm__ volatile("bar.sync 1, 64;");' 'planted.h:1: asm outside' "${kernels[@]}"
+red apps/planted.cu '  __pipeline_commit();' 'planted.cu:1: asm outside' "${kernels[@]}"
+sed -i 's/asm volatile/spin/' "$copy/models/fused_lenet5/spin_wait.h"
+red docs/unrelated.txt 'text' 'spin_wait.h is listed for its asm and has none' "${kernels[@]}"
+cp -p "$root/models/fused_lenet5/spin_wait.h" "$copy/models/fused_lenet5/spin_wait.h"
 
 integers=(bash "$here/check_integers.sh" "$copy")
 green "${integers[@]}"

@@ -4,6 +4,7 @@
 
 #include "apps/common/ceilings/peak_values.cuh"
 #include "framework/device/kernel_launch.cuh"
+#include "framework/instructions/memory.cuh"
 #include "framework/instructions/mma.cuh"
 
 namespace lenslet {
@@ -56,9 +57,9 @@ __global__ void __launch_bounds__(kThreads) peak_mma_kernel(int rounds,
 #pragma unroll
     for (int i = 0; i < kChains; ++i) {
       if constexpr (kMath == MathMode::kTf32) {
-        tensor_core::multiply_tf32(sums[i], a, bits, bits);
+        multiply_tf32(sums[i], a, bits, bits, sums[i]);
       } else {
-        tensor_core::multiply_fp16(sums[i], a, bits, bits);
+        multiply_fp16(sums[i], a, bits, bits, sums[i]);
       }
     }
   }
@@ -85,10 +86,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int pass = 0; pass < passes; ++pass) {
 #pragma unroll 8
     for (int64_t step = 0; step < steps; ++step) {
-      uint4 value;
-      asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
-                   : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-                   : "l"(first + step * threads));
+      const uint4 value = load_past_l1(first + step * threads);
       mixed ^= value.x ^ value.y ^ value.z ^ value.w;
     }
   }

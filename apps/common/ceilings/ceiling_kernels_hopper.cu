@@ -3,6 +3,7 @@
 #include "apps/common/ceilings/peak_values.cuh"
 #include "framework/device/kernel_launch.cuh"
 #include "framework/instructions/async_copy.cuh"
+#include "framework/instructions/barrier.cuh"
 #include "framework/instructions/wgmma.cuh"
 
 namespace lenslet {
@@ -31,7 +32,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     const uint32_t place = static_cast<uint32_t>(i) * kScatter % 32;
     operands[i] = peak_values<kMath>(place) | (place % 2 == 0 ? 0u : kPairSigns);
   }
-  fence_stores_for_wgmma();
+  fence_async_proxy();
   __syncthreads();
   const uint32_t a_address = shared_address(operands), b_address = a_address + kRows * kDepthBytes;
   const uint64_t a = operand_descriptor(a_address, kRows * kPieceBytes),

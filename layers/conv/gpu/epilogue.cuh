@@ -3,21 +3,9 @@
 
 #include <cmath>
 
-#include "framework/tensor/keep_nan.h"
+#include "framework/instructions/scalar.cuh"
 
 namespace lenslet {
-
-/// The larger value; NaN if either is NaN. One instruction from compute capability 8.0 on, a comparison and a selection
-/// before. With 0 it is ReLU, with -infinity it does nothing.
-__device__ __forceinline__ float max_keep_nan(float a, float b) {
-#if __CUDA_ARCH__ >= 800
-  float result;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-  return result;
-#else
-  return larger(a, b);
-#endif
-}
 
 /// Lower bound of every output: 0 for ReLU.
 __device__ __forceinline__ float output_floor(bool relu) { return relu ? 0.0f : -INFINITY; }

@@ -5,10 +5,9 @@
 // belongs to a group of lanes, and the slices' sums are added at the end. Formula and sources: ../sliced_k.cu.
 #pragma once
 
-#include <cuda_pipeline.h>
-
 #include <cstdint>
 
+#include "framework/instructions/async_copy.cuh"
 #include "framework/instructions/early_launch.cuh"
 #include "layers/conv/gpu/epilogue.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
@@ -41,7 +40,7 @@ __device__ __forceinline__ void stage_sliced_k_weights(const float* __restrict__
                                                        int taps, float* target) {
   const float4* const source = reinterpret_cast<const float4*>(weights);
   for (int i = threadIdx.x % 32; i < channels * taps * (kFilters / 4); i += 32) {
-    __pipeline_memcpy_async(reinterpret_cast<float4*>(target) + i, source + i, sizeof(float4));
+    start_copy<sizeof(float4)>(reinterpret_cast<float4*>(target) + i, source + i);
   }
 }
 
@@ -56,8 +55,7 @@ __device__ __forceinline__ void stage_sliced_k_inputs(const SlicedKShape& shape,
     const bool inside = h >= 0 && h < shape.h && w >= 0 && w < shape.w;
     const float* from = inside ? planes + h * shape.w + w : planes;
     for (int c = 0; c < channels; ++c, from += plane) {
-      __pipeline_memcpy_async(target + c * shape.staged + spot, from, sizeof(float),
-                              inside ? 0 : sizeof(float));
+      start_copy_or_zero<sizeof(float)>(target + c * shape.staged + spot, from, inside);
     }
   }
 }
@@ -144,7 +142,7 @@ __global__ void __launch_bounds__(kSlicedKMaxWarps * 32) conv_sliced_k_kernel(
   stage_sliced_k_weights<kFilters>(weights, min(shape.round, channels), taps, stages);
   wait_for_launch_before();
   stage_sliced_k_inputs(shape, inputs, min(shape.round, channels), h0, w0, stages + input_offset);
-  __pipeline_commit();
+  commit_started_copies();
   for (int done = 0, parity = 0; done < channels; done += shape.round, parity ^= 1) {
     const int next = done + shape.round;
     if (next < channels) {
@@ -155,8 +153,8 @@ __global__ void __launch_bounds__(kSlicedKMaxWarps * 32) conv_sliced_k_kernel(
       stage_sliced_k_inputs(shape, inputs + static_cast<int64_t>(next) * plane, count, h0, w0,
                             target + input_offset);
     }
-    __pipeline_commit();
-    __pipeline_wait_prior(1);
+    commit_started_copies();
+    wait_for_started_copies<1>();
     __syncwarp();
     const float* const stage = stages + parity * stage_floats;
     const int count = min(shape.round, channels - done);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "framework/instructions/async_copy.cuh"
+#include "framework/instructions/barrier.cuh"
 #include "framework/instructions/warp.cuh"
 #include "framework/instructions/wgmma.cuh"
 #include "layers/conv/gpu/tensor_core/hopper_load.cuh"
@@ -61,6 +62,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
       barrier_init(staging_barriers + i * 16 + 8, 32 * Tile::kStorers);
     }
     fence_barrier_init();
+    fence_async_proxy();
   }
   __syncthreads();
   float* staging = reinterpret_cast<float*>(shared + shape.staging_offset);
@@ -167,7 +169,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
       if (tile + static_cast<int>(gridDim.x) < shape.tiles) barrier_arrive(staged);
     }
     // The last tile, outside of the loop: there the registers of the sums are free.
-    warpgroup_barrier(1 + group);
+    named_barrier<128>(1 + group);
     hopper_store<Tile>(shape, staging, bias, y, first, filter_tile * Tile::kFilters,
                        static_cast<int>(threadIdx.x) / 32 % 4, 4);
   }

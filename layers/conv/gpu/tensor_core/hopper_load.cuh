@@ -1,7 +1,8 @@
 // The loaders of the Hopper convolution: input slices from global to shared memory, rounded.
 #pragma once
 
-#include "framework/instructions/wgmma.cuh"
+#include "framework/instructions/barrier.cuh"
+#include "framework/instructions/mma.cuh"
 #include "layers/conv/gpu/tensor_core/hopper_tile.cuh"
 
 namespace lenslet {
@@ -71,15 +72,11 @@ class HopperBlock {
     return Tile::kNhwc ? source * 16 + lane / 2 : lane;
   }
   static __device__ __forceinline__ uint4 pack_tf32(const float* values) {
-    uint32_t bits[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits[i]) : "f"(values[i]));
-    return make_uint4(bits[0], bits[1], bits[2], bits[3]);
+    return make_uint4(round_to_tf32_in_any_order(values[0]), round_to_tf32_in_any_order(values[1]),
+                      round_to_tf32_in_any_order(values[2]), round_to_tf32_in_any_order(values[3]));
   }
   static __device__ __forceinline__ uint2 pack_fp16(const float* values) {
-    const __half2 low = __floats2half2_rn(values[0], values[1]),
-                  high = __floats2half2_rn(values[2], values[3]);
-    return make_uint2(*reinterpret_cast<const uint32_t*>(&low), *reinterpret_cast<const uint32_t*>(&high));
+    return make_uint2(pack_halves(values[0], values[1]), pack_halves(values[2], values[3]));
   }
   int sources_[kSources];
   float values_[Tile::kStepChannels];
@@ -115,7 +112,7 @@ __device__ __forceinline__ void hopper_load_inputs(const HopperShape& shape, con
   load();
   while (true) {
     const uint32_t full = barriers + place.index * 16, free = full + 8;
-    hopper::barrier_wait(free, place.parity ^ 1);
+    barrier_wait(free, place.parity ^ 1);
 #pragma unroll
     for (int i = 0; i < Tile::kOwned; ++i) {
       blocks[i].store(reinterpret_cast<uint4*>(slices + place.index * slice_bytes), shape.pitch,
@@ -125,9 +122,9 @@ __device__ __forceinline__ void hopper_load_inputs(const HopperShape& shape, con
       round = 0;
       if (++step == Tile::kSteps) {
         step = 0;
-        hopper::fence_stores_for_wgmma();
+        fence_async_proxy();
         __syncwarp();
-        if (threadIdx.x % 32 == 0) hopper::barrier_arrive(full);
+        if (threadIdx.x % 32 == 0) barrier_arrive(full);
         place.advance(shape.input_depth);
         if (++slice == shape.slices) {
           slice = 0;

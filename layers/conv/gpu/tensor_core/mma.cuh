@@ -119,7 +119,6 @@ class TensorCoreGather {
 template <class Tile>
 __device__ __forceinline__ void tensor_core_multiply_step(const unsigned char* stage, int warp_m, int warp_n,
                                                           float (&sums)[Tile::kTilesM][Tile::kTilesN][4]) {
-  using namespace tensor_core;
   const int lane = static_cast<int>(threadIdx.x % 32), row = lane % 4, column = lane / 4;
   const uint4* filters = reinterpret_cast<const uint4*>(stage) + warp_m * Tile::kTilesM * 32 + lane;
   const float* inputs = reinterpret_cast<const float*>(stage + Tile::kFilterBytes) + row * Tile::kPitch +
@@ -137,12 +136,12 @@ __device__ __forceinline__ void tensor_core_multiply_step(const unsigned char* s
       if constexpr (Tile::kMath == MathMode::kTf32) {
         const uint32_t b0 = round_to_tf32(b[0]), b1 = round_to_tf32(b[4 * Tile::kPitch]);
 #pragma unroll
-        for (int i = 0; i < Tile::kTilesM; ++i) multiply_tf32(sums[i][j], a[i], b0, b1);
+        for (int i = 0; i < Tile::kTilesM; ++i) multiply_tf32(sums[i][j], a[i], b0, b1, sums[i][j]);
       } else {
         const uint32_t b0 = pack_halves(b[0], b[4 * Tile::kPitch]);
         const uint32_t b1 = pack_halves(b[8 * Tile::kPitch], b[12 * Tile::kPitch]);
 #pragma unroll
-        for (int i = 0; i < Tile::kTilesM; ++i) multiply_fp16(sums[i][j], a[i], b0, b1);
+        for (int i = 0; i < Tile::kTilesM; ++i) multiply_fp16(sums[i][j], a[i], b0, b1, sums[i][j]);
       }
     }
   }

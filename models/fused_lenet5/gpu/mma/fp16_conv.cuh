@@ -1,9 +1,9 @@
 // Internal: the convolutional stages of LeNet-5 on tensor cores, one image per warp, fp16 products and fp32 sums.
 #pragma once
 
+#include "framework/instructions/mma.cuh"
 #include "models/fused_lenet5/gpu/common.cuh"
 #include "models/fused_lenet5/gpu/mma/conv_parameters.cuh"
-#include "models/fused_lenet5/gpu/mma/instructions.cuh"
 
 namespace lenslet::fused_lenet5 {
 
@@ -65,9 +65,9 @@ __device__ __forceinline__ void mma_conv1(const Pixel* image, const MmaConvParam
       for (int block = 0; block < 3; ++block) {
         const uint32_t* weight = parameters.conv1 + block * 5;
         float sums[4];
-        multiply_16x8x16(sums, rows[y], weight[0], weight[1], parameters.conv1_bias[block]);
-        multiply_16x8x16(sums, rows[y + 1], weight[2], weight[3], sums);
-        multiply_16x8x8(sums, rows[y + 2].x, rows[y + 2].y, weight[4], sums);
+        multiply_fp16(sums, rows[y], weight[0], weight[1], parameters.conv1_bias[block]);
+        multiply_fp16(sums, rows[y + 1], weight[2], weight[3], sums);
+        multiply_fp16(sums, rows[y + 2].x, rows[y + 2].y, weight[4], sums);
         pooled[block] = relu_pool_bits(sums[0], sums[1], sums[2], sums[3]);
       }
       *reinterpret_cast<uint32_t*>(pair_place + y * MmaH1::kRowBytes) = pack_halves(pooled[0], pooled[1]);
@@ -109,8 +109,8 @@ __device__ __forceinline__ uint4 mma_conv2(const unsigned char* h1,
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const uint32_t* row = rows[2 * y + i + r];
-        multiply_16x8x16(sums[i], parameters.conv2[r][0], row[0], row[1], sums[i]);
-        multiply_16x8x16(sums[i], parameters.conv2[r][1], row[2], row[3], sums[i]);
+        multiply_fp16(sums[i], parameters.conv2[r][0], row[0], row[1], sums[i]);
+        multiply_fp16(sums[i], parameters.conv2[r][1], row[2], row[3], sums[i]);
       }
     }
     pooled[y] = pack_halves(relu_pool_bits(sums[0][0], sums[0][1], sums[1][0], sums[1][1]),

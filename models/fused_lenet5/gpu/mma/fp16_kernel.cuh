@@ -33,8 +33,8 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
     sums[2] = sums[3] = bias[8];
   };
   const auto hand_on = [](uint32_t* b, const float(&sums)[4]) {
-    b[0] = transpose_8x8(pack_relu(sums[0], sums[1]));
-    b[1] = transpose_8x8(pack_relu(sums[2], sums[3]));
+    b[0] = transpose_8x8(pack_positive(sums[0], sums[1]));
+    b[1] = transpose_8x8(pack_positive(sums[2], sums[3]));
   };
 
   uint32_t f1[2 * Map::kFc1Tiles];
@@ -48,8 +48,8 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
 #pragma unroll
       for (int tile = 0; tile < Map::kFc1Tiles; ++tile) {
         const int at = Map::kFc1 + (tile * Map::kFc1Steps + step) * Map::kLane4;
-        multiply_16x8x16(sums[tile], fragment(at), b.x, b.y, sums[tile]);
-        multiply_16x8x16(sums[tile], fragment(at + Map::kLane4), b.z, b.w, sums[tile]);
+        multiply_fp16(sums[tile], fragment(at), b.x, b.y, sums[tile]);
+        multiply_fp16(sums[tile], fragment(at + Map::kLane4), b.z, b.w, sums[tile]);
       }
     }
 #pragma unroll
@@ -63,22 +63,21 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
     start(sums, Map::kFc1Tiles + tile);
 #pragma unroll
     for (int step = 0; step < Map::kFc2Steps; ++step) {
-      multiply_16x8x16(sums, fragment(Map::kFc2 + (tile * Map::kFc2Steps + step) * Map::kLane4), f1[2 * step],
-                       f1[2 * step + 1], sums);
+      multiply_fp16(sums, fragment(Map::kFc2 + (tile * Map::kFc2Steps + step) * Map::kLane4), f1[2 * step],
+                    f1[2 * step + 1], sums);
     }
     const uint2 rest = half_fragment(Map::kFc2Last + tile * Map::kLane2);
-    multiply_16x8x8(sums, rest.x, rest.y, f1[2 * Map::kFc2Steps], sums);
+    multiply_fp16(sums, rest.x, rest.y, f1[2 * Map::kFc2Steps], sums);
     hand_on(f2 + 2 * tile, sums);
   }
 
   start(logits, Map::kFc1Tiles + Map::kFc2Tiles);
 #pragma unroll
   for (int step = 0; step < Map::kFc3Steps; ++step) {
-    multiply_16x8x16(logits, fragment(Map::kFc3 + step * Map::kLane4), f2[2 * step], f2[2 * step + 1],
-                     logits);
+    multiply_fp16(logits, fragment(Map::kFc3 + step * Map::kLane4), f2[2 * step], f2[2 * step + 1], logits);
   }
   const uint2 rest = half_fragment(Map::kFc3Last);
-  multiply_16x8x8(logits, rest.x, rest.y, f2[2 * Map::kFc3Steps], logits);
+  multiply_fp16(logits, rest.x, rest.y, f2[2 * Map::kFc3Steps], logits);
 }
 
 // computes    logits [count, 10] or predictions [count] of images [count, 28, 28], the whole network

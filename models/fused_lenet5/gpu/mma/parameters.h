@@ -1,7 +1,7 @@
 // Internal: where the parameters of the tensor-core kernels lie.
 //
-// Everything is in the order of mma's fragments (mma/instructions.cuh), 16 bytes per lane where four registers go
-// together, so that a warp reads 512 bytes in a row.
+// Everything is in the order of mma's fragments (framework/instructions/mma.cuh), 16 bytes per lane where four
+// registers go together, so that a warp reads 512 bytes in a row.
 #pragma once
 
 namespace lenslet::fused_lenet5 {

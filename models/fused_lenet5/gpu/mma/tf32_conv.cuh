@@ -2,9 +2,9 @@
 // mma/fp16_conv.cuh, but a product is half as deep, and h1 is fp32 with one plane per channel.
 #pragma once
 
+#include "framework/instructions/mma.cuh"
 #include "models/fused_lenet5/gpu/common.cuh"
 #include "models/fused_lenet5/gpu/mma/conv_parameters.cuh"
-#include "models/fused_lenet5/gpu/mma/instructions.cuh"
 
 namespace lenslet::fused_lenet5 {
 
