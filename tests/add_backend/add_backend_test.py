@@ -5,8 +5,9 @@ builds and runs what `./dev new-backend` writes, the checks of sources and the t
 
 The copy is configured as BINARY_DIR was, but without a GPU side, in build/release as the page has it, and built
 incrementally: first the tree as it is, then with the page's backend. Both builds find the tree's objects in ccache if
-BINARY_DIR has no GPU side and was built with it and CCACHE_BASEDIR (./dev does so). Otherwise they take minutes, although
-they compile in units and optimise less than a release does. Exit code 77: skipped, because BINARY_DIR has no programs.
+BINARY_DIR has no GPU side and was built with it and CCACHE_BASEDIR (./dev does so). Otherwise they take minutes,
+although they compile in units and optimise less than a release does. Exit code 77: skipped, because BINARY_DIR has no
+programs.
 """
 
 import os
