@@ -50,6 +50,7 @@ struct TuneCandidate {
   TuneVerdict verdict = TuneVerdict::kNone;
   double behind_ns = 0;  // how much longer the fastest pass with it takes than the fastest of all, by medians
 
+  /// Whether the plan takes it.
   bool chosen() const noexcept {
     return verdict == TuneVerdict::kFastest || verdict == TuneVerdict::kTiedFirst;
   }

@@ -15,8 +15,10 @@ struct IdxArray {
   std::vector<uint8_t> data;  // the product of the dimensions in bytes
 };
 
-/// Ranks of the two files of a data set: images [count, rows, columns] and labels [count].
-inline constexpr int kIdxImageRank = 3, kIdxLabelRank = 1;
+/// Rank of a data set's file of images: [count, rows, columns].
+inline constexpr int kIdxImageRank = 3;
+/// Rank of its file of labels: [count].
+inline constexpr int kIdxLabelRank = 1;
 
 /// Checks the dimensions of the header before data is decompressed; throws if they are not the expected ones.
 using IdxDimsCheck = std::function<void(const std::vector<int64_t>& dims)>;

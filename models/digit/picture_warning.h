@@ -25,9 +25,10 @@ enum class PictureWarning : uint32_t {
   kSlanted = 4096,        // a strongly slanted stroke or number
 };
 
-/// Texts of kBlank, which are reasons for a refusal too.
-inline constexpr const char *kNoInk = "blank: no ink found",
-                            *kMarksTooFarApart = "blank: the marks found lie too far apart for a digit";
+/// Text of kBlank, which is a reason for a refusal too.
+inline constexpr const char* kNoInk = "blank: no ink found";
+/// Text of kBlank where there is ink, but in no place like a digit; a reason for a refusal, too.
+inline constexpr const char* kMarksTooFarApart = "blank: the marks found lie too far apart for a digit";
 
 /// Warnings in the order found, each text once.
 struct PictureWarnings {

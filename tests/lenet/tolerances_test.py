@@ -98,7 +98,7 @@ class Derivations(unittest.TestCase):
         first = cells[0].argmax(-1)[..., None]
         return [np.take_along_axis(cell, first, -1)[..., 0] for cell in cells]
 
-    def logits(self, operand, dtype=np.float64):
+    def logits(self, operand, dtype=float):
         """Of the images, if operand() rounds what products read."""
         x = self.images.astype(dtype)
         for name, weights, bias, kernel in self.layers(dtype):
