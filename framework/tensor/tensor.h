@@ -32,8 +32,8 @@ struct ConstTensorView {
   Shape shape;                            // outermost dimension first
   Device device;                          // whose memory it is
   ElementType type = ElementType::kFp32;  // of each element
-  template <typename T>
   /// The data as elements of T, which must be those of `type`.
+  template <typename T>
   const T* as() const noexcept {
     return reinterpret_cast<const T*>(data);
   }
@@ -47,8 +47,8 @@ struct TensorView {
   Shape shape;                            // outermost dimension first
   Device device;                          // whose memory it is
   ElementType type = ElementType::kFp32;  // of each element
-  template <typename T>
   /// The data as elements of T, which must be those of `type`.
+  template <typename T>
   T* as() const noexcept {
     return reinterpret_cast<T*>(data);
   }
@@ -74,8 +74,8 @@ class Buffer {
 
   /// Null if it is empty.
   void* data() const noexcept { return data_; }
+  /// The data as elements of T: the caller knows which were written.
   template <typename T>
-  /// The data as elements of T, which must be those of `type`.
   T* as() const noexcept {
     return static_cast<T*>(data_);
   }

@@ -34,8 +34,8 @@ constexpr double kSpeck = 0.025;    // mass of a speck, of the largest mark's
 constexpr float kPointPeak = 0.8f;  // share of the ink's level that a small point of the same pen has
 // The least longer side of a point: share of the highest mark's height, and pixels.
 constexpr double kPointSide = 0.04, kMinPointSide = 2;
-// A frame: its least sides, of the picture's; a corner, 1/kCornersOfSide of its longer side; and how many corners have
-// ink.
+// A mark is a frame if each side is at least kFrameSide of the picture's and kFrameCorners of its corners have ink. A
+// corner is 1/kCornersOfSide of the longer side.
 constexpr double kFrameSide = 0.6;
 constexpr int kCornersOfSide = 16, kFrameCorners = 3;
 constexpr double kEdgeBand = 0.15;  // of a side of the picture: the band where a mark is a shadow or a line

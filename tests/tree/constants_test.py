@@ -21,7 +21,6 @@ PAIRS = (
     ("apps/report/beside.py", "THRESHOLD", "apps/convbench/session/options.h", "threshold_percent", 100),
     ("apps/report/results.py", "MAX_BYTES", "apps/common/results/result_reader.cpp", "kMaxBytes"),
     ("apps/report/results.py", "SCHEMA", "apps/common/results/result_file.h", "kSchema"),
-    ("python/tests/support.py", "SOFTMAX_ERROR", "tests/support/probability_bound.h", "kSoftmaxError"),
 )
 
 

@@ -3,8 +3,8 @@
 // Each layer reads their values of the layers before it, as far as they are known, so that a difference belongs to that
 // layer. The allowed difference of an output y = f(x) is derived:
 //   bound(ours) + bound(theirs) + what the differences of the inputs change: 0 where x are their values.
-// bound(ours) is the backend's; theirs is four times that of a plain fp32 sum of 16 terms more, because another
-// framework adds in another order and may compute what Lenslet folded into a layer, such as a normalisation, by itself.
+// bound(ours) is the backend's. bound(theirs) is four times the bound of a plain fp32 sum with 16 more terms: another
+// framework may add in another order, and may compute by itself what Lenslet folded into a layer, as a normalisation.
 #include <algorithm>
 #include <cmath>
 

@@ -124,8 +124,8 @@ __device__ __forceinline__ void fp32_conv2(const Fp32Constants& constants, int p
 // memory      52.6 KB: h1, overwritten by V, of 8 images, and conv2's transformed filters; registers hold 10 x 8
 //             transformed pixels, then 64 outputs and 32 sums
 // requires    compute capability 8.0, 16-byte aligned images; blocks of kThreads, kSharedBytes (fp32.cu ensures all)
-// measured    H100, both kernels together, 10,000 images of bytes, predictions: 114.0 us
-//             (docs/results/2026-11-27-h100/bench.json)
+// measured    H200, both kernels together, 10,000 images of bytes, predictions: 111.1 us
+//             (docs/results/2026-11-28-h200/bench-batches.json)
 template <typename Pixel>
 __global__ void __launch_bounds__(Fp32Conv::kThreads, 4)
     fused_lenet5_fp32_conv_kernel(const __grid_constant__ Fp32Constants constants,

@@ -108,8 +108,8 @@ __device__ __forceinline__ void fp32_write(Prediction* output, int64_t image,
 // memory      92 KB with kEach = 8: activations, overwritten from layer to layer, and two stages of weights; 80 sums
 // requires    compute capability 8.0, blocks of kThreads, kSharedBytes; h2 padded to whole 128 images (fp32.cu
 //             ensures all)
-// measured    H100, both kernels together, 10,000 images of bytes, predictions: 114.0 us
-//             (docs/results/2026-11-27-h100/bench.json)
+// measured    H200, both kernels together, 10,000 images of bytes, predictions: 111.1 us
+//             (docs/results/2026-11-28-h200/bench-batches.json)
 template <int kEach, typename Output>
 __global__ void __launch_bounds__(Fp32LinearTile<kEach>::kThreads, 2)
     fused_lenet5_fp32_linear_kernel(const float* __restrict__ h2,  // [count / 128, 256, 128], rounded up
