@@ -52,7 +52,11 @@ endif()
 if(LENSLET_SANITIZE)
   set(lenslet_sanitize_flags -fsanitize=${LENSLET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   string(REPLACE ";" "," lenslet_sanitize_host "${lenslet_sanitize_flags}")
-  target_compile_options(lenslet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${lenslet_sanitize_flags}>)
+  # Behind them, so that it counts: the checks that a target leaves out, in its property LENSLET_NO_SANITIZE.
+  set(left_out $<TARGET_PROPERTY:LENSLET_NO_SANITIZE>)
+  target_compile_options(lenslet_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:${lenslet_sanitize_flags}>
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${left_out}>>:-fno-sanitize=${left_out}>)
   target_link_options(lenslet_options INTERFACE ${lenslet_sanitize_flags})
 endif()
 
@@ -84,8 +88,8 @@ endfunction()
 function(lenslet_compile_lightly name)
   target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   if(LENSLET_SANITIZE AND NOT LENSLET_FUZZ)
-    target_compile_options(${name} PRIVATE
-      $<$<COMPILE_LANGUAGE:CXX>:-O0 -fno-sanitize=null,object-size,alignment,vptr,pointer-overflow>)
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
+    set_target_properties(${name} PROPERTIES LENSLET_NO_SANITIZE null,object-size,alignment,vptr,pointer-overflow)
   endif()
   set_target_properties(${name} PROPERTIES LENSLET_LIGHT ON)
 endfunction()
