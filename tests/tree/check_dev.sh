@@ -22,10 +22,10 @@ while read -r file; do
   fi
 done < <(grep -ohE '[a-z0-9*-]+\.json' docs/results/*.py | sort -u)
 
-# The hosted CI calls .ci/run on every supported system, without the GPU side and with it.
-jobs=$(sed -nE "s/^ *- [{] image: '([^']*)', side: (cpu|cuda) [}]$/\1 \2/p" .github/workflows/ci.yml |
+# The hosted CI calls .ci/run on every supported system, without the GPU side and with it, and its sanitizers on one.
+jobs=$(sed -nE "s/^ *- [{] image: '([^']*)', side: (cpu|cuda|sanitizers) [}]$/\1 \2/p" .github/workflows/ci.yml |
   sed -E 's|^nvidia/cuda:[0-9.]+(-cudnn)?-devel-ubuntu|ubuntu:|' | sort | tr '\n' ',')
-if [ "$jobs" != 'debian:12 cpu,ubuntu:22.04 cpu,ubuntu:22.04 cuda,ubuntu:24.04 cpu,ubuntu:24.04 cuda,' ]; then
+if [ "$jobs" != 'debian:12 cpu,debian:12 sanitizers,ubuntu:22.04 cpu,ubuntu:22.04 cuda,ubuntu:24.04 cpu,ubuntu:24.04 cuda,' ]; then
   printf 'FAILED: the hosted CI (ci.yml) runs on other systems than CONTRIBUTING.md says: %s\n' "$jobs"
   fail
 fi
@@ -98,7 +98,7 @@ expect 2 "bench has no part 'speed': there are lenet conv layers calls peers net
 expect 2 "bench has no part '': there are lenet conv" ./dev bench --part ''
 expect 2 "--seconds takes a whole number, found '1e3'" ./dev bench --seconds 1e3
 expect 2 "--built $work has no bin/lenslet" ./dev bench --built "$work"
-expect 2 'usage: .ci/run .--cpu|--cuda., found: --gpu' .ci/run --gpu
+expect 2 'usage: .ci/run .--cpu|--cuda|--sanitizers., found: --gpu' .ci/run --gpu
 for command in demo test bench python; do
   expect 1 "^dev: LENSLET_MNIST_DIR=$work has no t10k-images" env "LENSLET_MNIST_DIR=$work" ./dev "$command"
   [ "$(wc -l <"$work/out")" -eq 1 ] || { echo "FAILED: ./dev $command went on without MNIST"; fail; }
