@@ -1,10 +1,17 @@
 /*
- * Times calls of liblenslet.so from C with ordinary memory; prints one line of JSON per number of pictures.
+ * Times calls of liblenslet.so from C with ordinary memory; prints one line of JSON per number of images.
  *   c_calls [page-locked] [packed] DEVICE MATH FOLDER MIN_MS COUNT...
- * FOLDER has pixels.bin (784 bytes per picture), labels.bin and expected.bin (one byte per picture: its label, and the
+ * FOLDER has pixels.bin (784 bytes per image), labels.bin and expected.bin (one byte per image: its label, and the
  * class that `lenslet eval` answers), as user_calls.py writes them; larger counts repeat them. Each count is called for
- * MIN_MS and at least ten times, after three calls that are not timed. The answers of the last call are judged. With
- * `packed` the pixels are packed to 392 bytes per picture first, and expected-packed.bin has the classes.
+ * MIN_MS and at least ten times, after three calls that are not timed. With `packed` the pixels are packed to 392 bytes
+ * per image first, and expected-packed.bin has the classes.
+ *
+ * Each call has other images than the one before, and its answers are poisoned first, so that neither an earlier answer
+ * nor none passes. Every call that is not timed, every one of up to kJudgedEach images and the last one of more is
+ * judged. All of that happens between the timed windows. Up to kJudgedEach images are copied to the same place before
+ * each call, which finds them as hot as those that a program has just written. More start kLargeStep images further in
+ * one array: those are whole pages, and nearly all images are those of the call before, in the same state of the
+ * caches. Poison touches the answers alone, 8 bytes to the 784 of an image.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -15,6 +22,7 @@
 #include "lenslet.h"
 
 enum { kWarmUp = 3, kMinCalls = 10, kMaxCalls = 100000 };
+enum { kJudgedEach = 64, kStep = 37, kLargeStep = 256, kPoison = 0xff }; /* judged_calls.py has the same */
 
 static double now_ns(void) {
   struct timespec time;
@@ -60,6 +68,30 @@ static int takes(const char* word, int* argc, char*** argv) {
   return 1;
 }
 
+/* Fills `to` with `count` images of `bytes` bytes from image `first` on, the `known` ones again and again. */
+static void copy_images(unsigned char* to, size_t count, size_t bytes, const unsigned char* pixels,
+                        size_t first, size_t known) {
+  for (size_t i = 0; i < count; ++i) memcpy(to + i * bytes, pixels + (first + i) % known * bytes, bytes);
+}
+
+/* The answers of the judged calls: how many in all, how many right, how many differ from `lenslet eval`. */
+typedef struct verdict {
+  size_t judged, correct, differing, differing_in_a_call;
+} verdict;
+
+static void judge(verdict* found, const lenslet_prediction* answers, size_t count, size_t first,
+                  const unsigned char* labels, const unsigned char* expected, size_t known) {
+  size_t differing = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t image = (first + i) % known;
+    found->correct += answers[i].label == labels[image];
+    differing += answers[i].label != expected[image] || !(answers[i].probability > 0);
+  }
+  found->judged += count;
+  found->differing += differing;
+  if (differing > found->differing_in_a_call) found->differing_in_a_call = differing;
+}
+
 int main(int argc, char** argv) {
   const int page_locked = takes("page-locked", &argc, &argv);
   const int packed = takes("packed", &argc, &argv);
@@ -73,20 +105,19 @@ int main(int argc, char** argv) {
   unsigned char* labels = read_file(argv[3], "labels.bin", &known);
   unsigned char* expected =
       read_file(argv[3], packed ? "expected-packed.bin" : "expected.bin", &expected_bytes);
-  if (expected_bytes != known || known * LENSLET_PIXELS != pixel_bytes) {
-    fputs("c_calls: the files of FOLDER differ in their numbers of pictures\n", stderr);
+  if (expected_bytes != known || known * LENSLET_PIXELS != pixel_bytes || known < kLargeStep) {
+    fprintf(stderr, "c_calls: the files of FOLDER need the same number of images, at least %d\n", kLargeStep);
     return 3;
   }
   if (packed) {
     unsigned char* pairs = malloc(known * LENSLET_PACKED_BYTES);
     if (!pairs) {
-      fputs("c_calls: no memory to pack the pictures\n", stderr);
+      fputs("c_calls: no memory to pack the images\n", stderr);
       return 6;
     }
     check_status(lenslet_pack_u4(pixels, (int64_t)known, pairs));
     free(pixels);
     pixels = pairs;
-    pixel_bytes = known * LENSLET_PACKED_BYTES;
   }
   const double min_ns = atof(argv[4]) * 1e6;
   lenslet_options options;
@@ -98,52 +129,55 @@ int main(int argc, char** argv) {
   check_status(lenslet_model_built_in(&options, &model));
   for (int argument = 5; argument < argc; ++argument) {
     const size_t count = (size_t)atoll(argv[argument]);
-    unsigned char* input = NULL;
+    const int each = count <= kJudgedEach;
+    const size_t held = each ? count : count + known;
+    unsigned char* images = NULL;
     lenslet_prediction* answers = malloc(count * sizeof *answers);
     if (page_locked) {
       void* memory;
-      check_status(lenslet_host_alloc(count * image_bytes, &memory));
-      input = memory;
+      check_status(lenslet_host_alloc(held * image_bytes, &memory));
+      images = memory;
     } else {
-      input = malloc(count * image_bytes);
+      images = malloc(held * image_bytes);
     }
-    if (!samples || !input || !answers) {
-      fprintf(stderr, "c_calls: no memory for %zu pictures\n", count);
+    if (!samples || !images || !answers) {
+      fprintf(stderr, "c_calls: no memory for %zu images\n", held);
       return 6;
     }
-    const size_t input_bytes = count * image_bytes;
-    for (size_t first = 0; first < input_bytes; first += pixel_bytes) {
-      const size_t left = input_bytes - first;
-      memcpy(input + first, pixels, left < pixel_bytes ? left : pixel_bytes);
-    }
+    copy_images(images, held, image_bytes, pixels, 0, known);
+    verdict found = {0, 0, 0, 0};
     int calls = 0;
-    double start = 0;
-    for (int call = -kWarmUp; call < kMaxCalls; ++call) {
+    double spent = 0;
+    for (int call = -kWarmUp, last = 0; !last; ++call) {
+      const size_t number = (size_t)(call + kWarmUp);
+      const size_t first = each ? number * kStep % known : number * kLargeStep % (known - known % kLargeStep);
+      const unsigned char* input = each ? images : images + first * image_bytes;
+      if (each) copy_images(images, count, image_bytes, pixels, first, known);
+      memset(answers, kPoison, count * sizeof *answers); /* label -1, probability NaN */
       const double begin = now_ns();
       check_status(packed ? lenslet_predict_u4(model, input, (int64_t)count, answers)
                           : lenslet_predict_u8(model, input, (int64_t)count, answers));
-      const double end = now_ns();
-      if (call < 0) continue;
-      if (call == 0) start = begin;
-      samples[calls++] = end - begin;
-      if (calls >= kMinCalls && end - start >= min_ns) break;
-    }
-    size_t correct = 0, differing = 0;
-    for (size_t i = 0; i < count; ++i) {
-      correct += answers[i].label == labels[i % known];
-      differing += answers[i].label != expected[i % known];
+      const double ns = now_ns() - begin;
+      if (call >= 0) {
+        samples[calls++] = ns;
+        spent += ns;
+        last = calls == kMaxCalls || (calls >= kMinCalls && spent >= min_ns);
+      }
+      if (call < 0 || each || last) judge(&found, answers, count, first, labels, expected, known);
     }
     qsort(samples, (size_t)calls, sizeof *samples, by_value);
     printf(
         "{\"count\": %zu, \"p10\": %.0f, \"median\": %.0f, \"p90\": %.0f, \"p99\": %.0f, \"samples\": %d, "
-        "\"correct\": %zu, \"differing\": %zu, \"judged\": %zu, \"device\": \"%s\"}\n",
+        "\"correct\": %zu, \"differing\": %zu, \"differing_in_a_call\": %zu, \"judged\": %zu, "
+        "\"device\": \"%s\"}\n",
         count, samples[calls / 10], samples[calls / 2], samples[calls * 9 / 10], samples[calls * 99 / 100],
-        calls, correct, differing, count, lenslet_model_device(model));
+        calls, found.correct, found.differing, found.differing_in_a_call, found.judged,
+        lenslet_model_device(model));
     fflush(stdout);
     if (page_locked) {
-      lenslet_host_free(input);
+      lenslet_host_free(images);
     } else {
-      free(input);
+      free(images);
     }
     free(answers);
   }

@@ -2,10 +2,11 @@
 
     python3 gpu_calls.py MATH FOLDER MIN_MS
 
-FOLDER is that of c_calls.c. Needs PyTorch with CUDA and the package `lenslet`. Prints one line of JSON for each row:
+FOLDER is that of c_calls.c. Needs PyTorch with CUDA and the package `lenslet`. Calls are those of judged_calls.py: each
+has other images, poisoned answers, and is judged as there. Prints one line of JSON for each row:
 
-- "tensor": predict() on a uint8 tensor on the GPU. `time_ns` is the wall time of a call among many, the last of which
-  is waited for; `alone_ns` that of a call that is waited for.
+- "tensor": predict() on a uint8 tensor on the GPU. `time_ns` is the wall time of a call among many on the same images,
+  the last of which is waited for and judged; `alone_ns` that of a call that is waited for.
 - "ordinary" and "page-locked": predict() on an array of NumPy.
 - "PyTorch": ordinary memory, .cuda(), normalise, torch.compile, argmax, .cpu(), in the best of some chunk sizes.
 - "bus": bytes copied from page-locked memory to the GPU alone, before and after the others.
@@ -13,6 +14,7 @@ FOLDER is that of c_calls.c. Needs PyTorch with CUDA and the package `lenslet`. 
 PyTorch is imported first, so that both use the cuDNN that PyTorch brings: `libs` of its row names the files.
 """
 
+import functools
 import json
 import sys
 import time
@@ -22,7 +24,8 @@ import numpy as np
 import torch
 
 import lenslet
-from side import single_calls, summarise
+from judged_calls import Batches, TestSet, Verdict, poison, timed_calls
+from side import summarise
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared
@@ -30,19 +33,25 @@ import lenet5 as shared
 MILLION = 1_000_000
 TENSORS = (1, 64, 262_144)
 CHUNKS = (262_144,)  # torch.compile takes half a minute for each
-WINDOWS, MIN_CALLS = 20, 10
+WINDOWS = 20
 
 
-def enqueued(call, min_ms):
-    """summarise() of nanoseconds a call, in windows of calls that are enqueued one after another."""
-    calls, samples = 1, []
+def enqueued(call, min_ms, batches=None, verdict=None, answers=()):
+    """summarise() of nanoseconds a call, in windows of calls that are enqueued one after another. With `batches` each
+    window has other images, and the answers of its last call are judged; `answers` as for timed_calls()."""
+    calls, samples, first, images = 1, [], 0, None
     while len(samples) < WINDOWS:
+        if batches:
+            first, images = batches.next()
+            poison(answers)
         torch.cuda.synchronize()
         start = time.perf_counter_ns()
         for _ in range(calls):
-            call()
+            answers = call(images)
         torch.cuda.synchronize()
         ns = time.perf_counter_ns() - start
+        if verdict:
+            verdict.judge(first, answers)
         if ns >= min_ms * 1e6 / WINDOWS:
             samples.append(ns / calls)
         else:
@@ -50,41 +59,24 @@ def enqueued(call, min_ms):
     return summarise(samples)
 
 
-def waited_for(call, min_ms):
-    """summarise() of single calls, each waited for."""
+def waited_for(call, *how):
+    """timed_calls() of calls that are each waited for."""
 
-    def whole():
-        call()
+    def whole(images):
+        answers = call(images)
         torch.cuda.synchronize()
+        return answers
 
-    once = min(single_calls(whole, 3, 2))
-    return summarise(single_calls(whole, max(MIN_CALLS, int(min_ms * 1e6 / once))))
-
-
-class Judge:
-    def __init__(self, folder):
-        self.pixels = np.fromfile(Path(folder) / "pixels.bin", np.uint8).reshape(-1, 28, 28)
-        self.labels, self.expected = (np.fromfile(Path(folder) / n, np.uint8) for n in ("labels.bin", "expected.bin"))
-
-    def images(self, count):
-        return np.ascontiguousarray(self.pixels[np.arange(count) % len(self.pixels)])
-
-    def judge(self, labels):
-        which = np.arange(len(labels)) % len(self.pixels)
-        return {
-            "correct": int((labels == self.labels[which]).sum()),
-            "differing": int((labels != self.expected[which]).sum()),
-            "judged": len(labels),
-        }
+    return timed_calls(whole, *how, ready=lambda: torch.cuda.synchronize())
 
 
 def bus(images, min_ms):
     pinned, place = torch.from_numpy(images).pin_memory(), torch.empty(images.shape, dtype=torch.uint8, device="cuda")
-    times = enqueued(lambda: place.copy_(pinned, non_blocking=True), min_ms)
+    times = enqueued(lambda _: place.copy_(pinned, non_blocking=True), min_ms)
     return {"way": "bus", "count": len(images), "time_ns": times, "bytes_per_s": images.nbytes / times["median"] * 1e9}
 
 
-def pytorch(images, math, min_ms):
+def pytorch(tests, stock, math, min_ms):
     """The best chunk size's row."""
     kind = {"fp32": torch.float32, "fp16": torch.float16}[math]
     arrays, _ = shared.load_safetensors(Path(__file__).resolve().parents[2] / "weights" / "lenet5.safetensors")
@@ -100,18 +92,17 @@ def pytorch(images, math, min_ms):
             x = f.relu(f.linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"]))
         return f.linear(x, weights["fc3.weight"], weights["fc3.bias"]).argmax(1)
 
-    compiled, rows, tensor = torch.compile(network), [], torch.from_numpy(images)
+    compiled, rows, stock = torch.compile(network), [], torch.from_numpy(stock)
     for chunk in CHUNKS:
-        answers = [None]
+        count = MILLION - MILLION % chunk
+        batches, verdict = Batches(tests, stock, count), Verdict(tests)
 
-        def whole():
-            parts = [compiled(tensor[i : i + chunk].cuda()) for i in range(0, len(tensor) - chunk + 1, chunk)]
-            answers[0] = torch.cat(parts).cpu()
+        def whole(images):
+            return (torch.cat([compiled(images[i : i + chunk].cuda()) for i in range(0, count, chunk)]).cpu(),)
 
         with torch.inference_mode():
-            times = waited_for(whole, min_ms)
-        count = len(answers[0])
-        rows.append({"way": "PyTorch", "count": count, "chunk": chunk, "time_ns": times, "labels": answers[0].numpy()})
+            times = waited_for(whole, batches, verdict, min_ms)
+        rows.append({"way": "PyTorch", "count": count, "chunk": chunk, "time_ns": times, **verdict.row})
     return min(rows, key=lambda row: row["time_ns"]["median"] / row["count"])
 
 
@@ -123,40 +114,34 @@ def libraries():
 
 
 def main(math, folder, min_ms):
-    min_ms, judge = float(min_ms), Judge(folder)
+    min_ms, tests = float(min_ms), TestSet(folder)
     model = lenslet.Model.built_in(device="cuda", math=math)
 
     def emit(row):
-        if "labels" in row:
-            row.update(judge.judge(row.pop("labels")))
         row["images_per_s"] = row["count"] / row["time_ns"]["median"] * 1e9
         print(json.dumps({"math": math, **row}), flush=True)
 
-    images = judge.images(MILLION)
-    emit(bus(images, min_ms))
+    stock = tests.stock(MILLION)
+    emit(bus(stock[:MILLION], min_ms))
     for count in TENSORS:
-        tensor = torch.from_numpy(images[:count]).cuda()
+        tensors = torch.from_numpy(tests.stock(count)).cuda()
         place = (torch.empty(count, dtype=torch.int32, device="cuda"), torch.empty(count, device="cuda"))
-        labels = model.predict(tensor).labels.cpu().numpy()
-        for way, options in (("tensor", {}), ("tensor, out=", {"out": place})):
-            alone = waited_for(lambda: model.predict(tensor, **options), min_ms)
-            emit(
-                {
-                    "way": way,
-                    "count": count,
-                    "alone_ns": alone,
-                    "labels": labels,
-                    "time_ns": enqueued(lambda: model.predict(tensor, **options), min_ms),
-                }
-            )
-    pinned = lenslet.empty_pinned(images.shape)
-    pinned[:] = images
+        for way, options, answers in (("tensor", {}, ()), ("tensor, out=", {"out": place}, place)):
+            call = functools.partial(model.predict, **options)
+            batches, verdict = Batches(tests, tensors, count, torch.empty_like), Verdict(tests)
+            alone = waited_for(call, batches, verdict, min_ms, answers)
+            times = enqueued(call, min_ms, batches, verdict, answers)
+            emit({"way": way, "count": count, "alone_ns": alone, "time_ns": times, **verdict.row})
+    pinned = lenslet.empty_pinned(stock.shape)
+    pinned[:] = stock
     place = (np.empty(MILLION, np.int32), np.empty(MILLION, np.float32))
-    for way, array in (("ordinary", images), ("page-locked", pinned)):
-        times = waited_for(lambda: model.predict(array, out=place), min_ms)
-        emit({"way": way, "count": MILLION, "time_ns": times, "labels": place[0].copy()})
-    emit({**pytorch(images, math, min_ms), "libs": libraries()})
-    emit(bus(images, min_ms))
+    call = functools.partial(model.predict, out=place)
+    for way, array in (("ordinary", stock), ("page-locked", pinned)):
+        batches, verdict = Batches(tests, array, MILLION), Verdict(tests)
+        times = waited_for(call, batches, verdict, min_ms, place)
+        emit({"way": way, "count": MILLION, "time_ns": times, **verdict.row})
+    emit({**pytorch(tests, stock, math, min_ms), "libs": libraries()})
+    emit(bus(stock[:MILLION], min_ms))
 
 
 if __name__ == "__main__":

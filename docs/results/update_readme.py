@@ -44,8 +44,11 @@ DRAW = Path(__file__).with_name("draw.py")
 SPEED = re.compile(r"\d\s?(?:µs|ns|ms|[kM]? ?images/s|[GT]?FLOP/s|[GT]B/s|[kM]\b images|×(?!\d))")
 
 
-def source(page, *folders):
-    return f"From {' and '.join(f'[{folder.name}]({common.link(folder, page)})' for folder in folders)}{BY}"
+def source(page, *first):
+    """The line that names the folders of what was loaded since the last loaded.clear(): `first`, then the others."""
+    folders = dict.fromkeys([*first, *(path.parent for path in common.loaded)])
+    links = [f"[{folder.name}]({common.link(folder, page)})" for folder in folders]
+    return f"From {' and '.join(filter(None, [', '.join(links[:-1]), links[-1]]))}{BY}"
 
 
 def page_link(gpu):
@@ -101,6 +104,7 @@ def full_tables(gpu, cpu):
 
 def whole_calls(gpu, cpu):
     """What programs get that hand over ordinary memory, what the bus carries, and what a CPU computes."""
+    common.loaded.clear()
     tables = [
         tables_lenet.calls(common.newest(gpu, "calls.json")),
         tables_lenet.large_calls(common.newest(gpu, "calls.json")),
@@ -113,7 +117,11 @@ def whole_calls(gpu, cpu):
 def sections(gpu, cpu):
     """{page: {name of its markers: what stands between them}}."""
     group = common.convbench_group(gpu)
-    short, full = headline.results_table(gpu, cpu), full_tables(gpu, cpu)
+    common.loaded.clear()
+    short = f"{headline.results_table(gpu, cpu)}\n\n{source(README, gpu, cpu)}"
+    full = full_tables(gpu, cpu)
+    common.loaded.clear()
+    swap = f"{headline.swap(cpu)}\n\n{source(README, cpu)}"
     measured = {
         "direct": (tables_conv.direct_ladder, "`convbench ladder direct`"),
         "im2col_gemm": (tables_conv.im2col, "study a"),
@@ -123,8 +131,8 @@ def sections(gpu, cpu):
     }
     pages = {
         README: {
-            "results": f"{short}\n\n{source(README, gpu, cpu)}{lacking()}",
-            "swap": f"{headline.swap(cpu)}\n\n{source(README, cpu)}",
+            "results": short + lacking(),
+            "swap": swap,
         },
         FULL: {"results": full + lacking()},
         SCALE: {"measured": whole_calls(gpu, cpu) + lacking()},
@@ -134,9 +142,11 @@ def sections(gpu, cpu):
         ("fused_lenet", tables_lenet.backends_by_batch, tables_lenet.BATCHES),
     ):
         page, folder = KERNELS / f"{name}.md", common.newest(gpu, file)
+        common.loaded.clear()
         text = table(folder) or f"Not measured: there is no {file}."
         pages[page] = {"measured": f"{text}\n\n{source(page, folder)}"}
     for name, (table, what) in measured.items():
+        common.loaded.clear()
         page, text = KERNELS / f"{name}.md", table(group) if group else ""
         text = text or f"Not measured: there are no rows of {what}."
         pages[page] = {"measured": f"{text}\n\n{source(page, gpu)}"}

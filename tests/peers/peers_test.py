@@ -5,6 +5,7 @@ python3 tests/peers/peers_test.py     # exit 77: skipped, because no interpreter
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,7 @@ except ImportError:
         "(./dev setup --tests)"
     )
     sys.exit(77)
+import judged_calls  # noqa: E402
 import lenet5_peers  # noqa: E402
 import lenslet_side  # noqa: E402
 import networks_peers  # noqa: E402
@@ -213,7 +215,7 @@ class NetworksTest(unittest.TestCase):
 class UserCallsTest(unittest.TestCase):
     """Rows of a stand-in for c_calls.c, which prints the lines that it is given."""
 
-    KNOWN = 100
+    KNOWN, SAMPLES = 10_000, 10
 
     def rows(self, **changes):
         with tempfile.TemporaryDirectory() as folder:
@@ -221,14 +223,16 @@ class UserCallsTest(unittest.TestCase):
             lines = []
             for count in user_calls.COUNTS:
                 times = {key: 1000.0 for key in ("p10", "median", "p90", "p99")}
+                judged = count * (judged_calls.WARM_UP + (self.SAMPLES if count <= judged_calls.JUDGED_EACH else 1))
                 lines.append(
                     {
                         "count": count,
                         **times,
-                        "samples": 10,
-                        "correct": count,
+                        "samples": self.SAMPLES,
+                        "correct": judged,
                         "differing": 0,
-                        "judged": count,
+                        "differing_in_a_call": 0,
+                        "judged": judged,
                         "device": "cpu",
                         **changes.get(str(count), {}),
                     }
@@ -238,17 +242,25 @@ class UserCallsTest(unittest.TestCase):
         return {row["count"]: row for row in made}
 
     def test_right_answers_pass(self):
-        rows = self.rows(**{"64": {"differing": 3, "correct": 61}, "10000": {"differing": 300}})
+        rows = self.rows(**{"10000": {"differing_in_a_call": 3}, "1000000": {"differing_in_a_call": 300}})
         self.assertEqual({row["status"] for row in rows.values()}, {"PASSED"})
-        self.assertEqual((rows[64]["correct"], rows[64]["differing"], rows[64]["judged"]), (61, 3, 64))
+        self.assertEqual((rows[64]["correct"], rows[64]["differing"], rows[64]["judged"]), (64 * 13, 0, 64 * 13))
+        self.assertEqual((rows[64]["time_ns"]["median"], rows[64]["images_per_s"]), (1000, 64e6))
 
-    def test_wrong_answers_fail(self):
-        rows = self.rows(**{"64": {"differing": 4}, "10000": {"differing": 301}, "1000000": {"judged": 10000}})
+    def test_wrong_answers_fail_and_have_no_time(self):
+        wrong = {str(count): {"differing_in_a_call": count * 3 // 10_000 + 1} for count in user_calls.COUNTS}
+        rows = self.rows(**wrong)
+        self.assertEqual({row["status"] for row in rows.values()}, {"FAILED"})
+        self.assertIn("1 of 64 answers of a call differ", rows[64]["reason"])
+        for row in rows.values():
+            self.assertFalse({"time_ns", "images_per_s"} & set(row), row)
+
+    def test_calls_that_were_not_judged_fail(self):
+        rows = self.rows(**{"64": {"judged": 64 * 12}, "10000": {"judged": 30_000}})
         self.assertEqual(
-            {count: row["status"] for count, row in rows.items()},
-            {1: "PASSED", 64: "FAILED", 10_000: "FAILED", 1_000_000: "FAILED"},
+            [rows[count]["status"] for count in user_calls.COUNTS], ["PASSED", "FAILED", "FAILED", "PASSED"]
         )
-        self.assertIn("4 of 64 answers differ", rows[64]["reason"])
+        self.assertIn("13 calls of 64", rows[64]["reason"])
 
     def test_rounds_become_one_row_of_their_middle(self):
         def round_of(ns, **changes):
@@ -295,7 +307,8 @@ open(options["--json"], "w").write(json.dumps(result))
                 program.write_text(f"#!{sys.executable}\n" + stand_in.replace("CORRECT", str(correct)))
                 program.chmod(0o755)
                 row = user_calls.eval_row(str(program), "cuda", "fp16", folder, 403)
-            self.assertEqual((row["status"], row["count"], row["images_per_s"]), (status, 400, 1e6), row["reason"])
+            self.assertEqual((row["status"], row["count"]), (status, 400), row["reason"])
+            self.assertEqual(row.get("images_per_s"), 1e6 if status == "PASSED" else None)
 
     def test_a_caller_that_prints_nothing_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -304,6 +317,129 @@ open(options["--json"], "w").write(json.dumps(result))
                 "C", lambda: [sys.executable, "-c", "raise SystemExit('no device')"], "cpu", "fp32", folder, 1
             )
         self.assertEqual({row["status"] for row in rows}, {"ERROR"})
+
+
+# Functions of api/lenslet.h that c_calls.c calls. An image's class is its first byte. The variable WRONG of
+# the environment selects answers that are not written: those after the first call, the last one of call 5, all of 12.
+LIBRARY = """
+#include <stdlib.h>
+#include <string.h>
+#include "lenslet.h"
+struct lenslet_model { int calls; };
+static lenslet_model made;
+lenslet_status lenslet_options_init(lenslet_options* options, size_t size) { options->size = size; return LENSLET_OK; }
+lenslet_status lenslet_model_built_in(const lenslet_options* options, lenslet_model** model) {
+  (void)options;
+  *model = &made;
+  return LENSLET_OK;
+}
+void lenslet_model_destroy(lenslet_model* model) { (void)model; }
+const char* lenslet_model_device(const lenslet_model* model) { (void)model; return "cpu"; }
+const char* lenslet_last_error(void) { return ""; }
+lenslet_status lenslet_pack_u4(const uint8_t* pixels, int64_t count, uint8_t* packed) {
+  for (int64_t i = 0; i < count; ++i) packed[i * LENSLET_PACKED_BYTES] = pixels[i * LENSLET_PIXELS];
+  return LENSLET_OK;
+}
+lenslet_status lenslet_host_alloc(size_t bytes, void** memory) { *memory = malloc(bytes); return LENSLET_OK; }
+void lenslet_host_free(void* memory) { free(memory); }
+static int is_wrong(int call, int last) {
+  const char* wrong = getenv("WRONG");
+  return (!strcmp(wrong, "later") && call > 0) || (!strcmp(wrong, "one") && call == 5 && last) ||
+         (!strcmp(wrong, "end") && call == 12);
+}
+static lenslet_status predict(lenslet_model* model, const uint8_t* images, int64_t count, size_t bytes,
+                              lenslet_prediction* answers) {
+  const int call = model->calls++;
+  for (int64_t i = 0; i < count; ++i) {
+    if (is_wrong(call, i + 1 == count)) continue;
+    answers[i].label = images[(size_t)i * bytes];
+    answers[i].probability = 1;
+  }
+  return LENSLET_OK;
+}
+lenslet_status lenslet_predict_u8(lenslet_model* model, const uint8_t* pixels, int64_t count, lenslet_prediction* to) {
+  return predict(model, pixels, count, LENSLET_PIXELS, to);
+}
+lenslet_status lenslet_predict_u4(lenslet_model* model, const uint8_t* packed, int64_t count, lenslet_prediction* to) {
+  return predict(model, packed, count, LENSLET_PACKED_BYTES, to);
+}
+"""
+
+
+# A package of that kind. What is not written is what the call before has given.
+PACKAGE = """import os
+import numpy as np
+class Model:
+    device = "cpu"
+    @staticmethod
+    def built_in(**options):
+        return Model()
+    def __init__(self):
+        self.calls, self.arrays = 0, {}
+    def predict(self, images):
+        count, call = len(images), self.calls
+        self.calls += 1
+        before = self.arrays.get(count, (np.zeros(count, np.int32), np.ones(count, np.float32)))
+        labels, probabilities = self.arrays[count] = [array.copy() for array in before]
+        for i in range(count):
+            wrong = {"later": call > 0, "one": call == 5 and i + 1 == count, "end": call == 12}
+            if wrong.get(os.environ["WRONG"]):
+                continue
+            labels[i], probabilities[i] = images[i, 0, 0], 1
+        return labels.copy(), probabilities.copy()
+"""
+
+
+class CallersTest(unittest.TestCase):
+    """c_calls.c and python_calls.py, with stand-ins for the library and the package."""
+
+    KNOWN = 2000  # calls of many images start at seven places
+
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.scratch.cleanup)
+        cls.folder = folder = Path(cls.scratch.name)
+        labels = np.random.default_rng(1).integers(0, 10, cls.KNOWN, np.uint8)
+        pixels = np.zeros((cls.KNOWN, 784), np.uint8)
+        pixels[:, 0] = labels
+        pixels.tofile(folder / "pixels.bin")
+        for name in ("labels", "expected", "expected-packed"):
+            labels.tofile(folder / f"{name}.bin")
+        (folder / "lenslet.py").write_text(PACKAGE)
+        (folder / "library.c").write_text(LIBRARY)
+
+    def judge(self, command):
+        """A right answer passes; what is wrong in one call is found, also where all others are right."""
+
+        def faults(wrong, *counts):
+            words = [*command, "cpu", "fp32", str(self.folder), "0", *map(str, counts)]
+            environment = {**os.environ, "PYTHONPATH": str(self.folder), "WRONG": wrong}
+            done = subprocess.run(words, capture_output=True, text=True, env=environment)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            rows = [{"time_ns": row, **row} for row in map(json.loads, done.stdout.splitlines())]
+            self.assertEqual([row["count"] for row in rows], list(counts))
+            return [user_calls.fault_of(row, self.KNOWN) for row in rows]
+
+        self.assertEqual(faults("none", 1, 64, 700), ["", "", ""])
+        for count in (1, 64, 700):
+            self.assertIn("answers of a call differ", faults("later", count)[0])
+            self.assertIn("answers of a call differ", faults("end", count)[0])
+        self.assertIn("1 of 1 answers of a call differ", faults("one", 1)[0])
+        self.assertIn("1 of 64 answers of a call differ", faults("one", 64)[0])
+
+    def test_python(self):
+        self.judge([sys.executable, "-B", str(ROOT / "apps/peers/python_calls.py")])
+
+    def test_c(self):
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        if not compiler:
+            self.skipTest("no C compiler")
+        program = str(self.folder / "c_calls")
+        sources = [str(ROOT / "apps/peers/c_calls.c"), str(self.folder / "library.c")]
+        subprocess.run([compiler, "-std=c99", "-I", str(ROOT / "api"), *sources, "-o", program], check=True)
+        for words in ((), ("page-locked",), ("packed",)):
+            self.judge([program, *words])
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ class Readme(support.ReportTest):
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy)(source, tree / path)
         self.folders = folders = re.search(
-            r"\]\((docs/results/[^)]*)\) and [^(]*\((docs/results/[^)]*)\), by", (tree / "README.md").read_text()
+            r"From \[[^(]*\((docs/results/[^)]*)\)[^(]*\((docs/results/[^)]*)\).*, by", (tree / "README.md").read_text()
         )
         self.assertIsNotNone(folders, "README does not say where its results come from")
         self.gpu = gpu = tree / folders.group(1)
@@ -52,6 +52,7 @@ class Readme(support.ReportTest):
 
     def test_readme_is_written_from_the_files(self):
         """Each step leaves the tree as the next one expects it: copying and updating it is most of the time."""
+        self.names_every_folder()
         self.without_convbenchs_files()
         self.without_rows_that_a_table_needs()
         self.with_calls_of_a_later_folder()
@@ -59,6 +60,24 @@ class Readme(support.ReportTest):
         self.keeps_the_history()
         self.detects_other_files()
         self.detects_numbers_written_by_hand()
+
+    def names_every_folder(self):
+        """Each device that a generated part names is that of a file in a folder that its last line names."""
+        devices = {}  # by name, the folders with files of it
+        for path in self.gpu.parent.glob("20*/*.json"):
+            document = json.loads(path.read_text())
+            for device in document.get("devices") or []:
+                devices.setdefault(device["name"], set()).add(path.parent.name)
+        found = set()
+        for page in [self.tree / "README.md", *(self.tree / "docs").rglob("*.md")]:
+            for _, part in re.findall(r"<!-- (\w+): begin -->(.*?)<!-- \1: end -->", page.read_text(), re.DOTALL):
+                sources = re.search(r"^From (.*), by `docs/results/update_readme.py`\.", part, re.M)
+                self.assertIsNotNone(sources, page.name)
+                named = set(re.findall(r"\[(20[^]]*)\]", sources.group(1)))
+                for device in filter(part.__contains__, devices):
+                    found.add(device)
+                    self.assertTrue(named & devices[device], f"{page.name} quotes {device}, and names {named}")
+        self.assertGreater(len(found), 1, "no part with figures of another device")
 
     def without_convbenchs_files(self):
         """Without convbench's files the page omits those parts."""

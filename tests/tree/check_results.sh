@@ -12,7 +12,7 @@ fi
 python3 docs/results/provenance.py docs/results
 # shellcheck disable=SC2016  # the backticks are README's
 folder='(\(docs\/results\/[^)]*\))'
-folders=$(sed -n "s/.*$folder.* and .*$folder, by \`docs\/results\/update_readme.py\`.*/\1 \2/p" README.md)
+folders=$(sed -n "s/^From [^(]*${folder}[^(]*${folder}.*, by \`docs\/results\/update_readme.py\`.*/\1 \2/p" README.md)
 if [ -z "$folders" ]; then
   echo 'README.md does not say from which folders of docs/results its numbers come' >&2
   exit 1
