@@ -24,10 +24,11 @@ using net::ip::tcp;
 
 namespace {
 
-constexpr int64_t kOtherFiles = 64;  // that the process needs besides its connections
+constexpr int64_t kOtherFiles = 64;  // open files besides the connections
 constexpr std::chrono::milliseconds kRetry(50), kPoll(10);
-constexpr std::chrono::milliseconds kMaxSweep(1000), kMinSweep(5);  // between looks at the deadlines
-constexpr int kSweeps = 10;                                         // in the time of a client
+constexpr std::chrono::milliseconds kMaxSweep(1000),
+    kMinSweep(5);            // from one check of all deadlines to the next
+constexpr int kSweeps = 10;  // checks within a client's timeout
 
 /// Raises the limit of open files, and returns how many connections it permits, at most `wanted`.
 int64_t permit_connections(int64_t wanted) {
@@ -35,9 +36,10 @@ int64_t permit_connections(int64_t wanted) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
   const auto needed = static_cast<rlim_t>(wanted + kOtherFiles);
   if (limit.rlim_cur < needed) {
-    limit.rlim_cur = std::min(limit.rlim_max, needed);
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-    ::getrlimit(RLIMIT_NOFILE, &limit);
+    rlimit raised = limit;
+    raised.rlim_cur = std::min(limit.rlim_max, needed);
+    if (::setrlimit(RLIMIT_NOFILE, &raised) == 0)
+      limit = raised;  // otherwise fewer connections are permitted
   }
   const auto permitted = static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, needed));
   return std::max<int64_t>(1, permitted - kOtherFiles);
