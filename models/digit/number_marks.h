@@ -43,7 +43,7 @@ struct DigitMark {
   DigitImage digit;  // what the model reads
   /// Whether the mark is a straight stroke that leans like a slash.
   enum class Slash { kNo, kPerhaps, kYes };
-  Slash slash = Slash::kNo;
+  Slash slash = Slash::kNo;                  // kNo too if it is no straight stroke
   bool small = false;                        // too small for a digit beside the others
   bool wide = false;                         // wider than one digit usually is
   std::vector<std::vector<DigitMark>> cuts;  // of a wide mark: the ways to divide it, each from left to right

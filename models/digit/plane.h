@@ -44,7 +44,9 @@ struct Plane {
 /// A rectangle of pixels.
 struct Box {
   int x0 = 0, y0 = 0, x1 = 0, y1 = 0;  // columns [x0, x1), rows [y0, y1)
+  /// The number of columns; 0 if the box is empty.
   int width() const { return x1 - x0; }
+  /// The number of rows; 0 if the box is empty.
   int height() const { return y1 - y0; }
   /// The larger of width and height, in pixels.
   int longer() const { return width() > height() ? width() : height(); }
