@@ -13,15 +13,15 @@
 namespace lenslet {
 namespace {
 
-// On the CPU more lanes than kLanesKept are kept while their work, which bounds the memory of each, is below this:
-// preparing a pass of a few images takes as long as computing it.
+// On the CPU more lanes than kLanesKept are kept while their work, which bounds the memory of each, is below this: to
+// prepare a pass of a few images again would be a large part of its time. Chosen by hand.
 constexpr double kCpuBytesKept = double{1 << 26};
 // Small passes fit the CPU's caches; a GPU needs large ones.
 constexpr int64_t kDefaultCpuBatch = 1024, kDefaultGpuBatch = 65536;
 // Values that one layer writes in a default pass: 128 MiB, 1 GiB. LeNet-5 is below both.
 constexpr int64_t kDefaultCpuValues = int64_t{1} << 25, kDefaultGpuValues = int64_t{1} << 28;
-// Host memory from this size on goes through a Feed. Below it a copy by the driver takes as long as it takes to wake
-// threads.
+// Host memory from this size on goes through a Feed. Below it, waking the threads of a Feed would cost more than their
+// copies save. Chosen by hand.
 constexpr int64_t kMinFedBytes = int64_t{2} << 20;
 // Chunks of a Feed, sizes chosen by hand. Memory that a GPU reads in place is taken in larger ones: fewer copies leave
 // fewer gaps on the bus. A smaller call has smaller chunks: a pass computes all its images, however few a chunk has.

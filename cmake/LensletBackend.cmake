@@ -1,4 +1,4 @@
-# Sets `result` to whether the build includes compute capability 9.0 and the toolkit knows its instructions (sm_90a).
+# Sets `result` to whether the build includes compute capability 9.0 and the toolkit has its instructions (sm_90a).
 function(lenslet_builds_for_hopper result)
   set(archs "${CMAKE_CUDA_ARCHITECTURES}")
   if(archs STREQUAL "native")

@@ -55,7 +55,7 @@ def start_of(base):
     names = [base] if base else ["@{upstream}", "origin/HEAD", "origin/main", "main"]
     known = [name for name in names if git("rev-parse", "--verify", "--quiet", name + "^{commit}")]
     if base and not known:
-        raise NoAnswer(f"git knows no commit {base}")
+        raise NoAnswer(f"git has no commit {base}")
     start = git("merge-base", "HEAD", known[0]) if known else None
     if not base and start in (None, git("rev-parse", "HEAD")):
         start = "HEAD" if git("status", "--porcelain") else "HEAD~1"

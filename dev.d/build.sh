@@ -52,7 +52,7 @@ find_nvcc() {
 }
 
 # Lets copies of the tree and build folders share objects: the cache sees paths below the tree relative to the build
-# folder. The compiler's list of dependencies says what a file includes, so that no file is preprocessed twice.
+# folder. The compiler's list of dependencies names what a file includes, so that no file is preprocessed twice.
 share_compiler_cache() {
   export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
   export CCACHE_DEPEND=${CCACHE_DEPEND:-1}

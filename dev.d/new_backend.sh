@@ -28,7 +28,7 @@ cmd_new_backend() {
   [ -n "$name" ] || usage_error 'new-backend needs a name: ./dev new-backend NAME --cpu|--cuda'
   [ -n "$side" ] || usage_error 'new-backend needs a device: --cpu or --cuda'
   [ "$layer" = conv ] ||
-    usage_error "new-backend writes backends of conv, not of '$layer' (docs/add_a_backend.md tells what those need)"
+    usage_error "new-backend writes backends of conv, not of '$layer' (docs/add_a_backend.md explains them)"
   [[ $name =~ ^[a-z][a-z0-9_]*$ ]] ||
     usage_error "new-backend: a name has lower-case letters, digits and _, and begins with a letter, found '$name'"
   [[ $name != auto && $name != all ]] ||

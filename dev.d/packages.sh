@@ -185,7 +185,7 @@ install_missing() {
     elif [ "$how" = optional ]; then
       say "optional package not in the package lists: ${candidates[0]}"
     else
-      die "apt knows no package ${candidates[*]}:" \
+      die "apt has no package ${candidates[*]}:" \
         "check the network, and enable the archive's main component (Ubuntu: universe)"
     fi
   done

@@ -56,7 +56,7 @@ head && name != "" { printf "/// \\class lenslet::%s\n%s\n", name, described }
   next
 }
 
-# Copying, moving, destroying and comparing mean what the language says.
+# Copying, moving, destroying and comparing mean what the language defines.
 $0 ~ copies_or_moves ||
 /^[[:space:]]*(virtual )?~[A-Za-z0-9]+\(\)/ || /^[[:space:]]*friend bool operator[=!]=/ {
   if (!documented) print "/// As the language has it."

@@ -37,8 +37,9 @@ list(JOIN suggests ", " CPACK_DEBIAN_RUNTIME_PACKAGE_SUGGESTS)
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "LeNet-5 inference with interchangeable convolution backends
 Lenslet reads handwritten digits with LeNet-5, on the CPU or on an NVIDIA GPU,
 and times every layer. Each convolution takes its algorithm from a registry of
-interchangeable backends: direct, im2col and GEMM, implicit GEMM, Winograd,
-tensor cores, depthwise, cuDNN, oneDNN. The trained weights are built in.
+interchangeable backends: direct, im2col and GEMM, implicit GEMM, sliced-K,
+Winograd, tensor cores, depthwise, cuDNN, oneDNN. The trained weights are
+built in.
 
 The package has the programs lenslet and convbench and the shared library
 liblenslet. The backends of oneDNN, cuDNN and cuBLAS are modules, opened when

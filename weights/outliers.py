@@ -461,7 +461,7 @@ def textures(n, device):
 
 
 def spoil(images, share):
-    """Corrupts some of the images, so that a corruption alone tells nothing."""
+    """Corrupts some of the images of every kind, so that a corruption alone decides nothing."""
     n, device = len(images), images.device
     rows = (torch.rand(n, device=device) < share).nonzero()[:, 0]
     images[rows] = corrupt(images[rows])

@@ -204,7 +204,7 @@ def _product_by_edge(some, line, edge, name, title):
     return drawing(name, title, figure, f"Matrices of {sizes[-1]} × {sizes[-1]}, hot; logarithmic.{without}")
 
 
-# The study's two tables: name, what a line is, what a column is, what the figure says.
+# The study's two tables: name, what a line is, what a column is, the figure's text.
 PRODUCTS = (
     (
         "gemm_memory",

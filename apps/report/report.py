@@ -47,7 +47,7 @@ def check_not_input(path):
     try:
         status = status_of(path)
     except OSError:
-        return  # writing it tells why it cannot be reached
+        return  # the error of writing it has the reason
     read = status and inputs.get((status.st_dev, status.st_ino))
     if read:
         fail(2, f"{path} is the file {read}, which is read and would be written over: give the output another name")
@@ -171,7 +171,7 @@ def main(arguments=None):
         parser.error("the page is drawn in SVG; leave out --html or --format")
     inputs.clear()
     for path in options.files + options.beside:
-        with contextlib.suppress(OSError):  # reading it tells why
+        with contextlib.suppress(OSError):  # the error of reading it has the reason
             status = os.stat(path)
             inputs[status.st_dev, status.st_ino] = path
     if options.html:

@@ -50,7 +50,7 @@ def sources(rows):
 
 
 def drawings(group):
-    """All figures of a group by name, as look says; those of no name that look.filter wants are not begun."""
+    """All figures of a group by name, drawn as `look` states; those whose name look.filter excludes are not begun."""
     rows = group.rows
     by_beginning = {  # of their names
         "layers": lambda: [figures_lenet.layers(rows)],

@@ -75,7 +75,7 @@ def printed_cell(row):
 
 
 def column_head(text, css):
-    """The head of a column; pointing at it shows what the glossary says."""
+    """The head of a column; pointing at it shows the text of the glossary."""
     explained = f' title="{esc(meaning(text))}"' if meaning(text) else ""
     return f"<th scope='col'{f' class={chr(34)}{css}{chr(34)}' if css else ''}{explained}>{esc(text)}</th>"
 

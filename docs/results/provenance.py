@@ -66,7 +66,7 @@ def history_of(results):
     return (commits.stdout.split(), "") if commits.returncode == 0 else (None, "there is no commit")
 
 
-def knows(history, git):
+def contains(history, git):
     """Whether a history has a commit, of which a file may state the first digits."""
     return any(commit.startswith(git) for commit in history)
 
@@ -85,7 +85,7 @@ def stated_commits(results):
 def project_history(results):
     """history_of(), and None for a copy of the tree with a history of its own: that has no file's commit."""
     history, reason = history_of(results)
-    if history is not None and not any(knows(history, git) for git in stated_commits(results)):
+    if history is not None and not any(contains(history, git) for git in stated_commits(results)):
         return None, "this checkout has a history of its own, without the commit of any file"
     return history, reason
 
@@ -120,7 +120,7 @@ def complaints_of(path, table, history=None):
             "docs/results/README.md"
         )
     for git in sorted(commits - {None}) if history is not None and not table.get(name) else ():
-        if not knows(history, git):
+        if not contains(history, git):
             yield (
                 f"{name}: of {git[:8]}, which is no ancestor of HEAD: measure it at a commit of the history, or name "
                 "the file and the reason in the table of docs/results/README.md"

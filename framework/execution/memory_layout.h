@@ -8,7 +8,7 @@ namespace lenslet {
 
 /// One buffer: alive from step `first` to step `last`, both included.
 struct BufferLifetime {
-  size_t bytes = 0;         // its size
+  size_t bytes = 0;         // may be 0
   int first = 0, last = 0;  // the first and the last step that uses it
 };
 

@@ -15,7 +15,7 @@ class ByteSource {
   virtual ~ByteSource() = default;
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
-  /// In bytes.
+  /// The length in bytes.
   virtual uint64_t size() const noexcept = 0;
   /// Copies `bytes` bytes from `offset` on. Throws DataError if the source has fewer or cannot be read, and
   /// InterruptedError like read_file().
@@ -25,7 +25,7 @@ class ByteSource {
 /// Bytes in memory.
 class MemoryBytes final : public ByteSource {
  public:
-  /// Takes them over.
+  /// Owns `bytes`.
   explicit MemoryBytes(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {}
   uint64_t size() const noexcept override { return bytes_.size(); }
   void read(uint64_t offset, void* into, size_t bytes) const override;

@@ -61,8 +61,8 @@ void wait_for(int descriptor, short events) noexcept {
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
-// The descriptor of this process that `path` names; -1: none. The file that standard output or error is redirected to
-// is also such a name: renaming over it would replace the file of an open stream.
+// The descriptor of this process that `path` names, or -1. The name of the file that standard output or error is
+// redirected to counts too: renaming over it would replace the file of an open stream.
 int named_descriptor(const std::string& path) {
   if (path == "-") return STDOUT_FILENO;
   for (const std::string folder : {"/dev/fd/", "/proc/self/fd/"}) {
@@ -152,7 +152,7 @@ std::vector<uint8_t> read_file(const std::string& path,
   std::vector<uint8_t> bytes(stated + 1);
   size_t filled = 0;
   while (true) {
-    // A signal may have come before the first read, or ended one or a wait.
+    // A signal may have come before the first read, or interrupted a read or a wait.
     if (reading_stopped()) throw InterruptedError(concat("interrupted while reading ", name));
     if (filled == bytes.size()) bytes.resize(std::max(filled + kReadStep, filled + filled / 2));
     const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);

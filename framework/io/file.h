@@ -20,10 +20,10 @@ namespace lenslet {
 std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes);
 /// Opens a regular file to read, and sets its status; the caller closes the descriptor. Throws like read_file().
 int open_regular_file(const std::string& path, struct stat& status);
-/// Bytes of a file that decide how much of it may be read.
+/// The number of a file's first bytes by which its type is recognised.
 inline constexpr size_t kHeadBytes = 4;
-/// Like read_file() above, with a limit that depends on the type of the file: max_bytes(head) is called with its first
-/// kHeadBytes bytes, or fewer, before the rest is read; with none for standard input.
+/// Like read_file() above, with a limit that depends on the type of the file. Before the rest is read, max_bytes(head)
+/// gets the first kHeadBytes bytes, or fewer if the file is shorter; none for standard input.
 std::vector<uint8_t> read_file(const std::string& path,
                                const std::function<size_t(const std::vector<uint8_t>& head)>& max_bytes);
 
@@ -66,9 +66,8 @@ class ClosedPipe : public OutputError {
   ClosedPipe() : OutputError("the reader of standard output closed it") {}
 };
 
-/// The file that OutputFile(path) creates or replaces: follows every link, also a last one whose target does not
-/// exist yet. Returns `path` with its last links followed if the folder does not exist. Empty, with errno set, for a
-/// loop of links.
+/// The file that OutputFile(path) creates or replaces. Follows every link, also to a target that does not exist yet; if
+/// its folder does not exist, only links in the last component. Empty, with errno set, for a loop of links.
 std::string resolved_path(const std::string& path);
 
 /// Writes all bytes and waits if a non-blocking descriptor is full. Returns 0 or errno.

@@ -14,7 +14,7 @@ inline float float_from_bits(uint32_t bits) {
   return value;
 }
 
-/// IEEE binary16, exact.
+/// The value of an IEEE binary16 number, exactly.
 inline float half_to_float(uint16_t half) {
   const uint32_t sign = uint32_t{half & 0x8000u} << 16, exponent = (half >> 10) & 31u,
                  fraction = half & 0x3ffu;
@@ -26,7 +26,7 @@ inline float half_to_float(uint16_t half) {
   return float_from_bits(sign | (exponent + 112) << 23 | fraction << 13);
 }
 
-/// bfloat16, exact.
+/// The value of a bfloat16 number, exactly.
 inline float bfloat16_to_float(uint16_t bits) { return float_from_bits(uint32_t{bits} << 16); }
 
 }  // namespace lenslet

@@ -11,15 +11,16 @@ namespace lenslet {
 /// Whether the bytes begin with gzip's magic (1f 8b).
 bool is_gzip(const std::vector<uint8_t>& bytes);
 
-/// Decompressed bytes: as stated by the content, and how many of them the caller needs, counted from the first.
+/// Numbers of decompressed bytes: those that the content states, and those that the caller needs, from the first on.
 struct GzipSize {
-  /// All are needed by default.
+  /// By default all bytes are needed.
   GzipSize(size_t all, size_t needed_bytes = SIZE_MAX) : stated(all), needed(needed_bytes) {}
   size_t stated;  ///< bytes
   size_t needed;  ///< bytes; more than stated means all
 };
 
-/// Returns the decompressed size from the first bytes of the content, fewer than requested if it is shorter. May throw.
+/// Returns the decompressed size, from the first bytes of the content. `head_bytes` is smaller than requested if the
+/// content is shorter. May throw.
 using StatedSize = std::function<GzipSize(const uint8_t* head, size_t head_bytes)>;
 
 /// Decompresses one gzip member. Decompresses `head_bytes` bytes first and passes them to `stated_size`. Then

@@ -11,7 +11,8 @@ namespace lenslet {
 
 /// Unsigned bytes with their dimensions.
 struct IdxArray {
-  std::vector<int64_t> dims;  // outermost first; from the header, or fewer items if fewer were requested
+  std::vector<int64_t>
+      dims;  // outermost first, from the header; dims[0] is smaller if fewer items were requested
   std::vector<uint8_t> data;  // the product of the dimensions in bytes
 };
 
@@ -28,7 +29,8 @@ using IdxDimsCheck = std::function<void(const std::vector<int64_t>& dims)>;
 bool looks_like_idx(const std::vector<uint8_t>& head);
 /// The size limit of an IDX file in bytes.
 inline constexpr size_t kMaxIdxFileBytes = size_t{16} << 30;
-/// The size limit of the data of a gzipped file, which may be a thousand times as large as it, in bytes.
+/// The limit of the decompressed data of a gzipped file, in bytes. The data may be a thousand times as large as the
+/// file.
 inline constexpr size_t kMaxGunzippedIdxBytes = size_t{1} << 30;
 
 /// Reads an IDX file of unsigned bytes with `rank` dimensions: all items, or the first `max_items` along dimension 0.

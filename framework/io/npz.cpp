@@ -29,7 +29,7 @@ class Header {
  public:
   Header(std::string text, const std::string& origin) : text_(std::move(text)), origin_(origin) {}
 
-  /// What follows 'key': up to `end`.
+  /// The text of the value of `key`, up to `end`.
   std::string member(const std::string& key, char end) const {
     const std::string quoted = concat("'", key, "':");
     const size_t at = text_.find(quoted);
@@ -75,7 +75,7 @@ struct Member {
   uint64_t method = 0, flags = 0, crc = 0, stored = 0, size = 0, offset = 0;
 };
 
-/// The first bytes of a compressed member, `max_bytes` or all.
+/// The first `max_bytes` decompressed bytes of a member, or all if it has fewer.
 std::vector<uint8_t> inflated(const uint8_t* from, const Member& member, size_t max_bytes,
                               const std::string& where) {
   std::vector<uint8_t> out(std::min<size_t>(member.size, max_bytes));
@@ -132,7 +132,7 @@ std::vector<Member> members_of(const std::vector<uint8_t>& bytes, const std::str
   return members;
 }
 
-/// The first bytes of a member, `max_bytes` or all; of all the checksum is right.
+/// The first `max_bytes` bytes of a member, or all if it has fewer. Checks the checksum if these are all.
 std::vector<uint8_t> bytes_of(const std::vector<uint8_t>& bytes, const Member& member, size_t max_bytes,
                               const std::string& where) {
   constexpr size_t kLocal = 30, kExpansion = 1032;  // deflate expands that much at most
@@ -158,7 +158,8 @@ std::vector<uint8_t> bytes_of(const std::vector<uint8_t>& bytes, const Member& m
   return out;
 }
 
-/// The array without its data, of a file of `size` bytes whose first are `bytes`; `begin`: where its values begin.
+/// The array of a file of `size` bytes that begins with `bytes`, without its data. Sets `begin` to the offset of its
+/// values.
 NpyArray parse_header(const std::vector<uint8_t>& bytes, size_t size, const std::string& origin,
                       size_t& begin) {
   if (bytes.size() < 10 || std::memcmp(bytes.data(), "\x93NUMPY", 6) != 0 || bytes[6] < 1 || bytes[6] > 3)

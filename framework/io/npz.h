@@ -19,14 +19,14 @@ struct NpyArray {
   std::vector<int64_t> dims;  ///< Outermost first; none for a scalar.
   std::vector<uint8_t> data;  // little-endian
 
-  /// Values.
+  /// The number of values, not of bytes.
   int64_t count() const noexcept { return static_cast<int64_t>(data.size() / item); }
-  /// Whether it is [N, …] of samples of this shape, N at least 1, or has each as one row of values. Dimensions of 1 may
-  /// be anywhere and missing: the values keep their order.
+  /// Whether the array is [N, …] with N >= 1 samples of this shape, or [N, values] with each sample as one row.
+  /// Dimensions of 1 may be inserted or missing anywhere, since the values keep their order.
   bool holds_samples_of(const Shape& sample) const;
   /// "2x3x32x32 of float32".
   std::string describe() const;
-  /// The values. Throws DataError naming `origin` for an array of complex or other numbers.
+  /// The values as doubles. Throws DataError naming `origin` for integers that a double cannot hold exactly.
   std::vector<double> values(const std::string& origin) const;
 };
 
@@ -34,10 +34,10 @@ struct NpyArray {
 /// bool, integers and floats up to 8 bytes in little-endian order.
 NpyArray parse_npy(const std::vector<uint8_t>& bytes, const std::string& origin);
 
-/// The most that the programs read of an array file, and of an archive decompressed.
+/// The most bytes that the programs read of an array file, and decompress of an archive.
 inline constexpr size_t kMaxArrayBytes = size_t{1} << 32;
 
-/// Throws to refuse an array, of which it gets the name, type and dims, but no data.
+/// Throws to refuse an array. `array` has its type and dims, and no data.
 using NpyCheck = std::function<void(const std::string& name, const NpyArray& array)>;
 
 /// The arrays of an archive by name, without ".npy". Throws DataError naming `origin`: no ZIP archive, damaged, wrong

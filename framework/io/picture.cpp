@@ -18,7 +18,7 @@ struct Magic {
   const char* bytes;
   size_t length, offset;
   const char* name;
-  const char* convert = nullptr;  // what ImageMagick reads of such a file; null if it holds no photo
+  const char* convert = nullptr;  // the file's name for ImageMagick's convert; null if it holds no photo
 };
 
 // Common formats that are refused by name. Lengths are explicit, because entries may contain zero bytes.
@@ -60,8 +60,8 @@ bool has_magic(const std::vector<uint8_t>& bytes, const char* magic, size_t leng
   return bytes.size() >= offset + length && std::memcmp(bytes.data() + offset, magic, length) == 0;
 }
 
-// The likely format of a file that no decoder reads, with what to do: "a WebP file; convert it: …", "text"; empty if it
-// is unknown.
+// The likely format of a file that no decoder reads, with advice: "a WebP file; convert it …", "text". Empty if the
+// format is unknown.
 std::string seems_to_be(const std::vector<uint8_t>& bytes) {
   for (const Magic& magic : kRefused) {
     if (has_magic(bytes, magic.bytes, magic.length, magic.offset)) {
@@ -93,7 +93,7 @@ constexpr uint64_t kSmallPixels = 512 * 512;
 
 bool is_small(uint64_t width, uint64_t height) { return width * height <= kSmallPixels; }  // both below 2^32
 
-// The frame header (SOFn) is the first with the size.
+// Reads the size from the first frame header (SOFn).
 bool is_small_jpeg(const std::vector<uint8_t>& bytes) {
   for (size_t at = 2; at + 9 <= bytes.size() && bytes[at] == 0xff;) {
     const uint8_t marker = bytes[at + 1];
@@ -111,8 +111,8 @@ const char* picture_formats() { return kFormats; }
 PictureLimits PictureLimits::up_to(int64_t pixels, const char* option) {
   // Largest file: 16-bit raw RGB has 6 bytes per pixel, and so has RGB as text of one-digit samples.
   constexpr size_t kFileBytes = 6, kHeaderBytes = 1 << 16;
-  // The PNG reader needs the most: 16-bit RGBA has 8 bytes per pixel, as filtered rows (plus one byte per row, which
-  // may have a single pixel) and as samples, both twice if interlaced, and 4 bytes in the result.
+  // The PNG reader needs the most memory, for interlaced 16-bit RGBA. A pixel takes 8 bytes in the filtered rows, plus
+  // one byte a row, which may have a single pixel, and 8 bytes as samples; interlacing doubles both. The result has 4.
   constexpr size_t kDecodeBytes = 2 * (8 + 1) + 2 * 8 + 4;
   PictureLimits limits;
   limits.option = option;

@@ -22,7 +22,7 @@ struct Picture {
 struct PictureLimits {
   static constexpr int64_t kDefaultPixels = 1 << 26;  // 64 Mi
   static constexpr int64_t kMaxPixels = 1 << 28;      // the PNG decoder counts bytes in an int
-  const char* option = nullptr;                       // by which the caller raises them, for messages
+  const char* option = nullptr;                       // the option that raises the limits, for messages
   int64_t max_pixels = kDefaultPixels;                // width * height
   size_t max_file_bytes = 64u << 20;                  // 64 MiB
   size_t max_decode_bytes = 92u << 20;  // memory while decoding: a 4000x3000 picture with alpha fits
@@ -43,8 +43,8 @@ const char* picture_formats();
 /// the supported ones).
 Picture decode_picture(const std::vector<uint8_t>& bytes, const std::string& origin,
                        const PictureLimits& limits = {});
-/// Whether the header promises a picture that needs at most about 4 MiB to decode and prepare, so that every thread may
-/// decode one at the same time. False if that is uncertain.
+/// Whether a picture needs at most about 4 MiB to decode and prepare, according to its header, so that every thread may
+/// decode one at the same time. False if the header does not show it.
 bool is_small_picture(const std::vector<uint8_t>& bytes);
 /// Reads and decodes a file; "-" is standard input. Throws like read_file() and decode_picture().
 Picture read_picture(const std::string& path, const PictureLimits& limits = {});

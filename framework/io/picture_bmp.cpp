@@ -1,6 +1,5 @@
 // BMP: uncompressed 1, 4, 8 (palette), 16, 24 and 32 bits, bottom-up or top-down, with bit fields; no RLE.
-// Source: Microsoft, "Bitmap storage" (BITMAPFILEHEADER 14 bytes, then a header of 12, 40, 52, 56, 64, 108 or
-// 124).
+// Source: Microsoft, "Bitmap storage" (BITMAPFILEHEADER of 14 bytes, then a header of 12, 40, 52, 56, 64, 108 or 124).
 
 #include <algorithm>
 #include <array>

@@ -21,7 +21,7 @@
 namespace lenslet {
 namespace {
 
-// A progressive picture may be refined without end; encoders write about ten scans.
+// Bounds the time: a progressive picture may have any number of scans. Encoders write about ten.
 constexpr int kMaxScans = 100;
 constexpr unsigned kMaxExifBytes = 0xffff;
 
@@ -56,7 +56,7 @@ void on_progress(j_common_ptr info) {
   }
 }
 
-// Memory source that reports the end of the file instead of inserting an end marker.
+// A memory source that reports an early end of the file; libjpeg's own inserts an end marker there.
 void source_start(j_decompress_ptr) {}
 boolean source_fill(j_decompress_ptr info) {
   auto* failure = reinterpret_cast<Failure*>(info->err);

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kSignature = 8, kChunkFrame = 12;  // length, type and CRC are 4 bytes each
 constexpr size_t kHeaderBytes = 13;
 constexpr size_t kPaletteBytes = 3 * 256;
-constexpr size_t kBudgetSlack = 64 << 10;  // stb_image's own tables, and the smallest buffers it takes
+constexpr size_t kBudgetSlack = 64 << 10;  // bytes for stb_image's own tables and its smallest buffers
 
 uint32_t big(const uint8_t* p) {
   return uint32_t{p[0]} << 24 | uint32_t{p[1]} << 16 | uint32_t{p[2]} << 8 | p[3];
@@ -69,7 +69,7 @@ Header parse_header(const uint8_t* p, const std::string& origin) {
   return h;
 }
 
-// Walks the chunks up to IEND. What follows IEND is no part of the picture and ignored, as by every reader.
+// Reads the chunks up to IEND. Bytes after IEND are no part of the picture, and ignored.
 Chunks read_chunks(const std::vector<uint8_t>& bytes, const std::string& origin) {
   const auto bad = [&](const auto&... what) { return DataError(concat(origin, ": PNG: ", what...)); };
   Chunks chunks;

@@ -1,6 +1,6 @@
-// PNM: P1 and P4 bitmaps (1 is black), P2 and P5 grey, P3 and P6 RGB; text (1-3) or binary (4-6), up to 16
-// bits. Source: netpbm.sourceforge.net/doc (pbm, pgm, ppm). Sizes are checked against the file before memory
-// is taken.
+// PNM: P1 and P4 bitmaps (1 is black), P2 and P5 grey, P3 and P6 RGB; text (1-3) or binary (4-6), up to 16 bits.
+// Source: netpbm.sourceforge.net/doc (pbm, pgm, ppm). Sizes are compared with the file's length before memory is
+// allocated.
 
 #include <algorithm>
 #include <cctype>
@@ -103,7 +103,7 @@ Picture decode_pnm(const std::vector<uint8_t>& bytes, const std::string& origin,
   };
 
   if (!binary) {
-    // A sample takes a digit at least, so a short file is refused before memory is taken.
+    // A sample has at least one digit, so a file that is too short is refused before memory is allocated.
     if (reader.left() < samples)
       throw DataError(
           concat(origin, ": PNM: truncated: ", reader.left(), " bytes for ", samples, " samples"));

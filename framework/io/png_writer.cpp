@@ -31,7 +31,7 @@ char colour_type(int channels) {
   return kTypes[channels - 1];
 }
 
-// Each row as differences to the row above or to the pixel before, whichever are smaller in sum (section 12.8).
+// Each row as differences from the row above or from the pixel before, whichever have the smaller sum (section 12.8).
 std::string filtered_rows(const Picture& picture) {
   const size_t step = static_cast<size_t>(picture.channels),
                length = step * static_cast<size_t>(picture.width);

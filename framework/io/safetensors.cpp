@@ -1,9 +1,7 @@
-// safetensors: 8 bytes little-endian header length, a JSON header {"name": {"dtype", "shape",
-// "data_offsets"}, …,
-// "__metadata__": {strings}}, then the data; offsets count from the end of the header.
-// Source: github.com/huggingface/safetensors, README "Format". Stricter than its reader in that NaN is
-// refused, the header is at most 1 MiB, and a second dtype, shape or key of the same name is an error
-// everywhere.
+// safetensors: the header's length (8 bytes, little-endian), a JSON header, then the data. The header is
+// {"name": {"dtype", "shape", "data_offsets"}, …, "__metadata__": {strings}}; offsets count from its end.
+// Source: github.com/huggingface/safetensors, README "Format". Departures from its reader: NaN is refused, the header
+// has at most 1 MiB, and a key that occurs twice in an object is an error.
 
 #include "framework/io/safetensors.h"
 
@@ -142,8 +140,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
-    // "[json.exception.parse_error.101] parse error at line 1, column 9: syntax error while …": keep the last
-    // part.
+    // Keeps the last part of "[json.exception.parse_error.101] parse error at line 1, column 9: syntax error while …".
     std::string what = error.what();
     const size_t colon = what.find(": ");
     if (colon != std::string::npos) what.erase(0, colon + 2);
@@ -245,12 +242,12 @@ Shape check_entry(const std::string& name, const Entry& entry, uint64_t data_byt
   }
   try {
     return Shape(dims);
-  } catch (const DataError& error) {  // no bytes, because of a 0 among dimensions that overflow without it
+  } catch (const DataError& error) {  // a dimension of 0 hid from the product that the others overflow
     throw DataError(concat(tensor, error.what()));
   }
 }
 
-// The tensors must cover the data exactly: other bytes could hide content.
+// The tensors must cover the data exactly: bytes that belong to none could hide content.
 void check_cover(const std::map<std::string, Entry>& entries, uint64_t data_bytes,
                  const std::string& origin) {
   std::vector<const std::pair<const std::string, Entry>*> sorted;

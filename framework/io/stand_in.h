@@ -1,4 +1,4 @@
-// What may lie where the file of a model is expected: checkpoints, other formats, failed downloads.
+// Guesses the format of a file that is no model: a checkpoint, another format, a failed download.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace lenslet {
 
 /// What seems_to_be() returns for an ONNX model.
 inline constexpr char kOnnxModel[] = "an ONNX model";
-/// It reads at most so many bytes.
+/// The most bytes of a file that seems_to_be() reads.
 inline constexpr size_t kStandInBytes = 128;
 
 /// The likely format of a file by its first bytes, with advice: "a Git LFS pointer, not the file itself; fetch it with

@@ -8,7 +8,7 @@
 namespace {
 
 // stb_image grows its buffers with the data, regardless of the header: a 1 MB file of a 1x1 picture can take 1 GB. So
-// every block has its size in front, and the sum must stay below a limit set for each picture.
+// each block is preceded by its size, and the sum of the sizes has a limit, which is set for each picture.
 constexpr size_t kPrefix = alignof(std::max_align_t);
 thread_local size_t budget_left = 0;
 

@@ -21,7 +21,7 @@ enum class ElementType {
   kUint4   // a pixel of 16 greys, two in a byte (framework/tensor/pixels.h)
 };
 
-/// Bytes of `elements` elements without gaps; whole bytes.
+/// Bytes of `elements` elements without gaps, rounded up to whole bytes.
 size_t bytes_of(ElementType type, int64_t elements) noexcept;
 /// "fp32", "uint8", "uint4" or, for kClass, "prediction", as plans and result files name it.
 const char* to_string(ElementType type) noexcept;
@@ -74,7 +74,7 @@ class Buffer {
 
   /// Null if it is empty.
   void* data() const noexcept { return data_; }
-  /// The data as elements of T: the caller knows which were written.
+  /// The memory as elements of T, the type that the caller wrote there.
   template <typename T>
   T* as() const noexcept {
     return static_cast<T*>(data_);

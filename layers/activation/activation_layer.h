@@ -21,11 +21,11 @@ class ActivationLayer : public Layer {
   /// One operation an element.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
-  Activation which() const noexcept { return function_; }  ///< The function.
+  Activation which() const noexcept { return function_; }  ///< The function that every element goes through.
   /// The name of the function: "leaky_relu".
   const char* function() const noexcept { return kActivationNames[static_cast<int>(function_)]; }
-  float a() const noexcept { return a_; }  ///< The first parameter.
-  float b() const noexcept { return b_; }  ///< The second parameter.
+  float a() const noexcept { return a_; }  ///< As in f(x; a, b).
+  float b() const noexcept { return b_; }  ///< As in f(x; a, b).
 
  private:
   std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,

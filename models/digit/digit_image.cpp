@@ -9,8 +9,8 @@
 namespace lenslet {
 namespace {
 
-// Mass of a second digit, of the largest mark's. Chosen by hand; DigitImage.WarnsOfWhatMayBeWrong in tests/models
-// holds it.
+// A mark with more than this share of the largest mark's mass may be a second digit. Chosen by hand;
+// DigitImage.WarnsOfWhatMayBeWrong in tests/models holds it.
 constexpr double kSecondMark = 0.2;
 
 // Whether two marks are side by side or one above the other, with a gap: possibly more than one digit.

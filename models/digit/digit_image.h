@@ -25,8 +25,8 @@ struct DigitImage {
   PictureWarnings warnings;                     // what may be wrong
 };
 
-/// All marks of a picture as one digit, whatever there is; prepare_number() separates several. Steps: those of
-/// find_ink(), then box, strokes, scale and place.
+/// Takes all marks of a picture as one digit; prepare_number() separates several digits. Steps: those of find_ink(),
+/// then box, strokes, scale and place.
 DigitImage prepare_digit(const Picture& picture);
 
 /// A picture as text: two characters per pixel, dark to bright. A picture of more than `max_columns` columns or lines

@@ -4,9 +4,9 @@
 // black on white. Finding the box is this project's (models/digit/ink.h), and so is adjusting the width of strokes to
 // MNIST's range for a much thinner or thicker pen.
 //
-// Thresholds without a source were chosen by hand, on the drawn 2 of tests/models/digit_image_test.cpp, written by pens
-// of 0.8 to 45 % of its size. DigitImage.DrawsThinStrokesThickerAndThickOnesThinner and DigitImage.TakesAnySizeAndPlace
-// there hold them; so does Mnist.* there where MNIST is present.
+// Thresholds without a source were chosen by hand, on the drawn 2 of tests/models/digit_image_test.cpp. Its pens are
+// 0.8 to 45 % as wide as the 2 is large. The tests DigitImage.DrawsThinStrokesThickerAndThickOnesThinner and
+// DigitImage.TakesAnySizeAndPlace there hold the thresholds, and so does Mnist.* where MNIST is present.
 #include "models/digit/digit_placing.h"
 
 #include <algorithm>
@@ -29,13 +29,13 @@ constexpr float kHalfInk = 0.5f;    // share of ink from which a pixel belongs t
 // A picture that shrinks by less than kSoftShrink keeps faint pixels, as MNIST does; edges get sharper up to
 // kSharpShrink.
 constexpr double kSoftShrink = 1.5, kSharpShrink = 3;
-// Sharp edges, in shares of the ink's level: what becomes 0, what becomes 1 (from the top), and the least distance of
-// the two.
+// Sharp edges, in shares of the ink's level: depths below kSharpLow become 0, depths above 1 - kSharpTop become 1, and
+// at least kMinRamp lies between the two.
 constexpr double kSharpLow = 0.25, kSharpTop = 0.4, kMinRamp = 0.2;
-// The ink of a row or column, in output pixels; with less it is a soft edge of the digit.
+// A row or column with less ink than this, in output pixels, is a soft edge of the digit, and outside of its box.
 constexpr double kEdgeInk = 0.1;
-// Limits for a picture like MNIST's: the least value of its brightest pixel, and how many pixels smaller and off centre
-// the digit may be.
+// Limits for a picture that is taken as MNIST's: its brightest pixel is at least kMinPeak, its digit is at most
+// kSmallerBy pixels smaller than MNIST's, and at most kOffCentreBy pixels off centre.
 constexpr uint8_t kMinPeak = 128;
 constexpr int kSmallerBy = 2;
 constexpr double kOffCentreBy = 1;

@@ -10,8 +10,8 @@ namespace lenslet {
 bool is_mnist_like(const Picture& picture,
                    std::array<uint8_t, DigitImage::kSide * DigitImage::kSide>& pixels);
 
-/// Strokes of a usual width, longer side 20, centre of mass in the middle: all of the ink in its box as one digit. Sets
-/// `blank` if the box has none.
+/// Takes all of the ink in its box as one digit: strokes of a usual width, longer side 20, centre of mass in the
+/// middle. Sets `blank` if the box has no ink.
 DigitImage place_digit(const Ink& ink);
 
 /// "picture: PNG, 40x40, 3 channels".

@@ -10,11 +10,12 @@
 namespace lenslet {
 namespace {
 
-// Difference of a pixel's colours, of 255, from which it is coloured, and the smallest share of such pixels, as 1 of
-// kOneVividOf.
+// A pixel is coloured if its largest and its smallest colour differ by more than kVivid, of 255. A picture has colour
+// if at least one of kOneVividOf pixels is coloured.
 constexpr float kVivid = 30;
 constexpr size_t kOneVividOf = 500;
-// Range over black, of that over white, of a picture that is meant to be over black.
+// A picture is meant to be over black if its grey levels span more than kShowsMore times the range that they span over
+// white.
 constexpr float kShowsMore = 2;
 
 }  // namespace

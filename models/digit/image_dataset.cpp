@@ -30,14 +30,15 @@ std::vector<std::string> idx_names(const std::string& split, const std::string& 
   return names;
 }
 
-// The one of the usual names that exists. Throws DataError with the names tried.
+// The first of the usual names that exists. Throws DataError with the names tried.
 std::string find_idx(const std::string& folder, const std::string& split, const std::string& what, int rank) {
   const std::vector<std::string> names = idx_names(split, what, rank);
   for (const std::string& name : names) {
     if (is_file(with_slash(folder) + name)) return with_slash(folder) + name;
   }
   struct stat status {};
-  for (const std::string& name : names) {  // a link to nothing is named by the error of opening it
+  for (const std::string& name :
+       names) {  // lstat takes a dangling link, which the error of opening then names
     if (::lstat((with_slash(folder) + name).c_str(), &status) == 0) return with_slash(folder) + name;
   }
   const bool exists = ::stat(folder.empty() ? "." : folder.c_str(), &status) == 0;

@@ -21,46 +21,48 @@
 namespace lenslet {
 namespace {
 
-constexpr int kAnalysisSide = 320;  // pixels of the longer side that is looked at
-constexpr int kMaxSide = 1280;      // for a long number
+constexpr int kAnalysisSide = 320;  // a longer side of more pixels is reduced to so many
+constexpr int kMaxSide = 1280;      // the same for the part with the marks, since a number may be long
 // Pixels of the largest mark's longer side. If it has fewer, the part of the picture with the marks is read again at a
 // higher resolution.
 constexpr int kEnoughPixels = 4 * DigitImage::kDigitSide;
 constexpr float kStrong = 0.45f;  // share of the ink's level that makes a mark, not a shadow or a faint line
 constexpr float kMaxFloor = 0.35f;  // largest share of the ink's level that counts as paper
-// Ratio of the ink's level to the paper's noise. Below it strong noise would pass for ink.
+// The least ratio of the ink's level to the paper's noise. Below it, strong noise would pass for ink.
 constexpr float kMinSignal = 6;
-constexpr double kSpeck = 0.025;    // mass of a speck, of the largest mark's
+constexpr double kSpeck = 0.025;    // a mark with less than this share of the largest mark's mass is a speck
 constexpr float kPointPeak = 0.8f;  // share of the ink's level that a small point of the same pen has
-// The least longer side of a point: share of the highest mark's height, and pixels.
+// A point's longer side is at least kPointSide of the highest mark's height and at least kMinPointSide pixels.
 constexpr double kPointSide = 0.04, kMinPointSide = 2;
 // A mark is a frame if each side is at least kFrameSide of the picture's and kFrameCorners of its corners have ink. A
 // corner is 1/kCornersOfSide of the longer side.
 constexpr double kFrameSide = 0.6;
 constexpr int kCornersOfSide = 16, kFrameCorners = 3;
-constexpr double kEdgeBand = 0.15;  // of a side of the picture: the band where a mark is a shadow or a line
-constexpr double kAcross = 0.9;     // of a side of the picture: a mark from edge to edge
-constexpr double kMinWidth = 0.25;  // width of a digit, of its height
+// Shares of a side of the picture: a mark within kEdgeBand of an edge is a shadow or a line, and a mark as long as
+// kAcross goes from edge to edge.
+constexpr double kEdgeBand = 0.15, kAcross = 0.9;
+constexpr double kMinWidth = 0.25;  // least width of a digit, as a share of its height
 // A mark as high as the others has between kMinDigitHeight and kMaxDigitHeight of the highest one's height, and shares
 // more than kMinSharedRows of its own rows with them.
 constexpr double kMaxDigitHeight = 1.4, kMinSharedRows = 0.6;
-constexpr double kFaintMass = 0.1;  // least mass of a faint digit, of the largest mark's
+constexpr double kFaintMass = 0.1;  // least mass of a faint digit, as a share of the largest mark's
 constexpr double kPeak = 0.98;      // percentile of depths that stands for the largest, without outliers
-// Paper near the strokes, pixels: beyond their soft edge, and up to a distance, or to a share of the picture's longer
-// side.
+// Pixels near the strokes whose noise is measured: from kSoftEdge pixels away, beyond the soft edge, up to kNearby
+// pixels or kNearbyShare of the picture's longer side, whichever is more.
 constexpr float kSoftEdge = 3, kNearby = 8, kNearbyShare = 0.05f;
-// A clean picture, grey levels: noise near the strokes, and of the paper. Ink then begins at 0.
+// In a clean picture ink begins above a depth of 0. Clean is noise of at most kCleanNoise grey levels near the strokes,
+// and a sigma of the paper below kCleanSigma.
 constexpr float kCleanNoise = 1, kCleanSigma = 0.5f;
-// Else it begins above kAboveNoise times the noise near the strokes, above kNoiseSigmas sigmas of the paper's, and
-// above kMinFloor of the ink's level.
+// In any other picture ink begins above the largest of kAboveNoise times the noise near the strokes, kNoiseSigmas
+// sigmas of the paper, and kMinFloor of the ink's level.
 constexpr float kAboveNoise = 1.2f, kMinFloor = 0.05f;
-// Longer side of a digit-sized mark, with kMinDigit of the picture's shorter side.
+// The longer side of a digit-sized mark is at least so many pixels, and at least kMinDigit of the picture's shorter
+// side.
 constexpr double kMinPixels = 4;
-constexpr int kRounds = 4, kRuledRounds = 2;  // of leaving out marks; of them for lines of ruled paper
+constexpr int kRounds = 4, kRuledRounds = 2;  // rounds that remove marks; the first also remove ruled lines
 constexpr int kDustOfSide = 50;  // ink smaller than 1/kDustOfSide of the picture is dust or noise
 
-// Whether a mark is a frame around the digit, or the edge of a box that was cut out: ink in at least three of its
-// corners.
+// Whether a mark is a frame around the digit, or the printed edge of a box that was cut out.
 bool is_frame(const Component& c, int32_t label, const std::vector<int32_t>& labels, const Plane& plane) {
   if (c.box.width() < kFrameSide * plane.width || c.box.height() < kFrameSide * plane.height) return false;
   const int reach = std::max(1, c.box.longer() / kCornersOfSide);
@@ -78,8 +80,8 @@ bool is_frame(const Component& c, int32_t label, const std::vector<int32_t>& lab
   return corners >= kFrameCorners;
 }
 
-// Whether a mark is a shadow or a line along an edge: inside a band there, or across most of the picture and touching
-// an edge.
+// Whether a mark is a shadow or a line along an edge: it touches an edge of the picture, and lies within the band there
+// or goes across most of the picture.
 bool is_edge_mark(const Component& c, const Plane& plane) {
   if (!c.at_border) return false;
   const double band_x = kEdgeBand * plane.width, band_y = kEdgeBand * plane.height;
@@ -89,8 +91,8 @@ bool is_edge_mark(const Component& c, const Plane& plane) {
   return in_band || across;
 }
 
-// Keeps marks at the edge that have the size and the rows of those inside, or the place and the shape of a digit from
-// edge to edge: digits of a picture cut out closely.
+// Clears `drop` for marks at the edge that are digits of a closely cut picture. They have the size and the rows of the
+// marks inside, or the shape of one digit that fills the height of the picture.
 void keep_digits_at_edge(const std::vector<Component>& marks, float peak, const Plane& plane,
                          std::vector<uint8_t>& drop) {
   const auto fills = [&](const Box& box) {
@@ -129,7 +131,7 @@ bool is_faint_digit(const Component& c, const Ink& ink) {
          rows > kMinSharedRows * c.box.height() && c.mass > kFaintMass * largest;
 }
 
-// Sets level and floor from the depths, and leaves only pixels connected to a strong one. Returns the marks.
+// Sets level and floor from the depths. Labels only pixels that are connected to a strong one. Returns all marks.
 std::vector<Component> find_marks(Ink& ink, float sigma, std::vector<int32_t>& labels) {
   const float gate = std::max(kInkSigmas * sigma, kMinGate);
   std::vector<float> marked;
@@ -249,7 +251,7 @@ Ink find_ink(const GreyPlanes& grey) {
     if (c.peak >= kStrong * ink.level && c.mass >= kSpeck * largest)
       highest = std::max(highest, c.box.height());
   }
-  std::vector<int32_t> kept(marks.size(), 0);  // 1 + the number among those kept
+  std::vector<int32_t> kept(marks.size(), 0);  // 1 + the mark's index in ink.marks, or 0
   bool at_border = false;
   for (size_t i = 0; i < marks.size() && ink.level > 0; ++i) {
     const Component& c = marks[i];

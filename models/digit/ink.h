@@ -12,9 +12,10 @@
 
 namespace lenslet {
 
-/// Gap between two marks that stand apart, of the longer side of the larger one.
+/// Two marks stand apart if their gap is more than this share of the larger one's longer side.
 inline constexpr double kMarkGap = 0.06;
-/// Least height of a digit of a number, of the highest one's: a lower mark belongs to another number or is a fragment.
+/// Least height of a digit of a number, as a share of the highest digit's. A lower mark belongs to another number or is
+/// a fragment.
 inline constexpr double kMinDigitHeight = 0.6;
 
 /// The ink of a picture, or of a part of it.
@@ -35,8 +36,8 @@ struct Ink {
 /// Finds the ink of a reduced picture, then of a part of it at a higher resolution if the marks are too small.
 Ink find_ink(const Picture& picture);
 
-/// Separates ink from paper (models/digit/paper.h) and ignores frames, shadows and specks. Adds the step "ink" to the
-/// steps of paper.
+/// Separates ink from paper (models/digit/paper.h) and removes frames, shadows and specks. Its steps are those of
+/// depth_on_paper(), then "ink".
 Ink find_ink(const GreyPlanes& grey);
 
 }  // namespace lenslet

@@ -11,12 +11,15 @@
 namespace lenslet {
 namespace {
 
-constexpr float kHardInk = 0.25f;      // of the ink's level, above its floor: less is a soft edge
-constexpr double kNarrowDigit = 0.45;  // width of a narrow digit, of its height: so many parts fit
-constexpr double kCutReach = 0.3;      // of a part: how far from an even cut that of least ink may lie
-// Cuts of two digits of unlike widths, and how far from them that of least ink may lie, in shares of the mark's width.
+constexpr float kHardInk = 0.25f;  // of the ink's level, above its floor: less is a soft edge
+// Width of a narrow digit, as a share of its height. As many parts are tried as narrow digits fit into the mark.
+constexpr double kNarrowDigit = 0.45;
+// Cuts into parts of equal width: each may move by this share of a part to the column with the least ink.
+constexpr double kCutReach = 0.3;
+// Cuts into two digits of unlike widths: where they are tried, and how far each may move to the column with the least
+// ink. Both are shares of the mark's width.
 constexpr double kUnevenCuts[] = {0.33, 0.42, 0.58, 0.67}, kUnevenReach = 0.06;
-constexpr int kMinColumns = 3;  // of a part
+constexpr int kMinColumns = 3;  // least width of a part, pixels
 
 // Rows and columns of the ink within a part of the plane.
 Box box_of_ink(const Ink& own) {
@@ -63,7 +66,7 @@ std::vector<std::vector<DigitMark>> cuts_of(const Ink& ink, const MarkGroup& gro
   for (int x = 0; x < box.width(); ++x) {
     for (int y = 0; y < box.height(); ++y) crossed[static_cast<size_t>(x)] += whole.depth.at(x + 1, y + 1);
   }
-  const auto cut_near = [&](double share, double reach) {  // the column of least ink
+  const auto cut_near = [&](double share, double reach) {  // the column with the least ink
     int best = static_cast<int>(share * box.width());
     double min_cost = HUGE_VAL;
     for (int x = static_cast<int>((share - reach) * box.width()); x <= (share + reach) * box.width(); ++x) {

@@ -14,7 +14,7 @@ namespace lenslet {
 Box in_picture(const Ink& ink, const Box& box, const Picture& picture);
 /// The ink of some marks, or of a part of their box.
 Ink ink_of(const Ink& ink, const MarkGroup& group, const Box& part);
-/// The ways to cut a wide mark into two or more digits: where little ink is crossed.
+/// The ways to cut a wide mark into two or more digits, each where a vertical cut crosses little ink.
 std::vector<std::vector<DigitMark>> cuts_of(const Ink& ink, const MarkGroup& group, const Picture& picture);
 
 }  // namespace lenslet

@@ -15,16 +15,16 @@ namespace lenslet {
 namespace {
 
 // Shares of the digits' height.
-constexpr double kSmallWidth = 0.6;                    // a mark within it and kSmallHeight is too small
-constexpr double kNear = 0.12;                         // gap to a mark that belongs to the same digit
-constexpr double kSideBySide = 0.8;                    // rows that two digits share, of both
-constexpr double kLineHeight = 0.3, kLineWidth = 1.4;  // an underline is flatter and longer
-constexpr double kTwoRows = 0.6;                       // rows that two strokes share and may be two digits
-constexpr double kMaxStrokesHeight = 1.5;              // of the strokes of one digit together
-constexpr double kFlagTop = 0.4;  // part of a digit's rows, from above, with the flag of a 5
-// Share of the narrower stroke's columns: it is above or below the other.
-constexpr double kOverEachOther = 0.5;
-// Share of a mark's rows or columns: it is above, below or beside the others.
+constexpr double kSmallWidth = 0.6;  // a mark less wide than this, and lower than kSmallHeight, is too small
+constexpr double kNear = 0.12;       // largest gap between a digit and a small stroke of it
+constexpr double kLineHeight = 0.3, kLineWidth = 1.4;  // an underline is lower and wider than these
+constexpr double kTwoRows = 0.6;           // strokes that share more rows than this may be two digits
+constexpr double kMaxStrokesHeight = 1.5;  // of the strokes of one digit together
+// Shares of other lengths.
+constexpr double kSideBySide = 0.8;  // marks that share more of their common height are two digits
+constexpr double kFlagTop = 0.4;     // the flag of a 5 is within this part of the digit's height, from above
+constexpr double kOverEachOther = 0.5;  // strokes that share more of the narrower one are above each other
+// A mark that shares at most this part of its rows is above or below the others; of its columns, beside them.
 constexpr double kHardlyShared = 0.25;
 constexpr int kLineAspect = 3;  // width over height from which a mark is a line, not a digit
 
@@ -43,7 +43,8 @@ bool belong_together(const MarkGroup& a, const MarkGroup& b, double height) {
          -shared_rows(a.box, b.box) < kNear * height;
 }
 
-// Height of the digits: the median of marks that are no lines, since an underline may be most of the ink. 0: all are.
+// Height of the digits: the median of the marks except lines, since an underline may be most of the ink. 0 if all marks
+// are lines.
 double upright_height(const std::vector<MarkGroup>& groups) {
   std::vector<MarkGroup> upright;
   for (const MarkGroup& group : groups) {

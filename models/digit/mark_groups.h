@@ -10,14 +10,14 @@
 
 namespace lenslet {
 
-/// A share of the digits' height: a lower mark may be too small for a digit.
+/// A mark lower than this share of the digits' height may be too small for a digit.
 inline constexpr double kSmallHeight = 0.4;
 
 /// Marks that belong to one digit.
 struct MarkGroup {
   Box box;
   double mass = 0;
-  std::vector<size_t> marks;  // of the ink
+  std::vector<size_t> marks;  // indices in Ink::marks
 };
 
 /// Columns that two boxes have in common; negative: the gap between them.
@@ -25,7 +25,7 @@ int shared_columns(const Box& a, const Box& b);
 /// Rows that two boxes have in common; negative: the gap between them.
 int shared_rows(const Box& a, const Box& b);
 
-/// Height of the digits: the median height of the ink.
+/// Height of the digits: the median of the marks' heights, weighted by their mass.
 double digit_height(const std::vector<MarkGroup>& groups);
 /// Whether a mark is too small for a digit in both directions.
 bool is_small(const Box& box, double height);
@@ -34,16 +34,17 @@ bool is_flat(const Box& box, double height);
 
 /// Joins the strokes of a digit. Returns the digits from left to right.
 std::vector<MarkGroup> group_marks(std::vector<MarkGroup> groups);
-/// Removes underlines, before they are taken for a stroke of the digit above. A dash beside the digits is none.
+/// Removes underlines; call it before group_marks(), which would take them for a stroke of the digit above. A dash
+/// beside the digits is no underline.
 void leave_out_lines(std::vector<MarkGroup>& groups, PictureWarnings& warnings);
 /// Removes specks above or below the row.
 void leave_out_specks(std::vector<MarkGroup>& groups, PictureWarnings& warnings);
 
-/// Whether every mark is beside the others: then it has some rows in common with the next one.
+/// Whether the marks are one row: each has some rows in common with the next one.
 bool is_one_row(const std::vector<MarkGroup>& groups);
-/// Whether one of the marks is beside, above or below all others with a gap: a point of "?", or two halves.
+/// Whether there is a gap between one of the marks and all others, as above the point of "?" or between two halves.
 bool stand_apart(const Ink& ink, const std::vector<size_t>& marks);
-/// Whether a mark taken for a stroke of the digit may be another: a sign at its upper right, or a second digit.
+/// Whether marks taken for strokes of one digit may be two signs: a small one at the upper right, or a second digit.
 bool may_be_two(const Ink& ink, const std::vector<size_t>& marks, double height);
 
 }  // namespace lenslet

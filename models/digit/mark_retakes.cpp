@@ -9,10 +9,10 @@
 namespace lenslet {
 namespace {
 
-constexpr double kReach = 0.08;           // of the height: within it a stroke has its full depth somewhere
-constexpr float kFaint = 0.55f;           // of the level: strokes below it are faint
+constexpr double kReach = 0.08;  // of the digit's height: the stroke's depth is the largest within it
+constexpr float kFaint = 0.55f;  // of the level: strokes below it are faint
 constexpr float kMinShareOfLevel = 0.2f;  // of the level: less is paper
-constexpr double kMinFaintInk = 0.12;     // share of the ink that makes it uneven
+constexpr double kMinFaintInk = 0.12;     // share of the ink that is faint: from here on the ink is uneven
 // Strokes fainter than kLost times the paper's floor cannot be told from paper. If more than kMaxLostInk of the ink is
 // below it, the rest of the digit may be lost too: no retake.
 constexpr float kLost = 2;

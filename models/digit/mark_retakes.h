@@ -1,4 +1,4 @@
-// Internal to models: the ink of a mark as a person might have written it more plainly, for a mark that is refused.
+// Internal to models: plainer forms of a mark's ink, upright or of even depth, for a mark that the model refuses.
 #pragma once
 
 #include <optional>
@@ -7,11 +7,11 @@
 
 namespace lenslet {
 
-/// By how many columns the ink leans to the right for each row upwards: the ratio of its second moments.
+/// The slant: columns to the right per row upwards, the ratio of the ink's second moments.
 double slant_of(const Ink& own);
 /// The ink without its slant, in a wider plane.
 Ink upright(const Ink& own, double slant);
-/// The ink with strokes of one depth, if reflections or a dry pen made a part of them faint; else nothing.
+/// The ink with all strokes at full depth, if a reflection or a dry pen made a part of them faint; otherwise nullopt.
 std::optional<Ink> evened(const Ink& own);
 
 }  // namespace lenslet

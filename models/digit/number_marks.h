@@ -19,13 +19,13 @@ enum class Refusal {
   kTouching = 4,   // a wide mark that no cut divides into digits
   kTexture = 5,    // too many marks: textured or written-on paper
   kRows = 6,       // marks one above the other
-  kNoNumber = 7,   // one of several marks is refused
+  kNoNumber = 7,   // at least one of several marks is refused
   kNotFinite = 8,  // the model's output is not a number
 };
 
-inline constexpr int kMaxMarks = 32;  ///< Most marks of a number; a phone number has 15 at most.
-inline constexpr int kMaxParts = 5;   ///< Most digits that one mark is cut into.
-inline constexpr int kMaxDigits = kMaxMarks * kMaxParts;  ///< Most digits of a number.
+inline constexpr int kMaxMarks = 32;  ///< Marks of a number; a phone number has at most 15 digits.
+inline constexpr int kMaxParts = 5;   ///< Digits that one mark is cut into.
+inline constexpr int kMaxDigits = kMaxMarks * kMaxParts;  ///< Digits of a number.
 
 /// "no_digit": the name of a refusal in files; empty for kNone.
 const char* refusal_name(Refusal refusal);
@@ -41,9 +41,9 @@ struct DigitRetake {
 struct DigitMark {
   Box box;           // in pixels of the picture
   DigitImage digit;  // what the model reads
-  /// Whether a straight stroke leans like a slash.
+  /// Whether the mark is a straight stroke that leans like a slash.
   enum class Slash { kNo, kPerhaps, kYes };
-  Slash slash = Slash::kNo;                  // of this mark
+  Slash slash = Slash::kNo;                  // kNo too if it is no straight stroke
   bool small = false;                        // too small for a digit beside the others
   bool wide = false;                         // wider than one digit usually is
   std::vector<std::vector<DigitMark>> cuts;  // of a wide mark: the ways to divide it, each from left to right
@@ -63,7 +63,7 @@ struct NumberMarks {
 /// same pixels as prepare_digit(). One of 28x28 pixels is always one digit.
 NumberMarks prepare_number(const Picture& picture);
 
-/// One digit that has MNIST's form already: `pixels` [28, 28]. Refused as blank if all are equal.
+/// One digit that has MNIST's form already: `pixels` [28, 28]. Refused as blank if all pixels are equal.
 NumberMarks number_of(const uint8_t* pixels);
 
 }  // namespace lenslet

@@ -1,6 +1,5 @@
-// From the ink of a picture to its number: groups the marks to digits, judges what lies between and beside them, and
-// prepares each digit for the model. Read number_of_ink(), the last function, then add_marks(); the judges above them
-// can wait.
+// From the ink of a picture to its number: groups the marks to digits, refuses or warns of what lies between and beside
+// them, and prepares each digit for the model. Read number_of_ink(), the last function, first, then add_marks().
 //
 // Thresholds without a source were chosen by hand, on drawn pictures. The tests of tests/models that hold them:
 //
@@ -27,20 +26,22 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kMaxStrokes = 120;  // marks of ink: more are a texture
+constexpr size_t kMaxStrokes = 120;  // more marks are a texture
 // Shares of the digits' height.
-constexpr double kWide = 0.75;      // width of a mark that may be several digits
-constexpr double kWideGap = 1.2;    // between two digits of one number
-constexpr double kPointNear = 0.6;  // gap from a digit to a point
-constexpr double kPointLow = 0.4;   // part of the row, from below, with a point
-// Width of a straight stroke once upright, of its height: a 1 without flag or foot.
+constexpr double kWide = 0.75;      // a wider mark may be several digits
+constexpr double kWideGap = 1.2;    // a wider gap may separate two numbers
+constexpr double kPointNear = 0.6;  // largest gap from the digits to a point
+constexpr double kPointLow = 0.4;   // a point is within this part of the row, from below
+// A straight stroke, such as a 1 without flag or foot: once upright, it is at most this share of its height wide.
 constexpr double kStroke = 0.3;
-// Slants, columns a row. 70 % of MNIST's 60,000 training digits lean by less than kSlanted.
-constexpr double kSlanted = 0.25;    // of most digits of a number
-constexpr double kMinSlanted = 0.5;  // of the one that leans least, of kSlanted
-// Between a straight stroke and the digits beside it: a slash, or perhaps one. A stroke alone is compared with an
-// upright digit, and never refused: a third of MNIST's 1s lean further than kLeansApart, and 1 % further to the left
-// than kBackslash.
+// Slants in columns per row. A number is slanted if the median of its digits is at least kSlanted and each digit has at
+// least kMinSlanted of that. 70 % of MNIST's 60,000 training digits lean by less than kSlanted.
+constexpr double kSlanted = 0.25;
+constexpr double kMinSlanted = 0.5;
+// A straight stroke is a slash if its slant differs by more than kLeansApart from that of the digits beside it, and
+// perhaps one above kPerhapsApart. A stroke alone is perhaps a slash if it leans further than kLeansApart, or further
+// to the left than kBackslash. It is never refused: a third of MNIST's 1s lean further than kLeansApart, and 1 %
+// further to the left than kBackslash.
 constexpr double kLeansApart = 0.36, kPerhapsApart = 0.27, kBackslash = -0.3;
 
 // Refuses a number with a point that is too small to be kept as a mark, and warns of other specks in the row of digits.
@@ -68,7 +69,7 @@ void judge_points(const Ink& ink, const std::vector<MarkGroup>& groups, const Pi
   }
 }
 
-// Warns of what may be two numbers, or a number and its exponent.
+// Warns of digits that may be two numbers, or a number and its exponent.
 void warn_of_uneven(const std::vector<MarkGroup>& groups, PictureWarnings& warnings) {
   int lowest = INT_MAX, highest = 0, gap = 0;
   const double height = digit_height(groups);
@@ -83,11 +84,11 @@ void warn_of_uneven(const std::vector<MarkGroup>& groups, PictureWarnings& warni
     warnings.add(PictureWarning::kUnevenHeights, "digits of different heights: no single number, perhaps");
 }
 
-// A mark that is large enough for a digit, with its ink and its slant.
+// A mark with its ink and its slant.
 struct Written {
   Ink ink;
   double slant = 0;
-  bool upright = true;  // no point and no dash
+  bool upright = true;  // neither a point nor a dash
 };
 
 std::vector<Written> written_marks(const Ink& ink, const std::vector<MarkGroup>& groups) {
@@ -102,7 +103,7 @@ std::vector<Written> written_marks(const Ink& ink, const std::vector<MarkGroup>&
   return marks;
 }
 
-// Slants of all marks but one, which may be the number of none.
+// Slants of all upright marks except mark `one`; of all if `one` is marks.size().
 std::vector<float> slants_beside(const std::vector<Written>& marks, size_t one) {
   std::vector<float> slants;
   for (size_t i = 0; i < marks.size(); ++i) {
@@ -111,7 +112,7 @@ std::vector<float> slants_beside(const std::vector<Written>& marks, size_t one) 
   return slants;
 }
 
-// The slant of a number whose digits lean to the right alike; else 0. A single sign, such as a slash, has none.
+// The slant of a number all of whose digits lean to the right; otherwise 0. A single mark, which may be a slash, has 0.
 double common_slant(const std::vector<Written>& marks) {
   std::vector<float> slants = slants_beside(marks, marks.size());
   if (slants.size() < 2) return 0;
@@ -120,7 +121,7 @@ double common_slant(const std::vector<Written>& marks) {
   return median >= kSlanted && min_slant >= kMinSlanted * kSlanted ? median : 0;
 }
 
-// Whether a straight stroke may be a slash instead of a 1: it leans further than the digits beside it.
+// Whether mark `one` may be a slash instead of a 1: a straight stroke that leans further than the digits beside it.
 DigitMark::Slash slash_of(const std::vector<Written>& marks, size_t one) {
   const Ink straight = upright(marks[one].ink, marks[one].slant);
   if (straight.box.width() > kStroke * straight.box.height()) return DigitMark::Slash::kNo;
@@ -134,7 +135,7 @@ DigitMark::Slash slash_of(const std::vector<Written>& marks, size_t one) {
                                  : DigitMark::Slash::kNo;
 }
 
-// What else the mark may be read from.
+// The other forms from which the mark may be read.
 std::vector<DigitRetake> retakes_of(const Ink& own, double slant) {
   std::vector<DigitRetake> retakes;
   const auto add = [&](const Ink& ink, PictureWarning code, const char* warning) {

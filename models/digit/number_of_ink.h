@@ -9,13 +9,13 @@
 
 namespace lenslet {
 
-/// Whether a picture has the model's size, so that it is one digit as it is.
+/// Whether a picture has the model's size. It is then taken as one digit, unchanged.
 bool has_digits_form(const Picture& picture);
 
 /// Sets why a number is refused.
 void refuse(NumberMarks& number, Refusal refusal, std::string reason);
 
-/// prepare_number() of another picture, whose ink is known.
+/// The rest of prepare_number(), once `ink` was found in `picture`.
 NumberMarks number_of_ink(const Picture& picture, const Ink& ink);
 
 }  // namespace lenslet

@@ -14,26 +14,27 @@
 namespace lenslet {
 namespace {
 
-constexpr float kClearContrast = 70;  // grey levels: with more, luma is read, whatever a channel shows
+constexpr float kClearContrast = 70;  // grey levels: if luma has this contrast, no channel is tried
 constexpr float kMaxLight = 3;        // largest factor by which dark paper is brightened
 constexpr int kMaxSamples = 96;       // along a side
-constexpr int kSoftEdge = 1, kSoftReach = 2;  // samples: around the border of an area, within a soft shadow
-constexpr int kBandsOfSide = 12;  // the band along an edge is one of so many parts of the shorter side
-// Sigma of normal noise, of the median of its absolute values: 1 / the normal distribution's 75th percentile (Rousseeuw
-// and Croux, "Alternatives to the median absolute deviation", JASA 88 (1993) 1273, section 1).
+constexpr int kSoftEdge = 1;          // samples on each side of the border of an area
+constexpr int kSoftReach = 2;         // samples on each side that must be alike within a soft shadow
+constexpr int kBandsOfSide = 12;      // the band along an edge is 1/kBandsOfSide of the shorter side
+// Normal noise has a sigma of so many times the median of its absolute values: 1 / the normal distribution's 75th
+// percentile (Rousseeuw and Croux, "Alternatives to the median absolute deviation", JASA 88 (1993) 1273, section 1).
 constexpr float kSigmaOfMedian = 1.4826f;
-// The paper is fitted to the samples within these: the usual limit of reweighted least squares (Rousseeuw and Leroy,
-// "Robust Regression and Outlier Detection", 1987).
+// The paper is fitted to the samples within so many sigmas of it: the usual limit of reweighted least squares
+// (Rousseeuw and Leroy, "Robust Regression and Outlier Detection", 1987).
 constexpr float kInlierSigmas = 2.5f;
-constexpr double kBeyondSamples = 10;     // grey levels: how far the paper's surface leaves the samples
+constexpr double kBeyondSamples = 10;     // grey levels: the paper's surface stays so near the samples' range
 constexpr float kTexture = 2 * kMinGate;  // largest difference within textured paper, grey levels
-constexpr double kDeepInk = 0.9;          // percentile of depths that stands for the ink's
-constexpr float kSoftInk = 0.3f;          // of that depth: the soft edge of strokes, not paper
-constexpr size_t kMinPaper = 4;           // one of so many samples must be paper
-constexpr double kClearer = 1.3;          // contrast of a colour, of luma's, that is read instead
-constexpr float kMinDepth = 0.5f;         // grey levels: less is rounding
+constexpr double kDeepInk = 0.9;          // percentile of the depths that stands for the ink's depth
+constexpr float kSoftInk = 0.3f;          // of that depth: from here on a sample is a stroke or its soft edge
+constexpr size_t kMinPaper = 4;           // at least 1/kMinPaper of the samples must be paper
+constexpr double kClearer = 1.3;   // a channel with this many times the contrast is read instead of luma
+constexpr float kMinDepth = 0.5f;  // grey levels: less is rounding
 
-// A picture's grey plane, and every stride-th pixel of it, which are enough to fit the paper.
+// A picture's grey plane, and every stride-th pixel of it: these samples are enough to fit the paper.
 struct Sampled {
   const Plane& full;
   int stride;
@@ -126,7 +127,7 @@ Separation separate(const Plane& plane) {
   PaperAreas areas = find_paper_areas(grey.samples);
   Paper paper = fit_paper(grey, areas.main_share > 0 ? areas.main() : edge_region(grey.samples));
   const int side = deviation(paper, areas, -1) >= deviation(paper, areas, +1) ? -1 : +1;
-  // Fit again with all samples now classified as paper, also inside.
+  // Fit again to all samples that the first fit takes for paper, also away from the edges.
   for (int round = 0; round < 2; ++round) {
     const float gate = std::max(kInkSigmas * paper.sigma, kTexture);
     std::vector<float> marked;
@@ -152,8 +153,8 @@ Separation separate(const Plane& plane) {
   return {side, std::move(paper), std::move(areas), sum / count};
 }
 
-// What is known of the paper at each sample: by how much its level differs from the surface, in a shadow or in sunlight
-// (grey levels), and whether it lies beside the sheet. Samples of ink have the values of the nearest sample of paper.
+// The paper at each sample: by how much its level differs from the surface, in a shadow or in sunlight (grey levels),
+// and whether it lies beside the sheet. Samples of ink have the values of the nearest sample of paper.
 struct Uneven {
   Plane level;
   std::vector<uint8_t> beside;
@@ -181,7 +182,8 @@ Uneven uneven_light(const Plane& samples, const Separation& separation) {
         (kind[i] == PaperAreas::kMain && near))
       set(i, near ? 0 : difference[i], kind[i] == PaperAreas::kBeside);
   }
-  // Main paper far from the surface: a soft shadow where all around it is the same, else the soft edge of a stroke.
+  // Samples of the main area whose level differs from the surface: a soft shadow if those around differ to the same
+  // side, otherwise the soft edge of a stroke.
   for (int y = 0; y < samples.height; ++y) {
     for (int x = 0; x < samples.width; ++x) {
       const size_t i = samples.index(x, y);
@@ -209,9 +211,8 @@ Uneven uneven_light(const Plane& samples, const Separation& separation) {
   return uneven;
 }
 
-// The depth of each pixel: its difference from the paper towards the ink, without shadows and without what lies beside
-// the sheet. For dark ink it is scaled to the light of the paper's brightest part, since less light makes paper and ink
-// differ less.
+// The depth of each pixel: its difference from the paper towards the ink, without shadows, and 0 beside the sheet. For
+// dark ink it is scaled to the light of the paper's brightest part: in less light, paper and ink differ less.
 Plane depth_of(const Plane& grey, const Separation& separation, std::vector<std::string>& steps) {
   const auto side = static_cast<float>(separation.side);
   const Sampled sampled(grey);
@@ -221,7 +222,7 @@ Plane depth_of(const Plane& grey, const Separation& separation, std::vector<std:
   float brightest = 0;
   for (int y = 0; y < depth.height; ++y) {
     for (int x = 0; x < depth.width; ++x) {
-      // The level of the samples around that is nearest to the ink's: the border of an area lies between samples.
+      // The level nearest to the ink's among the samples around: the border of an area lies between samples.
       float level = uneven.level.at(x / sampled.stride, y / sampled.stride);
       bool beside = false;
       for (int ny = y / sampled.stride - kSoftEdge; ny <= y / sampled.stride + kSoftEdge; ++ny) {

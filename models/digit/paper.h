@@ -13,8 +13,8 @@ namespace lenslet {
 inline constexpr float kMinLevel = 14, kFaintLevel = 50;
 inline constexpr double kMinDigit = 0.12;  // longer side of a digit, of the picture's shorter side
 inline constexpr float kMinGate = 5;       // largest difference within the paper of a clean picture
-// Sigmas of the paper's noise: what it reaches at times, and what it does not reach. Beyond them lie 1 of 700 and 1 of
-// 30,000 pixels on the side of the ink if the noise is normal.
+// Limits in sigmas of the paper's noise: it exceeds kNoiseSigmas at times and kInkSigmas hardly ever. If it is normal,
+// 1 of 700 and 1 of 30,000 pixels lie beyond them on the side of the ink.
 inline constexpr float kNoiseSigmas = 3, kInkSigmas = 4;
 
 /// Difference of each pixel from the paper towards the ink, in grey levels.

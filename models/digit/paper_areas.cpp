@@ -10,20 +10,25 @@
 namespace lenslet {
 namespace {
 
-constexpr double kLarge = 0.12;      // share of the samples that makes an area a possible sheet
-constexpr double kMinMain = 0.25;    // a smaller main area is no evidence of the paper
-constexpr double kMaxCut = 0.45;     // share of the main area on paper that lines cut into pieces
-constexpr double kMinOther = 0.004;  // share of the samples that makes an area at the edge more than noise
-constexpr double kMaxEdge = 0.5;     // share of the picture's edge along which an area is paper that goes on
-constexpr float kOrdinarySteps = 4;  // largest difference of neighbours within an area, of the median one
-constexpr int kOtherLevel = 4;       // difference of a sheet from what it lies on, of that largest difference
-constexpr double kMuchLarger = 2;    // share of the paper without lines, of that with them: lines had cut it
+// Shares of the samples.
+constexpr double kLarge = 0.12;      // an area of at least this size may be a sheet
+constexpr double kMinMain = 0.25;    // a smaller main area is no paper, unless it is a sheet on something
+constexpr double kMaxCut = 0.45;     // a smaller main area may be a piece of paper that lines cut
+constexpr double kMinOther = 0.004;  // a smaller area at the edge is noise
+constexpr double kMuchLarger = 2;    // lines cut the paper if it is so many times as large without them
+// An area along at least this share of the picture's edge is paper that goes on beyond the picture.
+constexpr double kMaxEdge = 0.5;
+constexpr float kOrdinarySteps = 4;  // neighbours within an area differ by at most so many median differences
+constexpr int kOtherLevel = 4;       // a sheet differs by so many times that limit from what it lies on
 constexpr double kQuarterTurn = 1.5707963267948966;
-constexpr double kMinMarks = 0.01, kMinSheet = 0.82;  // of a sheet: marks on it, and of its rectangle
+// The marks on a sheet have at least kMinMarks of its samples, and it fills at least kMinSheet of the smallest
+// rectangle around it.
+constexpr double kMinMarks = 0.01, kMinSheet = 0.82;
 constexpr int kLineSide = 3;     // samples: an area without a square of that side is a line
 constexpr int kMedianReach = 2;  // samples to each side of a median
 constexpr float kMinStep = 6;    // grey levels
-// A table differs more from paper than paper in shadow does: ratio and difference of the levels.
+// A table differs more from paper than paper in shadow does: the darker level is below kMaxShadow of the lighter one,
+// and they are more than kMinTable grey levels apart.
 constexpr double kMaxShadow = 0.45, kMinTable = 50;
 
 struct Area {
@@ -36,7 +41,8 @@ struct Area {
   bool along_edge() const { return 2 * at_edge >= box.longer(); }
 };
 
-// The median of the samples around each: without thin strokes and the lines of ruled paper, which cut it into pieces.
+// The median of the samples around each one. It removes thin strokes and the lines of ruled paper, which would cut the
+// paper into pieces.
 Plane without_lines(const Plane& samples) {
   Plane out(samples.width, samples.height);
   std::vector<float> around;
@@ -55,7 +61,8 @@ Plane without_lines(const Plane& samples) {
   return out;
 }
 
-// Largest difference of neighbours within an area, from the median, which strokes and edges hardly move.
+// The largest difference of neighbours within an area, derived from the median difference, which strokes and edges
+// hardly change.
 float largest_step(const Plane& samples) {
   std::vector<float> steps;
   for (int y = 0; y < samples.height; ++y) {
@@ -138,8 +145,8 @@ std::vector<uint8_t> enclosed_by(int label, const Plane& samples, const std::vec
   return enclosed;
 }
 
-// Share of the smallest rectangle around it, of any direction, that an area fills together with what it encloses:
-// above 0.85 for a sheet of paper, also seen obliquely, pi / 4 for a disc.
+// The share of the smallest rectangle around an area, at any angle, that the area fills together with the samples that
+// it encloses. It is above 0.85 for a sheet of paper, also one seen obliquely, and pi / 4 for a disc.
 double share_of_rectangle(int label, const Plane& samples, const std::vector<int>& labels,
                           const std::vector<uint8_t>& enclosed) {
   double count = 0, smallest = 0;
@@ -186,7 +193,7 @@ PaperAreas areas_of(const Plane& samples) {
   const auto first = std::find_if(large.begin(), large.end(), is_paper);
   if (first == large.end()) return found;
   int main = *first;
-  // A sheet that lies on it: of another level, inside of it, with marks.
+  // A sheet that lies on the main area: of another level, enclosed by it, and with marks.
   for (const int sheet : large) {
     if (sheet == main || std::abs(areas[static_cast<size_t>(sheet)].mean() -
                                   areas[static_cast<size_t>(main)].mean()) < kOtherLevel * step)

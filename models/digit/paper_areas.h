@@ -11,7 +11,7 @@ namespace lenslet {
 
 /// Smooth areas of a picture, for each sample of it.
 struct PaperAreas {
-  static constexpr uint8_t kMark = 0;   // not smooth, or enclosed by an area: ink, perhaps
+  static constexpr uint8_t kMark = 0;   // not smooth, or enclosed by an area: perhaps ink
   static constexpr uint8_t kMain = 1;   // the paper that carries the marks
   static constexpr uint8_t kOther = 2;  // another wide area along the edge of the picture: a shadow, sunlight
   static constexpr uint8_t kBeside = 3;  // beside the sheet: a much darker or lighter area along the edge
@@ -28,8 +28,8 @@ struct PaperAreas {
   bool on_something = false;  // the main area is a sheet that lies on a larger area
 };
 
-/// Neighbouring samples that differ by no more than the noise belong to one area. The main area is the largest, unless
-/// that encloses another large one which has marks of its own: a sheet on a desk.
+/// Neighbouring samples that differ by no more than the noise belong to one area. The main area is the largest one, but
+/// if that encloses another large area with marks, as a desk encloses a sheet, the enclosed one.
 PaperAreas find_paper_areas(const Plane& samples);
 
 }  // namespace lenslet

@@ -8,7 +8,7 @@
 namespace lenslet {
 namespace {
 
-// A colour of the picture over white, 0 to 255. Grey pictures have one, which stands for all.
+// A colour of the picture over white, 0 to 255. All colours of a grey picture are its grey.
 Plane colour_over_white(const Picture& picture, size_t colour) {
   const auto channels = static_cast<size_t>(picture.channels);
   const size_t from = channels >= 3 ? colour : 0;
@@ -30,8 +30,8 @@ Plane grey_over_white(const Picture& picture) {
   return grey;
 }
 
-// The part of the picture around its middle that becomes width x height: the largest, or that of a picture whose
-// shorter side has `size` pixels; in whole pixels.
+// The centred part of the picture that becomes width x height, in whole pixels: the largest one of that ratio, or with
+// `size` the one that has width x height pixels once the picture's shorter side is scaled to `size`.
 Box middle_of(const Picture& picture, int width, int height, std::optional<int64_t> size) {
   const double largest =
       std::min(static_cast<double>(picture.width) / width, static_cast<double>(picture.height) / height);

@@ -14,11 +14,12 @@ inline constexpr int64_t kMaxPictureSide = 4096;  // rows or columns
 
 /// How a sample holds a picture: grey in 1 channel, RGB in 3.
 struct PictureLayout {
-  int64_t channels = 1, height = 0, width = 0;  ///< Sizes.
+  int64_t channels = 1, height = 0, width = 0;  ///< Colours, rows and columns.
   bool channels_last = false;                   ///< Whether a pixel's colours are neighbours.
 };
 /// The layout of a sample of this shape: [C, H, W], as PyTorch's networks read pictures, or [H, W, C], as Keras's do. C
-/// is 1 or 3, H and W are at most kMaxPictureSide. A shape that fits both is [C, H, W]; one that fits neither has none.
+/// is 1 or 3, H and W are at most kMaxPictureSide. A shape that fits both is [C, H, W]; nullopt for one that fits
+/// neither.
 std::optional<PictureLayout> picture_layout(const Shape& sample);
 
 /// Which part of a picture becomes the input, and in which order its colours stand.

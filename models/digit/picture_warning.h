@@ -27,7 +27,7 @@ enum class PictureWarning : uint32_t {
 
 /// Text of kBlank, which is a reason for a refusal too.
 inline constexpr const char* kNoInk = "blank: no ink found";
-/// Text of kBlank where there is ink, but in no place like a digit; a reason for a refusal, too.
+/// Text of kBlank if there is ink, but the common box of its marks is empty; a reason for a refusal too.
 inline constexpr const char* kMarksTooFarApart = "blank: the marks found lie too far apart for a digit";
 
 /// Warnings in the order found, each text once.
@@ -35,7 +35,7 @@ struct PictureWarnings {
   uint32_t codes = 0;              // of all, by bits
   std::vector<std::string> texts;  // one line each
 
-  /// Adds a text unless it is known.
+  /// Adds the code, and the text unless it is there already.
   void add(PictureWarning code, std::string text) {
     codes |= static_cast<uint32_t>(code);
     for (const std::string& known : texts) {

@@ -9,11 +9,11 @@
 namespace lenslet {
 namespace {
 
-constexpr double kMinShare = 1e-9;   // of a source pixel: less is rounding
-constexpr double kBeyond = 1e20;     // farther than any two pixels of a picture
-constexpr int kCoefficients = 6;     // of a quadratic surface
-constexpr int kPixelsEach = 4;       // for a coefficient: with fewer, noise would bend the surface
-constexpr double kCollinear = 1e-6;  // pivot of samples that lie on a line, of their number
+constexpr double kMinShare = 1e-9;  // of a source pixel: less is rounding
+constexpr double kBeyond = 1e20;    // larger than any squared distance within a picture
+constexpr int kCoefficients = 6;    // of a quadratic surface
+constexpr int kPixelsEach = 4;      // least samples per coefficient: with fewer, noise would bend the surface
+constexpr double kCollinear = 1e-6;  // a pivot below this share of the samples' number: they lie on a line
 
 // One output pixel's sources along one axis: weights for `count` pixels from `first`.
 struct Span {

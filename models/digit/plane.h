@@ -7,16 +7,17 @@
 
 namespace lenslet {
 
-/// White, full ink or an opaque pixel in a byte.
+/// The byte of white, of full ink and of an opaque pixel.
 inline constexpr int kMaxByte = 255;
-/// Length of an outline over the number of its steps along rows and columns, averaged over directions: pi / 4.
+/// The ratio of an outline's length to the number of its steps along rows and columns, averaged over directions:
+/// pi / 4.
 inline constexpr double kOutlinePerStep = 3.14159265358979 / 4;
 
-/// Thousandths of the colours in the luma of ITU-R BT.601-7, section 2.5.1.
+/// The luma of ITU-R BT.601-7, section 2.5.1, in thousandths: the weight of red.
 inline constexpr unsigned kLumaRed = 299;
-inline constexpr unsigned kLumaGreen = 587;  ///< Of green.
-inline constexpr unsigned kLumaBlue = 114;   ///< Of blue.
-/// That luma.
+inline constexpr unsigned kLumaGreen = 587;  ///< The weight of green.
+inline constexpr unsigned kLumaBlue = 114;   ///< The weight of blue.
+/// The luma of a colour, in the unit of its parts.
 inline float luma(float red, float green, float blue) {
   return kLumaRed / 1000.0f * red + kLumaGreen / 1000.0f * green + kLumaBlue / 1000.0f * blue;
 }
@@ -40,12 +41,12 @@ struct Plane {
   float at(int x, int y) const { return values[index(x, y)]; }
 };
 
-/// Half-open: x0 <= x < x1.
+/// A rectangle of pixels.
 struct Box {
   int x0 = 0, y0 = 0, x1 = 0, y1 = 0;  // columns [x0, x1), rows [y0, y1)
-  /// Columns.
+  /// The number of columns; 0 if the box is empty.
   int width() const { return x1 - x0; }
-  /// Rows.
+  /// The number of rows; 0 if the box is empty.
   int height() const { return y1 - y0; }
   /// The larger of width and height, in pixels.
   int longer() const { return width() > height() ? width() : height(); }
@@ -58,9 +59,9 @@ Box united(const Box& a, const Box& b);
 /// linearly to enlarge, copies otherwise.
 Plane resize(const Plane& in, const Box& box, int width, int height);
 
-/// Euclidean distance in pixels from every pixel's centre to the nearest pixel with a value of at least `threshold`;
-/// larger than any distance in the plane if there is none. Two passes of lower envelopes of parabolas. Source:
-/// Felzenszwalb and Huttenlocher, "Distance transforms of sampled functions", Theory of Computing 8 (2012).
+/// Euclidean distance in pixels from each pixel's centre to that of the nearest pixel with a value of at least
+/// `threshold`; if there is none, larger than any distance in the plane. Two passes of lower envelopes of parabolas.
+/// Source: Felzenszwalb and Huttenlocher, "Distance transforms of sampled functions", Theory of Computing 8 (2012).
 Plane distance_to(const Plane& in, float threshold);
 
 /// The `p` quantile (0 to 1) of the values; 0 if there are none. Reorders them.
@@ -69,11 +70,11 @@ float percentile(std::vector<float>& values, double p);
 /// Every stride-th pixel of a plane in both directions.
 Plane sample(const Plane& in, int stride);
 
-/// a + bx + cy + dx^2 + exy + fy^2 with x and y scaled to [-1, 1] over a plane: models the light on a sheet of paper.
+/// The light on a sheet of paper: a + bx + cy + dx^2 + exy + fy^2 with x and y scaled to [-1, 1] over a plane.
 class Quadratic {
  public:
-  /// Least-squares fit to the samples with non-zero weight, of a plane of width x height at `stride`. A constant if
-  /// there are too few.
+  /// Least-squares fit to the samples with non-zero weight, which are every stride-th pixel of a plane of width x
+  /// height. A constant if there are too few samples.
   Quadratic(const Plane& samples, const std::vector<uint8_t>& weights, int stride, int width, int height);
   /// The value at a pixel of the plane, within the limits.
   float at(int x, int y) const;

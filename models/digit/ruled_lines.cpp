@@ -10,18 +10,18 @@
 namespace lenslet {
 namespace {
 
-constexpr double kAcross = 0.95;  // of a side of the picture: a line from edge to edge
-constexpr double kThicker = 1.4;  // the strokes, than the lines
+constexpr double kAcross = 0.95;  // of a side of the picture: a mark at least as long goes from edge to edge
+constexpr double kThicker = 1.4;  // strokes are at least so many times as thick as the lines
 constexpr int kMaxLineWidth = 7;  // pixels
 
 bool crosses(const Box& box, const Plane& plane) {
   return box.width() >= kAcross * plane.width || box.height() >= kAcross * plane.height;
 }
 
-// Whether a box has no more than a piece of a line along an axis.
+// Whether a box is so narrow that it can only hold a piece of a line along an axis, of at most `side` + 1 pixels.
 bool is_straight(const Box& box, int side) { return std::min(box.width(), box.height()) <= side + 1; }
 
-// Pixels whose square of 2 reach + 1 pixels has only ink (`erode`), or any.
+// 1 for the pixels whose square of 2 reach + 1 pixels a side is all ink (`erode`) or has any ink (dilate); else 0.
 Plane squares(const Plane& in, int reach, bool erode) {
   const float wanted = erode ? 0.0f : 1.0f;
   Plane rows(in.width, in.height), out(in.width, in.height);
@@ -42,7 +42,8 @@ Plane squares(const Plane& in, int reach, bool erode) {
   return out;
 }
 
-// Twice the area over the length of the outline, along two axes.
+// The strokes' mean width: twice the area over the length of the outline, whose steps along rows and columns are
+// counted.
 double grid_stroke_width(const Plane& ink) {
   double area = 0, outline = 0;
   for (int y = 0; y < ink.height; ++y) {
@@ -71,7 +72,7 @@ bool remove_ruled_lines(Plane& depth, const Component& mark, const std::vector<i
     Plane strokes = squares(squares(ink, reach, true), reach, false);
     std::vector<int32_t> parts_of;
     std::vector<Component> parts = connected_components(strokes, 0.5f, parts_of);
-    // Pieces of a line that is a little wider there.
+    // Remove pieces of a line that is a little wider there.
     for (size_t i = 0; i < parts_of.size(); ++i) {
       if (parts_of[i] > 0 && is_straight(parts[static_cast<size_t>(parts_of[i] - 1)].box, side))
         strokes.values[i] = 0;

@@ -106,7 +106,7 @@ class Model:
                 grey, 2 grey and alpha, 3 RGB or 4 RGBA channels; or a picture of Pillow. Dark on light or light on dark.
 
         Returns:
-            Reading. A picture without a number is not an error: `number` is empty and `reason` tells why. Only weights with an
+            Reading. A picture without a number is not an error: `number` is empty and `reason` has why. Only weights with an
             `energy_threshold`, such as "robust", refuse letters.
 
         Raises:

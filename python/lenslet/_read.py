@@ -25,7 +25,7 @@ def read(picture: Picture, model: Model | None = None) -> Reading:
         model: None: the built-in set "robust" on the CPU, loaded at the first call.
 
     Returns:
-        Reading. A picture without a number is not an error: `number` is empty and `reason` tells why.
+        Reading. A picture without a number is not an error: `number` is empty and `reason` has why.
 
     Raises:
         TypeError, ValueError, DataError: As for `Model.read`.

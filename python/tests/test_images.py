@@ -1,4 +1,4 @@
-"""What `images` may be: each kind of array is read rightly, or refused with one message."""
+"""What `images` may be: each kind of array is read correctly, or refused with one message."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ VIEWS = {
 
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("kind", [np.uint8, np.float32])
-def test_views_are_read_rightly(cpu_model, images, kind, name):
+def test_views_are_read_correctly(cpu_model, images, kind, name):
     values = images[:50] if kind is np.uint8 else lenslet.normalize(images[:50])
     view = VIEWS[name](values)
     plain = np.array(view, order="C", copy=True)
@@ -57,14 +57,14 @@ def test_views_are_read_rightly(cpu_model, images, kind, name):
 
 @pytest.mark.parametrize("name", ["in order", "no image", "backwards", "transposed", "read-only"])
 @pytest.mark.parametrize("kind", [np.uint8, np.float32])
-def test_dlpack_is_read_rightly(cpu_model, images, kind, name):
+def test_dlpack_is_read_correctly(cpu_model, images, kind, name):
     view = VIEWS[name](images[:50] if kind is np.uint8 else lenslet.normalize(images[:50]))
     if name == "read-only" and np.lib.NumpyVersion(np.__version__) < "2.1.0":
         pytest.skip("this NumPy exports no read-only arrays by DLPack")
     assert np.array_equal(cpu_model.logits(DLPackOnly(view)), cpu_model.logits(view))
 
 
-def test_a_memoryview_and_a_subclass_are_read_rightly(cpu_model, images):
+def test_a_memoryview_and_a_subclass_are_read_correctly(cpu_model, images):
     expected = cpu_model.logits(images)
     assert np.array_equal(cpu_model.logits(memoryview(images)), expected)
     assert np.array_equal(cpu_model.logits(np.ma.masked_array(images)), expected)

@@ -107,7 +107,7 @@ def test_pixels_as_floats_are_noticed(cpu_model, bars):
             call(bars.astype(np.float32))
         call((bars / 255).astype(np.float32), check=False)
     check_logits(cpu_model.logits(lenslet.normalize(bars)), cpu_model.logits(bars), LOGIT_TOLERANCE)
-    cpu_model.predict(np.zeros((3, 28, 28), np.float32))  # one grey tells nothing
+    cpu_model.predict(np.zeros((3, 28, 28), np.float32))  # one grey is no evidence of inverted ink
 
 
 def test_dark_ink_is_noticed_and_inverted(cpu_model, bars):

@@ -137,7 +137,7 @@ class Git(unittest.TestCase):
             git("commit", "-m", "new")
             self.assertEqual(affected.changed_files(None), ["new.txt"])  # since main
             self.assertEqual(affected.start_of(None), affected.git("rev-parse", "main"))
-            with self.assertRaisesRegex(affected.NoAnswer, "git knows no commit nonesuch"):
+            with self.assertRaisesRegex(affected.NoAnswer, "git has no commit nonesuch"):
                 affected.changed_files("nonesuch")
 
 

@@ -55,13 +55,13 @@ INSTANTIATE_TEST_SUITE_P(Backends, Allocations, testing::ValuesIn(determinism::f
 std::string broken_by(const Fault& fault) { return broken_run(relu_with(fault, Device::cpu()), 1); }
 
 TEST(PlantedAllocation, NoneIsNoneFound) {
-  EXPECT_EQ(broken_by([](const FaultyRun& run) { run.run_rightly(); }), "");
+  EXPECT_EQ(broken_by([](const FaultyRun& run) { run.run_correctly(); }), "");
 }
 
 TEST(PlantedAllocation, OfABufferIsSeen) {
   EXPECT_EQ(broken_by([](const FaultyRun& run) {
               const Buffer taken(run.output.device, run.output.bytes());
-              run.run_rightly();
+              run.run_correctly();
             }),
             "planted, batch 1: 3 runs allocate 3 times");
 }
@@ -69,7 +69,7 @@ TEST(PlantedAllocation, OfABufferIsSeen) {
 TEST(PlantedAllocation, OfATensorIsSeen) {
   EXPECT_NE(broken_by([](const FaultyRun& run) {
               const Tensor taken(run.output.shape);
-              run.run_rightly();
+              run.run_correctly();
             }),
             "");
 }
@@ -78,7 +78,7 @@ TEST(PlantedAllocation, OfAVectorOnceIsSeen) {
   std::vector<float> grown;
   EXPECT_EQ(broken_by([&grown](const FaultyRun& run) {
               if (run.number == 1) grown.resize(1000);  // allocations of the first run count as preparation
-              run.run_rightly();
+              run.run_correctly();
             }),
             "planted, batch 1: 3 runs allocate 1 times");
 }
@@ -90,7 +90,7 @@ TEST(PlantedAllocation, OfAnAlignedObjectIsSeen) {
   std::unique_ptr<Line> line;  // outside, so that the compiler cannot remove the allocation
   EXPECT_EQ(broken_by([&line](const FaultyRun& run) {
               line = std::make_unique<Line>();
-              run.run_rightly();
+              run.run_correctly();
             }),
             "planted, batch 1: 3 runs allocate 3 times");
 }

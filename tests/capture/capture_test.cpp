@@ -105,13 +105,13 @@ class PlantedRun : public testing::Test {
 };
 
 TEST_F(PlantedRun, ThatOnlyEnqueuesPasses) {
-  EXPECT_EQ(broken_by([](const FaultyRun& run) { run.run_rightly(); }), "");
+  EXPECT_EQ(broken_by([](const FaultyRun& run) { run.run_correctly(); }), "");
 }
 
 TEST_F(PlantedRun, ThatWaitsIsSeen) {
   expect_caught(
       [](const FaultyRun& run) {
-        run.run_rightly();
+        run.run_correctly();
         run.context.stream.synchronise();
       },
       "run() allocates or waits");
@@ -121,7 +121,7 @@ TEST_F(PlantedRun, ThatAllocatesIsSeen) {
   expect_caught(
       [](const FaultyRun& run) {
         const Buffer taken(run.output.device, run.output.bytes());
-        run.run_rightly();
+        run.run_correctly();
       },
       "run() allocates or waits");
 }
@@ -131,7 +131,7 @@ TEST_F(PlantedRun, ThatKeepsMemoryIsSeen) {
   expect_caught(
       [&kept](const FaultyRun& run) {
         kept.emplace_back(run.output.device, run.output.bytes());
-        run.run_rightly();
+        run.run_correctly();
       },
       "50 runs keep");
 }
@@ -139,7 +139,7 @@ TEST_F(PlantedRun, ThatKeepsMemoryIsSeen) {
 TEST_F(PlantedRun, ThatWorksOnTheHostIsSeen) {
   expect_caught(
       [](const FaultyRun& run) {
-        if (run.number == 0) run.run_rightly();  // and keeps the output unchanged afterwards
+        if (run.number == 0) run.run_correctly();  // and keeps the output unchanged afterwards
       },
       "captured, it computes other bits");
 }

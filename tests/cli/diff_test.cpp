@@ -62,7 +62,7 @@ TEST(Diff, RightValuesAreWithinTheirBounds) {
     layers.insert(row.at("layer"));
     EXPECT_EQ(row.at("status"), "PASSED") << row;
     EXPECT_LE(row.at("difference").get<double>(), row.at("allowed").get<double>());
-    EXPECT_LE(row.at("allowed").get<double>(), 1e-3) << "a bound that tells something";
+    EXPECT_LE(row.at("allowed").get<double>(), 1e-3) << "a bound small enough to find a fault";
     EXPECT_NE(row.at("tensor"), "stem_output") << "behind the convolution its normalisation is folded in";
   }
   EXPECT_EQ(layers, (std::set<std::string>{"stem", "relu1", "depthwise", "relu2", "pointwise", "relu3",

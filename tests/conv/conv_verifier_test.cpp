@@ -23,7 +23,7 @@ struct KernelRun {
   const ConvArgs& args;
   ConvKernel& kernel;
   RunContext& context;
-  void rightly() const { kernel.run(args, context); }
+  void correctly() const { kernel.run(args, context); }
   /// The last output; the canaries follow it.
   float* last() const { return args.y + problem.output_shape().num_elements() - 1; }
 };
@@ -69,10 +69,10 @@ VerifyResult verify(const Sabotage& sabotage, const char* problem = "mb3ic3ih9oc
       .verify(SabotagedBackend(sabotage), MathMode::kFp32, stream);
 }
 
-void run_rightly(const KernelRun& run) { run.rightly(); }
+void run_correctly(const KernelRun& run) { run.correctly(); }
 
 TEST(ConvVerifier, PassesARightBackend) {
-  const VerifyResult result = verify(run_rightly);
+  const VerifyResult result = verify(run_correctly);
   EXPECT_TRUE(result.passed) << result.reason;
   EXPECT_EQ(result.reason, "");
   // Three fills, each with and without bias and ReLU, all outputs.
@@ -94,73 +94,73 @@ int stale_runs, unstable_runs;  // the kernel differs from run to run
 const Wrong kWrong[] = {
     {"OneElement", "1 of",
      [](const KernelRun& run) {
-       run.rightly();
+       run.correctly();
        run.args.y[run.problem.output_shape().num_elements() / 2] += 1.0f;
      }},
     // Exact on integers, wrong by 1 in 1,000 otherwise: only random data detects it.
     {"ASmallError", "random",
      [](const KernelRun& run) {
-       run.rightly();
+       run.correctly();
        if (*run.last() != std::nearbyint(*run.last())) *run.last() *= 1.001f;
      }},
     {"Nan", "nan",
      [](const KernelRun& run) {
-       run.rightly();
+       run.correctly();
        run.args.y[0] = NAN;
      }},
     {"OutputNeverWritten", "differ", [](const KernelRun&) {}},
     {"OneElementNotWritten", "differ",
      [](const KernelRun& run) {
        const float before = *run.last();
-       run.rightly();
+       run.correctly();
        *run.last() = before;
      }},
     {"WritesBehindTheOutput", "wrote behind block 1",
      [](const KernelRun& run) {
-       run.rightly();
+       run.correctly();
        run.last()[1] = 0.0f;
      }},
     // The canaries of the first run are NaN, those of the second are not.
     {"NanBehindTheOutput", "wrote behind block 1",
      [](const KernelRun& run) {
-       run.rightly();
+       run.correctly();
        std::memset(run.last() + 1, kNanByte, sizeof(float));
      }},
     {"WritesBeforeTheOutput", "wrote behind block 0",
      [](const KernelRun& run) {
-       run.rightly();
+       run.correctly();
        run.args.y[-1] = 0.0f;
      }},
     {"WritesBehindTheWorkspace", "wrote behind block 2",
      [](const KernelRun& run) {
-       run.rightly();
+       run.correctly();
        static_cast<unsigned char*>(run.context.workspace)[run.kernel.workspace_bytes() + 64] = 0;
      }},
     {"AChangedInput", "changed its input",
      [](const KernelRun& run) {
-       run.rightly();
+       run.correctly();
        const_cast<float*>(run.args.x)[0] += 1.0f;
      }},
     // Computes once and then keeps the output unchanged.
     {"StaleOutput", "differ",
      [](const KernelRun& run) {
-       if (stale_runs++ == 0) run.rightly();
+       if (stale_runs++ == 0) run.correctly();
      }},
     {"UseOfUnwrittenWorkspace", "differ",
      [](const KernelRun& run) {
        const unsigned char garbage = *static_cast<unsigned char*>(run.context.workspace);
-       run.rightly();
+       run.correctly();
        run.args.y[0] += garbage == kNanByte ? 1.0f : 2.0f;
      }},
     {"AnUnstableResult", "two runs differ",
      [](const KernelRun& run) {
-       run.rightly();
+       run.correctly();
        run.args.y[3] = std::nextafter(run.args.y[3], ++unstable_runs % 2 ? 1e30f : -1e30f);
      }},
     // Computes only the first sample of a batch, and repeats it.
     {"ASharedImage", "elements differ",
      [](const KernelRun& run) {
-       run.rightly();
+       run.correctly();
        const int64_t outputs = run.problem.output_shape().num_elements(), image = outputs / run.problem.n;
        for (int64_t i = image; i < outputs; ++i) run.args.y[i] = run.args.y[i % image];
      }},
@@ -206,14 +206,14 @@ class CarefulChoice : public SabotagedBackend {
 // A kernel is held to its own bound, not to the worst of its backend.
 TEST(ConvVerifier, HoldsAChoiceToItsOwnBound) {
   const Sabotage spoil = [](const KernelRun& run) {
-    run.rightly();
+    run.correctly();
     run.args.y[0] += 1e-3f;
   };
   const ConvVerifier verifier(Conv2dProblem::parse("mb3ic3ih9oc5kh3ph1"));
   Stream stream(Device::cpu());
   EXPECT_TRUE(verifier.verify(CarefulChoice(spoil, false), MathMode::kFp32, stream).passed);
   EXPECT_FALSE(verifier.verify(CarefulChoice(spoil, true), MathMode::kFp32, stream).passed);
-  EXPECT_TRUE(verifier.verify(CarefulChoice(run_rightly, true), MathMode::kFp32, stream).passed);
+  EXPECT_TRUE(verifier.verify(CarefulChoice(run_correctly, true), MathMode::kFp32, stream).passed);
 }
 
 /// Accepts any math mode, and computes in fp32.
@@ -235,7 +235,7 @@ class AnyMathBackend : public SabotagedBackend {
 TEST(ConvVerifier, CatchesASmallErrorAlsoInTf32) {
   const auto off_by = [](float error) {
     return [error](const KernelRun& run) {
-      run.rightly();
+      run.correctly();
       if (run.args.y[0] != std::nearbyint(run.args.y[0])) run.args.y[0] += error;
     };
   };
@@ -269,7 +269,7 @@ TEST(ConvVerifier, CatchesAFlippedKernel) {
   // True convolution instead of cross-correlation, along one axis.
   class Flipped : public SabotagedBackend {
    public:
-    Flipped() : SabotagedBackend(run_rightly) {}
+    Flipped() : SabotagedBackend(run_correctly) {}
     std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
       const auto count = static_cast<size_t>(request.problem.weight_shape().num_elements());
       const auto s = static_cast<size_t>(request.problem.s);
@@ -289,7 +289,7 @@ TEST(ConvVerifier, CatchesAFlippedKernel) {
 TEST(ConvVerifier, CatchesAMissingRelu) {
   class NoRelu : public SabotagedBackend {
    public:
-    NoRelu() : SabotagedBackend(run_rightly) {}
+    NoRelu() : SabotagedBackend(run_correctly) {}
     std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
       ConvPrepare changed = request;
       changed.rectifier = {};
@@ -306,7 +306,8 @@ TEST(ConvVerifier, CatchesAMissingRelu) {
 /// Pools other windows than requested, or none.
 class OtherWindow : public SabotagedBackend {
  public:
-  explicit OtherWindow(std::optional<Pool2dWindow> window) : SabotagedBackend(run_rightly), window_(window) {}
+  explicit OtherWindow(std::optional<Pool2dWindow> window)
+      : SabotagedBackend(run_correctly), window_(window) {}
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     ConvPrepare changed = request;
     changed.max_pool = window_;
@@ -326,7 +327,7 @@ VerifyResult verify_pooled(const ConvBackend& backend, const Pool2dWindow& windo
 }
 
 TEST(ConvVerifier, PassesARightPooling) {
-  const VerifyResult result = verify_pooled(SabotagedBackend(run_rightly), Pool2dWindow::square(3, 2, 1));
+  const VerifyResult result = verify_pooled(SabotagedBackend(run_correctly), Pool2dWindow::square(3, 2, 1));
   EXPECT_TRUE(result.passed) << result.reason;
   EXPECT_EQ(result.checked, 3 * 4 * 3 * 5 * 5 * 5);
   EXPECT_LE(result.max_abs, result.bound * 100);
@@ -350,7 +351,7 @@ TEST(ConvVerifier, CatchesAnotherWindow) {
 
 TEST(ConvVerifier, CatchesAMaximumThatBeginsAtZero) {
   const SabotagedBackend begins_at_zero([](const KernelRun& run) {
-    run.rightly();
+    run.correctly();
     for (int64_t i = 0; i < run.problem.n * run.problem.k * 25; ++i)
       run.args.y[i] = std::max(run.args.y[i], 0.0f);
   });
@@ -361,7 +362,7 @@ TEST(ConvVerifier, CatchesAMaximumThatBeginsAtZero) {
 
 TEST(ConvVerifier, CatchesASmallErrorOfAMaximum) {
   const SabotagedBackend off([](const KernelRun& run) {
-    run.rightly();
+    run.correctly();
     if (run.args.y[7] != std::nearbyint(run.args.y[7])) run.args.y[7] *= 1.001f;
   });
   const VerifyResult result = verify_pooled(off, Pool2dWindow::square(2, 2));

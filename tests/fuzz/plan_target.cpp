@@ -34,7 +34,7 @@ using namespace lenslet;
 LENSLET_FUZZ_TARGET(plan) {
   Plan plan;
   if (!accepts("plan.json", [&] { plan = Plan::from_json(text_of(data, size), "plan.json"); })) return;
-  check(plan.origin == "plan.json", "a plan knows its file");
+  check(plan.origin == "plan.json", "a plan keeps the name of its file");
   check(plan.batch >= 0, "a batch is no negative number");
   for (const PlanLayer& layer : plan.layers)
     check(plan.find(layer.name) == &layer, "layers are found by name, each once");

@@ -132,12 +132,12 @@ lenslet=$root/usr/bin/lenslet
 [ "$("$lenslet" --version)" = "$("$build/bin/lenslet" --version)" ] || bad 'the packed lenslet is another version'
 "$lenslet" man | cmp -s - <(gzip -dc "$root/usr/share/man/man1/lenslet.1.gz") ||
   bad 'the packed page is not what the program prints'
-read_rightly=0
+read_correctly=0
 while read -r picture digit _; do
   picture=${picture##*/digit_}
-  if [ "${picture%%_*}" = "$digit" ]; then read_rightly=$((read_rightly + 1)); else bad "digit_$picture $digit"; fi
+  if [ "${picture%%_*}" = "$digit" ]; then read_correctly=$((read_correctly + 1)); else bad "digit_$picture $digit"; fi
 done < <("$lenslet" classify --device cpu "$root"/usr/share/lenslet/samples/*.png)
-[ "$read_rightly" -eq 20 ] || bad "$read_rightly of the 20 samples were read rightly"
+[ "$read_correctly" -eq 20 ] || bad "$read_correctly of the 20 samples were read correctly"
 if grep -q conv_cpu_onednn <<<"$modules" && ldconfig -p | grep libdnnl >/dev/null; then
   "$lenslet" classify --device cpu --backend conv1=onednn "$root"/usr/share/lenslet/samples/digit_3_a.png |
     grep ': 3 ' >/dev/null ||

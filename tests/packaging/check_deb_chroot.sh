@@ -45,12 +45,12 @@ quietly() { "$@" >/tmp/log 2>&1 || { tail -n 30 /tmp/log >&2; return 1; }; }
 samples=/usr/share/lenslet/samples
 # The name of a sample contains its digit.
 classify_samples() {
-  local rightly=0 picture digit rest
+  local correctly=0 picture digit rest
   while read -r picture digit rest; do
     picture=${picture##*/digit_}
-    [ "${picture%%_*}" = "$digit" ] && rightly=$((rightly + 1)) || echo "digit_$picture $digit $rest" >&2
+    [ "${picture%%_*}" = "$digit" ] && correctly=$((correctly + 1)) || echo "digit_$picture $digit $rest" >&2
   done < <("$@" lenslet classify "$samples"/*.png)
-  [ "$rightly" -eq 20 ] && echo "$rightly of 20 samples read rightly"
+  [ "$correctly" -eq 20 ] && echo "$correctly of 20 samples read correctly"
 }
 quietly apt-get update
 find / -xdev -path /proc -prune -o -print 2>/dev/null | grep -v '^/\(var\|tmp\|debs\)' | sort >/tmp/before

@@ -107,7 +107,7 @@ RULES = (
     rule("faults_threads_gpu", r"Threads\.(?P<piece>DifferentPlans\w+|BuildAtOnce)", ("memcheck",)),
 )
 
-DELIBERATE = "fails on purpose, which a tool rightly reports"
+DELIBERATE = "fails on purpose, which a tool correctly reports"
 ONCE = "the kernels of sanitize_kernels, judged: up to fifty times the work, most of it waiting for the device"
 OFTEN = "the kernels of the pieces above, more often"
 WHOLE = "times whole programs, whose kernels the other pieces run"
@@ -121,7 +121,7 @@ LEFT_OUT = (
     LeftOut("conv_gpu", r".*", ONCE),
     LeftOut("conv_ladder", r".*", ONCE),
     LeftOut("conv_sizes", r".*", "tensors of 2^31 elements take a tool minutes each"),
-    LeftOut("study_kernels", r"StudyKernels\.(Multiply|Convolve)RightlyAtEverySize", ONCE),
+    LeftOut("study_kernels", r"StudyKernels\.(Multiply|Convolve)CorrectlyAtEverySize", ONCE),
     LeftOut("study_kernels", r"StudyKernels\.RefuseBlocks\w+", DELIBERATE),
     LeftOut("layers_gpu", r"Backends/LayerSubjects\.SeesPlantedFaults/.*", DELIBERATE),
     LeftOut(

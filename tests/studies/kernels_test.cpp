@@ -36,7 +36,7 @@ class StudyKernels : public testing::Test {
   std::unique_ptr<DeviceGuard> guard_;
 };
 
-TEST_F(StudyKernels, MultiplyRightlyAtEverySize) {
+TEST_F(StudyKernels, MultiplyCorrectlyAtEverySize) {
   int launched = 0;
   const MatrixShape shapes[] = {{1, 1, 1},     {3, 1, 27},    {1, 257, 27},   {3, 256, 27},   {3, 1000, 27},
                                 {2, 33, 7},    {4, 4097, 31}, {5, 129, 33},   {17, 65, 64},   {33, 31, 100},
@@ -92,7 +92,7 @@ TEST_F(StudyKernels, RefuseBlocksThatNoGpuLaunches) {
   EXPECT_TRUE(study_support(any_tile, Device::cuda()));
 }
 
-TEST_F(StudyKernels, ConvolveRightlyAtEverySize) {
+TEST_F(StudyKernels, ConvolveCorrectlyAtEverySize) {
   std::vector<Stencil> stencils;
   for (int width : {1, 2, 5, 8, 17, 255, 256, 257, 1023, 1024, 1031, 5000}) {
     for (int taps : {1, 2, 3, 4, 7, 8, 12, 15, 16, 33, 301}) stencils.push_back({1, 1, width, taps});

@@ -42,7 +42,7 @@ void edit(void* memory, size_t bytes, RunContext& context, Change&& change) {
 /// Runs correctly, then changes one value: the largest logit, or the last prediction.
 template <typename ChangeValue, typename ChangePrediction>
 void spoil(const FaultyRun& run, ChangeValue&& change_value, ChangePrediction&& change_prediction) {
-  run.run_rightly();
+  run.run_correctly();
   edit(run.output.data, run.output.bytes(), run.context, [&](uint8_t* bytes) {
     const auto count = static_cast<size_t>(run.output.shape.num_elements());
     if (run.output.type == ElementType::kClass) {
@@ -97,7 +97,7 @@ std::vector<PlantedFault> planted_faults(const std::string& wrong_value, double 
       {"an element that is never written", "two runs differ",
        [outside](const FaultyRun& run) {
          char* const last = reinterpret_cast<char*>(run.output.data) + outside(run) - sizeof(float);
-         edit(last, sizeof(float), run.context, [&](uint8_t*) { run.run_rightly(); });
+         edit(last, sizeof(float), run.context, [&](uint8_t*) { run.run_correctly(); });
        }},
       {"a result that is not repeated", "two runs differ",
        [](const FaultyRun& run) {
@@ -108,23 +108,23 @@ std::vector<PlantedFault> planted_faults(const std::string& wrong_value, double 
        }},
       {"a write behind the output", "wrote behind block 1",
        [outside](const FaultyRun& run) {
-         run.run_rightly();
+         run.run_correctly();
          overwrite(run.output.data, outside(run), run.context);
        }},
       {"a write before the output", "wrote behind block 0",  // the canary before it begins there
        [](const FaultyRun& run) {
-         run.run_rightly();
+         run.run_correctly();
          overwrite(run.output.data, -static_cast<std::ptrdiff_t>(sizeof(float)), run.context);
        }},
       {"a write behind the workspace", "wrote behind block 2",
        [](const FaultyRun& run) {
-         run.run_rightly();
+         run.run_correctly();
          overwrite(run.context.workspace, static_cast<std::ptrdiff_t>(run.right.workspace_bytes()),
                    run.context);
        }},
       {"a write into the input", "changed its input",
        [](const FaultyRun& run) {
-         run.run_rightly();
+         run.run_correctly();
          overwrite(const_cast<float*>(run.inputs[0].data), 0, run.context);
        }},
   };

@@ -18,7 +18,7 @@ struct FaultyRun {
   RunContext& context;
   int64_t number;  // of the operator's runs, from 0
 
-  void run_rightly() const { right.run(inputs, output, context); }
+  void run_correctly() const { right.run(inputs, output, context); }
 };
 using Fault = std::function<void(const FaultyRun&)>;
 

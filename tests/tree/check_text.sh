@@ -34,7 +34,7 @@ complain '[[:space:]]$' 'blank or carriage return at the end of a line'
 # A reader starts at the head: that of a header also describes the source of its name.
 while read -r source; do
   [[ $source =~ \.cu$|\.cpp$ ]] && { [ -e "${source%.*}.h" ] || [ -e "${source%.*}.cuh" ]; } && continue
-  printf '%s: begin with a comment that tells what the file holds\n' "$source"
+  printf '%s: begin with a comment that states what the file holds\n' "$source"
   found=1
 done < <(printf '%s\n' "${sources[@]}" | grep -E '\.(h|c|cpp|cuh?)$' |
   xargs -r awk 'FNR == 1 && !/^\/[\/*]/ { print FILENAME }')

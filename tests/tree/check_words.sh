@@ -13,7 +13,8 @@
 #    and CUDA sources; a card is a model card.
 # 6. A function that throws, or ends a script, when what it is given is wrong is a check_: no other verb is for that,
 #    and a check_ returns nothing or what it checked. A function that returns the verdict has another name.
-# 7. Code is not a person: no test's name has a verb such as says, tells, knows or asks.
+# 7. Code is not a person: no test's name has a verb such as says, tells, knows or asks, and outside of tests neither
+#    has a comment, a message or a page says, tells or knows.
 set -euo pipefail
 cd "$1"
 
@@ -239,6 +240,14 @@ mapfile -t pages < <(printf '%s\n' "${texts[@]}" | grep '\.md$')
     printf "%d pages call a GPU a GPU\n", ARGC - 1
   }
 ' "${pages[@]}"
+
+# CONTRIBUTING.md lists the verbs.
+mapfile -t product < <(printf '%s\n' "${texts[@]}" | grep -vE '^tests/|^CONTRIBUTING\.md$')
+if [ "${#product[@]}" -gt 0 ] && grep -niE '(^|[^a-z0-9_])(says|tells|knows)([^a-z0-9_]|$)' "${product[@]}" /dev/null
+then
+  echo '^ code is not a person: it states, names, has or distinguishes' >&2
+  exit 1
+fi
 
 mapfile -t tests < <(printf '%s\n' "${texts[@]}" | grep -E '^(tests|python)/.*\.(cpp|cu|py)$')
 verbs='Says?|Said|Tells?|Told|Knows?|Asks?|Asked|Wants?|No''body|Who''ever'

@@ -422,6 +422,9 @@ red layers/planted.h 'int64_t stored = ceil_div(outputs_, kUnit) * k''Unit;' 'ro
 red tests/planted.cpp 'TEST_F(Reader, Te''llsWhatIsMissing) {' 'code is not a person' "${words[@]}"
 red tests/planted.cu 'TEST(Reader, Stops''WhenAsk''ed) {' 'code is not a person' "${words[@]}"
 red python/planted.py '    def test_a_model_sa''ys_what_it_is(self):' 'code is not a person' "${words[@]}"
+red layers/planted.h '/// Te''lls the caller which layer failed.' 'code is not a person' "${words[@]}"
+red dev.d/planted.sh 'die "git kn''ows no such commit"' 'code is not a person' "${words[@]}"
+red docs/planted.md 'The file sa''ys which.' 'code is not a person' "${words[@]}"
 
 text=(bash "$here/check_text.sh" "$copy")
 red framework/planted.cpp '// TO''DO later' 'tracker' "${text[@]}"

@@ -42,7 +42,7 @@ bool went_wrong(const std::string& status);
 class Table {
  public:
   enum class Align { kLeft, kRight };
-  /// kKey tells rows apart: every block of columns begins with it, as with the first column, where that leaves room.
+  /// kKey identifies a row: every block of columns begins with it and the first column, where that leaves room.
   enum class Use { kAlways, kIfItFits, kNote, kKey };
 
   Table& column(std::string title, Align align = Align::kRight, Use use = Use::kAlways);

@@ -82,7 +82,7 @@ class Ranks {
     std::string message;
   };
 
-  /// Tells every rank how this one fares. Throws Settled if one has failed.
+  /// Exchanges the codes and messages of all ranks. Throws Settled if one has failed.
   void settle(ExitCode code, const std::string& message);
   void exchange(const void* mine, size_t bytes, void* all);
   /// Ends all ranks, because some do not answer.

@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstring>
 #include <ctime>
 
 #include "apps/common/output/output.h"
@@ -42,6 +44,12 @@ extern "C" void on_signal(int signal) {
   ::_exit(static_cast<int>(ExitCode::kInterrupted));
 }
 
+// Throws UnavailableError if a call of the system failed.
+void check_call(int result, const char* call) {
+  if (result != 0)
+    throw UnavailableError(concat("signals cannot be handled: ", call, ": ", std::strerror(errno)));
+}
+
 }  // namespace
 
 void install_signal_handlers(const std::string& program) {
@@ -52,16 +60,16 @@ void install_signal_handlers(const std::string& program) {
   stack_t alternative = {};
   alternative.ss_sp = stack;
   alternative.ss_size = sizeof stack;
-  ::sigaltstack(&alternative, nullptr);
+  check_call(::sigaltstack(&alternative, nullptr), "sigaltstack");
   struct sigaction action = {};
   action.sa_handler = on_signal;  // no SA_RESTART: a blocked read returns
   action.sa_flags = SA_ONSTACK;
-  ::sigemptyset(&action.sa_mask);
+  check_call(::sigemptyset(&action.sa_mask), "sigemptyset");
   for (const int signal : kSignals) {
     struct sigaction before = {};
-    ::sigaction(signal, nullptr, &before);
+    check_call(::sigaction(signal, nullptr, &before), "sigaction");
     if (signal == SIGHUP && before.sa_handler == SIG_IGN) continue;
-    ::sigaction(signal, &action, nullptr);
+    check_call(::sigaction(signal, &action, nullptr), "sigaction");
   }
 }
 

@@ -7,7 +7,8 @@
 
 namespace lenslet {
 
-/// Installs the handlers. Call once, in main(). `program` begins the message at the second signal.
+/// Installs the handlers. Call once, in main(). `program` begins the message at the second signal. Throws
+/// UnavailableError if the system refuses them.
 void install_signal_handlers(const std::string& program);
 /// From `seconds` after now on, the program ends as if a signal had come.
 void stop_after(double seconds);

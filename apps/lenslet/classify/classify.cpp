@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kSchema = "lenslet.classify/1";
 constexpr int64_t kDefaultBatch = 64;
 
-// The answers to pictures of digits. Moves the numbers out of `inputs`.
+// The answers to pictures of digits. Moves each input's `number` out of `inputs`.
 std::vector<Reading> readings_of(Model& model, std::vector<DigitInput>& inputs) {
   std::vector<NumberMarks> numbers;
   numbers.reserve(inputs.size());

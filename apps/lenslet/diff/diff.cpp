@@ -3,8 +3,9 @@
 // Each layer reads their values of the layers before it, as far as they are known, so that a difference belongs to that
 // layer. The allowed difference of an output y = f(x) is derived:
 //   bound(ours) + bound(theirs) + what the differences of the inputs change: 0 where x are their values.
-// bound(ours) is the backend's. bound(theirs) is four times the bound of a plain fp32 sum with 16 more terms: another
-// framework may add in another order, and may compute by itself what Lenslet folded into a layer, as a normalisation.
+// bound(ours) is the backend's. bound(theirs) is kTheirFactor times the bound of a plain fp32 sum that has kFoldedTerms
+// more terms than the layer: the other framework may add in another order, and may compute by itself what Lenslet
+// folded into the layer, such as a normalisation.
 #include <algorithm>
 #include <cmath>
 
@@ -28,9 +29,9 @@ namespace {
 
 constexpr const char* kSchema = "lenslet.diff/1";
 constexpr int64_t kDefaultBatch = 8;
-// Roundings of the other side beyond those of the sum, where it folds a normalisation into the weights: a sum, a root
-// and a quotient, a product with each weight, and a difference, a product and a sum for the bias are 7. Twice that, and
-// 2: chosen by hand.
+// Terms for the roundings of the other side beyond those of the sum, where it folds a normalisation into the weights.
+// These are 7: a sum, a root and a quotient, a product with each weight, and a difference, a product and a sum for the
+// bias. 16, more than twice as many, was chosen by hand.
 constexpr int64_t kFoldedTerms = 16;
 // The other side's algorithm and order are unknown, so its bound is this multiple of a plain sum's. Chosen by hand:
 // Winograd's may be larger (docs/kernels/winograd.md, "How large the rounding is").

@@ -19,12 +19,13 @@
 namespace lenslet::serve {
 namespace {
 
-constexpr std::chrono::microseconds kQuick(50);  // a pass that takes less is not worth handing over
+// A pass that takes less is computed by the thread of the connection.
+constexpr std::chrono::microseconds kQuick(50);
 constexpr int kQuickTries = 10;
 constexpr const char* kPictureName = "picture";
 constexpr char kUseInfer[] = "use infer";  // the request that takes any network
 
-// A name that stands in a URL as it is.
+// The model's name in URLs, with characters that need no encoding.
 std::string url_name(const ServeOptions& options, const Graph& graph) {
   std::string name = graph.network() ? graph.name() : options.model;
   if (const size_t slash = name.rfind('/'); slash != std::string::npos) name.erase(0, slash + 1);
@@ -127,7 +128,8 @@ std::vector<float> Engine::infer(const Samples& samples, int64_t count) {
 bool Engine::infer_at_once(const Samples& sample, std::vector<float>& outputs) {
   return single_passes_.with_free([&](SinglePass& pass) {
     outputs.resize(static_cast<size_t>(signature_.output_shape.num_elements()));
-    const SerialLoops alone;  // a loop of a batch would hold up the other connections of this thread
+    const SerialLoops
+        alone;  // waiting for the threads of a batch's loop would delay this thread's other connections
     pass.run(sample, signature_, outputs.data());
   });
 }

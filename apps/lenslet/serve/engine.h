@@ -27,12 +27,12 @@ class Engine {
   /// Outputs [count, …] of samples [count, …]. They are divided between the passes by their count alone. One thread at
   /// a time.
   std::vector<float> infer(const Samples& samples, int64_t count);
-  /// The outputs of one sample, with the same bits as those of infer(), by any number of threads at a time. Returns
-  /// false where it cannot: handing a sample over to a thread that computes takes tens of microseconds, so that this
-  /// has passes only on the CPU, for networks that take less, and one for each thread of the server.
+  /// Computes the outputs of one sample, with the same bits as infer(). Any number of threads at a time. Returns false
+  /// if there is no free pass: there is one for each thread of the server, and none on a GPU or for networks that take
+  /// longer than a change of threads, which is tens of microseconds.
   bool infer_at_once(const Samples& sample, std::vector<float>& outputs);
-  /// What `lenslet classify --json` writes about a picture. One thread at a time, also beside infer(). Throws DataError
-  /// for a picture that cannot be read, or a network that reads no pictures.
+  /// The JSON that `lenslet classify --json` writes about a picture. One thread at a time, which may run beside
+  /// infer(). Throws DataError for a picture that cannot be read, or a network that reads no pictures.
   std::string classify(const std::vector<uint8_t>& file);
 
   /// "LeNet-5 with the built-in weights, robust set, on cpu (…): fused simd; pixels: fused simd, uint8 in".
@@ -44,7 +44,7 @@ class Engine {
   const ServeOptions& options() const noexcept { return options_; }
 
  private:
-  /// Passes of one sample, for a thread at a time.
+  /// Passes of one sample, each for one thread at a time.
   struct SinglePass {
     void run(const Samples& sample, const Signature& signature, float* outputs);
     Model values;

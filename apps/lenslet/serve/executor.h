@@ -9,8 +9,8 @@ namespace lenslet::serve {
 class Executor {
  public:
   virtual ~Executor() = default;
-  /// Runs `task` on the thread of this executor, later. `task` must not throw. Throws where memory is short, and then
-  /// drops the task.
+  /// Runs `task` later, on the thread of this executor. `task` must not throw. If there is no memory, throws and drops
+  /// the task.
   virtual void run(std::function<void()> task) = 0;
 };
 

@@ -54,7 +54,7 @@ class Service : public HttpService {
   HttpResponse failure(int status, const std::string& reason) override;
   void handle(const HttpHead& head, std::string body, Respond respond, Executor* thread) override;
 
-  /// From now on the server is not ready, which tells a load balancer to send its requests elsewhere.
+  /// From now on the server is not ready, so that a load balancer sends its requests elsewhere.
   void drain() noexcept { ready_ = false; }
 
  private:

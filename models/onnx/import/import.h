@@ -22,7 +22,7 @@ inline constexpr const char* kNothing = "none";   // there is nothing to compute
 
 struct Import {
   std::vector<NodeResult> node_results;        // by node of the model
-  std::string fault;                           // what concerns no single node; empty if there is none
+  std::string fault;                           // a fault of the whole graph; empty if there is none
   std::unique_ptr<Graph> graph;                // null if a node has a reason or there is a fault
   std::map<std::string, std::string> node_of;  // by value of the model: the graph's node that computes it
 };
@@ -37,8 +37,8 @@ struct Import {
 Import import_model(const Model& model, const Values& values, const std::string& name,
                     const std::string& origin);
 
-/// Throws DataError with the refusals that no weight decides: of operators, their attributes and outputs, and of the
-/// graph's input and output. For models whose weights were not read yet (reader.h).
+/// Throws DataError with the refusals that do not depend on weights: of operators, their attributes and outputs, and of
+/// the graph's input and output. For models whose weights were not read yet (reader.h).
 void check_operators(const Model& model, const std::string& origin);
 
 /// The refusals with the nodes' names, and the fault: "Resize_3: operator Resize is not supported; …"; empty if there

@@ -3,6 +3,7 @@
 #include <cfloat>
 
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "layers/activation/activation_layer.h"
 #include "models/onnx/import/importer.h"
 
@@ -78,7 +79,8 @@ void Importer::clip(const Node& node) {
 void Importer::gelu(const Node& node) {
   const std::string approximate = node.text_or("approximate", "none");
   if (approximate != "none" && approximate != "tanh")
-    throw Unsupported{"this approximation is not supported, expected none or tanh"};
+    throw Unsupported{concat("the approximation '", printable_excerpt(approximate, 40),
+                             "' is not supported, expected none or tanh")};
   const Activation function = approximate == "none" ? Activation::kGelu : Activation::kGeluTanh;
   put(node, std::make_unique<ActivationLayer>(function), {data(node)});
 }

@@ -79,7 +79,7 @@ void Importer::pairwise(const Node& node) {
 void Importer::concatenate(const Node& node) {
   const Shape y = shape(node.outputs.at(0));
   const int64_t axis = from_front(node.integer_or("axis", 1), y.rank());
-  if (axis < 1) throw Unsupported{"Concat of samples is not supported"};
+  if (axis < 1) throw Unsupported{concat("Concat of samples is not supported, found axis ", axis)};
   std::vector<Held> parts;
   for (size_t i = 0; i < node.inputs.size(); ++i) parts.push_back(shaped(node, i));
   if (parts.size() == 1) return same_values(node);
@@ -104,7 +104,7 @@ void Importer::slice(const Node& node) {
   for (size_t i = 0; i < given.size(); ++i) {
     const auto axis = static_cast<size_t>(from_front(axes.at(i), x.rank()));
     const int64_t size = x[static_cast<int>(axis)], pace = paces.at(i);
-    if (axis == 0) throw Unsupported{"Slice of samples is not supported"};
+    if (axis == 0) throw Unsupported{concat("Slice of samples is not supported, found axis ", axes[i])};
     starts[axis] = std::clamp<int64_t>(from_front(given[i], size), 0, pace > 0 ? size : size - 1);
     steps[axis] = pace;
   }
@@ -115,7 +115,8 @@ void Importer::slice(const Node& node) {
 void Importer::split(const Node& node) {
   const Shape x = shape(node.inputs.at(0));
   const int64_t axis = from_front(node.integer_or("axis", 0), x.rank());
-  if (axis == 0) throw Unsupported{"Split of samples is not supported"};
+  if (axis == 0)
+    throw Unsupported{concat("Split of samples is not supported, found axis ", node.integer_or("axis", 0))};
   const auto at = static_cast<size_t>(axis);
   std::vector<int64_t> starts(static_cast<size_t>(x.rank()), 0);
   const std::vector<int64_t> steps(starts.size(), 1);

@@ -32,7 +32,8 @@ void Importer::conv(const Node& node) {
   if (!is_constant(node, 1) || (has(node, 2) && !is_constant(node, 2)))
     throw Unsupported{"weights that are not constant are not supported"};
   const Shape x = shape(node.inputs.at(0)), &w = constants_.shape(node.inputs[1]);
-  if (x.rank() != 3 && x.rank() != 4) throw Unsupported{"Lenslet convolves [N, C, L] and [N, C, H, W] only"};
+  if (x.rank() != 3 && x.rank() != 4)
+    throw Unsupported{concat("Lenslet convolves [N, C, L] and [N, C, H, W] only, found ", x.to_string())};
   Sizes kernel;
   for (int i = 2; i < w.rank(); ++i) kernel.push_back(w[i]);
   const Window window = window_of(node, x, kernel);
@@ -97,7 +98,8 @@ void Importer::linear(const Node& node, bool weights_transposed, double alpha, d
   Sizes matrix = dims_of(constants_.shape(node.inputs[1]));
   while (matrix.size() > 2 && matrix.front() == 1) matrix.erase(matrix.begin());
   if (x.rank() < 2 || matrix.size() != 2)
-    throw Unsupported{"Lenslet multiplies [N, I] or [N, ..., I] by weights [I, O] only"};
+    throw Unsupported{concat("Lenslet multiplies [N, I] or [N, ..., I] by weights [I, O] only, found ",
+                             x.to_string(), " by ", constants_.shape(node.inputs[1]).to_string())};
   const bool rows = x.rank() > 2;
   const Held input = rows ? shaped(node, 0) : data(node);
   const int64_t outputs = matrix[weights_transposed ? 0 : 1], inputs = matrix[weights_transposed ? 1 : 0];
@@ -131,7 +133,8 @@ void Importer::linear(const Node& node, bool weights_transposed, double alpha, d
 
 void Importer::lrn(const Node& node) {
   const Shape x = shape(node.inputs.at(0));
-  if (x.rank() < 3) throw Unsupported{"Lenslet normalises the channels of [N, C, sizes] only"};
+  if (x.rank() < 3)
+    throw Unsupported{concat("Lenslet normalises the channels of [N, C, sizes] only, found ", x.to_string())};
   // A window that reaches beyond all channels sums as many as one that just does; alpha is divided by the size.
   const int64_t stated = node.integer_or("size", 0), size = std::min(stated, 2 * x[1] + 1);
   const double alpha = node.real_or("alpha", 1e-4f);

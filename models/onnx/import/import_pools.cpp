@@ -35,7 +35,9 @@ Window window_of(const Node& node, const Shape& x, const Sizes& kernel) {
                 node.integers_or("pads", Sizes(2 * rank, 0))};
   if (window.kernel.size() != rank || window.strides.size() != rank || window.dilations.size() != rank ||
       window.pads.size() != 2 * rank)
-    throw Unsupported{"its window has another number of dimensions than its input"};
+    throw Unsupported{concat("its window has ", window.kernel.size(), " dimensions, ", window.strides.size(),
+                             " strides, ", window.dilations.size(), " dilations and ", window.pads.size(),
+                             " pads; expected ", rank, " and twice as many pads")};
   const std::string automatic = node.text_or("auto_pad", "NOTSET");
   if (automatic != "NOTSET") std::fill(window.pads.begin(), window.pads.end(), 0);
   if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
@@ -61,7 +63,7 @@ Window window_of(const Node& node, const Shape& x, const Sizes& kernel) {
     window.picture = Shape{x[0], x[1] * x[2], x[3], x[4]};
     drop(window, 0);
   } else if (rank != 2) {
-    throw Unsupported{"windows of more than two dimensions are not supported"};
+    throw Unsupported{concat("windows of more than two dimensions are not supported, found ", rank)};
   }
   return window;
 }
@@ -106,7 +108,8 @@ void Importer::pool_rows(const Node& node, const Shape& picture, bool columns) {
 
 void Importer::global_pool(const Node& node) {
   const Shape x = shape(node.inputs.at(0));
-  if (x.rank() != 3 && x.rank() != 4) throw Unsupported{"Lenslet pools [N, C, L] and [N, C, H, W] only"};
+  if (x.rank() != 3 && x.rank() != 4)
+    throw Unsupported{concat("Lenslet pools [N, C, L] and [N, C, H, W] only, found ", x.to_string())};
   pool_rows(node, as_picture(x), true);
 }
 

@@ -37,7 +37,7 @@ void infer_node(const Node& node, int64_t opset, const std::string& origin, Valu
 /// that do not fit each other and for outputs of more than 2^31 - 1 values.
 Values infer_values(const Model& model, const std::string& origin, int64_t batch = 1);
 
-/// Like infer_values(), for a batch of 2, which tells a first dimension that is the batch from one that is always 1.
+/// Like infer_values(), for a batch of 2: a first dimension that is the batch becomes 2, one that is always 1 stays 1.
 /// Empty if the file states the batch of its first input, or can run at a batch of 1 only.
 Values infer_values_of_two(const Model& model, const std::string& origin);
 

@@ -63,7 +63,7 @@ TEST(OnnxReader, ReadsWeightsOfEveryFloatingType) {
   EXPECT_EQ(values_of(tensor("b", kBfloat16, {2}).text(9, Message::raw<uint16_t>({0x3fc0, 0xc000}))), wanted);
 }
 
-// Protobuf writers leave a zero, an empty text and an empty list out; the type tells what it is.
+// Protobuf writers leave a zero, an empty text and an empty list out; the type states what it is.
 TEST(OnnxReader, TakesAnAttributeWithoutAValueForZero) {
   const auto typed = [](const std::string& name, int type) {
     return Message().text(1, name).integer(20, type);

@@ -101,7 +101,7 @@ void Batcher::compute(Requests batch) {
   try {
     outputs = std::make_shared<std::vector<float>>();
     int64_t samples = 0;
-    Samples joined;  // a request alone is read in place
+    Samples joined;  // of several requests; the samples of a single one are read in place
     for (const Request& request : batch) {
       samples += request.count;
       if (batch.size() > 1) joined.append(request.samples);

@@ -3,10 +3,9 @@
 // One thread computes. It takes the requests that wait, in order of arrival, up to `max_batch` samples together; with
 // `max_delay` it waits that long after the first one for more. The first request decides whether a pass reads pixels or
 // values; requests of the other kind wait for the next pass. A request is never divided between passes of the batcher:
-// one that is larger than `max_batch` is computed alone. All requests pass this one thread, so it does
-// nothing but compute. The threads that brought the requests hand over the outputs; each is woken once for all that it
-// gets. If a pass of one sample takes less time than handing it to another thread, the thread that brings the sample
-// computes it (AtOnce).
+// one that is larger than `max_batch` is computed alone. All requests pass this one thread, so it only computes. The
+// threads that submitted the requests send the outputs; each is woken once for all of its outputs of a pass. If a pass
+// of one sample takes less time than a change of threads, the submitting thread computes it (AtOnce).
 #pragma once
 
 #include <atomic>
@@ -38,8 +37,8 @@ class Batcher {
  public:
   /// Computes outputs [count, …] of inputs [count, …]; called by one thread. May throw.
   using Compute = std::function<std::vector<float>(const Samples& inputs, int64_t count)>;
-  /// Computes the outputs of one sample on the calling thread, any number of threads at a time, or returns false where
-  /// it cannot do so now. May throw.
+  /// Computes the outputs of one sample on the calling thread. Returns false if it cannot do so now. Called by any
+  /// number of threads at a time. May throw.
   using AtOnce = std::function<bool(const Samples& input, std::vector<float>& outputs)>;
   /// The outputs of one request [count, …]: a part of the outputs of its pass.
   struct Outputs {
@@ -51,9 +50,9 @@ class Batcher {
   /// Receives the outputs of the request, which live until it returns, or why there are none. Must not throw.
   using Receive = std::function<void(const Outputs& outputs, const std::string& error)>;
 
-  /// `at_once` may be empty; with `max_delay` it is not used, since a sample then waits for others.
+  /// `at_once` may be empty. It is not used with `max_delay`: a sample then waits for others.
   Batcher(const BatcherOptions& options, Compute compute, AtOnce at_once = {});
-  /// Computes what waits, then ends.
+  /// Computes the requests that wait, then ends.
   ~Batcher();
 
   /// Returns false, and never calls `receive`, if the queue is full. `samples` [count, …], count >= 1. `receive` is

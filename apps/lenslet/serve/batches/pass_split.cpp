@@ -6,7 +6,8 @@
 namespace lenslet::serve {
 namespace {
 
-/// Adds the passes of `count` samples, from the back, between the passes from `first` on. Returns their time.
+/// Divides `count` samples between passes[first] and the smaller ones. Appends the choice, the smallest pass first.
+/// Returns the time.
 double add_passes(int64_t count, const std::vector<PassTime>& passes, size_t first,
                   std::vector<PassCount>& counts) {
   if (count == 0) return 0;

@@ -6,7 +6,7 @@
 
 namespace lenslet::serve {
 
-/// A pass of `size` samples. It takes as long with fewer.
+/// A pass of `size` samples. With fewer samples it takes the same time.
 struct PassTime {
   int64_t size;
   double time_us;
@@ -17,8 +17,8 @@ struct PassCount {
   int64_t size, count;
 };
 
-/// The passes of `count` samples, in order, that take the least time: a rest is computed by smaller passes, or by one
-/// that it does not fill. `passes` have descending sizes, the last 1.
+/// The passes for `count` samples, in order, that take the least time. The remainder of the large passes is computed by
+/// smaller ones, or by one that it does not fill. `passes` have descending sizes, the last 1.
 std::vector<PassCount> split_into_passes(int64_t count, const std::vector<PassTime>& passes);
 
 }  // namespace lenslet::serve

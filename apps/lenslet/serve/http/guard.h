@@ -1,4 +1,4 @@
-// Keeps pages of other origins from driving a server on this machine.
+// Refuses requests that a page of another origin sends through a browser on this machine.
 #pragma once
 
 #include <optional>
@@ -16,9 +16,9 @@ std::string host_name(std::string_view host);
 /// Throws UsageError unless each of `names`, the value of --allow-host, can stand in a Host field: without a port.
 void check_host_names(const std::vector<std::string>& names);
 
-/// Why a request must not be served; empty if it may. A page of another origin sends its own name in Origin, or, once
-/// its name was pointed to this machine (DNS rebinding), in Host. So Host must be an IP address, localhost or one of
-/// `names`, and Origin, where it is sent, the same authority as Host.
+/// The reason to refuse a request; empty if there is none. A page of another origin sends its own name in Origin, or in
+/// Host if the name resolves to this machine (DNS rebinding). So Host must be an IP address, localhost or one of
+/// `names`, and Origin, if it is sent, must have the authority of Host.
 std::string foreign(const HttpHead& head, const std::vector<std::string>& names);
 
 }  // namespace lenslet::serve

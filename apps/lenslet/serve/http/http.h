@@ -1,4 +1,4 @@
-// A request and its response, whatever the server that carries them.
+// A request and its response, independent of the server that receives and sends them.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@
 
 namespace lenslet::serve {
 
-/// What is known before the body is read.
+/// The parts of a request that are known before its body is read.
 struct HttpHead {
-  std::string method, target;       // "GET", "/v2/health/live"
-  std::optional<std::string> host;  // of the field Host; none: it was not sent
+  std::string method, target;                                       // "GET", "/v2/health/live"
+  std::optional<std::string> host;                                  // the field Host, if it was sent
   std::optional<std::string> origin, content_encoding, json_bytes;  // json_bytes: kJsonLengthField
 };
 
@@ -23,7 +23,7 @@ struct HttpResponse {
   int status = 200;
   std::string body;
   std::string type = "application/json";
-  std::vector<std::pair<std::string, std::string>> fields = {};  // besides the usual ones
+  std::vector<std::pair<std::string, std::string>> fields = {};  // in addition to those that the server sends
 };
 
 /// Answers the requests of a server. Thread-safe.
@@ -32,13 +32,13 @@ class HttpService {
   using Respond = std::function<void(HttpResponse)>;
 
   virtual ~HttpService() = default;
-  /// A response to a request whose body shall not even be read; nullopt for any other.
+  /// The response to a request that is refused before its body is read; nullopt for any other.
   virtual std::optional<HttpResponse> refuse(const HttpHead& head) = 0;
-  /// The response to bytes that are no request, or one beyond a limit.
+  /// The response to bytes that are no request, and to a request beyond a limit.
   virtual HttpResponse failure(int status, const std::string& reason) = 0;
-  /// Calls `respond` once, before it returns or later from another thread. Throws nothing. `respond` may throw where
-  /// memory is short; the response is then lost, and the connection ends. `thread`, where there is one, is that of the
-  /// connection, which must outlive the service: it builds the responses that wait for a batch.
+  /// Calls `respond` once, before it returns or later from another thread. Throws nothing. `respond` may throw without
+  /// memory; the response is then lost, and the connection ends. `thread` is the thread of the connection, or null; it
+  /// must outlive the service, and builds the responses that wait for a batch.
   virtual void handle(const HttpHead& head, std::string body, Respond respond, Executor* thread) = 0;
 };
 

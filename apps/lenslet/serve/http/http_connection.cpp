@@ -44,7 +44,7 @@ HttpHead head_of(const http::request_header<>& header) {
   const auto put = [](std::optional<std::string>& member, beast::string_view value) {
     member = member ? std::string() : std::string(value);
   };
-  for (const auto& field : header) {  // once, since looking each one up takes longer
+  for (const auto& field : header) {  // one loop: a look-up of each field takes longer
     if (field.name() == http::field::host) put(head.host, field.value());
     if (field.name() == http::field::origin) put(head.origin, field.value());
     if (field.name() == http::field::content_encoding && !head.content_encoding)
@@ -75,7 +75,7 @@ void Connection::release_body() noexcept {
   reserved_ = 0;
 }
 
-// Not in the constructor: a thread that drains would look for the shared pointer while it is being set.
+// Not in the constructor: a draining thread would read the shared pointer while it is being set.
 void Connection::start() {
   {
     const std::lock_guard<std::mutex> lock(context_.mutex);
@@ -101,7 +101,7 @@ void Connection::close_if_late(Time now) {
 void Connection::close() {
   deadline_ = kNever;
   Error ignored;
-  socket_.close(ignored);  // what is read or written ends with an error
+  socket_.close(ignored);  // pending reads and writes end with an error
 }
 
 void Connection::set_deadline(std::chrono::milliseconds time) {
@@ -113,7 +113,7 @@ void Connection::next_request() {
   request_.reset();
   waiting_ = true;
   set_deadline(context_.options.timeout);  // of the whole header: bytes that trickle in do not extend it
-  if (buffer_.size() > 0)                  // the other connections first, and the stack stays flat
+  if (buffer_.size() > 0)                  // posted: other connections come first, and the stack stays flat
     return net::post(socket_.get_executor(), [self = shared_from_this()] { self->take(); });
   if (buffer_.capacity() > kKeptBufferBytes) buffer_.shrink_to_fit();
   receive();
@@ -127,7 +127,7 @@ void Connection::receive() {
   });
 }
 
-/// Bytes to read at a time: of a body more, if it has more.
+/// Bytes to read at a time: more within a body, if it has more.
 size_t Connection::room() const {
   const bool in_body = request_ && request_->is_header_done();
   const size_t rest = in_body ? request_->content_length_remaining().value_or(0) : 0;
@@ -135,7 +135,7 @@ size_t Connection::room() const {
   return std::min(std::max(wanted, buffer_.capacity() - buffer_.size()), buffer_.max_size() - buffer_.size());
 }
 
-/// What the buffer has of the request; reads more until it is complete.
+/// Takes the bytes of the request from the buffer, and reads more until it is complete.
 void Connection::take() {
   bool whole = !request_;  // whether the next bytes that the parser takes begin the header
   if (whole) {
@@ -150,7 +150,7 @@ void Connection::take() {
     const auto data = buffer_.data();
     Error error;
     const size_t used = request_->put(data, error);
-    if (!has_header) {  // the parser may take a header in pieces; one of several is not kept
+    if (!has_header) {  // the parser may take a header in pieces; such a header is not kept
       whole = whole && request_->is_header_done() && used <= kMaxKeptHeader;
       header_.assign(static_cast<const char*>(data.data()), whole ? used : 0);
     }
@@ -163,8 +163,8 @@ void Connection::take() {
   answer(std::move(request_->get().body()));
 }
 
-/// Takes a request that is there as a whole and whose header has the bytes of the last admitted one: what was found
-/// then holds again. Returns false, and takes nothing, of any other.
+/// Takes a request that is complete in the buffer and whose header has the same bytes as the last admitted one: its
+/// parsed fields and its admission still hold. Returns false, and takes nothing, for any other.
 bool Connection::take_repeated() {
   const size_t header = header_.size();
   if (header == 0 || buffer_.size() < header + body_bytes_) return false;
@@ -177,7 +177,8 @@ bool Connection::take_repeated() {
   return true;
 }
 
-/// Counts the bytes of a body until the response is sent. Returns false if too many are counted.
+/// Counts the bytes of a body, until the response is sent. Returns false, and counts none, if the sum would exceed the
+/// limit.
 bool Connection::reserve(size_t bytes) {
   const auto wanted = static_cast<int64_t>(bytes);
   if (context_.counts.body_bytes.fetch_add(wanted) + wanted >
@@ -189,7 +190,7 @@ bool Connection::reserve(size_t bytes) {
   return true;
 }
 
-/// Why the body of the request that body_bytes_ announces is not taken; else it is reserved.
+/// The refusal of the announced body; none if its body_bytes_ were reserved.
 std::optional<HttpResponse> Connection::refused_body() {
   if (request_->chunked())
     return context_.service.failure(411, "send the body with Content-Length, not in chunks");
@@ -200,8 +201,8 @@ std::optional<HttpResponse> Connection::refused_body() {
   return std::nullopt;
 }
 
-/// Whether to take the body now, once the header is complete. If not, the request is refused, or the client asked to be
-/// told first.
+/// Whether to take the body now; called once the header is complete. If not, the request was refused, or the client
+/// waits for 100 Continue.
 bool Connection::admit() {
   waiting_ = false;
   const auto& message = request_->get();
@@ -217,7 +218,7 @@ bool Connection::admit() {
   }
   set_deadline(context_.options.timeout);
   if (!beast::iequals(message[http::field::expect], "100-continue")) return true;
-  header_.clear();  // each of these gets its own 100 Continue
+  header_.clear();  // not repeatable: each such request gets its own 100 Continue
   fields_ = kContinue;
   net::async_write(socket_, net::buffer(fields_), [self = shared_from_this()](Error error, size_t) {
     if (!error) self->take();
@@ -225,7 +226,7 @@ bool Connection::admit() {
   return false;
 }
 
-/// Answers bytes that are no request.
+/// Sends the response to bytes that are no request.
 void Connection::refuse(Error error) {
   waiting_ = false;
   is_head_ = request_->get().method() == http::verb::head;
@@ -241,8 +242,8 @@ void Connection::refuse(Error error) {
 }
 
 void Connection::answer(std::string body) {
-  deadline_ = kNever;  // the service takes its time
-  // An answer that this thread gives, before handle() returns or later, is sent at once.
+  deadline_ = kNever;  // the client waits for the service
+  // A response that this thread computes, before handle() returns or later, is sent at once.
   auto respond = [self = shared_from_this()](HttpResponse response) {
     net::dispatch(self->socket_.get_executor(), [self, response = std::move(response)]() mutable {
       self->send(std::move(response), self->keep_alive_);

@@ -25,11 +25,11 @@ namespace lenslet::serve {
 
 class Connection;
 
-/// A socket bound to the executor of its loop: cheaper for each request than tcp::socket, which takes any executor.
+/// A socket bound to the executor of its loop: takes less time per request than tcp::socket, which takes any executor.
 using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 
-/// A body as text, for Beast's parser. Its own string_body fills every piece with zeros before it copies the bytes
-/// there, which takes as long as the copy.
+/// A body as text, for Beast's parser. Beast's string_body fills each piece with zeros before it copies the bytes
+/// there, which is as much work as the copy.
 struct TextBody {
   using value_type = std::string;
 
@@ -58,11 +58,11 @@ struct TextBody {
   };
 };
 
-/// The fields that a service reads. A field that may occur once is left empty if it occurs twice; the service then
+/// The fields that a service reads. A field that occurs twice but may occur once is left empty; the service then
 /// refuses the request.
 HttpHead head_of(const boost::beast::http::request_header<>& header);
 
-/// What the connections of a server share.
+/// The objects that all connections of a server share.
 struct ConnectionContext {
   ConnectionContext(const HttpServerOptions& its_options, HttpService& its_service,
                     ConnectionCounts& its_counts)
@@ -76,10 +76,10 @@ struct ConnectionContext {
   std::set<Connection*> open;  // guarded by the mutex
 };
 
-/// Member functions run on the thread of the socket's loop, unless their comments name another. Bytes are taken and
-/// sent at once as far as the socket has or takes them; the loop waits for the rest. Deadlines have no timers, which
-/// would be set and cancelled for each read and write: the server checks all of them periodically. A client mostly
-/// sends the same header again: a header equal to the last is not parsed again.
+/// Member functions run on the thread of the socket's loop, unless their comments name another. They read and write at
+/// once as many bytes as the socket has or takes; the loop waits for the rest. Deadlines have no timers, which would be
+/// set and cancelled for each read and write: the server checks all of them periodically. Most clients send the same
+/// header again, so a header equal to the last one is not parsed.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   /// `socket` does not block. `thread` is that of its loop.
@@ -122,10 +122,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Executor& thread_;
   Socket socket_;
   boost::beast::flat_buffer buffer_;
-  std::optional<Request> request_;  // from the first byte that take_repeated() leaves to the response
+  std::optional<Request> request_;  // the parser; none if take_repeated() takes the whole request
   HttpHead head_;                   // of the request
   std::string fields_, body_;       // of the response
-  std::string header_;     // of the last admitted request, as it came; empty: too long, or not to be repeated
+  std::string
+      header_;  // the bytes of the last admitted request's; empty if it was too long, or is not repeatable
   size_t body_bytes_ = 0;  // of the last admitted request
   static constexpr auto kNever = std::numeric_limits<Time::rep>::max();
   std::atomic<Time::rep> deadline_{kNever};  // of the client, since the clock's epoch
@@ -134,7 +135,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool waiting_ = true;                      // for the header of a request
   bool keep_alive_ = false;                  // after the response to the request
   bool is_head_ = false;                     // the response has no body
-  bool lingers_ = false;  // the last response is sent: the end of its time is no fault of the client
+  bool lingers_ = false;  // the last response is sent: a deadline from now on is no fault of the client
 };
 
 }  // namespace lenslet::serve

@@ -24,10 +24,11 @@ using net::ip::tcp;
 
 namespace {
 
-constexpr int64_t kOtherFiles = 64;  // that the process needs besides its connections
+constexpr int64_t kOtherFiles = 64;  // open files besides the connections
 constexpr std::chrono::milliseconds kRetry(50), kPoll(10);
-constexpr std::chrono::milliseconds kMaxSweep(1000), kMinSweep(5);  // between looks at the deadlines
-constexpr int kSweeps = 10;                                         // in the time of a client
+constexpr std::chrono::milliseconds kMaxSweep(1000),
+    kMinSweep(5);            // from one check of all deadlines to the next
+constexpr int kSweeps = 10;  // checks within a client's timeout
 
 /// Raises the limit of open files, and returns how many connections it permits, at most `wanted`.
 int64_t permit_connections(int64_t wanted) {
@@ -35,9 +36,10 @@ int64_t permit_connections(int64_t wanted) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
   const auto needed = static_cast<rlim_t>(wanted + kOtherFiles);
   if (limit.rlim_cur < needed) {
-    limit.rlim_cur = std::min(limit.rlim_max, needed);
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-    ::getrlimit(RLIMIT_NOFILE, &limit);
+    rlimit raised = limit;
+    raised.rlim_cur = std::min(limit.rlim_max, needed);
+    if (::setrlimit(RLIMIT_NOFILE, &raised) == 0)
+      limit = raised;  // otherwise fewer connections are permitted
   }
   const auto permitted = static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, needed));
   return std::max<int64_t>(1, permitted - kOtherFiles);
@@ -78,7 +80,7 @@ class HttpServer::Listener {
         threads_.push_back(start_thread(concat("thread ", threads_.size() + 1, " of ", loops_.size()),
                                         [this, &loop] { run(loop.io); }));
       }
-    } catch (...) {  // the system starts no more threads
+    } catch (...) {  // the system refused a thread
       stop();
       throw;
     }
@@ -112,9 +114,10 @@ class HttpServer::Listener {
   }
 
  private:
-  /// What one thread runs. A connection stays with its loop, so that threads share neither a queue nor its lock.
+  /// The loop of one thread. A connection stays with its loop, so that threads share neither a queue nor its lock.
   struct Loop final : Executor {
-    /// A socket takes the files of its loop: now, since accept() would fail for good where the system has no more.
+    /// Opens a socket, which opens the files of its loop. Later the system may have no more, and accept() would then
+    /// fail for good.
     Loop() { const tcp::socket first(io); }
     void run(std::function<void()> task) override { net::post(io, std::move(task)); }
     net::io_context io{1};
@@ -137,7 +140,7 @@ class HttpServer::Listener {
     url_ = concat("http://", own.address().is_v6() ? "[" + address + "]" : address, ":", own.port());
   }
 
-  /// Counts a handler that will accept, until it is called, or dropped uncalled, as asio does where memory is short.
+  /// Counts a handler that will accept, until asio calls it or, without memory, drops it uncalled.
   class Turn {
    public:
     explicit Turn(int& turns) : turns_(&turns) { ++turns; }
@@ -157,14 +160,14 @@ class HttpServer::Listener {
     acceptor_.async_accept(
         loop.io, [this, &loop, turn = Turn(turns_)](boost::system::error_code error, Socket socket) mutable {
           if (context_.draining) return;
-          if (error) {  // no more files, perhaps: waits until some are closed
+          if (error) {  // such as no more files: waits until some are closed
             retry_.expires_after(kRetry);
             retry_.async_wait([this, later = std::move(turn)](boost::system::error_code) {
               if (!context_.draining) accept();
             });
             return;
           }
-          accept();  // first, since what follows may lack memory
+          accept();  // first, since the next call may throw without memory
           take(std::move(socket), loop);
         });
   }
@@ -182,7 +185,7 @@ class HttpServer::Listener {
     std::make_shared<Connection>(std::move(socket), loop, context_)->start();
   }
 
-  /// The connections for which `wanted` holds. They are released without the mutex, which their destructor takes.
+  /// The connections for which `wanted` holds. To be released without the mutex, which their destructor takes.
   template <typename Wanted>
   std::vector<std::shared_ptr<Connection>> connections(const Wanted& wanted) {
     std::vector<std::shared_ptr<Connection>> found;
@@ -199,11 +202,11 @@ class HttpServer::Listener {
       connection->close_if_waiting();
   }
 
-  /// Ends the connections whose clients take too long.
+  /// Closes the connections whose clients have exceeded their time.
   void sweep() {
     sweep_.expires_after(std::clamp(context_.options.timeout / kSweeps, kMinSweep, kMaxSweep));
     sweep_.async_wait([this](boost::system::error_code) {
-      sweep();  // first, since what follows may lack memory
+      sweep();  // sets the next timer first, since the rest may throw without memory
       const auto now = std::chrono::steady_clock::now();
       for (const auto& connection : connections([&](const Connection& one) { return one.is_late(now); }))
         connection->close_if_late(now);
@@ -222,7 +225,7 @@ class HttpServer::Listener {
     }
   }
 
-  /// Begins to accept again, as soon as there is memory, if an exception has ended that.
+  /// Accepts again, as soon as there is memory, after an exception has ended it.
   void go_on_accepting() noexcept {
     while (turns_ == 0 && !context_.draining && !loops_.front().io.stopped()) {
       try {

@@ -1,7 +1,7 @@
 // HttpServer: HTTP/1.1 on a socket, by Boost.Beast. Without Boost the constructor throws UnavailableError.
 //
-// Bounded: connections, bytes of a header, of a body and of all bodies together, and the time in which a client sends a
-// header, sends a body, or takes a response. A body is read only after its length is known and reserved.
+// Limited are: connections; bytes of a header, of a body and of all bodies together; and the time in which a client
+// sends a header, sends a body, or takes a response. A body is read only after its length is known and reserved.
 #pragma once
 
 #include <chrono>
@@ -38,12 +38,12 @@ class HttpServer {
 
   /// "http://127.0.0.1:8080".
   std::string url() const;
-  /// Most connections at a time: those of the options, or fewer where the system permits no more files.
+  /// The limit of connections at a time: that of the options, or less if the system permits fewer open files.
   int64_t max_connections() const noexcept;
-  /// Accepts no more connections, closes those without a request, and waits until the others have their responses, at
-  /// most the timeout. Returns whether all had.
+  /// Accepts no more connections, closes those without a request, and waits, at most the timeout, until the others have
+  /// their responses. Returns whether all have.
   bool drain();
-  /// Ends the threads; responses that come later are dropped. The service may then go.
+  /// Ends the threads. Later responses are dropped, so that the service may be destroyed.
   void stop();
 
  private:

@@ -150,7 +150,7 @@ function watchCards(cards, draw) {
 }
 
 // Names and times; `chosen` are the backends by layer that the profile was measured with. A layer that another one
-// computes says which.
+// computes shows the name of that one.
 function showTimes(cards, look, profile, chosen) {
   const rows = new Map((profile ? profile.layers : []).map((layer) => [layer.name, layer]));
   const inside = new Map();
