@@ -41,7 +41,6 @@ void DeviceLanes::run(const void* images, int64_t count, Answers answers, InputO
   const bool apart = answers.probabilities != nullptr;
   const DeviceGuard guard(device);
   check_device_memory(device, images, Executable::kEndAlignment, "images");
-  // A pass writes predictions to memory of the lane before they are split into two arrays.
   check_device_memory(device, answers.data, apart ? sizeof(int32_t) : Executable::kEndAlignment,
                       "answers' place");
   if (apart) check_device_memory(device, answers.probabilities, sizeof(float), "probabilities' place");
@@ -57,22 +56,22 @@ void DeviceLanes::run(const void* images, int64_t count, Answers answers, InputO
   for (int64_t done = 0; done < count;) {
     const int64_t batch = std::min(max_batch, count - done);
     const void* const first = static_cast<const char*>(images) + static_cast<size_t>(done) * image_bytes;
-    lane(batch, call, apart, capture).run_on_device(first, answers.from(done, answer_bytes), stream);
+    lane(batch, call, capture).run_on_device(first, answers.from(done, answer_bytes), stream);
     done += batch;
   }
 }
 
-Lane& DeviceLanes::lane(int64_t batch, InputOutput call, bool apart, uint64_t capture) {
+Lane& DeviceLanes::lane(int64_t batch, InputOutput call, uint64_t capture) {
   auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
     return kept.lane->batch() == batch && kept.call.input == call.input && kept.call.output == call.output &&
-           kept.apart == apart && kept.fits(capture);
+           kept.fits(capture);
   });
   if (found == kept_.end()) {
     if (capture != 0)
       throw UsageError(concat("the stream records a CUDA graph, and the model is not prepared for ", batch,
                               " images there: make the same call once before the capture"));
     make_room();
-    found = kept_.insert(kept_.begin(), {build(batch, call), call, apart, 0});
+    found = kept_.insert(kept_.begin(), {build(batch, call), call, 0});
   }
   if (capture != 0) found->capture = capture;
   std::rotate(kept_.begin(), found, found + 1);

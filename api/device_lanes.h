@@ -39,14 +39,13 @@ class DeviceLanes {
   struct Kept {
     std::unique_ptr<Lane> lane;
     InputOutput call;
-    bool apart = false;    // predictions as two arrays
     uint64_t capture = 0;  // the last that recorded it; 0: none
     bool fits(uint64_t id) const {
-      return capture == 0 || capture == id || !(apart || lane->executable().writes_own_memory());
+      return capture == 0 || capture == id || !lane->executable().writes_own_memory();
     }
   };
 
-  Lane& lane(int64_t batch, InputOutput call, bool apart, uint64_t capture);
+  Lane& lane(int64_t batch, InputOutput call, uint64_t capture);
   void make_room();
   std::unique_ptr<Lane> build(int64_t batch, InputOutput call) const;
 

@@ -79,9 +79,8 @@ class Lane {
   /// in place if the types agree.
   void run(const void* images, int64_t count, Answers answers, InputOutput call);
   /// Enqueues one pass over batch() images in the GPU's memory, of a pass's types, after the work of `stream`. Both
-  /// ends are read and written in place. Neither waits nor allocates, except that the first call with predictions as
-  /// two arrays allocates. Calls on different streams take turns if they share memory; while a stream is captured, the
-  /// caller orders them.
+  /// ends are read and written in place. Neither waits nor allocates. Calls on different streams take turns if they
+  /// share memory; while a stream is captured, the caller orders them.
   void run_on_device(const void* images, Answers answers, Stream& stream);
   /// Fills the input of the pass with batch() images of bytes and waits.
   void load(const uint8_t* pixels);
@@ -108,7 +107,6 @@ class Lane {
   bool writes_probabilities_;
   std::unique_ptr<PinnedBuffer> staging_;  // normalised images on their way to a GPU
   std::vector<float> written_;             // answers of a pass that are given in another form
-  Buffer pairs_;                           // predictions on a GPU on their way to two arrays
   std::unique_ptr<Event> used_;            // the last use of memory that calls on the device share
   void* last_stream_ = nullptr;            // of that use
 };

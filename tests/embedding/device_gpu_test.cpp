@@ -250,7 +250,7 @@ TEST(DeviceGpu, CallsWaitForTheStreamAndTheCallerForNothing) {
     EXPECT_EQ(static_cast<const int32_t*>(answers.data())[i], expected[static_cast<size_t>(i)].label) << i;
 }
 
-// Both calls use the model's memory for predictions on their way to two arrays.
+// Both calls use the model's workspace.
 TEST(DeviceGpu, CallsOnTwoStreamsTakeTurns) {
   LENSLET_SKIP_WITHOUT_GPU();
   Model model = fused();
