@@ -28,10 +28,10 @@ class DeviceLanes {
   DeviceLanes(const ModelSetup& setup, int64_t pass_limit, bool has_limit) noexcept
       : setup_(setup), pass_limit_(pass_limit), has_limit_(has_limit) {}
 
-  /// Enqueues the answers to `count` >= 0 images on a cudaStream_t, as Place::on_device() has it. Throws UsageError for
-  /// memory that is not the GPU's or not aligned, and for a capture of an unprepared call; UnavailableError for a plan
-  /// that does not read and write the types of `call`.
-  void run(const void* images, int64_t count, Answers answers, InputOutput call, void* stream);
+  /// Enqueues the answers to `count` >= 0 images on the stream of `place`, as Place::on_device() has it. Throws
+  /// UsageError for memory that is not the GPU's or not aligned, and for a capture of an unprepared call;
+  /// UnavailableError for a plan that does not read and write the types of `call`.
+  void run(const void* images, int64_t count, Answers answers, InputOutput call, const Place& place);
 
  private:
   /// One whose passes write memory of their own, recorded into a CUDA graph, belongs to that graph, which may run at
