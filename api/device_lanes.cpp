@@ -10,12 +10,16 @@
 namespace lenslet {
 namespace {
 
-void check_device_memory(Device device, const void* data, size_t alignment, const char* what) {
-  const runtime::MemoryInfo found = runtime::memory_at(data);
-  const bool on_device = found.kind == runtime::MemoryKind::kDevice;
-  if (!on_device || found.ordinal != device.ordinal)
+// `known`: the GPU whose memory it is, if the caller knows it; else the CPU.
+void check_device_memory(Device device, Device known, const void* data, size_t alignment, const char* what) {
+  Device home = known;
+  if (!home.is_cuda()) {
+    const runtime::MemoryInfo found = runtime::memory_at(data);
+    if (found.kind == runtime::MemoryKind::kDevice) home = Device::cuda(found.ordinal);
+  }
+  if (home != device)
     throw UsageError(concat("the ", what, " must be memory of ", device.to_string(), ", found ",
-                            on_device ? concat("that of cuda:", found.ordinal) : "host memory"));
+                            home.is_cuda() ? "that of " + home.to_string() : "host memory"));
   if (const size_t past = reinterpret_cast<uintptr_t>(data) % alignment; past != 0)
     throw UsageError(concat("the ", what, " must be aligned to ", alignment, " bytes, found ", past,
                             " bytes past such an address"));
@@ -32,7 +36,8 @@ int64_t aligned_pass(int64_t limit, size_t image_bytes, size_t answer_bytes) noe
   return std::max<int64_t>(limit / step, 1) * step;
 }
 
-void DeviceLanes::run(const void* images, int64_t count, Answers answers, InputOutput call, void* handle) {
+void DeviceLanes::run(const void* images, int64_t count, Answers answers, InputOutput call,
+                      const Place& place) {
   const Device device = setup_.device();
   if (!device.is_cuda())
     throw UsageError(
@@ -40,12 +45,12 @@ void DeviceLanes::run(const void* images, int64_t count, Answers answers, InputO
         "device, or pass host memory");
   const bool apart = answers.probabilities != nullptr;
   const DeviceGuard guard(device);
-  check_device_memory(device, images, Executable::kEndAlignment, "images");
-  // A pass writes predictions to memory of the lane before they are split into two arrays.
-  check_device_memory(device, answers.data, apart ? sizeof(int32_t) : Executable::kEndAlignment,
+  const Device known = place.known_device();
+  check_device_memory(device, known, images, Executable::kEndAlignment, "images");
+  check_device_memory(device, known, answers.data, apart ? sizeof(int32_t) : Executable::kEndAlignment,
                       "answers' place");
-  if (apart) check_device_memory(device, answers.probabilities, sizeof(float), "probabilities' place");
-  Stream stream = Stream::borrowed(device, handle);
+  if (apart) check_device_memory(device, known, answers.probabilities, sizeof(float), "probabilities' place");
+  Stream stream = Stream::borrowed(device, place.stream());
   const uint64_t capture = stream.capture_id();
   const Graph& graph = setup_.graph();
   const size_t image_bytes = bytes_of_image(graph, call.input);
@@ -57,22 +62,22 @@ void DeviceLanes::run(const void* images, int64_t count, Answers answers, InputO
   for (int64_t done = 0; done < count;) {
     const int64_t batch = std::min(max_batch, count - done);
     const void* const first = static_cast<const char*>(images) + static_cast<size_t>(done) * image_bytes;
-    lane(batch, call, apart, capture).run_on_device(first, answers.from(done, answer_bytes), stream);
+    lane(batch, call, capture).run_on_device(first, answers.from(done, answer_bytes), stream);
     done += batch;
   }
 }
 
-Lane& DeviceLanes::lane(int64_t batch, InputOutput call, bool apart, uint64_t capture) {
+Lane& DeviceLanes::lane(int64_t batch, InputOutput call, uint64_t capture) {
   auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
     return kept.lane->batch() == batch && kept.call.input == call.input && kept.call.output == call.output &&
-           kept.apart == apart && kept.fits(capture);
+           kept.fits(capture);
   });
   if (found == kept_.end()) {
     if (capture != 0)
       throw UsageError(concat("the stream records a CUDA graph, and the model is not prepared for ", batch,
                               " images there: make the same call once before the capture"));
     make_room();
-    found = kept_.insert(kept_.begin(), {build(batch, call), call, apart, 0});
+    found = kept_.insert(kept_.begin(), {build(batch, call), call, 0});
   }
   if (capture != 0) found->capture = capture;
   std::rotate(kept_.begin(), found, found + 1);

@@ -28,10 +28,10 @@ class DeviceLanes {
   DeviceLanes(const ModelSetup& setup, int64_t pass_limit, bool has_limit) noexcept
       : setup_(setup), pass_limit_(pass_limit), has_limit_(has_limit) {}
 
-  /// Enqueues the answers to `count` >= 0 images on a cudaStream_t, as Place::on_device() has it. Throws UsageError for
-  /// memory that is not the GPU's or not aligned, and for a capture of an unprepared call; UnavailableError for a plan
-  /// that does not read and write the types of `call`.
-  void run(const void* images, int64_t count, Answers answers, InputOutput call, void* stream);
+  /// Enqueues the answers to `count` >= 0 images on the stream of `place`, as Place::on_device() has it. Throws
+  /// UsageError for memory that is not the GPU's or not aligned, and for a capture of an unprepared call;
+  /// UnavailableError for a plan that does not read and write the types of `call`.
+  void run(const void* images, int64_t count, Answers answers, InputOutput call, const Place& place);
 
  private:
   /// One whose passes write memory of their own, recorded into a CUDA graph, belongs to that graph, which may run at
@@ -39,14 +39,13 @@ class DeviceLanes {
   struct Kept {
     std::unique_ptr<Lane> lane;
     InputOutput call;
-    bool apart = false;    // predictions as two arrays
     uint64_t capture = 0;  // the last that recorded it; 0: none
     bool fits(uint64_t id) const {
-      return capture == 0 || capture == id || !(apart || lane->executable().writes_own_memory());
+      return capture == 0 || capture == id || !lane->executable().writes_own_memory();
     }
   };
 
-  Lane& lane(int64_t batch, InputOutput call, bool apart, uint64_t capture);
+  Lane& lane(int64_t batch, InputOutput call, uint64_t capture);
   void make_room();
   std::unique_ptr<Lane> build(int64_t batch, InputOutput call) const;
 

@@ -90,17 +90,13 @@ void Lane::give(void* answers, int64_t count, ElementType wanted, Answers to) co
 
 void Lane::run_on_device(const void* images, Answers answers, Stream& stream) {
   DeviceGuard guard(executable_.device());
-  if (answers.probabilities && !pairs_.data()) pairs_ = Buffer(executable_.device(), output_bytes(batch()));
-  const bool shares = executable_.writes_own_memory() || answers.probabilities;
-  const bool ordered_here = shares && stream.capture_id() == 0;
+  const bool ordered_here = executable_.writes_own_memory() && stream.capture_id() == 0;
   if (ordered_here && used_ && last_stream_ != stream.native_handle()) stream.wait_for(*used_);
   ConstTensorView input = executable_.input();
   input.data = static_cast<const float*>(images);
   ConstTensorView own = executable_.output();
-  void* const written = answers.probabilities ? pairs_.data() : answers.data;
-  executable_.run(input, {static_cast<float*>(written), own.shape, own.device, own.type}, stream);
-  if (answers.probabilities)
-    runtime::split_pairs_async(written, batch(), answers.data, answers.probabilities, stream.native_handle());
+  executable_.run(input, {static_cast<float*>(answers.data), own.shape, own.device, own.type}, stream,
+                  answers.probabilities);
   if (!ordered_here) return;
   if (!used_) used_ = std::make_unique<Event>(executable_.device());
   used_->record(stream);

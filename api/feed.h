@@ -108,7 +108,6 @@ class Lane {
   bool writes_probabilities_;
   std::unique_ptr<PinnedBuffer> staging_;  // normalised images on their way to a GPU
   std::vector<float> written_;             // answers of a pass that are given in another form
-  Buffer pairs_;                           // predictions on a GPU on their way to two arrays
   std::unique_ptr<Event> used_;            // the last use of memory that calls on the device share
   void* last_stream_ = nullptr;            // of that use
 };

@@ -134,15 +134,18 @@ std::optional<Device> Model::State::usable_device() const {
   return usable == devices.end() ? std::nullopt : std::optional<Device>(*usable);
 }
 
-Model::State& Model::State::member_with(const void* data) {
+Model::State& Model::State::member_with(const void* data, const Place& place) {
   const std::vector<Device>& devices = setup_->devices();
   const std::optional<Device> usable = usable_device();
   if (!set_ || !setup_->device().is_cuda() || !usable) return *this;
-  const DeviceGuard guard(*usable);  // the current one may be lost
-  const runtime::MemoryInfo found = runtime::memory_at(data);
+  Device home = place.known_device();
+  if (!home.is_cuda()) {
+    const DeviceGuard guard(*usable);  // the current one may be lost
+    const runtime::MemoryInfo found = runtime::memory_at(data);
+    if (found.kind == runtime::MemoryKind::kDevice) home = Device::cuda(found.ordinal);
+  }
   for (size_t i = 0; i < set_->size(); ++i) {
-    if (found.kind == runtime::MemoryKind::kDevice && devices[i] == Device::cuda(found.ordinal))
-      return member(i);
+    if (devices[i] == home) return member(i);
   }
   return *this;
 }
@@ -156,7 +159,7 @@ int64_t Model::State::answer(const void* images, int64_t count, Answers answers,
     throw UsageError(concat("the ", images ? "answers' place" : "images", " must not be a null pointer"));
   if (place.is_on_device()) {
     if (!device_lanes_) throw UsageError("a single-pass model takes host memory");
-    member_with(images).device_lanes_->run(images, count, answers, call, place.stream());
+    member_with(images, place).device_lanes_->run(images, count, answers, call, place);
     return count;
   }
   if (feed_) check_plan_supports(feed_->lane().executable().plan(), call);

@@ -51,8 +51,6 @@ void fill_async(void* dst, int byte, size_t bytes, void* stream);
 /// does not find zeros.
 void fill_shared_async(int byte, void* stream);
 
-/// Splits `count` pairs [count, 2] of 4-byte words, aligned to 8 bytes, into two arrays [count].
-void split_pairs_async(const void* pairs, int64_t count, void* first, void* second, void* stream);
 /// Unpacks pixels (framework/tensor/pixels.h), [pair_bytes] to [2 * pair_bytes]. The bytes are a multiple of 8; `pairs`
 /// is aligned to 8 bytes and may be page-locked host memory, `pixels` is aligned to 16.
 void unpack_pixels_async(const void* pairs, int64_t pair_bytes, void* pixels, void* stream);

@@ -25,24 +25,6 @@ __global__ void __launch_bounds__(kFillThreads) fill_shared_kernel(unsigned word
 namespace lenslet {
 namespace {
 
-constexpr int kSplitThreads = 256;
-
-// computes    first[i], second[i] = pairs[i]
-// work split  a thread takes a pair
-// memory      reads and writes each word once, coalesced
-// requires    pairs aligned to 8 bytes (its caller, Lane::run_on_device, passes the start of an allocation)
-// measured    not measured: 16 bytes an image beside the 784 that it was computed from
-__global__ void __launch_bounds__(kSplitThreads) split_pairs_kernel(const uint2* pairs,  // [count, 2]
-                                                                    int64_t count,
-                                                                    unsigned* first,     // [count]
-                                                                    unsigned* second) {  // [count]
-  const int64_t i = int64_t{blockIdx.x} * kSplitThreads + threadIdx.x;
-  if (i >= count) return;
-  const uint2 pair = pairs[i];
-  first[i] = pair.x;
-  second[i] = pair.y;
-}
-
 constexpr int kUnpackThreads = 256;
 constexpr int64_t kUnpackBytes = 8;  // that a thread reads
 
@@ -76,14 +58,6 @@ __global__ void __launch_bounds__(kUnpackThreads) unpack_pixels_kernel(const uin
 }  // namespace lenslet
 
 namespace lenslet::runtime {
-
-void split_pairs_async(const void* pairs, int64_t count, void* first, void* second, void* stream) {
-  throw_if_device_lost();
-  if (count == 0) return;
-  launch("split_pairs_kernel", split_pairs_kernel, grid_blocks(count, kSplitThreads), kSplitThreads, 0,
-         static_cast<cudaStream_t>(stream), static_cast<const uint2*>(pairs), count,
-         static_cast<unsigned*>(first), static_cast<unsigned*>(second));
-}
 
 void unpack_pixels_async(const void* pairs, int64_t pair_bytes, void* pixels, void* stream) {
   throw_if_device_lost();

@@ -32,7 +32,6 @@ MemoryInfo memory_at(const void*) { return {}; }
 void copy_async(void*, const void*, size_t, void*) { refuse(); }
 void fill_async(void*, int, size_t, void*) { refuse(); }
 void fill_shared_async(int, void*) { refuse(); }
-void split_pairs_async(const void*, int64_t, void*, void*, void*) { refuse(); }
 void unpack_pixels_async(const void*, int64_t, void*, void*) { refuse(); }
 void throw_on_unreported_error() {}
 void* create_stream() { refuse(); }

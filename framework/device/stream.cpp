@@ -8,7 +8,9 @@
 namespace lenslet {
 
 DeviceGuard::DeviceGuard(Device device) {
-  if (device.is_cuda()) previous_ = runtime::set_device(device.ordinal);
+  if (!device.is_cuda()) return;
+  const int previous = runtime::set_device(device.ordinal);
+  if (previous != device.ordinal) previous_ = previous;
 }
 
 DeviceGuard::~DeviceGuard() {

@@ -80,7 +80,7 @@ class DeviceGuard {
   DeviceGuard& operator=(const DeviceGuard&) = delete;
 
  private:
-  int previous_ = -1;
+  int previous_ = -1;  // to be made current again; -1: none
 };
 
 /// Throws DeviceError after an unchecked launch failure of this thread; does nothing for the CPU.

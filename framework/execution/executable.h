@@ -137,8 +137,9 @@ class Executable {
   /// that does not fit, and with mapped_io or keep_activations; the error of a failed capture as run() does.
   void run(ConstTensorView input, TensorView output) { run(input, output, stream_); }
   /// Like run(input, output), on another stream of the device. Runs of one executable share its activations and
-  /// workspace, so the caller orders those of different streams (writes_own_memory()).
-  void run(ConstTensorView input, TensorView output, Stream& stream);
+  /// workspace, so the caller orders those of different streams (writes_own_memory()). `probabilities` as
+  /// RunContext::probabilities has it; refused on the CPU, and for an output of another type than kClass.
+  void run(ConstTensorView input, TensorView output, Stream& stream, float* probabilities = nullptr);
   /// Whether run(input, output) writes memory besides the output: activations, or a workspace.
   bool writes_own_memory() const noexcept { return steps_.size() != 1 || workspace_.bytes() > 0; }
   /// Whether run() replays a captured graph.
@@ -171,15 +172,16 @@ class Executable {
   void place_io(const BuildOptions& options);
   using Ends = KeptGraphs::Ends;
   class StepsAt;
-  void check_place(ConstTensorView given, ConstTensorView own, const char* role) const;
+  void check_place(ConstTensorView given, ConstTensorView own, const char* role, size_t alignment) const;
+  size_t end_alignment(const TensorView& own) const noexcept;
   void move_ends(Ends from, Ends to) noexcept;
   Ends slice_of(Ends pass, int64_t slice) const noexcept;
   void check_own_ends() const;  // throws UsageError with caller_ends
   void run_between(Ends pass, Stream& stream);
   CapturedGraph capture(Ends ends);
-  void enqueue_step(size_t index, Tracer* tracer, Stream& stream);
-  void visit_step(size_t index, Tracer* tracer, Stream& stream);
-  void run_step_and_wait(size_t index, Tracer* tracer, Stream& stream);
+  void enqueue_step(size_t index, Tracer* tracer, Stream& stream, float* probabilities = nullptr);
+  void visit_step(size_t index, Tracer* tracer, Stream& stream, float* probabilities = nullptr);
+  void run_step_and_wait(size_t index, Tracer* tracer, Stream& stream, float* probabilities = nullptr);
   const BackendEntry& choose_backend(size_t node, OperatorRequest& request,
                                      const BuildOptions& options) const;
 

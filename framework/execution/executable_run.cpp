@@ -47,16 +47,18 @@ void Executable::run() {
   run_between(ends, stream_);
 }
 
-void Executable::run(ConstTensorView input, TensorView output, Stream& stream) {
+void Executable::run(ConstTensorView input, TensorView output, Stream& stream, float* probabilities) {
   if (mapped_ || keep_activations_) {
     throw UsageError(
         "run(input, output) does not work with mapped_io or keep_activations; use run() without arguments");
   }
-  check_place(input, input_, "input");
-  check_place(output, output_, "output");
+  if (probabilities && !(device_.is_cuda() && output_.type == ElementType::kClass))
+    throw UsageError("run() writes probabilities apart only where a GPU writes predictions");
+  check_place(input, input_, "input", end_alignment(input_));
+  check_place(output, output_, "output", probabilities ? sizeof(int32_t) : end_alignment(output_));
   DeviceGuard guard(device_);
   NvtxRange range("run");
-  const Ends ends{input.data, output.data};
+  const Ends ends{input.data, output.data, probabilities};
   if (kept_captures_ && stream.capture_id() == 0) {
     if (const CapturedGraph* const graph = kept_captures_->of(ends, [&] { return capture(ends); })) {
       graph->launch(stream);
@@ -82,14 +84,18 @@ CapturedGraph Executable::capture(Ends ends) {
   }
 }
 
-void Executable::check_place(ConstTensorView given, ConstTensorView own, const char* role) const {
+size_t Executable::end_alignment(const TensorView& own) const noexcept {
+  return device_.is_cuda() ? kEndAlignment : std::min(bytes_of(own.type, 1), sizeof(float));
+}
+
+void Executable::check_place(ConstTensorView given, ConstTensorView own, const char* role,
+                             size_t alignment) const {
   if (!given.data || given.shape != own.shape || given.type != own.type || given.device != device_) {
     throw UsageError(concat("the ", role, " of run() must be ", to_string(own.type), " [",
                             own.shape.to_string(), "] on ", device_.to_string(), ", found ",
                             given.data ? "" : "no memory for ", to_string(given.type), " [",
                             given.shape.to_string(), "] on ", given.device.to_string()));
   }
-  const size_t alignment = device_.is_cuda() ? kEndAlignment : std::min(bytes_of(own.type, 1), sizeof(float));
   if (!is_aligned(given.data, alignment)) {
     throw UsageError(concat("the ", role, " of run() must be aligned to ", alignment, " bytes"));
   }
@@ -131,7 +137,7 @@ Executable::Ends Executable::slice_of(Ends pass, int64_t slice) const noexcept {
 void Executable::run_between(Ends pass, Stream& stream) {
   for (int64_t slice = 0; slice < slices(); ++slice) {
     const StepsAt here(*this, slice_of(pass, slice));
-    for (size_t i = 0; i < steps_.size(); ++i) visit_step(i, nullptr, stream);
+    for (size_t i = 0; i < steps_.size(); ++i) visit_step(i, nullptr, stream, pass.probabilities);
   }
 }
 
@@ -164,16 +170,16 @@ void Executable::run_step(size_t index, Tracer* tracer, int64_t slice) {
   visit_step(index, tracer, stream_);
 }
 
-void Executable::visit_step(size_t index, Tracer* tracer, Stream& stream) {
+void Executable::visit_step(size_t index, Tracer* tracer, Stream& stream, float* probabilities) {
   if (checks_layers()) {
-    run_step_and_wait(index, tracer, stream);
+    run_step_and_wait(index, tracer, stream, probabilities);
   } else {
-    enqueue_step(index, tracer, stream);
+    enqueue_step(index, tracer, stream, probabilities);
   }
 }
 
-void Executable::run_step_and_wait(size_t index, Tracer* tracer, Stream& stream) {
-  enqueue_step(index, tracer, stream);
+void Executable::run_step_and_wait(size_t index, Tracer* tracer, Stream& stream, float* probabilities) {
+  enqueue_step(index, tracer, stream, probabilities);
   try {
     stream.synchronise();
   } catch (const DeviceError& error) {
@@ -181,11 +187,11 @@ void Executable::run_step_and_wait(size_t index, Tracer* tracer, Stream& stream)
   }
 }
 
-void Executable::enqueue_step(size_t index, Tracer* tracer, Stream& stream) {
+void Executable::enqueue_step(size_t index, Tracer* tracer, Stream& stream, float* probabilities) {
   static NvtxTracer nvtx_tracer;
   Step& step = steps_[index];
   NvtxRange range(step.range.c_str()), backend_range(step.backend_range.c_str());
-  RunContext context{stream, workspace_.data(), tracer ? tracer : &nvtx_tracer};
+  RunContext context{stream, workspace_.data(), tracer ? tracer : &nvtx_tracer, probabilities};
   try {
     step.op->run(step.inputs, step.output, context);
   } catch (const DeviceError& error) {

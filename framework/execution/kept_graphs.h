@@ -13,11 +13,12 @@ class KeptGraphs {
  public:
   /// Where a pass or a slice begins and ends.
   struct Ends {
-    const float* input;  ///< The first value that is read.
-    float* output;       ///< The first value that is written.
+    const float* input;              ///< The first value that is read.
+    float* output;                   ///< The first value that is written.
+    float* probabilities = nullptr;  ///< As RunContext::probabilities.
     /// Equal addresses.
     bool operator==(const Ends& other) const noexcept {
-      return input == other.input && output == other.output;
+      return input == other.input && output == other.output && probabilities == other.probabilities;
     }
   };
   KeptGraphs() { kept_.reserve(kMaxKept); }

@@ -28,6 +28,9 @@ struct RunContext {
   Stream& stream;             // to enqueue on
   void* workspace = nullptr;  // at least Operator::workspace_bytes(), aligned to Buffer::kAlignment
   Tracer* tracer = nullptr;   // may be null
+  /// Where the probabilities of an output of type kClass go, [N] in the device's memory; the output then has the
+  /// classes alone, int32 [N]. Null: each beside its class. Only backends of a GPU get another value.
+  float* probabilities = nullptr;
 };
 
 /// Operations and minimal memory traffic of one layer for its whole batch.

@@ -9,6 +9,7 @@
 #include "framework/device/device_list.h"
 #include "framework/device/runtime.h"
 #include "framework/device/stream.h"
+#include "python/src/dlpack_exchange.h"
 #include "python/src/own_gpu_array.h"
 
 namespace nb = nanobind;
@@ -18,7 +19,8 @@ namespace {
 
 using Dims = std::vector<int64_t>;
 
-bool is_in_order(const Dims& dims, const Dims& strides) {
+bool is_in_order(const Dims& dims, const int64_t* strides) {
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return true;
   int64_t expected = 1;
   for (size_t i = dims.size(); i-- > 0;) {
     if (dims[i] != 1 && strides[i] != expected) return false;
@@ -33,9 +35,14 @@ Dims dims_of(nb::handle tuple) {
   return dims;
 }
 
+bool is_on_gpu(int32_t device_type) {
+  return device_type == nb::device::cuda::value || device_type == nb::device::cuda_managed::value;
+}
+
 // What a call needs of PyTorch, looked up once: each look-up costs as much as a launch.
 struct Torch {
-  nb::object uint8, int32, float32, raw_stream, current_stream;
+  nb::object uint8, int32, float32, raw_stream, current_stream, tensor;
+  const DlpackExchange* exchange = nullptr;  // of `tensor`, from PyTorch 2.10 on
   nb::object is_cuda = nb::str("is_cuda"), get_device = nb::str("get_device"), data_ptr = nb::str("data_ptr"),
              is_contiguous = nb::str("is_contiguous"), new_empty = nb::str("new_empty"),
              shape = nb::str("shape"), dtype = nb::str("dtype"), dtype_names = nb::make_tuple("dtype");
@@ -53,6 +60,8 @@ struct Torch {
     float32 = module.attr("float32");
     raw_stream = nb::getattr(module.attr("_C"), "_cuda_getCurrentRawStream", nb::none());
     current_stream = module.attr("cuda").attr("current_stream");
+    tensor = module.attr("Tensor");
+    exchange = dlpack_exchange(tensor);
   }
 };
 
@@ -66,6 +75,23 @@ nb::object call(nb::handle object, const nb::object& method) {
   PyObject* const result = PyObject_CallMethodNoArgs(object.ptr(), method.ptr());
   if (!result) throw nb::python_error();
   return nb::steal(result);
+}
+
+// What DLPack's C exchange has about a tensor. Not for subclasses, which may have no memory.
+bool describe(const Torch& torch, nb::handle tensor, nb::dlpack::dltensor& view) {
+  if (!torch.exchange || !tensor.type().is(torch.tensor)) return false;
+  if (torch.exchange->describe(tensor.ptr(), &view) != 0) {
+    PyErr_Clear();  // DLPack has no word for it; its attributes may
+    return false;
+  }
+  view.data = static_cast<char*>(view.data) + view.byte_offset;
+  return true;
+}
+
+void* address_of(const Torch& torch, nb::handle tensor) {
+  nb::dlpack::dltensor view;
+  if (describe(torch, tensor, view)) return view.data;
+  return reinterpret_cast<void*>(PyLong_AsSize_t(call(tensor, torch.data_ptr).ptr()));
 }
 
 // Memory in use by work that is not done: an event behind the work, and what holds the memory.
@@ -118,6 +144,8 @@ std::optional<GpuArray> GpuArray::from(nb::handle object, const char* name) {
 
 std::optional<GpuArray> GpuArray::from_torch(nb::handle tensor) {
   const Torch& torch = Torch::get();
+  nb::dlpack::dltensor view;
+  if (describe(torch, tensor, view)) return from_view(tensor, view);
   if (attribute(tensor, torch.is_cuda).ptr() != Py_True) return std::nullopt;
   GpuArray array;
   array.data_ = reinterpret_cast<void*>(PyLong_AsSize_t(call(tensor, torch.data_ptr).ptr()));
@@ -138,6 +166,25 @@ std::optional<GpuArray> GpuArray::from_torch(nb::handle tensor) {
   return array;
 }
 
+// A function call and some loads, where each attribute of a tensor is a Python object.
+std::optional<GpuArray> GpuArray::from_view(nb::handle tensor, const nb::dlpack::dltensor& view) {
+  const Torch& torch = Torch::get();
+  if (!is_on_gpu(view.device.device_type)) return std::nullopt;
+  GpuArray array;
+  array.data_ = view.data;
+  array.type_ = view.dtype == nb::dtype<uint8_t>()   ? 'u'
+                : view.dtype == nb::dtype<int32_t>() ? 'i'
+                : view.dtype == nb::dtype<float>()   ? 'f'
+                                                     : 0;
+  if (array.type_ == 0) array.type_name_ = nb::str(attribute(tensor, torch.dtype)).c_str();
+  array.dims_.assign(view.shape, view.shape + view.ndim);
+  array.in_order_ = is_in_order(array.dims_, view.strides);
+  array.ordinal_ = view.device.device_id;
+  if (torch.exchange->current_stream(nb::device::cuda::value, array.ordinal_, &array.stream_) != 0)
+    throw nb::python_error();
+  return array;
+}
+
 std::optional<GpuArray> GpuArray::from_interface(nb::handle object) {
   const nb::object interface = object.attr("__cuda_array_interface__");
   GpuArray array;
@@ -154,7 +201,7 @@ std::optional<GpuArray> GpuArray::from_interface(nb::handle object) {
     Dims elements = dims_of(strides);
     const int64_t bytes = array.type_ == 'u' ? 1 : 4;
     for (int64_t& stride : elements) stride = stride % bytes == 0 ? stride / bytes : -1;
-    array.in_order_ = is_in_order(array.dims_, elements);
+    array.in_order_ = is_in_order(array.dims_, elements.data());
   }
   array.stream_ = stream_from(interface.attr("get")("stream"));
   if (array.data_ && cuda_status().usable) {
@@ -168,7 +215,7 @@ std::optional<GpuArray> GpuArray::from_dlpack(nb::handle object, Kind kind) {
   if (!nb::hasattr(object, "__dlpack_device__")) return from_interface(object);
   const nb::object device = object.attr("__dlpack_device__")();
   const int place = nb::cast<int>(device[0]);
-  if (place != nb::device::cuda::value && place != nb::device::cuda_managed::value) return std::nullopt;
+  if (!is_on_gpu(place)) return std::nullopt;
   GpuArray array;
   const nb::object capsule = object.attr("__dlpack__")(nb::arg("stream") = 1);
   nb::ndarray<nb::ro>& view = array.memory_;
@@ -180,7 +227,7 @@ std::optional<GpuArray> GpuArray::from_dlpack(nb::handle object, Kind kind) {
     array.dims_.push_back(static_cast<int64_t>(view.shape(i)));
     strides.push_back(view.stride(i));
   }
-  array.in_order_ = is_in_order(array.dims_, strides);
+  array.in_order_ = is_in_order(array.dims_, strides.data());
   array.type_ = view.dtype() == nb::dtype<uint8_t>()   ? 'u'
                 : view.dtype() == nb::dtype<int32_t>() ? 'i'
                 : view.dtype() == nb::dtype<float>()   ? 'f'
@@ -232,6 +279,7 @@ GpuArray GpuArray::make(char type, const Dims& dims) const {
   made.type_ = type;
   made.dims_ = dims;
   made.stream_ = stream_;
+  made.ordinal_ = ordinal_;
   if (kind_ == Kind::kTorch) {
     const Torch& torch = Torch::get();
     const nb::tuple shape = tuple_of(dims);
@@ -240,7 +288,7 @@ GpuArray GpuArray::make(char type, const Dims& dims) const {
         PyObject_VectorcallMethod(torch.new_empty.ptr(), arguments, 2, torch.dtype_names.ptr());
     if (!tensor) throw nb::python_error();
     made.object_ = nb::steal(tensor);
-    made.data_ = reinterpret_cast<void*>(PyLong_AsSize_t(call(made.object_, torch.data_ptr).ptr()));
+    made.data_ = address_of(torch, made.object_);
   } else if (kind_ == Kind::kCupy) {
     made.object_ =
         nb::module_::import_("cupy").attr("empty")(tuple_of(dims), type == 'i' ? "int32" : "float32");

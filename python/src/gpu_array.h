@@ -33,6 +33,8 @@ class GpuArray {
   void check_writable() const;
 
   void* data() const noexcept { return data_; }
+  /// The device whose memory it is, as its library says, not the driver; the CPU if there is none.
+  Device device() const noexcept { return ordinal_ < 0 ? Device::cpu() : Device::cuda(ordinal_); }
   const std::vector<int64_t>& dims() const noexcept { return dims_; }
   bool holds_bytes() const noexcept { return type_ == 'u'; }
   /// A cudaStream_t.
@@ -50,6 +52,7 @@ class GpuArray {
   enum class Kind { kHost, kTorch, kCupy, kJax, kOther };
   static Kind kind_of(nanobind::handle object);
   static std::optional<GpuArray> from_torch(nanobind::handle tensor);
+  static std::optional<GpuArray> from_view(nanobind::handle tensor, const nanobind::dlpack::dltensor& view);
   static std::optional<GpuArray> from_interface(nanobind::handle object);
   static std::optional<GpuArray> from_dlpack(nanobind::handle object, Kind kind);
 

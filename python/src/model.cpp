@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -83,7 +84,12 @@ SampleArray images_of(SharedModel& self, nb::handle images, bool packed, bool in
 nb::object prediction(const nb::object& labels, const nb::object& probabilities) {
   static const nb::object& make =  // never destroyed: the interpreter ends first
       *new nb::object(nb::module_::import_("lenslet._types").attr("Prediction"));
-  return make(labels, probabilities);
+  // As Prediction._make() does: its own __new__ is a function of Python.
+  const nb::tuple values = nb::make_tuple(nb::make_tuple(labels, probabilities));
+  PyObject* const made =
+      PyTuple_Type.tp_new(reinterpret_cast<PyTypeObject*>(make.ptr()), values.ptr(), nullptr);
+  if (!made) throw nb::python_error();
+  return nb::steal(made);
 }
 
 // Images or inputs in the memory of the model's GPU; none if they are elsewhere. `sample` as for SampleArray::inputs().
@@ -93,7 +99,13 @@ struct GpuInput {
   int64_t count;
   bool has_batch;
 
-  GpuSamples samples() const { return {array.data(), type, count, array.stream()}; }
+  /// For a call that writes to `answers`. All places are known where a library says whose memory its arrays are.
+  GpuSamples samples(std::initializer_list<const GpuArray*> answers) const {
+    bool known = array.device().is_cuda();
+    for (const GpuArray* answer : answers) known = known && answer->device() == array.device();
+    return {array.data(), type, count,
+            known ? Place::known_on(array.device(), array.stream()) : Place::on_device(array.stream())};
+  }
 };
 
 std::optional<GpuInput> gpu_input(SharedModel& self, nb::handle given, const char* name, bool packed,
@@ -149,7 +161,7 @@ nb::object predict(SharedModel& self, nb::handle images, const OptionalText& dty
     const GpuArray probabilities = gpu_output(self, *gpu, second, "out[1]", 'f', {gpu->count});
     {
       const nb::gil_scoped_release no_gil;
-      self.predict(gpu->samples(), {text_of(plan), backend, math},
+      self.predict(gpu->samples({&labels, &probabilities}), {text_of(plan), backend, math},
                    {static_cast<int32_t*>(labels.data()), static_cast<float*>(probabilities.data())});
     }
     gpu->array.keep_while_used();
@@ -175,7 +187,8 @@ nb::object logits(SharedModel& self, nb::handle images, const OptionalText& dtyp
     const GpuArray values = gpu_output(self, *gpu, out, "out", 'f', {gpu->count, kLenet5Classes});
     {
       const nb::gil_scoped_release no_gil;
-      self.logits(gpu->samples(), {text_of(plan), backend, math}, static_cast<float*>(values.data()));
+      self.logits(gpu->samples({&values}), {text_of(plan), backend, math},
+                  static_cast<float*>(values.data()));
     }
     gpu->array.keep_while_used();
     return values.publish();
@@ -209,7 +222,7 @@ nb::object run(SharedModel& self, nb::handle inputs, const OptionalPath& plan, c
     const GpuArray values = gpu_output(self, *gpu, out, "out", 'f', dims);
     {
       const nb::gil_scoped_release no_gil;
-      self.run(gpu->samples(), {text_of(plan), backend, math}, static_cast<float*>(values.data()));
+      self.run(gpu->samples({&values}), {text_of(plan), backend, math}, static_cast<float*>(values.data()));
     }
     gpu->array.keep_while_used();
     return values.publish();

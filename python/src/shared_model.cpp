@@ -121,7 +121,7 @@ void SharedModel::predict(const SampleArray& images, const Choices& choices, int
 
 void SharedModel::predict(const GpuSamples& images, const Choices& choices, PredictionArrays answers) {
   with_samples(images, choices, [&](Model& model, const auto* pixels) {
-    model.predict(pixels, images.count, answers, Place::on_device(images.stream));
+    model.predict(pixels, images.count, answers, images.place);
   });
 }
 
@@ -135,7 +135,7 @@ void SharedModel::logits(const SampleArray& images, const Choices& choices, floa
 
 void SharedModel::logits(const GpuSamples& images, const Choices& choices, float* logits) {
   with_samples(images, choices, [&](Model& model, const auto* pixels) {
-    model.logits(pixels, images.count, logits, Place::on_device(images.stream));
+    model.logits(pixels, images.count, logits, images.place);
   });
 }
 
@@ -151,8 +151,7 @@ void SharedModel::run(const SampleArray& inputs, const Choices& choices, float* 
 
 void SharedModel::run(const GpuSamples& inputs, const Choices& choices, float* outputs) {
   with_model(choices, [&](Model& model) {
-    model.run(static_cast<const float*>(inputs.values), inputs.count, outputs,
-              Place::on_device(inputs.stream));
+    model.run(static_cast<const float*>(inputs.values), inputs.count, outputs, inputs.place);
   });
 }
 

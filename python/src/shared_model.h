@@ -34,7 +34,7 @@ struct GpuSamples {
   const void* values;
   ElementType type;  // kUint8, kUint4 or kFp32
   int64_t count;
-  void* stream;  // a cudaStream_t
+  Place place;  // of these and of the answers
 };
 
 /// Threads take turns, because a lenslet::Model is not thread-safe. Call every member except the constructor without

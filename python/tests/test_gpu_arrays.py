@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import lenslet
+from support import run_script
 
 COUNTS = (1, 64, 300)
 
@@ -30,6 +31,86 @@ def test_a_model_on_the_cpu_refuses_them(cpu_model):
         cpu_model.predict(Interface((2, 28, 28)))
     with pytest.raises(ValueError, match="inputs: expected host memory"):
         cpu_model.run(Interface((2, 1, 28, 28), "<f4"))
+
+
+# A library of the name `torch`, whose tensors describe themselves by the C exchange of DLPack alone.
+EXCHANGE = """
+import ctypes, sys, types
+import numpy
+
+class Device(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int32), ("ordinal", ctypes.c_int32)]
+
+class Type(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+class View(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device", Device), ("ndim", ctypes.c_int32), ("dtype", Type),
+                ("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p), ("byte_offset", ctypes.c_uint64)]
+
+describe_type = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(View))
+stream_type = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+
+@describe_type
+def describe(tensor, view):
+    if tensor.unknown:
+        raise_error(ctypes.py_object(BufferError), b"no word for it")
+        return -1
+    view[0] = View(4096, Device(2, 3), 3, Type(1, 8, 1), sizes.ctypes.data, steps.ctypes.data, 0)
+    return 0
+
+@stream_type
+def current_stream(kind, ordinal, stream):
+    stream[0] = None
+    return 0
+
+class Exchange(ctypes.Structure):
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("older", ctypes.c_void_p)] + [
+        (name, ctypes.c_void_p) for name in ("allocate", "export", "adopt", "describe", "current_stream")]
+
+raise_error = ctypes.pythonapi.PyErr_SetString
+raise_error.argtypes = [ctypes.py_object, ctypes.c_char_p]
+sizes, steps = numpy.array([2, 28, 28]), numpy.array([784, 28, 1])
+table = Exchange(int(sys.argv[1]), 3, None, None, None, None, ctypes.cast(describe, ctypes.c_void_p),
+                 ctypes.cast(current_stream, ctypes.c_void_p))
+capsule = ctypes.pythonapi.PyCapsule_New
+capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+class Tensor:
+    __module__, __dlpack_c_exchange_api__ = "torch", capsule(ctypes.addressof(table), b"dlpack_exchange_api", None)
+    unknown, dtype, shape = False, "uint8", (2, 28, 28)
+    is_cuda, get_device = True, lambda self: 5
+    data_ptr, is_contiguous = lambda self: 4096, lambda self: True
+
+class Subclass(Tensor):
+    __module__ = "torch"
+
+torch = types.ModuleType("torch")
+torch.Tensor, torch.uint8, torch.int32, torch.float32 = Tensor, "uint8", "int32", "float32"
+torch.cuda, torch._C = types.SimpleNamespace(current_stream=None), types.SimpleNamespace()
+torch._C._cuda_getCurrentRawStream = lambda ordinal: 0
+sys.modules["torch"] = torch
+import lenslet
+
+model = lenslet.Model.built_in(device="cpu")
+strange = Tensor()
+strange.unknown = True
+for tensor in (Tensor(), Subclass(), strange):
+    try:
+        model.predict(tensor)
+    except ValueError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("major", [1, 2])
+def test_tensors_are_described_by_the_exchange_of_their_own_type(major):
+    by_exchange, by_attributes = "found that of cuda:3", "found that of cuda:5"
+    lines = run_script(EXCHANGE, str(major)).splitlines()
+    assert len(lines) == 3
+    assert (by_exchange if major == 1 else by_attributes) in lines[0], "another major version has another layout"
+    assert by_attributes in lines[1], "a subclass may have no memory"
+    assert by_attributes in lines[2], "a tensor that DLPack cannot describe"
 
 
 @pytest.mark.parametrize("shape", [-1, (3, -1), (2**62, 2**62), ("a",), (1.5,)])
@@ -143,6 +224,26 @@ def test_calls_follow_the_current_stream(gpu, on_gpu, images):
         assert not stream.query(), "the call waited"
     stream.synchronize()
     assert same(found.labels, expected) and same(doubled, 2 * expected)
+
+
+def test_a_call_follows_the_stream_of_that_call(gpu, on_gpu, images):
+    """Neither the stream nor the memory of an earlier call is used again."""
+    expected, tensor = on_gpu.predict(images).labels, gpu.zeros((300, 28, 28), dtype=gpu.uint8, device="cuda")
+    place = (gpu.zeros(300, dtype=gpu.int32, device="cuda"), gpu.zeros(300, device="cuda"))
+    on_gpu.predict(tensor, out=place)
+    gpu.cuda.synchronize()
+    for stream in (gpu.cuda.Stream(), gpu.cuda.Stream()):
+        place[0].fill_(-1)
+        tensor.zero_()
+        gpu.cuda.synchronize()
+        with gpu.cuda.stream(stream):
+            gpu.cuda._sleep(20_000_000)
+            tensor.copy_(gpu.from_numpy(images), non_blocking=True)
+            on_gpu.predict(tensor, out=place)
+        stream.synchronize()
+        assert same(place[0], expected)
+    tensor.set_(gpu.from_numpy(np.roll(images, 1, axis=0)).cuda())  # the same object at another address
+    assert same(on_gpu.predict(tensor).labels, np.roll(expected, 1))
 
 
 def test_a_graph_records_calls(gpu, on_gpu, images):

@@ -250,7 +250,29 @@ TEST(DeviceGpu, CallsWaitForTheStreamAndTheCallerForNothing) {
     EXPECT_EQ(static_cast<const int32_t*>(answers.data())[i], expected[static_cast<size_t>(i)].label) << i;
 }
 
-// Both calls use the model's memory for predictions on their way to two arrays.
+// The driver is not asked for the memory of a place that the caller knows.
+TEST(DeviceGpu, AKnownPlaceIsTakenAtItsWord) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  constexpr int64_t kCount = 20;
+  Model model = fused();
+  std::vector<Prediction> expected(kCount);
+  const std::vector<uint8_t> pixels = repeated(pictures().pixels, kCount);
+  model.predict(pixels.data(), kCount, expected.data());
+  OnDevice<uint8_t> input(pixels);
+  OnDevice<int32_t> labels(kCount);
+  OnDevice<float> probabilities(kCount);
+  const PredictionArrays answers{labels.data(), probabilities.data()};
+  Stream stream(Device::cuda());
+  model.predict(input.data(), kCount, answers, Place::known_on(Device::cuda(), stream.native_handle()));
+  stream.synchronise();
+  const std::vector<int32_t> found = labels.read();
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], expected[i].label) << i;
+  const auto elsewhere = Place::known_on(Device::cuda(7), stream.native_handle());
+  expect_error<UsageError>([&] { model.predict(input.data(), kCount, answers, elsewhere); },
+                           "the images must be memory of cuda:0, found that of cuda:7");
+}
+
+// Both calls use the model's workspace.
 TEST(DeviceGpu, CallsOnTwoStreamsTakeTurns) {
   LENSLET_SKIP_WITHOUT_GPU();
   Model model = fused();

@@ -231,6 +231,9 @@ TEST(Passes, OnViewsRefuseWhatDoesNotFit) {
   TensorView narrow = output;
   narrow.shape = {2, 9};
   expect_error<UsageError>([&] { executable.run(input, narrow); }, "output");
+  float probabilities[2] = {};
+  expect_error<UsageError>([&] { executable.run(input, output, executable.stream(), probabilities); },
+                           "probabilities apart only where a GPU writes predictions");
 
   options.keep_activations = true;
   Executable keeping(lenet5(), options);

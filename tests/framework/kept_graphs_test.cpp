@@ -38,6 +38,8 @@ TEST_F(KeptGraphsTest, MemoryThatComesAgainIsCaptured) {
   EXPECT_EQ(captures_, 2) << "once for each";
   EXPECT_EQ(kept_.of({inputs_, outputs_ + 1}, [] { return CapturedGraph(); }), nullptr)
       << "the input of one and the output of another";
+  EXPECT_EQ(kept_.of({inputs_, outputs_, outputs_ + 2}, [] { return CapturedGraph(); }), nullptr)
+      << "probabilities elsewhere";
 }
 
 TEST_F(KeptGraphsTest, TheEightPairsUsedLastAreRemembered) {

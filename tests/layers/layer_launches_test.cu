@@ -144,7 +144,6 @@ const std::map<std::string, DirectionReader> kReaders = {
 const std::vector<Exempt> kExempt = {
     {"linear_warp_reduce_kernel<1,", "samples", "is for one sample"},
     {"bias_rectifier_kernel", "values of a channel", "is of convolutions: ConvLaunches"},
-    {"split_pairs_kernel", "", "is of no layer: it deals answers to two arrays, DeviceGpu"},
     {"unpack_pixels_kernel", "", "is of no layer: it unpacks the input of a whole network, Pixels"},
     {"fill_shared_kernel", "", "is of no layer: it fills shared memory before verified runs"},
 };

@@ -41,4 +41,15 @@ __device__ __forceinline__ Prediction predict(const float (&logits)[kClasses]) {
   return prediction;
 }
 
+/// Writes the prediction of an image to predictions [N], or, if `probabilities` [N] are apart, to them and labels [N].
+__device__ __forceinline__ void write_prediction(Prediction* output, float* probabilities, int64_t image,
+                                                 const Prediction& prediction) {
+  if (probabilities) {
+    reinterpret_cast<int32_t*>(output)[image] = prediction.label;
+    probabilities[image] = prediction.probability;
+  } else {
+    output[image] = prediction;
+  }
+}
+
 }  // namespace lenslet::fused_lenet5

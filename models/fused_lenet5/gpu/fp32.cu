@@ -63,19 +63,21 @@ class Fp32Operator : public Operator {
       launch("fused_lenet5_fp32_conv_kernel", fused_lenet5_fp32_conv_kernel<Pixel>, blocks,
              Fp32Conv::kThreads, Fp32Conv::kSharedBytes, stream, constants_,
              inputs[0].as<Pixel>() + first * kPixels, images, conv2_.as<float>(), h2);
-      Output* const target = output.as<Output>() + first * kOutputs;
+      float* const probabilities = context.probabilities ? context.probabilities + first : nullptr;
+      Output* const target = probabilities ? reinterpret_cast<Output*>(output.as<int32_t>() + first)
+                                           : output.as<Output>() + first * kOutputs;
       switch (linear_images(images)) {
         case 8:
-          launch_linear<8>(h2, images, target, stream);
+          launch_linear<8>(h2, images, target, probabilities, stream);
           break;
         case 4:
-          launch_linear<4>(h2, images, target, stream);
+          launch_linear<4>(h2, images, target, probabilities, stream);
           break;
         case 2:
-          launch_linear<2>(h2, images, target, stream);
+          launch_linear<2>(h2, images, target, probabilities, stream);
           break;
         default:
-          launch_linear<1>(h2, images, target, stream);
+          launch_linear<1>(h2, images, target, probabilities, stream);
       }
     }
   }
@@ -100,11 +102,12 @@ class Fp32Operator : public Operator {
     allow_shared_bytes(reinterpret_cast<const void*>(kernel), Fp32LinearTile<kEach>::kSharedBytes);
   }
   template <int kEach>
-  void launch_linear(const float* h2, int images, Output* output, cudaStream_t stream) const {
+  void launch_linear(const float* h2, int images, Output* output, float* probabilities,
+                     cudaStream_t stream) const {
     using Tile = Fp32LinearTile<kEach>;
     launch("fused_lenet5_fp32_linear_kernel", fused_lenet5_fp32_linear_kernel<kEach, Output>,
            grid_blocks(images, Tile::kImages), Tile::kThreads, Tile::kSharedBytes, stream, h2, images,
-           linear_.template as<float>(), output);
+           linear_.template as<float>(), output, probabilities);
   }
 
   int64_t count_;

@@ -92,14 +92,15 @@ __device__ __forceinline__ void fp32_store(const float (&sums)[kEach][kOut], flo
   }
 }
 
-__device__ __forceinline__ void fp32_write(float* output, int64_t image, const float (&logits)[kClasses]) {
+__device__ __forceinline__ void fp32_write(float* output, float* /*probabilities*/, int64_t image,
+                                           const float (&logits)[kClasses]) {
 #pragma unroll
   for (int k = 0; k < kClasses; k += 2)
     *reinterpret_cast<float2*>(output + image * kClasses + k) = make_float2(logits[k], logits[k + 1]);
 }
-__device__ __forceinline__ void fp32_write(Prediction* output, int64_t image,
+__device__ __forceinline__ void fp32_write(Prediction* output, float* probabilities, int64_t image,
                                            const float (&logits)[kClasses]) {
-  output[image] = predict(logits);
+  write_prediction(output, probabilities, image, predict(logits));
 }
 
 // computes    logits or predictions of h2 [N / 128][256][128 images]
@@ -115,7 +116,8 @@ __global__ void __launch_bounds__(Fp32LinearTile<kEach>::kThreads, 2)
     fused_lenet5_fp32_linear_kernel(const float* __restrict__ h2,  // [count / 128, 256, 128], rounded up
                                     int count,
                                     const float* __restrict__ parameters,  // [Fp32Linear::kFloats]
-                                    Output* __restrict__ output) {         // [count, 10] or [count]
+                                    Output* __restrict__ output,           // [count, 10] or [count]
+                                    float* __restrict__ probabilities) {   // [count], or null: in the output
   using Tile = Fp32LinearTile<kEach>;
   constexpr int kLast1 = 256 / Tile::kSteps1, kLast2 = kLast1 + 120 / Tile::kSteps2;  // stages before
   extern __shared__ __align__(16) float shared[];
@@ -202,7 +204,7 @@ __global__ void __launch_bounds__(Fp32LinearTile<kEach>::kThreads, 2)
 #pragma unroll
     for (int k = 0; k < kClasses; ++k) logits[k] = fmaf(x, w[k], logits[k]);
   }
-  fp32_write(output, image, logits);
+  fp32_write(output, probabilities, image, logits);
 }
 
 }  // namespace lenslet::fused_lenet5

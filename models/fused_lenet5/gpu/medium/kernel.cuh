@@ -10,19 +10,22 @@
 namespace lenslet::medium_lenet5 {
 
 struct MediumArguments {
-  const void* input;  // [count, 28, 28] pixels
-  void* output;       // [count, 10] logits or [count] predictions
+  const void* input;     // [count, 28, 28] pixels
+  void* output;          // [count, 10] logits, [count] predictions, or [count] labels with `probabilities`
+  float* probabilities;  // [count]; null: in the predictions
   int64_t count;
   const float* packed;  // in the order of Tile
   fused_lenet5::Fp32Constants constants;
 };
 
-__device__ __forceinline__ void store_answer(float* output, int64_t image, float logit, int lane) {
+__device__ __forceinline__ void store_answer(float* output, float* /*probabilities*/, int64_t image,
+                                             float logit, int lane) {
   if (lane < fused_lenet5::kClasses) output[image * fused_lenet5::kClasses + lane] = logit;
 }
-__device__ __forceinline__ void store_answer(Prediction* output, int64_t image, float logit, int lane) {
+__device__ __forceinline__ void store_answer(Prediction* output, float* probabilities, int64_t image,
+                                             float logit, int lane) {
   const Prediction prediction = small_lenet5::predict_from_lanes(logit);
-  if (lane == 0) small_lenet5::store_prediction(output + image, prediction);
+  if (lane == 0) small_lenet5::store_prediction(output, probabilities, image, prediction);
 }
 
 // computes    logits or predictions of `count` images
@@ -101,7 +104,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     }
     if (warp < images) {
       const float logit = last_layer(maps + warp * Tile::kImage + Tile::kF2, parameters, lane);
-      store_answer(static_cast<Output*>(args.output), first + warp, logit, lane);
+      store_answer(static_cast<Output*>(args.output), args.probabilities, first + warp, logit, lane);
     }
     first += images;
     left -= images;

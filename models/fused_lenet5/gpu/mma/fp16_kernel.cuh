@@ -94,7 +94,8 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
     fused_lenet5_mma_fp16_kernel(const Pixel* __restrict__ images,  // [count, 28, 28]
                                  int64_t count, int images_per_round,
                                  const unsigned char* __restrict__ packed,  // [MmaFp16Map::kBytes]
-                                 Output* __restrict__ output) {             // [count, 10] or [count]
+                                 Output* __restrict__ output,               // [count, 10] or [count]
+                                 float* __restrict__ probabilities) {       // [count], or null: in the output
   using Shared = MmaFp16Shared<Pixel, kWarps>;
   constexpr int kFcBytes = MmaFp16Map::kFcBytes;
   extern __shared__ __align__(16) unsigned char shared[];
@@ -141,7 +142,7 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
     float logits[4];
     mma_fully_connected(shared, h2, Shared::kH2Pitch, logits, lane);
     __syncwarp();  // h2 has been read
-    mma_write_logits(logits, reinterpret_cast<float*>(h2), in_round, output, first, lane);
+    mma_write_logits(logits, reinterpret_cast<float*>(h2), in_round, output, probabilities, first, lane);
   }
 }
 

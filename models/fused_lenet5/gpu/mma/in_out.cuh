@@ -8,24 +8,25 @@
 namespace lenslet::fused_lenet5 {
 
 /// The results of image `first` and the ones after it.
-__device__ __forceinline__ void mma_write(const float* scratch, int images, float* output, int64_t first,
-                                          int lane) {
+__device__ __forceinline__ void mma_write(const float* scratch, int images, float* output,
+                                          float* /*probabilities*/, int64_t first, int lane) {
   for (int i = lane; i < images * kClasses; i += 32) output[first * kClasses + i] = scratch[i];
 }
-__device__ __forceinline__ void mma_write(const float* scratch, int images, Prediction* output, int64_t first,
-                                          int lane) {
+__device__ __forceinline__ void mma_write(const float* scratch, int images, Prediction* output,
+                                          float* probabilities, int64_t first, int lane) {
   if (lane >= images) return;
   float logits[kClasses];
 #pragma unroll
   for (int k = 0; k < kClasses; ++k) logits[k] = scratch[lane * kClasses + k];
-  output[first + lane] = predict(logits);
+  write_prediction(output, probabilities, first + lane, predict(logits));
 }
 
 /// Writes the result D of a product [16 classes, 8 images] for the first `images` images; called by all lanes of a
 /// warp. scratch [8, 10] is shared memory of this warp alone.
 template <typename Output>
 __device__ __forceinline__ void mma_write_logits(const float (&logits)[4], float* scratch, int images,
-                                                 Output* output, int64_t first, int lane) {
+                                                 Output* output, float* probabilities, int64_t first,
+                                                 int lane) {
   const int g = lane / 4, t = lane % 4;
 #pragma unroll
   for (int e = 0; e < 4; ++e) {
@@ -33,7 +34,7 @@ __device__ __forceinline__ void mma_write_logits(const float (&logits)[4], float
     if (label < kClasses) scratch[(2 * t + e % 2) * kClasses + label] = logits[e];
   }
   __syncwarp();
-  mma_write(scratch, images, output, first, lane);
+  mma_write(scratch, images, output, probabilities, first, lane);
 }
 
 /// Starts copying one image to shared memory; all lanes of a warp.

@@ -11,8 +11,8 @@ namespace lenslet::fused_lenet5 {
 constexpr int kMmaImagesPerRound = 8;
 
 /// One compiled kernel, (const Pixel* images, int64_t count, int images_per_round, const unsigned char* packed,
-/// Output*). In round r, warp w of block b of B blocks takes the images from ((r * warps + w) * B + b) *
-/// images_per_round on.
+/// Output*, float* probabilities). In round r, warp w of block b of B blocks takes the images from
+/// ((r * warps + w) * B + b) * images_per_round on.
 struct MmaKernel {
   const char* name;
   const void* function;

@@ -79,7 +79,8 @@ __global__ void __launch_bounds__(MmaTf32Shared<Pixel>::kWarps * 32, 1)
     fused_lenet5_mma_tf32_kernel(const Pixel* __restrict__ images,  // [count, 28, 28]
                                  int64_t count, int images_per_round,
                                  const unsigned char* __restrict__ packed,  // [MmaTf32Map::kBytes]
-                                 Output* __restrict__ output) {             // [count, 10] or [count]
+                                 Output* __restrict__ output,               // [count, 10] or [count]
+                                 float* __restrict__ probabilities) {       // [count], or null: in the output
   using Shared = MmaTf32Shared<Pixel>;
   using Map = MmaTf32Map;
   extern __shared__ __align__(16) unsigned char shared[];
@@ -140,7 +141,8 @@ __global__ void __launch_bounds__(MmaTf32Shared<Pixel>::kWarps * 32, 1)
     mma_tf32_layer<1, Map::kFc3Steps>(packed + Map::kFc3, bias + (Map::kFc1Tiles + Map::kFc2Tiles) * 16,
                                       f2 + warp * kMmaImagesPerRound * Shared::kF2Pitch, Shared::kF2Pitch,
                                       logits, lane);
-    mma_write_logits(logits[0], f1 + warp * kMmaImagesPerRound * kClasses, in_round, output, first, lane);
+    mma_write_logits(logits[0], f1 + warp * kMmaImagesPerRound * kClasses, in_round, output, probabilities,
+                     first, lane);
     __syncthreads();  // until f2 has been read: h2 then overwrites it
   }
 }

@@ -13,8 +13,9 @@ namespace lenslet::small_lenet5 {
 #endif
 
 struct SmallArguments {
-  const void* input;  // [count, 28, 28] pixels
-  void* output;       // [count, 10] logits or [count] predictions
+  const void* input;     // [count, 28, 28] pixels
+  void* output;          // [count, 10] logits, [count] predictions, or [count] labels with `probabilities`
+  float* probabilities;  // [count]; null: in the predictions
   int64_t count;
   const float* packed;  // in the order of Tile
   bool input_on_host;   // page-locked memory: one block of a cluster reads it and sends it to the others
@@ -32,12 +33,19 @@ __device__ __forceinline__ float4 four_pixels(const float* at) {
   return *reinterpret_cast<const float4*>(at);
 }
 
-/// One store of eight bytes, so that a polling host sees both or none.
-__device__ __forceinline__ void store_prediction(Prediction* at, const Prediction& prediction) {
-  asm volatile(
-      "{\n.reg .b64 both;\nmov.b64 both, {%1, %2};\nst.relaxed.sys.global.b64 [%0], both;\n}" ::"l"(at),
-      "r"(prediction.label), "f"(prediction.probability)
-      : "memory");
+/// To predictions [N] one store of eight bytes, so that a polling host sees both or none; to labels [N] and
+/// `probabilities` [N] if these are apart.
+__device__ __forceinline__ void store_prediction(void* output, float* probabilities, int64_t image,
+                                                 const Prediction& prediction) {
+  if (probabilities) {
+    static_cast<int32_t*>(output)[image] = prediction.label;
+    probabilities[image] = prediction.probability;
+    return;
+  }
+  asm volatile("{\n.reg .b64 both;\nmov.b64 both, {%1, %2};\nst.relaxed.sys.global.b64 [%0], both;\n}" ::"l"(
+                   static_cast<Prediction*>(output) + image),
+               "r"(prediction.label), "f"(prediction.probability)
+               : "memory");
 }
 
 /// Sends the pixels at `image`, 16 bytes per thread, to every block that needs rows of them. A read of host memory
@@ -152,7 +160,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
             static_cast<float*>(args.output)[n * fused_lenet5::kClasses + thread] = logit;
         } else {
           const Prediction prediction = predict_from_lanes(logit);
-          if (thread == 0) store_prediction(static_cast<Prediction*>(args.output) + n, prediction);
+          if (thread == 0) store_prediction(args.output, args.probabilities, n, prediction);
         }
       }
     }
