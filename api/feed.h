@@ -135,9 +135,9 @@ struct SharedCall {
 
 class Feed {
  public:
-  /// The most lanes that feed a GPU, chosen by hand: three quarters of 16 cores. In place one thread serves all lanes,
-  /// and 4 hide a pass behind the copies.
-  static constexpr int kMaxLanes = 12, kLanesInPlace = 4;
+  /// The most lanes that feed a GPU: three quarters of 16 cores, chosen by hand. In place one thread serves all lanes,
+  /// and 2 hide a pass behind the copies; with more, as many passes wait behind the last copy.
+  static constexpr int kMaxLanes = 12, kLanesInPlace = 2;
   using Chunk = lenslet::Chunk;
   /// Memory for one chunk in flight, and for the answers of two, so that the host reads one chunk's answers while the
   /// next chunk computes.

@@ -143,8 +143,8 @@ TEST(Feed, HasLanesForTheMemoryOfACall) {
   EXPECT_EQ(lanes(gpu, true, 64 * kMiB, 16, false), 2) << "page-locked memory of 256 MiB";
   EXPECT_EQ(lanes(gpu, true, 512 * kMiB, 16, false), 1);
   EXPECT_EQ(lanes(gpu, false, 4 * kMiB, 16, false), 1) << "layers take longer than one thread's copies";
-  EXPECT_EQ(lanes(gpu, true, 16 * kMiB, 16, true), 4);
-  EXPECT_EQ(lanes(gpu, true, 16 * kMiB, 1, true), 4) << "no thread copies";
+  EXPECT_EQ(lanes(gpu, true, 16 * kMiB, 16, true), 2);
+  EXPECT_EQ(lanes(gpu, true, 16 * kMiB, 1, true), 2) << "no thread copies";
   EXPECT_EQ(lanes(Device::cpu(), true, 4 * kMiB, 16, false), 1);
 }
 
