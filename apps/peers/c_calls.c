@@ -1,10 +1,10 @@
 /*
- * Times calls of liblenslet.so from C with ordinary memory; prints one line of JSON per number of pictures.
+ * Times calls of liblenslet.so from C with ordinary memory; prints one line of JSON per number of images.
  *   c_calls [page-locked] [packed] DEVICE MATH FOLDER MIN_MS COUNT...
- * FOLDER has pixels.bin (784 bytes per picture), labels.bin and expected.bin (one byte per picture: its label, and the
+ * FOLDER has pixels.bin (784 bytes per image), labels.bin and expected.bin (one byte per image: its label, and the
  * class that `lenslet eval` answers), as user_calls.py writes them; larger counts repeat them. Each count is called for
  * MIN_MS and at least ten times, after three calls that are not timed. The answers of the last call are judged. With
- * `packed` the pixels are packed to 392 bytes per picture first, and expected-packed.bin has the classes.
+ * `packed` the pixels are packed to 392 bytes per image first, and expected-packed.bin has the classes.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -74,13 +74,13 @@ int main(int argc, char** argv) {
   unsigned char* expected =
       read_file(argv[3], packed ? "expected-packed.bin" : "expected.bin", &expected_bytes);
   if (expected_bytes != known || known * LENSLET_PIXELS != pixel_bytes) {
-    fputs("c_calls: the files of FOLDER differ in their numbers of pictures\n", stderr);
+    fputs("c_calls: the files of FOLDER differ in their numbers of images\n", stderr);
     return 3;
   }
   if (packed) {
     unsigned char* pairs = malloc(known * LENSLET_PACKED_BYTES);
     if (!pairs) {
-      fputs("c_calls: no memory to pack the pictures\n", stderr);
+      fputs("c_calls: no memory to pack the images\n", stderr);
       return 6;
     }
     check_status(lenslet_pack_u4(pixels, (int64_t)known, pairs));
@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
       input = malloc(count * image_bytes);
     }
     if (!samples || !input || !answers) {
-      fprintf(stderr, "c_calls: no memory for %zu pictures\n", count);
+      fprintf(stderr, "c_calls: no memory for %zu images\n", count);
       return 6;
     }
     const size_t input_bytes = count * image_bytes;

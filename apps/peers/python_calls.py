@@ -1,4 +1,4 @@
-"""Times calls of the package `lenslet` with arrays of NumPy; prints one line of JSON per number of pictures.
+"""Times calls of the package `lenslet` with arrays of NumPy; prints one line of JSON per number of images.
 
     python3 python_calls.py DEVICE MATH FOLDER MIN_MS COUNT...
 

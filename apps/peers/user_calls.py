@@ -72,7 +72,7 @@ def python_program(interpreter):
 
 
 def rows_of(caller, find, device, math, folder, min_ms, counts=COUNTS):
-    """A row a count. main() writes the pictures, their labels and the classes of `lenslet eval` to `folder`."""
+    """A row a count. main() writes the images, their labels and the classes of `lenslet eval` to `folder`."""
     known = (Path(folder) / "labels.bin").stat().st_size
     read = "packed pixels" if caller == PACKED else "bytes"
     base = {"caller": caller, "call": f"predict, {read} in, label and probability out", "device": device, "math": math}

@@ -14,8 +14,11 @@
 # 6. A function that throws, or ends a script, when what it is given is wrong is a check_: no other verb is for that,
 #    and a check_ returns nothing or what it checked. A function that returns the verdict has another name.
 # 7. Code is not a person: no test's name has a verb such as says, tells, knows or asks.
+# 8. Terms of docs/architecture.md: what times, tunes or imports networks reads samples, or images of digits, and never
+#    pictures, which are files of any size.
 set -euo pipefail
 cd "$1"
+inputs_named='apps/lenslet/(bench|candidates|tune)|apps/peers|models/onnx'
 
 # The exceptions are arithmetic that keeps NaN, which host code and kernels share, and PTX's modifier .relu.
 mapfile -t sources < <(find framework -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \
@@ -118,6 +121,13 @@ if [ "${#host[@]}" -gt 0 ] && grep -nE "\\+ $name - 1\\) / \\1([^A-Za-z0-9_.]|\$
 fi
 if [ "${#host[@]}" -gt 0 ] && grep -nE "ceil_div\\(.*, $name\\) \\* \\1([^A-Za-z0-9_.]|\$)" "${host[@]}" /dev/null; then
   echo '^ round_up of framework/base/integer_math.h' >&2
+  exit 1
+fi
+
+# A folder's name may have the word.
+mapfile -t inputs < <(printf '%s\n' "${texts[@]}" | grep -E "^($inputs_named)/")
+if [ "${#inputs[@]}" -gt 0 ] && grep -niE 'picture' "${inputs[@]}" /dev/null | grep -vE '#include|/pictures/'; then
+  echo '^ a picture is a file of any size; 28x28 values of a digit are an image, an input of any network a sample' >&2
   exit 1
 fi
 
