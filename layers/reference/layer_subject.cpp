@@ -140,9 +140,9 @@ LayerSubject linear_subject(const Shape& input, int64_t outputs, SubjectOptions 
 }
 
 LayerSubject pool_subject(Pooling kind, const Shape& input, const Pool2dWindow& w, SubjectOptions options) {
-  const PoolWindow judged{w.kernel_h,   w.kernel_w,   w.stride_h,   w.stride_w,   w.pad_h, w.pad_w,
+  const PoolWindow judged{w.r,          w.s,          w.stride_h,   w.stride_w,   w.pad_h, w.pad_w,
                           w.more_pad_h, w.more_pad_w, w.dilation_h, w.dilation_w, w.ceil};
-  const double terms = static_cast<double>(w.kernel_h) * w.kernel_w;
+  const double terms = static_cast<double>(w.r) * w.s;
   const bool padding = kind == Pooling::kAverage;
   std::vector<LayerCase> cases;
   for (const Fill fill : {Fill::kRandom, Fill::kIntegers}) {

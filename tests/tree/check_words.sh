@@ -15,7 +15,8 @@
 #    and a check_ returns nothing or what it checked. A function that returns the verdict has another name.
 # 7. Code is not a person: no test's name has a verb such as says, tells, knows or asks.
 # 8. Terms of docs/architecture.md: what times, tunes or imports networks reads samples, or images of digits, and never
-#    pictures, which are files of any size.
+#    pictures, which are files of any size. A kernel is a function or a prepared backend: a convolution has filters, a
+#    pooling windows, and neither has a kernel's size. Attributes of ONNX keep their names.
 set -euo pipefail
 cd "$1"
 inputs_named='apps/lenslet/(bench|candidates|tune)|apps/peers|models/onnx'
@@ -128,6 +129,13 @@ fi
 mapfile -t inputs < <(printf '%s\n' "${texts[@]}" | grep -E "^($inputs_named)/")
 if [ "${#inputs[@]}" -gt 0 ] && grep -niE 'picture' "${inputs[@]}" /dev/null | grep -vE '#include|/pictures/'; then
   echo '^ a picture is a file of any size; 28x28 values of a digit are an image, an input of any network a sample' >&2
+  exit 1
+fi
+
+sizes='kernel_[hw]([^a-z]|$)|kernel (sizes?|height|width|does not fit)([^a-z]|$)|[0-9] ?[x×] ?[0-9] kernel'
+# The changes name what earlier versions had.
+if grep -niE "$sizes" "${texts[@]}" /dev/null | grep -v '^CHANGELOG\.md:'; then
+  echo '^ a convolution has filters (R x S) and a pooling windows; a kernel is a function or a prepared backend' >&2
   exit 1
 fi
 

@@ -95,8 +95,8 @@ void Importer::pool(const Node& node) {
 void Importer::pool_rows(const Node& node, const Shape& planes, bool columns) {
   const Held input = shaped(node, 0, planes);
   Pool2dWindow all;
-  all.kernel_h = all.stride_h = to_int(planes[2]);
-  all.kernel_w = all.stride_w = columns ? to_int(planes[3]) : 1;
+  all.r = all.stride_h = to_int(planes[2]);
+  all.s = all.stride_w = columns ? to_int(planes[3]) : 1;
   if (node.op == "GlobalMaxPool" || node.op == "ReduceMax")
     put(node, std::make_unique<MaxPool2dLayer>(all), {input});
   else
