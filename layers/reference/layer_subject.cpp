@@ -40,7 +40,7 @@ double sum_factor(int64_t terms, MathMode math) {
 
 std::vector<Shape> LayerCase::inputs() const {
   std::vector<Shape> shapes = {input};
-  for (const LayerInput& other : others) shapes.push_back(other.shape);
+  for (const OwnedInput& other : others) shapes.push_back(other.shape);
   return shapes;
 }
 
@@ -58,7 +58,7 @@ void LayerCase::verify(Operator& op, const OperatorRequest& request, Stream& str
                        VerifyResult& result) const {
   std::vector<ConstTensorView> views = {{nullptr, input, request.device}};
   std::vector<const void*> values = {x.data()};
-  for (const LayerInput& other : others) {
+  for (const OwnedInput& other : others) {
     views.push_back({nullptr, other.shape, request.device});
     values.push_back(other.values.data());
   }
