@@ -9,8 +9,8 @@
 # 3. Sizes are rounded up by framework/base/integer_math.h. Not in kernels, which call no function of the host.
 # 4. A limit is called max or min: no identifier is `most` or `least`, and no constant the Largest or Fewest of its
 #    kind. Comments and texts use the words.
-# 5. The processor is called a GPU in the texts of the product, on pages, and in the comments and identifiers of C++
-#    and CUDA sources; a card is a model card.
+# 5. The processor is called a GPU in the texts of the product, on pages, in the comments and identifiers of C++ and
+#    CUDA sources, and in ./dev, its planted faults and sanitizers; a card is a model card.
 # 6. A function that throws, or ends a script, when what it is given is wrong is a check_: no other verb is for that,
 #    and a check_ returns nothing or what it checked. A function that returns the verdict has another name.
 # 7. Code is not a person: no test's name has a verb such as says, tells, knows or asks.
@@ -236,6 +236,14 @@ mapfile -t sources < <(printf '%s\n' "${code[@]}" |
   }
   END { exit failed }
 ' "${sources[@]}"
+
+mapfile -t scripts < <(printf '%s\n' "${texts[@]}" |
+  grep -E '^dev$|^dev\.d/|^(tests/(mutate|sanitize)|docs/results)/.*\.py$')
+if [ "${#scripts[@]}" -gt 0 ] &&
+  grep -nE '(^|[^A-Za-z0-9_-])([Cc]ards?|CARDS?)([^A-Za-z0-9_-]|$)' "${scripts[@]}" /dev/null; then
+  echo '^ in scripts and their help a card is a GPU' >&2
+  exit 1
+fi
 
 # Pages, without what stands in backticks: options, and names of files and folders. A line may end between the words.
 mapfile -t pages < <(printf '%s\n' "${texts[@]}" | grep '\.md$')

@@ -401,6 +401,8 @@ red apps/planted.py 'print(f"two cards: {names}")  # a model card' 'a card is a 
 red layers/planted.cu '// The limits of one card.' 'in sources a card is a GPU' "${words[@]}"
 red models/planted.h 'struct GpuCard {};' 'in sources a card is a GPU' "${words[@]}"
 red tests/planted.cpp 'int card_of_rank(int rank);' 'in sources a card is a GPU' "${words[@]}"
+red dev '  ./dev bench [--name CARD]' 'in scripts and their help a card is a GPU' "${words[@]}"
+red tests/mutate/planted.py 'help="programs at a time [one a card]"' 'in scripts and their help' "${words[@]}"
 red apps/planted.h '// The fp64 judge.' 'fp64 reference' "${words[@]}"
 red docs/planted.md 'Held to the fp64 judge.' 'fp64 reference' "${words[@]}"
 red README.md 'On your card.' 'README.md:[0-9]*: on a page a card is a GPU' "${words[@]}"
