@@ -24,7 +24,7 @@ using Images = lenslet_model::Images;
 
 constexpr size_t kPixels = LENSLET_PIXELS;
 
-// Values of one picture.
+// Values of one image.
 template <typename Value>
 constexpr size_t kValues = std::is_same_v<Value, PixelPair> ? LENSLET_PACKED_BYTES : kPixels;
 

@@ -1,7 +1,6 @@
 #include "api/model.h"
 
 #include <cmath>
-#include <random>
 #include <utility>
 
 #include "api/feed.h"
@@ -12,6 +11,7 @@
 #include "framework/execution/profiler.h"
 #include "framework/execution/tuner.h"
 #include "framework/measuring/row_status.h"
+#include "framework/tensor/pixels.h"
 #include "models/classifier.h"
 
 namespace lenslet {
@@ -60,14 +60,6 @@ void check_writes_logits(const Network& network) {
   throw UnavailableError(concat(printable_excerpt(network.origin),
                                 ": the network writes probabilities, and logits of them are computed in host "
                                 "memory only; call run() for the probabilities"));
-}
-
-// Times do not depend on the pixels.
-std::vector<uint8_t> random_pixels(int64_t count) {
-  std::vector<uint8_t> bytes(static_cast<size_t>(count));
-  std::mt19937 random(1);
-  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
-  return bytes;
 }
 
 }  // namespace
@@ -241,7 +233,7 @@ ModelProfile Model::profile(int64_t batch, double min_time_ms, std::function<boo
   // A separate executable: the profile shows a pass whose input and output are in the device's memory.
   Executable executable(state_->setup().graph(), state_->profile_options(batch));
   Lane lane(executable);
-  lane.load(random_pixels(batch * lane.image_values()).data());
+  lane.load(random_pixels(batch * lane.image_values(), 1).data());
   ProfileOptions options;
   options.min_time_ms = min_time_ms;
   options.cold = options.copies = false;

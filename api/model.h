@@ -228,7 +228,7 @@ class Model {
   std::vector<DeviceShare> shares() const;
   /// The normalisation of the weights file's metadata; default MNIST's, 0.1307 and 0.3081.
   const Normalisation& normalisation() const noexcept;
-  /// A picture whose log(sum(exp(logits))) is not above this shows no digit. From the weights file's metadata; NaN
+  /// An image whose log(sum(exp(logits))) is not above this shows no digit. From the weights file's metadata; NaN
   /// without an entry.
   double energy_threshold() const noexcept;
   /// The plan of a pass of `batch` images, bytes in and predictions out. Prepares the pass if it is new.

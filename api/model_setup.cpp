@@ -162,7 +162,7 @@ void check_reads_digits(const Network& network, const std::string& what, const c
                            " takes networks of which one class is the answer; ", fault, remedy));
   if (reads_digits(network.graph)) return;
   throw DataError(concat(printable_excerpt(network.origin), ": ", what, " takes networks that read ",
-                         kLenet5Side, "x", kLenet5Side, " pictures and have ", kLenet5Classes,
+                         kLenet5Side, "x", kLenet5Side, " images and have ", kLenet5Classes,
                          " classes; this one reads ", network.graph.input_shape().to_string(), " and writes ",
                          network.graph.output_shape().to_string(), remedy));
 }

@@ -83,7 +83,7 @@ struct Choices {
 /// A network with its weights.
 struct Network {
   std::string origin;  // "built-in weights", "built-in weights, robust set" or the file's name
-  /// A picture whose energy is not above this shows no digit; none if the weights file has no such entry.
+  /// An image whose energy is not above this shows no digit; none if the weights file has no such entry.
   std::optional<double> energy_threshold;
   Graph graph;
   std::vector<Normalisation> channels;  // of pictures, one per channel; empty: the graph's, for all channels

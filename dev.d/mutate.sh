@@ -5,6 +5,7 @@ cmd_mutate() {
   local side='' named='' build_only='' run='' list=no filter=() options=() run_options=() targets folder
   [ -z "${LENSLET_PRESET:-}" ] || named=$LENSLET_PRESET
   while [ "$#" -gt 0 ]; do
+    [ "$1" != --cards ] || set -- --gpus "${@:2}"  # its name before
     case $1 in
       --cpu) side=cpu ;;
       --cuda) side=gpu ;;
@@ -14,7 +15,7 @@ cmd_mutate() {
         named=$preset
         [ "$taken" -eq 1 ] || shift
         ;;
-      --filter | --jobs | --json | --build-only | --run | --cards)
+      --filter | --jobs | --json | --build-only | --run | --gpus)
         [ "$#" -ge 2 ] || usage_error "$1 needs a value"
         case $1 in
           --filter) filter=("$1" "$2") ;;
@@ -23,7 +24,7 @@ cmd_mutate() {
             LENSLET_JOBS=$2 run_options+=("$1" "$2")
             ;;
           --json) options+=("$1" "$2") ;;
-          --cards)
+          --gpus)
             whole_number "$1" "$2"
             run_options+=("$1" "$2")
             ;;

@@ -8,8 +8,9 @@ cmd_sanitize() {
       shift "$taken"
       continue
     fi
+    [ "$1" != --cards ] || set -- --gpus "${@:2}"  # its name before
     case $1 in
-      --tool | --jobs | --cards | --limit | --filter | --json)
+      --tool | --jobs | --gpus | --limit | --filter | --json)
         [ "$#" -ge 2 ] || usage_error "$1 needs a value"
         case $1 in
           --tool)

@@ -80,7 +80,7 @@ class Server:
 
 
 class Request:
-    """An inference of `batch` random pictures in binary form, and the whole response to it."""
+    """An inference of `batch` random images in binary form, and the whole response to it."""
 
     def __init__(self, model, batch):
         self.path, self.batch = f"/v2/models/{model['name']}/infer", batch

@@ -5,9 +5,7 @@
 
 #include <condition_variable>
 #include <mutex>
-#include <new>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -71,13 +69,11 @@ struct OwnThreads::State {
 OwnThreads::OwnThreads(int count, const std::vector<int>& processors) : state_(std::make_unique<State>()) {
   State& state = *state_;
   try {
-    for (int i = 0; i < count; ++i)
-      state.threads.emplace_back([&state, i, processors] { state.work(i, processors); });
-  } catch (const std::system_error& error) {
-    const size_t started = state.threads.size();
-    state.end_threads();
-    throw refused_thread(concat("thread ", started + 1, " of ", count, " for a device"),
-                         error.code().message());
+    state.threads.reserve(static_cast<size_t>(count));
+    for (int i = 0; i < count; ++i) {
+      state.threads.push_back(start_thread(concat("thread ", i + 1, " of ", count, " for a device"),
+                                           [&state, i, processors] { state.work(i, processors); }));
+    }
   } catch (...) {
     state.end_threads();
     throw;

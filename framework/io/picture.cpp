@@ -62,7 +62,7 @@ bool has_magic(const std::vector<uint8_t>& bytes, const char* magic, size_t leng
 
 // The likely format of a file that no decoder reads, with advice: "a WebP file; convert it …", "text". Empty if the
 // format is unknown.
-std::string seems_to_be(const std::vector<uint8_t>& bytes) {
+std::string refused_format(const std::vector<uint8_t>& bytes) {
   for (const Magic& magic : kRefused) {
     if (has_magic(bytes, magic.bytes, magic.length, magic.offset)) {
       const bool vowel = std::strchr("AEIO", magic.name[0]) != nullptr;
@@ -156,7 +156,7 @@ Picture decode_picture(const std::vector<uint8_t>& bytes, const std::string& ori
       (std::isspace(bytes[2]) || bytes[2] == '#')) {
     return decode_pnm(bytes, origin, limits);
   }
-  const std::string guess = seems_to_be(bytes);
+  const std::string guess = refused_format(bytes);
   if (has_magic(bytes, "BM", 2) && guess != "text") return decode_bmp(bytes, origin, limits);
   throw DataError(concat(origin, ": expected a picture (", kFormats, "), found ",
                          guess.empty() ? "an unknown format" : guess));

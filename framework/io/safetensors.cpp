@@ -14,8 +14,8 @@
 #include "framework/base/strict_json.h"
 #include "framework/base/text.h"
 #include "framework/io/file.h"
+#include "framework/io/file_guess.h"
 #include "framework/io/float_formats.h"
-#include "framework/io/stand_in.h"
 
 namespace lenslet {
 namespace {
@@ -287,7 +287,7 @@ Safetensors parse_safetensors(const uint8_t* bytes, size_t size, const std::stri
                            header_bytes <= size - kLengthBytes;
   if (!header_fits || bytes[kLengthBytes] != '{') {
     const std::string guess =
-        seems_to_be(bytes, size, "save the state_dict with safetensors.torch.save_file");
+        guess_format(bytes, size, "save the state_dict with safetensors.torch.save_file");
     if (!guess.empty())
       throw DataError(concat(origin, ": expected safetensors, found what seems to be ", guess));
   }

@@ -1,6 +1,7 @@
 #include "framework/tensor/pixels.h"
 
 #include <cstring>
+#include <random>
 #include <stdexcept>
 
 #include "framework/base/parallel.h"
@@ -32,6 +33,13 @@ void unpack_pixels(const PixelPair* pairs, int64_t count, uint8_t* pixels) noexc
 
 void round_to_greys(uint8_t* pixels, int64_t count) noexcept {
   for (int64_t i = 0; i < count; ++i) pixels[i] = first_grey(pair_of(pixels[i], 0));
+}
+
+std::vector<uint8_t> random_pixels(int64_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<uint8_t> pixels(static_cast<size_t>(count));
+  for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(random() >> 56);
+  return pixels;
 }
 
 void convert_pixels(ElementType given, const void* from, int64_t count, const Normalisation& normalisation,

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "framework/tensor/tensor.h"
 
@@ -39,6 +40,9 @@ void unpack_pixels(const PixelPair* pairs, int64_t count, uint8_t* pixels) noexc
 
 /// Rounds pixels in place, as packing does.
 void round_to_greys(uint8_t* pixels, int64_t count) noexcept;
+
+/// `count` random bytes, the same for the same seed. Constant pixels would hide denormals and branches from a timing.
+std::vector<uint8_t> random_pixels(int64_t count, uint64_t seed);
 
 /// Copies `count` pixels of type `given` to `to`, as type `wanted`, with all threads: packs, unpacks or normalises them
 /// if the types differ. kFp32 values can only be copied. Neither end may have type kClass.

@@ -33,7 +33,7 @@ Conv2dLayer::Conv2dLayer(Conv2dProblem geometry, Tensor weights, Tensor bias)
       g.k % g.groups != 0) {
     throw DataError(concat(
         "conv2d needs positive sizes and groups that divide both channel counts, found groups=", g.groups,
-        ", C=", g.c, ", K=", g.k, ", kernel ", g.r, "x", g.s));
+        ", C=", g.c, ", K=", g.k, ", filter ", g.r, "x", g.s));
   }
   if (weights_.shape() != g.weight_shape()) {
     throw DataError(concat("conv2d expected weights of shape ", g.weight_shape().to_string(), ", found ",

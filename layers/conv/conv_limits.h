@@ -61,12 +61,12 @@ inline Support symmetric_padding(const char* backend, const Conv2dProblem& probl
 
 /// No, with a reason, if no window fits into the output or a window would lie completely in the padding.
 inline Support windows_fit(const Conv2dProblem& problem, const Pool2dWindow& window) {
-  const bool touch = window.stride_h >= 1 && window.stride_w >= 1 && 2 * window.pad_h <= window.kernel_h &&
-                     2 * window.pad_w <= window.kernel_w;
+  const bool touch = window.stride_h >= 1 && window.stride_w >= 1 && 2 * window.pad_h <= window.r &&
+                     2 * window.pad_w <= window.s;
   if (touch && window.rows(problem.p()) >= 1 && window.columns(problem.q()) >= 1) return Support::yes();
-  return Support::no(concat("a ", window.kernel_h, "x", window.kernel_w, " window with padding ",
-                            window.pad_h, "x", window.pad_w, " does not fit the output ", problem.p(), "x",
-                            problem.q(), kLeavePooling));
+  return Support::no(concat("a ", window.r, "x", window.s, " window with padding ", window.pad_h, "x",
+                            window.pad_w, " does not fit the output ", problem.p(), "x", problem.q(),
+                            kLeavePooling));
 }
 
 }  // namespace lenslet

@@ -10,11 +10,11 @@ namespace {
 /// One direction of a problem, in 64 bits.
 struct Axis {
   const char* name;  // "h" or "w", as in problem strings
-  int64_t in, kernel, stride, pad, more_pad, dilation;
+  int64_t in, filter, stride, pad, more_pad, dilation;
 
   int64_t padded() const { return in + 2 * pad + more_pad; }
-  int64_t extent() const { return dilation * (kernel - 1) + 1; }  // of the kernel
-  /// floor((padded - extent) / stride) + 1; 0 if the kernel does not fit.
+  int64_t extent() const { return dilation * (filter - 1) + 1; }  // of the filter
+  /// floor((padded - extent) / stride) + 1; 0 if the filter does not fit.
   int64_t outputs() const {
     const int64_t room = padded() - extent();
     return room < 0 || stride < 1 ? 0 : room / stride + 1;
@@ -36,9 +36,9 @@ void check_range(const char* option, int value, int lowest) {
   }
 }
 
-void check_kernel_fits(const Axis& axis) {
+void check_filter_fits(const Axis& axis) {
   if (axis.extent() > axis.padded()) {
-    throw UsageError(concat("the kernel does not fit: k", axis.name, "=", axis.kernel, " spans ",
+    throw UsageError(concat("the filter does not fit: k", axis.name, "=", axis.filter, " spans ",
                             axis.extent(), " with dilation, the padded input i", axis.name, " is ",
                             axis.padded(), " (", axis.in, " + ", axis.pad, " + ", axis.pad + axis.more_pad,
                             "); the output would have size ", axis.padded() - axis.extent() + 1));
@@ -117,8 +117,8 @@ void Conv2dProblem::check() const {
   check_range("ih (input height)", h, 1);
   check_range("iw (input width)", w, 1);
   check_range("oc (output channels)", k, 1);
-  check_range("kh (kernel height)", r, 1);
-  check_range("kw (kernel width)", s, 1);
+  check_range("kh (filter height)", r, 1);
+  check_range("kw (filter width)", s, 1);
   check_range("sh (stride)", stride_h, 1);
   check_range("sw (stride)", stride_w, 1);
   check_range("ph (padding)", pad_h, 0);
@@ -130,7 +130,7 @@ void Conv2dProblem::check() const {
     throw UsageError(concat("g (groups) must divide ic and oc, found g=", groups, ", ic=", c, ", oc=", k));
   }
   for (const Axis& axis : {vertical(*this), horizontal(*this)}) check_padding_after(axis);
-  for (const Axis& axis : {vertical(*this), horizontal(*this)}) check_kernel_fits(axis);
+  for (const Axis& axis : {vertical(*this), horizontal(*this)}) check_filter_fits(axis);
   check_element_count("input", "mb*ic*ih*iw", {n, c, h, w});
   check_element_count("weight tensor", "oc*ic/g*kh*kw", {k, c / groups, r, s});
   check_element_count("output", "mb*oc*oh*ow", {n, k, p(), q()});

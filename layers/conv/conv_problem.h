@@ -36,9 +36,9 @@ struct Conv2dProblem {
   TensorLayout layout = TensorLayout::kNchw;
   std::string name;  // for output: printable text without a double quote; may be empty
 
-  /// Output height; < 1 if the kernel does not fit.
+  /// Output height; < 1 if the filter does not fit.
   int p() const noexcept;
-  /// Output width; < 1 if the kernel does not fit.
+  /// Output width; < 1 if the filter does not fit.
   int q() const noexcept;
   /// 2 * N * K * P * Q * (C/G) * R * S.
   double flops() const noexcept;
@@ -57,7 +57,7 @@ struct Conv2dProblem {
   WindowDirection across() const noexcept { return {s, stride_w, pad_w, more_pad_w, dilation_w}; }
 
   /// Throws UsageError naming the option, its value and its legal range: sizes >= 1, C and K divisible by groups, the
-  /// kernel inside the padded input, every element count below 2^31.
+  /// filter inside the padded input, every element count below 2^31.
   void check() const;
 
   /// Whether more or fewer zeros follow the input than precede it. A backend that cannot pad so refuses the problem

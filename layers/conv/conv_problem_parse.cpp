@@ -131,44 +131,44 @@ struct AxisFields {
     };
     in = value('i');
     out = value('o');
-    kernel = value('k');
+    filter = value('k');
     stride = value('s');
     pad = value('p');
     dilation = value('d');
   }
   /// Whether it has no size, and nothing that one cell without padding would not have.
   bool absent() const {
-    return !in && !out && !kernel && stride.value_or(1) == 1 && pad.value_or(0) == 0 &&
+    return !in && !out && !filter && stride.value_or(1) == 1 && pad.value_or(0) == 0 &&
            dilation.value_or(0) == 0;
   }
-  bool given() const { return in || out || kernel || stride || pad || dilation; }
+  bool given() const { return in || out || filter || stride || pad || dilation; }
   /// Whether the sum over this axis has one term: a depth of 1 makes a 3-D convolution a 2-D one.
   bool is_single() const {
-    return in.value_or(0) == 1 && kernel.value_or(0) == 1 && out.value_or(1) == 1 && pad.value_or(0) == 0;
+    return in.value_or(0) == 1 && filter.value_or(0) == 1 && out.value_or(1) == 1 && pad.value_or(0) == 0;
   }
   void make_single() {
-    in = out = kernel = stride = 1;
+    in = out = filter = stride = 1;
     pad = dilation = 0;
   }
   /// Padding only if the axes are the same; else resolve() decides it.
   void copy_missing(const AxisFields& other) {
     for (const auto field :
-         {&AxisFields::in, &AxisFields::kernel, &AxisFields::stride, &AxisFields::dilation}) {
+         {&AxisFields::in, &AxisFields::filter, &AxisFields::stride, &AxisFields::dilation}) {
       if (!(this->*field)) this->*field = other.*field;
     }
-    const bool same = in == other.in && kernel == other.kernel && stride == other.stride &&
+    const bool same = in == other.in && filter == other.filter && stride == other.stride &&
                       dilation == other.dilation && (!pad || pad == other.pad);
     if (!same || out) return;
     out = other.out;
     pad = other.pad;
   }
 
-  std::optional<int> in, out, kernel, stride, pad, dilation;
+  std::optional<int> in, out, filter, stride, pad, dilation;
 };
 
 /// Where an axis of the problem stands.
 struct Place {
-  int &in, &kernel, &stride, &pad, &more_pad, &dilation;
+  int &in, &filter, &stride, &pad, &more_pad, &dilation;
 };
 
 /// Fills the axis:
@@ -178,11 +178,11 @@ struct Place {
 void resolve(const AxisFields& axis, const AxisFields& other, const Place& to, char letter,
              std::string_view text) {
   to.in = axis.in.value_or(0);
-  to.kernel = axis.kernel.value_or(0);
+  to.filter = axis.filter.value_or(0);
   to.stride = axis.stride.value_or(1);
   const int64_t dilation = int64_t{axis.dilation.value_or(0)} + 1;
   to.dilation = static_cast<int>(std::min<int64_t>(dilation, INT_MAX));
-  const int64_t extent = dilation * (to.kernel - 1) + 1;
+  const int64_t extent = dilation * (to.filter - 1) + 1;
   const auto outputs = [&](int pad) {
     const int64_t room = to.in + 2 * int64_t{pad} - extent;
     return room < 0 ? 0 : room / to.stride + 1;
@@ -196,7 +196,7 @@ void resolve(const AxisFields& axis, const AxisFields& other, const Place& to, c
   const int64_t more = needed - 2 * int64_t{to.pad};
   if (to.pad + more < -int64_t{to.stride} || more > INT_MAX) {
     throw UsageError(concat("problem '", printable_excerpt(text), "': o", letter, "=", *axis.out,
-                            ", but its input, kernel, stride, padding and dilation give ", outputs(to.pad)));
+                            ", but its input, filter, stride, padding and dilation give ", outputs(to.pad)));
   }
   to.more_pad = static_cast<int>(more);
 }
@@ -212,7 +212,7 @@ Conv2dProblem Conv2dProblem::parse(std::string_view text) {
   AxisFields d(fields.values, 'd'), h(fields.values, 'h'), w(fields.values, 'w');
   const bool volume = d.given() && !d.is_single();
   if (!volume) {
-    if (h.absent() && w.in && w.kernel) h.make_single();  // 1-D
+    if (h.absent() && w.in && w.filter) h.make_single();  // 1-D
     h.copy_missing(w);
     w.copy_missing(h);
   }
@@ -226,7 +226,7 @@ Conv2dProblem Conv2dProblem::parse(std::string_view text) {
   const char* missing = problem.c == 0   ? "ic"
                         : problem.k == 0 ? "oc"
                         : !outer.in      ? (volume ? "id" : "ih")
-                        : !outer.kernel  ? (volume ? "kd" : "kh")
+                        : !outer.filter  ? (volume ? "kd" : "kh")
                                          : nullptr;
   if (missing) {
     throw UsageError(concat("problem '", printable_excerpt(text), "' lacks ", missing,

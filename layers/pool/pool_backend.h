@@ -22,8 +22,8 @@ struct Pool2dProblem {
   int64_t p = 0, q = 0;            ///< Rows and columns of the output.
   /// Whether a window is a whole plane.
   bool is_whole() const noexcept {
-    return p == 1 && q == 1 && window.plain() && window.pad_h == 0 && window.pad_w == 0 &&
-           window.kernel_h == h && window.kernel_w == w;
+    return p == 1 && q == 1 && window.plain() && window.pad_h == 0 && window.pad_w == 0 && window.r == h &&
+           window.s == w;
   }
 };
 
@@ -33,11 +33,11 @@ struct CellRange {
   int64_t high = 0;  ///< The one behind the last.
 };
 /// The cells of a window, `dilation` apart from `begin` on, that lie in `range`.
-LENSLET_HOST_DEVICE inline int64_t cells_within(int64_t begin, int64_t kernel, int64_t dilation,
+LENSLET_HOST_DEVICE inline int64_t cells_within(int64_t begin, int64_t size, int64_t dilation,
                                                 CellRange range) {
   const int64_t first = begin >= range.low ? 0 : (range.low - begin + dilation - 1) / dilation;
   const int64_t end = begin >= range.high ? 0 : (range.high - begin + dilation - 1) / dilation;
-  const int64_t last = end < kernel ? end : kernel;
+  const int64_t last = end < size ? end : size;
   return last > first ? last - first : 0;
 }
 

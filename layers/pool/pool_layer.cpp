@@ -10,10 +10,10 @@ namespace {
 
 // A window along one axis.
 struct Axis {
-  int64_t kernel, stride, pad, more_pad, dilation;
+  int64_t size, stride, pad, more_pad, dilation;
 };
-Axis down(const Pool2dWindow& v) { return {v.kernel_h, v.stride_h, v.pad_h, v.more_pad_h, v.dilation_h}; }
-Axis across(const Pool2dWindow& v) { return {v.kernel_w, v.stride_w, v.pad_w, v.more_pad_w, v.dilation_w}; }
+Axis down(const Pool2dWindow& v) { return {v.r, v.stride_h, v.pad_h, v.more_pad_h, v.dilation_h}; }
+Axis across(const Pool2dWindow& v) { return {v.s, v.stride_w, v.pad_w, v.more_pad_w, v.dilation_w}; }
 
 // Whether one of `count` windows holds no value of `size`: only dilated ones can.
 bool holds_empty(int64_t count, int64_t size, const Axis& axis) {
@@ -21,7 +21,7 @@ bool holds_empty(int64_t count, int64_t size, const Axis& axis) {
   for (int64_t p = 0; p < count; ++p) {
     const int64_t begin = p * axis.stride - axis.pad;
     const int64_t first = begin >= 0 ? 0 : ceil_div(-begin, axis.dilation);
-    if (first >= axis.kernel || begin + first * axis.dilation >= size) return true;
+    if (first >= axis.size || begin + first * axis.dilation >= size) return true;
   }
   return false;
 }
@@ -30,26 +30,25 @@ bool holds_empty(int64_t count, int64_t size, const Axis& axis) {
 
 Pool2dLayer::Pool2dLayer(Kind kind, Pool2dWindow window) : kind_(kind), window_(window) {
   const Pool2dWindow& v = window_;
-  if (v.kernel_h < 1 || v.kernel_w < 1 || v.stride_h < 1 || v.stride_w < 1 || v.dilation_h < 1 ||
-      v.dilation_w < 1) {
-    throw DataError(concat("pooling needs a kernel and a stride of at least 1, found kernel ", v.kernel_h,
-                           "x", v.kernel_w, ", stride ", v.stride_h, "x", v.stride_w));
+  if (v.r < 1 || v.s < 1 || v.stride_h < 1 || v.stride_w < 1 || v.dilation_h < 1 || v.dilation_w < 1) {
+    throw DataError(concat("pooling needs a window and a stride of at least 1, found window ", v.r, "x", v.s,
+                           ", stride ", v.stride_h, "x", v.stride_w));
   }
   const auto wrong = [](const Axis& axis) {
-    const int64_t max_pad = (axis.kernel - 1) * axis.dilation, behind = axis.pad + axis.more_pad;
+    const int64_t max_pad = (axis.size - 1) * axis.dilation, behind = axis.pad + axis.more_pad;
     return axis.pad < 0 || behind < 0 || axis.pad > max_pad || behind > max_pad;
   };
   if (wrong(down(v)) || wrong(across(v))) {
-    throw DataError(concat("pooling needs padding from 0 to less than its window (", v.kernel_h, "x",
-                           v.kernel_w, "), found ", v.pad_h, "x", v.pad_w, " before and ",
-                           v.pad_h + v.more_pad_h, "x", v.pad_w + v.more_pad_w, " behind"));
+    throw DataError(concat("pooling needs padding from 0 to less than its window (", v.r, "x", v.s,
+                           "), found ", v.pad_h, "x", v.pad_w, " before and ", v.pad_h + v.more_pad_h, "x",
+                           v.pad_w + v.more_pad_w, " behind"));
   }
 }
 
 std::string Pool2dLayer::describe() const {
   std::string text =
-      concat(window_.kernel_h, "x", window_.kernel_w, " stride ",
-             pair_text(window_.stride_h, window_.stride_w), " pad ", pair_text(window_.pad_h, window_.pad_w));
+      concat(window_.r, "x", window_.s, " stride ", pair_text(window_.stride_h, window_.stride_w), " pad ",
+             pair_text(window_.pad_h, window_.pad_w));
   if (window_.more_pad_h != 0 || window_.more_pad_w != 0)
     text += concat(" and ", window_.more_pad_h, "x", window_.more_pad_w, " more behind");
   if (window_.dilation_h != 1 || window_.dilation_w != 1)
@@ -66,7 +65,7 @@ Shape Pool2dLayer::infer_shape(const std::vector<Shape>& inputs) const {
   const Pool2dWindow& v = window_;
   const int64_t rows = v.rows(x[2]), columns = v.columns(x[3]);
   if (rows < 1 || columns < 1) {
-    throw DataError(concat(type(), " with a ", window_.kernel_h, "x", window_.kernel_w,
+    throw DataError(concat(type(), " with a ", window_.r, "x", window_.s,
                            " window expected a padded input at least as large, found ",
                            x[2] + 2 * window_.pad_h + window_.more_pad_h, "x",
                            x[3] + 2 * window_.pad_w + window_.more_pad_w, " from ", x.to_string()));
@@ -79,7 +78,7 @@ Shape Pool2dLayer::infer_shape(const std::vector<Shape>& inputs) const {
 
 Work Pool2dLayer::work(const std::vector<Shape>& inputs) const {
   const Shape y = infer_shape(inputs);
-  return {static_cast<double>(y.num_elements()) * window_.kernel_h * window_.kernel_w,
+  return {static_cast<double>(y.num_elements()) * window_.r * window_.s,
           static_cast<double>(inputs[0].bytes()) + static_cast<double>(y.bytes())};
 }
 

@@ -1,7 +1,7 @@
 // Pooling over windows of each channel of [N, C, H, W], as PyTorch's MaxPool2d and AvgPool2d, and with the padding of
 // ONNX.
 //
-// Output [N, C, P, Q], P = floor((H + 2 pad_h + more_pad_h - dilation_h (kernel_h - 1) - 1) / stride_h) + 1, Q alike.
+// Output [N, C, P, Q], P = floor((H + 2 pad_h + more_pad_h - dilation_h (r - 1) - 1) / stride_h) + 1, Q alike.
 // With window.ceil also a last window that begins before the end of the input (pool_window.h). Every window holds at
 // least one input value.
 #pragma once
@@ -25,7 +25,7 @@ class Pool2dLayer : public Layer {
  protected:
   /// kAverage counts the padding, kAverageInside does not.
   enum class Kind { kMax, kAverage, kAverageInside };
-  /// Throws DataError for kernel, stride or dilation below 1, or padding below 0 or above that of a window's size.
+  /// Throws DataError for a window, stride or dilation below 1, or padding below 0 or above that of a window's size.
   Pool2dLayer(Kind kind, Pool2dWindow window);
 
  private:

@@ -48,7 +48,7 @@ std::vector<float> swap_inner(const std::vector<float>& values, int64_t images, 
 }  // namespace
 
 reference::PoolWindow reference_window(const Pool2dWindow& w) {
-  return {w.kernel_h,   w.kernel_w,   w.stride_h,   w.stride_w,   w.pad_h, w.pad_w,
+  return {w.r,          w.s,          w.stride_h,   w.stride_w,   w.pad_h, w.pad_w,
           w.more_pad_h, w.more_pad_w, w.dilation_h, w.dilation_w, w.ceil};
 }
 

@@ -21,8 +21,8 @@ std::string where(const Conv2dProblem& problem, Fill fill, bool bias, const Rect
       concat(problem.to_string(), problem.layout == TensorLayout::kNhwc ? ", NHWC, " : ", ", to_string(fill),
              bias ? ", bias" : "", after.none() ? "" : concat(", ", after.to_string()));
   if (pool) {
-    text += concat(", max pool ", pool->kernel_h, "x", pool->kernel_w, " stride ", pool->stride_h, "x",
-                   pool->stride_w, " pad ", pool->pad_h, "x", pool->pad_w);
+    text += concat(", max pool ", pool->r, "x", pool->s, " stride ", pool->stride_h, "x", pool->stride_w,
+                   " pad ", pool->pad_h, "x", pool->pad_w);
   }
   return text;
 }

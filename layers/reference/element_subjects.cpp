@@ -15,8 +15,8 @@
 namespace lenslet::reference {
 namespace {
 
-std::vector<float> random_values(int64_t count, uint64_t seed) {
-  return uniform_values(static_cast<size_t>(count), seed);
+std::vector<float> values_for(const Shape& shape, uint64_t seed) {
+  return uniform_values(static_cast<size_t>(shape.num_elements()), seed);
 }
 
 // A case whose output must be exact; judge and layer are still missing.
@@ -24,7 +24,7 @@ LayerCase exact_case(const Shape& input, SubjectOptions options) {
   LayerCase one;
   one.data = to_string(Fill::kRandom);
   one.input = input;
-  one.x = random_values(input.num_elements(), options.seed);
+  one.x = values_for(input, options.seed);
   one.factor = [](MathMode) { return 0.0; };
   return one;
 }
@@ -47,7 +47,7 @@ LayerSubject relu_subject(const Shape& input, SubjectOptions options) {
   one.data = to_string(Fill::kRandom);
   one.layer = std::make_shared<ReluLayer>();
   one.input = input;
-  one.x = random_values(input.num_elements(), options.seed);
+  one.x = values_for(input, options.seed);
   one.judge = [input](const float* x) { return relu(input, x); };
   one.factor = [](MathMode) { return 0.0; };
   return {"relu " + input.to_string(), {std::move(one)}, options};
@@ -58,7 +58,7 @@ LayerSubject reshape_subject(const Shape& input, const Shape& sample, SubjectOpt
   one.data = to_string(Fill::kRandom);
   one.layer = std::make_shared<ReshapeLayer>(sample);
   one.input = input;
-  one.x = random_values(input.num_elements(), options.seed);
+  one.x = values_for(input, options.seed);
   one.judge = [input](const float* x) {
     Result result{input, {x, x + input.num_elements()}, {}};
     result.magnitudes = result.values;
@@ -80,7 +80,7 @@ LayerSubject activation_subject(const Shape& input, SubjectOptions options, cons
       one.data = concat(name, " ", a, " ", b);
       one.layer = std::make_shared<ActivationLayer>(static_cast<Activation>(index), a, b);
       one.input = input;
-      one.x = random_values(input.num_elements(), options.seed);
+      one.x = values_for(input, options.seed);
       const bool positive = name == "log" || name == "sqrt" || name == "reciprocal";
       for (float& value : one.x) value = positive ? std::fabs(value) * 5 + 0.125f : value * 5;
       one.judge = [input, name, first = a, second = b](const float* x) {
@@ -100,7 +100,7 @@ namespace {
 // Values for which the function is defined and well conditioned: pow needs positive bases, div no small divisors.
 std::vector<float> operand_values(const Shape& shape, const std::string& function, bool second,
                                   uint64_t seed) {
-  std::vector<float> values = random_values(shape.num_elements(), seed);
+  std::vector<float> values = values_for(shape, seed);
   for (float& value : values) {
     if (function == "pow") value = second ? 3 * value : 0.25f + 2 * std::fabs(value);
     if (function == "div" && second) value = value < 0 ? value - 0.25f : value + 0.25f;
@@ -202,12 +202,12 @@ LayerSubject slice_subject(const Shape& input, const std::vector<int64_t>& start
 LayerSubject concat_subject(const std::vector<Shape>& inputs, int axis, SubjectOptions options) {
   LayerCase one = exact_case(inputs.at(0), options);
   for (size_t i = 1; i < inputs.size(); ++i)
-    one.others.push_back({inputs[i], random_values(inputs[i].num_elements(), options.seed + i)});
+    one.others.push_back({inputs[i], values_for(inputs[i], options.seed + i)});
   return moving_subject<ConcatLayer>(
       one, ConcatLayer(axis),
       [others = one.others](const ConcatLayer& layer, const Operand& x) {
         std::vector<Operand> parts = {x};
-        for (const LayerInput& other : others) parts.push_back({other.shape, other.values.data()});
+        for (const OwnedInput& other : others) parts.push_back({other.shape, other.values.data()});
         return join(parts, layer.axis());
       },
       options);

@@ -40,7 +40,7 @@ double sum_factor(int64_t terms, MathMode math) {
 
 std::vector<Shape> LayerCase::inputs() const {
   std::vector<Shape> shapes = {input};
-  for (const LayerInput& other : others) shapes.push_back(other.shape);
+  for (const OwnedInput& other : others) shapes.push_back(other.shape);
   return shapes;
 }
 
@@ -58,7 +58,7 @@ void LayerCase::verify(Operator& op, const OperatorRequest& request, Stream& str
                        VerifyResult& result) const {
   std::vector<ConstTensorView> views = {{nullptr, input, request.device}};
   std::vector<const void*> values = {x.data()};
-  for (const LayerInput& other : others) {
+  for (const OwnedInput& other : others) {
     views.push_back({nullptr, other.shape, request.device});
     values.push_back(other.values.data());
   }
@@ -140,9 +140,9 @@ LayerSubject linear_subject(const Shape& input, int64_t outputs, SubjectOptions 
 }
 
 LayerSubject pool_subject(Pooling kind, const Shape& input, const Pool2dWindow& w, SubjectOptions options) {
-  const PoolWindow judged{w.kernel_h,   w.kernel_w,   w.stride_h,   w.stride_w,   w.pad_h, w.pad_w,
+  const PoolWindow judged{w.r,          w.s,          w.stride_h,   w.stride_w,   w.pad_h, w.pad_w,
                           w.more_pad_h, w.more_pad_w, w.dilation_h, w.dilation_w, w.ceil};
-  const double terms = static_cast<double>(w.kernel_h) * w.kernel_w;
+  const double terms = static_cast<double>(w.r) * w.s;
   const bool padding = kind == Pooling::kAverage;
   std::vector<LayerCase> cases;
   for (const Fill fill : {Fill::kRandom, Fill::kIntegers}) {

@@ -18,8 +18,8 @@ namespace lenslet::reference {
 /// A tensor in host memory; `values` are in C order.
 Tensor host_tensor(const Shape& shape, const std::vector<float>& values);
 
-/// A further input of a layer.
-struct LayerInput {
+/// A further input of a layer, with its values.
+struct OwnedInput {
   Shape shape;                // with batch
   std::vector<float> values;  // in C order
 };
@@ -30,7 +30,7 @@ struct LayerCase {
   std::shared_ptr<const Layer> layer;           // with its weights
   Shape input;                                  // with batch
   std::vector<float> x;                         // values of the input
-  std::vector<LayerInput> others;               // further inputs
+  std::vector<OwnedInput> others;               // further inputs
   std::function<Result(const float* x)> judge;  // the exact output
   std::function<double(MathMode)> factor;       // allowed deviation, relative to the magnitude of an output
   double floor = 0;                             // additional absolute deviation

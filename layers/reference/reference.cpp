@@ -41,17 +41,17 @@ Shape pooled_shape(const Shape& input, const PoolWindow& window) {
 }
 
 struct Axis {
-  int64_t in, kernel, stride, pad, dilation = 1, more_pad = 0;  // `pad + more_pad` zeros end the input
+  int64_t in, window, stride, pad, dilation = 1, more_pad = 0;  // `pad + more_pad` zeros end the input
   bool ceil = false;  // also a window that ends behind the padding, if it begins before it
 };
 
 int64_t count_positions(const Axis& v) {
   int64_t count = 0;
-  // The last cell of the window at output `count` is at first + (kernel - 1) * dilation.
+  // The last cell of the window at output `count` is at first + (window - 1) * dilation.
   const int64_t end = v.in + v.pad + v.more_pad;
   int64_t first = -v.pad;
-  for (; first + (v.kernel - 1) * v.dilation < end; first += v.stride) ++count;
-  const bool last_ends_before = count == 0 || first - v.stride + (v.kernel - 1) * v.dilation + 1 < end;
+  for (; first + (v.window - 1) * v.dilation < end; first += v.stride) ++count;
+  const bool last_ends_before = count == 0 || first - v.stride + (v.window - 1) * v.dilation + 1 < end;
   return v.ceil && last_ends_before && first < v.in ? count + 1 : count;
 }
 

@@ -46,7 +46,7 @@ class ConvSubject : public Subject {
   const std::string& problem() const override { return text_; }
   std::string fused() const override {
     if (!options_.max_pool) return {};
-    return concat("max pool ", options_.max_pool->kernel_h, "x", options_.max_pool->kernel_w);
+    return concat("max pool ", options_.max_pool->r, "x", options_.max_pool->s);
   }
   bool uses_math() const override { return true; }
   std::vector<std::string> backends(DeviceKind kind) const override { return conv_table().names(kind); }

@@ -8,26 +8,19 @@
 namespace lenslet {
 namespace {
 
-// A colour of the picture over white, 0 to 255. All colours of a grey picture are its grey.
-Plane colour_over_white(const Picture& picture, size_t colour) {
-  const auto channels = static_cast<size_t>(picture.channels);
-  const size_t from = channels >= 3 ? colour : 0;
-  Plane plane(picture.width, picture.height);
-  for (size_t i = 0; i < plane.values.size(); ++i) {
-    const uint8_t* const pixel = picture.pixels.data() + i * channels;
-    const float alpha = channels % 2 == 0 ? static_cast<float>(pixel[channels - 1]) / kMaxByte : 1;
-    plane.values[i] = static_cast<float>(pixel[from]) * alpha + kMaxByte * (1 - alpha);
-  }
-  return plane;
+// A colour of a pixel over white, 0 to 255. All colours of a grey picture are its grey.
+float colour_over_white(const uint8_t* pixel, int channels, size_t colour) {
+  const float alpha = channels % 2 == 0 ? static_cast<float>(pixel[channels - 1]) / kMaxByte : 1;
+  return static_cast<float>(pixel[channels >= 3 ? colour : 0]) * alpha + kMaxByte * (1 - alpha);
 }
 
-Plane grey_over_white(const Picture& picture) {
-  Plane grey = colour_over_white(picture, 0);
-  if (picture.channels < 3) return grey;
-  const Plane green = colour_over_white(picture, 1), blue = colour_over_white(picture, 2);
-  for (size_t i = 0; i < grey.values.size(); ++i)
-    grey.values[i] = luma(grey.values[i], green.values[i], blue.values[i]);
-  return grey;
+// `value` of every pixel.
+template <class Value>
+Plane plane_of(const Picture& picture, Value&& value) {
+  Plane plane(picture.width, picture.height);
+  for (size_t i = 0; i < plane.values.size(); ++i)
+    plane.values[i] = value(picture.pixels.data() + i * static_cast<size_t>(picture.channels));
+  return plane;
 }
 
 // The centred part of the picture that becomes width x height, in whole pixels: the largest one of that ratio, or with
@@ -43,6 +36,12 @@ Box middle_of(const Picture& picture, int width, int height, std::optional<int64
 }
 
 }  // namespace
+
+float grey_over_white(const uint8_t* pixel, int channels) {
+  const float first = colour_over_white(pixel, channels, 0);
+  if (channels < 3) return first;
+  return luma(first, colour_over_white(pixel, channels, 1), colour_over_white(pixel, channels, 2));
+}
 
 std::optional<PictureLayout> picture_layout(const Shape& sample) {
   if (sample.rank() != 3) return std::nullopt;
@@ -65,8 +64,10 @@ std::vector<uint8_t> picture_input(const Picture& picture, const PictureLayout& 
   const size_t plane = static_cast<size_t>(layout.height) * static_cast<size_t>(layout.width);
   std::vector<uint8_t> bytes(channels * plane);
   for (size_t c = 0; c < channels; ++c) {
-    const Plane colour =
-        channels == 1 ? grey_over_white(picture) : colour_over_white(picture, fit.bgr ? 2 - c : c);
+    const Plane colour = plane_of(picture, [&](const uint8_t* pixel) {
+      return channels == 1 ? grey_over_white(pixel, picture.channels)
+                           : colour_over_white(pixel, picture.channels, fit.bgr ? 2 - c : c);
+    });
     const Plane scaled = resize(colour, part, width, height);
     for (size_t i = 0; i < plane; ++i)
       bytes[layout.channels_last ? i * channels + c : c * plane + i] =

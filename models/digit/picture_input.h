@@ -22,6 +22,9 @@ struct PictureLayout {
 /// neither.
 std::optional<PictureLayout> picture_layout(const Shape& sample);
 
+/// The grey of a pixel with 1 to 4 channels over white, 0 to 255: its luma if it has colours.
+float grey_over_white(const uint8_t* pixel, int channels);
+
 /// Which part of a picture becomes the input, and in which order its colours stand.
 struct PictureFit {
   /// Takes the largest centred part with the network's ratio of width to height; otherwise the picture is stretched.

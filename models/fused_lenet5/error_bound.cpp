@@ -16,15 +16,15 @@ namespace {
 // and with two sets of weights. With 8 the probability that any exceeds it is at most 1.0e-7; with 6 it could be 0.12.
 constexpr double kDeviations = 8;
 
-// Every layer is a convolution without padding: a fully connected one has a kernel as large as its input.
+// Every layer is a convolution without padding: a fully connected one has filters as large as its input.
 struct LayerView {
-  int channels, side, filters, kernel;  // x [channels, side, side], w [filters, channels, kernel, kernel]
+  int channels, side, filters, r;  // x [channels, side, side], w [filters, channels, r, r]
   bool pool, relu;
   const float* weight;
   const float* bias;
 
-  int outputs_side() const { return side - kernel + 1; }
-  int taps() const { return kernel * kernel; }
+  int outputs_side() const { return side - r + 1; }
+  int taps() const { return r * r; }
 };
 
 using Layers = std::array<LayerView, 5>;
@@ -61,7 +61,7 @@ Values apply(const LayerView& layer, const LayerRounding& rounding, double mean,
       double sum = layer.bias[k], variance = sums * square(layer.bias[k]);
       for (int c = 0; c < layer.channels; ++c) {
         for (int tap = 0; tap < layer.taps(); ++tap) {
-          const int row = at / out + tap / layer.kernel, column = at % out + tap % layer.kernel;
+          const int row = at / out + tap / layer.r, column = at % out + tap % layer.r;
           const auto j = static_cast<size_t>((c * layer.side + row) * layer.side + column);
           const double w = layer.weight[(k * layer.channels + c) * layer.taps() + tap];
           sum += w * in.x[j];

@@ -45,7 +45,7 @@ class Predictor:
             their bytes. uint8 pixels, or float32 as for `Model.predict` and `Model.run`.
         dtype: "uint4" for a column of packed pixels, 392 bytes per image (`lenslet.pack`); not for "output".
         answer: "prediction" (class and probability), "logits", or "output" (`Model.run`, any network, float32). None:
-            "prediction" for a network that reads 28x28 pictures and writes ten values, else "output".
+            "prediction" for a network that reads 28x28 images and writes ten values, else "output".
         into: Names of the new columns: two for a prediction, one otherwise. None: "label" and "probability", "logits"
             or "output".
         keep: Names of the columns to pass on. None: all but `column`.
@@ -97,7 +97,7 @@ class Predictor:
         self._answer = answer or ("prediction" if digits else "output")
         if self._answer != "output" and not digits:
             raise UsageError(
-                f"answer: '{self._answer}' is for networks that read 28x28 pictures and write ten values, "
+                f"answer: '{self._answer}' is for networks that read 28x28 images and write ten values, "
                 f"this one reads {list(self._shape)}: pass 'output'"
             )
         if dtype is not None and (dtype != "uint4" or self._answer == "output"):

@@ -24,10 +24,10 @@ size_t check_input_dims(const std::vector<int64_t>& dims, const Shape& sample);
 /// Samples [count, sample] in the memory of a Python array, which stays alive as long as this object.
 class SampleArray {
  public:
-  /// Pictures: takes [N, 28, 28], [N, 1, 28, 28], [N, 28, 28, 1] or [28, 28] of uint8 or float32 in host memory. Throws
+  /// Images: takes [N, 28, 28], [N, 1, 28, 28], [N, 28, 28, 1] or [28, 28] of uint8 or float32 in host memory. Throws
   /// TypeError for another type or an object that is no array, ValueError for another shape or GPU memory.
   static SampleArray images(nanobind::handle array);
-  /// Pictures of 4 bits a pixel: takes [N, 28, 14] or [28, 14] of uint8. Throws like images().
+  /// Images of 4 bits a pixel: takes [N, 28, 14] or [28, 14] of uint8. Throws like images().
   static SampleArray packed(nanobind::handle array);
   /// One picture of any size: takes [H, W] and [H, W, C], C 1 to 4, of uint8, and one dimension as the bytes of a file.
   /// Throws like images().

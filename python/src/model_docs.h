@@ -66,7 +66,7 @@ Raises:
     TypeError: `images` is no array, or has another type; or `out` cannot be written to in place.
     ValueError: `images` or `out` has another shape; `images` fails `check`, is in the memory of another device than
         the model's GPU, or has gaps there.
-    DataError: The network does not read 28x28 pictures, or write ten values in one dimension: call `run`.
+    DataError: The network does not read 28x28 images, or write ten values in one dimension: call `run`.
     UsageError, UnavailableError, OutOfMemoryError: As for `load`.
     DeviceError: The GPU failed.)";
 

@@ -64,7 +64,7 @@ int64_t SharedModel::images_at_once(const SampleArray& images) const noexcept {
   return pass <= 0 ? part : pass * std::max<int64_t>(part / pass, 1);
 }
 
-Model& SharedModel::model_for(const Choices& choices) {
+Model& SharedModel::model_for(const CallOptions& choices) {
   if (!choices.plan && !choices.backend && !choices.math) return model_;
   ModelOptions options = options_;
   // Backend names of one plan do not apply to another plan.
@@ -84,14 +84,14 @@ Model& SharedModel::model_for(const Choices& choices) {
 }
 
 template <typename Use>
-auto SharedModel::with_model(const Choices& choices, const Use& use) {
+auto SharedModel::with_model(const CallOptions& choices, const Use& use) {
   const Computation computation;
   const std::lock_guard<std::recursive_mutex> turn(mutex_);
   return use(model_for(choices));
 }
 
 template <typename Use>
-void SharedModel::with_samples(const GpuSamples& images, const Choices& choices, const Use& use) {
+void SharedModel::with_samples(const GpuSamples& images, const CallOptions& choices, const Use& use) {
   with_model(choices, [&](Model& model) {
     switch (images.type) {
       case ElementType::kUint8:
@@ -105,11 +105,11 @@ void SharedModel::with_samples(const GpuSamples& images, const Choices& choices,
 }
 
 // Refuses unsupported choices also if there are no images.
-void SharedModel::serve(const Choices& choices) {
+void SharedModel::serve(const CallOptions& choices) {
   with_model(choices, [](Model&) {});
 }
 
-void SharedModel::predict(const SampleArray& images, const Choices& choices, int32_t* labels,
+void SharedModel::predict(const SampleArray& images, const CallOptions& choices, int32_t* labels,
                           float* probabilities, const std::function<void()>& pause) {
   serve(choices);
   in_parts(images, images_at_once(images), pause, [&](const auto* pixels, int64_t begin, int64_t count) {
@@ -119,13 +119,13 @@ void SharedModel::predict(const SampleArray& images, const Choices& choices, int
   });
 }
 
-void SharedModel::predict(const GpuSamples& images, const Choices& choices, PredictionArrays answers) {
+void SharedModel::predict(const GpuSamples& images, const CallOptions& choices, PredictionArrays answers) {
   with_samples(images, choices, [&](Model& model, const auto* pixels) {
     model.predict(pixels, images.count, answers, images.place);
   });
 }
 
-void SharedModel::logits(const SampleArray& images, const Choices& choices, float* logits,
+void SharedModel::logits(const SampleArray& images, const CallOptions& choices, float* logits,
                          const std::function<void()>& pause) {
   serve(choices);
   in_parts(images, images_at_once(images), pause, [&](const auto* pixels, int64_t begin, int64_t count) {
@@ -133,14 +133,14 @@ void SharedModel::logits(const SampleArray& images, const Choices& choices, floa
   });
 }
 
-void SharedModel::logits(const GpuSamples& images, const Choices& choices, float* logits) {
+void SharedModel::logits(const GpuSamples& images, const CallOptions& choices, float* logits) {
   with_samples(images, choices, [&](Model& model, const auto* pixels) {
     model.logits(pixels, images.count, logits, images.place);
   });
 }
 
 // A part is one pass, because a pass of a large network takes long.
-void SharedModel::run(const SampleArray& inputs, const Choices& choices, float* outputs,
+void SharedModel::run(const SampleArray& inputs, const CallOptions& choices, float* outputs,
                       const std::function<void()>& pause) {
   serve(choices);
   const int64_t values = output_shape().num_elements();
@@ -149,7 +149,7 @@ void SharedModel::run(const SampleArray& inputs, const Choices& choices, float* 
   });
 }
 
-void SharedModel::run(const GpuSamples& inputs, const Choices& choices, float* outputs) {
+void SharedModel::run(const GpuSamples& inputs, const CallOptions& choices, float* outputs) {
   with_model(choices, [&](Model& model) {
     model.run(static_cast<const float*>(inputs.values), inputs.count, outputs, inputs.place);
   });
@@ -162,7 +162,7 @@ Reading SharedModel::read(const Picture& picture) {
   return with_model({}, [&](Model& model) { return std::move(read_numbers(model, {number}).front()); });
 }
 
-ModelPage SharedModel::show(const NamedPicture& given, int64_t batch, const Choices& choices) {
+ModelPage SharedModel::show(const NamedPicture& given, int64_t batch, const CallOptions& choices) {
   return with_model(
       choices, [&](Model& model) { return pages_.page(model.setup(), given.picture, given.name, batch); });
 }
@@ -187,7 +187,7 @@ std::vector<DeviceShare> SharedModel::shares() {
   });
 }
 
-ModelProfile SharedModel::profile(int64_t batch, double min_time_ms, const Choices& choices,
+ModelProfile SharedModel::profile(int64_t batch, double min_time_ms, const CallOptions& choices,
                                   const std::function<void()>& pause) {
   return with_model(choices, [&](Model& model) {
     auto last = std::chrono::steady_clock::now();
@@ -201,7 +201,7 @@ ModelProfile SharedModel::profile(int64_t batch, double min_time_ms, const Choic
   });
 }
 
-Plan SharedModel::plan(int64_t batch, const Choices& choices) {
+Plan SharedModel::plan(int64_t batch, const CallOptions& choices) {
   return with_model(choices, [&](Model& model) { return model.plan(batch); });
 }
 

@@ -18,8 +18,8 @@
 
 namespace lenslet::python {
 
-/// The choices that one call overrides.
-struct Choices {
+/// The options of the model that one call overrides.
+struct CallOptions {
   std::optional<std::string> plan, backend, math;
 };
 
@@ -53,39 +53,39 @@ class SharedModel {
   double energy_threshold() const noexcept { return model_.energy_threshold(); }
 
   /// `labels` [count], `probabilities` [count].
-  void predict(const SampleArray& images, const Choices& choices, int32_t* labels, float* probabilities,
+  void predict(const SampleArray& images, const CallOptions& choices, int32_t* labels, float* probabilities,
                const std::function<void()>& pause);
   /// `logits` [count, 10].
-  void logits(const SampleArray& images, const Choices& choices, float* logits,
+  void logits(const SampleArray& images, const CallOptions& choices, float* logits,
               const std::function<void()>& pause);
   /// Like predict() and logits() above, for images in the memory of the model's GPU; enqueues on their stream.
-  void predict(const GpuSamples& images, const Choices& choices, PredictionArrays answers);
-  void logits(const GpuSamples& images, const Choices& choices, float* logits);
+  void predict(const GpuSamples& images, const CallOptions& choices, PredictionArrays answers);
+  void logits(const GpuSamples& images, const CallOptions& choices, float* logits);
   /// `outputs` [count, output_shape()].
-  void run(const SampleArray& inputs, const Choices& choices, float* outputs,
+  void run(const SampleArray& inputs, const CallOptions& choices, float* outputs,
            const std::function<void()>& pause);
-  void run(const GpuSamples& inputs, const Choices& choices, float* outputs);  ///< See predict().
+  void run(const GpuSamples& inputs, const CallOptions& choices, float* outputs);  ///< See predict().
   /// Throws DataError unless predict() and logits() support the network.
   void check_reads_digits();
   Reading read(const Picture& picture);
   /// As PageMaker::page().
-  ModelPage show(const NamedPicture& given, int64_t batch, const Choices& choices);
+  ModelPage show(const NamedPicture& given, int64_t batch, const CallOptions& choices);
   std::vector<LayerInfo> layers();
   /// As Model::shares(), of the calls with all choices together.
   std::vector<DeviceShare> shares();
-  ModelProfile profile(int64_t batch, double min_time_ms, const Choices& choices,
+  ModelProfile profile(int64_t batch, double min_time_ms, const CallOptions& choices,
                        const std::function<void()>& pause);
-  Plan plan(int64_t batch, const Choices& choices);
+  Plan plan(int64_t batch, const CallOptions& choices);
 
  private:
-  Model& model_for(const Choices& choices);
-  void serve(const Choices& choices);
+  Model& model_for(const CallOptions& choices);
+  void serve(const CallOptions& choices);
   /// Calls use(model), alone and with the choices.
   template <typename Use>
-  auto with_model(const Choices& choices, const Use& use);
+  auto with_model(const CallOptions& choices, const Use& use);
   /// Calls use(model, pixels) for the values as their type.
   template <typename Use>
-  void with_samples(const GpuSamples& images, const Choices& choices, const Use& use);
+  void with_samples(const GpuSamples& images, const CallOptions& choices, const Use& use);
   int64_t images_at_once(const SampleArray& images) const noexcept;
 
   const ModelOptions options_;

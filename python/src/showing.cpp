@@ -8,7 +8,7 @@ namespace nb = nanobind;
 
 namespace lenslet::python {
 
-nb::object show_picture(SharedModel& self, nb::handle picture, int64_t batch, const Choices& choices) {
+nb::object show_picture(SharedModel& self, nb::handle picture, int64_t batch, const CallOptions& choices) {
   const NamedPicture given = picture_from(picture);
   ModelPage page;
   {

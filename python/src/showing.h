@@ -9,6 +9,6 @@ namespace lenslet::python {
 
 /// Model.show.
 nanobind::object show_picture(SharedModel& self, nanobind::handle picture, int64_t batch,
-                              const Choices& choices);
+                              const CallOptions& choices);
 
 }  // namespace lenslet::python

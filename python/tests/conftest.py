@@ -75,7 +75,7 @@ def robust():
 
 @pytest.fixture(scope="session")
 def images():
-    """300 pictures of noise over strokes of different weight: uint8 [300, 28, 28]."""
+    """300 images of noise over strokes of different weight: uint8 [300, 28, 28]."""
     random = np.random.default_rng(7)
     ink = random.random((300, 1, 1)) * random.random((300, 28, 28))
     return (255 * ink).astype(np.uint8)

@@ -29,7 +29,7 @@ TEST(Bench, ARowForEachConfigurationVerifiedAndCounted) {
   const json document = read_json("{dir}/out/bench.json");
   expect_members(document,
                  {{"schema", "lenslet.results/1"}, {"tool", "lenslet bench"}, {"status", "COMPLETE"}});
-  EXPECT_EQ(document.at("settings").at("pictures"), "MNIST");
+  EXPECT_EQ(document.at("settings").at("samples"), "MNIST");
   ASSERT_EQ(document.at("results").size(), 2u);
   const int batches[] = {1, 3};
   for (size_t i = 0; i < 2; ++i) {
@@ -154,7 +154,7 @@ TEST(Bench, WithoutMnistDigitsAreDrawnAndNothingIsCounted) {
   const ProgramRun run =
       expect_run(bench("--batch-sizes 2 --plan layered --json -", options), kOk, "", "drawn: no MNIST here");
   const json document = json::parse(run.out);
-  EXPECT_EQ(document.at("settings").at("pictures"), "drawn");
+  EXPECT_EQ(document.at("settings").at("samples"), "drawn");
   EXPECT_TRUE(document.at("results")[0].at("accuracy").is_null());
 }
 

@@ -81,8 +81,8 @@ class ConvPooled : public OpenedConvBackend {
         for (int64_t q = 0; q < window.columns(width); ++q) {
           float largest = -INFINITY;
           const int64_t top = p * window.stride_h - window.pad_h, left = q * window.stride_w - window.pad_w;
-          for (int64_t i = std::max<int64_t>(top, 0); i < std::min(top + window.kernel_h, height); ++i) {
-            for (int64_t j = std::max<int64_t>(left, 0); j < std::min(left + window.kernel_w, width); ++j) {
+          for (int64_t i = std::max<int64_t>(top, 0); i < std::min(top + window.r, height); ++i) {
+            for (int64_t j = std::max<int64_t>(left, 0); j < std::min(left + window.s, width); ++j) {
               largest = larger(largest, y[plane + static_cast<size_t>(i * width + j)]);
             }
           }
@@ -133,8 +133,8 @@ TEST_P(ConvPooled, KeepsNanAndInfinity) {
       for (size_t i = 0; i < y.size(); ++i) {
         nans += std::isnan(y[i]);
         ASSERT_TRUE(std::isnan(expected[i]) ? std::isnan(y[i]) : y[i] == expected[i])
-            << problem.to_string() << ", window " << window.kernel_h << "x" << window.kernel_w
-            << (relu ? ", relu" : "") << ", at " << i << ": " << y[i] << ", two steps " << expected[i];
+            << problem.to_string() << ", window " << window.r << "x" << window.s << (relu ? ", relu" : "")
+            << ", at " << i << ": " << y[i] << ", two steps " << expected[i];
       }
       EXPECT_GT(nans, 0);
       EXPECT_LT(nans, static_cast<int>(y.size()));

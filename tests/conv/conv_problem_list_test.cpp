@@ -70,7 +70,7 @@ TEST_F(ProblemList, RefusesAMissingFile) {
 TEST(ProblemListText, NamesEveryMalformedLine) {
   const std::string two = fault("ic1ih28oc6kh55\nic1ih28oc6kh5\nhello ic1ih9oc1kh3\n--mb=x\n");
   for (const char* part :
-       {"list:1: the kernel does not fit", "line 3: problem 'hello'", "line 4: --mb must be"})
+       {"list:1: the filter does not fit", "line 3: problem 'hello'", "line 4: --mb must be"})
     EXPECT_NE(two.find(part), std::string::npos) << two;
   EXPECT_EQ(two.find("line 2"), std::string::npos) << two;
   // The first lines get a reason, the next their number, the others are counted.

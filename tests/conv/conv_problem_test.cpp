@@ -22,27 +22,27 @@ void expect_refused(const std::string& text, const Parts&... parts) {
 
 TEST(ConvProblem, OutputSizeAgreesWithCountingAndWithPyTorchsFormula) {
   for (int in = 1; in <= 13; ++in) {
-    for (int kernel = 1; kernel <= 6; ++kernel) {
+    for (int filter = 1; filter <= 6; ++filter) {
       for (int stride = 1; stride <= 4; ++stride) {
         for (int pad = 0; pad <= 4; ++pad) {
           for (int dilation = 1; dilation <= 3; ++dilation) {
             Conv2dProblem problem;
             problem.c = problem.k = 1;
             problem.h = in;
-            problem.r = kernel;
+            problem.r = filter;
             problem.stride_h = stride;
             problem.pad_h = pad;
             problem.dilation_h = dilation;
             // The width uses the same formula with other fields.
             problem.w = in;
-            problem.s = kernel;
+            problem.s = filter;
             problem.stride_w = stride;
             problem.pad_w = pad;
             problem.dilation_w = dilation;
             const int counted = static_cast<int>(reference::output_rows(problem));
             // The formula of torch.nn.Conv2d's documentation, in floating point.
             const double formula =
-                std::floor((in + 2.0 * pad - dilation * (kernel - 1.0) - 1.0) / stride + 1.0);
+                std::floor((in + 2.0 * pad - dilation * (filter - 1.0) - 1.0) / stride + 1.0);
             EXPECT_EQ(problem.p(), counted);
             EXPECT_EQ(problem.q(), counted);
             if (formula >= 1) {
@@ -83,7 +83,7 @@ TEST(ConvProblem, ReadsAndWritesTheCanonicalForm) {
   EXPECT_EQ(dilated.p(), 20);
 }
 
-// benchdnn refuses a width without a kernel width, and would take a padding of -1 for a stride that leaves inputs out.
+// benchdnn refuses a width without a filter width, and would take a padding of -1 for a stride that leaves inputs out.
 TEST(ConvProblem, WritesBothDirectionsForBenchdnn) {
   EXPECT_EQ(Conv2dProblem::parse("ic4ih14iw9oc6kh3ph1n\"x\"").to_benchdnn(),
             "mb1ic4ih14iw9oc6oh14ow9kh3kw3ph1pw1n\"x\"");
@@ -166,12 +166,12 @@ TEST(ConvProblem, TheOutputSizeDecidesThePadding) {
 TEST(ConvProblem, CountsTheOutputsOfAsymmetricPadding) {
   for (int in = 1; in <= 9; ++in) {
     for (int out = 1; out <= 12; ++out) {
-      for (int kernel = 1; kernel <= 4; ++kernel) {
+      for (int filter = 1; filter <= 4; ++filter) {
         for (int stride = 1; stride <= 3; ++stride) {
           for (int pad = 0; pad <= 2; ++pad) {
-            const std::string text = concat("ic1ih", in, "oc1oh", out, "kh", kernel, "sh", stride, "ph", pad);
-            const int needed_after = (out - 1) * stride + kernel - in - pad;
-            const reference::PoolWindow window{kernel, 1, stride, 1, pad, 0};
+            const std::string text = concat("ic1ih", in, "oc1oh", out, "kh", filter, "sh", stride, "ph", pad);
+            const int needed_after = (out - 1) * stride + filter - in - pad;
+            const reference::PoolWindow window{filter, 1, stride, 1, pad, 0};
             if (needed_after < -stride && reference::pooled_rows(in, window) != out) {
               EXPECT_THROW(Conv2dProblem::parse(text), UsageError) << text;
               continue;

@@ -179,8 +179,8 @@ TEST_P(ConvSizes, AgreeWithTheReference) {
                   column = places[i] % columns;
     const int64_t n = plane / problem.k, k = plane % problem.k;
     reference::Term largest{-INFINITY, 0};
-    for (int64_t p = row * window.stride_h; p < row * window.stride_h + window.kernel_h; ++p) {
-      for (int64_t q = column * window.stride_w; q < column * window.stride_w + window.kernel_w; ++q) {
+    for (int64_t p = row * window.stride_h; p < row * window.stride_h + window.r; ++p) {
+      for (int64_t q = column * window.stride_w; q < column * window.stride_w + window.s; ++q) {
         const reference::Term term = term_at(problem, weights, n, k, p, q);
         largest.value = std::max(largest.value, term.value);
         largest.magnitude = std::max(largest.magnitude, term.magnitude);

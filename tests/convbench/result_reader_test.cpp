@@ -209,6 +209,12 @@ TEST(ResultReader, ReplacesTheWordsOfOlderFiles) {
   EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
   today.labels = before.labels = {{"filter", "rival"}};  // another label
   EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
+
+  const std::string old_settings = changed([](ordered_json& file) {
+    file["settings"] = {{"seed", "1"}, {"pictures", "drawn"}};
+  });
+  const std::vector<std::pair<std::string, std::string>> settings = {{"seed", "1"}, {"samples", "drawn"}};
+  EXPECT_EQ(parse_results(old_settings, "old.json").environment.settings, settings);
 }
 
 // The files of docs/results that have this schema, parsed.

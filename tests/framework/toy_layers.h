@@ -71,13 +71,13 @@ class ToyRelu : public AddLayer {
 /// Maxima over 2x2 windows of [N, C, H, W], H and W even.
 class ToyPool : public AddLayer {
  public:
-  explicit ToyPool(int kernel = 2) : kernel_(kernel) {}
+  explicit ToyPool(int size = 2) : size_(size) {}
   std::string_view type() const override { return "max_pool2d"; }
   Shape infer_shape(const std::vector<Shape>& inputs) const override {
     const Shape& x = inputs.at(0);
-    return {x[0], x[1], (x[2] - kernel_) / 2 + 1, (x[3] - kernel_) / 2 + 1};
+    return {x[0], x[1], (x[2] - size_) / 2 + 1, (x[3] - size_) / 2 + 1};
   }
-  int kernel() const { return kernel_; }
+  int size() const { return size_; }
 
  private:
   void compute(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) const override {
@@ -87,7 +87,7 @@ class ToyPool : public AddLayer {
       output.data[i] = std::max(std::max(top[0], top[1]), std::max(top[columns], top[columns + 1]));
     }
   }
-  int kernel_;
+  int size_;
 };
 
 /// y = factor * x. Backends: "plain", which fuses ReLU and 2x2 max pooling, "staged", which fuses nothing and has a
@@ -118,7 +118,7 @@ class ScaleLayer : public Layer {
     int relus = 0, pools = 0;
     for (const Layer* layer : request.fused) {
       const auto* const pool = dynamic_cast<const ToyPool*>(layer);
-      if (pool && pool->kernel() != 2) return Support::no("plain pools 2x2 alone");
+      if (pool && pool->size() != 2) return Support::no("plain pools 2x2 alone");
       pools += pool ? 1 : 0;
       relus += dynamic_cast<const ToyRelu*>(layer) ? 1 : 0;
     }

@@ -103,8 +103,8 @@ class Large : public testing::Test {
     expect_samples(y, {of_2_to_31}, layer.describe(), [&](int64_t i) {
       const int64_t plane = i / (p_count * q_count), p = i / q_count % p_count, q = i % q_count;
       double sum = 0, max_cell = -INFINITY, magnitude = 0, inside = 0;
-      for (int r = 0; r < v.kernel_h; ++r) {
-        for (int s = 0; s < v.kernel_w; ++s) {
+      for (int r = 0; r < v.r; ++r) {
+        for (int s = 0; s < v.s; ++s) {
           const int64_t row = p * v.stride_h - v.pad_h + r, column = q * v.stride_w - v.pad_w + s;
           if (row < 0 || row >= h || column < 0 || column >= w) continue;
           const double cell = at((plane * h + row) * w + column);
@@ -115,7 +115,7 @@ class Large : public testing::Test {
         }
       }
       if (maximum) return Value{max_cell, 0};
-      const double cells = padding ? double{1} * v.kernel_h * v.kernel_w : inside;
+      const double cells = padding ? double{1} * v.r * v.s : inside;
       return Value{sum / cells, kUnit * (cells + 1) * magnitude / cells};
     });
   }

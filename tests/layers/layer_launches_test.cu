@@ -89,7 +89,7 @@ Directions directions_of_pool_any(const Seen& seen) {
           {"planes", problem.planes, 1},
           {"rows", problem.p, 1},
           {"columns", problem.q, 1},
-          {"cells of a window", window.kernel_h, 1},
+          {"cells of a window", window.r, 1},
           only_if(window.pad_h > 0 && window.pad_w > 0, "padding")};
 }
 

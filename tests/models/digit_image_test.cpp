@@ -52,7 +52,7 @@ void expect_placed(const DigitImage& digit, const std::string& what) {
   EXPECT_NEAR(g.y, 14, 0.51) << what;
 }
 
-// Share of ink that two 28x28 pictures do not share, 0 to 1.
+// Share of ink that two 28x28 images do not share, 0 to 1.
 double difference(const uint8_t* a, const uint8_t* b) {
   double apart = 0, both = 0;
   for (int i = 0; i < kSide * kSide; ++i) {

@@ -7,7 +7,7 @@
     mutate.py targets --side cpu|gpu [--filter REGEX]
     mutate.py judge --side cpu|gpu --tree TREE --build BUILD [--filter REGEX] [--jobs N] [--json FILE] [--out DIR]
     mutate.py build --side cpu|gpu --tree TREE --build BUILD --to DIR [--filter REGEX] [--jobs N]
-    mutate.py run DIR [--cards N] [--jobs N] [--filter REGEX] [--json FILE] [--out DIR]
+    mutate.py run DIR [--gpus N] [--jobs N] [--filter REGEX] [--json FILE] [--out DIR]
     mutate.py keep FILE KEPT
 
 `./dev mutate` calls it; CONTRIBUTING.md describes an entry. Every test that should catch a fault must first pass on the
@@ -219,7 +219,7 @@ class Judge:
 
     def __init__(self, options):
         self.options, self.unmutated = options, {}
-        self.slots = queue.Queue()  # a slot: the right to use a card, and a range of ports for a tool
+        self.slots = queue.Queue()  # a slot: the right to use a GPU, and a range of ports for a tool
         for slot in range(options.at_a_time):
             self.slots.put(slot)
 
@@ -545,18 +545,18 @@ def parse(arguments):
     build.add_argument("--strip", default="strip")
     run = add("run", "filter", "judge")
     run.add_argument("folder", type=pathlib.Path)
-    run.add_argument("--cards", type=int, default=1, help="GPUs to share the programs among [1]")
-    run.add_argument("--jobs", type=int, default=0, help="programs at a time [one a card]")
+    run.add_argument("--gpus", type=int, default=1, help="GPUs to share the programs among [1]")
+    run.add_argument("--jobs", type=int, default=0, help="programs at a time [one a GPU]")
     keep = add("keep")
     keep.add_argument("file", type=pathlib.Path, help="what --json wrote")
     keep.add_argument("kept", type=pathlib.Path, help="docs/results/FOLDER/mutate.json")
     options = parser.parse_args(arguments)
     if options.command == "judge":
-        options.cards = options.at_a_time = 1
+        options.gpus = options.at_a_time = 1
     if options.command == "run":
-        options.at_a_time = options.jobs or options.cards
-    if min(getattr(options, "jobs", 1) or 1, getattr(options, "cards", 1), getattr(options, "at_a_time", 1)) < 1:
-        parser.error("--jobs and --cards must be positive")
+        options.at_a_time = options.jobs or options.gpus
+    if min(getattr(options, "jobs", 1) or 1, getattr(options, "gpus", 1), getattr(options, "at_a_time", 1)) < 1:
+        parser.error("--jobs and --gpus must be positive")
     if hasattr(options, "out"):
         options.out.mkdir(parents=True, exist_ok=True)
     for name in ("tree", "build", "to", "folder", "out"):

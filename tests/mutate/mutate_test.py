@@ -78,7 +78,7 @@ class Verdicts(Scratch):
     def complaints(self, status, **keys):
         self.faults(fault("planted", **keys))
         rows = [{"name": "planted", "status": each} for each in status]
-        self.write("docs/results/card/mutate.json", json.dumps({"rows": rows}))
+        self.write("docs/results/gpu/mutate.json", json.dumps({"rows": rows}))
         return verdicts.complaints_of(self.root)[0]
 
     def test_each_fault_is_judged_or_has_a_reason(self):
@@ -329,7 +329,7 @@ class Elsewhere(Scratch):
         row = fault(side="gpu", caught_by=[catcher or {"test": "layers_gpu", "filter": "Sum.*"}], **changes)
         folder = self.folder / "built"
         for name, body in (("unmutated", unmutated), ("dropped_bias", mutated)):
-            self.script(f"built/{name}/test_layers_gpu", f'echo "$CUDA_VISIBLE_DEVICES" >>{self.folder}/cards\n' + body)
+            self.script(f"built/{name}/test_layers_gpu", f'echo "$CUDA_VISIBLE_DEVICES" >>{self.folder}/gpus\n' + body)
         (folder / "faults.json").write_text(
             json.dumps({"side": "gpu", "root": str(root or self.root), "faults": [dict(row, area="gpu")]})
         )
@@ -392,7 +392,7 @@ class Elsewhere(Scratch):
         self.assertEqual(code, 4)
         self.assertIn("is not there", output)
 
-    def test_programs_share_the_cards(self):
+    def test_programs_share_the_gpus(self):
         rows = [
             fault(f"fault_{i}", side="gpu", area="gpu", caught_by=[{"test": "layers_gpu", "filter": f"{i}"}])
             for i in range(8)
@@ -400,15 +400,15 @@ class Elsewhere(Scratch):
         for name in ("unmutated", *(row["name"] for row in rows)):
             self.script(
                 f"built/{name}/test_layers_gpu",
-                f'echo "$CUDA_VISIBLE_DEVICES" >>{self.folder}/cards\nsleep 0.1\n'
+                f'echo "$CUDA_VISIBLE_DEVICES" >>{self.folder}/gpus\nsleep 0.1\n'
                 + (PASSES if name == "unmutated" else FAILS),
             )
         (self.folder / "built/faults.json").write_text(
             json.dumps({"side": "gpu", "root": str(self.root), "faults": rows})
         )
-        code, output = self.mutate("run", self.folder / "built", "--out", self.folder / "logs", "--cards", "2")
+        code, output = self.mutate("run", self.folder / "built", "--out", self.folder / "logs", "--gpus", "2")
         self.assertEqual(code, 0, output)
-        self.assertEqual(set((self.folder / "cards").read_text().split()), {"0", "1"})
+        self.assertEqual(set((self.folder / "gpus").read_text().split()), {"0", "1"})
 
     def test_data_files_that_are_elsewhere(self):
         code, output, _ = self.run_programs(FAILS, root="/nonexistent/tree")

@@ -22,7 +22,7 @@ namespace lenslet::reference {
 namespace {
 
 TEST(Reference, ConvolvesAWorkedExample) {
-  // 3x3 input 1..9, kernel {1, 2; 3, -4}: cross-correlation, not convolution.
+  // 3x3 input 1..9, filter {1, 2; 3, -4}: cross-correlation, not convolution.
   Conv2dProblem problem;
   problem.c = problem.k = 1;
   problem.h = problem.w = 3;
@@ -39,7 +39,7 @@ TEST(Reference, ConvolvesAWorkedExample) {
 }
 
 TEST(Reference, ConvolvesWithPaddingStrideDilationAndGroups) {
-  // Two groups of one channel, kernel 1x2 with dilation 2, padding 1 on the width, stride 2.
+  // Two groups of one channel, filter 1x2 with dilation 2, padding 1 on the width, stride 2.
   Conv2dProblem problem;
   problem.c = problem.k = problem.groups = 2;
   problem.h = 1;

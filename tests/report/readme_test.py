@@ -137,7 +137,7 @@ class Readme(support.ReportTest):
         document["results"] = [
             row for row in document["results"] if (row.get("labels") or {}).get("table") in ("rgb", "ladder")
         ]
-        document["devices"] = json.loads(self.climb)["devices"]  # files of two cards would be two figures
+        document["devices"] = json.loads(self.climb)["devices"]  # files of two GPUs would be two figures
         (self.gpu / "reproduce.json").write_text(json.dumps(document))
         (self.gpu / "ladder.json").write_text(self.climb)
         self.assertEqual(self.update("--check").returncode, 1)

@@ -40,7 +40,7 @@ OPTIONS = {
 CLEAN = {tool: r"ERROR SUMMARY: 0 errors" for tool in pieces.TOOLS}
 CLEAN["racecheck"] = r"RACECHECK SUMMARY: 0 hazards displayed \(0 errors, 0 warnings\)"
 SUMMARY = r"(?:ERROR|RACECHECK) SUMMARY: .*"
-JOBS_A_CARD = 8
+JOBS_A_GPU = 8
 PORTS_EACH = 16  # each run has its own range, so that no two communicate with each other's program
 
 
@@ -127,8 +127,8 @@ def run_piece(piece, tool, options, number):
         ]
         # One thread each: several references must not use all cores at once.
         environment.update(LENSLET_NUM_THREADS="1", LENSLET_UNPOISONED="1" if tool == "initcheck" else "0")
-    if options.cards > 1:
-        environment["CUDA_VISIBLE_DEVICES"] = str(number % options.cards)
+    if options.gpus > 1:
+        environment["CUDA_VISIBLE_DEVICES"] = str(number % options.gpus)
     began = time.monotonic()
     with open(log, "w") as out:
         out.write(" ".join(command) + "\n")
@@ -229,14 +229,14 @@ def parse(arguments):
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("sanitize"), help="folder for logs")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="a result file to keep")
     parser.add_argument("--list", action="store_true", help="show the pieces and run nothing")
-    parser.add_argument("--cards", type=int, default=1, help="GPUs to share the pieces among [1]")
+    parser.add_argument("--gpus", type=int, default=1, help="GPUs to share the pieces among [1]")
     parser.add_argument("--port", type=int, default=40000, help="first of the ports between tool and program [40000]")
     parser.add_argument("--sanitizer", default="compute-sanitizer", help="the program")
     options = parser.parse_args(arguments)
-    options.jobs = options.jobs or JOBS_A_CARD * options.cards
+    options.jobs = options.jobs or JOBS_A_GPU * options.gpus
     options.tests = options.tests.resolve()  # programs run in their own folder
-    if options.jobs < 1 or options.limit <= 0 or options.cards < 1:
-        parser.error("--jobs, --limit and --cards must be positive")
+    if options.jobs < 1 or options.limit <= 0 or options.gpus < 1:
+        parser.error("--jobs, --limit and --gpus must be positive")
     return options
 
 

@@ -9,14 +9,18 @@
 # 3. Sizes are rounded up by framework/base/integer_math.h. Not in kernels, which call no function of the host.
 # 4. A limit is called max or min: no identifier is `most` or `least`, and no constant the Largest or Fewest of its
 #    kind. Comments and texts use the words.
-# 5. The processor is called a GPU in the texts of the product, on pages, and in the comments and identifiers of C++
-#    and CUDA sources; a card is a model card.
+# 5. The processor is called a GPU in the texts of the product, on pages, in the comments and identifiers of C++ and
+#    CUDA sources, and in ./dev, its planted faults and sanitizers; a card is a model card.
 # 6. A function that throws, or ends a script, when what it is given is wrong is a check_: no other verb is for that,
 #    and a check_ returns nothing or what it checked. A function that returns the verdict has another name.
 # 7. Code is not a person: no test's name has a verb such as says, tells, knows or asks, and outside of tests neither
 #    has a comment, a message or a page says, tells or knows.
+# 8. Terms of docs/architecture.md: what times, tunes or imports networks reads samples, or images of digits, and never
+#    pictures, which are files of any size. A kernel is a function or a prepared backend: a convolution has filters, a
+#    pooling windows, and neither has a kernel's size. Attributes of ONNX keep their names.
 set -euo pipefail
 cd "$1"
+inputs_named='apps/lenslet/(bench|candidates|tune)|apps/peers|models/onnx'
 
 # The exceptions are arithmetic that keeps NaN, which host code and kernels share, and PTX's modifier .relu.
 mapfile -t sources < <(find framework -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \
@@ -122,6 +126,20 @@ if [ "${#host[@]}" -gt 0 ] && grep -nE "ceil_div\\(.*, $name\\) \\* \\1([^A-Za-z
   exit 1
 fi
 
+# A folder's name may have the word.
+mapfile -t inputs < <(printf '%s\n' "${texts[@]}" | grep -E "^($inputs_named)/")
+if [ "${#inputs[@]}" -gt 0 ] && grep -niE 'picture' "${inputs[@]}" /dev/null | grep -vE '#include|/pictures/'; then
+  echo '^ a picture is a file of any size; 28x28 values of a digit are an image, an input of any network a sample' >&2
+  exit 1
+fi
+
+sizes='kernel_[hw]([^a-z]|$)|kernel (sizes?|height|width|does not fit)([^a-z]|$)|[0-9] ?[x×] ?[0-9] kernel'
+# The changes name what earlier versions had.
+if grep -niE "$sizes" "${texts[@]}" /dev/null | grep -v '^CHANGELOG\.md:'; then
+  echo '^ a convolution has filters (R x S) and a pooling windows; a kernel is a function or a prepared backend' >&2
+  exit 1
+fi
+
 # The identifiers of code, without its comments and texts.
 mapfile -t code < <(printf '%s\n' "${texts[@]}" |
   grep -E '\.(h|cpp|cuh?|inc|c|pyi?|js|sh|cmake)$|(^|/)CMakeLists\.txt$|^dev$|^\.ci/run$')
@@ -219,6 +237,14 @@ mapfile -t sources < <(printf '%s\n' "${code[@]}" |
   }
   END { exit failed }
 ' "${sources[@]}"
+
+mapfile -t scripts < <(printf '%s\n' "${texts[@]}" |
+  grep -E '^dev$|^dev\.d/|^(tests/(mutate|sanitize)|docs/results)/.*\.py$')
+if [ "${#scripts[@]}" -gt 0 ] &&
+  grep -nE '(^|[^A-Za-z0-9_-])([Cc]ards?|CARDS?)([^A-Za-z0-9_-]|$)' "${scripts[@]}" /dev/null; then
+  echo '^ in scripts and their help a card is a GPU' >&2
+  exit 1
+fi
 
 # Pages, without what stands in backticks: options, and names of files and folders. A line may end between the words.
 mapfile -t pages < <(printf '%s\n' "${texts[@]}" | grep '\.md$')

@@ -217,6 +217,13 @@ void use_words_of_today(ResultRow& row) {
                    row.labels.end());
 }
 
+/// The same for the settings: `lenslet bench` recorded the kind of its samples as `pictures`.
+void use_words_of_today(ResultEnvironment& environment) {
+  for (auto& [setting, text] : environment.settings) {
+    if (setting == "pictures") setting = "samples";
+  }
+}
+
 }  // namespace
 
 ReadResults parse_results(const std::string& text, const std::string& origin) {
@@ -232,6 +239,7 @@ ReadResults parse_results(const std::string& text, const std::string& origin) {
   ReadResults results;
   results.path = origin;
   Fields<ResultEnvironment>::of(results.environment, root);
+  use_words_of_today(results.environment);
   root.one_of("status", results.status, document_status::kAll);
   root("reason", results.reason)("ceilings", results.ceilings);
   root.each("results", kMaxRows, [&](ObjectReader entry) {

@@ -15,13 +15,13 @@ constexpr MathMode kMath = MathMode::kFp32;
 constexpr int kKernel = 3;
 constexpr int64_t kPartMacs = 1;  // the judges of the parts would choose too few outputs
 
-Conv2dProblem square(const SeparableShape& shape, int kernel, int groups = 1) {
+Conv2dProblem square(const SeparableShape& shape, int filter, int groups = 1) {
   Conv2dProblem problem;
   problem.n = shape.batch;
   problem.c = problem.k = shape.channels;
   problem.h = problem.w = shape.size;
-  problem.r = problem.s = kernel;
-  problem.pad_h = problem.pad_w = kernel / 2;
+  problem.r = problem.s = filter;
+  problem.pad_h = problem.pad_w = filter / 2;
   problem.groups = groups;
   return problem;
 }

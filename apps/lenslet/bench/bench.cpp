@@ -105,18 +105,18 @@ class ModelBench {
       batches_.push_back(bench_configs(options, session_, batch));
     }
     if (data_) {
-      pictures_.emplace(session_.graph(), *data_, options.seed);
+      samples_.emplace(session_.graph(), *data_, options.seed);
     } else {
-      pictures_.emplace(session_.graph(), options.seed);
+      samples_.emplace(session_.graph(), options.seed);
     }
     run_.console().line(concat(session_.network().title(), ", ", printable(session_.weights_origin()), " on ",
                                session_.describe_device()));
-    run_.console().line(concat("pictures:   ", pictures_->count(), ", ", origin_of_pictures()));
+    run_.console().line(concat("samples:    ", samples_->count(), ", ", origin_of_samples()));
     run_.on(session_.device(), {{"seed", std::to_string(options.seed)},
                                 {"weights", session_.weights_origin()},
-                                {"pictures", data_                            ? "MNIST"
-                                             : reads_digits(session_.graph()) ? "drawn"
-                                                                              : "random"},
+                                {"samples", data_                            ? "MNIST"
+                                            : reads_digits(session_.graph()) ? "drawn"
+                                                                             : "random"},
                                 {"min_time_ms", format_short(options.measure.min_time_ms)}});
   }
 
@@ -133,14 +133,14 @@ class ModelBench {
   }
 
  private:
-  std::string origin_of_pictures() const {
+  std::string origin_of_samples() const {
     if (data_) return concat("from ", printable(data_->images_path));
     return reads_digits(session_.graph()) ? "drawn: no MNIST here, so nothing is counted"
                                           : "of random bytes, so nothing is counted";
   }
 
   std::vector<ResultRow> measure_batch(const std::vector<BenchConfig>& configs) {
-    PlanTiming timing(session_.graph(), *pictures_, stream_);
+    PlanTiming timing(session_.graph(), *samples_, stream_);
     std::vector<BenchCandidate> candidates;
     for (const BenchConfig& config : configs) {
       BenchCandidate candidate{config, bench_row(config, options_, session_),
@@ -269,14 +269,14 @@ class ModelBench {
     base.first_call_ns = measured.first_call_ns;
     const Safetensors weights = session_.graph().network() ? load_lenet5_weights(options_.weights_file())
                                                            : Safetensors();  // only its kernels read them
-    return measure_latency(executable, candidate.build, weights, *pictures_, base, options_.calls);
+    return measure_latency(executable, candidate.build, weights, *samples_, base, options_.calls);
   }
 
   const ModelBenchOptions& options_;
   Run run_;
   Session session_;
   std::optional<ImageDataset> data_;
-  std::optional<BatchPictures> pictures_;  // made last: judging them takes time
+  std::optional<BatchSamples> samples_;  // made last: judging them takes time
   DeviceGuard guard_;
   Stream stream_;
   std::optional<std::vector<int>> fp32_classes_;

@@ -33,7 +33,7 @@ class LatencyPath {
   /// Backend and detail; empty if they are the configuration's own.
   virtual std::string backend() const { return {}; }
   virtual std::string detail() const { return {}; }
-  /// Where the caller's pictures are, in the model's format, and where its answers go.
+  /// Where the caller's samples are, in the model's format, and where its answers go.
   virtual TensorView input() = 0;
   virtual TensorView output() = 0;
   /// The timed call: returns when the answers are in output().
@@ -145,7 +145,7 @@ class PolledPath : public BytesPath {
   PolledLenet5 runner_;
 };
 
-// A resident kernel polls for pictures, the host for answers.
+// A resident kernel polls for samples, the host for answers.
 class ResidentPath : public BytesPath {
  public:
   ResidentPath(const Safetensors& weights, const Executable& executable, MathMode math)
@@ -224,23 +224,22 @@ struct Runner {
   explicit Runner(LatencyPath& which) : path(which), in(which.input()), out(which.output()) {}
   LatencyPath& path;
   TensorView in, out;
-  std::vector<double> samples;
+  std::vector<double> times_ns;
   ResultError error;
   std::string wrong;
   int64_t calls = 0;
 
-  // Times one call, with other pictures than the previous one; nanoseconds.
-  double call(const BatchPictures& pictures, double bound) {
+  // Times one call, with other samples than the previous one; nanoseconds.
+  double call(const BatchSamples& samples, double bound) {
     const int round = static_cast<int>(calls++ % INT32_MAX);
-    pictures.fill(in, round);
+    samples.fill(in, round);
     std::memset(out.data, kNanByte, out.bytes());
     const double start = host_now_ns();
     path.call();
     const double ns = host_now_ns() - start;
-    std::vector<int32_t> picture_of;
-    for (int64_t slot = 0; slot < in.shape[0]; ++slot) picture_of.push_back(pictures.picture_of(slot, round));
-    const std::string found =
-        pictures.expected(in.type).compare(out.type, out.data, picture_of, bound, error);
+    std::vector<int32_t> sample_of;
+    for (int64_t slot = 0; slot < in.shape[0]; ++slot) sample_of.push_back(samples.sample_of(slot, round));
+    const std::string found = samples.expected(in.type).compare(out.type, out.data, sample_of, bound, error);
     if (wrong.empty() && !found.empty()) wrong = concat("call ", calls, ": ", found);
     return ns;
   }
@@ -273,19 +272,19 @@ std::vector<std::pair<std::string, double>> pass_times(Executable& executable, d
 }
 
 std::vector<ResultRow> measure_latency(Executable& executable, const BuildOptions& build,
-                                       const Safetensors& weights, const BatchPictures& pictures,
+                                       const Safetensors& weights, const BatchSamples& samples,
                                        const ResultRow& base, int64_t calls) {
   const LatencyPaths paths = latency_paths(executable, build, weights);
-  const double bound = pictures.expected(executable.plan().input).bound(executable);
+  const double bound = samples.expected(executable.plan().input).bound(executable);
   std::vector<Runner> runners;
   for (const auto& path : paths.offered) runners.emplace_back(*path);
   for (Runner& runner : runners) {
-    for (int64_t i = 0; i < kWarmUp && runner.wrong.empty(); ++i) runner.call(pictures, bound);
+    for (int64_t i = 0; i < kWarmUp && runner.wrong.empty(); ++i) runner.call(samples, bound);
   }
   for (int turn = 0; turn < kMaxTurns; ++turn) {
     for (Runner& runner : runners) {
       for (int64_t i = 0; i < ceil_div(calls, kMaxTurns) && !interrupted() && runner.wrong.empty(); ++i) {
-        runner.samples.push_back(runner.call(pictures, bound));
+        runner.times_ns.push_back(runner.call(samples, bound));
       }
     }
   }
@@ -300,9 +299,9 @@ std::vector<ResultRow> measure_latency(Executable& executable, const BuildOption
     row.error = runner.error;
     row.replayed = runner.path.mode() == "graph";
     if (runner.wrong.empty()) {
-      row.time = summarise(runner.samples);
-      row.p99_ns = percentile_99(runner.samples);
-      if (runner.samples.empty()) {
+      row.time = summarise(runner.times_ns);
+      row.p99_ns = percentile_99(runner.times_ns);
+      if (runner.times_ns.empty()) {
         row.status = row_status::kSkipped;
         row.reason = kInterrupted;
       }

@@ -22,11 +22,11 @@ namespace lenslet {
 std::vector<std::pair<std::string, double>> pass_times(Executable& executable, double back_to_back_ns);
 
 /// Measures every way to call the configuration on its device, one row each, based on `base`. The ways take turns of
-/// `calls` calls, fewer after a signal. Each call gets new pictures and an output filled with NaN, and every answer is
+/// `calls` calls, fewer after a signal. Each call gets new samples and an output filled with NaN, and every answer is
 /// judged before the next call. A way that gives one wrong answer gets no time. `executable` was built with `build`
 /// from `weights` and has run before.
 std::vector<ResultRow> measure_latency(Executable& executable, const BuildOptions& build,
-                                       const Safetensors& weights, const BatchPictures& pictures,
+                                       const Safetensors& weights, const BatchSamples& samples,
                                        const ResultRow& base, int64_t calls);
 
 }  // namespace lenslet

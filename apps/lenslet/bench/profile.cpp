@@ -1,7 +1,6 @@
 // lenslet profile: the time of each layer, and the best that this machine can do.
 #include <cmath>
 #include <optional>
-#include <random>
 
 #include "api/feed.h"
 #include "apps/common/output/table.h"
@@ -24,13 +23,6 @@ namespace lenslet {
 namespace {
 
 // Random images: constant data would draw less power, and hide denormals and branches.
-std::vector<uint8_t> random_pixels(int64_t count, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<uint8_t> pixels(static_cast<size_t>(count));
-  for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(random() >> 56);
-  return pixels;
-}
-
 struct Measured {
   Profile profile;
   double first_call_ns = NAN;

@@ -44,17 +44,17 @@ void apply_fused(const Layer& layer, reference::Result& result, std::vector<doub
 
 }  // namespace
 
-LayerStage::LayerStage(const Graph& graph, const BuildOptions& build, const BatchPictures& pictures,
+LayerStage::LayerStage(const Graph& graph, const BuildOptions& build, const BatchSamples& samples,
                        Stream& stream)
     : graph_(graph),
-      pictures_(pictures),
+      samples_(samples),
       stream_(stream),
       batch_(build.batch),
       executable_(graph, all_kept(build, stream)) {}
 
 void LayerStage::load(int round) {
   if (loaded_ == round) return;
-  pictures_.load(executable_, round);
+  samples_.load(executable_, round);
   executable_.run();
   stream_.synchronise();
   loaded_ = round;
@@ -83,7 +83,7 @@ const LayerStage::Answer& LayerStage::answer(size_t node, int round) {
     const size_t slot_size = static_cast<size_t>(input.shape.num_elements() / batch_);
     std::vector<float>& x = answer.x.emplace_back();
     int64_t slots = 0;
-    for (const BatchPictures::Slots& part : pictures_.judged_slots(batch_, round)) {
+    for (const BatchSamples::Slots& part : samples_.judged_slots(batch_, round)) {
       x.resize(static_cast<size_t>(slots + part.count) * slot_size);
       copy_bytes(x.data() + static_cast<size_t>(slots) * slot_size, Device::cpu(),
                  input.data + static_cast<size_t>(part.first) * slot_size, input.device,
@@ -117,7 +117,7 @@ std::vector<Candidate::Part> LayerCandidate::judged(int round) const {
   const int64_t batch = candidate_.request.output[0];
   const size_t a_slot = output_count() / static_cast<size_t>(batch);
   std::vector<Part> parts;
-  for (const BatchPictures::Slots& slots : stage_.pictures().judged_slots(batch, round)) {
+  for (const BatchSamples::Slots& slots : stage_.samples().judged_slots(batch, round)) {
     parts.push_back({static_cast<size_t>(slots.first) * a_slot, static_cast<size_t>(slots.count) * a_slot});
   }
   return parts;

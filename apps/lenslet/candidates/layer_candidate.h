@@ -20,7 +20,7 @@ namespace lenslet {
 class LayerStage {
  public:
   /// Throws UnavailableError if a layer has no backend, MemoryError if the activations of all layers do not fit.
-  LayerStage(const Graph& graph, const BuildOptions& build, const BatchPictures& pictures, Stream& stream);
+  LayerStage(const Graph& graph, const BuildOptions& build, const BatchSamples& samples, Stream& stream);
 
   const Graph& graph() const noexcept { return graph_; }
   Stream& stream() noexcept { return stream_; }
@@ -45,11 +45,11 @@ class LayerStage {
     }
   };
   const Answer& answer(size_t node, int round);
-  const BatchPictures& pictures() const noexcept { return pictures_; }
+  const BatchSamples& samples() const noexcept { return samples_; }
 
  private:
   const Graph& graph_;
-  const BatchPictures& pictures_;
+  const BatchSamples& samples_;
   Stream& stream_;
   int64_t batch_;
   Executable executable_;

@@ -106,16 +106,16 @@ double ReferenceLogits::bound(const Executable& executable) const {
   return (rounding_ + operands_ * operand) * scale_ + FLT_MIN;  // below it a result may be 0
 }
 
-double ReferenceLogits::probability(int64_t picture, int64_t label) const {
+double ReferenceLogits::probability(int64_t sample, int64_t label) const {
   double sum = 0;
-  for (int64_t k = 0; k < classes_; ++k) sum += std::exp(logit(picture, k) - logit(picture, label));
+  for (int64_t k = 0; k < classes_; ++k) sum += std::exp(logit(sample, k) - logit(sample, label));
   return 1 / sum;
 }
 
-double ReferenceLogits::deviation(int64_t picture, const float* logits) const {
+double ReferenceLogits::deviation(int64_t sample, const float* logits) const {
   double worst = 0;
   for (int64_t k = 0; k < classes_; ++k) {
-    const double difference = std::fabs(double{logits[k]} - logit(picture, k));
+    const double difference = std::fabs(double{logits[k]} - logit(sample, k));
     worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
   }
   return worst;
@@ -123,31 +123,31 @@ double ReferenceLogits::deviation(int64_t picture, const float* logits) const {
 
 // Infinite for an impossible label or probability. An error of `bound` in each logit changes a probability by at most
 // the factor exp(2 bound), because numerator and denominator change.
-double ReferenceLogits::deviation(int64_t picture, Prediction prediction, double bound) const {
+double ReferenceLogits::deviation(int64_t sample, Prediction prediction, double bound) const {
   if (prediction.label < 0 || prediction.label >= classes_) return INFINITY;
   double best = -INFINITY;
-  for (int64_t k = 0; k < classes_; ++k) best = std::max(best, logit(picture, k));
-  if (best - logit(picture, prediction.label) > std::min(2 * bound, kTieMargin)) return INFINITY;
-  const double right = probability(picture, prediction.label);
+  for (int64_t k = 0; k < classes_; ++k) best = std::max(best, logit(sample, k));
+  if (best - logit(sample, prediction.label) > std::min(2 * bound, kTieMargin)) return INFINITY;
+  const double right = probability(sample, prediction.label);
   const double difference = std::fabs(double{prediction.probability} - right);
   const double allowed = std::min(right * std::expm1(2 * bound), kProbabilityError) + kSoftmaxError;
   return difference <= allowed ? difference : INFINITY;
 }
 
 std::string ReferenceLogits::compare(ElementType type, const void* answers,
-                                     const std::vector<int32_t>& picture_of, double bound,
+                                     const std::vector<int32_t>& sample_of, double bound,
                                      ResultError& error) const {
   const bool logits = type == ElementType::kFp32;
   std::mutex mutex;
   double worst = 0;
   int64_t worst_slot = -1;
-  parallel_for(static_cast<int64_t>(picture_of.size()), 1024, [&](int64_t begin, int64_t end) {
+  parallel_for(static_cast<int64_t>(sample_of.size()), 1024, [&](int64_t begin, int64_t end) {
     double found = 0;
     int64_t found_slot = -1;
     for (int64_t slot = begin; slot < end; ++slot) {
-      const int64_t picture = picture_of[static_cast<size_t>(slot)];
-      const double here = logits ? deviation(picture, static_cast<const float*>(answers) + slot * classes_)
-                                 : deviation(picture, static_cast<const Prediction*>(answers)[slot], bound);
+      const int64_t sample = sample_of[static_cast<size_t>(slot)];
+      const double here = logits ? deviation(sample, static_cast<const float*>(answers) + slot * classes_)
+                                 : deviation(sample, static_cast<const Prediction*>(answers)[slot], bound);
       if (here <= found) continue;
       found = here;
       found_slot = slot;
@@ -161,14 +161,14 @@ std::string ReferenceLogits::compare(ElementType type, const void* answers,
   if (!(worst <= error.max_abs)) error.max_abs = worst;
   error.max_rel = logits && scale_ > 0 ? error.max_abs / scale_ : error.max_abs;
   error.bound = std::max(error.bound, bound);
-  error.checked += static_cast<int64_t>(picture_of.size()) * (logits ? classes_ : 1);
+  error.checked += static_cast<int64_t>(sample_of.size()) * (logits ? classes_ : 1);
   if (logits ? worst <= bound : std::isfinite(worst)) return {};
   if (logits) {
-    return concat("logits differ from the fp64 reference's by ", format_short(worst), " in image ",
+    return concat("logits differ from the fp64 reference's by ", format_short(worst), " in sample ",
                   worst_slot, ", allowed ", format_short(bound));
   }
   const Prediction wrong = static_cast<const Prediction*>(answers)[worst_slot];
-  return concat("image ", worst_slot, " is read as ", wrong.label, " with probability ", wrong.probability,
+  return concat("sample ", worst_slot, " is read as ", wrong.label, " with probability ", wrong.probability,
                 ", which the fp64 reference does not allow: logits within ", format_short(bound),
                 ", probability within ", kProbabilityError);
 }
@@ -216,8 +216,8 @@ reference::Result judge_step(const Graph& graph, const Executable::Step& step, s
 
 LogitsCheck::LogitsCheck(const Graph& graph, const std::vector<uint8_t>& pixels)
     : expected_(graph, pixels.data(), checked_images(graph, static_cast<int64_t>(pixels.size()))),
-      picture_of_(static_cast<size_t>(expected_.count())) {
-  std::iota(picture_of_.begin(), picture_of_.end(), 0);
+      sample_of_(static_cast<size_t>(expected_.count())) {
+  std::iota(sample_of_.begin(), sample_of_.end(), 0);
 }
 
 std::string LogitsCheck::run(Executable& executable) {
@@ -233,7 +233,7 @@ std::string LogitsCheck::run(Executable& executable) {
   copy_bytes(answers.data(), Device::cpu(), output.data, executable.device(), output.bytes(), stream);
   stream.synchronise();
   error_.checked = 0;
-  return expected_.compare(output.type, answers.data(), picture_of_, expected_.bound(executable), error_);
+  return expected_.compare(output.type, answers.data(), sample_of_, expected_.bound(executable), error_);
 }
 
 std::optional<LogitsCheck::WrongStep> LogitsCheck::first_wrong_step(Executable& executable) const {

@@ -15,10 +15,10 @@
 
 namespace lenslet {
 
-/// The reference's logits of some 8-bit pictures. Sums are fp64; the values between layers are rounded to fp32.
+/// The reference's logits of some 8-bit samples. Sums are fp64; the values between layers are rounded to fp32.
 class ReferenceLogits {
  public:
-  /// `pixels` [count, ...] of the graph's input. Takes about a millisecond per picture for LeNet-5.
+  /// `pixels` [count, ...] of the graph's input. Takes about a millisecond per sample for LeNet-5.
   ReferenceLogits(const Graph& graph, const uint8_t* pixels, int64_t count);
 
   /// The largest accepted error of a probability, whatever the bound of the logits.
@@ -36,21 +36,21 @@ class ReferenceLogits {
   /// assumes that every rounding is the worst and has the same sign, which compensates for what it omits: the growth of
   /// an error in later layers.
   double bound(const Executable& executable) const;
-  /// Compares `slots` answers, logits [slots, ...] or predictions [slots]; slot i holds picture `picture_of[i]`. A
+  /// Compares `slots` answers, logits [slots, ...] or predictions [slots]; slot i holds sample `sample_of[i]`. A
   /// label is correct if it is the reference's, or if the reference's logits of both differ by at most 2 bounds and
   /// kTieMargin. A probability is correct if logits within the bound can produce it and it differs from the reference's
   /// by at most kProbabilityError. Returns the first fault, empty if there is none; `error` gets the largest deviation
   /// (for predictions: of the probabilities).
-  std::string compare(ElementType type, const void* answers, const std::vector<int32_t>& picture_of,
+  std::string compare(ElementType type, const void* answers, const std::vector<int32_t>& sample_of,
                       double bound, ResultError& error) const;
 
  private:
-  double logit(int64_t picture, int64_t k) const {
-    return values_[static_cast<size_t>(picture * classes_ + k)];
+  double logit(int64_t sample, int64_t k) const {
+    return values_[static_cast<size_t>(sample * classes_ + k)];
   }
-  double probability(int64_t picture, int64_t label) const;
-  double deviation(int64_t picture, const float* logits) const;
-  double deviation(int64_t picture, Prediction prediction, double bound) const;
+  double probability(int64_t sample, int64_t label) const;
+  double deviation(int64_t sample, const float* logits) const;
+  double deviation(int64_t sample, Prediction prediction, double bound) const;
 
   int64_t count_, classes_;
   std::vector<double> values_;  // [count, classes]
@@ -65,7 +65,7 @@ class LogitsCheck {
   /// `pixels` [count, ...] of the graph's input; the first few are judged.
   LogitsCheck(const Graph& graph, const std::vector<uint8_t>& pixels);
 
-  /// The executable's input must hold those pictures. Fills every layer's output with NaN, runs one pass and compares.
+  /// The executable's input must hold those samples. Fills every layer's output with NaN, runs one pass and compares.
   /// Returns the fault, empty if there is none.
   std::string run(Executable& executable);
   /// A step whose output exceeds its own error bound, which the judge computes from the step's input.
@@ -81,7 +81,7 @@ class LogitsCheck {
 
  private:
   ReferenceLogits expected_;
-  std::vector<int32_t> picture_of_;
+  std::vector<int32_t> sample_of_;
   ResultError error_;
 };
 

@@ -14,23 +14,23 @@
 namespace lenslet {
 namespace {
 
-// A prime: steps of kStep reach every picture before one repeats.
-constexpr int64_t kPictures = 251;
+// A prime: steps of kStep reach every sample before one repeats.
+constexpr int64_t kSamples = 251;
 constexpr double kJudgedFlops = 1e9;  // of the judge in one round: a few seconds
-constexpr int64_t kStep = 37;         // offset to the next round's picture
+constexpr int64_t kStep = 37;         // offset to the next round's sample
 constexpr int64_t kPeriod = 16411;    // the order of slots repeats after it; a prime, so no tile divides it
 // Batches of up to this many images are judged whole. Of a larger one the judge takes a quarter of this number at each
 // end, and half of it at a random place between.
 constexpr int64_t kAllJudged = 96;
 
-// How many of the pictures the judge can take.
-int64_t judged(const Graph& graph, int64_t max_pictures) {
-  return std::clamp(static_cast<int64_t>(kJudgedFlops / flops_of(graph)), int64_t{2}, max_pictures);
+// How many of the samples the judge can take.
+int64_t judged(const Graph& graph, int64_t max_samples) {
+  return std::clamp(static_cast<int64_t>(kJudgedFlops / flops_of(graph)), int64_t{2}, max_samples);
 }
 
-std::vector<uint8_t> pictures_for(const Graph& graph, uint64_t seed) {
-  if (reads_digits(graph)) return drawn_digits(judged(graph, kPictures), seed);
-  const int64_t values = judged(graph, kPictures) * graph.input_shape().num_elements();
+std::vector<uint8_t> samples_for(const Graph& graph, uint64_t seed) {
+  if (reads_digits(graph)) return drawn_digits(judged(graph, kSamples), seed);
+  const int64_t values = judged(graph, kSamples) * graph.input_shape().num_elements();
   std::vector<uint8_t> bytes(static_cast<size_t>(values));
   reference::Random random(seed);
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random.below(256));
@@ -38,7 +38,7 @@ std::vector<uint8_t> pictures_for(const Graph& graph, uint64_t seed) {
 }
 
 std::vector<uint8_t> chosen_from(const Graph& graph, const ImageDataset& data, uint64_t seed) {
-  const int64_t count = std::min(judged(graph, kPictures), data.count);
+  const int64_t count = std::min(judged(graph, kSamples), data.count);
   const int64_t values = graph.input_shape().num_elements();
   std::vector<int64_t> index(static_cast<size_t>(data.count));
   std::iota(index.begin(), index.end(), int64_t{0});
@@ -56,13 +56,13 @@ std::vector<uint8_t> chosen_from(const Graph& graph, const ImageDataset& data, u
 std::vector<int32_t> random_order(int64_t count, uint64_t seed) {
   std::vector<int32_t> order(kPeriod);
   reference::Random random(seed + 1);
-  for (int32_t& picture : order) picture = static_cast<int32_t>(random.below(static_cast<uint64_t>(count)));
+  for (int32_t& sample : order) sample = static_cast<int32_t>(random.below(static_cast<uint64_t>(count)));
   return order;
 }
 
 }  // namespace
 
-BatchPictures::BatchPictures(const Graph& graph, std::vector<uint8_t> pixels, uint64_t seed)
+BatchSamples::BatchSamples(const Graph& graph, std::vector<uint8_t> pixels, uint64_t seed)
     : graph_(graph),
       shape_(graph.input_shape()),
       pixels_(std::move(pixels)),
@@ -70,18 +70,18 @@ BatchPictures::BatchPictures(const Graph& graph, std::vector<uint8_t> pixels, ui
       expected_(graph, pixels_.data(), static_cast<int64_t>(pixels_.size()) / shape_.num_elements()),
       all_judged_(std::max<int64_t>(judged(graph, kAllJudged) / 4 * 4, 4)) {}
 
-BatchPictures::BatchPictures(const Graph& graph, uint64_t seed)
-    : BatchPictures(graph, pictures_for(graph, seed), seed) {}
+BatchSamples::BatchSamples(const Graph& graph, uint64_t seed)
+    : BatchSamples(graph, samples_for(graph, seed), seed) {}
 
-BatchPictures::BatchPictures(const Graph& graph, const ImageDataset& data, uint64_t seed)
-    : BatchPictures(graph, chosen_from(graph, data, seed), seed) {}
+BatchSamples::BatchSamples(const Graph& graph, const ImageDataset& data, uint64_t seed)
+    : BatchSamples(graph, chosen_from(graph, data, seed), seed) {}
 
-int32_t BatchPictures::picture_of(int64_t slot, int round) const noexcept {
+int32_t BatchSamples::sample_of(int64_t slot, int round) const noexcept {
   const int64_t first = order_[static_cast<size_t>(slot % kPeriod)];
   return static_cast<int32_t>((first + kStep * round) % count());
 }
 
-const ReferenceLogits& BatchPictures::expected(ElementType input) const {
+const ReferenceLogits& BatchSamples::expected(ElementType input) const {
   if (input != ElementType::kUint4) return expected_;
   if (!expected_of_packed_) {
     std::vector<uint8_t> greys = pixels_;
@@ -91,12 +91,12 @@ const ReferenceLogits& BatchPictures::expected(ElementType input) const {
   return *expected_of_packed_;
 }
 
-void BatchPictures::fill(TensorView input, int round) const {
+void BatchSamples::fill(TensorView input, int round) const {
   const int64_t pixels = shape_.num_elements();
   const size_t image_bytes = bytes_of(input.type, pixels);
   parallel_for(input.shape[0], 256, [&](int64_t begin, int64_t end) {
     for (int64_t slot = begin; slot < end; ++slot) {
-      convert_pixels(ElementType::kUint8, pixels_.data() + picture_of(slot, round) * pixels, pixels,
+      convert_pixels(ElementType::kUint8, pixels_.data() + sample_of(slot, round) * pixels, pixels,
                      graph_.normalisation(), input.type,
                      input.as<char>() + static_cast<size_t>(slot) * image_bytes);
     }
@@ -104,7 +104,7 @@ void BatchPictures::fill(TensorView input, int round) const {
 }
 
 // One period is copied from the host. The rest is copied on the device, each time as much as is there.
-void BatchPictures::load(Executable& executable, int round) const {
+void BatchSamples::load(Executable& executable, int round) const {
   const TensorView input = executable.input();
   const int64_t batch = executable.batch(), period = std::min(batch, kPeriod);
   const size_t image_bytes = bytes_of(input.type, shape_.num_elements());
@@ -125,7 +125,7 @@ void BatchPictures::load(Executable& executable, int round) const {
   executable.stream().synchronise();
 }
 
-std::vector<BatchPictures::Slots> BatchPictures::judged_slots(int64_t batch, int round) const {
+std::vector<BatchSamples::Slots> BatchSamples::judged_slots(int64_t batch, int round) const {
   if (batch <= all_judged_) return {{0, batch}};
   const int64_t end = all_judged_ / 4, between = all_judged_ / 2;
   const uint64_t room = static_cast<uint64_t>(batch - 2 * end - between + 1);
@@ -143,11 +143,11 @@ double products_saved(const Executable& executable) {
   return direct / multiplied;
 }
 
-Verdict BatchPictures::judge(int round, ElementType input, ElementType output, int64_t batch,
-                             const std::vector<float>& answers, double bound) const {
+Verdict BatchSamples::judge(int round, ElementType input, ElementType output, int64_t batch,
+                            const std::vector<float>& answers, double bound) const {
   std::vector<int32_t> shown(static_cast<size_t>(batch));
   for (size_t slot = 0; slot < shown.size(); ++slot)
-    shown[slot] = picture_of(static_cast<int64_t>(slot), round);
+    shown[slot] = sample_of(static_cast<int64_t>(slot), round);
   Verdict verdict;
   verdict.reason = expected(input).compare(output, answers.data(), shown, bound, verdict.error);
   verdict.passed = verdict.reason.empty();
@@ -156,17 +156,17 @@ Verdict BatchPictures::judge(int round, ElementType input, ElementType output, i
 
 Verdict PlanCandidate::judge(int round, const std::vector<float>& output) {
   const Plan& plan = executable_->plan();
-  return pictures_.judge(round, plan.input, plan.output, executable_->batch(), output, bound_);
+  return samples_.judge(round, plan.input, plan.output, executable_->batch(), output, bound_);
 }
 
 CallCandidate::CallCandidate(std::string name, Model model, int64_t batch, ElementType input,
-                             const BatchPictures& pictures)
+                             const BatchSamples& samples)
     : name_(std::move(name)),
       model_(std::move(model)),
       batch_(batch),
       input_(input),
-      pictures_(pictures),
-      bound_(pictures.expected(input).bound(executable())),
+      samples_(samples),
+      bound_(samples.expected(input).bound(executable())),
       images_(bytes_of(input, batch * model_.input_shape().num_elements())),
       predictions_(static_cast<size_t>(batch)) {}
 
@@ -180,13 +180,13 @@ void CallCandidate::predict(const void* images, int64_t count, Prediction* predi
 
 void CallCandidate::load(int round, Stream& /*stream*/) {
   const Shape one = model_.input_shape();
-  pictures_.fill(
+  samples_.fill(
       {reinterpret_cast<float*>(images_.data()), {batch_, one[0], one[1], one[2]}, Device::cpu(), input_},
       round);
 }
 
 Verdict CallCandidate::judge(int round, const std::vector<float>& output) {
-  return pictures_.judge(round, input_, ElementType::kClass, batch_, output, bound_);
+  return samples_.judge(round, input_, ElementType::kClass, batch_, output, bound_);
 }
 
 const PlanTiming::Prepared& PlanTiming::prepare(const std::function<void(Prepared&)>& make) {
@@ -210,14 +210,14 @@ const PlanTiming::Prepared& PlanTiming::add(const std::string& name, BuildOption
   build.stream = &stream_;
   return prepare([&](Prepared& plan) {
     plan.candidate =
-        std::make_unique<PlanCandidate>(name, std::make_unique<Executable>(graph_, build), pictures_);
+        std::make_unique<PlanCandidate>(name, std::make_unique<Executable>(graph_, build), samples_);
   });
 }
 
 const PlanTiming::Prepared& PlanTiming::add_call(const std::string& name, const std::function<Model()>& make,
                                                  int64_t batch, ElementType input) {
   return prepare([&](Prepared& plan) {
-    plan.call = std::make_unique<CallCandidate>(name, make(), batch, input, pictures_);
+    plan.call = std::make_unique<CallCandidate>(name, make(), batch, input, samples_);
   });
 }
 

@@ -1,4 +1,4 @@
-// The whole model as a candidate: executables of different plans on one stream, with the same pictures and the same
+// The whole model as a candidate: executables of different plans on one stream, with the same samples and the same
 // judge.
 #pragma once
 
@@ -19,23 +19,23 @@
 
 namespace lenslet {
 
-/// Pictures for batches of any size, with the reference's outputs. Slots get them in a random order that repeats after
-/// a prime number of slots, so that no tile of a kernel sees the same pictures again. Each round gives every slot
-/// another picture. There are a few hundred; fewer, but two at least, of a network that the judge takes long for.
-class BatchPictures {
+/// Samples for batches of any size, with the reference's outputs. Slots get them in a random order that repeats after
+/// a prime number of slots, so that no tile of a kernel sees the same samples again. Each round gives every slot
+/// another sample. There are a few hundred; fewer, but two at least, of a network that the judge takes long for.
+class BatchSamples {
  public:
   /// Drawn digits; for a network that reads something else random bytes. The graph must outlive this.
-  BatchPictures(const Graph& graph, uint64_t seed);
+  BatchSamples(const Graph& graph, uint64_t seed);
   /// Images of the data set, chosen by the seed.
-  BatchPictures(const Graph& graph, const ImageDataset& data, uint64_t seed);
+  BatchSamples(const Graph& graph, const ImageDataset& data, uint64_t seed);
 
   int64_t count() const noexcept { return expected_.count(); }
-  int32_t picture_of(int64_t slot, int round) const noexcept;
+  int32_t sample_of(int64_t slot, int round) const noexcept;
   /// Fills `input`, in host memory, with the first slots of batch number `round`.
   void fill(TensorView input, int round) const;
   /// Fills the executable's input with batch number `round`. Synchronises.
   void load(Executable& executable, int round) const;
-  /// The reference's outputs for pictures that a pass reads as type `input`: packed pixels are rounded, so the judge
+  /// The reference's outputs for samples that a pass reads as type `input`: packed pixels are rounded, so the judge
   /// reads them as rounded too. Judges those when they are first asked for; not thread-safe.
   const ReferenceLogits& expected(ElementType input) const;
 
@@ -51,10 +51,10 @@ class BatchPictures {
   std::vector<Slots> judged_slots(int64_t batch, int round) const;
 
  private:
-  BatchPictures(const Graph& graph, std::vector<uint8_t> pixels, uint64_t seed);
+  BatchSamples(const Graph& graph, std::vector<uint8_t> pixels, uint64_t seed);
 
   const Graph& graph_;
-  Shape shape_;                  // of one picture
+  Shape shape_;                  // of one sample
   std::vector<uint8_t> pixels_;  // [count, shape_]
   std::vector<int32_t> order_;   // by slot, in round 0
   ReferenceLogits expected_;
@@ -68,15 +68,15 @@ double products_saved(const Executable& executable);
 /// An executable, which must run on the stream that is timed (BuildOptions::stream).
 class PlanCandidate : public Candidate {
  public:
-  PlanCandidate(std::string name, std::unique_ptr<Executable> executable, const BatchPictures& pictures)
+  PlanCandidate(std::string name, std::unique_ptr<Executable> executable, const BatchSamples& samples)
       : name_(std::move(name)),
         executable_(std::move(executable)),
-        pictures_(pictures),
-        bound_(pictures.expected(executable_->plan().input).bound(*executable_)) {}
+        samples_(samples),
+        bound_(samples.expected(executable_->plan().input).bound(*executable_)) {}
 
   Executable& executable() noexcept { return *executable_; }
   std::string name() const override { return name_; }
-  void load(int round, Stream&) override { pictures_.load(*executable_, round); }
+  void load(int round, Stream&) override { samples_.load(*executable_, round); }
   /// The first run waits after every layer, so that a failing layer is reported by name.
   void run(Stream&) override { executable_->run_first_checked(); }
   float* output() override { return executable_->output().data; }
@@ -87,15 +87,14 @@ class PlanCandidate : public Candidate {
  private:
   std::string name_;
   std::unique_ptr<Executable> executable_;
-  const BatchPictures& pictures_;
+  const BatchSamples& samples_;
   double bound_;
 };
 
 /// Calls of a Model with a batch of pixels, bytes or packed, and predictions, both in ordinary host memory.
 class CallCandidate : public Candidate {
  public:
-  CallCandidate(std::string name, Model model, int64_t batch, ElementType input,
-                const BatchPictures& pictures);
+  CallCandidate(std::string name, Model model, int64_t batch, ElementType input, const BatchSamples& samples);
 
   Model& model() noexcept { return model_; }
   /// The executable of a full pass of the call.
@@ -115,7 +114,7 @@ class CallCandidate : public Candidate {
   Model model_;
   int64_t batch_;
   ElementType input_;
-  const BatchPictures& pictures_;
+  const BatchSamples& samples_;
   double bound_;
   std::vector<uint8_t> images_;
   std::vector<Prediction> predictions_;
@@ -124,8 +123,8 @@ class CallCandidate : public Candidate {
 /// Whole plans, prepared to be timed against each other on one stream.
 class PlanTiming {
  public:
-  PlanTiming(const Graph& graph, const BatchPictures& pictures, Stream& stream)
-      : graph_(graph), pictures_(pictures), stream_(stream) {}
+  PlanTiming(const Graph& graph, const BatchSamples& samples, Stream& stream)
+      : graph_(graph), samples_(samples), stream_(stream) {}
 
   struct Prepared {
     std::unique_ptr<PlanCandidate> candidate;  // null if it cannot be prepared, or is a call
@@ -151,7 +150,7 @@ class PlanTiming {
   const Prepared& prepare(const std::function<void(Prepared&)>& make);
 
   const Graph& graph_;
-  const BatchPictures& pictures_;
+  const BatchSamples& samples_;
   Stream& stream_;
   std::vector<Prepared> plans_;
 };

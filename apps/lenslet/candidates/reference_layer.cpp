@@ -83,7 +83,7 @@ reference::Result reference_layer(const Layer& layer, const std::vector<LayerInp
   }
   if (const auto* pool = dynamic_cast<const AvgPool2dLayer*>(&layer)) {
     const Pool2dWindow& w = pool->window();
-    terms = int64_t{w.kernel_h} * w.kernel_w;
+    terms = int64_t{w.r} * w.s;
     return reference::avg_pool2d(shape, x, reference_window(w), pool->counts_padding());
   }
   if (const auto* softmax = dynamic_cast<const SoftmaxLayer*>(&layer)) {

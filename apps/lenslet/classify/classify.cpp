@@ -1,5 +1,6 @@
 // lenslet classify: reads the number in each picture.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "api/number_reader.h"
@@ -12,7 +13,7 @@
 #include "apps/lenslet/pictures/picture_choices.h"
 #include "apps/lenslet/session/session.h"
 #include "models/classifier.h"
-#include "models/digit/plane.h"
+#include "models/digit/picture_input.h"
 
 namespace lenslet {
 namespace {
@@ -54,17 +55,12 @@ bool is_not_finite(const Answer& answer) {
                                                [&](const DigitRow& digit) { return digit.refusal == name; });
 }
 
-// A picture as grey bytes, for display.
+// A picture as grey bytes over white, for display.
 std::vector<uint8_t> grey_of(const Picture& picture) {
   std::vector<uint8_t> grey(static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height));
-  const auto channels = static_cast<size_t>(picture.channels);
   for (size_t i = 0; i < grey.size(); ++i) {
-    const uint8_t* pixel = picture.pixels.data() + i * channels;
-    const unsigned value = channels >= 3
-                               ? (kLumaRed * pixel[0] + kLumaGreen * pixel[1] + kLumaBlue * pixel[2]) / 1000
-                               : pixel[0];
-    const unsigned alpha = channels == 2 || channels == 4 ? pixel[channels - 1] : 255;
-    grey[i] = static_cast<uint8_t>((value * alpha + 255 * (255 - alpha)) / 255);
+    const uint8_t* const pixel = picture.pixels.data() + i * static_cast<size_t>(picture.channels);
+    grey[i] = static_cast<uint8_t>(std::lround(grey_over_white(pixel, picture.channels)));
   }
   return grey;
 }

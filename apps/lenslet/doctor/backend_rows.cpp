@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <memory>
-#include <random>
 
 #include "apps/common/output/text.h"
 #include "apps/common/results/attempt.h"
@@ -13,6 +12,7 @@
 #include "framework/tensor/poison.h"
 #include "layers/conv/conv_layer.h"
 #include "layers/conv/conv_registry.h"
+#include "layers/reference/fill.h"
 
 namespace lenslet {
 namespace {
@@ -34,7 +34,7 @@ class Repeater {
   Repeater(const Task& task, Device device) : task_(task), device_(device), stream_(device) {
     for (ConstTensorView view : task.inputs) {
       Buffer& input = buffers_.emplace_back(device, view.bytes());
-      const std::vector<float> values = random_values(static_cast<int64_t>(view.bytes() / sizeof(float)), 7);
+      const std::vector<float> values = reference::uniform_values(view.bytes() / sizeof(float), 7);
       copy_bytes(input.data(), device, values.data(), Device::cpu(), values.size() * sizeof(float), stream_);
       view.data = input.as<float>();
       inputs_.push_back(view);
@@ -117,13 +117,6 @@ void list_types(const Layer& layer, const OperatorRequest& request, BackendRow& 
 }
 
 }  // namespace
-
-std::vector<float> random_values(int64_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float& value : values) value = static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f;
-  return values;
-}
 
 std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery& query) {
   OperatorRequest request = request_for(*shaped.layer, shaped.inputs, query.device, query.math);

@@ -46,7 +46,4 @@ struct BackendQuery {
 /// One row per backend, in rank order. After a fault the rows end with it, and the device is lost.
 std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery& query);
 
-/// Values in [-1, 1].
-std::vector<float> random_values(int64_t count, unsigned seed);
-
 }  // namespace lenslet

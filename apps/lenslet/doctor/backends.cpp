@@ -13,15 +13,17 @@
 #include "framework/graph/graph.h"
 #include "framework/measuring/row_status.h"
 #include "layers/conv/conv_layer.h"
+#include "layers/reference/fill.h"
 
 namespace lenslet {
 namespace {
 
 constexpr const char* kSchema = "lenslet.backends/2";
 
-Tensor random_tensor(const Shape& shape, unsigned seed) {
+Tensor random_tensor(const Shape& shape, uint64_t seed) {
   Tensor tensor(shape);
-  const std::vector<float> values = random_values(shape.num_elements(), seed);
+  const std::vector<float> values =
+      reference::uniform_values(static_cast<size_t>(shape.num_elements()), seed);
   std::memcpy(tensor.data(), values.data(), shape.bytes());
   return tensor;
 }

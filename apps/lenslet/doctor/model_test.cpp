@@ -76,14 +76,14 @@ void test_layers(LayerStage& stage, BuildOptions build, std::vector<ResultRow>& 
   }
 }
 
-void test_passes(const Graph& graph, BuildOptions build, const BatchPictures& pictures, Stream& stream,
+void test_passes(const Graph& graph, BuildOptions build, const BatchSamples& samples, Stream& stream,
                  std::vector<ResultRow>& rows) {
   const auto test = [&](const std::string& what, const std::string& backend) {
     if (interrupted()) return;
     ResultRow& row = rows.emplace_back(row_for(stream.device(), what, backend));
     row.math = to_string(build.math);
     attempt(row, stream, [&] {
-      PlanCandidate pass(row.name, std::make_unique<Executable>(graph, build), pictures);
+      PlanCandidate pass(row.name, std::make_unique<Executable>(graph, build), samples);
       judge(pass, stream, row);
     });
   };
@@ -105,14 +105,14 @@ std::vector<ResultRow> model_test(const Graph& graph, const SelfTestOptions& opt
   if (!options.target.usable) return rows;
   const DeviceGuard guard(options.target.device);
   Stream stream(options.target.device);
-  const BatchPictures pictures(graph, options.seed);
+  const BatchSamples samples(graph, options.seed);
   BuildOptions build;
   build.device = options.target.device;
   build.batch = kBatch;
   build.workspace_limit = options.workspace_limit;
-  LayerStage stage(graph, build, pictures, stream);
+  LayerStage stage(graph, build, samples, stream);
   test_layers(stage, build, rows);
-  test_passes(graph, build, pictures, stream, rows);
+  test_passes(graph, build, samples, stream, rows);
   return rows;
 }
 

@@ -9,7 +9,7 @@
 namespace lenslet {
 
 /// One row per layer, backend and math mode, also with the layers that the backend fuses into it, on the layer's inputs
-/// within a pass of random pictures; then one per whole pass. Statuses as for self_test(), but nothing is listed for an
+/// within a pass of random samples; then one per whole pass. Statuses as for self_test(), but nothing is listed for an
 /// unusable device. Ends early after a signal.
 std::vector<ResultRow> model_test(const Graph& graph, const SelfTestOptions& options);
 

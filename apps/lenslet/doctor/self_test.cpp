@@ -22,7 +22,7 @@ namespace {
 using reference::NetworkSubject;
 using reference::Subject;
 
-constexpr int64_t kPictures = 67;  // more than a tile, with a tail
+constexpr int64_t kSamples = 67;  // more than a tile, with a tail
 
 ResultRow row_for(Device device, const Subject& subject, const std::string& backend) {
   ResultRow row;
@@ -98,13 +98,13 @@ std::vector<ResultRow> subjects_self_test(const SelfTestOptions& options) {
   return rows;
 }
 
-/// The model, its input pictures and the reference's logits. The pictures have 16 greys, so that packing does not
+/// The model, its input samples and the reference's logits. The samples have 16 greys, so that packing does not
 /// change them.
-struct PicturedModel {
-  explicit PicturedModel(uint64_t seed)
+struct ModelWithSamples {
+  explicit ModelWithSamples(uint64_t seed)
       : graph(make_lenet5(builtin_lenet5_weights(), "built-in weights")),
-        pixels(in_greys(drawn_digits(kPictures, seed))),
-        expected(graph, pixels.data(), kPictures) {}
+        pixels(in_greys(drawn_digits(kSamples, seed))),
+        expected(graph, pixels.data(), kSamples) {}
   static std::vector<uint8_t> in_greys(std::vector<uint8_t> pixels) {
     round_to_greys(pixels.data(), static_cast<int64_t>(pixels.size()));
     return pixels;
@@ -127,27 +127,27 @@ ResultRow row_for(const NetworkSubject& subject) {
   return row;
 }
 
-void verify(const PicturedModel& model, const NetworkSubject& subject, Stream& stream, ResultRow& row) {
+void verify(const ModelWithSamples& model, const NetworkSubject& subject, Stream& stream, ResultRow& row) {
   const OperatorRequest& request = subject.request;
   const Layer& network = *model.graph.network();
   const std::unique_ptr<Operator> op = network.prepare(subject.backend, request, stream);
   const int64_t pixels = request.inputs[0].num_elements();
-  std::vector<float> pictures(static_cast<size_t>(pixels));  // room for any type
+  std::vector<float> samples(static_cast<size_t>(pixels));  // room for any type
   convert_pixels(ElementType::kUint8, model.pixels.data(), pixels, model.graph.normalisation(),
-                 request.input_type, pictures.data());
+                 request.input_type, samples.data());
   const reference::GuardedRun run =
       reference::run_guarded(stream, *op, {nullptr, request.inputs[0], request.device, request.input_type},
-                             pictures.data(), {nullptr, request.output, request.device, request.output_type});
+                             samples.data(), {nullptr, request.output, request.device, request.output_type});
   row.reason = run.fault;
   if (!row.reason.empty()) return;
-  std::vector<int32_t> picture_of(static_cast<size_t>(request.batch()));
-  std::iota(picture_of.begin(), picture_of.end(), 0);
+  std::vector<int32_t> sample_of(static_cast<size_t>(request.batch()));
+  std::iota(sample_of.begin(), sample_of.end(), 0);
   row.error.emplace();
-  row.reason = model.expected.compare(request.output_type, run.output.data(), picture_of,
+  row.reason = model.expected.compare(request.output_type, run.output.data(), sample_of,
                                       network.output_bound(subject.backend, request), *row.error);
 }
 
-ResultRow verified_row(const PicturedModel& model, const NetworkSubject& subject,
+ResultRow verified_row(const ModelWithSamples& model, const NetworkSubject& subject,
                        const SelfTestOptions& options, Stream& stream) {
   ResultRow row = row_for(subject);
   if (const Support support = model.graph.network()->supports(subject.backend, subject.request); !support) {
@@ -168,15 +168,15 @@ ResultRow verified_row(const PicturedModel& model, const NetworkSubject& subject
 }
 
 // One row per whole-network backend, math mode, batch, input and output: the built-in model's answers for some
-// pictures.
+// samples.
 std::vector<ResultRow> network_self_test(const SelfTestOptions& options) {
-  const PicturedModel model(options.seed);
+  const ModelWithSamples model(options.seed);
   const Device device = options.target.usable ? options.target.device : Device::cpu();
   DeviceGuard guard(device);
   Stream stream(device);
   std::vector<ResultRow> rows;
   for (const NetworkSubject& subject :
-       reference::network_subjects(model.graph, options.target.device, {1, kPictures})) {
+       reference::network_subjects(model.graph, options.target.device, {1, kSamples})) {
     if (interrupted()) return rows;
     rows.push_back(verified_row(model, subject, options, stream));
     if (rows.back().status == row_status::kError) return rows;

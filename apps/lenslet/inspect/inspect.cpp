@@ -43,7 +43,7 @@ struct EndRow {
 /// Which backends compute a layer on one kind of device, and why the others do not.
 struct SupportedLayer {
   std::string layer, type, device;
-  std::vector<std::string> backends, refused;  // "winograd: supports 3x3 and 5x5 kernels, ..."
+  std::vector<std::string> backends, refused;  // "winograd: supports 3x3 and 5x5 filters, ..."
   template <class Self, class V>
   static void fields(Self& row, V&& v) {
     v("layer", row.layer)("type", row.type)("device", row.device);

@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 constexpr double kCandidateMs = 20;  // of each measurement
-constexpr uint64_t kSeed = 1;        // of the judged pictures
+constexpr uint64_t kSeed = 1;        // of the judged samples
 
 MeasureOptions measure_options() {
   MeasureOptions options;
@@ -53,9 +53,9 @@ const Ceilings& LayerTimes::ceilings() {
   return *ceilings_;
 }
 
-const BatchPictures& LayerTimes::pictures() {
-  if (!pictures_) pictures_.emplace(picture_page_.session().graph(), kSeed);
-  return *pictures_;
+const BatchSamples& LayerTimes::samples() {
+  if (!samples_) samples_.emplace(picture_page_.session().graph(), kSeed);
+  return *samples_;
 }
 
 Json LayerTimes::profile(const std::string& backends, int64_t batch) {
@@ -79,7 +79,7 @@ Json LayerTimes::compare(const std::string& layer, int64_t batch) {
     };
     candidates.erase(std::remove_if(candidates.begin(), candidates.end(), is_other), candidates.end());
     Stream stream(build.device);
-    LayerStage stage(graph, build, pictures(), stream);
+    LayerStage stage(graph, build, samples(), stream);
     const std::vector<LayerFinding> findings = measure_layers(measure_options(), stage, candidates);
     Json rows = Json::array();
     for (size_t i = 0; i < candidates.size(); ++i) {
@@ -108,7 +108,7 @@ Json LayerTimes::tune(int64_t batch) {
     layered.batch = slice_samples(graph, layered);
     Stream stream(layered.device);
     std::vector<TuneCandidate> candidates = tune_candidates(graph, layered);
-    LayerStage stage(graph, layered, pictures(), stream);
+    LayerStage stage(graph, layered, samples(), stream);
     measure_layers(measure_options(), stage, candidates);
     choose_candidates(graph, candidates);
     layered.batch = batch;
@@ -116,7 +116,7 @@ Json LayerTimes::tune(int64_t batch) {
     layered.plan = &tuned;
     BuildOptions own = picture_page_.session().build_options(batch);
     own.input = own.output = ElementType::kFp32;
-    PlanTiming timing(graph, pictures(), stream);
+    PlanTiming timing(graph, samples(), stream);
     constexpr std::array<const char*, 2> kNames = {"own", "layered"};
     const std::array<PlanCandidate*, 2> passes = {timing.add(kNames[0], own).candidate.get(),
                                                   timing.add(kNames[1], layered).candidate.get()};

@@ -18,7 +18,7 @@ class LayerTimes {
   /// `picture_page` must outlive this.
   explicit LayerTimes(const PicturePage& picture_page) : picture_page_(picture_page) {}
 
-  /// The member `profile` of a page: what `lenslet profile` measures of a pass with these backends, on random pictures.
+  /// The member `profile` of a page: what `lenslet profile` measures of a pass with these backends, on random samples.
   nlohmann::ordered_json profile(const std::string& backends, int64_t batch);
   /// The times of every backend of a layer, by turns, on the values that the layers before it write. Each row has the
   /// largest error and its bound, or the reason why there is no time.
@@ -29,11 +29,11 @@ class LayerTimes {
 
  private:
   const Ceilings& ceilings();
-  const BatchPictures& pictures();
+  const BatchSamples& samples();
 
   const PicturePage& picture_page_;
   std::optional<Ceilings> ceilings_;
-  std::optional<BatchPictures> pictures_;  // kept: judging them takes a while
+  std::optional<BatchSamples> samples_;  // kept: judging them takes a while
 };
 
 }  // namespace lenslet::serve

@@ -30,10 +30,10 @@ Json base64_of(const Tensor& tensor) {
   return base64(tensor.data(), tensor.shape().bytes());
 }
 
-// Windows of a convolution or of pooling: {kernel, stride, pad, dilation}, each [rows, columns].
+// Windows of a convolution or of pooling: {window, stride, pad, dilation}, each [rows, columns].
 template <class Windows>
-Json window_json(const std::array<int64_t, 2>& kernel, const Windows& windows) {
-  return {{"kernel", kernel},
+Json window_json(const std::array<int64_t, 2>& window, const Windows& windows) {
+  return {{"window", window},
           {"stride", {windows.stride_h, windows.stride_w}},
           {"pad", {windows.pad_h, windows.pad_w}},
           {"dilation", {windows.dilation_h, windows.dilation_w}}};
@@ -48,7 +48,7 @@ Json geometry_of(const Layer& layer, const Shape& input) {
   }
   if (const auto* const pool = dynamic_cast<const Pool2dLayer*>(&layer)) {
     const Pool2dWindow& w = pool->window();
-    Json json = window_json({w.kernel_h, w.kernel_w}, w);
+    Json json = window_json({w.r, w.s}, w);
     const auto* const mean = dynamic_cast<const AvgPool2dLayer*>(pool);
     // Only these windows have a number of values that is the same everywhere.
     json["plain"] = w.plain() && !w.ceil;

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <vector>
 
 #include "api/feed.h"
@@ -10,6 +9,7 @@
 #include "apps/lenslet/show/of_request.h"
 #include "framework/base/error.h"
 #include "framework/execution/profiler.h"
+#include "framework/tensor/pixels.h"
 
 namespace lenslet {
 
@@ -19,13 +19,9 @@ namespace {
 
 constexpr double kProfileMs = 40;
 
-// Constant pictures would hide denormals and branches.
 void load_random(Executable& executable) {
   Lane lane(executable);
-  std::vector<uint8_t> pixels(static_cast<size_t>(executable.batch() * lane.image_values()));
-  std::mt19937 random(1);
-  for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(random() >> 24);
-  lane.load(pixels.data());
+  lane.load(random_pixels(executable.batch() * lane.image_values(), 1).data());
 }
 
 }  // namespace

@@ -35,9 +35,9 @@ MeasureOptions measure_options(const TuneOptions& options, ProgressBar& bar) {
 /// The rows of a report, with their candidates.
 class PlanRows {
  public:
-  PlanRows(const Session& session, const Ceilings& ceilings, const BatchPictures& pictures, Stream& stream,
+  PlanRows(const Session& session, const Ceilings& ceilings, const BatchSamples& samples, Stream& stream,
            std::vector<PlanRow>& rows)
-      : ceilings_(ceilings), timing_(session.graph(), pictures, stream), rows_(rows) {}
+      : ceilings_(ceilings), timing_(session.graph(), samples, stream), rows_(rows) {}
 
   void add(const std::string& name, const BuildOptions& build) {
     PlanRow& row = rows_.emplace_back();
@@ -95,14 +95,14 @@ class PlanRows {
 
 // Times the layers and builds a plan of the fastest; nullopt after a signal.
 std::optional<Plan> tune_layers(const TuneOptions& options, const Session& session, const Ceilings& ceilings,
-                                const BatchPictures& pictures, Stream& stream, Console& console,
+                                const BatchSamples& samples, Stream& stream, Console& console,
                                 TuneReport& report) {
   BuildOptions build = session.build_options(report.batch);
   build.execution = Plan::kLayered;
   build.batch = report.layer_batch = slice_samples(session.graph(), build);
   report.layers = tune_candidates(session.graph(), build);
   report.efforts.resize(report.layers.size());
-  LayerStage stage(session.graph(), build, pictures, stream);
+  LayerStage stage(session.graph(), build, samples, stream);
   ProgressBar bar("layers", static_cast<int64_t>(report.layers.size()));
   const std::vector<LayerFinding> findings = measure_layers(
       measure_options(options, bar), stage, report.layers, [&](int64_t done) { bar.update(done); });
@@ -169,13 +169,13 @@ void tune(const TuneOptions& options, const Session& session, const Ceilings& ce
   const Device device = session.device();
   DeviceGuard guard(device);
   Stream stream(device);
-  const BatchPictures pictures(session.graph(), options.seed);
-  PlanRows plans(session, ceilings, pictures, stream, report.plans);
+  const BatchSamples samples(session.graph(), options.seed);
+  PlanRows plans(session, ceilings, samples, stream, report.plans);
   std::optional<Plan> tuned;
   std::string not_layered = options.fp32_ends() ? "" : "it reads and writes only fp32";
   if (options.plan != Plan::kFused && options.fp32_ends()) {
     try {
-      tuned = tune_layers(options, session, ceilings, pictures, stream, console, report);
+      tuned = tune_layers(options, session, ceilings, samples, stream, console, report);
     } catch (const Error& error) {  // a whole-network backend may still be usable
       const ExitCode code = error.exit_code();
       const bool cannot = code == ExitCode::kUnavailable || code == ExitCode::kMemory;

@@ -276,7 +276,7 @@ class DirectKernel : public ConvKernel {
   }
 
   static bool read_by_a_tap(int64_t residue, const WindowDirection& window) {
-    for (int64_t tap = 0; tap < std::min(window.kernel, window.stride); ++tap) {
+    for (int64_t tap = 0; tap < std::min(window.size, window.stride); ++tap) {
       if (tap * window.dilation % window.stride == residue) return true;
     }
     return false;
@@ -338,15 +338,14 @@ class DirectBackend : public ConvBackend {
                          const Pool2dWindow& window) const override {
     if (const Support supported = supports(problem, MathMode::kFp32); !supported) return supported;
     if (const Support fits = windows_fit(problem, window); !fits) return fits;
-    if (int64_t{window.kernel_h} * window.kernel_w > kMaxPositions) {
+    if (int64_t{window.r} * window.s > kMaxPositions) {
       return Support::no(concat("direct pools windows of up to ", kMaxPositions,
-                                " outputs on the CPU, found ", window.kernel_h, "x", window.kernel_w,
-                                kLeavePooling));
+                                " outputs on the CPU, found ", window.r, "x", window.s, kLeavePooling));
     }
     const Walk walk(problem), pooled(problem, window);
     if (pooled.packed && pooled.rows > walk.rows) {
       return Support::no(concat("direct keeps ", walk.rows,
-                                " rows of this problem in the cache, a window needs ", window.kernel_h,
+                                " rows of this problem in the cache, a window needs ", window.r,
                                 kLeavePooling));
     }
     return Support::yes();

@@ -43,11 +43,10 @@ class DirectBackend : public SummingBackend {
   Support fuses_max_pool(const Conv2dProblem& problem, MathMode /*math*/,
                          const Pool2dWindow& window) const override {
     if (const Support fits = windows_fit(problem, window); !fits) return fits;
-    const int64_t outputs = int64_t{window.kernel_h} * window.kernel_w, max_outputs = max_window(problem);
+    const int64_t outputs = int64_t{window.r} * window.s, max_outputs = max_window(problem);
     if (outputs > max_outputs) {
       return Support::no(concat("direct pools windows of up to ", max_outputs,
-                                " outputs of this problem, found ", window.kernel_h, "x", window.kernel_w,
-                                kLeavePooling));
+                                " outputs of this problem, found ", window.r, "x", window.s, kLeavePooling));
     }
     const int64_t windows = int64_t{problem.n} * window.rows(problem.p()) * window.columns(problem.q());
     if (windows * any_filter_tiles(problem) > GpuLimits::kGridX) {

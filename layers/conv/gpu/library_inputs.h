@@ -23,8 +23,8 @@ inline std::vector<float> channels_last(const Conv2dProblem& problem, const floa
   return packed;
 }
 
-/// From -1 to 1, the same in every run.
-inline std::vector<float> random_values(size_t count) {
+/// Random data to time on: from -1 to 1, the same in every run.
+inline std::vector<float> timing_values(size_t count) {
   std::vector<float> values(count);
   uint32_t state = 2463534242u;  // xorshift (Marsaglia 2003)
   for (float& value : values) {

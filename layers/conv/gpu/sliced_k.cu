@@ -239,9 +239,8 @@ class SlicedKBackend : public SummingBackend {
                          const Pool2dWindow& window) const override {
     if (const Support touch = windows_fit(problem, window); !touch) return touch;
     if (!window.is_halving()) {
-      return Support::no(concat("sliced_k pools 2x2 windows with stride 2, found ", window.kernel_h, "x",
-                                window.kernel_w, " with stride ", window.stride_h, "x", window.stride_w,
-                                ": use direct"));
+      return Support::no(concat("sliced_k pools 2x2 windows with stride 2, found ", window.r, "x", window.s,
+                                " with stride ", window.stride_h, "x", window.stride_w, ": use direct"));
     }
     return fits(problem, true);
   }

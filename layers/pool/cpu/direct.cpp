@@ -52,10 +52,10 @@ void any_row(const Pool2dProblem& problem, const float* plane, int64_t p, float*
   const bool maximum = problem.kind == PoolKind::kMax;
   std::fill(y, y + problem.q, maximum ? -std::numeric_limits<float>::infinity() : 0.0f);
   const int64_t top = p * v.stride_h - v.pad_h;
-  for (int64_t r = 0; r < v.kernel_h; ++r) {
+  for (int64_t r = 0; r < v.r; ++r) {
     const int64_t row = top + r * v.dilation_h;
     if (row < 0 || row >= problem.h) continue;
-    for (int64_t s = 0; s < v.kernel_w; ++s) {
+    for (int64_t s = 0; s < v.s; ++s) {
       const int64_t offset = s * v.dilation_w - v.pad_w;
       const PositionRange q = windows_inside(problem.w, offset, v.stride_w, {0, problem.q});
       if (q.first == q.end) continue;
@@ -68,10 +68,10 @@ void any_row(const Pool2dProblem& problem, const float* plane, int64_t p, float*
   const CellRange rows_in{inside ? 0 : -int64_t{v.pad_h}, problem.h + (inside ? 0 : v.pad_h + v.more_pad_h)};
   const CellRange columns_in{inside ? 0 : -int64_t{v.pad_w},
                              problem.w + (inside ? 0 : v.pad_w + v.more_pad_w)};
-  const int64_t rows = cells_within(top, v.kernel_h, v.dilation_h, rows_in);
+  const int64_t rows = cells_within(top, v.r, v.dilation_h, rows_in);
   for (int64_t q = 0; q < problem.q; ++q) {
     const int64_t left = q * v.stride_w - v.pad_w;
-    y[q] /= static_cast<float>(rows * cells_within(left, v.kernel_w, v.dilation_w, columns_in));
+    y[q] /= static_cast<float>(rows * cells_within(left, v.s, v.dilation_w, columns_in));
   }
 }
 

@@ -55,8 +55,8 @@ void max_pool_part(const Pool2dWindow& window, const PlanePart& part, const Wind
   for (int64_t p = windows.first_row; p < windows.end_row; ++p, y += y_pitch) {
     std::fill(y, y + columns, -std::numeric_limits<float>::infinity());
     const int64_t top = p * window.stride_h - window.pad_h;
-    for (int64_t row = std::max<int64_t>(top, 0); row < std::min(top + window.kernel_h, part.h); ++row) {
-      for (int64_t s = 0; s < window.kernel_w; ++s) {
+    for (int64_t row = std::max<int64_t>(top, 0); row < std::min(top + window.r, part.h); ++row) {
+      for (int64_t s = 0; s < window.s; ++s) {
         const int64_t offset = s - window.pad_w;
         const PositionRange q =
             windows_inside(part.w, offset, window.stride_w, {windows.first_column, windows.end_column});

@@ -68,10 +68,10 @@ __global__ void __launch_bounds__(kThreads)
     const Index top = p * v.stride_h - v.pad_h, left = q * v.stride_w - v.pad_w;
     const float* image = x + static_cast<int64_t>(plane) * h * w;
     float value = kKind == PoolKind::kMax ? -INFINITY : 0.0f;
-    for (int r = 0; r < v.kernel_h; ++r) {
+    for (int r = 0; r < v.r; ++r) {
       const Index row = top + r * v.dilation_h;
       if (row < 0 || row >= h) continue;
-      for (int s = 0; s < v.kernel_w; ++s) {
+      for (int s = 0; s < v.s; ++s) {
         const Index column = left + s * v.dilation_w;
         if (column < 0 || column >= w) continue;
         const float cell = image[row * w + column];
@@ -80,10 +80,10 @@ __global__ void __launch_bounds__(kThreads)
     }
     if (kKind != PoolKind::kMax) {
       const bool inside = kKind == PoolKind::kAverageInside;
-      const int64_t rows = cells_within(top, v.kernel_h, v.dilation_h,
+      const int64_t rows = cells_within(top, v.r, v.dilation_h,
                                         {inside ? 0 : -v.pad_h, h + (inside ? 0 : v.pad_h + v.more_pad_h)});
       const int64_t columns = cells_within(
-          left, v.kernel_w, v.dilation_w, {inside ? 0 : -v.pad_w, w + (inside ? 0 : v.pad_w + v.more_pad_w)});
+          left, v.s, v.dilation_w, {inside ? 0 : -v.pad_w, w + (inside ? 0 : v.pad_w + v.more_pad_w)});
       value /= static_cast<float>(rows * columns);
     }
     y[t] = value;

@@ -34,14 +34,14 @@ void Importer::conv(const Node& node) {
   const Shape x = shape(node.inputs.at(0)), &w = constants_.shape(node.inputs[1]);
   if (x.rank() != 3 && x.rank() != 4)
     throw Unsupported{concat("Lenslet convolves [N, C, L] and [N, C, H, W] only, found ", x.to_string())};
-  Sizes kernel;
-  for (int i = 2; i < w.rank(); ++i) kernel.push_back(w[i]);
-  const Window window = window_of(node, x, kernel);
+  Sizes filter;
+  for (int i = 2; i < w.rank(); ++i) filter.push_back(w[i]);
+  const Window window = window_of(node, x, filter);
   // A Pad before it has not changed the values that are held.
   Sizes pads = window.pads, around = data(node).pads;
   around.resize(4, 0);
   for (size_t i = 0; i < around.size(); ++i) pads[i] += around[i];
-  const Shape& padded = window.picture;
+  const Shape& padded = window.planes;
   const Held input = shaped(
       node, 0,
       Shape{padded[0], padded[1], padded[2] - around[0] - around[2], padded[3] - around[1] - around[3]});
@@ -50,8 +50,8 @@ void Importer::conv(const Node& node) {
   geometry.k = to_int(w[0]);
   geometry.groups = to_int(node.integer_or("group", 1));
   geometry.c = to_int(w[1] * geometry.groups);
-  geometry.r = to_int(window.kernel[0]);
-  geometry.s = to_int(window.kernel[1]);
+  geometry.r = to_int(window.size[0]);
+  geometry.s = to_int(window.size[1]);
   geometry.stride_h = to_int(window.strides[0]);
   geometry.stride_w = to_int(window.strides[1]);
   geometry.dilation_h = to_int(window.dilations[0]);
@@ -157,8 +157,8 @@ void Importer::batch_normalisation(const Node& node) {
   const int64_t channels = x[1];
   check_room(2 * channels);
   const Affine affine = affine_of(node, channels);
-  const Shape picture = x.rank() == 2 ? Shape{x[0], channels, 1, 1} : as_picture(x);
-  const Held input = shaped(node, 0, picture);
+  const Shape planes = x.rank() == 2 ? Shape{x[0], channels, 1, 1} : as_planes(x);
+  const Held input = shaped(node, 0, planes);
   Conv2dProblem geometry;
   geometry.k = geometry.c = geometry.groups = to_int(channels);
   geometry.r = geometry.s = 1;

@@ -65,7 +65,7 @@ class Importer {
   void pool(const Node& node);
   void global_pool(const Node& node);
   void reduce(const Node& node);
-  void pool_rows(const Node& node, const Shape& picture, bool columns);
+  void pool_rows(const Node& node, const Shape& planes, bool columns);
   // import_shapes.cpp
   void same_values(const Node& node);
   void transpose(const Node& node);

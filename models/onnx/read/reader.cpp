@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "framework/base/text.h"
-#include "framework/io/stand_in.h"
+#include "framework/io/file_guess.h"
 #include "models/onnx/read/read_tensor.h"
 #include "models/onnx/read/wire.h"
 
@@ -245,10 +245,10 @@ int64_t read_opset(std::string_view bytes, const std::string& origin) {
 }
 
 // No message of ONNX begins as one of the other formats does.
-void check_no_stand_in(const ByteSource& file, const std::string& origin) {
-  std::vector<uint8_t> begin(static_cast<size_t>(std::min<uint64_t>(kStandInBytes, file.size())));
+void check_no_other_format(const ByteSource& file, const std::string& origin) {
+  std::vector<uint8_t> begin(static_cast<size_t>(std::min<uint64_t>(kGuessBytes, file.size())));
   file.read(0, begin.data(), begin.size());
-  const std::string guess = seems_to_be(begin.data(), begin.size(), "export the model by torch.onnx.export");
+  const std::string guess = guess_format(begin.data(), begin.size(), "export the model by torch.onnx.export");
   if (!guess.empty() && guess != kOnnxModel)
     throw DataError(concat(origin, ": expected an ONNX model, found what seems to be ", guess));
 }
@@ -259,7 +259,7 @@ ModelReader::ModelReader(const std::shared_ptr<const ByteSource>& file, std::str
                          ExternalFiles external)
     : origin_(std::move(origin)), external_(std::move(external)) {
   if (file->size() == 0) throw DataError(concat(origin_, ": the file is empty, expected an ONNX model"));
-  check_no_stand_in(*file, origin_);
+  check_no_other_format(*file, origin_);
   Structure structure = read_structure(file, origin_);
   bytes_ = std::make_shared<const std::vector<uint8_t>>(std::move(structure.bytes));
   left_out_ = std::move(structure.left_out);

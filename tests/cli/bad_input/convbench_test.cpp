@@ -19,7 +19,7 @@ constexpr BadInput kConvbench[] = {
      "none.txt: cannot be opened: No such file or directory"},
     {"empty_list", "convbench run --problems {dir}/problems/empty.txt", kData, "empty.txt' holds no problem"},
     {"bad_list", "convbench run --problems {dir}/problems/bad.txt", kData,
-     "bad.txt:2: the kernel does not fit"},
+     "bad.txt:2: the filter does not fit"},
     {"unknown_backend", "{run} --backend winograt", kUsage, "no conv backend 'winograt' for cpu; there are"},
     {"backend_of_other_device", "{run} --backend direct,tensor_core", kUnavailable,
      "'tensor_core' runs on cuda, and this run is on cpu"},

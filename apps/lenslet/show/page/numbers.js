@@ -91,11 +91,11 @@ function explain(network, values, index, at) {
 
 function windowOf(source, x, geometry, channel, at) {
   const [, height, width] = planesOf(source);
-  const [kernelRows, kernelColumns] = geometry.kernel;
-  const group = { name: `${source.name}, channel ${channel}`, rows: kernelRows, columns: kernelColumns,
+  const [windowRows, windowColumns] = geometry.window;
+  const group = { name: `${source.name}, channel ${channel}`, rows: windowRows, columns: windowColumns,
                   x: [], where: [] };
-  for (let r = 0; r < kernelRows; ++r) {
-    for (let s = 0; s < kernelColumns; ++s) {
+  for (let r = 0; r < windowRows; ++r) {
+    for (let s = 0; s < windowColumns; ++s) {
       const row = at.y * geometry.stride[0] - geometry.pad[0] + r * geometry.dilation[0];
       const column = at.x * geometry.stride[1] - geometry.pad[1] + s * geometry.dilation[1];
       const inside = row >= 0 && row < height && column >= 0 && column < width;
@@ -110,7 +110,7 @@ function windowsOf(network, values, index, at) {
   const node = network.nodes[index], from = node.inputs[0], source = network.nodes[from];
   const channels = source.shape[0] / node.geometry.groups;
   const first = Math.floor((at.c * node.geometry.groups) / node.shape[0]) * channels;
-  const size = node.geometry.kernel[0] * node.geometry.kernel[1];
+  const size = node.geometry.window[0] * node.geometry.window[1];
   const groups = [];
   for (let c = 0; c < channels; ++c) {
     const group = windowOf(source, values[from], node.geometry, first + c, at);

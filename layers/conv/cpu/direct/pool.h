@@ -22,13 +22,13 @@ class PooledTiles {
   PooledTiles(const Walk& walk, const Pool2dWindow& window)
       : walk_(walk), window_(window), rows_(window.rows(walk.p)), columns_(window.columns(walk.q)) {
     // Columns under a row of windows.
-    const int64_t whole = (columns_ - 1) * window.stride_w + window.kernel_w;
+    const int64_t whole = (columns_ - 1) * window.stride_w + window.s;
     const int64_t across = walk.by_row ? whole : std::max(walk.pitch, whole);
-    tile_rows_ = std::min(fit(kMaxPositions / across, window.kernel_h, window.stride_h), rows_);
+    tile_rows_ = std::min(fit(kMaxPositions / across, window.r, window.stride_h), rows_);
     tile_columns_ = columns_;
     if (tile_rows_ > 0) return;
     tile_rows_ = 1;
-    const int64_t fitting = fit(kMaxPositions / window.kernel_h, window.kernel_w, window.stride_w);
+    const int64_t fitting = fit(kMaxPositions / window.r, window.s, window.stride_w);
     tile_columns_ = std::min(fitting, columns_);
   }
   int64_t rows() const { return rows_; }
@@ -37,13 +37,13 @@ class PooledTiles {
   PositionRange rows_under(PositionRange windows) const {
     const int64_t first = windows.first * window_.stride_h - window_.pad_h;
     const int64_t last = (windows.end - 1) * window_.stride_h - window_.pad_h;
-    return {std::max<int64_t>(first, 0), std::min(last + window_.kernel_h, walk_.p)};
+    return {std::max<int64_t>(first, 0), std::min(last + window_.r, walk_.p)};
   }
   /// The output columns under columns of windows.
   PositionRange columns_under(PositionRange windows) const {
     const int64_t first = windows.first * window_.stride_w - window_.pad_w;
     const int64_t last = (windows.end - 1) * window_.stride_w - window_.pad_w;
-    return {std::max<int64_t>(first, 0), std::min(last + window_.kernel_w, walk_.q)};
+    return {std::max<int64_t>(first, 0), std::min(last + window_.s, walk_.q)};
   }
 
   /// Pools one block of channels of a band. y: the first channel's plane, channels channel_step apart, windows `step`.
@@ -65,8 +65,8 @@ class PooledTiles {
 
  private:
   /// Windows that fit into `room` values; 0 if none fits.
-  static int64_t fit(int64_t room, int64_t kernel, int64_t stride) {
-    return room < kernel ? 0 : (room - kernel) / stride + 1;
+  static int64_t fit(int64_t room, int64_t window, int64_t stride) {
+    return room < window ? 0 : (room - window) / stride + 1;
   }
 
   /// The outputs under `windows`, to `sums`.

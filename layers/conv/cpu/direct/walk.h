@@ -62,9 +62,9 @@ struct Walk {
     rows = ceil_div(p, bands);  // bands of equal height, so that threads have equal work
     if (pool) {
       const int64_t windows = pool->rows(p);
-      band_windows = rows < pool->kernel_h ? 1 : (rows - pool->kernel_h) / pool->stride_h + 1;
+      band_windows = rows < pool->r ? 1 : (rows - pool->r) / pool->stride_h + 1;
       band_windows = std::min(band_windows, windows);
-      rows = std::min((band_windows - 1) * pool->stride_h + pool->kernel_h, p);
+      rows = std::min((band_windows - 1) * pool->stride_h + pool->r, p);
       bands = ceil_div(windows, band_windows);
     }
     band_rows = packed ? rows + halo : 0;

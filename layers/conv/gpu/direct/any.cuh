@@ -1,4 +1,4 @@
-// Direct convolution of any shape: every kernel size, stride, padding, dilation and number of groups. With a fused 2x2
+// Direct convolution of any shape: every filter size, stride, padding, dilation and number of groups. With a fused 2x2
 // max pooling a thread keeps the four sums of a window in registers. For any other window a block keeps the sums of its
 // windows in shared memory. Formula: ../direct.cu.
 #pragma once
@@ -185,8 +185,8 @@ __global__ void __launch_bounds__(kDirectAnyThreads) conv_direct_any_pool_kernel
     const float* cells = direct_any_sums + k * pool.region + row * window.stride_h * pool.region_columns +
                          column * window.stride_w;
     float largest = output_floor(shape.relu);
-    for (int r = 0; r < window.kernel_h; ++r, cells += pool.region_columns) {
-      for (int s = 0; s < window.kernel_w; ++s) largest = max_keep_nan(largest, cells[s]);
+    for (int r = 0; r < window.r; ++r, cells += pool.region_columns) {
+      for (int s = 0; s < window.s; ++s) largest = max_keep_nan(largest, cells[s]);
     }
     const int channel = group * shape.group_filters + filter;
     const int64_t at = kChannelsLast

@@ -105,8 +105,7 @@ struct DirectAnyPoolTiles {
     const int64_t rows = window.rows(problem.p()), columns = window.columns(problem.q());
     // As many windows as fit into `room` sums, and no fewer than one.
     const auto fit = [](int room, const WindowDirection& v, int64_t limit) {
-      return room < v.kernel ? 1
-                             : static_cast<int>(std::min<int64_t>((room - v.kernel) / v.stride + 1, limit));
+      return room < v.size ? 1 : static_cast<int>(std::min<int64_t>((room - v.size) / v.stride + 1, limit));
     };
     tile_columns = fit(kAcross, window.across(), columns);
     tile_rows = fit(kRegion / region_columns(window), window.down(), rows);
@@ -124,10 +123,10 @@ struct DirectAnyPoolTiles {
     }
   }
   int region_columns(const Pool2dWindow& window) const {
-    return (tile_columns - 1) * window.stride_w + window.kernel_w;
+    return (tile_columns - 1) * window.stride_w + window.s;
   }
   int64_t region(const Pool2dWindow& window) const {
-    return ((int64_t{tile_rows} - 1) * window.stride_h + window.kernel_h) * region_columns(window);
+    return ((int64_t{tile_rows} - 1) * window.stride_h + window.r) * region_columns(window);
   }
   int64_t blocks(const Conv2dProblem& problem) const {
     return problem.n * row_tiles * column_tiles * any_filter_tiles(problem);

@@ -1,4 +1,4 @@
-#include "framework/io/stand_in.h"
+#include "framework/io/file_guess.h"
 
 #include <algorithm>
 #include <cctype>
@@ -8,8 +8,8 @@
 
 namespace lenslet {
 
-std::string seems_to_be(const uint8_t* bytes, size_t size, const std::string& checkpoint) {
-  size = std::min(size, kStandInBytes);
+std::string guess_format(const uint8_t* bytes, size_t size, const std::string& checkpoint) {
+  size = std::min(size, kGuessBytes);
   const std::string_view all(reinterpret_cast<const char*>(bytes), size);
   const auto starts = [](std::string_view text, std::string_view prefix) {
     return text.substr(0, prefix.size()) == prefix;

@@ -7,13 +7,13 @@
 
 namespace lenslet {
 
-/// What seems_to_be() returns for an ONNX model.
+/// What guess_format() returns for an ONNX model.
 inline constexpr char kOnnxModel[] = "an ONNX model";
-/// The most bytes of a file that seems_to_be() reads.
-inline constexpr size_t kStandInBytes = 128;
+/// The most bytes of a file that guess_format() reads.
+inline constexpr size_t kGuessBytes = 128;
 
 /// The likely format of a file by its first bytes, with advice: "a Git LFS pointer, not the file itself; fetch it with
 /// git lfs pull", or kOnnxModel. `checkpoint` is the advice for files of torch.save. Empty if the format is unknown.
-std::string seems_to_be(const uint8_t* bytes, size_t size, const std::string& checkpoint);
+std::string guess_format(const uint8_t* bytes, size_t size, const std::string& checkpoint);
 
 }  // namespace lenslet
