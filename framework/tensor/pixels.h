@@ -41,7 +41,7 @@ void unpack_pixels(const PixelPair* pairs, int64_t count, uint8_t* pixels) noexc
 void round_to_greys(uint8_t* pixels, int64_t count) noexcept;
 
 /// Copies `count` pixels of type `given` to `to`, as type `wanted`, with all threads: packs, unpacks or normalises them
-/// if the types differ. kFp32 values can only be copied. Neither end may have type kClass.
+/// if the types differ. kFp32 values can only be copied. Both types are pixels or kFp32.
 void convert_pixels(ElementType given, const void* from, int64_t count, const Normalisation& normalisation,
                     ElementType wanted, void* to);
 
