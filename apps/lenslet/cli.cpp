@@ -4,7 +4,7 @@
 #include "apps/common/command_line/shared_options.h"
 #include "apps/common/program/report_command.h"
 #include "apps/lenslet/commands.h"
-#include "apps/lenslet/show/pass_profile.h"
+#include "apps/lenslet/pages/pass_profile.h"
 #include "apps/lenslet/suggestions.h"
 #include "apps/measuring/cache_option.h"
 #include "framework/execution/plan.h"

@@ -135,7 +135,8 @@ red apps/lenslet/planted.cpp '#include "apps/convbench/bench/study_task.h"' 'len
 red apps/common/system/planted.h '#include "apps/common/results/document.h"' 'ranks, ceilings, results' "${includes[@]}"
 red apps/common/results/planted.h '#include "apps/common/program/run.h"' 'command_line, program' "${includes[@]}"
 red apps/lenslet/session/planted.h '#include "apps/lenslet/commands.h"' 'session, commands.h' "${includes[@]}"
-red apps/lenslet/show/planted.h '#include "apps/lenslet/serve/pages.h"' 'apps/lenslet/ stands as' "${includes[@]}"
+red apps/lenslet/pages/planted.h '#include "apps/lenslet/serve/pages.h"' 'apps/lenslet/ stands as' "${includes[@]}"
+red apps/lenslet/serve/planted.h '#include "apps/lenslet/show/planted.h"' 'apps/lenslet/ stands as' "${includes[@]}"
 red apps/lenslet/tune/planted.cpp '#include "apps/lenslet/bench/bench_config.h"' 'bench | classify' "${includes[@]}"
 red apps/lenslet/serve/protocol/planted.h '#include "apps/lenslet/serve/http/http.h"' 'protocol, batches' \
   "${includes[@]}"
@@ -146,9 +147,10 @@ red apps/convbench/filter/planted.h '#include "apps/convbench/streams/pipeline.h
   "${includes[@]}"
 red apps/convbench/streams/planted.h '#include "apps/convbench/commands/commands.h"' 'streams, commands' \
   "${includes[@]}"
-red apps/planted.cpp '#include "python/src/reading.h"' 'side by side on api' "${includes[@]}"
+red apps/planted.cpp '#include "python/src/reading.h"' 'beside the programs' "${includes[@]}"
 red models/planted.cpp '  #  include "apps/lenslet/anything.h"' 'points up' "${includes[@]}"
-red python/src/planted.cpp '#include "apps/common/output/text.h"' 'side by side' "${includes[@]}"
+red python/src/planted.cpp '#include "apps/common/output/text.h"' 'stands on api' "${includes[@]}"
+red python/src/planted.cpp '#include "apps/lenslet/show/planted.h"' 'stands on api' "${includes[@]}"
 red api/planted.cpp '#include "python/src/images.h"' 'points up' "${includes[@]}"
 red layers/relu/planted.cu '#include "layers/conv/conv_layer.h"' 'no such neighbour' "${includes[@]}"
 red layers/pairwise/planted.h '#include "layers/relu/relu_layer.h"' 'no such neighbour' "${includes[@]}"
