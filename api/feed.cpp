@@ -12,6 +12,7 @@
 #include "framework/measuring/nvtx.h"
 #include "framework/tensor/pixels.h"
 #include "models/classifier.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace {
@@ -28,9 +29,8 @@ size_t bytes_of_image(const Graph& graph, ElementType type) {
 }
 
 size_t bytes_of_answer(const Graph& graph, ElementType type) {
-  return type == ElementType::kClass
-             ? sizeof(Prediction)
-             : static_cast<size_t>(graph.output_shape().num_elements()) * sizeof(float);
+  return type == kPrediction ? sizeof(Prediction)
+                             : static_cast<size_t>(graph.output_shape().num_elements()) * sizeof(float);
 }
 
 void check_image_count(int64_t count, size_t image_bytes, size_t answer_bytes) {

@@ -13,15 +13,16 @@
 #include "framework/measuring/row_status.h"
 #include "framework/tensor/pixels.h"
 #include "models/classifier.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace {
 
 constexpr const char* kRunSupports = "; run() supports any network";
 constexpr InputOutput kValues{ElementType::kFp32, ElementType::kFp32};
-constexpr InputOutput kValuesToPredictions{ElementType::kFp32, ElementType::kClass};
+constexpr InputOutput kValuesToPredictions{ElementType::kFp32, kPrediction};
 constexpr InputOutput kBytesToValues{ElementType::kUint8, ElementType::kFp32};
-constexpr InputOutput kPairsToPredictions{ElementType::kUint4, ElementType::kClass};
+constexpr InputOutput kPairsToPredictions{ElementType::kUint4, kPrediction};
 constexpr InputOutput kPairsToValues{ElementType::kUint4, ElementType::kFp32};
 
 Choices choices_of(const ModelOptions& options, const std::string& weights) {

@@ -15,6 +15,7 @@
 #include "models/fused_lenet5/fold.h"
 #include "models/lenet5.h"
 #include "models/onnx/network.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace {
@@ -34,7 +35,8 @@ std::optional<Plan> load_plan(const Choices& choices) {
                             prefix, "backend, ", prefix, "math, ", prefix, "input and ", prefix, "output"));
   }
   const std::vector<uint8_t> bytes = read_file(choices.plan, Plan::kMaxBytes);
-  return Plan::from_json(std::string(bytes.begin(), bytes.end()), printable_excerpt(choices.plan));
+  return Plan::from_json(std::string(bytes.begin(), bytes.end()), printable_excerpt(choices.plan),
+                         {ElementType::kFp32, kPrediction});
 }
 
 DeviceChoices devices_for(const Choices& choices, const std::optional<Plan>& plan) {

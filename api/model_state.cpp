@@ -9,6 +9,7 @@
 #include "framework/device/runtime.h"
 #include "framework/device/stream.h"
 #include "models/fused_lenet5/polled.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace {
@@ -38,7 +39,8 @@ int64_t pass_limit(const ModelOptions& options, Device device, const Graph& grap
 }
 
 unsigned bit_of(InputOutput call) {
-  return 1u << (2 * static_cast<int>(call.input) + static_cast<int>(call.output == ElementType::kClass));
+  const int input = call.input == ElementType::kFp32 ? 0 : call.input == ElementType::kUint8 ? 1 : 2;
+  return 1u << (2 * input + static_cast<int>(call.output == kPrediction));
 }
 
 double bytes_of(Lane& lane) {

@@ -13,11 +13,12 @@
 #include "api/feed.h"
 #include "api/model.h"
 #include "api/model_setup.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 
 /// A call that reads bytes and writes predictions.
-inline constexpr InputOutput kBytesToPredictions{ElementType::kUint8, ElementType::kClass};
+inline constexpr InputOutput kBytesToPredictions{ElementType::kUint8, kPrediction};
 
 class Model::State {
  public:

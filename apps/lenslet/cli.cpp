@@ -4,10 +4,11 @@
 #include "apps/common/command_line/shared_options.h"
 #include "apps/common/program/report_command.h"
 #include "apps/lenslet/commands.h"
-#include "apps/lenslet/show/pass_profile.h"
+#include "apps/lenslet/pages/pass_profile.h"
 #include "apps/lenslet/suggestions.h"
 #include "apps/measuring/cache_option.h"
 #include "framework/execution/plan.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace {
@@ -338,7 +339,7 @@ void OptionTable::add_model() {
 // How a pass runs: its input and output, its batch, its device.
 void OptionTable::add_passes() {
   const auto inputs = words({ElementType::kFp32, ElementType::kUint8, ElementType::kUint4}, to_string);
-  const Words<ElementType> outputs = {{{"logits", ElementType::kFp32}, {"prediction", ElementType::kClass}}};
+  const Words<ElementType> outputs = {{{"logits", ElementType::kFp32}, {"prediction", kPrediction}}};
   line.option(
       "--input", inputs, LENSLET_MEMBER(input),
       "the model reads normalised images (fp32), their bytes (uint8) or these rounded to 4 bits (uint4); the "

@@ -196,7 +196,7 @@ void Executable::shape_outputs() {
   output_ = node_outputs_.back();
   input_.shape = pass_shapes_.front();
   output_.shape = pass_shapes_.back();
-  if (plan_.output == ElementType::kClass) node_outputs_.back().shape = output_.shape = {batch_};
+  if (plan_.output.one_for_each_sample()) node_outputs_.back().shape = output_.shape = {batch_};
 }
 
 // A pass keeps the bytes of its input, so that it can be repeated; its output has its own memory too. Both hold the

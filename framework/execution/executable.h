@@ -33,7 +33,7 @@ struct BuildOptions {
   /// Plan::kLayered, or Plan::kFused: the graph's whole(). A plan brings its own.
   std::string execution = Plan::kLayered;
   ElementType input = ElementType::kFp32;   // pixels only if the first layer converts them
-  ElementType output = ElementType::kFp32;  // kClass only if the last layer converts to it
+  ElementType output = ElementType::kFp32;  // another one only if the last layer converts to it
   /// Input and output are in page-locked host memory that the device reads and writes over the bus, without copies. For
   /// small batches. Refused on the CPU.
   bool mapped_io = false;
@@ -95,7 +95,8 @@ class Executable {
   /// The memory that a run reads, [N, ...]. The caller fills it (framework/tensor/tensor.h: copy) on stream(). With
   /// mapped_io its device is the CPU, and the caller writes it when the previous run is done.
   TensorView input() noexcept { return input_; }
-  /// The memory that a run writes: the last node's output, or [N] predictions. With mapped_io its device is the CPU.
+  /// The memory that a run writes: the last node's output, or one element for each sample. With mapped_io its device is
+  /// the CPU.
   ConstTensorView output() const noexcept { return output_; }
   /// Like output() above, for a caller that writes it.
   TensorView output() noexcept { return output_; }

@@ -44,7 +44,7 @@ class Reader {
     return value.get<int64_t>();
   }
   // fp32 if the key is absent, as in old plans.
-  ElementType element(const char* key, std::initializer_list<ElementType> legal) const {
+  ElementType element(const char* key, const std::vector<ElementType>& legal) const {
     if (!object_.contains(key)) return ElementType::kFp32;
     const std::string found = text(key);
     std::string names;
@@ -105,7 +105,8 @@ std::string Plan::to_json() const {
   return root.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n";
 }
 
-Plan Plan::from_json(const std::string& text, const std::string& origin) {
+Plan Plan::from_json(const std::string& text, const std::string& origin,
+                     const std::vector<ElementType>& outputs) {
   if (text.size() > kMaxBytes) {
     throw DataError(concat(origin, ": a plan has at most ", kMaxBytes, " bytes, found ", text.size()));
   }
@@ -129,7 +130,7 @@ Plan Plan::from_json(const std::string& text, const std::string& origin) {
     throw plan_reader.wrong("execution", "\"layered\" or \"fused\"", plan_reader.field("execution"));
   }
   plan.input = plan_reader.element("input", {ElementType::kFp32, ElementType::kUint8, ElementType::kUint4});
-  plan.output = plan_reader.element("output", {ElementType::kFp32, ElementType::kClass});
+  plan.output = plan_reader.element("output", outputs);
   plan.batch = plan_reader.count("batch");
   plan.workspace_bytes = static_cast<size_t>(plan_reader.count("workspace_bytes"));
   plan.activation_bytes = static_cast<size_t>(plan_reader.count("activation_bytes"));

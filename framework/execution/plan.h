@@ -48,8 +48,9 @@ struct Plan {
   MathMode math() const noexcept;
   /// The text of a plan file.
   std::string to_json() const;
-  /// Inverse of to_json(). Throws DataError naming `origin` and the fault.
-  static Plan from_json(const std::string& text, const std::string& origin);
+  /// Inverse of to_json(). `outputs`: the types that a run may write. Throws DataError naming `origin` and the fault.
+  static Plan from_json(const std::string& text, const std::string& origin,
+                        const std::vector<ElementType>& outputs = {ElementType::kFp32});
 };
 
 }  // namespace lenslet

@@ -127,7 +127,7 @@ OperatorRequest request_for(const Layer& layer, std::vector<Shape> inputs, Devic
   OperatorRequest request;
   request.device = device;
   request.output = layer.infer_shape(inputs);
-  if (output == ElementType::kClass) request.output = {request.output[0]};
+  if (output.one_for_each_sample()) request.output = {request.output[0]};
   request.inputs = std::move(inputs);
   request.math = layer.uses_math() ? math : MathMode::kFp32;
   request.input_type = input;

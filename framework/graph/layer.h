@@ -107,8 +107,10 @@ class Layer {
   virtual Work work(const std::vector<Shape>& inputs) const = 0;
   /// The backends for that kind of device, in rank order.
   virtual std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const = 0;
-  /// Whether its backends may read bytes and write classes; if not, they read and write fp32 only.
+  /// Whether its backends may read pixels and write other types; if not, they read and write fp32 only.
   virtual bool converts_ends() const { return false; }
+  /// The types that its backends may write.
+  virtual std::vector<ElementType> output_types() const { return {ElementType::kFp32}; }
 
   /// Their names.
   std::vector<std::string> backends(DeviceKind kind) const;

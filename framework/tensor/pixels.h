@@ -45,7 +45,7 @@ void round_to_greys(uint8_t* pixels, int64_t count) noexcept;
 std::vector<uint8_t> random_pixels(int64_t count, uint64_t seed);
 
 /// Copies `count` pixels of type `given` to `to`, as type `wanted`, with all threads: packs, unpacks or normalises them
-/// if the types differ. kFp32 values can only be copied. Neither end may have type kClass.
+/// if the types differ. kFp32 values can only be copied. Both types are pixels or kFp32.
 void convert_pixels(ElementType given, const void* from, int64_t count, const Normalisation& normalisation,
                     ElementType wanted, void* to);
 

@@ -25,35 +25,6 @@ void* allocate_host(size_t bytes) {
 
 }  // namespace
 
-size_t bytes_of(ElementType type, int64_t elements) noexcept {
-  const auto count = static_cast<size_t>(elements);
-  switch (type) {
-    case ElementType::kUint8:
-      return count;
-    case ElementType::kUint4:
-      return (count + 1) / 2;
-    case ElementType::kClass:
-      return count * (sizeof(int32_t) + sizeof(float));
-    case ElementType::kFp32:
-      break;
-  }
-  return count * sizeof(float);
-}
-
-const char* to_string(ElementType type) noexcept {
-  switch (type) {
-    case ElementType::kUint8:
-      return "uint8";
-    case ElementType::kUint4:
-      return "uint4";
-    case ElementType::kClass:
-      return "prediction";
-    case ElementType::kFp32:
-      break;
-  }
-  return "fp32";
-}
-
 Buffer::Buffer(Device device, size_t bytes) : device_(device), bytes_(bytes) {
   if (bytes == 0) return;
   device_memory::take(device, bytes);

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "framework/base/error.h"
 #include "framework/device/device.h"
@@ -12,19 +14,50 @@
 
 namespace lenslet {
 
-/// The type of an element. Activations between layers are fp32; only the input and output of a whole model may have the
-/// other types.
-enum class ElementType {
-  kFp32,
-  kUint8,  // a pixel, 0..255, not normalised
-  kClass,  // one for each sample: its class, int32, and the probability of that class, fp32
-  kUint4   // a pixel of 16 greys, two in a byte (framework/tensor/pixels.h)
+/// The type of an element: its name and its size. Activations between layers are fp32; only the input and output of a
+/// whole model may have another type: one of those below, or one that the model defines.
+class ElementType {
+ public:
+  static const ElementType kFp32;   // a number
+  static const ElementType kUint8;  // a pixel, 0..255, not normalised
+  static const ElementType kUint4;  // a pixel of 16 greys, two in a byte (framework/tensor/pixels.h)
+
+  /// How many elements a sample has: those of its shape, or one.
+  enum class Count { kOfShape, kOne };
+
+  /// `name` is unique, and a literal. `bits`: the size of an element.
+  constexpr ElementType(const char* name, int bits, Count count = Count::kOfShape) noexcept
+      : name_(name), bits_(bits), count_(count) {}
+
+  /// As plans, result files and messages name it.
+  constexpr const char* name() const noexcept { return name_; }
+  /// The size of an element.
+  constexpr int bits() const noexcept { return bits_; }
+  /// Whether a sample has one element, whatever its shape.
+  constexpr bool one_for_each_sample() const noexcept { return count_ == Count::kOne; }
+
+  friend constexpr bool operator==(ElementType a, ElementType b) noexcept {
+    return std::string_view(a.name_) == b.name_;
+  }
+  friend constexpr bool operator!=(ElementType a, ElementType b) noexcept { return !(a == b); }
+
+ private:
+  const char* name_;
+  int bits_;
+  Count count_;
 };
 
+inline constexpr ElementType ElementType::kFp32{"fp32", 32};
+inline constexpr ElementType ElementType::kUint8{"uint8", 8};
+inline constexpr ElementType ElementType::kUint4{"uint4", 4};
+
 /// Bytes of `elements` elements without gaps, rounded up to whole bytes.
-size_t bytes_of(ElementType type, int64_t elements) noexcept;
-/// "fp32", "uint8", "uint4" or, for kClass, "prediction", as plans and result files name it.
-const char* to_string(ElementType type) noexcept;
+constexpr size_t bytes_of(ElementType type, int64_t elements) noexcept {
+  const auto count = static_cast<size_t>(elements), bits = static_cast<size_t>(type.bits());
+  return bits % 8 == 0 ? count * (bits / 8) : (count * bits + 7) / 8;
+}
+/// The name.
+constexpr const char* to_string(ElementType type) noexcept { return type.name(); }
 
 /// Borrowed read-only values.
 struct ConstTensorView {

@@ -320,7 +320,7 @@ std::vector<NetworkSubject> network_subjects(const Graph& model, Device device,
     for (const MathMode math : kMathModes) {
       for (const int64_t batch : batches) {
         for (const ElementType input : {ElementType::kFp32, ElementType::kUint8, ElementType::kUint4}) {
-          for (const ElementType output : {ElementType::kFp32, ElementType::kClass})
+          for (const ElementType output : model.network()->output_types())
             subjects.push_back({backend, model.network_request(device, batch, math, input, output)});
         }
       }

@@ -8,6 +8,7 @@
 #include "models/fused_lenet5/network_backend.h"
 #include "models/fused_lenet5/unpacking.h"
 #include "models/lenet5_sizes.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 
@@ -43,6 +44,7 @@ class FusedLenet5 : public Layer {
   std::string describe() const override { return "28x28 -> 10, all layers at once"; }
   bool uses_math() const override { return true; }
   bool converts_ends() const override { return true; }
+  std::vector<ElementType> output_types() const override { return {ElementType::kFp32, kPrediction}; }
 
   Shape infer_shape(const std::vector<Shape>& inputs) const override {
     if (inputs.size() != 1 || inputs[0].rank() != 4 || inputs[0] != Shape{inputs[0][0], 1, 28, 28})

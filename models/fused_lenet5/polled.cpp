@@ -8,6 +8,7 @@
 #include "models/fused_lenet5/fused_lenet5.h"
 #include "models/fused_lenet5/spin_wait.h"
 #include "models/lenet5_sizes.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace {
@@ -37,11 +38,10 @@ PolledLenet5::PolledLenet5(const Safetensors& weights, Device device, MathMode m
   const std::unique_ptr<Layer> network = make_fused_lenet5(weights);
   const Shape shape{batch, 1, 28, 28};
   operator_ = network->prepare(
-      kBackend, request_for(*network, {shape}, device, math, ElementType::kUint8, ElementType::kClass),
-      stream_);
+      kBackend, request_for(*network, {shape}, device, math, ElementType::kUint8, kPrediction), stream_);
   const ConstTensorView input{static_cast<const float*>(images_.data()), shape, Device::cpu(),
                               ElementType::kUint8};
-  const TensorView output{static_cast<float*>(answers_.data()), {batch}, Device::cpu(), ElementType::kClass};
+  const TensorView output{static_cast<float*>(answers_.data()), {batch}, Device::cpu(), kPrediction};
   stream_.synchronise();
   graph_ = CapturedGraph::capture(stream_, [&] {
     RunContext context{stream_};

@@ -35,14 +35,9 @@ void in_parts(const SampleArray& images, int64_t part, const std::function<void(
 template <typename Compute>
 void in_parts(const SampleArray& images, int64_t part, const std::function<void()>& pause,
               const Compute& compute) {
-  switch (images.type()) {
-    case ElementType::kUint8:
-      return in_parts<uint8_t>(images, part, pause, compute);
-    case ElementType::kUint4:
-      return in_parts<PixelPair>(images, part, pause, compute);
-    default:
-      return in_parts<float>(images, part, pause, compute);
-  }
+  if (images.type() == ElementType::kUint8) return in_parts<uint8_t>(images, part, pause, compute);
+  if (images.type() == ElementType::kUint4) return in_parts<PixelPair>(images, part, pause, compute);
+  in_parts<float>(images, part, pause, compute);
 }
 
 Model open_model(const std::optional<std::string>& path, const ModelOptions& options) {
@@ -93,14 +88,9 @@ auto SharedModel::with_model(const CallOptions& choices, const Use& use) {
 template <typename Use>
 void SharedModel::with_samples(const GpuSamples& images, const CallOptions& choices, const Use& use) {
   with_model(choices, [&](Model& model) {
-    switch (images.type) {
-      case ElementType::kUint8:
-        return use(model, static_cast<const uint8_t*>(images.values));
-      case ElementType::kUint4:
-        return use(model, static_cast<const PixelPair*>(images.values));
-      default:
-        return use(model, static_cast<const float*>(images.values));
-    }
+    if (images.type == ElementType::kUint8) return use(model, static_cast<const uint8_t*>(images.values));
+    if (images.type == ElementType::kUint4) return use(model, static_cast<const PixelPair*>(images.values));
+    use(model, static_cast<const float*>(images.values));
   });
 }
 

@@ -12,7 +12,7 @@
 
 #include "api/model.h"
 #include "api/number_reader.h"
-#include "apps/lenslet/show/model_page.h"
+#include "apps/lenslet/pages/model_page.h"
 #include "framework/io/picture.h"
 #include "python/src/images.h"
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "models/lenet5.h"
+#include "models/prediction.h"
 #include "tests/lenet/fused_reference.h"
 
 namespace lenslet {
@@ -39,7 +40,7 @@ class Predictions : public testing::Test {
   bool accepts(int32_t label, double probability, double bound = kWideBound) const {
     const Prediction answer{label, static_cast<float>(probability)};
     ResultError error;
-    return reference_.compare(ElementType::kClass, &answer, {0}, bound, error).empty();
+    return reference_.compare(kPrediction, &answer, {0}, bound, error).empty();
   }
 
   Graph graph_;

@@ -7,6 +7,7 @@
 #include "api/device_lanes.h"
 #include "api/model.h"
 #include "api/model_setup.h"
+#include "models/prediction.h"
 #include "tests/embedding/model_options.h"
 #include "tests/embedding/pictures.h"
 #include "tests/support/allocation_counter.h"
@@ -108,7 +109,7 @@ TEST(Passes, FromBytesToClassesCopyNothingOnTheCpu) {
   Model model = cpu_model_of("", kBatch);
   Executable& pass = model.executable(kBatch);
   ASSERT_EQ(pass.plan().input, ElementType::kUint8);
-  ASSERT_EQ(pass.plan().output, ElementType::kClass);
+  ASSERT_EQ(pass.plan().output, kPrediction);
   const auto own = [](ConstTensorView view) {
     return std::string(reinterpret_cast<const char*>(view.data), view.bytes());
   };

@@ -2,6 +2,7 @@
 #include "framework/execution/plan.h"
 
 #include "framework/base/text.h"
+#include "models/prediction.h"
 #include "tests/framework/sample_plan.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"
@@ -26,6 +27,10 @@ std::vector<std::string> fields_of(const Plan& plan) {
   return fields;
 }
 
+Plan plan_of(const std::string& text) {
+  return Plan::from_json(text, "plan.json", {ElementType::kFp32, kPrediction});
+}
+
 }  // namespace
 }  // namespace lenslet::fuzz
 
@@ -33,7 +38,7 @@ using namespace lenslet;
 
 LENSLET_FUZZ_TARGET(plan) {
   Plan plan;
-  if (!accepts("plan.json", [&] { plan = Plan::from_json(text_of(data, size), "plan.json"); })) return;
+  if (!accepts("plan.json", [&] { plan = plan_of(text_of(data, size)); })) return;
   check(plan.origin == "plan.json", "a plan keeps the name of its file");
   check(plan.batch >= 0, "a batch is no negative number");
   for (const PlanLayer& layer : plan.layers)
@@ -42,7 +47,7 @@ LENSLET_FUZZ_TARGET(plan) {
     check(printable(field) == field && field.size() <= 500, "every text of a plan can be shown");
   check(plan.math() <= MathMode::kFp16, "its math mode is one of ours");
   const std::string text = plan.to_json();
-  const Plan again = Plan::from_json(text, "plan.json");
+  const Plan again = plan_of(text);
   check(again.to_json() == text, "the text of a plan is unique");
   check(fields_of(again) == fields_of(plan), "written and read again it is the same");
 }
@@ -53,7 +58,7 @@ LENSLET_FUZZ_SEEDS(plan) {
   plan.device = "cpu";
   plan.execution = Plan::kFused;
   plan.input = ElementType::kUint8;
-  plan.output = ElementType::kClass;
+  plan.output = kPrediction;
   plan.layers = {{"lenet5", "fused", "simd", MathMode::kFp16, "", ""}};
   const std::string fused = plan.to_json();
   std::string twice = layered;

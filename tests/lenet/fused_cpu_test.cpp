@@ -16,6 +16,7 @@
 #include "models/fused_lenet5/fused_lenet5.h"
 #include "models/fused_lenet5/unpacking.h"
 #include "models/lenet5.h"
+#include "models/prediction.h"
 #include "tests/lenet/fused_reference.h"
 #include "tests/support/allocation_counter.h"
 
@@ -199,8 +200,8 @@ TEST(FusedCpu, PredictionsAreArgmaxAndSoftmaxOfTheLogits) {
       for (const int64_t batch : kBatches) {
         const auto logits =
             elements<float>(run(kernels, random_parameters(), request_of(batch, input), pixels_of(input)));
-        const auto predictions = elements<Prediction>(run(
-            kernels, random_parameters(), request_of(batch, input, ElementType::kClass), pixels_of(input)));
+        const auto predictions = elements<Prediction>(
+            run(kernels, random_parameters(), request_of(batch, input, kPrediction), pixels_of(input)));
         for (size_t i = 0; i < predictions.size(); ++i) {
           const float* const row = logits.data() + i * kClasses;
           double probabilities[kClasses];
@@ -220,9 +221,8 @@ TEST(FusedCpu, EqualLogitsGiveTheFirstClass) {
   parameters.tensors["fc3.bias"].data()[3] = 2;
   parameters.tensors["fc3.bias"].data()[7] = 2;
   for_each_instruction_set([&](const SimdKernels& kernels) {
-    const auto prediction =
-        elements<Prediction>(run(kernels, parameters, request_of(1, ElementType::kUint8, ElementType::kClass),
-                                 images().pixels.data()));
+    const auto prediction = elements<Prediction>(
+        run(kernels, parameters, request_of(1, ElementType::kUint8, kPrediction), images().pixels.data()));
     EXPECT_EQ(prediction[0].label, 3);
     EXPECT_NEAR(prediction[0].probability, 1 / (2 + 8 * std::exp(-2.0)), kSoftmaxError);
   });
@@ -259,7 +259,7 @@ TEST(FusedCpu, ANanAmongTheWeightsReachesTheLogitsItHasAPartIn) {
             ASSERT_EQ(std::isnan(logits[i]), reached) << "logit " << i % kClasses;
           }
           const auto predictions = elements<Prediction>(
-              run(kernels, parameters, request_of(3, input, ElementType::kClass), pixels_of(input)));
+              run(kernels, parameters, request_of(3, input, kPrediction), pixels_of(input)));
           for (const Prediction& prediction : predictions) ASSERT_TRUE(std::isnan(prediction.probability));
         }
       });
@@ -271,13 +271,13 @@ TEST(FusedCpu, RunningAllocatesNothing) {
   Stream stream(Device::cpu());
   const auto batch = static_cast<int64_t>(kImages);
   std::vector<Prediction> output(kImages);
-  const TensorView out{reinterpret_cast<float*>(output.data()), {batch}, Device::cpu(), ElementType::kClass};
+  const TensorView out{reinterpret_cast<float*>(output.data()), {batch}, Device::cpu(), kPrediction};
   for_each_instruction_set([&](const SimdKernels& kernels) {
     for (const ElementType input : {ElementType::kUint8, ElementType::kUint4}) {
       const std::vector<ConstTensorView> inputs = {
           {static_cast<const float*>(pixels_of(input)), {batch, 1, 28, 28}, Device::cpu(), input}};
-      const std::unique_ptr<Operator> op = make_simd_operator(
-          lenet5_parameters(random_parameters()), request_of(batch, input, ElementType::kClass), kernels);
+      const std::unique_ptr<Operator> op = make_simd_operator(lenet5_parameters(random_parameters()),
+                                                              request_of(batch, input, kPrediction), kernels);
       RunContext context{stream};
       op->run(inputs, out, context);  // starts the threads
       const AllocationCounter counter;

@@ -1,5 +1,6 @@
 // The judge of the whole-network backends detects planted faults: each fault in each backend fails, for every input and
 // output type.
+#include "models/prediction.h"
 #include "tests/lenet/fused_fixture.h"
 #include "tests/support/planted_faults.h"
 
@@ -43,7 +44,7 @@ TEST_F(Fused, SeesPlantedFaults) {
   // A multiple of the largest accepted error, because this batch lacks the largest logits.
   constexpr double kBeyond = 20;
   int judged = 0;
-  for (const ElementType output : {ElementType::kFp32, ElementType::kClass}) {
+  for (const ElementType output : {ElementType::kFp32, kPrediction}) {
     for_each_offer(
         trained(), kBatch, output, [&](const std::string& backend, const OperatorRequest& request) {
           expect_faults_seen("the judge", kBeyond * largest_error(request.math), [&](const Fault& fault) {

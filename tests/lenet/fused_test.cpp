@@ -32,7 +32,7 @@ TEST_F(Fused, EveryMathModeIsOffered) {
   for (const MathMode math : kMathModes) {
     if (!kDevice.is_cuda() && math != MathMode::kFp32) continue;  // the CPU computes only in fp32
     for (const ElementType input : {ElementType::kFp32, ElementType::kUint8, ElementType::kUint4}) {
-      for (const ElementType output : {ElementType::kFp32, ElementType::kClass}) {
+      for (const ElementType output : {ElementType::kFp32, kPrediction}) {
         for (const int64_t batch : {1, 64, 100000})
           EXPECT_NE(trained().network->preferred_entry(
                         trained().model->network_request(kDevice, batch, math, input, output)),
@@ -96,7 +96,7 @@ TEST_F(Fused, ThePositionInABatchDoesNotMatter) {
 class FusedBatch : public Fused, public testing::WithParamInterface<int64_t> {};
 
 TEST_P(FusedBatch, PredictionsAreTheLogitsOwn) {
-  for_each_offer(trained(), GetParam(), ElementType::kClass,
+  for_each_offer(trained(), GetParam(), kPrediction,
                  [](const std::string& backend, const OperatorRequest& request) {
                    judge_predictions(trained(), backend, request);
                  });
@@ -169,7 +169,7 @@ TEST_F(Fused, LargeBatchesRepeatEveryImage) {
                      const std::vector<float> logits = as_logits(run_repeated(trained(), backend, request));
                      judge_first_logits(trained(), backend, request, logits);
                    });
-    for_each_offer(trained(), batch, ElementType::kClass,
+    for_each_offer(trained(), batch, kPrediction,
                    [&](const std::string& backend, const OperatorRequest& request) {
                      if (request.input_type == ElementType::kUint8) run_repeated(trained(), backend, request);
                    });
@@ -197,7 +197,7 @@ TEST_F(Fused, TheLowestOfEqualClassesWins) {
     for (const float logit : tie.bias)
       sum += std::exp(double{logit} - double{tie.bias[static_cast<size_t>(tie.label)]});
     for (const int64_t batch : {1, 19, 67}) {
-      for_each_offer(net, batch, ElementType::kClass,
+      for_each_offer(net, batch, kPrediction,
                      [&](const std::string& backend, const OperatorRequest& request) {
                        const std::vector<uint8_t> bytes = run_batch(net, backend, request, 0);
                        for (size_t i = 0; i < static_cast<size_t>(batch); ++i) {
@@ -215,14 +215,14 @@ TEST_F(Fused, TheLowestOfEqualClassesWins) {
 TEST_F(Fused, NanStaysVisible) {
   std::vector<float> images = trained().normalised;
   images[static_cast<size_t>(5 * kPixels + 14 * 28 + 14)] = NAN;
-  for (const ElementType output : {ElementType::kFp32, ElementType::kClass}) {
+  for (const ElementType output : {ElementType::kFp32, kPrediction}) {
     for_each_offer(trained(), 9, output, [&](const std::string& backend, const OperatorRequest& request) {
       if (request.input_type != ElementType::kFp32) return;  // pixels have none
       const std::vector<uint8_t> bytes = run_batch(trained(), backend, request, 0, &images);
       const size_t row = bytes.size() / 9;
       for (size_t i = 0; i < 9; ++i) {
         bool nan = false;
-        if (output == ElementType::kClass) {
+        if (output == kPrediction) {
           Prediction prediction;
           std::memcpy(&prediction, bytes.data() + i * row, sizeof prediction);
           nan = std::isnan(prediction.probability);
@@ -247,50 +247,49 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
   int64_t right = 0;
   for (int64_t i = 0; i < data.count; ++i)
     right += digits[static_cast<size_t>(i)] - '0' == data.labels[static_cast<size_t>(i)];
-  for_each_offer(trained(), data.count, ElementType::kClass,
-                 [&](const std::string& backend, const OperatorRequest& offered) {
-                   BuildOptions options = options_on(kDevice, data.count, Plan::kFused);
-                   options.math = offered.math;
-                   options.backends = BackendSpec::parse(backend);
-                   options.input = offered.input_type;
-                   options.output = offered.output_type;
-                   Executable executable(lenet5(), options);
-                   std::vector<float> source(static_cast<size_t>(data.count * kPixels));  // room for any type
-                   convert_pixels(ElementType::kUint8, data.images.data(), data.count * kPixels,
-                                  lenet5().normalisation(), offered.input_type, source.data());
-                   copy_bytes(executable.input().data, kDevice, source.data(), Device::cpu(),
-                              executable.input().bytes(), executable.stream());
-                   executable.run();
-                   const auto read = host_values<Prediction>(executable.output(), executable.stream());
-                   ASSERT_EQ(read.size(), digits.size());
-                   int64_t correct = 0, differ = 0;
-                   for (size_t i = 0; i < read.size(); ++i) {
-                     correct += read[i].label == data.labels[i];
-                     differ += read[i].label != digits[i] - '0';
-                   }
-                   if (offered.math == MathMode::kFp32 && offered.input_type != ElementType::kUint4) {
-                     EXPECT_EQ(differ, 0) << "predictions unlike PyTorch's";
-                   }
-                   EXPECT_LE(std::abs(static_cast<double>(correct - right)), kMaxDigitsOff);
-                   RecordProperty(
-                       backend + "_" + to_string(offered.math) + "_" + to_string(offered.input_type),
+  for_each_offer(
+      trained(), data.count, kPrediction, [&](const std::string& backend, const OperatorRequest& offered) {
+        BuildOptions options = options_on(kDevice, data.count, Plan::kFused);
+        options.math = offered.math;
+        options.backends = BackendSpec::parse(backend);
+        options.input = offered.input_type;
+        options.output = offered.output_type;
+        Executable executable(lenet5(), options);
+        std::vector<float> source(static_cast<size_t>(data.count * kPixels));  // room for any type
+        convert_pixels(ElementType::kUint8, data.images.data(), data.count * kPixels,
+                       lenet5().normalisation(), offered.input_type, source.data());
+        copy_bytes(executable.input().data, kDevice, source.data(), Device::cpu(), executable.input().bytes(),
+                   executable.stream());
+        executable.run();
+        const auto read = host_values<Prediction>(executable.output(), executable.stream());
+        ASSERT_EQ(read.size(), digits.size());
+        int64_t correct = 0, differ = 0;
+        for (size_t i = 0; i < read.size(); ++i) {
+          correct += read[i].label == data.labels[i];
+          differ += read[i].label != digits[i] - '0';
+        }
+        if (offered.math == MathMode::kFp32 && offered.input_type != ElementType::kUint4) {
+          EXPECT_EQ(differ, 0) << "predictions unlike PyTorch's";
+        }
+        EXPECT_LE(std::abs(static_cast<double>(correct - right)), kMaxDigitsOff);
+        RecordProperty(backend + "_" + to_string(offered.math) + "_" + to_string(offered.input_type),
                        std::to_string(correct));
-                 });
+      });
 }
 
 TEST_F(Fused, APlanReplaysTheBackend) {
   BuildOptions options = options_on(kDevice, 12, Plan::kFused);
   options.input = ElementType::kUint8;
-  options.output = ElementType::kClass;
+  options.output = kPrediction;
   const Executable first(lenet5(), options);
-  const Plan saved = Plan::from_json(first.plan().to_json(), "plan.json");
+  const Plan saved = Plan::from_json(first.plan().to_json(), "plan.json", {kPrediction});
   BuildOptions replay = options_on(kDevice, 12);
   replay.plan = &saved;
   Executable again(lenet5(), replay);
   EXPECT_EQ(again.plan().to_json(), first.plan().to_json());
   EXPECT_EQ(again.steps().at(0).backend, first.steps().at(0).backend);
   EXPECT_EQ(again.input().type, ElementType::kUint8);
-  EXPECT_EQ(again.output().type, ElementType::kClass);
+  EXPECT_EQ(again.output().type, kPrediction);
 }
 
 TEST_F(Fused, RefusesWhatItCannotDo) {

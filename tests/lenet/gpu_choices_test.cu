@@ -15,6 +15,7 @@
 #include "framework/measuring/row_status.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/resident/launch.h"
+#include "models/prediction.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpus.h"
 #include "tests/support/lenet5.h"
@@ -51,8 +52,7 @@ class GpuChoices : public testing::Test {
   void TearDown() override { simulated_gpu::on_launch(nullptr); }
 
   static OperatorRequest request(int ordinal, int64_t batch, MathMode math,
-                                 ElementType input = ElementType::kUint8,
-                                 ElementType output = ElementType::kClass) {
+                                 ElementType input = ElementType::kUint8, ElementType output = kPrediction) {
     return lenet5().network_request(Device::cuda(ordinal), batch, math, input, output);
   }
   /// The whole-network backend of `auto`; empty if there is none.
@@ -170,7 +170,7 @@ TEST_F(GpuChoices, EveryLaunchFitsTheGpu) {
     int prepared = 0;
     for (const std::string& backend : kRank) {
       for (const MathMode math : kMathModes) {
-        for (const auto& [input, output] : {std::pair{ElementType::kUint8, ElementType::kClass},
+        for (const auto& [input, output] : {std::pair{ElementType::kUint8, kPrediction},
                                             std::pair{ElementType::kFp32, ElementType::kFp32}}) {
           for (const int64_t batch : {int64_t{1}, int64_t{2}, int64_t{9}, int64_t{17}, count / 2,
                                       count / 2 + 1, 4 * count + 1, 24 * count + 1, int64_t{140001}}) {

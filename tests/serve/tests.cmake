@@ -5,7 +5,7 @@ if(LENSLET_BUILD_APPS)
   # The model behind it.
   lenslet_test(serve_engine SOURCES serve/engine_test.cpp ../apps/lenslet/serve/engine.cpp
                ../apps/lenslet/serve/passes.cpp
-               DEPENDS lenslet_serve lenslet_show lenslet_reference nlohmann_json::nlohmann_json)
+               DEPENDS lenslet_serve lenslet_model_pages lenslet_reference nlohmann_json::nlohmann_json)
   if(TARGET lenslet_boost)
     lenslet_test(serve_http SOURCES serve/http_server_test.cpp support/allocation_counter.cpp DEPENDS lenslet_serve)
   endif()

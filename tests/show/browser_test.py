@@ -51,7 +51,7 @@ def data_of(html):
 
 def samples():
     """The strokes of the page's samples, which are the digits that the test draws."""
-    text = (ROOT / "apps/lenslet/show/page/samples.js").read_text(encoding="utf-8")
+    text = (ROOT / "apps/lenslet/pages/page/samples.js").read_text(encoding="utf-8")
     return json.loads(re.sub(r",\s*\]", "]", text[text.index("= [") + 2 : text.rindex(";")]))
 
 

@@ -1,8 +1,8 @@
 // The encodings of a page against published vectors.
 #include <gtest/gtest.h>
 
-#include "apps/lenslet/show/encode.h"
-#include "apps/lenslet/show/page.h"
+#include "apps/lenslet/pages/encode.h"
+#include "apps/lenslet/pages/page.h"
 
 namespace lenslet {
 namespace {

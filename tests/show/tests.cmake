@@ -1,5 +1,5 @@
 if(LENSLET_BUILD_APPS)
-  lenslet_test(show_page SOURCES show/encode_test.cpp DEPENDS lenslet_show)
+  lenslet_test(show_page SOURCES show/encode_test.cpp DEPENDS lenslet_model_pages)
   lenslet_python_test(show "${CMAKE_CURRENT_LIST_DIR}/show_test.py" "$<TARGET_FILE:lenslet_app>" "${PROJECT_SOURCE_DIR}" cpu)
   if(LENSLET_HAS_CUDA)
     lenslet_python_test(show_gpu "${CMAKE_CURRENT_LIST_DIR}/show_test.py" "$<TARGET_FILE:lenslet_app>" "${PROJECT_SOURCE_DIR}" cuda)

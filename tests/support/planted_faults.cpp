@@ -45,7 +45,7 @@ void spoil(const FaultyRun& run, ChangeValue&& change_value, ChangePrediction&& 
   run.run_correctly();
   edit(run.output.data, run.output.bytes(), run.context, [&](uint8_t* bytes) {
     const auto count = static_cast<size_t>(run.output.shape.num_elements());
-    if (run.output.type == ElementType::kClass) {
+    if (run.output.type == kPrediction) {
       Prediction prediction;
       uint8_t* const last = bytes + (count - 1) * sizeof prediction;
       std::memcpy(&prediction, last, sizeof prediction);

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Words of code, messages and pages: one dictionary, and rules for names.
 #   check_words.sh ROOT
-# 1. framework/ serves any layer, any model and any caller: its code names no kind of layer, no model and no
-#    classifier's answer, and its texts name no option of a command line. Comments may give examples, and a file's key
-#    may be any word.
+# 1. framework/ serves any layer, any model and any caller: its code names no kind of layer and no model, nothing in it
+#    names a classifier's answer, and its texts name no option of a command line. Comments may give examples of layers.
 # 2. One dictionary: one word for one thing, in one spelling (British, like the documents'). Names of other projects'
 #    interfaces, titles of papers and the Python package's own names keep their spelling.
 # 3. Sizes are rounded up by framework/base/integer_math.h. Not in kernels, which call no function of the host.
@@ -40,7 +39,7 @@ awk '
       refuse("a kind of layer or a model")
     for (texts = ""; match(code, /"([^"\\]|\\.)*"/); code = substr(code, 1, RSTART - 1) substr(code, RSTART + RLENGTH))
       texts = texts substr(code, RSTART, RLENGTH)
-    if (tolower(code) ~ /predict|logit/) refuse("the answer of a classifier")
+    if (tolower(code) ~ /predict|logit/ || tolower($0) ~ /prediction|classif/) refuse("the answer of a classifier")
     if (texts ~ /--[a-z]/) refuse("an option of a command line")
   }
   END {

@@ -21,6 +21,7 @@
 #include "framework/tensor/pixels.h"
 #include "models/classifier.h"
 #include "models/lenet5.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace {
@@ -78,8 +79,7 @@ std::vector<int> classes_of(CallCandidate& call, ElementType input, const ImageD
   std::vector<Prediction> answers(static_cast<size_t>(data.count));
   call.predict(images.data(), data.count, answers.data());
   std::vector<int> classes;
-  for (int64_t i = 0; i < data.count; ++i)
-    classes.push_back(class_of(ElementType::kClass, answers.data(), i));
+  for (int64_t i = 0; i < data.count; ++i) classes.push_back(class_of(kPrediction, answers.data(), i));
   return classes;
 }
 

@@ -5,6 +5,7 @@
 #include "apps/common/output/text.h"
 #include "apps/lenslet/candidates/reference_layer.h"
 #include "framework/base/error.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace {
@@ -51,7 +52,7 @@ std::vector<BenchConfig> at_places(const std::vector<BenchConfig>& configs,
   };
   std::vector<BenchConfig> placed;
   for (const BenchConfig& config : configs) {
-    const bool from_pixels = config.input != ElementType::kFp32 && config.output == ElementType::kClass;
+    const bool from_pixels = config.input != ElementType::kFp32 && config.output == kPrediction;
     if (wanted(ModelBenchOptions::kResident)) placed.push_back(config);
     if (!from_pixels || options.latency || !wanted(ModelBenchOptions::kHost)) continue;
     placed.push_back(config);

@@ -16,6 +16,7 @@
 #include "framework/tensor/poison.h"
 #include "models/fused_lenet5/polled.h"
 #include "models/fused_lenet5/resident.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace {
@@ -191,8 +192,7 @@ LatencyPaths latency_paths(Executable& executable, const BuildOptions& build, co
   offered.push_back(std::make_unique<MappedPath>(executable.graph(), mapped));
   const Plan& plan = executable.plan();
   const bool for_polling = plan.execution == Plan::kFused && plan.input == ElementType::kUint8 &&
-                           plan.output == ElementType::kClass &&
-                           executable.batch() <= PolledLenet5::kMaxBatch;
+                           plan.output == kPrediction && executable.batch() <= PolledLenet5::kMaxBatch;
   if (!for_polling) return paths;
   const MathMode math = executable.steps().back().math;
   const auto offer = [&](const char* mode, const auto& make) {

@@ -10,6 +10,7 @@
 #include "framework/tensor/pixels.h"
 #include "layers/reference/fill.h"
 #include "models/classifier.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace {
@@ -186,7 +187,7 @@ void CallCandidate::load(int round, Stream& /*stream*/) {
 }
 
 Verdict CallCandidate::judge(int round, const std::vector<float>& output) {
-  return samples_.judge(round, input_, ElementType::kClass, batch_, output, bound_);
+  return samples_.judge(round, input_, kPrediction, batch_, output, bound_);
 }
 
 const PlanTiming::Prepared& PlanTiming::prepare(const std::function<void(Prepared&)>& make) {

@@ -107,7 +107,7 @@ void list_types(const Layer& layer, const OperatorRequest& request, BackendRow& 
     other.input_type = type;
     if (layer.supports(row.backend, other)) row.reads.emplace_back(to_string(type));
   }
-  for (const ElementType type : {ElementType::kFp32, ElementType::kClass}) {
+  for (const ElementType type : layer.output_types()) {
     OperatorRequest other = request;
     other.output_type = type;
     if (layer.supports(row.backend, other)) {

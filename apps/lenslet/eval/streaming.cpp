@@ -15,6 +15,7 @@
 #include "framework/tensor/pixels.h"
 #include "framework/tensor/poison.h"
 #include "models/lenet5_sizes.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace {
@@ -68,7 +69,7 @@ class StreamAnswers {
       : data_(data),
         count_(count),
         type_(type),
-        result_bytes_(type == ElementType::kClass ? sizeof(Prediction) : kLenet5Classes * sizeof(float)),
+        result_bytes_(type == kPrediction ? sizeof(Prediction) : kLenet5Classes * sizeof(float)),
         expected_(static_cast<size_t>(count) * result_bytes_),
         correct_before_(static_cast<size_t>(count) + 1) {}
   size_t result_bytes() const noexcept { return result_bytes_; }
@@ -208,9 +209,9 @@ class Streaming {
 // Predictions need a fifth of the bytes of logits; a saved plan decides itself.
 ElementType result_type(const Session& session, const BuildOptions& options) {
   if (options.plan) return options.plan->output;
-  return session.whole_network_supports(options.batch, {options.input, ElementType::kClass}) &&
+  return session.whole_network_supports(options.batch, {options.input, kPrediction}) &&
                  options.execution == Plan::kFused
-             ? ElementType::kClass
+             ? kPrediction
              : ElementType::kFp32;
 }
 

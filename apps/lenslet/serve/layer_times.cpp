@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/lenslet/candidates/layer_timing.h"
-#include "apps/lenslet/show/of_request.h"
+#include "apps/lenslet/pages/of_request.h"
 #include "framework/base/error.h"
 #include "framework/execution/slices.h"
 #include "framework/execution/tuner.h"

@@ -7,8 +7,8 @@
 
 #include "apps/common/ceilings/ceilings.h"
 #include "apps/lenslet/candidates/plan_candidate.h"
-#include "apps/lenslet/show/pass_profile.h"
-#include "apps/lenslet/show/picture_page.h"
+#include "apps/lenslet/pages/pass_profile.h"
+#include "apps/lenslet/pages/picture_page.h"
 
 namespace lenslet::serve {
 

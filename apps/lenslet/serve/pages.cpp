@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/lenslet/pages/network_json.h"
+#include "apps/lenslet/pages/page.h"
+#include "apps/lenslet/pages/picture_page.h"
 #include "apps/lenslet/serve/layer_times.h"
-#include "apps/lenslet/show/network_json.h"
-#include "apps/lenslet/show/page.h"
-#include "apps/lenslet/show/picture_page.h"
 #include "framework/base/error.h"
 
 namespace lenslet::serve {

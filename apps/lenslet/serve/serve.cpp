@@ -7,12 +7,12 @@
 #include "apps/common/output/text.h"
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/commands.h"
+#include "apps/lenslet/pages/page.h"
 #include "apps/lenslet/serve/engine.h"
 #include "apps/lenslet/serve/http/guard.h"
 #include "apps/lenslet/serve/http/http_server.h"
 #include "apps/lenslet/serve/pages.h"
 #include "apps/lenslet/serve/service.h"
-#include "apps/lenslet/show/page.h"
 #include "framework/base/parallel.h"
 #include "framework/device/device_health.h"
 

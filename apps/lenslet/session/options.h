@@ -11,6 +11,7 @@
 #include "apps/measuring/measure.h"
 #include "framework/io/picture.h"
 #include "models/digit/picture_input.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 
@@ -74,7 +75,7 @@ struct ModelBenchOptions : CommonOptions {
   std::vector<std::string> backends;
   std::vector<MathMode> maths;  // empty: depends on the device
   std::vector<ElementType> inputs = {ElementType::kFp32, ElementType::kUint8};
-  std::vector<ElementType> outputs = {ElementType::kFp32, ElementType::kClass};
+  std::vector<ElementType> outputs = {ElementType::kFp32, kPrediction};
   std::vector<std::string> places;  // kResident, kHost; empty: both
   MeasureOptions measure;
   bool latency = false;  // time single calls from host memory to host memory

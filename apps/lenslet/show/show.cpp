@@ -3,11 +3,11 @@
 
 #include "apps/common/output/output.h"
 #include "apps/lenslet/commands.h"
+#include "apps/lenslet/pages/network_json.h"
+#include "apps/lenslet/pages/page.h"
+#include "apps/lenslet/pages/picture_page.h"
+#include "apps/lenslet/pages/still_page.h"
 #include "apps/lenslet/session/session.h"
-#include "apps/lenslet/show/network_json.h"
-#include "apps/lenslet/show/page.h"
-#include "apps/lenslet/show/picture_page.h"
-#include "apps/lenslet/show/still_page.h"
 #include "framework/io/picture.h"
 
 namespace lenslet {

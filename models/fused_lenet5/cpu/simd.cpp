@@ -9,6 +9,7 @@
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/winograd.h"
 #include "models/lenet5_sizes.h"
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace {
@@ -39,14 +40,11 @@ class SimdOperator : public Operator {
   double products_saved() const override { return fused_lenet5::network_products_saved(); }
 
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& /*context*/) override {
-    switch (request_.input_type) {
-      case ElementType::kUint8:
-        return run_batch(inputs[0].as<uint8_t>(), kernels_.run_uint8, output);
-      case ElementType::kUint4:
-        return run_batch(inputs[0].as<PixelPair>(), kernels_.run_uint8, output);
-      default:
-        return run_batch(inputs[0].data, kernels_.run_fp32, output);
-    }
+    if (request_.input_type == ElementType::kUint8)
+      return run_batch(inputs[0].as<uint8_t>(), kernels_.run_uint8, output);
+    if (request_.input_type == ElementType::kUint4)
+      return run_batch(inputs[0].as<PixelPair>(), kernels_.run_uint8, output);
+    run_batch(inputs[0].data, kernels_.run_fp32, output);
   }
 
  private:
@@ -63,7 +61,7 @@ class SimdOperator : public Operator {
         } else {
           group = images + first * kPixels;
         }
-        if (request_.output_type == ElementType::kClass) {
+        if (request_.output_type == kPrediction) {
           float logits[SimdKernels::kGroup * kClasses];
           kernel(parameters_, group, count, logits);
           for (int i = 0; i < count; ++i) output.as<Prediction>()[first + i] = predict(logits + i * kClasses);

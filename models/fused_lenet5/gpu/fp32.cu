@@ -15,6 +15,7 @@
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/fp32/conv.cuh"
 #include "models/fused_lenet5/gpu/fp32/linear.cuh"
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace fused_lenet5 {
@@ -147,7 +148,7 @@ class Fp32 : public NetworkBackend {
   template <typename Pixel>
   static std::unique_ptr<Operator> prepare_for(const Lenet5Parameters& parameters,
                                                const OperatorRequest& request, Stream& stream) {
-    if (request.output_type == ElementType::kClass)
+    if (request.output_type == kPrediction)
       return std::make_unique<Fp32Operator<Pixel, Prediction>>(parameters, request, stream);
     return std::make_unique<Fp32Operator<Pixel, float>>(parameters, request, stream);
   }

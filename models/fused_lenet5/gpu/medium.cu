@@ -19,6 +19,7 @@
 #include "models/fused_lenet5/gpu/medium/kernel.cuh"
 #include "models/fused_lenet5/gpu/medium/parameters.h"
 #include "models/fused_lenet5/gpu/small/launch.cuh"
+#include "models/prediction.h"
 
 namespace lenslet {
 namespace fused_lenet5 {
@@ -34,8 +35,8 @@ constexpr ClusterShape kShape{1, MediumTile::kSharedBytes, MediumTile::kThreads}
 
 template <typename Pixel>
 MediumFunction kernel_for(ElementType output) {
-  return output == ElementType::kClass ? &medium_lenet5::fused_lenet5_medium_kernel<Pixel, Prediction>
-                                       : &medium_lenet5::fused_lenet5_medium_kernel<Pixel, float>;
+  return output == kPrediction ? &medium_lenet5::fused_lenet5_medium_kernel<Pixel, Prediction>
+                               : &medium_lenet5::fused_lenet5_medium_kernel<Pixel, float>;
 }
 
 class MediumOperator : public Operator {

@@ -1,5 +1,6 @@
 // The whole-network LeNet-5 with fp16 operands: mma/fp16_kernel.cuh instantiated for all input and output types.
 #include "models/fused_lenet5/gpu/mma/fp16_kernel.cuh"
+#include "models/prediction.h"
 
 namespace lenslet::fused_lenet5 {
 namespace {
@@ -13,7 +14,7 @@ MmaKernel kernel() {
 
 template <typename Pixel, int kWarps>
 MmaKernel kernel_for(ElementType output) {
-  return output == ElementType::kClass ? kernel<Pixel, Prediction, kWarps>() : kernel<Pixel, float, kWarps>();
+  return output == kPrediction ? kernel<Pixel, Prediction, kWarps>() : kernel<Pixel, float, kWarps>();
 }
 
 // With 12 warps a lane has the 168 registers that it needs. 6 warps are for the 163 KB of compute capability 8.0.

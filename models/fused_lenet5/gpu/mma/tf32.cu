@@ -1,5 +1,6 @@
 // The whole-network LeNet-5 with tf32 operands: mma/tf32_kernel.cuh instantiated for all input and output types.
 #include "models/fused_lenet5/gpu/mma/tf32_kernel.cuh"
+#include "models/prediction.h"
 
 namespace lenslet::fused_lenet5 {
 namespace {
@@ -14,7 +15,7 @@ MmaKernel kernel() {
 
 template <typename Pixel>
 MmaKernel kernel_for(ElementType output) {
-  return output == ElementType::kClass ? kernel<Pixel, Prediction>() : kernel<Pixel, float>();
+  return output == kPrediction ? kernel<Pixel, Prediction>() : kernel<Pixel, float>();
 }
 
 }  // namespace

@@ -1,14 +1,14 @@
-#include "apps/lenslet/show/model_page.h"
+#include "apps/lenslet/pages/model_page.h"
 
 #include <nlohmann/json.hpp>
 
 #include "apps/common/ceilings/ceilings.h"
+#include "apps/lenslet/pages/network_json.h"
+#include "apps/lenslet/pages/page.h"
+#include "apps/lenslet/pages/picture_page.h"
+#include "apps/lenslet/pages/still_page.h"
 #include "apps/lenslet/session/options.h"
 #include "apps/lenslet/session/session.h"
-#include "apps/lenslet/show/network_json.h"
-#include "apps/lenslet/show/page.h"
-#include "apps/lenslet/show/picture_page.h"
-#include "apps/lenslet/show/still_page.h"
 
 namespace lenslet {
 

@@ -1,4 +1,4 @@
-#include "apps/lenslet/show/encode.h"
+#include "apps/lenslet/pages/encode.h"
 
 namespace lenslet {
 namespace {

@@ -1,4 +1,4 @@
-#include "apps/lenslet/show/picture_page.h"
+#include "apps/lenslet/pages/picture_page.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +9,10 @@
 #include "apps/common/fields/fields.h"
 #include "apps/common/output/text.h"
 #include "apps/common/system/environment.h"
+#include "apps/lenslet/pages/encode.h"
+#include "apps/lenslet/pages/network_json.h"
+#include "apps/lenslet/pages/of_request.h"
 #include "apps/lenslet/pictures/answer.h"
-#include "apps/lenslet/show/encode.h"
-#include "apps/lenslet/show/network_json.h"
-#include "apps/lenslet/show/of_request.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/execution/tuner.h"

@@ -1,10 +1,10 @@
-#include "apps/lenslet/show/still_page.h"
+#include "apps/lenslet/pages/still_page.h"
 
 #include <nlohmann/json.hpp>
 
 #include "apps/common/output/text.h"
-#include "apps/lenslet/show/page.h"
-#include "apps/lenslet/show/pass_profile.h"
+#include "apps/lenslet/pages/page.h"
+#include "apps/lenslet/pages/pass_profile.h"
 #include "framework/base/text.h"
 
 namespace lenslet {

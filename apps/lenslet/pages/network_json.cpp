@@ -1,11 +1,11 @@
-#include "apps/lenslet/show/network_json.h"
+#include "apps/lenslet/pages/network_json.h"
 
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "apps/lenslet/show/encode.h"
+#include "apps/lenslet/pages/encode.h"
 #include "framework/base/error.h"
 #include "layers/activation/activation_layer.h"
 #include "layers/conv/conv_layer.h"

@@ -1,4 +1,4 @@
-#include "apps/lenslet/show/pass_profile.h"
+#include "apps/lenslet/pages/pass_profile.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 
 #include "api/feed.h"
 #include "apps/common/results/result_file.h"
-#include "apps/lenslet/show/of_request.h"
+#include "apps/lenslet/pages/of_request.h"
 #include "framework/base/error.h"
 #include "framework/execution/profiler.h"
 #include "framework/tensor/pixels.h"

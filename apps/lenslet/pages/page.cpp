@@ -1,9 +1,9 @@
-#include "apps/lenslet/show/page.h"
+#include "apps/lenslet/pages/page.h"
 
 #include <cstddef>
 #include <utility>
 
-#include "apps/lenslet/show/encode.h"
+#include "apps/lenslet/pages/encode.h"
 #include "framework/base/error.h"
 
 namespace lenslet {

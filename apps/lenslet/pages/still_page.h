@@ -6,7 +6,7 @@
 #include <string>
 
 #include "apps/common/ceilings/ceilings.h"
-#include "apps/lenslet/show/picture_page.h"
+#include "apps/lenslet/pages/picture_page.h"
 #include "framework/io/picture.h"
 
 namespace lenslet {
