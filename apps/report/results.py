@@ -84,9 +84,21 @@ def over(amount, time):
     return amount / time if amount and time else None
 
 
+# Rungs of direct by their names in older files, where rungs 05 and 06 were one. result_reader.cpp has them too.
+RENAMED_RUNGS = {
+    "05_vector_loads": "06_filters_in_shared",
+    "06_weights_as_operands": "07_weights_as_operands",
+    "07_rolling_rows": "08_rolling_rows",
+    "08_next_row_ahead": "09_next_row_ahead",
+}
+
+
 def in_words_of_today(entry):
-    """A row with today's words: older files name the backend of `lenslet bench` in the label `variant`."""
+    """A row with today's words: older files name the backend of `lenslet bench` in the label `variant`, for example."""
     labels = members(entry.get("labels"))
+    if labels.get("rung") in RENAMED_RUNGS:
+        rung = RENAMED_RUNGS[labels["rung"]]
+        return {**entry, "backend": f"direct.{rung}", "labels": {**labels, "rung": rung}}
     if labels.get("rung") == "rival":
         return {**entry, "labels": {**labels, "rung": "beside"}}
     if "variant" in labels:

@@ -151,34 +151,53 @@ def in_microseconds(rows, problems):
     return ["–" if row is None else short(row.ns / 1e3) for row in best]
 
 
-def other_kernels(rows, problems, kernel):
-    """For each problem " (`NAME`)" if the best row ran another kernel than that, by the first word of its detail."""
-    best = [rows.where(problem=problem).best() for problem in problems]
-    names = [re.match(r"\w*", row["detail"] or "")[0] if row else "" for row in best]
-    return [f" (`{name}`)" if name not in ("", kernel) else "" for name in names]
+LADDER_KERNEL = "strips"  # of the product direct, to which its ladder leads
+
+
+def kernel_of(row):
+    """The kernel that a row of the product ran, by the first word of its detail."""
+    return re.match(r"\w*", row["detail"] or "")[0]
 
 
 def direct_ladder(group):
-    """The climb of direct: one column per shape."""
+    """The climb of direct: one column per shape. Where the product runs another kernel than the ladder's, its last
+    step is no single one: such shapes have a table of their own."""
     rungs = rungs_of(group, "direct")
     if not rungs:
         return ""
     problems = Rows(row for rows in rungs.values() for row in rows).problems()
-
-    def line(rung, rows):
-        kernels = other_kernels(rows, problems, "strips") if rung == "product" else [""] * len(problems)
-        return [rung, change("direct", rung, rows), *map("".join, zip(in_microseconds(rows, problems), kernels))]
-
-    lines = [line(*pair) for pair in rungs.items()]
+    best = {problem: rungs.get("product", Rows()).where(problem=problem).best() for problem in problems}
+    kernels = {problem: kernel_of(row) if row else LADDER_KERNEL for problem, row in best.items()}
+    others = list(dict.fromkeys(kernel for kernel in kernels.values() if kernel != LADDER_KERNEL))
     vendor = selection.algorithms(group.rows)["direct"].where(backend="cudnn")
-    lines += [["cuDNN", "", *in_microseconds(vendor, problems)]] if vendor else []
-    return markdown(
-        f"`convbench ladder direct` measures it: {group.device}, fp32. One column per shape, hot, µs; cuDNN in its"
-        " faster layout. A dash: the rung does not support the shape. A bracket names the kernel where the product does"
-        " not run the ladder's.",
-        ["rung", "the one change", *(f"`{problem}`" for problem in problems)],
-        lines,
-    )
+
+    def climb(words, kernel):
+        mine = [problem for problem in problems if kernels[problem] == kernel]
+        heads = {rung: [rung, change("direct", rung, rows)] for rung, rows in rungs.items()}
+        if kernel != LADDER_KERNEL:
+            heads["product"] = [f"product (`{kernel}`)", ""]
+        lines = [[*heads[rung], *in_microseconds(rows, mine)] for rung, rows in rungs.items()]
+        lines += [["cuDNN", "", *in_microseconds(vendor, mine)]] if vendor else []
+        if kernel != LADDER_KERNEL:
+            lines = [cells for cells in lines if set(cells[2:]) != {"–"}]
+        return markdown(words, ["rung", "the one change", *(f"`{problem}`" for problem in mine)], lines) if mine else ""
+
+    tables = [
+        climb(
+            f"`convbench ladder direct` measures it: {group.device}, fp32. One column per shape, hot, µs; cuDNN in its"
+            " faster layout. A dash: the rung does not support the shape.",
+            LADDER_KERNEL,
+        ),
+        *(
+            climb(
+                f"The rungs that support it, and the product, which runs `{kernel}` here. No rung leads to that kernel:"
+                " several steps lie between it and the last rung of this table.",
+                kernel,
+            )
+            for kernel in others
+        ),
+    ]
+    return "\n\n".join(filter(None, tables))
 
 
 def side_by_side(group, rows, columns):

@@ -207,7 +207,13 @@ TEST(ResultReader, ReplacesTheWordsOfOlderFiles) {
   today.labels = {{"rung", "beside"}};
   before.labels = {{"rung", "rival"}};
   EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
+  today.labels = {{"algorithm", "direct"}, {"rung", "08_rolling_rows"}};
+  before.labels = {{"algorithm", "direct"}, {"rung", "07_rolling_rows"}};
+  today.backend = "direct.08_rolling_rows";
+  before.backend = "direct.07_rolling_rows";
+  EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
   today.labels = before.labels = {{"filter", "rival"}};  // another label
+  before.backend = today.backend;
   EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
 
   const std::string old_settings = changed([](ordered_json& file) {

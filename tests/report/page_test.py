@@ -129,6 +129,11 @@ class PageContents(support.ReportTest):
             ({"plan": "fused", "variant": "mma"}, "small", ("mma", {"plan": "fused"})),
             ({"plan": "layered", "variant": ""}, "layered", ("layered", {"plan": "layered"})),
             ({"rung": "rival"}, "cudnn", ("cudnn", {"rung": "beside"})),
+            (
+                {"rung": "07_rolling_rows"},
+                "direct.07_rolling_rows",
+                ("direct.08_rolling_rows", {"rung": "08_rolling_rows"}),
+            ),
             ({"filter": "rival"}, "direct", ("direct", {"filter": "rival"})),
         ):
             row = results.Row({"backend": backend, "labels": labels})

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "framework/base/error.h"
 #include "framework/base/interruption.h"
@@ -206,11 +207,22 @@ class ObjectReader {
 };
 
 /// Replaces the words of older files, so that their rows pair with new ones: the label `variant` for the backend that
-/// `lenslet bench` ran, and the text "rival" for a backend that is measured with a ladder.
+/// `lenslet bench` ran, the text "rival" for a backend that is measured with a ladder, and the names of four rungs of
+/// `direct`, whose rungs 05 and 06 were one.
 void use_words_of_today(ResultRow& row) {
+  static constexpr std::pair<const char*, const char*> kRenamedRungs[] = {
+      {"05_vector_loads", "06_filters_in_shared"},
+      {"06_weights_as_operands", "07_weights_as_operands"},
+      {"07_rolling_rows", "08_rolling_rows"},
+      {"08_next_row_ahead", "09_next_row_ahead"}};
   for (auto& [label, text] : row.labels) {
     if (label == "variant" && !text.empty()) row.backend = text;
     if (label == "rung" && text == "rival") text = "beside";
+    for (const auto& [before, today] : kRenamedRungs) {
+      if (label != "rung" || text != before) continue;
+      text = today;
+      row.backend = concat("direct.", today);
+    }
   }
   row.labels.erase(std::remove_if(row.labels.begin(), row.labels.end(),
                                   [](const auto& label) { return label.first == "variant"; }),

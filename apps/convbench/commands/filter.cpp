@@ -6,6 +6,7 @@
 #include "apps/common/output/text.h"
 #include "apps/common/results/row_table.h"
 #include "apps/convbench/commands/commands.h"
+#include "apps/convbench/commands/tables.h"
 #include "apps/convbench/filter/filter_bench.h"
 #include "framework/io/png_writer.h"
 
@@ -27,7 +28,9 @@ std::string describe(const FilterTask& task) {
          "two of them";
 }
 
-Table table_of(const std::vector<ResultRow>& rows) {
+}  // namespace
+
+void print_filter(Console& console, const std::vector<ResultRow>& rows) {
   const auto rate_with_copies = [](const ResultRow& row) {
     return row.end_to_end.samples > 0 ? format_gflops(row, 1, row.end_to_end.median) : std::string("-");
   };
@@ -40,10 +43,8 @@ Table table_of(const std::vector<ResultRow>& rows) {
   table.number(
       "max error", [](const ResultRow& row) { return row.error ? row.error->max_abs : NAN; }, format_short);
   table.spread().reason().note("implementation", [](const ResultRow& row) { return row.detail; });
-  return table.of(rows);
+  console.print(table.of(rows));
 }
-
-}  // namespace
 
 ExitCode run_filter(const FilterOptions& options) {
   Filter filter = find_filter(options.filter);
@@ -60,7 +61,7 @@ ExitCode run_filter(const FilterOptions& options) {
                            session.device().to_string());
     session.begin(1, "filter");
     session.add(bench_conv(request, session));
-    session.console().print(table_of(session.rows()));
+    print_filter(session.console(), session.rows());
     if (!session.device().is_cuda()) session.console().line("on the CPU there is nothing to copy");
     if (picture && !options.output.empty()) {
       write_result(options.output, encode_png(*picture));

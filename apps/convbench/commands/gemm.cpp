@@ -4,6 +4,7 @@
 #include "apps/common/output/text.h"
 #include "apps/common/results/row_table.h"
 #include "apps/convbench/commands/commands.h"
+#include "apps/convbench/commands/tables.h"
 #include "apps/convbench/gemm_study/gemm_study.h"
 
 namespace lenslet {
@@ -47,14 +48,18 @@ void print_table(Console& console, const std::vector<ResultRow>& all, const std:
 
 }  // namespace
 
+void print_gemm_study(Console& console, const std::vector<ResultRow>& rows) {
+  print_table(console, rows, "gemm_memory", "tile");
+  print_table(console, rows, "gemm_partition", "block");
+}
+
 void gemm_study_into(const GemmStudyOptions& options, BenchSession& session) {
   const std::vector<GemmCell> cells =
       gemm_cells(options.memory, options.tiles, options.partitions, options.blocks);
   const std::vector<ResultRow> rows = session.each("gemm", options.sizes, [&](int size) {
     bench_gemm_into(size, static_cast<int>(options.out_channels), cells, session);
   });
-  print_table(session.console(), rows, "gemm_memory", "tile");
-  print_table(session.console(), rows, "gemm_partition", "block");
+  print_gemm_study(session.console(), rows);
 }
 
 ExitCode run_gemm_study(const GemmStudyOptions& options) {

@@ -8,6 +8,7 @@
 #include "apps/convbench/bench/ladder_shapes.h"
 #include "apps/convbench/bench/published.h"
 #include "apps/convbench/commands/commands.h"
+#include "apps/convbench/commands/tables.h"
 #include "framework/measuring/row_status.h"
 #include "layers/conv/gpu/ladder/conv_ladder.h"
 
@@ -69,6 +70,8 @@ std::vector<ConvSpec> specs_beside(const std::vector<BackendBeside>& backends, M
   return specs;
 }
 
+}  // namespace
+
 void print_climb(Console& console, const std::vector<ResultRow>& all) {
   // The CPU's row is always hot; with --cache cold the other rows are cold.
   const bool any_hot = std::any_of(all.begin(), all.end(), [](const ResultRow& row) {
@@ -101,8 +104,6 @@ void print_climb(Console& console, const std::vector<ResultRow>& all) {
   console.line(concat("\n", all.front().problem));
   console.print(table.of(rows));
 }
-
-}  // namespace
 
 void ladder_into(const LadderOptions& options, BenchSession& session) {
   const std::vector<std::string> algorithms =

@@ -6,6 +6,7 @@
 #include "apps/common/output/text.h"
 #include "apps/common/results/row_table.h"
 #include "apps/convbench/commands/commands.h"
+#include "apps/convbench/commands/tables.h"
 #include "apps/convbench/filter/filter_bench.h"
 #include "framework/measuring/row_status.h"
 
@@ -83,8 +84,22 @@ std::string what_of(const ResultRow& row) {
   return text;
 }
 
-// Every cell that the study printed, and ours.
-void print_beside(Console& console, const std::vector<ResultRow>& rows) {
+void print_summary(Console& console, const std::vector<ResultRow>& rows) {
+  const auto count = [&](const char* status) {
+    return std::count_if(rows.begin(), rows.end(),
+                         [&](const ResultRow& row) { return row.status == status; });
+  };
+  std::string text = concat(rows.size(), " rows:");
+  for (const char* status : {row_status::kPassed, row_status::kUnsupported, row_status::kSkipped,
+                             row_status::kSuspect, row_status::kFailed, row_status::kError}) {
+    if (const auto some = count(status); some > 0) text += concat(" ", some, " ", status);
+  }
+  console.line("\n" + text);
+}
+
+}  // namespace
+
+void print_published(Console& console, const std::vector<ResultRow>& rows) {
   Table table;
   const auto left = Table::Align::kLeft;
   table.column("cell", left).column("backend", left).column("theirs").column("ours").column("times faster");
@@ -112,21 +127,6 @@ void print_beside(Console& console, const std::vector<ResultRow>& rows) {
   console.print(table);
 }
 
-void print_summary(Console& console, const std::vector<ResultRow>& rows) {
-  const auto count = [&](const char* status) {
-    return std::count_if(rows.begin(), rows.end(),
-                         [&](const ResultRow& row) { return row.status == status; });
-  };
-  std::string text = concat(rows.size(), " rows:");
-  for (const char* status : {row_status::kPassed, row_status::kUnsupported, row_status::kSkipped,
-                             row_status::kSuspect, row_status::kFailed, row_status::kError}) {
-    if (const auto some = count(status); some > 0) text += concat(" ", some, " ", status);
-  }
-  console.line("\n" + text);
-}
-
-}  // namespace
-
 ExitCode run_reproduce(const ReproduceOptions& options) {
   const std::vector<const Study*> studies = chosen_studies(options.studies);
   return with_session(options, "reproduce", BenchSession::Needs::kGpu, [&](BenchSession& session) {
@@ -135,7 +135,7 @@ ExitCode run_reproduce(const ReproduceOptions& options) {
       const size_t before = session.rows().size();
       session.console().line(concat("\n== ", study->title));
       study->run(options, session);
-      print_beside(session.console(), session.rows_from(before));
+      print_published(session.console(), session.rows_from(before));
       if (*study->remark != '\0') session.console().line(concat("\n", study->remark));
     }
     print_summary(session.console(), session.rows());

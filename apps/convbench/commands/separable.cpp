@@ -17,6 +17,7 @@
 #include "apps/convbench/bench/conv_candidate.h"
 #include "apps/convbench/bench/study_bench.h"
 #include "apps/convbench/commands/commands.h"
+#include "apps/convbench/commands/tables.h"
 #include "apps/convbench/separable/block.h"
 #include "framework/measuring/row_status.h"
 
@@ -113,15 +114,28 @@ std::vector<ResultRow> measure_part(const Case& task, const char* part, const Co
   return bench_conv_into(request, session);
 }
 
-/// The choices for one case, and its rows.
-struct Outcome {
-  Case task;
+constexpr const char *kStandard = "standard", *kDepthwise = "depthwise", *kPointwise = "pointwise";
+constexpr const char *kBlock = "block", *kBeside = "standard beside block";
+
+/// The fastest candidates for one case, of all backends and of the vendor's.
+struct Choices {
   Choice standard, vendor_standard;
   Pair block, vendor_block;
-  std::vector<ResultRow> rows;  // of standard convolutions and blocks, timed in turns
 };
 
-constexpr const char *kBlock = "block", *kBeside = "standard beside block";
+Choices choices_of(const std::vector<ResultRow>& rows, const std::string& vendor) {
+  const auto of_part = [&](const char* part) {
+    std::vector<ResultRow> found;
+    for (const ResultRow& row : rows) {
+      if (row.label("part") == part) found.push_back(row);
+    }
+    return found;
+  };
+  const std::vector<ResultRow> standard = of_part(kStandard), depthwise = of_part(kDepthwise),
+                               pointwise = of_part(kPointwise);
+  return {fastest_of_both(standard, ""), fastest_of_both(standard, vendor),
+          fastest_pair(depthwise, pointwise, ""), fastest_pair(depthwise, pointwise, vendor)};
+}
 
 /// The median of that part by that backend: hot, or cold if only that was measured; NaN if missing.
 double ns_of(const std::vector<ResultRow>& rows, const char* part, const std::string& backend) {
@@ -152,10 +166,10 @@ StudyCandidate candidate_of(const Case& task, const char* part, const std::strin
 }
 
 /// Times standard convolutions and blocks in turns.
-void measure_blocks(Outcome& outcome, BenchSession& session) {
+void measure_blocks(const Case& task, const Choices& chosen, BenchSession& session) {
   DeviceGuard guard(session.device());
   const BenchOptions& options = session.options();
-  const SeparableShape& shape = outcome.task.shape;
+  const SeparableShape& shape = task.shape;
   const Work standard_work{shape.standard().flops(), shape.standard().bytes()};
   const Work block_work{shape.depthwise().flops() + shape.pointwise().flops(),
                         shape.depthwise().bytes() + shape.pointwise().bytes()};
@@ -164,8 +178,8 @@ void measure_blocks(Outcome& outcome, BenchSession& session) {
   std::vector<StudyCandidate> candidates;
   const auto add_standard = [&](const Choice& choice) {
     if (!choice) return;
-    StudyCandidate& candidate = candidates.emplace_back(
-        candidate_of(outcome.task, kBeside, choice.backend, choice.layout, standard_work));
+    StudyCandidate& candidate =
+        candidates.emplace_back(candidate_of(task, kBeside, choice.backend, choice.layout, standard_work));
     attempt(candidate, session.stream(), [&] {
       Conv2dProblem problem = shape.standard();
       problem.layout = choice.layout;
@@ -182,8 +196,8 @@ void measure_blocks(Outcome& outcome, BenchSession& session) {
   };
   const auto add_block = [&](const Pair& pair) {
     if (!std::isfinite(pair.ns())) return;
-    StudyCandidate& candidate = candidates.emplace_back(
-        candidate_of(outcome.task, kBlock, pair.name(), pair.depthwise.layout, block_work));
+    StudyCandidate& candidate =
+        candidates.emplace_back(candidate_of(task, kBlock, pair.name(), pair.depthwise.layout, block_work));
     attempt(candidate, session.stream(), [&] {
       blocks.push_back(
           std::make_unique<SeparableBlock>(shape, pair.depthwise.layout, open(session, pair.depthwise),
@@ -196,20 +210,20 @@ void measure_blocks(Outcome& outcome, BenchSession& session) {
                                                            [&block](Stream& stream) { block.run(stream); });
     });
   };
-  add_standard(outcome.standard);
-  if (outcome.vendor_standard.backend != outcome.standard.backend) add_standard(outcome.vendor_standard);
-  add_block(outcome.block);
-  if (outcome.vendor_block.name() != outcome.block.name()) add_block(outcome.vendor_block);
+  add_standard(chosen.standard);
+  if (chosen.vendor_standard.backend != chosen.standard.backend) add_standard(chosen.vendor_standard);
+  add_block(chosen.block);
+  if (chosen.vendor_block.name() != chosen.block.name()) add_block(chosen.vendor_block);
 
-  outcome.rows = bench_study_into(
+  bench_study_into(
       std::move(candidates), [] {}, session,
       [&](std::vector<ResultRow>& rows) {
-        const double standard_ns = ns_of(rows, kBeside, outcome.standard.backend);
-        const double vendor_ns = ns_of(rows, kBlock, outcome.vendor_block.name());
+        const double standard_ns = ns_of(rows, kBeside, chosen.standard.backend);
+        const double vendor_ns = ns_of(rows, kBlock, chosen.vendor_block.name());
         for (ResultRow& row : rows) {
           if (row.name != kBlock || row.time.samples == 0) continue;
           row.reason = concat("in place of a standard convolution of ", format_us(standard_ns), " us (",
-                              outcome.standard.backend, "), with ",
+                              chosen.standard.backend, "), with ",
                               format_share(block_work.flops / standard_work.flops), " of its operations",
                               row.reason.empty() ? "" : "; ", row.reason);
           if (row.cache == "hot" && session.device().is_cuda())
@@ -218,63 +232,74 @@ void measure_blocks(Outcome& outcome, BenchSession& session) {
       });
 }
 
-Table table_of(const std::vector<Outcome>& outcomes, const std::string& vendor) {
+bool same_case(const ResultRow& a, const ResultRow& b) {
+  return a.label("channels") == b.label("channels") && a.label("size") == b.label("size");
+}
+
+SeparableShape shape_of(const ResultRow& row) {
+  return {Conv2dProblem::parse(row.problem).n, std::stoi(row.label("channels")),
+          std::stoi(row.label("size"))};
+}
+
+}  // namespace
+
+void print_separable(Console& console, const std::vector<ResultRow>& rows, const std::string& vendor) {
   Table table;
   const auto left = Table::Align::kLeft;
   table.column("C = K").column("H = W", Table::Align::kRight, Table::Use::kKey).column("operations");
   table.column("standard us").column("standard by", left);
   table.column("block us").column("block by", left).column("faster");
   table.column(vendor + " standard us").column(vendor + " block us").column(vendor + " faster");
-  for (const Outcome& outcome : outcomes) {
-    const SeparableShape& shape = outcome.task.shape;
+  for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+    const SeparableShape shape = shape_of(rows[begin]);
+    std::vector<ResultRow> mine;
+    for (; end < rows.size() && same_case(rows[end], rows[begin]); ++end) mine.push_back(rows[end]);
+    const Choices chosen = choices_of(mine, vendor);
     const auto with_layout = [](const std::string& name, const Choice& choice) {
       return choice.layout == TensorLayout::kNhwc ? name + " NHWC" : name;
     };
-    const double standard_ns = ns_of(outcome.rows, kBeside, outcome.standard.backend),
-                 block_ns = ns_of(outcome.rows, kBlock, outcome.block.name()),
-                 vendor_standard_ns = ns_of(outcome.rows, kBeside, outcome.vendor_standard.backend),
-                 vendor_block_ns = ns_of(outcome.rows, kBlock, outcome.vendor_block.name());
+    const double standard_ns = ns_of(mine, kBeside, chosen.standard.backend),
+                 block_ns = ns_of(mine, kBlock, chosen.block.name()),
+                 vendor_standard_ns = ns_of(mine, kBeside, chosen.vendor_standard.backend),
+                 vendor_block_ns = ns_of(mine, kBlock, chosen.vendor_block.name());
     table.row({std::to_string(shape.channels), std::to_string(shape.size),
                concat("1/", format_short(shape.standard().flops() /
                                          (shape.depthwise().flops() + shape.pointwise().flops()))),
-               format_us(standard_ns), with_layout(outcome.standard.backend, outcome.standard),
-               format_us(block_ns), with_layout(outcome.block.name(), outcome.block.depthwise),
+               format_us(standard_ns), with_layout(chosen.standard.backend, chosen.standard),
+               format_us(block_ns), with_layout(chosen.block.name(), chosen.block.depthwise),
                format_ratio(standard_ns / block_ns), format_us(vendor_standard_ns),
                format_us(vendor_block_ns), format_ratio(vendor_standard_ns / vendor_block_ns)});
   }
-  return table;
+  if (rows.empty()) return;
+  console.line(concat("\n3x3 with padding 1, batch ", shape_of(rows.front()).batch, ", fp32, medians"));
+  console.print(table);
 }
-
-}  // namespace
 
 void separable_into(const SeparableOptions& options, BenchSession& session) {
   const int batch = static_cast<int>(options.batch.value_or(session.device().is_cuda() ? kBatch : 1));
   const std::string vendor = vendor_of(session);
   const std::vector<ConvSpec> specs = registry_specs(session.device().kind, options.backends, kMath,
                                                      {TensorLayout::kNchw, TensorLayout::kNhwc});
-  std::vector<Outcome> outcomes;
   std::vector<SeparableShape> shapes;
   for (int channels : options.channels) {
     for (int size : options.sizes) shapes.push_back({batch, channels, size});
   }
   const auto measure_shape = [&](const SeparableShape& shape) {
-    Outcome outcome;
-    outcome.task.shape = shape;
-    outcome.task.labels = {{"table", "separable"},
-                           {"channels", std::to_string(shape.channels)},
-                           {"size", std::to_string(shape.size)}};
-    outcome.task.repro =
+    Case task;
+    task.shape = shape;
+    task.labels = {{"table", "separable"},
+                   {"channels", std::to_string(shape.channels)},
+                   {"size", std::to_string(shape.size)}};
+    task.repro =
         concat("convbench separable --device ", session.device().to_string(), " --channels ", shape.channels,
                " --sizes ", shape.size, " --batch-size ", shape.batch, " --seed ", options.seed);
-    const auto standard = measure_part(outcome.task, "standard", shape.standard(), specs, session);
-    const auto depthwise = measure_part(outcome.task, "depthwise", shape.depthwise(), specs, session);
-    const auto pointwise = measure_part(outcome.task, "pointwise", shape.pointwise(), specs, session);
-    outcome.standard = fastest_of_both(standard, "");
-    outcome.vendor_standard = fastest_of_both(standard, vendor);
-    outcome.block = fastest_pair(depthwise, pointwise, "");
-    outcome.vendor_block = fastest_pair(depthwise, pointwise, vendor);
-    if (!session.stopped()) measure_blocks(outcome, session);
-    outcomes.push_back(std::move(outcome));
+    std::vector<ResultRow> rows;
+    const std::pair<const char*, Conv2dProblem> parts[] = {
+        {kStandard, shape.standard()}, {kDepthwise, shape.depthwise()}, {kPointwise, shape.pointwise()}};
+    for (const auto& [part, problem] : parts) {
+      for (ResultRow& row : measure_part(task, part, problem, specs, session)) rows.push_back(std::move(row));
+    }
+    if (!session.stopped()) measure_blocks(task, choices_of(rows, vendor), session);
   };
   std::vector<std::vector<Work>> groups;
   for (const SeparableShape& shape : shapes) {
@@ -283,9 +308,8 @@ void separable_into(const SeparableOptions& options, BenchSession& session) {
     groups.emplace_back(2, Work{shape.standard().flops(), shape.standard().bytes()});
   }
   session.announce(groups, kMath);
-  session.each("separable", shapes, measure_shape, kGroups);
-  session.console().line(concat("\n3x3 with padding 1, batch ", batch, ", fp32, medians"));
-  session.console().print(table_of(outcomes, vendor));
+  const std::vector<ResultRow> rows = session.each("separable", shapes, measure_shape, kGroups);
+  print_separable(session.console(), rows, vendor);
 }
 
 ExitCode run_separable(const SeparableOptions& options) {

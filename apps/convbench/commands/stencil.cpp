@@ -4,6 +4,7 @@
 #include "apps/common/output/text.h"
 #include "apps/common/results/row_table.h"
 #include "apps/convbench/commands/commands.h"
+#include "apps/convbench/commands/tables.h"
 #include "apps/convbench/stencil/stencil_study.h"
 
 namespace lenslet {
@@ -23,6 +24,8 @@ std::vector<Stencil> stencils_of(const StencilOptions& options) {
   return stencils;
 }
 
+}  // namespace
+
 void print_stencil(Console& console, std::vector<ResultRow> rows, double copy_bytes_per_s) {
   if (rows.empty()) return;
   const std::string cache = rows.front().cache;
@@ -38,8 +41,6 @@ void print_stencil(Console& console, std::vector<ResultRow> rows, double copy_by
   console.line(concat("\n", rows.front().name, ", effective bandwidth: input and output once, ", cache));
   console.print(table.reason().of(rows));
 }
-
-}  // namespace
 
 void stencil_into(const StencilOptions& options, BenchSession& session) {
   const std::vector<Stencil> stencils = stencils_of(options);

@@ -11,6 +11,7 @@
 #include "apps/common/output/text.h"
 #include "apps/common/results/row_table.h"
 #include "apps/convbench/commands/commands.h"
+#include "apps/convbench/commands/tables.h"
 #include "apps/convbench/streams/streams_bench.h"
 #include "layers/conv/conv_registry.h"
 
@@ -109,6 +110,17 @@ std::vector<ResultRow> measure_streams(const StreamsOptions& options, const Conv
 
 }  // namespace
 
+void print_streams(Console& console, const std::vector<ResultRow>& rows) {
+  const ResultRow& first = rows.front();
+  const int images = Conv2dProblem::parse(first.problem).n, chunks = std::stoi(first.label("chunks"));
+  std::string parts;
+  for (const auto& [stage, ns] : first.stages_ns)
+    parts += concat(parts.empty() ? "" : ", ", stage, " ", format_time(ns));
+  console.line(concat("\n", first.problem, ", ", first.backend, ", in ", chunks, " parts of ",
+                      images / chunks, "; alone: ", parts));
+  console.print(table_of(rows, images));
+}
+
 void streams_into(const StreamsOptions& options, BenchSession& session) {
   const Conv2dProblem chunk = chunk_of(options);
   session.begin(1, "streams");
@@ -116,13 +128,7 @@ void streams_into(const StreamsOptions& options, BenchSession& session) {
   for (int streams : options.streams) wanted.push_back(base_row(options, chunk, streams, session));
   std::vector<ResultRow> rows = session.resumed(wanted);
   if (rows.empty()) rows = measure_streams(options, chunk, session);
-  const int images = chunk.n * static_cast<int>(options.chunks);
-  std::string parts;
-  for (const auto& [stage, ns] : rows.front().stages_ns)
-    parts += concat(parts.empty() ? "" : ", ", stage, " ", format_time(ns));
-  session.console().line(concat("\n", rows.front().problem, ", ", options.backend, ", in ", options.chunks,
-                                " parts of ", chunk.n, "; alone: ", parts));
-  session.console().print(table_of(rows, images));
+  print_streams(session.console(), rows);
   session.add(std::move(rows));
 }
 

@@ -8,6 +8,7 @@
 #include "apps/convbench/bench/conv_bench.h"
 #include "apps/convbench/bench/published.h"
 #include "apps/convbench/commands/commands.h"
+#include "apps/convbench/commands/tables.h"
 
 namespace lenslet {
 namespace {
@@ -91,6 +92,8 @@ constexpr Way kWays[] = {{"kernel time with hot caches",
                           [](const ResultRow& row) { return row.cache == "cold" ? median_ns(row) : NAN; }},
                          {"with the copies from and to page-locked host memory, host clock", end_to_end_ns}};
 
+}  // namespace
+
 void print_sweep(Console& console, const std::vector<ResultRow>& rows) {
   for (const Way& way : kWays) {
     std::map<std::string, double> cudnn_ns;  // by problem, in the faster layout
@@ -122,8 +125,6 @@ void print_sweep(Console& console, const std::vector<ResultRow>& rows) {
   }
   for (const auto& [what, reason] : reasons) console.line(concat("  ", what, ": ", reason), 4);
 }
-
-}  // namespace
 
 void sweep_into(const SweepOptions& options, BenchSession& session) {
   std::vector<Conv2dProblem> problems;

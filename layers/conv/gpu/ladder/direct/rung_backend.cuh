@@ -46,6 +46,7 @@ struct RungDesign {
   bool uses_shared = false;
   bool stages_filters = false;  // those of a block lie behind the input tile
   bool whole_warps = false;     // blocks are threads_x wide also for narrow images: lanes exchange values
+  bool input_columns = false;   // `columns` are of the input: a thread has columns / stride outputs of a row
 };
 
 /// The problems that kernels with a compiled-in window support.
@@ -57,20 +58,6 @@ inline Support supports_compiled_windows(const char* name, const Conv2dProblem& 
   return Support::no(concat(name,
                             " supports 3x3 at strides 1 to 3 and 5x5 at stride 1, without dilation, found ",
                             window_text(problem), ": use direct"));
-}
-
-constexpr int kRgbChannels = 3;
-
-/// The problems of the rungs that walk down an RGB image in registers.
-inline Support supports_rolling_rows(const char* name, const Conv2dProblem& problem) {
-  const bool rgb = problem.c == kRgbChannels && (problem.k == 1 || problem.k == 3);
-  const bool window = problem.r == 3 && problem.s == 3 && problem.dilation_h == 1 && problem.dilation_w == 1;
-  const bool place =
-      problem.stride_h == 1 && problem.stride_w == 1 && problem.pad_h == 1 && problem.pad_w == 1;
-  if (rgb && window && place && problem.w % 4 == 0) return Support::yes();
-  return Support::no(concat(name, " supports 3x3 from 3 channels to 1 or 3 at stride 1 with padding 1, ",
-                            "on rows of a multiple of 4 columns, found ", window_text(problem), " from ",
-                            problem.c, " to ", problem.k, " on rows of ", problem.w, ": use direct"));
 }
 
 /// Shape, block and shared memory of a problem; `shared_bytes` exceeds the limit if not even the smallest block fits.
@@ -86,7 +73,8 @@ inline RungLaunch launch_of(const Conv2dProblem& problem, const RungDesign& desi
   RungShape& shape = launch.shape;
   set_all_sizes(shape, problem);
   shape.n = problem.n;
-  int x = std::min<int>(design.threads_x, static_cast<int>(ceil_div(shape.q, design.columns)));
+  const int columns = design.input_columns ? design.columns / shape.stride_w : design.columns;
+  int x = std::min<int>(design.threads_x, static_cast<int>(ceil_div(shape.q, columns)));
   if (design.whole_warps) x = design.threads_x;
   int y = std::min<int>(design.threads_y, static_cast<int>(ceil_div(shape.p, design.rows)));
   const int groups = static_cast<int>(ceil_div(shape.k, design.filters));
@@ -94,7 +82,7 @@ inline RungLaunch launch_of(const Conv2dProblem& problem, const RungDesign& desi
   int z = 1;
   while (true) {  // halve the block until one channel of its input tile fits
     shape.tile_p = y * design.rows;
-    shape.tile_q = x * design.columns;
+    shape.tile_q = x * columns;
     z = design.shares_input ? std::clamp(design.max_threads / (x * y), 1, std::min(groups, 64)) : 1;
     const int64_t tile_h = int64_t{shape.tile_p - 1} * shape.stride_h + (shape.r - 1) * shape.dilation_h + 1;
     const int64_t tile_w = int64_t{shape.tile_q - 1} * shape.stride_w + (shape.s - 1) * shape.dilation_w + 1;
@@ -175,8 +163,9 @@ class RungConv : public ConvKernel {
     small ? prepare_launch(small_, kernels.small) : prepare_launch(large_, kernels.large);
   }
   std::string detail() const override {
+    const int columns = launch_.shape.tile_q / static_cast<int>(launch_.block.x);
     return concat(launch_.block.x, "x", launch_.block.y, "x", launch_.block.z, " threads, ", design_.rows,
-                  "x", design_.columns, " positions x ", design_.filters, " filters per thread");
+                  "x", columns, " positions x ", design_.filters, " filters per thread");
   }
   std::vector<LaunchResources> launches() const override {
     return {global_ ? global_.resources() : small_ ? small_.resources() : large_.resources()};

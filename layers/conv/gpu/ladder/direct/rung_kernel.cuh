@@ -13,6 +13,8 @@
 namespace lenslet {
 namespace direct_ladder {
 
+constexpr int kRgbChannels = 3;
+
 struct RungShape {
   int n, c, h, w;     // input [N, C, H, W]
   int k, r, s, p, q;  // filters [K, C, R, S], output [N, K, P, Q]
@@ -67,19 +69,26 @@ __device__ __forceinline__ void rung_store(const RungShape& shape, float* y, int
   y[((static_cast<int64_t>(n) * shape.k + k) * shape.p + p) * shape.q + q] = relu_if(shape.relu, sum);
 }
 
-/// Stores four neighbouring columns, as one store if all of them exist and rows are multiples of 4.
-__device__ __forceinline__ void rung_store_four(const RungShape& shape, float* y, int n, int k, int p, int q,
-                                                const float* sums) {
-  if (shape.q % 4 != 0 || q >= shape.q) {
+/// Stores 4 or 2 neighbouring columns, as one store if all of them exist and rows are a multiple of as many.
+template <int kColumns>
+__device__ __forceinline__ void rung_store_together(const RungShape& shape, float* y, int n, int k, int p,
+                                                    int q, const float (&sums)[kColumns]) {
+  static_assert(kColumns == 4 || kColumns == 2, "stored as float4 or as float2");
+  if (shape.q % kColumns != 0 || q >= shape.q) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) rung_store(shape, y, n, k, p, q + j, sums[j]);
+    for (int j = 0; j < kColumns; ++j) rung_store(shape, y, n, k, p, q + j, sums[j]);
     return;
   }
   if (k >= shape.k || p >= shape.p) return;
+  float out[kColumns];
+#pragma unroll
+  for (int j = 0; j < kColumns; ++j) out[j] = relu_if(shape.relu, sums[j]);
   float* target = y + ((static_cast<int64_t>(n) * shape.k + k) * shape.p + p) * shape.q + q;
-  *reinterpret_cast<float4*>(target) =
-      make_float4(relu_if(shape.relu, sums[0]), relu_if(shape.relu, sums[1]), relu_if(shape.relu, sums[2]),
-                  relu_if(shape.relu, sums[3]));
+  if constexpr (kColumns == 4) {
+    *reinterpret_cast<float4*>(target) = make_float4(out[0], out[1], out[2], out[3]);
+  } else {
+    *reinterpret_cast<float2*>(target) = make_float2(out[0], out[1]);
+  }
 }
 
 extern __shared__ float4 rung_shared[];
@@ -106,6 +115,19 @@ __device__ __forceinline__ const float* stage_rung_tile(const RungShape& shape, 
   }
   __syncthreads();
   return tile;
+}
+
+/// Reads kVectors float4 of shared memory to registers.
+template <int kVectors>
+__device__ __forceinline__ void rung_read_vectors(const float* source, float (&values)[kVectors * 4]) {
+#pragma unroll
+  for (int i = 0; i < kVectors; ++i) {
+    const float4 four = *reinterpret_cast<const float4*>(source + i * 4);
+    values[i * 4] = four.x;
+    values[i * 4 + 1] = four.y;
+    values[i * 4 + 2] = four.z;
+    values[i * 4 + 3] = four.w;
+  }
 }
 
 }  // namespace direct_ladder

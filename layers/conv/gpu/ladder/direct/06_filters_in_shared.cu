@@ -1,9 +1,7 @@
-// Direct convolution, rung 05: shared memory is read, and outputs are stored, four floats at a time.
+// Direct convolution, rung 06: the filters are staged in shared memory beside the input tile.
 //
-// The previous rung has two costs. First, threads whose columns are 4 floats apart use the same banks: reading one
-// float each takes 4 passes, and a float4 each also takes 4. Second, a weight in constant memory needs one load per 4
-// multiply-adds, replayed if a warp has several groups of filters. Packed as [groups, C, R, S, 4], the weights of four
-// filters are one float4, the same for all threads of a group.
+// A weight in constant memory needs one load per 4 multiply-adds, replayed if a warp has several groups of filters.
+// Packed as [C, R, S, groups, 4], the weights of four filters are one float4, the same for all threads of a group.
 #include "layers/conv/gpu/ladder/direct/rung_backend.cuh"
 
 namespace lenslet {
@@ -11,13 +9,6 @@ namespace direct_ladder {
 namespace {
 
 constexpr int kColumns = 4, kFilters = 4;
-
-__device__ __forceinline__ void unpack(const float4& four, float* values) {
-  values[0] = four.x;
-  values[1] = four.y;
-  values[2] = four.z;
-  values[3] = four.w;
-}
 
 // computes    y [N, K, P, Q] of x [N, C, H, W], kWindow x kWindow filters, any padding, bias, optional ReLU
 // work split  block = up to 8 rows x 128 columns of 4 filters a group; thread = 4 neighbouring columns of 4 filters
@@ -29,10 +20,10 @@ __device__ __forceinline__ void unpack(const float4& four, float* values) {
 //             (docs/results/2026-11-27-h100/ladder.json)
 template <int kWindow, int kStride>
 __global__ void __launch_bounds__(256)
-    conv_direct_vector_loads_kernel(const RungShape shape, const float* __restrict__ x,
-                                    const float* __restrict__ filters,  // [K, C, R, S]
-                                    const float* __restrict__ bias,     // [K]
-                                    float* __restrict__ y) {
+    conv_direct_filters_in_shared_kernel(const RungShape shape, const float* __restrict__ x,
+                                         const float* __restrict__ filters,  // [K, C, R, S]
+                                         const float* __restrict__ bias,     // [K]
+                                         float* __restrict__ y) {
   constexpr int kVectors = ((kColumns - 1) * kStride + kWindow + 3) / 4, kTaps = kWindow * kWindow;
   const RungBlock block(shape);
   const int k0 = block.k + threadIdx.z * kFilters;
@@ -61,14 +52,11 @@ __global__ void __launch_bounds__(256)
 #pragma unroll
       for (int r = 0; r < kWindow; ++r) {
         float in[kVectors * 4];
-#pragma unroll
-        for (int i = 0; i < kVectors; ++i) {
-          unpack(*reinterpret_cast<const float4*>(plane + r * shape.pitch + i * 4), in + i * 4);
-        }
+        rung_read_vectors<kVectors>(plane + r * shape.pitch, in);
 #pragma unroll
         for (int s = 0; s < kWindow; ++s, weight += shape.tile_k) {
           float four[kFilters];
-          unpack(*reinterpret_cast<const float4*>(weight), four);
+          rung_read_vectors<1>(weight, four);
 #pragma unroll
           for (int k = 0; k < kFilters; ++k) {
 #pragma unroll
@@ -80,15 +68,15 @@ __global__ void __launch_bounds__(256)
   }
 #pragma unroll
   for (int k = 0; k < kFilters; ++k) {
-    rung_store_four(shape, y, block.n, k0 + k, block.p + threadIdx.y, block.q + threadIdx.x * kColumns,
-                    sums[k]);
+    rung_store_together(shape, y, block.n, k0 + k, block.p + threadIdx.y, block.q + threadIdx.x * kColumns,
+                        sums[k]);
   }
 }
 
 template <int kWindow, int kStride>
 RungKernels kernels_of() {
   RungKernels kernels;
-  kernels.global = &conv_direct_vector_loads_kernel<kWindow, kStride>;
+  kernels.global = &conv_direct_filters_in_shared_kernel<kWindow, kStride>;
   return kernels;
 }
 
@@ -102,12 +90,12 @@ RungKernels choose(const Conv2dProblem& problem) {
 }  // namespace direct_ladder
 
 namespace conv_rungs {
-const ConvBackend& direct_05_vector_loads() {
+const ConvBackend& direct_06_filters_in_shared() {
   using namespace direct_ladder;
   static const RungBackend backend([] {
     RungDesign design;
-    design.name = "direct.05_vector_loads";
-    design.kernel_name = "conv_direct_vector_loads_kernel";
+    design.name = "direct.06_filters_in_shared";
+    design.kernel_name = "conv_direct_filters_in_shared_kernel";
     design.supports = &supports_compiled_windows;
     design.kernels = &choose;
     design.columns = kColumns;

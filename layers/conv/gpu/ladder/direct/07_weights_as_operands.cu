@@ -1,4 +1,4 @@
-// Direct convolution, rung 06: C and K are known to the compiler, so that weights are operands and not loads.
+// Direct convolution, rung 07: C and K are known to the compiler, so that weights are operands and not loads.
 //
 // A multiply-add reads one operand directly from constant memory if the address is known at compile time. With all
 // loops over channels, filters and taps unrolled, no weight needs a load. This suits RGB images, which have few
@@ -9,7 +9,7 @@ namespace lenslet {
 namespace direct_ladder {
 namespace {
 
-constexpr int kColumns = 4, kChannels = 3;
+constexpr int kColumns = 4, kChannels = kRgbChannels;
 
 // computes    y [N, K, P, Q] of x [N, 3, H, W], 3x3 filters, any padding, bias, optional ReLU
 // work split  block = up to 8 rows x 128 columns of all K filters, thread = 4 neighbouring columns of K filters
@@ -42,14 +42,7 @@ __global__ void __launch_bounds__(256)
 #pragma unroll
     for (int r = 0; r < 3; ++r) {
       float in[kVectors * 4];
-#pragma unroll
-      for (int i = 0; i < kVectors; ++i) {
-        const float4 four = *reinterpret_cast<const float4*>(plane + r * shape.pitch + i * 4);
-        in[i * 4] = four.x;
-        in[i * 4 + 1] = four.y;
-        in[i * 4 + 2] = four.z;
-        in[i * 4 + 3] = four.w;
-      }
+      rung_read_vectors<kVectors>(plane + r * shape.pitch, in);
 #pragma unroll
       for (int s = 0; s < 3; ++s) {
 #pragma unroll
@@ -63,7 +56,8 @@ __global__ void __launch_bounds__(256)
   }
 #pragma unroll
   for (int k = 0; k < K; ++k) {
-    rung_store_four(shape, y, block.n, k, block.p + threadIdx.y, block.q + threadIdx.x * kColumns, sums[k]);
+    rung_store_together(shape, y, block.n, k, block.p + threadIdx.y, block.q + threadIdx.x * kColumns,
+                        sums[k]);
   }
 }
 
@@ -92,11 +86,11 @@ Support supports_rgb(const char* name, const Conv2dProblem& problem) {
 }  // namespace direct_ladder
 
 namespace conv_rungs {
-const ConvBackend& direct_06_weights_as_operands() {
+const ConvBackend& direct_07_weights_as_operands() {
   using namespace direct_ladder;
   static const RungBackend backend([] {
     RungDesign design;
-    design.name = "direct.06_weights_as_operands";
+    design.name = "direct.07_weights_as_operands";
     design.kernel_name = "conv_direct_weights_as_operands_kernel";
     design.supports = &supports_rgb;
     design.kernels = &choose;

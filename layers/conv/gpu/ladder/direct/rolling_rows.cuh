@@ -1,0 +1,168 @@
+// The walk of rungs 08 and 09 of the direct ladder: a warp goes down 128 columns of an RGB image, and adds each input
+// row to all the output rows that need it, whose sums are in registers.
+#pragma once
+
+#include "framework/instructions/warp.cuh"
+#include "layers/conv/gpu/ladder/direct/rung_backend.cuh"
+
+namespace lenslet {
+namespace direct_ladder {
+
+constexpr int kRollingColumns = 4;  // input columns of a lane
+constexpr int kRollingRows = 32;    // output rows of a warp
+
+/// One lane's share of an input row: its four columns, and for the first and the last lane the column next to the
+/// warp's, which no other lane has.
+struct RollingRow {
+  float4 own[kRgbChannels];
+  float beside[kRgbChannels];
+};
+
+/// An input row as its windows need it: [channel, column] from the column before the lane's first one on.
+using RollingWindow = float[kRgbChannels][kRollingColumns + 2];
+
+/// Which outputs a lane computes, and where it reads. Stride 1 or 2, padding 1, W a multiple of 4.
+template <int kStride>
+struct RollingLane {
+  static constexpr int kOutputs = kRollingColumns / kStride;  // columns of an output row
+
+  int p0, p_end, q0;   // output rows [p0, p_end), columns from q0 on
+  const float* image;  // x [3, H, W] of its image
+  int h, w, h_end;     // input rows from h_end on are not needed by this warp's outputs, or do not exist
+  int lane, w0, w_beside;
+  bool reads_own, reads_beside;
+
+  __device__ RollingLane(const RungShape& shape, const RungBlock& block, const float* x) {
+    lane = static_cast<int>(threadIdx.x);
+    p0 = block.p + static_cast<int>(threadIdx.y) * kRollingRows;
+    p_end = min(p0 + kRollingRows, shape.p);
+    q0 = block.q + lane * kOutputs;
+    image = x + static_cast<int64_t>(block.n) * kRgbChannels * shape.h * shape.w;
+    h = shape.h;
+    w = shape.w;
+    h_end = min((p_end - 1) * kStride + 2, h);
+    w0 = q0 * kStride;
+    w_beside = lane == 0 ? w0 - 1 : w0 + kRollingColumns;
+    reads_own = w0 < w;
+    // The last window of stride 2 ends within the lane's columns.
+    reads_beside = (lane == 0 || (kStride == 1 && lane == 31)) && w_beside >= 0 && w_beside < w;
+  }
+
+  /// Zeros outside the image.
+  __device__ RollingRow load(int row) const {
+    RollingRow in;
+    const bool inside = row >= 0 && row < h_end;
+#pragma unroll
+    for (int c = 0; c < kRgbChannels; ++c) {
+      const float* source = image + (static_cast<int64_t>(c) * h + row) * w;
+      in.own[c] =
+          inside && reads_own ? __ldg(reinterpret_cast<const float4*>(source + w0)) : make_float4(0, 0, 0, 0);
+      in.beside[c] = inside && reads_beside ? __ldg(source + w_beside) : 0.0f;
+    }
+    return in;
+  }
+
+  /// Adds the neighbours' columns, by shuffle.
+  __device__ void widen(const RollingRow& in, RollingWindow& window) const {
+#pragma unroll
+    for (int c = 0; c < kRgbChannels; ++c) {
+      const float4 own = in.own[c];
+      const float left = __shfl_up_sync(kAllLanes, own.w, 1);
+      window[c][0] = lane == 0 ? in.beside[c] : left;
+      window[c][1] = own.x;
+      window[c][2] = own.y;
+      window[c][3] = own.z;
+      window[c][4] = own.w;
+      if constexpr (kStride == 1) {
+        const float right = __shfl_down_sync(kAllLanes, own.x, 1);
+        window[c][5] = lane == 31 ? in.beside[c] : right;
+      }
+    }
+  }
+};
+
+/// The sums of one output row of a lane: [filter, column].
+template <int K, int kStride>
+using RollingSums = float[K][kRollingColumns / kStride];
+
+/// sums = the filters' biases.
+template <int K, int kStride>
+__device__ __forceinline__ void start_rolling(const SmallBank& bank, RollingSums<K, kStride>& sums) {
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+#pragma unroll
+    for (int j = 0; j < kRollingColumns / kStride; ++j) sums[k][j] = bank.values[K * kRgbChannels * 9 + k];
+  }
+}
+
+/// sums = source.
+template <int K, int kStride>
+__device__ __forceinline__ void roll(const RollingSums<K, kStride>& source, RollingSums<K, kStride>& sums) {
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+#pragma unroll
+    for (int j = 0; j < kRollingColumns / kStride; ++j) sums[k][j] = source[k][j];
+  }
+}
+
+/// sums += row kRow of the filters applied to the window.
+template <int K, int kStride, int kRow>
+__device__ __forceinline__ void add_rolling(const SmallBank& bank, const RollingWindow& window,
+                                            RollingSums<K, kStride>& sums) {
+#pragma unroll
+  for (int c = 0; c < kRgbChannels; ++c) {
+#pragma unroll
+    for (int s = 0; s < 3; ++s) {
+#pragma unroll
+      for (int k = 0; k < K; ++k) {
+        const float weight = bank.values[((k * kRgbChannels + c) * 3 + kRow) * 3 + s];
+#pragma unroll
+        for (int j = 0; j < kRollingColumns / kStride; ++j) {
+          sums[k][j] = fmaf(weight, window[c][j * kStride + s], sums[k][j]);
+        }
+      }
+    }
+  }
+}
+
+/// Stores one output row of a lane.
+template <int K, int kStride>
+__device__ __forceinline__ void store_rolling(const RungShape& shape, const RungBlock& block, float* y,
+                                              int row, const RollingLane<kStride>& lane,
+                                              const RollingSums<K, kStride>& sums) {
+#pragma unroll
+  for (int k = 0; k < K; ++k) rung_store_together(shape, y, block.n, k, row, lane.q0, sums[k]);
+}
+
+/// The problems of these rungs.
+inline Support supports_rolling_rows(const char* name, const Conv2dProblem& problem) {
+  const bool rgb = problem.c == kRgbChannels && (problem.k == 1 || problem.k == 3);
+  const bool window = problem.r == 3 && problem.s == 3 && problem.dilation_h == 1 && problem.dilation_w == 1;
+  const bool place = problem.stride_h == problem.stride_w && problem.stride_h <= 2 && problem.pad_h == 1 &&
+                     problem.pad_w == 1;
+  if (rgb && window && place && problem.w % kRollingColumns == 0) return Support::yes();
+  return Support::no(concat(name,
+                            " supports 3x3 from 3 channels to 1 or 3 at strides 1 and 2 with padding 1, ",
+                            "on rows of a multiple of 4 columns, found ", window_text(problem), " from ",
+                            problem.c, " to ", problem.k, " on rows of ", problem.w, ": use direct"));
+}
+
+/// A block of these rungs is four warps on top of each other.
+inline RungDesign rolling_rows_design(const char* name, const char* kernel_name,
+                                      RungKernels (*kernels)(const Conv2dProblem&)) {
+  RungDesign design;
+  design.name = name;
+  design.kernel_name = kernel_name;
+  design.supports = &supports_rolling_rows;
+  design.kernels = kernels;
+  design.columns = kRollingColumns;
+  design.rows = kRollingRows;
+  design.filters = kRgbChannels;
+  design.threads_y = 4;
+  design.whole_warps = true;
+  design.input_columns = true;
+  return design;
+}
+
+}  // namespace direct_ladder
+}  // namespace lenslet
