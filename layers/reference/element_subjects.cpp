@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "framework/tensor/roundoff.h"
+#include "layers/activation/activation_error.h"
 #include "layers/activation/activation_layer.h"
 #include "layers/lrn/lrn_layer.h"
+#include "layers/pairwise/pairwise_error.h"
 #include "layers/pairwise/pairwise_layer.h"
 #include "layers/rearrange/rearrange_layer.h"
 #include "layers/reference/fill.h"
@@ -68,28 +70,53 @@ LayerSubject reshape_subject(const Shape& input, const Shape& sample, SubjectOpt
   return {concat("reshape ", input.to_string(), " to ", sample.to_string()), {std::move(one)}, options};
 }
 
+namespace {
+
+// Errors in units of 2^-24; without any the result is exact, however small.
+void allow(LayerCase& one, int errors) {
+  one.factor = [errors](MathMode) { return errors * kUnitFp32; };
+  one.floor = errors > 0 ? kFlushedToZero : 0;
+}
+
+LayerCase activation_case(Activation function, float a, float b, const Shape& input, std::vector<float> x) {
+  LayerCase one;
+  const std::string name = kActivationNames[static_cast<int>(function)];
+  one.data = concat(name, " ", a, " ", b);
+  one.layer = std::make_shared<ActivationLayer>(function, a, b);
+  one.input = input;
+  one.x = std::move(x);
+  one.judge = [input, name, a, b](const float* values) { return activation(input, values, name, a, b); };
+  allow(one, error_of(function));
+  return one;
+}
+
+// Whether results for small integers are exact if the parameters are powers of two near 1.
+bool exact_on_integers(Activation function) {
+  return error_of(function) == 0 || function == Activation::kLeakyRelu ||
+         function == Activation::kHardSigmoid || function == Activation::kHardSwish;
+}
+
+}  // namespace
+
 LayerSubject activation_subject(const Shape& input, SubjectOptions options, const std::string& only) {
-  // The errors of a few library functions, each below 4 ulp, and of their arguments.
-  constexpr double kErrors = 16 * kUnitFp32;
+  const int64_t count = input.num_elements();
   std::vector<LayerCase> cases;
   for (int index = 0; index < kActivations; ++index) {
-    if (!only.empty() && only != kActivationNames[index]) continue;
+    const std::string name = kActivationNames[index];
+    if (!only.empty() && only != name) continue;
+    const auto function = static_cast<Activation>(index);
     for (const auto& [a, b] : {std::pair(0.2f, 0.5f), std::pair(1.5f, 1.75f)}) {
-      LayerCase one;
-      const std::string name = kActivationNames[index];
-      one.data = concat(name, " ", a, " ", b);
-      one.layer = std::make_shared<ActivationLayer>(static_cast<Activation>(index), a, b);
-      one.input = input;
-      one.x = values_for(input, options.seed);
+      std::vector<float> x = values_for(input, options.seed);
       const bool positive = name == "log" || name == "sqrt" || name == "reciprocal";
-      for (float& value : one.x) value = positive ? std::fabs(value) * 5 + 0.125f : value * 5;
-      one.judge = [input, name, first = a, second = b](const float* x) {
-        return activation(input, x, name, first, second);
-      };
-      one.factor = [](MathMode) { return kErrors; };
-      one.floor = kFlushedToZero;
-      cases.push_back(std::move(one));
+      for (float& value : x) value = positive ? std::fabs(value) * 5 + 0.125f : value * 5;
+      cases.push_back(activation_case(function, a, b, input, std::move(x)));
     }
+    if (!exact_on_integers(function)) continue;
+    LayerCase one = activation_case(function, 0.25f, 0.5f, input,
+                                    small_integers(static_cast<size_t>(count), options.seed));
+    one.data += concat(", ", to_string(Fill::kIntegers));
+    allow(one, 0);
+    cases.push_back(std::move(one));
   }
   return {concat("activation ", only.empty() ? "" : only + " ", input.to_string()), std::move(cases),
           options};
@@ -108,7 +135,35 @@ std::vector<float> operand_values(const Shape& shape, const std::string& functio
   return values;
 }
 
-constexpr double kPairwiseError = 8 * kUnitFp32;  // of pow; the others round once
+// Small integers for which the function is exact: divisors are powers of two.
+std::vector<float> operand_integers(const Shape& shape, const std::string& function, bool second,
+                                    uint64_t seed) {
+  std::vector<float> values = small_integers(static_cast<size_t>(shape.num_elements()), seed);
+  for (float& value : values) {
+    if (function == "div" && second)
+      value = std::copysign(std::exp2(std::fmod(std::fabs(value), 3.0f)), value);
+  }
+  return values;
+}
+
+// The data of a case of two operands: random or integers.
+struct OperandData {
+  Fill fill;
+  std::vector<float> of(const Shape& shape, const std::string& function, bool second, uint64_t seed) const {
+    return fill == Fill::kIntegers ? operand_integers(shape, function, second, seed)
+                                   : operand_values(shape, function, second, seed);
+  }
+  void name_and_allow(LayerCase& one, Pairwise function) const {
+    if (fill == Fill::kIntegers) one.data += concat(", ", to_string(fill));
+    allow(one, fill == Fill::kIntegers ? 0 : error_of(function));
+  }
+};
+
+// Powers of integers are rounded.
+std::vector<OperandData> data_for(Pairwise function) {
+  if (function == Pairwise::kPow) return {{Fill::kRandom}};
+  return {{Fill::kRandom}, {Fill::kIntegers}};
+}
 
 }  // namespace
 
@@ -116,41 +171,45 @@ LayerSubject pairwise_subject(const Shape& a, const Shape& b, SubjectOptions opt
   std::vector<LayerCase> cases;
   for (int index = 0; index < kPairwiseFunctions; ++index) {
     const std::string name = kPairwiseNames[index];
-    LayerCase one;
-    one.data = name;
-    one.layer = std::make_shared<PairwiseLayer>(static_cast<Pairwise>(index));
-    one.input = a;
-    one.x = operand_values(a, name, false, options.seed);
-    one.others = {{b, operand_values(b, name, true, options.seed + 1)}};
-    one.judge = [a, name, other = one.others[0]](const float* x) {
-      return pairwise({a, x}, {other.shape, other.values.data()}, name);
-    };
-    one.factor = [](MathMode) { return kPairwiseError; };
-    one.floor = kFlushedToZero;
-    cases.push_back(std::move(one));
+    const auto function = static_cast<Pairwise>(index);
+    for (const OperandData& data : data_for(function)) {
+      LayerCase one;
+      one.data = name;
+      one.layer = std::make_shared<PairwiseLayer>(function);
+      one.input = a;
+      one.x = data.of(a, name, false, options.seed);
+      one.others = {{b, data.of(b, name, true, options.seed + 1)}};
+      one.judge = [a, name, other = one.others[0]](const float* x) {
+        return pairwise({a, x}, {other.shape, other.values.data()}, name);
+      };
+      data.name_and_allow(one, function);
+      cases.push_back(std::move(one));
+    }
   }
   return {concat("pairwise ", a.to_string(), " and ", b.to_string()), std::move(cases), options};
 }
 
 LayerSubject constant_subject(const Shape& input, const Shape& constant, SubjectOptions options) {
   std::vector<LayerCase> cases;
+  const auto add = [&](Pairwise function, const OperandData& data, bool first) {
+    const std::string name = kPairwiseNames[static_cast<int>(function)];
+    const std::vector<float> values = data.of(constant, name, !first, options.seed + 1);
+    LayerCase one;
+    one.data = concat(name, first ? ", constant first" : "");
+    one.layer = std::make_shared<PairwiseLayer>(function, host_tensor(constant, values), first);
+    one.input = input;
+    one.x = data.of(input, name, first, options.seed);
+    one.judge = [input, constant, values, name, first](const float* x) {
+      const Operand variable{input, x}, fixed{constant, values.data()};
+      return first ? pairwise(fixed, variable, name) : pairwise(variable, fixed, name);
+    };
+    data.name_and_allow(one, function);
+    cases.push_back(std::move(one));
+  };
   for (int index = 0; index < kPairwiseFunctions; ++index) {
-    for (const bool first : {false, true}) {
-      const std::string name = kPairwiseNames[index];
-      const std::vector<float> values = operand_values(constant, name, !first, options.seed + 1);
-      LayerCase one;
-      one.data = concat(name, first ? ", constant first" : "");
-      one.layer =
-          std::make_shared<PairwiseLayer>(static_cast<Pairwise>(index), host_tensor(constant, values), first);
-      one.input = input;
-      one.x = operand_values(input, name, first, options.seed);
-      one.judge = [input, constant, values, name, first](const float* x) {
-        const Operand data{input, x}, fixed{constant, values.data()};
-        return first ? pairwise(fixed, data, name) : pairwise(data, fixed, name);
-      };
-      one.factor = [](MathMode) { return kPairwiseError; };
-      one.floor = kFlushedToZero;
-      cases.push_back(std::move(one));
+    const auto function = static_cast<Pairwise>(index);
+    for (const OperandData& data : data_for(function)) {
+      for (const bool first : {false, true}) add(function, data, first);
     }
   }
   return {concat("pairwise ", input.to_string(), " and a constant ", constant.to_string()), std::move(cases),

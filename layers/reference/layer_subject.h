@@ -89,9 +89,9 @@ LayerSubject pool_subject(Pooling kind, const Shape& input, const Pool2dWindow& 
 LayerSubject relu_subject(const Shape& input, SubjectOptions options = {});
 /// Each sample in the shape `sample`, for random values.
 LayerSubject reshape_subject(const Shape& input, const Shape& sample, SubjectOptions options = {});
-/// Every function of PairwiseLayer of two inputs of these shapes, for random values.
+/// Every function of PairwiseLayer of two inputs of these shapes, for random values and, except pow, integers.
 LayerSubject pairwise_subject(const Shape& a, const Shape& b, SubjectOptions options = {});
-/// Every function of an input and a constant, in both orders.
+/// Every function of an input and a constant, in both orders, for the same data.
 LayerSubject constant_subject(const Shape& input, const Shape& constant, SubjectOptions options = {});
 /// For random values.
 LayerSubject lrn_subject(const Shape& input, int64_t size, float alpha, float beta, float bias,
@@ -111,7 +111,8 @@ LayerSubject concat_subject(const std::vector<Shape>& inputs, int axis, SubjectO
 /// Random values from -scale to scale.
 LayerSubject softmax_subject(const Shape& input, double scale, SubjectOptions options = {}, int axis = -1,
                              bool logarithms = false);
-/// One function of ActivationLayer, or every one; random values of its domain, with two pairs of parameters.
+/// One function of ActivationLayer, or every one; random values of its domain, with two pairs of parameters, and
+/// integers for those that are exact on them.
 LayerSubject activation_subject(const Shape& input, SubjectOptions options = {},
                                 const std::string& only = {});
 

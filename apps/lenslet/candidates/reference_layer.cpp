@@ -5,10 +5,12 @@
 #include <stdexcept>
 
 #include "framework/base/error.h"
+#include "layers/activation/activation_error.h"
 #include "layers/activation/activation_layer.h"
 #include "layers/conv/conv_layer.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/lrn/lrn_layer.h"
+#include "layers/pairwise/pairwise_error.h"
 #include "layers/pairwise/pairwise_layer.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/rearrange/rearrange_layer.h"
@@ -20,9 +22,8 @@
 namespace lenslet {
 namespace {
 
-// Roundings of an activation: a few library functions, each below 4 ulp, and their arguments.
-constexpr int64_t kErrorsOfFunction = 16;
-constexpr double kMaxArgument = 200;  // of an exponential; beyond it the result is 0
+constexpr int64_t kErrorsOfPower = 16;  // of a power, its argument's and a division, in a normalisation
+constexpr double kMaxArgument = 200;    // of an exponential; beyond it the result is 0
 
 const float* data_or_null(const Tensor& tensor) {
   return tensor.shape().num_elements() > 0 ? tensor.data() : nullptr;
@@ -95,15 +96,15 @@ reference::Result reference_layer(const Layer& layer, const std::vector<LayerInp
     return reference::softmax(shape, x, softmax->axis(), softmax->logarithms());
   }
   if (const auto* activation = dynamic_cast<const ActivationLayer*>(&layer)) {
-    terms = kErrorsOfFunction;
+    terms = error_of(activation->which());
     return reference::activation(shape, x, activation->function(), activation->a(), activation->b());
   }
   if (const auto* lrn = dynamic_cast<const LrnLayer*>(&layer)) {
-    terms = lrn->size() + kErrorsOfFunction;
+    terms = lrn->size() + kErrorsOfPower;
     return reference::lrn(shape, x, lrn->size(), lrn->alpha(), lrn->beta(), lrn->bias());
   }
   if (const auto* pairwise = dynamic_cast<const PairwiseLayer*>(&layer)) {
-    terms = kErrorsOfFunction;
+    terms = error_of(pairwise->which());
     return paired(*pairwise, inputs);
   }
   if (dynamic_cast<const RearrangeLayer*>(&layer)) return moved(layer, inputs);
