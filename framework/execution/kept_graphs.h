@@ -13,12 +13,12 @@ class KeptGraphs {
  public:
   /// Where a pass or a slice begins and ends.
   struct Ends {
-    const float* input;              ///< The first value that is read.
-    float* output;                   ///< The first value that is written.
-    float* probabilities = nullptr;  ///< As RunContext::probabilities.
+    const float* input;            ///< The first value that is read.
+    float* output;                 ///< The first value that is written.
+    float* fp32_halves = nullptr;  ///< As RunContext::fp32_halves.
     /// Equal addresses.
     bool operator==(const Ends& other) const noexcept {
-      return input == other.input && output == other.output && probabilities == other.probabilities;
+      return input == other.input && output == other.output && fp32_halves == other.fp32_halves;
     }
   };
   KeptGraphs() { kept_.reserve(kMaxKept); }

@@ -28,9 +28,9 @@ struct RunContext {
   Stream& stream;             // to enqueue on
   void* workspace = nullptr;  // at least Operator::workspace_bytes(), aligned to Buffer::kAlignment
   Tracer* tracer = nullptr;   // may be null
-  /// Where the probabilities of an output of type kClass go, [N] in the device's memory; the output then has the
-  /// classes alone, int32 [N]. Null: each beside its class. Only backends of a GPU get another value.
-  float* probabilities = nullptr;
+  /// Where the fp32 halves of an output of pairs (an int32 and an fp32, one for each sample) go, [N] in the device's
+  /// memory; the output then has the int32 alone, [N]. Null: in pairs. Only backends of a GPU get another value.
+  float* fp32_halves = nullptr;
 };
 
 /// Operations and minimal memory traffic of one layer for its whole batch.

@@ -99,7 +99,7 @@ struct GpuInput {
   int64_t count;
   bool has_batch;
 
-  /// For a call that writes to `answers`. All places are known where a library says whose memory its arrays are.
+  /// For a call that writes to `answers`. All places are known where a library states the device of its arrays.
   GpuSamples samples(std::initializer_list<const GpuArray*> answers) const {
     bool known = array.device().is_cuda();
     for (const GpuArray* answer : answers) known = known && answer->device() == array.device();

@@ -234,7 +234,7 @@ TEST(Passes, OnViewsRefuseWhatDoesNotFit) {
   expect_error<UsageError>([&] { executable.run(input, narrow); }, "output");
   float probabilities[2] = {};
   expect_error<UsageError>([&] { executable.run(input, output, executable.stream(), probabilities); },
-                           "probabilities apart only where a GPU writes predictions");
+                           "halves of pairs apart only where a GPU writes a pair for each sample");
 
   options.keep_activations = true;
   Executable keeping(lenet5(), options);

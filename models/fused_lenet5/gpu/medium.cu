@@ -67,7 +67,7 @@ class MediumOperator : public Operator {
     MediumArguments arguments = arguments_;
     arguments.input = inputs[0].data;
     arguments.output = output.data;
-    arguments.probabilities = context.probabilities;
+    arguments.probabilities = context.fp32_halves;
     launch_clusters("fused_lenet5_medium_kernel", kernel_, blocks_, kShape, context.stream, arguments);
   }
 
