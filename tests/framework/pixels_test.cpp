@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
@@ -128,6 +129,13 @@ TEST(Pixels, AreConvertedAlikeByAnyNumberOfThreads) {
     }
   }
   set_num_threads(before);
+}
+
+TEST(Pixels, RandomOnesDependOnTheSeedAndHaveEveryValue) {
+  const std::vector<uint8_t> pixels = random_pixels(10000, 1);
+  EXPECT_EQ(pixels, random_pixels(10000, 1));
+  EXPECT_NE(pixels, random_pixels(10000, 2));
+  EXPECT_EQ(std::set<uint8_t>(pixels.begin(), pixels.end()).size(), 256u);
 }
 
 TEST(Pixels, ValuesDoNotBecomePixels) {
