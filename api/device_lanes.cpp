@@ -10,7 +10,7 @@
 namespace lenslet {
 namespace {
 
-// `known`: the GPU whose memory it is, if the caller knows it; else the CPU.
+// `known`: the GPU whose memory it is, if the caller states it; else the CPU.
 void check_device_memory(Device device, Device known, const void* data, size_t alignment, const char* what) {
   Device home = known;
   if (!home.is_cuda()) {

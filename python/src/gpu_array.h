@@ -33,7 +33,7 @@ class GpuArray {
   void check_writable() const;
 
   void* data() const noexcept { return data_; }
-  /// The device whose memory it is, as its library says, not the driver; the CPU if there is none.
+  /// The device whose memory it is, as its library states it, not the driver; the CPU if there is none.
   Device device() const noexcept { return ordinal_ < 0 ? Device::cpu() : Device::cuda(ordinal_); }
   const std::vector<int64_t>& dims() const noexcept { return dims_; }
   bool holds_bytes() const noexcept { return type_ == 'u'; }
