@@ -11,6 +11,11 @@
 //     cases the products are exact in fp32. Tensor cores add them in fp32 but truncate, which counts as two roundings
 //     (M. Fasi, N. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science
 //     7:e330, 2021).
+//
+// The errors of a layer's outputs are independent, more or less, so that those which reach an output of a later layer
+// have either sign. For them there is the standard deviation of an error as well, if the roundings behind it are
+// independent and of mean zero (N. Higham, T. Mary, "A new approach to probabilistic rounding error analysis", SIAM J.
+// Sci. Comput. 41, 2019). T roundings of partial sums, each at most u * M, have u * sqrt(T) * M.
 #pragma once
 
 #include <algorithm>
@@ -30,10 +35,16 @@ struct ConvAccuracy {
   bool exact_on_integers = true;  // results for small integers are bit exact (docs/measuring.md)
   bool by_image_maximum = false;  // M counts the image's largest input
   double product_error = 0;       // relative, of each product
+  /// The standard deviation of the error, in units of 2^-24 * M and apart from product_error; 0: of T roundings.
+  double deviation = 0;
 
   /// The factor of M.
   double factor(int64_t terms) const {
     return product_error + constant * kUnitFp32 * static_cast<double>(terms);
+  }
+  /// The standard deviation of the error of the sums, relative to M.
+  double sum_deviation(int64_t terms) const {
+    return kUnitFp32 * (deviation > 0 ? deviation : constant * std::sqrt(static_cast<double>(terms)));
   }
 };
 

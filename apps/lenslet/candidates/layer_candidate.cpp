@@ -4,11 +4,7 @@
 #include <cmath>
 
 #include "apps/measuring/verdict.h"
-#include "framework/tensor/roundoff.h"
-#include "layers/fusion/fusion.h"
-#include "layers/pool/pool_layer.h"
 #include "layers/reference/compare.h"
-#include "layers/reference/conv_judge.h"
 
 namespace lenslet {
 namespace {
@@ -18,28 +14,6 @@ BuildOptions all_kept(BuildOptions build, Stream& stream) {
   build.keep_activations = true;
   build.stream = &stream;
   return build;
-}
-
-// Applies a fused layer to the reference's values and their bounds: a maximum's error is at most that of its operands.
-void apply_fused(const Layer& layer, reference::Result& result, std::vector<double>& bounds) {
-  const Fusion fusion = read_fusion({&layer});
-  if (!fusion.max_pool) {
-    const Rectifier after = fusion.rectifier;
-    const bool exact = after.slope == 0 || after.slope == 1;
-    for (size_t i = 0; i < bounds.size(); ++i) {
-      double& value = result.values[i];
-      value = reference::rectified(value, after.slope, after.ceiling);
-      if (!exact) bounds[i] += kUnitFp32 * std::fabs(value);
-    }
-    return;
-  }
-  const reference::PoolWindow window = reference_window(dynamic_cast<const MaxPool2dLayer&>(layer).window());
-  const std::vector<float> values(result.values.begin(), result.values.end());
-  const std::vector<float> limits(bounds.begin(), bounds.end());
-  bounds = reference::max_pool2d(result.shape, limits.data(), window).values;
-  result = reference::max_pool2d(result.shape, values.data(), window);
-  for (size_t i = 0; i < bounds.size(); ++i)
-    bounds[i] += kUnitFp32 * (std::fabs(result.values[i]) + bounds[i]);
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/common/results/result_file.h"
@@ -18,29 +20,23 @@ namespace lenslet {
 /// The reference's logits of some 8-bit samples. Sums are fp64; the values between layers are rounded to fp32.
 class ReferenceLogits {
  public:
-  /// `pixels` [count, ...] of the graph's input. Takes about a millisecond per sample for LeNet-5.
+  /// `pixels` [count, ...] of the graph's input. Takes about a millisecond per sample for LeNet-5. The graph must
+  /// outlive this.
   ReferenceLogits(const Graph& graph, const uint8_t* pixels, int64_t count);
 
-  /// The largest accepted error of a probability, whatever the bound of the logits.
-  static constexpr double kProbabilityError = 1e-2;
-  /// Classes whose logits differ by less are a tie: the probability of one of two such classes changes by a quarter of
-  /// the change of their difference.
-  static constexpr double kTieMargin = 4 * kProbabilityError;
-
   int64_t count() const noexcept { return count_; }
-  /// The largest accepted error of a logit that `executable` computes. For a whole-network plan its backend derives it
-  /// (Layer::output_bound). For a layered plan it is, relative to the largest of the reference's logits,
-  ///   sum over the layers that sum products of  cancellation * (terms * 2^-24 + 2 * operand),
-  /// cancellation = largest sum of |term| / largest |sum| in that layer of the judge; operand = relative error of each
-  /// factor before it is multiplied: 2^-10 in tf32, 2^-11 in fp16, 0 in fp32. This is a first-order estimate. It
-  /// assumes that every rounding is the worst and has the same sign, which compensates for what it omits: the growth of
-  /// an error in later layers.
+  /// The largest accepted error of a logit that `executable`, of the same graph, computes. For a whole-network plan its
+  /// backend derives it (Layer::output_bound). For a layered plan it is carried from the input to the last node, value
+  /// by value: to what the errors of a node's inputs change come those of the backend that computes the node
+  /// (layer_deviations()). It is eight deviations of the worst logit, and what mean_loss() changes it by. With every
+  /// error at its worst it would be useless: 13 for LeNet-5 in fp32 (models/fused_lenet5/error_bound.h). Takes about as
+  /// long as the constructor, in tf32 and fp16 twice that, but only once for the same backends in the same math modes.
+  /// Not thread-safe.
   double bound(const Executable& executable) const;
   /// Compares `slots` answers, logits [slots, ...] or predictions [slots]; slot i holds sample `sample_of[i]`. A
-  /// label is correct if it is the reference's, or if the reference's logits of both differ by at most 2 bounds and
-  /// kTieMargin. A probability is correct if logits within the bound can produce it and it differs from the reference's
-  /// by at most kProbabilityError. Returns the first fault, empty if there is none; `error` gets the largest deviation
-  /// (for predictions: of the probabilities).
+  /// label is correct if it is the reference's, or if the reference's logits of both differ by at most 2 bounds. A
+  /// probability is correct if logits within the bound can produce it. Returns the first fault, empty if there is none;
+  /// `error` gets the largest deviation (for predictions: of the probabilities).
   std::string compare(ElementType type, const void* answers, const std::vector<int32_t>& sample_of,
                       double bound, ResultError& error) const;
 
@@ -52,11 +48,28 @@ class ReferenceLogits {
   double deviation(int64_t sample, const float* logits) const;
   double deviation(int64_t sample, Prediction prediction, double bound) const;
 
+  /// The output of a node.
+  struct Value {
+    Shape shape;
+    std::vector<float> data;
+    std::vector<float> magnitudes;  // of reference::Result
+    int64_t terms = 0;              // of reference_layer()
+  };
+  /// What computes each node, the input excluded.
+  using Arithmetic = std::vector<std::pair<const BackendEntry*, MathMode>>;
+
+  std::vector<LayerInput> inputs_of(const Graph::Node& node, const std::vector<Value>& values) const;
+  Arithmetic arithmetic_of(const Executable& executable) const;
+  double carried_bound(const Arithmetic& arithmetic) const;
+  /// What mean_loss() changes each logit by; empty if nothing.
+  std::vector<double> mean_errors(const Arithmetic& arithmetic) const;
+
+  const Graph& graph_;
   int64_t count_, classes_;
-  std::vector<double> values_;  // [count, classes]
-  double scale_ = 0;            // the largest of them
-  double rounding_ = 0;         // sum of cancellation * terms * 2^-24
-  double operands_ = 0;         // sum of cancellation * 2
+  std::vector<Value> computed_;  // by node; node 0 is the input
+  std::vector<double> values_;   // [count, classes]
+  double scale_ = 0;             // the largest of them
+  mutable std::map<Arithmetic, double> bounds_;
 };
 
 /// Compares an executable's answers with the reference's, any number of times.

@@ -304,14 +304,17 @@ class CudnnBackend : public ConvBackend {
   // FFT over tiles of L values, 32 x 32 or up to the whole image: the error of transform, product and inverse is
   // below 2 log2(L) eps ||tile|| ||w|| in the Euclidean norm (Higham, Accuracy and Stability, 24.1), and
   // ||tile|| ||w|| <= sqrt(L) max|x| sum|w|. cuDNN's Winograd tiles err less (6.4e-6 of the largest output measured
-  // for F(4x4, 3x3)).
+  // for F(4x4, 3x3)). A transform spreads an error evenly over its L outputs: the deviation of one is 1 / sqrt(L) of
+  // the norm.
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     ConvAccuracy accuracy = accuracy_of_sums(problem, math);
     if (may_transform(problem, math)) {
       double side = 32;
       while (side < std::max(problem.h + 2 * problem.pad_h, problem.w + 2 * problem.pad_w) && side < 256)
         side *= 2;
-      accuracy.constant += 2 * std::log2(side * side) * side / static_cast<double>(conv_terms(problem));
+      const double in_norm = 2 * std::log2(side * side), terms = static_cast<double>(conv_terms(problem));
+      accuracy.deviation = accuracy.constant * std::sqrt(terms) + in_norm;
+      accuracy.constant += in_norm * side / terms;
       accuracy.exact_on_integers = false;
       accuracy.by_image_maximum = true;
     }
