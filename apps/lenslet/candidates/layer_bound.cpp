@@ -110,7 +110,7 @@ std::vector<double> root_sums_of_squares(const Layer& layer, const Shape& shape,
     const Pool2dWindow& w = pool->window();
     // Windows at a border have fewer cells.
     if (w.pad_h + w.pad_w + w.more_pad_h + w.more_pad_w > 0 || w.ceil) return {};
-    scale = square_relatively(values) / std::sqrt(double{1} * w.kernel_h * w.kernel_w);
+    scale = square_relatively(values) / std::sqrt(double{1} * w.r * w.s);
     sums = reference::avg_pool2d(shape, values.data(), reference_window(w), pool->counts_padding()).values;
   }
   for (double& sum : sums) sum = scale * std::sqrt(sum);
