@@ -99,7 +99,7 @@ class FaultyConv : public Conv2dLayer {
   std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
                                           Stream& stream) const override {
     return with_fault(right_.prepare(backend, request, stream), [this](const FaultyRun& run) {
-      run.run_rightly();
+      run.run_correctly();
       if (fault_) fault_(run);
     });
   }
