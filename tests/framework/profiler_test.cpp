@@ -3,11 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "framework/execution/chrome_trace.h"
+#include "framework/measuring/statistics.h"
 #include "tests/framework/toy_layers.h"
 
 namespace lenslet {
@@ -16,6 +17,7 @@ namespace {
 // Largest accepted residual on a CPU, as a share of the total; an idle CPU has 1 % (docs/results). On a GPU the limit
 // is 3 %: tests/cli/bench_gpu_test.cpp.
 constexpr double kMaxResidual = 0.05;
+constexpr int kResidualRuns = 15;
 
 Profile profile_diamond(bool cold) {
   static const Graph graph = toys::diamond();
@@ -30,6 +32,17 @@ Profile profile_diamond(bool cold) {
   return profile(executable, profile_options);
 }
 
+// A busy machine may disturb one kind of pass more than the other, in either direction: a few such runs hardly move the
+// median of the signed shares.
+double median_residual_share() {
+  std::vector<double> shares;
+  for (int run = 0; run < kResidualRuns; ++run) {
+    const Profile result = profile_diamond(false);
+    shares.push_back(result.residual_ns / result.unprofiled.median);
+  }
+  return summarise(shares).median;
+}
+
 TEST(Profiler, RowsAddUpToTheTotal) {
   const Profile result = profile_diamond(false);
   ASSERT_EQ(result.layers.size(), 4u);
@@ -41,13 +54,7 @@ TEST(Profiler, RowsAddUpToTheTotal) {
   }
   EXPECT_DOUBLE_EQ(sum, result.layers_ns);
   EXPECT_DOUBLE_EQ(result.residual_ns, result.unprofiled.median - (result.layers_ns - result.events_ns));
-  // A busy machine may disturb one kind of pass more than the other: one undisturbed run is enough.
-  double share = std::abs(result.residual_ns) / result.unprofiled.median;
-  for (int attempt = 0; attempt < 20 && share > kMaxResidual; ++attempt) {
-    const Profile again = profile_diamond(false);
-    share = std::min(share, std::abs(again.residual_ns) / again.unprofiled.median);
-  }
-  EXPECT_LE(share, kMaxResidual);
+  EXPECT_LE(std::abs(median_residual_share()), kMaxResidual);
   EXPECT_EQ(result.h2d.samples, 0u) << "the CPU copies nothing";
 }
 
