@@ -61,6 +61,15 @@ cmd_mutate() {
   # The architecture of this machine's GPUs is enough.
   if [ "$side" = gpu ] && [ -z "$named" ] && has_gpu; then cmake_options+=(-DCMAKE_CUDA_ARCHITECTURES=native); fi
   targets=$("${script[@]}" targets --side "$side" "${filter[@]}")
+  # Tests of the Python package run where they were built.
+  [ -z "$build_only" ] || targets=${targets/lenslet_python/}
+  if [[ " $targets " == *' lenslet_python '* ]]; then
+    local python=build/python/venv/bin/python
+    "$python" -c 'import nanobind, pytest' 2>/dev/null ||
+      die 'faults of the Python package need its environment: run ./dev python first, or choose others by --filter'
+    cmake_options+=(-DLENSLET_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$root/$python"
+      "-Dnanobind_DIR=$("$python" -m nanobind --cmake_dir)")
+  fi
   "${script[@]}" copy build/mutate
   export CCACHE_BASEDIR=$root/build/mutate CCACHE_NOHASHDIR=1
   if [ -n "$targets" ]; then

@@ -280,6 +280,8 @@ def test_what_cannot_be_read_or_written_is_refused(gpu, on_gpu, images):
         on_gpu.logits(tensor, out=np.zeros((300, 10), np.float32))
     with pytest.raises(TypeError, match="out: expected float32, found torch.float64"):
         on_gpu.logits(tensor, out=gpu.zeros((300, 10), device="cuda", dtype=gpu.float64))
+    with pytest.raises(TypeError, match="out: expected float32, found int32"):
+        on_gpu.logits(tensor, out=gpu.zeros((300, 10), device="cuda", dtype=gpu.int32))
     with pytest.raises(ValueError, match="another shape"):
         on_gpu.logits(tensor, out=gpu.zeros((300, 9), device="cuda"))
     with pytest.raises(lenslet.UsageError, match="the answers' place must be aligned to 16 bytes, found 8 bytes past"):

@@ -22,6 +22,17 @@ def test_answers_are_those_of_the_model(cpu_model, pixels):
     assert sorted(batch) == ["id", "image"]
 
 
+def test_images_are_inverted_or_not_checked(cpu_model):
+    dark = np.zeros((4, 28, 28), np.uint8)
+    dark[:, 4:24, 12:15] = 255
+    batch = {"image": 255 - dark}
+    with pytest.raises(ValueError, match="dark on light"):
+        Predictor()(batch)
+    assert (Predictor(invert=True)(batch)["label"] == cpu_model.predict(dark).labels).all()
+    unchecked = cpu_model.predict(255 - dark, check=False)
+    assert (Predictor(check=False)(batch)["probability"] == unchecked.probabilities).all()
+
+
 def as_objects(rows):
     column = np.empty(len(rows), object)
     column[:] = rows

@@ -45,6 +45,11 @@ def test_files_and_bytes_are_read(root, robust):
         assert reading == robust.read(picture) == lenslet.read(picture, model=robust)
 
 
+def test_a_model_that_is_passed_reads(root, cpu_model):
+    file = root / "samples" / "digit_4_a.png"
+    assert lenslet.read(file, model=cpu_model) == cpu_model.read(file) != lenslet.read(file)
+
+
 @pytest.mark.parametrize("path", ["a\0b", pathlib.PurePath("a\0b")])
 def test_a_path_with_a_null_character_is_refused(robust, path):
     for read in (lenslet.read, robust.read):
@@ -123,6 +128,16 @@ def test_dark_ink_is_noticed_and_inverted(cpu_model, bars):
     assert np.array_equal(cpu_model.predict(255 - bars, invert=True).labels, cpu_model.predict(bars).labels)
     with pytest.raises(ValueError, match="dark on light"):
         cpu_model.predict(bars, invert=True)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.float32])
+def test_inverted_images_in_several_parts(cpu_model, images, kind):
+    many = np.tile(images, (220, 1, 1))  # 66,000: a part has 65,536, and no whole number of repetitions
+    dark = 255 - many if kind is np.uint8 else lenslet.normalize(255 - many)
+    found, expected = cpu_model.predict(dark, invert=True, check=False), cpu_model.predict(many)
+    assert np.array_equal(found.labels, expected.labels)
+    bound = 0 if kind is np.uint8 else LOGIT_TOLERANCE
+    assert np.abs(found.probabilities - expected.probabilities).max() <= bound
 
 
 def test_noise_passes_the_check(cpu_model):

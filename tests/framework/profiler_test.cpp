@@ -32,8 +32,8 @@ Profile profile_diamond(bool cold) {
   return profile(executable, profile_options);
 }
 
-// A busy machine may disturb one kind of pass more than the other, in either direction: a few such runs leave the
-// median of the signed shares where it is.
+// A busy machine may disturb one kind of pass more than the other, in either direction: a few such runs hardly move
+// the median of the signed shares.
 double median_residual_share() {
   std::vector<double> shares;
   for (int run = 0; run < kResidualRuns; ++run) {

@@ -20,6 +20,7 @@ import argparse
 import concurrent.futures
 import hashlib
 import json
+import os
 import pathlib
 import queue
 import re
@@ -39,6 +40,7 @@ from machine import machine  # noqa: E402
 
 KEYS = {"name", "side", "file", "before", "after", "caught_by", "equivalent", "unjudged"}
 LIST = "faults.json"  # the folder of built programs
+EXTENSION = "lenslet_python"  # the target that tests of the Python package need
 UNMUTATED = "unmutated"  # the folder of programs without a fault
 LIMIT = 300  # seconds for a test of the unmutated tree
 AT_LEAST, TIMES = 30, 10  # a mutated one's limit: that many seconds, and that many times what the unmutated one took
@@ -90,8 +92,17 @@ def faults_of_entry(row, root, programs):
     for catcher in row.get("caught_by", []):
         if set(catcher) == {"ctest"} or set(catcher) == {"ctest", "targets"}:
             continue
+        if set(catcher) == {"python"}:
+            script, _, test = catcher["python"].partition("::")
+            if not (root / script).is_file() or not re.search(
+                rf"^def {re.escape(test)}\(", (root / script).read_text(), re.M
+            ):
+                found.append(f"there is no test {catcher['python']}")
+            continue
         if not {"test", "filter"} <= set(catcher) <= {"test", "filter", "tool"}:
-            found.append(f"caught_by has test and filter, perhaps tool; or ctest, perhaps targets: found {catcher}")
+            found.append(
+                f"caught_by has test and filter, perhaps tool; or ctest, perhaps targets; or python: found {catcher}"
+            )
         elif catcher["test"] not in programs:
             found.append(f"no tests.cmake has lenslet_test({catcher['test']} …)")
         elif catcher.get("tool", "memcheck") not in sanitize.pieces.TOOLS:
@@ -116,7 +127,13 @@ class Planted:
 
 def targets_of(catchers):
     return sorted(
-        {target for c in catchers for target in ([f"test_{c['test']}"] if "test" in c else c.get("targets", []))}
+        {
+            target
+            for c in catchers
+            for target in (
+                [f"test_{c['test']}"] if "test" in c else [EXTENSION] if "python" in c else c.get("targets", [])
+            )
+        }
     )
 
 
@@ -140,56 +157,93 @@ def compile_targets(options, catchers):
 
 
 def key_of(catcher):
-    return catcher.get("ctest") or (catcher["test"], catcher["filter"], catcher.get("tool"))
+    return catcher.get("ctest") or catcher.get("python") or (catcher["test"], catcher["filter"], catcher.get("tool"))
 
 
 def title(catcher):
     if "ctest" in catcher:
         return f"ctest {catcher['ctest']}"
+    if "python" in catcher:
+        return f"pytest {catcher['python']}"
     return f"{catcher['test']} {catcher['filter']}" + (f" under {catcher['tool']}" if "tool" in catcher else "")
+
+
+class Other:
+    """A runner whose tests are no GoogleTest programs."""
+
+    def __init__(self, failed, skipped, words):
+        self.failed = failed  # its exit code if a test failed
+        self.skipped = skipped  # finds the reasons of tests that were skipped
+        self.words = words  # a regular expression for one test's line, and what GoogleTest prints for that
+
+
+CTEST = Other(
+    8,
+    r"^(?:\d+: )?skipped: (.*)$",
+    {
+        r"^ *1/1 Test .*Passed": "[       OK ]",
+        r"^ *1/1 Test .*\*\*\*Skipped": "[  SKIPPED ]",
+        r"^ *1/1 Test .*\*\*\*(?:Failed|Exception)": "[  FAILED  ]",
+    },
+)
+PYTEST = Other(
+    1,
+    r"^SKIPPED \[\d+\] \S+: (.*)$",
+    {r"^PASSED ": "[       OK ]", r"^SKIPPED ": "[  SKIPPED ]", r"^(?:FAILED|ERROR) ": "[  FAILED  ]"},
+)
+
+
+def package_of(options):
+    """A folder with the package lenslet: links to the copy's files, and to the extension that its build folder has."""
+    folder = options.build / "package"
+    (folder / "lenslet").mkdir(parents=True, exist_ok=True)
+    for file in [*options.tree.glob("python/lenslet/*.py"), *options.build.glob("lib/_core.*")]:
+        link = folder / "lenslet" / file.name
+        if not link.exists():
+            link.symlink_to(file)
+    return folder
+
+
+def run_other(options, name, command, runner, limit, **where):
+    """Runs a test of another runner; returns the row of sanitize.judge."""
+    piece = sanitize.Piece(name, command[0])
+    began = time.monotonic()
+    try:
+        run = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=limit,
+            **where,
+        )
+        output, code = run.stdout, run.returncode
+    except subprocess.TimeoutExpired:
+        output, code = "", -9
+    (options.out / f"{name}.log").write_text(output)
+    # The output of a test program for one judge.
+    text = "".join(
+        f"{line} {name} (0 ms)\n" * len(re.findall(words, output, re.M)) for words, line in runner.words.items()
+    )
+    code = 0 if code == runner.failed else code
+    row = sanitize.judge(piece, None, code, time.monotonic() - began, text, limit, name)
+    return dict(row, lacks=", ".join(re.findall(runner.skipped, output, re.M)))
 
 
 def run_catcher(options, catcher, program, name, limit, slot):
     """Runs what should catch a fault; returns the row of sanitize.judge."""
     if "ctest" in catcher:
-        piece = sanitize.Piece(f"{name}.{catcher['ctest']}", options.build / "ctest")
-        began = time.monotonic()
-        try:
-            run = subprocess.run(
-                [
-                    options.ctest,
-                    "--test-dir",
-                    options.build,
-                    "--tests-regex",
-                    f"^{catcher['ctest']}$",
-                    "--no-tests=error",
-                    "--verbose",
-                ],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                check=False,
-                timeout=limit,
-            )
-            output, code = run.stdout, run.returncode
-        except subprocess.TimeoutExpired:
-            output, code = "", -9
-        (options.out / f"{piece.name}.log").write_text(output)
-        # The command line of a test program for one judge.
-        words = {
-            "Passed": "[       OK ]",
-            "***Skipped": "[  SKIPPED ]",
-            "***Failed": "[  FAILED  ]",
-            "***Exception": "[  FAILED  ]",
-        }
-        text = "".join(
-            f"{line} {catcher['ctest']} (0 ms)\n"
-            for word, line in words.items()
-            if re.search(r"^ *1/1 Test .*" + re.escape(word), output, re.M)
-        )
-        row = sanitize.judge(piece, None, 0 if code == 8 else code, time.monotonic() - began, text, limit, piece.name)
-        return dict(row, lacks=", ".join(re.findall(r"^(?:\d+: )?skipped: (.*)$", output, re.M)))
+        command = [options.ctest, "--test-dir", options.build, "--tests-regex", f"^{catcher['ctest']}$"]
+        command += ["--no-tests=error", "--verbose"]
+        return run_other(options, f"{name}.{catcher['ctest']}", command, CTEST, limit)
+    if "python" in catcher:
+        command = [options.python, "-m", "pytest", "-rA", "-p", "no:cacheprovider", catcher["python"]]
+        # No .pyc: a file that changed twice in a second would keep the old one.
+        environment = {**os.environ, "PYTHONPATH": str(package_of(options)), "PYTHONDONTWRITEBYTECODE": "1"}
+        piece = f"{name}.{catcher['python'].rpartition('/')[2].replace('::', '.')}"
+        return run_other(options, piece, command, PYTEST, limit, cwd=options.tree, env=environment)
     piece = sanitize.Piece(f"{name}.{catcher['test']}.{slot}", program)
     piece.tests = [catcher["filter"]]
     options.limit = limit
@@ -408,7 +462,7 @@ def command_build(options):
             if error:
                 row["error"] = f"does not compile: {error}"
             elif not catchers:
-                row["left_out"] = "ctest runs what catches it"
+                row["left_out"] = f"{'pytest' if 'python' in fault['caught_by'][0] else 'ctest'} runs what catches it"
             else:
                 changed = [keep(c, fault["name"]) != kept[c["test"]] for c in catchers]
                 for name, content in modules.items():
@@ -529,6 +583,11 @@ def parse(arguments):
                 "--out", type=pathlib.Path, default=pathlib.Path("build/mutate.logs"), help="folder for logs"
             )
             command.add_argument("--ctest", default="ctest")
+            command.add_argument(
+                "--python",
+                default=ROOT / "build/python/venv/bin/python",
+                help="one with pytest and what the tests need",
+            )
             command.add_argument("--sanitizer", default="compute-sanitizer")
             command.add_argument("--port", type=int, default=40000, help="first of the ports between tool and program")
         return command

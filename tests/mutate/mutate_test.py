@@ -18,6 +18,7 @@ import verdicts
 PASSES = 'echo "[       OK ] A.B (3 ms)"\n'
 FAILS = 'echo "[  FAILED  ] A.B (3 ms)"; exit 1\n'
 SKIPS = 'echo "[  SKIPPED ] A.B (0 ms)"; exit 77\n'
+PYTHON_TEST = "python/tests/test_sum.py::test_bias"
 EMPTY = 'echo "no test was run: does the filter match anything?"; exit 1\n'
 
 
@@ -187,6 +188,7 @@ class Check(Scratch):
             (fault(caught_by=[{"test": "none", "filter": "*"}]), "lenslet_test(none"),
             (fault(caught_by=[{"test": "layers"}]), "test and filter"),
             (fault(caught_by=[{"test": "layers", "filter": "*", "tool": "lint"}]), "no tool lint"),
+            (fault(caught_by=[{"python": PYTHON_TEST}]), "there is no test " + PYTHON_TEST),
         ):
             self.assertIn(words, self.complaint(row))
         self.assertIn("stands twice", self.complaint(fault(), fault()))
@@ -278,6 +280,32 @@ class Here(Scratch):
         )
         self.assertEqual(code, 1)
         self.assertIn("ctest peers without the fault: skips everything: NumPy is not installed", output)
+
+    def judge_by_pytest(self, *lines):
+        """`lines` of a shell script that runs as Python does, in the copy, and may look at the package."""
+        self.write("python/lenslet/read.py", "read = 1\n")
+        self.write("python/tests/test_sum.py", "def test_bias(model):\n")
+        self.faults(fault(file="python/lenslet/read.py", before="1", after="2", caught_by=[{"python": PYTHON_TEST}]))
+        tree, build = self.folder / "tree", self.folder / "build"
+        self.mutate("copy", tree)
+        self.write("lib/_core.cpython.so", "", build)
+        arguments = ("--side", "cpu", "--tree", tree, "--build", build, "--out", self.folder / "logs")
+        scripts = ("--cmake", self.script("cmake", "exit 0\n"), "--python", self.script("python", "\n".join(lines)))
+        return self.mutate("judge", *arguments, *scripts)
+
+    def test_pytest_kills_a_fault_of_the_package(self):
+        passes, fails = f'echo "PASSED {PYTHON_TEST}"', f'{{ echo "FAILED {PYTHON_TEST} - assert"; exit 1; }}'
+        looks = 'grep -q "read = 1" "$PYTHONPATH/lenslet/read.py" && test -e "$PYTHONPATH/lenslet/_core.cpython.so"'
+        code, output = self.judge_by_pytest(f"{looks} || {fails}", passes)
+        self.assertEqual(code, 0, output)
+        self.assertIn(f"dropped_bias: killed by pytest {PYTHON_TEST}", output)
+        self.assertIn("1 survived", self.judge_by_pytest(passes)[1])
+        for line, words in (
+            (fails, "1 tests failed"),
+            ('echo "SKIPPED [1] test_sum.py:3: no usable NVIDIA GPU"', "skips everything: no usable NVIDIA GPU"),
+            ("exit 4", "no test was run"),
+        ):
+            self.assertIn(f"pytest {PYTHON_TEST} without the fault: {words}", self.judge_by_pytest(line)[1])
 
     def test_a_list_that_does_not_fit_is_not_judged(self):
         self.assertIn("stands 0 times", self.judge(fault(before="sum = b;"))[1])
