@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "layers/conv/conv_layer.h"
-#include "layers/conv/conv_registry.h"
 #include "layers/fusion/fusion.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
@@ -61,16 +60,6 @@ std::vector<double> conv_bounds(const Conv2dLayer& layer, const BackendEntry& en
   const ConvAccuracy accuracy = conv_accuracy(layer, entry, math, input);
   std::vector<double> bounds = conv_magnitudes(accuracy, layer, input, result);
   for (double& bound : bounds) bound *= accuracy.factor(terms);
-  return bounds;
-}
-
-// Bounds of plain sums; `terms` and `result` of reference_layer().
-std::vector<double> sum_bounds(const reference::Result& result, int64_t terms, MathMode math) {
-  std::vector<double> bounds(result.values.size(), 0);
-  if (terms == 0) return bounds;
-  const double factor = linear_accuracy(terms, math).factor(terms);
-  for (size_t i = 0; i < bounds.size(); ++i)
-    bounds[i] = factor * result.magnitudes[i] + FLT_MIN;  // below it a result may be 0
   return bounds;
 }
 
@@ -145,6 +134,15 @@ void add_changes(const Layer& layer, const std::vector<LayerInput>& inputs,
 
 }  // namespace
 
+std::vector<double> sum_bounds(const reference::Result& result, int64_t terms, MathMode math) {
+  std::vector<double> bounds(result.values.size(), 0);
+  if (terms == 0) return bounds;
+  const double factor = linear_accuracy(terms, math).factor(terms);
+  for (size_t i = 0; i < bounds.size(); ++i)
+    bounds[i] = factor * result.magnitudes[i] + FLT_MIN;  // below it a result may be 0
+  return bounds;
+}
+
 std::vector<double> layer_bounds(const Layer& layer, const BackendEntry& entry, MathMode math,
                                  const std::vector<LayerInput>& inputs, const reference::Result& result,
                                  int64_t terms) {
@@ -172,22 +170,6 @@ void apply_fused(const Layer& layer, reference::Result& result, std::vector<doub
   result = reference::max_pool2d(result.shape, values.data(), window);
   for (size_t i = 0; i < bounds.size(); ++i)
     bounds[i] += kUnitFp32 * (std::fabs(result.values[i]) + bounds[i]);
-}
-
-std::vector<double> largest_bounds(const Layer& layer, const std::vector<LayerInput>& inputs,
-                                   const reference::Result& result, int64_t terms) {
-  std::vector<double> largest = sum_bounds(result, terms, MathMode::kFp32);
-  const auto* const conv = dynamic_cast<const Conv2dLayer*>(&layer);
-  if (!conv) return largest;
-  const Conv2dProblem problem = conv->problem_for(inputs.at(0).shape);
-  for (const DeviceKind device : {DeviceKind::kCpu, DeviceKind::kCuda}) {
-    for (const ConvBackendEntry& entry : conv_backend_rows(device)) {
-      if (!entry.supports(problem, MathMode::kFp32) || !entry.open().suits(problem)) continue;
-      const std::vector<double> bounds = conv_bounds(*conv, entry, MathMode::kFp32, inputs[0], result, terms);
-      for (size_t i = 0; i < largest.size(); ++i) largest[i] = std::max(largest[i], bounds[i]);
-    }
-  }
-  return largest;
 }
 
 std::vector<double> carried_errors(const Layer& layer, const std::vector<LayerInput>& inputs,

@@ -19,10 +19,9 @@ std::vector<double> layer_bounds(const Layer& layer, const BackendEntry& entry, 
 /// maximum is at most that of its operands.
 void apply_fused(const Layer& layer, reference::Result& result, std::vector<double>& bounds);
 
-/// The bounds for a backend of unknown algorithm and order in fp32: the largest of Lenslet's backends that suit the
-/// layer.
-std::vector<double> largest_bounds(const Layer& layer, const std::vector<LayerInput>& inputs,
-                                   const reference::Result& result, int64_t terms);
+/// The bounds of plain sums, as layer_bounds() takes them for layers whose backend derives none.
+std::vector<double> sum_bounds(const reference::Result& result, int64_t terms,
+                               MathMode math = MathMode::kFp32);
 
 /// How far each output may change, by rounding aside, if each input changes by at most `errors`: exact for layers that
 /// are linear, monotone or products of their inputs, of first order for others. `errors` has the inputs' shapes.
