@@ -89,7 +89,7 @@ bool describe(const Torch& torch, nb::handle tensor, nb::dlpack::dltensor& view)
 }
 
 void* address_of(const Torch& torch, nb::handle tensor) {
-  nb::dlpack::dltensor view;
+  nb::dlpack::dltensor view{};
   if (describe(torch, tensor, view)) return view.data;
   return reinterpret_cast<void*>(PyLong_AsSize_t(call(tensor, torch.data_ptr).ptr()));
 }
@@ -144,7 +144,7 @@ std::optional<GpuArray> GpuArray::from(nb::handle object, const char* name) {
 
 std::optional<GpuArray> GpuArray::from_torch(nb::handle tensor) {
   const Torch& torch = Torch::get();
-  nb::dlpack::dltensor view;
+  nb::dlpack::dltensor view{};
   if (describe(torch, tensor, view)) return from_view(tensor, view);
   if (attribute(tensor, torch.is_cuda).ptr() != Py_True) return std::nullopt;
   GpuArray array;
@@ -293,6 +293,7 @@ GpuArray GpuArray::make(char type, const Dims& dims) const {
     made.object_ =
         nb::module_::import_("cupy").attr("empty")(tuple_of(dims), type == 'i' ? "int32" : "float32");
     made.data_ = reinterpret_cast<void*>(nb::cast<uintptr_t>(made.object_.attr("data").attr("ptr")));
+    made.ordinal_ = nb::cast<int>(made.object_.attr("device").attr("id"));  // CuPy's current device, not ours
   } else {
     const Device device = Device::cuda(ordinal_ < 0 ? 0 : ordinal_);
     made.object_ = nb::cast(new OwnGpuArray(device, type, dims), nb::rv_policy::take_ownership);

@@ -22,7 +22,6 @@
 namespace lenslet {
 namespace {
 
-// Random images: constant data would draw less power, and hide denormals and branches.
 struct Measured {
   Profile profile;
   double first_call_ns = NAN;

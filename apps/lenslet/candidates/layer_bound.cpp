@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "layers/conv/conv_layer.h"
+#include "layers/conv/conv_registry.h"
 #include "layers/fusion/fusion.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"

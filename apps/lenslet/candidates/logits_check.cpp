@@ -106,7 +106,9 @@ double ReferenceLogits::carried_bound(const Arithmetic& arithmetic) const {
   double bound = 0;
   for (size_t k = 0; k < values_.size(); ++k) {
     const double mean = means.empty() ? 0 : std::fabs(means[k]);
-    bound = std::max(bound, mean + kDeviations * double{deviations.back()[k]});
+    const double of_logit = mean + kDeviations * double{deviations.back()[k]};
+    if (std::isnan(of_logit)) return NAN;  // no answer is within it
+    bound = std::max(bound, of_logit);
   }
   return bound + FLT_MIN;  // below it a result may be 0
 }
