@@ -6,7 +6,8 @@ placed as models/digit/digit_placing.cpp places a digit: longer side 20 pixels, 
 that look like a digit of their own font (Cyrillic ze ...) are dropped; Latin letters only if they are the same mark.
 
 No font that imitates handwriting may be among the text fonts: those are in the folder of --hands. No font that judges
-the result may be in either folder.
+the result may be in either folder. Digits of --hands are for validation; train_lenet5.py learns from them only with
+--hand-digits.
 
     letters        uint8 [L, 784]   letter_font       int32 [L]   letter_char       str [L]
     hands          uint8 [H, 784]   hand_font         int32 [H]   hand_char         str [H]

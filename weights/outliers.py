@@ -38,10 +38,12 @@ def weighted(chars, pixels):
 class Glyphs:
     """Letters and digits of fonts from make_glyphs.py; each tenth font is kept for validation.
 
-    hand_digits are digits of fonts that imitate handwriting. Among the letters to learn from are more CONFUSED ones.
+    hand_digits are digits of fonts that imitate handwriting, hand_share the share of them in more_digits. Among the
+    letters to learn from are more CONFUSED ones.
     """
 
-    def __init__(self, path, device):
+    def __init__(self, path, device, hand_share=0.0):
+        self.hand_share = hand_share
         with np.load(path) as file:
             arrays = {name: file[name] for name in file.files}
 
@@ -66,13 +68,19 @@ class Glyphs:
         self.path_labels = torch.tensor([int(name) for name in self.digit_paths.names], device=device)
 
     def more_digits(self, n):
-        """Returns n digits that are none of MNIST's, and their labels: of text fonts, hands and paths, a third each."""
-        third = n // 3
-        printed, index = pick(self.digits, third)
-        hand, of_hand = pick(self.hand_digits, third)
-        strokes, path = written(self.digit_paths, n - 2 * third)
-        images = torch.cat([by_hand(printed), by_hand(hand, HAND_BEND), strokes])
-        return images, torch.cat([self.labels[index], self.hand_labels[of_hand], self.path_labels[path]])
+        """Returns n digits that are none of MNIST's, and their labels.
+
+        The share hand_share is of hands; half of the others are of text fonts, half of paths.
+        """
+        hands = round(n * self.hand_share)
+        printed, index = pick(self.digits, (n - hands) // 2)
+        strokes, path = written(self.digit_paths, n - hands - len(printed))
+        images, labels = [by_hand(printed), strokes], [self.labels[index], self.path_labels[path]]
+        if hands:
+            hand, of_hand = pick(self.hand_digits, hands)
+            images.append(by_hand(hand, HAND_BEND))
+            labels.append(self.hand_labels[of_hand])
+        return torch.cat(images), torch.cat(labels)
 
 
 def pick(pixels, n):

@@ -18,7 +18,8 @@ With --robust glyphs.npz (make_glyphs.py) the set for pictures is trained instea
 digits (corruptions.py) and what is no digit (outliers.py), which is an eleventh class of the teachers. A student has no
 eleventh logit: the energy of a picture, log(sum(exp)) of its ten, is trained to be the log odds of "digit", as the
 teachers see them and as they are known. Temperature and the energy under which a picture is refused are fitted on the
-validation split. Students can start from a weights file (--init).
+validation split. Students can start from a weights file (--init). With --first-seconds the --keep best of them learn on
+for the rest of the time.
 
 Sources: distillation after Hinton, Vinyals, Dean (2015, arXiv:1503.02531) and, for the long schedule on distorted
 images without labels, Beyer et al. (2022, arXiv:2106.05237). Teachers M3, M5, M7 after An et al. (2020,
@@ -64,10 +65,8 @@ RANDOM = "random"  # the --init that is no file
 CHECKS = 10  # how often students are validated and written during their training
 AVERAGE = 0.9995  # decay of the moving average of the students' weights
 TEACHER_DECAY = 0.01  # AdamW's weight decay
-TEACHER_AVERAGE = 0.998  # decay of the moving average of a teacher's weights
+TEACHER_AVERAGE = 0.999  # decay of the moving average of a teacher's weights
 TEACHER_WARMUP = 500  # steps in which a teacher's learning rate rises
-# Weights of corrupted digits and of outliers in the energy loss; --trade sets that of digits.
-CORRUPTED, OUTLIERS = 0.3, 1.0
 TRIAL = 5000  # images of each kind that a robust student is judged on, at most
 
 # The errors in percent that a robust student may have; its score counts its errors in these units, and what is allowed
@@ -76,6 +75,10 @@ ALLOWED = {
     "clean": 0.4, "corrupted": 2.2, "printed": 5, "handwritten": 1.5, "bars": 1, "letters": 5, "hands": 5, "written": 5,
     "doodles": 5, "curves": 5, "outlines": 3, "figures": 3, "noise": 0.1, "blobs": 0.3, "textures": 0.3, "pairs": 3,
 }  # fmt: skip
+
+
+# What a student's rank adds for more errors than 1.02 times those of the weights that it starts from.
+PENALTIES, SLACK = {"corrupted": 8, "clean": 2}, 1.02
 
 
 def log(text):
@@ -141,12 +144,20 @@ def fill_targets(bank, teachers, data, batch=65536):
         bank.targets[rows] = teacher_logits(teachers, data, bank.pixels[rows]).half()
 
 
+def steps_in_time(done, begin, end):
+    """How many steps end at the time `end` if `done` began at `begin`: the schedule ends when the time does."""
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+    now = time.monotonic()
+    return max(done + 1, int(done + done / (now - begin) * (end - now)))
+
+
 def train_teacher(name, bank, data, args):
     """Trains one teacher on the bank with labels and returns the moving average of its weights."""
     torch.manual_seed(args.seed)
     model = make_teacher(*TEACHERS[name], bank.targets.shape[1])
     average = copy.deepcopy(model).requires_grad_(False).eval()
-    steps = args.teacher_epochs * len(data.images) // args.teacher_batch
+    steps, begin = args.teacher_epochs * len(data.images) // args.teacher_batch, time.monotonic()
     lr = torch.zeros((), device=DEVICE)  # a tensor, so that the captured graph reads each step's rate
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=TEACHER_DECAY, fused=True, capturable=True)
     pairs = [
@@ -166,11 +177,14 @@ def train_teacher(name, bank, data, args):
         with torch.no_grad():
             torch._foreach_lerp_([a for a, _ in pairs], [p for _, p in pairs], 1 - TEACHER_AVERAGE)
 
-    graph = capture(step)
-    for i in range(steps):
+    graph, i = capture(step), 0
+    while i < steps:
         cosine = 0.5 * (1 + math.cos(math.pi * i / steps))
         optimizer.param_groups[0]["lr"].fill_(args.teacher_lr * min(1, (i + 1) / TEACHER_WARMUP) * cosine)
         graph.replay()
+        i += 1
+        if i % 250 == 0 and args.teacher_seconds:
+            steps = steps_in_time(i, begin, begin + args.teacher_seconds)
     wrong = count_wrong([average], data)
     log(f"teacher {name}: {steps} steps, {wrong} wrong of {len(data.valid_labels)} validation images")
     return average
@@ -179,6 +193,26 @@ def train_teacher(name, bank, data, args):
 def count_wrong(teachers, data):
     """How many validation images the mean logits of `teachers` classify wrongly; only the ten digits compete."""
     return int((teacher_logits(teachers, data, data.valid_images)[:, :10].argmax(1) != data.valid_labels).sum())
+
+
+@torch.no_grad()
+def teacher_errors(teachers, data, trial):
+    """What the ensemble gets wrong of the trial, in percent, at the odds that keep 99 % of the validation images."""
+
+    def odds(logits):
+        return logits[:, :10].logsumexp(1) - logits[:, 10]
+
+    def wrong(pixels, labels):
+        return float((teacher_logits(teachers, data, pixels)[:, :10].argmax(1) != labels).float().mean())
+
+    valid = odds(teacher_logits(teachers, data, data.valid_images))
+    threshold = valid.kthvalue(max(1, len(valid) // 100)).values
+    families = [wrong(pixels, trial.labels) for pixels in trial.families.values()]
+    errors = {"corrupted": sum(families) / len(families)}
+    errors |= {name: wrong(*glyphs) for name, glyphs in trial.glyphs.items()}
+    for name, pixels in trial.outliers.items():
+        errors[name] = float((odds(teacher_logits(teachers, data, pixels)) > threshold).float().mean())
+    return {name: round(100 * error, 3) for name, error in errors.items()}
 
 
 def get_teachers(bank, data, args):
@@ -346,6 +380,20 @@ class Trial:
             row["score"] = round(sum(units) / len(units), 4)
 
 
+def rank_students(rows, data, trial):
+    """Returns the indices of the rows, best first: by score and PENALTIES against the weights that it started from."""
+
+    def rank(row):
+        worse = [
+            row[name] / max(before[row["init"]][name], 1e-3) - SLACK for name in PENALTIES if row["init"] in before
+        ]
+        return row["score"] + sum(weight * max(0, more) for weight, more in zip(PENALTIES.values(), worse))
+
+    files = sorted({row["init"] for row in rows} - {RANDOM}) if trial else []
+    before = {file: evaluate_students(initial_parameters(0, file).to(DEVICE)[None], data, trial)[0] for file in files}
+    return sorted(range(len(rows)), key=lambda s: rank(rows[s]))
+
+
 @torch.no_grad()
 def calibrate(flat, data):
     """Fits one student [44426], in place, to the validation images: returns its temperature and energy threshold.
@@ -368,19 +416,24 @@ def log_loss(odds, target):
     return F.softplus(odds) - target * odds
 
 
-def train_students(configs, bank, data, args, trial):
+def train_students(configs, bank, data, args, trial, seconds, start=None):
     """Trains one student for each configuration and returns (parameters [S, 44426], steps done).
+
+    The schedule ends `seconds` after the program's start, or after --steps. The students start as their configurations
+    say, or from the parameters `start`.
 
     Loss: T^2 KL(teachers at temperature T || student at T) of digits. A robust student's is a weighted sum of the means
     over the parts of the bank; that of corrupted digits has the first weight of the student's trade. Its second weighs
-    the loss of "digit" or not by the energy, in which its third weighs the digits. Of that loss the share in the
-    trade's fourth is the log loss with known labels, the rest again T^2 KL from the teachers at T. Adam with a linear
-    warm-up, a cosine to zero, and a moving average of the weights, which is what is kept. One replay of the graph is
-    one step of every student.
+    the loss of "digit" or not by the energy, in which its third weighs the digits and its fifth the corrupted ones. Of
+    that loss the share in the trade's fourth is the log loss with known labels, the rest again T^2 KL from the teachers
+    at T. Adam with a linear warm-up, a cosine to zero, and a moving average of the weights, which is what is kept. One
+    replay of the graph is one step of every student.
     """
     count, steps = len(configs), args.steps
     torch.manual_seed(args.seed + 2)
-    flat = torch.stack([initial_parameters(config["seed"], config["init"]) for config in configs]).to(DEVICE)
+    if start is None:
+        start = torch.stack([initial_parameters(config["seed"], config["init"]) for config in configs])
+    flat = start.to(DEVICE, copy=True)
     mean, square, average = torch.zeros_like(flat), torch.zeros_like(flat), flat.clone()
     lr = torch.tensor([[config["lr"]] for config in configs], device=DEVICE)
     temperature = torch.tensor([config["temperature"] for config in configs], device=DEVICE).view(-1, 1, 1)
@@ -398,7 +451,7 @@ def train_students(configs, bank, data, args, trial):
     kl_weights = of_images([[1 - config["trade"][0], config["trade"][0]] if args.robust else [1] for config in configs])
     if args.robust:
         energy_weights = of_images(
-            [[energy * w for w in (kept, CORRUPTED, OUTLIERS)] for _, energy, kept, _ in (c["trade"] for c in configs)]
+            [[energy * w for w in (kept, spoilt, 1)] for _, energy, kept, _, spoilt in (c["trade"] for c in configs)]
         )
         known_share = torch.tensor([[config["trade"][3]] for config in configs], device=DEVICE)
         is_digit = (torch.arange(args.batch, device=DEVICE) < digits).float()
@@ -440,14 +493,11 @@ def train_students(configs, bank, data, args, trial):
     while i < steps:
         graph.replay()
         i += 1
-        if i % 500 == 0 and args.max_seconds < math.inf:  # the schedule ends when the time does
-            if DEVICE == "cuda":
-                torch.cuda.synchronize()
-            now = time.monotonic()
-            rate = i / (now - begin)
-            steps = min(args.steps, max(i + 1, int(i + rate * (args.max_seconds - (now - START)))))
+        if i % 500 == 0 and seconds < math.inf:
+            steps = min(args.steps, steps_in_time(i, begin, START + seconds))
             total.fill_(float(steps))
             if i == 1000:
+                rate = i / (time.monotonic() - begin)
                 epochs = rate * args.batch / len(data.images)
                 log(f"students: {rate:.0f} steps/s, {epochs:.2f} epochs/s each, {steps} steps")
         if i % max(1, steps // CHECKS) == 0 and i < steps:
@@ -486,8 +536,8 @@ def count_test_errors(flat, data, folder):
 
 
 def weights_of_trade(text):
-    corrupted, energy, kept, known = text.split(":")
-    return float(corrupted), float(energy), float(kept), float(known)
+    corrupted, energy, kept, known, spoilt = text.split(":")
+    return float(corrupted), float(energy), float(kept), float(known), float(spoilt)
 
 
 def parse_arguments():
@@ -507,6 +557,13 @@ def parse_arguments():
     parser.add_argument("--teachers", type=Path, metavar="FILE", help="load the teachers from here if it exists")
     parser.add_argument("--robust", type=Path, metavar="GLYPHS", help="train the set for pictures, with these glyphs")
     parser.add_argument(
+        "--hand-digits",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="of the digits that are none of MNIST's, this share of fonts that imitate handwriting (default: none)",
+    )
+    parser.add_argument(
         "--shares",
         type=float,
         nargs=3,
@@ -518,10 +575,10 @@ def parse_arguments():
         "--trade",
         type=weights_of_trade,
         nargs="+",
-        default=[(0.3, 0.5, 2.0, 0.0)],
-        metavar="C:E:K:H",
-        help="weights of corrupted digits, of the energy, of digits in the energy, and of known labels instead of the "
-        "teachers' in the energy, with --robust (default: 0.3:0.5:2:0)",
+        default=[(0.7, 1.0, 3.0, 0.5, 0.15)],
+        metavar="C:E:K:H:D",
+        help="weights of corrupted digits, of the energy, of digits in the energy, of known labels instead of the "
+        "teachers' in the energy, and of corrupted digits in the energy, with --robust (default: 0.7:1:3:0.5:0.15)",
     )
     parser.add_argument(
         "--init",
@@ -532,6 +589,7 @@ def parse_arguments():
     )
     parser.add_argument("--ensemble", nargs="+", choices=TEACHERS, default=list(TEACHERS), help="which teachers")
     parser.add_argument("--teacher-epochs", type=int, default=50)
+    parser.add_argument("--teacher-seconds", type=float, help="for each teacher, instead of --teacher-epochs")
     parser.add_argument("--teacher-batch", type=int, default=500)
     parser.add_argument("--teacher-lr", type=float, default=2e-3)
     parser.add_argument("--bank", type=int, default=10_000_000, metavar="N", help="distorted images in the bank")
@@ -542,6 +600,10 @@ def parse_arguments():
     parser.add_argument("--temperature", type=float, nargs="+", default=[4.0])
     parser.add_argument("--curriculum-end", type=float, nargs="+", default=[0.3], help="strength at the end")
     parser.add_argument("--max-seconds", type=float, default=math.inf, help="shorten the students' run to end by then")
+    parser.add_argument(
+        "--first-seconds", type=float, metavar="S", help="end a first run of all students by then; the best learn on"
+    )
+    parser.add_argument("--keep", type=int, default=3, help="students that learn on (default: %(default)s)")
     parser.add_argument("--no-test", action="store_true", help="a search: leave the test images unread")
     return parser.parse_args()
 
@@ -565,14 +627,23 @@ def main():
     data = Data(args.data, args.validation)
     device = torch.cuda.get_device_name() if DEVICE == "cuda" else "CPU"
     log(f"{device}, torch {torch.__version__}, {len(data.images)} images to learn from")
-    glyphs = outliers.Glyphs(args.robust, DEVICE) if args.robust else None
+    glyphs = outliers.Glyphs(args.robust, DEVICE, args.hand_digits) if args.robust else None
     trial = Trial(data, glyphs, min(TRIAL, args.validation)) if args.robust else None
     bank = make_bank(data, glyphs, args)
     log(f"bank: {args.bank} images")
     teachers, ensemble_wrong = get_teachers(bank, data, args)
     fill_targets(bank, teachers, data)
     log("targets made")
-    average, steps = train_students(configs, bank, data, args, trial)
+    start, first = None, []
+    if args.robust:
+        log("teachers: " + json.dumps(teacher_errors(teachers, data, trial)))
+    if args.first_seconds:
+        average, steps = train_students(configs, bank, data, args, trial, args.first_seconds)
+        first = write_students(args.out, average, configs, steps, data, trial)[1]
+        kept = rank_students(first, data, trial)[: args.keep]
+        log(f"of the first run learn on: {kept}")
+        configs, start = [configs[s] for s in kept], average[kept]
+    average, steps = train_students(configs, bank, data, args, trial, args.max_seconds, start)
     flat, rows = write_students(args.out, average, configs, steps, data, trial)
     best = min(range(len(rows)), key=lambda s: rows[s]["score"])
     report = {
@@ -581,6 +652,7 @@ def main():
         "arguments": {k: v for k, v in vars(args).items() if not isinstance(v, Path) and v != math.inf},
         "parameters": PARAMETER_COUNT,
         "ensemble_wrong": ensemble_wrong,
+        "first_students": first,
         "steps": steps,
         "students": rows,
         "chosen": best,

@@ -113,7 +113,8 @@ class TrainingData(unittest.TestCase):
             drawn = (images.amax((1, 2)) > 0.5).float().mean()
             self.assertGreater(drawn, 0.9, name)  # the tenth that is corrupted may be faint
 
-    def test_every_tenth_font_of_a_kind_is_kept_for_validation(self):
+    def glyphs(self, **hand_share):
+        """Glyphs of 20 fonts, two pictures each; the digits of fonts that imitate handwriting have labels from 10."""
         fonts = np.repeat(np.arange(20, dtype=np.int32), 2)
         marks = np.repeat(np.arange(40, dtype=np.uint8)[:, None], 784, 1)
         with tempfile.TemporaryDirectory() as folder:
@@ -121,8 +122,17 @@ class TrainingData(unittest.TestCase):
             chars, labels = np.array(["A"] * 38 + ["S", "A"]), fonts % 10
             np.savez(path, letters=marks, letter_font=fonts, letter_char=chars, hands=marks + 100, hand_font=fonts,
                      hand_char=chars, digits=marks, digit_font=fonts, digit_labels=labels, hand_digits=marks + 200,
-                     hand_digit_font=fonts, hand_digit_labels=labels)  # fmt: skip
-            glyphs = outliers.Glyphs(path, "cpu")
+                     hand_digit_font=fonts, hand_digit_labels=labels + 10)  # fmt: skip
+            return outliers.Glyphs(path, "cpu", **hand_share)
+
+    def test_digits_of_fonts_like_handwriting_are_learnt_only_on_request(self):
+        for arguments, expected in (({}, 0), ({"hand_share": 0.5}, 20), ({"hand_share": 1.0}, 40)):
+            images, labels = self.glyphs(**arguments).more_digits(40)
+            self.check(images, 40)
+            self.assertEqual(int((labels >= 10).sum()), expected)
+
+    def test_every_tenth_font_of_a_kind_is_kept_for_validation(self):
+        glyphs = self.glyphs()
         self.assertEqual(glyphs.valid_letters[:, 0].tolist(), [0, 1, 20, 21])
         self.assertEqual(glyphs.valid_hands[:, 0].tolist(), [100, 101, 120, 121])
         self.assertEqual(glyphs.valid_labels.tolist(), [0, 0, 0, 0])
