@@ -72,7 +72,7 @@ awk '
     if (text == "") return
     lines++
     figure = text ~ /[0-9] *([um]s|us|TFLOP\/s|GB\/s|M images\/s)/
-    if (text ~ /docs\/results\/[^) ]*\.json/ && (!figure || text ~ /\(docs\/results\//)) {
+    if (text !~ /^ *not / && text ~ /docs\/results\/[^) ]*\.json/ && (!figure || text ~ /\(docs\/results\//)) {
       text = ""
       return
     }

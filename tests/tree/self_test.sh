@@ -240,6 +240,8 @@ red models/planted.cu "$head${measured}__global__ void planted_kernel(const floa
   'planted.cu:7: the shape of y: ' "${kernels[@]}"
 red apps/planted.cu "$head// measured    H100: 0.123 us\n//             (docs/results.md)\n$kernel" \
   'planted.cu:5: a figure without its docs' "${kernels[@]}"
+red models/planted.cuh "$head// measured    not measured yet, docs/results/2026-11-27-h100/ladder.json\n$kernel" \
+  'no "not measured: "' "${kernels[@]}"
 red models/planted.cuh "$head// measured    not by itself: docs/results.md\n$kernel" 'no "not measured: "' \
   "${kernels[@]}"
 red layers/planted.cu "$head// measured    0.123 us (docs/results/2026-11-27-h100/reproduce.json)\n$kernel" \

@@ -15,7 +15,7 @@ constexpr int kColumns = 4, kFilters = 4;
 // memory      shared: input tile [chunk, tile_h, pitch], pitch a multiple of 4 that leaves room to read past the last
 //             column; filters and biases in constant memory; registers: 16 sums and a row of inputs
 // requires    square window and stride as compiled, no dilation, groups = 1, filters that fit Bank (RungBackend)
-// measured    not measured yet: rung 06 was one step with it in docs/results/2026-11-27-h100/ladder.json
+// measured    not yet: rung 06 was one step with it when the ladder was measured
 template <typename Bank, int kWindow, int kStride>
 __global__ void __launch_bounds__(256)
     conv_direct_vector_access_kernel(const __grid_constant__ Bank bank, const RungShape shape,
