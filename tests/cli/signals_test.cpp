@@ -68,7 +68,7 @@ const std::vector<Command>& commands() {
        "lenslet bench {cpu} --data {dir}/data --plan layered --batch-sizes 1,2 --warmup-ms 10 {endless} "
        "{files}",
        {{"loading", "open:t10k-images"},
-        {"ceilings", "print:pictures,clock:20"},
+        {"ceilings", "print:samples,clock:20"},
         {"preparing", "print:ceilings,clock:1"},
         {"warming_up", "print:ceilings,clock:30"},
         {"measuring", "print:ceilings,clock:3000"}}},
