@@ -100,8 +100,8 @@ class Place {
     place.stream_ = stream;
     return place;
   }
-  /// Like on_device(), for memory that is all of that GPU, as the library that owns it states. The driver is not asked,
-  /// which would take a part of the time of a small call.
+  /// Like on_device(), for memory that is all of that GPU, as the library that owns it states. The driver is not
+  /// queried, which would take a part of the time of a small call.
   static Place known_on(Device device, void* stream) noexcept {
     Place place = on_device(stream);
     place.known_ = device;
@@ -109,7 +109,7 @@ class Place {
   }
   /// Whether it is the memory of the model's GPU.
   bool is_on_device() const noexcept { return on_device_; }
-  /// The GPU of known_on(); the CPU if the driver is to be asked.
+  /// The GPU of known_on(); the CPU if the driver is to be queried.
   Device known_device() const noexcept { return known_; }
   /// The caller's cudaStream_t.
   void* stream() const noexcept { return stream_; }

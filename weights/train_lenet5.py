@@ -16,8 +16,8 @@ Example: python3 weights/train_lenet5.py --data data --out out
 
 With --robust glyphs.npz (make_glyphs.py) the set for pictures is trained instead: the bank then also holds corrupted
 digits (corruptions.py) and what is no digit (outliers.py), which is an eleventh class of the teachers. A student has no
-eleventh logit: the energy of a picture, log(sum(exp)) of its ten, is trained to be the log odds of "digit", as the
-teachers see them and as they are known. Temperature and the energy under which a picture is refused are fitted on the
+eleventh logit: the energy of an image, log(sum(exp)) of its ten, is trained to be the log odds of "digit", as the
+teachers see them and as they are known. Temperature and the energy under which an image is refused are fitted on the
 validation split. Students can start from a weights file (--init). With --first-seconds the --keep best of them learn on
 for the rest of the time.
 

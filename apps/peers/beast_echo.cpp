@@ -13,6 +13,7 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,17 +26,15 @@ namespace net = boost::asio;
 using net::ip::tcp;
 using Response = http::response<http::string_body>;
 
-Response read_response(const char* path) {
+// Nothing if the file is no HTTP response.
+std::optional<Response> read_response(const char* path) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(file), {});
   http::response_parser<http::string_body> parser;
   parser.eager(true);
   beast::error_code error;
   parser.put(net::buffer(bytes), error);
-  if (error || !parser.is_done()) {
-    std::cerr << "beast_echo: " << path << " is no HTTP response\n";
-    std::exit(3);
-  }
+  if (error || !parser.is_done()) return std::nullopt;
   return parser.release();
 }
 
@@ -87,13 +86,17 @@ int main(int argc, char** argv) {
     std::cerr << "usage: beast_echo THREADS FILE\n";
     return 2;
   }
-  const Response answer = read_response(argv[2]);
+  const std::optional<Response> answer = read_response(argv[2]);
+  if (!answer) {
+    std::cerr << "beast_echo: " << argv[2] << " is no HTTP response\n";
+    return 3;
+  }
   std::deque<net::io_context> loops;
   std::vector<net::executor_work_guard<net::io_context::executor_type>> work;
   work.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) work.emplace_back(loops.emplace_back(1).get_executor());
   tcp::acceptor acceptor(loops.front(), {net::ip::make_address("127.0.0.1"), 0});
-  accept(loops, 0, acceptor, answer);
+  accept(loops, 0, acceptor, *answer);
   std::cout << "serving at http://127.0.0.1:" << acceptor.local_endpoint().port() << std::endl;
   std::vector<std::thread> threads;
   threads.reserve(loops.size());

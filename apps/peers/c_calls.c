@@ -35,6 +35,7 @@ static int by_value(const void* a, const void* b) {
   return difference < 0 ? -1 : difference > 0;
 }
 
+/* NULL, with a message, if the file cannot be read. */
 static unsigned char* read_file(const char* folder, const char* name, size_t* bytes) {
   char path[4096];
   snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -44,20 +45,20 @@ static unsigned char* read_file(const char* folder, const char* name, size_t* by
     *bytes = (size_t)ftell(file);
     rewind(file);
     data = malloc(*bytes);
-    if (data && fread(data, 1, *bytes, file) != *bytes) data = NULL;
+    if (data && fread(data, 1, *bytes, file) != *bytes) {
+      free(data);
+      data = NULL;
+    }
   }
-  if (!data) {
-    fprintf(stderr, "c_calls: %s cannot be read\n", path);
-    exit(3);
-  }
-  fclose(file);
+  if (file) fclose(file);
+  if (!data) fprintf(stderr, "c_calls: %s cannot be read\n", path);
   return data;
 }
 
-static void check_status(lenslet_status status) {
-  if (status == LENSLET_OK) return;
-  fprintf(stderr, "c_calls: %s\n", lenslet_last_error());
-  exit((int)status);
+/* Returns `status` as main's exit code, with a message if it is an error. */
+static int exit_code_of(lenslet_status status) {
+  if (status != LENSLET_OK) fprintf(stderr, "c_calls: %s\n", lenslet_last_error());
+  return (int)status;
 }
 
 /* Whether the first argument is `word`, which is then skipped. */
@@ -100,11 +101,12 @@ int main(int argc, char** argv) {
     return 2;
   }
   const size_t image_bytes = packed ? LENSLET_PACKED_BYTES : LENSLET_PIXELS;
-  size_t pixel_bytes, known, expected_bytes;
+  size_t pixel_bytes = 0, known = 0, expected_bytes = 0;
   unsigned char* pixels = read_file(argv[3], "pixels.bin", &pixel_bytes);
   unsigned char* labels = read_file(argv[3], "labels.bin", &known);
   unsigned char* expected =
       read_file(argv[3], packed ? "expected-packed.bin" : "expected.bin", &expected_bytes);
+  if (!pixels || !labels || !expected) return 3;
   if (expected_bytes != known || known * LENSLET_PIXELS != pixel_bytes || known < kLargeStep) {
     fprintf(stderr, "c_calls: the files of FOLDER need the same number of images, at least %d\n", kLargeStep);
     return 3;
@@ -115,7 +117,8 @@ int main(int argc, char** argv) {
       fputs("c_calls: no memory to pack the images\n", stderr);
       return 6;
     }
-    check_status(lenslet_pack_u4(pixels, (int64_t)known, pairs));
+    const int code = exit_code_of(lenslet_pack_u4(pixels, (int64_t)known, pairs));
+    if (code) return code;
     free(pixels);
     pixels = pairs;
   }
@@ -123,10 +126,12 @@ int main(int argc, char** argv) {
   lenslet_options options;
   lenslet_model* model;
   double* samples = malloc(kMaxCalls * sizeof *samples);
-  check_status(lenslet_options_init(&options, sizeof options));
+  int code = exit_code_of(lenslet_options_init(&options, sizeof options));
+  if (code) return code;
   options.device = argv[1];
   options.math = argv[2];
-  check_status(lenslet_model_built_in(&options, &model));
+  code = exit_code_of(lenslet_model_built_in(&options, &model));
+  if (code) return code;
   for (int argument = 5; argument < argc; ++argument) {
     const size_t count = (size_t)atoll(argv[argument]);
     const int each = count <= kJudgedEach;
@@ -135,7 +140,8 @@ int main(int argc, char** argv) {
     lenslet_prediction* answers = malloc(count * sizeof *answers);
     if (page_locked) {
       void* memory;
-      check_status(lenslet_host_alloc(held * image_bytes, &memory));
+      code = exit_code_of(lenslet_host_alloc(held * image_bytes, &memory));
+      if (code) return code;
       images = memory;
     } else {
       images = malloc(held * image_bytes);
@@ -155,9 +161,10 @@ int main(int argc, char** argv) {
       if (each) copy_images(images, count, image_bytes, pixels, first, known);
       memset(answers, kPoison, count * sizeof *answers); /* label -1, probability NaN */
       const double begin = now_ns();
-      check_status(packed ? lenslet_predict_u4(model, input, (int64_t)count, answers)
-                          : lenslet_predict_u8(model, input, (int64_t)count, answers));
+      const lenslet_status status = packed ? lenslet_predict_u4(model, input, (int64_t)count, answers)
+                                           : lenslet_predict_u8(model, input, (int64_t)count, answers);
       const double ns = now_ns() - begin;
+      if (status != LENSLET_OK) return exit_code_of(status);
       if (call >= 0) {
         samples[calls++] = ns;
         spent += ns;

@@ -13,6 +13,12 @@ namespace {
 
 using reference::Fill;
 
+// Outputs that are judged of a problem with so many terms that the limit of multiply-adds would leave fewer, or none.
+// Enough for both ends, 8 pairs at the edges of planes, and places within. Chosen by hand.
+constexpr int64_t kMinOutputs = 64;
+// Outputs of one range. Chosen by hand: a shorter range of short sums takes less time than to wake a thread.
+constexpr int64_t kGrainOutputs = 256;
+
 std::vector<float> input_of(Fill fill, size_t images, size_t image_size, uint64_t seed) {
   if (fill == Fill::kIntegers) return reference::small_integers(images * image_size, seed);
   if (fill == Fill::kOneHot) return reference::one_hot(images, image_size, seed);
@@ -150,12 +156,12 @@ ConvCase ConvJudge::answers_to(std::vector<float> x, uint64_t seed) const {
   });
 
   const int64_t terms = conv_terms(problem_) * window_.r * window_.s;
-  const int64_t wanted = std::max<int64_t>(max_reference_macs_ / terms, 64);
+  const int64_t wanted = std::max(max_reference_macs_ / terms, kMinOutputs);
   const std::vector<int64_t> chosen =
       reference::choose_outputs({int64_t{problem_.n} * problem_.k, rows_, columns_}, wanted, seed + 3);
   data.samples.resize(chosen.size());
   const int64_t pixels = rows_ * columns_;
-  parallel_for(static_cast<int64_t>(chosen.size()), 256, [&](int64_t begin, int64_t end) {
+  parallel_for(static_cast<int64_t>(chosen.size()), kGrainOutputs, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       ConvCase::Sample& sample = data.samples[static_cast<size_t>(i)];
       const int64_t index = chosen[static_cast<size_t>(i)];

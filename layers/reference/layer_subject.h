@@ -37,8 +37,7 @@ struct LayerCase {
 
   /// The shapes of all inputs.
   std::vector<Shape> inputs() const;
-  /// The request for an operator of this case.
-  /// With a rectifier an operator of this case and that one.
+  /// The request for an operator of this case; with a `rectifier`, for one that also computes it.
   OperatorRequest request(Device device, MathMode math, const Layer* rectifier = nullptr) const;
   /// Runs `op`, prepared for `request`, in guarded memory, and adds the verdict on its output to `result`. `shift`:
   /// offset of input and output from an aligned address, in values.
@@ -67,7 +66,7 @@ class LayerSubject : public Subject {
   const std::vector<LayerCase>& cases() const noexcept { return cases_; }
 
  private:
-  /// Every case, without a fused ReLU and, if the backend supports it, with one.
+  /// Every case, alone and with each rectifier that the backend fuses.
   VerifyResult judge(const std::string& backend, MathMode math, Stream& stream, int64_t shift) const override;
 
   std::string problem_;

@@ -215,7 +215,7 @@ class Model:
     @property
     def energy_threshold(self) -> float:
         """
-        An image whose `log(sum(exp(logits)))` is less shows no digit. NaN if the weights cannot tell.
+        An image whose `log(sum(exp(logits)))` is not above it shows no digit. NaN if the weights have none.
         """
 
     def __repr__(self) -> str: ...

@@ -47,12 +47,6 @@ nb::ndarray<nb::ro> array_of(nb::handle given, const std::string& name) {
           .c_str());
 }
 
-std::string text_of(const std::vector<int64_t>& dims, const char* first = "") {
-  std::string text = concat("[", first);
-  for (size_t i = 0; i < dims.size(); ++i) text += concat(i > 0 || *first ? ", " : "", dims[i]);
-  return text + "]";
-}
-
 std::vector<int64_t> dims_of(const nb::ndarray<nb::ro>& array) {
   std::vector<int64_t> dims;
   for (size_t i = 0; i < array.ndim(); ++i) dims.push_back(static_cast<int64_t>(array.shape(i)));
@@ -83,6 +77,12 @@ void check_host_values(const nb::ndarray<nb::ro>& array, const std::string& name
 
 }  // namespace
 
+std::string text_of_dims(const std::vector<int64_t>& dims, const char* first) {
+  std::string text = concat("[", first);
+  for (size_t i = 0; i < dims.size(); ++i) text += concat(i > 0 || *first ? ", " : "", dims[i]);
+  return text + "]";
+}
+
 size_t check_image_dims(const std::vector<int64_t>& dims) {
   constexpr auto kSide = int64_t{kLenet5Side};
   const size_t rank = dims.size();
@@ -92,7 +92,7 @@ size_t check_image_dims(const std::vector<int64_t>& dims) {
   if (fits) return rank == 2 ? 0 : 1;
   throw nb::value_error(
       concat("images: expected the shape [N, 28, 28], [N, 1, 28, 28], [N, 28, 28, 1] or [28, 28], found ",
-             text_of(dims))
+             text_of_dims(dims))
           .c_str());
 }
 
@@ -103,7 +103,7 @@ size_t check_packed_dims(const std::vector<int64_t>& dims) {
   throw nb::value_error(
       concat("images: expected the shape [N, 28, 14] or [28, 14] of packed pixels, as lenslet.pack() returns "
              "them, found ",
-             text_of(dims))
+             text_of_dims(dims))
           .c_str());
 }
 
@@ -115,8 +115,8 @@ size_t check_input_dims(const std::vector<int64_t>& dims, const Shape& sample) {
   if (dims.size() == expected.size() + first_dim &&
       std::equal(expected.begin(), expected.end(), dims.begin() + static_cast<std::ptrdiff_t>(first_dim)))
     return first_dim;
-  throw nb::value_error(concat("inputs: expected the shape ", text_of(expected, "N"), " or ",
-                               text_of(expected), ", found ", text_of(dims))
+  throw nb::value_error(concat("inputs: expected the shape ", text_of_dims(expected, "N"), " or ",
+                               text_of_dims(expected), ", found ", text_of_dims(dims))
                             .c_str());
 }
 
@@ -158,7 +158,7 @@ SampleArray SampleArray::picture(nb::handle given) {
       dims.size() == 1 || (pixels && dims[0] > 0 && dims[1] > 0 && dims[0] <= limits.max_pixels / dims[1]);
   if (!fits) {
     throw nb::value_error(concat("picture: expected the shape [H, W] or [H, W, 1 to 4], of 1 to ",
-                                 limits.max_pixels, " pixels, found ", text_of(dims))
+                                 limits.max_pixels, " pixels, found ", text_of_dims(dims))
                               .c_str());
   }
   return {std::move(array), 0, ElementType::kUint8};

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "api/image_check.h"
@@ -14,6 +15,9 @@
 #include "framework/tensor/tensor.h"
 
 namespace lenslet::python {
+
+/// "[5, 10]"; with `first` "N" "[N, 5, 10]".
+std::string text_of_dims(const std::vector<int64_t>& dims, const char* first = "");
 
 /// Dimensions of images, packed images and inputs as SampleArray takes them. Returns how many come before those of a
 /// sample: 0 or 1. Throws ValueError for others.

@@ -139,7 +139,9 @@ GpuArray gpu_output(SharedModel& self, const GpuInput& input, nb::handle out, co
   array->check_type(type == 'i' ? "i" : "f");
   array->check_writable();
   if (array->dims() != dims)
-    throw nb::value_error(concat(name, ": it has another shape than the answers").c_str());
+    throw nb::value_error(
+        concat(name, ": expected the shape ", text_of_dims(dims), ", found ", text_of_dims(array->dims()))
+            .c_str());
   return std::move(*array);
 }
 
@@ -436,7 +438,8 @@ void add_properties(nb::class_<SharedModel>& model) {
           "Mean and std to normalise pixels with for these weights: those of their file, else MNIST's.")
       .def_prop_ro(
           "energy_threshold", [](const SharedModel& self) { return self.energy_threshold(); },
-          "An image whose `log(sum(exp(logits)))` is less shows no digit. NaN if the weights cannot tell.");
+          "An image whose `log(sum(exp(logits)))` is not above it shows no digit. NaN if the weights have "
+          "none.");
 }
 
 }  // namespace

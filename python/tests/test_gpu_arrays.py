@@ -285,7 +285,7 @@ def test_what_cannot_be_read_or_written_is_refused(gpu, on_gpu, images):
         on_gpu.logits(tensor, out=gpu.zeros((300, 10), device="cuda", dtype=gpu.float64))
     with pytest.raises(TypeError, match="out: expected float32, found int32"):
         on_gpu.logits(tensor, out=gpu.zeros((300, 10), device="cuda", dtype=gpu.int32))
-    with pytest.raises(ValueError, match="another shape"):
+    with pytest.raises(ValueError, match=r"out: expected the shape \[300, 10\], found \[300, 9\]"):
         on_gpu.logits(tensor, out=gpu.zeros((300, 9), device="cuda"))
     with pytest.raises(lenslet.UsageError, match="the answers' place must be aligned to 16 bytes, found 8 bytes past"):
         on_gpu.logits(tensor, out=gpu.zeros((301, 10), device="cuda")[1:])

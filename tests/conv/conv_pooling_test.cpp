@@ -92,7 +92,7 @@ class ConvPooled : public OpenedConvBackend {
     }
     return pooled;
   }
-  /// Problems and windows that the backend fuses in fp32; `why_not` has the reason of the last one that it does not.
+  /// Problems and windows that the backend fuses in fp32; `reason` is that of the last one that it does not.
   std::vector<std::pair<Conv2dProblem, Pool2dWindow>> cases(std::string& reason) const {
     std::vector<std::pair<Conv2dProblem, Pool2dWindow>> cases;
     for (const char* text :

@@ -18,7 +18,7 @@ const std::vector<float>& images() {
   return values;
 }
 
-/// Logits of `batch` images from number `first` on, after two runs.
+/// Logits of one batch of images from number `first` on, after two runs.
 std::vector<float> logits(Executable& executable, int64_t first) {
   const TensorView input = executable.input();
   std::vector<float> values;

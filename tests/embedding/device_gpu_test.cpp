@@ -250,7 +250,7 @@ TEST(DeviceGpu, CallsWaitForTheStreamAndTheCallerForNothing) {
     EXPECT_EQ(static_cast<const int32_t*>(answers.data())[i], expected[static_cast<size_t>(i)].label) << i;
 }
 
-// The driver is not asked for the memory of a place that the caller knows.
+// The driver is not queried for the memory of a place that the caller knows.
 TEST(DeviceGpu, AKnownPlaceIsTakenAtItsWord) {
   LENSLET_SKIP_WITHOUT_GPU();
   constexpr int64_t kCount = 20;

@@ -67,7 +67,7 @@ Ways ways(Device device) {
   return all;
 }
 
-/// Runs `threads` concurrently and reports their exceptions.
+/// Runs `bodies` concurrently, each in a thread of its own, and reports their exceptions.
 void run_at_once(std::vector<std::function<void()>> bodies) {
   std::vector<std::string> failures(bodies.size());
   std::vector<std::thread> threads;

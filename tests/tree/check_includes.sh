@@ -5,8 +5,9 @@
 # Rules: a folder includes its own level and those below; quoted paths start at the root; within a folder of `orders` a
 # room includes itself and the rooms before it, not those beside it, and framework/io/ stands on base and tensor alone;
 # a layer's folder includes another layer's only if `neighbours` lists it, and headers in the root of layers/ include
-# none; layers/reference/ (the judge) includes nothing of the layers except Conv2dProblem; conv_verify, conv_judge and
-# the subjects, which run backends, may include all layers.
+# none; the reference in layers/reference/ includes nothing of the layers except Conv2dProblem; the judge and the
+# subjects, which run backends (conv_judge, conv_verify, layer_subject, gemm_subject, subjects, element_subjects), may
+# include all layers.
 set -euo pipefail
 cd "$1"
 
@@ -102,7 +103,7 @@ find framework layers models weights api apps python tests -type f \
       if (from == "reference") {
         if (file !~ /\/(conv_(verify|judge)|(layer_|gemm_|element_)?subjects?)\./ && to != "" && to != "reference" &&
             target != "layers/conv/conv_problem.h")
-          bad("the judge shares nothing with the layers but Conv2dProblem")
+          bad("the reference shares nothing with the layers but Conv2dProblem")
         next
       }
       if (level(file) == 2 && from == "" && to != "")

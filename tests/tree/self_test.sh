@@ -155,7 +155,7 @@ red api/planted.cpp '#include "python/src/images.h"' 'points up' "${includes[@]}
 red layers/relu/planted.cu '#include "layers/conv/conv_layer.h"' 'no such neighbour' "${includes[@]}"
 red layers/pairwise/planted.h '#include "layers/relu/relu_layer.h"' 'no such neighbour' "${includes[@]}"
 red layers/planted.h '#include "layers/pool/pool_layer.h"' 'below every layer' "${includes[@]}"
-red layers/reference/planted.cpp '#include "layers/conv/conv_backend.h"' 'the judge shares nothing' "${includes[@]}"
+red layers/reference/planted.cpp '#include "layers/conv/conv_backend.h"' 'the reference shares nothing' "${includes[@]}"
 red layers/conv/planted.cpp '#include "conv_problem.h"' 'start at the root' "${includes[@]}"
 red layers/conv/planted.cpp '#include "../conv/conv_problem.h"' 'start at the root' "${includes[@]}"
 

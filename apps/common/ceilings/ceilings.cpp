@@ -205,10 +205,10 @@ ArithmeticLimit arithmetic_limit(const Ceilings& ceilings, MathMode math) {
   return limit;
 }
 
-Bound binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math, bool hot) {
-  Bound bound;
+NearestCeiling binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math, bool hot) {
+  NearestCeiling nearest;
   const auto consider = [&](double ns, const std::string& by) {
-    if (std::isfinite(ns) && !(ns <= bound.best_ns)) bound = {ns, by};
+    if (std::isfinite(ns) && !(ns <= nearest.best_ns)) nearest = {ns, by};
   };
   const double working_set = work.working_set > 0 ? work.working_set : work.bytes;
   // A working set of up to twice a cache's size may still hit it in part; the ceiling must not be too low.
@@ -222,7 +222,7 @@ Bound binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math,
   const ArithmeticLimit arithmetic = arithmetic_limit(ceilings, math);
   consider(work.flops / arithmetic.flops_per_s * 1e9, arithmetic.by);
   consider(ceilings.replayed_launch_ns, "launch");
-  return bound;
+  return nearest;
 }
 
 std::string describe(const Ceilings& ceilings) {

@@ -78,7 +78,7 @@ struct Ceilings {
 Ceilings measure_ceilings(Device device);
 
 /// The shortest possible time of some work, and the ceiling that sets it.
-struct Bound {
+struct NearestCeiling {
   double best_ns = NAN;
   std::string by;  // "memory", "L2", "fp32 peak", "launch"; empty if no ceiling was measured
 };
@@ -89,7 +89,7 @@ struct ArithmeticLimit {
   std::string by;
 };
 ArithmeticLimit arithmetic_limit(const Ceilings& ceilings, MathMode math);
-Bound binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math, bool hot);
+NearestCeiling binding_ceiling(const Ceilings& ceilings, const Work& work, MathMode math, bool hot);
 
 /// A few lines for the terminal.
 std::string describe(const Ceilings& ceilings);

@@ -22,12 +22,13 @@ std::string ResultRow::label(std::string_view of) const {
 void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math) {
   Work computed = work;
   computed.flops /= row.products_saved;
-  const Bound bound = binding_ceiling(ceilings, computed, math, row.cache == "hot");
-  row.bound_by = bound.by;
-  if (row.time.median > 0) row.ceiling_fraction = bound.best_ns / row.time.median;
+  const NearestCeiling nearest = binding_ceiling(ceilings, computed, math, row.cache == "hot");
+  row.bound_by = nearest.by;
+  if (row.time.median > 0) row.ceiling_fraction = nearest.best_ns / row.time.median;
   if (row.status == row_status::kPassed && row.ceiling_fraction > 1 + kCeilingNoise) {
     row.status = row_status::kSuspect;
-    row.reason = concat(format_percent(row.ceiling_fraction, 0), " of the measured ceiling (", bound.by, ")");
+    row.reason =
+        concat(format_percent(row.ceiling_fraction, 0), " of the measured ceiling (", nearest.by, ")");
   }
 }
 

@@ -21,7 +21,7 @@ class TableOf {
 
   /// A left-aligned column of words.
   TableOf& words(const char* title, Words cell) { return add({title, Table::Align::kLeft, std::move(cell)}); }
-  /// A right-aligned column of numbers. `show` formats the number; NaN is "-".
+  /// A right-aligned column; `cell` returns the text.
   TableOf& number(const char* title, Words cell) {
     return add({title, Table::Align::kRight, std::move(cell)});
   }
@@ -41,6 +41,7 @@ class TableOf {
     marked_ = columns_.size();
     return *this;
   }
+  /// A right-aligned column of numbers; `show` formats each, NaN as "-".
   TableOf& number(const char* title, Number value, std::string (*show)(double)) {
     return number(title, [value = std::move(value), show](const Row& row) { return show(value(row)); });
   }

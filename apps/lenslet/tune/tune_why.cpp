@@ -29,9 +29,10 @@ void Effort::add(const Work& work, double products_saved, MathMode math, const C
   part.flops = work.flops;
   part.computed = work.flops / products_saved;
   part.bytes = work.bytes;
-  const Bound bound = binding_ceiling(ceilings, {part.computed, part.bytes, work.working_set}, math, true);
-  part.best_ns = part.largest_ns_ = bound.best_ns;
-  part.bound_by = bound.by;
+  const NearestCeiling nearest =
+      binding_ceiling(ceilings, {part.computed, part.bytes, work.working_set}, math, true);
+  part.best_ns = part.largest_ns_ = nearest.best_ns;
+  part.bound_by = nearest.by;
   add(part);
 }
 

@@ -46,8 +46,8 @@ const TileKernels& tile_kernels();
 /// All that this processor supports, best first; for tests.
 const std::vector<const TileKernels*>& all_tile_kernels();
 
-/// Splits `rows` into the row counts that have a kernel, largest first; of up to 8 rows: 16 = 8 + 8, 6 = 6,
-/// 11 = 8 + 2 + 1. A multiple of max_rows is always a border.
+/// The largest row count with a kernel that fits `rows_left`. With kernels of up to 8 rows, repeated calls split 16
+/// into 8 + 8, 6 into 6, 11 into 8 + 2 + 1. A multiple of max_rows is always a border.
 int next_row_block(int64_t rows_left);
 
 }  // namespace lenslet

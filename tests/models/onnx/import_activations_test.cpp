@@ -87,7 +87,7 @@ TEST(OnnxImport, ComputesSwishAsOneFunction) {
   }
 }
 
-// A gate over another value stays a product of its own, which is not supported yet.
+// Another value's gate is not Swish: the Mul stays a layer of its own.
 TEST(OnnxImport, ComputesSwishOfItsOwnInputOnly) {
   Writer w({7});
   w.add("Tanh");
