@@ -9,6 +9,7 @@
 #include "layers/conv/conv_accuracy.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
+#include "layers/reference/conv_judge.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_run.h"
 #include "layers/relu/relu_layer.h"
@@ -144,8 +145,7 @@ LayerSubject linear_subject(const Shape& input, int64_t outputs, SubjectOptions 
 }
 
 LayerSubject pool_subject(Pooling kind, const Shape& input, const Pool2dWindow& w, SubjectOptions options) {
-  const PoolWindow judged{w.r,          w.s,          w.stride_h,   w.stride_w,   w.pad_h, w.pad_w,
-                          w.more_pad_h, w.more_pad_w, w.dilation_h, w.dilation_w, w.ceil};
+  const PoolWindow judged = reference_window(w);
   const double terms = static_cast<double>(w.r) * w.s;
   const bool padding = kind == Pooling::kAverage;
   std::vector<LayerCase> cases;
