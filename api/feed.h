@@ -79,9 +79,9 @@ class Lane {
   /// in place if the types agree.
   void run(const void* images, int64_t count, Answers answers, InputOutput call);
   /// Enqueues one pass over batch() images in the GPU's memory, of a pass's types, after the work of `stream`. Both
-  /// ends are read and written in place. Does not wait. Only the first call allocates: an event, if the plan has several
-  /// steps or a workspace. Calls on different streams take turns if they share memory; while a stream is captured, the
-  /// caller orders them.
+  /// ends are read and written in place. Does not wait. Only the first call allocates: an event, if the plan has
+  /// several steps or a workspace. Calls on different streams take turns if they share memory; while a stream is
+  /// captured, the caller orders them.
   void run_on_device(const void* images, Answers answers, Stream& stream);
   /// Fills the input of the pass with batch() images of bytes and waits.
   void load(const uint8_t* pixels);

@@ -185,8 +185,8 @@ def direct_ladder(group):
     tables = [
         climb(
             f"`convbench ladder direct` measures it: {group.device}, fp32. One column per shape, hot, µs; cuDNN in its"
-            " faster layout. A dash: not measured, or not supported by the rung of that run. Rungs 05 and 06 were one step in"
-            " it, which stands as 06; 08 and 09 did not support stride 2.",
+            " faster layout. A dash: not measured, or not supported by the rung of that run. Rungs 05 and 06 were one"
+            " step in it, which stands as 06; 08 and 09 did not support stride 2.",
             LADDER_KERNEL,
         ),
         *(

@@ -36,9 +36,11 @@ class ElementType {
   /// Whether a sample has one element, whatever its shape.
   constexpr bool one_for_each_sample() const noexcept { return count_ == Count::kOne; }
 
+  /// Whether the names are equal.
   friend constexpr bool operator==(ElementType a, ElementType b) noexcept {
     return std::string_view(a.name_) == b.name_;
   }
+  /// Whether the names differ.
   friend constexpr bool operator!=(ElementType a, ElementType b) noexcept { return !(a == b); }
 
  private:

@@ -54,8 +54,19 @@ std::vector<float> swap_inner(const std::vector<float>& values, int64_t images, 
 }  // namespace
 
 reference::PoolWindow reference_window(const Pool2dWindow& w) {
-  return {w.r,          w.s,          w.stride_h,   w.stride_w,   w.pad_h, w.pad_w,
-          w.more_pad_h, w.more_pad_w, w.dilation_h, w.dilation_w, w.ceil};
+  reference::PoolWindow v;
+  v.r = w.r;
+  v.s = w.s;
+  v.stride_h = w.stride_h;
+  v.stride_w = w.stride_w;
+  v.pad_h = w.pad_h;
+  v.pad_w = w.pad_w;
+  v.more_pad_h = w.more_pad_h;
+  v.more_pad_w = w.more_pad_w;
+  v.dilation_h = w.dilation_h;
+  v.dilation_w = w.dilation_w;
+  v.ceil = w.ceil;
+  return v;
 }
 
 std::vector<float> nchw_to_nhwc(const std::vector<float>& values, const Shape& shape) {

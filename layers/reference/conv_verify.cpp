@@ -61,8 +61,14 @@ VerifyResult ConvVerifier::verify(const ConvBackend& backend, MathMode math, Str
       epilogues.push_back({false, true});
       epilogues.push_back({true, true});
     }
-    if (const Rectifier leaky(kSlope, kCeiling); backend.fuses_rectifier(leaky))
-      epilogues.push_back({true, leaky});
+    const Rectifier both(kSlope, kCeiling);
+    if (backend.fuses_rectifier(both)) {
+      epilogues.push_back({true, both});
+    } else {  // it may fuse one of the two
+      for (const Rectifier& alone : {Rectifier(kSlope, INFINITY), Rectifier(0, kCeiling)}) {
+        if (backend.fuses_rectifier(alone)) epilogues.push_back({true, alone});
+      }
+    }
   }
   // The backend's choice for the first fill is replayed for the others: timing candidates takes longer than verifying.
   std::vector<std::string> choices(epilogues.size());

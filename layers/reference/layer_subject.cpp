@@ -5,10 +5,11 @@
 #include <utility>
 
 #include "framework/tensor/roundoff.h"
+#include "layers/activation/activation_layer.h"
 #include "layers/conv/conv_accuracy.h"
-#include "layers/fusion/fusion.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
+#include "layers/reference/conv_judge.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_run.h"
 #include "layers/relu/relu_layer.h"
@@ -38,24 +39,33 @@ double sum_factor(int64_t terms, MathMode math) {
   return accuracy_of_sums(problem, math).factor(terms + 1);
 }
 
+// The numbers are the judge's own: a fault in read_fusion(), from which the backends take theirs, must not move both.
+const std::vector<FusedRectifier>& fused_rectifiers() {
+  static const ReluLayer kRelu;
+  static const ActivationLayer kLeaky(Activation::kLeakyRelu, 0.25f), kClip(Activation::kClip, 0, 0.5f);
+  static const std::vector<FusedRectifier> kAll = {
+      {}, {&kRelu, 0, INFINITY}, {&kLeaky, 0.25, INFINITY}, {&kClip, 0, 0.5}};
+  return kAll;
+}
+
 std::vector<Shape> LayerCase::inputs() const {
   std::vector<Shape> shapes = {input};
   for (const OwnedInput& other : others) shapes.push_back(other.shape);
   return shapes;
 }
 
-OperatorRequest LayerCase::request(Device device, MathMode math, const Layer* rectifier) const {
+OperatorRequest LayerCase::request(Device device, MathMode math, const FusedRectifier& after) const {
   OperatorRequest request;
   request.device = device;
   request.inputs = inputs();
   request.output = layer->infer_shape(request.inputs);
   request.math = math;
-  if (rectifier) request.fused = {rectifier};
+  if (after.layer) request.fused = {after.layer};
   return request;
 }
 
-void LayerCase::verify(Operator& op, const OperatorRequest& request, Stream& stream, int64_t shift,
-                       VerifyResult& result) const {
+void LayerCase::verify(Operator& op, const OperatorRequest& request, const FusedRectifier& after,
+                       Stream& stream, int64_t shift, VerifyResult& result) const {
   std::vector<ConstTensorView> views = {{nullptr, input, request.device}};
   std::vector<const void*> values = {x.data()};
   for (const OwnedInput& other : others) {
@@ -65,7 +75,6 @@ void LayerCase::verify(Operator& op, const OperatorRequest& request, Stream& str
   const GuardedRun run =
       run_guarded(stream, op, views, values, {nullptr, request.output, request.device}, shift);
   if (!expected_) expected_ = judge(x.data());
-  const Rectifier after = read_fusion(request.fused).rectifier;
   Comparison comparison;
   for (size_t i = 0; i < expected_->values.size() && i < run.output.size(); ++i) {
     const double value = expected_->values[i];
@@ -78,28 +87,24 @@ void LayerCase::verify(Operator& op, const OperatorRequest& request, Stream& str
     wrong = concat("wrote ", run.output.size(), " values, the reference has ", expected_->values.size());
   if (wrong.empty()) wrong = comparison.reason();
   if (!wrong.empty())
-    result.reason =
-        concat(data, request.fused.empty() ? "" : concat(", ", request.fused[0]->describe()), ": ", wrong);
+    result.reason = concat(data, after.layer ? concat(", ", after.layer->describe()) : "", ": ", wrong);
 }
 
 VerifyResult LayerSubject::judge(const std::string& backend, MathMode math, Stream& stream,
                                  int64_t shift) const {
-  static const ReluLayer kRelu;
-  static const ActivationLayer kLeaky(Activation::kLeakyRelu, 0.25f), kClip(Activation::kClip, 0, 0.5f);
   VerifyResult result;
   for (const LayerCase& one : cases_) {
-    for (const Layer* const rectifier :
-         std::initializer_list<const Layer*>{nullptr, &kRelu, &kLeaky, &kClip}) {
-      OperatorRequest request = one.request(stream.device(), math, rectifier);
+    for (const FusedRectifier& after : fused_rectifiers()) {
+      OperatorRequest request = one.request(stream.device(), math, after);
       request.workspace_limit = options_.workspace_limit;
       if (const Support support = one.layer->supports(backend, request); !support) {
-        if (rectifier) break;  // it computes the layer, and fuses no more
+        if (after.layer) continue;  // it computes the layer, and does not fuse this one
         if (support.code() == ExitCode::kMemory) throw MemoryError(support.reason());
         throw UnavailableError(support.reason());
       }
       const std::unique_ptr<Operator> op = one.layer->prepare(backend, request, stream);
       result.detail = op->detail();
-      one.verify(*op, request, stream, shift, result);
+      one.verify(*op, request, after, stream, shift, result);
       if (!result.reason.empty()) return result;
     }
   }
@@ -140,8 +145,7 @@ LayerSubject linear_subject(const Shape& input, int64_t outputs, SubjectOptions 
 }
 
 LayerSubject pool_subject(Pooling kind, const Shape& input, const Pool2dWindow& w, SubjectOptions options) {
-  const PoolWindow judged{w.r,          w.s,          w.stride_h,   w.stride_w,   w.pad_h, w.pad_w,
-                          w.more_pad_h, w.more_pad_w, w.dilation_h, w.dilation_w, w.ceil};
+  const PoolWindow judged = reference_window(w);
   const double terms = static_cast<double>(w.r) * w.s;
   const bool padding = kind == Pooling::kAverage;
   std::vector<LayerCase> cases;

@@ -1,6 +1,7 @@
 // Layers as subjects of the judge: a layer at one shape, its kinds of data, and the bound of each output.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,6 +25,16 @@ struct OwnedInput {
   std::vector<float> values;  // in C order
 };
 
+/// A rectifier that a backend may fuse, and what it computes by the judge's own reading: y = min(x < 0 ? slope * x : x,
+/// ceiling). By default no layer, which changes nothing.
+struct FusedRectifier {
+  const Layer* layer = nullptr;  // null for none
+  double slope = 1;              // factor of negative values
+  double ceiling = INFINITY;     // the largest result
+};
+/// What the judge asks of every backend: no rectifier first, then ReLU, a LeakyReLU and a Clip, each alone.
+const std::vector<FusedRectifier>& fused_rectifiers();
+
 /// A layer and one input for it, or several.
 struct LayerCase {
   std::string data;                             // "random, no bias"
@@ -37,12 +48,12 @@ struct LayerCase {
 
   /// The shapes of all inputs.
   std::vector<Shape> inputs() const;
-  /// The request for an operator of this case; with a `rectifier`, for one that also computes it.
-  OperatorRequest request(Device device, MathMode math, const Layer* rectifier = nullptr) const;
-  /// Runs `op`, prepared for `request`, in guarded memory, and adds the verdict on its output to `result`. `shift`:
-  /// offset of input and output from an aligned address, in values.
-  void verify(Operator& op, const OperatorRequest& request, Stream& stream, int64_t shift,
-              VerifyResult& result) const;
+  /// The request for an operator of this case; with a rectifier, for one that also computes it.
+  OperatorRequest request(Device device, MathMode math, const FusedRectifier& after = {}) const;
+  /// Runs `op`, prepared for `request`, which request() made with `after`, in guarded memory, and adds the verdict on
+  /// its output to `result`. `shift`: offset of input and output from an aligned address, in values.
+  void verify(Operator& op, const OperatorRequest& request, const FusedRectifier& after, Stream& stream,
+              int64_t shift, VerifyResult& result) const;
 
  private:
   mutable std::optional<Result> expected_;
@@ -66,7 +77,7 @@ class LayerSubject : public Subject {
   const std::vector<LayerCase>& cases() const noexcept { return cases_; }
 
  private:
-  /// Every case, alone and with each rectifier that the backend fuses.
+  /// Every case, alone and with each of fused_rectifiers() that the backend fuses.
   VerifyResult judge(const std::string& backend, MathMode math, Stream& stream, int64_t shift) const override;
 
   std::string problem_;

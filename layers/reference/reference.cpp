@@ -41,9 +41,36 @@ Shape pooled_shape(const Shape& input, const PoolWindow& window) {
 }
 
 struct Axis {
-  int64_t in, window, stride, pad, dilation = 1, more_pad = 0;  // `pad + more_pad` zeros end the input
-  bool ceil = false;  // also a window that ends behind the padding, if it begins before it
+  int64_t in = 0, window = 1, stride = 1, dilation = 1;
+  int64_t pad = 0, more_pad = 0;  // `pad + more_pad` zeros end the input
+  bool ceil = false;              // also a window that ends behind the padding, if it begins before it
 };
+
+// The rows of a Conv2dProblem or PoolWindow over an input of `in` rows.
+template <typename Windows>
+Axis down(int64_t in, const Windows& v) {
+  Axis axis;
+  axis.in = in;
+  axis.window = v.r;
+  axis.stride = v.stride_h;
+  axis.dilation = v.dilation_h;
+  axis.pad = v.pad_h;
+  axis.more_pad = v.more_pad_h;
+  return axis;
+}
+
+// Likewise the columns.
+template <typename Windows>
+Axis across(int64_t in, const Windows& v) {
+  Axis axis;
+  axis.in = in;
+  axis.window = v.s;
+  axis.stride = v.stride_w;
+  axis.dilation = v.dilation_w;
+  axis.pad = v.pad_w;
+  axis.more_pad = v.more_pad_w;
+  return axis;
+}
 
 int64_t count_positions(const Axis& v) {
   int64_t count = 0;
@@ -57,17 +84,17 @@ int64_t count_positions(const Axis& v) {
 
 }  // namespace
 
-int64_t output_rows(const Conv2dProblem& v) {
-  return count_positions({v.h, v.r, v.stride_h, v.pad_h, v.dilation_h, v.more_pad_h});
-}
-int64_t output_columns(const Conv2dProblem& v) {
-  return count_positions({v.w, v.s, v.stride_w, v.pad_w, v.dilation_w, v.more_pad_w});
-}
+int64_t output_rows(const Conv2dProblem& v) { return count_positions(down(v.h, v)); }
+int64_t output_columns(const Conv2dProblem& v) { return count_positions(across(v.w, v)); }
 int64_t pooled_rows(int64_t rows, const PoolWindow& v) {
-  return count_positions({rows, v.r, v.stride_h, v.pad_h, v.dilation_h, v.more_pad_h, v.ceil});
+  Axis axis = down(rows, v);
+  axis.ceil = v.ceil;
+  return count_positions(axis);
 }
 int64_t pooled_columns(int64_t columns, const PoolWindow& v) {
-  return count_positions({columns, v.s, v.stride_w, v.pad_w, v.dilation_w, v.more_pad_w, v.ceil});
+  Axis axis = across(columns, v);
+  axis.ceil = v.ceil;
+  return count_positions(axis);
 }
 
 Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, const OutputPlace& y) {

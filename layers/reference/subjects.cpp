@@ -77,6 +77,45 @@ class ConvSubject : public Subject {
   mutable std::optional<ConvVerifier> verifier_;  // of all backends
 };
 
+/// A Pool2dWindow by the names of its settings, each of rows, then of columns; stride 1 and no padding unless set.
+class Window {
+ public:
+  Window(int r, int s) {
+    window_.r = r;
+    window_.s = s;
+    stride(1, 1);
+  }
+  Window& stride(int h, int w) {
+    window_.stride_h = h;
+    window_.stride_w = w;
+    return *this;
+  }
+  Window& pad(int h, int w) {
+    window_.pad_h = h;
+    window_.pad_w = w;
+    return *this;
+  }
+  Window& more_pad(int h, int w) {
+    window_.more_pad_h = h;
+    window_.more_pad_w = w;
+    return *this;
+  }
+  Window& dilation(int h, int w) {
+    window_.dilation_h = h;
+    window_.dilation_w = w;
+    return *this;
+  }
+  Window& ceil() {
+    window_.ceil = true;
+    return *this;
+  }
+  // NOLINTNEXTLINE(google-explicit-constructor): it stands where a Pool2dWindow is expected
+  operator Pool2dWindow() const { return window_; }
+
+ private:
+  Pool2dWindow window_;
+};
+
 template <typename Made>
 void add(Subjects& subjects, Made made) {
   subjects.push_back(std::make_unique<Made>(std::move(made)));
@@ -153,9 +192,11 @@ Subjects short_subjects(SubjectOptions options) {
     add(subjects, pool_subject(kind, {3, 6, 24, 24}, halves, options));
     add(subjects, pool_subject(kind, {3, 16, 8, 8}, halves, options));
     add(subjects, pool_subject(kind, {2, 3, 7, 13}, padded, options));
-    add(subjects, pool_subject(kind, {1, 5, 5, 4}, {2, 3, 1, 2, 1, 0}, options));
-    add(subjects, pool_subject(kind, {1, 5, 9, 8}, {3, 2, 2, 3, 0, 1, 1, 0, 2, 1, true}, options));
-    add(subjects, pool_subject(kind, {2, 5, 7, 9}, {7, 9, 1, 1, 0, 0}, options));
+    add(subjects, pool_subject(kind, {1, 5, 5, 4}, Window(2, 3).stride(1, 2).pad(1, 0), options));
+    add(subjects,
+        pool_subject(kind, {1, 5, 9, 8},
+                     Window(3, 2).stride(2, 3).pad(0, 1).more_pad(1, 0).dilation(2, 1).ceil(), options));
+    add(subjects, pool_subject(kind, {2, 5, 7, 9}, Window(7, 9), options));
   }
   for (const Shape& shape : {Shape{3, 6, 24, 24}, Shape{1, 7, 3, 5}})
     add(subjects, relu_subject(shape, options));
@@ -210,22 +251,22 @@ Subjects long_subjects() {
                                   Pool2dWindow::square(1, 3),
                                   Pool2dWindow::square(3, 3),
                                   Pool2dWindow::square(5, 2, 2),
-                                  {2, 3, 2, 1, 1, 0},
-                                  {3, 2, 1, 2, 0, 1},
-                                  {4, 1, 3, 2, 2, 0},
-                                  {2, 2, 2, 2, 1, 1},
-                                  {2, 2, 2, 2, 0, 1},
-                                  {3, 3, 2, 2, 2, 2},
-                                  {3, 3, 2, 2, 0, 0, 1, 1},
-                                  {2, 3, 1, 2, 1, 2, -1, -2},
-                                  {3, 2, 2, 1, 2, 1, 0, -1, 2, 3},
-                                  {2, 2, 3, 3, 0, 0, 0, 0, 1, 1, true},
-                                  {3, 3, 2, 2, 1, 1, 0, 0, 1, 1, true},
-                                  {3, 2, 2, 3, 0, 1, 1, 0, 2, 1, true},
-                                  {2, 2, 2, 2, 0, 0, 0, 0, 1, 1, true},
-                                  {2, 2, 2, 2, 0, 0, 1, 0},
-                                  {2, 2, 2, 2, 0, 0, 0, 0, 2, 1},
-                                  {2, 2, 2, 2, 0, 0, 0, 0, 1, 3}};
+                                  Window(2, 3).stride(2, 1).pad(1, 0),
+                                  Window(3, 2).stride(1, 2).pad(0, 1),
+                                  Window(4, 1).stride(3, 2).pad(2, 0),
+                                  Window(2, 2).stride(2, 2).pad(1, 1),
+                                  Window(2, 2).stride(2, 2).pad(0, 1),
+                                  Window(3, 3).stride(2, 2).pad(2, 2),
+                                  Window(3, 3).stride(2, 2).more_pad(1, 1),
+                                  Window(2, 3).stride(1, 2).pad(1, 2).more_pad(-1, -2),
+                                  Window(3, 2).stride(2, 1).pad(2, 1).more_pad(0, -1).dilation(2, 3),
+                                  Window(2, 2).stride(3, 3).ceil(),
+                                  Window(3, 3).stride(2, 2).pad(1, 1).ceil(),
+                                  Window(3, 2).stride(2, 3).pad(0, 1).more_pad(1, 0).dilation(2, 1).ceil(),
+                                  Window(2, 2).stride(2, 2).ceil(),
+                                  Window(2, 2).stride(2, 2).more_pad(1, 0),
+                                  Window(2, 2).stride(2, 2).dilation(2, 1),
+                                  Window(2, 2).stride(2, 2).dilation(1, 3)};
   const Shape planes[] = {{1, 1, 5, 5},   {1, 6, 24, 24}, {3, 16, 8, 8}, {2, 3, 7, 13},
                           {1, 2, 31, 17}, {5, 1, 6, 66},  {2, 3, 9, 8}};
   const auto add_pools = [&](const Shape& input, const Pool2dWindow& window) {
@@ -243,7 +284,7 @@ Subjects long_subjects() {
   for (const Shape& input :
        {Shape{2, 3, 7, 9}, Shape{1, 19, 1, 3}, Shape{3, 5, 16, 16}, Shape{1, 2, 33, 31}}) {
     const int h = static_cast<int>(input[2]), w = static_cast<int>(input[3]);
-    add_pools(input, {h, w, h, w, 0, 0});  // all of it
+    add_pools(input, Window(h, w).stride(h, w));  // all of it
   }
   add_pools({1, 1, 1, 1}, Pool2dWindow::square(1, 1));
   add_pools({7, 16, 40, 44}, halves);
@@ -296,8 +337,9 @@ Subjects repeated_subjects(const std::string& folder) {
   add(subjects, pool_subject(Pooling::kMax, planes, Pool2dWindow::square(3, 2, 1)));
   for (const Pooling kind : {Pooling::kAverageInside, Pooling::kAverage})
     add(subjects, pool_subject(kind, planes, Pool2dWindow::square(3, 1, 1)));
-  add(subjects, pool_subject(Pooling::kAverageInside, planes, {3, 2, 2, 3, 0, 1, 1, 0, 2, 1, true}));
-  add(subjects, pool_subject(Pooling::kAverage, planes, {23, 19, 1, 1, 0, 0}));
+  add(subjects, pool_subject(Pooling::kAverageInside, planes,
+                             Window(3, 2).stride(2, 3).pad(0, 1).more_pad(1, 0).dilation(2, 1).ceil()));
+  add(subjects, pool_subject(Pooling::kAverage, planes, Window(23, 19)));
   add(subjects, relu_subject(planes));
   add(subjects, reshape_subject(planes, {5 * 23 * 19}));
   add(subjects, constant_subject(planes, {5, 1, 1}));

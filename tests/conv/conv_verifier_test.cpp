@@ -303,6 +303,34 @@ TEST(ConvVerifier, CatchesAMissingRelu) {
   EXPECT_NE(result.reason.find("ReLU"), std::string::npos) << result.reason;
 }
 
+/// Fuses LeakyReLU or Clip, the other not, nor ReLU, and forgets to apply it.
+class ForgetsOneKind : public SabotagedBackend {
+ public:
+  explicit ForgetsOneKind(bool leaky) : SabotagedBackend(run_correctly), leaky_(leaky) {}
+  bool fuses_rectifier(const Rectifier& rectifier) const override {
+    return leaky_ ? rectifier.slope > 0 && std::isinf(rectifier.ceiling)
+                  : rectifier.slope == 0 && std::isfinite(rectifier.ceiling);
+  }
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
+    ConvPrepare changed = request;
+    changed.rectifier = {};
+    return SabotagedBackend::make_kernel(changed);
+  }
+
+ private:
+  bool leaky_;
+};
+
+// A backend may fuse LeakyReLU and no Clip, or Clip and no LeakyReLU.
+TEST(ConvVerifier, CatchesTheOnlyKindOfRectifierThatABackendFuses) {
+  Stream stream(Device::cpu());
+  const ConvVerifier verifier(Conv2dProblem::parse("mb1ic1ih6oc1kh3"));
+  const VerifyResult leaky = verifier.verify(ForgetsOneKind(true), MathMode::kFp32, stream);
+  EXPECT_NE(leaky.reason.find("max(x, 0.25 * x)"), std::string::npos) << leaky.reason;
+  const VerifyResult clip = verifier.verify(ForgetsOneKind(false), MathMode::kFp32, stream);
+  EXPECT_NE(clip.reason.find("min(max(x, 0), 0.5)"), std::string::npos) << clip.reason;
+}
+
 /// Pools other windows than requested, or none.
 class OtherWindow : public SabotagedBackend {
  public:

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "framework/base/parallel.h"
+#include "layers/fusion/fusion.h"
 #include "layers/reference/layer_subject.h"
 #include "layers/relu/relu_layer.h"
 #include "tests/layers/layer_fixture.h"
@@ -15,6 +17,7 @@
 namespace lenslet {
 namespace {
 
+using reference::FusedRectifier;
 using reference::LayerSubject;
 using reference::Pooling;
 using reference::Subject;
@@ -140,18 +143,29 @@ TEST_P(LayerSubjects, SeesPlantedFaults) {
   ASSERT_FALSE(subjects.empty()) << "add a subject for " << operation;
   for (const LayerSubject& subject : subjects) {
     for (const reference::LayerCase& one : subject.cases()) {
-      for (const Layer* const rectifier : std::initializer_list<const Layer*>{nullptr, &kRelu}) {
-        const OperatorRequest request = one.request(stream.device(), MathMode::kFp32, rectifier);
-        if (rectifier && !one.layer->supports(backend, request)) continue;
+      for (const FusedRectifier& after : {FusedRectifier{}, FusedRectifier{&kRelu, 0, INFINITY}}) {
+        const OperatorRequest request = one.request(stream.device(), MathMode::kFp32, after);
+        if (after.layer && !one.layer->supports(backend, request)) continue;
         SCOPED_TRACE(subject.problem() + ", " + one.data);
         expect_faults_seen("elements differ", kSmallError, [&, &backend = backend](const Fault& fault) {
           const auto op = with_fault(one.layer->prepare(backend, request, stream), fault);
           VerifyResult result;
-          one.verify(*op, request, stream, 0, result);
+          one.verify(*op, request, after, stream, 0, result);
           EXPECT_EQ(result.reason, "");
         });
       }
     }
+  }
+}
+
+// The judge states the numbers of each rectifier itself: those that the backends read are the same.
+TEST(FusedRectifiers, AreReadAlikeByJudgeAndBackends) {
+  for (const FusedRectifier& judged : reference::fused_rectifiers()) {
+    const Fusion fusion =
+        read_fusion(judged.layer ? std::vector<const Layer*>{judged.layer} : std::vector<const Layer*>{});
+    ASSERT_TRUE(fusion.support) << fusion.support.reason();
+    EXPECT_EQ(fusion.rectifier.slope, judged.slope);
+    EXPECT_EQ(fusion.rectifier.ceiling, judged.ceiling);
   }
 }
 
