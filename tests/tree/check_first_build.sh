@@ -3,8 +3,8 @@
 # joins sources by itself. The sources of a unit compile together. Kernels, sources of a module and those with options
 # of their own are compiled alone, without a precompiled header if they have options.
 #   check_first_build.sh ROOT GENERATED_DIR [TARGET…]
-# GENERATED_DIR has what a build generates. The units of TARGETs are compiled, which takes minutes for both programs:
-# continuous integration does that.
+# GENERATED_DIR has what a build generates. The units of TARGETs are compiled, which takes minutes for both programs.
+# The builds of `.ci/run --sanitizers` compile all units.
 set -euo pipefail
 root=$(realpath "$1") generated=$(realpath "$2")
 shift 2
