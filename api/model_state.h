@@ -68,7 +68,7 @@ class Model::State {
   State& member(size_t i) { return i == 0 ? *this : *others_[i - 1]; }
   /// The first device that is not lost.
   std::optional<Device> usable_device() const;
-  /// Returns the state of the device that holds `data`, which `place` may know; `*this` if none does.
+  /// Returns the state of the device that holds `data`, which `place` may state; `*this` if none does.
   State& member_with(const void* data, const Place& place);
   /// answer() in host memory, by this device alone or by all.
   int64_t answer_alone(const void* images, int64_t count, Answers answers, InputOutput call,
