@@ -11,6 +11,7 @@
 
 #include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
+#include "framework/base/shared_loop.h"
 #include "framework/base/simd.h"
 #include "framework/tensor/float_vector.h"
 #include "layers/conv/conv_backend.h"
@@ -192,16 +193,15 @@ class DepthwiseKernel : public ConvKernel {
 
   void run(const ConvArgs& args, RunContext& context) override {
     const int64_t planes = int64_t{problem_.n} * problem_.c;
-    const auto run_slots = [&](int64_t begin, int64_t end) {
-      for (int64_t slot = begin; slot < end; ++slot) {
-        float* const memory = static_cast<float*>(context.workspace) + slot * plane_.floats();
-        std::fill_n(memory, plane_.floats(), 0.0f);  // the padding; each plane overwrites the rest
-        for (int64_t i = slot * planes / slots_; i < (slot + 1) * planes / slots_; ++i)
-          run_plane(args, i, memory);
-      }
-    };
+    auto* const workspace = static_cast<float*>(context.workspace);
     const bool light = problem_.flops() < kFlopsPerWokenThread * static_cast<double>(slots_);
-    light ? parallel_for_light(slots_, 1, run_slots) : parallel_for(slots_, 1, run_slots);
+    const auto run_planes = [&](int64_t slot, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) run_plane(args, i, workspace + slot * plane_.floats());
+    };
+    shared_loop({planes, slots_, 1, light}, run_planes, [&](int64_t slot) {
+      // The padding; each plane overwrites the rest.
+      std::fill_n(workspace + slot * plane_.floats(), plane_.floats(), 0.0f);
+    });
   }
 
  private:

@@ -19,6 +19,7 @@
 
 #include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
+#include "framework/base/shared_loop.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/cpu/direct/pool.h"
@@ -65,14 +66,10 @@ class DirectKernel : public ConvKernel {
   std::string detail() const override { return tile_kernels().isa; }
 
   void run(const ConvArgs& args, RunContext& context) override {
-    if (slots_ == 1) return run_items(args, 0, items_, static_cast<float*>(context.workspace));
-    const auto run_slots = [&](int64_t begin, int64_t end) {
-      for (int64_t slot = begin; slot < end; ++slot) {
-        float* memory = static_cast<float*>(context.workspace) + slot * walk_.packed_floats(problem_);
-        run_items(args, slot * items_ / slots_, (slot + 1) * items_ / slots_, memory);
-      }
-    };
-    light_ ? parallel_for_light(slots_, 1, run_slots) : parallel_for(slots_, 1, run_slots);
+    shared_loop({items_, slots_, 1, light_}, [&](int64_t slot, int64_t begin, int64_t end) {
+      run_items(args, begin, end,
+                static_cast<float*>(context.workspace) + slot * walk_.packed_floats(problem_));
+    });
   }
 
  private:

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "framework/base/parallel.h"
+#include "framework/base/shared_loop.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/cpu/winograd/blocks.h"
@@ -44,15 +45,10 @@ class WinogradKernel : public ConvKernel {
 
   void run(const ConvArgs& args, RunContext& context) override {
     float* const memory = static_cast<float*>(context.workspace);
-    if (blocks_.slots == 1) return run_items(args, 0, blocks_.items, memory);
-    const auto run_slots = [&](int64_t begin, int64_t end) {
-      for (int64_t slot = begin; slot < end; ++slot) {
-        run_items(args, slot * blocks_.items / blocks_.slots, (slot + 1) * blocks_.items / blocks_.slots,
-                  memory + slot * blocks_.floats());
-      }
-    };
-    blocks_.light ? parallel_for_light(blocks_.slots, 1, run_slots)
-                  : parallel_for(blocks_.slots, 1, run_slots);
+    shared_loop({blocks_.items, blocks_.slots, 1, blocks_.light},
+                [&](int64_t slot, int64_t begin, int64_t end) {
+                  run_items(args, begin, end, memory + slot * blocks_.floats());
+                });
   }
 
  private:

@@ -7,6 +7,7 @@
 
 #include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
+#include "framework/base/shared_loop.h"
 #include "layers/fp32_only.h"
 #include "layers/gemm/cpu/tile_kernel.h"
 #include "layers/gemm/gemm_backend.h"
@@ -129,16 +130,13 @@ class BlockedGemm : public Gemm {
     const double flops = 2.0 * problem.m * problem.n * problem.k * problem.batch;
     const int64_t slots =
         std::clamp<int64_t>(static_cast<int64_t>(flops / kFlopsPerWokenThread), 1, std::min(slots_, blocks));
-    parallel_for(slots, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t slot = begin; slot < end; ++slot) {
-        float* memory = static_cast<float*>(workspace) + slot * kPanelFloats;
-        for (int64_t i = slot * blocks / slots; i < (slot + 1) * blocks / slots; ++i) {
-          const int64_t matrix = i / (row_blocks * column_blocks), block = i % (row_blocks * column_blocks);
-          const GemmArgs one{args.a + matrix * problem.stride_a, args.b + matrix * problem.stride_b,
-                             args.c + matrix * problem.stride_c};
-          compute_block(problem, one, block / column_blocks * kRows, block % column_blocks * kColumns,
-                        memory);
-        }
+    shared_loop({blocks, slots}, [&](int64_t slot, int64_t begin, int64_t end) {
+      float* const memory = static_cast<float*>(workspace) + slot * kPanelFloats;
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t matrix = i / (row_blocks * column_blocks), block = i % (row_blocks * column_blocks);
+        const GemmArgs one{args.a + matrix * problem.stride_a, args.b + matrix * problem.stride_b,
+                           args.c + matrix * problem.stride_c};
+        compute_block(problem, one, block / column_blocks * kRows, block % column_blocks * kColumns, memory);
       }
     });
   }

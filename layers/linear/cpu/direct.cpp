@@ -14,6 +14,7 @@
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
+#include "framework/base/shared_loop.h"
 #include "framework/base/simd.h"
 #include "framework/tensor/float_vector.h"
 #include "layers/linear/linear_backend.h"
@@ -157,7 +158,8 @@ class DirectOperator : public Operator {
     const int64_t blocks = ceil_div(batch_, block);
     const int64_t grain =
         std::max<int64_t>(1, kGrainMacs / std::max<int64_t>(1, block * macs_per_sample / panels));
-    parallel_for(blocks * panels, grain, [&](int64_t begin, int64_t end) {
+    const int64_t slots = std::min<int64_t>(num_threads(), ceil_div(blocks * panels, grain));
+    shared_loop({blocks * panels, slots}, [&](int64_t /*slot*/, int64_t begin, int64_t end) {
       for (int64_t job = begin; job < end; ++job) {
         const int64_t row = job / panels * block;
         const size_t index = static_cast<size_t>(job % panels);

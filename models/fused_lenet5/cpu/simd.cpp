@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "framework/base/parallel.h"
+#include "framework/base/shared_loop.h"
 #include "framework/tensor/pixels.h"
 #include "models/fused_lenet5/cpu/simd/kernels.h"
 #include "models/fused_lenet5/error_bound.h"
@@ -50,7 +51,9 @@ class SimdOperator : public Operator {
  private:
   template <typename Given, typename Pixel>
   void run_batch(const Given* images, SimdKernels::Run<Pixel> kernel, const TensorView& output) const {
-    parallel_for(request_.batch(), kImagesPerThread, [&](int64_t begin, int64_t end) {
+    const int64_t slots = std::min<int64_t>(num_threads(), ceil_div(request_.batch(), kImagesPerThread));
+    const LoopShares shares{request_.batch(), std::max<int64_t>(slots, 1), SimdKernels::kGroup};
+    shared_loop(shares, [&](int64_t /*slot*/, int64_t begin, int64_t end) {
       for (int64_t first = begin; first < end; first += SimdKernels::kGroup) {
         const int count = static_cast<int>(std::min<int64_t>(SimdKernels::kGroup, end - first));
         [[maybe_unused]] uint8_t unpacked[SimdKernels::kGroup * kPixels];  // fits the first cache
