@@ -6,15 +6,10 @@
 #include <vector>
 
 #include "models/lenet5_sizes.h"
+#include "models/logit_deviations.h"
 
 namespace lenslet {
 namespace {
-
-// Independent errors with mean zero and these limits exceed lambda deviations with a probability of at most
-// 2 exp(-lambda^2 / 2) (Hoeffding's inequality, as Higham and Mary use it). fused_test.cpp compares up to 4 million
-// logits with the bound: 8,312 pictures of ten logits, by eight pairs of backend and math mode, of three types of input
-// and with two sets of weights. With 8 the probability that any exceeds it is at most 1.0e-7; with 6 it could be 0.12.
-constexpr double kDeviations = 8;
 
 // Every layer is a convolution without padding: a fully connected one has filters as large as its input.
 struct LayerView {
@@ -126,7 +121,7 @@ double lenet5_logit_bound(const Lenet5Parameters& parameters, const std::array<L
     }
     largest = std::max(largest, *std::max_element(at.variance.begin(), at.variance.end()));
   }
-  return kDeviations * std::sqrt(largest);
+  return kLogitDeviations * std::sqrt(largest);
 }
 
 }  // namespace lenslet

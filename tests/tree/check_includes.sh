@@ -19,7 +19,7 @@ readonly neighbours
 # rooms that stand side by side.
 export orders="
 framework: version.h | base, device, tensor, instructions, measuring, graph, execution
-models: lenet5_sizes.h | mnist.h | prediction.h, digit | fused_lenet5 | onnx, other files
+models: lenet5_sizes.h | logit_deviations.h | mnist.h | prediction.h, digit | fused_lenet5 | onnx, other files
 models/onnx: read, shape, import, other files
 apps: common, measuring, lenslet | convbench | peers
 apps/common: output, fields, system, ranks, ceilings, results, command_line, program

@@ -11,6 +11,7 @@
 #include "framework/base/parallel.h"
 #include "framework/tensor/poison.h"
 #include "layers/softmax/softmax_error.h"
+#include "models/logit_deviations.h"
 
 namespace lenslet {
 namespace {
@@ -24,9 +25,6 @@ double largest(const std::vector<double>& values) {
   for (const double value : values) largest = std::max(largest, std::fabs(value));
   return largest;
 }
-
-// A logit's error may have this many deviations: models/fused_lenet5/error_bound.cpp has the reason.
-constexpr double kDeviations = 8;
 
 reference::Result result_of(const Shape& shape, const std::vector<float>& values,
                             const std::vector<float>& magnitudes) {
@@ -106,7 +104,7 @@ double ReferenceLogits::carried_bound(const Arithmetic& arithmetic) const {
   double bound = 0;
   for (size_t k = 0; k < values_.size(); ++k) {
     const double mean = means.empty() ? 0 : std::fabs(means[k]);
-    const double of_logit = mean + kDeviations * double{deviations.back()[k]};
+    const double of_logit = mean + kLogitDeviations * double{deviations.back()[k]};
     if (std::isnan(of_logit)) return NAN;  // no answer is within it
     bound = std::max(bound, of_logit);
   }
