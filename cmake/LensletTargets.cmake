@@ -46,9 +46,6 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_CUDA_STANDARD 17)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-if(LENSLET_HAS_CUDA)
-  target_compile_definitions(lenslet_options INTERFACE LENSLET_HAS_CUDA=1)
-endif()
 if(LENSLET_SANITIZE)
   set(lenslet_sanitize_flags -fsanitize=${LENSLET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   string(REPLACE ";" "," lenslet_sanitize_host "${lenslet_sanitize_flags}")
@@ -92,6 +89,13 @@ function(lenslet_compile_lightly name)
     set_target_properties(${name} PROPERTIES LENSLET_NO_SANITIZE null,object-size,alignment,vptr,pointer-overflow)
   endif()
   set_target_properties(${name} PROPERTIES LENSLET_LIGHT ON)
+endfunction()
+
+# lenslet_cuda_headers(<source>…): C++ sources that include headers of the CUDA toolkit.
+function(lenslet_cuda_headers)
+  set(folders ${CUDAToolkit_INCLUDE_DIRS})
+  list(TRANSFORM folders PREPEND "-isystem;")
+  set_property(SOURCE ${ARGN} PROPERTY COMPILE_OPTIONS ${folders})
 endfunction()
 
 # lenslet_kernel_sources(<source>… [CHOOSES]): vector code, instantiated for several instruction sets.

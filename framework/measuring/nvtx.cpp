@@ -1,5 +1,7 @@
 #include "framework/measuring/nvtx.h"
 
+#include "framework/gpu_side.h"
+
 #ifdef LENSLET_HAS_CUDA
 #include <cuda_profiler_api.h>
 #include <nvtx3/nvToolsExt.h>

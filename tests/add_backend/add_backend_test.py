@@ -5,9 +5,8 @@ builds and runs what `./dev new-backend` writes, the checks of sources and the t
 
 The copy is configured as BINARY_DIR was, but without a GPU side, in build/release as the page has it, and built
 incrementally: first the tree as it is, then with the page's backend. Both builds find the tree's objects in ccache if
-BINARY_DIR has no GPU side and was built with it and CCACHE_BASEDIR (./dev does so). Otherwise they take minutes,
-although they compile in units and optimise less than a release does. Exit code 77: skipped, because BINARY_DIR has no
-programs.
+BINARY_DIR was built with it and CCACHE_BASEDIR (./dev does so). Otherwise they take minutes, although they compile in
+units and optimise less than a release does. Exit code 77: skipped, because BINARY_DIR has no programs.
 """
 
 import os
@@ -130,8 +129,7 @@ def main():
         kept = [name for name in cache if name in KEPT or re.match(r"LENSLET_[A-Z_]+$", name)]
         options = [f"-D{name}={cache[name]}" for name in kept if cache[name]]
         options += ["-DLENSLET_CUDA=OFF", "-DLENSLET_BUILD_PYTHON=OFF"]
-        if not cache.get("CMAKE_CXX_COMPILER_LAUNCHER") or "CMAKE_CUDA_FLAGS" in cache:
-            # No object is found again: compile quickly.
+        if not cache.get("CMAKE_CXX_COMPILER_LAUNCHER"):  # no object is found again: compile quickly
             options += ["-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG", "-DLENSLET_FAST_FIRST_BUILD=ON"]
             options.append("-DCMAKE_CXX_COMPILER_LAUNCHER=")
         release = tree / "build" / "release"

@@ -7,6 +7,7 @@ lenslet_test(devices_gpu SOURCES devices/devices_gpu_test.cpp DEPENDS lenslet_ap
 # The loss of one of two GPUs, with stand-ins for the functions of the CUDA runtime.
 if(LENSLET_HAS_CUDA)
   lenslet_test(devices_lost SOURCES devices/lost_test.cpp devices/two_gpus.cpp DEPENDS lenslet_framework)
+  lenslet_cuda_headers(devices/two_gpus.cpp)
   foreach(function
           cudaGetDeviceCount cudaGetDevice cudaSetDevice cudaMalloc cudaFree cudaMallocHost cudaFreeHost
           cudaStreamCreateWithFlags cudaStreamDestroy cudaStreamQuery cudaEventCreate cudaEventCreateWithFlags

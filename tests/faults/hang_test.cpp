@@ -9,6 +9,7 @@
 
 #include "framework/base/error.h"
 #include "framework/device/device_health.h"
+#include "framework/gpu_side.h"
 #include "framework/tensor/tensor.h"
 #include "models/fused_lenet5/polled.h"
 #include "models/fused_lenet5/resident.h"

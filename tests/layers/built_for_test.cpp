@@ -1,6 +1,7 @@
 // In a build without the GPU side, layers refuse the GPU.
 #include <gtest/gtest.h>
 
+#include "framework/gpu_side.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/pool/pool_layer.h"
 #include "layers/relu/relu_layer.h"

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/device/stream.h"
+#include "framework/gpu_side.h"
 #include "framework/tensor/poison.h"
 #include "layers/gemm/gemm_backend.h"
 #include "layers/gemm/gpu/bias_rectifier.h"

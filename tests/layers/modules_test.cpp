@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "framework/gpu_side.h"
 #include "framework/graph/module.h"
 #include "layers/conv/conv_problem_list.h"
 #include "layers/conv/conv_registry.h"

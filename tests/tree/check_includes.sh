@@ -18,7 +18,7 @@ readonly neighbours
 # A folder, and its rooms from below. A room is a folder, a file, or `other files`: those that are not listed. `|` parts
 # rooms that stand side by side.
 export orders="
-framework: version.h | base, device, tensor, instructions, measuring, graph, execution
+framework: version.h | gpu_side.h | base, device, tensor, instructions, measuring, graph, execution
 models: lenet5_sizes.h | logit_deviations.h | mnist.h | prediction.h, digit | fused_lenet5 | onnx, other files
 models/onnx: read, shape, import, other files
 apps: common, measuring, lenslet | convbench | peers
@@ -28,6 +28,15 @@ bench | classify | diff | doctor | eval | inspect | serve | show | tune, other f
 apps/lenslet/serve: executor.h | protocol, batches, metrics.h, http, other files
 apps/convbench: session, bench, filter | gemm_study | separable | stencil | streams, commands, other files
 "
+
+# The header defines the name. In a source without it the name is undefined in every build.
+unread=$(grep -rlE '^ *# *(ifn?def|if).*LENSLET_HAS_CUDA' framework layers models weights api apps python tests \
+  --include='*.h' --include='*.cpp' --include='*.cu' --include='*.cuh' --include='*.inc' 2>/dev/null |
+  xargs -r grep -L '#include "framework/gpu_side.h"' || true)
+if [ -n "$unread" ]; then
+  printf '%s: LENSLET_HAS_CUDA needs #include "framework/gpu_side.h"\n' "${unread//$'\n'/, }"
+  exit 1
+fi
 
 find framework layers models weights api apps python tests -type f \
   \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' \) -print0 2>/dev/null |

@@ -115,13 +115,14 @@ includes=(bash "$here/check_includes.sh" "$copy")
 green "${includes[@]}"
 red framework/planted.cpp '#include "layers/conv/conv_problem.h"' 'points up' "${includes[@]}"
 red framework/planted.h '#include "framework/io/idx.h"' 'points up' "${includes[@]}"
-red framework/base/planted.cpp '#include "framework/execution/plan.h"' 'framework/ stands as version.h | base' \
-  "${includes[@]}"
+red framework/base/planted.cpp '#include "framework/execution/plan.h"' \
+  'framework/ stands as version.h | gpu_side.h | base' "${includes[@]}"
 red framework/device/planted.h '#include "framework/measuring/statistics.h"' 'base, device, tensor' "${includes[@]}"
 red framework/measuring/planted.h '#include "framework/execution/executable.h"' 'graph, execution' "${includes[@]}"
 red framework/io/planted.h '#include "framework/graph/graph.h"' 'io stands on base and tensor alone' "${includes[@]}"
 red framework/planted/planted.h '#include "framework/base/error.h"' 'has no room planted' "${includes[@]}"
 red framework/base/planted.h '#include "framework/planted.h"' 'has no room other files' "${includes[@]}"
+red framework/base/planted.cpp '#ifdef LENSLET_HAS_CUDA' 'needs #include "framework/gpu_side.h"' "${includes[@]}"
 red layers/relu/planted.cpp '#include "models/lenet5.h"' 'points up' "${includes[@]}"
 red models/fused_lenet5/planted.cpp '#include "models/lenet5.h"' 'models/ stands as' "${includes[@]}"
 red models/fused_lenet5/gpu/planted.cuh '#include "models/digit/ink.h"' 'digit | fused_lenet5 | onnx' "${includes[@]}"
@@ -341,7 +342,7 @@ fi
 if [ -n "$nvcc" ]; then
   architectures=(bash "$here/check_architectures.sh" "$copy" "$nvcc")
   green "${architectures[@]}"
-  red framework/CMakeLists.txt 'set_property(TARGET lenslet_framework PROPERTY COMPILE_DEFINITIONS '\
+  red framework/CMakeLists.txt 'set_property(SOURCE device/runtime_cuda.cpp PROPERTY COMPILE_DEFINITIONS '\
 '"LENSLET_CUDA_ARCHITECTURES=\\"80-real\\"")' \
     'does not know its architectures' "${architectures[@]}"
 else

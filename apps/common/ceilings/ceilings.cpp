@@ -13,6 +13,7 @@
 #include "apps/common/output/text.h"
 #include "framework/base/parallel.h"
 #include "framework/device/stream.h"
+#include "framework/gpu_side.h"
 #include "framework/measuring/cpu_caches.h"
 #include "framework/tensor/tensor.h"
 #include "layers/gemm/gemm_backend.h"

@@ -8,6 +8,7 @@
 #include "apps/common/ceilings/ceiling_kernels.h"
 #include "apps/common/ceilings/peak_rates.h"
 #include "framework/base/parallel.h"
+#include "framework/gpu_side.h"
 
 namespace lenslet {
 namespace {

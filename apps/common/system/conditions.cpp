@@ -8,6 +8,7 @@
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/device/runtime.h"
+#include "framework/gpu_side.h"
 
 namespace lenslet {
 namespace {
