@@ -30,7 +30,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from side import numbers
+from side import exit_code_of, numbers
 
 SCHEMA = "lenslet.serve/1"
 HERE = Path(__file__).resolve().parent
@@ -394,7 +394,7 @@ def main():
     Path(arguments.json).write_text(json.dumps(document, indent=1) + "\n")
     for row in rows:
         print_row(row)
-    return 1 if any(row["status"] == "FAILED" for row in rows) else 0
+    return exit_code_of(rows)
 
 
 if __name__ == "__main__":
