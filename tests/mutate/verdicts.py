@@ -4,7 +4,7 @@
     verdicts.py [ROOT]
 
 Every fault of tests/mutate/faults has a verdict in a docs/results/*/mutate.json: killed by a test. A fault without a
-verdict states the reason under the key `unjudged`. Exit codes: 0 all so, 1 not so or no fault found, 2 usage.
+verdict states the reason under the key `unjudged`. Exit codes: 0 no complaint, 1 complaints, 2 usage.
 """
 
 import argparse
