@@ -91,7 +91,7 @@ class Verdicts(Scratch):
 
     def test_what_is_missing(self):
         self.assertIn("no verdict", self.complaints(["skipped"])[0])
-        self.assertIn("says survived", self.complaints(["survived"])[0])
+        self.assertIn("the verdict of docs/results is survived", self.complaints(["survived"])[0])
         self.assertIn('remove "unjudged"', self.complaints(["killed"], unjudged="needs a GPU")[0])
 
     def test_a_list_without_faults_is_refused(self):
@@ -101,7 +101,7 @@ class Verdicts(Scratch):
 
     def test_its_command_line(self):
         self.complaints(["killed"])
-        self.assertEqual(self.verdicts(self.root), (0, "1 planted faults have verdicts or say why they have none\n"))
+        self.assertEqual(self.verdicts(self.root), (0, "1 planted faults have verdicts or the reason why not\n"))
         code, output = self.verdicts("--help")
         self.assertEqual((code, output[:19]), (0, "usage: verdicts.py "))
         for wrong in (["--halp"], [self.root, self.root]):
