@@ -1,26 +1,44 @@
 # shellcheck shell=bash
 # ./dev bench
 
-# The device that this program chooses for --device: "cpu", "cuda:0".
+# The device that this program chooses for --device, and the name of a GPU: "cpu", "cuda:0 NVIDIA H200".
 device_meant_by() {
   local words
   if ! words=$("$1" profile --device "$2" --batch-size 1 --min-time-ms 1 --json - 2>&1); then
     printf '%s\n' "$words" >&2
     return 1
   fi
-  sed -n '/^    "device": "\(.*\)",$/{s//\1/p;q}' <<<"$words"
+  # `devices` stands before `ceilings`, whose device is the one that ran.
+  awk -F '"' '
+    /^      "name": "/ { name = $4 }
+    /^      "device": "/ && !($4 in names) { names[$4] = name }
+    /^    "device": "/ { print $4 ($4 in names ? " " names[$4] : ""); exit }
+  ' <<<"$words"
 }
 
-# A short name of the GPU to measure: "h200", or "cpu".
-gpu_name() {
-  local name
-  case $1 in
-    cuda:*)
-      name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1) || true
-      printf '%s\n' "${name:-gpu}" | sed 's/^NVIDIA //' | tr '[:upper:]' '[:lower:]' | tr -cs '[:alnum:]\n' '-'
-      ;;
-    *) printf 'cpu\n' ;;
-  esac
+# short_name WORD…: of a GPU's name, for the folder of results: "h100" of NVIDIA H100 80GB HBM3; "cpu" without a word.
+short_name() {
+  local word
+  for word; do
+    case $word in
+      *[0-9]*)  # the model: "V100-SXM2-16GB" without its variant
+        word=${word%%-*}
+        printf '%s\n' "${word,,}"
+        return
+        ;;
+    esac
+  done
+  [ "${1:-}" != NVIDIA ] || shift
+  word=${*:-cpu}
+  word=${word,,}
+  printf '%s\n' "${word//[^a-z0-9]/-}"
+}
+
+# Makes this GPU the only one of all later commands, their cuda:0. Some parts take the kind of a device alone.
+show_only_gpu() {
+  local visible
+  IFS=, read -ra visible <<<"${CUDA_VISIBLE_DEVICES:-}"
+  export CUDA_VISIBLE_DEVICES=${visible[$1]:-$1}
 }
 
 # The parts of ./dev bench; calls, peers and networks require python3 with NumPy, serve requires wrk.
@@ -142,7 +160,7 @@ bench_serve() {
 }
 
 cmd_bench() {
-  local device=auto name='' out='' built='' parts='' python='' seconds='' folder part on_mnist=()
+  local device=auto name='' out='' built='' parts='' python='' seconds='' folder part chosen words on_mnist=()
   while [ "$#" -gt 0 ]; do
     if take_which "$@"; then
       shift "$taken"
@@ -184,8 +202,15 @@ cmd_bench() {
     build 'lenslet_programs lenslet_shared'
     built=build/$preset
   fi
-  device=$(device_meant_by "$built/bin/lenslet" "$device")
-  out=${out:-docs/results/$(date -u +%Y-%m-%d)-${name:-$(gpu_name "$device")}}
+  chosen=$(device_meant_by "$built/bin/lenslet" "$device")
+  device=${chosen%% *}
+  read -ra words <<<"${chosen#"$device"}"
+  [ -n "$name" ] || name=$(short_name "${words[@]}")
+  if [[ $device == cuda:* ]]; then
+    show_only_gpu "${device#cuda:}"
+    device=cuda:0
+  fi
+  out=${out:-docs/results/$(date -u +%Y-%m-%d)-$name}
   mkdir -p "$out"
   if folder=$(mnist_folder); then
     on_mnist=(--data "$folder")

@@ -5,7 +5,6 @@ cmd_mutate() {
   local side='' named='' build_only='' run='' list=no filter=() options=() run_options=() targets folder
   [ -z "${LENSLET_PRESET:-}" ] || named=$LENSLET_PRESET
   while [ "$#" -gt 0 ]; do
-    [ "$1" != --cards ] || set -- --gpus "${@:2}"  # its name before
     case $1 in
       --cpu) side=cpu ;;
       --cuda) side=gpu ;;

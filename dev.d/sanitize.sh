@@ -8,7 +8,6 @@ cmd_sanitize() {
       shift "$taken"
       continue
     fi
-    [ "$1" != --cards ] || set -- --gpus "${@:2}"  # its name before
     case $1 in
       --tool | --jobs | --gpus | --limit | --filter | --json)
         [ "$#" -ge 2 ] || usage_error "$1 needs a value"

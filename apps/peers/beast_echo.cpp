@@ -1,6 +1,7 @@
 // beast_echo THREADS FILE: the least that a server of Boost.Beast does for a request. serve_load.py measures it beside
 // `lenslet serve`: both read the same requests, and this one answers each with the response that FILE holds, which is
 // one of `lenslet serve`. It computes nothing, parses no JSON, and has no time limits.
+#include <boost/asio/error.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -70,6 +71,11 @@ class Session : public std::enable_shared_from_this<Session> {
 void accept(std::deque<net::io_context>& loops, size_t next, tcp::acceptor& acceptor,
             const Response& answer) {
   acceptor.async_accept(loops[next], [&, next](beast::error_code error, tcp::socket socket) {
+    if (error && error != net::error::connection_aborted) {
+      // Such as no descriptor left: it would come again at once, and again. Requests without an answer fail the row.
+      std::cerr << "beast_echo: accept: " << error.message() << '\n';
+      return;
+    }
     if (!error) {
       socket.set_option(tcp::no_delay(true), error);
       std::make_shared<Session>(std::move(socket), answer)->read();

@@ -6,12 +6,12 @@
  * MIN_MS and at least ten times, after three calls that are not timed. With `packed` the pixels are packed to 392 bytes
  * per image first, and expected-packed.bin has the classes.
  *
- * Each call has other images than the one before, and its answers are poisoned first, so that neither an earlier answer
- * nor none passes. Every call that is not timed, every one of up to kJudgedEach images and the last one of more is
+ * Each call has other images than the one before, and its answers are poisoned first, so that an earlier or a missing
+ * answer fails. Every call that is not timed, every one of up to kJudgedEach images and the last one of more is
  * judged. All of that happens between the timed windows. Up to kJudgedEach images are copied to the same place before
- * each call, which finds them as hot as those that a program has just written. More start kLargeStep images further in
- * one array: those are whole pages, and nearly all images are those of the call before, in the same state of the
- * caches. Poison touches the answers alone, 8 bytes to the 784 of an image.
+ * each call, which finds them as hot as those that a program has just written. Larger calls read one array, each from
+ * kLargeStep images further on, a multiple of 2 KiB: the alignment stays, and nearly all images are those of the
+ * call before, in the same state of the caches. Poison touches the answers alone, 8 bytes to the 784 of an image.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -21,8 +21,10 @@
 
 #include "lenslet.h"
 
-enum { kWarmUp = 3, kMinCalls = 10, kMaxCalls = 100000 };
-enum { kJudgedEach = 64, kStep = 37, kLargeStep = 256, kPoison = 0xff }; /* judged_calls.py has the same */
+/* judged_calls.py has the same, with their reasons; constants_test.py compares them. */
+enum { kWarmUp = 3, kMinCalls = 10, kJudgedEach = 64, kStep = 37, kLargeStep = 256, kPoison = 0xff };
+/* Samples, 0.8 MB; half a second has some 34,000 calls of one image on an H200. */
+enum { kMaxCalls = 100000 };
 
 static double now_ns(void) {
   struct timespec time;

@@ -1,11 +1,11 @@
 """Timed calls whose answers are judged, for python_calls.py and gpu_calls.py; c_calls.c does the same in C.
 
-Each call has other images than the one before, and its answers are poisoned first, so that neither an earlier answer
-nor none passes. Every call that is not timed, every one of up to JUDGED_EACH images and the last one of more is judged.
+Each call has other images than the one before, and its answers are poisoned first, so that an earlier or a missing
+answer fails. Every call that is not timed, every one of up to JUDGED_EACH images and the last one of more is judged.
 All of that happens between the timed windows. Up to JUDGED_EACH images are copied to the same place before each call,
-which finds them as hot as those that a program has just written. More start LARGE_STEP images further in one array:
-those are whole pages, and nearly all images are those of the call before, in the same state of the caches. Poison
-touches the answers alone, 8 bytes to the 784 of an image.
+which finds them as hot as those that a program has just written. Larger calls read one array, each from LARGE_STEP
+images further on, whole pages: the alignment stays, and nearly all images are those of the call before, in the same
+state of the caches. Poison touches the answers alone, 8 bytes to the 784 of an image.
 """
 
 import itertools
@@ -16,10 +16,11 @@ import numpy as np
 
 from side import summarise
 
-WARM_UP, MIN_CALLS = 3, 10
-JUDGED_EACH = 64
+WARM_UP, MIN_CALLS = 3, 10  # the first calls choose and allocate; a row's p10 and p90 need ten
+JUDGED_EACH = 64  # images, 50 KB: a copy that leaves the caches nearly as they are; 10,000 images would displace them
 JUDGED_TOGETHER = 256  # calls with new arrays: judging between all of them would leave their code and data cold
-STEP, LARGE_STEP = 37, 256  # as in c_calls.c
+STEP = 37  # images; prime, so that many calls pass before one has the same images
+LARGE_STEP = 256  # images: 49 pages of 4 KiB
 NO_LABEL = -1
 
 

@@ -78,9 +78,11 @@ class _Pass(Pass):
         if row["status"] not in ("PASSED", "SUSPECT"):
             raise NotMeasured(row["status"], row["reason"])
         keys = ("setup_ns", "error", "ceiling_fraction", "bound_by", "replayed")
+        # The row's times are medians over all turns, so one suspect turn makes them suspect.
+        suspect = row["reason"] if row["status"] == "SUSPECT" else self.details.get("suspect")
         self.details = {"backend": row["backend"], **{key: row[key] for key in keys}}
-        if row["status"] == "SUSPECT" or self.details.get("suspect"):
-            self.details["suspect"] = row["reason"] or self.details.get("suspect")
+        if suspect:
+            self.details["suspect"] = suspect
         if row["accuracy"]:
             self.details["correct"], self.details["judged"] = row["accuracy"]["correct"], row["accuracy"]["count"]
         return {**{key: row["time_ns"][key] for key in ("p10", "median", "p90")}, "samples": row["samples"]}

@@ -9,7 +9,7 @@ import statistics
 import time
 
 MATH_MODES = ("fp32", "tf32", "fp16")
-MAX_DIFFERING = 3  # test images that a side may classify unlike `lenslet eval` in fp32, as in `lenslet bench`
+MAX_DIFFERING = 3  # images of a whole test set that a side may classify unlike `lenslet eval` in fp32, as in `bench`
 BATCH_NS, MAX_PASSES = 200e3, 256  # passes captured or compiled as one launch, as in apps/measuring/measure.cpp
 ROUND_TRIP_WARM_UP = 100  # calls before those of round_trip(), as in apps/lenslet/bench/bench_latency.cpp
 
@@ -17,6 +17,15 @@ ROUND_TRIP_WARM_UP = 100  # calls before those of round_trip(), as in apps/lensl
 def numbers(text):
     """The whole numbers of an option, such as 1,64,1024."""
     return [int(part) for part in text.split(",") if part]
+
+
+def max_differing(count, known):
+    """MAX_DIFFERING for `count` answers on a test set of `known` images: in proportion, rounded down; 0 for few."""
+    return MAX_DIFFERING * count // known
+
+
+def exit_code_of(rows):
+    return 1 if any(row["status"] == "FAILED" for row in rows) else 0
 
 
 class NotMeasured(Exception):

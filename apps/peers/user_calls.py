@@ -7,11 +7,11 @@ Compiles c_calls.c against BUILD's liblenslet.so and runs it. Runs python_calls.
 package (`pip install .`). Each call classifies bytes in host memory into labels and probabilities. The host's clock
 times it, after three calls that are not counted. Between the calls each gets other images and poisoned answers, and is
 judged: every call that is not counted, every one of up to 64 images, and the last one of more. A row is FAILED, without
-a time, if one of these calls has more answers unlike `lenslet eval` in fp32 than 3 in each full 10,000, which is none
-for 1 and 64 images. A caller that is missing or fails gives a SKIPPED or ERROR row with the reason. On a GPU the math
-modes take turns, in two rounds, and the file also has `gpu_rows`: calls from page-locked memory, of bytes and of packed
-pixels; the rows of gpu_calls.py, if INTERPRETER has PyTorch with CUDA; and `lenslet eval` of many images. On the CPU it
-has `bench_rows`: calls through the C++ Model beside the resident batch. Exit code 1: a row is FAILED.
+a time, if one of these calls has more answers unlike `lenslet eval` in fp32 than 3 of 10,000 in proportion, rounded
+down. A caller that is missing or fails gives a SKIPPED or ERROR row with the reason. On a GPU the math modes take
+turns, in two rounds, and the file also has `gpu_rows`: calls from page-locked memory, of bytes and of packed pixels;
+the rows of gpu_calls.py, if INTERPRETER has PyTorch with CUDA; and `lenslet eval` of many images. On the CPU it has
+`bench_rows`: calls through the C++ Model beside the resident batch. Exit code 1: a row is FAILED.
 """
 
 import argparse
@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared
 import lenslet_side
 from judged_calls import JUDGED_EACH, WARM_UP
-from side import MAX_DIFFERING, middle
+from side import exit_code_of, max_differing, middle
 
 SCHEMA = "lenslet.calls/1"
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,11 +80,11 @@ def fault_of(row, known):
     calls = WARM_UP + (timed if count <= JUDGED_EACH else 1)
     if row["judged"] < count * calls:
         return f"{row['judged']:,} answers judged, expected {count * calls:,}: {calls:,} calls of {count:,}"
-    max_differing = MAX_DIFFERING * count // known
-    if row["differing_in_a_call"] <= max_differing:
+    allowed = max_differing(count, known)
+    if row["differing_in_a_call"] <= allowed:
         return ""
     differing = f"{row['differing_in_a_call']:,} of {count:,} answers of a call differ from `lenslet eval` in fp32"
-    return f"{differing}, expected at most {max_differing:,}"
+    return f"{differing}, expected at most {allowed:,}"
 
 
 def verdict_on(row, known):
@@ -125,13 +125,15 @@ def rows_of(caller, find, device, math, folder, min_ms, counts=COUNTS):
 
 
 def over_rounds(rounds):
-    """The rows of several rounds of the same calls as one row each. A status that is not PASSED stands."""
+    """The rows of several rounds of the same calls as one row each. A row that is not PASSED stands as it is."""
     merged = []
     for turns in zip(*rounds):
         row = next((row for row in turns if row["status"] != "PASSED"), turns[0])
         if row["status"] == "PASSED":
             times = middle([turn["time_ns"] for turn in turns])
             row = {**row, "time_ns": times, "images_per_s": row["count"] / times["median"] * 1e9}
+            row.update({key: sum(turn[key] for turn in turns) for key in JUDGED})
+            row["differing_in_a_call"] = max(turn["differing_in_a_call"] for turn in turns)
         merged.append(row)
     return merged
 
@@ -160,7 +162,7 @@ def eval_row(program, device, math, folder, images):
     right = sets * sum(label == answer for label, answer in zip(labels, expected))
     found, rate = document["correct"], document["throughput"]["images_per_s"]
     row.update(count=document["count"], correct=found, batch=document["batch"])
-    if document["count"] != sets * known or abs(found - right) > MAX_DIFFERING * sets:
+    if document["count"] != sets * known or abs(found - right) > max_differing(document["count"], known):
         why = f"{found:,} of {document['count']:,} right, expected about {right:,}"
         return {**row, "status": "FAILED", "reason": why}
     times = {"median": document["count"] / rate * 1e9}
@@ -311,7 +313,7 @@ def main():
             print(f"{head} {row['status']}: {row['reason']}")
     for row in [*beside, *of_bench]:
         print_gpu_row(row)
-    return 1 if any(row["status"] == "FAILED" for row in [*rows, *beside]) else 0
+    return exit_code_of([*rows, *beside])
 
 
 if __name__ == "__main__":

@@ -190,8 +190,8 @@ def results_table(gpu, cpu):
     return tables.markdown(
         f"{common.digits_right(peers, matrix)} of {peers['digits']['images']:,} MNIST test images are classified"
         f" correctly, as by PyTorch with the same weights, with each of the {common.combinations(matrix)} on the GPU."
-        f" On {peers.device}, with the images in its memory, unless a row names another GPU or another way;"
-        " the sides of a comparison take turns in one run; medians:",
+        f" The rows are of {peers.device}, with the images in its memory, unless they name another device or way."
+        " The sides of a comparison take turns in one run. Times and rates are medians:",
         ["what", "Lenslet", "fastest peer", "ratio", "how"],
         [headline.line() for part in parts for headline in part],
     )

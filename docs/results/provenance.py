@@ -7,7 +7,7 @@ A file of a modified tree (`dirty`), or of a commit that is no ancestor of HEAD,
 beside the folders names that very file with the reason. What the table names must be there, and the table "What a
 folder holds" lists every file. Without the project's whole history commits are not compared with it, and the reason is
 printed.
-Exit codes: 0 all so, 1 not so. Python's standard library alone.
+Exit codes: 0 no complaint, 1 complaints. Python's standard library alone.
 """
 
 import argparse

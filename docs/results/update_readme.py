@@ -209,7 +209,7 @@ def filled(page, parts):
 
 
 def run_with_matplotlib(script, *arguments):
-    """Runs a script with the first interpreter that has matplotlib; 4 is its word for one that has not."""
+    """Runs a script with the first interpreter that has matplotlib. Exit code 4: the interpreter lacks it."""
     status = 4
     for python in (sys.executable, "/usr/bin/python3"):
         if status == 4:

@@ -246,8 +246,9 @@ def run_catcher(options, catcher, program, name, limit, slot):
         return run_other(options, piece, command, PYTEST, limit, cwd=options.tree, env=environment)
     piece = sanitize.Piece(f"{name}.{catcher['test']}.{slot}", program)
     piece.tests = [catcher["filter"]]
-    options.limit = limit
-    return sanitize.run_piece(piece, catcher.get("tool"), argparse.Namespace(**vars(options)), slot)
+    # A copy: several threads share the options, each with a limit of its own.
+    own = argparse.Namespace(**{**vars(options), "limit": limit})
+    return sanitize.run_piece(piece, catcher.get("tool"), own, slot)
 
 
 def trouble_of_unmutated(row):

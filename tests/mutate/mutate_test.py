@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The verdicts of mutate.py, with scripts as test programs: only a test that passes without the fault can kill it."""
 
+import argparse
 import contextlib
 import io
 import json
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import mutate
@@ -89,7 +91,7 @@ class Verdicts(Scratch):
 
     def test_what_is_missing(self):
         self.assertIn("no verdict", self.complaints(["skipped"])[0])
-        self.assertIn("says survived", self.complaints(["survived"])[0])
+        self.assertIn("the verdict of docs/results is survived", self.complaints(["survived"])[0])
         self.assertIn('remove "unjudged"', self.complaints(["killed"], unjudged="needs a GPU")[0])
 
     def test_a_list_without_faults_is_refused(self):
@@ -99,7 +101,7 @@ class Verdicts(Scratch):
 
     def test_its_command_line(self):
         self.complaints(["killed"])
-        self.assertEqual(self.verdicts(self.root), (0, "1 planted faults have verdicts or say why they have none\n"))
+        self.assertEqual(self.verdicts(self.root), (0, "1 planted faults have verdicts or the reason why not\n"))
         code, output = self.verdicts("--help")
         self.assertEqual((code, output[:19]), (0, "usage: verdicts.py "))
         for wrong in (["--halp"], [self.root, self.root]):
@@ -437,6 +439,13 @@ class Elsewhere(Scratch):
         code, output = self.mutate("run", self.folder / "built", "--out", self.folder / "logs", "--gpus", "2")
         self.assertEqual(code, 0, output)
         self.assertEqual(set((self.folder / "gpus").read_text().split()), {"0", "1"})
+
+    def test_a_run_keeps_its_limit_to_itself(self):
+        """Threads share the options, so none of them may write there."""
+        options, catcher = argparse.Namespace(gpus=2), {"test": "layers_gpu", "filter": "Sum.*"}
+        with mock.patch.object(mutate.sanitize, "run_piece", side_effect=lambda *given: given[2].limit):
+            found = [mutate.run_catcher(options, catcher, "program", "name", limit, 0) for limit in (30, 400)]
+        self.assertEqual((found, vars(options)), ([30, 400], {"gpus": 2}))
 
     def test_data_files_that_are_elsewhere(self):
         code, output, _ = self.run_programs(FAILS, root="/nonexistent/tree")

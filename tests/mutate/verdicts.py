@@ -4,7 +4,7 @@
     verdicts.py [ROOT]
 
 Every fault of tests/mutate/faults has a verdict in a docs/results/*/mutate.json: killed by a test. A fault without a
-verdict states the reason under the key `unjudged`. Exit codes: 0 all so, 1 not so or no fault found, 2 usage.
+verdict states the reason under the key `unjudged`. Exit codes: 0 no complaint, 1 complaints, 2 usage.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def complaints_of(root):
     for file, fault in faults:
         where, status = f"{file}: {fault['name']}", kept.get(fault["name"], set())
         if bad := status - {"killed", "equivalent"}:
-            found.append(f"{where}: docs/results says {', '.join(sorted(bad))}: add a test that kills it")
+            found.append(f"{where}: the verdict of docs/results is {', '.join(sorted(bad))}: add a test that kills it")
         elif status and "unjudged" in fault:
             found.append(f'{where}: has a verdict: remove "unjudged"')
         elif not status and not fault.get("unjudged") and "equivalent" not in fault:
@@ -46,7 +46,7 @@ def main(arguments):
     for line in found:
         print(f"verdicts: error: {line}", file=sys.stderr)
     if not found:
-        print(f"{count} planted faults have verdicts or say why they have none")
+        print(f"{count} planted faults have verdicts or the reason why not")
     return 1 if found else 0
 
 

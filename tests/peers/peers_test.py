@@ -3,6 +3,8 @@
 python3 tests/peers/peers_test.py     # exit 77: skipped, because no interpreter has NumPy
 """
 
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -13,6 +15,7 @@ import time
 import types
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.dont_write_bytecode = True
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,9 +78,9 @@ class Peer(sides.Side):
 
 
 class PeersTest(unittest.TestCase):
-    def rows(self, peers, until=None, latency=()):
+    def rows(self, peers, until=None, latency=(), batch=BATCH, logits=LOGITS):
         arguments = types.SimpleNamespace(window_ms=1, turns=3, windows=1, calls=1, latency_batches=latency)
-        timing = lenet5_peers.Timing(BATCH, arguments, {"labels": LABELS, "logits": LOGITS, "ours": {}})
+        timing = lenet5_peers.Timing(batch, arguments, {"labels": LABELS, "logits": logits, "ours": {}})
         for peer in peers:
             timing.prepare(peer, until)
         timing.measure()
@@ -118,12 +121,83 @@ class PeersTest(unittest.TestCase):
             self.assertNotIn("time_ns", found[name])
 
     def test_what_was_timed_is_judged(self):
-        wrong, few, broken = LOGITS.copy(), LOGITS.copy(), LOGITS.copy()
+        wrong, few, broken, once = (LOGITS.copy() for _ in range(4))
         wrong[:4], few[:3], broken[:4] = np.roll(LOGITS[:4], 1, 1), np.roll(LOGITS[:3], 1, 1), np.nan
-        found = self.rows([Peer("wrong", Passed(wrong)), Peer("few", Passed(few)), Peer("broken", Passed(broken))])
+        once[5, 2] = np.inf
+        all_of = {"wrong": wrong, "few": few, "broken": broken, "once": once}
+        found = self.rows([Peer(name, Passed(logits)) for name, logits in all_of.items()])
         self.assertEqual((found["wrong"]["status"], found["wrong"]["differing"]), ("FAILED", 4))
         self.assertEqual((found["few"]["status"], found["few"]["differing"]), ("PASSED", 3))
         self.assertEqual((found["broken"]["status"], found["broken"]["correct"]), ("FAILED", COUNT - 4))
+        self.assertEqual(found["once"]["status"], "FAILED")
+        self.assertIn("1 of 40 images have a logit that is not finite", found["once"]["reason"])
+
+    def test_a_batch_of_few_images_has_no_wrong_one(self):
+        for batch in (1, 3, 13):
+            wrong, broken = LOGITS.copy(), LOGITS.copy()
+            wrong[batch - 1], broken[batch - 1] = np.roll(LOGITS[batch - 1], 1), np.nan
+            peers = [Peer("wrong", Passed(wrong)), Peer("broken", Passed(broken)), Peer("right", Passed(LOGITS))]
+            found = self.rows(peers, batch=batch)
+            self.assertEqual([row["status"] for row in found.values()], ["FAILED", "FAILED", "PASSED"], batch)
+        self.assertEqual([sides.max_differing(count, COUNT) for count in (1, 13, 14, 39, 40)], [0, 0, 1, 2, 3])
+
+    def test_rounding_may_swap_logits_that_are_near_to_each_other(self):
+        """As far as the bounds of Lenslet's own rows reach, and no farther."""
+
+        def status(lead, math, bounds):
+            logits = LOGITS.copy()
+            logits[0, 1] = logits[0, 0] - lead
+            ours = [Peer(math_of, Passed(logits)) for math_of in bounds]
+            for peer in ours:
+                peer.math, peer.work.details = peer.name, {"error": {"bound": bounds[peer.name]}}
+            swapped = logits.copy()
+            swapped[0, :2] = logits[0, 1::-1]
+            other = Peer("other", Passed(swapped))
+            other.math = math
+            return self.rows([other, *ours], batch=1, logits=logits)["other"]["status"]
+
+        bounds = {"fp32": 1 / 64, "fp16": 1 / 8}
+        self.assertEqual(status(17 / 64, "fp16", bounds), "PASSED")
+        self.assertEqual(status(19 / 64, "fp16", bounds), "FAILED")
+        self.assertEqual(status(3 / 64, "fp32", bounds), "PASSED")
+        self.assertEqual(status(5 / 64, "fp32", bounds), "FAILED")
+        self.assertEqual(status(1 / 64, "fp16", {"fp32": 1 / 64}), "FAILED")
+
+    def test_a_failed_row_is_exit_code_1(self):
+        pixels = np.zeros((COUNT, 28, 28), np.uint8)
+        for logits, code in ((LOGITS, 0), (np.roll(LOGITS, 1, 1), 1)):
+            with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+                words = ["--device", "cpu", "--cpu-threads", "1", "--cpu-batches", "1", "--turns", "1"]
+                words = ["lenet5_peers.py", *words, "--json", str(Path(folder) / "peers.json")]
+                for where, name, value in (
+                    (sys, "argv", words),
+                    (sys, "stdout", io.StringIO()),
+                    (lenet5_peers.shared, "read_mnist", lambda *_: (pixels, LABELS)),
+                    (lenet5_peers.lenslet_side, "logits", lambda *_: LOGITS),
+                    (lenet5_peers, "cpu_sides", lambda *_, logits=logits: [Peer("peer", Passed(logits))]),
+                ):
+                    stack.enter_context(mock.patch.object(where, name, value))
+                self.assertEqual(lenet5_peers.main(), code)
+
+    def test_one_suspect_turn_of_lenslet_makes_its_row_suspect(self):
+        class Bench:
+            def turn(self, batch, number, latency=False):
+                keys = ("setup_ns", "error", "ceiling_fraction", "bound_by", "replayed", "accuracy")
+                row = {**dict.fromkeys(keys), "backend": "b", "math": "fp32", "samples": 20}
+                row["labels"] = {"plan": "fused", "input": "fp32", "output": "logits"}
+                row["time_ns"] = {"p10": 1.0, "median": 2.0, "p90": 3.0}
+                suspect = number == 1
+                return {
+                    "results": [
+                        {**row, "status": "SUSPECT", "reason": "above its ceiling"}
+                        if suspect
+                        else {**row, "status": "PASSED", "reason": None}
+                    ]
+                }
+
+        side = lenslet_side.LensletSide(Bench(), "cpu", 1, "fused", "fp32", "fp32", "logits")
+        row = self.rows([side])["Lenslet, fused"]
+        self.assertEqual((row["status"], row["reason"]), ("SUSPECT", "above its ceiling"))
 
     def test_suspect_rows_keep_their_time_and_are_marked(self):
         work = Passed(LOGITS)
@@ -264,11 +338,14 @@ class UserCallsTest(unittest.TestCase):
 
     def test_rounds_become_one_row_of_their_middle(self):
         def round_of(ns, **changes):
-            times = {"median": ns, "samples": 10}
-            return [{"status": "PASSED", "count": 64, "time_ns": times, "images_per_s": 64e9 / ns, **changes}]
+            times, judged = {"median": ns, "samples": 10}, {"correct": 830, "differing": 3, "judged": 832}
+            row = {"status": "PASSED", "count": 64, "time_ns": times, "images_per_s": 64e9 / ns, **judged}
+            return [{**row, "differing_in_a_call": 1, **changes}]
 
-        (row,) = user_calls.over_rounds([round_of(1000.0), round_of(3000.0)])
+        (row,) = user_calls.over_rounds([round_of(1000.0), round_of(3000.0, differing=4, differing_in_a_call=2)])
         self.assertEqual((row["time_ns"], row["images_per_s"]), ({"median": 2000.0, "samples": 20}, 32e6))
+        self.assertEqual([row[key] for key in ("judged", "correct", "differing")], [1664, 1660, 7])
+        self.assertEqual(row["differing_in_a_call"], 2)
         (row,) = user_calls.over_rounds([round_of(1000.0), round_of(3000.0, status="FAILED")])
         self.assertEqual(row["status"], "FAILED")
 

@@ -66,8 +66,7 @@ expect 2 "sanitize has no tool 'nvcheck'" ./dev sanitize --tool nvcheck
 expect 2 "--jobs takes a whole number, found '-1'" ./dev sanitize --jobs -1
 expect 2 "--jobs takes a whole number, found 'two'" ./dev mutate --jobs two
 expect 2 "--gpus takes a whole number of at least 1, found '0'" ./dev mutate --gpus 0
-expect 2 "--gpus takes a whole number of at least 1, found '0'" ./dev mutate --cards 0
-expect 2 "--gpus takes a whole number of at least 1, found '0'" ./dev sanitize --cards 0
+expect 2 "--gpus takes a whole number of at least 1, found '0'" ./dev sanitize --gpus 0
 expect 2 "--seconds takes a whole number, found '1h'" ./dev fuzz --seconds 1h
 expect 2 "fuzz has no target 'nonesuch'" ./dev fuzz nonesuch
 expect 2 "mutate: unknown option '--bogus'" ./dev mutate --bogus

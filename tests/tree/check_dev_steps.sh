@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # What ./dev builds, installs and prints, with stand-ins for the tools that it calls. check_dev.sh has its refusals.
 #   check_dev_steps.sh ROOT [--first [PART…]]
-# PART: builds, first_build, packages, affected, lint, apps, cmake, failures, skips or results; without one all run.
-# Each has a stage of its own.
+# PART: builds, first_build, packages, affected, lint, apps, cmake, failures, skips, results or bench; without one all
+# run. Each has a stage of its own.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) first=${2:-}
 cd "$1"
 shift $(($# < 2 ? $# : 2))
 parts=("$@")
-[ "$#" -gt 0 ] || parts=(builds first_build packages affected lint apps cmake failures skips results)
+[ "$#" -gt 0 ] || parts=(builds first_build packages affected lint apps cmake failures skips results bench)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tree/expect.sh
@@ -390,6 +390,44 @@ check_results() {
   not_called 'junit'
   BREAK='' expect 0 '' staged sanitize --tool memcheck --json kept.json
   called 'python3 tests/sanitize/sanitize.py .*--tool memcheck --json kept.json'
+}
+
+# Every part of ./dev bench measures the GPU that --device names, whose name the folder has.
+check_bench() {
+  local part gpu folder CUDA_VISIBLE_DEVICES=''
+  export CUDA_VISIBLE_DEVICES
+  set_whole_stage
+  stand_in wrk <<<':'
+  stand_in nvidia-smi <<<'echo "NVIDIA T4"'
+  # shellcheck disable=SC2016  # the stand-in expands it
+  stand_in python3 <<<'echo "python3 $* on ${CUDA_VISIBLE_DEVICES:-all}" >>../calls'
+  stand_in lenslet <<'STAND_IN'
+echo "lenslet $* on ${CUDA_VISIBLE_DEVICES:-all}" >>../calls
+[ "$1" = profile ] || exit 0
+[ "$3" = cpu ] || printf '  "devices": [\n    {\n      "name": "%s",\n      "device": "%s",\n' "$GPU" "$3"
+printf '  "ceilings": {\n    "device": "%s",\n  "conditions": {\n      "device": "%s",\n' "$3" "$3"
+STAND_IN
+  mkdir -p "$stage/kept/bin" "$stage/data"
+  mv "$tools/lenslet" "$stage/kept/bin"
+  touch "$stage/data/t10k-images-idx3-ubyte" "$stage/data/t10k-labels-idx1-ubyte"
+  local command=(staged bench --built kept --part 'lenet,calls,peers,networks,serve' --device)
+  GPU='NVIDIA H100 80GB HBM3' expect 0 'results: docs/results/20[0-9-]*-h100$' "${command[@]}" cuda:1
+  for part in 'lenslet bench --device cuda:0' 'user_calls.py .*--device cuda:0' 'lenet5_peers.py .*--device cuda' \
+    'networks_peers.py .*--device cuda' 'serve_load.py .*--device cuda'; do
+    called "$part .*on 1$"
+  done
+  [ "$(grep -c 'on all$' "$work/calls")" -eq 1 ] || { echo 'FAILED: a part saw other GPUs:'; cat "$work/calls"; fail; }
+  GPU='NVIDIA H200' CUDA_VISIBLE_DEVICES=5,3 expect 0 'results: docs/results/20[0-9-]*-h200$' "${command[@]}" cuda:1
+  called 'lenet5_peers.py .*--device cuda .*on 3$'
+  while read -r folder gpu; do
+    GPU=$gpu expect 0 "results: docs/results/20[0-9-]*-$folder\$" staged bench --built kept --part calls --device cuda:0
+  done <<'NAMES'
+v100 Tesla V100-SXM2-16GB
+4090 NVIDIA GeForce RTX 4090
+titan-v NVIDIA TITAN V
+NAMES
+  expect 0 'results: docs/results/20[0-9-]*-cpu$' "${command[@]}" cpu
+  called 'lenet5_peers.py .*--device cpu .*on all$'
 }
 
 for part in "${parts[@]}"; do "check_$part"; done

@@ -1,4 +1,4 @@
-"""A constant that a Python script has from C++ is equal there.
+"""A constant that a Python script shares with C++ or C is equal there.
 
 python3 tests/tree/constants_test.py
 """
@@ -9,8 +9,13 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# (Python file, its name, C++ file, its name there[, how many of its units are one of Python's])
+# (Python file, its name, C++ or C file, its name there[, how many of its units are one of Python's])
 PAIRS = (
+    ("apps/peers/judged_calls.py", "JUDGED_EACH", "apps/peers/c_calls.c", "kJudgedEach"),
+    ("apps/peers/judged_calls.py", "LARGE_STEP", "apps/peers/c_calls.c", "kLargeStep"),
+    ("apps/peers/judged_calls.py", "MIN_CALLS", "apps/peers/c_calls.c", "kMinCalls"),
+    ("apps/peers/judged_calls.py", "STEP", "apps/peers/c_calls.c", "kStep"),
+    ("apps/peers/judged_calls.py", "WARM_UP", "apps/peers/c_calls.c", "kWarmUp"),
     ("apps/peers/lenslet_side.py", "IN_ORDER", "apps/lenslet/bench/bench_latency.cpp", "kInOrderPasses"),
     ("apps/peers/side.py", "BATCH_NS", "apps/measuring/measure.cpp", "kBatchNs"),
     ("apps/peers/side.py", "MAX_DIFFERING", "apps/lenslet/bench/bench.cpp", "kMaxDigitsOff"),

@@ -86,6 +86,8 @@ if [ "$part" = dev ]; then
   red dev.d/test.sh 'setup_apps() { :; }' 'pip could not install the packages' "${steps[@]}" apps
   red dev.d/test.sh 'python3() { :; }' 'no "python3 tests/support/test_results.py' "${steps[@]}" results
   red dev.d/test.sh 'ctest() { shift 2; command ctest --preset release; }' 'no "ctest .*junit' "${steps[@]}" results
+  red dev.d/bench.sh 'show_only_gpu() { :; }' 'no "lenslet bench --device cuda:0.*on 1' "${steps[@]}" bench
+  red dev.d/bench.sh 'short_name() { echo gpu; }' 'results: docs/results/.*-h100' "${steps[@]}" bench
   red dev.d/build.sh 'takes_ccache() { has_program ccache; }' 'was called' "${steps[@]}" first_build
   red dev.d/setup.sh 'setup_if_needed() { cmd_setup "$@"; }' 'was called' "${steps[@]}" first_build
   red dev.d/setup.sh 'set_up() { install_missing required "${required[@]}"; install_missing optional "$@"
