@@ -166,7 +166,7 @@ Result max_pool2d(const Shape& input, const float* x, const PoolWindow& window) 
   for_each_window(input, x, window, output, [&](size_t index, const float* plane, int64_t top, int64_t left) {
     double best = -INFINITY;
     for_each_cell(input, plane, window, top, left, [&](double value, bool inside) {
-      if (inside) best = std::max(best, value);
+      if (inside && (value > best || std::isnan(value))) best = value;
     });
     result.values[index] = best;
     result.magnitudes[index] = std::fabs(best);
@@ -199,7 +199,7 @@ double rectified(double x, double slope, double ceiling) {
 Result relu(const Shape& input, const float* x) {
   Result result = make_result(input);
   for (size_t i = 0; i < result.values.size(); ++i) {
-    result.values[i] = x[i] > 0 ? x[i] : 0;
+    result.values[i] = x[i] < 0 ? 0 : x[i];  // NaN is not below 0
     result.magnitudes[i] = std::fabs(double{x[i]});
   }
   return result;
