@@ -153,7 +153,7 @@ std::vector<uint8_t> read_file(const std::string& path,
   size_t filled = 0;
   while (true) {
     // A signal may have come before the first read, or interrupted a read or a wait.
-    if (reading_stopped()) throw InterruptedError(concat("interrupted while reading ", name));
+    if (stopped()) throw InterruptedError(concat("interrupted while reading ", name));
     if (filled == bytes.size()) bytes.resize(std::max(filled + kReadStep, filled + filled / 2));
     const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && would_block(errno)) {

@@ -2,7 +2,7 @@
 //
 // Each function finds its output size itself, that of a window by trial. It also returns the sum of the absolute
 // values of the products of every output, from which error bounds are derived. All tensors are row-major NCHW in host
-// memory. Long computations can be ended (interruption.h) with InterruptedError.
+// memory. Long computations end with InterruptedError if stopped() (framework/base/interruption.h).
 #pragma once
 
 #include <cstdint>

@@ -81,9 +81,9 @@ TEST(ReadFile, AnInterruptionBeforeTheFirstReadEndsIt) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   const Redirect input(STDIN_FILENO, ends[0]);
-  stop_reading_when([] { return true; });
+  stop_when([] { return true; });
   EXPECT_THROW(read_file("-", 10), InterruptedError);
-  stop_reading_when(nullptr);
+  stop_when(nullptr);
   ::close(ends[1]);
 }
 
@@ -118,9 +118,9 @@ TEST(FileBytes, AnInterruptionEndsIt) {
   const TemporaryFolder folder;
   const FileBytes file(folder.write("f", bytes_of("abcd")));
   char byte = 0;
-  stop_reading_when([] { return true; });
+  stop_when([] { return true; });
   EXPECT_THROW(file.read(0, &byte, 1), InterruptedError);
-  stop_reading_when(nullptr);
+  stop_when(nullptr);
 }
 
 TEST(MemoryBytes, HasNoMoreThanItsBytes) {

@@ -10,13 +10,13 @@
 #include <set>
 
 #include "framework/base/error.h"
+#include "framework/base/interruption.h"
 #include "framework/base/parallel.h"
 #include "framework/tensor/poison.h"
 #include "layers/reference/choose_outputs.h"
 #include "layers/reference/compare.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_memory.h"
-#include "layers/reference/interruption.h"
 
 namespace lenslet::reference {
 namespace {
