@@ -10,9 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 
 #include "framework/base/interruption.h"
 #include "framework/base/text.h"
@@ -100,10 +98,8 @@ std::string resolved_path(const std::string& path) {
     name = next.front() == '/' ? next : folder_of(name) + next;
   }
   const std::string folder = folder_of(name);
-  const std::unique_ptr<char, decltype(&std::free)> real(
-      ::realpath(folder.empty() ? "." : folder.c_str(), nullptr), &std::free);
-  if (!real) return name;
-  const std::string place = real.get();
+  const std::string place = real_path(folder.empty() ? "." : folder);
+  if (place.empty()) return name;
   return (place == "/" ? place : place + "/") + name.substr(folder.size());
 }
 

@@ -155,6 +155,16 @@ TEST(FolderOf, EndsWithTheSlash) {
   EXPECT_EQ(folder_of("c"), "");
 }
 
+TEST(RealPath, FollowsLinksOfFilesThatExist) {
+  const TemporaryFolder folder;
+  const std::string file = std::filesystem::canonical(folder.write("file", bytes_of("text"))).string();
+  std::filesystem::create_symlink("file", folder / "link");
+  EXPECT_EQ(real_path(folder / "link"), file);
+  EXPECT_EQ(real_path(folder / "link", "otherwise"), file);
+  EXPECT_EQ(real_path(folder / "none", "otherwise"), "otherwise");
+  EXPECT_EQ(real_path(folder / "none"), "");
+}
+
 TEST(FirstLine, IsEmptyWithoutAFile) {
   const TemporaryFolder folder;
   EXPECT_EQ(first_line(folder.write("lines", bytes_of("first\nsecond\n"))), "first");
