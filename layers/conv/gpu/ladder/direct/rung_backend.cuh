@@ -63,6 +63,14 @@ inline Support supports_compiled_windows(const char* name, const Conv2dProblem& 
                             window_text(problem), ": use direct"));
 }
 
+/// Kernels<window, stride>::get() of such a problem.
+template <template <int, int> class Kernels>
+RungKernels by_window(const Conv2dProblem& problem) {
+  if (problem.r == 5) return Kernels<5, 1>::get();
+  if (problem.stride_h == 1) return Kernels<3, 1>::get();
+  return problem.stride_h == 2 ? Kernels<3, 2>::get() : Kernels<3, 3>::get();
+}
+
 /// Shape, block and shared memory of a problem; `shared_bytes` exceeds the limit if not even the smallest block fits.
 struct RungLaunch {
   RungShape shape{};
