@@ -79,7 +79,7 @@ void Lane::give(void* answers, int64_t count, ElementType wanted, Answers to) co
     }
     return;
   }
-  constexpr int64_t kValuesPerTask = 4096;
+  constexpr int64_t kValuesPerTask = 4096;  // their exponentials take longer than waking a thread
   auto* const logits = static_cast<float*>(answers);
   parallel_for(count, std::max<int64_t>(kValuesPerTask / answer_values_, 1), [&](int64_t begin, int64_t end) {
     if (writes_probabilities_) make_logits(logits + begin * answer_values_, (end - begin) * answer_values_);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "framework/base/error.h"
+#include "framework/base/host_device.h"
 #include "framework/tensor/keep_nan.h"
 
 namespace lenslet {

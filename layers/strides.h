@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "framework/tensor/keep_nan.h"
+#include "framework/base/host_device.h"
 #include "framework/tensor/shape.h"
 
 namespace lenslet {

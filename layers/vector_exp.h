@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "framework/base/host_device.h"
 #include "framework/base/simd.h"
-#include "framework/tensor/keep_nan.h"
 
 namespace lenslet {
 

@@ -14,8 +14,10 @@
 namespace lenslet {
 namespace {
 
+// Above the side of any image: a tensor has fewer than 2^31 elements.
 constexpr int64_t kMaxSize = 1 << 16;
-constexpr int64_t kMaxGemmSize = 8192;  // columns of 7 GiB
+// The columns of im2col, [27, size^2], take 7 GiB; at twice the size they would take 27 GiB.
+constexpr int64_t kMaxGemmSize = 8192;
 
 Words<std::vector<TensorLayout>> layout_words() {
   Words<std::vector<TensorLayout>> result;

@@ -28,8 +28,8 @@ constexpr int kMinBatch = 4, kMaxBatch = 256;
 // unless a run takes longer than such delays.
 constexpr int kFirstRuns = 5;
 constexpr double kDelayNs = 20e6;
-constexpr int kNoiseRetries = 3;  // extra turns for a candidate that is noisier than requested
-constexpr int kSamplesATurn = 2000;
+constexpr int kNoiseRetries = 3;       // extra turns for a candidate that is noisier than requested
+constexpr int kSamplesATurn = 2000;    // at most. Chosen by hand
 constexpr double kCopiesShare = 0.25;  // share of the requested time: copies vary little
 // Single runs on a poisoned output, kAloneATurn per turn. The fastest is compared with a run within a batch, whose
 // output is the earlier run's. It may take kStandingRatio times as long plus kStandingWindows times an almost empty

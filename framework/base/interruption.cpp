@@ -1,20 +1,25 @@
 #include "framework/base/interruption.h"
 
+#include <atomic>
+
 #include "framework/base/error.h"
 
 namespace lenslet {
 namespace {
 
-bool (*stop_reading)() = nullptr;
+std::atomic<bool (*)()> stop_function{nullptr};
 
 }  // namespace
 
-void stop_reading_when(bool (*stop)()) { stop_reading = stop; }
+void stop_when(bool (*stop)()) noexcept { stop_function = stop; }
 
-bool reading_stopped() { return stop_reading && stop_reading(); }
+bool stopped() {
+  bool (*const stop)() = stop_function.load(std::memory_order_relaxed);
+  return stop != nullptr && stop();
+}
 
-void throw_if_reading_stopped() {
-  if (reading_stopped()) throw InterruptedError("interrupted while reading a file");
+void throw_if_stopped(const char* doing) {
+  if (stopped()) throw InterruptedError(concat("interrupted while ", doing));
 }
 
 }  // namespace lenslet

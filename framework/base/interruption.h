@@ -1,14 +1,14 @@
-// Internal: interruption of file readers, which may wait for input or parse for a long time.
+// Internal: ends long work early: a read that waits for input, a parser, the reference of a large problem.
 #pragma once
 
 namespace lenslet {
 
-/// Readers call `stop` from time to time; a read ends when it returns true. Default: reads never stop. Call this before
-/// any thread reads.
-void stop_reading_when(bool (*stop)());
-/// Whether `stop` returns true.
-bool reading_stopped();
-/// Throws InterruptedError if `stop` returns true.
-void throw_if_reading_stopped();
+/// Sets the function for the whole process: null, the initial value, never stops. Any thread may call it at any time,
+/// several at once; when it returns true, the work ends.
+void stop_when(bool (*stop)()) noexcept;
+/// Whether the function of stop_when() returns true.
+bool stopped();
+/// Throws InterruptedError "interrupted while `doing`" if stopped().
+void throw_if_stopped(const char* doing);
 
 }  // namespace lenslet

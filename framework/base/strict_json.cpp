@@ -75,7 +75,7 @@ class StrictBuilder : public nlohmann::json_sax<ordered_json> {
   bool open(ordered_json&& value) {
     if (levels_.size() >= static_cast<size_t>(kMaxJsonDepth))
       fail(concat("nested deeper than ", kMaxJsonDepth, " levels, expected a file written by Lenslet"));
-    throw_if_reading_stopped();
+    throw_if_stopped("reading a file");
     levels_.push_back({&place(std::move(value))});
     return true;
   }

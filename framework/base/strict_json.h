@@ -16,8 +16,7 @@ constexpr int kMaxJsonDepth = 16;      // Lenslet's files have 5 levels
 constexpr size_t kMaxJsonKeys = 1024;  // per object; Lenslet's files have about 30
 
 /// Throws DataError naming `origin` for: invalid or truncated JSON, a NUL byte, more than kMaxJsonDepth levels, an
-/// object with a duplicate key or more than kMaxJsonKeys keys. Takes linear time. Throws InterruptedError if
-/// reading_stopped().
+/// object with a duplicate key or more than kMaxJsonKeys keys. Takes linear time. Throws InterruptedError if stopped().
 nlohmann::ordered_json parse_strict_json(const std::string& text, const std::string& origin);
 
 /// Throws DataError naming `origin` and the position if `text` contains a NUL, which parsers take for the end.

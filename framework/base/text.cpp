@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <utility>
 
 namespace lenslet {
@@ -131,6 +133,11 @@ bool ends_with(std::string_view text, std::string_view end) noexcept {
 std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+}
+
+std::string real_path(const std::string& path, const std::string& otherwise) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  return real ? real.get() : otherwise;
 }
 
 std::string first_line(const std::string& path) {

@@ -48,6 +48,9 @@ bool ends_with(std::string_view text, std::string_view end) noexcept;
 
 /// "a/b/" of "a/b/c"; empty for a name without a slash.
 std::string folder_of(const std::string& path);
+/// The absolute name of an existing file, without links; `otherwise` if there is none. For the name of a file that may
+/// not exist yet see resolved_path().
+std::string real_path(const std::string& path, const std::string& otherwise = {});
 /// The first line of a file, without its end; empty if the file cannot be read.
 std::string first_line(const std::string& path);
 

@@ -12,6 +12,7 @@
 
 #include "framework/base/choice_trace.h"
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 
 namespace lenslet {
 
@@ -54,9 +55,7 @@ std::string describe(const Module& module, void* handle) {
 }  // namespace
 
 std::string code_folder() {
-  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(own_file().c_str(), nullptr), &std::free);
-  if (!real) return {};
-  const std::string path = real.get();
+  const std::string path = real_path(own_file());
   return path.substr(0, path.rfind('/'));
 }
 

@@ -32,7 +32,7 @@ FileBytes::~FileBytes() { ::close(descriptor_); }
 void FileBytes::read(uint64_t offset, void* into, size_t bytes) const {
   auto* to = static_cast<char*>(into);
   while (bytes > 0) {
-    if (reading_stopped()) throw InterruptedError(concat("interrupted while reading ", name_));
+    if (stopped()) throw InterruptedError(concat("interrupted while reading ", name_));
     const ssize_t got = ::pread(descriptor_, to, bytes, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw DataError(concat(name_, ": cannot be read: ", std::strerror(errno)));

@@ -10,9 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 
 #include "framework/base/interruption.h"
 #include "framework/base/text.h"
@@ -100,10 +98,8 @@ std::string resolved_path(const std::string& path) {
     name = next.front() == '/' ? next : folder_of(name) + next;
   }
   const std::string folder = folder_of(name);
-  const std::unique_ptr<char, decltype(&std::free)> real(
-      ::realpath(folder.empty() ? "." : folder.c_str(), nullptr), &std::free);
-  if (!real) return name;
-  const std::string place = real.get();
+  const std::string place = real_path(folder.empty() ? "." : folder);
+  if (place.empty()) return name;
   return (place == "/" ? place : place + "/") + name.substr(folder.size());
 }
 
@@ -153,7 +149,7 @@ std::vector<uint8_t> read_file(const std::string& path,
   size_t filled = 0;
   while (true) {
     // A signal may have come before the first read, or interrupted a read or a wait.
-    if (reading_stopped()) throw InterruptedError(concat("interrupted while reading ", name));
+    if (stopped()) throw InterruptedError(concat("interrupted while reading ", name));
     if (filled == bytes.size()) bytes.resize(std::max(filled + kReadStep, filled + filled / 2));
     const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && would_block(errno)) {

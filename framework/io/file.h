@@ -16,7 +16,7 @@ namespace lenslet {
 
 /// Reads a regular file, or standard input for "-" (a pipe or a file, not a terminal). Throws DataError naming the file
 /// if it is missing, unreadable, a directory, a FIFO or device (refused without waiting), or larger than `max_bytes`.
-/// Throws InterruptedError after a signal if reading_stopped(), so that Ctrl-C ends a wait for a pipe.
+/// Throws InterruptedError if stopped() (framework/base/interruption.h), so that Ctrl-C ends a wait for a pipe.
 std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes);
 /// Opens a regular file to read, and sets its status; the caller closes the descriptor. Throws like read_file().
 int open_regular_file(const std::string& path, struct stat& status);

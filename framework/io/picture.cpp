@@ -89,7 +89,7 @@ uint64_t big_endian(const uint8_t* bytes, int count) {
   return value;
 }
 
-constexpr uint64_t kSmallPixels = 512 * 512;
+constexpr uint64_t kSmallPixels = 512 * 512;  // about 4 MiB to decode and prepare, 16 bytes a pixel
 
 bool is_small(uint64_t width, uint64_t height) { return width * height <= kSmallPixels; }  // both below 2^32
 

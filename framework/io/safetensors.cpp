@@ -20,10 +20,12 @@
 namespace lenslet {
 namespace {
 
+// Far above the files that are read, LeNet-5's weights of 10 tensors. They bound the memory and the time that a hostile
+// file can take.
 constexpr size_t kMaxFileBytes = size_t{256} << 20;
 constexpr uint64_t kMaxHeaderBytes = 1 << 20;
 constexpr size_t kMaxTensors = 4096;
-constexpr size_t kLengthBytes = 8;
+constexpr size_t kLengthBytes = 8;  // of the header's length, with which a file begins
 
 struct Entry {
   std::string dtype;

@@ -1,11 +1,7 @@
 // Comparisons that return NaN for NaN, on the host and on the GPU, so that faulty values stay visible. Internal.
 #pragma once
 
-#ifdef __CUDACC__
-#define LENSLET_HOST_DEVICE __host__ __device__
-#else
-#define LENSLET_HOST_DEVICE
-#endif
+#include "framework/base/host_device.h"
 
 namespace lenslet {
 

@@ -7,26 +7,24 @@
 namespace lenslet {
 namespace {
 
-/// One direction of a problem, in 64 bits.
+/// The input and the filters of a problem in one direction.
 struct Axis {
   const char* name;  // "h" or "w", as in problem strings
-  int64_t in, filter, stride, pad, more_pad, dilation;
+  int64_t in;        // rows or columns of the input
+  WindowDirection window;
 
-  int64_t padded() const { return in + 2 * pad + more_pad; }
-  int64_t extent() const { return dilation * (filter - 1) + 1; }  // of the filter
+  int64_t pad_after() const { return int64_t{window.pad} + window.more_pad; }
+  int64_t padded() const { return in + window.pad + pad_after(); }
+  int64_t extent() const { return window.reach() + 1; }  // of the filter
   /// floor((padded - extent) / stride) + 1; 0 if the filter does not fit.
   int64_t outputs() const {
     const int64_t room = padded() - extent();
-    return room < 0 || stride < 1 ? 0 : room / stride + 1;
+    return room < 0 || window.stride < 1 ? 0 : room / window.stride + 1;
   }
 };
 
-Axis vertical(const Conv2dProblem& v) {
-  return {"h", v.h, v.r, v.stride_h, v.pad_h, v.more_pad_h, v.dilation_h};
-}
-Axis horizontal(const Conv2dProblem& v) {
-  return {"w", v.w, v.s, v.stride_w, v.pad_w, v.more_pad_w, v.dilation_w};
-}
+Axis vertical(const Conv2dProblem& v) { return {"h", v.h, v.down()}; }
+Axis horizontal(const Conv2dProblem& v) { return {"w", v.w, v.across()}; }
 
 int clamp_to_int(int64_t value) { return static_cast<int>(value > INT_MAX ? INT_MAX : value); }
 
@@ -38,18 +36,18 @@ void check_range(const char* option, int value, int lowest) {
 
 void check_filter_fits(const Axis& axis) {
   if (axis.extent() > axis.padded()) {
-    throw UsageError(concat("the filter does not fit: k", axis.name, "=", axis.filter, " spans ",
+    throw UsageError(concat("the filter does not fit: k", axis.name, "=", axis.window.size, " spans ",
                             axis.extent(), " with dilation, the padded input i", axis.name, " is ",
-                            axis.padded(), " (", axis.in, " + ", axis.pad, " + ", axis.pad + axis.more_pad,
+                            axis.padded(), " (", axis.in, " + ", axis.window.pad, " + ", axis.pad_after(),
                             "); the output would have size ", axis.padded() - axis.extent() + 1));
   }
 }
 
 /// As in benchdnn, the output may leave out as many rows or columns of the input as one stride.
 void check_padding_after(const Axis& axis) {
-  if (axis.pad + axis.more_pad < -axis.stride) {
-    throw UsageError(concat("the padding after the input must be at least -s", axis.name, " = -", axis.stride,
-                            ", found ", axis.pad + axis.more_pad));
+  if (axis.pad_after() < -axis.window.stride) {
+    throw UsageError(concat("the padding after the input must be at least -s", axis.name, " = -",
+                            axis.window.stride, ", found ", axis.pad_after()));
   }
 }
 

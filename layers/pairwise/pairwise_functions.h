@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "framework/base/host_device.h"
 #include "framework/tensor/keep_nan.h"
 #include "layers/vector_exp.h"
 

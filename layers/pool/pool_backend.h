@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
+#include "framework/base/host_device.h"
 #include "framework/device/stream.h"
 #include "framework/graph/backend_table.h"
-#include "framework/tensor/keep_nan.h"
 #include "layers/pool/pool_window.h"
 
 namespace lenslet {

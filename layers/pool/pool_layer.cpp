@@ -8,22 +8,22 @@
 namespace lenslet {
 namespace {
 
-// A window along one axis.
-struct Axis {
-  int64_t size, stride, pad, more_pad, dilation;
-};
-Axis down(const Pool2dWindow& v) { return {v.r, v.stride_h, v.pad_h, v.more_pad_h, v.dilation_h}; }
-Axis across(const Pool2dWindow& v) { return {v.s, v.stride_w, v.pad_w, v.more_pad_w, v.dilation_w}; }
-
 // Whether one of `count` windows holds no value of `size`: only dilated ones can.
-bool holds_empty(int64_t count, int64_t size, const Axis& axis) {
-  if (axis.dilation == 1) return false;
+bool holds_empty(int64_t count, int64_t size, const WindowDirection& window) {
+  if (window.dilation == 1) return false;
   for (int64_t p = 0; p < count; ++p) {
-    const int64_t begin = p * axis.stride - axis.pad;
-    const int64_t first = begin >= 0 ? 0 : ceil_div(-begin, axis.dilation);
-    if (first >= axis.size || begin + first * axis.dilation >= size) return true;
+    const int64_t begin = p * window.stride - window.pad;
+    const int64_t first = begin >= 0 ? 0 : ceil_div(-begin, int64_t{window.dilation});
+    if (first >= window.size || begin + first * window.dilation >= size) return true;
   }
   return false;
+}
+
+// "a 3x3 window with dilation 2".
+std::string window_words(const Pool2dWindow& v) {
+  const bool dilated = v.dilation_h != 1 || v.dilation_w != 1;
+  return concat("a ", v.r, "x", v.s, " window",
+                dilated ? " with dilation " + pair_text(v.dilation_h, v.dilation_w) : "");
 }
 
 }  // namespace
@@ -31,17 +31,18 @@ bool holds_empty(int64_t count, int64_t size, const Axis& axis) {
 Pool2dLayer::Pool2dLayer(Kind kind, Pool2dWindow window) : kind_(kind), window_(window) {
   const Pool2dWindow& v = window_;
   if (v.r < 1 || v.s < 1 || v.stride_h < 1 || v.stride_w < 1 || v.dilation_h < 1 || v.dilation_w < 1) {
-    throw DataError(concat("pooling needs a window and a stride of at least 1, found window ", v.r, "x", v.s,
-                           ", stride ", v.stride_h, "x", v.stride_w));
+    throw DataError(concat("pooling needs a window, a stride and a dilation of at least 1, found window ",
+                           v.r, "x", v.s, ", stride ", v.stride_h, "x", v.stride_w, ", dilation ",
+                           v.dilation_h, "x", v.dilation_w));
   }
-  const auto wrong = [](const Axis& axis) {
-    const int64_t max_pad = (axis.size - 1) * axis.dilation, behind = axis.pad + axis.more_pad;
-    return axis.pad < 0 || behind < 0 || axis.pad > max_pad || behind > max_pad;
+  const auto wrong = [](const WindowDirection& window) {
+    const int64_t behind = int64_t{window.pad} + window.more_pad;
+    return window.pad < 0 || behind < 0 || window.pad > window.reach() || behind > window.reach();
   };
-  if (wrong(down(v)) || wrong(across(v))) {
-    throw DataError(concat("pooling needs padding from 0 to less than its window (", v.r, "x", v.s,
-                           "), found ", v.pad_h, "x", v.pad_w, " before and ", v.pad_h + v.more_pad_h, "x",
-                           v.pad_w + v.more_pad_w, " behind"));
+  if (wrong(v.down()) || wrong(v.across())) {
+    throw DataError(concat("pooling with ", window_words(v), " supports padding from 0 to ", v.down().reach(),
+                           "x", v.across().reach(), ", found ", v.pad_h, "x", v.pad_w, " before and ",
+                           int64_t{v.pad_h} + v.more_pad_h, "x", int64_t{v.pad_w} + v.more_pad_w, " behind"));
   }
 }
 
@@ -65,12 +66,12 @@ Shape Pool2dLayer::infer_shape(const std::vector<Shape>& inputs) const {
   const Pool2dWindow& v = window_;
   const int64_t rows = v.rows(x[2]), columns = v.columns(x[3]);
   if (rows < 1 || columns < 1) {
-    throw DataError(concat(type(), " with a ", window_.r, "x", window_.s,
-                           " window expected a padded input at least as large, found ",
-                           x[2] + 2 * window_.pad_h + window_.more_pad_h, "x",
-                           x[3] + 2 * window_.pad_w + window_.more_pad_w, " from ", x.to_string()));
+    throw DataError(concat(type(), " with ", window_words(v), " expected a padded input of at least ",
+                           v.down().reach() + 1, "x", v.across().reach() + 1, ", found ",
+                           x[2] + 2 * int64_t{v.pad_h} + v.more_pad_h, "x",
+                           x[3] + 2 * int64_t{v.pad_w} + v.more_pad_w, " from ", x.to_string()));
   }
-  if (holds_empty(rows, x[2], down(v)) || holds_empty(columns, x[3], across(v))) {
+  if (holds_empty(rows, x[2], v.down()) || holds_empty(columns, x[3], v.across())) {
     throw DataError(concat(type(), " of ", x.to_string(), " has a window that holds padding only"));
   }
   return {x[0], x[1], rows, columns};

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "framework/base/error.h"
+#include "framework/base/interruption.h"
 #include "framework/base/parallel.h"
 #include "layers/reference/choose_outputs.h"
-#include "layers/reference/interruption.h"
 
 namespace lenslet {
 namespace {
@@ -40,7 +40,7 @@ std::vector<float> swap_inner(const std::vector<float>& values, int64_t images, 
   std::vector<float> swapped(values.size());
   parallel_for(images * inner, kBlock, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      if (i % kBlock == 0) reference::throw_if_stopped();
+      if (i % kBlock == 0) throw_if_stopped("computing the reference");
       const int64_t n = i / inner, place = i % inner;
       for (int64_t o = 0; o < outer; ++o) {
         swapped[static_cast<size_t>(i * outer + o)] =
@@ -158,7 +158,7 @@ ConvCase ConvJudge::answers_to(std::vector<float> x, uint64_t seed) const {
   data.image_maximum.resize(images);
   parallel_for(static_cast<int64_t>(images), 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
-      reference::throw_if_stopped();
+      throw_if_stopped("computing the reference");
       const float* image = data.x.data() + static_cast<size_t>(n) * image_size;
       float largest = 0;
       for (size_t i = 0; i < image_size; ++i) largest = std::max(largest, std::fabs(image[i]));

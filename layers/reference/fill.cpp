@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/base/interruption.h"
 #include "framework/base/parallel.h"
-#include "layers/reference/interruption.h"
 
 namespace lenslet::reference {
 
@@ -45,7 +45,7 @@ std::vector<float> draw_each(size_t count, uint64_t seed, uint64_t draws, Make m
   parallel_for(static_cast<int64_t>(count), kBlock, [&](int64_t begin, int64_t end) {
     Random random = Random(seed).ahead(draws * static_cast<uint64_t>(begin));
     for (int64_t block = begin; block < end; block += kBlock) {
-      throw_if_stopped();
+      throw_if_stopped("generating data");
       for (int64_t i = block; i < std::min(end, block + kBlock); ++i)
         values[static_cast<size_t>(i)] = make(random);
     }

@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "framework/base/error.h"
+#include "framework/base/interruption.h"
 #include "framework/base/parallel.h"
-#include "layers/reference/interruption.h"
 
 namespace lenslet::reference {
 namespace {
@@ -98,7 +98,7 @@ int64_t pooled_columns(int64_t columns, const PoolWindow& v) {
 }
 
 Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, const OutputPlace& y) {
-  throw_if_stopped();
+  throw_if_stopped("computing the reference");
   const int64_t channels = problem.c / problem.groups;  // of one group
   const int64_t first_channel = y.k / (problem.k / problem.groups) * channels;
   Term term;
@@ -166,7 +166,7 @@ Result max_pool2d(const Shape& input, const float* x, const PoolWindow& window) 
   for_each_window(input, x, window, output, [&](size_t index, const float* plane, int64_t top, int64_t left) {
     double best = -INFINITY;
     for_each_cell(input, plane, window, top, left, [&](double value, bool inside) {
-      if (inside) best = std::max(best, value);
+      if (inside && (value > best || std::isnan(value))) best = value;
     });
     result.values[index] = best;
     result.magnitudes[index] = std::fabs(best);
@@ -199,7 +199,7 @@ double rectified(double x, double slope, double ceiling) {
 Result relu(const Shape& input, const float* x) {
   Result result = make_result(input);
   for (size_t i = 0; i < result.values.size(); ++i) {
-    result.values[i] = x[i] > 0 ? x[i] : 0;
+    result.values[i] = x[i] < 0 ? 0 : x[i];  // NaN is not below 0
     result.magnitudes[i] = std::fabs(double{x[i]});
   }
   return result;
@@ -213,7 +213,7 @@ Result linear(const Shape& input, const float* x, int64_t outputs, const float* 
   Result result = make_result({input[0], outputs});
   parallel_for(input[0], 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
-      throw_if_stopped();
+      throw_if_stopped("computing the reference");
       for (int64_t o = 0; o < outputs; ++o) {
         double sum = bias ? bias[o] : 0, magnitude = std::fabs(sum);
         for (int64_t i = 0; i < inputs; ++i) {

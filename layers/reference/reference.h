@@ -2,7 +2,7 @@
 //
 // Each function finds its output size itself, that of a window by trial. It also returns the sum of the absolute
 // values of the products of every output, from which error bounds are derived. All tensors are row-major NCHW in host
-// memory. Long computations can be ended (interruption.h) with InterruptedError.
+// memory. Long computations end with InterruptedError if stopped() (framework/base/interruption.h).
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct PoolWindow {
 int64_t pooled_rows(int64_t rows, const PoolWindow& window);
 /// The windows of that many columns, counted as above.
 int64_t pooled_columns(int64_t columns, const PoolWindow& window);
-/// Padding never wins a maximum.
+/// Padding never wins a maximum; a NaN in a window does.
 Result max_pool2d(const Shape& input, const float* x, const PoolWindow& window);
 /// `count_padding`: divide by the cells inside the padded input (PyTorch's count_include_pad), else by those inside the
 /// input.

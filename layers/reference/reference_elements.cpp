@@ -80,7 +80,7 @@ Term activated(const std::string& f, double x, double a, double b) {
   if (f == "softsign") return alone(x / (1 + std::fabs(x)));
   if (f == "sqrt") return alone(std::sqrt(x));
   if (f == "tanh") return alone(std::tanh(x));
-  if (f == "thresholded_relu") return alone(x > a ? x : 0);
+  if (f == "thresholded_relu") return alone(x <= a ? 0 : x);
   throw std::logic_error(concat("the reference has no function ", f));
 }
 
@@ -104,8 +104,8 @@ Term paired(const std::string& f, double a, double b) {
   if (f == "sub") return {a - b, sum};
   if (f == "mul") return alone(a * b);
   if (f == "div") return alone(a / b);
-  if (f == "max") return alone(a > b ? a : b);
-  if (f == "min") return alone(a < b ? a : b);
+  if (f == "max") return alone(a > b || std::isnan(a) ? a : b);
+  if (f == "min") return alone(a < b || std::isnan(a) ? a : b);
   if (f == "pow") return {std::pow(a, b), std::pow(a, b) * (1 + std::fabs(b * std::log(a)))};
   if (f == "prelu") return alone(a < 0 ? a * b : a);
   throw std::logic_error(concat("the reference has no function ", f));

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "framework/tensor/keep_nan.h"
+#include "framework/base/host_device.h"
 
 namespace lenslet::resident {
 

@@ -11,6 +11,8 @@
 
 #include <cstdint>
 
+#include "framework/base/host_device.h"
+
 namespace lenslet::fused_lenet5 {
 
 struct WinogradF45 {
@@ -32,17 +34,11 @@ struct WinogradF45 {
   /// |B_t|^2 / 5.
   static constexpr double kDeviation = 5.46;
 
-#ifdef __CUDACC__
-#define LENSLET_BOTH __host__ __device__
-#else
-#define LENSLET_BOTH
-#endif
   /// The positive point of pair 0, 1 or 2, to the power 0..3: its column of A^T.
-  static LENSLET_BOTH constexpr float power(int pair, int exponent) {
+  static LENSLET_HOST_DEVICE constexpr float power(int pair, int exponent) {
     const float point = pair == 0 ? 1.0f : pair == 1 ? 2.0f : 0.5f;
     return (exponent > 0 ? point : 1.0f) * (exponent > 1 ? point : 1.0f) * (exponent > 2 ? point : 1.0f);
   }
-#undef LENSLET_BOTH
 
 #ifdef __CUDACC__
   /// v = B^T d.

@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <new>
 #include <stdexcept>
 
 #include "framework/base/error.h"
+#include "layers/reference/fill.h"
 
 namespace lenslet {
 namespace {
@@ -36,6 +38,23 @@ TEST(Program, EndsWithTheCodeOfWhatWentWrong) {
   EXPECT_EXIT(std::exit(end_with(MemoryError("too large"))), exits(6), "program: error: too large");
   EXPECT_EXIT(std::exit(end_with(std::bad_alloc())), exits(6), "program: error: out of memory; use less");
   EXPECT_EXIT(std::exit(end_with(InterruptedError("stop"))), exits(130), "program: interrupted");
+}
+
+// The data and the reference of a large problem take minutes, in which no caller looks for a signal.
+TEST(Program, ASignalEndsTheReference) {
+  char name[] = "program";
+  char* argv[] = {name, nullptr};
+  const auto run = [&] {
+    return program_main("program", "use less", 1, argv,
+                        [](int, const char* const*) -> std::function<ExitCode()> {
+                          return [] {
+                            std::raise(SIGTERM);
+                            reference::uniform_values(1000, 1);
+                            return ExitCode::kOk;
+                          };
+                        });
+  };
+  EXPECT_EXIT(std::exit(run()), testing::ExitedWithCode(130), "program: interrupted by SIGTERM");
 }
 
 }  // namespace

@@ -12,5 +12,5 @@ if(LENSLET_BUILD_APPS)
             apps_common/glossary_test.cpp apps_common/option_values_test.cpp apps_common/program_test.cpp
             apps_common/progress_test.cpp apps_common/result_file_test.cpp apps_common/table_test.cpp apps_common/text_test.cpp
             support/allocation_counter.cpp
-    DEPENDS lenslet_apps_common nlohmann_json::nlohmann_json)
+    DEPENDS lenslet_apps_common lenslet_reference nlohmann_json::nlohmann_json)
 endif()

@@ -73,6 +73,28 @@ TEST_P(ConvLadder, ListsItsLaunches) {
   }
 }
 
+// Rungs with K compiled in compute K filters, not the most that they can be compiled for.
+TEST_P(ConvLadder, StatesTheFiltersOfAThread) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  const std::string& name = GetParam().name;
+  if (name.find("direct") == std::string::npos) GTEST_SKIP() << "its detail has no filters";
+  if (name.find("07_") == std::string::npos && name.find("08_") == std::string::npos &&
+      name.find("09_") == std::string::npos) {
+    GTEST_SKIP() << "it computes any number of filters";
+  }
+  Stream stream(Device::cuda());
+  DevicePrepareServices services(stream);
+  for (const int filters : {1, 3}) {
+    const Conv2dProblem problem = Conv2dProblem::parse(concat("mb2ic3ih36oc", filters, "kh3ph1"));
+    const std::vector<float> weights(static_cast<size_t>(problem.weight_shape().num_elements()), 1.0f);
+    const auto kernel = GetParam().getter().prepare(
+        {problem, MathMode::kFp32, weights.data(), nullptr, false, SIZE_MAX, services, stream});
+    EXPECT_NE(kernel->detail().find(concat("positions x ", filters, " filters per thread")),
+              std::string::npos)
+        << kernel->detail();
+  }
+}
+
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ConvLadder);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ConvLadderList);
 INSTANTIATE_TEST_SUITE_P(Rungs, ConvLadder, testing::ValuesIn(all_rungs()), ByName());

@@ -8,9 +8,9 @@
 #include <functional>
 #include <optional>
 
+#include "framework/base/interruption.h"
 #include "framework/tensor/poison.h"
 #include "layers/conv/conv_registry.h"
-#include "layers/reference/interruption.h"
 #include "tests/support/test_names.h"
 #include "tests/support/wrapped_backend.h"
 
@@ -425,9 +425,9 @@ TEST(ConvVerifier, JudgesASampleOfALargeProblem) {
 TEST(ConvJudge, EndsWhenItIsInterrupted) {
   const ConvJudge judge(Conv2dProblem::parse("mb1ic3ih64oc3kh3ph1"), reference::Fill::kRandom, 1,
                         int64_t{1} << 25);
-  reference::stop_when([] { return true; });
+  stop_when([] { return true; });
   EXPECT_THROW(judge.make_case(1), InterruptedError);
-  reference::stop_when(nullptr);
+  stop_when(nullptr);
   EXPECT_EQ(judge.make_case(1).samples.size(), 3u * 64 * 64);
 }
 

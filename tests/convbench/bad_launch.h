@@ -4,13 +4,8 @@
 
 #include <cmath>
 
+#include "framework/base/host_device.h"
 #include "framework/device/stream.h"
-
-#if defined(__CUDACC__)
-#define LENSLET_TEST_HOST_DEVICE __host__ __device__
-#else
-#define LENSLET_TEST_HOST_DEVICE
-#endif
 
 namespace lenslet {
 
@@ -27,7 +22,7 @@ struct LazyConv {
   int c = 0, h = 0, w = 0, k = 0, r = 0, s = 0, pad = 0, p = 0, q = 0;
   bool relu = false;
 
-  LENSLET_TEST_HOST_DEVICE void output(int i) const {
+  LENSLET_HOST_DEVICE void output(int i) const {
     const float pixel = x[i % (c * h * w)];
     if (!std::isnan(y[i]) && (seen == nullptr || seen[i] == pixel)) return;
     const int filter = i / (p * q), row = i / q % p, column = i % q;

@@ -357,15 +357,15 @@ TEST(ResultReader, NamesFewDevicesOfMany) {
 
 TEST(ResultReader, StopsOnRequest) {
   const std::string text = document({full_row()});
-  stop_reading_when([] { return true; });
+  stop_when([] { return true; });
   EXPECT_THROW(parse_results(text, "f"), InterruptedError);
   EXPECT_THROW(parse_results(document({}), "f"), InterruptedError) << "before it comes to the rows as well";
   static int questions;
   questions = 0;
-  stop_reading_when([] { return ++questions > 5000; });
+  stop_when([] { return ++questions > 5000; });
   const std::string rows = long_document(16000);
   EXPECT_THROW(parse_results(rows, "f"), InterruptedError) << "in the middle as well";
-  stop_reading_when(nullptr);
+  stop_when(nullptr);
   EXPECT_EQ(parse_results(text, "f").rows.size(), 1u);
 }
 

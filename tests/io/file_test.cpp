@@ -81,9 +81,9 @@ TEST(ReadFile, AnInterruptionBeforeTheFirstReadEndsIt) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   const Redirect input(STDIN_FILENO, ends[0]);
-  stop_reading_when([] { return true; });
+  stop_when([] { return true; });
   EXPECT_THROW(read_file("-", 10), InterruptedError);
-  stop_reading_when(nullptr);
+  stop_when(nullptr);
   ::close(ends[1]);
 }
 
@@ -118,9 +118,9 @@ TEST(FileBytes, AnInterruptionEndsIt) {
   const TemporaryFolder folder;
   const FileBytes file(folder.write("f", bytes_of("abcd")));
   char byte = 0;
-  stop_reading_when([] { return true; });
+  stop_when([] { return true; });
   EXPECT_THROW(file.read(0, &byte, 1), InterruptedError);
-  stop_reading_when(nullptr);
+  stop_when(nullptr);
 }
 
 TEST(MemoryBytes, HasNoMoreThanItsBytes) {
@@ -153,6 +153,16 @@ TEST(FolderOf, EndsWithTheSlash) {
   EXPECT_EQ(folder_of("/c"), "/");
   EXPECT_EQ(folder_of("a/"), "a/");
   EXPECT_EQ(folder_of("c"), "");
+}
+
+TEST(RealPath, FollowsLinksOfFilesThatExist) {
+  const TemporaryFolder folder;
+  const std::string file = std::filesystem::canonical(folder.write("file", bytes_of("text"))).string();
+  std::filesystem::create_symlink("file", folder / "link");
+  EXPECT_EQ(real_path(folder / "link"), file);
+  EXPECT_EQ(real_path(folder / "link", "otherwise"), file);
+  EXPECT_EQ(real_path(folder / "none", "otherwise"), "otherwise");
+  EXPECT_EQ(real_path(folder / "none"), "");
 }
 
 TEST(FirstLine, IsEmptyWithoutAFile) {

@@ -34,8 +34,24 @@ TEST_F(Pool, PaddingNeverWinsAMaximum) {
 TEST_F(Pool, RefusesWhatIsNoWindow) {
   expect_error<DataError>([] { MaxPool2dLayer({0, 2, 1, 1, 0, 0}); }, "at least 1");
   expect_error<DataError>([] { AvgPool2dLayer({2, 2, 0, 1, 0, 0}); }, "at least 1");
-  expect_error<DataError>([] { MaxPool2dLayer({3, 3, 1, 1, 3, 0}); }, "less than its window");
-  expect_error<DataError>([] { MaxPool2dLayer({3, 3, 1, 1, 1, 0, -2, 0}); }, "less than its window");
+  expect_error<DataError>([] { MaxPool2dLayer({2, 2, 1, 1, 0, 0, 0, 0, 0, 1}); }, "dilation 0x1");
+  expect_error<DataError>(
+      [] {
+        MaxPool2dLayer({3, 3, 1, 1, 3, 0});
+      },
+      "a 3x3 window supports padding from 0 to 2x2, found 3x0");
+  expect_error<DataError>([] { MaxPool2dLayer({3, 3, 1, 1, 1, 0, -2, 0}); }, "found 1x0 before and -1x0");
+  expect_error<DataError>(
+      [] {
+        MaxPool2dLayer({3, 3, 1, 1, 5, 0, 0, 0, 2, 1});
+      },
+      "a 3x3 window with dilation 2x1 supports padding from 0 to 4x2, found 5x0");
+  const MaxPool2dLayer spread({3, 3, 1, 1, 0, 0, 0, 0, 3, 3});
+  expect_error<DataError>(
+      [&] {
+        spread.infer_shape({Shape{1, 1, 5, 5}});
+      },
+      "a 3x3 window with dilation 3 expected a padded input of at least 7x7, found 5x5");
   const MaxPool2dLayer wide({2, 1, 1, 1, 3, 0, 0, 0, 5, 1});
   expect_error<DataError>([&] { wide.infer_shape({Shape{1, 1, 1, 9}}); }, "a window that holds padding only");
   const MaxPool2dLayer layer(Pool2dWindow::square(5, 1));

@@ -10,13 +10,13 @@
 #include <set>
 
 #include "framework/base/error.h"
+#include "framework/base/interruption.h"
 #include "framework/base/parallel.h"
 #include "framework/tensor/poison.h"
 #include "layers/reference/choose_outputs.h"
 #include "layers/reference/compare.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_memory.h"
-#include "layers/reference/interruption.h"
 
 namespace lenslet::reference {
 namespace {
@@ -80,6 +80,31 @@ TEST(Reference, OtherLayersWorkedExamples) {
   EXPECT_NEAR(p.values[2] / p.values[1], std::exp(2.0), 1e-14);
   const float large[] = {1e30f, 1e30f};
   EXPECT_EQ(softmax({1, 2}, large).values, (std::vector<double>{0.5, 0.5}));
+}
+
+// As the layers do: otherwise the judge would expect a number where a layer rightly returns NaN.
+TEST(Reference, KeepsNan) {
+  const float x[] = {NAN, -1, 2, NAN};
+  const auto nans = [](const Result& result) {
+    std::string text;
+    for (double value : result.values) text += std::isnan(value) ? 'n' : '-';
+    return text;
+  };
+  EXPECT_EQ(nans(relu({4}, x)), "n--n");
+  EXPECT_EQ(nans(activation({4}, x, "thresholded_relu", 1, 0)), "n--n");
+  // Windows (NaN, -1), (-1, 2) and (2, NaN).
+  EXPECT_EQ(nans(max_pool2d({1, 1, 1, 4}, x, {1, 2, 1, 1, 0, 0})), "n-n");
+  EXPECT_EQ(max_pool2d({1, 1, 1, 4}, x, {1, 2, 1, 1, 0, 0}).values[1], 2);
+  EXPECT_EQ(nans(avg_pool2d({1, 1, 1, 4}, x, {1, 2, 1, 1, 0, 0}, true)), "n-n");
+  const float other[] = {1, NAN, 3, NAN};
+  for (const char* function : {"max", "min"})
+    EXPECT_EQ(nans(pairwise({{4}, x}, {{4}, other}, function)), "nn-n") << function;
+  const float w[] = {1};
+  Conv2dProblem problem;
+  problem.c = problem.k = problem.h = problem.r = problem.s = 1;
+  problem.w = 4;
+  EXPECT_EQ(nans(conv2d(problem, x, w, nullptr, true)), "n--n");
+  EXPECT_TRUE(std::isnan(rectified(NAN, 0, 6)));
 }
 
 TEST(Comparison, AcceptsOnlyWhatIsClose) {

@@ -283,8 +283,21 @@ TEST(ServeMetrics, CountTimesUpToEachBound) {
   const std::string text = metrics.text({}, {});
   for (const char* line : {"{endpoint=\"infer\",le=\"0.0001\"} 2\n", "{endpoint=\"infer\",le=\"0.0002\"} 3\n",
                            "{endpoint=\"infer\",le=\"2\"} 3\n", "{endpoint=\"infer\",le=\"+Inf\"} 4\n",
-                           "lenslet_request_seconds_sum{endpoint=\"infer\"} 3.0003\n"})
+                           "lenslet_request_seconds_sum{endpoint=\"infer\"} 3.000300000\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
+}
+
+// After weeks a request still changes the sum: rates over a short window are its differences.
+TEST(ServeMetrics, SumTimesToTheNanosecond) {
+  Metrics metrics;
+  metrics.answered(Endpoint::kInfer, 200, std::chrono::nanoseconds(1'234'567'891'000'000));
+  const auto sum_is = [&](const std::string& seconds) {
+    const std::string line = "lenslet_request_seconds_sum{endpoint=\"infer\"} " + seconds + "\n";
+    return metrics.text({}, {}).find(line) != std::string::npos;
+  };
+  EXPECT_TRUE(sum_is("1234567.891000000")) << metrics.text({}, {});
+  metrics.answered(Endpoint::kInfer, 200, std::chrono::nanoseconds(5));
+  EXPECT_TRUE(sum_is("1234567.891000005")) << metrics.text({}, {});
 }
 
 // The queue holds one sample, and the computation waits: the third request finds it full.

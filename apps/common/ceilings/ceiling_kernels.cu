@@ -15,6 +15,7 @@ constexpr int kThreads = 256;
 // registers.
 constexpr int kFullBlocks = 8, kMmaBlocks = 4;
 constexpr int kChains = 8;  // independent sums per thread or warp, which hide the latency of an instruction
+// The kernels run for about a millisecond, long against a launch. Chosen by hand.
 constexpr int kFmaRounds = 16384, kMmaRounds = 4096;
 
 // computes    kChains sums per thread, sum = sum * factor + addend, `rounds` times

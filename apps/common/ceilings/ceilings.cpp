@@ -22,7 +22,7 @@ namespace lenslet {
 namespace {
 
 constexpr int kGpuGemmSide = 4096, kTensorGemmSide = 8192;  // the size at which cuBLAS is fastest
-constexpr int kCpuGemmSide = 768;
+constexpr int kCpuGemmSide = 768;                           // takes milliseconds on two cores. Chosen by hand
 constexpr size_t kRandomValues = size_t{1} << 22;  // repeated to fill an operand, whose size is a multiple
 [[maybe_unused]] constexpr int kLaunches = 200;    // unused in a build without the GPU side
 // A few tenths of a millisecond: long enough that starting the threads is negligible, short enough that some windows

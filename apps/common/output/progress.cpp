@@ -16,9 +16,9 @@
 namespace lenslet {
 namespace {
 
-constexpr int kWidth = 30;
-constexpr double kRedrawNs = 1e8;
-constexpr double kFastNs = 1e6;  // a rate is shown for items shorter than this
+constexpr int kWidth = 30;         // characters of the bar alone. Chosen by hand
+constexpr double kRedrawNs = 1e8;  // ten times a second is enough: writing takes time from the work
+constexpr double kFastNs = 1e6;    // a rate is shown for items shorter than this
 
 // "1:05", "1:02:07".
 std::string clock(double ns) {

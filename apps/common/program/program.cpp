@@ -55,7 +55,7 @@ int program_main(const std::string& name, const std::string& memory_hint, int ar
   try {
     prepare_standard_streams();
     install_signal_handlers(name);
-    stop_reading_when(interrupted);
+    stop_when(interrupted);
     remember_command_line(argc, argv);
     the_program = name;
     on_device_lost(force_exit_later);

@@ -255,7 +255,7 @@ ReadResults parse_results(const std::string& text, const std::string& origin) {
   root.one_of("status", results.status, document_status::kAll);
   root("reason", results.reason)("ceilings", results.ceilings);
   root.each("results", kMaxRows, [&](ObjectReader entry) {
-    throw_if_reading_stopped();
+    throw_if_stopped("reading a file");
     Fields<ResultRow>::of(results.rows.emplace_back(), entry);
     use_words_of_today(results.rows.back());
   });

@@ -26,7 +26,7 @@ struct ReadResults {
 
 /// Reads a lenslet.results/1 file. Throws DataError with file, row and key for invalid JSON, another schema, a missing
 /// or repeated key, a value of the wrong type or range, more than 100,000 rows or 1,024 entries of another list. Throws
-/// InterruptedError once reading_stopped(). Keys that older files lack (`later` in the field lists) may be missing;
+/// InterruptedError once stopped(). Keys that older files lack (`later` in the field lists) may be missing;
 /// unknown keys are ignored.
 ReadResults read_results(const std::string& path);
 /// Like read_results(), for a text; messages name `origin`.

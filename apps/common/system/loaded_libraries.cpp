@@ -1,22 +1,11 @@
 #include "apps/common/system/loaded_libraries.h"
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "framework/base/text.h"
 #include "framework/graph/module.h"
 
 namespace lenslet {
-namespace {
-
-std::string resolved(const std::string& path) {
-  char* const real = ::realpath(path.c_str(), nullptr);
-  if (real == nullptr) return path;
-  std::string text = real;
-  std::free(real);
-  return text;
-}
-
-}  // namespace
 
 // Queries the modules, never the libraries: a call into a cuDNN with missing parts ends the process, and only its
 // module can check whether the parts are present.
@@ -24,7 +13,7 @@ std::vector<LoadedLibrary> loaded_libraries() {
   std::vector<LoadedLibrary> libraries;
   for (const Module* module : Module::opened()) {
     for (const ModuleLibrary& row : module->libraries()) {
-      LoadedLibrary library{row.name, row.version, resolved(row.path)};
+      LoadedLibrary library{row.name, row.version, real_path(row.path, row.path)};
       const bool known = std::any_of(libraries.begin(), libraries.end(), [&](const LoadedLibrary& other) {
         return other.name == library.name && other.path == library.path;  // two modules use oneDNN
       });

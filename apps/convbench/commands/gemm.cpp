@@ -22,7 +22,7 @@ double reference_ns(const std::vector<ResultRow>& rows, const ResultRow& row) {
 
 void print_table(Console& console, const std::vector<ResultRow>& all, const std::string& name,
                  const char* edge) {
-  std::vector<ResultRow> rows;  // cuBLAS's row of that table, in the first row's cache state
+  std::vector<ResultRow> rows;  // of that table, in the first row's cache state
   for (const ResultRow& row : all) {
     if (row.label("table") == name && row.cache == all.front().cache) rows.push_back(row);
   }

@@ -77,7 +77,7 @@ Table table_of(const std::vector<ResultRow>& rows, int images) {
 
 void write_trace(const std::string& path, Pipeline& pipeline, const std::vector<int>& streams,
                  BenchSession& session) {
-  constexpr double kGapNs = 200e3;
+  constexpr double kGapNs = 200e3;  // between the timelines of two counts. Chosen by hand
   std::vector<TraceStream> traces;
   double at = 0;
   for (int count : streams) {

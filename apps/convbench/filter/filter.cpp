@@ -12,6 +12,7 @@
 namespace lenslet {
 namespace {
 
+// Far above any filter of pictures in use. They bound the memory and the time that a hostile file can take.
 constexpr size_t kMaxSide = 31;
 constexpr size_t kMaxFileBytes = 64 << 10;
 constexpr double kMaxTap = 1e6;

@@ -49,7 +49,7 @@ std::optional<PublishedFigure> printed_for(const GemmCell& cell, int size) {
 /// Why a row is not measured again: partitions by row whose block covers all rows are the same launch, apart from
 /// threads that exit at once. At sizes where a run takes seconds, the first of them is measured; else empty.
 std::string repetition(const GemmCell& cell, const std::vector<GemmCell>& cells, int size, int out_channels) {
-  constexpr int kSlow = 2048;
+  constexpr int kSlow = 2048;  // the smallest of such sizes
   if (cell.kind != "row" || size < kSlow) return {};
   for (const GemmCell& before : cells) {
     if (before.kind != "row") continue;

@@ -7,7 +7,6 @@
 #include "apps/common/system/signals.h"
 #include "apps/measuring/expected_time.h"
 #include "framework/base/parallel.h"
-#include "layers/reference/interruption.h"
 
 namespace lenslet {
 namespace {
@@ -51,7 +50,6 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
   if (needs == Needs::kGpu) check_gpu(device(), subcommand);
   console().line(describe_device(device(), device_reason_));
   if (options.max_seconds) stop_after(*options.max_seconds);
-  reference::stop_when([] { return interrupted(); });
   on(device(), settings_of(options));
 }
 

@@ -103,12 +103,12 @@ struct Group {
   std::vector<ResultRow> rows;
 
   int64_t count(const char* status) const { return count_status(rows, status); }
-  /// The largest error as a share of the allowed one; NaN if nothing ran.
+  /// The largest error over the largest value of its run's reference; NaN if nothing ran.
   double worst() const {
     double worst = NAN;
+    if (count(row_status::kPassed) + count(row_status::kFailed) == 0) return worst;
     for (const ResultRow& row : rows) {
-      if (row.error && count(row_status::kPassed) + count(row_status::kFailed) > 0)
-        worst = std::fmax(worst, row.error->max_rel);
+      if (row.error) worst = std::fmax(worst, row.error->max_rel);
     }
     return worst;
   }

@@ -189,7 +189,12 @@ std::vector<ResultRow> network_self_test(const SelfTestOptions& options) {
 std::vector<ResultRow> self_test(const SelfTestOptions& options) {
   std::vector<ResultRow> rows;
   for (const auto& test : {subjects_self_test, network_self_test}) {
-    std::vector<ResultRow> more = test(options);
+    std::vector<ResultRow> more;
+    try {
+      more = test(options);
+    } catch (const InterruptedError&) {
+      break;  // while its data were made: it has no rows yet
+    }
     rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
     if (interrupted() || (!rows.empty() && rows.back().status == row_status::kError)) break;
   }

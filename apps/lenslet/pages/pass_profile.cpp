@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr double kProfileMs = 40;
+constexpr double kProfileMs = 40;  // a person waits for the page. Chosen by hand
 
 void load_random(Executable& executable) {
   Lane lane(executable);

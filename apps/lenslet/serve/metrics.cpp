@@ -16,6 +16,13 @@ void add_one(std::string& text, const char* name, const char* kind, const char* 
   text += concat(name, " ", value, "\n");
 }
 
+// Whole nanoseconds as seconds. A double, printed with six digits, would stand still between large sums.
+std::string seconds_text(int64_t nanoseconds) {
+  constexpr int64_t kPerSecond = 1'000'000'000;
+  const std::string digits = std::to_string(kPerSecond + nanoseconds % kPerSecond);  // "1" and nine digits
+  return concat(nanoseconds / kPerSecond, ".", digits.substr(1));
+}
+
 }  // namespace
 
 void Metrics::answered(Endpoint endpoint, int status, std::chrono::nanoseconds time) noexcept {
@@ -49,8 +56,7 @@ std::string Metrics::text(const Batcher::Counts& batches, const ConnectionCounts
     count += answers.times.back();
     if (count == 0) continue;
     text += concat(buckets, "lenslet_request_seconds_bucket", label, ",le=\"+Inf\"} ", count, "\n");
-    text += concat("lenslet_request_seconds_sum", label, "} ",
-                   1e-9 * static_cast<double>(answers.nanoseconds), "\n");
+    text += concat("lenslet_request_seconds_sum", label, "} ", seconds_text(answers.nanoseconds), "\n");
     text += concat("lenslet_request_seconds_count", label, "} ", count, "\n");
   }
   add_one(text, "lenslet_samples_total", "counter", "Samples computed for infer.", batches.samples);

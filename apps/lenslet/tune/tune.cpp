@@ -232,6 +232,8 @@ ExitCode run_tune(const TuneOptions& options) {
       if (const std::string* const error = first_reason(report, row_status::kError))
         throw DeviceError(*error);
     });
+  } catch (const InterruptedError&) {
+    // The signal came while data or their answers were computed: the finished rows are written as usual.
   } catch (const UnavailableError& error) {
     write_tune_files(run, options, session, report);
     // A backend that computes wrong results is a failed check, not a missing backend.

@@ -15,8 +15,9 @@
 namespace lenslet::onnx {
 namespace {
 
-constexpr size_t kMaxReasons = 24;
-// A file may use a weight in several layers, and each layer keeps its own copy: together at most twice the file.
+constexpr size_t kMaxReasons = 24;  // about a screen of text; the message counts the rest
+// A file may use a weight in several layers, and each layer keeps its own copy: together at most twice the file, and
+// kSmallWeights more, so that the factor refuses no small file whose copies cost little.
 constexpr int64_t kCopies = 2, kSmallWeights = 1 << 16;
 
 // Names of layers stand in --backend, plans and result files.

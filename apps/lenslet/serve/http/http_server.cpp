@@ -25,10 +25,13 @@ using net::ip::tcp;
 namespace {
 
 constexpr int64_t kOtherFiles = 64;  // open files besides the connections
+// From a failed accept to the next, and between two looks whether the last connection has ended: short for a person,
+// and thousands of times longer than what is repeated. Chosen by hand.
 constexpr std::chrono::milliseconds kRetry(50), kPoll(10);
-constexpr std::chrono::milliseconds kMaxSweep(1000),
-    kMinSweep(5);            // from one check of all deadlines to the next
-constexpr int kSweeps = 10;  // checks within a client's timeout
+// All deadlines are checked kSweeps times within a client's timeout, so that one is closed at most a tenth late. The
+// limits keep the checks from taking a processor, and from closing a client of a long timeout minutes late.
+constexpr int kSweeps = 10;
+constexpr std::chrono::milliseconds kMinSweep(5), kMaxSweep(1000);
 
 /// Raises the limit of open files, and returns how many connections it permits, at most `wanted`.
 int64_t permit_connections(int64_t wanted) {

@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -18,13 +17,6 @@ namespace lenslet {
 struct CudnnLibrary {
   std::string name, version, path;
 };
-
-inline std::string true_path(const std::string& path) {
-  char* resolved = realpath(path.c_str(), nullptr);
-  const std::string result = resolved ? resolved : path;
-  std::free(resolved);
-  return result;
-}
 
 inline std::string version_text(size_t version) {
   return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
@@ -48,7 +40,8 @@ class CudnnLibraries {
     Dl_info info{};
     const bool known =
         dladdr(reinterpret_cast<const void*>(&cudnnCreate), &info) != 0 && info.dli_fname != nullptr;
-    const std::string own_path = true_path(known ? info.dli_fname : "libcudnn");
+    const std::string own_file = known ? info.dli_fname : "libcudnn",
+                      own_path = real_path(own_file, own_file);
     const std::string folder = folder_of(own_path);
     rows_.push_back({"cuDNN", "", own_path});
     std::string missing, elsewhere;
@@ -65,7 +58,7 @@ class CudnnLibraries {
       }
       link_map* map = nullptr;
       const bool found = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr;
-      const std::string path = true_path(found ? map->l_name : file);
+      const std::string taken = found ? map->l_name : file, path = real_path(taken, taken);
       rows_.push_back({concat("cuDNN ", part), "", path});
       if (folder_of(path) != folder) elsewhere += concat(elsewhere.empty() ? "" : ", ", path);
     }

@@ -39,11 +39,11 @@ class DirectStrip
     // A strip reads two rows (stride 1) or one (stride 2) that its neighbour reads too: 9 rows instead of 7, or 7
     // instead of 6. Chosen by hand.
     constexpr int kMinRows = kStride == 1 ? 7 : 3;
-    // Blocks of a multiprocessor, chosen by hand, as kMaxRows is. By the registers that ptxas 13.0 gives sm_90 (NCHW,
+    // Blocks of a multiprocessor, chosen by hand. By the registers that ptxas 13.0 gives sm_90 (NCHW,
     // kVector) 5 would fit at stride 2 for K = 1 and 4 for larger K (96 to 114 registers), at stride 1 for K = 1 to 4
     // 7, 6, 5 and 4 (72, 80, 96, 128).
     constexpr int kMaxBlocks = kStride == 2 ? 4 : K == 1 ? 6 : 5;
-    // Whether strips longer than kMaxRows ran faster with one block fewer.
+    // Whether strips longer than kMaxRows ran faster with one block fewer. Chosen by hand: no file compares.
     constexpr bool kLongWithFewerBlocks = kStride == 1 && K > 1;
     constexpr int kMaxRows = 48;
     const int64_t columns = int64_t{problem.n} * column_groups;

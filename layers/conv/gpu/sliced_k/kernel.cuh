@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "framework/base/host_device.h"
 #include "framework/instructions/async_copy.cuh"
 #include "framework/instructions/early_launch.cuh"
 #include "layers/conv/gpu/epilogue.cuh"

@@ -27,7 +27,7 @@ struct WinogradShape {
   bool relu;
 };
 
-constexpr int kWinogradBlock = 128;
+constexpr int kWinogradBlock = 128;      // threads, one tile each: divides kWinogradChunkUnit. Chosen by hand
 constexpr int kWinogradChunkUnit = 128;  // the width of the product's tile
 
 // computes    V [E*E, C, chunk] = B^T d B for the E x E input patch d of each tile from `first` on; tiles past the

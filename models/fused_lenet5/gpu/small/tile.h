@@ -7,7 +7,7 @@
 // of every sum.
 #pragma once
 
-#include "framework/tensor/keep_nan.h"
+#include "framework/base/host_device.h"
 #include "models/lenet5_sizes.h"
 
 namespace lenslet::small_lenet5 {

@@ -69,18 +69,14 @@ __global__ void __launch_bounds__(256)
 }
 
 template <int kWindow, int kStride>
-RungKernels kernels_of() {
-  RungKernels kernels;
-  kernels.small = &conv_direct_window_in_registers_kernel<SmallBank, kWindow, kStride>;
-  kernels.large = &conv_direct_window_in_registers_kernel<LargeBank, kWindow, kStride>;
-  return kernels;
-}
-
-RungKernels choose(const Conv2dProblem& problem) {
-  if (problem.r == 5) return kernels_of<5, 1>();
-  if (problem.stride_h == 1) return kernels_of<3, 1>();
-  return problem.stride_h == 2 ? kernels_of<3, 2>() : kernels_of<3, 3>();
-}
+struct Kernels {
+  static RungKernels get() {
+    RungKernels kernels;
+    kernels.small = &conv_direct_window_in_registers_kernel<SmallBank, kWindow, kStride>;
+    kernels.large = &conv_direct_window_in_registers_kernel<LargeBank, kWindow, kStride>;
+    return kernels;
+  }
+};
 
 }  // namespace
 }  // namespace direct_ladder
@@ -93,7 +89,7 @@ const ConvBackend& direct_04_window_in_registers() {
     design.name = "direct.04_window_in_registers";
     design.kernel_name = "conv_direct_window_in_registers_kernel";
     design.supports = &supports_compiled_windows;
-    design.kernels = &choose;
+    design.kernels = &by_window<Kernels>;
     design.columns = kColumns;
     design.filters = kFilters;
     design.shares_input = true;

@@ -70,12 +70,12 @@ BankLaunch<SmallBank>::Function of_stride(int stride) {
 
 RungKernels choose(const Conv2dProblem& problem) {
   RungKernels kernels;
-  kernels.small = problem.k == 1 ? of_stride<1>(problem.stride_h) : of_stride<3>(problem.stride_h);
+  kernels.small = problem.k == 1 ? of_stride<1>(problem.stride_h) : of_stride<kMaxFilters>(problem.stride_h);
   return kernels;
 }
 
 Support supports_rgb(const char* name, const Conv2dProblem& problem) {
-  const bool rgb = problem.c == kChannels && (problem.k == 1 || problem.k == 3) && problem.r == 3;
+  const bool rgb = problem.c == kChannels && (problem.k == 1 || problem.k == kMaxFilters) && problem.r == 3;
   if (rgb && supports_compiled_windows(name, problem)) return Support::yes();
   return Support::no(
       concat(name, " supports 3x3 from 3 channels to 1 or 3 at strides 1 to 3, without dilation, found ",
@@ -95,7 +95,7 @@ const ConvBackend& direct_07_weights_as_operands() {
     design.supports = &supports_rgb;
     design.kernels = &choose;
     design.columns = kColumns;
-    design.filters = kChannels;
+    design.filters = kMaxFilters;
     design.uses_shared = true;
     return design;
   }());

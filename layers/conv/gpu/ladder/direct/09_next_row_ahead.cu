@@ -75,7 +75,7 @@ BankLaunch<SmallBank>::Function of_stride(int stride) {
 
 RungKernels choose(const Conv2dProblem& problem) {
   RungKernels kernels;
-  kernels.small = problem.k == 1 ? of_stride<1>(problem.stride_h) : of_stride<3>(problem.stride_h);
+  kernels.small = problem.k == 1 ? of_stride<1>(problem.stride_h) : of_stride<kMaxFilters>(problem.stride_h);
   return kernels;
 }
 

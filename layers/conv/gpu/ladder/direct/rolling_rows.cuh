@@ -136,7 +136,7 @@ __device__ __forceinline__ void store_rolling(const RungShape& shape, const Rung
 
 /// The problems of these rungs.
 inline Support supports_rolling_rows(const char* name, const Conv2dProblem& problem) {
-  const bool rgb = problem.c == kRgbChannels && (problem.k == 1 || problem.k == 3);
+  const bool rgb = problem.c == kRgbChannels && (problem.k == 1 || problem.k == kMaxFilters);
   const bool window = problem.r == 3 && problem.s == 3 && problem.dilation_h == 1 && problem.dilation_w == 1;
   const bool place = problem.stride_h == problem.stride_w && problem.stride_h <= 2 && problem.pad_h == 1 &&
                      problem.pad_w == 1;
@@ -157,7 +157,7 @@ inline RungDesign rolling_rows_design(const char* name, const char* kernel_name,
   design.kernels = kernels;
   design.columns = kRollingColumns;
   design.rows = kRollingRows;
-  design.filters = kRgbChannels;
+  design.filters = kMaxFilters;
   design.threads_y = 4;
   design.whole_warps = true;
   design.input_columns = true;

@@ -33,6 +33,9 @@ struct RungKernels {
   BankLaunch<LargeBank>::Function large = nullptr;
 };
 
+// Rungs with K compiled in are for images: they have one filter or as many as a picture has colours.
+constexpr int kMaxFilters = 3;
+
 struct RungDesign {
   const char* name = nullptr;         // of the backend: "direct.02_shared_tile"
   const char* kernel_name = nullptr;  // "conv_direct_shared_tile_kernel"
@@ -58,6 +61,14 @@ inline Support supports_compiled_windows(const char* name, const Conv2dProblem& 
   return Support::no(concat(name,
                             " supports 3x3 at strides 1 to 3 and 5x5 at stride 1, without dilation, found ",
                             window_text(problem), ": use direct"));
+}
+
+/// Kernels<window, stride>::get() of such a problem.
+template <template <int, int> class Kernels>
+RungKernels by_window(const Conv2dProblem& problem) {
+  if (problem.r == 5) return Kernels<5, 1>::get();
+  if (problem.stride_h == 1) return Kernels<3, 1>::get();
+  return problem.stride_h == 2 ? Kernels<3, 2>::get() : Kernels<3, 3>::get();
 }
 
 /// Shape, block and shared memory of a problem; `shared_bytes` exceeds the limit if not even the smallest block fits.
@@ -164,8 +175,10 @@ class RungConv : public ConvKernel {
   }
   std::string detail() const override {
     const int columns = launch_.shape.tile_q / static_cast<int>(launch_.block.x);
+    // Where threads share an input tile, each has sums for all its filters, also for those past the last one.
+    const int filters = design_.shares_input ? design_.filters : std::min(design_.filters, launch_.shape.k);
     return concat(launch_.block.x, "x", launch_.block.y, "x", launch_.block.z, " threads, ", design_.rows,
-                  "x", columns, " positions x ", design_.filters, " filters per thread");
+                  "x", columns, " positions x ", filters, " filters per thread");
   }
   std::vector<LaunchResources> launches() const override {
     return {global_ ? global_.resources() : small_ ? small_.resources() : large_.resources()};
