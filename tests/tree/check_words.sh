@@ -72,6 +72,7 @@ awk '
     word("(^|[^a-z])fused (plan|variant)", "whole-network (fused is of layers, and the value of --plan)")
     word("whole-network variant|variants? of the whole", "whole-network backend (a variant is one form of a kernel)")
     word("(^|[^a-z])(k(most|least)|(most|least)_)", "max and min in names")
+    word("(^|[^a-z])kkernel(size|edge|height|width|[^a-z]|$)", "kFilter… (a kernel is a function or a backend)")
     word("gray", "grey")
     word("fp64 judge", "fp64 reference (the judge compares an output with it and decides)")
     word("labeled|canceled|modeled|signaled", "a double l")
