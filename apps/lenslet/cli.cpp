@@ -238,7 +238,7 @@ void OptionTable::add_picture_reading() {
               pictures);
 }
 
-// What eval demands and writes.
+// What eval requires and writes.
 void OptionTable::add_eval_results() {
   line.option("--min-accuracy", Number{0, 1}, LENSLET_MEMBER(min_accuracy),
               "exit with code 1 if the accuracy is below this fraction, such as 0.99", eval);

@@ -46,7 +46,7 @@ std::vector<int> processors_near(const std::string& address, const std::string& 
   const std::string node = first_line(concat(sys, "/bus/pci/devices/", name, "/numa_node"));
   std::string_view rest = node;
   int number = 0;
-  if (!take_number(rest, number) || !rest.empty()) return {};  // -1: the system does not know it
+  if (!take_number(rest, number) || !rest.empty()) return {};  // -1: the node is unknown
   return parse_processor_list(first_line(concat(sys, "/devices/system/node/node", number, "/cpulist")))
       .value_or(std::vector<int>());
 }

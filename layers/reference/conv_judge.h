@@ -55,7 +55,7 @@ class ConvJudge {
   /// Empty if the problem's own output size equals the judge's; else the difference.
   std::string size_error() const;
   /// Another input for the same weights; the same seed gives the same input. Throws InterruptedError if
-  /// reference::stop_when() demands it.
+  /// reference::stop_when() requires it.
   ConvCase make_case(uint64_t seed) const;
   /// Like make_case(), for an input that another judge of the problem made; `x` in the problem's layout.
   ConvCase case_of(std::vector<float> x, uint64_t seed) const;

@@ -444,6 +444,10 @@ red python/planted.py '    def test_a_model_sa''ys_what_it_is(self):' 'code is n
 red layers/planted.h '/// Te''lls the caller which layer failed.' 'code is not a person' "${words[@]}"
 red dev.d/planted.sh 'die "git kn''ows no such commit"' 'code is not a person' "${words[@]}"
 red docs/planted.md 'The file sa''ys which.' 'code is not a person' "${words[@]}"
+red apps/planted.h '// Throws as the protocol dema''nds.' 'code is not a person' "${words[@]}"
+red layers/planted.cpp '// The system does not kn''ow it.' 'code is not a person' "${words[@]}"
+red packaging/planted.cmake '# Loaded when it is first as''ked for.' 'code is not a person' "${words[@]}"
+red docs/planted.md 'What the judge as''ks of it.' 'code is not a person' "${words[@]}"
 
 text=(bash "$here/check_text.sh" "$copy")
 red framework/planted.cpp '// TO''DO later' 'tracker' "${text[@]}"
