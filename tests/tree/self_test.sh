@@ -250,6 +250,10 @@ red layers/planted.cu "$head// measured    H100: 0.123 us, docs/results/2026-11-
   'a figure without its docs' "${kernels[@]}"
 red layers/planted.cu "$head// measured    9.9 ms (docs/results/2026-11-27-h100/nowhere.json)\n$kernel" \
   'there is no docs/results/2026-11-27-h100/nowhere.json' "${kernels[@]}"
+rung='// measured    H100: docs/results.md (docs/results/2026-11-27-h100/ladder.json)'
+red layers/conv/gpu/ladder/direct/42_planted.cu "$rung" 'ladder.json has no direct.42_planted' "${kernels[@]}"
+red layers/conv/gpu/ladder/direct/42_planted.cu "${rung/H100/H100, as direct.05_planted}" \
+  'ladder.json has no direct.05_planted' "${kernels[@]}"
 red models/planted.h '// The fastest on an H100, as timed.' 'measured on a GPU' "${kernels[@]}"
 red layers/planted.h '// The fastest on an H100, as timed; no file keeps it.' 'measured on a GPU' "${kernels[@]}"
 red layers/planted.cu "$head// measured    no file keeps it\n$kernel" 'no "not measured: "' "${kernels[@]}"
