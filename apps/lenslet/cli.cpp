@@ -351,10 +351,9 @@ void OptionTable::add_passes() {
       "the model writes 10 logits, or class and probability (prediction, whole-network plan only) [logits]",
       profile | tune);
   line.option("--output", List{outputs}, LENSLET_MEMBER(outputs), "logits, prediction or both", bench);
-  line.option("--place", List{words({ModelBenchOptions::kResident, ModelBenchOptions::kHost})},
-              LENSLET_MEMBER(places),
-              "a pass alone (resident), or a whole call from ordinary host memory and back (host) [both]",
-              bench);
+  line.option(
+      "--place", List{words({ModelBenchOptions::kDevice, ModelBenchOptions::kHost})}, LENSLET_MEMBER(places),
+      "a pass alone (device), or a whole call from ordinary host memory and back (host) [both]", bench);
   line.option("--batch-size", Integer{1, kMaxBatch}, LENSLET_MEMBER(batch_size), "images computed together",
               model | diff);
   line.option("--batch-size", Integer{1, kMaxShownBatch}, LENSLET_MEMBER(batch_size),

@@ -73,6 +73,8 @@ awk '
     word("whole-network variant|variants? of the whole", "whole-network backend (a variant is one form of a kernel)")
     word("(^|[^a-z])(k(most|least)|(most|least)_)", "max and min in names")
     word("(^|[^a-z])kkernel(size|edge|height|width|[^a-z]|$)", "kFilter… (a kernel is a function or a backend)")
+    word("--place[ =]resident|resident (row|pass|plac)", "device, the place (of a pass alone)")
+    word("persistent (cuda )?kernel", "resident kernel")
     word("gray", "grey")
     word("fp64 judge", "fp64 reference (the judge compares an output with it and decides)")
     word("labeled|canceled|modeled|signaled", "a double l")
@@ -87,6 +89,7 @@ awk '
   {
     text = $0
     gsub(/"rival"/, "", text)  # a label in old result files
+    gsub(/bench --place=resident"/, "", text)  # is refused
     gsub(/layered fused plan\.json/, "", text)  # completions: values and a file
     gsub(/MOST_/, "most_", text)  # not among the capitals that are left out
     gsub(/LEAST_/, "least_", text)
