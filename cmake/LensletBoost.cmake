@@ -18,7 +18,7 @@ else()
     add_library(lenslet_boost INTERFACE)
     target_include_directories(lenslet_boost SYSTEM INTERFACE "${LENSLET_BOOST_INCLUDE_DIR}")
     target_compile_definitions(lenslet_boost INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ERROR_CODE_HEADER_ONLY)
-    if(LENSLET_SANITIZE MATCHES "thread")  # ThreadSanitizer does not know Asio's fences; Asio's locks suffice here
+    if(LENSLET_SANITIZE MATCHES "thread")  # ThreadSanitizer ignores Asio's fences; Asio's locks suffice here
       target_compile_definitions(lenslet_boost INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)
     endif()
     message(STATUS "Lenslet: Boost ${lenslet_boost_found} at ${LENSLET_BOOST_INCLUDE_DIR}, for lenslet serve")

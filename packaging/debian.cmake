@@ -43,7 +43,7 @@ built in.
 
 The package has the programs lenslet and convbench and the shared library
 liblenslet. The backends of oneDNN, cuDNN and cuBLAS are modules, opened when
-one is first asked for, so that their libraries need not be installed.")
+one is first used, so that their libraries need not be installed.")
 # Runs ldconfig when the library is installed or removed; programs that link to it depend on this package.
 file(WRITE "${PROJECT_BINARY_DIR}/packaging/triggers" "activate-noawait ldconfig\n")
 file(WRITE "${PROJECT_BINARY_DIR}/packaging/shlibs" "liblenslet 0 lenslet (>= ${PROJECT_VERSION})\n")

@@ -238,7 +238,7 @@ void OptionTable::add_picture_reading() {
               pictures);
 }
 
-// What eval demands and writes.
+// What eval requires and writes.
 void OptionTable::add_eval_results() {
   line.option("--min-accuracy", Number{0, 1}, LENSLET_MEMBER(min_accuracy),
               "exit with code 1 if the accuracy is below this fraction, such as 0.99", eval);
@@ -351,10 +351,9 @@ void OptionTable::add_passes() {
       "the model writes 10 logits, or class and probability (prediction, whole-network plan only) [logits]",
       profile | tune);
   line.option("--output", List{outputs}, LENSLET_MEMBER(outputs), "logits, prediction or both", bench);
-  line.option("--place", List{words({ModelBenchOptions::kResident, ModelBenchOptions::kHost})},
-              LENSLET_MEMBER(places),
-              "a pass alone (resident), or a whole call from ordinary host memory and back (host) [both]",
-              bench);
+  line.option(
+      "--place", List{words({ModelBenchOptions::kDevice, ModelBenchOptions::kHost})}, LENSLET_MEMBER(places),
+      "a pass alone (device), or a whole call from ordinary host memory and back (host) [both]", bench);
   line.option("--batch-size", Integer{1, kMaxBatch}, LENSLET_MEMBER(batch_size), "images computed together",
               model | diff);
   line.option("--batch-size", Integer{1, kMaxShownBatch}, LENSLET_MEMBER(batch_size),

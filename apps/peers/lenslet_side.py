@@ -29,7 +29,7 @@ def _run(program, arguments):
 class Bench:
     """The rows of `lenslet bench` for a device and thread count, measured once a turn and shared by the sides."""
 
-    def __init__(self, program, data, device, threads, options, places="resident"):
+    def __init__(self, program, data, device, threads, options, places="device"):
         self.places = places
         self.command = ["bench", "--device", device, *(["--data", str(data)] if data else []), *options]
         if threads:

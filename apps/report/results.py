@@ -101,6 +101,9 @@ def in_words_of_today(entry):
         return {**entry, "backend": f"direct.{rung}", "labels": {**labels, "rung": rung}}
     if labels.get("rung") == "rival":
         return {**entry, "labels": {**labels, "rung": "beside"}}
+    if labels.get("place") == "resident":
+        labels = {**labels, "place": "device"}
+        entry = {**entry, "labels": labels}
     if "variant" in labels:
         backend = labels["variant"] or entry.get("backend")
         return {**entry, "backend": backend, "labels": {k: v for k, v in labels.items() if k != "variant"}}

@@ -121,14 +121,14 @@ def title_of(row):
 
 
 def batch_rows(rows):
-    """Of `lenslet bench`: the resident rows of several batches that have images per second; latencies have a mode."""
+    """Of `lenslet bench`: rows of passes alone, of several batches, with images per second; latencies have a mode."""
     found = Rows(
         row
         for row in rows.drawn
         if row.number("images_per_s")
         and size_of(row.labels.get("batch", ""))
         and "mode" not in row.labels
-        and row.labels.get("place", "resident") == "resident"
+        and row.labels.get("place", "device") == "device"
     )
     return found if len(found.values("batch")) > 1 else Rows()
 

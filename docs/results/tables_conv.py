@@ -160,8 +160,8 @@ def kernel_of(row):
 
 
 def direct_ladder(group):
-    """The climb of direct: one column per shape. Where the product runs another kernel than the ladder's, its last
-    step is no single one: such shapes have a table of their own."""
+    """The climb of direct: one column per shape. Shapes for which the product runs another kernel than the ladder's
+    have a table under a heading of their own: no rung leads to that kernel."""
     rungs = rungs_of(group, "direct")
     if not rungs:
         return ""
@@ -170,6 +170,8 @@ def direct_ladder(group):
     kernels = {problem: kernel_of(row) if row else LADDER_KERNEL for problem, row in best.items()}
     others = list(dict.fromkeys(kernel for kernel in kernels.values() if kernel != LADDER_KERNEL))
     vendor = selection.algorithms(group.rows)["direct"].where(backend="cudnn")
+    absent = [rung for algorithm, rung in changes() if algorithm == "direct" and rung not in rungs]
+    without = f" That run has no {', '.join(absent)}: the row behind it has its change too." if absent else ""
 
     def climb(words, kernel):
         mine = [problem for problem in problems if kernels[problem] == kernel]
@@ -185,14 +187,13 @@ def direct_ladder(group):
     tables = [
         climb(
             f"`convbench ladder direct` measures it: {group.device}, fp32. One column per shape, hot, µs; cuDNN in its"
-            " faster layout. A dash: not measured, or not supported by the rung of that run. Rungs 05 and 06 were one"
-            " step in it, which stands as 06; 08 and 09 did not support stride 2.",
+            f" faster layout. A dash: not measured, or not supported by the rung of that run.{without}",
             LADDER_KERNEL,
         ),
         *(
             climb(
-                f"The rungs that support it, and the product, which runs `{kernel}` here. No rung leads to that kernel:"
-                " several steps lie between it and the last rung of this table.",
+                f"## Rungs beside `{kernel}`\n`{kernel}`, which the product runs here, is no step of the climb: it"
+                " differs from every rung in several ways. The rungs that support the shape, from the same run:",
                 kernel,
             )
             for kernel in others

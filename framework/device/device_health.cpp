@@ -55,7 +55,7 @@ std::string device_lost_reason() {
 }
 
 void throw_if_device_lost() {
-  // Asks the runtime for the current device only after a loss.
+  // Queries the current device only after a loss.
   if (device_lost()) throw_if_device_lost(Device::cuda(runtime::current_device()));
 }
 

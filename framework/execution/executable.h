@@ -89,7 +89,7 @@ class Executable {
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
 
-  /// Bytes: the alignment that run(input, output) demands of GPU memory. No kernel loads or copies more at once.
+  /// Bytes: the alignment that run(input, output) requires of GPU memory. No kernel loads or copies more at once.
   static constexpr size_t kEndAlignment = 16;
 
   /// The memory that a run reads, [N, ...]. The caller fills it (framework/tensor/tensor.h: copy) on stream(). With

@@ -1,10 +1,14 @@
 // Warp-wide products on tensor cores, mma.sync, with operands of tf32 and fp16, and what prepares their operands;
 // compute capability 8.0 and later. Internal: includes CUDA.
 //
-// Fragments after the PTX ISA, "Matrix fragments for mma.m16n8k16" and "mma.m16n8k8": lane = 4 g + t holds of fp16
-//   A [16, K]  rows g and g + 8, columns 2t, 2t+1 (and 2t+8, 2t+9);   B [K, 8]  rows 2t, 2t+1 (and 2t+8, 2t+9), column
-//   g; D [16, 8]  rows g and g + 8, columns 2t, 2t+1;
-// of tf32 A [16, 8] rows g, g + 8, g, g + 8 and columns t, t, t + 4, t + 4; B [8, 8] rows t and t + 4 of column g.
+// What lane = 4 g + t holds, after the PTX ISA, "Matrix fragments for mma.m16n8k16" and "mma.m16n8k8":
+//   type  operand     rows                             columns
+//   fp16  A [16, K]   g, g + 8                         2t, 2t + 1; for K = 16 also 2t + 8, 2t + 9
+//   fp16  B [K, 8]    2t, 2t + 1; for K = 16 also      g
+//                     2t + 8, 2t + 9
+//   tf32  A [16, 8]   g, g + 8, g, g + 8               t, t, t + 4, t + 4, each with the row in its place
+//   tf32  B [8, 8]    t, t + 4                         g
+//   fp32  D [16, 8]   g, g + 8                         2t, 2t + 1
 #pragma once
 
 #include <cuda_fp16.h>

@@ -16,7 +16,7 @@ class ProblemOptions {
   std::string take(std::string_view option);
   /// The batches of each problem; 0: that of the problem.
   const std::vector<int>& batches() const { return batches_; }
-  /// The options that ask for what Lenslet does not measure, with blanks between them; empty if there is none. Names
+  /// The options that request what Lenslet does not measure, with blanks between them; empty if there is none. Names
   /// the first eight and counts the others, because every problem after them repeats it.
   std::string refused() const;
 

@@ -32,7 +32,7 @@ struct FusedRectifier {
   double slope = 1;              // factor of negative values
   double ceiling = INFINITY;     // the largest result
 };
-/// What the judge asks of every backend: no rectifier first, then ReLU, a LeakyReLU and a Clip, each alone.
+/// The rectifiers with which every backend is judged: none first, then ReLU, a LeakyReLU and a Clip, each alone.
 const std::vector<FusedRectifier>& fused_rectifiers();
 
 /// A layer and one input for it, or several.

@@ -288,7 +288,7 @@ class Matcher {
 }  // namespace
 
 Lenet5Match match_lenet5(const Model& model, const Values& values, const std::string& origin) {
-  // Nodes of older sets mean something else, which the matcher does not know.
+  // Nodes of older sets mean something else, which the matcher does not support.
   if (model.opset < 7) return {{}, concat("its operator set is ", model.opset, ", expected 7 or later")};
   try {
     return Matcher(model, values, origin).match();

@@ -52,7 +52,7 @@ TEST(ProfileGpu, TheLayersAddUpToThePass) {
 }
 
 // Calls are timed by the host's clock and are never faster than the passes they consist of.
-TEST(BenchGpu, HostRowsStandBesideResidentOnes) {
+TEST(BenchGpu, HostRowsStandBesideDeviceOnes) {
   LENSLET_SKIP_WITHOUT_GPU();
   const json rows = rows_of(
       "--batch-sizes 1,70000 --plan fused --math fp16 --input uint8,uint4 --output prediction --data "
@@ -61,7 +61,7 @@ TEST(BenchGpu, HostRowsStandBesideResidentOnes) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const json& row = rows[i];
     EXPECT_TRUE(row.at("status") == "PASSED" || row.at("status") == "SUSPECT") << row.dump();
-    EXPECT_EQ(row.at("labels").at("place"), i % 2 == 0 ? "resident" : "host");
+    EXPECT_EQ(row.at("labels").at("place"), i % 2 == 0 ? "device" : "host");
     EXPECT_EQ(row.at("accuracy").at("count"), 20);
     if (i % 2 == 0) continue;
     EXPECT_FALSE(row.at("replayed").get<bool>());

@@ -38,7 +38,7 @@ TEST(Bench, ARowForEachConfigurationVerifiedAndCounted) {
                                       {"plan", "layered"},
                                       {"input", "fp32"},
                                       {"output", "logits"},
-                                      {"place", "resident"}});
+                                      {"place", "device"}});
     EXPECT_EQ(row.at("cache"), "hot");
     EXPECT_GE(row.at("samples").get<int>(), 20);
     const double median = row.at("time_ns").at("median");
@@ -96,35 +96,35 @@ TEST(Bench, EverySupportedCombinationOfTheFusedPlanHasARow) {
 }
 
 // A call of Model from ordinary memory stands below the pass of the same configuration, verified and counted as it is.
-TEST(Bench, HostRowsStandBesideResidentOnes) {
+TEST(Bench, HostRowsStandBesideDeviceOnes) {
   const std::string options =
       "--batch-sizes 3,1030 --plan fused --input uint8,uint4 --output logits,prediction --data {dir}/data ";
   const json rows = rows_of(options);
   ASSERT_EQ(rows.size(), 12u);
   for (size_t i = 0; i < rows.size(); ++i) {
     const json &row = rows[i], &labels = row.at("labels");
-    const bool host = i % 3 == 2;  // logits; predictions resident, host
+    const bool host = i % 3 == 2;  // logits; predictions device, host
     SCOPED_TRACE(labels.dump());
     EXPECT_TRUE(row.at("status") == "PASSED" || row.at("status") == "SUSPECT") << row.dump();
-    EXPECT_EQ(labels.at("place"), host ? "host" : "resident");
+    EXPECT_EQ(labels.at("place"), host ? "host" : "device");
     EXPECT_EQ(labels.at("input"), i / 3 % 2 == 0 ? "uint8" : "uint4");
     EXPECT_EQ(labels.at("output"), i % 3 == 0 ? "logits" : "prediction");
     EXPECT_GE(row.at("samples").get<int>(), 20);
     EXPECT_EQ(row.at("images"), i < 6 ? 3 : 1030);
     EXPECT_EQ(row.at("accuracy").at("count"), 20);
-    expect_words(row.at("repro"), host ? "--place host" : "--place resident");
+    expect_words(row.at("repro"), host ? "--place host" : "--place device");
     if (!host) continue;
-    const json& resident = rows[i - 1];
+    const json& pass = rows[i - 1];
     for (const char* key : {"backend", "math", "accuracy", "flops", "bytes_ideal"})
-      EXPECT_EQ(row.at(key), resident.at(key)) << key;
+      EXPECT_EQ(row.at(key), pass.at(key)) << key;
     EXPECT_GT(row.at("error").at("checked").get<int>(), 0);
   }
   EXPECT_EQ(rows[2].at("bytes_ideal").get<double>() - rows[5].at("bytes_ideal").get<double>(), 3 * 392);
   const json hosts = rows_of("--batch-sizes 3 --place host --input uint4,fp32");
   ASSERT_EQ(hosts.size(), 1u);
   expect_members(hosts[0].at("labels"), {{"place", "host"}, {"input", "uint4"}, {"output", "prediction"}});
-  const json residents = rows_of("--batch-sizes 3 --place resident --plan fused --input uint8");
-  EXPECT_EQ(residents.size(), 2u);
+  const json passes = rows_of("--batch-sizes 3 --place device --plan fused --input uint8");
+  EXPECT_EQ(passes.size(), 2u);
   const std::string command = hosts[0].at("repro");
   const json again =
       json::parse(expect_run(run_line(command + " --min-time-ms 1 --warmup-ms 0 --json -"), kOk).out);
@@ -140,7 +140,7 @@ TEST(Bench, ASavedPlanIsTimedInBothPlaces) {
       kOk);
   const json rows = rows_of("--batch-sizes 3 --plan {dir}/out/bytes_to_classes.json --cache both");
   ASSERT_EQ(rows.size(), 4u);
-  const char* const places[] = {"resident", "resident", "host", "host"};
+  const char* const places[] = {"device", "device", "host", "host"};
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(rows[i].at("labels").at("place"), places[i]);
     EXPECT_EQ(rows[i].at("cache"), i % 2 == 0 ? "hot" : "cold");

@@ -212,6 +212,10 @@ TEST(ResultReader, ReplacesTheWordsOfOlderFiles) {
   today.backend = "direct.08_rolling_rows";
   before.backend = "direct.07_rolling_rows";
   EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
+  today.labels = {{"plan", "fused"}, {"place", "device"}};
+  before.labels = {{"plan", "fused"}, {"place", "resident"}};
+  today.backend = before.backend = "mma";
+  EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
   today.labels = before.labels = {{"filter", "rival"}};  // another label
   before.backend = today.backend;
   EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));

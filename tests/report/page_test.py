@@ -128,6 +128,9 @@ class PageContents(support.ReportTest):
         for labels, backend, expected in (
             ({"plan": "fused", "variant": "mma"}, "small", ("mma", {"plan": "fused"})),
             ({"plan": "layered", "variant": ""}, "layered", ("layered", {"plan": "layered"})),
+            ({"plan": "fused", "place": "resident"}, "mma", ("mma", {"plan": "fused", "place": "device"})),
+            ({"variant": "mma", "place": "resident"}, "small", ("mma", {"place": "device"})),
+            ({"mode": "resident"}, "resident", ("resident", {"mode": "resident"})),
             ({"rung": "rival"}, "cudnn", ("cudnn", {"rung": "beside"})),
             (
                 {"rung": "07_rolling_rows"},

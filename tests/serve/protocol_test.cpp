@@ -85,9 +85,9 @@ TEST(ServeProtocol, RefusesWhatDoesNotFitTheModel) {
   expect_refusal("expects the datatype FP32, or UINT8",
                  request_json(R"("shape":[1,2],"datatype":"INT64","data":[1,2])"));
   expect_refusal("expects the datatype FP32, or UINT8", request_json(R"("shape":[1,2],"data":[1,2])"));
-  expect_refusal("demands 4 values, found 3",
+  expect_refusal("needs 4 values, found 3",
                  request_json(R"("shape":[2,2],"datatype":"FP32","data":[1,2,3])"));
-  expect_refusal("demands 2 values, found 3",
+  expect_refusal("needs 2 values, found 3",
                  request_json(R"("shape":[1,2],"datatype":"FP32","data":[[1,2],[3]])"));
   expect_refusal("outside FP32's range", request_json(R"("shape":[1,2],"datatype":"FP32","data":[1,1e39])"));
   expect_refusal("inputs[0].data: expected numbers, found a string",
@@ -127,7 +127,7 @@ TEST(ServeProtocol, RefusesBinaryDataOfAnotherLength) {
   expect_refusal("behind the JSON are 15 bytes", json + raw.substr(1), json.size());
   expect_refusal("behind the JSON are 17 bytes", json + raw + "x", json.size());
   expect_refusal("behind the JSON are 0 bytes", json);
-  expect_refusal("demands 16 bytes of binary data, found 12", with(12) + raw.substr(4), with(12).size());
+  expect_refusal("needs 16 bytes of binary data, found 12", with(12) + raw.substr(4), with(12).size());
   expect_refusal("must not be negative", with(-1) + raw, with(-1).size());
   expect_refusal("no valid JSON", json + raw, json.size() - 1);
   expect_refusal("no valid JSON", json + raw, json.size() + 1);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The head of every kernel has its five lines: computes, work split, memory, requires, measured. `measured` names a
-# result file, and its figures stand in that file; or it states why there is none. PTX stands in framework/instructions/
-# and in a few listed files.
+# result file, and its figures stand in that file, as does a rung's name; or it states why there is none. PTX stands in
+# framework/instructions/ and in a few listed files.
 #   check_kernels.sh ROOT
 set -euo pipefail
 cd "$1"
@@ -112,6 +112,17 @@ if [ -n "$missing" ]; then
   printf '%s\n' "$missing"
   exit 1
 fi
+
+# A rung is in the file that its head cites, by its name or by the older one that the head states: "as direct.05_older".
+mapfile -t rungs < <(find layers -path '*/ladder/*/[0-9][0-9]_*.cu' | sort)
+for rung in "${rungs[@]}"; do
+  measured=$(awk '/^\/\/ measured +/ { on = 1 } on && !/^\/\/ / { exit } on' "$rung")
+  file=$(grep -oE 'docs/results/2[^ ),;"]*\.json' <<<"$measured" | head -n 1) || continue
+  algorithm=$(basename "$(dirname "$rung")")
+  name=$(grep -oE "as $algorithm\.[0-9a-z_]+" <<<"$measured") || name="as $algorithm.$(basename "$rung" .cu)"
+  grep -qE "\"backend\": *\"${name#as }\"" "$file" || { echo "$rung: $file has no ${name#as }" && exit 1; }
+done
+printf '%d rungs are in the files that their heads cite, or not measured\n' "${#rungs[@]}"
 
 # A comment about what was measured, timed or tried on a GPU or CPU names a file, or has one of the same reasons.
 mapfile -t commented < <(find framework layers models apps api -type f \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' \

@@ -207,8 +207,8 @@ class ObjectReader {
 };
 
 /// Replaces the words of older files, so that their rows pair with new ones: the label `variant` for the backend that
-/// `lenslet bench` ran, the text "rival" for a backend that is measured with a ladder, and the names of four rungs of
-/// `direct`, whose rungs 05 and 06 were one.
+/// `lenslet bench` ran and its place "resident", the text "rival" for a backend that is measured with a ladder, and the
+/// names of four rungs of `direct`, whose rungs 05 and 06 were one.
 void use_words_of_today(ResultRow& row) {
   static constexpr std::pair<const char*, const char*> kRenamedRungs[] = {
       {"05_vector_loads", "06_filters_in_shared"},
@@ -217,6 +217,7 @@ void use_words_of_today(ResultRow& row) {
       {"08_next_row_ahead", "09_next_row_ahead"}};
   for (auto& [label, text] : row.labels) {
     if (label == "variant" && !text.empty()) row.backend = text;
+    if (label == "place" && text == "resident") text = "device";
     if (label == "rung" && text == "rival") text = "beside";
     for (const auto& [before, today] : kRenamedRungs) {
       if (label != "rung" || text != before) continue;

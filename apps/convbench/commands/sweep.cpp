@@ -13,14 +13,14 @@
 namespace lenslet {
 namespace {
 
-constexpr int kChannels = 3, kKernel = 3, kPad = 1;
+constexpr int kChannels = 3, kFilterEdge = 3, kPad = 1;
 
 Conv2dProblem problem_of(int size, int stride, int out_channels) {
   Conv2dProblem problem;
   problem.c = kChannels;
   problem.h = problem.w = size;
   problem.k = out_channels;
-  problem.r = problem.s = kKernel;
+  problem.r = problem.s = kFilterEdge;
   problem.stride_h = problem.stride_w = stride;
   problem.pad_h = problem.pad_w = kPad;
   problem.check();

@@ -12,7 +12,7 @@ namespace lenslet {
 namespace {
 
 constexpr MathMode kMath = MathMode::kFp32;
-constexpr int kKernel = 3;
+constexpr int kFilterEdge = 3;
 constexpr int64_t kPartMacs = 1;  // the judges of the parts would choose too few outputs
 
 Conv2dProblem square(const SeparableShape& shape, int filter, int groups = 1) {
@@ -33,8 +33,8 @@ Conv2dProblem laid_out(Conv2dProblem problem, TensorLayout layout) {
 
 }  // namespace
 
-Conv2dProblem SeparableShape::standard() const { return square(*this, kKernel); }
-Conv2dProblem SeparableShape::depthwise() const { return square(*this, kKernel, channels); }
+Conv2dProblem SeparableShape::standard() const { return square(*this, kFilterEdge); }
+Conv2dProblem SeparableShape::depthwise() const { return square(*this, kFilterEdge, channels); }
 Conv2dProblem SeparableShape::pointwise() const { return square(*this, 1); }
 
 SeparableBlock::SeparableBlock(const SeparableShape& shape, TensorLayout layout, const ConvBackend& depthwise,
@@ -95,7 +95,7 @@ std::vector<StudyTask::Expected> SeparableBlock::answers(int /*answer*/) const {
   const int64_t channels = depthwise_.c, pixels = int64_t{depthwise_.h} * depthwise_.w;
   const int64_t outputs = depthwise_.n * channels * pixels;
   const int64_t wanted =
-      std::min(outputs, std::max<int64_t>(kReferenceMacs / (channels * kKernel * kKernel), 64));
+      std::min(outputs, std::max<int64_t>(kReferenceMacs / (channels * kFilterEdge * kFilterEdge), 64));
   reference::Random random(data_seed_ + 3);
   std::vector<Expected> expected(static_cast<size_t>(wanted));
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -117,8 +117,8 @@ std::vector<StudyTask::Expected> SeparableBlock::answers(int /*answer*/) const {
         const reference::Term m = reference::conv2d_at(depthwise_, x.data(), filters,
                                                        {n, c, pixel / depthwise_.w, pixel % depthwise_.w});
         double filter_sum = 0;
-        for (int64_t tap = 0; tap < kKernel * kKernel; ++tap) {
-          filter_sum += std::fabs(double{filters[c * kKernel * kKernel + tap]});
+        for (int64_t tap = 0; tap < kFilterEdge * kFilterEdge; ++tap) {
+          filter_sum += std::fabs(double{filters[c * kFilterEdge * kFilterEdge + tap]});
         }
         const double largest = data_.image_maximum[static_cast<size_t>(n)] * filter_sum;
         const double weight = double{mix[k * channels + c]};

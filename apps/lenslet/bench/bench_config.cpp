@@ -53,7 +53,7 @@ std::vector<BenchConfig> at_places(const std::vector<BenchConfig>& configs,
   std::vector<BenchConfig> placed;
   for (const BenchConfig& config : configs) {
     const bool from_pixels = config.input != ElementType::kFp32 && config.output == kPrediction;
-    if (wanted(ModelBenchOptions::kResident)) placed.push_back(config);
+    if (wanted(ModelBenchOptions::kDevice)) placed.push_back(config);
     if (!from_pixels || options.latency || !wanted(ModelBenchOptions::kHost)) continue;
     placed.push_back(config);
     placed.back().place = ModelBenchOptions::kHost;

@@ -18,9 +18,9 @@ struct BenchConfig {
   bool by_name = false;  // named in --backend
   MathMode math = MathMode::kFp32;
   ElementType input = ElementType::kFp32, output = ElementType::kFp32;
-  std::string place = ModelBenchOptions::kResident;
+  std::string place = ModelBenchOptions::kDevice;
 
-  /// Equal for every batch size: "fused mma fp16 uint8 prediction resident".
+  /// Equal for every batch size: "fused mma fp16 uint8 prediction device".
   std::string key() const;
   BuildOptions build_options(const Session& session, Stream& stream) const;
 };
@@ -36,8 +36,9 @@ ModelBenchOptions with_saved_plan(ModelBenchOptions options);
 
 /// What to time at this batch size: the saved plan, or else every combination of the requested plans, backends, math
 /// modes, inputs and outputs; the layered plan takes part only with fp32 input and logits. A combination from pixels to
-/// predictions is timed at each requested place, any other one resident. Throws UsageError for an unknown backend, or
-/// if no combination is left; UnavailableError if only the whole-network plan is requested and the network has none.
+/// predictions is timed at each requested place, any other one with the place kDevice. Throws UsageError for an unknown
+/// backend, or if no combination is left; UnavailableError if only the whole-network plan is requested and the network
+/// has none.
 std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const Session& session,
                                        int64_t batch);
 

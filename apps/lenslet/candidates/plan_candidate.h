@@ -36,7 +36,7 @@ class BatchSamples {
   /// Fills the executable's input with batch number `round`. Synchronises.
   void load(Executable& executable, int round) const;
   /// The reference's outputs for samples that a pass reads as type `input`: packed pixels are rounded, so the judge
-  /// reads them as rounded too. Judges those when they are first asked for; not thread-safe.
+  /// reads them as rounded too. Judges those at their first use; not thread-safe.
   const ReferenceLogits& expected(ElementType input) const;
 
   /// Judges the answers of type `output` to batch number `round`, read as type `input`.

@@ -63,7 +63,7 @@ struct TuneOptions : CommonOptions {
 
 struct ModelBenchOptions : CommonOptions {
   /// A pass alone, whose images and answers are in the device's memory.
-  static constexpr const char* kResident = "resident";
+  static constexpr const char* kDevice = "device";
   /// A whole call of a Model, whose images and answers are in ordinary host memory.
   static constexpr const char* kHost = "host";
 
@@ -76,7 +76,7 @@ struct ModelBenchOptions : CommonOptions {
   std::vector<MathMode> maths;  // empty: depends on the device
   std::vector<ElementType> inputs = {ElementType::kFp32, ElementType::kUint8};
   std::vector<ElementType> outputs = {ElementType::kFp32, kPrediction};
-  std::vector<std::string> places;  // kResident, kHost; empty: both
+  std::vector<std::string> places;  // kDevice, kHost; empty: both
   MeasureOptions measure;
   bool latency = false;  // time single calls from host memory to host memory
   int64_t calls = 2000;

@@ -46,7 +46,7 @@ inline constexpr const char* kComputedWeights = "LENSLET_MAX_COMPUTED_WEIGHTS";
 /// nullopt if it is not set. Throws UsageError for anything but a number.
 std::optional<int64_t> computed_weights_setting();
 
-/// Computes constants on demand, in fp32. A small file that lets nodes compute large constants is refused
+/// Computes constants at their first use, in fp32. A small file that lets nodes compute large constants is refused
 /// after kMaxComputed values, or as many as computed_weights_setting() allows.
 class Constants {
  public:

@@ -1,4 +1,4 @@
-// What the page asks of `lenslet serve`. Every path is on the page's own origin.
+// The page's requests to `lenslet serve`. Every path is on the page's own origin.
 
 async function ask(path, query, body) {
   const url = new URL(path, location.href);

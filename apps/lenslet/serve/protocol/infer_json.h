@@ -23,7 +23,7 @@ struct InferOutput {
   std::optional<bool> binary;  // parameters.binary_data
 };
 
-/// The members that the protocol names. Unknown members and parameters are ignored, as it demands.
+/// The members that the protocol names. Unknown members and parameters are ignored, as it requires.
 struct InferJson {
   std::optional<std::string> id;
   std::vector<InferInput> inputs;

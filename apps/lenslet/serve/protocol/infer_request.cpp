@@ -44,7 +44,7 @@ int64_t samples_of(const InferInput& input, const Signature& signature) {
 
 void check_input_size(size_t found, size_t expected, const char* what) {
   if (found != expected)
-    throw DataError(concat("the input's shape demands ", expected, " ", what, ", found ", found));
+    throw DataError(concat("the input's shape needs ", expected, " ", what, ", found ", found));
 }
 
 std::vector<uint8_t> bytes_of(const std::vector<float>& values) {

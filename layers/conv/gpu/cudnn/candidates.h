@@ -136,7 +136,7 @@ inline std::vector<CudnnCandidate> cudnn_candidates(cudnnHandle_t handle, const 
 }
 
 /// The candidate of that name; nullopt if cuDNN does not offer it here or it exceeds `limit`. Builds no other plan:
-/// building one takes longer than asking for the names of all.
+/// building one takes longer than listing the names of all.
 inline std::optional<CudnnCandidate> cudnn_candidate(cudnnHandle_t handle, const Descriptors& descriptors,
                                                      const ConvPrepare& request, size_t limit,
                                                      const std::string& name) {

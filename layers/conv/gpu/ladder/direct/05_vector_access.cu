@@ -1,7 +1,7 @@
 // Direct convolution, rung 05: shared memory is read, and outputs are stored, four floats at a time.
 //
-// Threads whose columns are 4 floats apart use the same banks: reading one float each takes 4 passes, and a float4 each
-// also takes 4.
+// Threads whose columns are 4 floats apart conflict in the banks: reading one float takes 4 passes. Reading a float4
+// takes 4 passes too, for four times the data.
 #include "layers/conv/gpu/ladder/direct/rung_backend.cuh"
 
 namespace lenslet {
