@@ -477,26 +477,35 @@ class CallersTest(unittest.TestCase):
         cls.scratch = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.scratch.cleanup)
         cls.folder = folder = Path(cls.scratch.name)
-        labels = np.random.default_rng(1).integers(0, 10, cls.KNOWN, np.uint8)
+        cls.alike = folder / "alike"  # images of one class
+        cls.alike.mkdir()
+        cls.write_images(folder, np.random.default_rng(1).integers(0, 10, cls.KNOWN, np.uint8))
+        cls.write_images(cls.alike, np.full(cls.KNOWN, 3, np.uint8))
+        (folder / "lenslet.py").write_text(PACKAGE)
+        (folder / "library.c").write_text(LIBRARY)
+
+    @classmethod
+    def write_images(cls, folder, labels):
         pixels = np.zeros((cls.KNOWN, 784), np.uint8)
         pixels[:, 0] = labels
         pixels.tofile(folder / "pixels.bin")
         for name in ("labels", "expected", "expected-packed"):
             labels.tofile(folder / f"{name}.bin")
-        (folder / "lenslet.py").write_text(PACKAGE)
-        (folder / "library.c").write_text(LIBRARY)
+
+    def faults(self, command, images, wrong, *counts):
+        words = [*command, "cpu", "fp32", str(images), "0", *map(str, counts)]
+        environment = {**os.environ, "PYTHONPATH": str(self.folder), "WRONG": wrong}
+        done = subprocess.run(words, capture_output=True, text=True, env=environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [{"time_ns": row, **row} for row in map(json.loads, done.stdout.splitlines())]
+        self.assertEqual([row["count"] for row in rows], list(counts))
+        return [user_calls.fault_of(row, self.KNOWN) for row in rows]
 
     def judge(self, command):
         """A right answer passes; what is wrong in one call is found, also where all others are right."""
 
         def faults(wrong, *counts):
-            words = [*command, "cpu", "fp32", str(self.folder), "0", *map(str, counts)]
-            environment = {**os.environ, "PYTHONPATH": str(self.folder), "WRONG": wrong}
-            done = subprocess.run(words, capture_output=True, text=True, env=environment)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            rows = [{"time_ns": row, **row} for row in map(json.loads, done.stdout.splitlines())]
-            self.assertEqual([row["count"] for row in rows], list(counts))
-            return [user_calls.fault_of(row, self.KNOWN) for row in rows]
+            return self.faults(command, self.folder, wrong, *counts)
 
         self.assertEqual(faults("none", 1, 64, 700), ["", "", ""])
         for count in (1, 64, 700):
@@ -517,6 +526,10 @@ class CallersTest(unittest.TestCase):
         subprocess.run([compiler, "-std=c99", "-I", str(ROOT / "api"), *sources, "-o", program], check=True)
         for words in ((), ("page-locked",), ("packed",)):
             self.judge([program, *words])
+            # The answers of the call before would be right ones.
+            for count in (1, 700):
+                fault = self.faults([program, *words], self.alike, "later", count)[0]
+                self.assertIn("answers of a call differ", fault)
 
 
 if __name__ == "__main__":
