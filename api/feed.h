@@ -28,8 +28,8 @@ namespace lenslet {
 
 /// Where the answers of a call go.
 struct Answers {
-  /// `all` is `data`; `of_predictions` is `probabilities` if they have an array of their own.
-  Answers(void* all, float* of_predictions = nullptr) noexcept : data(all), probabilities(of_predictions) {}
+  /// `probabilities_to`: a second array for the probabilities of predictions, or null.
+  Answers(void* to, float* probabilities_to = nullptr) noexcept : data(to), probabilities(probabilities_to) {}
 
   void* data = nullptr;  // logits [count, ...] or predictions [count]; labels [count] if they are apart
   float* probabilities = nullptr;  // [count], of predictions as two arrays; else null

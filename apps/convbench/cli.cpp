@@ -333,9 +333,8 @@ void OptionTable::add_rules() {
   line.refuse(
       "filter expects a picture: --input photo.png", [](const auto& o) { return o.input.empty(); }, filter);
   line.refuse(
-      "filter cannot --resume: its backends are one group, timed against each other on one picture; leave "
-      "out "
-      "--resume",
+      "filter cannot --resume: its backends are one group, timed against each other on one picture; "
+      "leave out --resume",
       [](const auto& o) { return o.resume; }, filter);
   line.refuse(
       "gemm expects something to measure: --memory, --partition or both",

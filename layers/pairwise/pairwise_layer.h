@@ -27,7 +27,7 @@ class PairwiseLayer : public Layer {
   /// One operation an output.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
-  Pairwise which() const noexcept { return function_; }  ///< The function.
+  Pairwise which() const noexcept { return function_; }  ///< Of both operands, in order.
   /// The name of the function: "add".
   const char* function() const noexcept { return kPairwiseNames[static_cast<int>(function_)]; }
   /// Null for two inputs.

@@ -15,7 +15,7 @@ enum class PoolKind { kMax, kAverage, kAverageInside };
 
 /// x [planes, h, w] -> y [planes, p, q], planes = N * C.
 struct Pool2dProblem {
-  PoolKind kind = PoolKind::kMax;  ///< What it computes of a window.
+  PoolKind kind = PoolKind::kMax;  ///< kAverageInside if padding is not counted.
   Pool2dWindow window;             ///< Size, stride and padding.
   int64_t planes = 0;              ///< N * C.
   int64_t h = 0, w = 0;            ///< Rows and columns of the input.
@@ -29,10 +29,10 @@ struct Pool2dProblem {
 
 /// Cells [low, high) of one direction.
 struct CellRange {
-  int64_t low = 0;   ///< The first one.
+  int64_t low = 0;   ///< The first one, from 0 in the input; negative in the padding.
   int64_t high = 0;  ///< The one behind the last.
 };
-/// The cells of a window, `dilation` apart from `begin` on, that lie in `range`.
+/// The number of cells of a window, `dilation` apart from `begin` on, that lie in `range`.
 LENSLET_HOST_DEVICE inline int64_t cells_within(int64_t begin, int64_t size, int64_t dilation,
                                                 CellRange range) {
   const int64_t first = begin >= range.low ? 0 : (range.low - begin + dilation - 1) / dilation;

@@ -21,7 +21,7 @@ class GuardedMemory {
   void* block(size_t index) const noexcept;
   /// The size of that block.
   size_t block_bytes(size_t index) const noexcept { return sizes_[index]; }
-  /// Fills everything, blocks included, with one byte, and so the shared memory of a GPU. With LENSLET_UNPOISONED=1,
+  /// Fills everything, blocks included, and on a GPU its shared memory, with one byte. With LENSLET_UNPOISONED=1,
   /// for tools that detect reads of uninitialised memory, only the gaps between the blocks.
   void poison(int byte, Stream& stream);
   /// Fills a block from host memory; synchronises.

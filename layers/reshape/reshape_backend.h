@@ -8,9 +8,9 @@
 
 namespace lenslet {
 
-/// What a backend copies: count values.
+/// What a backend copies.
 struct ReshapeProblem {
-  int64_t count;  ///< Values.
+  int64_t count;  ///< Values of fp32, at least 1.
 };
 
 /// Supports every shape and needs no preparation.

@@ -18,8 +18,8 @@ class SoftmaxLayer : public Layer {
   /// Four operations a value: maximum, exponential, sum, division.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
-  int axis() const noexcept { return axis_; }               ///< As given.
-  bool logarithms() const noexcept { return logarithms_; }  ///< Whether it writes those.
+  int axis() const noexcept { return axis_; }               ///< From the front, or -1: the last.
+  bool logarithms() const noexcept { return logarithms_; }  ///< Whether the output is log-probabilities.
 
  private:
   std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,

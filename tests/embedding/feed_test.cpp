@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "api/model.h"
+#include "api/model_state.h"
 #include "models/prediction.h"
 #include "tests/embedding/pictures.h"
 #include "tests/support/allocation_counter.h"
@@ -18,7 +19,6 @@ using test::pictures;
 
 constexpr int64_t kBatch = 7, kCount = 20;  // two full chunks and a part of one
 constexpr InputOutput kBytesToLogits{ElementType::kUint8, ElementType::kFp32};
-constexpr InputOutput kBytesToPredictions{ElementType::kUint8, kPrediction};
 
 BuildOptions pass_of(int64_t batch) { return options_on(Device::cpu(), batch); }
 

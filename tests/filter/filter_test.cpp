@@ -41,7 +41,7 @@ TEST(FilterFile, IsReadStrictly) {
     largest += "\n";
   }
   EXPECT_EQ(parse_filter(largest, "some.txt").taps.size(), 961u);
-  expect_refused(largest + largest.substr(0, 62), "more than 31 rows");
+  expect_refused(largest + largest.substr(0, 62), "expected at most 31 rows, found more");
 }
 
 TEST(FilterFile, ReportsLineAndMistake) {
@@ -61,9 +61,9 @@ TEST(FilterFile, ReportsLineAndMistake) {
   expect_refused("1\nscale\n", "line 2: expected one number after 'scale'");
   expect_refused("1\nscale 1 2\n", "line 2: expected one number after 'scale'");
   expect_refused("scale 1/0\n1", "divides by zero");
-  expect_refused("scale 1000000/0." + std::string(305, '0') + "1\n1", "beyond all numbers");
+  expect_refused("scale 1000000/0." + std::string(305, '0') + "1\n1", "is too large");
   expect_refused("scale 1/2/3\n1", "expected a decimal number");
-  expect_refused("scale 1\nscale 1\n1", "line 2: a second 'scale'");
+  expect_refused("scale 1\nscale 1\n1", "line 2: found a second 'scale'");
 }
 
 TEST(FilterByName, FindsThree) {

@@ -19,11 +19,10 @@ struct ReportRequest {
   std::string format = "svg";       // of these files, or "png", "pdf"
 };
 
-/// Runs apps/report/report.py. The script is
-/// LENSLET_REPORT_SCRIPT, else share/lenslet/report/report.py of the program's installation or build. The interpreter
-/// is LENSLET_PYTHON, else the first of python3 on PATH and /usr/bin/python3 that has matplotlib. Throws
-/// UnavailableError, with the way to get it, if script, interpreter or matplotlib is missing; DataError if a file
-/// cannot be shown; OutputError if the page cannot be written.
+/// Runs apps/report/report.py. The script is LENSLET_REPORT_SCRIPT, else share/lenslet/report/report.py of the
+/// program's installation or build. The interpreter is LENSLET_PYTHON, else the first of python3 on PATH and
+/// /usr/bin/python3 that has matplotlib. Throws UnavailableError, with the way to get it, if script, interpreter or
+/// matplotlib is missing; DataError if a file cannot be shown; OutputError if the page cannot be written.
 void write_report(const ReportRequest& request);
 
 }  // namespace lenslet

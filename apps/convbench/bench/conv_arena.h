@@ -34,17 +34,16 @@ class ConvArena {
   virtual const std::vector<float>& weights() const = 0;  // [K, C/G, R, S]
   /// [K]; null if the arena judges the convolution alone.
   virtual const float* bias() const { return nullptr; }
-  /// Judges an output of input number `round` against that backend's accuracy. Writes elsewhere are checked by
-  /// damage().
+  /// Judges an output of input number `round`; `accuracy`: of the backend that computed it. Writes elsewhere are
+  /// checked by damage().
   virtual Verdict judge(int round, const std::vector<float>& output, const ConvAccuracy& accuracy,
                         const ConvEpilogue& epilogue) = 0;
 
   /// Throws MemoryError with the bytes needed and free if operands and workspace do not fit. Call it before generating
   /// data.
   static void check_memory(const Conv2dProblem& problem, Device device, size_t workspace_bytes = 0);
-  /// Allocates device memory once the largest workspace is known;
-  /// with `end_to_end` also page-locked host copies, up to 4 GiB.
-  /// Throws MemoryError with the bytes needed and free.
+  /// Allocates device memory once the largest workspace is known; with `end_to_end` also page-locked host copies, up to
+  /// 4 GiB. Throws MemoryError with the bytes needed and free.
   void allocate(Device device, size_t workspace_bytes, bool end_to_end);
   /// Loads input number `round`, unless it is loaded, and poisons everything else. The workspace is always poisoned, so
   /// that no candidate finds another's data.

@@ -64,7 +64,8 @@ class LineReader {
     const double below = number(word.substr(slash + 1));
     if (below == 0) refuse(concat("'", printable_excerpt(word), "' divides by zero"));
     const double value = number(word.substr(0, slash)) / below;
-    if (!std::isfinite(value)) refuse(concat("'", printable_excerpt(word), "' is beyond all numbers"));
+    if (!std::isfinite(value))
+      refuse(concat("'", printable_excerpt(word), "' is too large: expected at most 1.8e308"));
     return value;
   }
 
@@ -140,7 +141,7 @@ Filter parse_filter(const std::string& text, const std::string& origin) {
     if (words.empty()) continue;
     if (words[0] == "scale") {
       if (words.size() != 2) reader.refuse("expected one number after 'scale', such as 0.0625 or 1/16");
-      if (scaled) reader.refuse("a second 'scale'");
+      if (scaled) reader.refuse("found a second 'scale', expected one a file: remove a line");
       filter.scale = reader.fraction(words[1]);
       scaled = true;
       continue;
@@ -154,7 +155,8 @@ Filter parse_filter(const std::string& text, const std::string& origin) {
     if (filter.r > 0 && words.size() != static_cast<size_t>(filter.s)) {
       reader.refuse(concat("expected ", filter.s, " numbers, as in the first row, found ", words.size()));
     }
-    if (filter.r == static_cast<int>(kMaxSide)) reader.refuse(concat("more than ", kMaxSide, " rows"));
+    if (filter.r == static_cast<int>(kMaxSide))
+      reader.refuse(concat("expected at most ", kMaxSide, " rows, found more: use a smaller filter"));
     filter.taps.insert(filter.taps.end(), row.begin(), row.end());
     filter.s = static_cast<int>(words.size());
     ++filter.r;

@@ -149,10 +149,12 @@ ResultRow gemm_row(const GemmCell& cell, int size, int out_channels, int64_t see
 
 std::string refusal_of(const GemmCell& cell, const Support& support) {
   // The study printed times only for launches that no GPU can do: its program did not check launch errors.
-  const std::optional<PublishedFigure> printed = printed_for(cell, 256);
+  constexpr int kSize = 256;  // the smallest of the study's: it printed every cell there
+  const std::optional<PublishedFigure> printed = printed_for(cell, kSize);
   if (!printed || cell.kind != "element") return support.reason();
-  return concat(support.reason(), ": the study's ", format_fixed(printed->time_ns / 1e6, 4),
-                " ms for 256 x 256 is a kernel that never launched, its error unread");
+  return concat(support.reason(), ": the study's ", format_fixed(printed->time_ns / 1e6, 4), " ms for ",
+                kSize, " x ", kSize,
+                " was printed for a launch that failed; the study did not check for errors");
 }
 
 void bench_gemm_into(int size, int out_channels, const std::vector<GemmCell>& cells, BenchSession& session) {

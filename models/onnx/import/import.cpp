@@ -149,7 +149,7 @@ void Importer::finish(const std::string& output) {
   try {
     const Shape wanted = shape(output);
     if (import_.graph->nodes().size() > 1 && last.shape == wanted) return;
-    // The values are those of the layer before it, which a difference belongs to.
+    // `lenslet diff` attributes these values to the layer before it: the copy changes none.
     const bool of_input = last.node == import_.graph->nodes()[0].name;
     const std::string copy = append(output, std::make_unique<ReshapeLayer>(wanted.sample()), {last.node});
     if (of_input) import_.node_of[output] = copy;
@@ -161,7 +161,8 @@ void Importer::finish(const std::string& output) {
 }
 
 void Importer::check_operator(const Node& node) const {
-  if (node.op == "If") throw Unsupported{"If is supported with a condition that depends on no input only"};
+  if (node.op == "If")
+    throw Unsupported{"If is supported only where its condition does not depend on an input"};
   if (!rule_of(node.op))
     throw Unsupported{concat("operator ", printable_excerpt(node.op, 40), " is not supported")};
   for (size_t i = 1; i < node.outputs.size() && node.op != "Split"; ++i) {
@@ -202,7 +203,7 @@ void Importer::take(const Node& node) {
     result.reason = unsupported.reason;
   } catch (const Skip&) {
   }
-  // What reads it is still checked, as far as its shape is known.
+  // Nodes that read these outputs are still checked if the shapes are known.
   for (const std::string& output : node.outputs) {
     if (output.empty()) continue;
     Held unknown;

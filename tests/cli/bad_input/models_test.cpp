@@ -35,7 +35,7 @@ constexpr BadInput kModels[] = {
      "operators outside the ONNX operator set: y_node (com.example.Relu)"},
     {"many_nodes", "{inspect}/many.onnx", kData, "more than 20000 nodes"},
     {"deep", "{model}/deep.onnx", kData,
-     "z_node|If is supported with a condition that depends on no input only"},
+     "z_node|If is supported only where its condition does not depend on an input"},
     {"model_cut", "{model}/cut.onnx", kData, "cut.onnx|cut or damaged"},
     {"other_network", "{model}/many.onnx", kData, "more than 20000 nodes"},
     {"operators", "lenslet profile --model {dir}/m/acos.onnx", kData,

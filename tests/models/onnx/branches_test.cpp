@@ -147,13 +147,13 @@ TEST(OnnxBranches, AConditionOnTheBatchIsRefused) {
                                            node("Gather", {"shape", "zero"}, "samples"),
                                            node("Equal", {"samples", "one"}, "condition")};
   EXPECT_EQ(fault_of(around(one_sample, choice("condition"))),
-            "z_node: If is supported with a condition that depends on no input only");
+            "z_node: If is supported only where its condition does not depend on an input");
   EXPECT_EQ(result_of(around(one_sample, choice("condition"), 1)), kThen);
 }
 
 TEST(OnnxBranches, AConditionOnDataIsRefused) {
   EXPECT_EQ(fault_of(around({}, choice("t"))),
-            "z_node: If is supported with a condition that depends on no input only");
+            "z_node: If is supported only where its condition does not depend on an input");
   EXPECT_EQ(fault_of(around({}, node("If", {"one"}, "z"))),
             "m.onnx: node \"z_node\" (If) lacks its then_branch");
 }

@@ -45,11 +45,9 @@ TEST(OnnxImport, RefusesUnknownAttributes) {
   misspelt.add("Relu", {}, {attribute("limit", 6)});
   expect_refused(
       misspelt,
-      "v0_node: attribute \"stride\" is none of MaxPool's in operator set 13: auto_pad, ceil_mode, "
-      "dilations, "
-      "kernel_shape, pads, storage_order, strides; v1_node: attribute \"limit\" is none of Relu's in "
-      "operator "
-      "set 13, which has none");
+      "v0_node: attribute \"stride\" is none of MaxPool's in operator set 13: auto_pad, "
+      "ceil_mode, dilations, kernel_shape, pads, storage_order, strides; v1_node: attribute \"limit\" is "
+      "none of Relu's in operator set 13, which has none");
   Writer constant({4});
   const std::string computed = constant.join("Neg", {constant.weights({4})}, {attribute("twice", 1)});
   constant.join("Add", {"x", computed});

@@ -104,7 +104,7 @@ __device__ __forceinline__ void fp32_write(Prediction* output, float* probabilit
 }
 
 // computes    logits or predictions of h2 [N / 128][256][128 images]
-// work split  block = 16 * kEach images; thread = kEach images x 10 neurons of fc1, then 7 of fc2; in fc3 one thread
+// work split  block = 16 * kEach images; thread = kEach images x 10 outputs of fc1, then 7 of fc2; in fc3 one thread
 //             per image
 // memory      92 KB with kEach = 8: activations, overwritten from layer to layer, and two stages of weights; 80 sums
 // requires    compute capability 8.0, blocks of kThreads, kSharedBytes; h2 padded to whole 128 images (fp32.cu

@@ -26,7 +26,7 @@ struct Fp32Conv2 {
 /// The fully connected layers, inputs outermost, one after another.
 struct Fp32Linear {
   static constexpr int kFc1 = 0;                     // [256][120]; inputs in the order in which conv2 stores
-  static constexpr int kFc2Row = 96;                 // 12 times 7 neurons and a 0
+  static constexpr int kFc2Row = 96;                 // 12 times 7 outputs and a 0
   static constexpr int kFc2 = kFc1 + 256 * 120;      // [120][96]
   static constexpr int kFc3Row = 12;                 // 10 classes, 2 unused
   static constexpr int kFc3 = kFc2 + 120 * kFc2Row;  // [84][12]

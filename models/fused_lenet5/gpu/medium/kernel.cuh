@@ -31,7 +31,7 @@ __device__ __forceinline__ void store_answer(Prediction* output, float* probabil
 // computes    logits or predictions of `count` images
 // work split  persistent blocks of 16 warps; a block takes neighbouring images, up to eight at once; conv1: thread = 6
 //             x 4 outputs of 1 to 3 filters; conv2: one of 8 points of 8 x 4 outputs of 4 filters, then an eighth of
-//             the outputs; fc1, fc2: warp = 8 neurons of all images at once; fc3: a warp an image
+//             the outputs; fc1, fc2: warp = 8 outputs of all images at once; fc3: a warp an image
 // memory      226 KB per block: all parameters but conv1's, copied while conv1 runs, and 5.4 KB per image, for h1, V,
 //             h2, f1 and f2 in turn
 // requires    compute capability 9.0, Tile::kSharedBytes, an image for each block (MediumOperator ensures it)

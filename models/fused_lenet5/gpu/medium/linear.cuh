@@ -1,6 +1,6 @@
 // The fully connected layers of the backend `medium`. Internal: includes CUDA.
 //
-// A warp computes eight neurons of all images, so that a weight is read from shared memory once for all of them. Its
+// A warp computes eight outputs of all images, so that a weight is read from shared memory once for all of them. Its
 // lanes split the inputs, and sums over lanes are exchanged by halves.
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace lenslet::medium_lenet5 {
 
-/// relu(weights * x + bias) of the warp's eight neurons for kGroup images, of which `images` are stored. activations:
+/// relu(weights * x + bias) of the warp's eight outputs for kGroup images, of which `images` are stored. activations:
 /// of the first image; x and y: where they are in it.
 template <int kGroup, int kSteps>
 __device__ __forceinline__ void linear_layer(float* activations, int x, int y, const float* weights,
-                                             const float* bias, int images, int neurons, int warp, int lane) {
-  constexpr int kSums = kGroup * Tile::kNeurons;
+                                             const float* bias, int images, int outputs, int warp, int lane) {
+  constexpr int kSums = kGroup * Tile::kOutputs;
   float sums[kSums] = {};
-  const float* const own = weights + warp * Tile::kNeurons * kSteps * Tile::kStep + 4 * lane;
+  const float* const own = weights + warp * Tile::kOutputs * kSteps * Tile::kStep + 4 * lane;
 #pragma unroll
   for (int step = 0; step < kSteps; ++step) {
     float4 inputs[kGroup];
@@ -27,11 +27,11 @@ __device__ __forceinline__ void linear_layer(float* activations, int x, int y, c
                                                        step * Tile::kStep + 4 * lane);
     }
 #pragma unroll
-    for (int n = 0; n < Tile::kNeurons; ++n) {
+    for (int n = 0; n < Tile::kOutputs; ++n) {
       const float4 w = *reinterpret_cast<const float4*>(own + (n * kSteps + step) * Tile::kStep);
 #pragma unroll
       for (int image = 0; image < kGroup; ++image) {
-        float& sum = sums[image * Tile::kNeurons + n];
+        float& sum = sums[image * Tile::kOutputs + n];
         sum = fmaf(w.x, inputs[image].x, sum);
         sum = fmaf(w.y, inputs[image].y, sum);
         sum = fmaf(w.z, inputs[image].z, sum);
@@ -46,9 +46,9 @@ __device__ __forceinline__ void linear_layer(float* activations, int x, int y, c
 #pragma unroll
   for (int i = 0; i < kKept; ++i) {
     const int index = lane / kSharers * kKept + i;
-    const int image = index / Tile::kNeurons, neuron = warp * Tile::kNeurons + index % Tile::kNeurons;
-    if (image < images && neuron < neurons)
-      activations[image * Tile::kImage + y + neuron] = fused_lenet5::relu_bits(sums[i] + bias[neuron]);
+    const int image = index / Tile::kOutputs, output = warp * Tile::kOutputs + index % Tile::kOutputs;
+    if (image < images && output < outputs)
+      activations[image * Tile::kImage + y + output] = fused_lenet5::relu_bits(sums[i] + bias[output]);
   }
 }
 

@@ -26,13 +26,13 @@ void pack_conv2(const Tensor& weight, MathMode math, float* packed) {
   }
 }
 
-/// weight [neurons, inputs] as [warps][8 neurons][steps][128 inputs], zeros beyond.
+/// weight [outputs, inputs] as [warps][8 outputs][steps][128 inputs], zeros beyond.
 void pack_linear(const Tensor& weight, int steps, MathMode math, float* packed) {
-  const int neurons = static_cast<int>(weight.shape()[0]), inputs = static_cast<int>(weight.shape()[1]);
-  for (int neuron = 0; neuron < neurons; ++neuron) {
+  const int outputs = static_cast<int>(weight.shape()[0]), inputs = static_cast<int>(weight.shape()[1]);
+  for (int output = 0; output < outputs; ++output) {
     for (int input = 0; input < inputs; ++input) {
-      packed[neuron * steps * Tile::kStep + input] =
-          rounded_weight(weight.data()[neuron * inputs + input], math);
+      packed[output * steps * Tile::kStep + input] =
+          rounded_weight(weight.data()[output * inputs + input], math);
     }
   }
 }

@@ -18,12 +18,12 @@ struct Tile {
   static constexpr int kChannelFilters = 5 * 4, kPointFilters = 6 * kChannelFilters + 4;
   static constexpr int kQuadFilters = 8 * kPointFilters;
   static constexpr int kBias2 = 4 * kQuadFilters, kConv2Floats = kBias2 + 16;
-  // Then the fully connected layers. A warp has eight neurons, a lane four inputs of each step of 128.
-  static constexpr int kNeurons = 8, kStep = 128;
+  // Then the fully connected layers. A warp has eight outputs, a lane four inputs of each step of 128.
+  static constexpr int kOutputs = 8, kStep = 128;
   static constexpr int kFc1Warps = 15, kFc1Steps = 2, kFc2Warps = 11, kFc2Steps = 1;
   static constexpr int kFc1 = kConv2Floats;                                     // [15][8][2][32][4]
-  static constexpr int kFc2 = kFc1 + kFc1Warps * kNeurons * kFc1Steps * kStep;  // [11][8][32][4]
-  static constexpr int kFc3 = kFc2 + kFc2Warps * kNeurons * kFc2Steps * kStep;  // [7][32][4]
+  static constexpr int kFc2 = kFc1 + kFc1Warps * kOutputs * kFc1Steps * kStep;  // [11][8][32][4]
+  static constexpr int kFc3 = kFc2 + kFc2Warps * kOutputs * kFc2Steps * kStep;  // [7][32][4]
   static constexpr int kBiasF1 = kFc3 + 7 * kStep, kBiasF2 = kBiasF1 + 120;     // [120], [84, four zeros]
   static constexpr int kBiasF3 = kBiasF2 + 88, kFloats = kBiasF3 + 16;          // [10, six unused]
   static constexpr int kLinearFloats = kFloats - kConv2Floats;

@@ -18,7 +18,7 @@ struct MmaFp16Shared {
   static constexpr int kBytes = MmaFp16Map::kFcBytes + kWarps * kWarpBytes;
 };
 
-/// The fully connected layers of 8 images, as weights [16 neurons a tile, inputs] x activations [inputs, 8 images].
+/// The fully connected layers of 8 images, as weights [16 outputs a tile, inputs] x activations [inputs, 8 images].
 /// What a product leaves in D becomes the next one's operand B by a transposition of 8 x 8 halves; nothing goes through
 /// memory. The lane gets the logits of classes g and, for g < 2, g + 8 of images 2t and 2t + 1.
 __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed, const unsigned char* h2,

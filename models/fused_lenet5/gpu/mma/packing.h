@@ -53,19 +53,19 @@ inline FoldedConv1 conv1_for(const Lenet5Parameters& parameters, ElementType inp
 // positions of window t % 2, for the channel that this lists for t / 2 and the block.
 constexpr int kMmaConv1Channels[2][3] = {{0, 1, 2}, {3, 4, 5}};
 
-/// A fully connected layer as weights [16 neurons a tile, inputs] x activations [inputs, 8 images].
+/// A fully connected layer as weights [16 outputs a tile, inputs] x activations [inputs, 8 images].
 struct MmaFcLayer {
-  const Tensor& weight;  // [neurons, inputs]
+  const Tensor& weight;  // [outputs, inputs]
   int tiles;
   int steps;                              // products along the inputs
   int (*input_of)(int step, int column);  // the input in that column of a step
 
-  int neurons() const { return static_cast<int>(weight.shape()[0]); }
+  int outputs() const { return static_cast<int>(weight.shape()[0]); }
   int inputs() const { return static_cast<int>(weight.shape()[1]); }
-  /// Zero for the padding of the tiles beyond the layer's neurons and inputs.
-  double weight_at(int neuron, int step, int column) const {
+  /// Zero for the padding of the tiles beyond the layer's outputs and inputs.
+  double weight_at(int output, int step, int column) const {
     const int input = input_of(step, column);
-    return neuron < neurons() && input < inputs() ? weight.data()[neuron * inputs() + input] : 0;
+    return output < outputs() && input < inputs() ? weight.data()[output * inputs() + input] : 0;
   }
 };
 

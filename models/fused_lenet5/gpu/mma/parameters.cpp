@@ -137,14 +137,14 @@ void pack_fp16_fc(const MmaFcLayer& layer, int at, int at_last, MmaPacker& packe
   for (int tile = 0; tile < layer.tiles; ++tile) {
     for (int i = 0; i < 32 * 8; ++i) {
       const int lane = i / 8, e = i % 8;
-      const int neuron = tile * 16 + lane / 4 + e / 2 % 2 * 8, column = lane % 4 * 2 + e % 2 + e / 4 * 8;
+      const int output = tile * 16 + lane / 4 + e / 2 % 2 * 8, column = lane % 4 * 2 + e % 2 + e / 4 * 8;
       for (int step = 0; step < layer.steps; ++step) {
         packer.put_fp16(at + (tile * layer.steps + step) * Map::kLane4 + lane * 16 + e * 2,
-                        layer.weight_at(neuron, step, column));
+                        layer.weight_at(output, step, column));
       }
       if (at_last >= 0 && e < 4) {
         packer.put_fp16(at_last + tile * Map::kLane2 + lane * 8 + e * 2,
-                        layer.weight_at(neuron, layer.steps, column));
+                        layer.weight_at(output, layer.steps, column));
       }
     }
   }
@@ -167,9 +167,9 @@ MmaPacker packed_beginning(const Lenet5Parameters& p, ElementType input) {
   pack_conv2_bias<Map>(p, packer);
   int at = Map::kFcBias;
   for (const Tensor* bias : {&p.fc1_bias, &p.fc2_bias, &p.fc3_bias}) {  // fp32 [tiles, 16]
-    const int neurons = static_cast<int>(bias->shape()[0]);
-    for (int i = 0; i < neurons; ++i) packer.put_fp32(at + i * 4, bias->data()[i]);
-    at += (neurons + 15) / 16 * 16 * 4;
+    const int outputs = static_cast<int>(bias->shape()[0]);
+    for (int i = 0; i < outputs; ++i) packer.put_fp32(at + i * 4, bias->data()[i]);
+    at += (outputs + 15) / 16 * 16 * 4;
   }
   return packer;
 }

@@ -11,7 +11,7 @@ namespace lenslet::fused_lenet5 {
 template <int kFcWeights, int kConv1Pieces_, int kConv2Steps_>
 struct MmaMap {
   static constexpr int kLane4 = 32 * 16, kLane2 = 32 * 8;  // a fragment of four, of two registers
-  static constexpr int kFc1Tiles = 8, kFc2Tiles = 6;       // of 16 neurons
+  static constexpr int kFc1Tiles = 8, kFc2Tiles = 6;       // of 16 outputs
   static constexpr int kConv1Pieces = kConv1Pieces_, kConv2Steps = kConv2Steps_;
 
   static constexpr int kFcBias = kFcWeights;  // fp32 [8 + 6 + 1 tiles, 16]

@@ -10,7 +10,7 @@ namespace lenslet::fused_lenet5 {
 /// so that the 16-byte pieces of two neighbouring images are in different banks.
 template <typename Pixel>
 struct MmaTf32Shared {
-  /// A lane then has 255 registers, and each warp has one tile of fc1's neurons.
+  /// A lane then has 255 registers, and each warp has one tile of fc1's outputs.
   static constexpr int kWarps = 8;
   static constexpr int kImages = kWarps * kMmaImagesPerRound;
   static constexpr int kH2Pitch = 256 + 16, kF1Pitch = 128 + 16,
@@ -23,7 +23,7 @@ struct MmaTf32Shared {
                 "f2 must fit into h2, and fc1 needs a warp per tile");
 };
 
-/// One tile of 16 neurons for kTiles x 8 images: the weights' fragments from global memory, the activations
+/// One tile of 16 outputs for kTiles x 8 images: the weights' fragments from global memory, the activations
 /// [images][pitch] from shared memory, 16 bytes a lane for two steps.
 template <int kTiles, int kSteps>
 __device__ __forceinline__ void mma_tf32_layer(const unsigned char* weights, const float* bias,
@@ -49,16 +49,16 @@ __device__ __forceinline__ void mma_tf32_layer(const unsigned char* weights, con
   }
 }
 
-/// relu(D) of those tiles to activations [images][pitch], rounded to tf32; `neuron` is the first of the 16.
+/// relu(D) of those tiles to activations [images][pitch], rounded to tf32; `output` is the first of the 16.
 template <int kTiles>
 __device__ __forceinline__ void mma_tf32_store(const float (&sums)[kTiles][4], float* activations, int pitch,
-                                               int neuron, int lane) {
+                                               int output, int lane) {
   const int g = lane / 4, t = lane % 4;
 #pragma unroll
   for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
-      activations[(tile * 8 + 2 * t + e % 2) * pitch + neuron + g + e / 2 * 8] =
+      activations[(tile * 8 + 2 * t + e % 2) * pitch + output + g + e / 2 * 8] =
           __uint_as_float(round_to_tf32(relu_bits(sums[tile][e])));
     }
   }
@@ -66,7 +66,7 @@ __device__ __forceinline__ void mma_tf32_store(const float (&sums)[kTiles][4], f
 
 // computes    logits [count, 10] or predictions [count] of images [count, 28, 28], the whole network
 // work split  persistent blocks of 8 warps, one per multiprocessor; a warp convolves up to 8 images, one after another;
-//             then the block computes the fully connected layers of its 64 images, a warp 16 neurons of fc1 and fc2 and
+//             then the block computes the fully connected layers of its 64 images, a warp 16 outputs of fc1 and fc2 and
 //             8 images of fc3
 // memory      shared: activations of 64 images between the layers, and each warp's image and h1; registers: both
 //             convolutions' weights; the fully connected weights, 185 KB, are read from L2 once per 64 images

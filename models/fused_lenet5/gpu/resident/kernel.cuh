@@ -9,7 +9,7 @@ namespace lenslet::small_lenet5 {
 
 struct ResidentArguments {
   resident::Memory* memory;  // page-locked host memory
-  const float* packed;
+  const float* packed;       // [Tile::kFloats], in the order of Tile
   resident::Turn turn;
   Conv1Parameters conv1;
 };

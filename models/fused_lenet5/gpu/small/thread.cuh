@@ -81,8 +81,8 @@ struct Places {
     out2 = p * kMaps2 + map_of(share, lane);
     input1 = lane % T::kFc1Groups;
     const int index1 = kept_value<T::kFc1Groups / 2, T::kFc1Outputs>(lane);
-    const int neuron = (warp * (32 / T::kFc1Groups) + lane / T::kFc1Groups) * T::kFc1Outputs + index1;
-    part = index1 < T::kFc1Outputs && neuron < kF1 && (lane & 1) == 0 ? rank * kF1 + neuron : -1;
+    const int output = (warp * (32 / T::kFc1Groups) + lane / T::kFc1Groups) * T::kFc1Outputs + index1;
+    part = index1 < T::kFc1Outputs && output < kF1 && (lane & 1) == 0 ? rank * kF1 + output : -1;
     input2 = lane & 15;
     const int index2 = kept_value<8, T::kFc2Outputs>(lane);
     const bool writes = warp < T::kFc2Warps && index2 < T::kFc2Outputs && (lane & 1) == 0;

@@ -53,10 +53,10 @@ struct Tile {
   static constexpr int kConv2Warps = kWarps - kConv2FirstWarp;
   static constexpr int kConv2Shares = 4 / kConv2Maps;
   static constexpr int kConv2Rounds = kPositions * kConv2Shares / kConv2Warps;
-  // fc1: a lane takes four inputs for kFc1Outputs neurons, kFc1Groups lanes share a neuron.
+  // fc1: a lane takes four inputs for kFc1Outputs outputs, kFc1Groups lanes share an output.
   static constexpr int kFc1Groups = 4 * kPositions;
   static constexpr int kFc1Outputs = kBlocks == 2 ? 15 : 32 / kBlocks;
-  // fc2, in the leader: a lane takes eight inputs for six neurons, 16 lanes share a neuron.
+  // fc2, in the leader: a lane takes eight inputs for six outputs, 16 lanes share an output.
   static constexpr int kFc2Warps = 7, kFc2Outputs = 6;
 
   // Packed parameters in device memory, in floats. conv1's are the kernel's arguments.
