@@ -35,9 +35,9 @@ Pool2dLayer::Pool2dLayer(Kind kind, Pool2dWindow window) : kind_(kind), window_(
                            v.r, "x", v.s, ", stride ", v.stride_h, "x", v.stride_w, ", dilation ",
                            v.dilation_h, "x", v.dilation_w));
   }
-  const auto wrong = [](const WindowDirection& window) {
-    const int64_t behind = int64_t{window.pad} + window.more_pad;
-    return window.pad < 0 || behind < 0 || window.pad > window.reach() || behind > window.reach();
+  const auto wrong = [](const WindowDirection& direction) {
+    const int64_t behind = int64_t{direction.pad} + direction.more_pad, reach = direction.reach();
+    return direction.pad < 0 || behind < 0 || direction.pad > reach || behind > reach;
   };
   if (wrong(v.down()) || wrong(v.across())) {
     throw DataError(concat("pooling with ", window_words(v), " supports padding from 0 to ", v.down().reach(),
