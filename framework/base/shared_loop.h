@@ -10,16 +10,17 @@
 
 namespace lenslet {
 
-// A slot takes its items in at most kMaxTurns ranges on average, so that the last one is short. With fewer than
-// kMinTurns grains for each slot, a last grain that others wait for would cost more than equal parts. Chosen by hand.
-inline constexpr int64_t kMinTurns = 16, kMaxTurns = 64;
+/// With fewer grains for each slot, a last grain that others wait for would cost more than equal parts. Chosen by hand.
+inline constexpr int64_t kMinTurns = 16;
+/// The ranges that a slot takes on average at most; the last one must be short. Chosen by hand.
+inline constexpr int64_t kMaxTurns = 64;
 
 /// How shared_loop() divides its items.
 struct LoopShares {
-  int64_t items = 0;
-  int64_t slots = 1;   // at most as many threads take part
-  int64_t grain = 1;   // items that belong together
-  bool light = false;  // like parallel_for_light(), not parallel_for()
+  int64_t items = 0;   ///< 0 or more.
+  int64_t slots = 1;   ///< At most as many threads take part.
+  int64_t grain = 1;   ///< Items that belong together.
+  bool light = false;  ///< Like parallel_for_light(), not parallel_for().
 };
 
 /// Calls body(slot, begin, end) on disjoint ranges that cover [0, items). A slot, of [0, slots), is used by one thread
@@ -49,6 +50,7 @@ void shared_loop(const LoopShares& shares, const Body& body, const Enter& enter)
   light ? parallel_for_light(slots, 1, take_turns) : parallel_for(slots, 1, take_turns);
 }
 
+/// Without memory to prepare.
 template <typename Body>
 void shared_loop(const LoopShares& shares, const Body& body) {
   shared_loop(shares, body, [](int64_t /*slot*/) {});
