@@ -173,7 +173,7 @@ FeedOptions FeedOptions::for_host_memory(Device device, bool whole_network, size
                                          bool in_place) {
   FeedOptions options;
   options.staged = !in_place;
-  options.fewer = true;
+  options.may_use_fewer_lanes = true;
   if (!device.is_cuda()) return options;
   options.depth = 2;  // the host prepares one chunk while another computes
   const size_t fitting = kMaxStaging / (2 * std::max<size_t>(chunk_bytes, 1));
@@ -191,7 +191,7 @@ Feed::Feed(const Graph& graph, const BuildOptions& options, const FeedOptions& f
     try {
       lanes_.push_back(std::make_unique<Lane>(graph, build));
     } catch (const MemoryError&) {
-      if (!feed.fewer || lanes_.empty()) throw;
+      if (!feed.may_use_fewer_lanes || lanes_.empty()) throw;
       break;
     }
     build.plan = &lane().executable().plan();  // so that choices made by timing agree

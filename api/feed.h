@@ -117,7 +117,7 @@ struct FeedOptions {
   int depth = 1;  // chunks in flight per lane
   /// Copies images to page-locked memory first; otherwise the caller's memory is page-locked.
   bool staged = false;
-  bool fewer = false;  // lanes, but at least one, if memory for more is short
+  bool may_use_fewer_lanes = false;  // at least one, if memory for more is short
   /// The lanes that feed a GPU at the rate of its bus with chunks of `chunk_bytes` of input. From ordinary memory up to
   /// `threads`, because each lane has a thread; up to kLanesInPlace if the GPU reads the memory `in_place`. The CPU
   /// gets one lane.

@@ -1,7 +1,7 @@
 // Errors of the whole project: one exception type for each documented exit code.
 //
 // A message is one line: what was expected, what was found and what to do. Only main() converts an error to an exit
-// code; no other code of the library and its programs calls exit().
+// code and ends the process, except for a second signal, a failed rank and a lost device (apps/common).
 #pragma once
 
 #include <locale>

@@ -19,7 +19,7 @@
 
 namespace lenslet {
 
-/// What choose_candidates() finds about a candidate, by the fastest way (TuneWay) with it.
+/// The verdict on a candidate: how the fastest TuneWay that contains it compares with the fastest of all.
 enum class TuneVerdict {
   kNone,        // it is not PASSED
   kFastest,     // chosen
@@ -48,7 +48,7 @@ struct TuneCandidate {
   size_t workspace_bytes = 0;                 // required
   // Set by choose_candidates():
   TuneVerdict verdict = TuneVerdict::kNone;
-  double behind_ns = 0;  // how much longer the fastest pass with it takes than the fastest of all, by medians
+  double behind_ns = 0;  // median of the fastest way that contains it, minus that of the fastest way
 
   /// Whether the plan takes it.
   bool chosen() const noexcept {

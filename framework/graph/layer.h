@@ -28,8 +28,8 @@ struct RunContext {
   Stream& stream;             // to enqueue on
   void* workspace = nullptr;  // at least Operator::workspace_bytes(), aligned to Buffer::kAlignment
   Tracer* tracer = nullptr;   // may be null
-  /// Where the fp32 halves of an output of pairs (an int32 and an fp32, one for each sample) go, [N] in the device's
-  /// memory; the output then has the int32 alone, [N]. Null: in pairs. Only backends of a GPU get another value.
+  /// For an output of (int32, fp32) pairs, one a sample: null writes pairs; else the fp32 go here, [N] in the device's
+  /// memory, and the output gets the int32, [N]. Always null for backends of the CPU.
   float* fp32_halves = nullptr;
 };
 

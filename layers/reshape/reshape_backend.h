@@ -10,7 +10,7 @@ namespace lenslet {
 
 /// What a backend copies.
 struct ReshapeProblem {
-  int64_t count;  ///< Values of fp32, at least 1.
+  int64_t count;  ///< Values of x, and as many of y.
 };
 
 /// Supports every shape and needs no preparation.
