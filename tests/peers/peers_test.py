@@ -387,6 +387,23 @@ open(options["--json"], "w").write(json.dumps(result))
             self.assertEqual((row["status"], row["count"]), (status, 400), row["reason"])
             self.assertEqual(row.get("images_per_s"), 1e6 if status == "PASSED" else None)
 
+    def test_calls_of_the_model_stand_beside_a_pass_alone(self):
+        """Both places of `lenslet bench`, in its own words."""
+        stand_in = """import json, sys
+options = dict(zip(sys.argv[2::2], sys.argv[3::2]))
+row = {"status": "PASSED"}
+rows = [{**row, "labels": {"place": place}, "time_ns": {"median": ns}}
+        for place, ns in (("device", 1000.0), ("host", 4000.0)) if place in options["--place"].split(",")]
+open(options["--json"], "w").write(json.dumps({"results": rows}))
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "lenslet"
+            program.write_text(f"#!{sys.executable}\n" + stand_in)
+            program.chmod(0o755)
+            rows = user_calls.bench_rows(str(program), folder, "cpu")
+        self.assertEqual({row["status"] for row in rows}, {"PASSED"})
+        self.assertEqual({row["share_of_resident"] for row in rows}, {0.25})
+
     def test_a_caller_that_prints_nothing_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "labels.bin").write_bytes(bytes(4))
