@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared
 import lenslet_side
 from judged_calls import JUDGED_EACH, WARM_UP
-from side import exit_code_of, max_differing, middle
+from side import exit_code_of, max_differing, middle, without_times
 
 SCHEMA = "lenslet.calls/1"
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,7 +90,7 @@ def fault_of(row, known):
 def verdict_on(row, known):
     """The row with its status; without times and rates if it is FAILED."""
     fault = fault_of(row, known)
-    kept = {key: row[key] for key in row if not fault or not key.endswith(("_ns", "_per_s"))}
+    kept = without_times(row) if fault else row
     return {**kept, "status": "FAILED" if fault else "PASSED", "reason": fault or None}
 
 
