@@ -48,7 +48,7 @@ tidy() {
   return "$status"
 }
 
-# check_tools: what --strict demands of the machine.
+# check_tools: what --strict requires of the machine.
 check_tools() {
   local missing=()
   find_clang tidy >/dev/null || missing+=("clang-tidy $clang_major")

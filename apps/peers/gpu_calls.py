@@ -26,6 +26,7 @@ import torch
 import lenslet
 from judged_calls import Batches, TestSet, Verdict, poison, timed_calls
 from side import summarise
+from torch_side import set_precision
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared
@@ -77,7 +78,8 @@ def bus(images, min_ms):
 
 
 def pytorch(tests, stock, math, min_ms):
-    """The best chunk size's row."""
+    """The best chunk size's row. In fp32 without TF32, which PyTorch's convolutions otherwise use."""
+    set_precision(math)
     kind = {"fp32": torch.float32, "fp16": torch.float16}[math]
     arrays, _ = shared.load_safetensors(Path(__file__).resolve().parents[2] / "weights" / "lenet5.safetensors")
     weights = {name: torch.from_numpy(np.array(array)).cuda().to(kind) for name, array in arrays.items()}

@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared
 import lenslet_side
-from side import MAX_DIFFERING, Absent, NotMeasured, exit_code_of, max_differing, middle, numbers
+from side import MAX_DIFFERING, Absent, NotMeasured, exit_code_of, max_differing, middle, numbers, without_times
 
 SCHEMA = "lenslet.peers/3"
 ROOT = Path(__file__).resolve().parents[2]
@@ -159,7 +159,9 @@ class Timing:
             if suspect:
                 row.update(status="SUSPECT", reason=suspect)
         for row, work, _, _ in self.running:
-            self.attempt(row, lambda row=row, work=work: self.judge(row, work))
+            if not self.attempt(row, lambda row=row, work=work: self.judge(row, work)):
+                for key in row.keys() - without_times(row).keys():
+                    del row[key]
         for _, work, _, _ in self.running:
             self.attempt({}, work.close)
 

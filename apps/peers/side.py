@@ -28,6 +28,11 @@ def exit_code_of(rows):
     return 1 if any(row["status"] == "FAILED" for row in rows) else 0
 
 
+def without_times(row):
+    """The row without times and rates: one that is FAILED keeps none."""
+    return {key: value for key, value in row.items() if not key.endswith(("_ns", "_per_s"))}
+
+
 class NotMeasured(Exception):
     """The reason of a row without a time, and its status, such as SKIPPED or UNSUPPORTED."""
 

@@ -11,7 +11,7 @@ a time, if one of these calls has more answers unlike `lenslet eval` in fp32 tha
 down. A caller that is missing or fails gives a SKIPPED or ERROR row with the reason. On a GPU the math modes take
 turns, in two rounds, and the file also has `gpu_rows`: calls from page-locked memory, of bytes and of packed pixels;
 the rows of gpu_calls.py, if INTERPRETER has PyTorch with CUDA; and `lenslet eval` of many images. On the CPU it has
-`bench_rows`: calls through the C++ Model beside the resident batch. Exit code 1: a row is FAILED.
+`bench_rows`: calls through the C++ Model beside a pass alone. Exit code 1: a row is FAILED.
 """
 
 import argparse
@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared
 import lenslet_side
 from judged_calls import JUDGED_EACH, WARM_UP
-from side import exit_code_of, max_differing, middle
+from side import exit_code_of, max_differing, middle, without_times
 
 SCHEMA = "lenslet.calls/1"
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,7 +90,7 @@ def fault_of(row, known):
 def verdict_on(row, known):
     """The row with its status; without times and rates if it is FAILED."""
     fault = fault_of(row, known)
-    kept = {key: row[key] for key in row if not fault or not key.endswith(("_ns", "_per_s"))}
+    kept = without_times(row) if fault else row
     return {**kept, "status": "FAILED" if fault else "PASSED", "reason": fault or None}
 
 
@@ -170,10 +170,10 @@ def eval_row(program, device, math, folder, images):
 
 
 def bench_rows(program, data, device):
-    """Calls through the C++ Model from host memory, and their share of the resident batch's rate (`lenslet bench`)."""
+    """Calls through the C++ Model from host memory, and their share of the rate of a pass alone (`lenslet bench`)."""
     options = ["--plan", "fused", "--math", "fp32", "--input", "uint8", "--output", "prediction"]
-    bench = lenslet_side.Bench(program, data, device, BENCH_THREADS, options, "resident,host")
-    times = {batch: {"resident": [], "host": []} for batch in BENCH_BATCHES}
+    bench = lenslet_side.Bench(program, data, device, BENCH_THREADS, options, "device,host")
+    times = {batch: {"device": [], "host": []} for batch in BENCH_BATCHES}
     for turn in range(BENCH_TURNS):
         for batch in BENCH_BATCHES:
             for row in bench.turn(batch, turn)["results"]:
@@ -185,10 +185,10 @@ def bench_rows(program, data, device):
         if not all(of_places.values()):
             rows.append({**row, "status": "ERROR", "reason": "`lenslet bench` has no PASSED row of both places"})
             continue
-        host, resident = (statistics.median(of_places[place]) for place in ("host", "resident"))
+        host, alone = (statistics.median(of_places[place]) for place in ("host", "device"))
         row.update(status="PASSED", reason=None, time_ns={"median": host, "samples": len(of_places["host"])})
-        row.update(images_per_s=batch / host * 1e9, resident_images_per_s=batch / resident * 1e9)
-        rows.append({**row, "share_of_resident": resident / host})
+        row.update(images_per_s=batch / host * 1e9, resident_images_per_s=batch / alone * 1e9)
+        rows.append({**row, "share_of_resident": alone / host})
     return rows
 
 
@@ -243,7 +243,7 @@ def print_gpu_row(row):
     more = f" {row['bytes_per_s'] / 1e9:.1f} GB/s" if "bytes_per_s" in row else ""
     more += f" {row['share_of_bus']:.1%} of the bus" if "share_of_bus" in row else ""
     more += f" {row['ratio_to_pytorch']:.1f} times PyTorch" if "ratio_to_pytorch" in row else ""
-    more += f" {row['share_of_resident']:.1%} of the resident batch" if "share_of_resident" in row else ""
+    more += f" {row['share_of_resident']:.1%} of a pass alone" if "share_of_resident" in row else ""
     more += f" alone {row['alone_ns']['median'] / 1e3:,.1f} us" if "alone_ns" in row else ""
     more += f" {row['share_of_bench']:.1%} of lenslet bench" if "share_of_bench" in row else ""
     print(

@@ -91,6 +91,8 @@ RENAMED_RUNGS = {
     "07_rolling_rows": "08_rolling_rows",
     "08_next_row_ahead": "09_next_row_ahead",
 }
+# Those whose code has changed since too: their rows are of an earlier form of the rung.
+REWRITTEN_RUNGS = ("07_rolling_rows", "08_next_row_ahead")
 
 
 def in_words_of_today(entry):
@@ -98,7 +100,8 @@ def in_words_of_today(entry):
     labels = members(entry.get("labels"))
     if labels.get("rung") in RENAMED_RUNGS:
         rung = RENAMED_RUNGS[labels["rung"]]
-        return {**entry, "backend": f"direct.{rung}", "labels": {**labels, "rung": rung}}
+        earlier = labels["rung"] in REWRITTEN_RUNGS
+        return {**entry, "backend": f"direct.{rung}", "labels": {**labels, "rung": rung}, "earlier_form": earlier}
     if labels.get("rung") == "rival":
         return {**entry, "labels": {**labels, "rung": "beside"}}
     if labels.get("place") == "resident":

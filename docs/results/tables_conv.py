@@ -172,6 +172,8 @@ def direct_ladder(group):
     vendor = selection.algorithms(group.rows)["direct"].where(backend="cudnn")
     absent = [rung for algorithm, rung in changes() if algorithm == "direct" and rung not in rungs]
     without = f" That run has no {', '.join(absent)}: the row behind it has its change too." if absent else ""
+    earlier = [rung for rung in rungs if any(row.get("earlier_form") for row in rungs[rung])]
+    note = f"\n\n\\* Of an earlier form of the rung. Not measured in today's form: {', '.join(earlier)}."
 
     def climb(words, kernel):
         mine = [problem for problem in problems if kernels[problem] == kernel]
@@ -179,10 +181,18 @@ def direct_ladder(group):
         if kernel != LADDER_KERNEL:
             heads["product"] = [f"product (`{kernel}`)", ""]
         lines = [[*heads[rung], *in_microseconds(rows, mine)] for rung, rows in rungs.items()]
+        marked = any(line[0] in earlier and set(line[2:]) != {"–"} for line in lines)
+        lines = [
+            [*line[:2], *(cell if line[0] not in earlier or cell == "–" else f"{cell} \\*" for cell in line[2:])]
+            for line in lines
+        ]
         lines += [["cuDNN", "", *in_microseconds(vendor, mine)]] if vendor else []
         if kernel != LADDER_KERNEL:
             lines = [cells for cells in lines if set(cells[2:]) != {"–"}]
-        return markdown(words, ["rung", "the one change", *(f"`{problem}`" for problem in mine)], lines) if mine else ""
+        if not mine:
+            return ""
+        table = markdown(words, ["rung", "the one change", *(f"`{problem}`" for problem in mine)], lines)
+        return table + (note if marked else "")
 
     tables = [
         climb(

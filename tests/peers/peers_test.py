@@ -4,6 +4,7 @@ python3 tests/peers/peers_test.py     # exit 77: skipped, because no interpreter
 """
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -131,6 +132,9 @@ class PeersTest(unittest.TestCase):
         self.assertEqual((found["broken"]["status"], found["broken"]["correct"]), ("FAILED", COUNT - 4))
         self.assertEqual(found["once"]["status"], "FAILED")
         self.assertIn("1 of 40 images have a logit that is not finite", found["once"]["reason"])
+        for row in found.values():
+            timed = {"time_ns", "images_per_s", "setup_ns"} & set(row)
+            self.assertEqual(bool(timed), row["status"] == "PASSED", row)
 
     def test_a_batch_of_few_images_has_no_wrong_one(self):
         for batch in (1, 3, 13):
@@ -253,6 +257,22 @@ class PeersTest(unittest.TestCase):
         self.assertEqual(found, [("cuda", None, "GPU"), ("cpu", 1, "one"), ("cpu", 2, "two")])
         lenet5_peers.add_environment(document, [sides.Absent("JAX", "not installed")])
         self.assertEqual(document["ceilings"], "GPU")
+
+
+class GpuCallsTest(unittest.TestCase):
+    """gpu_calls.py, with stand-ins for PyTorch and the package."""
+
+    def test_fp32_of_pytorch_is_no_tf32(self):
+        torch = mock.MagicMock()
+        torch.backends.cudnn.allow_tf32 = True
+        torch.from_numpy.side_effect = InterruptedError  # after the settings
+        names = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
+        with mock.patch.dict(sys.modules, {**names, "lenslet": mock.MagicMock()}):
+            gpu_calls = importlib.import_module("gpu_calls")
+            with self.assertRaises(InterruptedError):
+                gpu_calls.pytorch(None, None, "fp32", 1)
+        self.assertIs(torch.backends.cudnn.allow_tf32, False)
+        self.assertIs(torch.backends.cuda.matmul.allow_tf32, False)
 
 
 class NetworksTest(unittest.TestCase):
@@ -386,6 +406,23 @@ open(options["--json"], "w").write(json.dumps(result))
                 row = user_calls.eval_row(str(program), "cuda", "fp16", folder, 403)
             self.assertEqual((row["status"], row["count"]), (status, 400), row["reason"])
             self.assertEqual(row.get("images_per_s"), 1e6 if status == "PASSED" else None)
+
+    def test_calls_of_the_model_stand_beside_a_pass_alone(self):
+        """Both places of `lenslet bench`, in its own words."""
+        stand_in = """import json, sys
+options = dict(zip(sys.argv[2::2], sys.argv[3::2]))
+row = {"status": "PASSED"}
+rows = [{**row, "labels": {"place": place}, "time_ns": {"median": ns}}
+        for place, ns in (("device", 1000.0), ("host", 4000.0)) if place in options["--place"].split(",")]
+open(options["--json"], "w").write(json.dumps({"results": rows}))
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "lenslet"
+            program.write_text(f"#!{sys.executable}\n" + stand_in)
+            program.chmod(0o755)
+            rows = user_calls.bench_rows(str(program), folder, "cpu")
+        self.assertEqual({row["status"] for row in rows}, {"PASSED"})
+        self.assertEqual({row["share_of_resident"] for row in rows}, {0.25})
 
     def test_a_caller_that_prints_nothing_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
