@@ -31,14 +31,13 @@ LayerCase exact_case(const Shape& input, SubjectOptions options) {
   return one;
 }
 
-template <class LayerType>
-LayerSubject moving_subject(LayerCase one, LayerType layer,
-                            std::function<Result(const LayerType&, const Operand&)> judge,
-                            SubjectOptions options) {
-  auto shared = std::make_shared<LayerType>(std::move(layer));
-  one.layer = shared;
-  one.judge = [shared, judge, input = one.input](const float* x) { return judge(*shared, {input, x}); };
-  std::string problem = concat(shared->type(), " of ", one.input.to_string(), ", ", shared->describe());
+// The judge computes with the test's own parameters, not with those that it could read from the layer: a fault in the
+// layer must not move both.
+LayerSubject moving_subject(LayerCase one, std::shared_ptr<const Layer> layer,
+                            std::function<Result(const Operand&)> judge, SubjectOptions options) {
+  std::string problem = concat(layer->type(), " of ", one.input.to_string(), ", ", layer->describe());
+  one.layer = std::move(layer);
+  one.judge = [judge = std::move(judge), input = one.input](const float* x) { return judge({input, x}); };
   return {std::move(problem), {std::move(one)}, options};
 }
 
@@ -230,19 +229,17 @@ LayerSubject lrn_subject(const Shape& input, int64_t size, float alpha, float be
 }
 
 LayerSubject transpose_subject(const Shape& input, const std::vector<int>& order, SubjectOptions options) {
-  return moving_subject<TransposeLayer>(
-      exact_case(input, options), TransposeLayer(order),
-      [](const TransposeLayer& layer, const Operand& x) { return transpose(x, layer.order()); }, options);
+  return moving_subject(
+      exact_case(input, options), std::make_shared<TransposeLayer>(order),
+      [order](const Operand& x) { return transpose(x, order); }, options);
 }
 
 LayerSubject pad_subject(const Shape& input, const std::vector<int64_t>& before,
                          const std::vector<int64_t>& after, SubjectOptions options) {
-  return moving_subject<PadLayer>(
-      exact_case(input, options), PadLayer(before, after, -1.5f),
-      [](const PadLayer& layer, const Operand& x) {
-        return pad(x, layer.before(), layer.after(), layer.value());
-      },
-      options);
+  constexpr float kValue = -1.5f;
+  return moving_subject(
+      exact_case(input, options), std::make_shared<PadLayer>(before, after, kValue),
+      [before, after](const Operand& x) { return pad(x, before, after, kValue); }, options);
 }
 
 LayerSubject slice_subject(const Shape& input, const std::vector<int64_t>& starts,
@@ -250,24 +247,21 @@ LayerSubject slice_subject(const Shape& input, const std::vector<int64_t>& start
                            SubjectOptions options) {
   std::vector<int64_t> dims = counts;
   dims[0] = input[0];
-  return moving_subject<SliceLayer>(
-      exact_case(input, options), SliceLayer(starts, steps, counts),
-      [dims](const SliceLayer& layer, const Operand& x) {
-        return slice(x, layer.starts(), layer.steps(), dims);
-      },
-      options);
+  return moving_subject(
+      exact_case(input, options), std::make_shared<SliceLayer>(starts, steps, counts),
+      [starts, steps, dims](const Operand& x) { return slice(x, starts, steps, dims); }, options);
 }
 
 LayerSubject concat_subject(const std::vector<Shape>& inputs, int axis, SubjectOptions options) {
   LayerCase one = exact_case(inputs.at(0), options);
   for (size_t i = 1; i < inputs.size(); ++i)
     one.others.push_back({inputs[i], values_for(inputs[i], options.seed + i)});
-  return moving_subject<ConcatLayer>(
-      one, ConcatLayer(axis),
-      [others = one.others](const ConcatLayer& layer, const Operand& x) {
+  return moving_subject(
+      one, std::make_shared<ConcatLayer>(axis),
+      [others = one.others, axis](const Operand& x) {
         std::vector<Operand> parts = {x};
         for (const OwnedInput& other : others) parts.push_back({other.shape, other.values.data()});
-        return join(parts, layer.axis());
+        return join(parts, axis);
       },
       options);
 }

@@ -125,14 +125,12 @@ LayerSubject linear_subject(const Shape& input, int64_t outputs, SubjectOptions 
     for (const bool bias : {true, false}) {
       LayerCase one;
       one.data = concat(to_string(fill), bias ? "" : ", no bias");
-      const auto layer = std::make_shared<const LinearLayer>(
-          host_tensor({outputs, inputs}, w), bias ? host_tensor({outputs}, b) : Tensor(), vectors);
-      one.layer = layer;
+      one.layer = std::make_shared<LinearLayer>(host_tensor({outputs, inputs}, w),
+                                                bias ? host_tensor({outputs}, b) : Tensor(), vectors);
       one.input = input;
       one.x = x;
-      one.judge = [layer, matrix, outputs, bias](const float* values) {
-        return linear(matrix, values, outputs, layer->weights().data(),
-                      bias ? layer->bias().data() : nullptr);
+      one.judge = [w, b, matrix, outputs, bias](const float* values) {
+        return linear(matrix, values, outputs, w.data(), bias ? b.data() : nullptr);
       };
       one.factor = [fill, inputs](MathMode math) {
         return fill == Fill::kIntegers ? 0.0 : sum_factor(inputs, math);
