@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "framework/base/interruption.h"
 #include "framework/measuring/statistics.h"
 #include "framework/measuring/stream_gate.h"
 
@@ -16,6 +17,8 @@ constexpr int kMaxRunsInBlock = 32;
 constexpr double kBudgetNs = 20e6;
 constexpr int kMinBlocks = 3;
 constexpr int kMaxBlocks = 15;
+// One run that takes this long is enough: noise is small beside it, and more runs would hold up the caller.
+constexpr double kLongRunNs = 1e9;
 
 }  // namespace
 
@@ -36,6 +39,7 @@ double DevicePrepareServices::time_ns(const std::function<void()>& enqueue) {
   // otherwise hide differences between short kernels.
   bool held_back = timing_ == Timing::kMedian;
   const auto block_ns = [&](int runs) {
+    throw_if_stopped("timing candidates");
     std::optional<StreamGate> gate;
     if (held_back) gate.emplace(stream_);
     begin.record(stream_);
@@ -46,10 +50,11 @@ double DevicePrepareServices::time_ns(const std::function<void()>& enqueue) {
     if (gate && gate->gave_up()) held_back = false;  // more launches than a stream can hold back
     return end.ns_since(begin);
   };
+  throw_if_stopped("timing candidates");
   enqueue();  // the first run loads code and touches pages
   stream_.synchronise();
   const double once_ns = std::max(block_ns(1), 1.0);
-  if (timing_ == Timing::kOnce) return once_ns;
+  if (timing_ == Timing::kOnce || once_ns >= kLongRunNs) return once_ns;
   const int runs = static_cast<int>(std::clamp(kBlockNs / once_ns, 1.0, double{kMaxRunsInBlock}));
   // Times on a GPU vary less, and holding its stream back takes most of a millisecond, so few blocks are enough.
   const double max_blocks = stream_.device().is_cuda() ? kMinBlocks : kMaxBlocks;
