@@ -11,6 +11,7 @@
 #include "framework/base/interruption.h"
 #include "framework/tensor/poison.h"
 #include "layers/conv/conv_registry.h"
+#include "layers/conv/prepare_services.h"
 #include "tests/support/test_names.h"
 #include "tests/support/wrapped_backend.h"
 
@@ -429,6 +430,20 @@ TEST(ConvJudge, EndsWhenItIsInterrupted) {
   EXPECT_THROW(judge.make_case(1), InterruptedError);
   stop_when(nullptr);
   EXPECT_EQ(judge.make_case(1).samples.size(), 3u * 64 * 64);
+}
+
+// A backend that times candidates while it prepares stops before the next window, even if each takes minutes.
+TEST(DevicePrepareServices, StopTimingWhenTheyAreInterrupted) {
+  Stream stream(Device::cpu());
+  DevicePrepareServices services(stream);
+  static int runs;
+  runs = 0;
+  stop_when([] { return runs >= 2; });
+  EXPECT_THROW(services.time_ns([] { ++runs; }), InterruptedError);
+  stop_when(nullptr);
+  EXPECT_EQ(runs, 2);
+  EXPECT_GE(services.time_ns([] { ++runs; }), 0);
+  EXPECT_GT(runs, 4);
 }
 
 // With pooling and with fewer judged outputs than there are: the same as computed for NHWC.
