@@ -51,6 +51,8 @@ TEST_F(ReportPage, FailuresKeepTheirKind) {
   expect_error<OutputError>(run, "cannot write out.html");
   script("echo 'Traceback:' >&2; echo 'ValueError: odd' >&2; exit 1");
   expect_error<OutputError>(run, "ended with 1 and without a page: ValueError: odd");
+  script("echo KeyboardInterrupt >&2; exit 130");
+  expect_error<InterruptedError>(run, "was interrupted and ended without a page");
   script("kill -9 $$");
   expect_error<OutputError>(run, "ended with 137");
   script("yes | head -c 1000000; echo end >&2; exit 7");

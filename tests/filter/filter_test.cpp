@@ -18,6 +18,7 @@
 #include "layers/reference/conv_judge.h"
 #include "layers/reference/reference.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/wrapped_backend.h"
 
 namespace lenslet {
 namespace {
@@ -214,6 +215,43 @@ TEST(FilterRequest, ComparesNoPictureAfterAnInterruption) {
   stop_after(1e6);
   EXPECT_EQ(compared(), "PASSED, ");
   EXPECT_TRUE(picture);
+}
+
+/// direct on the CPU, which leaves the last output unwritten.
+class ForgetfulKernel : public WrappedKernel {
+ public:
+  using WrappedKernel::WrappedKernel;
+  void run(const ConvArgs& args, RunContext& context) override {
+    const float before = args.y[16 * 16 * 3 - 1];
+    WrappedKernel::run(args, context);
+    args.y[16 * 16 * 3 - 1] = before;
+  }
+};
+
+class ForgetfulBackend : public WrappedBackend {
+ public:
+  ForgetfulBackend() : WrappedBackend(find_conv_backend(DeviceKind::kCpu, "direct").open()) {}
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
+    return std::make_unique<ForgetfulKernel>(WrappedBackend::make_kernel(request));
+  }
+};
+
+// As a byte, a NaN would be a black pixel, which an edge filter often has.
+TEST(FilterRequest, FailsAnOutputThatIsNoNumber) {
+  FilterTask task(noise_values(16, 16, 1), find_filter("edge"), 1);
+  std::optional<Picture> picture;
+  const ConvBenchRequest request = filter_request(task, picture);
+  Stream stream(Device::cpu());
+  const std::unique_ptr<ConvArena> arena = request.arena(TensorLayout::kNhwc);
+  const ForgetfulBackend backend;
+  ConvCandidate candidate("forgetful", backend, MathMode::kFp32, *arena, SIZE_MAX, stream);
+  arena->allocate(Device::cpu(), candidate.max_workspace_bytes(), false);
+  Measurement measured;
+  measured.status = row_status::kPassed;
+  request.together({{candidate, measured}}, stream);
+  EXPECT_EQ(measured.status, row_status::kFailed);
+  EXPECT_EQ(measured.reason, "output 767 of 768 is not a finite number");
+  EXPECT_FALSE(picture);
 }
 
 TEST(ByteDifferences, StateHowManyAndWhere) {

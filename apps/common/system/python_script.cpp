@@ -153,6 +153,8 @@ void PythonScript::run(const std::vector<std::string>& arguments, bool prints) c
       throw DataError(words);
     case static_cast<int>(ExitCode::kOutput):
       throw OutputError(words);
+    case static_cast<int>(ExitCode::kInterrupted):  // Ctrl-C reaches the script too
+      throw InterruptedError(concat(purpose, " was interrupted and ended without ", product));
     default:
       throw OutputError(
           concat(purpose, "'s script ended with ", finished.status, " and without ", product, ": ", words));

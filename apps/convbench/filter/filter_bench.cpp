@@ -1,6 +1,10 @@
 #include "apps/convbench/filter/filter_bench.h"
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "apps/common/results/attempt.h"
 #include "apps/convbench/bench/published.h"
@@ -35,8 +39,10 @@ class FilterArena : public ConvArena {
   std::vector<float> input_;
 };
 
-/// The picture as the backend computes it.
-Picture picture_by(ConvCandidate& candidate, const FilterTask& task, Stream& stream) {
+/// The picture as the backend computes it; empty, with the reason in `wrong`, if an output is no number: as a byte it
+/// would be black.
+std::optional<Picture> picture_by(ConvCandidate& candidate, const FilterTask& task, Stream& stream,
+                                  std::string& wrong) {
   std::vector<float> y(candidate.output_count());
   const size_t bytes = y.size() * sizeof(float);
   candidate.load(0, stream);
@@ -44,6 +50,11 @@ Picture picture_by(ConvCandidate& candidate, const FilterTask& task, Stream& str
   candidate.run(stream);
   copy_bytes(y.data(), Device::cpu(), candidate.output(), stream.device(), bytes, stream);
   stream.synchronise();
+  const auto bad = std::find_if(y.begin(), y.end(), [](float value) { return !std::isfinite(value); });
+  if (bad != y.end()) {
+    wrong = concat("output ", bad - y.begin(), " of ", y.size(), " is not a finite number");
+    return std::nullopt;
+  }
   return task.picture_of(candidate.arena().problem().layout, y);
 }
 
@@ -55,24 +66,26 @@ void compare_pictures(const FilterTask& task, const std::vector<MeasuredConv>& a
   for (const MeasuredConv& one : all) {
     Measurement& measured = one.measured;
     if (measured.status != row_status::kPassed) continue;
-    Picture picture;
-    const auto refusal =  // a large picture takes a second
-        attempt_run(one.candidate.name(), stream, [&] { picture = picture_by(one.candidate, task, stream); });
-    if (refusal) {
+    std::optional<Picture> picture;
+    std::string wrong;
+    const auto refusal = attempt_run(one.candidate.name(), stream, [&] {  // a large picture takes a second
+      picture = picture_by(one.candidate, task, stream, wrong);
+    });
+    if (refusal || !picture) {
       measured = {};
-      measured.status = refusal->status;
-      measured.reason = refusal->reason;
+      measured.status = refusal ? refusal->status : row_status::kFailed;
+      measured.reason = refusal ? refusal->reason : wrong;
       continue;
     }
     if (!first) {
-      first = std::move(picture);
+      first = std::move(*picture);
       first_name = concat(one.candidate.name(), " ", to_string(one.candidate.arena().problem().layout));
       continue;
     }
-    const ByteDifference difference = difference_of(*first, picture);
+    const ByteDifference difference = difference_of(*first, *picture);
     if (difference.count == 0) continue;
     const std::string what =
-        concat(difference.count, " of ", picture.pixels.size(), " bytes differ from the picture of ",
+        concat(difference.count, " of ", picture->pixels.size(), " bytes differ from the picture of ",
                first_name, ", first ", difference.first);
     if (task.filter().exact_on_bytes() || difference.largest > 1) {
       measured = {};
