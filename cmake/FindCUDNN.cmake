@@ -37,7 +37,7 @@ if(CUDNN_FOUND AND NOT TARGET CUDNN::cudnn)
   add_library(CUDNN::cudnn UNKNOWN IMPORTED)
   set_target_properties(CUDNN::cudnn PROPERTIES IMPORTED_LOCATION "${CUDNN_LIBRARY}"
                                                 INTERFACE_INCLUDE_DIRECTORIES "${CUDNN_INCLUDE_DIR}")
-  if(TARGET CUDA::cudart)
+  if(CUDAToolkit_INCLUDE_DIRS)
     # For cuda_runtime_api.h, which cudnn.h includes; nothing of the runtime is linked.
     target_include_directories(CUDNN::cudnn SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
   endif()

@@ -174,7 +174,7 @@ class Timing:
         bounds = {"fp32": 0, math: 0}
         for row in self.rows:
             if row["math"] in bounds and row["output"] == "logits" and row.get("error"):
-                bounds[row["math"]] = max(bounds[row["math"]], row["error"]["bound"])
+                bounds[row["math"]] = max(bounds[row["math"]], row["error"]["bound"] or 0)
         ours, theirs = bounds["fp32"], bounds[math]
         return 2 * (ours + theirs) if ours and theirs else 0
 

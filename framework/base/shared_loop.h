@@ -11,14 +11,14 @@
 namespace lenslet {
 
 /// With fewer grains for each slot, a last grain that others wait for would cost more than equal parts. Chosen by hand.
-inline constexpr int64_t kMinTurns = 16;
+inline constexpr int64_t kMinLoopTurns = 16;
 /// The ranges that a slot takes on average at most; the last one must be short. Chosen by hand.
-inline constexpr int64_t kMaxTurns = 64;
+inline constexpr int64_t kMaxLoopTurns = 64;
 
 /// How shared_loop() divides its items.
 struct LoopShares {
   int64_t items = 0;   ///< 0 or more.
-  int64_t slots = 1;   ///< At most as many threads take part.
+  int64_t slots = 1;   ///< At most as many threads take part; 1 or more if there are items.
   int64_t grain = 1;   ///< Items that belong together.
   bool light = false;  ///< Like parallel_for_light(), not parallel_for().
 };
@@ -31,9 +31,10 @@ struct LoopShares {
 template <typename Body, typename Enter>
 void shared_loop(const LoopShares& shares, const Body& body, const Enter& enter) {
   const auto [items, slots, grain, light] = shares;
+  if (items <= 0) return;
   const int64_t grains = ceil_div(items, grain);
-  const bool equal = slots == 1 || grains < slots * kMinTurns;
-  const int64_t range = std::max<int64_t>(grains / (slots * kMaxTurns), 1) * grain;
+  const bool equal = slots == 1 || grains < slots * kMinLoopTurns;
+  const int64_t range = std::max<int64_t>(grains / (slots * kMaxLoopTurns), 1) * grain;
   std::atomic<int64_t> next{0};
   const auto take_turns = [&, items = items, slots = slots](int64_t first_slot, int64_t end_slot) {
     for (int64_t slot = first_slot; slot < end_slot; ++slot) {

@@ -37,7 +37,7 @@ TEST(SharedLoop, CoversEveryItemOnceInWholeGrains) {
               concat(threads, " threads, ", slots, " slots, ", items, " items of ", grain);
           std::vector<std::atomic<int>> seen(static_cast<size_t>(items));
           std::vector<Slot> memory(static_cast<size_t>(slots));
-          const bool equal = slots == 1 || ceil_div(items, grain) < slots * kMinTurns;
+          const bool equal = slots == 1 || ceil_div(items, grain) < slots * kMinLoopTurns;
           const auto body = [&](int64_t slot, int64_t begin, int64_t end) {
             Slot& own = memory[static_cast<size_t>(slot)];
             EXPECT_EQ(own.entered.load(), 1) << what;
@@ -70,13 +70,13 @@ TEST(SharedLoop, FreeThreadsTakeWhatABusyOneHasLeft) {
     done += end - begin;
   });
   EXPECT_EQ(done.load(), kItems);
-  EXPECT_LE(of_busy.load(), 2 * kItems / kMaxTurns);
+  EXPECT_LE(of_busy.load(), 2 * kItems / kMaxLoopTurns);
 }
 
 TEST(SharedLoop, FewGrainsAreSplitIntoEqualParts) {
   const Threads set(2);
   std::atomic<int> ranges{0};
-  constexpr int64_t kItems = 2 * kMinTurns - 2;
+  constexpr int64_t kItems = 2 * kMinLoopTurns - 2;
   shared_loop({kItems, 2}, [&](int64_t slot, int64_t begin, int64_t end) {
     ++ranges;
     EXPECT_EQ(begin, slot * kItems / 2);

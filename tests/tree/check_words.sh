@@ -73,7 +73,7 @@ awk '
     word("whole-network variant|variants? of the whole", "whole-network backend (a variant is one form of a kernel)")
     word("(^|[^a-z])(k(most|least)|(most|least)_)", "max and min in names")
     word("(^|[^a-z])kkernel(size|edge|height|width|[^a-z]|$)", "kFilter… (a kernel is a function or a backend)")
-    word("--place[ =]resident|resident (row|pass|plac)", "device, the place (of a pass alone)")
+    word("--place[ =]resident|resident`? (row|pass|plac|batch)", "device, the place (of a pass alone)")
     word("persistent (cuda )?kernel", "resident kernel")
     word("gray", "grey")
     word("fp64 judge", "fp64 reference (the judge compares an output with it and decides)")

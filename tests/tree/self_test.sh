@@ -418,6 +418,7 @@ red dev '  ./dev bench [--name CARD]' 'in scripts and their help a card is a GPU
 red tests/mutate/planted.py 'help="programs at a time [one a card]"' 'in scripts and their help' "${words[@]}"
 red docs/planted.md 'with `--place resident` only' 'device, the place' "${words[@]}"
 red apps/planted.py '"""The resident rows."""' 'device, the place' "${words[@]}"
+red docs/planted.md 'A `resident` row, with the resident batch.' 'device, the place' "${words[@]}"
 red models/planted.h '/// A persistent kernel.' 'resident kernel' "${words[@]}"
 red apps/planted.h '// The fp64 judge.' 'fp64 reference' "${words[@]}"
 red docs/planted.md 'Held to the fp64 judge.' 'fp64 reference' "${words[@]}"

@@ -52,7 +52,7 @@ class SimdOperator : public Operator {
   template <typename Given, typename Pixel>
   void run_batch(const Given* images, SimdKernels::Run<Pixel> kernel, const TensorView& output) const {
     const int64_t slots = std::min<int64_t>(num_threads(), ceil_div(request_.batch(), kImagesPerThread));
-    const LoopShares shares{request_.batch(), std::max<int64_t>(slots, 1), SimdKernels::kGroup};
+    const LoopShares shares{request_.batch(), slots, SimdKernels::kGroup};
     shared_loop(shares, [&](int64_t /*slot*/, int64_t begin, int64_t end) {
       for (int64_t first = begin; first < end; first += SimdKernels::kGroup) {
         const int count = static_cast<int>(std::min<int64_t>(SimdKernels::kGroup, end - first));
