@@ -194,27 +194,39 @@ TEST_P(FilterTasks, RoundHalfUpAndHoldWithinAByte) {
 INSTANTIATE_TEST_SUITE_P(Layouts, FilterTasks, testing::Values(TensorLayout::kNchw, TensorLayout::kNhwc),
                          [](const auto& param) { return to_string(param.param); });
 
-TEST(FilterRequest, ComparesNoPictureAfterAnInterruption) {
-  FilterTask task(noise_values(16, 16, 1), find_filter("edge"), 1);
-  std::optional<Picture> picture;
-  const ConvBenchRequest request = filter_request(task, picture);
-  Stream stream(Device::cpu());
-  const std::unique_ptr<ConvArena> arena = request.arena(TensorLayout::kNhwc);
-  ConvCandidate candidate("direct", find_conv_backend(DeviceKind::kCpu, "direct").open(), MathMode::kFp32,
-                          *arena, SIZE_MAX, stream);
-  arena->allocate(Device::cpu(), candidate.max_workspace_bytes(), false);
-  const auto compared = [&] {
+/// A backend on the CPU whose picture of noise is compared as that of the first that passed.
+class ComparedPicture {
+ public:
+  explicit ComparedPicture(const ConvBackend& backend)
+      : candidate_("tried", backend, MathMode::kFp32, *arena_, SIZE_MAX, stream_) {
+    arena_->allocate(Device::cpu(), candidate_.max_workspace_bytes(), false);
+  }
+  /// The status of its row afterwards, and the reason.
+  std::string compare() {
     Measurement measured;
     measured.status = row_status::kPassed;
-    request.together({{candidate, measured}}, stream);
+    request_.together({{candidate_, measured}}, stream_);
     return measured.status + ", " + measured.reason;
-  };
+  }
+  bool kept() const { return picture_.has_value(); }
+
+ private:
+  FilterTask task_{noise_values(16, 16, 1), find_filter("edge"), 1};
+  std::optional<Picture> picture_;
+  ConvBenchRequest request_ = filter_request(task_, picture_);
+  Stream stream_{Device::cpu()};
+  std::unique_ptr<ConvArena> arena_ = request_.arena(TensorLayout::kNhwc);
+  ConvCandidate candidate_;
+};
+
+TEST(FilterRequest, ComparesNoPictureAfterAnInterruption) {
+  ComparedPicture picture(find_conv_backend(DeviceKind::kCpu, "direct").open());
   stop_after(0);
-  EXPECT_EQ(compared(), concat("SKIPPED, ", kInterrupted));
-  EXPECT_FALSE(picture);
+  EXPECT_EQ(picture.compare(), concat("SKIPPED, ", kInterrupted));
+  EXPECT_FALSE(picture.kept());
   stop_after(1e6);
-  EXPECT_EQ(compared(), "PASSED, ");
-  EXPECT_TRUE(picture);
+  EXPECT_EQ(picture.compare(), "PASSED, ");
+  EXPECT_TRUE(picture.kept());
 }
 
 /// direct on the CPU, which leaves the last output unwritten.
@@ -238,20 +250,10 @@ class ForgetfulBackend : public WrappedBackend {
 
 // As a byte, a NaN would be a black pixel, which an edge filter often has.
 TEST(FilterRequest, FailsAnOutputThatIsNoNumber) {
-  FilterTask task(noise_values(16, 16, 1), find_filter("edge"), 1);
-  std::optional<Picture> picture;
-  const ConvBenchRequest request = filter_request(task, picture);
-  Stream stream(Device::cpu());
-  const std::unique_ptr<ConvArena> arena = request.arena(TensorLayout::kNhwc);
   const ForgetfulBackend backend;
-  ConvCandidate candidate("forgetful", backend, MathMode::kFp32, *arena, SIZE_MAX, stream);
-  arena->allocate(Device::cpu(), candidate.max_workspace_bytes(), false);
-  Measurement measured;
-  measured.status = row_status::kPassed;
-  request.together({{candidate, measured}}, stream);
-  EXPECT_EQ(measured.status, row_status::kFailed);
-  EXPECT_EQ(measured.reason, "output 767 of 768 is not a finite number");
-  EXPECT_FALSE(picture);
+  ComparedPicture picture(backend);
+  EXPECT_EQ(picture.compare(), "FAILED, output 767 of 768 is not a finite number");
+  EXPECT_FALSE(picture.kept());
 }
 
 TEST(ByteDifferences, StateHowManyAndWhere) {
