@@ -11,6 +11,7 @@ from tables import markdown
 from words import ratio, short
 
 BATCH_1 = "batch1.json"  # of convbench run on the list batch1.txt
+LADDER = "ladder.json"  # of convbench ladder direct
 
 
 def rgb(gpu, group):
@@ -159,10 +160,11 @@ def kernel_of(row):
     return re.match(r"\w*", row["detail"] or "")[0]
 
 
-def direct_ladder(group):
+def direct_ladder(folder):
     """The climb of direct: one column per shape. Shapes for which the product runs another kernel than the ladder's
     have a table under a heading of their own: no rung leads to that kernel."""
-    rungs = rungs_of(group, "direct")
+    group = convbench_group(folder, (LADDER,))
+    rungs = rungs_of(group, "direct") if group else {}
     if not rungs:
         return ""
     problems = Rows(row for rows in rungs.values() for row in rows).problems()
@@ -172,8 +174,6 @@ def direct_ladder(group):
     vendor = selection.algorithms(group.rows)["direct"].where(backend="cudnn")
     absent = [rung for algorithm, rung in changes() if algorithm == "direct" and rung not in rungs]
     without = f" That run has no {', '.join(absent)}: the row behind it has its change too." if absent else ""
-    earlier = [rung for rung in rungs if any(row.get("earlier_form") for row in rungs[rung])]
-    note = f"\n\n\\* Of an earlier form of the rung. Not measured in today's form: {', '.join(earlier)}."
 
     def climb(words, kernel):
         mine = [problem for problem in problems if kernels[problem] == kernel]
@@ -181,18 +181,12 @@ def direct_ladder(group):
         if kernel != LADDER_KERNEL:
             heads["product"] = [f"product (`{kernel}`)", ""]
         lines = [[*heads[rung], *in_microseconds(rows, mine)] for rung, rows in rungs.items()]
-        marked = any(line[0] in earlier and set(line[2:]) != {"–"} for line in lines)
-        lines = [
-            [*line[:2], *(cell if line[0] not in earlier or cell == "–" else f"{cell} \\*" for cell in line[2:])]
-            for line in lines
-        ]
         lines += [["cuDNN", "", *in_microseconds(vendor, mine)]] if vendor else []
         if kernel != LADDER_KERNEL:
             lines = [cells for cells in lines if set(cells[2:]) != {"–"}]
         if not mine:
             return ""
-        table = markdown(words, ["rung", "the one change", *(f"`{problem}`" for problem in mine)], lines)
-        return table + (note if marked else "")
+        return markdown(words, ["rung", "the one change", *(f"`{problem}`" for problem in mine)], lines)
 
     tables = [
         climb(

@@ -123,7 +123,6 @@ def sections(gpu, cpu):
     common.loaded.clear()
     swap = f"{headline.swap(cpu)}\n\n{source(README, cpu)}"
     measured = {
-        "direct": (tables_conv.direct_ladder, "`convbench ladder direct`"),
         "im2col_gemm": (tables_conv.im2col, "study a"),
         "depthwise": (tables_conv.depthwise, "study d"),
         "tensor_core": (tables_conv.tensor_core, "study b"),
@@ -138,6 +137,7 @@ def sections(gpu, cpu):
         SCALE: {"measured": whole_calls(gpu, cpu) + lacking()},
     }
     for name, table, file in (
+        ("direct", tables_conv.direct_ladder, tables_conv.LADDER),
         ("sliced_k", tables_conv.sliced_k, tables_conv.BATCH_1),
         ("fused_lenet", tables_lenet.backends_by_batch, tables_lenet.BATCHES),
     ):

@@ -207,10 +207,10 @@ TEST(ResultReader, ReplacesTheWordsOfOlderFiles) {
   today.labels = {{"rung", "beside"}};
   before.labels = {{"rung", "rival"}};
   EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
-  today.labels = {{"algorithm", "direct"}, {"rung", "08_rolling_rows"}};
-  before.labels = {{"algorithm", "direct"}, {"rung", "07_rolling_rows"}};
-  today.backend = "direct.08_rolling_rows";
-  before.backend = "direct.07_rolling_rows";
+  today.labels = {{"algorithm", "direct"}, {"rung", "06_filters_in_shared"}};
+  before.labels = {{"algorithm", "direct"}, {"rung", "05_vector_loads"}};
+  today.backend = "direct.06_filters_in_shared";
+  before.backend = "direct.05_vector_loads";
   EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
   today.labels = {{"plan", "fused"}, {"place", "device"}};
   before.labels = {{"plan", "fused"}, {"place", "resident"}};

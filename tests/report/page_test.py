@@ -133,9 +133,9 @@ class PageContents(support.ReportTest):
             ({"mode": "resident"}, "resident", ("resident", {"mode": "resident"})),
             ({"rung": "rival"}, "cudnn", ("cudnn", {"rung": "beside"})),
             (
-                {"rung": "07_rolling_rows"},
-                "direct.07_rolling_rows",
-                ("direct.08_rolling_rows", {"rung": "08_rolling_rows"}),
+                {"rung": "05_vector_loads"},
+                "direct.05_vector_loads",
+                ("direct.06_filters_in_shared", {"rung": "06_filters_in_shared"}),
             ),
             ({"filter": "rival"}, "direct", ("direct", {"filter": "rival"})),
         ):

@@ -78,7 +78,7 @@ RULES = (
     rule("layers_gpu", r"Backends/LayerSubjects\.(?P<piece>AgreeWithTheReference/\w+)"),
     rule("layers_gpu", r"(?P<piece>CublasGemm\.\w+)", ("memcheck", "initcheck")),
     rule("layers_gpu", r"(?P<piece>(?!Large\.)\w+)\.(?!SeesPlanted).*"),
-    rule("layers_gpu", r"Kernels/(?P<piece>EarlyLaunches\.\w+)"),
+    rule("layers_gpu", r"Kernels/(?P<piece>EarlyLaunches\.\w+)/\w+"),
     rule("lenet_gpu", r"GoldenGpu\.EveryLinearBackend\w+"),
     rule("lenet_gpu", r"GoldenGpu\.(?P<piece>FusedPooling\w+|ACapturedGraph\w+)", ("memcheck",)),
     # racecheck checks races within blocks; these batches only add blocks and equal tails, so minutes would give no

@@ -208,13 +208,10 @@ class ObjectReader {
 
 /// Replaces the words of older files, so that their rows pair with new ones: the label `variant` for the backend that
 /// `lenslet bench` ran and its place "resident", the text "rival" for a backend that is measured with a ladder, and the
-/// names of four rungs of `direct`, whose rungs 05 and 06 were one.
+/// names of two rungs of `direct`, whose rungs 05 and 06 were one. Rungs whose code has changed since keep their names.
 void use_words_of_today(ResultRow& row) {
   static constexpr std::pair<const char*, const char*> kRenamedRungs[] = {
-      {"05_vector_loads", "06_filters_in_shared"},
-      {"06_weights_as_operands", "07_weights_as_operands"},
-      {"07_rolling_rows", "08_rolling_rows"},
-      {"08_next_row_ahead", "09_next_row_ahead"}};
+      {"05_vector_loads", "06_filters_in_shared"}, {"06_weights_as_operands", "07_weights_as_operands"}};
   for (auto& [label, text] : row.labels) {
     if (label == "variant" && !text.empty()) row.backend = text;
     if (label == "place" && text == "resident") text = "device";

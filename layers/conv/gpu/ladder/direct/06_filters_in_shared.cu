@@ -16,8 +16,8 @@ constexpr int kColumns = 4, kFilters = 4;
 //             column, then filters [chunk, kWindow, kWindow, groups of the block, 4]; registers: 16 sums, a row of
 //             inputs
 // requires    square window and stride as compiled, no dilation, groups = 1, a tile that fits 48 KiB (RungBackend)
-// measured    H100, as direct.05_vector_loads, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md,
-//             "The climb" (docs/results/2026-11-27-h100/ladder.json)
+// measured    H200, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md, "The climb"
+//             (docs/results/2026-11-29-h200/ladder.json)
 template <int kWindow, int kStride>
 __global__ void __launch_bounds__(256)
     conv_direct_filters_in_shared_kernel(const RungShape shape, const float* __restrict__ x,
