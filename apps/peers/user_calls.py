@@ -280,6 +280,7 @@ def main():
     parser.add_argument("--data", default=os.environ.get("LENSLET_MNIST_DIR", "data"), help="folder of MNIST")
     parser.add_argument("--device", default="auto", help="as the library takes it; several GPUs as cuda:0,1")
     parser.add_argument("--math", default="fp32,fp16", help="math modes")
+    parser.add_argument("--gpu-math", help="math modes of `gpu_rows`; default: those of --math")
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has the package")
     parser.add_argument("--min-time-ms", type=float, default=500, help="of each count")
     parser.add_argument("--eval-images", type=int, default=10_000_000, help="in the file of `lenslet eval`; 0: none")
@@ -291,7 +292,8 @@ def main():
     pixels, labels = shared.read_mnist(arguments.data, "t10k")
     program = str(Path(arguments.build) / "bin" / "lenslet")
     gpu = arguments.device.startswith("cuda")
-    maths, min_ms = arguments.math.split(","), arguments.min_time_ms
+    maths, gpu_maths = (text.split(",") for text in (arguments.math, arguments.gpu_math or arguments.math))
+    min_ms = arguments.min_time_ms
     rounds, taken, of_bench = ROUNDS if gpu else 1, [], []
     large = [COUNTS[-1] * len(devices)]  # images in page-locked memory
     with tempfile.TemporaryDirectory() as folder:
@@ -307,7 +309,7 @@ def main():
                 rows += rows_of("C", lambda: c_program(arguments.build, folder), *how)
                 rows += rows_of("Python", lambda: python_program(arguments.python), *how)
                 rows += rows_of(RAY, lambda: python_program(arguments.python, "ray"), *how)
-                for way in (PAGE_LOCKED, PACKED) if gpu else ():
+                for way in (PAGE_LOCKED, PACKED) if gpu and math in gpu_maths else ():
                     words = way.split(", ")[1:]
                     more += [
                         {"way": way, **row}
@@ -317,10 +319,10 @@ def main():
                     ]
             taken.append((rows, more))
         rows, beside = (over_rounds(part) for part in zip(*taken))
-        for math in maths if gpu else ():
+        for math in gpu_maths if gpu else ():
             beside += gpu_rows(arguments.python, program, arguments.data, arguments.device, math, folder, min_ms)
         if gpu and arguments.eval_images:
-            beside.append(eval_row(program, arguments.device, maths[-1], folder, arguments.eval_images))
+            beside.append(eval_row(program, arguments.device, gpu_maths[-1], folder, arguments.eval_images))
         if not gpu:
             of_bench = bench_rows(program, arguments.data, arguments.device)
     add_shares(beside)
