@@ -181,17 +181,20 @@ def bench_rows(program, data, device):
     """Calls through the C++ Model from host memory, and their share of the rate of a pass alone (`lenslet bench`)."""
     options = ["--plan", "fused", "--math", "fp32", "--input", "uint8", "--output", "prediction"]
     bench = lenslet_side.Bench(program, data, device, BENCH_THREADS, options, "device,host")
-    times = {batch: {"device": [], "host": []} for batch in BENCH_BATCHES}
+    times, others = {batch: {"device": [], "host": []} for batch in BENCH_BATCHES}, {}
     for turn in range(BENCH_TURNS):
         for batch in BENCH_BATCHES:
             for row in bench.turn(batch, turn)["results"]:
                 if row["status"] == "PASSED":
                     times[batch][row["labels"]["place"]].append(row["time_ns"]["median"])
+                else:
+                    others[batch] = f", but {row['status']}: {row['reason']}"
     rows = []
     for batch, of_places in times.items():
         row = {"way": "C++", "math": "fp32", "device": device, "threads": BENCH_THREADS, "count": batch}
         if not all(of_places.values()):
-            rows.append({**row, "status": "ERROR", "reason": "`lenslet bench` has no PASSED row of both places"})
+            why = f"`lenslet bench` has no PASSED row of both places{others.get(batch, '')}"
+            rows.append({**row, "status": "ERROR", "reason": why})
             continue
         host, alone = (statistics.median(of_places[place]) for place in ("host", "device"))
         row.update(status="PASSED", reason=None, time_ns={"median": host, "samples": len(of_places["host"])})
