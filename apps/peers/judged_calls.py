@@ -85,8 +85,9 @@ def on_host(array):
 
 
 def poison(answers):
-    """Fills answers that a call returned, or that it is to write, with what no call answers."""
-    for array, value in zip(answers, (NO_LABEL, float("nan"))):
+    """Fills answers that a call returned, or that it is to write, with what no call answers. Labels and probabilities
+    take turns."""
+    for array, value in zip(answers, itertools.cycle((NO_LABEL, float("nan")))):
         (array.fill_ if hasattr(array, "fill_") else array.fill)(value)
 
 

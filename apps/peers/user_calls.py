@@ -2,16 +2,18 @@
 
     python3 apps/peers/user_calls.py --build build/release --data DIR --json calls.json
         [--device cuda] [--python INTERPRETER]
+    python3 apps/peers/user_calls.py ... --device cuda:0,1 --json calls-several.json
 
 Compiles c_calls.c against BUILD's liblenslet.so and runs it. Runs python_calls.py with INTERPRETER, which needs the
-package (`pip install .`). Each call classifies bytes in host memory into labels and probabilities. The host's clock
-times it, after three calls that are not counted. Between the calls each gets other images and poisoned answers, and is
-judged: every call that is not counted, every one of up to 64 images, and the last one of more. A row is FAILED, without
-a time, if one of these calls has more answers unlike `lenslet eval` in fp32 than 3 of 10,000 in proportion, rounded
-down. A caller that is missing or fails gives a SKIPPED or ERROR row with the reason. On a GPU the math modes take
-turns, in two rounds, and the file also has `gpu_rows`: calls from page-locked memory, of bytes and of packed pixels;
-the rows of gpu_calls.py, if INTERPRETER has PyTorch with CUDA; and `lenslet eval` of many images. On the CPU it has
-`bench_rows`: calls through the C++ Model beside a pass alone. Exit code 1: a row is FAILED.
+package (`pip install .`): Model.predict, and lenslet.ray.Predictor called without Ray. Each call classifies bytes in
+host memory into labels and probabilities. The host's clock times it, after three calls that are not counted. Between
+the calls each gets other images and poisoned answers, and is judged: every call that is not counted, every one of up to
+64 images, and the last one of more. A row is FAILED, without a time, if one of these calls has more answers unlike
+`lenslet eval` in fp32 than 3 of 10,000 in proportion, rounded down. A caller that is missing or fails gives a SKIPPED
+or ERROR row with the reason. On a GPU the math modes take turns, in two rounds, and the file also has `gpu_rows`: calls
+from page-locked memory, of bytes and of packed pixels, with a million images for each GPU; the rows of gpu_calls.py, if
+INTERPRETER has PyTorch with CUDA; and `lenslet eval` of many images. On the CPU it has `bench_rows`: calls through the
+C++ Model beside a pass alone. Exit code 1: a row is FAILED.
 """
 
 import argparse
@@ -34,13 +36,18 @@ SCHEMA = "lenslet.calls/1"
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 COUNTS = (1, 64, 10_000, 1_000_000)
-LAST_COUNT = COUNTS[-1:]
 JUDGED = ("correct", "differing", "differing_in_a_call", "judged")
 IMAGE_BYTES, PACKED_BYTES = 784, 392
-PAGE_LOCKED, PACKED = "C, page-locked", "C, page-locked, packed"
+PAGE_LOCKED, PACKED, RAY = "C, page-locked", "C, page-locked, packed", "lenslet.ray"
 EVAL, EVAL_PACKED = (["--plan", "fused", "--input", kind] for kind in ("uint8", "uint4"))
-BENCH_BATCHES, BENCH_TURNS, BENCH_THREADS = (64, 256, 1024, 4096, 10_000), 3, 2
+BENCH_BATCHES, BENCH_TURNS, BENCH_THREADS = (64, 1024, 16_384, 262_144), 3, 2
 ROUNDS, LIMIT_S = 2, 120
+
+
+def devices_of(text):
+    """The devices that --device names: cuda:0 and cuda:1 of cuda:0,1."""
+    kind, _, numbers = text.partition(":")
+    return [f"{kind}:{number}" for number in numbers.split(",")] if numbers else [text]
 
 
 def library_folder(build):
@@ -66,12 +73,12 @@ def c_program(build, folder):
     return [str(program)]
 
 
-def python_program(interpreter):
+def python_program(interpreter, *words):
     done = subprocess.run([interpreter, "-c", "import lenslet, numpy"], capture_output=True, text=True)
     if done.returncode:
         why = done.stderr.strip().splitlines()[-1]
         raise LookupError(f"{interpreter} cannot import lenslet and numpy (pip install .): {why}")
-    return [interpreter, str(HERE / "python_calls.py")]
+    return [interpreter, str(HERE / "python_calls.py"), *words]
 
 
 def fault_of(row, known):
@@ -98,7 +105,8 @@ def rows_of(caller, find, device, math, folder, min_ms, counts=COUNTS):
     """A row a count. main() writes the images, their labels and the classes of `lenslet eval` to `folder`."""
     known = (Path(folder) / "labels.bin").stat().st_size
     read = "packed pixels" if caller == PACKED else "bytes"
-    base = {"caller": caller, "call": f"predict, {read} in, label and probability out", "device": device, "math": math}
+    call = f"{'Predictor' if caller == RAY else 'predict'}, {read} in, label and probability out"
+    base = {"caller": caller, "call": call, "device": device, "math": math}
     try:
         command = find()
     except (LookupError, OSError) as why:
@@ -173,17 +181,20 @@ def bench_rows(program, data, device):
     """Calls through the C++ Model from host memory, and their share of the rate of a pass alone (`lenslet bench`)."""
     options = ["--plan", "fused", "--math", "fp32", "--input", "uint8", "--output", "prediction"]
     bench = lenslet_side.Bench(program, data, device, BENCH_THREADS, options, "device,host")
-    times = {batch: {"device": [], "host": []} for batch in BENCH_BATCHES}
+    times, others = {batch: {"device": [], "host": []} for batch in BENCH_BATCHES}, {}
     for turn in range(BENCH_TURNS):
         for batch in BENCH_BATCHES:
             for row in bench.turn(batch, turn)["results"]:
                 if row["status"] == "PASSED":
                     times[batch][row["labels"]["place"]].append(row["time_ns"]["median"])
+                else:
+                    others[batch] = f", but {row['status']}: {row['reason']}"
     rows = []
     for batch, of_places in times.items():
         row = {"way": "C++", "math": "fp32", "device": device, "threads": BENCH_THREADS, "count": batch}
         if not all(of_places.values()):
-            rows.append({**row, "status": "ERROR", "reason": "`lenslet bench` has no PASSED row of both places"})
+            why = f"`lenslet bench` has no PASSED row of both places{others.get(batch, '')}"
+            rows.append({**row, "status": "ERROR", "reason": why})
             continue
         host, alone = (statistics.median(of_places[place]) for place in ("host", "device"))
         row.update(status="PASSED", reason=None, time_ns={"median": host, "samples": len(of_places["host"])})
@@ -192,9 +203,19 @@ def bench_rows(program, data, device):
     return rows
 
 
+def add_share_of_predict(rows):
+    """Adds to rows of lenslet.ray.Predictor their share of the rate of Model.predict with the same images."""
+    passed = [row for row in rows if row["status"] == "PASSED"]
+    rates = {(row["math"], row["count"]): row["images_per_s"] for row in passed if row["caller"] == "Python"}
+    for row in passed:
+        rate = rates.get((row["math"], row["count"]))
+        if rate and row["caller"] == RAY:
+            row["share_of_predict"] = row["images_per_s"] / rate
+
+
 def add_shares(rows):
-    """Adds `share_of_bus` to rows from page-locked memory, of the best rate of the bus in this run, and
-    `ratio_to_pytorch` to those from ordinary memory."""
+    """Adds `share_of_bus` to rows from page-locked memory, of the best rate of the bus in this run, `ratio_to_pytorch`
+    to those from ordinary memory, and `ratio_to_one` to those of tensors on several GPUs."""
     passed = [row for row in rows if row["status"] == "PASSED"]
     bus = max((row["bytes_per_s"] for row in passed if row["way"] == "bus"), default=None)
     pytorch = {row["math"]: row["images_per_s"] for row in passed if row["way"] == "PyTorch"}
@@ -204,27 +225,30 @@ def add_shares(rows):
             row["share_of_bus"] = row["images_per_s"] * size / bus
         if row["way"] == "ordinary" and row["math"] in pytorch:
             row["ratio_to_pytorch"] = row["images_per_s"] / pytorch[row["math"]]
+        if "one_images_per_s" in row:
+            row["ratio_to_one"] = row["images_per_s"] / row["one_images_per_s"]
 
 
-def gpu_rows(interpreter, program, data, math, folder, min_ms):
-    """Rows of gpu_calls.py; those of tensors with their share of the rate of `lenslet bench`."""
+def gpu_rows(interpreter, program, data, device, math, folder, min_ms):
+    """Rows of gpu_calls.py; those of tensors on one GPU with their share of the rate of `lenslet bench`."""
     check = "import lenslet, torch; assert torch.cuda.is_available(), 'PyTorch sees no GPU'"
     done = subprocess.run([interpreter, "-c", check], capture_output=True, text=True)
     if done.returncode:
         return [{"way": "tensor", "math": math, "status": "SKIPPED", "reason": done.stderr.strip().splitlines()[-1]}]
     try:
-        command = [interpreter, str(HERE / "gpu_calls.py"), math, str(folder), str(min_ms)]
+        command = [interpreter, str(HERE / "gpu_calls.py"), device, math, str(folder), str(min_ms)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
         lines, words = done.stdout.splitlines(), done.stderr.strip().splitlines() if done.returncode else []
     except subprocess.TimeoutExpired as late:
         lines, words = (late.stdout or b"").decode().splitlines(), [f"ended after {LIMIT_S} s"]
     known = (Path(folder) / "labels.bin").stat().st_size
     options = ["--plan", "fused", "--math", math, "--input", "uint8", "--output", "prediction"]
-    bench = lenslet_side.Bench(program, data, "cuda", None, options)
+    devices = devices_of(device)
+    bench = lenslet_side.Bench(program, data, devices[0], None, options)
     rows = []
     for row in map(json.loads, lines):
         row = verdict_on(row, known) if row["way"] != "bus" else {**row, "status": "PASSED", "reason": None}
-        if row["way"].startswith("tensor") and row["status"] == "PASSED":
+        if len(devices) == 1 and row["way"].startswith("tensor") and row["status"] == "PASSED":
             passes = [one for one in bench.turn(row["count"], 0)["results"] if one["status"] in ("PASSED", "SUSPECT")]
             if passes:
                 row["bench_images_per_s"] = row["count"] / passes[0]["time_ns"]["median"] * 1e9
@@ -243,6 +267,7 @@ def print_gpu_row(row):
     more = f" {row['bytes_per_s'] / 1e9:.1f} GB/s" if "bytes_per_s" in row else ""
     more += f" {row['share_of_bus']:.1%} of the bus" if "share_of_bus" in row else ""
     more += f" {row['ratio_to_pytorch']:.1f} times PyTorch" if "ratio_to_pytorch" in row else ""
+    more += f" {row['ratio_to_one']:.3f} times one GPU" if "ratio_to_one" in row else ""
     more += f" {row['share_of_resident']:.1%} of a pass alone" if "share_of_resident" in row else ""
     more += f" alone {row['alone_ns']['median'] / 1e3:,.1f} us" if "alone_ns" in row else ""
     more += f" {row['share_of_bench']:.1%} of lenslet bench" if "share_of_bench" in row else ""
@@ -256,18 +281,24 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/release", help="a build folder with bin/lenslet and liblenslet.so")
     parser.add_argument("--data", default=os.environ.get("LENSLET_MNIST_DIR", "data"), help="folder of MNIST")
-    parser.add_argument("--device", default="auto", help="as the library takes it")
+    parser.add_argument("--device", default="auto", help="as the library takes it; several GPUs as cuda:0,1")
     parser.add_argument("--math", default="fp32,fp16", help="math modes")
+    parser.add_argument("--gpu-math", help="math modes of `gpu_rows`; default: those of --math")
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has the package")
     parser.add_argument("--min-time-ms", type=float, default=500, help="of each count")
     parser.add_argument("--eval-images", type=int, default=10_000_000, help="in the file of `lenslet eval`; 0: none")
     parser.add_argument("--json", required=True, help="output file")
     arguments = parser.parse_args()
+    if arguments.device == "cuda:all":
+        parser.error("--device cuda:all: expected the numbers of the GPUs, such as cuda:0,1")
+    devices = devices_of(arguments.device)
     pixels, labels = shared.read_mnist(arguments.data, "t10k")
     program = str(Path(arguments.build) / "bin" / "lenslet")
     gpu = arguments.device.startswith("cuda")
-    maths, min_ms = arguments.math.split(","), arguments.min_time_ms
+    maths, gpu_maths = (text.split(",") for text in (arguments.math, arguments.gpu_math or arguments.math))
+    min_ms = arguments.min_time_ms
     rounds, taken, of_bench = ROUNDS if gpu else 1, [], []
+    large = [COUNTS[-1] * len(devices)]  # images in page-locked memory
     with tempfile.TemporaryDirectory() as folder:
         pixels.tofile(Path(folder) / "pixels.bin")
         labels.tofile(Path(folder) / "labels.bin")
@@ -280,34 +311,37 @@ def main():
                 how = (arguments.device, math, folder, min_ms / rounds)
                 rows += rows_of("C", lambda: c_program(arguments.build, folder), *how)
                 rows += rows_of("Python", lambda: python_program(arguments.python), *how)
-                for way in (PAGE_LOCKED, PACKED) if gpu else ():
+                rows += rows_of(RAY, lambda: python_program(arguments.python, "ray"), *how)
+                for way in (PAGE_LOCKED, PACKED) if gpu and math in gpu_maths else ():
                     words = way.split(", ")[1:]
                     more += [
                         {"way": way, **row}
                         for row in rows_of(
-                            way, lambda words=words: [*c_program(arguments.build, folder), *words], *how, LAST_COUNT
+                            way, lambda words=words: [*c_program(arguments.build, folder), *words], *how, large
                         )
                     ]
             taken.append((rows, more))
         rows, beside = (over_rounds(part) for part in zip(*taken))
-        for math in maths if gpu else ():
-            beside += gpu_rows(arguments.python, program, arguments.data, math, folder, min_ms)
+        for math in gpu_maths if gpu else ():
+            beside += gpu_rows(arguments.python, program, arguments.data, arguments.device, math, folder, min_ms)
         if gpu and arguments.eval_images:
-            beside.append(eval_row(program, arguments.device, maths[-1], folder, arguments.eval_images))
+            beside.append(eval_row(program, arguments.device, gpu_maths[-1], folder, arguments.eval_images))
         if not gpu:
             of_bench = bench_rows(program, arguments.data, arguments.device)
     add_shares(beside)
-    bench = lenslet_side.Bench(program, arguments.data, arguments.device, None, ["--plan", "fused", "--math", "fp32"])
+    add_share_of_predict(rows)
+    bench = lenslet_side.Bench(program, arguments.data, devices[0], None, ["--plan", "fused", "--math", "fp32"])
     environment = bench.turn(1, 0)
     document = {"schema": SCHEMA, "argv": sys.argv, "rows": rows, "gpu_rows": beside, "bench_rows": of_bench}
     document.update({key: environment[key] for key in ("meta", "host", "devices", "conditions") if key in environment})
     Path(arguments.json).write_text(json.dumps(document, indent=1) + "\n")
     for row in rows:
-        head = f"{row['caller']:<7} {row['math']:<5} {row['count']:>9,}"
+        head = f"{row['caller']:<11} {row['math']:<5} {row['count']:>9,}"
+        share = f", {row['share_of_predict']:.1%} of Python" if "share_of_predict" in row else ""
         if row["status"] == "PASSED":
             print(
                 f"{head} {row['time_ns']['median'] / 1e3:>12,.1f} us {row['images_per_s'] / 1e6:>9.3f} M images/s "
-                f"{row['correct']:,} of {row['judged']:,} right"
+                f"{row['correct']:,} of {row['judged']:,} right{share}"
             )
         else:
             print(f"{head} {row['status']}: {row['reason']}")

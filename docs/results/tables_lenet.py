@@ -140,6 +140,28 @@ def calls(folder):
     )
 
 
+def calls_of_model(folder):
+    """Calls through the C++ Model on the CPU, beside a pass alone."""
+    document = load(folder, "calls.json") if (folder / "calls.json").exists() else {}
+    rows = [row for row in document.get("bench_rows") or [] if row["status"] == "PASSED"]
+    if not rows:
+        return ""
+    return markdown(
+        f"**Calls of the C++ `Model`** beside a pass alone, {common.cpu_name(document)}, {rows[0]['threads']} threads,"
+        f" {rows[0]['math']}, bytes in, class and probability out, turn by turn (`lenslet bench`):",
+        ["images", "images/s of calls", "of passes alone", "share"],
+        (
+            [
+                f"{row['count']:,}",
+                f"{row['images_per_s']:,.0f}",
+                f"{row['resident_images_per_s']:,.0f}",
+                f"{row['share_of_resident']:.1%}",
+            ]
+            for row in rows
+        ),
+    )
+
+
 # How gpu_rows[] of calls.json name where the images lie.
 PLACES = {
     "tensor": "PyTorch's tensor on the GPU, from Python",
@@ -152,10 +174,11 @@ PLACES = {
 }
 
 
-def large_calls(folder):
+def large_calls(folder, name="calls.json"):
     """Large calls by where the images lie, beside the bus or a peer in the same run."""
-    rows = load(folder, "calls.json")["gpu_rows"] if (folder / "calls.json").exists() else []
-    lines = []
+    document = load(folder, name) if (folder / name).exists() else {"gpu_rows": []}
+    rows, lines = document["gpu_rows"], []
+    gpus = max((row.get("device", "").count(",") + 1 for row in rows), default=1)
     for way, place in PLACES.items():
         for row in rows:
             if row["way"] != way or row["status"] != "PASSED" or row["count"] < 65536:
@@ -166,16 +189,28 @@ def large_calls(folder):
                     ("share_of_bench", "{:.1%} of `lenslet bench`"),
                     ("share_of_bus", "{:.1%} of the bus"),
                     ("ratio_to_pytorch", "{:.1f} times PyTorch's whole way"),
+                    ("ratio_to_one", "{:.2f} times the first GPU alone"),
                 )
                 if key in row
             ]
-            lines.append([place, row["math"], f"{row['count']:,}", millions(row["images_per_s"]), *(beside or ["–"])])
+            where = place.replace("on the GPU", "on each GPU") if gpus > 1 else place
+            lines.append([where, row["math"], f"{row['count']:,}", millions(row["images_per_s"]), *(beside or ["–"])])
     if not lines:
         return ""
+    if gpus > 1:
+        what = f"**Several GPUs**, {gpus} × {document.device}: large calls by where the images lie"
+        beside = (
+            "the bus, by plain copies from page-locked memory to all at once, and the first GPU alone with its tensor"
+        )
+    else:
+        what = f"**Large calls** by where the images lie, {document.device}"
+        beside = (
+            "the bus, by plain copies from page-locked memory, and PyTorch's whole way"
+            " from ordinary memory (copy, normalisation, compiled model, argmax)"
+        )
     return markdown(
-        f"**Large calls** by where the images lie, {load(folder, 'calls.json').device}, class and probability out, wall"
-        " time. Measured in the same run: the bus, by plain copies from page-locked memory, and PyTorch's whole way"
-        " from ordinary memory (copy, normalisation, compiled model, argmax) (`apps/peers/user_calls.py`):",
+        f"{what}, class and probability out, wall time. Measured in the same run: {beside}"
+        " (`apps/peers/user_calls.py`):",
         ["images in", "math", "images", "images/s", "compared"],
         lines,
     )

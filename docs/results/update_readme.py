@@ -6,10 +6,11 @@
 
 The first folder is a GPU's, with peers.json, calls.json, matrix.json and profile-batch-10000.json. The second is a
 CPU's, with eval.json, matrix.json and peers.json. bench.json, latency.json and stream-*.json of the first give tables
-of the whole-network plan; networks.json of either those of ONNX files, serve.json those of the server; reproduce.json,
-ladder.json and sweep.json, which convbench writes, the tables of convolutions. The headline figures of both folders go
-into history.csv. --report first draws report.html with apps/report and the pictures with draw.py, which need
-matplotlib; all else is Python's standard library.
+of the whole-network plan; calls-several.json those of several GPUs; calls.json of the second, of calls; networks.json
+of either those of ONNX files, serve.json those of the server; reproduce.json, ladder.json and sweep.json, which
+convbench writes, the tables of convolutions. The headline figures of both folders go into history.csv. --report first
+draws report.html with apps/report and the pictures with draw.py, which need matplotlib; all else is Python's standard
+library.
 
 Where a file lacks a row that a table needs, nothing is written and the error lists what is lacking. With --partial the
 pages are written without it and name it. A result file without commit or machine, or of a modified tree, is refused
@@ -39,6 +40,7 @@ from common import FULL, KERNELS, PAGE, PICTURES, PROFILE_PICTURES, README, REPO
 from results import BadFile
 
 BY = ", by `docs/results/update_readme.py`."
+SEVERAL = "calls-several.json"  # calls.json of several GPUs
 DRAW = Path(__file__).with_name("draw.py")
 # A rate, a computing time or a ratio. "28×28" is a size.
 SPEED = re.compile(r"\d\s?(?:µs|ns|ms|[kM]? ?images/s|[GT]?FLOP/s|[GT]B/s|[kM]\b images|×(?!\d))")
@@ -62,6 +64,11 @@ def page_link(gpu):
     )
 
 
+def calls_on_cpu(cpu):
+    folder = common.newest(cpu, "calls.json")
+    return [tables_lenet.calls(folder), tables_lenet.calls_of_model(folder)]
+
+
 def full_tables(gpu, cpu):
     common.loaded.clear()  # so that commits() lists what these tables quote, not what was drawn before
     lenet, conv, group = tables_lenet, tables_conv, common.convbench_group(gpu)
@@ -76,10 +83,11 @@ def full_tables(gpu, cpu):
             lenet.latency(gpu),
             lenet.calls(common.newest(gpu, "calls.json")),
             lenet.large_calls(common.newest(gpu, "calls.json")),
+            lenet.large_calls(common.newest(gpu, SEVERAL), SEVERAL),
             lenet.streaming(gpu),
             lenet.profile(gpu),
         ],
-        "LeNet-5 on the CPU": [lenet.cpu_peers(cpu), lenet.calls(cpu), lenet.cpu(cpu)],
+        "LeNet-5 on the CPU": [lenet.cpu_peers(cpu), *calls_on_cpu(cpu), lenet.cpu(cpu)],
         "The server": [tables_serve.server(common.newest(folder, "serve.json")) for folder in (gpu, cpu)],
         "Networks of your own": [
             *(tables_networks.networks(folder, newest) for folder in dict.fromkeys([newest, gpu])),
@@ -108,7 +116,9 @@ def whole_calls(gpu, cpu):
     tables = [
         tables_lenet.calls(common.newest(gpu, "calls.json")),
         tables_lenet.large_calls(common.newest(gpu, "calls.json")),
+        tables_lenet.large_calls(common.newest(gpu, SEVERAL), SEVERAL),
         tables_lenet.streaming(gpu),
+        *calls_on_cpu(cpu),
         tables_lenet.cpu_peers(cpu),
     ]
     return "\n\n".join([*filter(None, tables), source(SCALE, gpu, cpu)])

@@ -262,17 +262,96 @@ class PeersTest(unittest.TestCase):
 class GpuCallsTest(unittest.TestCase):
     """gpu_calls.py, with stand-ins for PyTorch and the package."""
 
+    @staticmethod
+    def modules(torch, lenslet):
+        names = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional, "lenslet": lenslet}
+        return mock.patch.dict(sys.modules, names)
+
     def test_fp32_of_pytorch_is_no_tf32(self):
         torch = mock.MagicMock()
         torch.backends.cudnn.allow_tf32 = True
         torch.from_numpy.side_effect = InterruptedError  # after the settings
-        names = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
-        with mock.patch.dict(sys.modules, {**names, "lenslet": mock.MagicMock()}):
+        with self.modules(torch, mock.MagicMock()):
             gpu_calls = importlib.import_module("gpu_calls")
             with self.assertRaises(InterruptedError):
                 gpu_calls.pytorch(None, None, "fp32", 1)
         self.assertIs(torch.backends.cudnn.allow_tf32, False)
         self.assertIs(torch.backends.cuda.matmul.allow_tf32, False)
+
+    def rows_of_two(self, wrong=None):
+        """The judged rows of two GPUs, which compute nothing before they are waited for; `wrong` names the one whose
+        answers are."""
+        known, enqueued = 500, {"cuda:0": [], "cuda:1": []}
+        labels = np.random.default_rng(1).integers(0, 10, known, np.uint8)
+
+        class Tensor(np.ndarray):
+            def __array_finalize__(self, base):
+                self.gpu = getattr(base, "gpu", None)
+
+            def to(self, device):
+                placed = self.copy()
+                placed.gpu = device
+                return placed
+
+            def tensor_split(self, parts):
+                return np.array_split(self, parts)
+
+            def pin_memory(self):
+                return self
+
+            def copy_(self, other, non_blocking):
+                enqueued[self.gpu].append(lambda: np.copyto(self, other))
+
+        class Model:
+            device, shares = "cuda:0,1", dict.fromkeys(enqueued)
+
+            def predict(self, images, out=None):
+                answers = out or (np.full(len(images), -1, np.int32), np.full(len(images), np.nan, np.float32))
+                where = getattr(images, "gpu", None)
+
+                def compute():
+                    answers[0][:], answers[1][:] = images[:, 0, 0] + (wrong is not None and where == wrong), 1
+
+                if where:
+                    enqueued[where].append(compute)
+                else:
+                    compute()
+                return answers
+
+        def wait(device):
+            while enqueued[device or "cuda:0"]:
+                enqueued[device or "cuda:0"].pop(0)()
+
+        torch, lenslet = mock.MagicMock(), mock.MagicMock()
+        torch.from_numpy = lambda array: array.view(Tensor)
+        torch.empty_like = lambda array, device: np.empty_like(array).to(device)
+        torch.cuda.synchronize.side_effect = wait
+        lenslet.Model.built_in.return_value, lenslet.empty_pinned = Model(), lambda shape: np.empty(shape, np.uint8)
+        printed = io.StringIO()
+        with tempfile.TemporaryDirectory() as folder, self.modules(torch, lenslet):
+            pixels = np.zeros((known, 784), np.uint8)
+            pixels[:, 0] = labels
+            pixels.tofile(Path(folder) / "pixels.bin")
+            for name in ("labels", "expected"):
+                labels.tofile(Path(folder) / f"{name}.bin")
+            gpu_calls = importlib.import_module("gpu_calls")
+            gpu_calls.MILLION, gpu_calls.TENSORS = 300, (1, 64, 100)
+            with contextlib.redirect_stdout(printed):
+                gpu_calls.main("cuda:0,1", "fp16", folder, 0)
+        rows = [json.loads(line) for line in printed.getvalue().splitlines()]
+        return [row if row["way"] == "bus" else user_calls.verdict_on(row, known) for row in rows]
+
+    def test_several_gpus_are_fed_at_once_waited_for_and_judged(self):
+        rows = self.rows_of_two()
+        found = [(row["way"], row["count"], row["device"]) for row in rows]
+        ways = (("bus", 600), ("tensor", 200), ("ordinary", 600), ("page-locked", 600), ("bus", 600))
+        self.assertEqual(found, [(way, count, "cuda:0,1") for way, count in ways])
+        for row in rows[1:-1]:
+            self.assertEqual((row["status"], row["differing"]), ("PASSED", 0), row)
+        self.assertGreater(rows[1]["one_images_per_s"], 0)
+        for wrong in ("cuda:0", "cuda:1"):
+            row = self.rows_of_two(wrong)[1]
+            self.assertEqual((row["status"], "one_images_per_s" in row), ("FAILED", False), row)
 
 
 class NetworksTest(unittest.TestCase):
@@ -380,11 +459,26 @@ class UserCallsTest(unittest.TestCase):
             row(user_calls.PACKED, images_per_s=50e6),
             row("ordinary", images_per_s=40e6),
             row("PyTorch", images_per_s=5e6),
+            row("tensor", images_per_s=9e6, one_images_per_s=5e6),
         ]
         user_calls.add_shares(rows)
         self.assertAlmostEqual(rows[2]["share_of_bus"], 0.98)
         self.assertAlmostEqual(rows[3]["share_of_bus"], 0.5)
         self.assertAlmostEqual(rows[4]["ratio_to_pytorch"], 8)
+        self.assertAlmostEqual(rows[6]["ratio_to_one"], 1.8)
+
+    def test_rays_class_is_compared_with_predict_of_the_same_images(self):
+        def row(caller, count, rate, math="fp32"):
+            return {"caller": caller, "count": count, "math": math, "images_per_s": rate, "status": "PASSED"}
+
+        rows = [row("C", 64, 9.0), row("Python", 64, 8.0), row("Python", 64, 20.0, "fp16"), row("Python", 1, 2.0)]
+        rows.append(row(user_calls.RAY, 64, 6.0))
+        user_calls.add_share_of_predict(rows)
+        self.assertEqual([row.get("share_of_predict") for row in rows], [None] * 4 + [0.75])
+
+    def test_lists_of_gpus(self):
+        for text, devices in (("cuda:0,1", ["cuda:0", "cuda:1"]), ("cuda:1", ["cuda:1"]), ("cuda", ["cuda"])):
+            self.assertEqual(user_calls.devices_of(text), devices)
 
     def test_eval_reads_a_file_of_many_images_and_is_judged(self):
         stand_in = """import json, sys
@@ -411,7 +505,7 @@ open(options["--json"], "w").write(json.dumps(result))
         """Both places of `lenslet bench`, in its own words."""
         stand_in = """import json, sys
 options = dict(zip(sys.argv[2::2], sys.argv[3::2]))
-row = {"status": "PASSED"}
+row = {"status": "PASSED"} if options["--batch-sizes"] != "1024" else {"status": "SUSPECT", "reason": "too fast"}
 rows = [{**row, "labels": {"place": place}, "time_ns": {"median": ns}}
         for place, ns in (("device", 1000.0), ("host", 4000.0)) if place in options["--place"].split(",")]
 open(options["--json"], "w").write(json.dumps({"results": rows}))
@@ -421,6 +515,10 @@ open(options["--json"], "w").write(json.dumps({"results": rows}))
             program.write_text(f"#!{sys.executable}\n" + stand_in)
             program.chmod(0o755)
             rows = user_calls.bench_rows(str(program), folder, "cpu")
+        late = next(row for row in rows if row["count"] == 1024)
+        self.assertEqual(late["status"], "ERROR")
+        self.assertIn("no PASSED row of both places, but SUSPECT: too fast", late["reason"])
+        rows.remove(late)
         self.assertEqual({row["status"] for row in rows}, {"PASSED"})
         self.assertEqual({row["share_of_resident"] for row in rows}, {0.25})
 
@@ -504,6 +602,15 @@ class Model:
 """
 
 
+RAY = """import lenslet
+class Predictor:
+    def __init__(self, **options):
+        self.model = lenslet.Model.built_in(**options)
+    def __call__(self, batch):
+        return dict(zip(("label", "probability"), self.model.predict(batch["image"])))
+"""
+
+
 class CallersTest(unittest.TestCase):
     """c_calls.c and python_calls.py, with stand-ins for the library and the package."""
 
@@ -518,7 +625,9 @@ class CallersTest(unittest.TestCase):
         cls.alike.mkdir()
         cls.write_images(folder, np.random.default_rng(1).integers(0, 10, cls.KNOWN, np.uint8))
         cls.write_images(cls.alike, np.full(cls.KNOWN, 3, np.uint8))
-        (folder / "lenslet.py").write_text(PACKAGE)
+        (folder / "lenslet").mkdir()
+        for name, text in (("__init__", PACKAGE), ("ray", RAY)):
+            (folder / "lenslet" / f"{name}.py").write_text(text)
         (folder / "library.c").write_text(LIBRARY)
 
     @classmethod
@@ -552,7 +661,8 @@ class CallersTest(unittest.TestCase):
         self.assertIn("1 of 64 answers of a call differ", faults("one", 64)[0])
 
     def test_python(self):
-        self.judge([sys.executable, "-B", str(ROOT / "apps/peers/python_calls.py")])
+        for words in ((), ("ray",)):
+            self.judge([sys.executable, "-B", str(ROOT / "apps/peers/python_calls.py"), *words])
 
     def test_c(self):
         compiler = shutil.which("cc") or shutil.which("gcc")

@@ -121,7 +121,15 @@ class Readme(support.ReportTest):
             row["time_ns"]["median"] = 1234
         document["devices"][0]["name"] = "A later GPU"
         (later / "calls.json").write_text(json.dumps(document))
+        tensor = {"way": "tensor", "device": "cuda:0,1", "math": "fp16", "status": "PASSED", "count": 524288}
+        document["gpu_rows"] = [{**tensor, "images_per_s": 5e8, "ratio_to_one": 1.985}]
+        (later / "calls-several.json").write_text(json.dumps(document))
         self.assertEqual(self.update("--partial").returncode, 0)
+        self.assertIn("**Several GPUs**, 2 × A later GPU: large calls by where", self.full.read_text())
+        self.assertIn(
+            "on each GPU, from Python | fp16 | 524,288 | 500.0 M | 1.99 times the first GPU alone |",
+            self.full.read_text(),
+        )
         readme = (self.tree / "README.md").read_text()
         self.assertEqual(readme.count("| 1.23; 1.23; 1.23; 1.23 |"), 2)
         self.assertEqual(readme.count("fp32, on A later GPU |"), 2)

@@ -103,7 +103,7 @@ RULES = (
     rule("resident_gpu", r".*"),
     rule("framework_gpu", r"(?!GpuTensor\.RunsOutOfMemory|GpuStream\.AFailedCapture).*"),
     rule("embedding_gpu", r"(?P<piece>\w+\.(?!FusedIsFaster)\w+).*", ("memcheck",)),
-    rule("devices_gpu", r"(?P<piece>DevicesGpu\.(AllOfOne|TheBus)\w+)", ("memcheck",)),
+    rule("devices_gpu", r"(?P<piece>DevicesGpu\.(AllOfOne|HasABus)\w+)", ("memcheck",)),
     rule("faults_memory_gpu", r"(?!.*MoreThanTheDeviceHas).*", ("memcheck",)),
     rule("faults_threads_gpu", r"Threads\.(?P<piece>DifferentPlans\w+|BuildAtOnce)", ("memcheck",)),
 )
@@ -148,7 +148,7 @@ LEFT_OUT = (
     LeftOut("determinism_gpu", r".*", OFTEN),
     LeftOut("capture_gpu", r"Backends/Capture.*", OFTEN),
     LeftOut("capture_gpu", r"PlantedRun.*", DELIBERATE),
-    LeftOut("devices_gpu", r"DevicesGpu\.(?!AllOfOne|TheBus)\w+", "needs two GPUs; embedding_gpu has its kernels"),
+    LeftOut("devices_gpu", r"DevicesGpu\.(?!AllOfOne|HasABus)\w+", "needs two GPUs; embedding_gpu has its kernels"),
     LeftOut("embedding_gpu", r"ModelGpu\.FusedIsFaster\w+", "compares times, which a tool distorts"),
     LeftOut("ceilings_gpu", r".*", "compares rates, which a tool distorts"),
     LeftOut("cli_gpu", r".*", WHOLE),

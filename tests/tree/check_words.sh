@@ -99,7 +99,7 @@ awk '
     gsub(/TmaWarpSpecialized|UndefinedBehaviorSanitizer|artifact_prefix|WIFSIGNALED/, "", text)
     gsub(/"Numerical behavior of|"Optimizing batched|S\. Gray|Lavin and Gray|^[^A-Za-z]*Gray, arXiv/, "", text)
     if (python) {
-      gsub(/normaliz|\.synchronize\(|disable_synchronize/, "", text)
+      gsub(/normaliz|\.synchronize[(.]|disable_synchronize/, "", text)
       gsub(/[Oo]ptimiz(er|ation)|runner\.summarize|SerializeToString/, "", text)
     }
     text = tolower(text)
