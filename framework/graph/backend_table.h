@@ -81,19 +81,6 @@ class BackendEntryOf : public BackendEntry {
   Getter getter_ = nullptr;
 };
 
-/// What `auto` takes of entries in rank order: the first that is supported and suited, else the first that is supported;
-/// null if none is.
-template <class Entry, class Supports, class Suits>
-const Entry* preferred_of(const std::vector<const Entry*>& entries, Supports&& supports, Suits&& suits) {
-  const Entry* first = nullptr;
-  for (const Entry* entry : entries) {
-    if (!supports(*entry)) continue;
-    if (suits(*entry)) return entry;
-    if (!first) first = entry;
-  }
-  return first;
-}
-
 /// UsageError with the legal names; UnavailableError if only the other kind of device has the name.
 [[noreturn]] void throw_no_backend(const char* kind, DeviceKind device, const std::string& name,
                                    const std::vector<std::string>& cpu, const std::vector<std::string>& cuda);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "framework/base/text.h"
+#include "framework/graph/preferred_backend.h"
 
 namespace lenslet {
 

@@ -6,6 +6,7 @@
 #include "apps/convbench/bench/conv_bench.h"
 #include "apps/convbench/commands/commands.h"
 #include "framework/base/error.h"
+#include "framework/graph/preferred_backend.h"
 
 namespace lenslet {
 namespace {
@@ -22,8 +23,8 @@ std::string auto_backend(DeviceKind kind, const Conv2dProblem& problem, MathMode
   return entry ? entry->name() : std::string();
 }
 
-/// The named backends, each once, with the one that `auto` takes in place of that word. Where none supports the problem,
-/// a candidate of that name has the reason.
+/// The named backends, each once, with the one that `auto` takes in place of that word. Where none supports the
+/// problem, a candidate of that name has the reason.
 std::vector<ConvSpec> specs_for(const ListedProblem& listed, const RunOptions& options, DeviceKind kind) {
   const auto is_auto = [](const std::string& name) { return name == RunOptions::kAuto; };
   if (std::none_of(options.backends.begin(), options.backends.end(), is_auto))
