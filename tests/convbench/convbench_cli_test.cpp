@@ -67,7 +67,8 @@ TEST_F(ConvbenchTest, RunMeasuresTheBackendThatAutoTakes) {
   std::map<std::string, std::string> taken;
   for (const std::string& problem : {kSmall, deep}) {
     expect_run(run("lenslet backends --device cpu --problem " + problem + " --json b.json"), kOk);
-    for (const Json& row : json("b.json")["rows"]) {
+    const Json rows = json("b.json")["rows"];
+    for (const Json& row : rows) {
       if (row["auto"]) taken[row["problem"]] = row["backend"];
     }
   }
@@ -76,7 +77,8 @@ TEST_F(ConvbenchTest, RunMeasuresTheBackendThatAutoTakes) {
                    " --backend im2col_gemm,auto,direct --layout both --cache hot --json r.json"),
              kOk);
   std::map<std::string, std::multiset<std::string>> measured;
-  for (const Json& row : json("r.json")["results"]) {
+  const Json rows = json("r.json")["results"];
+  for (const Json& row : rows) {
     EXPECT_NE(row["backend"], "auto");
     measured[std::string(row["problem"]) + " " + std::string(row["layout"])].insert(row["backend"]);
   }
