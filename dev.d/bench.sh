@@ -76,7 +76,7 @@ bench_lenet() {
 }
 
 bench_conv() {
-  local report=()
+  local math report=()
   if [ "$built" != "build/$preset" ]; then
     say 'no report with --built: docs/results/update_readme.py --report draws it'
   elif python3 -c 'import matplotlib' >/dev/null 2>&1; then
@@ -90,6 +90,10 @@ bench_conv() {
     measure convbench reproduce all --json "$out/reproduce.json" --csv "$out/reproduce.csv" "${report[@]}"
     measure convbench ladder direct --json "$out/ladder.json"
     measure convbench run --problems layers/conv/problems/batch1.txt --math fp32 --cache hot --json "$out/batch1.json"
+    for math in fp32 tf32; do  # cudnn has no fp16 here
+      measure convbench run --problems layers/conv/problems/resnet50.txt --math "$math" --backend auto,cudnn \
+        --layout both --cache hot --warmup-ms 5 --min-time-ms 30 --json "$out/resnet50-$math.json"
+    done
   fi
 }
 

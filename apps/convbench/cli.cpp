@@ -265,13 +265,16 @@ void OptionTable::add_streams() {
 
 // On which device, by which backend.
 void OptionTable::add_execution() {
-  line.option("--backend",
-              List{Text{"",
-                        [] {
-                          return backend_names({std::begin(kDeviceKinds), std::end(kDeviceKinds)});
-                        }},
-                   "all"},
-              LENSLET_MEMBER(backends), "names separated by commas", run | sweep | filter | separable);
+  const auto all_names = [] { return backend_names({std::begin(kDeviceKinds), std::end(kDeviceKinds)}); };
+  const auto names_and_auto = [all_names] {
+    Suggestions names = all_names();
+    add_new(names.words, {RunOptions::kAuto});
+    return names;
+  };
+  line.option("--backend", List{Text{"", names_and_auto}, "all"}, LENSLET_MEMBER(backends),
+              "names separated by commas; auto: the one that a layer takes for the problem", run);
+  line.option("--backend", List{Text{"", all_names}, "all"}, LENSLET_MEMBER(backends),
+              "names separated by commas", sweep | filter | separable);
   line.option("--backend", Text{"NAME", [] { return backend_names({DeviceKind::kCuda}); }},
               LENSLET_MEMBER(backend), "a backend of the GPU", streams);
   line.option("--math", words(kMathModes, to_string), LENSLET_MEMBER(math), "arithmetic", run);

@@ -12,6 +12,7 @@ from words import ratio, short
 
 BATCH_1 = "batch1.json"  # of convbench run on the list batch1.txt
 LADDER = "ladder.json"  # of convbench ladder direct
+RESNET_50 = "resnet50-{}.json"  # of convbench run --backend auto,cudnn on the list resnet50.txt, by math mode
 
 
 def rgb(gpu, group):
@@ -229,6 +230,47 @@ def sliced_k(folder):
     document = load(folder, BATCH_1)
     own = ("sliced_k", "direct", "implicit_gemm", "winograd")
     return side_by_side(document, document.rows, {name: {"backend": name} for name in (*own, "cudnn")})
+
+
+def resnet50(folder):
+    """The convolutions of ResNet-50: a line per math mode and filter, a column per batch, what auto takes by cuDNN."""
+    maths = [math for math in selection.MATH_MODES if (folder / RESNET_50.format(math)).exists()]
+    lines, batches = [], []
+    for math in maths:
+        rows = load(folder, RESNET_50.format(math)).rows.where(cache="hot")
+        pairs = {}  # by batch and filter: the fastest rows of auto and cuDNN
+        for problem, mine in rows.by("problem").items():
+            batch, size = re.match(r"mb(\d+)ic.*?kh(\d+)", problem).groups()
+            theirs = mine.where(backend="cudnn").best()
+            # Where auto takes cuDNN, no other backend has a row.
+            ours = Rows(row for row in mine if row.backend != "cudnn").best() or theirs
+            if ours and theirs:
+                for key in ((batch, size), (batch, "all")):
+                    pairs.setdefault(key, []).append((ours, theirs))
+        batches = sorted({batch for batch, _ in pairs} | set(batches), key=int)
+        for size in sorted({size for _, size in pairs}):
+            cells = [pairs.get((batch, size), ()) for batch in batches]
+            lines.append([math, size if size == "all" else f"{size}×{size}", *map(against_cudnn, cells)])
+    return (
+        markdown(
+            f"**The convolutions of ResNet-50**, {load(folder, RESNET_50.format(maths[0])).device}, by the backend that"
+            " `auto` takes, beside cuDNN in one run; hot, each in its faster layout, geometric means: TFLOP/s, how many"
+            " times as fast as cuDNN, and in how many problems faster.",
+            ["math", "filter", *(f"batch {batch}" for batch in batches)],
+            lines,
+        )
+        if lines
+        else ""
+    )
+
+
+def against_cudnn(pairs):
+    """ "45.6 (×1.20; 17 of 23)": of rows of auto and cuDNN."""
+    if not pairs:
+        return "–"
+    times = [theirs.ns / ours.ns for ours, theirs in pairs]
+    rate = geometric_mean(ours.gflops / 1e3 for ours, _ in pairs)
+    return f"{short(rate)} (×{ratio(geometric_mean(times))}; {sum(time > 1 for time in times)} of {len(times)})"
 
 
 def depthwise(group):

@@ -96,6 +96,7 @@ def full_tables(gpu, cpu):
         "Convolutions": [
             conv.rgb(gpu, common.rgb_group(gpu)),
             conv.deep(group),
+            conv.resnet50(common.newest(gpu, conv.RESNET_50.format("*"))),
             conv.cutlass(gpu),
             conv.ladder(gpu, group),
             page_link(gpu),

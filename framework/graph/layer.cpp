@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "framework/base/text.h"
+#include "framework/graph/preferred_backend.h"
 
 namespace lenslet {
 
@@ -49,13 +50,10 @@ Support Layer::supports(const BackendEntry& backend, const OperatorRequest& requ
 }
 
 const BackendEntry* Layer::preferred_entry(const OperatorRequest& request) const {
-  const BackendEntry* first = nullptr;
-  for (const BackendEntry* entry : backend_entries(request.device.kind)) {
-    if (!supports(*entry, request)) continue;
-    if (suits(*entry, request)) return entry;
-    if (!first) first = entry;
-  }
-  return first;
+  return preferred_of(
+      backend_entries(request.device.kind),
+      [&](const BackendEntry& entry) { return static_cast<bool>(supports(entry, request)); },
+      [&](const BackendEntry& entry) { return suits(entry, request); });
 }
 
 Work Layer::work_of(const OperatorRequest& request) const {

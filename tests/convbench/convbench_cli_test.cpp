@@ -1,7 +1,9 @@
 // convbench run from outside, on the CPU: run, sweep, their files, and the message for each mistake.
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <regex>
+#include <set>
 
 #include "framework/base/parallel.h"
 #include "tests/support/programs.h"
@@ -57,6 +59,39 @@ TEST_F(ConvbenchTest, RunGivesEveryBackendARow) {
   EXPECT_GE(passed, 4);       // direct in two layouts, im2col_gemm; hot and cold
   EXPECT_GE(unsupported, 2);  // im2col_gemm, NHWC
   EXPECT_EQ(static_cast<size_t>(count_lines(text("r.csv"))), file["results"].size() + 1);
+}
+
+// `auto` is the backend that a layer takes, by problem and layout. Its row has that name, once.
+TEST_F(ConvbenchTest, RunMeasuresTheBackendThatAutoTakes) {
+  const std::string deep = "mb1ic16ih12oc16oh10kh3";
+  std::map<std::string, std::string> taken;
+  for (const std::string& problem : {kSmall, deep}) {
+    expect_run(run("lenslet backends --device cpu --problem " + problem + " --json b.json"), kOk);
+    const Json rows = json("b.json")["rows"];
+    for (const Json& row : rows) {
+      if (row["auto"]) taken[row["problem"]] = row["backend"];
+    }
+  }
+  ASSERT_EQ(taken.size(), 2u);
+  expect_run(bench("run --problem " + kSmall + " --problem " + deep +
+                   " --backend im2col_gemm,auto,direct --layout both --cache hot --json r.json"),
+             kOk);
+  std::map<std::string, std::multiset<std::string>> measured;
+  const Json rows = json("r.json")["results"];
+  for (const Json& row : rows) {
+    EXPECT_NE(row["backend"], "auto");
+    measured[std::string(row["problem"]) + " " + std::string(row["layout"])].insert(row["backend"]);
+  }
+  for (const auto& [problem, backend] : taken) {
+    std::multiset<std::string> expected = {"im2col_gemm", backend};
+    if (backend != "direct") expected.insert("direct");
+    EXPECT_EQ(measured[problem + " NCHW"], expected) << problem;
+    EXPECT_EQ(measured[problem + " NHWC"], (std::multiset<std::string>{"im2col_gemm", "direct"})) << problem;
+  }
+  // No backend of the CPU computes in fp16.
+  expect_run(bench("run --problem " + kSmall + " --backend auto --math fp16 --json r.json"), kUnavailable, "",
+             "no backend supports this convolution");
+  EXPECT_EQ(json("r.json")["results"][0]["status"], "UNSUPPORTED");
 }
 
 // The command in a row measures the same row again.

@@ -59,6 +59,7 @@ class Readme(support.ReportTest):
         self.without_rows_that_a_table_needs()
         self.with_calls_of_a_later_folder()
         self.with_convbenchs_files()
+        self.with_convolutions_of_resnet50()
         self.keeps_the_history()
         self.detects_other_files()
         self.detects_numbers_written_by_hand()
@@ -178,6 +179,32 @@ class Readme(support.ReportTest):
             for link in re.findall(r"\]\(((?:docs/)?(?:results|pictures)/[^)]*)\)", contents):
                 self.assertTrue((page.parent / link).exists(), link)
         self.assertEqual(self.update("--check").returncode, 0)
+
+    def with_convolutions_of_resnet50(self):
+        """Of each problem the faster layouts count. Where auto takes cuDNN, it has cuDNN's rows alone."""
+        maker = synthetic.Maker()
+        for problem, times in (
+            ("mb8ic64ih56oc64oh56kh1", {"tensor_core": (10, 20), "cudnn": (30, 25)}),
+            ("mb8ic64ih56oc64oh56kh3ph1", {"tensor_core": (40, 20), "cudnn": (10, 40)}),
+            ("mb64ic64ih56oc64oh56kh3ph1", {"cudnn": (50, 40)}),
+        ):
+            for backend, medians in times.items():
+                for layout, us in zip(("NCHW", "NHWC"), medians):
+                    row = {"problem": problem, "backend": backend, "layout": layout, "math": "tf32"}
+                    maker.row(us * 1e3, flops=2e9, **row)
+        (self.gpu / "resnet50-tf32.json").write_text(json.dumps(synthetic.document(maker.rows)))
+        self.assertEqual(self.update("--partial").returncode, 0)
+        text = self.full.read_text()
+        for line in (
+            "| math | filter | batch 8 | batch 64 |",
+            "| tf32 | 1×1 | 200 (×2.5; 1 of 1) | – |",
+            "| tf32 | 3×3 | 100 (×0.50; 0 of 1) | 50.0 (×1.00; 0 of 1) |",
+            "| tf32 | all | 141 (×1.12; 1 of 2) | 50.0 (×1.00; 0 of 1) |",
+        ):
+            self.assertIn(line, text)
+        (self.gpu / "resnet50-tf32.json").unlink()
+        self.assertEqual(self.update("--partial").returncode, 0)
+        self.assertNotIn("ResNet-50", self.full.read_text())
 
     def keeps_the_history(self):
         """The history keeps the headline figures, also those of deleted folders."""

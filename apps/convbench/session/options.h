@@ -34,8 +34,9 @@ inline const char* dist_name(reference::Fill fill) noexcept {
 }
 
 struct RunOptions : BenchOptions {
+  static constexpr const char* kAuto = "auto";  // the backend that a layer's `auto` takes for the problem
   std::vector<std::string> problems, problem_files;
-  std::vector<std::string> backends;  // names; empty: all
+  std::vector<std::string> backends;  // names or kAuto; empty: all
   MathMode math = MathMode::kFp32;
   std::vector<TensorLayout> layouts = {TensorLayout::kNchw};
 };
