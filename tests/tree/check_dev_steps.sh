@@ -428,6 +428,17 @@ titan-v NVIDIA TITAN V
 NAMES
   expect 0 'results: docs/results/20[0-9-]*-cpu$' "${command[@]}" cpu
   called 'lenet5_peers.py .*--device cpu .*on all$'
+  # A command that fails is named at the end, and the others run; one that was interrupted ends all.
+  # shellcheck disable=SC2016  # the stand-in expands it
+  stand_in python3 <<<'echo "python3 $*" >>../calls; case $* in *user_calls.py*) exit "$CALLS_CODE" ;; esac'
+  CALLS_CODE=1 expect 1 '1 of the commands above failed' "${command[@]}" cpu
+  grep -q '^== failed in calls: python3 apps/peers/user_calls.py .*(exit code 1)$' "$work/out" ||
+    { echo 'FAILED: the failed part of ./dev bench was not named'; fail; }
+  grep -q '^== results: ' "$work/out" || { echo 'FAILED: ./dev bench did not name its results'; fail; }
+  called 'lenet5_peers.py'
+  called 'serve_load.py'
+  CALLS_CODE=130 expect 130 'user_calls.py' "${command[@]}" cpu
+  not_called 'lenet5_peers.py'
 }
 
 for part in "${parts[@]}"; do "check_$part"; done
