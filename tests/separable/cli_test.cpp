@@ -1,9 +1,12 @@
 // convbench separable and streams from outside: on the CPU the first works, the second reports that it needs a GPU.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
 #include <set>
 
+#include "apps/common/output/text.h"
+#include "framework/base/error.h"
 #include "tests/support/gpu.h"
 #include "tests/support/programs.h"
 
@@ -37,6 +40,27 @@ TEST_F(StudiesCli, SeparableMeasuresPartsAndBlock) {
             (std::set<std::string>{"standard", "standard beside block", "depthwise", "pointwise", "block"}));
   expect_run(run(line + " --resume"), kOk, "standard us");
   EXPECT_EQ(json("r.json")["results"].dump(), file["results"].dump()) << "measured again";
+}
+
+// A cold row beside a hot time would understate the block.
+TEST_F(StudiesCli, ABlockStandsBesideAStandardConvolutionOfItsOwnCaches) {
+  expect_run(run("convbench separable --device cpu --channels 8 --sizes 9 --batch-size 2 --min-time-ms 1 "
+                 "--warmup-ms 0 --cache both --json both.json"),
+             kOk);
+  const Json rows = json("both.json")["results"];
+  std::set<std::string> caches;
+  for (const Json& block : rows) {
+    if (block["labels"]["part"] != "block") continue;
+    caches.insert(block["cache"]);
+    const bool found = std::any_of(rows.begin(), rows.end(), [&](const Json& row) {
+      return row["labels"]["part"] == "standard beside block" && row["cache"] == block["cache"] &&
+             std::string(block["reason"])
+                     .find(concat("convolution of ", format_us(row["time_ns"]["median"]), " us (",
+                                  std::string(row["backend"]), ")")) != std::string::npos;
+    });
+    EXPECT_TRUE(found) << block;
+  }
+  EXPECT_EQ(caches, (std::set<std::string>{"hot", "cold"}));
 }
 
 // Eight images of 512 channels take minutes on a CPU.

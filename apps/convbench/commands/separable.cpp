@@ -58,15 +58,20 @@ TensorLayout layout_of(const ResultRow& row) {
   return row.layout == to_string(TensorLayout::kNhwc) ? TensorLayout::kNhwc : TensorLayout::kNchw;
 }
 
-/// The fastest candidate in that layout, or of `backend` if that is given. Uses hot rows, or cold ones if only those
-/// were measured.
-Choice fastest(const std::vector<ResultRow>& rows, TensorLayout layout, const std::string& backend) {
-  Choice best;
+/// The state of the caches whose times choose candidates: hot, or cold if only that was measured.
+const char* deciding_cache(const std::vector<ResultRow>& rows) {
   const bool hot =
       std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.cache == "hot"; });
+  return hot ? "hot" : "cold";
+}
+
+/// The fastest candidate in that layout, or of `backend` if that is given.
+Choice fastest(const std::vector<ResultRow>& rows, TensorLayout layout, const std::string& backend) {
+  Choice best;
+  const std::string cache = deciding_cache(rows);
   for (const ResultRow& row : rows) {
     const bool candidate = row.status == row_status::kPassed && row.time.samples > 0 &&
-                           layout_of(row) == layout && (row.cache == "hot") == hot &&
+                           layout_of(row) == layout && row.cache == cache &&
                            (backend.empty() || row.backend == backend);
     if (candidate && row.time.median < best.ns) best = {row.backend, layout, row.time.median};
   }
@@ -137,10 +142,12 @@ Choices choices_of(const std::vector<ResultRow>& rows, const std::string& vendor
           fastest_pair(depthwise, pointwise, ""), fastest_pair(depthwise, pointwise, vendor)};
 }
 
-/// The median of that part by that backend: hot, or cold if only that was measured; NaN if missing.
-double ns_of(const std::vector<ResultRow>& rows, const char* part, const std::string& backend) {
+/// The median of that part by that backend in that state of the caches; NaN if missing.
+double ns_of(const std::vector<ResultRow>& rows, const char* part, const std::string& backend,
+             const std::string& cache) {
   for (const ResultRow& row : rows) {
-    if (row.label("part") == part && row.backend == backend && row.time.samples > 0) return row.time.median;
+    if (row.label("part") == part && row.backend == backend && row.cache == cache && row.time.samples > 0)
+      return row.time.median;
   }
   return NAN;
 }
@@ -218,16 +225,15 @@ void measure_blocks(const Case& task, const Choices& chosen, BenchSession& sessi
   bench_study_into(
       std::move(candidates), [] {}, session,
       [&](std::vector<ResultRow>& rows) {
-        const double standard_ns = ns_of(rows, kBeside, chosen.standard.backend);
-        const double vendor_ns = ns_of(rows, kBlock, chosen.vendor_block.name());
         for (ResultRow& row : rows) {
           if (row.name != kBlock || row.time.samples == 0) continue;
+          const double standard_ns = ns_of(rows, kBeside, chosen.standard.backend, row.cache);
+          const double vendor_ns = ns_of(rows, kBlock, chosen.vendor_block.name(), row.cache);
           row.reason = concat("in place of a standard convolution of ", format_us(standard_ns), " us (",
                               chosen.standard.backend, "), with ",
                               format_share(block_work.flops / standard_work.flops), " of its operations",
                               row.reason.empty() ? "" : "; ", row.reason);
-          if (row.cache == "hot" && session.device().is_cuda())
-            row.ratio_to_cudnn = vendor_ns / row.time.median;
+          if (session.device().is_cuda()) row.ratio_to_cudnn = vendor_ns / row.time.median;
         }
       });
 }
@@ -258,10 +264,11 @@ void print_separable(Console& console, const std::vector<ResultRow>& rows, const
     const auto with_layout = [](const std::string& name, const Choice& choice) {
       return choice.layout == TensorLayout::kNhwc ? name + " NHWC" : name;
     };
-    const double standard_ns = ns_of(mine, kBeside, chosen.standard.backend),
-                 block_ns = ns_of(mine, kBlock, chosen.block.name()),
-                 vendor_standard_ns = ns_of(mine, kBeside, chosen.vendor_standard.backend),
-                 vendor_block_ns = ns_of(mine, kBlock, chosen.vendor_block.name());
+    const std::string cache = deciding_cache(mine);
+    const double standard_ns = ns_of(mine, kBeside, chosen.standard.backend, cache),
+                 block_ns = ns_of(mine, kBlock, chosen.block.name(), cache),
+                 vendor_standard_ns = ns_of(mine, kBeside, chosen.vendor_standard.backend, cache),
+                 vendor_block_ns = ns_of(mine, kBlock, chosen.vendor_block.name(), cache);
     table.row({std::to_string(shape.channels), std::to_string(shape.size),
                concat("1/", format_short(shape.standard().flops() /
                                          (shape.depthwise().flops() + shape.pointwise().flops()))),
