@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # What ./dev builds, installs and prints, with stand-ins for the tools that it calls. check_dev.sh has its refusals.
 #   check_dev_steps.sh ROOT [--first [PART…]]
-# PART: builds, first_build, packages, affected, lint, apps, cmake, failures, skips, results or bench; without one all
-# run. Each has a stage of its own.
+# PART: builds, first_build, packages, affected, lint, ci, apps, cmake, failures, skips, results or bench; without one
+# all run. Each has a stage of its own.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) first=${2:-}
 cd "$1"
 shift $(($# < 2 ? $# : 2))
 parts=("$@")
-[ "$#" -gt 0 ] || parts=(builds first_build packages affected lint apps cmake failures skips results bench)
+[ "$#" -gt 0 ] || parts=(builds first_build packages affected lint ci apps cmake failures skips results bench)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tree/expect.sh
@@ -326,6 +326,47 @@ STAND_IN
   not_called 'pip'
   expect 0 'what was skipped' staged test --quick
   called 'label-exclude ^(tree|long|apps)\$'
+}
+
+# .ci/run lints what comes after LENSLET_CI_BASE, the last commit without it, and for a new branch what the default
+# branch lacks.
+ci_run() {
+  : >"$work/calls"
+  (cd "$work/clone" && env -u CI -u LENSLET_CI_BASE "$@" .ci/run --cpu)
+}
+check_ci() {
+  local clone=$work/clone zeros oldest newest base
+  zeros=$(printf '%040d' 0)
+  mkdir -p "$clone/.ci"
+  cp .ci/run "$clone/.ci"
+  # shellcheck disable=SC2016  # the stand-in expands it
+  printf '#!/bin/sh\necho "dev $*" >>"%s"\n' "$work/calls" >"$clone/dev"
+  chmod +x "$clone/dev"
+  in_clone() { (cd "$clone" && git -c user.name=test -c user.email=test@example.org -c init.defaultBranch=main "$@"); }
+  commit() {
+    in_clone commit -q --allow-empty -m "$1"
+    in_clone rev-parse HEAD
+  }
+  expect 0 '' ci_run
+  called 'dev lint --strict --seconds 900$'
+  expect 1 'git has no commit before this one' ci_run CI=1
+  in_clone init -q
+  oldest=$(commit one)
+  commit two >"$work/out"
+  newest=$(commit three)
+  expect 0 'what comes after HEAD~1' ci_run
+  called 'dev lint --strict --seconds 900 --base HEAD~1$'
+  expect 0 "what comes after $oldest" ci_run CI=1 LENSLET_CI_BASE="$oldest"
+  called "dev lint .*--base $oldest\$"
+  expect 0 "no commit $zeros, and no other branch" ci_run CI=1 LENSLET_CI_BASE="$zeros"
+  called 'dev lint .*--base HEAD~1$'
+  in_clone update-ref refs/remotes/origin/main "$newest"
+  expect 0 "no commit $zeros, and no other branch" ci_run CI=1 LENSLET_CI_BASE="$zeros"
+  in_clone update-ref refs/remotes/origin/main "$oldest"
+  for base in "$zeros" "${zeros//0/a}"; do
+    expect 0 'what comes after origin/main' ci_run CI=1 LENSLET_CI_BASE="$base"
+    called 'dev lint .*--base origin/main$'
+  done
 }
 
 # A CMake that is too old is replaced by pip's, once, which is then used.
