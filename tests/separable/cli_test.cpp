@@ -81,6 +81,19 @@ TEST_F(StudiesCli, SeparableEstimatesItsTimeAndObeysTheLimit) {
   expect_run(run(small + "--max-seconds 0"), kUsage, "", "--max-seconds expects a number from 0.001");
 }
 
+// A depthwise convolution has several channels, so with one channel the backend supports none of the parts.
+TEST_F(StudiesCli, ARunThatMeasuresNothingEndsWithTheReason) {
+  const std::string line =
+      "convbench separable --device cpu --sizes 9 --min-time-ms 1 --warmup-ms 0 --backend ";
+  for (const char* once : {"", " --resume"}) {
+    expect_run(run(line + "depthwise --channels 1 --json none.json" + once), kUnavailable, "",
+               "depthwise supports one group for each of several channels");
+    expect_run(run(line + "im2col_gemm --channels 8 --workspace-limit 1 --json limit.json" + once), kMemory,
+               "", "bytes of workspace, the limit is 1");
+  }
+  expect_run(run(line + "depthwise --channels 8"), kOk);  // of its own part
+}
+
 TEST_F(StudiesCli, AnUnknownBackendIsRefused) {
   const ProgramRun refused = run("convbench separable --device cpu --backend nonesuch");
   expect_run(refused, kUsage, "", "no conv backend 'nonesuch' for cpu");

@@ -8,6 +8,7 @@
 // the same data.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "apps/common/output/table.h"
 #include "apps/common/output/text.h"
@@ -94,14 +95,18 @@ Pair fastest_pair(const std::vector<ResultRow>& depthwise, const std::vector<Res
   return best;
 }
 
+Support support_of(const Conv2dProblem& problem, const ConvSpec& spec, const BenchSession& session) {
+  Conv2dProblem laid_out = problem;
+  laid_out.layout = spec.layout;
+  return find_conv_backend(session.device().kind, spec.name).supports(laid_out, kMath);
+}
+
 /// The candidates that support a convolution.
 std::vector<ConvSpec> supporting(const Conv2dProblem& problem, const std::vector<ConvSpec>& specs,
                                  const BenchSession& session) {
   std::vector<ConvSpec> found;
   for (const ConvSpec& spec : specs) {
-    Conv2dProblem laid_out = problem;
-    laid_out.layout = spec.layout;
-    if (find_conv_backend(session.device().kind, spec.name).supports(laid_out, kMath)) found.push_back(spec);
+    if (support_of(problem, spec, session)) found.push_back(spec);
   }
   return found;
 }
@@ -187,7 +192,7 @@ void measure_blocks(const Case& task, const Choices& chosen, BenchSession& sessi
     if (!choice) return;
     StudyCandidate& candidate =
         candidates.emplace_back(candidate_of(task, kBeside, choice.backend, choice.layout, standard_work));
-    attempt(candidate, session.stream(), [&] {
+    const auto refusal = attempt(session.stream(), [&] {
       Conv2dProblem problem = shape.standard();
       problem.layout = choice.layout;
       arenas.push_back(
@@ -200,12 +205,13 @@ void measure_blocks(const Case& task, const Choices& chosen, BenchSession& sessi
       candidate.saved = prepared->kernel().products_saved();
       candidate.prepared = std::move(prepared);
     });
+    if (refusal) candidate.refusal = *refusal;
   };
   const auto add_block = [&](const Pair& pair) {
     if (!std::isfinite(pair.ns())) return;
     StudyCandidate& candidate =
         candidates.emplace_back(candidate_of(task, kBlock, pair.name(), pair.depthwise.layout, block_work));
-    attempt(candidate, session.stream(), [&] {
+    const auto refusal = attempt(session.stream(), [&] {
       blocks.push_back(
           std::make_unique<SeparableBlock>(shape, pair.depthwise.layout, open(session, pair.depthwise),
                                            open(session, pair.pointwise), options, session.stream()));
@@ -216,6 +222,7 @@ void measure_blocks(const Case& task, const Choices& chosen, BenchSession& sessi
       candidate.prepared = std::make_unique<TaskCandidate>(pair.name(), block, session.stream(),
                                                            [&block](Stream& stream) { block.run(stream); });
     });
+    if (refusal) candidate.refusal = *refusal;
   };
   add_standard(chosen.standard);
   if (chosen.vendor_standard.backend != chosen.standard.backend) add_standard(chosen.vendor_standard);
@@ -309,10 +316,19 @@ void separable_into(const SeparableOptions& options, BenchSession& session) {
     if (!session.stopped()) measure_blocks(task, choices_of(rows, vendor), session);
   };
   std::vector<std::vector<Work>> groups;
+  std::set<std::string> with_rows;  // backends
   for (const SeparableShape& shape : shapes) {
-    for (const Conv2dProblem& part : {shape.standard(), shape.depthwise(), shape.pointwise()})
-      groups.emplace_back(supporting(part, specs, session).size(), Work{part.flops(), part.bytes()});
+    for (const Conv2dProblem& part : {shape.standard(), shape.depthwise(), shape.pointwise()}) {
+      const std::vector<ConvSpec> some = supporting(part, specs, session);
+      for (const ConvSpec& spec : some) with_rows.insert(spec.name);
+      groups.emplace_back(some.size(), Work{part.flops(), part.bytes()});
+    }
     groups.emplace_back(2, Work{shape.standard().flops(), shape.standard().bytes()});
+  }
+  for (const ConvSpec& spec : specs) {  // the others have no row that could give the reason
+    if (with_rows.count(spec.name) == 0)
+      session.refuse(spec.by_name ? spec.name : std::string(), ExitCode::kUnavailable,
+                     support_of(shapes.front().standard(), spec, session).reason());
   }
   session.announce(groups, kMath);
   const std::vector<ResultRow> rows = session.each("separable", shapes, measure_shape, kGroups);
