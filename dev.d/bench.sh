@@ -44,9 +44,18 @@ show_only_gpu() {
 # The parts of ./dev bench; calls, peers and networks require python3 with NumPy, serve requires wrk.
 readonly bench_parts=(lenet conv layers calls peers networks serve)
 
+# try "LINE" COMMAND…: as show. If the command fails, the others go on, and cmd_bench names it at the end: a peer with
+# wrong answers does not cost the other results. After Ctrl-C nothing goes on.
+try() {
+  local code=0
+  show "$@" || code=$?
+  [ "$code" -ne 130 ] || exit 130
+  [ "$code" -eq 0 ] || failures+=("$part: $1 (exit code $code)")
+}
+
 # measure PROGRAM COMMAND OPTIONS…
 measure() {
-  show "$1 $2 --device $device ${*:3}" "$built/bin/$1" "$2" --device "$device" "${@:3}"
+  try "$1 $2 --device $device ${*:3}" "$built/bin/$1" "$2" --device "$device" "${@:3}"
 }
 
 bench_lenet() {
@@ -117,7 +126,7 @@ compare() {
     say "skipped: apps/peers/$1 needs a python3 with NumPy (python3-numpy)"
     return
   fi
-  show "python3 apps/peers/$1 ${*:2}" python3 "apps/peers/$1" "${@:2}"
+  try "python3 apps/peers/$1 ${*:2}" python3 "apps/peers/$1" "${@:2}"
 }
 
 # compare_on_mnist SCRIPT OPTIONS…
@@ -159,12 +168,13 @@ bench_serve() {
     return
   fi
   [ "$built" != "build/$preset" ] || build beast_echo
-  show "python3 apps/peers/serve_load.py" \
+  try "python3 apps/peers/serve_load.py" \
     python3 apps/peers/serve_load.py --build "$built" --device "$kind" --json "$out/serve.json"
 }
 
 cmd_bench() {
-  local device=auto name='' out='' built='' parts='' python='' seconds='' folder part chosen words on_mnist=()
+  local device=auto name='' out='' built='' parts='' python='' seconds='' folder part chosen words line
+  local on_mnist=() failures=()
   while [ "$#" -gt 0 ]; do
     if take_which "$@"; then
       shift "$taken"
@@ -223,4 +233,6 @@ cmd_bench() {
     "bench_$part"
   done
   say "results: $out"
+  for line in "${failures[@]}"; do say "failed in $line"; done
+  [ "${#failures[@]}" -eq 0 ] || die "${#failures[@]} of the commands above failed"
 }

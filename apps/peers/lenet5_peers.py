@@ -17,7 +17,6 @@ FAILED.
 """
 
 import argparse
-import json
 import os
 import platform
 import sys
@@ -32,11 +31,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared
 import lenslet_side
-from side import MAX_DIFFERING, Absent, NotMeasured, exit_code_of, max_differing, middle, numbers, without_times
+from side import (
+    MAX_DIFFERING,
+    Absent,
+    NotMeasured,
+    exit_code_of,
+    max_differing,
+    middle,
+    numbers,
+    one_line,
+    save,
+    without_times,
+)
 
 SCHEMA = "lenslet.peers/3"
 ROOT = Path(__file__).resolve().parents[2]
-REASON_LENGTH = 300
 LIBRARIES = ("torch", "triton", "jax", "jaxlib", "onnxruntime", "openvino", "tinygrad", "numpy")
 # Frameworks that no script here measures; the results name them.
 NEVER = {
@@ -84,11 +93,6 @@ def cpu_sides(weights, images, arguments, threads):
         "cpu",
         threads,
     )
-
-
-def one_line(error):
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    return text if len(text) <= REASON_LENGTH else text[: REASON_LENGTH - 1] + "…"
 
 
 def row_of(side, batch):
@@ -267,14 +271,6 @@ def add_environment(document, sides):
     groups[at : at + 1] = [{**key, **found}]
     if at == 0:
         document.update(found)
-
-
-def save(document, path, status):
-    """Writes the rows so far: an interrupted run leaves a valid file with that status."""
-    document["status"] = status
-    with tempfile.NamedTemporaryFile("w", dir=Path(path).resolve().parent, delete=False) as file:
-        file.write(json.dumps(document, indent=1) + "\n")
-    os.replace(file.name, path)
 
 
 def parse_arguments():

@@ -28,8 +28,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import lenslet_side
-from lenet5_peers import LIBRARIES, ROOT, Timing, add_environment, installed, print_row, save
-from side import NotMeasured, exit_code_of, numbers
+from lenet5_peers import LIBRARIES, ROOT, Timing, add_environment, installed, print_row
+from side import NotMeasured, exit_code_of, numbers, save
 
 SCHEMA = "lenslet.networks/1"
 FILES = ROOT / "tests" / "models" / "onnx"

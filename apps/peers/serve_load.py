@@ -9,11 +9,14 @@ round, and the shares are medians over the rounds. Full load: every connection s
 load, of single images: half of Lenslet's full rate, by connections that wait between requests. The processor time of a
 request is the server process's, all threads and the system included.
 
-A row is FAILED if an answer is an error, is lost, or has another length than the first answer, which is compared with
-the logits that the server writes as JSON. Exit code 1: a row is FAILED.
+A row is FAILED if an answer is an error, is lost, or has another length than the first answer. The first answer's
+logits, of every image of the batch, are compared with those that the server writes as JSON for the image alone. A part
+that fails gives rows with the reason, FAILED or ERROR, and the others go on; the file has the rows so far. Exit code 1:
+a row is FAILED; 5: none is, but a row is an ERROR.
 """
 
 import argparse
+import contextlib
 import http.client
 import json
 import os
@@ -30,7 +33,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from side import exit_code_of, numbers
+from side import NotMeasured, device_that_ran, exit_code_of, numbers, one_line, profile, save
 
 SCHEMA = "lenslet.serve/1"
 HERE = Path(__file__).resolve().parent
@@ -43,6 +46,7 @@ HALF_DELAY_MS = 8  # between the requests of a connection at half load; wrk wait
 MAX_CONNECTIONS = 4096  # of half load
 MAX_BYTES = 64 << 20  # of the bodies that are under way together
 PATIENCE_S = 60
+ERROR_CODE = 5  # of the programs, for an error at run time
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -78,8 +82,14 @@ class Server:
 
     def end(self):
         self.process.terminate()
-        self.process.wait(PATIENCE_S)
-        self.process.stdout.close()
+        try:
+            self.process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+        finally:
+            self.process.stdout.close()
 
 
 class Request:
@@ -102,7 +112,7 @@ class Request:
         self.body = self.json + self.pixels
 
     def response(self, server):
-        """All bytes of the response. Raises RuntimeError unless its values are those of a request in JSON."""
+        """All bytes of the response. Raises NotMeasured unless its values are those of each image alone, in JSON."""
         head = (
             f"POST {self.path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(self.body)}\r\n"
             f"Inference-Header-Content-Length: {len(self.json)}\r\n\r\n"
@@ -117,26 +127,29 @@ class Request:
                 if not part:
                     raise RuntimeError(f"the server closed the connection after {got[:200]!r}")
                 got += part
-        status, text = server.ask(
-            "POST",
-            self.path,
-            json.dumps(
-                {
-                    "inputs": [
-                        {**self.tensor, "shape": [1, *self.tensor["shape"][1:]], "data": list(self.pixels[:PIXELS])}
-                    ]
-                }
-            ),
-        )
-        if status != 200 or not got.startswith(b"HTTP/1.1 200"):
-            raise RuntimeError(f"the server answers {got[:200]!r} and {text[:200]!r}")
-        logits = json.loads(text)["outputs"][0]["data"]
-        values = got[len(got) - 4 * len(logits) * self.batch :]
-        # "If all are near", so that a NaN fails too.
-        of_bytes = struct.unpack_from(f"<{len(logits)}f", values)
-        if not all(abs(a - b) <= MAX_LOGIT_DIFFERENCE for a, b in zip(of_bytes, logits)):
-            raise RuntimeError("the answer in bytes has other values than the answer in JSON")
+        if not got.startswith(b"HTTP/1.1 200"):
+            raise NotMeasured("FAILED", f"the server answers {got[:200]!r}")
+        body = got[found.end() :]
+        for image in range(self.batch):
+            logits = self.logits_alone(server, image)
+            first = len(body) - 4 * len(logits) * (self.batch - image)
+            if first < 0:
+                raise NotMeasured("FAILED", f"the answer has {len(body):,} bytes, too few for {self.batch:,} images")
+            # "If all are near", so that a NaN fails too.
+            of_bytes = struct.unpack_from(f"<{len(logits)}f", body, first)
+            if not all(abs(a - b) <= MAX_LOGIT_DIFFERENCE for a, b in zip(of_bytes, logits)):
+                why = f"image {image:,} of {self.batch:,}: the answer in bytes has other values than the answer in JSON"
+                raise NotMeasured("FAILED", why)
         return got
+
+    def logits_alone(self, server, image):
+        """Of that image in a request of its own, in JSON."""
+        pixels = self.pixels[image * PIXELS :][:PIXELS]
+        tensor = {**self.tensor, "shape": [1, *self.tensor["shape"][1:]], "data": list(pixels)}
+        status, text = server.ask("POST", self.path, json.dumps({"inputs": [tensor]}))
+        if status != 200:
+            raise NotMeasured("FAILED", f"the server answers {text[:200]!r} in JSON")
+        return json.loads(text)["outputs"][0]["data"]
 
 
 class Load:
@@ -270,9 +283,9 @@ def rows_of_load(sides, arguments, known, turn):
     return list(rows.values())
 
 
-def rows_of_batch(arguments, wrk, folder, known):
-    """Full load, and half load of single images."""
-    batch, answer, rows, sides = known["batch"], Path(folder) / "answer", [], {}
+def measure_batch(arguments, wrk, folder, known, rows):
+    """Appends the rows of full load, and of half load of single images."""
+    batch, answer, sides = known["batch"], Path(folder) / "answer", {}
     program = Path(arguments.echo or Path(arguments.build) / "peers" / "beast_echo")
     try:
         sides[LENSLET] = serve(arguments, batch)
@@ -310,13 +323,30 @@ def rows_of_batch(arguments, wrk, folder, known):
             half = connections_for(full[0]["requests_per_s"] / 2, HALF_DELAY_MS)
             rows += rows_at("half", half, HALF_DELAY_MS)
     finally:
-        for side in sides.values():
-            side.end()
+        with contextlib.ExitStack() as every:  # so that each ends, though another fails to
+            for side in sides.values():
+                every.callback(side.end)
+
+
+def rows_of_batch(arguments, wrk, folder, known):
+    """The rows of a batch. What ends it early stands in the row of the load that it was at, after those measured."""
+    rows, unmeasured = [], ()
+    try:
+        measure_batch(arguments, wrk, folder, known, rows)
+    except NotMeasured as why:
+        unmeasured, status, reason = (LENSLET,), why.status, str(why)
+    except Exception as error:  # of a server, of wrk or of a connection: the other batches continue
+        unmeasured, status, reason = (LENSLET, ECHO), "ERROR", one_line(error)
+    load = "half" if any(row["side"] == LENSLET for row in rows) else "full"
+    named = {(row["side"], row["load"]) for row in rows}
+    for side in unmeasured:
+        if (side, load) not in named:
+            rows.append({**known, "side": side, "load": load, "status": status, "reason": reason})
     return rows
 
 
-def measure(arguments, folder):
-    """The rows."""
+def measure(arguments, folder, keep=lambda rows: None):
+    """The rows. keep() gets those so far after each batch."""
     known = {"device": arguments.device, "threads": arguments.threads, "client_threads": arguments.client_threads}
     wrk = shutil.which(arguments.wrk)
     if wrk is None:
@@ -325,25 +355,8 @@ def measure(arguments, folder):
     rows = []
     for batch in arguments.batches:
         rows += rows_of_batch(arguments, wrk, folder, {**known, "batch": batch})
+        keep(rows)
     return rows
-
-
-def environment(arguments):
-    """What the program writes about itself and the machine."""
-    command = [
-        arguments.lenslet,
-        "profile",
-        "--device",
-        arguments.device,
-        "--batch-size",
-        "1",
-        "--min-time-ms",
-        "1",
-        "--json",
-        "-",
-    ]
-    found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout)
-    return {key: found[key] for key in ("meta", "host", "devices") if key in found}
 
 
 def print_row(row):
@@ -385,20 +398,24 @@ def main():
     arguments = parser.parse_args()
     arguments.lenslet = arguments.lenslet or str(Path(arguments.build) / "bin" / "lenslet")
     begun, busy = time.time(), os.getloadavg()[0]
+    # Before the load: a program that cannot run at all ends the script here, and never after an hour of measuring.
+    about = profile(arguments.lenslet, arguments.device)
+    if arguments.device == "auto":
+        arguments.device = device_that_ran(about)
+    document = {"schema": SCHEMA, "argv": sys.argv}
+    document.update({key: about[key] for key in ("meta", "host", "devices") if key in about})
+    document["load_average_before"] = busy
+
+    def keep(rows, status="INTERRUPTED"):
+        document.update(seconds=round(time.time() - begun), rows=rows)
+        save(document, arguments.json, status)
+
     with tempfile.TemporaryDirectory() as folder:
-        rows = measure(arguments, folder)
-    document = {
-        "schema": SCHEMA,
-        "argv": sys.argv,
-        **environment(arguments),
-        "load_average_before": busy,
-        "seconds": round(time.time() - begun),
-        "rows": rows,
-    }
-    Path(arguments.json).write_text(json.dumps(document, indent=1) + "\n")
+        rows = measure(arguments, folder, keep)
+    keep(rows, "COMPLETE")
     for row in rows:
         print_row(row)
-    return exit_code_of(rows)
+    return exit_code_of(rows) or (ERROR_CODE if any(row["status"] == "ERROR" for row in rows) else 0)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,18 @@ traces, compiles, captures, chooses algorithms. It returns a pass ready to be ti
 reason. Every side reads the same fp32 images and writes fp32 logits, unless its input and output name others.
 """
 
+import json
+import os
 import statistics
+import subprocess
+import tempfile
 import time
+from pathlib import Path
 
 MATH_MODES = ("fp32", "tf32", "fp16")
 MAX_DIFFERING = 3  # images of a whole test set that a side may classify unlike `lenslet eval` in fp32, as in `bench`
 BATCH_NS, MAX_PASSES = 200e3, 256  # passes captured or compiled as one launch, as in apps/measuring/measure.cpp
+REASON_LENGTH = 300  # characters
 ROUND_TRIP_WARM_UP = 100  # calls before those of round_trip(), as in apps/lenslet/bench/bench_latency.cpp
 
 
@@ -31,6 +37,33 @@ def exit_code_of(rows):
 def without_times(row):
     """The row without times and rates: one that is FAILED keeps none."""
     return {key: value for key, value in row.items() if not key.endswith(("_ns", "_per_s"))}
+
+
+def one_line(error):
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= REASON_LENGTH else text[: REASON_LENGTH - 1] + "…"
+
+
+def save(document, path, status):
+    """Writes the rows so far: an interrupted run leaves a valid file with that status."""
+    document["status"] = status
+    with tempfile.NamedTemporaryFile("w", dir=Path(path).resolve().parent, delete=False) as file:
+        file.write(json.dumps(document, indent=1) + "\n")
+    os.replace(file.name, path)
+
+
+def profile(program, device):
+    """What `lenslet profile` writes about itself, the machine and the device that ran."""
+    how = ["--device", device, "--batch-size", "1", "--min-time-ms", "1", "--json", "-"]
+    done = subprocess.run([program, "profile", *how], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{program} profile --device {device} gave {done.returncode}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def device_that_ran(document):
+    """The device of a profile(), such as cpu or cuda:0: what `auto` means here. `./dev bench` reads the same key."""
+    return document["ceilings"]["device"]
 
 
 class NotMeasured(Exception):

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "weights"))
 import lenet5 as shared
 import lenslet_side
 from judged_calls import JUDGED_EACH, WARM_UP
-from side import exit_code_of, max_differing, middle, without_times
+from side import device_that_ran, exit_code_of, max_differing, middle, profile, without_times
 
 SCHEMA = "lenslet.calls/1"
 ROOT = Path(__file__).resolve().parents[2]
@@ -291,9 +291,11 @@ def main():
     arguments = parser.parse_args()
     if arguments.device == "cuda:all":
         parser.error("--device cuda:all: expected the numbers of the GPUs, such as cuda:0,1")
-    devices = devices_of(arguments.device)
     pixels, labels = shared.read_mnist(arguments.data, "t10k")
     program = str(Path(arguments.build) / "bin" / "lenslet")
+    if arguments.device == "auto":  # once, so that all parts run and are named alike
+        arguments.device = device_that_ran(profile(program, arguments.device))
+    devices = devices_of(arguments.device)
     gpu = arguments.device.startswith("cuda")
     maths, gpu_maths = (text.split(",") for text in (arguments.math, arguments.gpu_math or arguments.math))
     min_ms = arguments.min_time_ms

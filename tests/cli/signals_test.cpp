@@ -222,6 +222,23 @@ std::string name_of(const testing::TestParamInfo<Interruption>& when) {
 INSTANTIATE_TEST_SUITE_P(Phases, SignalTest, testing::ValuesIn(interruptions(false)), name_of);
 INSTANTIATE_TEST_SUITE_P(Phases, SecondSignalTest, testing::ValuesIn(interruptions(true)), name_of);
 
+// The reference's answers are made before the first configuration is prepared.
+TEST(Signals, BenchWritesRowsAlsoBeforeItsAnswersAreMade) {
+  const std::string file = "{dir}/out/answers.json";
+  expect_run(run_line("lenslet bench --device cpu --plan layered --batch-sizes 1,2 --json " + file,
+                      signal_at("print:LeNet-5", SIGTERM, 1)),
+             kInterrupted, "", "interrupted by SIGTERM");
+  const nlohmann::json document = read_json(file);
+  EXPECT_EQ(document.at("status"), "INTERRUPTED");
+  ASSERT_FALSE(document.at("results").empty());
+  for (const nlohmann::json& row : document.at("results")) {
+    EXPECT_EQ(row.at("labels").at("batch"), "1") << "no other batch was begun";
+    EXPECT_EQ(row.at("status"), "SKIPPED");
+    expect_words(row.at("reason"), "interrupted");
+    EXPECT_TRUE(row.at("time_ns").is_null());
+  }
+}
+
 // nohup: an ignored signal stays ignored.
 TEST(Signals, AHangupThatIsIgnoredStaysIgnored) {
   ProgramOptions options = signal_at("print:data:,clock:5", SIGHUP, 1);

@@ -74,6 +74,30 @@ TEST(Compare, IntervalHoldsTheMedianAsOftenAsItsLevel) {
   }
 }
 
+// What the column states, for pairs of equally uncertain medians and of one that is nearly exact.
+TEST(Compare, TheIntervalOfARatioHoldsItInAtLeast95Of100) {
+  std::mt19937 random(11);
+  std::lognormal_distribution<double> skewed(0, 1);
+  std::uniform_real_distribution<double> even(0.99, 1.01);
+  for (const bool alike : {true, false}) {
+    for (const size_t n : {6u, 20u, 100u}) {
+      int held = 0;
+      constexpr int kRuns = 1000;
+      for (int run = 0; run < kRuns; ++run) {
+        std::vector<double> before(n), after(n);
+        for (double& sample : before) sample = 100 + skewed(random);
+        for (double& sample : after) sample = 100 + (alike ? skewed(random) : even(random));
+        ResultRow a = timed(101, 0, n), b = a;
+        a.time = summarise(before);
+        b.time = summarise(after);
+        const Interval interval = compare_times(a, b, kThreshold).ratio_interval;
+        held += interval.low <= 1 && 1 <= interval.high;
+      }
+      EXPECT_GE(held, (alike ? 0.99 : 0.95) * kRuns) << n << " samples, alike: " << alike;
+    }
+  }
+}
+
 TEST(Compare, VerdictFollowsFromTheIntervalOfTheRatio) {
   EXPECT_EQ(change(timed(1000, 1, 100), timed(1000, 1, 100)), Change::kSame);
   EXPECT_EQ(change(timed(1000, 1, 100), timed(1020, 1, 100)), Change::kSame) << "within the threshold";

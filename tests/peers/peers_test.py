@@ -522,6 +522,44 @@ open(options["--json"], "w").write(json.dumps({"results": rows}))
         self.assertEqual({row["status"] for row in rows}, {"PASSED"})
         self.assertEqual({row["share_of_resident"] for row in rows}, {0.25})
 
+    def test_auto_is_the_device_that_ran_in_every_part(self):
+        stand_in = """import json, sys
+import numpy as np
+command, options = sys.argv[1], dict(zip(sys.argv[2::2], sys.argv[3::2]))
+print(command, options["--device"], file=open("LOG", "a"))
+if command == "profile":
+    print(json.dumps({"ceilings": {"device": "DEVICE"}}))
+elif command == "eval":
+    np.save(options["--logits"], np.zeros((4, 10), np.float32))
+else:
+    row = {"status": "PASSED", "time_ns": {"median": 1.0}}
+    rows = [{**row, "labels": {"place": place}} for place in ("device", "host")]
+    open(options["--json"], "w").write(json.dumps({"results": rows, "meta": {}}))
+"""
+        for device, part, other in (("cuda:0", "gpu_rows", "bench_rows"), ("cpu", "bench_rows", "gpu_rows")):
+            with tempfile.TemporaryDirectory() as folder:
+                program, log, file = (Path(folder) / name for name in ("bin/lenslet", "log", "calls.json"))
+                program.parent.mkdir()
+                text = stand_in.replace("DEVICE", device).replace("LOG", str(log))
+                program.write_text(f"#!{sys.executable}\n" + text)
+                program.chmod(0o755)
+                command = ["user_calls.py", "--build", folder, "--device", "auto", "--eval-images", "0"]
+                command += ["--data", folder, "--json", str(file)]
+                images = np.zeros((4, 28, 28), np.uint8), np.zeros(4, np.uint8)
+                with (
+                    mock.patch.object(sys, "argv", command),
+                    mock.patch.object(user_calls.shared, "read_mnist", return_value=images),
+                    contextlib.redirect_stdout(io.StringIO()),
+                ):
+                    user_calls.main()
+                document = json.loads(file.read_text())
+                self.assertTrue(document[part], document)
+                self.assertEqual(document[other], [])
+                self.assertEqual({row["device"] for row in document["rows"]}, {device})
+                ran = log.read_text().splitlines()
+            self.assertEqual(ran[0], "profile auto")
+            self.assertEqual({line.split()[1] for line in ran[1:]} - {"cuda"}, {device})
+
     def test_a_caller_that_prints_nothing_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "labels.bin").write_bytes(bytes(4))

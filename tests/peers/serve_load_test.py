@@ -10,6 +10,7 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -19,9 +20,12 @@ import tables_serve  # noqa: E402
 
 import serve_load  # noqa: E402
 
-# Answers as lenslet serve does: the logits are ten times the first pixel; argument 1 is added to those in bytes.
+# Answers as lenslet serve does: the logits are ten times the image's first pixel; `wrong` is added to those in bytes,
+# of image i. As `lenslet profile` it runs on cuda:0.
 SERVER = """#!{python}
 import http.server, json, struct, sys
+if sys.argv[1] == "profile":
+    sys.exit(print(json.dumps({{"meta": {{}}, "host": {{}}, "devices": [], "ceilings": {{"device": "cuda:0"}}}})))
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def answer(self, body):
@@ -41,7 +45,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             first = json.loads(body)["inputs"][0]["data"][0]
             return self.answer(json.dumps({{"outputs": [{{"data": [10.0 * first] * 10}}]}}).encode())
         count = json.loads(body[:int(length)])["inputs"][0]["shape"][0]
-        self.answer(b"{{}}" + struct.pack("<10f", *[10.0 * body[int(length)] + {wrong}] * 10) * count)
+        firsts = body[int(length)::784]
+        logits = (struct.pack("<10f", *[10.0 * firsts[i] + {wrong}] * 10) for i in range(count))
+        self.answer(b"{{}}" + b"".join(logits))
     def log_message(self, *words):
         pass
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -52,6 +58,8 @@ WRK = """#!{python}
 import json, sys
 with open({log!r}, "a") as log:
     print(json.dumps(sys.argv[1:]), file=log)
+if {fails}:
+    sys.exit("wrk: no more sockets")
 print("something")
 print(json.dumps({{"requests": 1000, "bytes": 1000000, "duration_us": 2000000, "errors": 0, "refused": {refused},
                   "median_us": 10, "p90_us": 20, "p99_us": 30, "max_us": 40}}))
@@ -87,12 +95,27 @@ class ServeLoadTest(unittest.TestCase):
         path.chmod(0o755)
         return str(path)
 
+    def programs(self, wrong=0, refused=0, fails=False):
+        """Paths of the server and of wrk."""
+        wrk = {"log": str(self.folder / "log"), "refused": refused, "fails": fails}
+        return self.program("lenslet", SERVER, wrong=wrong), self.program("wrk", WRK, **wrk)
+
+    def main(self, *options, **stand_ins):
+        """The exit code and the result file of the script."""
+        server, wrk = self.programs(**stand_ins)
+        file = self.folder / "serve.json"
+        command = ["serve_load.py", "--lenslet", server, "--echo", server, "--wrk", wrk, "--batches", "1,4"]
+        command += ["--rounds", "1", "--seconds", "1", "--json", str(file), *options]
+        with unittest.mock.patch.object(sys, "argv", command), contextlib.redirect_stdout(io.StringIO()):
+            code = serve_load.main()
+        return code, json.loads(file.read_text())
+
     def measure(self, wrong=0, refused=0, **changes):
-        server = self.program("lenslet", SERVER, wrong=wrong)
+        server, wrk = self.programs(wrong, refused)
         arguments = types.SimpleNamespace(
             lenslet=server,
             echo=server,
-            wrk=self.program("wrk", WRK, log=str(self.folder / "log"), refused=refused),
+            wrk=wrk,
             build="build/none",
             device="cpu",
             threads=2,
@@ -181,10 +204,48 @@ class ServeLoadTest(unittest.TestCase):
     def test_errors_of_the_server_fail_its_rows(self):
         self.assertEqual({row["status"] for row in self.measure(refused=1)}, {"FAILED"})
 
-    def test_a_wrong_answer_ends_the_run(self):
+    def test_a_wrong_answer_fails_the_batch(self):
         for wrong in ["1", 'float("nan")']:
-            with self.assertRaisesRegex(RuntimeError, "other values"):
-                self.measure(wrong=wrong)
+            rows = self.measure(wrong=wrong)
+            self.assertEqual(
+                [(row["side"], row["batch"], row["status"]) for row in rows],
+                [("Lenslet", batch, "FAILED") for batch in (1, 4)],
+            )
+            self.assertIn("image 0 of 4: the answer in bytes has other values", rows[1]["reason"])
+
+    def test_every_image_of_a_batch_is_judged(self):
+        for image in range(1, 4):
+            rows = self.measure(wrong=f"(i == {image})", batches=[4])
+            self.assertEqual([row["status"] for row in rows], ["FAILED"])
+            self.assertIn(f"image {image} of 4", rows[0]["reason"])
+
+    def test_the_file_has_what_was_measured_before_an_error(self):
+        code, document = self.main(fails="int(sys.argv[-2]) and __import__('os').stat(sys.argv[-3]).st_size > 784 * 4")
+        self.assertEqual((code, document["status"]), (serve_load.ERROR_CODE, "COMPLETE"))
+        kinds = [(row["batch"], row["load"], row["status"]) for row in document["rows"]]
+        self.assertEqual(kinds, [(1, "full", "PASSED")] * 2 + [(1, "half", "PASSED")] * 2 + [(4, "full", "ERROR")] * 2)
+        self.assertIn("no more sockets", document["rows"][-1]["reason"])
+        code, document = self.main(wrong="(i == 3)")
+        self.assertEqual((code, document["rows"][-1]["status"]), (1, "FAILED"))
+
+    def test_the_file_of_an_interrupted_run_has_the_batches_before(self):
+        whole = serve_load.rows_of_batch
+
+        def until_interrupted(arguments, wrk, folder, known):
+            if known["batch"] == 4:
+                raise KeyboardInterrupt
+            return whole(arguments, wrk, folder, known)
+
+        with unittest.mock.patch.object(serve_load, "rows_of_batch", until_interrupted):
+            with self.assertRaises(KeyboardInterrupt):
+                self.main()
+        document = json.loads((self.folder / "serve.json").read_text())
+        self.assertEqual(document["status"], "INTERRUPTED")
+        self.assertEqual([row["status"] for row in document["rows"]], ["PASSED"] * 4)
+
+    def test_auto_is_the_device_that_ran(self):
+        code, document = self.main("--device", "auto")
+        self.assertEqual((code, {row["device"] for row in document["rows"]}), (0, {"cuda:0"}))
 
     def test_what_is_missing_is_skipped_with_the_reason(self):
         rows = self.measure(echo=str(self.folder / "none"), batches=[1])

@@ -1,9 +1,12 @@
 // convbench separable and streams from outside: on the CPU the first works, the second reports that it needs a GPU.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
 #include <set>
 
+#include "apps/common/output/text.h"
+#include "framework/base/error.h"
 #include "tests/support/gpu.h"
 #include "tests/support/programs.h"
 
@@ -39,6 +42,27 @@ TEST_F(StudiesCli, SeparableMeasuresPartsAndBlock) {
   EXPECT_EQ(json("r.json")["results"].dump(), file["results"].dump()) << "measured again";
 }
 
+// A cold row beside a hot time would understate the block.
+TEST_F(StudiesCli, ABlockStandsBesideAStandardConvolutionOfItsOwnCaches) {
+  expect_run(run("convbench separable --device cpu --channels 8 --sizes 9 --batch-size 2 --min-time-ms 1 "
+                 "--warmup-ms 0 --cache both --json both.json"),
+             kOk);
+  const Json rows = json("both.json")["results"];
+  std::set<std::string> caches;
+  for (const Json& block : rows) {
+    if (block["labels"]["part"] != "block") continue;
+    caches.insert(block["cache"]);
+    const bool found = std::any_of(rows.begin(), rows.end(), [&](const Json& row) {
+      return row["labels"]["part"] == "standard beside block" && row["cache"] == block["cache"] &&
+             std::string(block["reason"])
+                     .find(concat("convolution of ", format_us(row["time_ns"]["median"]), " us (",
+                                  std::string(row["backend"]), ")")) != std::string::npos;
+    });
+    EXPECT_TRUE(found) << block;
+  }
+  EXPECT_EQ(caches, (std::set<std::string>{"hot", "cold"}));
+}
+
 // Eight images of 512 channels take minutes on a CPU.
 TEST_F(StudiesCli, SeparableEstimatesItsTimeAndObeysTheLimit) {
   const auto start = std::chrono::steady_clock::now();
@@ -55,6 +79,19 @@ TEST_F(StudiesCli, SeparableEstimatesItsTimeAndObeysTheLimit) {
   EXPECT_EQ(quick.out.find("stopped by"), std::string::npos);
   EXPECT_EQ(json("quick.json")["status"], "COMPLETE");
   expect_run(run(small + "--max-seconds 0"), kUsage, "", "--max-seconds expects a number from 0.001");
+}
+
+// A depthwise convolution has several channels, so with one channel the backend supports none of the parts.
+TEST_F(StudiesCli, ARunThatMeasuresNothingEndsWithTheReason) {
+  const std::string line =
+      "convbench separable --device cpu --sizes 9 --min-time-ms 1 --warmup-ms 0 --backend ";
+  for (const char* once : {"", " --resume"}) {
+    expect_run(run(line + "depthwise --channels 1 --json none.json" + once), kUnavailable, "",
+               "depthwise supports one group for each of several channels");
+    expect_run(run(line + "im2col_gemm --channels 8 --workspace-limit 1 --json limit.json" + once), kMemory,
+               "", "bytes of workspace, the limit is 1");
+  }
+  expect_run(run(line + "depthwise --channels 8"), kOk);  // of its own part
 }
 
 TEST_F(StudiesCli, AnUnknownBackendIsRefused) {

@@ -1,11 +1,15 @@
 // The gemm and stencil studies without a GPU: their judges, with planted faults, and their refusals.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
 
+#include "apps/convbench/bench/study_bench.h"
 #include "apps/convbench/gemm_study/gemm_study.h"
 #include "apps/convbench/stencil/stencil_study.h"
 #include "framework/base/error.h"
+#include "framework/measuring/row_status.h"
 #include "tests/support/expect_error.h"
 
 namespace lenslet {
@@ -224,6 +228,51 @@ TEST(Stencil, RefusesWhatCannotBe) {
   EXPECT_THROW(stencil_cells({"global"}, {"periodic"}), UsageError);
   EXPECT_THROW(stencil_cells({}, {"zero"}), UsageError);
   EXPECT_EQ(stencil_cells(stencil_filters(), stencil_boundaries()).size(), 12U);
+}
+
+/// How a study of two candidates ends: one is refused, one measured if `second` has no status.
+ExitCode end_of_study(const NoResult& first, const NoResult& second, const char* no_memory = nullptr) {
+  BenchOptions options;
+  options.device = "cpu";
+  options.measure.warmup_ms = 0;
+  options.measure.min_time_ms = 1;
+  MatrixTask task({5, 37, 19}, Fill::kRandom, 3);
+  return with_session(options, "gemm", BenchSession::Needs::kAnyDevice, [&](BenchSession& session) {
+    std::vector<StudyCandidate> candidates(2);
+    candidates[0].refusal = first;
+    candidates[1].refusal = second;
+    if (second.status.empty()) {
+      candidates[1].prepared =
+          std::make_unique<TaskCandidate>("plain", task, session.stream(), [&task](Stream&) {
+            const std::vector<float> c = multiply(task);
+            std::copy(c.begin(), c.end(), task.output());
+          });
+    }
+    session.begin(1, "gemm");
+    const auto allocate = [&] {
+      if (no_memory) throw MemoryError(no_memory);
+      task.allocate(Device::cpu(), 0);
+    };
+    bench_study_into(std::move(candidates), allocate, session);
+  });
+}
+
+TEST(StudyBench, ARunThatMeasuresNothingEndsWithARefusal) {
+  // Run::finish() throws an Error with the code of the refusal.
+  const auto code_of = [](auto&&... study) {
+    try {
+      return end_of_study(study...);
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), "the reason");
+      return error.exit_code();
+    }
+  };
+  const NoResult none, unsupported{row_status::kUnsupported, ExitCode::kUnavailable, "the reason"};
+  const NoResult repeats{row_status::kSkipped, ExitCode::kOk, "as the other"};
+  EXPECT_EQ(code_of(unsupported, none), ExitCode::kOk);
+  EXPECT_EQ(code_of(repeats, none), ExitCode::kOk);
+  EXPECT_EQ(code_of(repeats, unsupported), ExitCode::kUnavailable);
+  EXPECT_EQ(code_of(repeats, none, "the reason"), ExitCode::kMemory);
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ if [ "$jobs" != "$expected" ]; then
 fi
 # shellcheck disable=SC2016  # GitHub expands it
 expect 0 'run: .ci/run --${{ matrix.side }}' cat .github/workflows/ci.yml
+expect 0 "LENSLET_CI_BASE: .*'push' && github.event.before" cat .github/workflows/ci.yml
 
 # The nightly jobs are commands of ./dev.
 # shellcheck disable=SC2016  # GitHub expands it

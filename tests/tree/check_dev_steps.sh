@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # What ./dev builds, installs and prints, with stand-ins for the tools that it calls. check_dev.sh has its refusals.
 #   check_dev_steps.sh ROOT [--first [PART…]]
-# PART: builds, first_build, packages, affected, lint, apps, cmake, failures, skips, results or bench; without one all
-# run. Each has a stage of its own.
+# PART: builds, first_build, packages, affected, lint, ci, apps, cmake, failures, skips, results or bench; without one
+# all run. Each has a stage of its own.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) first=${2:-}
 cd "$1"
 shift $(($# < 2 ? $# : 2))
 parts=("$@")
-[ "$#" -gt 0 ] || parts=(builds first_build packages affected lint apps cmake failures skips results bench)
+[ "$#" -gt 0 ] || parts=(builds first_build packages affected lint ci apps cmake failures skips results bench)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tree/expect.sh
@@ -328,6 +328,47 @@ STAND_IN
   called 'label-exclude ^(tree|long|apps)\$'
 }
 
+# .ci/run lints what comes after LENSLET_CI_BASE, the last commit without it, and for a new branch what the default
+# branch lacks.
+ci_run() {
+  : >"$work/calls"
+  (cd "$work/clone" && env -u CI -u LENSLET_CI_BASE "$@" .ci/run --cpu)
+}
+check_ci() {
+  local clone=$work/clone zeros oldest newest base
+  zeros=$(printf '%040d' 0)
+  mkdir -p "$clone/.ci"
+  cp .ci/run "$clone/.ci"
+  # shellcheck disable=SC2016  # the stand-in expands it
+  printf '#!/bin/sh\necho "dev $*" >>"%s"\n' "$work/calls" >"$clone/dev"
+  chmod +x "$clone/dev"
+  in_clone() { (cd "$clone" && git -c user.name=test -c user.email=test@example.org -c init.defaultBranch=main "$@"); }
+  commit() {
+    in_clone commit -q --allow-empty -m "$1"
+    in_clone rev-parse HEAD
+  }
+  expect 0 '' ci_run
+  called 'dev lint --strict --seconds 900$'
+  expect 1 'git has no commit before this one' ci_run CI=1
+  in_clone init -q
+  oldest=$(commit one)
+  commit two >"$work/out"
+  newest=$(commit three)
+  expect 0 'what comes after HEAD~1' ci_run
+  called 'dev lint --strict --seconds 900 --base HEAD~1$'
+  expect 0 "what comes after $oldest" ci_run CI=1 LENSLET_CI_BASE="$oldest"
+  called "dev lint .*--base $oldest\$"
+  expect 0 "no commit $zeros, and no other branch" ci_run CI=1 LENSLET_CI_BASE="$zeros"
+  called 'dev lint .*--base HEAD~1$'
+  in_clone update-ref refs/remotes/origin/main "$newest"
+  expect 0 "no commit $zeros, and no other branch" ci_run CI=1 LENSLET_CI_BASE="$zeros"
+  in_clone update-ref refs/remotes/origin/main "$oldest"
+  for base in "$zeros" "${zeros//0/a}"; do
+    expect 0 'what comes after origin/main' ci_run CI=1 LENSLET_CI_BASE="$base"
+    called 'dev lint .*--base origin/main$'
+  done
+}
+
 # A CMake that is too old is replaced by pip's, once, which is then used.
 check_cmake() {
   set_whole_stage
@@ -428,6 +469,17 @@ titan-v NVIDIA TITAN V
 NAMES
   expect 0 'results: docs/results/20[0-9-]*-cpu$' "${command[@]}" cpu
   called 'lenet5_peers.py .*--device cpu .*on all$'
+  # A command that fails is named at the end, and the others run; one that was interrupted ends all.
+  # shellcheck disable=SC2016  # the stand-in expands it
+  stand_in python3 <<<'echo "python3 $*" >>../calls; case $* in *user_calls.py*) exit "$CALLS_CODE" ;; esac'
+  CALLS_CODE=1 expect 1 '1 of the commands above failed' "${command[@]}" cpu
+  grep -q '^== failed in calls: python3 apps/peers/user_calls.py .*(exit code 1)$' "$work/out" ||
+    { echo 'FAILED: the failed part of ./dev bench was not named'; fail; }
+  grep -q '^== results: ' "$work/out" || { echo 'FAILED: ./dev bench did not name its results'; fail; }
+  called 'lenet5_peers.py'
+  called 'serve_load.py'
+  CALLS_CODE=130 expect 130 'user_calls.py' "${command[@]}" cpu
+  not_called 'lenet5_peers.py'
 }
 
 for part in "${parts[@]}"; do "check_$part"; done

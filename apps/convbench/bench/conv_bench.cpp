@@ -49,8 +49,7 @@ void add_repro(ResultRow& row, const ConvBenchRequest& request, const ConvSpec& 
 
 void refuse(StudyCandidate& candidate, const ConvSpec& spec, BenchSession& session, const NoResult& refusal) {
   candidate.prepared.reset();
-  candidate.status = refusal.status;
-  candidate.reason = refusal.reason;
+  candidate.refusal = refusal;
   session.refuse(spec.by_name ? spec.name : std::string(), refusal.code, refusal.reason);
 }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "apps/common/results/attempt.h"
-
 namespace lenslet {
 namespace {
 
@@ -25,7 +23,7 @@ std::vector<ResultRow> earlier_rows(const std::vector<StudyCandidate>& candidate
   auto next = earlier.begin();
   for (const StudyCandidate& candidate : candidates) {
     std::vector<ResultRow> some =
-        rows_without_time(candidate.base, candidate.status, candidate.reason, context);
+        rows_without_time(candidate.base, candidate.refusal.status, candidate.refusal.reason, context);
     if (candidate.prepared) {
       for (ResultRow& row : some) row = *next++;
     }
@@ -49,10 +47,10 @@ std::vector<ResultRow> rows_of(const std::vector<StudyCandidate>& candidates,
   std::vector<ResultRow> rows;
   auto next = measured.begin();
   for (const StudyCandidate& candidate : candidates) {
-    append(rows,
-           candidate.prepared
-               ? rows_of(candidate.base, *next++, context, candidate.work, candidate.math, candidate.saved)
-               : rows_without_time(candidate.base, candidate.status, candidate.reason, context));
+    append(rows, candidate.prepared ? rows_of(candidate.base, *next++, context, candidate.work,
+                                              candidate.math, candidate.saved)
+                                    : rows_without_time(candidate.base, candidate.refusal.status,
+                                                        candidate.refusal.reason, context));
   }
   return rows;
 }
@@ -66,13 +64,17 @@ std::vector<ResultRow> bench_study_into(std::vector<StudyCandidate> candidates,
     if (const std::optional<NoResult> no_memory = attempt(session.stream(), allocate)) {
       for (StudyCandidate& candidate : candidates) {
         if (!std::exchange(candidate.prepared, nullptr)) continue;
-        candidate.status = no_memory->status;
-        candidate.reason = no_memory->reason;
+        candidate.refusal = *no_memory;
       }
     }
     rows = rows_of(candidates, measure(prepared_of(candidates), session.stream(), session.measure_options()),
                    session.row_context());
     if (finish) finish(rows);
+  }
+  for (const StudyCandidate& candidate : candidates) {
+    // Without a code it is no refusal: a cell that repeats another is SKIPPED, too.
+    const NoResult& refusal = candidate.refusal;
+    if (refusal.code != ExitCode::kOk) session.refuse({}, refusal.code, refusal.reason);
   }
   session.add(rows);
   return rows;

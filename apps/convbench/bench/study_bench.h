@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/results/attempt.h"
 #include "apps/convbench/session/session.h"
 
 namespace lenslet {
@@ -17,7 +18,7 @@ struct StudyCandidate {
   MathMode math = MathMode::kFp32;
   double saved = 1;                     // products_saved of its rows
   std::unique_ptr<Candidate> prepared;  // null: not measured, for the reason below
-  std::string status, reason;           // UNSUPPORTED, "64 x 64 = 4096 threads per block, …"
+  NoResult refusal;                     // UNSUPPORTED, "64 x 64 = 4096 threads per block, …"
 };
 
 /// The prepared ones of these, in order.
@@ -28,8 +29,8 @@ std::vector<ResultRow> rows_of(const std::vector<StudyCandidate>& candidates,
 
 /// Adds the rows of all candidates to the session and returns them. Takes them from the resumed file if it has all of
 /// them; otherwise `allocate` allocates their shared memory, and they are measured in turns. Candidates that do
-/// not fit are SKIPPED with the reason. `finish` may be empty; it completes the measured rows. Throws DeviceError if
-/// the device is lost.
+/// not fit are SKIPPED with the reason. `finish` may be empty; it completes the measured rows. If the run measures
+/// nothing, it ends with a candidate's refusal (Run::refuse). Throws DeviceError if the device is lost.
 std::vector<ResultRow> bench_study_into(std::vector<StudyCandidate> candidates,
                                         const std::function<void()>& allocate, BenchSession& session,
                                         const std::function<void(std::vector<ResultRow>&)>& finish = {});

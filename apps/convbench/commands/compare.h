@@ -4,7 +4,9 @@
 // distribution of the samples (W. J. Conover, Practical Nonparametric Statistics, 3.2): ranks n/2 -+ z/2 sqrt(n),
 // widened by half a rank, which matters for small n. A file has five quantiles instead of the samples, so the ranks are
 // interpolated between min, p10, median, p90 and max. Times are skewed, and the interpolation then omits part of the
-// interval; z for 99 % makes up for it: the true median is inside in at least 95 of 100 runs.
+// interval; z for 99 % makes up for it: the true median is inside in at least 95 of 100 runs. The interval of a ratio
+// of medians reaches from the ratio of opposite ends to that of the others, so it contains the true ratio if both
+// intervals contain their medians, and at least as often as the wider one if the other is nearly exact.
 #pragma once
 
 #include <string>

@@ -8,6 +8,7 @@
 // the same data.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "apps/common/output/table.h"
 #include "apps/common/output/text.h"
@@ -58,15 +59,20 @@ TensorLayout layout_of(const ResultRow& row) {
   return row.layout == to_string(TensorLayout::kNhwc) ? TensorLayout::kNhwc : TensorLayout::kNchw;
 }
 
-/// The fastest candidate in that layout, or of `backend` if that is given. Uses hot rows, or cold ones if only those
-/// were measured.
-Choice fastest(const std::vector<ResultRow>& rows, TensorLayout layout, const std::string& backend) {
-  Choice best;
+/// The state of the caches whose times choose candidates: hot, or cold if only that was measured.
+const char* deciding_cache(const std::vector<ResultRow>& rows) {
   const bool hot =
       std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.cache == "hot"; });
+  return hot ? "hot" : "cold";
+}
+
+/// The fastest candidate in that layout, or of `backend` if that is given.
+Choice fastest(const std::vector<ResultRow>& rows, TensorLayout layout, const std::string& backend) {
+  Choice best;
+  const std::string cache = deciding_cache(rows);
   for (const ResultRow& row : rows) {
     const bool candidate = row.status == row_status::kPassed && row.time.samples > 0 &&
-                           layout_of(row) == layout && (row.cache == "hot") == hot &&
+                           layout_of(row) == layout && row.cache == cache &&
                            (backend.empty() || row.backend == backend);
     if (candidate && row.time.median < best.ns) best = {row.backend, layout, row.time.median};
   }
@@ -89,14 +95,18 @@ Pair fastest_pair(const std::vector<ResultRow>& depthwise, const std::vector<Res
   return best;
 }
 
+Support support_of(const Conv2dProblem& problem, const ConvSpec& spec, const BenchSession& session) {
+  Conv2dProblem laid_out = problem;
+  laid_out.layout = spec.layout;
+  return find_conv_backend(session.device().kind, spec.name).supports(laid_out, kMath);
+}
+
 /// The candidates that support a convolution.
 std::vector<ConvSpec> supporting(const Conv2dProblem& problem, const std::vector<ConvSpec>& specs,
                                  const BenchSession& session) {
   std::vector<ConvSpec> found;
   for (const ConvSpec& spec : specs) {
-    Conv2dProblem laid_out = problem;
-    laid_out.layout = spec.layout;
-    if (find_conv_backend(session.device().kind, spec.name).supports(laid_out, kMath)) found.push_back(spec);
+    if (support_of(problem, spec, session)) found.push_back(spec);
   }
   return found;
 }
@@ -137,10 +147,12 @@ Choices choices_of(const std::vector<ResultRow>& rows, const std::string& vendor
           fastest_pair(depthwise, pointwise, ""), fastest_pair(depthwise, pointwise, vendor)};
 }
 
-/// The median of that part by that backend: hot, or cold if only that was measured; NaN if missing.
-double ns_of(const std::vector<ResultRow>& rows, const char* part, const std::string& backend) {
+/// The median of that part by that backend in that state of the caches; NaN if missing.
+double ns_of(const std::vector<ResultRow>& rows, const char* part, const std::string& backend,
+             const std::string& cache) {
   for (const ResultRow& row : rows) {
-    if (row.label("part") == part && row.backend == backend && row.time.samples > 0) return row.time.median;
+    if (row.label("part") == part && row.backend == backend && row.cache == cache && row.time.samples > 0)
+      return row.time.median;
   }
   return NAN;
 }
@@ -180,7 +192,7 @@ void measure_blocks(const Case& task, const Choices& chosen, BenchSession& sessi
     if (!choice) return;
     StudyCandidate& candidate =
         candidates.emplace_back(candidate_of(task, kBeside, choice.backend, choice.layout, standard_work));
-    attempt(candidate, session.stream(), [&] {
+    const auto refusal = attempt(session.stream(), [&] {
       Conv2dProblem problem = shape.standard();
       problem.layout = choice.layout;
       arenas.push_back(
@@ -193,12 +205,13 @@ void measure_blocks(const Case& task, const Choices& chosen, BenchSession& sessi
       candidate.saved = prepared->kernel().products_saved();
       candidate.prepared = std::move(prepared);
     });
+    if (refusal) candidate.refusal = *refusal;
   };
   const auto add_block = [&](const Pair& pair) {
     if (!std::isfinite(pair.ns())) return;
     StudyCandidate& candidate =
         candidates.emplace_back(candidate_of(task, kBlock, pair.name(), pair.depthwise.layout, block_work));
-    attempt(candidate, session.stream(), [&] {
+    const auto refusal = attempt(session.stream(), [&] {
       blocks.push_back(
           std::make_unique<SeparableBlock>(shape, pair.depthwise.layout, open(session, pair.depthwise),
                                            open(session, pair.pointwise), options, session.stream()));
@@ -209,6 +222,7 @@ void measure_blocks(const Case& task, const Choices& chosen, BenchSession& sessi
       candidate.prepared = std::make_unique<TaskCandidate>(pair.name(), block, session.stream(),
                                                            [&block](Stream& stream) { block.run(stream); });
     });
+    if (refusal) candidate.refusal = *refusal;
   };
   add_standard(chosen.standard);
   if (chosen.vendor_standard.backend != chosen.standard.backend) add_standard(chosen.vendor_standard);
@@ -218,16 +232,15 @@ void measure_blocks(const Case& task, const Choices& chosen, BenchSession& sessi
   bench_study_into(
       std::move(candidates), [] {}, session,
       [&](std::vector<ResultRow>& rows) {
-        const double standard_ns = ns_of(rows, kBeside, chosen.standard.backend);
-        const double vendor_ns = ns_of(rows, kBlock, chosen.vendor_block.name());
         for (ResultRow& row : rows) {
           if (row.name != kBlock || row.time.samples == 0) continue;
+          const double standard_ns = ns_of(rows, kBeside, chosen.standard.backend, row.cache);
+          const double vendor_ns = ns_of(rows, kBlock, chosen.vendor_block.name(), row.cache);
           row.reason = concat("in place of a standard convolution of ", format_us(standard_ns), " us (",
                               chosen.standard.backend, "), with ",
                               format_share(block_work.flops / standard_work.flops), " of its operations",
                               row.reason.empty() ? "" : "; ", row.reason);
-          if (row.cache == "hot" && session.device().is_cuda())
-            row.ratio_to_cudnn = vendor_ns / row.time.median;
+          if (session.device().is_cuda()) row.ratio_to_cudnn = vendor_ns / row.time.median;
         }
       });
 }
@@ -258,10 +271,11 @@ void print_separable(Console& console, const std::vector<ResultRow>& rows, const
     const auto with_layout = [](const std::string& name, const Choice& choice) {
       return choice.layout == TensorLayout::kNhwc ? name + " NHWC" : name;
     };
-    const double standard_ns = ns_of(mine, kBeside, chosen.standard.backend),
-                 block_ns = ns_of(mine, kBlock, chosen.block.name()),
-                 vendor_standard_ns = ns_of(mine, kBeside, chosen.vendor_standard.backend),
-                 vendor_block_ns = ns_of(mine, kBlock, chosen.vendor_block.name());
+    const std::string cache = deciding_cache(mine);
+    const double standard_ns = ns_of(mine, kBeside, chosen.standard.backend, cache),
+                 block_ns = ns_of(mine, kBlock, chosen.block.name(), cache),
+                 vendor_standard_ns = ns_of(mine, kBeside, chosen.vendor_standard.backend, cache),
+                 vendor_block_ns = ns_of(mine, kBlock, chosen.vendor_block.name(), cache);
     table.row({std::to_string(shape.channels), std::to_string(shape.size),
                concat("1/", format_short(shape.standard().flops() /
                                          (shape.depthwise().flops() + shape.pointwise().flops()))),
@@ -302,10 +316,19 @@ void separable_into(const SeparableOptions& options, BenchSession& session) {
     if (!session.stopped()) measure_blocks(task, choices_of(rows, vendor), session);
   };
   std::vector<std::vector<Work>> groups;
+  std::set<std::string> with_rows;  // backends
   for (const SeparableShape& shape : shapes) {
-    for (const Conv2dProblem& part : {shape.standard(), shape.depthwise(), shape.pointwise()})
-      groups.emplace_back(supporting(part, specs, session).size(), Work{part.flops(), part.bytes()});
+    for (const Conv2dProblem& part : {shape.standard(), shape.depthwise(), shape.pointwise()}) {
+      const std::vector<ConvSpec> some = supporting(part, specs, session);
+      for (const ConvSpec& spec : some) with_rows.insert(spec.name);
+      groups.emplace_back(some.size(), Work{part.flops(), part.bytes()});
+    }
     groups.emplace_back(2, Work{shape.standard().flops(), shape.standard().bytes()});
+  }
+  for (const ConvSpec& spec : specs) {  // the others have no row that could give the reason
+    if (with_rows.count(spec.name) == 0)
+      session.refuse(spec.by_name ? spec.name : std::string(), ExitCode::kUnavailable,
+                     support_of(shapes.front().standard(), spec, session).reason());
   }
   session.announce(groups, kMath);
   const std::vector<ResultRow> rows = session.each("separable", shapes, measure_shape, kGroups);

@@ -173,19 +173,18 @@ void bench_gemm_into(int size, int out_channels, const std::vector<GemmCell>& ce
     const GemmCell& cell = cells[i];
     if (i == 0 || cells[i - 1].table != cell.table) {  // the vendor's library before each table
       StudyCandidate& reference = add({cell.table, "cublas", 0});
-      attempt(reference, session.stream(), [&] {
+      const auto refusal = attempt(session.stream(), [&] {
         reference.prepared = cublas_candidate(task, session.stream(), workspace_bytes);
         reference.base.workspace_bytes = static_cast<int64_t>(workspace_bytes);
       });
+      if (refusal) reference.refusal = *refusal;
     }
     StudyCandidate& candidate = add(cell);
     const StudyKernel<MatrixShape> kernel = kernel_of(cell, task.shape());
     if (const Support support = study_support(kernel, session.device()); !support) {
-      candidate.status = row_status::kUnsupported;
-      candidate.reason = refusal_of(cell, support);
+      candidate.refusal = {row_status::kUnsupported, ExitCode::kUnavailable, refusal_of(cell, support)};
     } else if (const std::string repeats = repetition(cell, cells, size, out_channels); !repeats.empty()) {
-      candidate.status = row_status::kSkipped;
-      candidate.reason = repeats;
+      candidate.refusal = {row_status::kSkipped, ExitCode::kOk, repeats};
     } else {
       candidate.base.launches = {study_launch_resources(kernel)};
       candidate.base.workspace_bytes = 0;

@@ -87,8 +87,7 @@ std::vector<ResultRow> bench_stencil_into(const Stencil& stencil, const std::vec
     candidate.base = stencil_row(cell, stencil, seed);
     candidate.work = {stencil.flops(), stencil.bytes()};
     if (const Support support = stencil_support(cell, stencil, session.device()); !support) {
-      candidate.status = row_status::kUnsupported;
-      candidate.reason = support.reason();
+      candidate.refusal = {row_status::kUnsupported, ExitCode::kUnavailable, support.reason()};
     } else {
       candidate.base.launches = {study_launch_resources(kernel_of(cell, stencil))};
       candidate.prepared = stencil_candidate(cell, task, session.stream());

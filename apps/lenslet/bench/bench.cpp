@@ -8,6 +8,7 @@
 #include "api/feed.h"
 #include "apps/common/output/text.h"
 #include "apps/common/program/run.h"
+#include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/bench/bench_config.h"
 #include "apps/lenslet/bench/bench_latency.h"
@@ -104,14 +105,8 @@ class ModelBench {
     for (const int64_t batch : bench_batches(options, session_)) {
       batches_.push_back(bench_configs(options, session_, batch));
     }
-    if (data_) {
-      samples_.emplace(session_.graph(), *data_, options.seed);
-    } else {
-      samples_.emplace(session_.graph(), options.seed);
-    }
     run_.console().line(concat(session_.network().title(), ", ", printable(session_.weights_origin()), " on ",
                                session_.describe_device()));
-    run_.console().line(concat("samples:    ", samples_->count(), ", ", origin_of_samples()));
     run_.on(session_.device(), {{"seed", std::to_string(options.seed)},
                                 {"weights", session_.weights_origin()},
                                 {"samples", data_                            ? "MNIST"
@@ -122,6 +117,7 @@ class ModelBench {
 
   ExitCode run() {
     return run_.complete([&] {
+      if (!make_samples()) return;
       run_.begin(static_cast<int64_t>(batches_.size()), "batch sizes");
       for (const std::vector<BenchConfig>& batch : batches_) {
         run_.add(measure_batch(batch));  // after a signal the rows are SKIPPED
@@ -137,6 +133,30 @@ class ModelBench {
     if (data_) return concat("from ", printable(data_->images_path));
     return reads_digits(session_.graph()) ? "drawn: no MNIST here, so nothing is counted"
                                           : "of random bytes, so nothing is counted";
+  }
+
+  /// Computes the reference's answers, which takes time. After a signal it adds SKIPPED rows of the first batch size
+  /// and returns false.
+  bool make_samples() {
+    try {
+      if (data_) {
+        samples_.emplace(session_.graph(), *data_, options_.seed);
+      } else {
+        samples_.emplace(session_.graph(), options_.seed);
+      }
+    } catch (const InterruptedError&) {
+      std::vector<ResultRow> rows;
+      for (const BenchConfig& config : batches_.front()) {
+        const RowContext context{options_.measure.hot, options_.measure.cold, nullptr};
+        for (ResultRow& row : rows_without_time(bench_row(config, options_, session_), row_status::kSkipped,
+                                                kInterrupted, context))
+          rows.push_back(std::move(row));
+      }
+      run_.add(std::move(rows));
+      return false;
+    }
+    run_.console().line(concat("samples:    ", samples_->count(), ", ", origin_of_samples()));
+    return true;
   }
 
   std::vector<ResultRow> measure_batch(const std::vector<BenchConfig>& configs) {
@@ -276,7 +296,7 @@ class ModelBench {
   Run run_;
   Session session_;
   std::optional<ImageDataset> data_;
-  std::optional<BatchSamples> samples_;  // made last: judging them takes time
+  std::optional<BatchSamples> samples_;  // made by run(): a signal during it leaves the files, too
   DeviceGuard guard_;
   Stream stream_;
   std::optional<std::vector<int>> fp32_classes_;

@@ -8,6 +8,7 @@
 #include "apps/common/output/text.h"
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/eval/eval.h"
+#include "apps/lenslet/eval/stream_windows.h"
 #include "apps/lenslet/pictures/eval_report.h"
 #include "framework/base/clock.h"
 #include "framework/base/integer_math.h"
@@ -22,7 +23,6 @@ namespace {
 
 constexpr double kBusNs = 250e6;    // for each of the two measurements of the bus
 constexpr double kDefaultNs = 1e9;  // duration of --streams without --repeat
-constexpr int64_t kWindows = 20;    // in which the sustained rate is sampled
 constexpr int64_t kPixels = kLenet5Pixels;
 // Copies of the data set up to this size exceed all caches, and the reach of the TLB.
 constexpr int64_t kStoredBytes = int64_t{512} << 20;
@@ -168,25 +168,17 @@ class Streaming {
 
   void stream(int64_t total, StreamingReport& report, const std::function<void(int64_t)>& progress) {
     NvtxRange range("measure");
-    const int64_t chunks = ceil_div(total, chunk_), window = chunks / kWindows;
-    std::vector<double> windows;
-    windows.reserve(static_cast<size_t>(kWindows));
-    int64_t landed = 0;
     const double start = host_now_ns();
-    double last = start;
+    StreamWindows windows(ceil_div(total, chunk_), start);
     feed_.deal(
         total, [] { return !interrupted(); }, [&](Feed::Slot& slot) { enqueue(slot); },
         [&](Feed::Chunk chunk, char* results) {
           answers_.judge(chunk.first, chunk.images, results, report);
           std::memset(results, kNanByte, static_cast<size_t>(chunk.images) * answers_.result_bytes());
-          if (window == 0 || ++landed % window != 0 || windows.size() == windows.capacity()) return;
-          const double now = host_now_ns();
-          windows.push_back((now - last) / static_cast<double>(window * chunk_));
-          last = now;
-          if (progress) progress(report.images);
+          if (windows.landed(chunk.images, host_now_ns()) && progress) progress(report.images);
         });
     report.wall_ns = host_now_ns() - start;
-    report.window_ns = summarise(windows);
+    report.window_ns = windows.summary();
   }
 
  private:
