@@ -1,5 +1,7 @@
 #include "python/src/images.h"
 
+#include <nanobind/stl/string.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -78,7 +80,8 @@ nb::ndarray<nb::ro> array_of(nb::handle given, const std::string& name) {
   check_not_masked(given, name);
   if (!given.is_none() && nb::try_cast(given, array, false)) return array;
   if (is_of_unshared_type(given)) {
-    throw nb::type_error(concat(name, ": an array of dtype ", nb::str(given.attr("dtype")).c_str(),
+    const nb::object type = given.attr("dtype");
+    throw nb::type_error(concat(name, ": an array of dtype ", nb::str(nb::handle(type)).c_str(),
                                 " cannot be shared; convert bytes with ", converted(given, name, "uint8"),
                                 ", other numbers with ", converted(given, name, "float32"))
                              .c_str());
@@ -191,8 +194,8 @@ SampleArray SampleArray::images(nb::handle given) {
 SampleArray SampleArray::pixels(nb::handle given) {
   const std::string name = "images";
   Array array = array_of(given, name);
-  check_bytes(given, array, name);
   const size_t first_dim = check_image_dims(dims_of(array));
+  check_bytes(given, array, name);
   return {std::move(array), first_dim, ElementType::kUint8};
 }
 

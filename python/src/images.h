@@ -29,7 +29,8 @@ size_t check_input_dims(const std::vector<int64_t>& dims, const Shape& sample);
 class SampleArray {
  public:
   /// Images: takes [N, 28, 28], [N, 1, 28, 28], [N, 28, 28, 1] or [28, 28] of uint8 or float32 in host memory. Throws
-  /// TypeError for another type or an object that is no array, ValueError for another shape, GPU memory or masked values.
+  /// TypeError for another type or an object that is no array, ValueError for another shape, GPU memory or masked
+  /// values.
   static SampleArray images(nanobind::handle array);
   /// Images of uint8. Throws like images().
   static SampleArray pixels(nanobind::handle array);

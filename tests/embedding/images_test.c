@@ -97,7 +97,7 @@ static const char* wrong_packed(lenslet_model* check, lenslet_model* invert, len
   return NULL;
 }
 
-/* Values that are no numbers, of which the first is named, also in an image that the check of scales does not look at. */
+/* The first value that is no number is named, also in an image whose scale is not looked at. */
 static const char* wrong_numbers(lenslet_model* check, lenslet_model* invert, lenslet_model* any) {
   static float odd[COUNT * LENSLET_PIXELS], logits[COUNT * LENSLET_CLASSES];
   const float infinity = (float)HUGE_VAL, not_a_number = infinity - infinity;
