@@ -81,8 +81,9 @@ std::string reason_of(const CLI::ParseError& error) {
                          text.substr(value + equals.size()), "'"));
 }
 
-// CLI11's help, whose lines have any length, fitted to the width of tables.
-std::string fitted(const std::string& help, size_t width) {
+// CLI11's help, whose lines have any length, fitted to the width of tables. An example remains one command of a shell.
+std::string fitted(const std::string& help, const std::string& program, size_t width) {
+  const std::string example = concat("  ", program, " "), goes_on = " \\";
   const size_t column = help_column(width);
   std::string text;
   for (size_t begin = 0; begin < help.size();) {
@@ -91,7 +92,12 @@ std::string fitted(const std::string& help, size_t width) {
     // The meaning of an option or variable stands behind a gap; other lines go on indented.
     const bool in_columns = line.size() > column && line.compare(column - 2, 2, "  ") == 0;
     const size_t indent = in_columns ? column : std::min(line.find_first_not_of(' '), line.size()) + 2;
-    for (const std::string& part : wrapped(line, width, indent)) text += part + "\n";
+    if (line.size() > width && line.compare(0, example.size(), example) == 0) {
+      const std::vector<std::string> parts = wrapped(line, width - goes_on.size(), indent);
+      text += joined(parts, goes_on + "\n") + "\n";
+    } else {
+      text += joined(wrapped(line, width, indent), "\n") + "\n";
+    }
     begin = end + 1;
   }
   return text;
@@ -305,7 +311,8 @@ std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) 
     return printing(version_line(program) + "\n");
   } catch (const CLI::Success&) {  // --help
     const size_t at = parsed();
-    return printing(fitted(at == parsers.size() ? parser.help() : parsers[at]->help(program), width));
+    return printing(
+        fitted(at == parsers.size() ? parser.help() : parsers[at]->help(program), program, width));
   } catch (const CLI::ArgumentMismatch& error) {  // "--limit: 1 required N missing"
     const Command& command = program_.commands[parsed()];
     const std::string name = std::string(error.what()).substr(0, std::string(error.what()).find(':'));
