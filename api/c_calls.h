@@ -66,8 +66,8 @@ T& check_not_null(T* pointer, const char* name) {
   return *pointer;
 }
 
-/// A caller states the size of its struct, and so its version. Throws UsageError unless `size` is one of `accepted`, the
-/// sizes of all versions: any other one would cut a field.
+/// A caller states the size of its struct, and so its version. Throws UsageError unless `size` is one of `accepted`,
+/// the sizes of all versions: any other one would cut a field.
 inline void check_struct_size(const char* what, const char* name, size_t size,
                               std::initializer_list<size_t> accepted, const char* remedy) {
   if (std::find(accepted.begin(), accepted.end(), size) != accepted.end()) return;

@@ -70,7 +70,7 @@ class Document {
 
 /// Rows in a JSON and a CSV file, written as they come, so that any number needs constant memory. An empty name is no
 /// file. A file that cannot be written does not end the command, which still prints its answers and writes the other
-/// file: finish() throws the OutputError. Only ClosedPipe is thrown at once, as nobody reads on.
+/// file: finish() throws the OutputError. Only ClosedPipe is thrown at once.
 class RowFiles {
  public:
   /// Begins the CSV file with `columns`, and the document with the environment and `members`; rows are its `list`.
