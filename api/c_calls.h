@@ -1,8 +1,10 @@
 // Internal to the C interface: checks of arguments, and exceptions turned into a status and a line of text.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <exception>
+#include <initializer_list>
 #include <new>
 #include <string>
 
@@ -64,12 +66,16 @@ T& check_not_null(T* pointer, const char* name) {
   return *pointer;
 }
 
-/// A caller states the size of its struct, and so its version. Throws UsageError unless `size` lies between `first`,
-/// the size when the struct was introduced, and `now`.
-inline void check_struct_size(const char* what, size_t size, size_t first, size_t now, const char* remedy) {
-  if (size >= first && size <= now) return;
-  throw UsageError(concat(what, " is ", size, ", lenslet ", kVersion, " supports ", first, " to ", now, ": ",
-                          remedy, ", and use a library that is not older than its header"));
+/// A caller states the size of its struct, and so its version. Throws UsageError unless `size` is one of `accepted`,
+/// the sizes of all versions: any other one would cut a field.
+inline void check_struct_size(const char* what, const char* name, size_t size,
+                              std::initializer_list<size_t> accepted, const char* remedy) {
+  if (std::find(accepted.begin(), accepted.end(), size) != accepted.end()) return;
+  std::string sizes;
+  for (const size_t& one : accepted)
+    sizes += concat(&one == accepted.begin() ? "" : &one + 1 == accepted.end() ? " or " : ", ", one);
+  throw UsageError(concat(what, " is ", size, ", lenslet ", kVersion, " accepts a ", name, " of ", sizes,
+                          " bytes: ", remedy, ", and use a library that is not older than its header"));
 }
 
 }  // namespace lenslet::c

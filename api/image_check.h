@@ -1,5 +1,5 @@
-// Notices images with dark ink on light paper, and floats that are not normalised: a network would answer them wrongly.
-// The C interface and the Python package check images by it.
+// Notices images with dark ink on light paper, floats that are not normalised, and floats that are no numbers: a
+// network would answer them wrongly. The C interface and the Python package check images by it; Model does not.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,8 @@
 
 namespace lenslet {
 
-/// Samples some images [28, 28]: a wrong polarity or scale affects the whole call. Images of one value are skipped.
+/// Samples some images [28, 28], because a wrong polarity or scale affects the whole call. Images of one value are
+/// skipped. A NaN or an infinity affects its image only, so look_for_numbers() reads every value.
 class ImageCheck {
  public:
   static constexpr int64_t kMaxLookedAt = 64;  ///< Images to look at.
@@ -52,6 +53,12 @@ class ImageCheck {
     }
   }
 
+  /// Reads every value of `images` [count, 28, 28], until one is NaN or infinite. They are `first` and the following
+  /// ones of the call.
+  void look_for_numbers(const float* images, int64_t first, int64_t count);
+
+  /// Whether all values read by look_for_numbers() are finite.
+  bool are_numbers() const { return odd_image_ < 0; }
   /// Whether floats have no value below 0, as pixels have none.
   bool are_pixels() const { return paper_ < 0 && with_ink_ > 0 && min_ >= 0; }
   /// Whether pixels seem to go to 1, not to 255.
@@ -73,6 +80,9 @@ class ImageCheck {
   float paper_ = 0, ink_ = 255;
   float min_ = HUGE_VALF, max_ = -HUGE_VALF;  // until a value below 0 was seen
   int64_t with_ink_ = 0, light_ = 0;          // images
+  int64_t odd_image_ = -1;                    // the first with a value that is not finite
+  int odd_pixel_ = 0;                         // the first of those in that image
+  float odd_value_ = 0;
 };
 
 }  // namespace lenslet

@@ -82,10 +82,8 @@ constexpr size_t kFirstOptionsSize = offsetof(lenslet_options, images);
 constexpr size_t kOptionsSizeBeforeGraph = offsetof(lenslet_options, graph);
 
 void check_options_size(const char* what, size_t size, const char* remedy) {
-  // A size between two versions would cut a field.
-  const bool earlier = size == kFirstOptionsSize || size == kOptionsSizeBeforeGraph;
-  check_struct_size(what, earlier ? sizeof(lenslet_options) : size, sizeof(lenslet_options),
-                    sizeof(lenslet_options), remedy);
+  check_struct_size(what, "lenslet_options", size,
+                    {kFirstOptionsSize, kOptionsSizeBeforeGraph, sizeof(lenslet_options)}, remedy);
 }
 
 lenslet_options default_options() {

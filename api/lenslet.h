@@ -70,7 +70,7 @@ typedef struct lenslet_options {
      layers. */
   int64_t max_batch;
   /** For lenslet_predict_* and lenslet_logits_*: "check" refuses dark ink on light paper, and floats that are not
-     normalised; "invert" exchanges dark and bright, then checks; "any" takes all. */
+     normalised or not finite; "invert" exchanges dark and bright, then checks; "any" takes all. */
   const char* images;
   /** Which passes a GPU replays as a captured CUDA graph: "auto", those of up to 256 images layer by layer; "on", each,
      refused on the CPU; "off", none. The second call with a number of images captures; if that fails, it returns the

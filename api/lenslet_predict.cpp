@@ -45,7 +45,10 @@ template <typename Value>
 void check_images(const lenslet_model& model, const Value* images, int64_t count) {
   const Normalisation& normalisation = model.model.normalisation();
   ImageCheck look;
-  if constexpr (std::is_same_v<Value, float>) look = ImageCheck(normalisation);
+  if constexpr (std::is_same_v<Value, float>) {
+    look = ImageCheck(normalisation);
+    look.look_for_numbers(images, 0, count);
+  }
   const int64_t looked_at = std::min(count, ImageCheck::kMaxLookedAt);
   std::vector<Value> room;
   for (int64_t i = 0; i < looked_at; ++i) {
@@ -58,11 +61,13 @@ void check_images(const lenslet_model& model, const Value* images, int64_t count
   }
   const std::string complaint = look.complaint();
   if (complaint.empty()) return;
-  const char* const remedy = look.are_pixels() ? "normalise them, or pass bytes to the _u8 function"
+  const char* const remedy = !look.are_numbers() ? "replace such values"
+                             : look.are_pixels() ? "normalise them, or pass bytes to the _u8 function"
                              : model.images == Images::kInvert
                                  ? "pass options.images \"check\", which does not invert them"
                                  : "pass options.images \"invert\" to swap dark and bright";
-  throw lenslet::UsageError(concat(complaint, "; ", remedy, ", or \"any\" to skip the check"));
+  throw lenslet::UsageError(
+      concat(complaint, "; ", remedy, ", or pass options.images \"any\" to skip the check"));
 }
 
 // Calls `compute(images, begin, count)` on all images, or on inverted parts of them.

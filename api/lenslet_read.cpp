@@ -45,11 +45,9 @@ static_assert(same(LENSLET_WARNING_EDGE_LEFT_OUT, PictureWarning::kEdgeLeftOut) 
                   same(LENSLET_WARNING_SLANTED, PictureWarning::kSlanted),
               "lenslet.h has the warnings of picture_warning.h");
 
-// The size in version 0.2. Later versions add fields at the end and accept a shorter struct.
-constexpr size_t kFirstReadingSize = offsetof(lenslet_reading, digits) + sizeof(lenslet_reading::digits);
-
+// A later version that adds fields at the end adds this size beside its own.
 void check_reading_size(const char* what, size_t size, const char* remedy) {
-  lenslet::c::check_struct_size(what, size, kFirstReadingSize, sizeof(lenslet_reading), remedy);
+  lenslet::c::check_struct_size(what, "lenslet_reading", size, {sizeof(lenslet_reading)}, remedy);
 }
 
 lenslet_reading empty_reading(size_t size) {

@@ -168,7 +168,7 @@ class Model {
   /// write these types itself, as the layered plan reads and writes only fp32.
   void predict(const uint8_t* pixels, int64_t count, Prediction* predictions, const Place& place = {});
   /// `images` [count, 28, 28] are normalised with normalisation(); for the built-in weights (x / 255 - 0.1307) /
-  /// 0.3081.
+  /// 0.3081. Values are not checked: ImageCheck (api/image_check.h) finds a NaN or an infinity, and pixels.
   void predict(const float* images, int64_t count, Prediction* predictions, const Place& place = {});
   /// Like predict() above, with the answers as two arrays.
   void predict(const uint8_t* pixels, int64_t count, PredictionArrays answers, const Place& place = {});

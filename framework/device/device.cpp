@@ -66,11 +66,11 @@ const CudaStatus& cuda_status() {
 namespace {
 
 DeviceChoices device_of_rank(const CudaStatus& status) {
-  const std::optional<LaunchedRank> rank = launched_rank();
+  std::string fault;
+  const std::optional<LaunchedRank> rank = launched_rank(&fault);
   if (!rank)
-    throw UsageError(
-        "device cuda:rank is for processes that mpirun starts: OMPI_COMM_WORLD_LOCAL_RANK is not set; use "
-        "device cuda:N, or start with mpirun");
+    throw UsageError(concat("device cuda:rank is for processes that mpirun starts: ", fault,
+                            "; use device cuda:N, or start with mpirun"));
   const int gpus = check_any_gpu("cuda:rank", status);
   return {{check_cuda_device(gpu_of_rank(rank->local, gpus), status)},
           concat("rank ", rank->local, " of this machine, ", gpus, gpus == 1 ? " GPU" : " GPUs")};

@@ -5,29 +5,42 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+
 namespace lenslet {
 namespace {
 
-std::optional<int> number_in(const char* variable, int min_value, int max_value) {
+// `fault` gets the reason if there is none.
+std::optional<int> number_in(const char* variable, int min_value, int max_value, std::string& fault) {
   const char* const value = std::getenv(variable);
-  if (value == nullptr) return std::nullopt;
+  if (value == nullptr) {
+    fault = concat(variable, " is not set");
+    return std::nullopt;
+  }
   const std::string_view digits = value;
   int number = 0;
   const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (error != std::errc() || stop != digits.data() + digits.size() || number < min_value ||
-      number > max_value)
+      number > max_value) {
+    fault = concat(variable, " must be a number from ", min_value, " to ", max_value, ", found '",
+                   printable_excerpt(digits), "'");
     return std::nullopt;
+  }
   return number;
 }
 
 }  // namespace
 
-std::optional<LaunchedRank> launched_rank() {
-  const std::optional<int> size = number_in("OMPI_COMM_WORLD_SIZE", 1, INT_MAX);
+std::optional<LaunchedRank> launched_rank(std::string* fault) {
+  std::string ignored;
+  std::string& reason = fault ? *fault : ignored;
+  const std::optional<int> size = number_in("OMPI_COMM_WORLD_SIZE", 1, INT_MAX, reason);
   if (!size) return std::nullopt;
-  const std::optional<int> rank = number_in("OMPI_COMM_WORLD_RANK", 0, *size - 1);
-  const std::optional<int> local = number_in("OMPI_COMM_WORLD_LOCAL_RANK", 0, *size - 1);
-  if (!rank || !local) return std::nullopt;
+  const std::optional<int> rank = number_in("OMPI_COMM_WORLD_RANK", 0, *size - 1, reason);
+  if (!rank) return std::nullopt;
+  const std::optional<int> local = number_in("OMPI_COMM_WORLD_LOCAL_RANK", 0, *size - 1, reason);
+  if (!local) return std::nullopt;
   return LaunchedRank{*rank, *size, *local};
 }
 

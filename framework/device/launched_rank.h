@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 namespace lenslet {
 
@@ -13,7 +14,8 @@ struct LaunchedRank {
 };
 
 /// From the environment variables of Open MPI's mpirun; nullopt if one is not set or is no whole number in its range.
-std::optional<LaunchedRank> launched_rank();
+/// `*fault` then names it, the value found and the range.
+std::optional<LaunchedRank> launched_rank(std::string* fault = nullptr);
 
 /// The ordinal of the GPU for `device cuda:rank`: one process a GPU, and in turn again if there are more processes.
 inline int gpu_of_rank(int local_rank, int gpus) { return local_rank % gpus; }

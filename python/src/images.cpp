@@ -1,5 +1,7 @@
 #include "python/src/images.h"
 
+#include <nanobind/stl/string.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -30,9 +32,60 @@ std::string type_name(nb::dlpack::dtype type) {
 
 std::string type_of(nb::handle object) { return nb::str(object.type().attr("__name__")).c_str(); }
 
+// The expression that makes an array of `type` of what the caller passed as `name`; `scaled`: of values from 0 to 1.
+std::string converted(nb::handle given, const std::string& name, const char* type, bool scaled = false) {
+  const bool array = nb::hasattr(given, "astype"), torch = !array && nb::hasattr(given, "to");
+  std::string value = array || torch                     ? name
+                      : nb::hasattr(given, "__dlpack__") ? concat("numpy.from_dlpack(", name, ")")
+                                                         : concat("numpy.asarray(", name, ")");
+  if (scaled) value = concat("(", value, " * 255).round()");
+  return concat(value, torch ? ".to(torch." : ".astype(numpy.", type, ")");
+}
+
+// How to make bytes or, unless `bytes_only`, normalised values of an array of another type.
+std::string conversions(nb::handle given, const std::string& name, nb::dlpack::dtype type, bool bytes_only) {
+  using Code = nb::dlpack::dtype_code;
+  const auto code = static_cast<Code>(type.code);
+  const std::string bytes = converted(given, name, "uint8");
+  if (code == Code::Bool) return concat("convert with ", bytes, " * 255");
+  if (code == Code::Complex) return concat("convert their real part, ", name, ".real, first");
+  const std::string pixels = concat("pixels 0 to 255 with ", bytes);
+  if (code != Code::Float && code != Code::Bfloat) return concat("convert ", pixels);
+  return concat("convert ",
+                bytes_only ? "" : concat("normalised values with ", converted(given, name, "float32"), ", "),
+                pixels, ", pixels 0 to 1 with ", converted(given, name, "uint8", true));
+}
+
+// A masked array's own values would be read, also where the mask covers them.
+void check_not_masked(nb::handle given, const std::string& name) {
+  if (!nb::hasattr(given, "filled") || !nb::hasattr(given, "mask")) return;
+  const auto masked = nb::cast<int64_t>(given.attr("mask").attr("sum")().attr("item")());
+  if (masked == 0) return;
+  throw nb::value_error(concat(name, ": expected an array without masked values, found ", masked,
+                               " masked; fill them first, as ", name,
+                               name == "picture" ? ".filled(255)" : ".filled(0)", " does")
+                            .c_str());
+}
+
+// Whether it is an array of NumPy whose type no library shares: of objects or text, or in another order of bytes.
+bool is_of_unshared_type(nb::handle given) {
+  if (!nb::hasattr(given, "dtype") || !nb::hasattr(given.attr("dtype"), "isnative")) return false;
+  const nb::object type = given.attr("dtype");
+  const auto kind = nb::cast<std::string>(type.attr("kind"));
+  return kind.find_first_of("OSUVMm") == 0 || !nb::cast<bool>(type.attr("isnative"));
+}
+
 nb::ndarray<nb::ro> array_of(nb::handle given, const std::string& name) {
   nb::ndarray<nb::ro> array;
+  check_not_masked(given, name);
   if (!given.is_none() && nb::try_cast(given, array, false)) return array;
+  if (is_of_unshared_type(given)) {
+    const nb::object type = given.attr("dtype");
+    throw nb::type_error(concat(name, ": an array of dtype ", nb::str(nb::handle(type)).c_str(),
+                                " cannot be shared; convert bytes with ", converted(given, name, "uint8"),
+                                ", other numbers with ", converted(given, name, "float32"))
+                             .c_str());
+  }
   if (nb::hasattr(given, "__dlpack__")) {
     try {
       given.attr("__dlpack__")();
@@ -56,7 +109,8 @@ std::vector<int64_t> dims_of(const nb::ndarray<nb::ro>& array) {
 bool holds_bytes(const nb::ndarray<nb::ro>& array) { return array.dtype() == nb::dtype<uint8_t>(); }
 
 // Throws unless it lies in host memory and holds float32, or uint8 where `bytes` explains those.
-void check_host_values(const nb::ndarray<nb::ro>& array, const std::string& name, const char* bytes) {
+void check_host_values(nb::handle given, const nb::ndarray<nb::ro>& array, const std::string& name,
+                       const char* bytes) {
   const bool in_host_memory =
       array.device_type() == nb::device::cpu::value || array.device_type() == nb::device::cuda_host::value;
   if (!in_host_memory) {
@@ -68,10 +122,18 @@ void check_host_values(const nb::ndarray<nb::ro>& array, const std::string& name
   }
   if (array.dtype() == nb::dtype<float>() || (bytes && holds_bytes(array))) return;
   throw nb::type_error(concat(name, ": expected ", bytes ? bytes : "float32", ", found ",
-                              type_name(array.dtype()), "; convert with ",
-                              !bytes                          ? ".astype(numpy.float32)"
-                              : std::strstr(bytes, "float32") ? ".astype(numpy.uint8) or numpy.float32"
-                                                              : ".astype(numpy.uint8)")
+                              type_name(array.dtype()), "; ",
+                              bytes ? conversions(given, name, array.dtype(), !std::strstr(bytes, "float32"))
+                                    : concat("convert with ", converted(given, name, "float32")))
+                           .c_str());
+}
+
+void check_bytes(nb::handle given, const nb::ndarray<nb::ro>& array, const std::string& name) {
+  const char* const expected = "uint8 (pixels 0 to 255)";
+  check_host_values(given, array, name, expected);
+  if (holds_bytes(array)) return;
+  throw nb::type_error(concat(name, ": expected ", expected, ", found float32; ",
+                              conversions(given, name, array.dtype(), true))
                            .c_str());
 }
 
@@ -123,10 +185,18 @@ size_t check_input_dims(const std::vector<int64_t>& dims, const Shape& sample) {
 SampleArray SampleArray::images(nb::handle given) {
   const std::string name = "images";
   Array array = array_of(given, name);
-  check_host_values(array, name, "uint8 (pixels 0 to 255) or float32 (normalised)");
+  check_host_values(given, array, name, "uint8 (pixels 0 to 255) or float32 (normalised)");
   const size_t first_dim = check_image_dims(dims_of(array));
   const ElementType type = holds_bytes(array) ? ElementType::kUint8 : ElementType::kFp32;
   return {std::move(array), first_dim, type};
+}
+
+SampleArray SampleArray::pixels(nb::handle given) {
+  const std::string name = "images";
+  Array array = array_of(given, name);
+  const size_t first_dim = check_image_dims(dims_of(array));
+  check_bytes(given, array, name);
+  return {std::move(array), first_dim, ElementType::kUint8};
 }
 
 SampleArray SampleArray::packed(nb::handle given) {
@@ -137,7 +207,7 @@ SampleArray SampleArray::packed(nb::handle given) {
                                 type_name(array.dtype()), "; pack pixels with lenslet.pack()")
                              .c_str());
   }
-  check_host_values(array, name, "uint8 (two pixels in a byte)");
+  check_host_values(given, array, name, "uint8 (two pixels in a byte)");
   const size_t first_dim = check_packed_dims(dims_of(array));
   return {std::move(array), first_dim, ElementType::kUint4};
 }
@@ -145,12 +215,7 @@ SampleArray SampleArray::packed(nb::handle given) {
 SampleArray SampleArray::picture(nb::handle given) {
   const std::string name = "picture";
   Array array = array_of(given, name);
-  if (array.dtype() == nb::dtype<float>() || array.dtype() == nb::dtype<double>()) {
-    throw nb::type_error(concat("picture: expected uint8 (pixels 0 to 255), found ", type_name(array.dtype()),
-                                "; pixels from 0 to 1 become bytes by (picture * 255).astype(numpy.uint8)")
-                             .c_str());
-  }
-  check_host_values(array, name, "uint8 (pixels 0 to 255)");
+  check_bytes(given, array, name);
   const std::vector<int64_t> dims = dims_of(array);
   const bool pixels = dims.size() == 2 || (dims.size() == 3 && dims[2] >= 1 && dims[2] <= 4);
   const auto limits = PictureLimits();
@@ -167,7 +232,7 @@ SampleArray SampleArray::picture(nb::handle given) {
 SampleArray SampleArray::inputs(nb::handle given, const Shape& sample) {
   const std::string name = "inputs";
   Array array = array_of(given, name);
-  check_host_values(array, name, nullptr);
+  check_host_values(given, array, name, nullptr);
   const size_t first_dim = check_input_dims(dims_of(array), sample);
   return {std::move(array), first_dim, ElementType::kFp32};
 }
@@ -207,15 +272,23 @@ Value* SampleArray::copy_in_order(const char* from, size_t dim, Value* to) const
 }
 
 template <typename Value>
-const Value* SampleArray::slice(int64_t begin, int64_t count, std::vector<Value>& room) const {
+const Value* SampleArray::as_given(int64_t begin, int64_t count, std::vector<Value>& room) const {
   // In bytes, because an array may begin at any address, where an element is no aligned Value.
   const auto* first = static_cast<const char*>(array_.data());
   constexpr int64_t kBytes = sizeof(Value);
-  if (is_in_place()) return reinterpret_cast<const Value*>(first + begin * sample_values_ * kBytes);
+  if (in_order_) return reinterpret_cast<const Value*>(first + begin * sample_values_ * kBytes);
   room.resize(static_cast<size_t>(count * sample_values_));
   Value* to = room.data();
   for (int64_t i = begin; i < begin + count; ++i)
     to = copy_in_order(first + (has_batch_ ? i * array_.stride(0) * kBytes : 0), first_dim_, to);
+  return room.data();
+}
+
+template <typename Value>
+const Value* SampleArray::slice(int64_t begin, int64_t count, std::vector<Value>& room) const {
+  const Value* const values = as_given(begin, count, room);
+  if (is_in_place()) return values;
+  if (in_order_) room.assign(values, values + count * sample_values_);
   if (inverted_from_) {
     for (Value& value : room) value = static_cast<Value>(*inverted_from_ - static_cast<float>(value));
   }
@@ -229,7 +302,7 @@ void SampleArray::look_at(ImageCheck& check) const {
   for (int64_t i = 0; i < looked_at; ++i) check.look_at(slice(i * count_ / looked_at, 1, room));
 }
 
-void SampleArray::check_bright_ink(const Normalisation& normalisation) const {
+void SampleArray::check_images(nb::handle given, const Normalisation& normalisation) const {
   ImageCheck check;
   if (type_ == ElementType::kUint8) {
     look_at<uint8_t>(check);
@@ -237,14 +310,21 @@ void SampleArray::check_bright_ink(const Normalisation& normalisation) const {
     look_at<PixelPair>(check);
   } else {
     check = ImageCheck(normalisation);
+    std::vector<float> room;
+    const int64_t part = in_order_ ? std::max<int64_t>(count_, 1) : ImageCheck::kMaxLookedAt;
+    for (int64_t begin = 0; begin < count_; begin += part) {
+      const int64_t size = std::min(part, count_ - begin);
+      check.look_for_numbers(as_given(begin, size, room), begin, size);
+    }
     look_at<float>(check);
   }
   const std::string complaint = check.complaint();
   if (complaint.empty()) return;
-  const char* const remedy = !check.are_pixels() ? "invert=True to exchange dark and bright"
-                             : check.are_shares()
-                                 ? "(images * 255).astype(numpy.uint8), or lenslet.normalize() of that"
-                                 : "images.astype(numpy.uint8), or lenslet.normalize() of that";
+  const std::string name = "images";
+  const std::string bytes = converted(given, name, "uint8", check.are_shares());
+  const std::string remedy = !check.are_numbers()  ? "numbers in place of such values"
+                             : !check.are_pixels() ? "invert=True to exchange dark and bright"
+                                                   : concat(bytes, ", or lenslet.normalize() of that");
   throw nb::value_error(concat(complaint, ". Pass ", remedy, ", or check=False to skip the check").c_str());
 }
 

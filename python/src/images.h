@@ -29,8 +29,11 @@ size_t check_input_dims(const std::vector<int64_t>& dims, const Shape& sample);
 class SampleArray {
  public:
   /// Images: takes [N, 28, 28], [N, 1, 28, 28], [N, 28, 28, 1] or [28, 28] of uint8 or float32 in host memory. Throws
-  /// TypeError for another type or an object that is no array, ValueError for another shape or GPU memory.
+  /// TypeError for another type or an object that is no array, ValueError for another shape, GPU memory or masked
+  /// values.
   static SampleArray images(nanobind::handle array);
+  /// Images of uint8. Throws like images().
+  static SampleArray pixels(nanobind::handle array);
   /// Images of 4 bits a pixel: takes [N, 28, 14] or [28, 14] of uint8. Throws like images().
   static SampleArray packed(nanobind::handle array);
   /// One picture of any size: takes [H, W] and [H, W, C], C 1 to 4, of uint8, and one dimension as the bytes of a file.
@@ -41,9 +44,10 @@ class SampleArray {
 
   /// Images whose dark and bright are exchanged when they are read: `sum` - value for each value.
   void invert(float sum) noexcept { inverted_from_ = sum; }
-  /// Throws ValueError if they are no normalised values, or dark on light. Looks at no more than 64 images, since such
-  /// a mistake concerns all. Images of one grey pass.
-  void check_bright_ink(const Normalisation& normalisation) const;
+  /// Throws ValueError if a float is NaN or infinite, or if they are no normalised values, or dark on light. The last
+  /// two mistakes concern all images, so it looks at no more than 64 for them. Images of one grey pass. `given` is the
+  /// array that was passed, for the words of the remedy.
+  void check_images(nanobind::handle given, const Normalisation& normalisation) const;
 
   int64_t count() const noexcept { return count_; }
   /// Whether slice() copies nothing.
@@ -64,6 +68,9 @@ class SampleArray {
   using Array = nanobind::ndarray<nanobind::ro>;
   /// Dimensions from `first_dim` on are those of a sample.
   SampleArray(Array array, size_t first_dim, ElementType type);
+  /// slice() of values that are not inverted.
+  template <typename Value>
+  const Value* as_given(int64_t begin, int64_t count, std::vector<Value>& room) const;
   template <typename Value>
   void look_at(ImageCheck& check) const;
   template <typename Value>

@@ -77,7 +77,7 @@ SampleArray images_of(SharedModel& self, nb::handle images, bool packed, bool in
   const Normalisation& normalisation = self.normalisation();
   const bool floats = input.type() == ElementType::kFp32;
   if (invert) input.invert(floats ? (1 - 2 * normalisation.mean()) / normalisation.std() : 255);
-  if (check) input.check_bright_ink(normalisation);
+  if (check) input.check_images(images, normalisation);
   return input;
 }
 

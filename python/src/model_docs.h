@@ -51,8 +51,8 @@ Args:
     dtype: "uint4" for images that `lenslet.pack` packed, uint8 [N, 28, 14] or [28, 14]: half the bytes for a GPU's
         bus, at the price of rounding. None: the array's own type.
     invert: Exchange dark and bright: for dark ink on light paper. Not on a GPU.
-    check: Refuse images that are dark on light, and float32 that is not normalised, after a look at 64 of them.
-        Arrays on a GPU are not looked at.
+    check: Refuse float32 with a NaN or an infinity, images that are dark on light, and float32 that is not
+        normalised; for the last two after a look at 64 images. Arrays on a GPU are not looked at.
     plan, backend, math: Override the model's options for this call. A plan has its own choice of backends, unless
         `backend` is given too. A plan's file is read once.
     out: Two arrays to write to in place, contiguous, where `images` are, such as a Prediction of the same N or

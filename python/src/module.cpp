@@ -24,9 +24,7 @@ namespace lenslet::python {
 namespace {
 
 nb::object normalise(nb::handle images, double mean, double std) {
-  const SampleArray input = SampleArray::images(images);
-  if (input.type() != ElementType::kUint8)
-    throw nb::type_error("images: expected uint8 (pixels 0 to 255), found float32");
+  const SampleArray input = SampleArray::pixels(images);
   if (!std::isfinite(mean) || !std::isfinite(std) || !(static_cast<float>(std) > 0))
     throw UsageError(concat("mean must be a number and std a number above 0, found ", mean, " and ", std));
   OwnedArray<float> values(input.shape());
@@ -40,9 +38,7 @@ nb::object normalise(nb::handle images, double mean, double std) {
 }
 
 nb::object pack(nb::handle images) {
-  const SampleArray input = SampleArray::images(images);
-  if (input.type() != ElementType::kUint8)
-    throw nb::type_error("images: expected uint8 (pixels 0 to 255), found float32");
+  const SampleArray input = SampleArray::pixels(images);
   std::vector<size_t> shape = {kLenet5Side, kLenet5Side / 2};
   if (input.has_batch()) shape.insert(shape.begin(), static_cast<size_t>(input.count()));
   OwnedArray<uint8_t> packed(std::move(shape));

@@ -1,5 +1,7 @@
 """What `images` may be: each kind of array is read correctly, or refused with one message."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -70,6 +72,50 @@ def test_a_memoryview_and_a_subclass_are_read_correctly(cpu_model, images):
     assert np.array_equal(cpu_model.logits(np.ma.masked_array(images)), expected)
 
 
+def test_masked_values_are_refused(cpu_model, images):
+    mask = np.zeros(images.shape, bool)
+    mask[2, 5, 7:10] = True
+    masked = np.ma.masked_array(images, mask)
+    words = r"images: expected an array without masked values, found 3 masked; .* images.filled\(0\) does"
+    for call in (cpu_model.predict, cpu_model.logits, lenslet.normalize, lenslet.pack):
+        with pytest.raises(ValueError, match=words):
+            call(masked)
+        call(masked.filled(0))
+    with pytest.raises(ValueError, match=r"picture: .* found 3 masked; .* picture.filled\(255\)"):
+        lenslet.read(masked[2])
+
+
+NOT_FINITE = {
+    "in order": lambda a: a,
+    "backwards": lambda a: a[::-1],
+    "with a channel": lambda a: a[:, None],
+    "transposed": lambda a: a.transpose(0, 2, 1),
+    "unaligned": unaligned,
+}
+
+
+@pytest.mark.parametrize("name", NOT_FINITE)
+@pytest.mark.parametrize("value", [np.nan, -np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("invert", [False, True])
+def test_the_first_value_that_is_no_number_is_named(cpu_model, images, name, value, invert):
+    floats = lenslet.normalize(np.tile(images, (3, 1, 1)))  # more than the check samples
+    floats = NOT_FINITE[name](floats.copy())
+    for at in ((777, 27, 27), (701, 20, 4), (701, 9, 6)):  # the last is the first of them
+        floats[(at[0], 0, *at[1:]) if floats.ndim == 4 else at] = value
+    found = "nan" if np.isnan(value) else str(value)
+    words = f"images: expected finite values, found {found} in image 701, row 9, column 6, each counted from 0. Pass"
+    for call in (cpu_model.predict, cpu_model.logits):
+        with pytest.raises(ValueError, match=words):
+            call(floats, invert=invert)
+        call(floats[:701], check=False, invert=invert)
+    if not invert:
+        cpu_model.predict(floats[:701])
+    with pytest.raises(ValueError, match="in image 0, row 9, column 6"):
+        cpu_model.predict(floats[701], invert=invert)
+    if np.isnan(value):
+        assert np.isnan(cpu_model.predict(floats[701], check=False).probabilities[0])
+
+
 def test_results_own_their_memory(cpu_model, images):
     labels, probabilities = cpu_model.predict(images)
     logits = cpu_model.logits(images)
@@ -94,9 +140,26 @@ BAD_TYPES = {
     "uint16": (ZEROS.astype(np.uint16), "found uint16"),
     "bool": (ZEROS.astype(bool), "found bool"),
     "complex64": (ZEROS.astype(np.complex64), "found complex64"),
-    "other byte order": (ZEROS.astype(">f4"), "cannot be shared"),
-    "objects": (ZEROS.astype(object), "cannot be shared"),
-    "text": (ZEROS.astype("U1"), "cannot be shared"),
+    "other byte order": (ZEROS.astype(">f4"), "dtype >f4 cannot be shared; .* with images.astype"),
+    "objects": (ZEROS.astype(object), "dtype object cannot be shared; .* with images.astype"),
+    "text": (ZEROS.astype("U1"), "dtype <U1 cannot be shared"),
+    "dates": (ZEROS.astype("M8[s]"), "cannot be shared"),
+}
+TO_UINT8, TO_FLOAT32 = "images.astype(numpy.uint8)", "images.astype(numpy.float32)"
+FROM_SHARES = "(images * 255).round().astype(numpy.uint8)"
+ADVICE = {
+    "f8": [TO_FLOAT32, TO_UINT8, FROM_SHARES],
+    "f2": [TO_FLOAT32, TO_UINT8, FROM_SHARES],
+    "i1": [TO_UINT8],
+    "i2": [TO_UINT8],
+    "i4": [TO_UINT8],
+    "i8": [TO_UINT8],
+    "u2": [TO_UINT8],
+    "u4": [TO_UINT8],
+    "u8": [TO_UINT8],
+    "?": [TO_UINT8 + " * 255"],
+    ">f4": [TO_UINT8, TO_FLOAT32],
+    ">i4": [TO_UINT8, TO_FLOAT32],
 }
 BAD_SHAPES = {
     "no axis": np.uint8(3) * np.ones((), np.uint8),
@@ -123,6 +186,38 @@ def test_other_types_are_refused(cpu_model, images, name):
     assert len(cpu_model.predict(images).labels) == len(images)
 
 
+@pytest.mark.parametrize("kind", ADVICE)
+def test_the_advice_of_a_refused_type_is_code_that_works(cpu_model, images, kind):
+    bytes_ = images[:4] // 2  # int8 holds them
+    pixels = bytes_.astype(kind) if kind != "?" else bytes_ > 63
+    with pytest.raises(TypeError) as caught:
+        cpu_model.predict(pixels)
+    advice = re.findall(r"with ((?:\(images|images)[^,]*)", str(caught.value))
+    assert advice == ADVICE[kind]
+    given = {"f8": pixels / 255, "f2": pixels / np.float16(255)}.get(kind)
+    for line in advice:
+        value = given if "255).round" in line else pixels
+        converted = eval(line, {"numpy": np, "images": value})
+        expected = {"?": 255 * (bytes_ > 63)}.get(kind, pixels)
+        assert np.array_equal(converted, expected)
+        cpu_model.predict(converted, check=converted.dtype == np.uint8)
+
+
+def test_the_advice_suits_the_kind_of_array(cpu_model):
+    class Tensor(DLPackOnly):
+        def to(self, dtype):
+            raise NotImplementedError
+
+    doubles = ZEROS.astype(np.float64)
+    for value, words in (
+        (memoryview(doubles), "numpy.asarray(images).astype(numpy.float32)"),
+        (DLPackOnly(doubles), "(numpy.from_dlpack(images) * 255).round().astype(numpy.uint8)"),
+        (Tensor(doubles), "(images * 255).round().to(torch.uint8)"),
+    ):
+        with pytest.raises(TypeError, match=re.escape(words)):
+            cpu_model.predict(value)
+
+
 @pytest.mark.parametrize("name", BAD_SHAPES)
 def test_other_shapes_are_refused(cpu_model, images, name):
     value = BAD_SHAPES[name]
@@ -134,8 +229,10 @@ def test_other_shapes_are_refused(cpu_model, images, name):
 
 
 def test_normalize_refuses_what_is_normalised():
-    with pytest.raises(TypeError, match="expected uint8"):
-        lenslet.normalize(np.zeros((28, 28), np.float32))
+    for kind in (np.float32, np.float64):
+        for call in (lenslet.normalize, lenslet.pack):
+            with pytest.raises(TypeError, match=r"expected uint8 \(pixels 0 to 255\), found float\d\d; convert pixels"):
+                call(np.zeros((28, 28), kind))
 
 
 PEAK = """

@@ -88,7 +88,7 @@ REFUSED = {
     "a dimension less": (np.zeros((32, 32), np.float32), ValueError, "expected the shape"),
     "a scalar": (np.zeros((), np.float32), ValueError, "expected the shape"),
     "pixels": (np.zeros((2, *SHAPE), np.uint8), TypeError, "inputs: expected float32, found uint8"),
-    "double": (np.zeros((2, *SHAPE)), TypeError, "found float64; convert with .astype"),
+    "double": (np.zeros((2, *SHAPE)), TypeError, "found float64; convert with inputs.astype"),
     "a list": ([[0.0]], TypeError, "inputs: expected an array"),
     "nothing": (None, TypeError, "inputs: expected an array"),
 }

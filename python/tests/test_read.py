@@ -82,8 +82,13 @@ def test_a_refusal_is_no_error():
 def test_what_is_no_picture_is_refused(robust, tmp_path):
     for picture, error, words in (
         (None, TypeError, "found NoneType"),
-        (strokes(1) / 255, TypeError, r"found float64; pixels from 0 to 1 .*\(picture \* 255\)"),
-        (strokes(1).astype(np.int64), TypeError, "found int64; convert with .astype.numpy.uint8.$"),
+        (strokes(1) / 255, TypeError, r"found float64; convert .* 0 to 1 with \(picture \* 255\).round"),
+        (strokes(1).astype(np.float32), TypeError, r"found float32; convert pixels 0 to 255 with picture.astype"),
+        (
+            strokes(1).astype(np.int64),
+            TypeError,
+            r"found int64; convert pixels 0 to 255 with picture.astype\(numpy.uint8\)$",
+        ),
         (np.zeros((2, 3, 5), np.uint8), ValueError, r"found \[2, 3, 5\]"),
         (np.zeros((0, 3), np.uint8), ValueError, r"found \[0, 3\]"),
         (b"", lenslet.DataError, "is empty"),

@@ -120,6 +120,18 @@ TEST(Table, KeysThatLeaveNoRoomAreNotRepeated) {
   EXPECT_NE(text.find("\nname                 two\n"), std::string::npos) << text;
 }
 
+TEST(Table, AKeyThatLeavesNoRoomDropsNoOther) {
+  Table table;
+  table.column("name")
+      .column("wide key", Table::Align::kRight, Table::Use::kKey)
+      .column("key", Table::Align::kRight, Table::Use::kKey)
+      .column("one")
+      .column("two");
+  table.row({"x", std::string(19, 'w'), "k", std::string(10, '1'), std::string(15, '2')});
+  const std::string text = table.to_string(look_of(40));
+  EXPECT_NE(text.find("\nname  key              two\n"), std::string::npos) << text;
+}
+
 TEST(Table, ColoursStatusesAndTheFastestThatPassed) {
   Table table = table_of_backends();
   table.mark_lowest_of_column(3);

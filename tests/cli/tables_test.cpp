@@ -104,6 +104,10 @@ long width_of(const std::string& line) {
   return std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; });
 }
 
+bool is_rule(const std::string& line) {
+  return line.size() > 3 && line.find_first_not_of('-') == std::string::npos;
+}
+
 TEST(Tables, FitTheWidth) {
   for (const TableCommand& command : table_commands()) {
     // At both widths, except those that take their time to measure; run has the widest of their tables.
@@ -122,6 +126,33 @@ TEST(Tables, FitTheWidth) {
   }
 }
 
+// What identifies a row stands in front of each block of columns, unless it is the same in every row.
+TEST(Tables, EveryBlockRepeatsTheKeys) {
+  const std::map<std::string, std::vector<std::string>> keys = {
+      {"backends", {"layer", "backend"}}, {"doctor --verbose", {"backend", "math"}},
+      {"matrix", {"backends", "math"}},   {"run", {"backend", "layout"}},
+      {"compare", {"verdict", "what"}},   {"bench", {"batch", "plan"}}};
+  int several_blocks = 0;
+  for (const TableCommand& command : table_commands()) {
+    const auto of = keys.find(command.name);
+    if (of == keys.end()) continue;
+    const std::string out = run_in(command.line, "50").out;
+    const std::vector<std::string> lines = lines_of(out);
+    int blocks = 0;
+    for (size_t i = 1; i + 1 < lines.size(); ++i) {
+      if (!is_rule(lines[i]) || lines[i - 1].find(of->second.front()) != 0) continue;
+      ++blocks;
+      for (const std::string& key : of->second) {
+        const bool same = out.find("every row: " + key) != std::string::npos;
+        EXPECT_TRUE(same || lines[i - 1].find(key) != std::string::npos)
+            << command.name << ": " << lines[i - 1];
+      }
+    }
+    several_blocks += blocks > 1;
+  }
+  EXPECT_GE(several_blocks, 3);
+}
+
 TEST(Tables, WideAddsTheColumnsThatDidNotFit) {
   const std::string line =
       std::string("convbench run --problem mb1ic3ih12oc3kh3ph1 --backend direct") + kShort;
@@ -138,6 +169,33 @@ TEST(Tables, TheDefaultIs100ColumnsAndNonsenseIsIgnored) {
   EXPECT_NE(run_in(line, "99").out, expected);
   for (const char* const nonsense : {"", "wide", "-5", "100x"})
     EXPECT_EQ(run_in(line, nonsense).out, expected);
+}
+
+TEST(Help, FitsTheWidth) {
+  const auto without_blanks = [](std::string text) {
+    text.erase(
+        std::remove_if(text.begin(), text.end(), [](char c) { return c == ' ' || c == '\n' || c == '\\'; }),
+        text.end());
+    return text;
+  };
+  for (const std::string command : {"lenslet", "lenslet eval", "lenslet classify", "lenslet serve",
+                                    "lenslet man", "convbench", "convbench run", "convbench reproduce"}) {
+    const std::string wide = run_in(command + " --help", "1000").out;
+    EXPECT_NE(wide, "");
+    for (const int width : {40, 57, 80, 100}) {
+      const ProgramRun run = run_in(command + " --help", std::to_string(width));
+      EXPECT_EQ(run.exit_code, kOk) << run.err;
+      for (const std::string& line : lines_of(run.out)) EXPECT_LE(width_of(line), width) << run.out;
+      EXPECT_EQ(without_blanks(run.out), without_blanks(wide)) << command << ", COLUMNS=" << width;
+    }
+    EXPECT_EQ(run_in(command + " --help", "").out, run_in(command + " --help", "100").out);
+  }
+  // An example can be pasted, also if it goes on in a second line.
+  expect_words(run_in("convbench run --help", "80").out,
+               "\n  convbench run --problem mb8ic64ih128oc128oh126kh3 --backend \\\n    "
+               "implicit_gemm,winograd,cudnn\n");
+  expect_words(run_in("lenslet eval --help", "80").out,
+               "\n  --limit N                     evaluate only the first N images");
 }
 
 TEST(Tables, ALegendExplainsTheColumns) {
@@ -205,10 +263,6 @@ std::vector<std::string> cells_of(const std::string& line) {
     begin = end;
   }
   return cells;
-}
-
-bool is_rule(const std::string& line) {
-  return line.size() > 3 && line.find_first_not_of('-') == std::string::npos;
 }
 
 // Columns of any command, whatever builds their titles, and the statuses in their rows.

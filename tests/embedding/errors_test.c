@@ -1,5 +1,6 @@
 /* The C interface in C: what it refuses, with which status and message, and that a refusal leaves no object. */
 #include <lenslet.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,8 @@ static lenslet_options cpu(void) {
 static void refuse_options(void) {
   lenslet_options options;
   lenslet_model* model = NULL;
+  char sizes[200];
+  size_t size;
   EXPECT(lenslet_options_init(NULL, sizeof options), LENSLET_ERROR_USAGE,
          "options must not be a null pointer");
   EXPECT(lenslet_options_init(&options, 0), LENSLET_ERROR_USAGE, "sizeof(lenslet_options)");
@@ -49,6 +52,17 @@ static void refuse_options(void) {
          "not older than its header");
   EXPECT(lenslet_options_init(&options, sizeof options + 8), LENSLET_ERROR_USAGE,
          "not older than its header");
+  /* Any size but those of the versions is refused, and the message names them. */
+  for (size = 0; size <= sizeof options + 8; ++size) {
+    if (size == offsetof(lenslet_options, images) || size == offsetof(lenslet_options, graph) ||
+        size == sizeof options)
+      continue;
+    sprintf(sizes,
+            "is %lu, lenslet %s accepts a lenslet_options of %lu, %lu or %lu bytes: ", (unsigned long)size,
+            lenslet_version(), (unsigned long)offsetof(lenslet_options, images),
+            (unsigned long)offsetof(lenslet_options, graph), (unsigned long)sizeof options);
+    EXPECT(lenslet_options_init(&options, size), LENSLET_ERROR_USAGE, sizes);
+  }
 
 #define REFUSED(change, status, fragment)                               \
   do {                                                                  \

@@ -1,6 +1,8 @@
 /* lenslet_options.images: which pictures lenslet_predict_* and lenslet_logits_* refuse, and what inverting gives. */
 #include <lenslet.h>
+#include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #define COUNT 70
@@ -95,6 +97,33 @@ static const char* wrong_packed(lenslet_model* check, lenslet_model* invert, len
   return NULL;
 }
 
+/* The first value that is no number is named, also in an image whose scale is not looked at. */
+static const char* wrong_numbers(lenslet_model* check, lenslet_model* invert, lenslet_model* any) {
+  static float odd[COUNT * LENSLET_PIXELS], logits[COUNT * LENSLET_CLASSES];
+  const float infinity = (float)HUGE_VAL, not_a_number = infinity - infinity;
+  const char* const names[] = {"found nan in image ", "found inf in image ", "found -inf in image "};
+  float of[3];
+  char words[100];
+  int image, kind;
+  of[0] = not_a_number;
+  of[1] = infinity;
+  of[2] = -infinity;
+  for (image = 0; image < COUNT; ++image) {
+    kind = image % 3;
+    memcpy(odd, bright_f32, sizeof odd);
+    odd[image * LENSLET_PIXELS + 5 * LENSLET_SIDE + 9] = of[kind];
+    odd[COUNT * LENSLET_PIXELS - 1] = not_a_number; /* not the first */
+    sprintf(words, "%s%d, row 5, column 9, each counted from 0; replace such values", names[kind], image);
+    EXPECT(refused(lenslet_predict_f32(check, odd, COUNT, others), words));
+    EXPECT(refused(lenslet_logits_f32(check, odd, COUNT, logits), words));
+    EXPECT(refused(lenslet_predict_f32(invert, odd, COUNT, others), words));
+    EXPECT(image == 0 || lenslet_predict_f32(check, odd, image, others) == LENSLET_OK);
+  }
+  EXPECT(lenslet_predict_f32(any, odd, COUNT, others) == LENSLET_OK);
+  EXPECT(others[COUNT - 1].probability != others[COUNT - 1].probability);
+  return NULL;
+}
+
 static const char* wrong_with(lenslet_model* check, lenslet_model* invert, lenslet_model* any) {
   static float logits[COUNT * LENSLET_CLASSES];
   EXPECT(check && invert && any);
@@ -127,6 +156,7 @@ const char* wrong_images(void) {
   const char* wrong;
   draw();
   wrong = wrong_with(check, invert, any);
+  if (wrong == NULL) wrong = wrong_numbers(check, invert, any);
   if (wrong == NULL) wrong = wrong_packed(check, invert, any);
   lenslet_model_destroy(any);
   lenslet_model_destroy(invert);

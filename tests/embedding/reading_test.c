@@ -29,6 +29,7 @@ const char* wrong_reading(void) {
   lenslet_reading reading;
   lenslet_model* model = NULL;
   size_t size = draw(file, 2);
+  char sizes[100];
   int i;
 #define NEED(holds) \
   if (!(holds)) return #holds
@@ -42,6 +43,9 @@ const char* wrong_reading(void) {
   FAILS(lenslet_reading_init(NULL, sizeof reading), LENSLET_ERROR_USAGE,
         "reading must not be a null pointer");
   FAILS(lenslet_reading_init(&reading, 8), LENSLET_ERROR_USAGE, "sizeof(lenslet_reading)");
+  sprintf(sizes, "is 8, lenslet %s accepts a lenslet_reading of %lu bytes: ", lenslet_version(),
+          (unsigned long)sizeof reading);
+  FAILS(lenslet_reading_init(&reading, 8), LENSLET_ERROR_USAGE, sizes);
   FAILS(lenslet_read_memory(model, file, size, &reading), LENSLET_ERROR_USAGE, "lenslet_reading_init");
   NEED(lenslet_reading_init(&reading, sizeof reading) == LENSLET_OK);
   NEED(reading.size == sizeof reading && reading.digit_count == 0 && reading.number[0] == '\0');

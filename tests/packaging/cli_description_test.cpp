@@ -98,11 +98,13 @@ TEST(BashCompletion, NamesTheProgramEverywhere) {
 }
 
 TEST(ClosingWords, NameEveryExitCode) {
-  const std::string text = closing_words(awkward());
+  const std::string text = closing_words(awkward(), 16);
   for (const auto& [code, meaning] : exit_codes()) {
     EXPECT_NE(text.find(std::to_string(code) + " " + meaning), std::string::npos) << text;
   }
-  EXPECT_NE(text.find("  TOOL_HOME "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  TOOL_HOME     where it lives\n"), std::string::npos) << text;
+  EXPECT_NE(closing_words(awkward(), 12).find("\n  TOOL_HOME\n            where it lives\n"),
+            std::string::npos);
   EXPECT_EQ(text.back(), '.');
 }
 

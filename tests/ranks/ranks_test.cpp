@@ -88,7 +88,7 @@ TEST(GpuOfRank, IsOneForEachProcessAndInTurnBeyond) {
 TEST(GpuOfRank, NeedsMpirunAndAGpu) {
   {
     const LaunchedBy shell({});
-    expect_error<UsageError>([] { choose_device("cuda:rank"); }, "OMPI_COMM_WORLD_LOCAL_RANK is not set");
+    expect_error<UsageError>([] { choose_device("cuda:rank"); }, "OMPI_COMM_WORLD_SIZE is not set");
   }
   const LaunchedBy mpirun(variables("5", "8", "5"));
   const auto gpus = static_cast<int>(cuda_status().devices.size());
@@ -96,6 +96,24 @@ TEST(GpuOfRank, NeedsMpirunAndAGpu) {
     EXPECT_EQ(choose_device("cuda:rank").device, Device::cuda(5 % gpus));
   else
     expect_error<UnavailableError>([] { choose_device("cuda:rank"); }, "device cuda:rank is unavailable: ");
+}
+
+// Nonsense is no lack of mpirun: the message names the variable, what it holds and what it may hold.
+TEST(GpuOfRank, NamesTheVariableThatIsNoRank) {
+  const auto refused = [](const std::map<std::string, std::string>& given, const std::string& words) {
+    const LaunchedBy odd(given);
+    expect_error<UsageError>([] { choose_device("cuda:rank"); }, words);
+  };
+  refused(variables("1", "4", "x"), "OMPI_COMM_WORLD_LOCAL_RANK must be a number from 0 to 3, found 'x'");
+  refused(variables("1", "4", "4"), "OMPI_COMM_WORLD_LOCAL_RANK must be a number from 0 to 3, found '4'");
+  refused(variables("1", "4", "\x1b[31m"), "from 0 to 3, found '\\x1b[31m'");
+  refused(variables("-1", "4", "0"), "OMPI_COMM_WORLD_RANK must be a number from 0 to 3, found '-1'");
+  refused(variables("0", "0", "0"),
+          "OMPI_COMM_WORLD_SIZE must be a number from 1 to 2147483647, found '0'; use device cuda:N");
+  refused(variables("0", "", "0"), "OMPI_COMM_WORLD_SIZE must be a number from 1 to 2147483647, found ''");
+  refused({{"OMPI_COMM_WORLD_LOCAL_RANK", "0"}}, "OMPI_COMM_WORLD_SIZE is not set");
+  refused({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}},
+          "OMPI_COMM_WORLD_LOCAL_RANK is not set");
 }
 
 constexpr int kRanks = 4;

@@ -56,27 +56,20 @@ const std::vector<std::pair<int, std::string>>& exit_codes() {
   return codes;
 }
 
-std::string closing_words(const Program& program) {
-  constexpr size_t kWidth = 100, kColumn = 32;
+std::string closing_words(const Program& program, size_t column) {
   std::string text =
       concat("Every command has --help with examples, such as: ", program.example, "\n\nEnvironment:\n");
   for (const auto& [variable, meaning] : program.environment) {
-    text += concat("  ", variable, std::string(kColumn - std::min(variable.size(), kColumn - 2), ' '),
-                   meaning, "\n");
+    const std::string name = concat("  ", variable);
+    // A name without a gap to the column stands on a line of its own, as CLI11 prints an option's.
+    const bool gap = name.size() + 2 <= column;
+    text +=
+        concat(name, gap ? "" : "\n", std::string(gap ? column - name.size() : column, ' '), meaning, "\n");
   }
-  text += "\n";
-  std::string line = "Exit codes:";
-  for (const auto& [code, meaning] : exit_codes()) {
-    const std::string item =
-        concat(" ", code, " ", meaning, &meaning == &exit_codes().back().second ? "." : ",");
-    if (line.size() + item.size() > kWidth) {
-      text += line + "\n";
-      line = item.substr(1);
-    } else {
-      line += item;
-    }
-  }
-  return text + line;
+  text += "\nExit codes:";
+  for (const auto& [code, meaning] : exit_codes())
+    text += concat(" ", code, " ", meaning, &meaning == &exit_codes().back().second ? "." : ",");
+  return text;
 }
 
 std::string replace_all(std::string text, const std::string& from, const std::string& to) {

@@ -86,8 +86,9 @@ ValueChoices value_choices(const Option& option);
 /// The exit codes of both programs and what they mean.
 const std::vector<std::pair<int, std::string>>& exit_codes();
 
-/// The end of a program's --help: example, environment variables, exit codes.
-std::string closing_words(const Program& program);
+/// The end of a program's --help: example, environment variables, exit codes. Lines have any length; the variables'
+/// meanings begin in that column.
+std::string closing_words(const Program& program, size_t column);
 
 /// The manual page in section 1, as man macros for groff and mandoc.
 std::string man_page(const Program& program);

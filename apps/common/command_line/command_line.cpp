@@ -1,5 +1,7 @@
 #include "apps/common/command_line/command_line.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -15,7 +17,9 @@
 namespace lenslet {
 namespace {
 
-constexpr size_t kHelpColumn = 34, kHelpWidth = 100;
+// The help's text begins in this column, or further left on a narrow terminal.
+constexpr size_t kHelpColumn = 34;
+size_t help_column(size_t width) { return std::min(kHelpColumn, width * 2 / 5); }
 
 // The options of `explain` and `completion`, and of `man`, which has none.
 struct OwnOptions {
@@ -77,23 +81,26 @@ std::string reason_of(const CLI::ParseError& error) {
                          text.substr(value + equals.size()), "'"));
 }
 
-// Wraps the text to the column behind the option names.
-std::string wrapped(const std::string& text) {
-  std::string result;
-  size_t used = 0;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(' ', begin), text.size());
-    const size_t length = end - begin;
-    if (used > 0) {
-      const bool fits = used + 1 + length <= kHelpWidth - kHelpColumn;
-      result += fits ? ' ' : '\n';
-      used = fits ? used + 1 : 0;
+// CLI11's help, whose lines have any length, fitted to the width of tables. An example remains one command of a shell.
+std::string fitted(const std::string& help, const std::string& program, size_t width) {
+  const std::string example = concat("  ", program, " "), goes_on = " \\";
+  const size_t column = help_column(width);
+  std::string text;
+  for (size_t begin = 0; begin < help.size();) {
+    const size_t end = std::min(help.find('\n', begin), help.size());
+    const std::string line = help.substr(begin, end - begin);
+    // The meaning of an option or variable stands behind a gap; other lines go on indented.
+    const bool in_columns = line.size() > column && line.compare(column - 2, 2, "  ") == 0;
+    const size_t indent = in_columns ? column : std::min(line.find_first_not_of(' '), line.size()) + 2;
+    if (line.size() > width && line.compare(0, example.size(), example) == 0) {
+      const std::vector<std::string> parts = wrapped(line, width - goes_on.size(), indent);
+      text += joined(parts, goes_on + "\n") + "\n";
+    } else {
+      text += joined(wrapped(line, width, indent), "\n") + "\n";
     }
-    result.append(text, begin, length);
-    used += length;
     begin = end + 1;
   }
-  return result;
+  return text;
 }
 
 // Reports the words that CLI11 could not assign. The nearest match is found by an option's name, without its value.
@@ -115,7 +122,7 @@ std::string wrapped(const std::string& text) {
 void add_to_parser(CLI::App& parser, const std::string& command, const Option& option) {
   const std::string& name = option.names.front();
   if (option.flag) {
-    parser.add_flag(name, *option.flag, wrapped(option.help));
+    parser.add_flag(name, *option.flag, option.help);
     return;
   }
   if (!option.value) return;  // --help, which CLI11 adds to every parser
@@ -127,7 +134,7 @@ void add_to_parser(CLI::App& parser, const std::string& command, const Option& o
     option.value->read(about, text);
   };
   if (!option.repeated) {
-    parser.add_option_function<std::string>(name, read, wrapped(option.help))
+    parser.add_option_function<std::string>(name, read, option.help)
         ->type_name(option.placeholder)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     return;
@@ -137,7 +144,7 @@ void add_to_parser(CLI::App& parser, const std::string& command, const Option& o
       [read](const std::vector<std::string>& values) {
         for (const std::string& value : values) read(value);
       },
-      wrapped(option.help));
+      option.help);
   added->type_name(option.placeholder);
   if (!positional) {
     added->type_size(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -282,8 +289,9 @@ std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) 
   parser.set_help_flag("-h,--help", program_.options.front().help);
   parser.set_version_flag("--version", version_line(program), program_.options.back().help);
   parser.require_subcommand(1);
-  parser.get_formatter()->column_width(kHelpColumn);
-  parser.footer(closing_words(program_));
+  const size_t width = TableLook::of(STDOUT_FILENO).width;
+  parser.get_formatter()->column_width(help_column(width));
+  parser.footer(closing_words(program_, help_column(width)));
   std::vector<CLI::App*> parsers;
   for (const Command& command : program_.commands) {
     parsers.push_back(parser.add_subcommand(command.name, command.help));
@@ -303,7 +311,8 @@ std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) 
     return printing(version_line(program) + "\n");
   } catch (const CLI::Success&) {  // --help
     const size_t at = parsed();
-    return printing(at == parsers.size() ? parser.help() : parsers[at]->help(program));
+    return printing(
+        fitted(at == parsers.size() ? parser.help() : parsers[at]->help(program), program, width));
   } catch (const CLI::ArgumentMismatch& error) {  // "--limit: 1 required N missing"
     const Command& command = program_.commands[parsed()];
     const std::string name = std::string(error.what()).substr(0, std::string(error.what()).find(':'));

@@ -42,7 +42,7 @@ bool went_wrong(const std::string& status);
 class Table {
  public:
   enum class Align { kLeft, kRight };
-  /// kKey identifies a row: every block of columns begins with it and the first column, where that leaves room.
+  /// kKey identifies a row, with the first column: every block of columns begins with these, as far as there is room.
   enum class Use { kAlways, kIfItFits, kNote, kKey };
 
   Table& column(std::string title, Align align = Align::kRight, Use use = Use::kAlways);

@@ -184,16 +184,16 @@ void TableFitter::wrap_words() {
   for (Column& column : columns_) column.width = std::min(column.width, (look_.width - kGap) / 2);
 }
 
-// The first column and the keys if they fit a line beside column `i`, else the first alone, which always does.
+// The first column, which always fits a line beside column `i`, and from the left those keys that still do.
 std::vector<size_t> TableFitter::keys_beside(size_t i) const {
   std::vector<size_t> keys;
   size_t width = columns_[i].width;
   for (size_t k = 0; k < i; ++k) {
-    if (k > 0 && columns_[k].use != Table::Use::kKey) continue;
+    const size_t with_key = width + columns_[k].width + kGap;
+    if (k > 0 && (columns_[k].use != Table::Use::kKey || with_key > look_.width)) continue;
     keys.push_back(k);
-    width += columns_[k].width + kGap;
+    width = with_key;
   }
-  if (width > look_.width) keys.resize(1);
   return keys;
 }
 

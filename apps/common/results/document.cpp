@@ -127,24 +127,39 @@ void Document::finish() {
 RowFiles::RowFiles(const std::string& json, const std::string& csv, const char* schema,
                    const ResultEnvironment& environment, const std::vector<std::string>& columns,
                    const char* list, const std::function<void(JsonObject&)>& members) {
-  if (!csv.empty()) csv_.emplace(csv).write(csv_line(columns));
-  if (json.empty()) return;
-  json_.emplace(json);
-  document_.emplace([this](const std::string& part) { json_->write(part); }, schema, environment);
-  members(document_->members());
-  document_->begin_list(list);
+  if (!csv.empty()) csv_.emplace(csv);
+  guard(csv_, [&] { csv_->write(csv_line(columns)); });
+  if (!json.empty()) json_.emplace(json);
+  guard(json_, [&] {
+    document_.emplace([this](const std::string& part) { json_->write(part); }, schema, environment);
+    members(document_->members());
+    document_->begin_list(list);
+  });
+}
+
+void RowFiles::guard(std::optional<OutputFile>& file, const std::function<void()>& write) {
+  if (!file) return;
+  try {
+    write();
+  } catch (const ClosedPipe&) {
+    throw;
+  } catch (const OutputError&) {
+    if (!fault_) fault_ = std::current_exception();
+    file.reset();
+  }
 }
 
 void RowFiles::finish(bool interrupted, const std::string& error,
                       const std::function<void(JsonObject&)>& members) {
-  if (document_) {
+  guard(json_, [&] {
     document_->end_list();
     members(document_->members());
     document_->status(interrupted, error);
     document_->finish();
     json_->commit();
-  }
-  if (csv_) csv_->commit();
+  });
+  guard(csv_, [&] { csv_->commit(); });
+  if (fault_) std::rethrow_exception(fault_);
 }
 
 void write_document(const std::string& path, const char* schema, const ResultEnvironment& environment,

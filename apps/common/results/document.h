@@ -5,6 +5,7 @@
 // terminal.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -68,24 +69,30 @@ class Document {
 };
 
 /// Rows in a JSON and a CSV file, written as they come, so that any number needs constant memory. An empty name is no
-/// file.
+/// file. A file that cannot be written does not end the command, which still prints its answers and writes the other
+/// file: finish() throws the OutputError. Only ClosedPipe is thrown at once.
 class RowFiles {
  public:
   /// Begins the CSV file with `columns`, and the document with the environment and `members`; rows are its `list`.
+  /// Throws OutputError if a file cannot be opened.
   RowFiles(const std::string& json, const std::string& csv, const char* schema,
            const ResultEnvironment& environment, const std::vector<std::string>& columns, const char* list,
            const std::function<void(JsonObject&)>& members);
   template <class Row>
   void add(const Row& row) {
-    if (document_) document_->entry(row);
-    if (csv_) csv_->write(csv_line(csv_row(row).cells));
+    guard(json_, [&] { document_->entry(row); });
+    guard(csv_, [&] { csv_->write(csv_line(csv_row(row).cells)); });
   }
-  /// Ends the document with `members` and the status, and commits the files.
+  /// Ends the document with `members` and the status, and commits the files. Throws the first OutputError of any call.
   void finish(bool interrupted, const std::string& error, const std::function<void(JsonObject&)>& members);
 
  private:
+  /// Calls `write`, unless there is no such file. An OutputError drops the file.
+  void guard(std::optional<OutputFile>& file, const std::function<void()>& write);
+
   std::optional<OutputFile> json_, csv_;
-  std::optional<Document> document_;
+  std::optional<Document> document_;  // writes to json_
+  std::exception_ptr fault_;
 };
 
 /// Writes a document to the file `path`, or nothing if the path is empty. `body` adds what follows the environment.

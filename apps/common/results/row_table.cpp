@@ -55,8 +55,8 @@ Table row_table(const std::vector<ResultRow>& rows) {
     return row.workspace_bytes ? static_cast<double>(*row.workspace_bytes) : NAN;
   };
   RowTable table;
-  table.words("backend", &ResultRow::backend).words("math", &ResultRow::math);
-  table.words("layout", &ResultRow::layout).words("cache", &ResultRow::cache);
+  table.words("backend", &ResultRow::backend).words("math", &ResultRow::math).key();
+  table.words("layout", &ResultRow::layout).key().words("cache", &ResultRow::cache).key();
   table.words("status", &ResultRow::status).median();
   table.number("GFLOP/s", [](const ResultRow& row) { return format_gflops(row); });
   table.share().nearest_ceiling().number("x cuDNN", &ResultRow::ratio_to_cudnn, format_ratio);

@@ -36,6 +36,12 @@ class TableOf {
     columns_.back().use = Table::Use::kIfItFits;
     return *this;
   }
+  /// The column added last identifies a row, with the first column and other keys: it is repeated in a table of several
+  /// blocks.
+  TableOf& key() {
+    columns_.back().use = Table::Use::kKey;
+    return *this;
+  }
   /// The row with the lowest number in the column added last is coloured, by group.
   TableOf& lowest_is_best() {
     marked_ = columns_.size();

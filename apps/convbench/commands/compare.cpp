@@ -119,7 +119,8 @@ void print_header(Console& console, const ReadResults& before, const ReadResults
 
 void print_rows(Console& console, const Comparison& comparison) {
   Table table;
-  table.column("verdict").column("what", Table::Align::kLeft).column("old").column("new").column("change");
+  table.column("verdict").column("what", Table::Align::kLeft, Table::Use::kKey);
+  table.column("old").column("new").column("change");
   table.column("interval, >= 95 %", Table::Align::kLeft)
       .column("reason", Table::Align::kLeft, Table::Use::kNote);
   bool any = false;

@@ -35,8 +35,8 @@ void print_filter(Console& console, const std::vector<ResultRow>& rows) {
     return row.end_to_end.samples > 0 ? format_gflops(row, 1, row.end_to_end.median) : std::string("-");
   };
   RowTable table;
-  table.words("backend", &ResultRow::backend).words("layout", &ResultRow::layout);
-  table.words("cache", &ResultRow::cache).words("status", &ResultRow::status).median();
+  table.words("backend", &ResultRow::backend).words("layout", &ResultRow::layout).key();
+  table.words("cache", &ResultRow::cache).key().words("status", &ResultRow::status).median();
   table.number("GFLOP/s", [](const ResultRow& row) { return format_gflops(row); });
   table.with_copies().number("GFLOP/s with copies", rate_with_copies).if_it_fits();
   table.number("x cuDNN", &ResultRow::ratio_to_cudnn, format_ratio);

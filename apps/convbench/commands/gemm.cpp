@@ -30,8 +30,8 @@ void print_table(Console& console, const std::vector<ResultRow>& all, const std:
   const auto printed_ns = [](const ResultRow& row) { return row.published ? row.published->time_ns : NAN; };
   RowTable table;
   table.number("size", [](const ResultRow& row) { return row.label("size"); });
-  table.words(name == "gemm_memory" ? "memory mode" : "partition", &ResultRow::backend);
-  table.number(edge, [&](const ResultRow& row) { return row.label(edge); });
+  table.words(name == "gemm_memory" ? "memory mode" : "partition", &ResultRow::backend).key();
+  table.number(edge, [&](const ResultRow& row) { return row.label(edge); }).key();
   table.words("status", &ResultRow::status).number("us", median_ns, format_us);
   table.number("TFLOP/s", [](const ResultRow& row) { return format_gflops(row, 1e3); }).share();
   table.number(

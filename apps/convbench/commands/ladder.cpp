@@ -90,8 +90,8 @@ void print_climb(Console& console, const std::vector<ResultRow>& all) {
     return static_cast<double>(NAN);
   };
   RowTable table;
-  table.words("rung", &ResultRow::backend).words("layout", &ResultRow::layout);
-  table.words("math", &ResultRow::math).words("status", &ResultRow::status).median("us");
+  table.words("rung", &ResultRow::backend).words("layout", &ResultRow::layout).key();
+  table.words("math", &ResultRow::math).key().words("status", &ResultRow::status).median("us");
   table.number("TFLOP/s", [](const ResultRow& row) { return format_gflops(row, 1e3); });
   table.number("of cuDNN", &ResultRow::ratio_to_cudnn, format_share).share().launch();
   table.number("cold us", cold_ns, format_us).with_copies();

@@ -102,8 +102,8 @@ void print_summary(Console& console, const std::vector<ResultRow>& rows) {
 void print_published(Console& console, const std::vector<ResultRow>& rows) {
   Table table;
   const auto left = Table::Align::kLeft;
-  table.column("cell", left).column("backend", left).column("theirs").column("ours").column("times faster");
-  table.column("status", left);
+  table.column("cell", left).column("backend", left, Table::Use::kKey);
+  table.column("theirs").column("ours").column("times faster").column("status", left);
   bool any = false;
   for (const ResultRow& row : rows) {
     if (!row.published || row.cache == "cold") continue;

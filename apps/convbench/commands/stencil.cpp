@@ -35,7 +35,8 @@ void print_stencil(Console& console, std::vector<ResultRow> rows, double copy_by
   const auto of_copying = [&](const ResultRow& row) { return row.gbytes_per_s() * 1e9 / copy_bytes_per_s; };
   const auto boundary = [](const ResultRow& row) { return row.label("boundary"); };
   RowTable table;
-  table.words("filter", &ResultRow::backend).words("boundary", boundary).words("status", &ResultRow::status);
+  table.words("filter", &ResultRow::backend).words("boundary", boundary).key();
+  table.words("status", &ResultRow::status);
   table.median("us").number("GB/s", &ResultRow::gbytes_per_s, format_short);
   table.number("of copying", of_copying, format_share).nearest_ceiling().spread().launch();
   console.line(concat("\n", rows.front().name, ", effective bandwidth: input and output once, ", cache));

@@ -25,8 +25,9 @@ RowTable first_columns() {
     return row.label("plan") == Plan::kFused ? or_dash(row.backend) : "-";
   };
   RowTable table;
-  table.number("batch", batch_of).words("plan", label("plan")).words("backend", backend);
-  table.words("math", &ResultRow::math).words("input", label("input")).words("output", label("output"));
+  table.number("batch", batch_of).words("plan", label("plan")).key().words("backend", backend).key();
+  table.words("math", &ResultRow::math).key();
+  table.words("input", label("input")).key().words("output", label("output")).key();
   return table;
 }
 
@@ -72,8 +73,8 @@ void print_bench(Console& console, const std::vector<ResultRow>& rows) {
   const bool both =
       std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.cache == "cold"; });
   RowTable table = first_columns();
-  table.words("place", [](const ResultRow& row) { return row.label("place"); });
-  if (both) table.words("cache", &ResultRow::cache);
+  table.words("place", [](const ResultRow& row) { return row.label("place"); }).key();
+  if (both) table.words("cache", &ResultRow::cache).key();
   table.words("status", &ResultRow::status).median("us");
   table.number("images/s", &ResultRow::images_per_s, format_rate).share().nearest_ceiling();
   table.number("correct", correct_of).number("fp32 correct", fp32_correct_of).if_it_fits();
@@ -86,7 +87,7 @@ void print_latency(Console& console, const std::vector<ResultRow>& rows) {
     return [names = std::move(names)](const ResultRow& row) { return pass_ns(row, names); };
   };
   RowTable table = first_columns();
-  table.words("mode", [](const ResultRow& row) { return row.label("mode"); });
+  table.words("mode", [](const ResultRow& row) { return row.label("mode"); }).key();
   table.number("pipelined us", pass({"pipelined", "cpu"}), format_us);
   table.number("in order us", pass({"in_order"}), format_us);
   table.median("wall us").spread().number("p99", &ResultRow::p99_ns, format_us);

@@ -183,7 +183,7 @@ Table layer_table(const Executable& executable, const std::vector<ResultRow>& ro
   RowTable table;
   table.words("layer", layer).words("backend", &ResultRow::backend);
   table.words("math", [](const ResultRow& row) { return row.math.empty() ? "-" : row.math; });
-  if (both) table.words("cache", &ResultRow::cache);
+  if (both) table.words("cache", &ResultRow::cache).key();
   table.number("median us", median_ns, format_us).spread().number("GFLOP/s", [](const ResultRow& row) {
     return row.flops > 0 ? format_gflops(row) : std::string("-");
   });

@@ -74,7 +74,7 @@ Table table_of(const std::vector<BackendRow>& rows) {
   table.words("layer", layer_once).number("rank", [](const BackendRow& row) {
     return std::to_string(row.rank);
   });
-  table.words("backend", &BackendRow::backend);
+  table.words("backend", &BackendRow::backend).key();
   table.words("supported", [](const BackendRow& row) {
     return row.status == row_status::kError ? row.status : supported(row) ? "yes" : "no";
   });

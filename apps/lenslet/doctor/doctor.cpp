@@ -140,7 +140,7 @@ std::vector<Group> groups_of(const std::vector<ResultRow>& rows) {
 Table summary_table(const std::vector<Group>& groups) {
   TableOf<Group> table;
   table.words("backend", &Group::name);
-  table.words("math", [](const Group& group) { return group.math.empty() ? "-" : group.math; });
+  table.words("math", [](const Group& group) { return group.math.empty() ? "-" : group.math; }).key();
   for (const char* status : kStatuses) {
     table.number(status, [status](const Group& group) {
       const int64_t count = group.count(status);

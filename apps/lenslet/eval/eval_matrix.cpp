@@ -210,7 +210,7 @@ void print_rows(Console& console, const std::vector<MatrixRow>& rows) {
   };
   TableOf<MatrixRow> table;
   table.words("backends", &MatrixRow::spec);
-  table.words("math", [](const MatrixRow& row) { return to_string(row.math); });
+  table.words("math", [](const MatrixRow& row) { return to_string(row.math); }).key();
   table.number("correct", where_it_ran([](const MatrixRow& row) { return format_count(row.correct); }));
   table.number("differ",
                where_it_ran([](const MatrixRow& row) { return std::to_string(row.differences.size()); }));

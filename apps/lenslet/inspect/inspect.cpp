@@ -149,7 +149,8 @@ Table table_of(const std::vector<SupportedLayer>& layers) {
   TableOf<SupportedLayer> table;
   table.words("layer", &SupportedLayer::layer)
       .words("type", &SupportedLayer::type)
-      .words("device", &SupportedLayer::device);
+      .words("device", &SupportedLayer::device)
+      .key();
   table.words("backends", [](const SupportedLayer& row) {
     return row.backends.empty() ? std::string("none") : comma_list(row.backends);
   });

@@ -325,7 +325,7 @@ void print_tuned_layers(Console& console, const Graph& graph, const TuneReport& 
   std::vector<LayerRow> rows;
   for (const Region& region : regions) add_rows(graph, report, region, rows);
   TableOf<LayerRow> table;
-  table.words("layers", &LayerRow::layers).words("backend", &LayerRow::backend).median();
+  table.words("layers", &LayerRow::layers).words("backend", &LayerRow::backend).key().median();
   add_verdict(table);
   table.note("reason", &LayerRow::reason);
   table.note("implementation", &LayerRow::detail);

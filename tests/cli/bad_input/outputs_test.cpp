@@ -152,6 +152,23 @@ TEST(BadInput, AnOutputInNoFolderIsRefusedBeforeAnythingIsMeasured) {
   }
 }
 
+// What was computed is printed, and the other file is whole, before the error ends the command.
+TEST(BadInput, AFileThatCannotBeWrittenKeepsNoAnswerBack) {
+  const std::string full = "/dev/full: cannot be written: No space left";
+  expect_run(run_line("{classify} {dir}/pics/one.pgm {source}/samples/digit_7_a.png --json /dev/full --csv "
+                      "{dir}/out/whole.csv"),
+             kOutput, "one.pgm: 1|digit_7_a.png: 7", full);
+  EXPECT_EQ(count_lines(read_text(expand("{dir}/out/whole.csv"))), 3);
+  expect_run(run_line("{classify} {dir}/pics/one.pgm --csv /dev/full"), kOutput, "one.pgm: 1", full);
+  for (const std::string target : {"--json /dev/full", "--csv /dev/full"}) {
+    expect_run(run_line("{eval} " + target), kOutput, "accuracy: ", full);
+    expect_run(lenslet("bench --device cpu --batch-sizes 1 --warmup-ms 0 --min-time-ms 1 " + target), kOutput,
+               "images/s", full);
+    expect_run(lenslet("profile --device cpu {quick} " + target), kOutput, "conv2", full);
+    expect_run(run_line("{measure} " + target), kOutput, "PASSED", full);
+  }
+}
+
 TEST(BadInput, ACommandThatFailsLaterLeavesTheEarlierFiles) {
   const std::string file = fixture_folder() + "/out/earlier.json", before = "of an earlier run\n";
   std::ofstream(file) << before;
