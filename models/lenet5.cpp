@@ -47,7 +47,7 @@ bool is_transposed(const Shape& found, const Shape& expected) {
 
 // Reports all faults at once, up to a readable length.
 void check_tensors(const Safetensors& weights, const std::string& origin) {
-  constexpr size_t kMaxListed = 24, kMaxOfName = 60;
+  constexpr size_t kMaxListed = 24, kMaxOfName = 60;  // LeNet-5 has ten tensors; 24 faults are about a screen
   std::string wrong;
   size_t count = 0;
   const auto add = [&](const std::string& text) {

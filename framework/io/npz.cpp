@@ -15,6 +15,8 @@
 namespace lenslet {
 namespace {
 
+// A network with an array for every value of its nodes has hundreds; NumPy's arrays have at most 32 dimensions (64 from
+// version 2 on).
 constexpr size_t kMaxMembers = 4096, kMaxRank = 32;
 constexpr size_t kMaxHeader = 1 << 16;  // bytes before an array's values; NumPy's own limit is 10,000
 

@@ -118,7 +118,7 @@ std::string ProblemOptions::take(std::string_view option) {
 }
 
 std::string ProblemOptions::refused() const {
-  constexpr size_t kNamed = 8;
+  constexpr size_t kNamed = 8;  // what a message of one line has room for
   std::vector<std::string> options;
   for (const auto& [key, option] : refused_) {
     if (options.size() == kNamed) {

@@ -57,6 +57,7 @@ const std::vector<std::pair<int, std::string>>& exit_codes() {
 }
 
 std::string closing_words(const Program& program) {
+  // Output for people fits 100 columns. The meaning of a longer name than the column follows two spaces behind it.
   constexpr size_t kWidth = 100, kColumn = 32;
   std::string text =
       concat("Every command has --help with examples, such as: ", program.example, "\n\nEnvironment:\n");

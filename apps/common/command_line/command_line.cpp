@@ -15,6 +15,7 @@
 namespace lenslet {
 namespace {
 
+// Output for people fits 100 columns; two thirds of them are for the text of an option.
 constexpr size_t kHelpColumn = 34, kHelpWidth = 100;
 
 // The options of `explain` and `completion`, and of `man`, which has none.
@@ -63,7 +64,7 @@ std::string hint_and_help(const std::string& word, const std::vector<std::string
 
 // CLI11's messages quote arguments, whose length is unlimited.
 std::string one_line(std::string text) {
-  constexpr size_t kMaxBytes = 300;
+  constexpr size_t kMaxBytes = 300;  // three lines of a terminal, as of printable_excerpt()
   text = printable(text);
   return text.size() > kMaxBytes ? text.substr(0, kMaxBytes) + "..." : text;
 }

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int64_t kWarmUp = 100;  // untimed calls at the start
 constexpr const char *kPolled = "polled", *kResident = "resident";
-constexpr int kInOrderPasses = 200, kInOrderWarmUp = 20;
+constexpr int kInOrderPasses = 200, kInOrderWarmUp = 20;  // some milliseconds of passes. Chosen by hand
 
 /// One way to call the model with a batch and get the answers back.
 class LatencyPath {

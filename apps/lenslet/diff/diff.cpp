@@ -28,6 +28,7 @@ namespace lenslet {
 namespace {
 
 constexpr const char* kSchema = "lenslet.diff/1";
+// A comparison is about values, not speed: a larger batch takes more memory for every layer's output. Chosen by hand.
 constexpr int64_t kDefaultBatch = 8;
 // Roundings beyond those of the sum where a side folds a normalisation y = g (x - m) / sqrt(v + e) + b into weights and
 // bias: the factor's sum, root and quotient, its product with a weight or with the bias's difference, that difference,

@@ -18,7 +18,7 @@ namespace lenslet {
 namespace {
 
 constexpr const char* kMatrixSchema = "lenslet.matrix/1";
-constexpr size_t kDifferencesShown = 20;
+constexpr size_t kDifferencesShown = 20;                  // of a row, about a screen; --json has all
 constexpr int64_t kDigitsAllowed = 3, kDigitsOf = 10000;  // tolerance of reduced precision
 
 /// One combination of backends.

@@ -19,7 +19,7 @@ namespace lenslet {
 namespace {
 
 constexpr const char* kSamplesSchema = "lenslet.eval_samples/1";
-constexpr int kTop = 5;
+constexpr int kTop = 5;  // top-5 accuracy, as ImageNet's networks are published with
 
 struct SampleMiss {
   std::string sample, label, predicted;

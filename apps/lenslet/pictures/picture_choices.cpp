@@ -12,6 +12,8 @@
 namespace lenslet {
 namespace {
 
+// 41,943 labels of 100 bytes, and no answer shows more bytes of one. A large file that is no list, such as a model, is
+// refused unread.
 constexpr size_t kMaxLabelBytes = 1 << 22;
 
 // The value of channel `c`: the only one, its own, or `fallback` without any.
@@ -26,7 +28,7 @@ float value_of(const std::vector<double>& values, size_t c, size_t channels, con
 
 // No error, because the usual list for ImageNet has two classes called crane.
 void note_equal_lines(const std::vector<std::string>& labels, const std::string& path) {
-  constexpr size_t kMaxListed = 4;
+  constexpr size_t kMaxListed = 4;  // a note of some lines; the usual list has two such pairs
   std::unordered_map<std::string, size_t> line_of;
   std::string pairs;
   size_t count = 0;

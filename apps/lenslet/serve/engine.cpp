@@ -21,7 +21,7 @@ namespace {
 
 // A pass that takes less is computed by the thread of the connection.
 constexpr std::chrono::microseconds kQuick(50);
-constexpr int kQuickTries = 10;
+constexpr int kQuickTries = 10;  // the quickest counts, so that no interruption decides. Chosen by hand
 constexpr const char* kPictureName = "picture";
 constexpr char kUseInfer[] = "use infer";  // the request that takes any network
 

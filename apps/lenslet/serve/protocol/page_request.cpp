@@ -9,6 +9,7 @@
 namespace lenslet::serve {
 namespace {
 
+// Nine digits: what a page sends (a batch, a digit) is far below, and a caller may keep the number in an int.
 constexpr int64_t kMaxNumber = 999'999'999;
 
 std::string decoded(std::string_view text) {
