@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "framework/base/error.h"
 #include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
 #include "framework/device/runtime.h"

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <system_error>
 
 #include <algorithm>
 #include <array>

@@ -6,6 +6,8 @@
 #include "framework/io/safetensors.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>

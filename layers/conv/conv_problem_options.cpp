@@ -4,6 +4,7 @@
 #include <charconv>
 #include <climits>
 #include <cstdint>
+#include <system_error>
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"

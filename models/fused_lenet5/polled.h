@@ -5,6 +5,7 @@
 // predictions there instead of waiting for the stream.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 

@@ -5,6 +5,7 @@
 // occupies one multiprocessor per block of its cluster, 16 of an H200's 132. Other streams can use the rest.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "framework/device/device.h"

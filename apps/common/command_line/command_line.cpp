@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "apps/common/output/glossary.h"
 #include "apps/common/output/output.h"

@@ -5,6 +5,7 @@
 #include "apps/common/output/text.h"
 #include "apps/lenslet/candidates/reference_layer.h"
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "models/prediction.h"
 
 namespace lenslet {

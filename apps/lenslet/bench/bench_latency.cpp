@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <memory>
 
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"

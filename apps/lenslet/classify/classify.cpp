@@ -1,7 +1,10 @@
 // lenslet classify: reads the number in each picture.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "api/number_reader.h"
 #include "apps/common/output/error_line.h"
@@ -12,6 +15,8 @@
 #include "apps/lenslet/pictures/digit_inputs.h"
 #include "apps/lenslet/pictures/picture_choices.h"
 #include "apps/lenslet/session/session.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "models/classifier.h"
 #include "models/digit/picture_input.h"
 

@@ -8,6 +8,9 @@
 // folded into the layer, such as a normalisation.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 #include "apps/common/output/text.h"
 #include "apps/common/program/run.h"
@@ -17,6 +20,7 @@
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/diff/their_values.h"
 #include "apps/lenslet/session/session.h"
+#include "framework/base/error.h"
 #include "framework/execution/executable.h"
 #include "framework/measuring/row_status.h"
 #include "framework/tensor/roundoff.h"

@@ -1,8 +1,12 @@
 // lenslet eval --backend-matrix: the answers of every combination of backends, compared with those of the first.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/common/output/progress.h"
 #include "apps/common/output/text.h"

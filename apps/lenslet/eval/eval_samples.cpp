@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "apps/common/output/progress.h"
 #include "apps/common/output/text.h"
@@ -13,6 +17,8 @@
 #include "apps/lenslet/eval/logits_file.h"
 #include "apps/lenslet/eval/sample_set.h"
 #include "framework/base/clock.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "models/classifier.h"
 
 namespace lenslet {

@@ -10,6 +10,7 @@
 #include "apps/lenslet/eval/eval.h"
 #include "apps/lenslet/pictures/eval_report.h"
 #include "framework/base/clock.h"
+#include "framework/base/error.h"
 #include "framework/base/integer_math.h"
 #include "framework/measuring/nvtx.h"
 #include "framework/tensor/pixels.h"

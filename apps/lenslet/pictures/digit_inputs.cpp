@@ -1,6 +1,8 @@
 #include "apps/lenslet/pictures/digit_inputs.h"
 
 #include <unistd.h>
+#include <new>
+#include <system_error>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,8 @@
 #include "apps/lenslet/pictures/picture_choices.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <unordered_map>
 
 #include "apps/common/output/output.h"

@@ -12,6 +12,7 @@
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/base/serial_loops.h"
+#include "framework/base/text.h"
 #include "framework/io/picture.h"
 #include "models/classifier.h"
 #include "models/digit/picture_input.h"

@@ -8,7 +8,11 @@
 // values. Then a vector of inputs, once loaded, serves all output rows of a block that reach it. The blocking is this
 // project's own.
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
 
+#include "framework/base/error.h"
 #include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
 #include "framework/base/shared_loop.h"

@@ -1,7 +1,9 @@
 #include "models/onnx/import/import.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/io/file_guess.h"
 #include "models/onnx/read/read_tensor.h"

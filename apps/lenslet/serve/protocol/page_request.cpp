@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <system_error>
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"

@@ -1,8 +1,11 @@
 // When and how RGB images are cut into strips, and the launch of conv_direct_strip_kernel.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 
+#include "framework/base/error.h"
 #include "layers/conv/gpu/direct/launch.cuh"
 #include "layers/conv/gpu/direct/strip.cuh"
 
