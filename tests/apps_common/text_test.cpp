@@ -6,6 +6,8 @@
 #include <cmath>
 #include <string>
 
+#include "framework/base/clause_list.h"
+
 namespace lenslet {
 namespace {
 
@@ -29,6 +31,21 @@ TEST(Text, Numbers) {
   EXPECT_EQ(format_share(12.3), "1230 %");
   EXPECT_EQ(format_share(1e30), "1.00e+32 %");
   EXPECT_EQ(format_percent(0.9963), "99.63 %");
+}
+
+TEST(ClauseList, HasTheFirstClausesAndCountsTheOthers) {
+  ClauseList clauses(2);
+  EXPECT_EQ(clauses.text(), "");
+  clauses.add("a");
+  clauses.add("");
+  EXPECT_EQ(clauses.text(), "a");
+  clauses.add("b");
+  EXPECT_EQ(clauses.text(), "a; b");
+  EXPECT_EQ(clauses.left_out(), 0u);
+  clauses.add("c");
+  clauses.add("d");
+  EXPECT_EQ(clauses.text(), "a; b; and 2 more");
+  EXPECT_EQ(clauses.left_out(), 2u);
 }
 
 TEST(Text, PrintableEscapesWhatTerminalsWouldObey) {
