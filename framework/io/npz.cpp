@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "framework/base/error.h"
+#include "framework/base/joined_numbers.h"
 #include "framework/base/text.h"
 #include "framework/io/float_formats.h"
 
@@ -214,8 +215,7 @@ bool NpyArray::holds_samples_of(const Shape& sample) const {
 }
 
 std::string NpyArray::describe() const {
-  std::string text;
-  for (const int64_t dim : dims) text += concat(text.empty() ? "" : "x", dim);
+  const std::string text = joined_numbers(dims, "x");
   const char* const name = kind == 'f' ? "float" : kind == 'i' ? "int" : kind == 'u' ? "uint" : "bool";
   return concat(text.empty() ? "a scalar" : text, " of ", name,
                 kind == 'b' ? std::string() : std::to_string(8 * item));

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "framework/base/clause_list.h"
+#include "framework/base/joined_numbers.h"
 
 namespace lenslet {
 namespace {
@@ -46,6 +49,12 @@ TEST(ClauseList, HasTheFirstClausesAndCountsTheOthers) {
   clauses.add("d");
   EXPECT_EQ(clauses.text(), "a; b; and 2 more");
   EXPECT_EQ(clauses.left_out(), 2u);
+}
+
+TEST(JoinedNumbers, HasTheSeparatorBetweenThem) {
+  EXPECT_EQ(joined_numbers(std::vector<int64_t>(), "x"), "");
+  EXPECT_EQ(joined_numbers(std::vector<uint64_t>{18446744073709551615u}, "x"), "18446744073709551615");
+  EXPECT_EQ(joined_numbers(std::vector<int64_t>{-1, 0, 28}, ", "), "-1, 0, 28");
 }
 
 TEST(Text, PrintableEscapesWhatTerminalsWouldObey) {

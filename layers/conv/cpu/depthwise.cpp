@@ -260,8 +260,9 @@ class DepthwiseBackend : public ConvBackend {
     }
     const double floats = (problem.p() + 8.0) * 2 * ((problem.q() + 32.0) * 2 + 8);
     if (floats > kMaxPlaneFloats) {
-      return Support::no(concat("depthwise on the CPU supports padded planes of up to ", kMaxPlaneFloats,
-                                " values, the problem needs up to ", floats, ": use direct"));
+      return Support::no(concat("depthwise on the CPU supports padded feature maps of up to ",
+                                kMaxPlaneFloats, " values, the problem needs up to ", floats,
+                                ": use direct"));
     }
     return Support::yes();
   }
