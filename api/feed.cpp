@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "framework/base/error.h"
 #include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
 #include "framework/device/runtime.h"
@@ -17,9 +18,11 @@
 namespace lenslet {
 namespace {
 
-// Page-locked memory that the chunks of all lanes may take.
+// Page-locked memory that the chunks of all lanes may take, which the system cannot swap out. kMaxLanes lanes of two
+// chunks of 4 MiB (kChunkBytes) take 96 MiB; chunks above 10 MiB, of large images, get fewer lanes. Chosen by hand.
 constexpr size_t kMaxStaging = size_t{256} << 20;
-// Images of a chunk at least, if it is smaller than a pass so that all lanes take part.
+// Images of a chunk at least, if it is smaller than a pass so that all lanes take part. A pass computes all its images,
+// however few a chunk has: smaller chunks compute more in vain, larger ones leave lanes without work. Chosen by hand.
 constexpr int64_t kMinChunk = 1024;
 
 }  // namespace

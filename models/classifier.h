@@ -13,7 +13,7 @@ namespace lenslet {
 /// all others are 1. 0 for any other output.
 int64_t classes_of(const Graph& graph);
 
-/// Whether it reads 28x28 grey pictures and writes a value for each of the ten digits, as LeNet-5 does: 1x28x28, or the
+/// Whether it reads 28x28 grey images and writes a value for each of the ten digits, as LeNet-5 does: 1x28x28, or the
 /// same values as 28x28x1 or 28x28.
 bool reads_digits(const Graph& graph);
 

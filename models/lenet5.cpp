@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <vector>
 
+#include "framework/base/clause_list.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "layers/conv/conv_layer.h"
@@ -47,20 +49,16 @@ bool is_transposed(const Shape& found, const Shape& expected) {
 
 // Reports all faults at once, up to a readable length.
 void check_tensors(const Safetensors& weights, const std::string& origin) {
-  constexpr size_t kMaxListed = 24, kMaxOfName = 60;
-  std::string wrong;
-  size_t count = 0;
-  const auto add = [&](const std::string& text) {
-    if (++count <= kMaxListed) add_clause(wrong, text);
-  };
+  constexpr size_t kMaxListed = 24, kMaxOfName = 60;  // LeNet-5 has ten tensors; 24 faults are about a screen
+  ClauseList wrong(kMaxListed);
   for (const ExpectedTensor& expected : expected_tensors()) {
     const auto found = weights.tensors.find(expected.name);
     if (found == weights.tensors.end()) {
-      add(concat("missing ", expected.name, " [", expected.shape.to_string(), "]"));
+      wrong.add(concat("missing ", expected.name, " [", expected.shape.to_string(), "]"));
     } else if (found->second.shape() != expected.shape) {
       const Shape& shape = found->second.shape();
-      add(concat(expected.name, " must be [", expected.shape.to_string(), "], found [", shape.to_string(),
-                 "]", is_transposed(shape, expected.shape) ? " (transposed?)" : ""));
+      wrong.add(concat(expected.name, " must be [", expected.shape.to_string(), "], found [",
+                       shape.to_string(), "]", is_transposed(shape, expected.shape) ? " (transposed?)" : ""));
     }
   }
   for (const auto& [name, tensor] : weights.tensors) {
@@ -68,10 +66,11 @@ void check_tensors(const Safetensors& weights, const std::string& origin) {
     const bool known = std::any_of(all.begin(), all.end(),
                                    [&found = name](const ExpectedTensor& e) { return found == e.name; });
     if (!known)
-      add(concat("unexpected ", printable_excerpt(name, kMaxOfName), " [", tensor.shape().to_string(), "]"));
+      wrong.add(
+          concat("unexpected ", printable_excerpt(name, kMaxOfName), " [", tensor.shape().to_string(), "]"));
   }
-  if (count > kMaxListed) wrong += concat("; and ", count - kMaxListed, " more");
-  if (!wrong.empty()) throw DataError(concat(origin, ": not the weights of LeNet-5: ", wrong));
+  if (const std::string faults = wrong.text(); !faults.empty())
+    throw DataError(concat(origin, ": not the weights of LeNet-5: ", faults));
 }
 
 void check_model(const Safetensors& weights, const std::string& origin) {

@@ -1,5 +1,8 @@
 #include "apps/convbench/cli.h"
 
+#include <cstdint>
+#include <vector>
+
 #include "apps/common/command_line/shared_options.h"
 #include "apps/common/program/report_command.h"
 #include "apps/convbench/commands/commands.h"
@@ -7,6 +10,7 @@
 #include "apps/convbench/gemm_study/gemm_study.h"
 #include "apps/convbench/stencil/stencil_study.h"
 #include "apps/measuring/cache_option.h"
+#include "framework/base/error.h"
 #include "framework/io/file.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/conv/gpu/ladder/conv_ladder.h"

@@ -13,9 +13,11 @@
 namespace lenslet {
 namespace {
 
+// Above every useful value, so that a digit too many is an error at once; products of them fit 64 bits. kMaxBatch is
+// that of api/model_setup.h. A request does not wait for others longer than a second.
 constexpr int64_t kMaxBatch = 1 << 20, kMaxStreams = 64, kMaxRepeat = 1'000'000'000;
 constexpr int64_t kMaxServedBatch = 65536, kMaxDelayUs = 1'000'000;
-constexpr int64_t kMinCalls = 10, kMaxCalls = 1'000'000;
+constexpr int64_t kMinCalls = 10, kMaxCalls = 1'000'000;  // a p90 needs 10; a million samples are 8 MB
 
 constexpr const char* kClassifyExamples = R"(Examples:
   lenslet classify samples/digit_3_a.png --explain

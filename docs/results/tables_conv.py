@@ -79,7 +79,7 @@ def deep(group):
 
 
 def im2col(group):
-    """im2col_gemm beside direct: one RGB image to 3 planes."""
+    """im2col_gemm beside direct: one RGB image to 3 channels."""
     table = group.rows.where(table="rgb", cache="hot", math="fp32", stride="1", out_channels="3")
     sizes = {
         size: [table.where(backend=name, size=size).best() for name in ("im2col_gemm", "cudnn", "direct")]
@@ -87,7 +87,7 @@ def im2col(group):
     }
     return (
         markdown(
-            f"{group.device}, fp32, hot, one RGB image to 3 planes, 3×3, padding 1:",
+            f"{group.device}, fp32, hot, one RGB image to 3 channels, 3×3, padding 1:",
             ["size", "im2col_gemm, µs", "workspace", "times as fast as cuDNN", "direct, µs"],
             (
                 [

@@ -106,7 +106,7 @@ ordered_json parse_strict_json(const std::string& text, const std::string& origi
 }
 
 std::string json_excerpt(const ordered_json& value) {
-  constexpr size_t kMaxExcerptBytes = 80;
+  constexpr size_t kMaxExcerptBytes = 80;  // a line of a terminal
   if (value.is_string())
     return concat("\"", printable_excerpt(value.get_ref<const std::string&>(), kMaxExcerptBytes), "\"");
   return printable_excerpt(value.dump(-1, ' ', true, ordered_json::error_handler_t::replace),

@@ -1,6 +1,7 @@
 #include "framework/device/near_processors.h"
 
 #include <charconv>
+#include <system_error>
 
 #include "framework/base/choice_trace.h"
 #include "framework/base/error.h"

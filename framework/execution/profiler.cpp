@@ -66,6 +66,8 @@ class StageRecorder : public Tracer {
   bool failed_ = false;
 };
 
+// Events of so many stages of a step are made in advance. Most backends have three at most, but one that computes in
+// slices has them in each. Chosen by hand.
 constexpr size_t kStagesPerStep = 16;
 class PassProfiler {
  public:

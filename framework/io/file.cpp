@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <system_error>
 
 #include <algorithm>
 #include <array>
@@ -18,6 +19,7 @@
 namespace lenslet {
 namespace {
 
+// At 64 KiB a call of the system is a small part of the copy. Chosen by hand.
 constexpr size_t kReadStep = 1 << 16;
 constexpr size_t kWriteBuffer = 1 << 16;
 

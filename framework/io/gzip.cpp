@@ -10,7 +10,9 @@
 namespace lenslet {
 namespace {
 
+// Room for a small file at once; larger outputs double theirs.
 constexpr size_t kGrowth = 1 << 16;
+// Ninety times MNIST's training images: bounds the memory that a header can claim.
 constexpr size_t kMaxSize = size_t{4} << 30;
 constexpr int kGzipOrZlib = 15 + 32;  // inflateInit2: the largest window, header recognised by its bytes
 

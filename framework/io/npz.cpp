@@ -9,12 +9,15 @@
 #include <cstring>
 
 #include "framework/base/error.h"
+#include "framework/base/joined_numbers.h"
 #include "framework/base/text.h"
 #include "framework/io/float_formats.h"
 
 namespace lenslet {
 namespace {
 
+// A network with an array for every value of its nodes has hundreds; NumPy's arrays have at most 32 dimensions (64 from
+// version 2 on).
 constexpr size_t kMaxMembers = 4096, kMaxRank = 32;
 constexpr size_t kMaxHeader = 1 << 16;  // bytes before an array's values; NumPy's own limit is 10,000
 
@@ -212,8 +215,7 @@ bool NpyArray::holds_samples_of(const Shape& sample) const {
 }
 
 std::string NpyArray::describe() const {
-  std::string text;
-  for (const int64_t dim : dims) text += concat(text.empty() ? "" : "x", dim);
+  const std::string text = joined_numbers(dims, "x");
   const char* const name = kind == 'f' ? "float" : kind == 'i' ? "int" : kind == 'u' ? "uint" : "bool";
   return concat(text.empty() ? "a scalar" : text, " of ", name,
                 kind == 'b' ? std::string() : std::to_string(8 * item));

@@ -6,11 +6,14 @@
 #include "framework/io/safetensors.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/base/joined_numbers.h"
 #include "framework/base/strict_json.h"
 #include "framework/base/text.h"
 #include "framework/io/file.h"
@@ -219,8 +222,7 @@ Shape check_entry(const std::string& name, const Entry& entry, uint64_t data_byt
     throw DataError(concat(tensor, "expected F32, F16 or BF16, found ", printable_excerpt(entry.dtype),
                            "; convert it before saving"));
   }
-  std::string text;
-  for (const uint64_t dim : entry.shape) text += concat(text.empty() ? "" : "x", dim);
+  const std::string text = joined_numbers(entry.shape, "x");
   uint64_t bytes = element;
   for (const uint64_t dim : entry.shape) {
     if (__builtin_mul_overflow(bytes, dim, &bytes))

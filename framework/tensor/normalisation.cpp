@@ -7,6 +7,7 @@
 namespace lenslet {
 namespace {
 
+// Fewest values for a thread, 64 images of MNIST: about 17 us of a core, more than the 10 us to wake it.
 constexpr int64_t kValuesPerTask = 64 * 784;
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "layers/conv/conv_problem.h"
 
 #include <climits>
+#include <initializer_list>
 
 #include "framework/base/error.h"
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <climits>
 #include <cstdint>
+#include <system_error>
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
@@ -118,7 +119,7 @@ std::string ProblemOptions::take(std::string_view option) {
 }
 
 std::string ProblemOptions::refused() const {
-  constexpr size_t kNamed = 8;
+  constexpr size_t kNamed = 8;  // what a message of one line has room for
   std::vector<std::string> options;
   for (const auto& [key, option] : refused_) {
     if (options.size() == kNamed) {

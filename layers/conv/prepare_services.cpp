@@ -1,7 +1,10 @@
 #include "layers/conv/prepare_services.h"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "framework/base/interruption.h"
 #include "framework/measuring/statistics.h"

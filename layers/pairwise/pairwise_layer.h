@@ -2,8 +2,11 @@
 // repeats. All have the batch as their first dimension, a constant has 1 there.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "framework/graph/layer.h"
 #include "layers/pairwise/pairwise_functions.h"

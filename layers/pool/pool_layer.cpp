@@ -1,5 +1,10 @@
 #include "layers/pool/pool_layer.h"
 
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
 #include "layers/function_operator.h"

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "framework/base/error.h"
+#include "framework/base/joined_numbers.h"
 #include "layers/rearrange/rearrange_backend.h"
 
 namespace lenslet {
@@ -41,11 +42,7 @@ const Shape& of_rank(size_t rank, std::string_view type, const Shape& input) {
   return input;
 }
 
-std::string list(const Sizes& values) {
-  std::string text;
-  for (const int64_t value : values) text += concat(text.empty() ? "" : " ", value);
-  return text;
-}
+std::string list(const Sizes& values) { return joined_numbers(values, " "); }
 
 }  // namespace
 

@@ -36,7 +36,7 @@ std::vector<float> coefficients_of(Fill fill, size_t count, uint64_t seed) {
 // out[n][inner][outer] = in[n][outer][inner]
 std::vector<float> swap_inner(const std::vector<float>& values, int64_t images, int64_t outer,
                               int64_t inner) {
-  constexpr int64_t kBlock = 4096;
+  constexpr int64_t kBlock = 4096;  // values between two looks at the stop flag: some microseconds
   std::vector<float> swapped(values.size());
   parallel_for(images * inner, kBlock, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

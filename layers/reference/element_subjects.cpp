@@ -1,6 +1,11 @@
 // Subjects of layers that compute element by element or move values.
 #include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "framework/tensor/roundoff.h"
 #include "layers/activation/activation_error.h"

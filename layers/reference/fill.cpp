@@ -40,7 +40,7 @@ namespace {
 /// Uses `draws` random numbers per value, so that a thread can begin at any value.
 template <typename Make>
 std::vector<float> draw_each(size_t count, uint64_t seed, uint64_t draws, Make make) {
-  constexpr int64_t kBlock = int64_t{1} << 16;
+  constexpr int64_t kBlock = int64_t{1} << 16;  // between two looks at the stop flag: about a millisecond
   std::vector<float> values(count);
   parallel_for(static_cast<int64_t>(count), kBlock, [&](int64_t begin, int64_t end) {
     Random random = Random(seed).ahead(draws * static_cast<uint64_t>(begin));

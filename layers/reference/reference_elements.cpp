@@ -1,8 +1,11 @@
 // The judge's functions of one value and of two, and its moves of values.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "framework/base/error.h"
 #include "layers/reference/reference.h"

@@ -3,6 +3,11 @@
 // NaN.
 #pragma once
 
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "framework/graph/layer.h"
 
 namespace lenslet {

@@ -151,7 +151,7 @@ double share_of_rectangle(int label, const Plane& samples, const std::vector<int
                           const std::vector<uint8_t>& enclosed) {
   double count = 0, smallest = 0;
   for (size_t i = 0; i < labels.size(); ++i) count += labels[i] == label || enclosed[i];
-  constexpr int kDirections = 18;
+  constexpr int kDirections = 18;  // every 5 degrees: at most 2.5 off, where a square still fills 0.92
   for (int k = 0; k < kDirections; ++k) {
     const double angle = k * kQuarterTurn / kDirections, c = std::cos(angle), s = std::sin(angle);
     double low_u = 1e9, high_u = -1e9, low_v = 1e9, high_v = -1e9;

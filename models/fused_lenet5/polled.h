@@ -5,6 +5,7 @@
 // predictions there instead of waiting for the stream.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -20,7 +21,9 @@ namespace lenslet {
 /// Not thread-safe.
 class PolledLenet5 {
  public:
-  static constexpr int64_t kMaxBatch = 64;  // images per call
+  /// Images per call, as many as ResidentLenet5 takes, so that both ways are compared at the same batches. For more
+  /// images a call takes long enough for the wait for the stream to be a small part. Chosen by hand.
+  static constexpr int64_t kMaxBatch = 64;
 
   /// Throws UnavailableError with the reason (no GPU, no clusters, an unsupported math mode), UsageError for a batch
   /// outside 1..kMaxBatch.

@@ -5,6 +5,7 @@
 // occupies one multiprocessor per block of its cluster, 16 of an H200's 132. Other streams can use the rest.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "framework/device/device.h"
@@ -27,7 +28,7 @@ struct ResidentOptions {
 /// Computes in fp32 with the weights of make_lenet5. One thread at a time per object; each object has its own kernel.
 class ResidentLenet5 {
  public:
-  /// Largest number of images that are submitted and not yet waited for.
+  /// Largest number of images that are submitted and not yet waited for: the slots of the protocol.
   static constexpr int64_t kMaxBatch = 64;
 
   /// Throws UnavailableError with the reason if there is no GPU with clusters (compute capability 9.0), DeviceError,

@@ -12,6 +12,8 @@
 
 namespace lenslet::resident {
 
+// Images under way. The kernel's cluster takes one image at a time: more slots would only lengthen the queue. Chosen by
+// hand.
 inline constexpr int kSlots = 64;
 inline constexpr int kWordPixels = 7, kImageWords = 112;       // 28 x 28 bytes; a row is four words
 inline constexpr int kAnswerWords = 16, kPredictionWord = 10;  // ten logits, the prediction, five unused

@@ -1,10 +1,13 @@
 #include "models/onnx/lenet5_weights.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "framework/base/error.h"
 #include "models/onnx/read/attributes.h"

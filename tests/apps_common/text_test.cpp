@@ -4,7 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <string>
+#include <vector>
+
+#include "framework/base/clause_list.h"
+#include "framework/base/joined_numbers.h"
 
 namespace lenslet {
 namespace {
@@ -29,6 +34,27 @@ TEST(Text, Numbers) {
   EXPECT_EQ(format_share(12.3), "1230 %");
   EXPECT_EQ(format_share(1e30), "1.00e+32 %");
   EXPECT_EQ(format_percent(0.9963), "99.63 %");
+}
+
+TEST(ClauseList, HasTheFirstClausesAndCountsTheOthers) {
+  ClauseList clauses(2);
+  EXPECT_EQ(clauses.text(), "");
+  clauses.add("a");
+  clauses.add("");
+  EXPECT_EQ(clauses.text(), "a");
+  clauses.add("b");
+  EXPECT_EQ(clauses.text(), "a; b");
+  EXPECT_EQ(clauses.left_out(), 0u);
+  clauses.add("c");
+  clauses.add("d");
+  EXPECT_EQ(clauses.text(), "a; b; and 2 more");
+  EXPECT_EQ(clauses.left_out(), 2u);
+}
+
+TEST(JoinedNumbers, HasTheSeparatorBetweenThem) {
+  EXPECT_EQ(joined_numbers(std::vector<int64_t>(), "x"), "");
+  EXPECT_EQ(joined_numbers(std::vector<uint64_t>{18446744073709551615u}, "x"), "18446744073709551615");
+  EXPECT_EQ(joined_numbers(std::vector<int64_t>{-1, 0, 28}, ", "), "-1, 0, 28");
 }
 
 TEST(Text, PrintableEscapesWhatTerminalsWouldObey) {

@@ -198,7 +198,7 @@ TEST_F(EvalSamples, RefusesWhatDoesNotFit) {
   expect_run(run_line(command("colours --contact-sheet {dir}/out/s.png")), kUsage, "",
              "--contact-sheet are for networks that read digits, on IDX files");
   expect_run(run_line("lenslet eval --device cpu --model {dir}/out/colours.onnx --data {dir}/data"), kData,
-             "", "reads 3x2x2, and IDX files have grey pictures; give a folder per class");
+             "", "reads 3x2x2, and IDX files have samples of one channel; give a folder per class");
   expect_run(run_line(command("colours --split train")), kUsage, "",
              "--split chooses one of the halves of IDX files");
   for (const char* name : {"none", "colours.txt", "colours/red"})
@@ -283,7 +283,7 @@ TEST_F(EvalSamples, ReadsIdxFilesOfOtherPicturesThanDigits) {
   expect_run(
       run_line(
           "lenslet eval --device cpu --model {dir}/out/colours.onnx --split train --data {dir}/out/rows"),
-      kData, "", "reads 3x2x2, and IDX files have grey pictures");
+      kData, "", "reads 3x2x2, and IDX files have samples of one channel");
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "apps/common/ceilings/memory_ceilings.h"
 #include "apps/common/ceilings/peak_rates.h"
 #include "apps/common/output/text.h"
+#include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/device/stream.h"
 #include "framework/gpu_side.h"

@@ -31,7 +31,7 @@ LENSLET_ALWAYS_INLINE float multiply_add(int64_t rounds, float factor, float add
 template <int W>
 LENSLET_ALWAYS_INLINE uint32_t add_words(const uint32_t* data, int64_t count) {
   using Vector = typename VectorOf<uint32_t, W>::type;
-  constexpr int kSums = 8;
+  constexpr int kSums = 8;  // independent: more than the latency of an addition times the loads of a cycle
   Vector sum[kSums] = {};
   for (int64_t i = 0; i < count; i += kSums * W) {
 #pragma GCC unroll 8

@@ -4,6 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "apps/common/output/glossary.h"
 #include "apps/common/output/output.h"
@@ -67,7 +70,7 @@ std::string hint_and_help(const std::string& word, const std::vector<std::string
 
 // CLI11's messages quote arguments, whose length is unlimited.
 std::string one_line(std::string text) {
-  constexpr size_t kMaxBytes = 300;
+  constexpr size_t kMaxBytes = 300;  // three lines of a terminal, as of printable_excerpt()
   text = printable(text);
   return text.size() > kMaxBytes ? text.substr(0, kMaxBytes) + "..." : text;
 }

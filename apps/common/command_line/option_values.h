@@ -121,7 +121,8 @@ Words<Enum> words(const Enum (&values)[count], const char* (*name)(Enum)) {
   return result;
 }
 
-/// Splits at commas; throws UsageError for an empty part or more than kMaxListed parts.
+/// Splits at commas; throws UsageError for an empty part or more than kMaxListed parts, above every list that a person
+/// writes.
 std::vector<std::string> split_list(const std::string& option, const std::string& text);
 constexpr size_t kMaxListed = 1000;
 

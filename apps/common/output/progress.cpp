@@ -12,6 +12,7 @@
 #include "apps/common/output/output.h"
 #include "apps/common/output/text.h"
 #include "framework/base/clock.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 namespace {

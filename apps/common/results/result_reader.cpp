@@ -1,7 +1,11 @@
 #include "apps/common/results/result_reader.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "framework/base/error.h"

@@ -91,7 +91,7 @@ ResultEnvironment this_environment(const std::string& tool, bool with_gpus,
 
 std::string ResultEnvironment::device_name() const {
   if (devices.empty()) return printable_excerpt(cpu);
-  constexpr size_t kMaxNamed = 4;
+  constexpr size_t kMaxNamed = 4;  // what a heading of one line has room for
   std::vector<std::pair<std::string, int>> counted;
   std::map<std::string, size_t> places;
   for (const ResultDevice& device : devices) {

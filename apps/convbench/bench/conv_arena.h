@@ -2,6 +2,7 @@
 // one set is enough.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,11 +1,14 @@
 // convbench gemm: the matrix product of im2col by memory mode and by partition into threads: tables 3 and 4 of study A.
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "apps/common/output/text.h"
 #include "apps/common/results/row_table.h"
 #include "apps/convbench/commands/commands.h"
 #include "apps/convbench/commands/tables.h"
 #include "apps/convbench/gemm_study/gemm_study.h"
+#include "framework/base/error.h"
 
 namespace lenslet {
 namespace {

@@ -7,12 +7,16 @@
 // three steps are also measured alone in the same run, in turns with the totals.
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "apps/common/output/text.h"
 #include "apps/common/results/row_table.h"
 #include "apps/convbench/commands/commands.h"
 #include "apps/convbench/commands/tables.h"
 #include "apps/convbench/streams/streams_bench.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "layers/conv/conv_registry.h"
 
 namespace lenslet {

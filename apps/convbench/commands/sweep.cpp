@@ -1,6 +1,10 @@
 // convbench sweep: one RGB image, 3x3, padding 1, over sizes and strides: the convolutions of study A.
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "apps/common/output/table.h"
 #include "apps/common/output/text.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <system_error>
 
 #include "apps/convbench/filter/rgb_values.h"
 #include "framework/base/error.h"

@@ -15,10 +15,11 @@
 namespace lenslet {
 namespace {
 
-// Multiply-adds of the judge per output picture.
+// Multiply-adds of the judge per output picture: every output of a 3x3 filter up to 557 x 557 pixels, and a sample of a
+// larger picture. Twice kReferenceMacs, so about two hundredths of a second on one core. Chosen by hand.
 constexpr int64_t kJudgedMacs = int64_t{1} << 23;
 
-// Below this number of pixels a second thread costs more than it saves.
+// Fewest pixels for a thread: 49,152 roundings, about 0.2 ms of a core, beside which the 10 us to wake it are little.
 constexpr int64_t kPixelsPerThread = 1 << 14;
 
 }  // namespace

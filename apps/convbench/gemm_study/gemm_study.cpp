@@ -1,5 +1,9 @@
 #include "apps/convbench/gemm_study/gemm_study.h"
 
+#include <cstdint>
+#include <memory>
+#include <optional>
+
 #include "apps/common/command_line/option_values.h"
 #include "apps/common/output/text.h"
 #include "apps/common/results/attempt.h"

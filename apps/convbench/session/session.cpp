@@ -6,6 +6,7 @@
 #include "apps/common/system/environment.h"
 #include "apps/common/system/signals.h"
 #include "apps/measuring/expected_time.h"
+#include "framework/base/error.h"
 #include "framework/base/parallel.h"
 
 namespace lenslet {

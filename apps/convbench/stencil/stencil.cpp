@@ -8,6 +8,7 @@
 namespace lenslet {
 namespace {
 
+// 2^30 elements are 4 GiB of input and 4 GiB of output, and an index plus a filter's reach fits an int.
 constexpr int kMaxLength = 1 << 30, kMaxEdge = 1 << 16;
 
 void check_extent(const char* option, int value, int max) {

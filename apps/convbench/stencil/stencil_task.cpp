@@ -10,6 +10,7 @@
 namespace lenslet {
 namespace {
 
+// Judged outputs of a filter above 4,096 taps, of which kReferenceMacs would pay for fewer. Chosen by hand.
 constexpr int64_t kMinSamples = 1024;
 constexpr int kEdge = 40;  // judged outputs next to an edge: more than a row of a tile
 

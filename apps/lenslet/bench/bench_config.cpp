@@ -5,11 +5,14 @@
 #include "apps/common/output/text.h"
 #include "apps/lenslet/candidates/reference_layer.h"
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "models/prediction.h"
 
 namespace lenslet {
 namespace {
 
+// Largest default batches of LeNet-5: 6e11 and 9e9 operations (563,280 per image), some hundredths of a second, beside
+// which the fixed cost of a pass is small. Chosen by hand.
 constexpr int64_t kMaxOnGpu = 1 << 20, kMaxOnCpu = 1 << 14;
 constexpr const char* kAllBackends = "all";
 // Operations of the largest default batch of another network than LeNet-5: some tenths of a second.

@@ -1,6 +1,7 @@
 // What `lenslet bench` measures: the configurations of one batch size.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

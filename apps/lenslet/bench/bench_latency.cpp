@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <memory>
 
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
@@ -23,7 +25,7 @@ namespace {
 
 constexpr int64_t kWarmUp = 100;  // untimed calls at the start
 constexpr const char *kPolled = "polled", *kResident = "resident";
-constexpr int kInOrderPasses = 200, kInOrderWarmUp = 20;
+constexpr int kInOrderPasses = 200, kInOrderWarmUp = 20;  // some milliseconds of passes. Chosen by hand
 
 /// One way to call the model with a batch and get the answers back.
 class LatencyPath {

@@ -8,6 +8,7 @@
 
 #include "apps/common/output/text.h"
 #include "apps/lenslet/candidates/layer_bound.h"
+#include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/tensor/poison.h"
 #include "layers/softmax/softmax_error.h"

@@ -1,7 +1,10 @@
 // lenslet classify: reads the number in each picture.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "api/number_reader.h"
 #include "apps/common/output/error_line.h"
@@ -12,6 +15,8 @@
 #include "apps/lenslet/pictures/digit_inputs.h"
 #include "apps/lenslet/pictures/picture_choices.h"
 #include "apps/lenslet/session/session.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "models/classifier.h"
 #include "models/digit/picture_input.h"
 
@@ -19,6 +24,8 @@ namespace lenslet {
 namespace {
 
 constexpr const char* kSchema = "lenslet.classify/1";
+// Pictures come from files: reading one takes longer than its share of a pass, on a GPU too, so a larger batch gains
+// little and delays the first answer. Chosen by hand.
 constexpr int64_t kDefaultBatch = 64;
 
 // The answers to pictures of digits. Moves each input's `number` out of `inputs`.

@@ -8,6 +8,9 @@
 // folded into the layer, such as a normalisation.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 #include "apps/common/output/text.h"
 #include "apps/common/program/run.h"
@@ -17,6 +20,7 @@
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/diff/their_values.h"
 #include "apps/lenslet/session/session.h"
+#include "framework/base/error.h"
 #include "framework/execution/executable.h"
 #include "framework/measuring/row_status.h"
 #include "framework/tensor/roundoff.h"
@@ -28,6 +32,7 @@ namespace lenslet {
 namespace {
 
 constexpr const char* kSchema = "lenslet.diff/1";
+// A comparison is about values, not speed: a larger batch takes more memory for every layer's output. Chosen by hand.
 constexpr int64_t kDefaultBatch = 8;
 // Roundings beyond those of the sum where a side folds a normalisation y = g (x - m) / sqrt(v + e) + b into weights and
 // bias: the factor's sum, root and quotient, its product with a weight or with the bias's difference, that difference,

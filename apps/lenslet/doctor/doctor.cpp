@@ -1,8 +1,11 @@
 // lenslet doctor: lists what this machine and build offer, and checks that every backend computes correctly here.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "apps/common/output/text.h"
 #include "apps/common/program/run.h"

@@ -1,10 +1,15 @@
 #include "apps/lenslet/doctor/model_test.h"
 
+#include <cstdint>
+#include <memory>
+#include <string>
+
 #include "apps/common/output/progress.h"
 #include "apps/common/results/attempt.h"
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/candidates/layer_candidate.h"
 #include "apps/lenslet/candidates/plan_candidate.h"
+#include "framework/base/error.h"
 #include "framework/measuring/row_status.h"
 #include "framework/tensor/poison.h"
 #include "layers/reference/subjects.h"

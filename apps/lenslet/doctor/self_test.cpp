@@ -9,6 +9,7 @@
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/candidates/drawn_digits.h"
 #include "apps/lenslet/candidates/logits_check.h"
+#include "framework/base/error.h"
 #include "framework/device/stream.h"
 #include "framework/measuring/row_status.h"
 #include "framework/tensor/pixels.h"

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "apps/common/program/run.h"
@@ -14,8 +15,8 @@
 
 namespace lenslet {
 
-inline constexpr size_t kMissesShown = 10;
-inline constexpr size_t kLabel = 12;  // columns of "accuracy:   "
+inline constexpr size_t kMissesShown = 10;  // what two lines have room for
+inline constexpr size_t kLabel = 12;        // columns of "accuracy:   "
 
 /// A model's answers for a data set.
 struct BatchRun {

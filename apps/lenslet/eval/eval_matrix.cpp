@@ -1,8 +1,12 @@
 // lenslet eval --backend-matrix: the answers of every combination of backends, compared with those of the first.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/common/output/progress.h"
 #include "apps/common/output/text.h"
@@ -18,7 +22,7 @@ namespace lenslet {
 namespace {
 
 constexpr const char* kMatrixSchema = "lenslet.matrix/1";
-constexpr size_t kDifferencesShown = 20;
+constexpr size_t kDifferencesShown = 20;                  // of a row, about a screen; --json has all
 constexpr int64_t kDigitsAllowed = 3, kDigitsOf = 10000;  // tolerance of reduced precision
 
 /// One combination of backends.

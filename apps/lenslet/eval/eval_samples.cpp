@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "apps/common/output/progress.h"
 #include "apps/common/output/text.h"
@@ -13,13 +17,15 @@
 #include "apps/lenslet/eval/logits_file.h"
 #include "apps/lenslet/eval/sample_set.h"
 #include "framework/base/clock.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "models/classifier.h"
 
 namespace lenslet {
 namespace {
 
 constexpr const char* kSamplesSchema = "lenslet.eval_samples/1";
-constexpr int kTop = 5;
+constexpr int kTop = 5;  // top-5 accuracy, as ImageNet's networks are published with
 
 struct SampleMiss {
   std::string sample, label, predicted;

@@ -225,7 +225,7 @@ class IdxPictures : public SampleSet {
     if (layout.channels != 1 || layout.height == 0)
       throw DataError(
           concat(printable_excerpt(network.origin), ": it reads ", sample.to_string(),
-                 ", and IDX files have grey pictures; give a folder per class, or arrays, by --data "
+                 ", and IDX files have samples of one channel; give a folder per class, or arrays, by --data "
                  "(docs/models.md)"));
     ImageDataset data = read_image_dataset(data_folder(options), options.split, layout.height, layout.width,
                                            classes_of(network.graph));

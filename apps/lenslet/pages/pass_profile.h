@@ -10,6 +10,8 @@
 
 namespace lenslet {
 
+/// Largest batch whose times a page shows: 6e8 operations of LeNet-5, so that a CPU, too, computes some passes while a
+/// person waits. Chosen by hand.
 inline constexpr int64_t kMaxShownBatch = 1024;
 
 /// Throws DataError for a batch that no page shows: below 1 or above kMaxShownBatch.

@@ -1,6 +1,8 @@
 #include "apps/lenslet/pictures/digit_inputs.h"
 
 #include <unistd.h>
+#include <new>
+#include <system_error>
 
 #include <algorithm>
 #include <array>
@@ -46,7 +48,8 @@ std::vector<std::string> pictures_in(const std::string& folder) {
   return names;
 }
 
-// False for anything but a regular file.
+// False for anything but a regular file. Small ones are read ahead by all threads, and kept: a scan of a digit has some
+// KiB, a photo some MiB. Chosen by hand.
 bool is_small_file(const std::string& path) {
   constexpr uintmax_t kSmallFile = 256 << 10;
   std::error_code error;

@@ -1,9 +1,12 @@
 #include "apps/lenslet/pictures/picture_choices.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <unordered_map>
 
 #include "apps/common/output/output.h"
+#include "framework/base/clause_list.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/io/file.h"
@@ -12,6 +15,8 @@
 namespace lenslet {
 namespace {
 
+// 41,943 labels of 100 bytes, and no answer shows more bytes of one. A large file that is no list, such as a model, is
+// refused unread.
 constexpr size_t kMaxLabelBytes = 1 << 22;
 
 // The value of channel `c`: the only one, its own, or `fallback` without any.
@@ -26,20 +31,17 @@ float value_of(const std::vector<double>& values, size_t c, size_t channels, con
 
 // No error, because the usual list for ImageNet has two classes called crane.
 void note_equal_lines(const std::vector<std::string>& labels, const std::string& path) {
-  constexpr size_t kMaxListed = 4;
+  constexpr size_t kMaxListed = 4;  // a note of a few lines
   std::unordered_map<std::string, size_t> line_of;
-  std::string pairs;
-  size_t count = 0;
+  ClauseList pairs(kMaxListed);
   for (size_t i = 0; i < labels.size(); ++i) {
     const auto [first, is_new] = line_of.emplace(labels[i], i + 1);
-    if (is_new || ++count > kMaxListed) continue;
-    pairs += concat(pairs.empty() ? "" : "; ", "lines ", first->second, " and ", i + 1, " are both \"",
-                    labels[i], "\"");
+    if (!is_new) pairs.add(concat("lines ", first->second, " and ", i + 1, " are both \"", labels[i], "\""));
   }
-  if (count == 0) return;
-  write_standard_error(concat("lenslet: note: ", printable_excerpt(path), ": ", pairs,
-                              count > kMaxListed ? "; ..." : "",
-                              "; answers do not tell such classes apart\n"));
+  if (const std::string text = pairs.text(); !text.empty()) {
+    write_standard_error(concat("lenslet: note: ", printable_excerpt(path), ": ", text,
+                                "; answers do not tell such classes apart\n"));
+  }
 }
 
 std::vector<std::string> read_labels(const std::string& path, int64_t classes) {

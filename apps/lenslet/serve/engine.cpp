@@ -12,6 +12,7 @@
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/base/serial_loops.h"
+#include "framework/base/text.h"
 #include "framework/io/picture.h"
 #include "models/classifier.h"
 #include "models/digit/picture_input.h"
@@ -21,7 +22,7 @@ namespace {
 
 // A pass that takes less is computed by the thread of the connection.
 constexpr std::chrono::microseconds kQuick(50);
-constexpr int kQuickTries = 10;
+constexpr int kQuickTries = 10;  // the quickest counts, so that no interruption decides. Chosen by hand
 constexpr const char* kPictureName = "picture";
 constexpr char kUseInfer[] = "use infer";  // the request that takes any network
 

@@ -20,6 +20,7 @@ struct ConnectionCounts {
 /// Thread-safe, without a lock.
 class Metrics {
  public:
+  /// Two or three to a decade, from a pass of LeNet-5 on a GPU to one of a large network on a CPU.
   static constexpr std::array<double, 12> kBounds = {0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005,
                                                      0.01,   0.02,   0.05,   0.1,   0.5,   2};  // seconds
 

@@ -5,7 +5,10 @@
 // whole-network backends. Candidates take turns on one stream, and the fp64 reference judges each before and after it
 // is timed; a wrong candidate gets no time and is never chosen.
 #include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "apps/common/output/progress.h"
 #include "apps/common/output/text.h"
@@ -16,6 +19,8 @@
 #include "apps/lenslet/session/session.h"
 #include "apps/lenslet/tune/tune_report.h"
 #include "apps/measuring/measure.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "framework/execution/slices.h"
 #include "framework/measuring/row_status.h"
 

@@ -8,7 +8,11 @@
 // values. Then a vector of inputs, once loaded, serves all output rows of a block that reach it. The blocking is this
 // project's own.
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
 
+#include "framework/base/error.h"
 #include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
 #include "framework/base/shared_loop.h"
@@ -256,8 +260,9 @@ class DepthwiseBackend : public ConvBackend {
     }
     const double floats = (problem.p() + 8.0) * 2 * ((problem.q() + 32.0) * 2 + 8);
     if (floats > kMaxPlaneFloats) {
-      return Support::no(concat("depthwise on the CPU supports padded planes of up to ", kMaxPlaneFloats,
-                                " values, the problem needs up to ", floats, ": use direct"));
+      return Support::no(concat("depthwise on the CPU supports padded feature maps of up to ",
+                                kMaxPlaneFloats, " values, the problem needs up to ", floats,
+                                ": use direct"));
     }
     return Support::yes();
   }

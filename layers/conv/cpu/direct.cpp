@@ -15,8 +15,13 @@
 // planes, and finished tiles are interleaved into y. A following max pooling reads finished tiles while they are in the
 // cache. The register tile is in layers/gemm/cpu/tile_kernel.h; preparing packs the weights in its order.
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "framework/base/error.h"
 #include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
 #include "framework/base/shared_loop.h"

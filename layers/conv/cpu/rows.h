@@ -84,7 +84,7 @@ LENSLET_ALWAYS_INLINE void copy_every(const float* from, int64_t count, float* o
 
 /// Neighbouring values. Only for long rows is a call of memcpy, which has the processor's widest vectors, worth it.
 inline void copy_neighbours(const float* from, int64_t count, float* out) {
-  constexpr int64_t kPiece = 4, kLong = 64;
+  constexpr int64_t kPiece = 4, kLong = 64;  // a baseline vector; four of the widest. Chosen by hand
   if (count >= kLong || count < kPiece) {
     std::copy(from, from + count, out);
     return;

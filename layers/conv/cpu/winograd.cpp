@@ -9,6 +9,10 @@
 // transformed inputs stay in its L2 cache; where there are too few tiles, threads share the filters. Preparing
 // transforms the filters, in fp64, and packs them in the order in which they are read.
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "framework/base/parallel.h"
 #include "framework/base/shared_loop.h"

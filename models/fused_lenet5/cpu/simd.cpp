@@ -1,8 +1,13 @@
 // The backend `simd`: runs the kernels of simd/kernels.h over a batch, with the images split among threads.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
 #include <type_traits>
+#include <vector>
 
+#include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/base/shared_loop.h"
 #include "framework/tensor/pixels.h"

@@ -1,10 +1,13 @@
 #include "models/onnx/import/import.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
+#include "framework/base/clause_list.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/execution/plan.h"
@@ -329,14 +332,14 @@ void check_operators(const Model& model, const std::string& origin) {
 }
 
 std::string faults_of(const Import& import, const Model& model) {
-  std::string text = import.fault;
-  size_t count = 0;
+  ClauseList reasons(kMaxReasons);
   for (size_t i = 0; i < import.node_results.size(); ++i) {
     const std::string& reason = import.node_results[i].reason;
-    if (reason.empty() || ++count > kMaxReasons) continue;
-    add_clause(text, concat(printable_excerpt(model.nodes[i].name, 60), ": ", reason));
+    if (!reason.empty()) reasons.add(concat(printable_excerpt(model.nodes[i].name, 60), ": ", reason));
   }
-  if (count > kMaxReasons) text += concat("; and ", count - kMaxReasons, " more: lenslet inspect lists all");
+  std::string text = import.fault;
+  add_clause(text, reasons.text());
+  if (reasons.left_out() > 0) text += ": lenslet inspect lists all";
   return text;
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/io/file_guess.h"
 #include "models/onnx/read/read_tensor.h"
@@ -19,8 +20,8 @@
 namespace lenslet::onnx {
 namespace {
 
-constexpr size_t kMaxText = 64 << 10;
-constexpr size_t kMaxListed = 8;
+constexpr size_t kMaxText = 64 << 10;  // bytes of an attribute, a name or metadata; real ones have hundreds
+constexpr size_t kMaxListed = 8;       // operators outside ONNX: a message of a few lines
 
 bool is_default_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
 

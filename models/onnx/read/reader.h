@@ -13,6 +13,8 @@
 
 namespace lenslet::onnx {
 
+/// The operator sets that the importer implements; the limits below bound the memory of a wrong or hostile file and are
+/// many times what published networks have.
 inline constexpr int64_t kFirstOpset = 6, kLastOpset = 23;
 inline constexpr uint64_t kMaxFileBytes = (uint64_t{1} << 31) - 1;  // of the model, as every protobuf message
 inline constexpr int64_t kMaxWeights = int64_t{1} << 29;            // values of all constant tensors together

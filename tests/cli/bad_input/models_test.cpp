@@ -53,7 +53,7 @@ constexpr BadInput kModels[] = {
     {"weights_without_memory", "{inspect}/sparse.onnx", kMemory,
      "its weights take 72000000 bytes as fp32|are free", "LENSLET_DEVICE_MEMORY_LIMIT=64M"},
     {"eval_of_other_inputs", "lenslet eval --model " LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx",
-     kData, "reads 3x32x32, and IDX files have grey pictures"},
+     kData, "reads 3x32x32, and IDX files have samples of one channel"},
     {"bench_fused",
      "lenslet bench --plan fused --model " LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx",
      kUnavailable, "mean_pool has no whole-network plan"},

@@ -63,6 +63,15 @@ TEST(OnnxImport, RefusesUnknownAttributes) {
   EXPECT_EQ(lenslet::onnx::faults_of(import(dead.model()), dead.model()), "") << "nothing needs the node";
 }
 
+TEST(OnnxImport, ListsNoMoreReasonsThanCanBeRead) {
+  Writer many({4});
+  for (int i = 0; i < 24; ++i) many.add("Relu", {}, {attribute("limit", 6)});
+  const auto faults = [&] { return lenslet::onnx::faults_of(import(many.model()), many.model()); };
+  EXPECT_EQ(faults().find(" more"), std::string::npos) << faults();
+  many.add("Relu", {}, {attribute("limit", 6)});
+  expect_refused(many, "which has none; and 1 more: lenslet inspect lists all");
+}
+
 // With a free batch a first dimension of 1 may be anything; a frozen one is the batch that the file states.
 TEST(OnnxImport, RefusesSamplesInOneRow) {
   for (const int64_t batch : {-1, 1}) {

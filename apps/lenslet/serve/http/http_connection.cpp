@@ -22,11 +22,15 @@ namespace net = boost::asio;
 
 namespace {
 
+// A body is read in pieces of at most kBufferBytes. An idle connection keeps kKeptBufferBytes at most, 10,000 of them
+// 80 MiB. After a refusal up to kMaxDiscarded of what the client still sends is read, four times the default of
+// --max-body, so that it gets the answer and not a reset. Chosen by hand.
 constexpr size_t kBufferBytes = 64 << 10, kKeptBufferBytes = 8 << 10, kMaxDiscarded = 64 << 20;
 // Holds a request of one picture in one read. Each of 10,000 idle connections has this room.
 constexpr size_t kMinRoom = 2 << 10;
+// A header as long as programs repeat it; a browser sends longer ones, with few requests. Chosen by hand.
 constexpr size_t kMaxKeptHeader = 512;
-constexpr std::chrono::seconds kLinger(2);
+constexpr std::chrono::seconds kLinger(2);  // for the client to read the answer. Chosen by hand
 constexpr const char* kPolicy = "Content-Security-Policy";
 constexpr const char* kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 

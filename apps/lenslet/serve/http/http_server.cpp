@@ -1,6 +1,8 @@
 #include "apps/lenslet/serve/http/http_server.h"
 
 #include <sys/resource.h>
+#include <functional>
+#include <mutex>
 
 #include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>

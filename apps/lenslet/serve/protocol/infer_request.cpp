@@ -7,6 +7,7 @@
 #include "apps/lenslet/serve/protocol/infer_json.h"
 #include "apps/lenslet/serve/protocol/json_length_field.h"
 #include "framework/base/error.h"
+#include "framework/base/joined_numbers.h"
 #include "framework/base/text.h"
 #include "models/digit/picture_input.h"
 
@@ -15,11 +16,7 @@ namespace {
 
 constexpr size_t kShortJson = 1024;  // bytes
 
-std::string shown(const std::vector<int64_t>& shape) {
-  std::string text;
-  for (const int64_t dim : shape) text += concat(text.empty() ? "" : ",", dim);
-  return "[" + text + "]";
-}
+std::string shown(const std::vector<int64_t>& shape) { return "[" + joined_numbers(shape, ",") + "]"; }
 
 std::string expected_shape(const Shape& sample) {
   std::string text = "[N";

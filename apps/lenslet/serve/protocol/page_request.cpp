@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <system_error>
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
@@ -9,6 +10,7 @@
 namespace lenslet::serve {
 namespace {
 
+// Nine digits: what a page sends (a batch, a digit) is far below, and a caller may keep the number in an int.
 constexpr int64_t kMaxNumber = 999'999'999;
 
 std::string decoded(std::string_view text) {

@@ -53,7 +53,7 @@ class CudnnLibraries {
         handle = dlopen((folder_of(known ? info.dli_fname : "") + file).c_str(), RTLD_NOW | RTLD_LOCAL);
       if (!handle) {
         const char* reason = dlerror();
-        missing += concat(missing.empty() ? "" : "; ", reason ? reason : file);
+        add_clause(missing, reason ? reason : file);
         continue;
       }
       link_map* map = nullptr;

@@ -1,8 +1,11 @@
 // When and how RGB images are cut into strips, and the launch of conv_direct_strip_kernel.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 
+#include "framework/base/error.h"
 #include "layers/conv/gpu/direct/launch.cuh"
 #include "layers/conv/gpu/direct/strip.cuh"
 
@@ -39,9 +42,10 @@ class DirectStrip
     // A strip reads two rows (stride 1) or one (stride 2) that its neighbour reads too: 9 rows instead of 7, or 7
     // instead of 6. Chosen by hand.
     constexpr int kMinRows = kStride == 1 ? 7 : 3;
-    // Blocks of a multiprocessor, chosen by hand. By the registers that ptxas 13.0 gives sm_90 (NCHW,
-    // kVector) 5 would fit at stride 2 for K = 1 and 4 for larger K (96 to 114 registers), at stride 1 for K = 1 to 4
-    // 7, 6, 5 and 4 (72, 80, 96, 128).
+    // Blocks of a multiprocessor, chosen by hand. At stride 2 at least 4 fit, the launch bounds. At stride 1, by the
+    // registers of sm_90 in parentheses, 7, 6 and 5 fit for K = 1 to 3 (72, 80, 96). One block more than fits is
+    // counted in cases that no file measures: for K = 4, which only NHWC has (120: 4 fit), and without kVector (K = 1,
+    // 95: 5 fit; K = 3, 128: 4 fit). The last blocks may then run in a second wave.
     constexpr int kMaxBlocks = kStride == 2 ? 4 : K == 1 ? 6 : 5;
     // Whether strips longer than kMaxRows ran faster with one block fewer. Chosen by hand: no file compares.
     constexpr bool kLongWithFewerBlocks = kStride == 1 && K > 1;

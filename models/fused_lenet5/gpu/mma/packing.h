@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cuda_fp16.h>
+#include <cstdint>
 
 #include <cstring>
 #include <vector>

@@ -1,4 +1,8 @@
 #include "models/fused_lenet5/gpu/mma/parameters.h"
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
 #include "models/fused_lenet5/gpu/mma/kernels.h"
 #include "models/fused_lenet5/gpu/mma/packing.h"
 

@@ -3,6 +3,7 @@
 // A multiply-add reads one operand directly from constant memory if the address is known at compile time. With all
 // loops over channels, filters and taps unrolled, no weight needs a load. This suits RGB images, which have few
 // filters.
+#include "framework/base/error.h"
 #include "layers/conv/gpu/ladder/direct/rung_backend.cuh"
 
 namespace lenslet {

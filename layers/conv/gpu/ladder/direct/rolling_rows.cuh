@@ -2,6 +2,9 @@
 // row to all the output rows that need it, whose sums are in registers.
 #pragma once
 
+#include <cstdint>
+
+#include "framework/base/error.h"
 #include "framework/instructions/warp.cuh"
 #include "layers/conv/gpu/ladder/direct/rung_backend.cuh"
 
