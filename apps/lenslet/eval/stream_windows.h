@@ -11,7 +11,7 @@ namespace lenslet {
 
 class StreamWindows {
  public:
-  /// Of 20 values p10 and p90 are not the extremes; more windows would be shorter.
+  /// With 20 windows p10 and p90 are not the extremes; more of them would be shorter.
   static constexpr int64_t kWindows = 20;
 
   /// The windows of a stream of `chunks` chunks that begins at `start_ns`; none if there are fewer than kWindows.
