@@ -37,6 +37,8 @@ expect 0 "LENSLET_CI_BASE: .*'push' && github.event.before" cat .github/workflow
 # The nightly jobs are commands of ./dev.
 # shellcheck disable=SC2016  # GitHub expands it
 expect 0 'run: ./dev ${{ matrix.command }}' cat .github/workflows/nightly.yml
+# ./dev mutate needs the environment of ./dev python for the faults of the package.
+expect 0 'run: ./dev python --cpu' grep -A1 "if: startsWith(matrix.command, 'mutate')" .github/workflows/nightly.yml
 nightly=0
 while read -r name; do
   nightly=$((nightly + 1))
