@@ -105,7 +105,7 @@ TEST_P(FusedBatch, PredictionsAreTheLogitsOwn) {
 INSTANTIATE_TEST_SUITE_P(Batches, FusedBatch, testing::ValuesIn(batches()),
                          [](const auto& instance) { return std::to_string(instance.param); });
 
-// A kernel of a backend, and the most images that one multiprocessor processes in one round.
+// A form of a backend's kernel, and images for each multiprocessor with which it is taken and one round is full.
 struct Turn {
   const char *name, *backend;
   MathMode math;
@@ -114,10 +114,11 @@ struct Turn {
 
 const std::vector<Turn>& turns() {
   static const std::vector<Turn> gpu = {
-      {"fp32", "fp32", MathMode::kFp32, 96},         {"medium_fp32", "medium", MathMode::kFp32, 8},
-      {"medium_tf32", "medium", MathMode::kTf32, 8}, {"mma_tf32", "mma", MathMode::kTf32, 96},
-      {"mma_fp16", "mma", MathMode::kFp16, 96},  // 12 warps of 8
-      {"small_fp32", "small", MathMode::kFp32, 2},   {"small_tf32", "small", MathMode::kTf32, 2},
+      {"fp32", "fp32", MathMode::kFp32, 96},           {"medium_fp32", "medium", MathMode::kFp32, 8},
+      {"medium_tf32", "medium", MathMode::kTf32, 8},   {"mma_tf32", "mma", MathMode::kTf32, 96},
+      {"mma_fp16", "mma", MathMode::kFp16, 96},         // 12 warps of 8
+      {"mma_fp16_pairs", "mma", MathMode::kFp16, 384},  // beyond three rounds of 8 warps of 16
+      {"small_fp32", "small", MathMode::kFp32, 2},     {"small_tf32", "small", MathMode::kTf32, 2},
       {"small_fp16", "small", MathMode::kFp16, 2}};
   static const std::vector<Turn> cpu = {{"simd", "simd", MathMode::kFp32, 96}};
   return kDevice.is_cuda() ? gpu : cpu;

@@ -243,6 +243,9 @@ TEST_F(GpuChoices, HopperRunsAsMeasured) {
       {MathMode::kFp16, 67, "mma", "67 blocks of 12 warps, 1 images per round"},
       {MathMode::kFp16, 1000, "mma", "132 blocks of 12 warps, 1 images per round"},
       {MathMode::kFp16, 10000, "mma", "132 blocks of 12 warps, 7 images per round"},
+      {MathMode::kFp16, 50688, "mma", "132 blocks of 12 warps, 8 images per round"},
+      {MathMode::kFp16, 50689, "mma", "132 blocks of 8 warps, 14 images per round"},
+      {MathMode::kFp16, 65536, "mma", "132 blocks of 8 warps, 16 images per round"},
   };
   for (const int ordinal : {kH100, kH200}) {
     for (const auto& row : kPinned) {
@@ -250,6 +253,30 @@ TEST_F(GpuChoices, HopperRunsAsMeasured) {
       EXPECT_EQ(backend + ": " + launch(backend, request(ordinal, row.batch, row.math)),
                 std::string(row.backend) + ": " + row.detail)
           << to_string(row.math) << " batch " << row.batch;
+    }
+  }
+}
+
+// fp16 `mma` convolves two images at a time where the buffers of four fit into a warp's shared memory.
+TEST_F(GpuChoices, MmaTakesTwoImagesAtATimeWhereThereIsRoom) {
+  const struct {
+    int ordinal;
+    int64_t batch;
+    ElementType input;
+    unsigned warps;
+  } kRows[] = {
+      {kA100, 1000000, ElementType::kUint8, 6}, {kA100, 1000000, ElementType::kFp32, 6},
+      {kH200, 50688, ElementType::kUint8, 12},  {kH200, 50689, ElementType::kUint8, 8},
+      {kH200, 50689, ElementType::kUint4, 8},   {kH200, 1000000, ElementType::kFp32, 12},
+      {kB200, 56832, ElementType::kUint8, 12},  {kB200, 56833, ElementType::kUint8, 8},
+      {kB200, 1000000, ElementType::kFp32, 12},
+  };
+  for (const auto& row : kRows) {
+    for (const ElementType output : {ElementType::kFp32, kPrediction}) {
+      SCOPED_TRACE(concat(gpu_at(row.ordinal).name, ", ", row.batch, " images of ", to_string(row.input)));
+      (void)launch("mma", request(row.ordinal, row.batch, MathMode::kFp16, row.input, output));
+      ASSERT_FALSE(launches_.empty());
+      EXPECT_EQ(launches_.back().block.x, row.warps * 32);
     }
   }
 }
@@ -321,14 +348,16 @@ TEST(LaunchChoices, TakeTheClustersThatAGpuHas) {
 
 TEST(LaunchChoices, MmaEndsItsWarpsTogether) {
   for (const Gpu& gpu : published_gpus()) {
-    for (const int warps : {6, 8, 12}) {
-      const int64_t at_once = int64_t{warps} * gpu.multiprocessors;
+    for (const auto& [warps, together] : {std::pair{6, 1}, {8, 1}, {12, 1}, {8, 2}}) {
+      const int64_t at_once = int64_t{warps} * together * gpu.multiprocessors;
       for (const int64_t count : {int64_t{1}, int64_t{7}, at_once - 1, at_once, at_once + 1, 8 * at_once,
                                   8 * at_once + 1, int64_t{1000000}}) {
-        const fused_lenet5::MmaLaunch launch = fused_lenet5::mma_launch(count, warps, 8, limits_of(gpu));
-        SCOPED_TRACE(concat(gpu.name, " ", warps, " warps, ", count, " images"));
+        const fused_lenet5::MmaKernel kernel{"", nullptr, warps, 0, together};
+        const fused_lenet5::MmaLaunch launch = fused_lenet5::mma_launch(count, kernel, limits_of(gpu));
+        SCOPED_TRACE(concat(gpu.name, " ", warps, " warps, ", together, " at a time, ", count, " images"));
         EXPECT_GE(launch.images_per_round, 1);
-        EXPECT_LE(launch.images_per_round, 8);
+        EXPECT_LE(launch.images_per_round, 8 * together);
+        EXPECT_EQ(launch.images_per_round % together, 0) << "no pass with a place left free in every round";
         EXPECT_GE(launch.blocks, 1);
         EXPECT_LE(launch.blocks, gpu.multiprocessors);
         EXPECT_LE(launch.blocks, count);

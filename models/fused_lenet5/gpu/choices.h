@@ -11,6 +11,7 @@
 #include "framework/device/gpu_limits.h"
 #include "framework/tensor/math_mode.h"
 #include "models/fused_lenet5/gpu/medium/tile.h"
+#include "models/fused_lenet5/gpu/mma/kernels.h"
 
 namespace lenslet::fused_lenet5 {
 
@@ -79,17 +80,22 @@ inline bool medium_suits(MathMode math, int64_t batch, const std::optional<GpuTr
   return batch <= images * multiprocessors_of(gpu);
 }
 
+/// Whether fp16 `mma` convolves two images at a time in a warp, where the GPU has room for that. Chosen by hand: beyond
+/// three full rounds. With few images a warp's second place would be empty.
+inline bool mma_pairs_suit(int64_t batch, const MmaKernel& pairs, const GpuTraits& gpu) {
+  return batch > int64_t{3} * pairs.warps * pairs.images_per_round() * gpu.multiprocessors;
+}
+
 /// The launch of `mma`: the smallest number of rounds, with rounds as short as possible, so that the warps end
 /// together.
 struct MmaLaunch {
   int images_per_round = 0;
   int64_t blocks = 0;
 };
-inline MmaLaunch mma_launch(int64_t count, int warps_per_block, int max_images_per_round,
-                            const GpuTraits& gpu) {
-  const int64_t warps = int64_t{warps_per_block} * gpu.multiprocessors;
-  const int64_t rounds = ceil_div(count, warps * max_images_per_round);
-  const int64_t images = ceil_div(count, warps * rounds);
+inline MmaLaunch mma_launch(int64_t count, const MmaKernel& kernel, const GpuTraits& gpu) {
+  const int64_t at_once = int64_t{kernel.warps} * kernel.images_together * gpu.multiprocessors;
+  const int64_t rounds = ceil_div(count, at_once * kMmaImagesPerRound);
+  const int64_t images = ceil_div(count, at_once * rounds) * kernel.images_together;
   return {static_cast<int>(images), std::min<int64_t>(gpu.multiprocessors, ceil_div(count, images))};
 }
 

@@ -27,8 +27,7 @@ class MmaOperator : public Operator {
       : kernel_(kernel), count_(request.batch()), packed_(request.device, packed.size()) {
     copy_bytes(packed_.data(), request.device, packed.data(), Device::cpu(), packed.size(), stream);
     allow_shared_bytes(kernel_.function, static_cast<size_t>(kernel_.shared_bytes));
-    const MmaLaunch launch =
-        mma_launch(count_, kernel_.warps, kMmaImagesPerRound, gpu_traits(request.device));
+    const MmaLaunch launch = mma_launch(count_, kernel_, gpu_traits(request.device));
     images_per_round_ = launch.images_per_round;
     blocks_ = static_cast<unsigned>(launch.blocks);
   }
@@ -52,8 +51,8 @@ class MmaOperator : public Operator {
   Buffer packed_;
 };
 
-MmaKernel kernel_for(const OperatorRequest& request, size_t shared_limit) {
-  return request.math == MathMode::kTf32 ? mma_tf32_kernel(request) : mma_fp16_kernel(request, shared_limit);
+MmaKernel kernel_for(const OperatorRequest& request, const GpuTraits& gpu) {
+  return request.math == MathMode::kTf32 ? mma_tf32_kernel(request) : mma_fp16_kernel(request, gpu);
 }
 
 class Mma : public NetworkBackend {
@@ -67,7 +66,7 @@ class Mma : public NetworkBackend {
     const Support instructions =
         needs_capability("mma needs", GpuLimits::kAsyncCopies, gpu->compute_capability, "choose math fp32");
     if (!instructions) return instructions;
-    const MmaKernel kernel = kernel_for(request, gpu->shared_bytes_per_block_optin);
+    const MmaKernel kernel = kernel_for(request, *gpu);
     return needs_shared_bytes("mma", static_cast<size_t>(kernel.shared_bytes), *gpu, "use the layered plan");
   }
 
@@ -84,7 +83,7 @@ class Mma : public NetworkBackend {
 
   std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
                                     Stream& stream) const override {
-    const MmaKernel kernel = kernel_for(request, gpu_traits(request.device).shared_bytes_per_block_optin);
+    const MmaKernel kernel = kernel_for(request, gpu_traits(request.device));
     const std::vector<unsigned char> packed = request.math == MathMode::kTf32
                                                   ? pack_mma_tf32(parameters, request.input_type)
                                                   : pack_mma_fp16(parameters, request.input_type);

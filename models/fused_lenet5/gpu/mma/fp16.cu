@@ -1,34 +1,44 @@
 // The whole-network LeNet-5 with fp16 operands: mma/fp16_kernel.cuh instantiated for all input and output types.
+#include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/mma/fp16_kernel.cuh"
 #include "models/prediction.h"
 
 namespace lenslet::fused_lenet5 {
 namespace {
 
-template <typename Pixel, typename Output, int kWarps>
+template <typename Pixel, typename Output, int kWarps, int kTogether>
 MmaKernel kernel() {
+  using Shared = MmaFp16Shared<Pixel, kWarps, kTogether>;
   return {"fused_lenet5_mma_fp16_kernel",
-          reinterpret_cast<const void*>(&fused_lenet5_mma_fp16_kernel<Pixel, Output, kWarps>), kWarps,
-          MmaFp16Shared<Pixel, kWarps>::kBytes};
+          reinterpret_cast<const void*>(&fused_lenet5_mma_fp16_kernel<Pixel, Output, kWarps, kTogether>),
+          kWarps, Shared::kBytes, kTogether};
 }
 
-template <typename Pixel, int kWarps>
+template <typename Pixel, int kWarps, int kTogether>
 MmaKernel kernel_for(ElementType output) {
-  return output == kPrediction ? kernel<Pixel, Prediction, kWarps>() : kernel<Pixel, float, kWarps>();
+  return output == kPrediction ? kernel<Pixel, Prediction, kWarps, kTogether>()
+                               : kernel<Pixel, float, kWarps, kTogether>();
+}
+
+bool fits(const MmaKernel& kernel, const GpuTraits& gpu) {
+  return static_cast<size_t>(kernel.shared_bytes) <= gpu.shared_bytes_per_block_optin;
 }
 
 // With 12 warps a lane has the 168 registers that it needs. 6 warps are for the 163 KB of compute capability 8.0.
 template <typename Pixel>
-MmaKernel kernel_for(ElementType output, size_t shared_limit) {
-  const MmaKernel large = kernel_for<Pixel, 12>(output);
-  return static_cast<size_t>(large.shared_bytes) <= shared_limit ? large : kernel_for<Pixel, 6>(output);
+MmaKernel kernel_for(ElementType output, const GpuTraits& gpu) {
+  const MmaKernel large = kernel_for<Pixel, 12, 1>(output);
+  return fits(large, gpu) ? large : kernel_for<Pixel, 6, 1>(output);
 }
 
 }  // namespace
 
-MmaKernel mma_fp16_kernel(const OperatorRequest& request, size_t shared_limit) {
-  return request.input_type == ElementType::kUint8 ? kernel_for<uint8_t>(request.output_type, shared_limit)
-                                                   : kernel_for<float>(request.output_type, shared_limit);
+MmaKernel mma_fp16_kernel(const OperatorRequest& request, const GpuTraits& gpu) {
+  if (request.input_type != ElementType::kUint8) return kernel_for<float>(request.output_type, gpu);
+  // Only of bytes there is room for four images in each of 8 warps, and only in 227 KB.
+  const MmaKernel pairs = kernel_for<uint8_t, 8, 2>(request.output_type);
+  const bool suits = mma_pairs_suit(request.batch(), pairs, gpu);
+  return suits && fits(pairs, gpu) ? pairs : kernel_for<uint8_t>(request.output_type, gpu);
 }
 
 }  // namespace lenslet::fused_lenet5

@@ -21,17 +21,20 @@ __device__ __forceinline__ void mma_write(const float* scratch, int images, Pred
   write_prediction(output, probabilities, first + lane, predict(logits));
 }
 
-/// Writes the result D of a product [16 classes, 8 images] for the first `images` images; called by all lanes of a
-/// warp. scratch [8, 10] is shared memory of this warp alone.
-template <typename Output>
-__device__ __forceinline__ void mma_write_logits(const float (&logits)[4], float* scratch, int images,
-                                                 Output* output, float* probabilities, int64_t first,
-                                                 int lane) {
+/// Writes the results D of products [16 classes, 8 images] for the first `images` images; called by all lanes of a
+/// warp. scratch [8 kEights, 10] is shared memory of this warp alone.
+template <int kEights, typename Output>
+__device__ __forceinline__ void mma_write_logits(const float (&logits)[kEights][4], float* scratch,
+                                                 int images, Output* output, float* probabilities,
+                                                 int64_t first, int lane) {
   const int g = lane / 4, t = lane % 4;
 #pragma unroll
-  for (int e = 0; e < 4; ++e) {
-    const int label = g + e / 2 * 8;
-    if (label < kClasses) scratch[(2 * t + e % 2) * kClasses + label] = logits[e];
+  for (int eight = 0; eight < kEights; ++eight) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const int label = g + e / 2 * 8;
+      if (label < kClasses) scratch[(eight * 8 + 2 * t + e % 2) * kClasses + label] = logits[eight][e];
+    }
   }
   __syncwarp();
   mma_write(scratch, images, output, probabilities, first, lane);

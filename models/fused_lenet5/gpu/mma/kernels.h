@@ -3,25 +3,30 @@
 
 #include <vector>
 
+#include "framework/device/gpu_limits.h"
 #include "models/fused_lenet5/network_backend.h"
 
 namespace lenslet::fused_lenet5 {
 
-/// Largest number of images per warp: the columns of one product in the fully connected layers.
+/// Largest number of images per warp, one at a time: the columns of one product in the fully connected layers.
 constexpr int kMmaImagesPerRound = 8;
 
 /// One compiled kernel, (const Pixel* images, int64_t count, int images_per_round, const unsigned char* packed,
 /// Output*, float* probabilities). In round r, warp w of block b of B blocks takes the images from
-/// ((r * warps + w) * B + b) * images_per_round on.
+/// ((r * warps + w) * B + b) * images_per_round on; two images at a time divide the first round in two.
 struct MmaKernel {
   const char* name;
   const void* function;
-  int warps;         // per block; a multiprocessor runs one block
-  int shared_bytes;  // per block
+  int warps;            // per block; a multiprocessor runs one block
+  int shared_bytes;     // per block
+  int images_together;  // that a warp convolves
+
+  /// At most.
+  int images_per_round() const { return kMmaImagesPerRound * images_together; }
 };
 
-/// The kernel for that input, output and shared memory per block. If none fits, its shared_bytes exceed `shared_limit`.
-MmaKernel mma_fp16_kernel(const OperatorRequest& request, size_t shared_limit);
+/// The kernel for that batch, input and output on that GPU. If none fits its shared memory, one that does not.
+MmaKernel mma_fp16_kernel(const OperatorRequest& request, const GpuTraits& gpu);
 MmaKernel mma_tf32_kernel(const OperatorRequest& request);
 
 /// The parameters in the kernel's order.

@@ -10,7 +10,7 @@ MmaKernel kernel() {
   using Shared = MmaTf32Shared<Pixel>;
   return {"fused_lenet5_mma_tf32_kernel",
           reinterpret_cast<const void*>(&fused_lenet5_mma_tf32_kernel<Pixel, Output>), Shared::kWarps,
-          Shared::kBytes};
+          Shared::kBytes, 1};
 }
 
 template <typename Pixel>

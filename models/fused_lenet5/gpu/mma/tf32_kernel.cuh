@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(MmaTf32Shared<Pixel>::kWarps * 32, 1)
     mma_tf32_layer<1, Map::kFc3Steps>(packed + Map::kFc3, bias + (Map::kFc1Tiles + Map::kFc2Tiles) * 16,
                                       f2 + warp * kMmaImagesPerRound * Shared::kF2Pitch, Shared::kF2Pitch,
                                       logits, lane);
-    mma_write_logits(logits[0], f1 + warp * kMmaImagesPerRound * kClasses, in_round, output, probabilities,
+    mma_write_logits(logits, f1 + warp * kMmaImagesPerRound * kClasses, in_round, output, probabilities,
                      first, lane);
     __syncthreads();  // until f2 has been read: h2 then overwrites it
   }
