@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "framework/base/error.h"
 #include "framework/device/runtime.h"

@@ -1,5 +1,4 @@
 // The layers that an embedder sees: shapes, the backend of each, and the layers fused into it.
-#include <array>
 
 #include "api/model.h"
 #include "framework/execution/executable.h"

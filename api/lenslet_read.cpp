@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <vector>
 
 #include "api/c_calls.h"
 #include "api/number_reader.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 
 #include "framework/base/host_device.h"
 #include "framework/tensor/shape.h"

@@ -1,7 +1,6 @@
 #include "framework/execution/executable.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 
 #include "framework/base/choice_trace.h"

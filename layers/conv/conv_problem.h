@@ -7,7 +7,6 @@
 // Cross-correlation, zero padding.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 

@@ -1,7 +1,6 @@
 #include "layers/conv/conv_problem_list.h"
 
 #include <algorithm>
-#include <climits>
 #include <filesystem>
 #include <string_view>
 

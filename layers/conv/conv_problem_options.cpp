@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <climits>
-#include <cstdint>
 #include <system_error>
 
 #include "framework/base/error.h"

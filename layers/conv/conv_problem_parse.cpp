@@ -1,6 +1,5 @@
 // The parser of problem strings: fields, then what missing fields mean, then the padding that oh and ow decide.
 #include <algorithm>
-#include <array>
 #include <climits>
 #include <map>
 #include <optional>

@@ -1,8 +1,6 @@
 // PairwiseBackend: one way to compute the layer on one kind of device.
 #pragma once
 
-#include <cstdint>
-
 #include "framework/device/stream.h"
 #include "framework/graph/backend_table.h"
 #include "layers/rectifier.h"

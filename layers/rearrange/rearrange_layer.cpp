@@ -1,7 +1,6 @@
 #include "layers/rearrange/rearrange_layer.h"
 
 #include <algorithm>
-#include <array>
 
 #include "framework/base/error.h"
 #include "framework/base/joined_numbers.h"

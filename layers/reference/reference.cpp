@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include "framework/base/error.h"
 #include "framework/base/interruption.h"

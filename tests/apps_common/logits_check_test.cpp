@@ -7,7 +7,6 @@
 #include <cmath>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "apps/lenslet/candidates/layer_bound.h"

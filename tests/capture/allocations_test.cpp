@@ -2,8 +2,6 @@
 // by operator new. The names come from the registries, so a new backend is tested automatically.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "framework/base/error.h"
 #include "tests/capture/planted_relu.h"
 #include "tests/determinism/subjects.h"

@@ -1,5 +1,4 @@
 // lenslet bench on the CPU: rows, files, exit codes. Times are not checked.
-#include <filesystem>
 #include <set>
 
 #include "tests/cli/fixtures/files.h"

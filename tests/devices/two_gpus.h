@@ -1,8 +1,6 @@
 // Stand-ins for the functions of the CUDA runtime: two GPUs, of which each can fail or hang.
 #pragma once
 
-#include <vector>
-
 namespace lenslet::two_gpus {
 
 enum class State { kFine, kFaulty, kHanging };

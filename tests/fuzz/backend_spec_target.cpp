@@ -1,8 +1,6 @@
 // The values of --backend, resolved against a small graph.
 #include "framework/graph/backend_spec.h"
 
-#include <algorithm>
-
 #include "tests/framework/toy_layers.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/io/crafted_files.h"

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "framework/graph/layer.h"
-#include "layers/reference/fill.h"
 #include "tests/support/test_device.h"
 
 namespace lenslet {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "layers/linear/linear_layer.h"
+#include "layers/reference/fill.h"
 #include "layers/reference/layer_subject.h"
 #include "tests/layers/layer_fixture.h"
 #include "tests/layers/layer_problems.h"

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "framework/execution/executable.h"
 #include "framework/io/picture.h"

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <optional>
 #include <thread>
 

@@ -1,7 +1,6 @@
 // Numbers and names for people. Independent of the locale.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,6 +1,5 @@
 #include "apps/convbench/bench/study_bench.h"
 
-#include <algorithm>
 #include <iterator>
 
 namespace lenslet {

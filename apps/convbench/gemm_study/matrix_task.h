@@ -1,7 +1,6 @@
 // MatrixTask: the data of one product of the gemm study and its fp64 reference.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "apps/convbench/bench/study_task.h"

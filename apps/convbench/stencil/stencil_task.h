@@ -1,7 +1,6 @@
 // StencilTask: the data of one stencil, and the fp64 reference for every boundary.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "apps/convbench/bench/study_task.h"

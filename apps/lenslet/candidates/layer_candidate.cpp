@@ -1,6 +1,5 @@
 #include "apps/lenslet/candidates/layer_candidate.h"
 
-#include <array>
 #include <cmath>
 
 #include "apps/measuring/verdict.h"

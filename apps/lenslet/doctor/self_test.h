@@ -2,7 +2,6 @@
 // whole-network plan, with the fp64 reference on a few problems.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "apps/common/results/result_file.h"

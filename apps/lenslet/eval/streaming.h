@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <string>
 
 #include "apps/common/fields/fields.h"
 #include "apps/common/output/output.h"

@@ -1,7 +1,6 @@
 #include "apps/lenslet/pages/page.h"
 
 #include <cstddef>
-#include <utility>
 
 #include "apps/lenslet/pages/encode.h"
 #include "framework/base/error.h"

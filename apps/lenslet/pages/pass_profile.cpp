@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "api/feed.h"
 #include "apps/common/results/result_file.h"

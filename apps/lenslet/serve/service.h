@@ -3,9 +3,7 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

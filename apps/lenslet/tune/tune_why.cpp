@@ -1,6 +1,5 @@
 #include "apps/lenslet/tune/tune_why.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "apps/common/output/text.h"

@@ -14,7 +14,6 @@
 // Register tiling of direct convolution after V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear
 // algebra", SC 2008, and A. Lavin, "maxDNN", arXiv:1501.06633 (2015), section 3, without their im2col indexing.
 #include <memory>
-#include <vector>
 
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/direct/any_launch.cuh"

@@ -1,7 +1,6 @@
 // Refuses requests that a page of another origin sends through a browser on this machine.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

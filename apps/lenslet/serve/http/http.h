@@ -1,7 +1,6 @@
 // A request and its response, independent of the server that receives and sends them.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>

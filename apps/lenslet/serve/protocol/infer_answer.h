@@ -1,9 +1,7 @@
 // Open Inference Protocol, version 2: the bodies of answers.
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "apps/lenslet/serve/protocol/infer_request.h"
 

@@ -1,9 +1,7 @@
 // Selection of the RGB images that get one thread per pixel, and the launch.
 #pragma once
 
-#include <algorithm>
 #include <memory>
-#include <vector>
 
 #include "layers/conv/gpu/direct/launch.cuh"
 #include "layers/conv/gpu/direct/pixels.cuh"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "layers/conv/gpu/direct/launch.cuh"
 #include "layers/conv/gpu/direct/rows.cuh"

@@ -1,7 +1,5 @@
 #include "layers/conv/gpu/ladder/conv_ladder.h"
 
-#include <algorithm>
-
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/device/device.h"

@@ -4,7 +4,6 @@
 // of each tap.
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <vector>
 
