@@ -1,7 +1,7 @@
 """Networks of ONNX files: `run`, shapes, layers, and what is refused."""
 
 import signal
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -135,19 +135,8 @@ def test_layers(network):
 
 def test_threads_share_a_network(network, samples):
     expected = network.run(samples).tobytes()
-    wrong = []
-
-    def work():
-        for _ in range(20):
-            if network.run(samples).tobytes() != expected:
-                wrong.append(1)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(lambda _: network.run(samples).tobytes() == expected, range(80)))
 
 
 def test_backends_of_its_layers(network_file, network, root):

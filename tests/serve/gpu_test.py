@@ -7,8 +7,8 @@ Exit code 77: there is no GPU.
 import json
 import struct
 import sys
-import threading
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # keeps the source tree unchanged
@@ -79,11 +79,8 @@ class Gpu(unittest.TestCase):
                 if max(abs(a - b) for a, b in zip(found, expected[at])) >= LOGIT_TOLERANCE:
                     failures.append((first, turn))
 
-        threads = [threading.Thread(target=ask, args=(first,)) for first in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(ask, range(8)))
         self.assertEqual(failures, [])
         self.assertLess(server.metric("lenslet_passes_total"), server.metric("lenslet_samples_total"))
         self.assertEqual(server.end()[0], 0)

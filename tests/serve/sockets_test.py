@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # keeps the source tree unchanged
@@ -69,16 +70,8 @@ class Answers(ServeTest):
     def test_the_same_bits_in_every_batch_and_form(self):
         server = self.serve("--max-batch", "16", "--max-delay-us", "100000")
         pixels = [random_pixels(1, seed) for seed in range(24)]
-        results = [None] * len(pixels)
-
-        def ask(index):
-            results[index] = server.infer(pixels[index])
-
-        threads = [threading.Thread(target=ask, args=(index,)) for index in range(len(pixels))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(len(pixels)) as pool:
+            results = list(pool.map(server.infer, pixels))
         samples, passes = server.metric("lenslet_samples_total"), server.metric("lenslet_passes_total")
         self.assertEqual(samples, len(pixels))
         self.assertLess(passes, samples)  # some were computed together
@@ -112,12 +105,9 @@ class Answers(ServeTest):
                     if server.infer(b"".join(pixels)) != together:
                         wrong.append("all")
 
-            threads = [threading.Thread(target=ask, args=(first,)) for first in range(6)]
-            threads.append(threading.Thread(target=ask_for_all))
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            with ThreadPoolExecutor(7) as pool:
+                for asked in [*(pool.submit(ask, first) for first in range(6)), pool.submit(ask_for_all)]:
+                    asked.result()
             self.assertEqual(wrong, [], plan)
             self.check_alive(server)
 
