@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "framework/base/error.h"
 #include "framework/tensor/tensor.h"
@@ -87,6 +88,13 @@ inline void work(Victim& victim, const ConvArgs& args, RunContext& context) {
   victim.kernel.run(args, context);
 }
 
+/// Works in the first `calls` calls, and cheats in all others.
+inline Cheat after(int calls, Cheat cheat) {
+  return [calls, cheat = std::move(cheat)](Victim& victim, const ConvArgs& args, RunContext& context) {
+    victim.calls < calls ? work(victim, args, context) : cheat(victim, args, context);
+  };
+}
+
 /// Prepares something else than requested.
 class ForgetfulBackend : public WrappedBackend {
  public:
@@ -103,8 +111,11 @@ class ForgetfulBackend : public WrappedBackend {
   Forget forget_;
 };
 
-/// Overwrites the first output with a wrong value.
-inline void spoil(const ConvArgs& args, RunContext& context) {
+inline void skip(Victim&, const ConvArgs&, RunContext&) {}
+
+/// Works, then overwrites the first output with a wrong value.
+inline void spoil(Victim& victim, const ConvArgs& args, RunContext& context) {
+  work(victim, args, context);
   fill_bytes(args.y, context.stream.device(), 0x40, sizeof(float), context.stream);
 }
 

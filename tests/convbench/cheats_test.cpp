@@ -71,9 +71,7 @@ TEST_F(Cheats, AnHonestKernelPasses) {
   }
 }
 
-TEST_F(Cheats, SkippingAllWork) {
-  expect_caught([](Victim&, const ConvArgs&, RunContext&) {}, row_status::kFailed, "skipped work");
-}
+TEST_F(Cheats, SkippingAllWork) { expect_caught(skip, row_status::kFailed, "skipped work"); }
 
 TEST_F(Cheats, SkippingTheLastElement) {
   expect_caught(
@@ -86,11 +84,7 @@ TEST_F(Cheats, SkippingTheLastElement) {
 }
 
 TEST_F(Cheats, SkippingWorkOnceItIsTimed) {
-  expect_caught(
-      [](Victim& victim, const ConvArgs& args, RunContext& context) {
-        if (victim.calls < kMaxRunsBeforeTiming) work(victim, args, context);
-      },
-      row_status::kFailed, "skipped work");
+  expect_caught(after(kMaxRunsBeforeTiming, skip), row_status::kFailed, "skipped work");
 }
 
 TEST_F(Cheats, ReturningACachedOutput) {
@@ -179,22 +173,12 @@ TEST_F(Cheats, DroppingThePooling) {
 }
 
 TEST_F(Cheats, GoingWrongAfterSomeCalls) {
-  expect_caught(
-      [](Victim& victim, const ConvArgs& args, RunContext& context) {
-        work(victim, args, context);
-        if (victim.calls > 20) spoil(args, context);
-      },
-      row_status::kFailed, "wrong after ");
+  expect_caught(after(21, spoil), row_status::kFailed, "wrong after ");
 }
 
 // Correct until it is timed: the output of the timed runs is judged before the last check.
 TEST_F(Cheats, GoingWrongWhileItIsTimed) {
-  expect_caught(
-      [](Victim& victim, const ConvArgs& args, RunContext& context) {
-        work(victim, args, context);
-        if (victim.calls >= kMaxRunsBeforeTiming) spoil(args, context);
-      },
-      row_status::kFailed, "while it was timed");
+  expect_caught(after(kMaxRunsBeforeTiming, spoil), row_status::kFailed, "while it was timed");
 }
 
 TEST_F(Cheats, WorkingElsewhere) {

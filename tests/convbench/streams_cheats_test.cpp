@@ -79,17 +79,12 @@ TEST_F(StreamCheats, HonestOnesPass) {
   for (const ResultRow& row : rows_of(work)) expect_passed(row);
 }
 
-TEST_F(StreamCheats, SkippingAllWork) {
-  expect_caught([](Victim&, const ConvArgs&, RunContext&) {}, row_status::kFailed, {"skipped work"});
-}
+TEST_F(StreamCheats, SkippingAllWork) { expect_caught(skip, row_status::kFailed, {"skipped work"}); }
 
 TEST_F(StreamCheats, SkippingWorkOnceItIsTimed) {
-  expect_caught(
-      [](Victim& victim, const ConvArgs& args, RunContext& context) {
-        if (victim.calls < kMaxCallsBeforeTiming) work(victim, args, context);
-      },
-      row_status::kFailed,
-      {"skipped work", "while it was timed"});  // depends on whether a check or the clock detects it first
+  // The reason depends on whether a check or the clock detects it first.
+  expect_caught(after(kMaxCallsBeforeTiming, skip), row_status::kFailed,
+                {"skipped work", "while it was timed"});
 }
 
 TEST_F(StreamCheats, ReturningACachedOutput) {
@@ -97,12 +92,7 @@ TEST_F(StreamCheats, ReturningACachedOutput) {
 }
 
 TEST_F(StreamCheats, GoingWrongAfterSomeCalls) {
-  expect_caught(
-      [](Victim& victim, const ConvArgs& args, RunContext& context) {
-        work(victim, args, context);
-        if (victim.calls >= kMaxCallsBeforeTiming) spoil(args, context);
-      },
-      row_status::kFailed, {"wrong after "});
+  expect_caught(after(kMaxCallsBeforeTiming, spoil), row_status::kFailed, {"wrong after "});
 }
 
 TEST_F(StreamCheats, WritingOutsideItsOutput) {
@@ -111,11 +101,7 @@ TEST_F(StreamCheats, WritingOutsideItsOutput) {
 
 // Cheats only while it is timed, so that the check of each stream before cannot detect it.
 TEST_F(StreamCheats, WritingOutsideItsOutputOnceItIsTimed) {
-  expect_caught(
-      [](Victim& victim, const ConvArgs& args, RunContext& context) {
-        (victim.calls < kMaxCallsBeforeTiming ? work : write_past)(victim, args, context);
-      },
-      row_status::kFailed, {"wrote behind block 1"});
+  expect_caught(after(kMaxCallsBeforeTiming, write_past), row_status::kFailed, {"wrote behind block 1"});
 }
 
 TEST_F(StreamCheats, WorkingElsewhere) {
