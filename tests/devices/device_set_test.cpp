@@ -1,27 +1,67 @@
 // DeviceSet: devices take chunks as fast as they compute them; answers are whole and in place whatever device fails, is
-// slow or runs out of memory. The devices are networks on the CPU with planted faults.
+// slow or runs out of memory. The devices are networks of one layer on the CPU, with planted faults and delays.
 #include "api/device_set.h"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
+#include "api/feed.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
-#include "tests/devices/toy_network.h"
+#include "tests/framework/toy_layers.h"
 #include "tests/support/expect_error.h"
 
 namespace lenslet {
 namespace {
 
-using test::kValues;
-using test::ToyDevice;
-
+constexpr int64_t kValues = 4;
 constexpr int64_t kBatch = 4, kChunks = 10, kCount = kBatch * kChunks - 1;  // the last chunk is smaller
 constexpr InputOutput kValuesInAndOut{ElementType::kFp32, ElementType::kFp32};
 constexpr std::chrono::seconds kGiveUp(10);
+
+/// What happens in each run of a device, before it computes. Set `before` while nothing runs.
+struct Planted {
+  std::function<void(int run)> before = [](int) {};  // `run` counts from 0
+  std::atomic<int> runs{0};
+};
+
+/// y = x + 1.
+class PlantedLayer : public toys::AddLayer {
+ public:
+  explicit PlantedLayer(Planted& planted) : planted_(planted) {}
+  Shape infer_shape(const std::vector<Shape>& inputs) const override { return inputs.at(0); }
+
+ private:
+  void compute(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext&) const override {
+    planted_.before(planted_.runs++);
+    for (int64_t i = 0; i < output.shape.num_elements(); ++i) output.data[i] = inputs[0].data[i] + 1;
+  }
+  Planted& planted_;
+};
+
+/// A device on the CPU, with its network.
+struct ToyDevice {
+  ToyDevice(int64_t batch, int lanes, int depth = 1) : graph("toy", "input", {kValues}) {
+    graph.add("plus_one", std::make_unique<PlantedLayer>(planted), {"input"});
+    BuildOptions pass;
+    pass.batch = batch;
+    FeedOptions options;
+    options.lanes = lanes;
+    options.depth = depth;
+    options.staged = true;
+    feed = std::make_unique<Feed>(graph, pass, options);
+    feed->prepare();
+  }
+  Planted planted;
+  Graph graph;
+  std::unique_ptr<Feed> feed;
+};
 
 void wait_until(const std::function<bool()>& holds) {
   const auto end = std::chrono::steady_clock::now() + kGiveUp;
@@ -39,7 +79,7 @@ class Devices {
     for (size_t i = 0; i < devices; ++i) toys_.push_back(std::make_unique<ToyDevice>(kBatch, lanes, depth));
   }
   DeviceSet& set() { return set_; }
-  test::Planted& operator[](size_t i) { return toys_[i]->planted; }
+  Planted& operator[](size_t i) { return toys_[i]->planted; }
   int64_t images(size_t i) const { return set_.shares()[i].images; }
   std::string fault(size_t i) const { return set_.shares()[i].fault; }
 

@@ -102,8 +102,11 @@ class Mpirun(unittest.TestCase):
 
     def run_eval(self, arguments, ranks=RANKS, expected=0, **environment):
         """The run; ranks=0 starts it without mpirun."""
+        return self.run_command(self.command(arguments, ranks), expected, **environment)
+
+    def run_command(self, command, expected, **environment):
         done = subprocess.run(
-            self.command(arguments, ranks),
+            command,
             capture_output=True,
             text=True,
             check=False,
@@ -180,16 +183,7 @@ class Mpirun(unittest.TestCase):
     def test_an_error_of_one_rank_names_it(self):
         first = self.command("--device cpu", 2)
         second = self.command("--device cpu --split train", 0)
-        done = subprocess.run(
-            [*first, ":", "-n", "1", *second],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=LIMIT_S,
-            cwd=self.folder,
-            env=ENVIRONMENT,
-        )
-        self.assertEqual(done.returncode, 3, done.stderr)
+        done = self.run_command([*first, ":", "-n", "1", *second], expected=3)
         self.expect_one_message(done, "rank 2 of 3: ", "train-images")
 
     def test_gpus_are_for_ranks(self):
