@@ -14,8 +14,8 @@
 namespace lenslet {
 namespace {
 
-// On the CPU more lanes than kLanesKept are kept while their work, which bounds the memory of each, is below this: to
-// prepare a pass of a few images again would be a large part of its time. Chosen by hand.
+// On the CPU more lanes than kLanesKept are kept while their work, which bounds the memory of each, is below this:
+// preparing a small pass again costs a large part of its run time. Chosen by hand.
 constexpr double kCpuBytesKept = double{1 << 26};
 // Small passes fit the CPU's caches; a GPU needs large ones.
 constexpr int64_t kDefaultCpuBatch = 1024, kDefaultGpuBatch = 65536;

@@ -49,7 +49,7 @@ set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 if(LENSLET_SANITIZE)
   set(lenslet_sanitize_flags -fsanitize=${LENSLET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   string(REPLACE ";" "," lenslet_sanitize_host "${lenslet_sanitize_flags}")
-  # Behind them, so that it counts: the checks that a target leaves out, in its property LENSLET_NO_SANITIZE.
+  # After the flags above, so that it overrides them: the checks that a target leaves out, in its property LENSLET_NO_SANITIZE.
   set(left_out $<TARGET_PROPERTY:LENSLET_NO_SANITIZE>)
   target_compile_options(lenslet_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:${lenslet_sanitize_flags}>

@@ -21,8 +21,7 @@ struct Rectifier {
 
   Rectifier() = default;
   /// ReLU or nothing.
-  Rectifier(bool relu)
-      : slope(relu ? 0.0f : 1.0f) {}  // NOLINT(google-explicit-constructor): most callers have one
+  Rectifier(bool relu) : slope(relu ? 0.0f : 1.0f) {}
   Rectifier(float slope_below, float largest) : slope(slope_below), ceiling(largest) {}
 
   bool none() const { return slope == 1 && std::isinf(ceiling); }  ///< Whether it changes nothing.

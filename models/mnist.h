@@ -3,7 +3,7 @@
 
 namespace lenslet {
 
-inline constexpr float kMnistMean = 0.1307f;  // of x / 255 over the training images
-inline constexpr float kMnistStd = 0.3081f;   // of MNIST's training pixels, x/255
+inline constexpr float kMnistMean = 0.1307f;  // mean of x / 255 over the pixels of the training images
+inline constexpr float kMnistStd = 0.3081f;   // standard deviation of the same values
 
 }  // namespace lenslet

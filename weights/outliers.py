@@ -1,4 +1,5 @@
-"""What is no digit, for the robust training: letters, doodles, noise, blobs, pairs of digits ...; and more digits.
+"""Training images that are not digits, for the robust set: letters, doodles, noise, blobs, pairs of digits ...;
+and more digits.
 
 Letters are those of text fonts and those that a pen writes along the paths of skeletons.py; digits of both kinds too.
 

@@ -66,7 +66,7 @@ def stencil(rows, ceiling):
         if ceiling:
             axes.axhline(ceiling / 1e9, **DOTTED, label=f"copying, {per_second(ceiling, 'B/s')}")
         axes.set_xticks(range(len(boundaries)), boundaries)
-        axes.set(title=f"{dimension}D", xlabel="what lies beyond the edge")
+        axes.set(title=f"{dimension}D", xlabel="boundary")
         axes.grid(axis="x", visible=False)
         axes.set_ylim(0, 1.18 * max([row.gbytes for row in mine] + [(ceiling or 0) / 1e9]))
     flat[0].set_ylabel("effective bandwidth, GB/s")

@@ -24,7 +24,7 @@ def server(folder):
     place = common.cpu_name(document) if first["device"] == "cpu" else document.device
     bare = ", beside a bare server of Boost.Beast that answers the same bytes" if beside else ""
     servers, turns = ("each server", ", turn by turn in one run") if beside else ("the server", "")
-    ratio = "; in brackets: the ratio of processor times of the servers" if beside else ""
+    ratio = "; in brackets: the bare server's processor time over Lenslet's" if beside else ""
     return markdown(
         f"**`lenslet serve` under load**, {place}: binary tensors of pixels from wrk over loopback{bare};"
         f" threads: {first['threads']} for {servers}, {first['client_threads']} for wrk{turns}; medians."

@@ -7,7 +7,7 @@
 
 namespace lenslet {
 
-/// Whether LENSLET_TRACE is 1, as read once. Throws UsageError unless it is 0, 1 or not set.
+/// Whether LENSLET_TRACE is 1; read once per process. Throws UsageError unless it is 0, 1 or not set.
 bool traces_choices();
 
 /// Internal: writes "lenslet trace: KIND: CHOICE" to stderr with one system call, so that threads do not mix their

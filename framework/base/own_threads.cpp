@@ -16,7 +16,8 @@
 namespace lenslet {
 namespace {
 
-// The calling thread. What the system refuses stays as it is: a place far from the device costs speed only.
+// Moves the calling thread. If the system refuses, the thread stays where it is: a place far from the device costs
+// speed only.
 void move_to(const std::vector<int>& processors) noexcept {
   cpu_set_t allowed, wanted;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;

@@ -15,7 +15,7 @@ __device__ __forceinline__ void let_next_launch_begin() {
                      static_cast<void>(0));
 }
 /// Waits for earlier launches. Before it, do not read what they write, and do not write what they read. Every block
-/// calls it, so that the launch does not end before those.
+/// calls it, so that this launch does not end before the earlier ones.
 __device__ __forceinline__ void wait_for_launch_before() {
   LENSLET_FROM_SM_OR(90, asm volatile("griddepcontrol.wait;" ::: "memory"), static_cast<void>(0));
 }

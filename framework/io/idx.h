@@ -11,8 +11,8 @@ namespace lenslet {
 
 /// Unsigned bytes with their dimensions.
 struct IdxArray {
-  std::vector<int64_t>
-      dims;  // outermost first, from the header; dims[0] is smaller if fewer items were requested
+  /// Outermost first, from the header; dims[0] is smaller if fewer items were requested.
+  std::vector<int64_t> dims;
   std::vector<uint8_t> data;  // the product of the dimensions in bytes
 };
 

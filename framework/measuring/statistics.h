@@ -9,7 +9,7 @@ namespace lenslet {
 /// Times in nanoseconds; percentiles by linear interpolation between order statistics.
 struct TimeStats {
   size_t samples = 0;                                     // their number; 0: the quantiles are meaningless
-  double min = 0, p10 = 0, median = 0, p90 = 0, max = 0;  // quantiles
+  double min = 0, p10 = 0, median = 0, p90 = 0, max = 0;  // quantiles, ns
 };
 
 /// The quantiles of the samples; all zero if there are none.

@@ -27,7 +27,7 @@ struct ActivationBackend {
 const BackendTable<ActivationBackend>& activation_table();
 
 namespace activation_backends {
-using Interface = ActivationBackend;  ///< What LENSLET_BACKEND makes here.
+using Interface = ActivationBackend;  ///< The type that LENSLET_BACKEND registers.
 }
 
 }  // namespace lenslet

@@ -36,19 +36,21 @@ inline int error_of(Activation function) {
       return 2;
     case Activation::kHardSwish:  // and a product
       return 3;
-    case Activation::kCelu:  // m = 2a + |x|: e^v - 1 5, a product 1, both of a; x / a 1, of x
-    case Activation::kElu:   // m = 2a: e^x - 1 5, a product 1, both of a
-    case Activation::kLog:   // 1.5 ulp
+    // m = 2a + |x|; e^v - 1: 5, the product: 1, both relative to a; x / a: 1, relative to x
+    case Activation::kCelu:
+    // m = 2a; e^x - 1: 5, the product: 1, both relative to a
+    case Activation::kElu:
+    case Activation::kLog:  // 1.5 ulp
       return 3;
-    case Activation::
-        kGelu:  // m = |x|; of 1 + erf, which x / 2 multiplies: erf 2.5, its argument 1, the sum 2; then 1
+    // m = |x|; of 1 + erf, which x / 2 multiplies: erf 2.5, its argument 1, the sum 2; then 1
+    case Activation::kGelu:
     case Activation::kSelu:  // as elu, and a product
       return 4;
     case Activation::kErf:  // 2.5 ulp
     case Activation::kExp:  // 2.5 ulp
       return 5;
-    case Activation::
-        kGeluTanh:           // as gelu: tanh 3, its argument 7 * 0.45, as t / cosh^2 t is below it, the sum 2
+    // as gelu: tanh 3, its argument 7 * 0.45, as t / cosh^2 t is below it, the sum 2
+    case Activation::kGeluTanh:
     case Activation::kTanh:  // 3 ulp
       return 6;
     case Activation::kSigmoid:  // exp 5, a sum, a quotient

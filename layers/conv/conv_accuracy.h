@@ -12,10 +12,10 @@
 //     (M. Fasi, N. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science
 //     7:e330, 2021).
 //
-// The errors of a layer's outputs are independent, more or less, so that those which reach an output of a later layer
-// have either sign. For them there is the standard deviation of an error as well, if the roundings behind it are
-// independent and of mean zero (N. Higham, T. Mary, "A new approach to probabilistic rounding error analysis", SIAM J.
-// Sci. Comput. 41, 2019). T roundings of partial sums, each at most u * M, have u * sqrt(T) * M.
+// The errors of a layer's outputs are assumed to be independent: those that reach an output of a later layer have
+// either sign. For them there is the standard deviation of an error as well, if the roundings behind it are independent
+// and of mean zero (N. Higham, T. Mary, "A new approach to probabilistic rounding error analysis", SIAM J. Sci. Comput.
+// 41, 2019). T roundings of partial sums, each at most u * M, have u * sqrt(T) * M.
 #pragma once
 
 #include <algorithm>

@@ -124,7 +124,7 @@ class ConvBackend {
 };
 
 namespace conv_backends {
-using Interface = ConvBackend;  ///< What LENSLET_BACKEND makes here.
+using Interface = ConvBackend;  ///< The type that LENSLET_BACKEND registers.
 }
 
 /// The bound of a prepared kernel: its own, or that of its backend.

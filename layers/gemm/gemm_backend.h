@@ -84,7 +84,7 @@ std::unique_ptr<const GemmBackend> first_gemm_backend(
 const GemmBackend& gemm_backend(DeviceKind device);
 
 namespace gemm_backends {
-using Interface = GemmBackend;  ///< What LENSLET_BACKEND makes here.
+using Interface = GemmBackend;  ///< The type that LENSLET_BACKEND registers.
 }
 
 }  // namespace lenslet

@@ -44,7 +44,7 @@ inline Support own_linear_limits(const char* backend, const LinearProblem& probl
 const BackendTable<LinearBackend>& linear_table();
 
 namespace linear_backends {
-using Interface = LinearBackend;  ///< What LENSLET_BACKEND makes here.
+using Interface = LinearBackend;  ///< The type that LENSLET_BACKEND registers.
 }
 
 }  // namespace lenslet

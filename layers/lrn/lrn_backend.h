@@ -25,7 +25,7 @@ struct LrnBackend {
 const BackendTable<LrnBackend>& lrn_table();
 
 namespace lrn_backends {
-using Interface = LrnBackend;  ///< What LENSLET_BACKEND makes here.
+using Interface = LrnBackend;  ///< The type that LENSLET_BACKEND registers.
 }
 
 }  // namespace lenslet

@@ -19,10 +19,10 @@ class LrnLayer : public Layer {
   /// Two operations per value of a window, and a power.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
-  int64_t size() const noexcept { return size_; }  ///< As given.
-  float alpha() const noexcept { return alpha_; }  ///< As given.
-  float beta() const noexcept { return beta_; }    ///< As given.
-  float bias() const noexcept { return bias_; }    ///< As given.
+  int64_t size() const noexcept { return size_; }  ///< Channels in a window.
+  float alpha() const noexcept { return alpha_; }  ///< Factor of the mean square over `size` channels.
+  float beta() const noexcept { return beta_; }    ///< Exponent of the divisor.
+  float bias() const noexcept { return bias_; }    ///< Added before the power; positive.
 
  private:
   std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,

@@ -27,7 +27,7 @@ struct PairwiseBackend {
 const BackendTable<PairwiseBackend>& pairwise_table();
 
 namespace pairwise_backends {
-using Interface = PairwiseBackend;  ///< What LENSLET_BACKEND makes here.
+using Interface = PairwiseBackend;  ///< The type that LENSLET_BACKEND registers.
 }
 
 }  // namespace lenslet

@@ -51,7 +51,7 @@ struct PoolBackend {
 const BackendTable<PoolBackend>& pool_table();
 
 namespace pool_backends {
-using Interface = PoolBackend;  ///< What LENSLET_BACKEND makes here.
+using Interface = PoolBackend;  ///< The type that LENSLET_BACKEND registers.
 }
 
 }  // namespace lenslet

@@ -27,7 +27,7 @@ struct RearrangeBackend {
 const BackendTable<RearrangeBackend>& rearrange_table();
 
 namespace rearrange_backends {
-using Interface = RearrangeBackend;  ///< What LENSLET_BACKEND makes here.
+using Interface = RearrangeBackend;  ///< The type that LENSLET_BACKEND registers.
 }
 
 }  // namespace lenslet

@@ -11,7 +11,7 @@ namespace lenslet {
 
 struct StridedCopy;
 
-/// What they share.
+/// Base of the four layers below.
 class RearrangeLayer : public Layer {
  public:
   /// No operations.
@@ -51,10 +51,11 @@ class PadLayer : public RearrangeLayer {
   std::string_view type() const override { return "pad"; }
   std::string describe() const override;
   Shape infer_shape(const std::vector<Shape>& inputs) const override;
-  /// In each dimension.
+  /// Values before the sample in each dimension; a negative number cuts.
   const std::vector<int64_t>& before() const noexcept { return before_; }
-  const std::vector<int64_t>& after() const noexcept { return after_; }  ///< Likewise.
-  float value() const noexcept { return value_; }                        ///< The constant.
+  /// Values after the sample in each dimension; a negative number cuts.
+  const std::vector<int64_t>& after() const noexcept { return after_; }
+  float value() const noexcept { return value_; }  ///< The constant.
 
  private:
   std::vector<StridedCopy> copies(const std::vector<Shape>& inputs) const override;

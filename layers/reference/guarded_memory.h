@@ -24,7 +24,7 @@ class GuardedMemory {
   /// Fills everything, blocks included, and on a GPU its shared memory, with one byte. With LENSLET_UNPOISONED=1,
   /// for tools that detect reads of uninitialised memory, only the gaps between the blocks.
   void poison(int byte, Stream& stream);
-  /// Fills a block from host memory; synchronises.
+  /// Enqueues a copy of `host` to a block. Pageable host memory may be reused when this returns.
   void upload(size_t index, const void* host, Stream& stream);
   /// Copies a block to the host and waits.
   void download(size_t index, void* host, Stream& stream) const;

@@ -52,8 +52,8 @@ struct LayerCase {
   std::vector<Shape> inputs() const;
   /// The request for an operator of this case; with a rectifier, for one that also computes it.
   OperatorRequest request(Device device, MathMode math, const FusedRectifier& after = {}) const;
-  /// Runs `op`, prepared for `request`, which request() made with `after`, in guarded memory, and adds the verdict on
-  /// its output to `result`. `shift`: offset of input and output from an aligned address, in values.
+  /// Runs `op` in guarded memory and adds the verdict on its output to `result`. `op` is prepared for `request`.
+  /// request() made `request` with `after`. `shift`: offset of input and output from an aligned address, in values.
   void verify(Operator& op, const OperatorRequest& request, const FusedRectifier& after, Stream& stream,
               int64_t shift, VerifyResult& result) const;
 

@@ -109,7 +109,6 @@ class Window {
     window_.ceil = true;
     return *this;
   }
-  // NOLINTNEXTLINE(google-explicit-constructor): it stands where a Pool2dWindow is expected
   operator Pool2dWindow() const { return window_; }
 
  private:

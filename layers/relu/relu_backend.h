@@ -23,7 +23,7 @@ struct ReluBackend {
 const BackendTable<ReluBackend>& relu_table();
 
 namespace relu_backends {
-using Interface = ReluBackend;  ///< What LENSLET_BACKEND makes here.
+using Interface = ReluBackend;  ///< The type that LENSLET_BACKEND registers.
 }
 
 }  // namespace lenslet

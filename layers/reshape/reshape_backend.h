@@ -23,7 +23,7 @@ struct ReshapeBackend {
 const BackendTable<ReshapeBackend>& reshape_table();
 
 namespace reshape_backends {
-using Interface = ReshapeBackend;  ///< What LENSLET_BACKEND makes here.
+using Interface = ReshapeBackend;  ///< The type that LENSLET_BACKEND registers.
 }
 
 }  // namespace lenslet

@@ -55,7 +55,7 @@ class NetworkBackend {
 const BackendTable<NetworkBackend>& network_table();
 
 namespace network_backends {
-using Interface = NetworkBackend;  ///< What LENSLET_BACKEND makes here.
+using Interface = NetworkBackend;  ///< The type that LENSLET_BACKEND registers.
 }
 
 }  // namespace lenslet

@@ -11,7 +11,8 @@
 namespace lenslet::onnx {
 
 /// Looks at a model of more than kReadAtOnce weights before their values are read, so that it is refused at once. A
-/// smaller one is read first: then its importer lists what no weight decides together with the rest. Throws DataError.
+/// smaller model is read first, so that the importer lists all faults at once, those that depend on weights too. Throws
+/// DataError.
 using Inspection = std::function<void(const Model&)>;
 
 /// Parses a ModelProto and checks that it is whole: every value that a node reads is an input, a constant tensor or the

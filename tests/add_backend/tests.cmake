@@ -1,4 +1,4 @@
-# What is wrong with a row is told when CMake configures.
+# CMake reports a wrong row when it configures.
 add_test(NAME add_backend_row COMMAND "${LENSLET_BASH}" "${CMAKE_CURRENT_LIST_DIR}/row_test.sh" "${PROJECT_SOURCE_DIR}" "${CMAKE_COMMAND}")
 # Performs the tutorial in a copy of the tree.
 lenslet_python_test(add_backend "${CMAKE_CURRENT_LIST_DIR}/add_backend_test.py" "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}")

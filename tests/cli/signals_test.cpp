@@ -60,7 +60,7 @@ const std::vector<Command>& commands() {
       {"profile_writing",
        "lenslet profile {cpu} --cache hot {short} {files} --trace {out}/trace.json --save-plan "
        "{out}/plan.json",
-       // Each of the four outputs is opened once for trial.
+       // Each of the four outputs is opened once as a trial.
        {{"plan", "create:5"},
         {"writing", "print:ceilings,write:1"},
         {"writing_renames", "print:ceilings,rename:3"}}},
@@ -273,7 +273,7 @@ bool waits(pid_t process) {
 TEST(Signals, AReadThatWaitsEnds) {
   ProgramOptions options;
   options.keep_stdin_open = true;
-  int asleep = 0;  // looks in a row that found it asleep; before the read it sleeps for short times only
+  int asleep = 0;  // consecutive checks that found it asleep; before the read it sleeps for short times only
   options.interrupt_when = [&](const ProgramRun&, pid_t program) {
     asleep = waits(program) ? asleep + 1 : 0;
     return asleep >= 5;

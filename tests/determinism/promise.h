@@ -49,7 +49,7 @@ struct Subject {
   Device device;
   std::vector<Bytes> samples;  // some distinct ones
   std::function<bool(int64_t batch)> supports;
-  std::function<std::unique_ptr<Prepared>(int64_t batch)> prepare;  // the promise for a supported request
+  std::function<std::unique_ptr<Prepared>(int64_t batch)> prepare;  // for a supported batch
 };
 
 /// `batch` samples, the one at place i being number (first + i * 5) % samples.size().

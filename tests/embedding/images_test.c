@@ -15,7 +15,7 @@ static float shares[COUNT * LENSLET_PIXELS], bright_f32[COUNT * LENSLET_PIXELS],
 static uint8_t bright_u4[COUNT * LENSLET_PACKED_BYTES], dark_u4[COUNT * LENSLET_PACKED_BYTES];
 static lenslet_prediction answers[COUNT], others[COUNT];
 
-/* Upright strokes, but for the first picture, which is of one grey. */
+/* Draws upright strokes; the first image is uniformly grey. */
 static void draw(void) {
   int i, k;
   for (i = 0; i < COUNT; ++i) {
@@ -97,7 +97,7 @@ static const char* wrong_packed(lenslet_model* check, lenslet_model* invert, len
   return NULL;
 }
 
-/* The first value that is no number is named, also in an image whose scale is not looked at. */
+/* The first value that is no number is named, also in an image whose scale is not checked. */
 static const char* wrong_numbers(lenslet_model* check, lenslet_model* invert, lenslet_model* any) {
   static float odd[COUNT * LENSLET_PIXELS], logits[COUNT * LENSLET_CLASSES];
   const float infinity = (float)HUGE_VAL, not_a_number = infinity - infinity;

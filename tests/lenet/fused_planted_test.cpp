@@ -41,7 +41,8 @@ class FaultyNetwork : public Layer {
 
 TEST_F(Fused, SeesPlantedFaults) {
   constexpr int64_t kBatch = 5;
-  // A multiple of the largest accepted error, because this batch lacks the largest logits.
+  // Times the accepted error. The accepted error is a share of the largest logit of all images; the planted error is a
+  // share of the largest logit of this batch, which is smaller.
   constexpr double kBeyond = 20;
   int judged = 0;
   for (const ElementType output : {ElementType::kFp32, kPrediction}) {

@@ -11,7 +11,7 @@
 namespace lenslet::test {
 namespace {
 
-// A small point was dropped as a speck: 7.08 was read as 708.
+// A small point must not be dropped as a speck: 7.08 is not 708.
 TEST(NumberSigns, PointOfAThinPenIsNoSpeck) {
   for (const int pen : {4, 5, 6, 7, 8, 10, 12}) {
     const Pen width{kBlackInk, pen / 100.0};
@@ -40,7 +40,7 @@ TEST(NumberSigns, DustBetweenDigitsIsReported) {
   EXPECT_TRUE(reading.warnings.has(PictureWarning::kMarkLeftOut)) << told(reading);
 }
 
-// Boxes of slanted digits share columns: two 1s were taken for one.
+// Boxes of slanted digits share columns: two 1s must not become one.
 TEST(NumberSigns, SlantedOnesStayTwo) {
   for (const double gap : {14., 18., 24.}) {
     const Reading reading = read(DrawnPicture(320, 220)
@@ -64,7 +64,7 @@ TEST(NumberSigns, StrokesOfOneDigitStayOne) {
   EXPECT_TRUE(zero.number == "0" || zero.number.empty() || zero.warnings.codes != 0) << told(zero);
 }
 
-// A sign of degrees was taken for a stroke of the digit: 78 degrees were read as 78.
+// A degree sign is no stroke of the digit: 78 degrees must not be read as 78 without a warning.
 TEST(NumberSigns, SmallSignsAtTheUpperRightAreReported) {
   for (const double radius : {9., 12., 15.}) {
     for (const double gap : {3., 6., 9.}) {
@@ -84,7 +84,7 @@ TEST(NumberSigns, SmallSignsAtTheUpperRightAreReported) {
   }
 }
 
-// Digits that fill the picture were taken for lines at its edge: 1087 was read as 0.
+// Digits that fill the picture are no lines at its edge: 1087 is not 0.
 TEST(NumberSigns, DigitsThatFillThePictureAreNoEdges) {
   for (const double less : {0., 3., 5.}) {
     DrawnPicture picture(340, 106);
@@ -103,7 +103,7 @@ TEST(NumberSigns, DigitsThatFillThePictureAreNoEdges) {
   }
 }
 
-// A long dash was left out like an underline: 18 - 70 was read as 1870.
+// A long dash must not be left out like an underline: 18 - 70 is not 1870.
 TEST(NumberSigns, LongDashesAreNoUnderlines) {
   for (const double length : {100., 150., 190., 230.}) {
     DrawnPicture dash(720, 220), minus(560, 220);

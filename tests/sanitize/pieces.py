@@ -81,8 +81,8 @@ RULES = (
     rule("layers_gpu", r"Kernels/(?P<piece>EarlyLaunches\.\w+)/\w+"),
     rule("lenet_gpu", r"GoldenGpu\.EveryLinearBackend\w+"),
     rule("lenet_gpu", r"GoldenGpu\.(?P<piece>FusedPooling\w+|ACapturedGraph\w+)", ("memcheck",)),
-    # racecheck checks races within blocks; these batches only add blocks and equal tails, so minutes would give no
-    # further result.
+    # racecheck checks races within blocks; these batches add only blocks with tails of the same size, so that minutes
+    # of racecheck would find nothing more.
     rule(
         "fused_gpu",
         r"(Batches/FusedBatch|Fused)\.(?P<piece>ThePosition\w+|PredictionsAreTheLogitsOwn)"

@@ -146,8 +146,8 @@ class ServeHttp : public testing::Test {
     }
     return true;
   }
-  /// Calls `test` with a server's time limit. False asks for a longer one: a busy machine held up the client beyond
-  /// this one.
+  /// Calls `test` with a server's time limit. `test` returns false if a busy machine delayed the client beyond the
+  /// limit; it is then called with a longer one.
   void expect_in_time(const std::function<bool(const HttpServerOptions&)>& test) {
     for (const int ms : {100, 1000, 10000}) {
       HttpServerOptions hurried;

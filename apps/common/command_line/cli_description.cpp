@@ -61,7 +61,7 @@ std::string closing_words(const Program& program, size_t column) {
       concat("Every command has --help with examples, such as: ", program.example, "\n\nEnvironment:\n");
   for (const auto& [variable, meaning] : program.environment) {
     const std::string name = concat("  ", variable);
-    // A name without a gap to the column stands on a line of its own, as CLI11 prints an option's.
+    // A name too long for its column gets its own line, as in CLI11's list of options.
     const bool gap = name.size() + 2 <= column;
     text +=
         concat(name, gap ? "" : "\n", std::string(gap ? column - name.size() : column, ' '), meaning, "\n");

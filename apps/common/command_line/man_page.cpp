@@ -7,7 +7,7 @@
 namespace lenslet {
 namespace {
 
-// Escapes text for roff: '-' stays an ASCII hyphen that can be copied, and no line begins a request.
+// Escapes text for roff: '-' stays an ASCII hyphen that can be copied, and no line of text is read as a roff request.
 std::string roff_escaped(const std::string& text) {
   std::string result;
   for (const char letter : text) {

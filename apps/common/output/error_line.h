@@ -1,4 +1,4 @@
-// The line that reports an error, whole also where there is no memory.
+// Writes the line that reports an error, also when memory is exhausted.
 #pragma once
 
 #include <initializer_list>
@@ -7,7 +7,7 @@
 namespace lenslet {
 
 /// Writes the line "PROGRAM: error: WHAT" to standard error, `what` joined and as printable_line() gives it. Without
-/// memory for that, no byte is escaped and what is long is cut: each byte outside printable ASCII becomes '?'. Ignores
+/// memory for that, bytes are not escaped and long text is cut: each byte outside printable ASCII becomes '?'. Ignores
 /// errors of writing.
 void write_error_line(std::string_view program, std::initializer_list<std::string_view> what) noexcept;
 

@@ -50,8 +50,8 @@ std::optional<PublishedFigure> printed_for(const GemmCell& cell, int size) {
   return published_figure(describe(cell.table).name, cell.kind, size, std::to_string(cell.edge));
 }
 
-/// Why a row is not measured again: partitions by row whose block covers all rows are the same launch, apart from
-/// threads that exit at once. At sizes where a run takes seconds, the first of them is measured; else empty.
+/// Empty, or why the row is skipped: partitions by row whose block covers all rows are the same launch, apart from
+/// threads that exit at once. At sizes where a run takes seconds, only the first of them is measured.
 std::string repetition(const GemmCell& cell, const std::vector<GemmCell>& cells, int size, int out_channels) {
   constexpr int kSlow = 2048;  // the smallest of such sizes
   if (cell.kind != "row" || size < kSlow) return {};

@@ -8,7 +8,7 @@ namespace {
 // work split  thread = column of C, row after row
 // memory      no shared memory: a warp reads neighbours of B, one float of A for all lanes, and writes neighbours of C;
 //             B is read again for each row, unless a cache still has it
-// requires    a launch that the GPU allows (checked by matrix_support)
+// requires    a launch that the GPU allows (checked by study_support)
 // measured    H100, hot, study a: 3 x 16,777,216 x 27, block 64: 965.5 us
 //             (docs/results/2026-11-27-h100/reproduce.json)
 __global__ void matrix_column_kernel(MatrixShape shape,

@@ -10,7 +10,7 @@ namespace {
 // work split  thread (x, y) of the grid = element (y, x)
 // memory      no shared memory: a warp reads a few rows of A, one float at a time, and neighbours of B; caches serve
 //             the reuse
-// requires    a launch that the GPU allows (checked by matrix_support)
+// requires    a launch that the GPU allows (checked by study_support)
 // measured    H100, hot, study a: 3 x 16,777,216 x 27, tile 16: 1,854 us
 //             (docs/results/2026-11-27-h100/reproduce.json)
 __global__ void matrix_element_kernel(MatrixShape shape,

@@ -26,7 +26,7 @@ __device__ __forceinline__ float4 load_four(const float* row, int column, int co
 // work split  block = 4 rows x 4 * kTile * kTile columns, thread = 4 x 4 neighbours
 // memory      no shared memory: B as float4, each once for four rows; of A all threads read the same four floats, which
 //             stay in L1. 16 sums in registers
-// requires    kTile x kTile threads (checked by matrix_support)
+// requires    kTile x kTile threads (checked by study_support)
 // measured    H100, hot, study a: 3 x 16,777,216 x 27, tile 8: 675.5 us
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <int kTile>

@@ -8,7 +8,7 @@ namespace {
 // work split  thread = row of C, so that there are only as many threads as rows
 // memory      no shared memory: the lanes of a warp read A and write C a whole row apart; all read one float of B at a
 //             time, down its columns. With so few threads time is latency, so that nine loads wait at once
-// requires    a launch that the GPU allows (checked by matrix_support)
+// requires    a launch that the GPU allows (checked by study_support)
 // measured    H100, hot, study a: 3 x 65,536 x 27, block 16: 57,995 us
 //             (docs/results/2026-11-27-h100/reproduce.json)
 __global__ void matrix_row_kernel(MatrixShape shape,

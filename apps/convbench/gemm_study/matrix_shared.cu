@@ -9,7 +9,7 @@ namespace {
 // work split  block = kTile x kTile elements, thread = one of them
 // memory      two kTile x kTile tiles in shared memory; of A a warp reads few addresses, of B neighbours: no bank
 //             conflicts. One sum in a register
-// requires    kTile x kTile threads (checked by matrix_support)
+// requires    kTile x kTile threads (checked by study_support)
 // measured    H100, hot, study a: 3 x 16,777,216 x 27, tile 8: 1,597 us
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <int kTile>

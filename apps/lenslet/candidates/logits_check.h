@@ -27,8 +27,8 @@ class ReferenceLogits {
   int64_t count() const noexcept { return count_; }
   /// The largest accepted error of a logit that `executable`, of the same graph, computes. For a whole-network plan its
   /// backend derives it (Layer::output_bound). For a layered plan it is carried from the input to the last node, value
-  /// by value: to what the errors of a node's inputs change come those of the backend that computes the node
-  /// (layer_deviations()). It is eight deviations of the worst logit, and what mean_loss() changes it by. With every
+  /// by value: at each node the error of its backend is added to the effect of the errors of its inputs
+  /// (layer_deviations()). It is eight deviations of the worst logit, plus its change by mean_loss(). With every
   /// error at its worst it would be useless: 13 for LeNet-5 in fp32 (models/fused_lenet5/error_bound.h). Takes about as
   /// long as the constructor, in tf32 and fp16 twice that, but only once for the same backends in the same math modes.
   /// Not thread-safe.

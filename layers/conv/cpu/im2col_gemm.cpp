@@ -150,7 +150,7 @@ class Im2colGemmKernel : public ConvKernel {
     }
   }
 
-  /// y = max?(product + bias) for each image and output channel of the round.
+  /// y = product + bias, through the rectifier if there is one, for each image and output channel of the round.
   void finish(const Round& round, const float* product, int64_t product_step, float* y) const {
     const int64_t outputs = problem_.k / problem_.groups, plane = rounds_.p * rounds_.q,
                   length = round.rows * rounds_.q;

@@ -137,9 +137,8 @@ std::optional<Division> division_of(const Conv2dProblem& problem, const Block& b
 }
 
 /// The first of kBlocks that splits one image into blocks for two fifths of the multiprocessors, else the smallest. The
-/// share is chosen by hand. For several images the block takes 8 filters if the batch
-/// still has enough blocks and the order of a sum stays the same. Counts the whole plane, even if a pooling drops its
-/// end.
+/// share is chosen by hand. For several images the block takes 8 filters if the batch still has enough blocks and the
+/// order of a sum stays the same. Counts the whole plane, even if a pooling drops its end.
 Block choose_block(const Conv2dProblem& problem, int multiprocessors) {
   const auto enough = [multiprocessors](const Division& division, int images) {
     return 5 * division.blocks(images) >= 2 * int64_t{multiprocessors};

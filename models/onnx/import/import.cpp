@@ -111,8 +111,9 @@ Import Importer::import() {
   return std::move(import_);
 }
 
-// Finds the layer that stores each value. No layer stores the input of a folded node: its own layer computes on and
-// stores a later value. The exception is a node that is folded into the layer behind it, which reads that input.
+// Finds the layer that stores each value. No layer stores the input of a folded node: the layer that computes this
+// input also computes the node, and stores only the result. The exception is a node that is folded into the layer
+// behind it, which reads that input.
 void Importer::name_values() {
   for (const auto& [value, held] : held_)
     if (!held.node.empty() && held.is_stored()) import_.node_of.emplace(value, held.node);

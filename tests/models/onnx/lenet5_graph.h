@@ -15,9 +15,10 @@ struct Lenet5Form {
   bool trains = false;              // a Dropout behind each pooling is in training
   bool left_out = false;            // nodes name optional inputs and outputs that they do not have
   bool reads_last = false;          // channels of the input are last, and a Transpose moves them to the front
-  // The shape of the input, which a Reshape turns into 28x28x1 or 1x28x28; empty: it has that shape.
+  // The shape of a sample of the input; a first Reshape turns it into 28x28x1 or 1x28x28. Empty: the input has one of
+  // these shapes, and that Reshape is left out.
   std::vector<int64_t> sample = {};
-  // That Reshape makes 1x28x28xN of N samples, and another Nx1x28x28 behind the Transpose.
+  // The first Reshape makes 1x28x28xN of N samples; a second one, behind the Transpose, makes Nx1x28x28.
   bool batch_behind = false;
   bool flattens_last = false;  // a Transpose moves channels to the end before Flatten, as in Keras
 };
@@ -25,11 +26,11 @@ struct Lenet5Form {
 inline Message lenet5_graph(const Lenet5Form& form) {
   const Safetensors weights = builtin_lenet5_weights();
   GraphParts parts;
-  const std::vector<int64_t> picture =
+  const std::vector<int64_t> image_shape =
       form.reads_last ? std::vector<int64_t>{-1, 28, 28, 1} : std::vector<int64_t>{-1, 1, 28, 28};
   std::vector<int64_t> input = {-1};
   input.insert(input.end(), form.sample.begin(), form.sample.end());
-  parts.inputs = {value("image", form.sample.empty() ? picture : input)};
+  parts.inputs = {value("image", form.sample.empty() ? image_shape : input)};
   const auto values = [&](const std::string& name) {
     const Tensor& tensor = weights.tensors.at(name);
     std::vector<float> ours(tensor.data(), tensor.data() + tensor.shape().num_elements());
@@ -59,8 +60,8 @@ inline Message lenet5_graph(const Lenet5Form& form) {
   };
   if (!form.sample.empty()) {
     const std::vector<int64_t> behind = {1, 28, 28, -1};
-    parts.initializers.push_back(int64s("picture", form.batch_behind ? behind : picture));
-    add("Reshape", "shaped", {"picture"});
+    parts.initializers.push_back(int64s("image_shape", form.batch_behind ? behind : image_shape));
+    add("Reshape", "shaped", {"image_shape"});
   }
   if (form.reads_last) add("Transpose", "first", {}, {attribute("perm", {0, 3, 1, 2})});
   if (form.batch_behind) {

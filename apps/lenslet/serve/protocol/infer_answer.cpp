@@ -12,8 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMoreBytes = 128,
-                 kNumberBytes = 12;  // mostly enough for what is not of the model, and a number
+// Usually enough for the fields besides the model's, and for one number.
+constexpr size_t kMoreBytes = 128, kNumberBytes = 12;
 
 // Bytes that are not UTF-8 become replacement characters.
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }

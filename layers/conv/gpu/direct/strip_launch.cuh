@@ -43,9 +43,9 @@ class DirectStrip
     // instead of 6. Chosen by hand.
     constexpr int kMinRows = kStride == 1 ? 7 : 3;
     // Blocks of a multiprocessor, chosen by hand. At stride 2 at least 4 fit, the launch bounds. At stride 1, by the
-    // registers of sm_90 in parentheses, 7, 6 and 5 fit for K = 1 to 3 (72, 80, 96). One block more than fits is
-    // counted in cases that no file measures: for K = 4, which only NHWC has (120: 4 fit), and without kVector (K = 1,
-    // 95: 5 fit; K = 3, 128: 4 fit). The last blocks may then run in a second wave.
+    // registers of sm_90 in parentheses, 7, 6 and 5 fit for K = 1 to 3 (72, 80, 96). The count is one block more than
+    // fits for K = 4, which only NHWC has (120: 4 fit), and without kVector for K = 1 (95: 5 fit) and K = 3 (128: 4
+    // fit). The last blocks may then run in a second wave; no file measures these cases.
     constexpr int kMaxBlocks = kStride == 2 ? 4 : K == 1 ? 6 : 5;
     // Whether strips longer than kMaxRows ran faster with one block fewer. Chosen by hand: no file compares.
     constexpr bool kLongWithFewerBlocks = kStride == 1 && K > 1;

@@ -1,7 +1,7 @@
 // Direct convolution for few outputs: the lanes of a block share out the channels of each sum.
 //
-// At batch 1 a layer has some thousand outputs, fewer than a GPU has threads. With one thread an output, each would add
-// hundreds of products one after the other, and wait for memory before most of them. Here a slice of the channels
+// At batch 1 a layer has some thousand outputs, fewer than a GPU has threads. One thread per output would have to
+// add hundreds of products one after the other, and wait for memory before most of them. Here a slice of the channels
 // belongs to a group of lanes, and the slices' sums are added at the end. Formula and sources: ../sliced_k.cu.
 #pragma once
 

@@ -71,8 +71,8 @@ struct SharedLayout {
   SharedLayout(const Conv2dProblem& problem, const Variant& variant, const PaddedBatch& batch) {
     if (problem.r * problem.s % variant.stage_taps != 0) return;
     const int64_t wanted_blocks = ceil_div(variant.pixels + batch.halo, 32);
-    const int64_t wanted_pitch =
-        round_up(variant.pixels + batch.halo + 4, 8) - 4;  // see HopperBlock::store()
+    // 4 modulo 8: HopperBlock::store() in hopper_load.cuh has the reason.
+    const int64_t wanted_pitch = round_up(variant.pixels + batch.halo + 4, 8) - 4;
     const int64_t slice_bytes = wanted_pitch * 2 * 16,
                   stage_bytes = int64_t{variant.stage_taps} * variant.tap_bytes;
     const int64_t left = GpuLimits::kHopperSharedBytes - variant.staging_bytes - kBarrierBytes;

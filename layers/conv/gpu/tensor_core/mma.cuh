@@ -114,8 +114,8 @@ class TensorCoreGather {
   int corner_[kColumns], h_[kColumns], w_[kColumns];
 };
 
-/// Multiplies one step. Fragments of the filters are in the order of pack_fragments(), 16 bytes per lane. Fragments of
-/// the inputs are read from their rows; pack_fragments() uses the same order of rows inside an fp16 step.
+/// Multiplies one step. Fragments of the filters are in the order of fragment_index() (pack.h), 16 bytes per lane.
+/// Fragments of the inputs are read from their rows; fragment_index() uses the same order of rows inside an fp16 step.
 template <class Tile>
 __device__ __forceinline__ void tensor_core_multiply_step(const unsigned char* stage, int warp_m, int warp_n,
                                                           float (&sums)[Tile::kTilesM][Tile::kTilesN][4]) {

@@ -1,8 +1,8 @@
 // Direct convolution, rung 09: the next input row is loaded before this one is worked on; at stride 2 the next two are.
 //
 // In rung 08 the arithmetic of a row waits for the loads of the same row. Here they were issued one output row earlier,
-// so that they arrive during that row's multiply-adds. This costs registers for what is under way: five values per
-// channel and input row.
+// so that they arrive during that row's multiply-adds. This costs registers for the loads in flight: five values
+// per channel and input row.
 #include "layers/conv/gpu/ladder/direct/rolling_rows.cuh"
 
 namespace lenslet {
