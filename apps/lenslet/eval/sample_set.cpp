@@ -26,8 +26,8 @@ constexpr const char* kInputs = "inputs";
 constexpr const char* kLabels = "labels";
 constexpr size_t kMaxNamed = 12;  // classes in the line that states their order
 
-// The folders directly in a folder, in byte order of their names. Each may be a class, so one that cannot be examined is
-// an error: without it the accuracy would be that of the other classes.
+// The folders directly in a folder, in byte order of their names. Each may be a class, so one that cannot be examined
+// is an error: without it the accuracy would be that of the other classes.
 std::vector<std::string> folders_in(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;

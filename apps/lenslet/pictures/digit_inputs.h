@@ -25,8 +25,7 @@ struct DigitInput {
   std::string error;               // why the file could not be read; then the other members are empty
 };
 
-/// The pictures directly in a folder, in byte order of their names. Throws DataError if the folder cannot be read or has
-/// none.
+/// The pictures directly in a folder, in byte order of their names. Throws DataError if it cannot be read or has none.
 std::vector<std::string> pictures_in(const std::string& folder);
 /// The files that the arguments of `classify` name, with folders replaced by their files. A folder for which
 /// pictures_in() throws is left out: DigitInputs::next() reports it.
