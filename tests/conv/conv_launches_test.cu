@@ -384,8 +384,8 @@ TEST_P(EveryGpu, WinogradNamesTheSmallestLimitThatItTakes) {
   const struct {
     const char* problem;
     size_t bytes;
-  } kCases[] = {{"mb8ic128ih28oc128kh3ph1", fused ? 4608 * 128 : 8192 * (128 + 128)},
-                {"mb1ic32ih8oc32kh3ph1", 8192 * (32 + 32)}};
+  } kCases[] = {{"mb8ic128ih28oc128kh3ph1", fused ? size_t{4608} * 128 : size_t{8192} * (128 + 128)},
+                {"mb1ic32ih8oc32kh3ph1", size_t{8192} * (32 + 32)}};
   for (const auto& [text, bytes] : kCases) {
     SCOPED_TRACE(text);
     const Conv2dProblem problem = Conv2dProblem::parse(text);
