@@ -178,7 +178,9 @@ std::string CandidateChecks::judge_end_to_end(int round) {
   candidate_.copy_out(stream_);
   throw_on_unreported_error(stream_.device());
   stream_.synchronise();
-  scratch_.assign(host, host + count);
+  scratch_.clear();
+  for (const Candidate::Part& part : candidate_.judged(round))
+    scratch_.insert(scratch_.end(), host + part.first, host + part.first + part.count);
   return judge(round, scratch_);
 }
 

@@ -348,7 +348,7 @@ void* allocate(size_t bytes) {
                                    total_bytes, " free; use a smaller batch or problem"),
                             bytes, free_bytes);
   }
-  LENSLET_CUDA_CHECK(error);
+  if (error != cudaSuccess) throw_cuda_error(error, "cudaMalloc", __FILE__, __LINE__);
   return data;
 }
 
@@ -377,7 +377,7 @@ void* allocate_pinned(size_t bytes) {
     throw MemoryError(
         concat("out of page-locked host memory: ", bytes, " bytes needed; use a smaller batch"));
   }
-  LENSLET_CUDA_CHECK(error);
+  if (error != cudaSuccess) throw_cuda_error(error, "cudaMallocHost", __FILE__, __LINE__);
   return data;
 }
 
@@ -462,7 +462,8 @@ bool event_passed(void* event) {
   throw_if_device_lost();
   keep_unreported_error();
   const cudaError_t error = cudaEventQuery(static_cast<cudaEvent_t>(event));
-  if (error != cudaErrorNotReady) LENSLET_CUDA_CHECK(error);
+  if (error != cudaSuccess && error != cudaErrorNotReady)
+    throw_cuda_error(error, "cudaEventQuery", __FILE__, __LINE__);
   (void)cudaGetLastError();  // "not ready" counts as an error there
   return error == cudaSuccess;
 }

@@ -28,6 +28,8 @@ class StageRecorder : public Tracer {
     open_.reserve(capacity);
   }
   void begin(const char* name) override {
+    // Also the events that end this stage and those around it, because end() may not fail.
+    while (events_.size() < used_ + open_.size() + 2) events_.emplace_back(stream_.device());
     nvtx_push(name);
     open_.push_back(entries_.size());
     entries_.push_back({name, record(), 0});
@@ -54,7 +56,6 @@ class StageRecorder : public Tracer {
 
  private:
   size_t record() {
-    if (used_ == events_.size()) events_.emplace_back(stream_.device());
     events_[used_].record(stream_);
     return used_++;
   }

@@ -39,7 +39,8 @@ class Gemm {
   /// Bytes of workspace that run() needs for any problem.
   virtual size_t workspace_bytes() const { return 0; }
   /// Enqueues on context.stream, using the first workspace_bytes() of `workspace`. Throws UsageError if a size is
-  /// negative or a row is longer than the distance to the next one.
+  /// negative, a row is longer than the distance to the next one, or cuBLAS cannot count that distance: the caller's
+  /// supports() keeps its sizes within INT_MAX.
   void run(const GemmProblem& problem, const GemmArgs& args, void* workspace, RunContext& context);
   /// Library, version and, if known, the kernel family: "oneDNN 2.6.3 (AVX-512)".
   virtual std::string describe() const = 0;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <string>
 
 #include "apps/common/results/result_file.h"
@@ -19,6 +20,7 @@ TEST(Attempt, TurnsErrorsIntoTheStatusOfARow) {
   };
   EXPECT_EQ(row_of(UnavailableError("no library")), "UNSUPPORTED, no library");
   EXPECT_EQ(row_of(MemoryError("too large")), "SKIPPED, too large");
+  EXPECT_EQ(row_of(std::bad_alloc()), "SKIPPED, out of host memory; a smaller batch or problem needs less");
   EXPECT_EQ(row_of(DeviceError("launch failed")), "ERROR, launch failed");
   EXPECT_EQ(row_of(InterruptedError("stop")), std::string("SKIPPED, ") + kInterrupted);
   ResultRow row;
@@ -36,6 +38,11 @@ TEST(Attempt, LetsNoErrorOfARunEndTheOthers) {
     EXPECT_EQ(refusal->status + ", " + refusal->reason, "ERROR, it failed");
     EXPECT_EQ(refusal->code, code);
   }
+  const auto refusal = attempt_run("one", stream, [] { throw std::bad_alloc(); });
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->status + ", " + refusal->reason,
+            "SKIPPED, out of host memory; a smaller batch or problem needs less");
+  EXPECT_EQ(refusal->code, ExitCode::kMemory);
   EXPECT_FALSE(attempt_run("one", stream, [] {}));
 }
 

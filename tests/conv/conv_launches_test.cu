@@ -373,6 +373,38 @@ TEST_P(EveryGpu, RunsWhatABackendSupports) {
 
 INSTANTIATE_TEST_SUITE_P(ConvLaunches, EveryGpu, testing::ValuesIn(published_gpus()), name_of_gpu);
 
+// F(4x4, 3x3) takes 4 * 6 * 6 * 32 bytes a channel for its smallest chunk, the three stages 4 * 16 * 128 for each of C
+// and K. T4 lacks the instructions of the first.
+TEST_P(EveryGpu, WinogradNamesTheSmallestLimitThatItTakes) {
+  const Gpu& gpu = GetParam();
+  census().begin(gpu);
+  Stream stream(Device::cuda());
+  const ConvBackend& winograd = find_conv_backend(DeviceKind::kCuda, "winograd").open();
+  const bool fused = gpu.compute_capability >= 80;
+  const struct {
+    const char* problem;
+    size_t bytes;
+  } kCases[] = {{"mb8ic128ih28oc128kh3ph1", fused ? size_t{4608} * 128 : size_t{8192} * (128 + 128)},
+                {"mb1ic32ih8oc32kh3ph1", size_t{8192} * (32 + 32)}};
+  for (const auto& [text, bytes] : kCases) {
+    SCOPED_TRACE(text);
+    const Conv2dProblem problem = Conv2dProblem::parse(text);
+    EXPECT_EQ(winograd.min_workspace_bytes(problem, MathMode::kFp32), bytes);
+    const auto prepared = [&](size_t limit) {
+      return prepare(winograd, problem, MathMode::kFp32, limit, std::nullopt, stream);
+    };
+    EXPECT_EQ(prepared(bytes)->workspace_bytes(), bytes);
+    try {
+      prepared(bytes - 1);
+      ADD_FAILURE() << "took less than its smallest workspace";
+    } catch (const MemoryError& error) {
+      EXPECT_NE(std::string(error.what()).find(concat("needs ", bytes, " bytes of workspace")),
+                std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 // The choices of H100 and H200, whose kernels were measured there: a change is deliberate.
 TEST(ConvLaunches, RunOnHopperAsMeasured) {
   const struct {

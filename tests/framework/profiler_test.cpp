@@ -3,13 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "framework/execution/chrome_trace.h"
 #include "framework/measuring/statistics.h"
 #include "tests/framework/toy_layers.h"
+#include "tests/support/allocation_counter.h"
 
 namespace lenslet {
 namespace {
@@ -64,6 +69,40 @@ TEST(Profiler, TimesStagesApart) {
   EXPECT_EQ(result.layers[0].stages[0].name, "multiply");
   EXPECT_GT(result.layers[0].stages[0].hot.median, 0);
   EXPECT_TRUE(result.layers[1].stages.empty());
+}
+
+/// More stages than the profiler has events for in advance, each inside another.
+class ManyStages : public toys::ToyRelu {
+ public:
+  mutable long allocations = 0;  // while stages ended
+
+ private:
+  void compute(const std::vector<ConstTensorView>& inputs, TensorView output,
+               RunContext& context) const override {
+    ScopedStage around(context.tracer, "around");
+    for (int i = 0; i < 1000; ++i) {
+      std::optional<ScopedStage> inside(std::in_place, context.tracer, "inside");
+      const AllocationCounter counter;
+      inside.reset();
+      allocations += counter.allocations();
+    }
+    std::copy_n(inputs[0].data, output.shape.num_elements(), output.data);
+  }
+};
+
+// The end of a stage, in a destructor, could not report that memory is exhausted.
+TEST(Profiler, TheEndOfAStageAllocatesNothing) {
+  auto layer = std::make_unique<ManyStages>();
+  const ManyStages& stages = *layer;
+  Graph graph("many", "x", {4});
+  graph.add("many", std::move(layer), {"x"});
+  Executable executable(graph, BuildOptions());
+  ProfileOptions options;
+  options.warmup_ms = options.min_time_ms = 1;
+  options.cold = false;
+  const Profile result = profile(executable, options);
+  ASSERT_EQ(result.layers.at(0).stages.size(), 2u);
+  EXPECT_EQ(stages.allocations, 0);
 }
 
 TEST(Profiler, ColdIsMeasuredOnlyOnRequest) {

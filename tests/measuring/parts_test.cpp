@@ -61,12 +61,30 @@ class Straggler : public Counter {
   mutable int downloads_ = 0;  // since the input was loaded: each check first queries the parts
 };
 
+/// Its copies to host memory leave one element behind.
+class CopiedCounter : public Counter {
+ public:
+  explicit CopiedCounter(size_t left_behind) : Counter(kCount), left_behind_(left_behind) {}
+  bool end_to_end() const override { return true; }
+  void copy_out(Stream&) override {
+    for (size_t i = 0; i < kCount; ++i) {
+      if (i != left_behind_) host_[i] = output()[i];
+    }
+  }
+  float* host_output() override { return host_.data(); }
+
+ private:
+  size_t left_behind_;
+  std::vector<float> host_ = std::vector<float>(kCount);
+};
+
 Measurement measure_one(Counter& counter) {
   Stream stream(Device::cpu());
   MeasureOptions options;
   options.warmup_ms = 1;
   options.min_time_ms = 1;
   options.cold = false;
+  options.end_to_end = counter.end_to_end();
   return measure({&counter}, stream, options).at(0);
 }
 
@@ -76,6 +94,16 @@ TEST(JudgedParts, AreWhatTheJudgeSees) {
   EXPECT_EQ(measured.status, row_status::kPassed) << measured.reason;
   EXPECT_GT(measured.hot.samples, 0u);
   EXPECT_GE(counter.judged_, 3) << "before, during and after";
+}
+
+TEST(JudgedParts, AreWhatTheJudgeSeesFromHostToHost) {
+  CopiedCounter copied(kCount);
+  const Measurement measured = measure_one(copied);
+  EXPECT_EQ(measured.status, row_status::kPassed) << measured.reason;
+  EXPECT_GT(measured.end_to_end.samples, 0u);
+  CopiedCounter forgetful(901);
+  EXPECT_EQ(measure_one(forgetful).reason,
+            "from host to host: skipped work: 1 of 5 outputs were never written");
 }
 
 TEST(JudgedParts, AreSearchedForWhatWasNeverWritten) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Every call of CUDA, cuBLAS and cuDNN is checked: its status is an argument of a check, returned, kept or compared. A
-# call that is a statement of its own discards it, and must have (void) before it, as in destructors.
+# call that is a statement of its own discards it, and must have (void) before it, as in destructors. A check reports
+# the text of its argument, so that is a call, not a status that was kept: throw_cuda_error() names the call of one.
 # Hosts launch by launch(), launch_early() or a KernelLaunch of framework/device/kernel_launch.cuh, with the name before
 # the kernel. Any other launch is followed within a few lines by a check that names the kernel, before the next launch:
 # LENSLET_CUDA_CHECK_LAUNCH("its_name") or LENSLET_CUDA_CHECK_LAUNCH_OF(its_name). The branches of an if may share a
@@ -69,11 +70,19 @@ awk '
     code = $0
     sub(/\/\/.*/, "", code)
     rest = code
-    while (match(rest, /(^|[^A-Za-z0-9_])(cuda|cublas|cudnn|cu)[A-Z][A-Za-z0-9_]*(<[^<>]*>)? *\(/)) {
+    if (match(code, /LENSLET_(CUDA|CUBLAS|CUDNN)_CHECK\([A-Za-z0-9_]+\)/) && code !~ /#define/) {
+      name = substr(code, RSTART, RLENGTH)
+      sub(/.*\(/, "", name); sub(/\)$/, "", name)
+      printf "%s:%d: the message of this check would name %s, not the call: use throw_cuda_error()\n",
+             FILENAME, FNR, name
+      failed = 1
+    }
+    # Create and Destroy are parameters of templates.
+    while (match(rest, /(^|[^A-Za-z0-9_])((cuda|cublas|cudnn|cu)[A-Z][A-Za-z0-9_]*|Create|Destroy)(<[^<>]*>)? *\(/)) {
       name = substr(rest, RSTART, RLENGTH)
-      start = RSTART + (name !~ /^c/)
+      start = RSTART + (name !~ /^[A-Za-z]/)
       before = before substr(rest, 1, start - 1)
-      sub(/^[^c]/, "", name); sub(/ *\($/, "", name)
+      sub(/^[^A-Za-z]/, "", name); sub(/ *\($/, "", name)
       rest = substr(rest, start + length(name))
       calls++
       sub(/(::)?[ \t]*$/, "", before)

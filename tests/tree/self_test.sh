@@ -221,6 +221,9 @@ red models/planted.cu '  LENSLET_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel))
 red layers/planted.cpp '  if (held)\n    cublasDestroy(handle);' 'planted.cpp:2: the status of cublasDestroy is dis' \
   "${launches[@]}"
 red layers/planted.h '  ~Held() { cudaFree(data); }' 'the status of cudaFree is discarded' "${launches[@]}"
+red layers/planted.h '  ~Owned() { Destroy(object_); }' 'the status of Destroy is discarded' "${launches[@]}"
+red layers/planted.cu '  if (error != cudaErrorNotReady) LENSLET_CUDA_CHECK(error);' \
+  'planted.cu:1: the message of this check would name error, not the call' "${launches[@]}"
 red models/planted.cu '  LENSLET_CUDA_CHECK(cudaFree(a)); cudnnDestroy(b);' 'the status of cudnnDestroy is discarded' \
   "${launches[@]}"
 red layers/planted.cu '  launch("rearrange_copy_kernel", &rearrange_fill_kernel<1>, 1, 1, 0, stream);' \

@@ -1,5 +1,7 @@
 #include "apps/common/results/attempt.h"
 
+#include <new>
+
 #include "apps/common/system/signals.h"
 #include "framework/measuring/row_status.h"
 #include "framework/tensor/tensor.h"
@@ -20,6 +22,11 @@ const char* status_of(ExitCode code) {
     default:
       return nullptr;
   }
+}
+
+NoResult out_of_host_memory() {
+  return {row_status::kSkipped, ExitCode::kMemory,
+          "out of host memory; a smaller batch or problem needs less"};
 }
 
 }  // namespace
@@ -46,6 +53,8 @@ std::optional<NoResult> attempt(const std::function<void()>& prepare) {
     const char* const status = status_of(code);
     if (!status) throw;
     return NoResult{status, code, code == ExitCode::kInterrupted ? kInterrupted : error.what()};
+  } catch (const std::bad_alloc&) {
+    return out_of_host_memory();
   }
 }
 
@@ -71,6 +80,8 @@ std::optional<NoResult> attempt_run(const std::string& name, Stream& stream,
     if (error.exit_code() == ExitCode::kDevice && device_is_lost(stream))
       throw DeviceError(concat(name, ": ", error.what()));
     return NoResult{row_status::kError, error.exit_code(), error.what()};
+  } catch (const std::bad_alloc&) {
+    return out_of_host_memory();
   }
 }
 

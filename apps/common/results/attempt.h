@@ -32,8 +32,8 @@ std::optional<NoResult> attempt(const std::function<void()>& prepare);
 /// DeviceError if the device is lost, because every later attempt would fail.
 std::optional<NoResult> attempt(Stream& stream, const std::function<void()>& prepare);
 
-/// Like attempt() above, for running a prepared candidate: every error except an interruption becomes ERROR. If the
-/// device is lost, the message begins with `name`.
+/// Like attempt() above, for running a prepared candidate: every error except an interruption and exhausted host
+/// memory becomes ERROR. If the device is lost, the message begins with `name`.
 std::optional<NoResult> attempt_run(const std::string& name, Stream& stream,
                                     const std::function<void()>& run);
 

@@ -26,12 +26,19 @@ constexpr const char* kInputs = "inputs";
 constexpr const char* kLabels = "labels";
 constexpr size_t kMaxNamed = 12;  // classes in the line that states their order
 
-// The folders directly in a folder, in byte order of their names.
+// The folders directly in a folder, in byte order of their names. Each may be a class, so one that cannot be examined
+// is an error: without it the accuracy would be that of the other classes.
 std::vector<std::string> folders_in(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
-    if (entry->is_directory(error)) names.push_back(entry->path().filename().string());
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+    const bool folder = entry->is_directory(error);
+    if (error)
+      throw DataError(concat(printable_excerpt(entry->path().string()),
+                             ": cannot tell whether it is the folder of a class: ", error.message()));
+    if (folder) names.push_back(entry->path().filename().string());
+  }
+  if (error) throw DataError(concat(printable_excerpt(path), ": cannot read the folder: ", error.message()));
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -71,12 +78,11 @@ class PictureFolders : public SampleSet {
         throw DataError(concat(shown, ": the folder ", printable_excerpt(folder), " is two lines of ",
                                printable_excerpt(options.labels), ", ", found - classes_.begin() + 1, " and ",
                                again - classes_.begin() + 1, "; give these classes different names"));
-      for (std::string& file : pictures_named({(fs::path(options.data) / folder).string()})) {
+      for (std::string& file : pictures_in((fs::path(options.data) / folder).string())) {
         files_.push_back(std::move(file));
         labels_.push_back(static_cast<int>(found - classes_.begin()));
       }
     }
-    if (files_.empty()) throw DataError(concat(shown, ": there is no picture in its folders"));
   }
   std::string name(int64_t i) const override { return files_[static_cast<size_t>(i)]; }
   std::vector<std::string> files() const override { return files_; }
@@ -254,7 +260,7 @@ class IdxPictures : public SampleSet {
 bool names_sample_set(const std::string& path) {
   if (names_array(path)) return true;
   std::error_code ignored;
-  return fs::is_directory(path, ignored) && !folders_in(path).empty() && !has_idx_files(path);
+  return fs::is_directory(path, ignored) && !has_idx_files(path) && !folders_in(path).empty();
 }
 
 void check_no_answers(const EvalOptions& options, const char* why) {

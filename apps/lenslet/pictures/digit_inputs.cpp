@@ -30,7 +30,29 @@ bool is_picture_name(const fs::path& path) {
   return std::find(known.begin(), known.end(), extension) != known.end();
 }
 
-// The pictures directly in a folder, in byte order of their names.
+// False for anything but a regular file. Small ones are read ahead by all threads, and kept: a scan of a digit has some
+// KiB, a photo some MiB. Chosen by hand.
+bool is_small_file(const std::string& path) {
+  constexpr uintmax_t kSmallFile = 256 << 10;
+  std::error_code error;
+  const uintmax_t bytes = fs::file_size(path, error);
+  return !error && bytes <= kSmallFile;
+}
+
+// Stores the error of one file in its input, so that the others continue.
+template <typename Body>
+void keep_error(DigitInput& input, Body&& body) {
+  try {
+    body();
+  } catch (const DataError& error) {
+    input.error = error.what();
+  } catch (const std::bad_alloc&) {
+    input.error = concat(input.file, ": out of memory while decoding");
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> pictures_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -48,29 +70,6 @@ std::vector<std::string> pictures_in(const std::string& folder) {
   return names;
 }
 
-// False for anything but a regular file. Small ones are read ahead by all threads, and kept: a scan of a digit has some
-// KiB, a photo some MiB. Chosen by hand.
-bool is_small_file(const std::string& path) {
-  constexpr uintmax_t kSmallFile = 256 << 10;
-  std::error_code error;
-  const uintmax_t bytes = fs::file_size(path, error);
-  return !error && bytes <= kSmallFile;
-}
-
-// Stores the error of one file in its input, so that the others continue.
-template <typename Body>
-void attempt(DigitInput& input, Body&& body) {
-  try {
-    body();
-  } catch (const DataError& error) {
-    input.error = error.what();
-  } catch (const std::bad_alloc&) {
-    input.error = concat(input.file, ": out of memory while decoding");
-  }
-}
-
-}  // namespace
-
 std::vector<std::string> pictures_named(const std::vector<std::string>& arguments) {
   std::vector<std::string> files;
   for (const std::string& argument : arguments) {
@@ -81,7 +80,7 @@ std::vector<std::string> pictures_named(const std::vector<std::string>& argument
     }
     try {
       for (std::string& file : pictures_in(argument)) files.push_back(std::move(file));
-    } catch (const DataError&) {  // reported when next() reaches the folder
+    } catch (const DataError&) {  // next() reports it
     }
   }
   return files;
@@ -118,7 +117,7 @@ void DigitInputs::open_next_argument() {
   file.is_argument = file.input.file != "-";
   std::error_code ignored;  // the reader reports an invalid name
   if (file.is_argument && fs::is_directory(file.input.file, ignored)) {
-    attempt(file.input, [&] {
+    keep_error(file.input, [&] {
       for (std::string& name : pictures_in(file.input.file)) names_.push_back(std::move(name));
     });
     if (file.input.error.empty()) return;
@@ -154,7 +153,7 @@ void DigitInputs::read_ahead(File& file) const {
 
 void DigitInputs::read(File& file) const {
   if (!file.input.error.empty()) return;
-  attempt(file.input, [&] {
+  keep_error(file.input, [&] {
     file.bytes = read_file(file.input.file, [&](const std::vector<uint8_t>& head) {
       return file.is_argument && looks_like_idx(head) ? kMaxIdxFileBytes
                                                       : options_.picture_limits.max_file_bytes;
@@ -165,7 +164,7 @@ void DigitInputs::read(File& file) const {
 void DigitInputs::decode(File& file) const {
   std::vector<uint8_t> bytes = std::move(*file.bytes);
   file.bytes.reset();
-  attempt(file.input, [&] {
+  keep_error(file.input, [&] {
     const std::string& name = file.input.file;
     Picture picture = decode_picture(bytes, name == "-" ? "standard input" : printable_excerpt(name),
                                      options_.picture_limits);

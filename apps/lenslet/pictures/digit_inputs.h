@@ -25,7 +25,10 @@ struct DigitInput {
   std::string error;               // why the file could not be read; then the other members are empty
 };
 
-/// The files that the arguments of `classify` name, with folders replaced by their files.
+/// The pictures directly in a folder, in byte order of their names. Throws DataError if it cannot be read or has none.
+std::vector<std::string> pictures_in(const std::string& folder);
+/// The files that the arguments of `classify` name, with folders replaced by their files. A folder for which
+/// pictures_in() throws is left out: DigitInputs::next() reports it.
 std::vector<std::string> pictures_named(const std::vector<std::string>& arguments);
 
 /// Yields the inputs in order. Opens and reads each file once, when it is needed, so that memory does not grow with the

@@ -220,7 +220,10 @@ class WinogradBackend : public ConvBackend {
                          static_cast<size_t>(WinogradFused::chunk_blocks(problem, kDefaultWorkspace));
     return std::max(three_stages, fused);
   }
+  /// Of the form that the current GPU runs: the fused one needs less.
   size_t min_workspace_bytes(const Conv2dProblem& problem, MathMode) const override {
+    if (winograd_fused_suits(problem) && current_gpu_supports(fused_support))
+      return WinogradFusedSizes(problem).block_bytes();
     return bytes_per_tile(problem) * kWinogradChunkUnit;
   }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode) const override {
@@ -250,6 +253,13 @@ class WinogradBackend : public ConvBackend {
   }
 
  private:
+  static Support fused_support(int /*capability*/) {
+    int device = 0;
+    LENSLET_CUDA_CHECK(cudaGetDevice(&device));
+    return WinogradFused::runs_on(gpu_traits(Device::cuda(device)))
+               ? Support::yes()
+               : Support::no("this GPU runs the three stages");
+  }
   static MemoryError too_little_workspace(size_t needed, const ConvPrepare& request) {
     return MemoryError(workspace_fits("backend winograd", needed, request.workspace_limit).reason());
   }

@@ -61,9 +61,10 @@ class Handle {
   cublasHandle_t handle_ = nullptr;
 };
 
+// The layers refuse larger sizes in their supports(), so only a wrong caller gets here.
 int leading_dimension(const char* name, int64_t value) {
   if (value > INT_MAX)
-    throw UnavailableError(concat("cublas takes a ", name, " of up to ", INT_MAX, ", found ", value));
+    throw UsageError(concat("gemm: cublas takes a ", name, " of up to ", INT_MAX, ", found ", value));
   return static_cast<int>(value);
 }
 

@@ -44,7 +44,8 @@ void ResidentLaunch::enqueue(resident::Memory* memory, const resident::Turn& tur
 
 void throw_on_failure(Stream& stream) {
   const cudaError_t error = cudaStreamQuery(native(stream));
-  if (error != cudaErrorNotReady) LENSLET_CUDA_CHECK(error);
+  if (error != cudaSuccess && error != cudaErrorNotReady)
+    throw_cuda_error(error, "cudaStreamQuery", __FILE__, __LINE__);
 }
 
 }  // namespace lenslet::small_lenet5

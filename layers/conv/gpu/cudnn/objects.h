@@ -23,7 +23,7 @@ template <typename T, cudnnStatus_t (*Create)(T*), cudnnStatus_t (*Destroy)(T)>
 class Owned {
  public:
   Owned() { LENSLET_CUDNN_CHECK(Create(&object_)); }
-  ~Owned() { Destroy(object_); }
+  ~Owned() { (void)Destroy(object_); }
   Owned(const Owned&) = delete;
   Owned& operator=(const Owned&) = delete;
   operator T() const noexcept { return object_; }

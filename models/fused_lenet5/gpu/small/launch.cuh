@@ -41,7 +41,7 @@ inline int clusters_at_once(const void* kernel, const ClusterShape& shape) {
     (void)cudaGetLastError();  // not sticky: the next smaller size may work
     return 0;
   }
-  LENSLET_CUDA_CHECK(error);
+  if (error != cudaSuccess) throw_cuda_error(error, "cudaOccupancyMaxActiveClusters", __FILE__, __LINE__);
   return clusters;
 }
 
