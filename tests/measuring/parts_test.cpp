@@ -61,7 +61,7 @@ class Straggler : public Counter {
   mutable int downloads_ = 0;  // since the input was loaded: each check first queries the parts
 };
 
-/// Its copies to host memory leave one element behind.
+/// A candidate whose copies to host memory leave one element behind.
 class CopiedCounter : public Counter {
  public:
   explicit CopiedCounter(size_t left_behind) : Counter(kCount), left_behind_(left_behind) {}

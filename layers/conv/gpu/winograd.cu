@@ -220,7 +220,7 @@ class WinogradBackend : public ConvBackend {
                          static_cast<size_t>(WinogradFused::chunk_blocks(problem, kDefaultWorkspace));
     return std::max(three_stages, fused);
   }
-  /// Of the form that the current GPU runs: the fused one needs less.
+  /// Bytes of the form that the current GPU runs: the fused one needs fewer.
   size_t min_workspace_bytes(const Conv2dProblem& problem, MathMode) const override {
     if (winograd_fused_suits(problem) && current_gpu_supports(fused_support))
       return WinogradFusedSizes(problem).block_bytes();
