@@ -2,6 +2,7 @@
 # Manual page and completions contain every command and flag of --help, and no other; and the page is well-formed.
 #   cli_pages_test.sh PROGRAM…
 set -euo pipefail
+export COLUMNS=1000  # --help breaks no line at this width
 failures=0
 bad() {
   printf '%s\n' "$*" >&2

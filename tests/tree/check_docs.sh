@@ -145,6 +145,7 @@ declares() {
 
 # The loops below use bash's own patterns: a process for every flag of every command would take seconds.
 dev_help=$(./dev help)
+export COLUMNS=1000  # --help breaks no line at this width
 declare -A known_help=()
 help='' flags_help=''
 # help_of PROGRAM SUBCOMMAND sets help, and flags_help, which lacks the examples; an option instead of a subcommand

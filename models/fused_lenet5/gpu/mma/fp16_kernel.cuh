@@ -116,8 +116,8 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
 //             copied meanwhile
 // requires    compute capability 8.0, MmaFp16Shared::kBytes of shared memory (checked by mma.cu); images 16-byte
 //             aligned (Executable::run checks)
-// measured    not yet: two images at a time; one at a time, 1,048,576 images of bytes, predictions, on an H100:
-//             docs/results/2026-11-27-h100/bench.json
+// measured    H200, bytes in, predictions out, two images at a time: 65,536 images 114.72 us, 1,048,576 images
+//             1605.70 us; one at a time: 10,000 images 23.58 us (docs/results/2026-11-29-h200/bench-batches.json)
 template <typename Pixel, typename Output, int kWarps, int kTogether>
 __global__ void __launch_bounds__(kWarps * 32, 1)
     fused_lenet5_mma_fp16_kernel(const Pixel* __restrict__ images,  // [count, 28, 28]
