@@ -39,6 +39,9 @@ class Readme(support.ReportTest):
         self.ladder = max(gpu.parent.glob("*/ladder.json"))  # the pages take the newest
         self.climb = self.ladder.read_text()
         self.ladder.unlink()
+        self.resnet50 = max(gpu.parent.glob("*/resnet50-tf32.json"))
+        self.without_rows = json.dumps({**json.loads(self.resnet50.read_text()), "results": []})
+        self.resnet50.write_text(self.without_rows)
         self.history = history = tree / "docs" / "results" / "history.csv"
         for picture in [*gpu.glob("*.svg"), history.with_suffix(".svg")]:
             picture.unlink()
@@ -192,7 +195,7 @@ class Readme(support.ReportTest):
                 for layout, us in zip(("NCHW", "NHWC"), medians):
                     row = {"problem": problem, "backend": backend, "layout": layout, "math": "tf32"}
                     maker.row(us * 1e3, flops=2e9, **row)
-        (self.gpu / "resnet50-tf32.json").write_text(json.dumps(synthetic.document(maker.rows)))
+        self.resnet50.write_text(json.dumps(synthetic.document(maker.rows)))
         self.assertEqual(self.update("--partial").returncode, 0)
         text = self.full.read_text()
         for line in (
@@ -202,7 +205,7 @@ class Readme(support.ReportTest):
             "| tf32 | all | 141 (×1.12; 1 of 2) | 50.0 (×1.00; 0 of 1) |",
         ):
             self.assertIn(line, text)
-        (self.gpu / "resnet50-tf32.json").unlink()
+        self.resnet50.write_text(self.without_rows)
         self.assertEqual(self.update("--partial").returncode, 0)
         self.assertNotIn("ResNet-50", self.full.read_text())
 
