@@ -142,8 +142,10 @@ def calls(folder):
 
 def calls_of_model(folder):
     """Calls through the C++ Model on the CPU, beside a pass alone."""
-    document = load(folder, "calls.json") if (folder / "calls.json").exists() else {}
-    rows = [row for row in document.get("bench_rows") or [] if row["status"] == "PASSED"]
+    if not (folder / "calls.json").exists():
+        return ""
+    document = load(folder, "calls.json")
+    rows = [row for row in document.document.get("bench_rows") or [] if row["status"] == "PASSED"]
     if not rows:
         return ""
     return markdown(
