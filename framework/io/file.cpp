@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <system_error>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <system_error>
 
 #include "framework/base/interruption.h"
 #include "framework/base/text.h"

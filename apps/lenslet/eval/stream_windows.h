@@ -23,7 +23,7 @@ class StreamWindows {
   /// others. Returns whether it ended a window.
   bool landed(int64_t images, double now_ns) {
     images_ += images;
-    if (chunks_ == 0 || ++landed_ % chunks_ != 0 || samples_ns_.size() == samples_ns_.capacity())
+    if (chunks_ == 0 || ++landed_ % chunks_ != 0 || samples_ns_.size() == static_cast<size_t>(kWindows))
       return false;
     samples_ns_.push_back((now_ns - std::exchange(begin_ns_, now_ns)) /
                           static_cast<double>(std::exchange(images_, 0)));

@@ -1,12 +1,12 @@
 #include "apps/lenslet/pictures/digit_inputs.h"
 
 #include <unistd.h>
-#include <new>
-#include <system_error>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <new>
+#include <system_error>
 
 #include "apps/common/output/text.h"
 #include "apps/lenslet/pictures/picture_choices.h"

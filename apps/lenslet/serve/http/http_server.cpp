@@ -1,14 +1,14 @@
 #include "apps/lenslet/serve/http/http_server.h"
 
 #include <sys/resource.h>
-#include <functional>
-#include <mutex>
 
 #include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <exception>
+#include <functional>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
