@@ -93,6 +93,27 @@ TEST_F(Fused, ThePositionInABatchDoesNotMatter) {
   }
 }
 
+// A backend that promises the same bits at every batch size keeps them however many images a block computes at once,
+// and in its next turn.
+TEST_F(Fused, TheNumberOfImagesAtOnceDoesNotMatter) {
+  const int64_t blocks = kDevice.is_cuda() ? cuda_status().devices[0].multiprocessors : 1;
+  std::map<std::string, std::vector<uint8_t>> known;
+  for (int64_t images = 1; images <= 9; ++images) {
+    const int64_t batch = std::max(kImages + images, images * blocks);
+    for_each_offer(trained(), batch, ElementType::kFp32,
+                   [&](const std::string& backend, const OperatorRequest& request) {
+                     if (trained().network->determinism(backend, request) < Determinism::kPosition) return;
+                     std::vector<uint8_t> logits = run_repeated(trained(), backend, request);
+                     logits.resize(static_cast<size_t>(kImages) * 10 * sizeof(float));
+                     const std::string name =
+                         concat(backend, " ", to_string(request.math), " ", to_string(request.input_type));
+                     EXPECT_TRUE(known.try_emplace(name, logits).first->second == logits)
+                         << images << " images for each block";
+                   });
+  }
+  EXPECT_FALSE(known.empty());
+}
+
 class FusedBatch : public Fused, public testing::WithParamInterface<int64_t> {};
 
 TEST_P(FusedBatch, PredictionsAreTheLogitsOwn) {

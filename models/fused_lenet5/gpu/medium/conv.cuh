@@ -2,9 +2,11 @@
 // columns. Internal: includes CUDA.
 //
 // Few images must keep 16 warps busy, so a thread has a smaller part than in the backend `fp32`: of conv1 one to three
-// filters of a tile, of conv2 one of the eight points. The eight lanes with the points of the same outputs exchange
-// their sums by shuffles, after which each transforms an eighth of the outputs.
+// filters of a tile, of conv2 one of the eight points of two or four filters. The eight lanes with the points of the
+// same outputs exchange their sums by shuffles, after which each transforms an eighth of the outputs.
 #pragma once
+
+#include <type_traits>
 
 #include "framework/instructions/warp.cuh"
 #include "models/fused_lenet5/gpu/fp32/conv1.cuh"
@@ -50,27 +52,30 @@ __device__ __forceinline__ void transform_stage(float* maps, int images, int war
   }
 }
 
-/// The products of a point: 8 rows of 4 filters. columns: V of it, filters: U of it.
-__device__ __forceinline__ void conv2_point(const float* columns, const float* filters, float (&sums)[8][4]) {
+/// The products of a point: 8 rows of 2 or 4 filters. columns: V of it, filters: U of it.
+template <int kFilters>
+__device__ __forceinline__ void conv2_point(const float* columns, const float* filters,
+                                            float (&sums)[8][kFilters]) {
+  using Filters = std::conditional_t<kFilters == 4, float4, float2>;
 #pragma unroll
-  for (int i = 0; i < 32; ++i) sums[i / 4][i % 4] = 0;
+  for (int i = 0; i < 8 * kFilters; ++i) sums[i / kFilters][i % kFilters] = 0;
 #pragma unroll 2
   for (int c = 0; c < 6; ++c) {
-    float x[12], w[20];
+    float x[12], w[5 * kFilters];
 #pragma unroll
     for (int i = 0; i < 12; i += 4)
       *reinterpret_cast<float4*>(x + i) = *reinterpret_cast<const float4*>(columns + c * Tile::kMap + i);
 #pragma unroll
-    for (int i = 0; i < 20; i += 4) {
-      *reinterpret_cast<float4*>(w + i) =
-          *reinterpret_cast<const float4*>(filters + c * Tile::kChannelFilters + i);
+    for (int r = 0; r < 5; ++r) {
+      *reinterpret_cast<Filters*>(w + r * kFilters) =
+          *reinterpret_cast<const Filters*>(filters + c * Tile::kChannelFilters + r * 4);
     }
 #pragma unroll
     for (int r = 0; r < 5; ++r) {
 #pragma unroll
-      for (int f = 0; f < 4; ++f) {
+      for (int f = 0; f < kFilters; ++f) {
 #pragma unroll
-        for (int y = 0; y < 8; ++y) sums[y][f] = fmaf(x[y + r], w[r * 4 + f], sums[y][f]);
+        for (int y = 0; y < 8; ++y) sums[y][f] = fmaf(x[y + r], w[r * kFilters + f], sums[y][f]);
       }
     }
   }
@@ -86,26 +91,30 @@ __device__ __forceinline__ void exchange(float& low, float& high) {
   high = upper ? high : theirs;
 }
 
-/// From the sums of one point to ReLU and pooling of an eighth of the outputs: two filters, two columns of a pooled
-/// row. bias: of these filters.
-__device__ __forceinline__ void conv2_outputs(float (&sums)[8][4], const float* bias, float (&pooled)[2][2]) {
+/// From the sums of one point to ReLU and pooling of an eighth of the outputs: half of the filters, two columns of a
+/// pooled row. bias: of these filters.
+template <int kFilters>
+__device__ __forceinline__ void conv2_outputs(float (&sums)[8][kFilters], const float* bias,
+                                              float (&pooled)[kFilters / 2][2]) {
+  constexpr int kHalf = kFilters / 2;
 #pragma unroll
-  for (int y = 0; y < 8; ++y) {
-    exchange<4>(sums[y][0], sums[y][2]);
-    exchange<4>(sums[y][1], sums[y][3]);
+  for (int i = 0; i < 8 * kHalf; ++i)
+    exchange<4>(sums[i / kHalf][i % kHalf], sums[i / kHalf][i % kHalf + kHalf]);
+#pragma unroll
+  for (int i = 0; i < 4 * kFilters; ++i)
+    exchange<2>(sums[i / kFilters][i % kFilters], sums[i / kFilters + 4][i % kFilters]);
+#pragma unroll
+  for (int i = 0; i < 4 * kFilters; ++i) {
+    const int row = i / (2 * kFilters) * 4 + i / kFilters % 2;
+    exchange<1>(sums[row][i % kFilters], sums[row + 2][i % kFilters]);
   }
 #pragma unroll
-  for (int i = 0; i < 16; ++i) exchange<2>(sums[i / 4][i % 4], sums[i / 4 + 4][i % 4]);
-#pragma unroll
-  for (int i = 0; i < 16; ++i)
-    exchange<1>(sums[i / 8 * 4 + i / 4 % 2][i % 4], sums[i / 8 * 4 + i / 4 % 2 + 2][i % 4]);
-#pragma unroll
-  for (int f = 0; f < 2; ++f) {
+  for (int f = 0; f < kHalf; ++f) {
     float y[2][4];
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
       const auto product = [&](int point) {
-        return sums[(point & 2) * 2 + (point & 1) * 2 + row][f + (point & 4) / 2];
+        return sums[(point & 2) * 2 + (point & 1) * 2 + row][f + (point & 4) / 4 * kHalf];
       };
 #pragma unroll
       for (int column = 0; column < 4; ++column) y[row][column] = bias[f];
@@ -121,6 +130,31 @@ __device__ __forceinline__ void conv2_outputs(float (&sums)[8][4], const float* 
     for (int i = 0; i < 2; ++i) {
       pooled[f][i] = fused_lenet5::relu_pool_bits(y[0][2 * i], y[0][2 * i + 1], y[1][2 * i], y[1][2 * i + 1]);
     }
+  }
+}
+
+/// conv2, ReLU and pooling of `images` images: V -> h2 in place. A lane takes a point of kFilters filters; 8 / kFilters
+/// warps share an image. Bits are the same for 2 and 4 filters.
+template <int kFilters>
+__device__ __forceinline__ void conv2_stage(float* maps, const float* parameters, int images, int warp,
+                                            int lane) {
+  constexpr int kSharers = 8 / kFilters, kHalf = kFilters / 2;
+  const int image = warp / kSharers, point = lane % 8, half = lane / 8 % 2;
+  const int first = (warp % kSharers * 2 + lane / 16) * kFilters;  // of the filters that it multiplies
+  const int own = first + (lane & 4) / 4 * kHalf;                  // of those whose outputs it then has
+  const bool convolves = image < images;
+  float pooled[kHalf][2] = {};
+  if (convolves) {
+    float sums[8][kFilters];
+    conv2_point(maps + image * Tile::kImage + point * Tile::kPoint + half * 12,
+                parameters + first / 4 * Tile::kQuadFilters + point * Tile::kPointFilters + first % 4, sums);
+    conv2_outputs(sums, parameters + Tile::kBias2 + own, pooled);
+  }
+  __syncthreads();  // h2 overwrites V
+  if (convolves) {
+    float* const h2 = maps + image * Tile::kImage + Tile::kH2 + own * 16 + (lane & 3) * 4 + half * 2;
+#pragma unroll
+    for (int f = 0; f < kHalf; ++f) *reinterpret_cast<float2*>(h2 + f * 16) = {pooled[f][0], pooled[f][1]};
   }
 }
 

@@ -30,8 +30,9 @@ __device__ __forceinline__ void store_answer(Prediction* output, float* probabil
 
 // computes    logits or predictions of `count` images
 // work split  persistent blocks of 16 warps; a block takes neighbouring images, up to eight at once; conv1: thread = 6
-//             x 4 outputs of 1 to 3 filters; conv2: one of 8 points of 8 x 4 outputs of 4 filters, then an eighth of
-//             the outputs; fc1, fc2: warp = 8 outputs of all images at once; fc3: a warp an image
+//             x 4 outputs of 1 to 3 filters; conv2: one of 8 points of 8 x 4 outputs of 4 filters, for up to three
+//             images of 2, then an eighth of the outputs; fc1, fc2: warp = 8 outputs of all images at once; fc3: a
+//             warp an image
 // memory      226 KB per block: all parameters but conv1's, copied while conv1 runs, and 5.4 KB per image, for h1, V,
 //             h2, f1 and f2 in turn
 // requires    compute capability 9.0, Tile::kSharedBytes, an image for each block (MediumOperator ensures it)
@@ -49,7 +50,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
 
   let_next_launch_begin();
   // The shuffle makes the value uniform over a warp for the compiler, so that filters are uniform operands.
-  const int warp = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 32, 0), lane = lane_of();
+  const int warp = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 32, 0);
   if (threadIdx.x == 0) {
     barrier_init(&conv2_arrived);
     barrier_init(&linear_arrived);
@@ -69,27 +70,20 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
 #pragma unroll 1
   while (left > 0) {
     const int images = static_cast<int>(min(left, int64_t{Tile::kImages}));
+    int lane = lane_of();
     conv1_stage(args.constants, static_cast<const Pixel*>(args.input) + first * fused_lenet5::kPixels, maps,
                 images, warp, lane);
+    // Otherwise the compiler computes the places of all later stages before conv1, which needs the registers.
+    hide_value(lane);
     __syncthreads();  // the barriers are visible from here on
     transform_stage(maps, images, warp, lane);
     __syncthreads();
     barrier_wait(&conv2_arrived, 0);
-    const int image = warp / 2, point = lane % 8, half = lane / 8 % 2, quad = warp % 2 * 2 + lane / 16;
-    const bool convolves = image < images;
-    float pooled[2][2];
-    if (convolves) {
-      float sums[8][4];
-      conv2_point(maps + image * Tile::kImage + point * Tile::kPoint + half * 12,
-                  parameters + quad * Tile::kQuadFilters + point * Tile::kPointFilters, sums);
-      conv2_outputs(sums, parameters + Tile::kBias2 + quad * 4 + (lane & 4) / 2, pooled);
-    }
-    __syncthreads();  // h2 overwrites V
-    if (convolves) {
-      float* const h2 = maps + image * Tile::kImage + Tile::kH2 + (quad * 4 + (lane & 4) / 2) * 16 +
-                        (lane & 3) * 4 + half * 2;
-#pragma unroll
-      for (int f = 0; f < 2; ++f) *reinterpret_cast<float2*>(h2 + f * 16) = {pooled[f][0], pooled[f][1]};
+    // Two filters for a lane instead of four occupy twice as many warps.
+    if (images <= 3) {
+      conv2_stage<2>(maps, parameters, images, warp, lane);
+    } else {
+      conv2_stage<4>(maps, parameters, images, warp, lane);
     }
     __syncthreads();
     barrier_wait(&linear_arrived, 0);
@@ -97,8 +91,12 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
       hidden_layers<1>(maps, parameters, images, warp, lane);
     } else if (images == 2) {
       hidden_layers<2>(maps, parameters, images, warp, lane);
-    } else if (images <= 4) {
+    } else if (images == 3) {
+      hidden_layers<3>(maps, parameters, images, warp, lane);
+    } else if (images == 4) {
       hidden_layers<4>(maps, parameters, images, warp, lane);
+    } else if (images <= 6) {
+      hidden_layers<6>(maps, parameters, images, warp, lane);
     } else {
       hidden_layers<8>(maps, parameters, images, warp, lane);
     }

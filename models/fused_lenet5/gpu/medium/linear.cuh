@@ -10,13 +10,31 @@
 
 namespace lenslet::medium_lenet5 {
 
+/// relu(sum over lanes + bias) of the warp's eight outputs for kGroup images, a power of two, of which `images` are
+/// stored. activations: where the outputs of the first image go.
+template <int kGroup>
+__device__ __forceinline__ void store_outputs(float* sums, float* activations, const float* bias, int images,
+                                              int outputs, int warp, int lane) {
+  constexpr int kSums = kGroup * Tile::kOutputs;
+  small_lenet5::sum_over_lanes<16, kSums>(sums);
+  // The lane then has kSums / 32 values, or shares one with its neighbours.
+  constexpr int kKept = kSums < 32 ? 1 : kSums / 32, kSharers = kSums < 32 ? 32 / kSums : 1;
+  if (lane % kSharers != 0) return;
+#pragma unroll
+  for (int i = 0; i < kKept; ++i) {
+    const int index = lane / kSharers * kKept + i;
+    const int image = index / Tile::kOutputs, output = warp * Tile::kOutputs + index % Tile::kOutputs;
+    if (image < images && output < outputs)
+      activations[image * Tile::kImage + output] = fused_lenet5::relu_bits(sums[i] + bias[output]);
+  }
+}
+
 /// relu(weights * x + bias) of the warp's eight outputs for kGroup images, of which `images` are stored. activations:
 /// of the first image; x and y: where they are in it.
 template <int kGroup, int kSteps>
 __device__ __forceinline__ void linear_layer(float* activations, int x, int y, const float* weights,
                                              const float* bias, int images, int outputs, int warp, int lane) {
-  constexpr int kSums = kGroup * Tile::kOutputs;
-  float sums[kSums] = {};
+  float sums[kGroup * Tile::kOutputs] = {};
   const float* const own = weights + warp * Tile::kOutputs * kSteps * Tile::kStep + 4 * lane;
 #pragma unroll
   for (int step = 0; step < kSteps; ++step) {
@@ -39,16 +57,12 @@ __device__ __forceinline__ void linear_layer(float* activations, int x, int y, c
       }
     }
   }
-  small_lenet5::sum_over_lanes<16, kSums>(sums);
-  // The lane then has kSums / 32 values, or shares one with its neighbours.
-  constexpr int kKept = kSums < 32 ? 1 : kSums / 32, kSharers = kSums < 32 ? 32 / kSums : 1;
-  if (lane % kSharers != 0) return;
-#pragma unroll
-  for (int i = 0; i < kKept; ++i) {
-    const int index = lane / kSharers * kKept + i;
-    const int image = index / Tile::kOutputs, output = warp * Tile::kOutputs + index % Tile::kOutputs;
-    if (image < images && output < outputs)
-      activations[image * Tile::kImage + y + output] = fused_lenet5::relu_bits(sums[i] + bias[output]);
+  // Three images are two and one, six are four and two.
+  constexpr int kFirst = kGroup == 3 ? 2 : kGroup == 6 ? 4 : kGroup, kRest = kGroup - kFirst;
+  store_outputs<kFirst>(sums, activations + y, bias, images, outputs, warp, lane);
+  if constexpr (kRest > 0) {
+    store_outputs<kRest>(sums + kFirst * Tile::kOutputs, activations + kFirst * Tile::kImage + y, bias,
+                         images - kFirst, outputs, warp, lane);
   }
 }
 

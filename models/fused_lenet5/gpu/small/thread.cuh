@@ -10,6 +10,9 @@ namespace lenslet::small_lenet5 {
 __device__ __forceinline__ int lane_of() { return static_cast<int>(threadIdx.x & 31); }
 __device__ __forceinline__ int warp_of() { return static_cast<int>(threadIdx.x >> 5); }
 
+/// Hides from the compiler what `value` is. So it computes nothing that depends on it before this place.
+__device__ __forceinline__ void hide_value(int& value) { asm volatile("" : "+r"(value)); }
+
 /// Weights bypass L1, because every block reads its own once.
 __device__ __forceinline__ float4 load_group(const float* at) {
   float4 v;
@@ -89,7 +92,7 @@ struct Places {
     out_f2 = writes ? (2 * warp + (lane >> 4)) * T::kFc2Outputs + index2 : -1;
     // Without this the compiler computes them at their use, after the barriers.
     for (int* place : {&corner1, &out1, &corner2, &out2, &part, &input1, &input2, &out_f2}) {
-      asm volatile("" : "+r"(*place));
+      hide_value(*place);
     }
   }
   static __device__ __forceinline__ int image_corner(int at) {
@@ -112,7 +115,7 @@ struct Weights {
     const int lane = lane_of(), warp = warp_of(), thread = static_cast<int>(threadIdx.x);
     if (warp < T::kConv1Warps) {
       int map = min(thread / T::kMapThreads, kMaps1 / T::kConv1Maps - 1) * T::kConv1Maps;
-      asm volatile("" : "+r"(map));  // otherwise the compiler keeps them in registers between images
+      hide_value(map);  // otherwise the compiler keeps them in registers between images
 #pragma unroll
       for (int k = 0; k < T::kConv1Maps; ++k) {
         const float* const at = first.weight + (map + k) * kFilterStride;
