@@ -1,11 +1,14 @@
 // The host's side of a resident kernel.
 //
-// The kernel may end by itself at any time between two images. It then writes Memory::ended and gives no more answers.
+// A cluster may end by itself at any time between two images. It then writes Memory::ended and gives no more answers.
 // An image submitted meanwhile stays in its slot, and the next launch begins with the first image without an answer. If
 // an answer was still on its way, the image is computed again, with the same bits.
 #include "models/fused_lenet5/resident.h"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <vector>
 
 #include "framework/base/clock.h"
 #include "framework/base/error.h"
@@ -21,6 +24,8 @@ using resident::Memory;
 
 namespace {
 
+static_assert(ResidentLenet5::kMaxBatch == resident::kSlots &&
+              ResidentLenet5::kMaxClusters == resident::kMaxClusters);
 constexpr double kNsPerMs = 1e6, kNsPerS = 1e9;
 
 float as_float(uint64_t word) {
@@ -36,11 +41,13 @@ class ResidentLenet5::Kernel {
  public:
   Kernel(const Safetensors& weights, const ResidentOptions& options)
       : options_(check_options(options)),
-        stream_(options.device),
-        launch_(lenet5_parameters(weights), stream_),
+        launch_(lenet5_parameters(weights), options.max_clusters, streams_.emplace_back(options.device)),
         pinned_(options.device, sizeof(Memory)),
-        memory_(new (pinned_.data()) Memory{}) {
-    start();
+        memory_(new (pinned_.data()) Memory{}),
+        clusters_(static_cast<uint64_t>(launch_.clusters())),
+        launches_(clusters_) {
+    while (streams_.size() < clusters_) streams_.emplace_back(options.device);
+    for (uint64_t cluster = 0; cluster < clusters_; ++cluster) start(cluster);
   }
   ~Kernel() {
     try {
@@ -56,8 +63,10 @@ class ResidentLenet5::Kernel {
       throw UsageError(concat("a resident kernel takes ", kMaxBatch, " images at a time; ", under_way(),
                               " are under way, found ", count, " more"));
     }
+    const uint64_t first = submitted_;
     for (int64_t i = 0; i < count; ++i) put_image(images + i * kLenet5Pixels);
-    if (count > 0 && has_ended()) start();
+    for (uint64_t image = first; image < std::min(submitted_, first + clusters_); ++image)
+      start_if_ended(image % clusters_);
   }
   void wait(int64_t count, Prediction* predictions, float* logits) {
     if (count < 0 || count > under_way()) {
@@ -76,7 +85,10 @@ class ResidentLenet5::Kernel {
     if (under_way() > 0) throw UsageError(concat("suspend() with ", under_way(), " images under way"));
     stop();
   }
-  int64_t launches() const noexcept { return static_cast<int64_t>(launches_); }
+  int64_t launches() const noexcept {
+    return static_cast<int64_t>(std::accumulate(launches_.begin(), launches_.end(), uint64_t{0}));
+  }
+  int clusters() const noexcept { return launch_.clusters(); }
   int blocks() const noexcept { return launch_.blocks(); }
 
  private:
@@ -85,10 +97,17 @@ class ResidentLenet5::Kernel {
     if (options.idle_ms < 1 || options.lease_ms < 1) {
       throw UsageError("a resident kernel's idle time and lease are at least one millisecond");
     }
+    if (options.max_clusters < 1 || options.max_clusters > kMaxClusters) {
+      throw UsageError(concat("a resident kernel has 1 to ", kMaxClusters, " clusters, found ",
+                              options.max_clusters, " at most"));
+    }
     return options;
   }
   int64_t under_way() const noexcept { return static_cast<int64_t>(submitted_ - answered_); }
-  bool has_ended() const noexcept { return load_word(memory_->ended) == launches_; }
+  /// The first image of the cluster from `from` on.
+  uint64_t next_image(uint64_t cluster, uint64_t from) const noexcept {
+    return from + (cluster + clusters_ - from % clusters_) % clusters_;
+  }
 
   void put_image(const uint8_t* pixels) {
     uint64_t* const words = memory_->images[submitted_ % resident::kSlots];
@@ -100,19 +119,26 @@ class ResidentLenet5::Kernel {
     }
     ++submitted_;
   }
-  void start() {
+  void start(uint64_t cluster) {
     launch_.enqueue(memory_,
-                    {launches_ + 1, answered_, options_.idle_ms * 1000000, options_.lease_ms * 1000000},
-                    stream_);
-    ++launches_;
+                    {static_cast<int>(cluster), launch_.clusters(), launches_[cluster] + 1,
+                     next_image(cluster, answered_), options_.idle_ms * 1000000, options_.lease_ms * 1000000},
+                    streams_[cluster]);
+    ++launches_[cluster];
+  }
+  void start_if_ended(uint64_t cluster) {
+    if (load_word(memory_->ended[cluster]) == launches_[cluster]) start(cluster);
   }
   void stop() {
-    store_word(memory_->images[submitted_ % resident::kSlots][0], resident::kStopTag << 56);
-    stream_.synchronise();
+    for (uint64_t cluster = 0; cluster < clusters_; ++cluster) {
+      store_word(memory_->images[next_image(cluster, submitted_) % resident::kSlots][0],
+                 resident::kStopTag << 56);
+    }
+    for (Stream& stream : streams_) stream.synchronise();
   }
 
   uint64_t await(const uint64_t& word) {
-    const uint64_t tag = resident::tag_of(answered_);
+    const uint64_t tag = resident::tag_of(answered_), cluster = answered_ % clusters_;
     uint64_t value = 0;
     double began = 0;
     spin_until(
@@ -121,12 +147,12 @@ class ResidentLenet5::Kernel {
           return value >> 56 == tag;
         },
         [&] {
-          if (has_ended()) start();
+          start_if_ended(cluster);
           const double now = host_now_ns();
           if (began == 0) began = now;
           if (now - began < next_query_ns_) return;
           next_query_ns_ += kNsPerMs;
-          small_lenet5::throw_on_failure(stream_);
+          small_lenet5::throw_on_failure(streams_[cluster]);
           if (now - began > device_timeout_s() * kNsPerS) throw_device_timeout();
         });
     next_query_ns_ = kNsPerMs;
@@ -134,11 +160,13 @@ class ResidentLenet5::Kernel {
   }
 
   ResidentOptions options_;
-  Stream stream_;
+  std::vector<Stream> streams_;  // of each cluster, which the others do not wait for
   small_lenet5::ResidentLaunch launch_;
   PinnedBuffer pinned_;
   Memory* memory_;
-  uint64_t launches_ = 0, submitted_ = 0, answered_ = 0;
+  uint64_t clusters_;
+  std::vector<uint64_t> launches_;  // of each cluster
+  uint64_t submitted_ = 0, answered_ = 0;
   double next_query_ns_ = kNsPerMs;  // waiting time until the next query of the stream
 };
 
@@ -151,6 +179,7 @@ void ResidentLenet5::wait(int64_t count, Prediction* predictions, float* logits)
 }
 void ResidentLenet5::suspend() { kernel_->suspend(); }
 int64_t ResidentLenet5::launches() const noexcept { return kernel_->launches(); }
+int ResidentLenet5::clusters() const noexcept { return kernel_->clusters(); }
 int ResidentLenet5::blocks() const noexcept { return kernel_->blocks(); }
 
 }  // namespace lenslet

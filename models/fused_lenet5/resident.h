@@ -2,7 +2,8 @@
 //
 // Launching a kernel and waiting for it takes longer than LeNet-5 itself. This kernel is launched once. Afterwards the
 // host writes an image as 112 words to page-locked memory, and the answer appears there as one word. The kernel
-// occupies one multiprocessor per block of its cluster, 16 of an H200's 132. Other streams can use the rest.
+// occupies one multiprocessor per block of its cluster, 16 of an H200's 132. Other streams can use the rest. Several
+// clusters answer many images at once sooner and leave less to others.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,9 @@ struct ResidentOptions {
   /// proceed.
   int64_t idle_ms = 100;
   int64_t lease_ms = 1000;  // longest run of a kernel, also under load, before the next one is launched
+  /// Clusters that take images in turn: the largest power of two of them up to this number, 1 to
+  /// ResidentLenet5::kMaxClusters, that runs at once on the GPU. Each ends and is launched again on its own.
+  int max_clusters = 1;
 };
 
 /// Computes in fp32 with the weights of make_lenet5. One thread at a time per object; each object has its own kernel.
@@ -30,9 +34,11 @@ class ResidentLenet5 {
  public:
   /// Largest number of images that are submitted and not yet waited for: the slots of the protocol.
   static constexpr int64_t kMaxBatch = 64;
+  /// Largest ResidentOptions::max_clusters. On an H200 16 clusters of 8 blocks occupy nearly every multiprocessor.
+  static constexpr int kMaxClusters = 16;
 
-  /// Throws UnavailableError with the reason if there is no GPU with clusters (compute capability 9.0), DeviceError,
-  /// MemoryError.
+  /// Throws UsageError for options out of range, UnavailableError with the reason if there is no GPU with clusters
+  /// (compute capability 9.0), DeviceError, MemoryError.
   explicit ResidentLenet5(const Safetensors& weights, const ResidentOptions& options = {});
   /// Ends the kernel and waits for it.
   ~ResidentLenet5();
@@ -54,9 +60,10 @@ class ResidentLenet5 {
   /// Ends the kernel until the next submit(). Throws UsageError while images are in flight.
   void suspend();
 
-  /// Number of launches so far.
+  /// Number of launches so far, of all clusters.
   int64_t launches() const noexcept;
-  /// Blocks of its cluster, each of which occupies a multiprocessor.
+  /// Clusters, and blocks of each, every one of which occupies a multiprocessor.
+  int clusters() const noexcept;
   int blocks() const noexcept;
 
  private:

@@ -14,6 +14,7 @@ void ResidentLenet5::submit(const uint8_t*, int64_t) {}
 void ResidentLenet5::wait(int64_t, Prediction*, float*) {}
 void ResidentLenet5::suspend() {}
 int64_t ResidentLenet5::launches() const noexcept { return 0; }
+int ResidentLenet5::clusters() const noexcept { return 0; }
 int ResidentLenet5::blocks() const noexcept { return 0; }
 
 }  // namespace lenslet

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -288,17 +289,23 @@ TEST_F(GpuChoices, TheResidentKernelTakesTheLargestClusterOfTheGpu) {
     Stream stream(Device::cuda(ordinal));
     if (gpu_at(ordinal).compute_capability < 90) {
       expect_error<UnavailableError>(
-          [&] { const small_lenet5::ResidentLaunch launch(parameters, stream); },
+          [&] { const small_lenet5::ResidentLaunch launch(parameters, 1, stream); },
           "a resident kernel launches clusters of blocks: it needs compute capability 9.0, this GPU has ");
       continue;
     }
-    const small_lenet5::ResidentLaunch resident(parameters, stream);
-    EXPECT_EQ(resident.blocks(), 16) << gpu_at(ordinal).name;
-    launches_.clear();
-    resident.enqueue(nullptr, {1, 0, 1000000, 1000000}, stream);
-    ASSERT_EQ(launches_.size(), 1u);
-    EXPECT_EQ(launches_[0].cluster_blocks, 16);
-    EXPECT_EQ(launches_[0].grid.x, 16u);
+    constexpr std::array<int, 3> kRows[] = {{1, 1, 16}, {7, 4, 16}, {8, 8, 16}, {16, 16, 8}};
+    for (const auto& [max_clusters, clusters, blocks] : kRows) {
+      SCOPED_TRACE(concat(gpu_at(ordinal).name, ", at most ", max_clusters, " clusters"));
+      const small_lenet5::ResidentLaunch resident(parameters, max_clusters, stream);
+      EXPECT_EQ(resident.clusters(), clusters);
+      EXPECT_EQ(resident.blocks(), blocks);
+      EXPECT_LE(resident.clusters() * resident.blocks(), gpu_at(ordinal).multiprocessors);
+      launches_.clear();
+      resident.enqueue(nullptr, {0, resident.clusters(), 1, 0, 1000000, 1000000}, stream);
+      ASSERT_EQ(launches_.size(), 1u);
+      EXPECT_EQ(launches_[0].cluster_blocks, blocks);
+      EXPECT_EQ(launches_[0].grid.x, static_cast<unsigned>(blocks)) << "one cluster a launch";
+    }
   }
 }
 
@@ -317,7 +324,7 @@ TEST_F(GpuChoices, AreRefusedWhereNoClusterFits) {
   const DeviceGuard guard(Device::cuda(kH100));
   Stream stream(Device::cuda(kH100));
   expect_error<UnavailableError>(
-      [&] { const small_lenet5::ResidentLaunch resident(parameters, stream); },
+      [&] { const small_lenet5::ResidentLaunch resident(parameters, 16, stream); },
       "a resident kernel: no cluster of 8 or 16 blocks fits on this GPU: use another backend");
   simulated_gpu::insert(published_gpus());
 }
@@ -327,9 +334,16 @@ TEST(LaunchChoices, TakeTheClustersThatAGpuHas) {
   const auto up_to = [](int max_blocks) {
     return [max_blocks](int blocks) { return blocks <= max_blocks ? 96 / blocks : 0; };
   };
-  EXPECT_EQ(fused_lenet5::resident_blocks(up_to(16)), 16);
-  EXPECT_EQ(fused_lenet5::resident_blocks(up_to(8)), 8);
-  EXPECT_EQ(fused_lenet5::resident_blocks(up_to(4)), 0);
+  const auto resident = [&](int max_clusters, int max_blocks) {
+    const fused_lenet5::SmallLaunch launch = fused_lenet5::resident_launch(max_clusters, up_to(max_blocks));
+    return std::pair{launch.clusters, launch.blocks};
+  };
+  EXPECT_EQ(resident(1, 16), (std::pair{1, 16}));
+  EXPECT_EQ(resident(6, 16), (std::pair{4, 16})) << "6 fit, and 4 divide the slots";
+  EXPECT_EQ(resident(16, 16), (std::pair{8, 8})) << "12 of 8 blocks fit";
+  EXPECT_EQ(resident(1, 8), (std::pair{1, 8}));
+  EXPECT_EQ(resident(16, 8), (std::pair{8, 8}));
+  EXPECT_EQ(resident(16, 4), (std::pair{0, 0}));
   const auto small = [&](int64_t count, int max_blocks) {
     const fused_lenet5::SmallLaunch launch = fused_lenet5::small_launch(count, up_to(max_blocks));
     return std::pair{launch.blocks, launch.clusters};

@@ -74,7 +74,9 @@ TEST(LatencyModes, EachGivesThePredictions) {
   SKIP_WITHOUT_CLUSTERS();
   for (const int64_t batch : {1, 3, 8, 17, 64}) {
     PolledLenet5 polled(builtin_lenet5_weights(), Device::cuda(), MathMode::kFp32, batch);
-    ResidentLenet5 resident(builtin_lenet5_weights());
+    ResidentOptions options;
+    options.max_clusters = static_cast<int>(std::min<int64_t>(batch, ResidentLenet5::kMaxClusters));
+    ResidentLenet5 resident(builtin_lenet5_weights(), options);
     EXPECT_NE(polled.detail(), "");
     std::vector<Prediction> predictions(static_cast<size_t>(batch));
     for (const bool of_polled : {true, false}) {
@@ -104,9 +106,15 @@ TEST(LatencyModes, RefuseWhatTheyCannotDo) {
 }
 
 // More images than slots and more rounds than tags, so that every tag is reused.
-TEST(Resident, AnswersInOrderForManyLaps) {
+class ResidentClusters : public testing::TestWithParam<int> {};
+
+TEST_P(ResidentClusters, AnswersInOrderForManyLaps) {
   SKIP_WITHOUT_CLUSTERS();
-  ResidentLenet5 resident(builtin_lenet5_weights());
+  ResidentOptions options;
+  options.max_clusters = GetParam();
+  ResidentLenet5 resident(builtin_lenet5_weights(), options);
+  EXPECT_LE(resident.clusters(), GetParam());
+  EXPECT_EQ(resident.launches(), resident.clusters());
   int64_t next = 0, answered = 0;
   for (const int64_t ahead : {1, 2, 5, 63, 64}) {
     for (int64_t round = 0; round < 150; ++round) {
@@ -127,6 +135,45 @@ TEST(Resident, AnswersInOrderForManyLaps) {
   }
   EXPECT_GT(answered, 64 * 127);
 }
+
+// Each cluster ends and begins again on its own, while images of the others are under way.
+TEST_P(ResidentClusters, EndAndBeginAgainUnderLoad) {
+  SKIP_WITHOUT_CLUSTERS();
+  ResidentOptions options;
+  options.max_clusters = GetParam();
+  options.lease_ms = 1;
+  ResidentLenet5 resident(builtin_lenet5_weights(), options);
+  int64_t submitted = 0, answered = 0;
+  for (int64_t call = 0; call < 2000; ++call) {
+    const int64_t count = std::min(1 + call % 40, ResidentLenet5::kMaxBatch - (submitted - answered));
+    for (int64_t i = 0; i < count; ++i, ++submitted)
+      resident.submit(images().data() + submitted % kImages * kPixels, 1);
+    for (const int64_t last = submitted - call % 7; answered < last; ++answered) {
+      Prediction prediction;
+      resident.wait(1, &prediction);
+      expect_prediction(prediction, answered % kImages);
+    }
+  }
+  EXPECT_GT(resident.launches(), 3 * resident.clusters());
+}
+
+// As many images as clusters, and other than before: none takes the image of another.
+TEST_P(ResidentClusters, AreSuspendedTogether) {
+  SKIP_WITHOUT_CLUSTERS();
+  ResidentOptions options;
+  options.max_clusters = GetParam();
+  options.idle_ms = options.lease_ms = 100000;  // only the stop ends them
+  ResidentLenet5 resident(builtin_lenet5_weights(), options);
+  for (int64_t i = 0; i < 70; ++i) {
+    Prediction prediction;
+    resident.classify(images().data() + i * kPixels, 1, &prediction);
+    expect_prediction(prediction, i);
+    if (i % 10 == 9) resident.suspend();
+  }
+  EXPECT_LE(resident.launches(), resident.clusters() + 70);
+}
+
+INSTANTIATE_TEST_SUITE_P(Clusters, ResidentClusters, testing::Values(1, 4, 16));
 
 TEST(Resident, EndsIdleAndBeginsAgain) {
   SKIP_WITHOUT_CLUSTERS();
@@ -220,6 +267,12 @@ TEST(Resident, IsSuspendedAndRefusesMisuse) {
   options.idle_ms = 0;
   expect_error<UsageError>([&] { ResidentLenet5(builtin_lenet5_weights(), options); },
                            "at least one millisecond");
+  for (const int clusters : {0, 17}) {
+    options = {};
+    options.max_clusters = clusters;
+    expect_error<UsageError>([&] { ResidentLenet5(builtin_lenet5_weights(), options); },
+                             concat("1 to 16 clusters, found ", clusters, " at most"));
+  }
 }
 
 // The resident kernel also ends if no caller waits for its images, and during an exception.

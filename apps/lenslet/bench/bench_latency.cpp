@@ -148,26 +148,27 @@ class PolledPath : public BytesPath {
   PolledLenet5 runner_;
 };
 
-// A resident kernel polls for samples, the host for answers.
+// A resident kernel polls for samples, the host for answers. It has a cluster for each sample, as far as they fit.
 class ResidentPath : public BytesPath {
  public:
   ResidentPath(const Safetensors& weights, const Executable& executable, MathMode math)
-      : BytesPath(executable), kernel_(weights, options(executable.device(), math)) {}
+      : BytesPath(executable), kernel_(weights, options(executable, math)) {}
   std::string mode() const override { return kResident; }
   std::string backend() const override { return "resident"; }
   std::string detail() const override {
-    return concat("resident, a cluster of ", kernel_.blocks(), " blocks");
+    return concat("resident, ", kernel_.clusters(), " clusters of ", kernel_.blocks(), " blocks");
   }
   void call() override {
     kernel_.classify(pixels_.data(), static_cast<int64_t>(predictions_.size()), predictions_.data());
   }
 
  private:
-  static ResidentOptions options(Device device, MathMode math) {
+  static ResidentOptions options(const Executable& executable, MathMode math) {
     if (math != MathMode::kFp32)
       throw UnavailableError(concat("a resident kernel computes in fp32, not in ", to_string(math)));
     ResidentOptions options;
-    options.device = device;
+    options.device = executable.device();
+    options.max_clusters = std::min(static_cast<int>(executable.batch()), ResidentLenet5::kMaxClusters);
     return options;
   }
 

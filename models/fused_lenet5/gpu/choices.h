@@ -33,7 +33,7 @@ inline bool small_suits(int64_t batch, const std::optional<GpuTraits>& gpu) {
   return batch <= multiprocessors_of(gpu) / 2;
 }
 
-/// The launch of `small`: its clusters, and blocks of each.
+/// The launch of `small` or of the resident kernel: its clusters, and blocks of each.
 struct SmallLaunch {
   int blocks = 0, clusters = 0;
 };
@@ -58,13 +58,15 @@ SmallLaunch small_launch(int64_t count, const ClustersAtOnce& clusters_at_once) 
   return launch;
 }
 
-/// Blocks of the resident kernel's one cluster: the most that fit; 0 if 8 do not. `clusters_at_once` as above.
+/// The resident kernel: as many clusters as run at once, a power of two up to max_clusters, with the most blocks that
+/// fit. No clusters if not even one of 8 blocks fits. `clusters_at_once` as above.
 template <typename ClustersAtOnce>
-int resident_blocks(const ClustersAtOnce& clusters_at_once) {
-  for (const int blocks : {16, 8}) {
-    if (clusters_at_once(blocks) > 0) return blocks;
-  }
-  return 0;
+SmallLaunch resident_launch(int max_clusters, const ClustersAtOnce& clusters_at_once) {
+  const int of_16 = clusters_at_once(16), of_8 = clusters_at_once(8);
+  int clusters = 1;
+  while (2 * clusters <= std::min(max_clusters, std::max(of_16, of_8))) clusters *= 2;
+  if (clusters <= of_16) return {16, clusters};
+  return clusters <= of_8 ? SmallLaunch{8, clusters} : SmallLaunch{};
 }
 
 inline Support medium_support(const std::optional<GpuTraits>& gpu) {

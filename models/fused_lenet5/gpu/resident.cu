@@ -1,4 +1,4 @@
-// The GPU side of ResidentLenet5: choice of the cluster, and the launch.
+// The GPU side of ResidentLenet5: choice of the clusters, and the launch of one.
 #include "framework/device/native_stream.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/resident/kernel.cuh"
@@ -17,16 +17,18 @@ ResidentFunction kernel_for(int blocks) {
 
 }  // namespace
 
-ResidentLaunch::ResidentLaunch(const Lenet5Parameters& parameters, Stream& stream)
+ResidentLaunch::ResidentLaunch(const Lenet5Parameters& parameters, int max_clusters, Stream& stream)
     : conv1_(pack_conv1(parameters, ElementType::kUint8, MathMode::kFp32)) {
   const Device device = stream.device();
   if (const Support support = fused_lenet5::cluster_support("a resident kernel", find_gpu(device)); !support)
     throw UnavailableError(support.reason());
   const DeviceGuard guard(device);
-  blocks_ = fused_lenet5::resident_blocks([](int blocks) {
+  const fused_lenet5::SmallLaunch launch = fused_lenet5::resident_launch(max_clusters, [](int blocks) {
     return clusters_at_once(reinterpret_cast<const void*>(kernel_for(blocks)), {blocks});
   });
-  if (blocks_ == 0)
+  clusters_ = launch.clusters;
+  blocks_ = launch.blocks;
+  if (clusters_ == 0)
     throw UnavailableError(
         "a resident kernel: no cluster of 8 or 16 blocks fits on this GPU: use another backend");
   const std::vector<float> packed = pack_parameters(parameters, blocks_, MathMode::kFp32);

@@ -1,4 +1,4 @@
-// The resident kernel: one cluster computes LeNet-5 for images as they arrive. Internal: includes CUDA. Formula and
+// The resident kernel: a cluster computes LeNet-5 for images as they arrive. Internal: includes CUDA. Formula and
 // sources: ../small.cu; that the kernel stays and polls is this project's own.
 #pragma once
 
@@ -28,19 +28,22 @@ __device__ __forceinline__ int64_t global_ns() {
   return now;
 }
 
-/// The leader polls one slot with 112 threads, one word each. Returns when the word has arrived, or when thread 0 has
-/// found a reason to end, which word 0 then passes to every block.
+/// The leader polls one slot with 112 threads, one word each. wait() returns when the word has arrived, or when thread
+/// 0 has found a reason to end, which word 0 then passes to every block.
 class SlotWatch {
  public:
   __device__ SlotWatch(const ResidentArguments& args, int* ends)
       : args_(args), ends_(ends), launched_(global_ns()) {}
 
-  __device__ uint64_t wait(uint64_t image) {
+  /// The thread's word of the image's slot, which may not be there yet.
+  __device__ uint64_t read(uint64_t image) const {
+    return load_word(&args_.memory->images[image % resident::kSlots][threadIdx.x]);
+  }
+  /// `word`: as read() has given it at any time before.
+  __device__ uint64_t wait(uint64_t image, uint64_t word) {
     const bool decides = threadIdx.x == 0;
-    const uint64_t* const at = &args_.memory->images[image % resident::kSlots][threadIdx.x];
     int64_t began = 0;
-    for (;;) {
-      const uint64_t word = load_word(at);
+    for (;; word = read(image)) {
       const int64_t now = decides ? global_ns() : 0;  // while the load is on its way
       const bool leased = !decides || now - launched_ <= args_.turn.lease_ns;
       const uint64_t tag = resident::image_tag(word);
@@ -73,8 +76,8 @@ __device__ __forceinline__ bool needs_word(int block, int word) {
          word % 4 < column + kWordColumns<T>;
 }
 
-// computes    logits and predictions of images in the slots of `memory`, one after another, until it is stopped, is
-//             idle or its lease ends
+// computes    logits and predictions of every n-th image in the slots of `memory`, one after another, until it is
+//             stopped, is idle or its lease ends
 // work split  as fused_lenet5_small_kernel; block 0 polls the host's memory and sends the others their parts of an
 //             image
 // memory      5 to 14 KiB per block; all weights in registers
@@ -120,15 +123,18 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
   const bool reads = row < T::kImageRows && column < 4;
   SlotWatch watch(args, &ends);
 
+  const auto step = static_cast<uint64_t>(args.turn.clusters);
+  uint64_t ahead = 0;  // no tag
   uint32_t parity = 0;
-  for (uint64_t image = args.turn.first_image;; ++image, parity ^= 1) {
+  for (uint64_t image = args.turn.first_image;; image += step, parity ^= 1) {
     cluster_wait();  // until every block has begun, or has finished the previous image
     if (watches) {
-      const uint64_t word = watch.wait(image);
+      const uint64_t word = watch.wait(image, ahead);
       const uint32_t to = shared_address(words + thread), barrier = shared_address(&block.image_arrived);
 #pragma unroll
       for (int r = 0; r < T::kBlocks; ++r)
         store_async((readers >> r & 1) != 0, in_block(to, r), word, in_block(barrier, r));
+      ahead = watch.read(image + step);  // over the bus while this image is computed
     }
     barrier_wait(&block.image_arrived, parity);
     // All blocks have the same word 0, so all take the same branch.
@@ -170,7 +176,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     }
     cluster_arrive();
   }
-  if (rank == 0 && thread == 0) store_word(&args.memory->ended, args.turn.launch);
+  if (rank == 0 && thread == 0) store_word(&args.memory->ended[args.turn.cluster], args.turn.launch);
 }
 
 }  // namespace lenslet::small_lenet5

@@ -8,19 +8,22 @@
 
 namespace lenslet::small_lenet5 {
 
-/// A resident kernel with its parameters on the device of `stream`, on which it is launched.
+/// A resident kernel with its parameters on the device of `stream`. Each of its clusters is a launch.
 class ResidentLaunch {
  public:
   /// Throws UnavailableError with the reason, DeviceError, MemoryError.
-  ResidentLaunch(const Lenet5Parameters& parameters, Stream& stream);
+  ResidentLaunch(const Lenet5Parameters& parameters, int max_clusters, Stream& stream);
+  /// How many run at once: a power of two up to max_clusters.
+  int clusters() const noexcept { return clusters_; }
+  /// The blocks of a cluster.
   int blocks() const noexcept { return blocks_; }
-  /// Enqueues the kernel for one turn.
+  /// Enqueues a cluster for one turn.
   void enqueue(resident::Memory* memory, const resident::Turn& turn, Stream& stream) const;
 
  private:
   Conv1Parameters conv1_;
   Buffer packed_;
-  int blocks_ = 0;
+  int clusters_ = 0, blocks_ = 0;
 };
 
 /// Throws DeviceError if work on the stream failed. Does not wait.
