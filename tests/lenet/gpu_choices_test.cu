@@ -87,7 +87,7 @@ std::vector<Reign> expected_reigns(const Gpu& gpu, MathMode math) {
   const int64_t count = gpu.multiprocessors;
   if (gpu.compute_capability >= 90) {
     if (math == MathMode::kFp32) return {{"small", count / 2}, {"medium", 24 * count}, {"fp32", 0}};
-    if (math == MathMode::kTf32) return {{"small", count / 2}, {"medium", 4 * count}, {"mma", 0}};
+    if (math == MathMode::kTf32) return {{"small", count / 2}, {"medium", 5 * count}, {"mma", 0}};
     return {{"small", count / 2}, {"mma", 0}};
   }
   if (gpu.compute_capability < 80) return {{"", 0}};
@@ -174,7 +174,7 @@ TEST_F(GpuChoices, EveryLaunchFitsTheGpu) {
         for (const auto& [input, output] : {std::pair{ElementType::kUint8, kPrediction},
                                             std::pair{ElementType::kFp32, ElementType::kFp32}}) {
           for (const int64_t batch : {int64_t{1}, int64_t{2}, int64_t{9}, int64_t{17}, count / 2,
-                                      count / 2 + 1, 4 * count + 1, 24 * count + 1, int64_t{140001}}) {
+                                      count / 2 + 1, 5 * count + 1, 24 * count + 1, int64_t{140001}}) {
             const OperatorRequest wanted = request(ordinal, batch, math, input, output);
             if (!lenet5().network()->supports(backend, wanted)) continue;
             SCOPED_TRACE(concat(gpu.name, " ", backend, " ", to_string(math), " batch ", batch));
@@ -235,7 +235,9 @@ TEST_F(GpuChoices, HopperRunsAsMeasured) {
        "Winograd F(4, 5) along rows, 67 blocks, 1 images at once, tf32 weights"},
       {MathMode::kTf32, 528, "medium",
        "Winograd F(4, 5) along rows, 132 blocks, 4 images at once, tf32 weights"},
-      {MathMode::kTf32, 529, "mma", "132 blocks of 8 warps, 1 images per round"},
+      {MathMode::kTf32, 660, "medium",
+       "Winograd F(4, 5) along rows, 132 blocks, 5 images at once, tf32 weights"},
+      {MathMode::kTf32, 661, "mma", "132 blocks of 8 warps, 1 images per round"},
       {MathMode::kTf32, 10000, "mma", "132 blocks of 8 warps, 5 images per round"},
       {MathMode::kFp16, 1, "small", "1 clusters of 16 blocks, an image each, fp16 weights"},
       {MathMode::kFp16, 16, "small", "16 clusters of 4 blocks, an image each, fp16 weights"},
