@@ -1,21 +1,28 @@
 // What LeNet-5 runs with on GPUs that are not there: which whole-network backend `auto` takes for a batch, how
-// these are launched, and what `tune` makes of a wrong guess. The GPUs are simulated, with their published limits, and
-// refuse a launch beyond them; the host's decisions are real.
+// these are launched, what `tune` makes of a wrong guess, and the host's side of resident clusters. The GPUs are
+// simulated, with their published limits, and refuse a launch beyond them; the host's decisions are real.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "framework/execution/executable.h"
 #include "framework/execution/tuner.h"
 #include "framework/measuring/row_status.h"
 #include "models/fused_lenet5/gpu/choices.h"
+#include "models/fused_lenet5/gpu/resident/kernel.cuh"
 #include "models/fused_lenet5/gpu/resident/launch.h"
+#include "models/fused_lenet5/resident.h"
+#include "models/fused_lenet5/spin_wait.h"
+#include "models/lenet5_sizes.h"
 #include "models/prediction.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpus.h"
@@ -38,6 +45,7 @@ GpuTraits limits_of(const Gpu& gpu) {
 class GpuChoices : public testing::Test {
  protected:
   static void SetUpTestSuite() {
+    setenv("LENSLET_DEVICE_TIMEOUT", "20", 1);  // seconds after which a missing answer is a failure
     simulated_gpu::insert(published_gpus());
     // What __launch_bounds__ allows them.
     simulated_gpu::set_registers("fused_lenet5_small_kernel", 255);
@@ -308,6 +316,85 @@ TEST_F(GpuChoices, TheResidentKernelTakesTheLargestClusterOfTheGpu) {
       EXPECT_EQ(launches_[0].cluster_blocks, blocks);
       EXPECT_EQ(launches_[0].grid.x, static_cast<unsigned>(blocks)) << "one cluster a launch";
     }
+  }
+}
+
+/// Clusters of a resident kernel, a thread for each launch, with the protocol of resident/kernel.cuh. An image's label
+/// is its first pixel.
+class EmulatedClusters {
+ public:
+  /// A cluster ends after `images_each`, as it does at the end of its lease.
+  explicit EmulatedClusters(int images_each) : images_each_(images_each) {}
+  ~EmulatedClusters() {
+    over_ = true;  // for those that the host did not stop
+    for (std::thread& thread : threads_) thread.join();
+  }
+  EmulatedClusters(const EmulatedClusters&) = delete;
+  EmulatedClusters& operator=(const EmulatedClusters&) = delete;
+
+  void launch(const small_lenet5::ResidentArguments& args) {
+    const resident::Turn turn = args.turn;
+    EXPECT_EQ(turn.first_image % static_cast<uint64_t>(turn.clusters), static_cast<uint64_t>(turn.cluster));
+    threads_.emplace_back([this, memory = args.memory, turn] {
+      uint64_t image = turn.first_image;
+      for (int done = 0; done < images_each_ && answer(memory, image); ++done)
+        image += static_cast<uint64_t>(turn.clusters);
+      store_word(memory->ended[turn.cluster], turn.launch);
+    });
+  }
+
+ private:
+  /// False once the host stops the cluster.
+  bool answer(resident::Memory* memory, uint64_t image) const {
+    const uint64_t tag = resident::tag_of(image);
+    const uint64_t* const words = memory->images[image % resident::kSlots];
+    for (int i = resident::kImageWords - 1; i >= 0; --i) {
+      while (resident::image_tag(load_word(words[i])) != tag) {
+        if (over_ || resident::image_tag(load_word(words[0])) == resident::kStopTag) return false;
+        std::this_thread::yield();
+      }
+    }
+    store_word(memory->answers[image % resident::kSlots][resident::kPredictionWord],
+               resident::answer_word(0, static_cast<uint32_t>(load_word(words[0]) & 255), tag));
+    return true;
+  }
+
+  int images_each_;
+  std::atomic<bool> over_{false};
+  std::vector<std::thread> threads_;
+};
+
+// Each image goes to its cluster and its answer to its place, while clusters end and are launched again on their own.
+TEST_F(GpuChoices, ResidentClustersTakeImagesInTurn) {
+  for (const int max_clusters : {1, 4, 16}) {
+    SCOPED_TRACE(concat("at most ", max_clusters, " clusters"));
+    EmulatedClusters clusters(5);
+    simulated_gpu::on_launch([&](const Launch& launch) {
+      clusters.launch(*static_cast<const small_lenet5::ResidentArguments*>(launch.arguments[0]));
+    });
+    ResidentOptions options;
+    options.device = Device::cuda(kH200);
+    options.max_clusters = max_clusters;
+    ResidentLenet5 resident(builtin_lenet5_weights(), options);
+    EXPECT_EQ(resident.clusters(), max_clusters);
+    EXPECT_EQ(resident.launches(), max_clusters);
+    int64_t submitted = 0, answered = 0;
+    for (int call = 0; call < 40; ++call) {
+      const int64_t count =
+          std::min<int64_t>(1 + call * 7 % 40, ResidentLenet5::kMaxBatch - submitted + answered);
+      std::vector<uint8_t> pixels(static_cast<size_t>(count * kLenet5Pixels));
+      for (int64_t i = 0; i < count; ++i, ++submitted)
+        pixels[static_cast<size_t>(i * kLenet5Pixels)] = static_cast<uint8_t>(submitted % 251);
+      resident.submit(pixels.data(), count);
+      for (const int64_t last = submitted - call % 5; answered < last; ++answered) {
+        Prediction prediction;
+        resident.wait(1, &prediction);
+        ASSERT_EQ(prediction.label, answered % 251);
+      }
+      if (call % 10 == 0) resident.suspend();
+    }
+    EXPECT_GT(resident.launches(), 3 * max_clusters);
+    resident.wait(submitted - answered, nullptr);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -264,6 +265,13 @@ cudaError_t __wrap_cudaMalloc(void** data, size_t bytes) {
   return cudaSuccess;
 }
 cudaError_t __wrap_cudaFree(void*) { return cudaSuccess; }
+// Page-locked memory has contents. It stays until the program ends: what emulates a kernel may still read it.
+cudaError_t __wrap_cudaMallocHost(void** data, size_t bytes) {
+  static std::vector<std::unique_ptr<uint64_t[]>> blocks;
+  *data = blocks.emplace_back(new uint64_t[(bytes + 7) / 8]()).get();
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaFreeHost(void*) { return cudaSuccess; }
 cudaError_t __wrap_cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   *free_bytes = *total_bytes = static_cast<size_t>(gpu().memory_gib) << 30;
   return cudaSuccess;
