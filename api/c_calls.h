@@ -7,10 +7,12 @@
 #include <initializer_list>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "api/lenslet.h"
 #include "api/model.h"
 #include "framework/base/error.h"
+#include "framework/base/lists.h"
 #include "framework/version.h"
 
 struct lenslet_model {
@@ -71,11 +73,12 @@ T& check_not_null(T* pointer, const char* name) {
 inline void check_struct_size(const char* what, const char* name, size_t size,
                               std::initializer_list<size_t> accepted, const char* remedy) {
   if (std::find(accepted.begin(), accepted.end(), size) != accepted.end()) return;
-  std::string sizes;
-  for (const size_t& one : accepted)
-    sizes += concat(&one == accepted.begin() ? "" : &one + 1 == accepted.end() ? " or " : ", ", one);
-  throw UsageError(concat(what, " is ", size, ", lenslet ", kVersion, " accepts a ", name, " of ", sizes,
-                          " bytes: ", remedy, ", and use a library that is not older than its header"));
+  std::vector<std::string> sizes;
+  sizes.reserve(accepted.size());
+  for (const size_t one : accepted) sizes.push_back(std::to_string(one));
+  throw UsageError(concat(what, " is ", size, ", lenslet ", kVersion, " accepts a ", name, " of ",
+                          listed(sizes, "or"), " bytes: ", remedy,
+                          ", and use a library that is not older than its header"));
 }
 
 }  // namespace lenslet::c

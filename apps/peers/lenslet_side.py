@@ -40,19 +40,8 @@ class Bench:
         key = (batch, number, latency)
         if key not in self.documents:
             how = ["--latency", "--calls", str(CALLS)] if latency else ["--place", self.places]
-            self.documents[key] = _run(
-                self.program,
-                [
-                    *self.command,
-                    "--batch-sizes",
-                    str(batch),
-                    "--min-time-ms",
-                    str(MIN_MS),
-                    "--warmup-ms",
-                    str(WARMUP_MS),
-                    *how,
-                ],
-            )
+            words = ["--batch-sizes", str(batch), "--min-time-ms", str(MIN_MS), "--warmup-ms", str(WARMUP_MS), *how]
+            self.documents[key] = _run(self.program, [*self.command, *words])
         return self.documents[key]
 
 

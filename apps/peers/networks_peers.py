@@ -107,15 +107,8 @@ def fault_by_diff(network, samples, outputs, arguments):
     """
     path = Path(arguments.folder) / f"{network}.npz"
     np.savez(path, input=samples[:4], output=outputs[:4].astype(np.float32))
-    command = [
-        arguments.lenslet,
-        "diff",
-        str(FILES / f"{network}.onnx"),
-        "--against",
-        str(path),
-        "--device",
-        arguments.device,
-    ]
+    command = [arguments.lenslet, "diff", str(FILES / f"{network}.onnx"), "--against", str(path)]
+    command += ["--device", arguments.device]
     done = subprocess.run(command, capture_output=True, text=True)
     found = re.search(r"^whole pass +[a-z ]+? +([0-9.e+-]+) ", done.stdout, re.MULTILINE)
     if not found:

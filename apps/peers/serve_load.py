@@ -163,24 +163,9 @@ class Load:
     def turn(self, server, connections, seconds, delay_ms=0):
         """The figures of one turn."""
         threads = max(1, min(self.threads, connections))
-        command = [
-            self.wrk,
-            "-t",
-            threads,
-            "-c",
-            connections,
-            "-d",
-            f"{seconds}s",
-            "--timeout",
-            "30s",
-            "-s",
-            HERE / "wrk_infer.lua",
-            server.url + self.request.path,
-            "--",
-            self.file,
-            len(self.request.json),
-            delay_ms,
-        ]
+        command = [self.wrk, "-t", threads, "-c", connections, "-d", f"{seconds}s", "--timeout", "30s"]
+        command += ["-s", HERE / "wrk_infer.lua", server.url + self.request.path, "--"]
+        command += [self.file, len(self.request.json), delay_ms]
         before, own = server.cpu_s(), resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
         after, now = server.cpu_s(), resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -252,23 +237,10 @@ def connections_for(rate, delay_ms):
 
 def serve(arguments, batch):
     queue = max(1024, 2 * batch * arguments.connections)
-    return Server(
-        arguments.lenslet,
-        "serve",
-        "--port",
-        0,
-        "--device",
-        arguments.device,
-        "--threads",
-        arguments.threads,
-        "--max-batch",
-        max(batch, arguments.max_batch),
-        "--max-queue",
-        queue,
-        "--max-body",
-        max(16 << 20, 2 * batch * PIXELS),
-        *arguments.serve_options,
-    )
+    limits = ["--max-batch", max(batch, arguments.max_batch), "--max-queue", queue]
+    limits += ["--max-body", max(16 << 20, 2 * batch * PIXELS)]
+    where = ["--port", 0, "--device", arguments.device, "--threads", arguments.threads]
+    return Server(arguments.lenslet, "serve", *where, *limits, *arguments.serve_options)
 
 
 def rows_of_load(sides, arguments, known, turn):

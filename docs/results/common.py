@@ -8,7 +8,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 FULL = ROOT / "docs" / "results.md"  # the page with the full tables
-SCALE = ROOT / "docs" / "scale.md"  # the page on which way to take for how many images
 KERNELS = ROOT / "docs" / "kernels"  # the pages on kernels
 REPORT = ROOT / "apps" / "report"  # rows as tables and figures
 PEERS_PICTURE = "lenet-peers.svg"  # drawn from peers.json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the numbers of README.md, results.md, scale.md and kernels/ in docs from results folders, or checks them.
+"""Writes the numbers of README.md, results.md and kernels/ in docs from results folders, or checks them.
 
     python3 docs/results/update_readme.py docs/results/2026-11-27-h100 docs/results/2026-11-27-cpu
         [--partial] [--report | --check]
@@ -35,7 +35,7 @@ import tables_conv
 import tables_lenet
 import tables_networks
 import tables_serve
-from common import FULL, KERNELS, PAGE, PICTURES, PROFILE_PICTURES, README, REPORT, SCALE
+from common import FULL, KERNELS, PAGE, PICTURES, PROFILE_PICTURES, README, REPORT
 
 from results import BadFile
 
@@ -64,11 +64,6 @@ def page_link(gpu):
     )
 
 
-def calls_on_cpu(cpu):
-    folder = common.newest(cpu, "calls.json")
-    return [tables_lenet.calls(folder), tables_lenet.calls_of_model(folder)]
-
-
 def full_tables(gpu, cpu):
     common.loaded.clear()  # so that commits() lists what these tables quote, not what was drawn before
     lenet, conv, group = tables_lenet, tables_conv, common.convbench_group(gpu)
@@ -87,7 +82,12 @@ def full_tables(gpu, cpu):
             lenet.streaming(gpu),
             lenet.profile(gpu),
         ],
-        "LeNet-5 on the CPU": [lenet.cpu_peers(cpu), *calls_on_cpu(cpu), lenet.cpu(cpu)],
+        "LeNet-5 on the CPU": [
+            lenet.cpu_peers(cpu),
+            lenet.calls(common.newest(cpu, "calls.json")),
+            lenet.calls_of_model(common.newest(cpu, "calls.json")),
+            lenet.cpu(cpu),
+        ],
         "The server": [tables_serve.server(common.newest(folder, "serve.json")) for folder in (gpu, cpu)],
         "Networks of your own": [
             *(tables_networks.networks(folder, newest) for folder in dict.fromkeys([newest, gpu])),
@@ -111,20 +111,6 @@ def full_tables(gpu, cpu):
     return "\n\n".join([*texts, common.commits(), source(FULL, gpu, cpu)])
 
 
-def whole_calls(gpu, cpu):
-    """What programs get that hand over ordinary memory, what the bus carries, and what a CPU computes."""
-    common.loaded.clear()
-    tables = [
-        tables_lenet.calls(common.newest(gpu, "calls.json")),
-        tables_lenet.large_calls(common.newest(gpu, "calls.json")),
-        tables_lenet.large_calls(common.newest(gpu, SEVERAL), SEVERAL),
-        tables_lenet.streaming(gpu),
-        *calls_on_cpu(cpu),
-        tables_lenet.cpu_peers(cpu),
-    ]
-    return "\n\n".join([*filter(None, tables), source(SCALE, gpu, cpu)])
-
-
 def sections(gpu, cpu):
     """{page: {name of its markers: what stands between them}}."""
     group = common.convbench_group(gpu)
@@ -140,12 +126,8 @@ def sections(gpu, cpu):
         "winograd": (tables_conv.winograd, "study b"),
     }
     pages = {
-        README: {
-            "results": short + lacking(),
-            "swap": swap,
-        },
+        README: {"results": short + lacking(), "swap": swap},
         FULL: {"results": full + lacking()},
-        SCALE: {"measured": whole_calls(gpu, cpu) + lacking()},
     }
     for name, table, file in (
         ("direct", tables_conv.direct_ladder, tables_conv.LADDER),

@@ -1,10 +1,10 @@
 #include "framework/base/settings.h"
 
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
 #include "framework/base/error.h"
+#include "framework/base/parse_number.h"
 #include "framework/base/text.h"
 
 namespace lenslet {
@@ -19,13 +19,9 @@ bool switch_setting(const char* variable) {
 std::optional<int> number_setting(const char* variable, const char* meaning, int min, int max) {
   const char* const text = std::getenv(variable);
   if (text == nullptr) return std::nullopt;
-  const std::string_view digits(text);
-  int number = 0;
-  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error == std::errc() && stop == digits.data() + digits.size() && number >= min && number <= max)
-    return number;
+  if (const std::optional<int> number = parse_number(text, min, max)) return number;
   throw UsageError(concat(variable, " must be ", meaning, " from ", min, " to ", max, ", found '",
-                          printable_excerpt(digits), "'"));
+                          printable_excerpt(text), "'"));
 }
 
 }  // namespace lenslet

@@ -3,13 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <fstream>
 #include <utility>
 
 #include "framework/base/choice_trace.h"
 #include "framework/base/error.h"
+#include "framework/base/lists.h"
+#include "framework/base/parse_number.h"
 #include "framework/base/text.h"
 #include "framework/device/device_list.h"
 #include "framework/device/device_memory.h"
@@ -22,12 +23,6 @@ namespace lenslet {
 namespace {
 
 constexpr std::string_view kCpu = "cpu", kCuda = "cuda:";
-
-bool parse_ordinal(std::string_view digits, int& ordinal) {
-  const char* end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, ordinal);
-  return error == std::errc() && stop == end && ordinal >= 0 && !digits.empty() && digits[0] != '-';
-}
 
 // Their number. Throws UnavailableError if there is none.
 int check_any_gpu(std::string_view device, const CudaStatus& status) {
@@ -90,14 +85,12 @@ DeviceChoices all_gpus(const CudaStatus& status) {
 // The numbers of "0" or "0,2"; empty if the text is another one.
 std::vector<int> parse_ordinals(std::string_view text) {
   std::vector<int> ordinals;
-  for (;;) {
-    const size_t comma = text.find(',');
-    int ordinal = 0;
-    if (!parse_ordinal(text.substr(0, comma), ordinal)) return {};
-    ordinals.push_back(ordinal);
-    if (comma == std::string_view::npos) return ordinals;
-    text.remove_prefix(comma + 1);
+  for (const std::string& digits : split(text, ",")) {
+    const std::optional<int> ordinal = parse_number(digits, 0);
+    if (!ordinal || digits[0] == '-') return {};
+    ordinals.push_back(*ordinal);
   }
+  return ordinals;
 }
 
 DeviceChoices named_gpus(std::string_view text, const std::vector<int>& ordinals, const CudaStatus& status) {

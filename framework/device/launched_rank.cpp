@@ -1,11 +1,10 @@
 #include "framework/device/launched_rank.h"
 
-#include <charconv>
 #include <climits>
 #include <cstdlib>
-#include <string_view>
 
 #include "framework/base/error.h"
+#include "framework/base/parse_number.h"
 #include "framework/base/text.h"
 
 namespace lenslet {
@@ -18,15 +17,10 @@ std::optional<int> number_in(const char* variable, int min_value, int max_value,
     fault = concat(variable, " is not set");
     return std::nullopt;
   }
-  const std::string_view digits = value;
-  int number = 0;
-  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || stop != digits.data() + digits.size() || number < min_value ||
-      number > max_value) {
+  const std::optional<int> number = parse_number(value, min_value, max_value);
+  if (!number)
     fault = concat(variable, " must be a number from ", min_value, " to ", max_value, ", found '",
-                   printable_excerpt(digits), "'");
-    return std::nullopt;
-  }
+                   printable_excerpt(value), "'");
   return number;
 }
 

@@ -11,6 +11,7 @@
 
 #include "framework/base/clock.h"
 #include "framework/base/error.h"
+#include "framework/base/lists.h"
 #include "framework/device/cuda_check.h"
 #include "framework/device/device_health.h"
 #include "framework/device/device_memory.h"
@@ -255,12 +256,7 @@ bool is_pageable(const void* data) {
 // Whether CMAKE_CUDA_ARCHITECTURES, with commas, contains machine code of the same major version, or PTX that is not
 // newer than the device.
 bool has_code_for(int capability, const std::string& architectures) {
-  size_t at = 0;
-  while (at < architectures.size()) {
-    size_t end = architectures.find(',', at);
-    if (end == std::string::npos) end = architectures.size();
-    const std::string entry = architectures.substr(at, end - at);
-    at = end + 1;
+  for (const std::string& entry : split(architectures, ",")) {
     const int built = std::atoi(entry.c_str());
     if (built == 0) continue;
     const bool real = entry.find("virtual") == std::string::npos;

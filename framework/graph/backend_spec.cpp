@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/base/error.h"
+#include "framework/base/lists.h"
 #include "framework/base/text.h"
 #include "framework/device/other_device.h"
 
@@ -73,11 +74,7 @@ BackendSpec BackendSpec::parse(std::string_view text) {
     rest_is_named = true;
     spec.rest_ = backend;
   };
-  size_t at = 0;
-  while (at <= text.size()) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    const std::string entry(text.substr(at, end - at));
-    at = end + 1;
+  for (const std::string& entry : split(text, ",")) {
     if (entry.empty()) throw malformed("found an empty entry");
     const size_t equals = entry.find('=');
     if (equals == std::string::npos) {

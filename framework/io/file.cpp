@@ -9,11 +9,11 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <system_error>
 
 #include "framework/base/interruption.h"
+#include "framework/base/parse_number.h"
 #include "framework/base/text.h"
 
 namespace lenslet {
@@ -67,10 +67,8 @@ int named_descriptor(const std::string& path) {
   if (path == "-") return STDOUT_FILENO;
   for (const std::string folder : {"/dev/fd/", "/proc/self/fd/"}) {
     if (path.rfind(folder, 0) != 0) continue;
-    int number = -1;
-    const char* const end = path.data() + path.size();
-    const auto [stop, error] = std::from_chars(path.data() + folder.size(), end, number);
-    if (error == std::errc() && stop == end && ::fcntl(number, F_GETFD) >= 0) return number;
+    const std::optional<int> number = parse_number<int>(std::string_view(path).substr(folder.size()));
+    if (number && ::fcntl(*number, F_GETFD) >= 0) return *number;
   }
   struct stat named {};
   if (::stat(path.c_str(), &named) != 0) return -1;

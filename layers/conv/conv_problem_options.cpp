@@ -1,11 +1,11 @@
 #include "layers/conv/conv_problem_options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <climits>
-#include <system_error>
 
 #include "framework/base/error.h"
+#include "framework/base/lists.h"
+#include "framework/base/parse_number.h"
 #include "framework/base/text.h"
 
 namespace lenslet {
@@ -56,22 +56,12 @@ const std::vector<Measured>& measured_values() {
   return all;
 }
 
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (size_t at = 0;;) {
-    const size_t comma = text.find(',', at);
-    parts.push_back(text.substr(at, comma - at));
-    if (comma == std::string_view::npos) return parts;
-    at = comma + 1;
-  }
-}
-
 bool measures(std::string_view key, std::string_view value) {
   const std::vector<Measured>& all = measured_values();
   const auto known =
       std::find_if(all.begin(), all.end(), [&](const Measured& one) { return one.key == key; });
-  const std::vector<std::string_view> parts = split(value);
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
+  const std::vector<std::string> parts = split(value, ",");
+  return std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
     // An empty value is the default: no post-operation, no scale, no filter.
     if (part.empty()) return true;
     return known != all.end() &&
@@ -81,14 +71,12 @@ bool measures(std::string_view key, std::string_view value) {
 
 std::vector<int> batches_of(std::string_view option, std::string_view value) {
   std::vector<int> batches;
-  for (const std::string_view part : split(value)) {
-    int batch = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), batch);
-    if (error != std::errc() || end != part.data() + part.size() || batch < 0) {
+  for (const std::string& part : split(value, ",")) {
+    const std::optional<int> batch = parse_number(part, 0);
+    if (!batch)
       throw UsageError(concat("--mb must be a list of integers from 0 to ", INT_MAX, ", found '",
                               printable_excerpt(option), "'"));
-    }
-    batches.push_back(batch);
+    batches.push_back(*batch);
   }
   return batches;
 }

@@ -198,23 +198,9 @@ class ThisBuild(unittest.TestCase):
             self.assertEqual(names, {"."})
 
     def test_changed_sources_and_a_source_for_a_changed_header(self):
-        found = subprocess.run(
-            [
-                sys.executable,
-                SCRIPT,
-                "--build",
-                BUILD,
-                "--sources",
-                "--changed",
-                "framework/tensor/shape.h",
-                "framework/base/text.cpp",
-                "README.md",
-                "dev",
-            ],
-            text=True,
-            capture_output=True,
-            check=True,
-        )
+        changed = ["framework/tensor/shape.h", "framework/base/text.cpp", "README.md", "dev"]
+        command = [sys.executable, SCRIPT, "--build", BUILD, "--sources", "--changed", *changed]
+        found = subprocess.run(command, text=True, capture_output=True, check=True)
         self.assertEqual(found.stdout.split(), ["framework/base/text.cpp", "framework/tensor/shape.cpp"])
 
 

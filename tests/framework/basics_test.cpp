@@ -1,4 +1,4 @@
-// Shapes, devices, backend specs, threads, caches, statistics, modules.
+// Shapes, lists and numbers of a text, devices, backend specs, threads, caches, statistics, modules.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
@@ -11,7 +11,9 @@
 #include <numeric>
 #include <thread>
 
+#include "framework/base/lists.h"
 #include "framework/base/parallel.h"
+#include "framework/base/parse_number.h"
 #include "framework/base/serial_loops.h"
 #include "framework/device/device.h"
 #include "framework/graph/backend_spec.h"
@@ -42,6 +44,27 @@ TEST(Shape, RefusesOverflowAndNegatives) {
   expect_error<DataError>([] { Shape({3, -1}); }, "must not be negative, found -1");
   const int64_t nine[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
   expect_error<DataError>([&] { Shape(nine, 9); }, "at most 8 dimensions, found 9");
+}
+
+TEST(Text, OfAListIsTakenApartAndWrittenInWords) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(split("", ","), Words{""});
+  EXPECT_EQ(split(",a,,b,", ","), (Words{"", "a", "", "b", ""}));
+  EXPECT_EQ(split("a | b|c | ", " | "), (Words{"a", "b|c", ""}));
+  EXPECT_EQ(listed({}, "or"), "");
+  EXPECT_EQ(listed({"a"}, "or"), "a");
+  EXPECT_EQ(listed({"a", "b"}, "and"), "a and b");
+  EXPECT_EQ(listed({"a", "b", "c"}, "or"), "a, b or c");
+}
+
+TEST(Text, OfANumberHasNothingElse) {
+  EXPECT_EQ(parse_number<int>("-12"), -12);
+  EXPECT_EQ(parse_number("3", 3, 3), 3);
+  for (const char* text : {"", " 1", "1 ", "+1", "0x1", "1.", "2", "4", "99999999999"})
+    EXPECT_EQ(parse_number(text, 3, 3), std::nullopt) << text;
+  EXPECT_EQ(parse_number<size_t>("-1"), std::nullopt);
+  EXPECT_EQ(parse_number<double>("0.25"), 0.25);
+  EXPECT_EQ(parse_number<double>("nan"), std::nullopt);
 }
 
 TEST(Device, ReadsItsNames) {

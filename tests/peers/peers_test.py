@@ -45,6 +45,14 @@ LABELS = np.arange(COUNT, dtype=np.uint8) % 10
 LOGITS = np.eye(10, dtype=np.float32)[LABELS]
 
 
+def stand_in(file, script, interpreter=sys.executable):
+    """Writes that program, and returns its name."""
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"#!{interpreter}\n{script}")
+    file.chmod(0o755)
+    return str(file)
+
+
 class Passed(sides.Pass):
     def __init__(self, logits):
         self.answers, self.closed = logits, False
@@ -190,14 +198,8 @@ class PeersTest(unittest.TestCase):
                 row = {**dict.fromkeys(keys), "backend": "b", "math": "fp32", "samples": 20}
                 row["labels"] = {"plan": "fused", "input": "fp32", "output": "logits"}
                 row["time_ns"] = {"p10": 1.0, "median": 2.0, "p90": 3.0}
-                suspect = number == 1
-                return {
-                    "results": [
-                        {**row, "status": "SUSPECT", "reason": "above its ceiling"}
-                        if suspect
-                        else {**row, "status": "PASSED", "reason": None}
-                    ]
-                }
+                status, reason = ("SUSPECT", "above its ceiling") if number == 1 else ("PASSED", None)
+                return {"results": [{**row, "status": status, "reason": reason}]}
 
         side = lenslet_side.LensletSide(Bench(), "cpu", 1, "fused", "fp32", "fp32", "logits")
         row = self.rows([side])["Lenslet, fused"]
@@ -372,10 +374,8 @@ class NetworksTest(unittest.TestCase):
 
     def test_lenslet_is_judged_by_what_diff_prints(self):
         def fault_of(line, folder):
-            program = Path(folder) / "lenslet"
-            program.write_text(f"#!/bin/sh\necho '{line}'\nexit 3\n")
-            program.chmod(0o755)
-            arguments = types.SimpleNamespace(lenslet=str(program), folder=folder, device="cpu")
+            program = stand_in(Path(folder) / "lenslet", f"echo '{line}'\nexit 3\n", "/bin/sh")
+            arguments = types.SimpleNamespace(lenslet=program, folder=folder, device="cpu")
             return networks_peers.fault_by_diff("resnet20", LOGITS, LOGITS, arguments)
 
         with tempfile.TemporaryDirectory() as folder:
@@ -481,7 +481,7 @@ class UserCallsTest(unittest.TestCase):
             self.assertEqual(user_calls.devices_of(text), devices)
 
     def test_eval_reads_a_file_of_many_images_and_is_judged(self):
-        stand_in = """import json, sys
+        script = """import json, sys
 options = dict(zip(sys.argv[2::2], sys.argv[3::2]))
 images = open(options["--data"] + "/t10k-images-idx3-ubyte", "rb").read()
 labels = open(options["--data"] + "/t10k-labels-idx1-ubyte", "rb").read()
@@ -494,16 +494,14 @@ open(options["--json"], "w").write(json.dumps(result))
             with tempfile.TemporaryDirectory() as folder:
                 for name, size in (("pixels", 784 * 4), ("labels", 4), ("expected", 4)):
                     (Path(folder) / f"{name}.bin").write_bytes(bytes(size))
-                program = Path(folder) / "lenslet"
-                program.write_text(f"#!{sys.executable}\n" + stand_in.replace("CORRECT", str(correct)))
-                program.chmod(0o755)
-                row = user_calls.eval_row(str(program), "cuda", "fp16", folder, 403)
+                program = stand_in(Path(folder) / "lenslet", script.replace("CORRECT", str(correct)))
+                row = user_calls.eval_row(program, "cuda", "fp16", folder, 403)
             self.assertEqual((row["status"], row["count"]), (status, 400), row["reason"])
             self.assertEqual(row.get("images_per_s"), 1e6 if status == "PASSED" else None)
 
     def test_calls_of_the_model_stand_beside_a_pass_alone(self):
         """Both places of `lenslet bench`, in its own words."""
-        stand_in = """import json, sys
+        script = """import json, sys
 options = dict(zip(sys.argv[2::2], sys.argv[3::2]))
 row = {"status": "PASSED"} if options["--batch-sizes"] != "1024" else {"status": "SUSPECT", "reason": "too fast"}
 rows = [{**row, "labels": {"place": place}, "time_ns": {"median": ns}}
@@ -511,10 +509,7 @@ rows = [{**row, "labels": {"place": place}, "time_ns": {"median": ns}}
 open(options["--json"], "w").write(json.dumps({"results": rows}))
 """
         with tempfile.TemporaryDirectory() as folder:
-            program = Path(folder) / "lenslet"
-            program.write_text(f"#!{sys.executable}\n" + stand_in)
-            program.chmod(0o755)
-            rows = user_calls.bench_rows(str(program), folder, "cpu")
+            rows = user_calls.bench_rows(stand_in(Path(folder) / "lenslet", script), folder, "cpu")
         late = next(row for row in rows if row["count"] == 1024)
         self.assertEqual(late["status"], "ERROR")
         self.assertIn("no PASSED row of both places, but SUSPECT: too fast", late["reason"])
@@ -523,7 +518,7 @@ open(options["--json"], "w").write(json.dumps({"results": rows}))
         self.assertEqual({row["share_of_resident"] for row in rows}, {0.25})
 
     def test_auto_is_the_device_that_ran_in_every_part(self):
-        stand_in = """import json, sys
+        script = """import json, sys
 import numpy as np
 command, options = sys.argv[1], dict(zip(sys.argv[2::2], sys.argv[3::2]))
 print(command, options["--device"], file=open("LOG", "a"))
@@ -538,11 +533,9 @@ else:
 """
         for device, part, other in (("cuda:0", "gpu_rows", "bench_rows"), ("cpu", "bench_rows", "gpu_rows")):
             with tempfile.TemporaryDirectory() as folder:
-                program, log, file = (Path(folder) / name for name in ("bin/lenslet", "log", "calls.json"))
-                program.parent.mkdir()
-                text = stand_in.replace("DEVICE", device).replace("LOG", str(log))
-                program.write_text(f"#!{sys.executable}\n" + text)
-                program.chmod(0o755)
+                log, file = (Path(folder) / name for name in ("log", "calls.json"))
+                text = script.replace("DEVICE", device).replace("LOG", str(log))
+                stand_in(Path(folder) / "bin/lenslet", text)
                 command = ["user_calls.py", "--build", folder, "--device", "auto", "--eval-images", "0"]
                 command += ["--data", folder, "--json", str(file)]
                 images = np.zeros((4, 28, 28), np.uint8), np.zeros(4, np.uint8)

@@ -172,22 +172,9 @@ def check_example(options, expected):
     for i, ids in enumerate(np.array_split(np.arange(count), files)):
         images = [picture.tobytes() for picture in pictures()[ids % PICTURES]]
         pyarrow.parquet.write_table(pyarrow.table({"id": ids, "image": images}), source / f"{i}.parquet")
-    command = [
-        sys.executable,
-        str(ROOT / "python" / "examples" / "ray_parquet.py"),
-        str(source),
-        str(output),
-        "--checkpoint",
-        str(done),
-        "--actors",
-        "1",
-        "--cpus",
-        "0.5",
-        "--batch-size",
-        "16",
-        "--block-bytes",
-        "200000",
-    ]
+    script = ROOT / "python" / "examples" / "ray_parquet.py"
+    command = [sys.executable, str(script), str(source), str(output), "--checkpoint", str(done), "--actors", "1"]
+    command += ["--cpus", "0.5", "--batch-size", "16", "--block-bytes", "200000"]
     environment = {**os.environ, "RAY_ADDRESS": ray.get_runtime_context().gcs_address}
 
     def start():

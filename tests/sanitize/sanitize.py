@@ -106,25 +106,10 @@ def run_piece(piece, tool, options, number):
     log = options.out / f"{tool or 'plain'}.{re.sub(r'[^A-Za-z0-9_.-]', '_', piece.name)}.log"
     command, environment = [str(piece.program), "--gtest_filter=" + ":".join(piece.tests)], dict(os.environ)
     if tool:
-        command = [
-            options.sanitizer,
-            "--tool",
-            tool,
-            "--error-exitcode",
-            "99",
-            "--print-limit",
-            "20",
-            "--port",
-            str(options.port + PORTS_EACH * number),
-            "--max-connections",
-            str(PORTS_EACH),
-            "--launch-timeout",
-            "120",
-            "--check-exit-code",
-            "no",
-            *OPTIONS[tool],
-            *command,
-        ]
+        words = ["--tool", tool, "--error-exitcode", "99", "--print-limit", "20"]
+        words += ["--port", str(options.port + PORTS_EACH * number), "--max-connections", str(PORTS_EACH)]
+        words += ["--launch-timeout", "120", "--check-exit-code", "no", *OPTIONS[tool]]
+        command = [options.sanitizer, *words, *command]
         # One thread each: several references must not use all cores at once.
         environment.update(LENSLET_NUM_THREADS="1", LENSLET_UNPOISONED="1" if tool == "initcheck" else "0")
     if options.gpus > 1:

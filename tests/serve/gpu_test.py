@@ -14,7 +14,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True  # keeps the source tree unchanged
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
-from running_server import INFER, Server, random_pixels  # noqa: E402
+from running_server import INFER, Server, random_pixels, server_or_skip  # noqa: E402
 
 from tolerances import LOGIT_TOLERANCE  # noqa: E402
 
@@ -97,9 +97,5 @@ class Gpu(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    try:
-        Server(PROGRAM, device="cuda").kill()
-    except RuntimeError as error:
-        print("skipped:", str(error).strip())
-        sys.exit(77)
+    server_or_skip(PROGRAM, device="cuda").kill()
     unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2)

@@ -21,29 +21,9 @@ def main():
     lenslet, echo = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "serve.json"
-        command = [
-            sys.executable,
-            "-B",
-            SCRIPT,
-            "--lenslet",
-            lenslet,
-            "--echo",
-            echo,
-            "--threads",
-            "2",
-            "--client-threads",
-            "1",
-            "--connections",
-            "16",
-            "--batches",
-            "1,64",
-            "--rounds",
-            "2",
-            "--seconds",
-            "1",
-            "--json",
-            file,
-        ]
+        command = [sys.executable, "-B", SCRIPT, "--lenslet", lenslet, "--echo", echo, "--json", file]
+        command += ["--threads", "2", "--client-threads", "1", "--connections", "16"]
+        command += ["--batches", "1,64", "--rounds", "2", "--seconds", "1"]
         status = subprocess.run(command, timeout=600).returncode
         rows = json.loads(file.read_text())["rows"]
     passed = [row for row in rows if row["status"] == "PASSED" and row["requests"] > 0]

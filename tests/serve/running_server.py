@@ -8,10 +8,12 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 PATIENCE_S = 120  # for hangs: a busy machine may take seconds for milliseconds of work
 INFER = "/v2/models/lenet5/infer"
+UNAVAILABLE = 4  # the exit code
 
 
 def random_pixels(count, seed=1):
@@ -36,6 +38,10 @@ def whole_request(pixels):
     ).encode() + body
 
 
+class Unavailable(RuntimeError):
+    """`lenslet serve` states that it cannot serve here: there is no Boost or no such device."""
+
+
 class Server:
     """A running `lenslet serve`. `variables` are added to its environment."""
 
@@ -54,7 +60,14 @@ class Server:
             if found:
                 self.port = int(found.group(1))
                 return
-        raise RuntimeError(f"it does not serve: {self.process.stderr.read()}")
+        errors = self.process.communicate()[1]
+        if self.process.returncode == UNAVAILABLE:
+            raise Unavailable(errors.strip())
+        raise RuntimeError(f"it does not serve: {errors}")
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
 
     def ask(self, method, path, body=None, fields=None):
         """(Status, fields, body) on a connection of its own."""
@@ -114,3 +127,12 @@ class Server:
         if self.process.poll() is None:
             self.process.kill()
         self.process.communicate()
+
+
+def server_or_skip(program, **options):
+    """A Server. Where it is unavailable, ends the test as skipped."""
+    try:
+        return Server(program, **options)
+    except Unavailable as reason:
+        print("skipped:", reason)
+        sys.exit(77)

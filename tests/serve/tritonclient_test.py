@@ -3,14 +3,17 @@
 tritonclient_test.py LENSLET
 """
 
-import re
-import subprocess
 import sys
 import unittest
+from pathlib import Path
 
 import numpy
 import tritonclient.http as triton
 from tritonclient.utils import InferenceServerException
+
+sys.dont_write_bytecode = True  # keeps the source tree unchanged
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from running_server import server_or_skip  # noqa: E402
 
 PROGRAM = sys.argv[1]
 
@@ -18,31 +21,14 @@ PROGRAM = sys.argv[1]
 class TritonClient(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = subprocess.Popen(
-            [PROGRAM, "serve", "--port", "0", "--device", "cpu", "--threads", "2"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        said = []
-        for line in cls.server.stdout:
-            said.append(line)
-            found = re.fullmatch(r"serving at http://(\S+)\n", line)
-            if found:
-                cls.client = triton.InferenceServerClient(found.group(1), concurrency=4)
-                return
-        cls.server.wait()
-        if cls.server.returncode == 4:
-            print("skipped:", said[-1].strip())
-            sys.exit(77)
-        raise RuntimeError("".join(said))
+        cls.server = server_or_skip(PROGRAM)
+        cls.client = triton.InferenceServerClient(f"127.0.0.1:{cls.server.port}", concurrency=4)
 
     @classmethod
     def tearDownClass(cls):
         cls.client.close()
-        cls.server.terminate()
-        rest = cls.server.communicate(timeout=120)[0]
-        assert cls.server.returncode == 0, rest
+        code, _, errors = cls.server.end()
+        assert code == 0, errors
 
     def infer(self, values, datatype="FP32", binary=True, **options):
         tensor = triton.InferInput("input", list(values.shape), datatype)

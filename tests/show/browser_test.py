@@ -29,10 +29,11 @@ from selenium.webdriver.support.ui import Select
 
 PROGRAM, ROOT = Path(sys.argv[1]), Path(sys.argv[2])
 sys.dont_write_bytecode = True  # keeps the source tree unchanged
-sys.path.insert(0, str(ROOT / "tests/support"))
+sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/serve")]
+from running_server import PATIENCE_S, Server  # noqa: E402
+
 from tolerances import LOGIT_TOLERANCE  # noqa: E402
 
-PATIENCE_S = 120  # for hangs: a busy machine may take seconds for milliseconds of work
 WIDTHS = (390, 1400, 2560)
 # From the event of a stroke to the layers that it changed, drawn. The processor time of server and page between the two
 # must not be longer, whatever else runs; by the clock most strokes must not take longer where nothing else runs.
@@ -73,21 +74,6 @@ def browser(downloads):
     return webdriver.Chrome(options=options, service=service)
 
 
-def start_server(*options, **environment):
-    """(Process, URL)."""
-    server = subprocess.Popen(
-        [PROGRAM, "serve", "--port", "0", "--device", "cpu", *options],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment},
-    )
-    return server, next(
-        found.group(1)
-        for line in server.stdout
-        if (found := re.fullmatch(r"serving at (http://127\.0\.0\.1:\d+)", line.strip()))
-    )
-
-
 def strokes_text(strokes):
     """As a link has them."""
     digits = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -96,13 +82,11 @@ def strokes_text(strokes):
 
 @contextlib.contextmanager
 def serving(*options, **environment):
-    server, url = start_server(*options, **environment)
+    server = Server(PROGRAM, *options, **environment)
     try:
-        yield url
+        yield server.url
     finally:
-        server.terminate()
-        server.wait(PATIENCE_S)
-        server.stdout.close()
+        server.end()
 
 
 class Page(unittest.TestCase):
@@ -110,14 +94,14 @@ class Page(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.downloads = Path(cls.folder.name)
-        cls.server, cls.url = start_server("--threads", "1")
+        cls.server = Server(PROGRAM, "--threads", "1")
+        cls.url = cls.server.url
         cls.driver = browser(cls.downloads)
 
     @classmethod
     def tearDownClass(cls):
         cls.driver.quit()
-        cls.server.terminate()
-        cls.server.wait(PATIENCE_S)
+        cls.server.end()
         cls.folder.cleanup()
 
     def setUp(self):
@@ -621,7 +605,7 @@ class Pace(Page):
 
     def processor_ms(self):
         """Of the server, and of the page's main thread."""
-        fields = Path(f"/proc/{self.server.pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{self.server.process.pid}/stat").read_text().rpartition(")")[2].split()
         metrics = self.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
         page_s = next(one["value"] for one in metrics if one["name"] == "TaskDuration")
         return (int(fields[11]) + int(fields[12])) * 1e3 / os.sysconf("SC_CLK_TCK"), page_s * 1e3

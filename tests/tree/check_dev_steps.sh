@@ -105,9 +105,10 @@ staged() {
   : >"$work/calls"
   (cd "$stage" && env -u LENSLET_PRESET -u LENSLET_MNIST_DIR -u CXX -u CUDACXX -u CUDA_PATH "PATH=$tools" ./dev "$@")
 }
-# called PATTERN, not_called PATTERN, not_printed PATTERN: about the last command.
+# called PATTERN, not_called PATTERN, printed PATTERN, not_printed PATTERN: about the last command.
 called() { grep -q -e "$1" "$work/calls" ||
   { printf 'FAILED: no "%s" among the calls:\n' "$1"; cat "$work/calls"; fail; }; }
+printed() { grep -q -e "$1" "$work/out" || { printf 'FAILED: no "%s" in the output:\n' "$1"; cat "$work/out"; fail; }; }
 not_called() { ! grep -e "$1" "$work/calls" || { printf 'FAILED: ^ was called\n'; fail; }; }
 not_printed() { ! grep -e "$1" "$work/out" || { printf 'FAILED: ^ was printed\n'; fail; }; }
 
@@ -182,8 +183,7 @@ STAND_IN
       [ "$(grep -c apt-get "$work/calls")" -eq 1 ] || { echo 'FAILED: more than one transaction'; fail; }
     else
       called 'apt-get install .* ninja-build$'
-      grep -q 'optional package not installed .*ccache' "$work/out" ||
-        { echo 'FAILED: the missing package is not named'; fail; }
+      printed 'optional package not installed .*ccache'
     fi
   done
 }
@@ -253,13 +253,13 @@ STAND_IN
   called 'ruff check .*apps/a.py'
   called 'ruff format --check .*apps/a.py'
   BREAK='' expect 1 'no time left for 2 files .*: framework/[ab].cpp framework/[ab].cpp' staged lint --seconds 0
-  grep -q 'lint found faults: clang-tidy' "$work/out" || { echo 'FAILED: files left without time pass'; fail; }
+  printed 'lint found faults: clang-tidy'
   not_called 'tidy'
   BREAK='' expect 0 'lint found nothing' staged lint --all --strict
   called 'tidy .*framework/whole.cpp'
   not_called 'tidy .*framework/a.cpp'
   BREAK=history expect 0 'clang-tidy, since what changed is unknown' staged lint
-  grep -q 'skipped: the subjects of commits' "$work/out" || { echo 'FAILED: a skip has no reason'; fail; }
+  printed 'skipped: the subjects of commits'
   not_called 'tidy'
   BREAK=history expect 1 '' staged lint --base HEAD~1
   BREAK=text expect 1 'lint found faults: text' staged lint
@@ -274,7 +274,7 @@ STAND_IN
   mv "$tools/ruff" "$work/kept_ruff"
   BREAK=pip expect 0 'skipped: pip could not install ruff' staged lint
   BREAK=pip expect 1 'lint found faults: tools' staged lint --strict
-  grep -q -e '--strict: not installed: ruff$' "$work/out" || { echo 'FAILED: the missing tool is not named'; fail; }
+  printed '--strict: not installed: ruff$'
   stand_in ruff <<<'echo "ruff 0.0.1"'
   BREAK='' expect 0 'lint found nothing' staged lint --strict
   called 'pip .*install --requirement dev.d/requirements.txt'
@@ -391,8 +391,7 @@ STAND_IN
 check_failures() {
   set_whole_stage
   BREAK=configure expect 1 'CMake Error: no such thing' staged demo
-  grep -q 'build/release (the end of build/log/demo.log is above)' "$work/out" ||
-    { echo 'FAILED: the path of the log was not printed'; fail; }
+  printed 'build/release (the end of build/log/demo.log is above)'
   BREAK=build expect 1 'thing.cpp:1: error: no such word' staged demo
   not_printed '39/40'
 }
@@ -473,9 +472,8 @@ NAMES
   # shellcheck disable=SC2016  # the stand-in expands it
   stand_in python3 <<<'echo "python3 $*" >>../calls; case $* in *user_calls.py*) exit "$CALLS_CODE" ;; esac'
   CALLS_CODE=1 expect 1 '1 of the commands above failed' "${command[@]}" cpu
-  grep -q '^== failed in calls: python3 apps/peers/user_calls.py .*(exit code 1)$' "$work/out" ||
-    { echo 'FAILED: the failed part of ./dev bench was not named'; fail; }
-  grep -q '^== results: ' "$work/out" || { echo 'FAILED: ./dev bench did not name its results'; fail; }
+  printed '^== failed in calls: python3 apps/peers/user_calls.py .*(exit code 1)$'
+  printed '^== results: '
   called 'lenet5_peers.py'
   called 'serve_load.py'
   CALLS_CODE=130 expect 130 'user_calls.py' "${command[@]}" cpu

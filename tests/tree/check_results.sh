@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every kept result file states schema, commit and machine, and none is of a modified tree without a reason. The numbers
-# of README.md, docs/results.md, docs/scale.md and docs/kernels/ equal those of the files: the pages have the text that
+# of README.md, docs/results.md and docs/kernels/ equal those of the files: the pages have the text that
 # docs/results/update_readme.py would write.
 #   check_results.sh ROOT
 set -euo pipefail

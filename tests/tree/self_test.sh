@@ -24,15 +24,19 @@ fresh_copy() {
     .clang-format .ci .github) || [ $? -eq 1 ]; } | tar -xf - -C "$copy"
 }
 
-# green CHECK…
+# use CHECK…: what green and red run from here on, with further arguments of their own.
+check=()
+use() { check=("$@"); }
+
+# green [ARGUMENT…]
 green() {
-  "$@" >"$work/out" 2>&1 && return
-  printf 'FAILED: red without a violation: %s\n' "$*"
+  "${check[@]}" "$@" >"$work/out" 2>&1 && return
+  printf 'FAILED: red without a violation: %s\n' "${check[*]} $*"
   sed 's/^/  /' "$work/out"
   failed=1
 }
 
-# red FILE TEXT WORDS CHECK…: appends TEXT to FILE, expects failure with WORDS, and removes it.
+# red FILE TEXT WORDS [ARGUMENT…]: appends TEXT to FILE, expects failure with WORDS, and removes it.
 red() {
   local file=$copy/$1 text=$2 words=$3 existed=no
   shift 3
@@ -43,11 +47,11 @@ red() {
     cp -p "$file" "$work/kept"
   fi
   printf '%b\n' "$text" >>"$file"
-  if "$@" >"$work/out" 2>&1; then
-    printf 'FAILED: stays green with a violation in %s: %s\n' "${file#"$copy"/}" "$*"
+  if "${check[@]}" "$@" >"$work/out" 2>&1; then
+    printf 'FAILED: stays green with a violation in %s: %s\n' "${file#"$copy"/}" "${check[*]} $*"
     failed=1
   elif ! grep -q -e "$words" "$work/out"; then
-    printf 'FAILED: red for another reason than "%s": %s\n' "$words" "$*"
+    printf 'FAILED: red for another reason than "%s": %s\n' "$words" "${check[*]} $*"
     sed 's/^/  /' "$work/out"
     failed=1
   fi
@@ -68,292 +72,265 @@ fresh_copy
 
 if [ "$part" = dev ]; then
   # That they pass without a violation is what tree_dev and tree_dev_steps test, on the same files.
-  answers=(env -u LENSLET_MNIST_DIR bash "$here/check_dev.sh" "$copy" --first)
-  steps=(bash "$here/check_dev_steps.sh" "$copy" --first)
-  red docs/results/planted.py 'load(folder, "planted.json")' 'reads planted.json' "${answers[@]}"
-  red .github/workflows/ci.yml "          - { image: 'debian:11', side: cpu }" 'the hosted CI' "${answers[@]}"
-  red dev.d/test.sh 'cmd_test() { build all; }' 'no "apt-get install' "${steps[@]}" builds
-  red dev.d/build.sh 'has_gpu() { true; }' 'building only the CPU side' "${steps[@]}" builds
-  red dev.d/build.sh 'has_gpu() { false; }' 'DLENSLET_CUDA=AUTO' "${steps[@]}" builds
-  red dev.d/setup.sh 'setup_if_needed() { check_cmake; }' 'no "apt-get install' "${steps[@]}" builds
-  red dev.d/setup.sh 'setup_if_needed() { cmd_setup --tests; }' 'was called' "${steps[@]}" builds
-  red dev.d/setup.sh 'check_cmake() { :; }' 'found 3.22.1' "${steps[@]}" cmake
-  red .github/workflows/nightly.yml '          - fuz --all' 'dev fuz ' "${answers[@]}"
-  red dev.d/log.sh 'logged() { open_log; "$@"; }' 'was printed' "${steps[@]}" builds
-  red dev.d/log.sh 'log_end() { tail "$log"; }' 'was printed' "${steps[@]}" failures
-  red dev.d/test.sh 'awk() { [[ $* == *skipped.awk* ]] || command awk "$@"; }' 'lists other skips' "${steps[@]}" skips
-  red dev.d/test.sh 'find_affected() { targets=all pattern=.; }' '2 of 9 tests' "${steps[@]}" affected
-  red dev.d/test.sh 'setup_apps() { :; }' 'pip could not install the packages' "${steps[@]}" apps
-  red dev.d/test.sh 'python3() { :; }' 'no "python3 tests/support/test_results.py' "${steps[@]}" results
-  red dev.d/test.sh 'ctest() { shift 2; command ctest --preset release; }' 'no "ctest .*junit' "${steps[@]}" results
-  red dev.d/bench.sh 'show_only_gpu() { :; }' 'no "lenslet bench --device cuda:0.*on 1' "${steps[@]}" bench
-  red dev.d/bench.sh 'short_name() { echo gpu; }' 'results: docs/results/.*-h100' "${steps[@]}" bench
-  red dev.d/build.sh 'takes_ccache() { has_program ccache; }' 'was called' "${steps[@]}" first_build
-  red dev.d/setup.sh 'setup_if_needed() { cmd_setup "$@"; }' 'was called' "${steps[@]}" first_build
+  use env -u LENSLET_MNIST_DIR bash "$here/check_dev.sh" "$copy" --first
+  red docs/results/planted.py 'load(folder, "planted.json")' 'reads planted.json'
+  red .github/workflows/ci.yml "          - { image: 'debian:11', side: cpu }" 'the hosted CI'
+  red .github/workflows/nightly.yml '          - fuz --all' 'dev fuz '
+  use bash "$here/check_dev_steps.sh" "$copy" --first
+  red dev.d/test.sh 'cmd_test() { build all; }' 'no "apt-get install' builds
+  red dev.d/build.sh 'has_gpu() { true; }' 'building only the CPU side' builds
+  red dev.d/build.sh 'has_gpu() { false; }' 'DLENSLET_CUDA=AUTO' builds
+  red dev.d/setup.sh 'setup_if_needed() { check_cmake; }' 'no "apt-get install' builds
+  red dev.d/setup.sh 'setup_if_needed() { cmd_setup --tests; }' 'was called' builds
+  red dev.d/setup.sh 'check_cmake() { :; }' 'found 3.22.1' cmake
+  red dev.d/log.sh 'logged() { open_log; "$@"; }' 'was printed' builds
+  red dev.d/log.sh 'log_end() { tail "$log"; }' 'was printed' failures
+  red dev.d/test.sh 'awk() { [[ $* == *skipped.awk* ]] || command awk "$@"; }' 'lists other skips' skips
+  red dev.d/test.sh 'find_affected() { targets=all pattern=.; }' '2 of 9 tests' affected
+  red dev.d/test.sh 'setup_apps() { :; }' 'pip could not install the packages' apps
+  red dev.d/test.sh 'python3() { :; }' 'no "python3 tests/support/test_results.py' results
+  red dev.d/test.sh 'ctest() { shift 2; command ctest --preset release; }' 'no "ctest .*junit' results
+  red dev.d/bench.sh 'show_only_gpu() { :; }' 'no "lenslet bench --device cuda:0.*on 1' bench
+  red dev.d/bench.sh 'short_name() { echo gpu; }' 'results: docs/results/.*-h100' bench
+  red dev.d/build.sh 'takes_ccache() { has_program ccache; }' 'was called' first_build
+  red dev.d/setup.sh 'setup_if_needed() { cmd_setup "$@"; }' 'was called' first_build
   red dev.d/setup.sh 'set_up() { install_missing required "${required[@]}"; install_missing optional "$@"
-say "all packages that a build needs are installed"; }' \
-    'no "apt-get install' "${steps[@]}" packages
-  red dev.d/lint.sh 'tidy() { :; }' 'no "tidy .*framework/a.cpp"' "${steps[@]}" lint
-  red dev.d/lint.sh 'lint_checks() { :; }; bash() { :; }' 'lint found faults: text' "${steps[@]}" lint
-  red dev.d/lint.sh 'mapfile() { [ "$2" = left ] || builtin mapfile "$@"; }' 'no time left for 2 files' \
-    "${steps[@]}" lint
-  red dev.d/lint.sh 'check_python() { :; }' 'no "ruff check' "${steps[@]}" lint
-  red dev.d/lint.sh 'check_tools() { :; }' 'lint found faults: tools' "${steps[@]}" lint
-  red dev.d/format.sh 'check_or_write_python() { :; }' 'no "ruff format' "${steps[@]}" lint
+say "all packages that a build needs are installed"; }' 'no "apt-get install' packages
+  red dev.d/lint.sh 'tidy() { :; }' 'no "tidy .*framework/a.cpp"' lint
+  red dev.d/lint.sh 'lint_checks() { :; }; bash() { :; }' 'lint found faults: text' lint
+  red dev.d/lint.sh 'mapfile() { [ "$2" = left ] || builtin mapfile "$@"; }' 'no time left for 2 files' lint
+  red dev.d/lint.sh 'check_python() { :; }' 'no "ruff check' lint
+  red dev.d/lint.sh 'check_tools() { :; }' 'lint found faults: tools' lint
+  red dev.d/format.sh 'check_or_write_python() { :; }' 'no "ruff format' lint
   red dev.d/packages.sh 'install_from_pypi() { mkdir -p "$1/bin"; cp ../kept_ruff "$1/bin/ruff"; }' \
-    'pip could not install ruff' "${steps[@]}" lint
+    'pip could not install ruff' lint
   finish
 fi
 
-first_build=(bash "$here/check_first_build.sh" "$copy" "$generated")
+use bash "$here/check_first_build.sh" "$copy" "$generated"
 red framework/tensor/pixels.cpp 'namespace lenslet { namespace { constexpr int kValuesPerTask = 1; } }' \
-  'do not compile as one unit' "${first_build[@]}" lenslet_framework
-red cmake/LensletFirstBuild.cmake 'set(lenslet_builds_fast ON)' 'expected no, found yes' "${first_build[@]}"
-red framework/CMakeLists.txt \
-  'set_property(SOURCE device/device_memory.cpp PROPERTY SKIP_UNITY_BUILD_INCLUSION OFF)' \
-  'device_memory.cpp is compiled with other sources' "${first_build[@]}"
+  'do not compile as one unit' lenslet_framework
+red cmake/LensletFirstBuild.cmake 'set(lenslet_builds_fast ON)' 'expected no, found yes'
+red framework/CMakeLists.txt 'set_property(SOURCE device/device_memory.cpp PROPERTY SKIP_UNITY_BUILD_INCLUSION OFF)' \
+  'device_memory.cpp is compiled with other sources'
 
-includes=(bash "$here/check_includes.sh" "$copy")
-green "${includes[@]}"
-red framework/planted.cpp '#include "layers/conv/conv_problem.h"' 'points up' "${includes[@]}"
-red framework/planted.h '#include "framework/io/idx.h"' 'points up' "${includes[@]}"
+use bash "$here/check_includes.sh" "$copy"
+green
+red framework/planted.cpp '#include "layers/conv/conv_problem.h"' 'points up'
+red framework/planted.h '#include "framework/io/idx.h"' 'points up'
 red framework/base/planted.cpp '#include "framework/execution/plan.h"' \
-  'framework/ stands as version.h | gpu_side.h | base' "${includes[@]}"
-red framework/device/planted.h '#include "framework/measuring/statistics.h"' 'base, device, tensor' "${includes[@]}"
-red framework/measuring/planted.h '#include "framework/execution/executable.h"' 'graph, execution' "${includes[@]}"
-red framework/io/planted.h '#include "framework/graph/graph.h"' 'io stands on base and tensor alone' "${includes[@]}"
-red framework/planted/planted.h '#include "framework/base/error.h"' 'has no room planted' "${includes[@]}"
-red framework/base/planted.h '#include "framework/planted.h"' 'has no room other files' "${includes[@]}"
-red framework/base/planted.cpp '#ifdef LENSLET_HAS_CUDA' 'needs #include "framework/gpu_side.h"' "${includes[@]}"
-red layers/relu/planted.cpp '#include "models/lenet5.h"' 'points up' "${includes[@]}"
-red models/fused_lenet5/planted.cpp '#include "models/lenet5.h"' 'models/ stands as' "${includes[@]}"
-red models/fused_lenet5/gpu/planted.cuh '#include "models/digit/ink.h"' 'digit | fused_lenet5 | onnx' "${includes[@]}"
-red models/mnist.h '#include "models/digit/ink.h"' 'models/ stands as lenet5_sizes.h' "${includes[@]}"
-red models/onnx/read/planted.cpp '#include "models/onnx/shape/shapes.h"' 'read, shape, import' "${includes[@]}"
-red models/onnx/shape/planted.h '#include "models/onnx/import/import.h"' 'read, shape, import' "${includes[@]}"
-red models/onnx/import/planted.h '#include "models/onnx/model_file.h"' 'import, other files' "${includes[@]}"
-red apps/measuring/planted.h '#include "apps/lenslet/session/session.h"' 'apps/ stands as common' "${includes[@]}"
-red apps/common/output/planted.h '#include "apps/measuring/measure.h"' 'common, measuring' "${includes[@]}"
-red apps/lenslet/planted.cpp '#include "apps/convbench/bench/study_task.h"' 'lenslet | convbench' "${includes[@]}"
-red apps/common/system/planted.h '#include "apps/common/results/document.h"' 'ranks, ceilings, results' "${includes[@]}"
-red apps/common/results/planted.h '#include "apps/common/program/run.h"' 'command_line, program' "${includes[@]}"
-red apps/lenslet/session/planted.h '#include "apps/lenslet/commands.h"' 'session, commands.h' "${includes[@]}"
-red apps/lenslet/pages/planted.h '#include "apps/lenslet/serve/pages.h"' 'apps/lenslet/ stands as' "${includes[@]}"
-red apps/lenslet/serve/planted.h '#include "apps/lenslet/show/planted.h"' 'apps/lenslet/ stands as' "${includes[@]}"
-red apps/lenslet/tune/planted.cpp '#include "apps/lenslet/bench/bench_config.h"' 'bench | classify' "${includes[@]}"
-red apps/lenslet/serve/protocol/planted.h '#include "apps/lenslet/serve/http/http.h"' 'protocol, batches' \
-  "${includes[@]}"
-red apps/lenslet/eval/planted.cpp '#include "apps/lenslet/cli.h"' 'tune, other files' "${includes[@]}"
-red apps/convbench/bench/planted.h '#include "apps/convbench/stencil/stencil.h"' 'session, bench, filter' \
-  "${includes[@]}"
-red apps/convbench/filter/planted.h '#include "apps/convbench/streams/pipeline.h"' 'separable | stencil' \
-  "${includes[@]}"
-red apps/convbench/streams/planted.h '#include "apps/convbench/commands/commands.h"' 'streams, commands' \
-  "${includes[@]}"
-red apps/planted.cpp '#include "python/src/reading.h"' 'beside the programs' "${includes[@]}"
-red models/planted.cpp '  #  include "apps/lenslet/anything.h"' 'points up' "${includes[@]}"
-red python/src/planted.cpp '#include "apps/common/output/text.h"' 'stands on api' "${includes[@]}"
-red python/src/planted.cpp '#include "apps/lenslet/show/planted.h"' 'stands on api' "${includes[@]}"
-red api/planted.cpp '#include "python/src/images.h"' 'points up' "${includes[@]}"
-red layers/relu/planted.cu '#include "layers/conv/conv_layer.h"' 'no such neighbour' "${includes[@]}"
-red layers/pairwise/planted.h '#include "layers/relu/relu_layer.h"' 'no such neighbour' "${includes[@]}"
-red layers/planted.h '#include "layers/pool/pool_layer.h"' 'below every layer' "${includes[@]}"
-red layers/reference/planted.cpp '#include "layers/conv/conv_backend.h"' 'the reference shares nothing' "${includes[@]}"
-red layers/conv/planted.cpp '#include "conv_problem.h"' 'start at the root' "${includes[@]}"
-red layers/conv/planted.cpp '#include "../conv/conv_problem.h"' 'start at the root' "${includes[@]}"
+  'framework/ stands as version.h | gpu_side.h | base'
+red framework/device/planted.h '#include "framework/measuring/statistics.h"' 'base, device, tensor'
+red framework/measuring/planted.h '#include "framework/execution/executable.h"' 'graph, execution'
+red framework/io/planted.h '#include "framework/graph/graph.h"' 'io stands on base and tensor alone'
+red framework/planted/planted.h '#include "framework/base/error.h"' 'has no room planted'
+red framework/base/planted.h '#include "framework/planted.h"' 'has no room other files'
+red framework/base/planted.cpp '#ifdef LENSLET_HAS_CUDA' 'needs #include "framework/gpu_side.h"'
+red layers/relu/planted.cpp '#include "models/lenet5.h"' 'points up'
+red models/fused_lenet5/planted.cpp '#include "models/lenet5.h"' 'models/ stands as'
+red models/fused_lenet5/gpu/planted.cuh '#include "models/digit/ink.h"' 'digit | fused_lenet5 | onnx'
+red models/mnist.h '#include "models/digit/ink.h"' 'models/ stands as lenet5_sizes.h'
+red models/onnx/read/planted.cpp '#include "models/onnx/shape/shapes.h"' 'read, shape, import'
+red models/onnx/shape/planted.h '#include "models/onnx/import/import.h"' 'read, shape, import'
+red models/onnx/import/planted.h '#include "models/onnx/model_file.h"' 'import, other files'
+red apps/measuring/planted.h '#include "apps/lenslet/session/session.h"' 'apps/ stands as common'
+red apps/common/output/planted.h '#include "apps/measuring/measure.h"' 'common, measuring'
+red apps/lenslet/planted.cpp '#include "apps/convbench/bench/study_task.h"' 'lenslet | convbench'
+red apps/common/system/planted.h '#include "apps/common/results/document.h"' 'ranks, ceilings, results'
+red apps/common/results/planted.h '#include "apps/common/program/run.h"' 'command_line, program'
+red apps/lenslet/session/planted.h '#include "apps/lenslet/commands.h"' 'session, commands.h'
+red apps/lenslet/pages/planted.h '#include "apps/lenslet/serve/pages.h"' 'apps/lenslet/ stands as'
+red apps/lenslet/serve/planted.h '#include "apps/lenslet/show/planted.h"' 'apps/lenslet/ stands as'
+red apps/lenslet/tune/planted.cpp '#include "apps/lenslet/bench/bench_config.h"' 'bench | classify'
+red apps/lenslet/serve/protocol/planted.h '#include "apps/lenslet/serve/http/http.h"' 'protocol, batches'
+red apps/lenslet/eval/planted.cpp '#include "apps/lenslet/cli.h"' 'tune, other files'
+red apps/convbench/bench/planted.h '#include "apps/convbench/stencil/stencil.h"' 'session, bench, filter'
+red apps/convbench/filter/planted.h '#include "apps/convbench/streams/pipeline.h"' 'separable | stencil'
+red apps/convbench/streams/planted.h '#include "apps/convbench/commands/commands.h"' 'streams, commands'
+red apps/planted.cpp '#include "python/src/reading.h"' 'beside the programs'
+red models/planted.cpp '  #  include "apps/lenslet/anything.h"' 'points up'
+red python/src/planted.cpp '#include "apps/common/output/text.h"' 'stands on api'
+red python/src/planted.cpp '#include "apps/lenslet/show/planted.h"' 'stands on api'
+red api/planted.cpp '#include "python/src/images.h"' 'points up'
+red layers/relu/planted.cu '#include "layers/conv/conv_layer.h"' 'no such neighbour'
+red layers/pairwise/planted.h '#include "layers/relu/relu_layer.h"' 'no such neighbour'
+red layers/planted.h '#include "layers/pool/pool_layer.h"' 'below every layer'
+red layers/reference/planted.cpp '#include "layers/conv/conv_backend.h"' 'the reference shares nothing'
+red layers/conv/planted.cpp '#include "conv_problem.h"' 'start at the root'
+red layers/conv/planted.cpp '#include "../conv/conv_problem.h"' 'start at the root'
 
-public=(bash "$here/check_public_headers.sh" "$copy")
-green "${public[@]}"
-red framework/planted.h '#pragma once\n#include <cuda_runtime.h>' 'vendor type' "${public[@]}"
-red layers/conv/planted.h '#pragma once\n#include "dnnl.hpp"' 'vendor type' "${public[@]}"
-red layers/conv/planted.h '#pragma once\nvoid run(cudaStream_t stream);' 'vendor type' "${public[@]}"
-red layers/conv/planted.h '/* a\n comment */ void run(cudnnHandle_t handle);' 'vendor type' "${public[@]}"
-red layers/gemm/planted.h '// About. Public.\n#pragma once\n#include <dnnl.h>' 'vendor type' "${public[@]}"
-red models/planted.h '// About.\n#pragma once\n#include "framework/device/cuda_check.h"' 'reaches a vendor type' \
-  "${public[@]}"
-red models/planted.h '#pragma once\n__global__ void kernel();' 'vendor type' "${public[@]}"
+use bash "$here/check_public_headers.sh" "$copy"
+green
+red framework/planted.h '#pragma once\n#include <cuda_runtime.h>' 'vendor type'
+red layers/conv/planted.h '#pragma once\n#include "dnnl.hpp"' 'vendor type'
+red layers/conv/planted.h '#pragma once\nvoid run(cudaStream_t stream);' 'vendor type'
+red layers/conv/planted.h '/* a\n comment */ void run(cudnnHandle_t handle);' 'vendor type'
+red layers/gemm/planted.h '// About. Public.\n#pragma once\n#include <dnnl.h>' 'vendor type'
+red models/planted.h '// About.\n#pragma once\n#include "framework/device/cuda_check.h"' 'reaches a vendor type'
+red models/planted.h '#pragma once\n__global__ void kernel();' 'vendor type'
 
-alone=(bash "$here/check_headers_alone.sh" "$copy" "$generated" "$cxx" -)
-green "${alone[@]}" framework/base/error.h
-red framework/planted.h '#pragma once\nstd::string text();' 'does not compile alone' "${alone[@]}" framework/planted.h
-red framework/planted.h 'struct Twice {};' 'redefinition' "${alone[@]}" framework/planted.h
-red framework/planted.h '#pragma once\ninline int narrow(int a) { int a2; return a; }' 'unused variable' "${alone[@]}" \
+use bash "$here/check_headers_alone.sh" "$copy" "$generated" "$cxx" -
+green framework/base/error.h
+red framework/planted.h '#pragma once\nstd::string text();' 'does not compile alone' framework/planted.h
+red framework/planted.h 'struct Twice {};' 'redefinition' framework/planted.h
+red framework/planted.h '#pragma once\ninline int narrow(int a) { int a2; return a; }' 'unused variable' \
   framework/planted.h
 
-data=(bash "$here/check_data.sh" "$copy")
-green "${data[@]}"
-red samples/t10k-labels-idx1-ubyte 'x' 'named like an IDX file' "${data[@]}"
-red docs/planted.bin '\0000\0000\0010\0001\0000\0000\0000\0001\0007' 'an IDX file by its bytes' "${data[@]}"
+use bash "$here/check_data.sh" "$copy"
+green
+red samples/t10k-labels-idx1-ubyte 'x' 'named like an IDX file'
+red docs/planted.bin '\0000\0000\0010\0001\0000\0000\0000\0001\0007' 'an IDX file by its bytes'
 printf '\000\000\010\003\000\000\000\001' | gzip >"$copy/docs/planted.gz"
-red docs/unrelated.txt 'text' 'an IDX file by its bytes' "${data[@]}"
+red docs/unrelated.txt 'text' 'an IDX file by its bytes'
 rm "$copy/docs/planted.gz"
 head -c 5000000 /dev/zero >"$copy/docs/large.bin"
-red docs/unrelated.txt 'text' 'larger than 4 MiB' "${data[@]}"
+red docs/unrelated.txt 'text' 'larger than 4 MiB'
 rm "$copy/docs/large.bin"
 
-environment=(bash "$here/check_environment.sh" "$copy")
-green "${environment[@]}"
-red framework/planted.cpp 'bool on = switch_setting("LENSLET_PLANTED");' 'LENSLET_PLANTED is read by the code' \
-  "${environment[@]}"
-red docs/planted.py 'os.environ.get("LENSLET_PLANTED")' 'LENSLET_PLANTED is read by the code' "${environment[@]}"
-red dev.d/test.sh 'echo "${LENSLET_PLANTED:-}"' 'LENSLET_PLANTED is read by the code' "${environment[@]}"
-red docs/environment.md '| `LENSLET_PLANTED` | x |' 'no code reads it' "${environment[@]}"
-red docs/environment.md '| `LENSLET_TRACE` | x |' 'is listed twice' "${environment[@]}"
+use bash "$here/check_environment.sh" "$copy"
+green
+red framework/planted.cpp 'bool on = switch_setting("LENSLET_PLANTED");' 'LENSLET_PLANTED is read by the code'
+red docs/planted.py 'os.environ.get("LENSLET_PLANTED")' 'LENSLET_PLANTED is read by the code'
+red dev.d/test.sh 'echo "${LENSLET_PLANTED:-}"' 'LENSLET_PLANTED is read by the code'
+red docs/environment.md '| `LENSLET_PLANTED` | x |' 'no code reads it'
+red docs/environment.md '| `LENSLET_TRACE` | x |' 'is listed twice'
 
-launches=(bash "$here/check_launches.sh" "$copy")
-green "${launches[@]}"
-red layers/planted.cu '  a_kernel<<<1, 1>>>();' 'no LENSLET_CUDA_CHECK_LAUNCH follows this launch' "${launches[@]}"
-red apps/planted.cuh '  a_kernel<<<1, 1>>>();\n  // LENSLET_CUDA_CHECK_LAUNCH("a_kernel");' 'follows this launch' \
-  "${launches[@]}"
+use bash "$here/check_launches.sh" "$copy"
+green
+red layers/planted.cu '  a_kernel<<<1, 1>>>();' 'no LENSLET_CUDA_CHECK_LAUNCH follows this launch'
+red apps/planted.cuh '  a_kernel<<<1, 1>>>();\n  // LENSLET_CUDA_CHECK_LAUNCH("a_kernel");' 'follows this launch'
 red framework/planted.cu '  a_kernel<<<1, 1>>>();\n  b_kernel<<<1, 1>>>();\n  LENSLET_CUDA_CHECK_LAUNCH("b_kernel");' \
-  'planted.cu:1: no LENSLET_CUDA_CHECK_LAUNCH' "${launches[@]}"
+  'planted.cu:1: no LENSLET_CUDA_CHECK_LAUNCH'
 red layers/planted.cu '  if (few) {\n    a_kernel<<<1, 1>>>();\n  } else {\n    a_kernel<<<2, 1>>>();\n'\
-'    LENSLET_CUDA_CHECK_LAUNCH("a_kernel");\n  }' \
-  'every branch with a launch' "${launches[@]}"
-red layers/planted.cu '  a_kernel<<<1, 1>>>();\n  LENSLET_CUDA_CHECK_LAUNCH("");' 'names no kernel' "${launches[@]}"
+'    LENSLET_CUDA_CHECK_LAUNCH("a_kernel");\n  }' 'every branch with a launch'
+red layers/planted.cu '  a_kernel<<<1, 1>>>();\n  LENSLET_CUDA_CHECK_LAUNCH("");' 'names no kernel'
 red layers/planted.cu '  a_kernel<kSize><<<1, 1>>>();\n  LENSLET_CUDA_CHECK_LAUNCH("b_kernel");' \
-  'names b_kernel, launched was a_kernel' "${launches[@]}"
-red models/planted.cu '  (void)cudaLaunchKernel(kernel, 1, 1, arguments, 0, stream);' 'follows this launch' \
-  "${launches[@]}"
+  'names b_kernel, launched was a_kernel'
+red models/planted.cu '  (void)cudaLaunchKernel(kernel, 1, 1, arguments, 0, stream);' 'follows this launch'
 red models/planted.cu '  LENSLET_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel));\n'\
-'  LENSLET_CUDA_CHECK_LAUNCH_OF(name);' \
-  'would name the call' "${launches[@]}"
-red layers/planted.cpp '  if (held)\n    cublasDestroy(handle);' 'planted.cpp:2: the status of cublasDestroy is dis' \
-  "${launches[@]}"
-red layers/planted.h '  ~Held() { cudaFree(data); }' 'the status of cudaFree is discarded' "${launches[@]}"
-red layers/planted.h '  ~Owned() { Destroy(object_); }' 'the status of Destroy is discarded' "${launches[@]}"
+'  LENSLET_CUDA_CHECK_LAUNCH_OF(name);' 'would name the call'
+red layers/planted.cpp '  if (held)\n    cublasDestroy(handle);' 'planted.cpp:2: the status of cublasDestroy is dis'
+red layers/planted.h '  ~Held() { cudaFree(data); }' 'the status of cudaFree is discarded'
+red layers/planted.h '  ~Owned() { Destroy(object_); }' 'the status of Destroy is discarded'
 red layers/planted.cu '  if (error != cudaErrorNotReady) LENSLET_CUDA_CHECK(error);' \
-  'planted.cu:1: the message of this check would name error, not the call' "${launches[@]}"
-red models/planted.cu '  LENSLET_CUDA_CHECK(cudaFree(a)); cudnnDestroy(b);' 'the status of cudnnDestroy is discarded' \
-  "${launches[@]}"
+  'planted.cu:1: the message of this check would name error, not the call'
+red models/planted.cu '  LENSLET_CUDA_CHECK(cudaFree(a)); cudnnDestroy(b);' 'the status of cudnnDestroy is discarded'
 red layers/planted.cu '  launch("rearrange_copy_kernel", &rearrange_fill_kernel<1>, 1, 1, 0, stream);' \
-  'names rearrange_copy_kernel, and the kernel is rearrange_fill_kernel' "${launches[@]}"
-red layers/planted.cpp '  set("renamed_kernel", address, 32);' '"renamed_kernel" is no __global__ function' \
-  "${launches[@]}"
+  'names rearrange_copy_kernel, and the kernel is rearrange_fill_kernel'
+red layers/planted.cpp '  set("renamed_kernel", address, 32);' '"renamed_kernel" is no __global__ function'
 
-kernels=(bash "$here/check_kernels.sh" "$copy")
+use bash "$here/check_kernels.sh" "$copy"
 head='// computes    y\n// work split  a thread an element\n// memory      none\n// requires    nothing\n'
 kernel='template <int kSize,\n          bool kWhole>\n__global__ void planted_kernel(float* y) {}  // [1]'
-green "${kernels[@]}"
-red layers/planted.cu "$kernel" 'planted.cu:3: the head of this kernel has no line "computes"' "${kernels[@]}"
-red models/planted.cuh "$head$kernel" 'has no line "measured"' "${kernels[@]}"
-red apps/planted.cu "$head// measured    docs/results.md\nint between;\n$kernel" 'has no line "measured"' \
-  "${kernels[@]}"
+green
+red layers/planted.cu "$kernel" 'planted.cu:3: the head of this kernel has no line "computes"'
+red models/planted.cuh "$head$kernel" 'has no line "measured"'
+red apps/planted.cu "$head// measured    docs/results.md\nint between;\n$kernel" 'has no line "measured"'
 measured='// measured    not measured: planted\n'
-red layers/planted.cu "$head${measured}__global__ void planted_kernel(int n, const float* x) {}" 'the shape of x: ' \
-  "${kernels[@]}"
+red layers/planted.cu "$head${measured}__global__ void planted_kernel(int n, const float* x) {}" 'the shape of x: '
 red models/planted.cu "$head${measured}__global__ void planted_kernel(const float* x,  // [n]\n    float* y) {}" \
-  'planted.cu:7: the shape of y: ' "${kernels[@]}"
+  'planted.cu:7: the shape of y: '
 red apps/planted.cu "$head// measured    H100: 0.123 us\n//             (docs/results.md)\n$kernel" \
-  'planted.cu:5: a figure without its docs' "${kernels[@]}"
+  'planted.cu:5: a figure without its docs'
 red models/planted.cuh "$head// measured    not measured yet, docs/results/2026-11-29-h200/ladder.json\n$kernel" \
-  'no "not measured: "' "${kernels[@]}"
-red models/planted.cuh "$head// measured    not by itself: docs/results.md\n$kernel" 'no "not measured: "' \
-  "${kernels[@]}"
+  'no "not measured: "'
+red models/planted.cuh "$head// measured    not by itself: docs/results.md\n$kernel" 'no "not measured: "'
 red layers/planted.cu "$head// measured    0.123 us (docs/results/2026-11-27-h100/reproduce.json)\n$kernel" \
-  'no median of docs/results/2026-11-27-h100/reproduce.json is 0.123 us' "${kernels[@]}"
+  'no median of docs/results/2026-11-27-h100/reproduce.json is 0.123 us'
 red layers/planted.cu "$head// measured    H100: 0.123 us, docs/results/2026-11-27-h100/reproduce.json\n$kernel" \
-  'a figure without its docs' "${kernels[@]}"
+  'a figure without its docs'
 red layers/planted.cu "$head// measured    9.9 ms (docs/results/2026-11-27-h100/nowhere.json)\n$kernel" \
-  'there is no docs/results/2026-11-27-h100/nowhere.json' "${kernels[@]}"
+  'there is no docs/results/2026-11-27-h100/nowhere.json'
 rung='// measured    H100: docs/results.md (docs/results/2026-11-29-h200/ladder.json)'
-red layers/conv/gpu/ladder/direct/42_planted.cu "$rung" 'ladder.json has no direct.42_planted' "${kernels[@]}"
+red layers/conv/gpu/ladder/direct/42_planted.cu "$rung" 'ladder.json has no direct.42_planted'
 red layers/conv/gpu/ladder/direct/42_planted.cu "${rung/H100/H100, as direct.05_planted}" \
-  'ladder.json has no direct.05_planted' "${kernels[@]}"
-red models/planted.h '// The fastest on an H100, as timed.' 'measured on a GPU' "${kernels[@]}"
-red layers/planted.h '// The fastest on an H100, as timed; no file keeps it.' 'measured on a GPU' "${kernels[@]}"
-red layers/planted.cu "$head// measured    no file keeps it\n$kernel" 'no "not measured: "' "${kernels[@]}"
+  'ladder.json has no direct.05_planted'
+red models/planted.h '// The fastest on an H100, as timed.' 'measured on a GPU'
+red layers/planted.h '// The fastest on an H100, as timed; no file keeps it.' 'measured on a GPU'
+red layers/planted.cu "$head// measured    no file keeps it\n$kernel" 'no "not measured: "'
 red layers/planted.cuh '  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));' \
-  'planted.cuh:1: asm outside framework/instructions/' "${kernels[@]}"
-red models/planted.h '  __asm__ volatile("bar.sync 1, 64;");' 'planted.h:1: asm outside' "${kernels[@]}"
-red apps/planted.cu '  __pipeline_commit();' 'planted.cu:1: asm outside' "${kernels[@]}"
+  'planted.cuh:1: asm outside framework/instructions/'
+red models/planted.h '  __asm__ volatile("bar.sync 1, 64;");' 'planted.h:1: asm outside'
+red apps/planted.cu '  __pipeline_commit();' 'planted.cu:1: asm outside'
 sed -i 's/asm volatile/spin/' "$copy/models/fused_lenet5/spin_wait.h"
-red docs/unrelated.txt 'text' 'spin_wait.h is listed for its asm and has none' "${kernels[@]}"
+red docs/unrelated.txt 'text' 'spin_wait.h is listed for its asm and has none'
 cp -p "$root/models/fused_lenet5/spin_wait.h" "$copy/models/fused_lenet5/spin_wait.h"
 
-integers=(bash "$here/check_integers.sh" "$copy")
-green "${integers[@]}"
+use bash "$here/check_integers.sh" "$copy"
+green
 red layers/planted.h 'void planted(int rows, int columns, int64_t stride = 1,\n             const size_t count);' \
-  'planted.h:1: planted(…) takes 4 integers' "${integers[@]}"
+  'planted.h:1: planted(…) takes 4 integers'
 red models/planted.cpp 'const auto planted = [](unsigned a, bool b, std::size_t c, uint32_t d, int) {};' \
-  'takes 4 integers' "${integers[@]}"
-red apps/planted.cu 'int planted(int a, int b, int c, float x, int d = f(1));' 'takes 4 integers' "${integers[@]}"
-red framework/planted.h 'using Planted = void (*)(int, int, int, int);' 'takes 4 integers' "${integers[@]}"
+  'takes 4 integers'
+red apps/planted.cu 'int planted(int a, int b, int c, float x, int d = f(1));' 'takes 4 integers'
+red framework/planted.h 'using Planted = void (*)(int, int, int, int);' 'takes 4 integers'
 
-docs=(bash "$here/check_docs.sh" "$copy")
-green "${docs[@]}"
-red README.md 'Run `./dev deploy` now.' 'there is no ./dev deploy' "${docs[@]}"
-red README.md '```sh\n./dev test --fast\n```' 'has no --fast' "${docs[@]}"
-red README.md '## Two commands\n```sh\n./dev test --cpu    # quicker\n```' '.ci/run does not run it so' "${docs[@]}"
-red docs/planted.md '[here](nowhere.md)' 'leads nowhere' "${docs[@]}"
-red docs/planted.md 'in `framework/nothing.h`' 'there is no framework/nothing.h' "${docs[@]}"
+use bash "$here/check_docs.sh" "$copy"
+green
+red README.md 'Run `./dev deploy` now.' 'there is no ./dev deploy'
+red README.md '```sh\n./dev test --fast\n```' 'has no --fast'
+red README.md '## Two commands\n```sh\n./dev test --cpu    # quicker\n```' '.ci/run does not run it so'
+red docs/planted.md '[here](nowhere.md)' 'leads nowhere'
+red docs/planted.md 'in `framework/nothing.h`' 'there is no framework/nothing.h'
 red docs/planted.md '| step | file | function |\n|---|---|---|\n| 1 | `api/feed.cpp` | `Feed::run`, `Feed::fly` |' \
-  'api/feed.cpp does not declare Feed::fly' "${docs[@]}"
+  'api/feed.cpp does not declare Feed::fly'
 # feed.cpp calls run_first_checked(), which executable_run.cpp defines.
 walk='| step | file | function |\n|---|---|---|\n'
 red docs/planted.md "$walk"'| 1 | `api/feed.cpp` | `run_first_checked` |' \
-  'api/feed.cpp does not declare run_first_checked' "${docs[@]}"
-red docs/planted.md 'such as `run_first_checked` in\n`api/feed.cpp`' 'api/feed.cpp does not declare run_first_checked' \
-  "${docs[@]}"
-red docs/planted.md '`Feed::deal` and `Feed::serve` (`api/feed.cpp`)' 'api/feed.cpp does not declare Feed::deal' \
-  "${docs[@]}"
-red docs/planted.md "$walk"'\nThen `api/feed.cpp`, `convert_pixels`.' 'api/feed.cpp does not declare convert_pixels' \
-  "${docs[@]}"
-red docs/planted.md 'in `api/nothing.h`' 'there is no api/nothing.h' "${docs[@]}"
+  'api/feed.cpp does not declare run_first_checked'
+red docs/planted.md 'such as `run_first_checked` in\n`api/feed.cpp`' 'api/feed.cpp does not declare run_first_checked'
+red docs/planted.md '`Feed::deal` and `Feed::serve` (`api/feed.cpp`)' 'api/feed.cpp does not declare Feed::deal'
+red docs/planted.md "$walk"'\nThen `api/feed.cpp`, `convert_pixels`.' 'api/feed.cpp does not declare convert_pixels'
+red docs/planted.md 'in `api/nothing.h`' 'there is no api/nothing.h'
 red layers/planted.cu '// measured   docs/kernels/direct.md, "The descent"' \
-  'docs/kernels/direct.md has no heading "The descent"' "${docs[@]}"
-red layers/planted.h '// docs/nothing.md, "Heading"' 'there is no docs/nothing.md' "${docs[@]}"
+  'docs/kernels/direct.md has no heading "The descent"'
+red layers/planted.h '// docs/nothing.md, "Heading"' 'there is no docs/nothing.md'
 if [ "${#programs[@]}" -gt 0 ]; then
-  docs+=("${programs[@]}")
-  red docs/planted.md '```sh\nlenslet eval --fast\n```' 'lenslet eval has no --fast' "${docs[@]}"
-  red docs/planted.md '| flag | meaning |\n|---|---|\n| `--math fp32` | arithmetic |' "no --help has '--math fp32'" \
-    "${docs[@]}"
+  check+=("${programs[@]}")
+  red docs/planted.md '```sh\nlenslet eval --fast\n```' 'lenslet eval has no --fast'
+  red docs/planted.md '| flag | meaning |\n|---|---|\n| `--math fp32` | arithmetic |' "no --help has '--math fp32'"
   cp -p "$copy/docs/cli.md" "$work/cli.md"
   sed -i '/^| 130 |/d' "$copy/docs/cli.md"
-  red docs/unrelated.txt 'text' "no row begins with '| 130 | interrupted'" "${docs[@]}"
+  red docs/unrelated.txt 'text' "no row begins with '| 130 | interrupted'"
   mv "$work/cli.md" "$copy/docs/cli.md"
   cp -p "$copy/docs/convbench.md" "$work/convbench.md"
   sed -i '/`--boundary LIST`/d' "$copy/docs/convbench.md"
-  red docs/cli.md '`--boundary LIST`' 'stencil --help: --boundary stands on no page' "${docs[@]}"
+  red docs/cli.md '`--boundary LIST`' 'stencil --help: --boundary stands on no page'
   mv "$work/convbench.md" "$copy/docs/convbench.md"
 else
   echo 'skipped: this build has no programs: pages were not compared with --help'
 fi
-red CONTRIBUTING.md '```console\n$ cmake --preset fastest\n```' 'there is no preset fastest' "${docs[@]}"
-red CMakeLists.txt 'option(LENSLET_PLANTED "Planted" OFF)' 'LENSLET_PLANTED stands on no page' "${docs[@]}"
-red packaging/CMakeLists.txt 'set(LENSLET_PLANTED "" CACHE STRING "Planted")' 'LENSLET_PLANTED stands on no page' \
-  "${docs[@]}"
-red docs/planted.md 'Give `-DLENSLET_PLANTED=ON`.' 'planted.md:1: CMake has no option LENSLET_PLANTED' "${docs[@]}"
+red CONTRIBUTING.md '```console\n$ cmake --preset fastest\n```' 'there is no preset fastest'
+red CMakeLists.txt 'option(LENSLET_PLANTED "Planted" OFF)' 'LENSLET_PLANTED stands on no page'
+red packaging/CMakeLists.txt 'set(LENSLET_PLANTED "" CACHE STRING "Planted")' 'LENSLET_PLANTED stands on no page'
+red docs/planted.md 'Give `-DLENSLET_PLANTED=ON`.' 'planted.md:1: CMake has no option LENSLET_PLANTED'
 
 if command -v python3 >/dev/null 2>&1; then
-  results=(bash "$here/check_results.sh" "$copy")
-  green "${results[@]}"
+  use bash "$here/check_results.sh" "$copy"
+  green
   cp -p "$copy/README.md" "$work/readme"
   sed -i 's/9,963 of 10,000/9,964 of 10,000/' "$copy/README.md"
-  red docs/unrelated.txt 'text' 'differ from the files' "${results[@]}"
+  red docs/unrelated.txt 'text' 'differ from the files'
   mv "$work/readme" "$copy/README.md"
   planted_file=docs/results/2026-11-27-cpu/planted
   kept='{"schema": "lenslet.tests/1", "machine": {"cpu": "a", "git": "b"}, "rows": []}'
-  red "$planted_file.json" "${kept/\"b\"/null}" 'planted.json: no commit' "${results[@]}"
-  red "$planted_file.json" "${kept/\"a\"/null}" 'planted.json: no machine' "${results[@]}"
-  red "$planted_file.json" "${kept/\"b\"/\"b\", \"dirty\": true}" 'planted.json: of a modified tree' "${results[@]}"
-  red "$planted_file.txt" '69 of 69 passed' 'planted.txt: a result is kept as JSON' "${results[@]}"
-  red docs/results/README.md '| `2026-11-27-cpu/gone.json` | dirty: planted |' 'there is no 2026-11-27-cpu/gone.json' \
-    "${results[@]}"
-  faults=(python3 "$root/tests/mutate/mutate.py" check "$copy")
-  green "${faults[@]}"
-  red framework/measuring/statistics.cpp '// fraction * static_cast<double>(sorted.size() - 1);' 'stands 2 times' \
-    "${faults[@]}"
+  red "$planted_file.json" "${kept/\"b\"/null}" 'planted.json: no commit'
+  red "$planted_file.json" "${kept/\"a\"/null}" 'planted.json: no machine'
+  red "$planted_file.json" "${kept/\"b\"/\"b\", \"dirty\": true}" 'planted.json: of a modified tree'
+  red "$planted_file.txt" '69 of 69 passed' 'planted.txt: a result is kept as JSON'
+  red docs/results/README.md '| `2026-11-27-cpu/gone.json` | dirty: planted |' 'there is no 2026-11-27-cpu/gone.json'
+  use python3 "$root/tests/mutate/mutate.py" check "$copy"
+  green
+  red framework/measuring/statistics.cpp '// fraction * static_cast<double>(sorted.size() - 1);' 'stands 2 times'
 else
   echo 'skipped: python3 is not installed (./dev setup --tests): results and planted faults were not checked'
 fi
 
 if [ -n "$nvcc" ]; then
-  architectures=(bash "$here/check_architectures.sh" "$copy" "$nvcc")
-  green "${architectures[@]}"
+  use bash "$here/check_architectures.sh" "$copy" "$nvcc"
+  green
   red framework/CMakeLists.txt 'set_property(SOURCE device/runtime_cuda.cpp PROPERTY COMPILE_DEFINITIONS '\
-'"LENSLET_CUDA_ARCHITECTURES=\\"80-real\\"")' \
-    'does not know its architectures' "${architectures[@]}"
+'"LENSLET_CUDA_ARCHITECTURES=\\"80-real\\"")' 'does not know its architectures'
 else
   echo 'skipped: no nvcc: the check of the architectures was not tried'
 fi
@@ -365,149 +342,149 @@ mkdir "$copy"
   framework/base/error.h models/fused_lenet5/resident_none.cpp) | tar -xf - -C "$copy"
 mkdir -p "$copy"/{layers,api,apps,python,weights,samples,docs/results,tests,cmake,packaging,.ci}
 
-words=(bash "$here/check_words.sh" "$copy")
-green "${words[@]}"
-red framework/planted.h 'bool is_relu();' 'names a kind of layer' "${words[@]}"
-red framework/io/planted.cpp 'struct Lenet5Reader {};' 'or a model' "${words[@]}"
-red framework/planted.h 'struct Prediction { int label; };' 'the answer of a classifier' "${words[@]}"
-red framework/planted.h 'return "prediction";' 'the answer of a classifier' "${words[@]}"
-red framework/planted.cpp '// The output of a classifier.' 'the answer of a classifier' "${words[@]}"
-red framework/planted.cpp 'throw UsageError("leave out --math");' 'an option of a command line' "${words[@]}"
-red apps/planted.h 'class ConvContender;' 'contender.*candidate' "${words[@]}"
-red tests/planted.cpp 'for (auto& rival : all)' 'rival.*candidate' "${words[@]}"
-red docs/planted.md 'the memory plan' 'memory layout' "${words[@]}"
-red api/planted.h 'class Normalization;' 'normaliz' "${words[@]}"
-red models/planted.cpp 'stream.synchronize();' 'synchroniz' "${words[@]}"
-red layers/planted.cuh 'int color = 0;' 'colour' "${words[@]}"
-red models/planted.inc 'int color = 0;' 'colour' "${words[@]}"
-red framework/planted.inc 'bool is_relu();' 'names a kind of layer' "${words[@]}"
-red apps/planted.js '// its behavior' '-our' "${words[@]}"
-red apps/planted.css '/* gray */' 'grey' "${words[@]}"
-red apps/planted.py '# its behavior' '-our' "${words[@]}"
-red docs/planted.md 'the gray center' 'grey' "${words[@]}"
-red layers/planted.h 'bool serves(const Conv2dProblem& problem);' 'supports' "${words[@]}"
-red layers/planted.cuh 'inline bool strips_serve(const Conv2dProblem& problem);' 'supports' "${words[@]}"
-red python/planted.py 'entry["serves"] = True' 'supports' "${words[@]}"
-red api/planted.h '// A variant of the fused plan.' 'whole-network' "${words[@]}"
-red docs/planted.md 'times every whole-network variant' 'whole-network backend' "${words[@]}"
-red layers/planted.h 'constexpr int kMo''stRows = 2;' 'max and min' "${words[@]}"
-red layers/planted.h 'constexpr int kMo''st = 2;' 'max and min' "${words[@]}"
-red api/planted.h 'int le''ast_ = 2;' 'max and min' "${words[@]}"
-red apps/planted.py 'MO''ST_ROWS = 2' 'max and min' "${words[@]}"
-red api/planted.cpp 'const int mo''st = 2;  // rows' 'a limit is called max or min' "${words[@]}"
-red layers/planted.cu '/* a\n  head */ int le''ast = "\\"most"[0];' 'planted.cu:2: a limit' "${words[@]}"
-red apps/planted.js 'const mo''stGroups = 16;' 'a limit' "${words[@]}"
-red models/planted.h 'int rows_at(int group, int row_le''ast);' 'a limit' "${words[@]}"
-red weights/planted.py '"""Not\n\nmost."""\nle''ast = 3  # words' 'planted.py:4: a limit' "${words[@]}"
-red tests/planted.sh 'le''ast=3' 'a limit' "${words[@]}"
-red apps/lenslet/serve/planted.cpp 'int64_t mo''st = 2;' 'a limit' "${words[@]}"
-red apps/peers/planted.py 'mo''st = 2' 'a limit' "${words[@]}"
-red cmake/planted.cmake 'set(mo''st 12)' 'a limit' "${words[@]}"
-red dev 'le''ast=3' 'a limit' "${words[@]}"
-red layers/planted.cu 'constexpr int kFewe''stRows = 2;' 'a limit' "${words[@]}"
-red models/planted.h 'constexpr int kLarge''st = 2, kSecond = 1;' 'a limit' "${words[@]}"
-red apps/planted.py 'SMALLE''ST = 2' 'a limit' "${words[@]}"
-red tests/planted.cpp 'if (n > kLonge''st) return;' 'a limit' "${words[@]}"
-red dev.d/planted.sh '# its behavior' '-our' "${words[@]}"
-red packaging/planted.cmake '# its behavior' '-our' "${words[@]}"
-red CHANGELOG.md 'A new behavior of `normalize`.' '-our' "${words[@]}"
-red layers/planted.cu 'return Support::no("this card has none");' 'a card is a GPU' "${words[@]}"
-red apps/planted.cpp 'constexpr char kHelp[] = R"(Prints\nwhat the card has.)";' 'planted.cpp:2: a card' "${words[@]}"
-red apps/planted.py 'print(f"two cards: {names}")  # a model card' 'a card is a GPU' "${words[@]}"
-red layers/planted.cu '// The limits of one card.' 'in sources a card is a GPU' "${words[@]}"
-red models/planted.h 'struct GpuCard {};' 'in sources a card is a GPU' "${words[@]}"
-red tests/planted.cpp 'int card_of_rank(int rank);' 'in sources a card is a GPU' "${words[@]}"
-red dev '  ./dev bench [--name CARD]' 'in scripts and their help a card is a GPU' "${words[@]}"
-red tests/mutate/planted.py 'help="programs at a time [one a card]"' 'in scripts and their help' "${words[@]}"
-red docs/planted.md 'with `--place resident` only' 'device, the place' "${words[@]}"
-red apps/planted.py '"""The resident rows."""' 'device, the place' "${words[@]}"
-red docs/planted.md 'A `resident` row, with the resident batch.' 'device, the place' "${words[@]}"
-red models/planted.h '/// A persistent kernel.' 'resident kernel' "${words[@]}"
-red apps/planted.h '// The fp64 judge.' 'fp64 reference' "${words[@]}"
-red docs/planted.md 'Held to the fp64 judge.' 'fp64 reference' "${words[@]}"
-red README.md 'On your card.' 'README.md:[0-9]*: on a page a card is a GPU' "${words[@]}"
-red docs/planted.md 'This model\ncard, `cards.h`, and\ntwo cards.' 'planted.md:3: on a page a card' "${words[@]}"
-red weights/planted.md '| Card | H100 |' 'on a page a card is a GPU' "${words[@]}"
-red api/planted.cpp 'void demand_gpu(Device device) {' 'refuses what is wrong is a check_' "${words[@]}"
-red models/planted.h '  require(count > 0, "some");' 'refuses what is wrong is a check_' "${words[@]}"
-red layers/planted.cpp 'problem.validate();' 'refuses what is wrong is a check_' "${words[@]}"
-red tests/planted.cu '  DEMAND(count == 1);' 'refuses what is wrong is a check_' "${words[@]}"
-red weights/planted.py 'def ensure_file(path):' 'refuses what is wrong is a check_' "${words[@]}"
-red apps/planted.js 'requireShape(node);' 'refuses what is wrong is a check_' "${words[@]}"
-red cmake/planted.cmake 'function(lenslet_demand_file file)' 'refuses what is wrong is a check_' "${words[@]}"
-red dev.d/planted.sh 'require_tool() { :; }' 'refuses what is wrong is a check_' "${words[@]}"
-red layers/planted.h 'Support check_shape(const Shape& shape);' 'returns a verdict has another name' "${words[@]}"
-red apps/planted.cpp 'std::string Judge::check(int round) {' 'returns a verdict has another name' "${words[@]}"
-red layers/planted.cpp 'int parts = (count + part_size - 1) / part''_size;' 'ceil_div' "${words[@]}"
-red api/planted.h 'size_t n = (bytes + sizeof(float) - 1) / sizeof''(float);' 'ceil_div' "${words[@]}"
-red layers/planted.h 'int64_t stored = ceil_div(outputs_, kUnit) * k''Unit;' 'round_up' "${words[@]}"
-red apps/lenslet/candidates/planted.h 'class BatchPictures;' 'a picture is a file' "${words[@]}"
-red apps/lenslet/bench/planted.cpp 'line("pictures: ", count);' 'a picture is a file' "${words[@]}"
-red apps/lenslet/tune/planted.cpp '// Three pictures.' 'a picture is a file' "${words[@]}"
-red apps/peers/planted.c '/* one picture */' 'a picture is a file' "${words[@]}"
-red models/onnx/import/planted.cpp 'Shape picture = x;' 'a picture is a file' "${words[@]}"
-red layers/pool/planted.h 'int kernel_h = 2;' 'a pooling windows' "${words[@]}"
-red layers/planted.cuh '// Every kernel size.' 'a convolution has filters' "${words[@]}"
-red docs/planted.md 'for 3×3 kernels' 'a convolution has filters' "${words[@]}"
-red tests/planted.cpp '"the kernel does not fit"' 'a convolution has filters' "${words[@]}"
-red apps/planted.cpp 'constexpr int kKernel = 3;' 'kFilter' "${words[@]}"
-red layers/planted.cu 'constexpr int kKernelSize = 3;' 'kFilter' "${words[@]}"
-red tests/planted.cpp 'TEST_F(Reader, Te''llsWhatIsMissing) {' 'code is not a person' "${words[@]}"
-red tests/planted.cu 'TEST(Reader, Stops''WhenAsk''ed) {' 'code is not a person' "${words[@]}"
-red python/planted.py '    def test_a_model_sa''ys_what_it_is(self):' 'code is not a person' "${words[@]}"
-red layers/planted.h '/// Te''lls the caller which layer failed.' 'code is not a person' "${words[@]}"
-red dev.d/planted.sh 'die "git kn''ows no such commit"' 'code is not a person' "${words[@]}"
-red docs/planted.md 'The file sa''ys which.' 'code is not a person' "${words[@]}"
-red apps/planted.h '// Throws as the protocol dema''nds.' 'code is not a person' "${words[@]}"
-red layers/planted.cpp '// The system does not kn''ow it.' 'code is not a person' "${words[@]}"
-red packaging/planted.cmake '# Loaded when it is first as''ked for.' 'code is not a person' "${words[@]}"
-red docs/planted.md 'What the judge as''ks of it.' 'code is not a person' "${words[@]}"
+use bash "$here/check_words.sh" "$copy"
+green
+red framework/planted.h 'bool is_relu();' 'names a kind of layer'
+red framework/io/planted.cpp 'struct Lenet5Reader {};' 'or a model'
+red framework/planted.h 'struct Prediction { int label; };' 'the answer of a classifier'
+red framework/planted.h 'return "prediction";' 'the answer of a classifier'
+red framework/planted.cpp '// The output of a classifier.' 'the answer of a classifier'
+red framework/planted.cpp 'throw UsageError("leave out --math");' 'an option of a command line'
+red apps/planted.h 'class ConvContender;' 'contender.*candidate'
+red tests/planted.cpp 'for (auto& rival : all)' 'rival.*candidate'
+red docs/planted.md 'the memory plan' 'memory layout'
+red api/planted.h 'class Normalization;' 'normaliz'
+red models/planted.cpp 'stream.synchronize();' 'synchroniz'
+red layers/planted.cuh 'int color = 0;' 'colour'
+red models/planted.inc 'int color = 0;' 'colour'
+red framework/planted.inc 'bool is_relu();' 'names a kind of layer'
+red apps/planted.js '// its behavior' '-our'
+red apps/planted.css '/* gray */' 'grey'
+red apps/planted.py '# its behavior' '-our'
+red docs/planted.md 'the gray center' 'grey'
+red layers/planted.h 'bool serves(const Conv2dProblem& problem);' 'supports'
+red layers/planted.cuh 'inline bool strips_serve(const Conv2dProblem& problem);' 'supports'
+red python/planted.py 'entry["serves"] = True' 'supports'
+red api/planted.h '// A variant of the fused plan.' 'whole-network'
+red docs/planted.md 'times every whole-network variant' 'whole-network backend'
+red layers/planted.h 'constexpr int kMo''stRows = 2;' 'max and min'
+red layers/planted.h 'constexpr int kMo''st = 2;' 'max and min'
+red api/planted.h 'int le''ast_ = 2;' 'max and min'
+red apps/planted.py 'MO''ST_ROWS = 2' 'max and min'
+red api/planted.cpp 'const int mo''st = 2;  // rows' 'a limit is called max or min'
+red layers/planted.cu '/* a\n  head */ int le''ast = "\\"most"[0];' 'planted.cu:2: a limit'
+red apps/planted.js 'const mo''stGroups = 16;' 'a limit'
+red models/planted.h 'int rows_at(int group, int row_le''ast);' 'a limit'
+red weights/planted.py '"""Not\n\nmost."""\nle''ast = 3  # words' 'planted.py:4: a limit'
+red tests/planted.sh 'le''ast=3' 'a limit'
+red apps/lenslet/serve/planted.cpp 'int64_t mo''st = 2;' 'a limit'
+red apps/peers/planted.py 'mo''st = 2' 'a limit'
+red cmake/planted.cmake 'set(mo''st 12)' 'a limit'
+red dev 'le''ast=3' 'a limit'
+red layers/planted.cu 'constexpr int kFewe''stRows = 2;' 'a limit'
+red models/planted.h 'constexpr int kLarge''st = 2, kSecond = 1;' 'a limit'
+red apps/planted.py 'SMALLE''ST = 2' 'a limit'
+red tests/planted.cpp 'if (n > kLonge''st) return;' 'a limit'
+red dev.d/planted.sh '# its behavior' '-our'
+red packaging/planted.cmake '# its behavior' '-our'
+red CHANGELOG.md 'A new behavior of `normalize`.' '-our'
+red layers/planted.cu 'return Support::no("this card has none");' 'a card is a GPU'
+red apps/planted.cpp 'constexpr char kHelp[] = R"(Prints\nwhat the card has.)";' 'planted.cpp:2: a card'
+red apps/planted.py 'print(f"two cards: {names}")  # a model card' 'a card is a GPU'
+red layers/planted.cu '// The limits of one card.' 'in sources a card is a GPU'
+red models/planted.h 'struct GpuCard {};' 'in sources a card is a GPU'
+red tests/planted.cpp 'int card_of_rank(int rank);' 'in sources a card is a GPU'
+red dev '  ./dev bench [--name CARD]' 'in scripts and their help a card is a GPU'
+red tests/mutate/planted.py 'help="programs at a time [one a card]"' 'in scripts and their help'
+red docs/planted.md 'with `--place resident` only' 'device, the place'
+red apps/planted.py '"""The resident rows."""' 'device, the place'
+red docs/planted.md 'A `resident` row, with the resident batch.' 'device, the place'
+red models/planted.h '/// A persistent kernel.' 'resident kernel'
+red apps/planted.h '// The fp64 judge.' 'fp64 reference'
+red docs/planted.md 'Held to the fp64 judge.' 'fp64 reference'
+red README.md 'On your card.' 'README.md:[0-9]*: on a page a card is a GPU'
+red docs/planted.md 'This model\ncard, `cards.h`, and\ntwo cards.' 'planted.md:3: on a page a card'
+red weights/planted.md '| Card | H100 |' 'on a page a card is a GPU'
+red api/planted.cpp 'void demand_gpu(Device device) {' 'refuses what is wrong is a check_'
+red models/planted.h '  require(count > 0, "some");' 'refuses what is wrong is a check_'
+red layers/planted.cpp 'problem.validate();' 'refuses what is wrong is a check_'
+red tests/planted.cu '  DEMAND(count == 1);' 'refuses what is wrong is a check_'
+red weights/planted.py 'def ensure_file(path):' 'refuses what is wrong is a check_'
+red apps/planted.js 'requireShape(node);' 'refuses what is wrong is a check_'
+red cmake/planted.cmake 'function(lenslet_demand_file file)' 'refuses what is wrong is a check_'
+red dev.d/planted.sh 'require_tool() { :; }' 'refuses what is wrong is a check_'
+red layers/planted.h 'Support check_shape(const Shape& shape);' 'returns a verdict has another name'
+red apps/planted.cpp 'std::string Judge::check(int round) {' 'returns a verdict has another name'
+red layers/planted.cpp 'int parts = (count + part_size - 1) / part''_size;' 'ceil_div'
+red api/planted.h 'size_t n = (bytes + sizeof(float) - 1) / sizeof''(float);' 'ceil_div'
+red layers/planted.h 'int64_t stored = ceil_div(outputs_, kUnit) * k''Unit;' 'round_up'
+red apps/lenslet/candidates/planted.h 'class BatchPictures;' 'a picture is a file'
+red apps/lenslet/bench/planted.cpp 'line("pictures: ", count);' 'a picture is a file'
+red apps/lenslet/tune/planted.cpp '// Three pictures.' 'a picture is a file'
+red apps/peers/planted.c '/* one picture */' 'a picture is a file'
+red models/onnx/import/planted.cpp 'Shape picture = x;' 'a picture is a file'
+red layers/pool/planted.h 'int kernel_h = 2;' 'a pooling windows'
+red layers/planted.cuh '// Every kernel size.' 'a convolution has filters'
+red docs/planted.md 'for 3×3 kernels' 'a convolution has filters'
+red tests/planted.cpp '"the kernel does not fit"' 'a convolution has filters'
+red apps/planted.cpp 'constexpr int kKernel = 3;' 'kFilter'
+red layers/planted.cu 'constexpr int kKernelSize = 3;' 'kFilter'
+red tests/planted.cpp 'TEST_F(Reader, Te''llsWhatIsMissing) {' 'code is not a person'
+red tests/planted.cu 'TEST(Reader, Stops''WhenAsk''ed) {' 'code is not a person'
+red python/planted.py '    def test_a_model_sa''ys_what_it_is(self):' 'code is not a person'
+red layers/planted.h '/// Te''lls the caller which layer failed.' 'code is not a person'
+red dev.d/planted.sh 'die "git kn''ows no such commit"' 'code is not a person'
+red docs/planted.md 'The file sa''ys which.' 'code is not a person'
+red apps/planted.h '// Throws as the protocol dema''nds.' 'code is not a person'
+red layers/planted.cpp '// The system does not kn''ow it.' 'code is not a person'
+red packaging/planted.cmake '# Loaded when it is first as''ked for.' 'code is not a person'
+red docs/planted.md 'What the judge as''ks of it.' 'code is not a person'
 
-text=(bash "$here/check_text.sh" "$copy")
-red framework/planted.cpp '// TO''DO later' 'tracker' "${text[@]}"
-red docs/planted.md 'see /wo''rk/anything' 'a path of one machine' "${text[@]}"
-red docs/results/planted.json '{"path": "/wo''rk/library.so"}' 'a path of one machine' "${text[@]}"
-red layers/planted.cu 'LENSLET_CUDA_CHECK(cuda''GetLastError());' 'must name its kernel' "${text[@]}"
-red framework/planted.h '// No''body reads it.' 'name the actor' "${text[@]}"
-red layers/planted.cpp '  /// O''f all elements.' 'begins with its noun' "${text[@]}"
-red apps/planted.h '// Tho''se read before.' 'begins with its noun' "${text[@]}"
-red models/planted.h 'int a; ' 'at the end of a line' "${text[@]}"
-red models/planted.inc 'int a; ' 'at the end of a line' "${text[@]}"
-red apps/planted.js 'let a; ' 'at the end of a line' "${text[@]}"
-red apps/planted.css '/* TO''DO later */' 'tracker' "${text[@]}"
-red tests/planted_test.cpp '#include "no.h"' 'begin with a comment' "${text[@]}"
-red framework/planted.h '#pragma once' 'begin with a comment' "${text[@]}"
+use bash "$here/check_text.sh" "$copy"
+red framework/planted.cpp '// TO''DO later' 'tracker'
+red docs/planted.md 'see /wo''rk/anything' 'a path of one machine'
+red docs/results/planted.json '{"path": "/wo''rk/library.so"}' 'a path of one machine'
+red layers/planted.cu 'LENSLET_CUDA_CHECK(cuda''GetLastError());' 'must name its kernel'
+red framework/planted.h '// No''body reads it.' 'name the actor'
+red layers/planted.cpp '  /// O''f all elements.' 'begins with its noun'
+red apps/planted.h '// Tho''se read before.' 'begins with its noun'
+red models/planted.h 'int a; ' 'at the end of a line'
+red models/planted.inc 'int a; ' 'at the end of a line'
+red apps/planted.js 'let a; ' 'at the end of a line'
+red apps/planted.css '/* TO''DO later */' 'tracker'
+red tests/planted_test.cpp '#include "no.h"' 'begin with a comment'
+red framework/planted.h '#pragma once' 'begin with a comment'
 for name in framework/planted.h apps/planted.cu tests/planted.c docs/planted.awk python/planted.py tests/planted.sh \
   dev.d/planted.sh dev apps/planted.js apps/planted.css; do
-  red "$name" "# $(printf 'x%.0s' {1..119})" 'a line above 120 columns' "${text[@]}"
+  red "$name" "# $(printf 'x%.0s' {1..119})" 'a line above 120 columns'
 done
-red docs/planted.md "$(printf '×%.0s' {1..141})" 'a line of prose above 140 columns' "${text[@]}"
-red README.md "\`\`\`sh\n\`\`\`\n- $(printf 'x%.0s' {1..139})" 'a line of prose above 140 columns' "${text[@]}"
-red tests/planted.c '// TO''DO later' 'tracker' "${text[@]}"
-red docs/planted.awk '# TO''DO later' 'tracker' "${text[@]}"
-red tests/planted.sh '#!/bin/sh\nif true; then' 'syntax error' "${text[@]}"
-red tests/planted.sh 'ls | grep -''q name' 'may tell of SIGPIPE' "${text[@]}"
-red dev.d/setup.sh 'if true; then' 'syntax error' "${text[@]}"
+red docs/planted.md "$(printf '×%.0s' {1..141})" 'a line of prose above 140 columns'
+red README.md "\`\`\`sh\n\`\`\`\n- $(printf 'x%.0s' {1..139})" 'a line of prose above 140 columns'
+red tests/planted.c '// TO''DO later' 'tracker'
+red docs/planted.awk '# TO''DO later' 'tracker'
+red tests/planted.sh '#!/bin/sh\nif true; then' 'syntax error'
+red tests/planted.sh 'ls | grep -''q name' 'may tell of SIGPIPE'
+red dev.d/setup.sh 'if true; then' 'syntax error'
 if command -v shellcheck >/dev/null 2>&1; then
-  red dev.d/setup.sh 'planted() { ls $1; }' 'SC2086' "${text[@]}"
+  red dev.d/setup.sh 'planted() { ls $1; }' 'SC2086'
 else
   echo 'skipped: shellcheck is not installed (./dev setup --tests): the check of scripts was not tried'
 fi
 
-alone=(bash "$here/check_headers_alone.sh" "$copy" "$generated" "$cxx" -)
-green "${alone[@]}"
-red models/planted.h '#pragma once\n#include "no/such.h"' 'no/such.h' "${alone[@]}"
+use bash "$here/check_headers_alone.sh" "$copy" "$generated" "$cxx" -
+green
+red models/planted.h '#pragma once\n#include "no/such.h"' 'no/such.h'
 
-commits=(bash "$here/check_commits.sh" "$work/history" HEAD~1)
+use bash "$here/check_commits.sh" "$work/history" HEAD~1
 if command -v git >/dev/null 2>&1; then
   commit() { git -C "$work/history" -c user.name=a -c user.email=a@b commit --quiet --allow-empty "$@"; }
   git init --quiet "$work/history"
   commit -m 'Begin'
   commit -m "$(printf 'x%.0s' {1..71})"
-  green "${commits[@]}"
+  green
   commit -m "$(printf 'é%.0s' {1..72})"
   planted=$((planted + 1))
-  if "${commits[@]}" >"$work/out" 2>&1 || ! grep -q 'a subject of 72 characters' "$work/out"; then
+  if "${check[@]}" >"$work/out" 2>&1 || ! grep -q 'a subject of 72 characters' "$work/out"; then
     echo 'FAILED: a subject of 72 characters passes'
     failed=1
   fi
@@ -526,22 +503,22 @@ if command -v clang-format-14 >/dev/null 2>&1; then
     mkdir -p "$copy/build/lint"
     ln -s "$root/build/lint/venv" "$copy/build/lint/venv"
   fi
-  format=(bash "$here/check_format.sh" "$copy")
-  green "${format[@]}"
-  red models/planted.cpp 'int   f( ){return 0 ;}' 'models/planted.cpp: differs' "${format[@]}"
-  red models/planted.inc 'int   f( ){return 0 ;}' 'models/planted.inc: differs' "${format[@]}"
+  use bash "$here/check_format.sh" "$copy"
+  green
+  red models/planted.cpp 'int   f( ){return 0 ;}' 'models/planted.cpp: differs'
+  red models/planted.inc 'int   f( ){return 0 ;}' 'models/planted.inc: differs'
   if [ -x "$copy/build/lint/venv/bin/ruff" ] || command -v ruff >/dev/null 2>&1; then
-    red apps/planted.py 'x = {  "a": 1}' 'apps/planted.py: differs' "${format[@]}"
-    red tests/planted.py 'def f(:' 'tests/planted.py:1:7: invalid-syntax' "${format[@]}"
+    red apps/planted.py 'x = {  "a": 1}' 'apps/planted.py: differs'
+    red tests/planted.py 'def f(:' 'tests/planted.py:1:7: invalid-syntax'
     red docs/planted.ipynb '{"cells": [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": null,'\
-' "source": ["x=1"]}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}' 'planted.ipynb' "${format[@]}"
-    python=(bash -c 'cd "$1" && . dev.d/packages.sh && . dev.d/log.sh && . dev.d/format.sh && . dev.d/lint.sh &&
-      check_python' check_python "$copy")
-    green "${python[@]}"
-    red apps/planted.py 'import os' 'F401' "${python[@]}"
-    red tests/planted.py 'print(undefined)' 'F821' "${python[@]}"
-    red weights/planted.py 'def f(x=[]):\n    return x' 'B006' "${python[@]}"
-    red python/planted.py 'import sys\nimport os\n\nprint(os, sys)' 'I001' "${python[@]}"
+' "source": ["x=1"]}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}' 'planted.ipynb'
+    use bash -c 'cd "$1" && . dev.d/packages.sh && . dev.d/log.sh && . dev.d/format.sh && . dev.d/lint.sh &&
+      check_python' check_python "$copy"
+    green
+    red apps/planted.py 'import os' 'F401'
+    red tests/planted.py 'print(undefined)' 'F821'
+    red weights/planted.py 'def f(x=[]):\n    return x' 'B006'
+    red python/planted.py 'import sys\nimport os\n\nprint(os, sys)' 'I001'
   else
     echo 'skipped: ruff is not installed (./dev format installs it): the checks of Python were not tried'
   fi

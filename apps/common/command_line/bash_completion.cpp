@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "apps/common/command_line/cli_description.h"
+#include "apps/common/output/text.h"
 #include "framework/base/text.h"
 
 namespace lenslet {
@@ -77,9 +78,6 @@ _@NAME@() {
 complete -F _@NAME@ @NAME@
 )script";
 
-// A word in single quotes.
-std::string quoted(const std::string& text) { return "'" + replace_all(text, "'", "'\\''") + "'"; }
-
 std::string option_names(const std::vector<Option>& options) {
   std::vector<std::string> names;
   for (const Option& option : options) {
@@ -94,10 +92,10 @@ class Cases {
   void add(const std::string& pattern, const std::string& body) {
     for (auto& [patterns, known] : rows_) {
       if (known != body) continue;
-      patterns += " | " + quoted(pattern);
+      patterns += " | " + shell_word(pattern);
       return;
     }
-    rows_.emplace_back(quoted(pattern), body);
+    rows_.emplace_back(shell_word(pattern), body);
   }
   std::string text() const {
     std::string text;
@@ -113,16 +111,16 @@ class Cases {
 void add_values(const std::string& command, const std::string& name, const Option& option, Cases& cases) {
   const ValueChoices choices = value_choices(option);
   std::string body;
-  if (!choices.words.empty()) body += " words=" + quoted(joined(choices.words, " "));
+  if (!choices.words.empty()) body += " words=" + shell_word(joined(choices.words, " "));
   std::vector<std::string> keys;
   for (const Suggestions::Key& key : choices.keys) keys.push_back(key.name);
-  if (!keys.empty()) body += " keys=" + quoted(joined(keys, " "));
+  if (!keys.empty()) body += " keys=" + shell_word(joined(keys, " "));
   if (choices.list) body += " list=yes";
-  if (choices.files) body += " files=" + quoted(choices.ending.empty() ? "*" : choices.ending);
+  if (choices.files) body += " files=" + shell_word(choices.ending.empty() ? "*" : choices.ending);
   if (choices.folders) body += " folders=yes";
   cases.add(concat(command, " ", name), body);
   for (const Suggestions::Key& key : choices.keys) {
-    cases.add(concat(command, " ", name, " ", key.name, "="), " words=" + quoted(joined(key.words, " ")));
+    cases.add(concat(command, " ", name, " ", key.name, "="), " words=" + shell_word(joined(key.words, " ")));
   }
 }
 
@@ -133,11 +131,11 @@ std::string bash_completion(const Program& program) {
   std::string script = concat("# bash completion of ", name, " ", program.version, ", as '", name,
                               " completion bash' prints it.\n\n", "# The options of a command.\n_", name,
                               "_options() {\n  case $1 in\n");
-  script += concat("    '') echo ", quoted(option_names(program.options)), " ;;\n");
+  script += concat("    '') echo ", shell_word(option_names(program.options)), " ;;\n");
   std::vector<std::string> commands;
   for (const Command& command : program.commands) {
     commands.push_back(command.name);
-    script += concat("    ", command.name, ") echo ", quoted(option_names(command.options)), " ;;\n");
+    script += concat("    ", command.name, ") echo ", shell_word(option_names(command.options)), " ;;\n");
   }
   Cases values;
   for (const Command& command : program.commands) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <sstream>
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
@@ -29,12 +30,8 @@ void read_part(const std::string& part, ValueChoices& choices) {
 
 ValueChoices value_choices(const Option& option) {
   ValueChoices choices;
-  size_t begin = 0;
-  while (begin < option.placeholder.size()) {
-    const size_t end = std::min(option.placeholder.find_first_of("| ", begin), option.placeholder.size());
-    if (end > begin) read_part(option.placeholder.substr(begin, end - begin), choices);
-    begin = end + 1;
-  }
+  std::istringstream parts(replace_all(option.placeholder, "|", " "));
+  for (std::string part; parts >> part;) read_part(part, choices);
   if (option.value) {
     const Suggestions more = option.value->suggestions();
     add_new(choices.words, more.words);

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "apps/common/output/text.h"
 #include "apps/common/system/environment.h"
 #include "framework/base/choice_trace.h"
+#include "framework/base/lists.h"
 #include "framework/device/device_health.h"
 #include "framework/device/device_memory.h"
 #include "framework/graph/backend_spec.h"
@@ -89,9 +91,8 @@ std::string fitted(const std::string& help, const std::string& program, size_t w
   const std::string example = concat("  ", program, " "), goes_on = " \\";
   const size_t column = help_column(width);
   std::string text;
-  for (size_t begin = 0; begin < help.size();) {
-    const size_t end = std::min(help.find('\n', begin), help.size());
-    const std::string line = help.substr(begin, end - begin);
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) {
     // The meaning of an option or variable stands behind a gap; other lines go on indented.
     const bool in_columns = line.size() > column && line.compare(column - 2, 2, "  ") == 0;
     const size_t indent = in_columns ? column : std::min(line.find_first_not_of(' '), line.size()) + 2;
@@ -101,7 +102,6 @@ std::string fitted(const std::string& help, const std::string& program, size_t w
     } else {
       text += joined(wrapped(line, width, indent), "\n") + "\n";
     }
-    begin = end + 1;
   }
   return text;
 }
@@ -271,12 +271,8 @@ std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) 
   std::vector<std::string> names;
   for (const Command& command : program_.commands) names.push_back(command.name);
   const std::string first = argc > 1 ? argv[1] : "";
-  if (first.empty()) {
-    std::string listed;
-    for (const std::string& name : names)
-      listed += (listed.empty() ? "" : name == names.back() ? " or " : ", ") + name;
-    throw UsageError(concat("expected a command: ", listed, "; see ", program, " --help"));
-  }
+  if (first.empty())
+    throw UsageError(concat("expected a command: ", listed(names, "or"), "; see ", program, " --help"));
   if (first[0] != '-' && std::find(names.begin(), names.end(), first) == names.end()) {
     throw UsageError(
         concat("there is no command '", one_line(first), "'", hint_and_help(first, names, program)));

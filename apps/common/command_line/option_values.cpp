@@ -5,6 +5,8 @@
 
 #include "apps/common/output/text.h"
 #include "framework/base/byte_count.h"
+#include "framework/base/lists.h"
+#include "framework/base/parse_number.h"
 
 namespace lenslet {
 namespace {
@@ -17,10 +19,7 @@ namespace {
 }  // namespace
 
 int64_t Integer::parse(const std::string& option, const std::string& text) const {
-  int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc() && stop == end && holds(value)) return value;
+  if (const std::optional<int64_t> value = parse_number<int64_t>(text); value && holds(*value)) return *value;
   throw_unexpected(option,
                    max == std::numeric_limits<int64_t>::max()
                        ? concat("a whole number of at least ", min, " and below 2^63")
@@ -48,7 +47,7 @@ size_t ByteCount::parse(const std::string& option, const std::string& text) cons
 }
 
 std::string Text::parse(const std::string& option, const std::string& text) const {
-  if (!holds(text)) throw_unexpected(option, "a name ending in " + joined(endings, " or "), text);
+  if (!holds(text)) throw_unexpected(option, "a name ending in " + listed(endings, "or"), text);
   return text;
 }
 
@@ -63,12 +62,10 @@ void throw_unknown_word(const std::string& option, const std::string& text,
 }
 
 std::vector<std::string> split_list(const std::string& option, const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0, comma = 0; comma != std::string::npos; begin = comma + 1) {
-    comma = text.find(',', begin);
-    parts.push_back(text.substr(begin, comma == std::string::npos ? comma : comma - begin));
-    if (parts.back().empty()) throw_unexpected(option, "values separated by single commas", text);
-    if (parts.size() > kMaxListed) throw UsageError(concat(option, " takes up to ", kMaxListed, " values"));
+  std::vector<std::string> parts = split(text, ",");
+  if (parts.size() > kMaxListed) throw UsageError(concat(option, " takes up to ", kMaxListed, " values"));
+  for (const std::string& part : parts) {
+    if (part.empty()) throw_unexpected(option, "values separated by single commas", text);
   }
   return parts;
 }

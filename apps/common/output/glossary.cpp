@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "framework/base/error.h"
+#include "framework/base/lists.h"
 #include "framework/base/text.h"
 #include "framework/graph/backend_spec.h"
 
@@ -18,17 +19,6 @@ extern const size_t backend_rows_size;
 
 namespace {
 
-// The parts of `text` between occurrences of `separator`.
-std::vector<std::string> parts_of(const std::string& text, const std::string& separator) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.size(), text.find(separator, begin));
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + separator.size();
-  }
-  return parts;
-}
-
 // "word; other word | kind | where to read on", then the indented lines of the text. '#' begins a comment.
 std::vector<GlossaryEntry> parse() {
   std::vector<GlossaryEntry> entries;
@@ -39,8 +29,8 @@ std::vector<GlossaryEntry> parse() {
       entries.back().lines.push_back(line.substr(line.find_first_not_of(' ')));
       continue;
     }
-    const std::vector<std::string> fields = parts_of(line, " | ");
-    entries.push_back({parts_of(fields.at(0), "; "), fields.at(1), fields.at(2), {}});
+    const std::vector<std::string> fields = split(line, " | ");
+    entries.push_back({split(fields.at(0), "; "), fields.at(1), fields.at(2), {}});
   }
   return entries;
 }

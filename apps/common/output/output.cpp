@@ -12,6 +12,7 @@
 
 #include "apps/common/output/glossary.h"
 #include "apps/common/output/text.h"
+#include "framework/base/lists.h"
 #include "framework/base/text.h"
 
 namespace lenslet {
@@ -72,11 +73,8 @@ void Console::print(const std::string& text) { write(printable_lines(text)); }
 
 void Console::line(const std::string& text, size_t indent) {
   if (look_.wide) return print(text + "\n");
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.size(), text.find('\n', begin));
-    for (const std::string& one : wrapped(printable(text.substr(begin, end - begin)), look_.width, indent))
-      print(one + "\n");
-    begin = end + 1;
+  for (const std::string& line : split(text, "\n")) {
+    for (const std::string& part : wrapped(printable(line), look_.width, indent)) print(part + "\n");
   }
 }
 

@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
 #include "apps/common/output/table_fitter.h"
+#include "framework/base/parse_number.h"
 #include "framework/base/text.h"
 #include "framework/measuring/row_status.h"
 
@@ -19,15 +19,6 @@ namespace {
 
 constexpr size_t kMaxOfCell = 1000;  // bytes; limits a row whatever text the file contains
 constexpr size_t kMinWidth = 40, kMaxWidth = 10000;
-
-// 0 for text that is no number of columns.
-size_t columns_in(const char* text) {
-  size_t columns = 0;
-  if (text == nullptr) return 0;
-  const char* const end = text + std::strlen(text);
-  const auto [stop, error] = std::from_chars(text, end, columns);
-  return error == std::errc() && stop == end ? columns : 0;
-}
 
 // The number at the start of a cell; HUGE_VAL without one.
 double number_in(const std::string& cell) {
@@ -46,7 +37,8 @@ TableLook TableLook::of(int descriptor, bool wide) {
   TableLook look;
   look.wide = wide;
   const bool terminal = ::isatty(descriptor) != 0;
-  size_t columns = columns_in(std::getenv("COLUMNS"));
+  const char* const stated = std::getenv("COLUMNS");
+  size_t columns = stated == nullptr ? 0 : parse_number<size_t>(stated).value_or(0);
   winsize size = {};
   if (columns == 0 && terminal && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
   if (columns > 0) look.width = std::clamp(columns, kMinWidth, kMaxWidth);

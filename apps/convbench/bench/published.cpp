@@ -1,10 +1,11 @@
 #include "apps/convbench/bench/published.h"
 
-#include <charconv>
 #include <map>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
+
+#include "framework/base/parse_number.h"
 
 namespace lenslet {
 namespace embedded {
@@ -33,11 +34,8 @@ std::vector<std::string> cells_of(std::string_view line) {
 /// NaN for an empty cell.
 double number(const std::string& cell) {
   if (cell.empty()) return NAN;
-  double value = 0;
-  const char* const end = cell.data() + cell.size();
-  const auto [stop, error] = std::from_chars(cell.data(), end, value);
-  return error == std::errc() && stop == end ? value
-                                             : throw std::logic_error("published.csv: no number: " + cell);
+  if (const std::optional<double> value = parse_number<double>(cell)) return *value;
+  throw std::logic_error("published.csv: no number: " + cell);
 }
 
 using Figures = std::map<std::vector<std::string>, PublishedFigure>;

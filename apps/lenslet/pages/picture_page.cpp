@@ -14,6 +14,7 @@
 #include "apps/lenslet/pages/of_request.h"
 #include "apps/lenslet/pictures/answer.h"
 #include "framework/base/error.h"
+#include "framework/base/lists.h"
 #include "framework/base/text.h"
 #include "framework/execution/tuner.h"
 #include "framework/io/png_writer.h"
@@ -74,16 +75,6 @@ PictureLayout layout_of(const PictureOptions& options, const Network& network) {
   return check_reads_pictures(network.graph, network.origin, "a page shows a network that reads pictures");
 }
 
-std::vector<std::string> parts_of(const std::string& list) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin < list.size();) {
-    const size_t end = std::min(list.find(',', begin), list.size());
-    if (end > begin) parts.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 Json json_of(const Answer& answer) {
   Json json;
   JsonObject::put(json, answer);
@@ -123,7 +114,8 @@ BuildOptions PicturePage::build(const std::string& backends, int64_t batch, bool
   if (const Plan* const plan = std::exchange(build.plan, nullptr); plan && plan->execution == Plan::kLayered)
     for (const PlanLayer& layer : plan->layers)
       if (layer.fused_into.empty()) build.backends.set(layer.name, layer.backend);
-  for (const std::string& part : parts_of(backends)) {
+  for (const std::string& part : split(backends, ",")) {
+    if (part.empty()) continue;
     const size_t equals = part.rfind('=');
     if (equals == std::string::npos)
       throw DataError(concat("backends are LAYER=NAME,…; found '", printable_excerpt(part, 60), "'"));

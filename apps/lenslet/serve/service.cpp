@@ -1,6 +1,5 @@
 #include "apps/lenslet/serve/service.h"
 
-#include <charconv>
 #include <exception>
 #include <new>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "apps/lenslet/serve/http/guard.h"
 #include "apps/lenslet/serve/protocol/json_length_field.h"
 #include "framework/base/error.h"
+#include "framework/base/parse_number.h"
 #include "framework/base/text.h"
 
 namespace lenslet::serve {
@@ -28,15 +28,6 @@ HttpResponse busy(const char* what) {
   HttpResponse response = error(503, concat("too many ", what, " wait; try again later"));
   response.fields.emplace_back("Retry-After", "1");
   return response;
-}
-
-/// A whole non-negative number; nullopt for any other text.
-std::optional<size_t> number_in(const std::string& text) {
-  size_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, fault] = std::from_chars(text.data(), end, value);
-  if (fault != std::errc() || rest != end) return std::nullopt;
-  return value;
 }
 
 /// What `body` returns; an exception becomes the response to it.
@@ -195,7 +186,7 @@ HttpResponse Service::describe(const Route& route) const {
 std::optional<HttpResponse> Service::infer(const HttpHead& head, std::string& body, const Reply& reply) {
   std::optional<size_t> json_bytes;
   if (head.json_bytes) {
-    json_bytes = number_in(*head.json_bytes);
+    json_bytes = parse_number<size_t>(*head.json_bytes);
     if (!json_bytes)
       throw DataError(concat(kJsonLengthField, " expects a number of bytes, found '",
                              printable_excerpt(*head.json_bytes, 40), "'"));

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "apps/common/output/text.h"
+#include "framework/base/lists.h"
 
 namespace lenslet {
 namespace {
@@ -12,13 +13,6 @@ constexpr double kNotable = 1.05;
 
 std::string reached(const Timed& one) {
   return concat(format_share(one.effort.share(one.time)), " of ", one.effort.bound_by);
-}
-
-std::string joined(const std::vector<std::string>& facts) {
-  std::string text;
-  for (size_t i = 0; i < facts.size(); ++i)
-    text += concat(i == 0 ? "" : i + 1 < facts.size() ? ", " : " and ", facts[i]);
-  return text;
 }
 
 }  // namespace
@@ -79,8 +73,8 @@ std::string why_chosen(const Timed& chosen, const Timed& next) {
   const bool same = chosen.effort.bound_by == next.effort.bound_by;
   fact(share / other,
        concat("reaches ", reached(chosen), " instead of ", same ? format_share(other) : reached(next)));
-  if (!pro.empty()) text += concat(", because it ", joined(pro));
-  if (!contra.empty()) text += concat(", although it ", joined(contra));
+  if (!pro.empty()) text += concat(", because it ", listed(pro, "and"));
+  if (!contra.empty()) text += concat(", although it ", listed(contra, "and"));
   if (pro.empty() && contra.empty() && std::isfinite(share)) text += concat("; it reaches ", reached(chosen));
   return text;
 }

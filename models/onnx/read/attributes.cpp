@@ -1,11 +1,11 @@
 #include "models/onnx/read/attributes.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/base/lists.h"
 #include "framework/base/text.h"
 
 namespace lenslet::onnx {
@@ -105,15 +105,11 @@ const Row* row_of(std::string_view op) {
 
 std::vector<std::string> attributes_of(const Row& row, int64_t opset) {
   std::vector<std::string> names;
-  for (size_t begin = 0; begin < row.attributes.size();) {
-    const size_t end = std::min(row.attributes.find(' ', begin), row.attributes.size());
-    const std::string_view word = row.attributes.substr(begin, end - begin);
+  if (row.attributes.empty()) return names;
+  for (const std::string& word : split(row.attributes, " ")) {
     const size_t colon = word.find(':');
-    int64_t last = opset;
-    if (colon != std::string_view::npos)
-      std::from_chars(word.data() + colon + 1, word.data() + word.size(), last);
-    if (opset <= last) names.emplace_back(word.substr(0, colon));
-    begin = end + 1;
+    if (colon == std::string::npos || opset <= std::stoll(word.substr(colon + 1)))
+      names.push_back(word.substr(0, colon));
   }
   return names;
 }

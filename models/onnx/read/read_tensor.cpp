@@ -4,10 +4,10 @@
 #include "models/onnx/read/read_tensor.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <utility>
 
+#include "framework/base/parse_number.h"
 #include "framework/base/text.h"
 #include "framework/device/device.h"
 #include "framework/tensor/shape.h"
@@ -22,12 +22,9 @@ namespace fs = std::filesystem;
 constexpr int64_t kFewWeights = 1 << 24;  // values that are read without a look at the free memory
 
 uint64_t decimal(const std::string& text, const char* key, const WireMessage& message) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size())
-    message.fail(
-        concat("external data: ", key, " is \"", printable_excerpt(text), "\", expected a whole number"));
-  return value;
+  if (const std::optional<uint64_t> value = parse_number<uint64_t>(text)) return *value;
+  message.fail(
+      concat("external data: ", key, " is \"", printable_excerpt(text), "\", expected a whole number"));
 }
 
 // One StringStringEntryProto of external_data.

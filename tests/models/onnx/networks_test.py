@@ -73,21 +73,8 @@ class Networks(unittest.TestCase):
         for file in FILES:
             for batch in BATCHES:
                 with self.subTest(file.name, batch=batch):
-                    command = [
-                        OPTIONS.lenslet,
-                        "diff",
-                        str(file),
-                        "--against",
-                        "onnxruntime",
-                        "--samples",
-                        str(batch),
-                        "--batch-size",
-                        str(batch),
-                        "--device",
-                        OPTIONS.device,
-                        "--json",
-                        "-",
-                    ]
+                    command = [OPTIONS.lenslet, "diff", str(file), "--against", "onnxruntime", "--samples", str(batch)]
+                    command += ["--batch-size", str(batch), "--device", OPTIONS.device, "--json", "-"]
                     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
                     self.assertEqual(done.returncode, 0, done.stderr)
                     rows = json.loads(done.stdout)["comparisons"]

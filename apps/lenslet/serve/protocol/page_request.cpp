@@ -5,6 +5,8 @@
 #include <system_error>
 
 #include "framework/base/error.h"
+#include "framework/base/lists.h"
+#include "framework/base/parse_number.h"
 #include "framework/base/text.h"
 
 namespace lenslet::serve {
@@ -41,21 +43,15 @@ std::string PageRequest::text(const std::string& key) const {
 int64_t PageRequest::whole_number(const std::string& key, int64_t fallback) const {
   const std::string given = text(key);
   if (given.empty()) return fallback;
-  int64_t value = -1;
-  const auto [rest, fault] = std::from_chars(given.data(), given.data() + given.size(), value);
-  if (fault != std::errc() || rest != given.data() + given.size() || value < 0 || value > kMaxNumber)
-    throw DataError(concat(key, " expects a number from 0, found '", printable_excerpt(given, 40), "'"));
-  return value;
+  if (const std::optional<int64_t> value = parse_number<int64_t>(given, 0, kMaxNumber)) return *value;
+  throw DataError(concat(key, " expects a number from 0, found '", printable_excerpt(given, 40), "'"));
 }
 
 std::map<std::string, std::string> query_of(std::string_view target) {
   std::map<std::string, std::string> query;
   const size_t mark = target.find('?');
-  std::string_view rest = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find('&'), rest.size());
-    const std::string_view part = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  if (mark == std::string_view::npos) return query;
+  for (const std::string_view part : split(target.substr(mark + 1), "&")) {
     const size_t equals = std::min(part.find('='), part.size());
     if (equals > 0)
       query[decoded(part.substr(0, equals))] = decoded(part.substr(std::min(equals + 1, part.size())));

@@ -1,0 +1,23 @@
+// parse_number: the number that a text is, from its first to its last character.
+#pragma once
+
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace lenslet {
+
+/// Digits, with a minus for a signed type; nullopt for another text and for a number outside of `min` to `max`.
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text, Number min = std::numeric_limits<Number>::lowest(),
+                                   Number max = std::numeric_limits<Number>::max()) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && stop == end && number >= min && number <= max) return number;
+  return std::nullopt;
+}
+
+}  // namespace lenslet
