@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <map>
+#include <system_error>
 #include <vector>
 
 #include "framework/base/text.h"
@@ -103,6 +105,13 @@ GraphUse parse_graph_use(const std::string& text, const std::string& prefix) {
 Safetensors load_lenet5_weights(const std::string& weights) {
   if (weights == kRobustWeights) return builtin_lenet5_weights(BuiltinWeights::kRobust);
   if (names_builtin_weights(weights)) return builtin_lenet5_weights();
+  // A bare word is more often a misspelt set than a missing file.
+  std::error_code ignored;
+  if (weights.find_first_of("./") == std::string::npos && !std::filesystem::exists(weights, ignored)) {
+    throw DataError(concat(printable_excerpt(weights),
+                           ": neither a file nor a built-in set of weights; these are ", kMnistWeights,
+                           " and ", kRobustWeights));
+  }
   if (!ends_with(weights, ".onnx")) return read_safetensors(weights);
   std::optional<Safetensors> lenet5 = onnx::read_network(weights).lenet5;
   if (lenet5) return std::move(*lenet5);

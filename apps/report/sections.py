@@ -113,12 +113,14 @@ def figures(group, *beginnings):
 
 def rgb_images(group):
     rows = group.rows
-    artefacts = listed(f"<strong>{esc(title)}</strong> {esc(text)}" for title, text in figures_rgb.artefacts(rows))
+    found = list(figures_rgb.artefacts(rows))
+    artefacts = listed(f"<strong>{esc(title)}</strong> {esc(text)}" for title, text in found)
+    heading = f"{'An artefact' if len(found) == 1 else 'Two artefacts'} of the published study of RGB images"
     rgb = rows.where(table="rgb").prefer("hot")
     return section(
         "rgb-images",
         "RGB images and matrix products",
-        f"<h3>Two artefacts of the published study of RGB images</h3>{artefacts}" if artefacts else "",
+        f"<h3>{heading}</h3>{artefacts}" if artefacts else "",
         figures(group, "rgb-", "gemm-"),
         sources(row for row in rows if row.table in ("rgb", "gemm_memory", "gemm_partition")),
         *(

@@ -104,6 +104,7 @@ std::string resolved_path(const std::string& path) {
 }
 
 int open_regular_file(const std::string& path, struct stat& status) {
+  if (path.empty()) throw DataError("expected the name of a file, found an empty text");
   const std::string name = printable_excerpt(path);
   // O_NONBLOCK: opening a FIFO without a writer would wait forever.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);

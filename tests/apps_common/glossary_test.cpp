@@ -27,5 +27,16 @@ TEST(Glossary, ExplainsABackendWithoutAnEntryByItsRows) {
                                       "A backend of linear on the CPU: layers/linear/cpu/fancy.cpp"}));
 }
 
+// `explain` lists the words, and a reader gives one of them back, with or without what follows a comma in it.
+TEST(Glossary, ExplainsAWordUpToAComma) {
+  EXPECT_EQ(find_in_glossary("interval"), find_in_glossary("interval, >= 95 %"));
+  ASSERT_NE(find_in_glossary("interval"), nullptr);
+  EXPECT_EQ(find_in_glossary("Layers")->kind, "column") << "a word of its own comes first";
+  EXPECT_EQ(find_in_glossary("inter"), nullptr);
+  const std::string index = glossary_index();
+  for (const char* quoted : {"'interval, >= 95 %'", "'layers, sum'"})
+    EXPECT_NE(index.find(quoted), std::string::npos) << index;
+}
+
 }  // namespace
 }  // namespace lenslet

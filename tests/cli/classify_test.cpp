@@ -90,6 +90,22 @@ TEST(Classify, AFolderOfBitmapsIsNotEmpty) {
   expect_run(run_line("{classify} {dir}/bits"), kOk, "black.pbm: ");
 }
 
+// A phone writes HEIC. Leaving such files out of a folder's answers would pass unnoticed.
+TEST(Classify, AFolderNamesThePicturesOfOtherFormats) {
+  std::filesystem::create_directories(expand("{dir}/out/phone"));
+  std::filesystem::copy_file(expand("{dir}/pics/one.pgm"), expand("{dir}/out/phone/one.pgm"),
+                             std::filesystem::copy_options::overwrite_existing);
+  const std::string photo = read_text(expand("{dir}/bad/photo.heic"));
+  for (const char* name : {"a.HEIC", "b.heif"}) write_file(std::string("{dir}/out/phone/") + name, photo);
+  write_file("{dir}/out/phone/c.webp", read_text(expand("{dir}/bad/picture.webp")));
+  write_file("{dir}/out/phone/d.gif", read_text(expand("{dir}/bad/picture.gif")));
+  write_file("{dir}/out/phone/notes.txt", "no picture by its name");
+  const ProgramRun run = expect_run(run_line("{classify} {dir}/out/phone"), kData, "one.pgm: 1 ",
+                                    "a.HEIC: expected a picture|found a HEIC file; convert it|b.heif: |"
+                                    "c.webp: |found a WebP file; convert it|d.gif: |found a GIF file");
+  EXPECT_EQ(count_lines(run.err), 4) << run.err;
+}
+
 TEST(Classify, ABadFileDoesNotStopTheOthers) {
   expect_run(
       run_line(

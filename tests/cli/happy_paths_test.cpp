@@ -42,6 +42,14 @@ TEST(Global, VersionAndHelp) {
   }
 }
 
+TEST(Global, HelpAndVersionAreWordsToo) {
+  EXPECT_EQ(expect_run(lenslet("version"), kOk).out, lenslet("--version").out);
+  EXPECT_EQ(expect_run(lenslet("help"), kOk).out, lenslet("--help").out);
+  EXPECT_EQ(expect_run(lenslet("help classify"), kOk).out, lenslet("classify --help").out);
+  expect_run(lenslet("help clasify"), kUsage, "", "there is no command 'clasify'; did you mean classify?");
+  expect_run(lenslet("version 2"), kUsage, "", "there is no command 'version'");
+}
+
 TEST(Profile, RowsAddUpAndFilesAreValid) {
   const ProgramRun run = lenslet(
       "profile --device cpu --strict --batch-size 16 --min-time-ms 20 --warmup-ms 5 --json "

@@ -62,6 +62,7 @@ TEST(ReadFile, RefusesWhatIsNoFileAtOnce) {
   expect_error<DataError>([&] { read_file(fifo, 10); }, "found a FIFO");
   expect_error<DataError>([&] { read_file(folder.path(), 10); }, "found a directory");
   expect_error<DataError>([&] { read_file("/dev/zero", 10); }, "found a device");
+  expect_error<DataError>([&] { read_file("", 10); }, "expected the name of a file, found an empty text");
   expect_error<DataError>([&] { read_file(folder / "none", 10); }, "none: cannot be opened: No such file");
   expect_error<DataError>([&] { read_file(folder / "loop", 10); }, "cannot be opened: Too many levels");
   expect_error<DataError>([&] { read_file(folder / std::string(5000, 'n'), 10); }, "File name too long");

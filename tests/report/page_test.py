@@ -79,6 +79,16 @@ class PageContents(support.ReportTest):
         words = "".join(support.Page(self.page(synthetic.everything())).words)
         self.assertIn("64 × 64 = 4,096 threads per block", words)
         self.assertIn("did the work of stride 1 at every stride", words)
+        self.assertIn("Two artefacts of the published study", words)
+
+    def test_one_artefact_is_not_called_two(self):
+        document = synthetic.everything()
+        document["results"] = [
+            row for row in document["results"] if (row.get("labels") or {}).get("table") != "gemm_partition"
+        ]
+        words = "".join(support.Page(self.page(document)).words)
+        self.assertIn("An artefact of the published study", words)
+        self.assertNotIn("artefacts", words)
 
     def test_files_come_back_byte_for_byte(self):
         document = (

@@ -169,6 +169,15 @@ void check_settings() {
   (void)traces_choices();
 }
 
+// What `help`, `help COMMAND` and `version` stand for, which other programs have; empty for anything else.
+std::vector<const char*> arguments_meant(int argc, const char* const* argv) {
+  const std::string first = argc > 1 ? argv[1] : "";
+  if (first == "version" && argc == 2) return {argv[0], "--version"};
+  if (first == "help" && argc == 2) return {argv[0], "--help"};
+  if (first == "help" && argc == 3 && argv[2][0] != '-') return {argv[0], argv[2], "--help"};
+  return {};
+}
+
 }  // namespace
 
 CommandLine::CommandLine(const std::string& program, const std::string& help, const std::string& example) {
@@ -266,6 +275,8 @@ void CommandLine::check_argument_count(const std::string& command, const std::st
 }
 
 std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) {
+  const std::vector<const char*> meant = arguments_meant(argc, argv);
+  if (!meant.empty()) return parse(static_cast<int>(meant.size()), meant.data());
   add_own_commands();
   const std::string& program = program_.name;
   std::vector<std::string> names;

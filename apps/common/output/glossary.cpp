@@ -46,6 +46,16 @@ const GlossaryEntry* entry_of(const std::string& word, const std::string& kind =
   return nullptr;
 }
 
+// The entry of a word that goes on after a comma: "interval" of "interval, >= 95 %".
+const GlossaryEntry* entry_before_comma(const std::string& word) {
+  for (const GlossaryEntry& entry : glossary()) {
+    for (const std::string& known : entry.words) {
+      if (lower_case(known).rfind(word + ", ", 0) == 0) return &entry;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::vector<GlossaryEntry> with_backends(std::vector<GlossaryEntry> entries, const std::string& rows) {
@@ -78,6 +88,7 @@ const std::vector<GlossaryEntry>& glossary() {
 const GlossaryEntry* find_in_glossary(const std::string& word) {
   const std::string wanted = lower_case(word);
   if (const GlossaryEntry* const entry = entry_of(wanted)) return entry;
+  if (const GlossaryEntry* const entry = entry_before_comma(wanted)) return entry;
   const size_t space = wanted.find(' ');
   if (space == std::string::npos) return nullptr;
   const std::string first = wanted.substr(0, space), rest = wanted.substr(space + 1);
@@ -115,7 +126,9 @@ std::string glossary_index() {
   for (const char* kind : {"backend", "ceiling", "status", "column", "term"}) {
     std::vector<std::string> words;
     for (const GlossaryEntry& entry : glossary()) {
-      if (entry.kind == kind) add_new(words, entry.words);
+      if (entry.kind != kind) continue;
+      for (const std::string& word : entry.words)  // a comma separates words
+        add_new(words, {word.find(',') == std::string::npos ? word : concat("'", word, "'")});
     }
     text += concat(kind, ": ", comma_list(words), "\n");
   }

@@ -159,8 +159,20 @@ void Run::pulse() {
 
 void Run::add(std::vector<ResultRow> rows) {
   for (ResultRow& row : rows) results_.rows.push_back(std::move(row));
-  write_files(false);
+  save_so_far();
   if (progress_) progress_->update(++groups_done_);
+}
+
+// A full disk does not end the run: what is measured is still printed, and finish() writes the file or reports why not.
+void Run::save_so_far() {
+  try {
+    write_files(false);
+  } catch (const ClosedPipe&) {
+    throw;
+  } catch (const OutputError& error) {
+    if (std::exchange(told_unsaved_, true)) return;
+    console().line(concat(printable(error.what()), "; the run goes on, and tries again with every row"));
+  }
 }
 
 std::vector<ResultRow> Run::rows_from(size_t first) const {

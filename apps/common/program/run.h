@@ -84,6 +84,7 @@ class Run {
  private:
   ResultEnvironment environment() const;
   void read_earlier();
+  void save_so_far();
   /// Rows of the resumed file that this run has not added.
   std::vector<ResultRow> kept() const;
   /// Writes --json and, at the end of the run, --csv: this run's rows, then kept().
@@ -106,7 +107,7 @@ class Run {
   Device device_;
   std::optional<ProgressBar> progress_;
   int64_t groups_done_ = 0;
-  bool ceilings_taken_ = false;
+  bool ceilings_taken_ = false, told_unsaved_ = false;
 };
 
 }  // namespace lenslet

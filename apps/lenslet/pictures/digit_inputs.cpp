@@ -20,13 +20,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Formats that the reader refuses count too: it answers each with how to convert it, where leaving it out of a folder's
+// answers would pass unnoticed.
 bool is_picture_name(const fs::path& path) {
   std::string extension = path.extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : static_cast<char>(c);
   });
-  static const std::array<const char*, 8> known = {".png", ".jpg", ".jpeg", ".bmp",
-                                                   ".pbm", ".pgm", ".ppm",  ".pnm"};
+  static const std::array<const char*, 17> known = {".png",  ".jpg",  ".jpeg", ".bmp", ".pbm", ".pgm",
+                                                    ".ppm",  ".pnm",  ".webp", ".gif", ".tif", ".tiff",
+                                                    ".heic", ".heif", ".avif", ".jxl", ".jp2"};
   return std::find(known.begin(), known.end(), extension) != known.end();
 }
 
@@ -166,6 +169,11 @@ void DigitInputs::decode(File& file) const {
   file.bytes.reset();
   keep_error(file.input, [&] {
     const std::string& name = file.input.file;
+    if (options_.index) {
+      throw DataError(
+          concat(name == "-" ? "standard input" : printable_excerpt(name), ": --index ", *options_.index,
+                 " selects an image of an IDX file, and this is a single picture; leave --index out"));
+    }
     Picture picture = decode_picture(bytes, name == "-" ? "standard input" : printable_excerpt(name),
                                      options_.picture_limits);
     std::vector<uint8_t>().swap(bytes);  // frees the file before its planes are allocated

@@ -162,6 +162,23 @@ TEST(BadInput, ADiskThatFillsUpKeepsTheEarlierFile) {
   expect_nothing_temporary();
 }
 
+// A file that cannot be written does not cost the measurements: they are printed, and the exit code reports the file.
+TEST(BadInput, ADiskThatFillsUpDoesNotEndTheMeasuring) {
+  if (!mount_disks().empty()) GTEST_SKIP() << mount_disks();
+  const std::string file = fixture_folder() + "/full/old.json";
+  const std::string told = "full/old.json:|device;|tries|";  // single words: the line is wrapped
+  expect_run(run_line("{measure} --problem ic1ih9oc1kh1 --json " + file), kOutput,
+             told + "mb1ic1ih8oc1oh8kh1:|mb1ic1ih9oc1oh9kh1:|PASSED");
+  expect_run(
+      run_line("lenslet bench --device cpu --data {dir}/data --min-time-ms 1 --warmup-ms 0 --plan layered "
+               "--input fp32 --output logits --batch-sizes 1,3 --place device --json " +
+               file),
+      kOutput, told + "images/s");
+  expect_run(run_line("lenslet profile --device cpu {quick} --json " + file), kOutput,
+             told + "unprofiled total");
+  EXPECT_EQ(std::filesystem::file_size(file), 14u);
+}
+
 // About 150 bytes for each name in a folder, and none for the contents of the files. Ten thousand files, which take a
 // second; with LENSLET_TEST_THOROUGH a hundred thousand.
 TEST(BadInput, AFolderOfManyFilesTakesLittleMemory) {

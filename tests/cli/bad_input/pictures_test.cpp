@@ -7,6 +7,8 @@ namespace {
 constexpr BadInput kPictures[] = {
     {"missing", "{classify} {dir}/bad/none.png", kData,
      "none.png: cannot be opened: No such file or directory"},
+    {"index", "{classify} {dir}/pics/one.pgm --index 3", kData,
+     "one.pgm: --index 3 selects an image of an IDX file, and this is a single picture"},
     {"empty", "{classify} {dir}/bad/empty.png", kData, "empty.png: the file is empty, expected a picture"},
     {"text", "{classify} {dir}/bad/text.png", kData, "text.png: expected a picture (PNG, JPEG|found text"},
     {"cut_png", "{classify} {dir}/bad/cut.png", kData,
