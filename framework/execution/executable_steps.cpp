@@ -5,7 +5,7 @@
 #include "framework/base/choice_trace.h"
 #include "framework/base/error.h"
 #include "framework/execution/executable.h"
-#include "framework/graph/least_math.h"
+#include "framework/graph/within_math.h"
 
 namespace lenslet {
 

@@ -104,6 +104,43 @@ TEST(Executable, RefusesWithTheBackendsReason) {
                             "the largest batch that fits is about");
 }
 
+/// "plain" supports fp32 alone, "staged" tf32 alone, and each suits as stated.
+class TwoModes : public toys::ScaleLayer {
+ public:
+  TwoModes(bool fp32_suits, bool tf32_suits) : ScaleLayer(1), suits_{fp32_suits, tf32_suits} {}
+
+ private:
+  Support support_of(const BackendEntry& backend, const OperatorRequest& request) const override {
+    const MathMode supported = backend.name() == "staged" ? MathMode::kTf32 : MathMode::kFp32;
+    if (backend.name() != "refusing" && request.math == supported) return Support::yes();
+    return Support::no("another mode");
+  }
+  bool is_suited(const BackendEntry&, const OperatorRequest& request) const override {
+    return suits_[request.math == MathMode::kTf32];
+  }
+  bool suits_[2];  // [tf32]
+};
+
+// The requested mode is the least exact that `auto` takes.
+TEST(Executable, TakesAMoreExactModeOnlyWhereItSuitsAndTheRequestedDoesNot) {
+  const auto chosen = [](bool fp32_suits, bool tf32_suits, MathMode math, const char* backend = "auto") {
+    Graph graph("one", "x", {5});
+    graph.add("a", std::make_unique<TwoModes>(fp32_suits, tf32_suits), {"x"});
+    BuildOptions options;
+    options.math = math;
+    options.backends = BackendSpec::parse(concat("a=", backend));
+    const Executable executable(graph, options);
+    EXPECT_EQ(executable.steps()[0].math, executable.plan().find("a")->math);
+    return concat(executable.steps()[0].backend, " ", to_string(executable.steps()[0].math));
+  };
+  EXPECT_EQ(chosen(true, true, MathMode::kTf32), "staged tf32");
+  EXPECT_EQ(chosen(true, false, MathMode::kTf32), "plain fp32");
+  EXPECT_EQ(chosen(false, false, MathMode::kTf32), "staged tf32");
+  EXPECT_EQ(chosen(true, false, MathMode::kTf32, "staged"), "staged tf32") << "requested by name";
+  EXPECT_EQ(chosen(false, true, MathMode::kFp32), "plain fp32") << "never a less exact mode";
+  expect_error<UnavailableError>([&] { chosen(true, true, MathMode::kFp16); }, "no backend supports fp16");
+}
+
 TEST(Executable, RunsOnABorrowedStream) {
   const Graph graph = toys::diamond();
   Stream stream(Device::cpu());

@@ -110,8 +110,8 @@ __device__ __forceinline__ void multiply_step(const Samples<kFp16>& samples, con
 //             warp = 16 samples x kTiles * 8 outputs. The warps of the same samples share their inputs through L1
 // memory      shared: kStages chunks of 64 inputs of the block's weights, packed, by cp.async two chunks ahead. A lane
 //             has 4 * kTiles sums, the next chunk's 32 inputs, and this chunk's in 32 or 16 registers
-// requires    compute capability 8.0; kWide only if inputs is a multiple of 4 and x is aligned to 16 bytes; blockDim.x a
-//             multiple of 32 * kWarps (checked or chosen by TensorCoreBackend)
+// requires    compute capability 8.0; kWide only if inputs is a multiple of 4 and x is aligned to 16 bytes; blockDim.x
+//             a multiple of 32 * kWarps (checked or chosen by TensorCoreBackend)
 // measured    not yet: written without a GPU at hand
 template <bool kFp16, int kTiles, int kWarps, bool kWide>
 __global__ void __launch_bounds__(GpuLimits::kWarp* kMaxRowWarps* kWarps)

@@ -1,4 +1,4 @@
-// Filters in the order of the fragments of mma.sync.
+// Filters in the order of the fragments of mma.sync. Internal: includes CUDA.
 #pragma once
 
 #include "framework/instructions/operand_bits.h"

@@ -1,4 +1,4 @@
-#include "framework/graph/least_math.h"
+#include "framework/graph/within_math.h"
 
 #include <algorithm>
 #include <iterator>
