@@ -18,6 +18,9 @@ namespace {
 
 using Linear = LayerTest;
 
+/// Whether the device of this program has the tensor cores that the backend `tensor_core` needs.
+bool has_tensor_cores() { return kDevice.is_cuda() && cuda_status().devices[0].compute_capability >= 80; }
+
 TEST_F(Linear, HasEveryTileRight) {
   if (!kDevice.is_cuda()) GTEST_SKIP() << "the GPU's kernels have tiles";
   std::set<std::string> tiles;
@@ -37,8 +40,7 @@ TEST_F(Linear, HasEveryTileRight) {
 }
 
 TEST_F(Linear, HasEveryTileOfTensorCoresRight) {
-  if (!kDevice.is_cuda()) GTEST_SKIP() << "the GPU's kernels have tiles";
-  if (cuda_status().devices[0].compute_capability < 80) GTEST_SKIP() << "it needs compute capability 8.0";
+  if (!has_tensor_cores()) GTEST_SKIP() << "it needs a GPU of compute capability 8.0";
   std::set<std::string> columns;
   for (const auto& [batch, inputs, outputs] : linear_tensor_core_sizes()) {
     for (const MathMode math : {MathMode::kTf32, MathMode::kFp16}) {
@@ -103,7 +105,7 @@ TEST_F(Linear, PrefersByTheBatch) {
   if (kDevice.is_cuda()) {
     EXPECT_EQ(preferred(1), "warp_reduce");
     EXPECT_EQ(preferred(10000), "tiled");
-    if (cuda_status().devices[0].compute_capability < 80) return;
+    if (!has_tensor_cores()) return;
     for (const MathMode math : {MathMode::kTf32, MathMode::kFp16}) {
       OperatorRequest request = request_for(layer, {Shape{10000, 256}, {}, math});
       EXPECT_EQ(layer.preferred(request), "tensor_core");
@@ -132,12 +134,11 @@ TEST_F(Linear, RefusesWithAReason) {
     for (const std::string& backend : layer.backends(kDevice.kind)) {
       if ((backend == "tensor_core") == (math == MathMode::kFp16)) continue;
       const Support support = layer.supports(backend, request);
-      if (math == MathMode::kFp32 && backend != "tensor_core") continue;
       EXPECT_FALSE(support) << backend;
       EXPECT_NE(support.reason(), "") << backend;
     }
   }
-  EXPECT_EQ(layer.preferred(request), kDevice.is_cuda() ? "tensor_core" : "");
+  EXPECT_EQ(layer.preferred(request), has_tensor_cores() ? "tensor_core" : "");
 }
 
 }  // namespace
