@@ -10,4 +10,8 @@ namespace lenslet {
 /// no backend supports the requested mode.
 const BackendEntry* choose_within_math(const Layer& layer, OperatorRequest& request);
 
+/// Support of a backend for a request in its mode, else in a more exact one, nearest first; request.math then becomes
+/// that mode. No, with the reason for the requested mode, if there is none, or if no backend supports that mode.
+Support supports_within_math(const Layer& layer, const BackendEntry& backend, OperatorRequest& request);
+
 }  // namespace lenslet

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "framework/execution/executable.h"
+#include "framework/execution/tuner.h"
+#include "framework/measuring/row_status.h"
 #include "tests/framework/toy_layers.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/expect_error.h"
@@ -139,6 +141,26 @@ TEST(Executable, TakesAMoreExactModeOnlyWhereItSuitsAndTheRequestedDoesNot) {
   EXPECT_EQ(chosen(true, false, MathMode::kTf32, "staged"), "staged tf32") << "requested by name";
   EXPECT_EQ(chosen(false, true, MathMode::kFp32), "plain fp32") << "never a less exact mode";
   expect_error<UnavailableError>([&] { chosen(true, true, MathMode::kFp16); }, "no backend supports fp16");
+}
+
+TEST(Tuner, TriesMoreExactModesOnlyWhereTheRequestedIsSupported) {
+  const auto tried = [](MathMode math, const char* backend = "auto") {
+    Graph graph("one", "x", {5});
+    graph.add("a", std::make_unique<TwoModes>(true, true), {"x"});
+    BuildOptions options;
+    options.math = math;
+    options.backends = BackendSpec::parse(concat("a=", backend));
+    std::string list;
+    for (const TuneCandidate& candidate : tune_candidates(graph, options)) {
+      const bool refused = candidate.status == row_status::kUnsupported;
+      list += concat(candidate.backend, " ", refused ? "-" : to_string(candidate.request.math), "; ");
+    }
+    return list;
+  };
+  EXPECT_EQ(tried(MathMode::kTf32), "refusing -; plain fp32; staged tf32; ");
+  EXPECT_EQ(tried(MathMode::kFp32), "refusing -; plain fp32; staged -; ");
+  EXPECT_EQ(tried(MathMode::kFp16), "refusing -; plain -; staged -; ");
+  EXPECT_EQ(tried(MathMode::kTf32, "plain"), "plain -; ");
 }
 
 TEST(Executable, RunsOnABorrowedStream) {
