@@ -44,6 +44,18 @@ inline std::optional<GpuTraits> find_gpu(Device device) {
   return GpuTraits{info.compute_capability, info.multiprocessors, info.shared_bytes_per_block_optin};
 }
 
+/// Whether the current GPU is of a compute capability that `rule` supports, so that `auto` chooses another backend if
+/// it is too old. Yes without a usable GPU: the answer then depends only on the problem.
+template <typename Rule>
+Support current_gpu_supports(Rule&& rule) {
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return Support::yes();
+  }
+  return rule(compute_capability(Device::cuda(device)));
+}
+
 /// Lets a block of the kernel have `bytes` of dynamic shared memory. Never lowers its limit: another operator may
 /// launch the same kernel with more. Threads may call it at once. Throws DeviceError.
 inline void allow_shared_bytes(const void* kernel, size_t bytes) {

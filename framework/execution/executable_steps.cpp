@@ -5,6 +5,7 @@
 #include "framework/base/choice_trace.h"
 #include "framework/base/error.h"
 #include "framework/execution/executable.h"
+#include "framework/graph/within_math.h"
 
 namespace lenslet {
 
@@ -90,7 +91,7 @@ const BackendEntry& Executable::choose_backend(size_t node, OperatorRequest& req
       cannot(requested->name(), support);
     return *requested;
   }
-  if (const BackendEntry* preferred = layer.preferred_entry(request)) return *preferred;
+  if (const BackendEntry* preferred = choose_within_math(layer, request)) return *preferred;
   throw UnavailableError(concat("layer ", name, ": no backend supports ", to_string(request.math), " on ",
                                 device_.to_string(), ": ", refusals(layer, request)));
 }

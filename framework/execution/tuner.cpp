@@ -6,6 +6,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/graph/within_math.h"
 #include "framework/measuring/row_status.h"
 
 namespace lenslet {
@@ -137,12 +138,15 @@ std::vector<TuneCandidate> tune_candidates(const Graph& graph, const BuildOption
     if (!node.layer) continue;
     TuneCandidate candidate;
     candidate.nodes = {i};
-    candidate.request = node_request(graph, i, shapes, build);
+    const OperatorRequest request = node_request(graph, i, shapes, build);
     for (const BackendEntry* entry : node.layer->backend_entries(build.device.kind)) {
       if (requested[i] && requested[i] != entry) continue;
       candidate.entry = entry;
       candidate.backend = entry->name();
-      if (const Support support = node.layer->supports(*entry, candidate.request); !support) {
+      candidate.request = request;
+      const Support support = requested[i] ? node.layer->supports(*entry, request)
+                                           : supports_within_math(*node.layer, *entry, candidate.request);
+      if (!support) {
         TuneCandidate refused = candidate;
         refused.status = row_status::kUnsupported;
         refused.reason = support.reason();

@@ -58,7 +58,7 @@ struct TuneCandidate {
 
 /// All candidates by node and in rank order, including unsupported ones (UNSUPPORTED, with the reason). Device, batch,
 /// math, backends and workspace limit of `build` count; a layer with a requested backend has no other candidates and is
-/// not fused.
+/// not fused. A backend that lacks the math mode is a candidate in a more exact one (supports_within_math()).
 std::vector<TuneCandidate> tune_candidates(const Graph& graph, const BuildOptions& build);
 
 /// Ranges [first, last) of the list whose nodes can share an operator. Each range is measured and chosen independently.

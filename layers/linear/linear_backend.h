@@ -33,11 +33,17 @@ class LinearBackend {
   virtual std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const = 0;
 };
 
-/// Yes for fp32 and up to `max_outputs`, the limit of a kernel's grid; else no.
-inline Support own_linear_limits(const char* backend, const LinearProblem& problem, int64_t max_outputs) {
-  if (problem.outputs <= max_outputs) return fp32_only(concat("linear's ", backend), problem.math);
+/// Yes for up to `max_outputs`, the limit of a kernel's grid; else no.
+inline Support outputs_fit(const char* backend, const LinearProblem& problem, int64_t max_outputs) {
+  if (problem.outputs <= max_outputs) return Support::yes();
   return Support::no(
       concat("linear's ", backend, " supports up to ", max_outputs, " outputs, found ", problem.outputs));
+}
+
+/// Yes for fp32 and up to `max_outputs`; else no.
+inline Support own_linear_limits(const char* backend, const LinearProblem& problem, int64_t max_outputs) {
+  if (const Support fits = outputs_fit(backend, problem, max_outputs); !fits) return fits;
+  return fp32_only(concat("linear's ", backend), problem.math);
 }
 
 /// The rows of layers/linear/CMakeLists.txt.

@@ -33,14 +33,15 @@ TEST(TuneGpu, WritesPlansThatAreReplayed) {
   expect_tuned("--plan layered --batch-size 1");
   expect_tuned("--plan layered --batch-size 1000");
   expect_tuned("--plan layered --batch-size 65 --math tf32");
+  expect_tuned("--plan layered --batch-size 65 --math fp16");
   expect_tuned("--batch-size 200");
   expect_tuned("--batch-size 200 --input uint8");
 }
 
-TEST(TuneGpu, RefusesALayeredPlanInAModeThatALayerLacks) {
+TEST(TuneGpu, RefusesALayeredPlanInAModeThatABackendLacks) {
   LENSLET_SKIP_WITHOUT_GPU();
-  expect_run(lenslet("tune --device cuda --plan layered --batch-size 65 --math fp16"), kUnavailable, "",
-             "layer fc1: no backend supports fp16");
+  expect_run(lenslet("tune --device cuda --plan layered --batch-size 65 --math fp16 --backend fc1=tiled"),
+             kUnavailable, "", "fc1|tiled computes in fp32 only, not in fp16");
 }
 
 TEST(MatrixGpu, CountsTheWholeNetworkBackendsInEveryMathMode) {

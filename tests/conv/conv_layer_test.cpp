@@ -9,6 +9,8 @@
 
 #include "framework/base/parallel.h"
 #include "framework/device/other_device.h"
+#include "framework/gpu_side.h"
+#include "framework/graph/within_math.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/fusion/fusion.h"
 #include "layers/reference/fill.h"
@@ -252,6 +254,23 @@ TEST(ConvRegistry, DistinguishesABackendOfAnotherDeviceFromNone) {
                                    "there are: ");
   }
 }
+
+#ifdef LENSLET_HAS_CUDA
+// Few channels and filters fill no tile of the tensor cores: fp32 suits them in every mode.
+TEST(Conv2dLayer, TakesFp32WhereTensorCoresWouldIdle) {
+  for (const auto& [text, taken] : {std::pair{"mb10000ic1ih28oc6kh5", "direct fp32"},
+                                    {"mb10000ic6ih12oc16kh5", "direct fp32"},
+                                    {"mb8ic3ih224oc64kh7sh2ph3", "tensor_core tf32"},
+                                    {"mb8ic64ih56oc16kh3ph1", "tensor_core tf32"},
+                                    {"mb8ic64ih56oc64kh3ph1", "tensor_core tf32"}}) {
+    const Conv2dLayer layer = make_layer(text);
+    OperatorRequest request =
+        request_for(layer, {Conv2dProblem::parse(text).input_shape()}, Device::cuda(), MathMode::kTf32);
+    const BackendEntry* const entry = choose_within_math(layer, request);
+    EXPECT_EQ(concat(entry->name(), " ", to_string(request.math)), taken) << text;
+  }
+}
+#endif
 
 // suits() depends on the problem alone: it wants channels and filters that fill vectors, and more than two tiles.
 TEST(Conv2dLayer, TakesWinogradWhereItSuits) {

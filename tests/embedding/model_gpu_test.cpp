@@ -54,7 +54,7 @@ TEST(ModelGpu, AnswersByEveryPlanAndMath) {
   for (const char* plan : {"auto", "layered", "fused"}) {
     for (const auto& [math, tolerance] : kMaths) {
       SCOPED_TRACE(std::string(plan) + " " + math);
-      // The whole-network plan supports fp16; a layered plan may be unavailable.
+      // Tensor cores need a compute capability that the GPU may lack.
       try {
         Model model = Model::built_in(on_gpu(plan, math));
         for (const int64_t count : {1, 20, 64, 65, 1000}) check_answers(model, count, tolerance);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "framework/execution/executable.h"
+#include "framework/execution/tuner.h"
+#include "framework/measuring/row_status.h"
 #include "tests/framework/toy_layers.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/expect_error.h"
@@ -102,6 +104,63 @@ TEST(Executable, RefusesWithTheBackendsReason) {
   options.batch = int64_t{1} << 40;
   expect_error<MemoryError>([&] { Executable executable(graph, options); },
                             "the largest batch that fits is about");
+}
+
+/// "plain" supports fp32 alone, "staged" tf32 alone, and each suits as stated.
+class TwoModes : public toys::ScaleLayer {
+ public:
+  TwoModes(bool fp32_suits, bool tf32_suits) : ScaleLayer(1), suits_{fp32_suits, tf32_suits} {}
+
+ private:
+  Support support_of(const BackendEntry& backend, const OperatorRequest& request) const override {
+    const MathMode supported = backend.name() == "staged" ? MathMode::kTf32 : MathMode::kFp32;
+    if (backend.name() != "refusing" && request.math == supported) return Support::yes();
+    return Support::no("another mode");
+  }
+  bool is_suited(const BackendEntry&, const OperatorRequest& request) const override {
+    return suits_[request.math == MathMode::kTf32];
+  }
+  bool suits_[2];  // [tf32]
+};
+
+// The requested mode is the least exact that `auto` takes.
+TEST(Executable, TakesAMoreExactModeOnlyWhereItSuitsAndTheRequestedDoesNot) {
+  const auto chosen = [](bool fp32_suits, bool tf32_suits, MathMode math, const char* backend = "auto") {
+    Graph graph("one", "x", {5});
+    graph.add("a", std::make_unique<TwoModes>(fp32_suits, tf32_suits), {"x"});
+    BuildOptions options;
+    options.math = math;
+    options.backends = BackendSpec::parse(concat("a=", backend));
+    const Executable executable(graph, options);
+    EXPECT_EQ(executable.steps()[0].math, executable.plan().find("a")->math);
+    return concat(executable.steps()[0].backend, " ", to_string(executable.steps()[0].math));
+  };
+  EXPECT_EQ(chosen(true, true, MathMode::kTf32), "staged tf32");
+  EXPECT_EQ(chosen(true, false, MathMode::kTf32), "plain fp32");
+  EXPECT_EQ(chosen(false, false, MathMode::kTf32), "staged tf32");
+  EXPECT_EQ(chosen(true, false, MathMode::kTf32, "staged"), "staged tf32") << "requested by name";
+  EXPECT_EQ(chosen(false, true, MathMode::kFp32), "plain fp32") << "never a less exact mode";
+  expect_error<UnavailableError>([&] { chosen(true, true, MathMode::kFp16); }, "no backend supports fp16");
+}
+
+TEST(Tuner, TriesMoreExactModesOnlyWhereTheRequestedIsSupported) {
+  const auto tried = [](MathMode math, const char* backend = "auto") {
+    Graph graph("one", "x", {5});
+    graph.add("a", std::make_unique<TwoModes>(true, true), {"x"});
+    BuildOptions options;
+    options.math = math;
+    options.backends = BackendSpec::parse(concat("a=", backend));
+    std::string list;
+    for (const TuneCandidate& candidate : tune_candidates(graph, options)) {
+      const bool refused = candidate.status == row_status::kUnsupported;
+      list += concat(candidate.backend, " ", refused ? "-" : to_string(candidate.request.math), "; ");
+    }
+    return list;
+  };
+  EXPECT_EQ(tried(MathMode::kTf32), "refusing -; plain fp32; staged tf32; ");
+  EXPECT_EQ(tried(MathMode::kFp32), "refusing -; plain fp32; staged -; ");
+  EXPECT_EQ(tried(MathMode::kFp16), "refusing -; plain -; staged -; ");
+  EXPECT_EQ(tried(MathMode::kTf32, "plain"), "plain -; ");
 }
 
 TEST(Executable, RunsOnABorrowedStream) {

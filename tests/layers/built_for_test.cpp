@@ -29,7 +29,8 @@ TEST(BuiltFor, AGpuThatIsLeftOutIsRefusedWithWhatToDo) {
   expect_refused(SoftmaxLayer(), "direct", row);
   expect_refused(MaxPool2dLayer(Pool2dWindow::square(2, 2)), "direct", planes);
   const LinearLayer linear(Tensor(Shape{3, 4}), Tensor(Shape{3}));
-  for (const char* backend : {"tiled", "warp_reduce", "cublas"}) expect_refused(linear, backend, row);
+  for (const char* backend : {"tiled", "warp_reduce", "tensor_core", "cublas"})
+    expect_refused(linear, backend, row);
 }
 
 }  // namespace

@@ -48,8 +48,9 @@ class Large : public testing::Test {
     return buffer;
   }
 
-  Buffer run(const Layer& layer, const std::string& backend, const Shape& input, const Buffer& x) {
-    const OperatorRequest request = request_for(layer, {input}, Device::cuda(), MathMode::kFp32);
+  Buffer run(const Layer& layer, const std::string& backend, const Shape& input, const Buffer& x,
+             MathMode math = MathMode::kFp32) {
+    const OperatorRequest request = request_for(layer, {input}, Device::cuda(), math);
     const std::unique_ptr<Operator> op = layer.prepare(backend, request, *stream_);
     Buffer y(Device::cuda(), request.output.bytes());
     const Buffer workspace(Device::cuda(), op->workspace_bytes());
@@ -125,7 +126,10 @@ class Large : public testing::Test {
     const auto w = reference::uniform_values(static_cast<size_t>(outputs * inputs), 8);
     const auto b = reference::uniform_values(static_cast<size_t>(outputs), 9);
     const LinearLayer layer(host_tensor({outputs, inputs}, w), host_tensor({outputs}, b));
-    const Buffer y = run(layer, backend, {batch, inputs}, x);
+    const MathMode math = backend == "tensor_core" ? MathMode::kTf32 : MathMode::kFp32;
+    const Buffer y = run(layer, backend, {batch, inputs}, x, math);
+    const double factor = math == MathMode::kFp32 ? kUnit * static_cast<double>(inputs + 1)
+                                                  : reference::sum_factor(inputs, math);
     expect_samples(y, {k2To31 / inputs * outputs}, backend, [&](int64_t i) {
       const int64_t sample = i / outputs, output = i % outputs;
       double sum = b[static_cast<size_t>(output)], magnitude = std::fabs(sum);
@@ -135,7 +139,7 @@ class Large : public testing::Test {
         sum += product;
         magnitude += std::fabs(product);
       }
-      return Value{sum, kUnit * static_cast<double>(inputs + 1) * magnitude};
+      return Value{sum, factor * magnitude};
     });
   }
 
@@ -180,20 +184,21 @@ TEST_F(Large, SoftmaxPasses2To31Values) {
   }
 }
 
+// tensor_core needs compute capability 8.0, as have all GPUs with the memory of these tests.
+constexpr const char* kLinearBackends[] = {"tiled", "warp_reduce", "tensor_core", "cublas"};
+
 TEST_F(Large, LinearReads2To31Values) {
   constexpr int64_t kBatch = 8500013, kInputs = 256;
   static_assert(kBatch * kInputs > k2To31);
   const Buffer x = repeated(kBatch * kInputs);
-  for (const char* backend : {"tiled", "warp_reduce", "cublas"})
-    check_linear(backend, kBatch, kInputs, 37, x);
+  for (const char* backend : kLinearBackends) check_linear(backend, kBatch, kInputs, 37, x);
 }
 
 TEST_F(Large, LinearWrites2To31Values) {
   for (const auto& [batch, inputs, outputs] : kLinearPast2To31) {
     ASSERT_GT(batch * outputs, k2To31);
     const Buffer x = repeated(batch * inputs);
-    for (const char* backend : {"tiled", "warp_reduce", "cublas"})
-      check_linear(backend, batch, inputs, outputs, x);
+    for (const char* backend : kLinearBackends) check_linear(backend, batch, inputs, outputs, x);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "layers/fusion/fusion.h"
+#include "layers/linear/gpu/tensor_core_shape.h"
 #include "layers/linear/gpu/tiled_shape.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/lrn/lrn_backend.h"
@@ -107,6 +108,16 @@ Directions directions_of_linear_tiled(const Seen& seen) {
       {outputs % 4 == 0 ? "outputs, four stored at once" : "outputs, stored one by one", outputs, columns}};
 }
 
+Directions directions_of_linear_tensor_core(const Seen& seen) {
+  const auto& shape = seen.argument<LinearTensorCoreShape>(0);
+  const int64_t tiles = seen.number(1), warps = seen.number(2);
+  const int64_t samples = seen.threads() / 32 / warps * LinearTensorCoreShape::kWarpRows;
+  return {{"samples", shape.batch, samples},
+          {"inputs", shape.inputs, LinearTensorCoreShape::kChunk},
+          {shape.pair_store ? "outputs, two stored at once" : "outputs, stored one by one", shape.outputs,
+           8 * tiles * warps}};
+}
+
 Directions directions_of_linear_warp_reduce(const Seen& seen) {
   return {{"samples", seen.argument<int64_t>(4), seen.number(0)},
           {"outputs", seen.argument<int64_t>(6), 8},
@@ -136,12 +147,15 @@ const std::map<std::string, DirectionReader> kReaders = {
     {"pool_direct_any_kernel", directions_of_pool_any},
     {"pool_direct_plane_kernel", directions_of_pool_plane},
     {"linear_tiled_kernel", directions_of_linear_tiled},
+    {"linear_tensor_core_kernel", directions_of_linear_tensor_core},
     {"linear_warp_reduce_kernel", directions_of_linear_warp_reduce},
     {"bias_rectifier_kernel", directions_of_bias_rectifier},
 };
 
 const std::vector<Exempt> kExempt = {
     {"linear_warp_reduce_kernel<1,", "samples", "is for one sample"},
+    {"linear_tensor_core_kernel<(true|false|[01]), ([24], 1|4, 2),", "outputs, .*",
+     "is for layers of one tile: more outputs take wider tiles"},
     {"bias_rectifier_kernel", "values of a channel", "is of convolutions: ConvLaunches"},
     {"unpack_pixels_kernel", "", "is of no layer: it unpacks the input of a whole network, Pixels"},
     {"fill_shared_kernel", "", "is of no layer: it fills shared memory before verified runs"},
@@ -152,13 +166,19 @@ bool counted(const std::string& base) { return base.rfind("conv_", 0) != 0; }
 
 class LayerLaunches : public testing::Test {
  protected:
-  /// Runs every backend that offers the layer, alone and with a fused ReLU. `shift`: of each address, in values.
+  /// Runs every backend that offers the layer, in each math mode, alone and with a fused ReLU. `shift`: of each
+  /// address, in values.
   void run(const Layer& layer, const std::vector<Shape>& inputs, int64_t shift = 0) {
+    for (const MathMode math : kMathModes) {
+      if (math == MathMode::kFp32 || layer.uses_math()) run_in(math, layer, inputs, shift);
+    }
+  }
+  void run_in(MathMode math, const Layer& layer, const std::vector<Shape>& inputs, int64_t shift) {
     static const ReluLayer kRelu;
     for (const std::string& backend : layer.backends(DeviceKind::kCuda)) {
       for (const Layer* const fused :
            {static_cast<const Layer*>(nullptr), static_cast<const Layer*>(&kRelu)}) {
-        OperatorRequest request = request_for(layer, inputs, stream_.device(), MathMode::kFp32);
+        OperatorRequest request = request_for(layer, inputs, stream_.device(), math);
         if (fused) request.fused = {fused};
         if (!layer.supports(backend, request)) break;
         const std::unique_ptr<Operator> op = layer.prepare(backend, request, stream_);
@@ -188,6 +208,7 @@ class LayerLaunches : public testing::Test {
           {{size.batch, size.inputs}});
     };
     for (const LinearSize& size : linear_tile_sizes(gpu.multiprocessors)) run_linear(size);
+    for (const LinearSize& size : linear_tensor_core_sizes()) run_linear(size);
     for (const LinearSize& size : kLinearPast2To31) run_linear(size);
     for (const auto& [kind, window] : pools_past_2_to_31()) {
       if (kind == reference::Pooling::kMax) {

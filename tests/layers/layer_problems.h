@@ -34,6 +34,18 @@ inline std::vector<LinearSize> linear_tile_sizes(int64_t multiprocessors) {
   return sizes;
 }
 
+/// Every tile width of `tensor_core`, with tails of samples, of inputs, and of outputs where a layer has several tiles;
+/// with whole quads of inputs and pairs of outputs, and without.
+inline std::vector<LinearSize> linear_tensor_core_sizes() {
+  std::vector<LinearSize> sizes;
+  for (const int64_t outputs : {10, 9, 30, 31, 50, 51, 84, 83, 120, 119, 190, 189, 250, 249}) {
+    for (const int64_t inputs : {132, 131}) {
+      for (const int64_t batch : {7, 1003}) sizes.push_back({batch, inputs, outputs});
+    }
+  }
+  return sizes;
+}
+
 /// 2^31 outputs and more; rows of whole quads, and not.
 inline constexpr LinearSize kLinearPast2To31[] = {{8500013, 8, 260}, {8500013, 8, 259}};
 

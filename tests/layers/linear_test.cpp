@@ -18,6 +18,9 @@ namespace {
 
 using Linear = LayerTest;
 
+/// Whether the device of this program has the tensor cores that the backend `tensor_core` needs.
+bool has_tensor_cores() { return kDevice.is_cuda() && cuda_status().devices[0].compute_capability >= 80; }
+
 TEST_F(Linear, HasEveryTileRight) {
   if (!kDevice.is_cuda()) GTEST_SKIP() << "the GPU's kernels have tiles";
   std::set<std::string> tiles;
@@ -36,16 +39,35 @@ TEST_F(Linear, HasEveryTileRight) {
   }
 }
 
+TEST_F(Linear, HasEveryTileOfTensorCoresRight) {
+  if (!has_tensor_cores()) GTEST_SKIP() << "it needs a GPU of compute capability 8.0";
+  std::set<std::string> columns;
+  for (const auto& [batch, inputs, outputs] : linear_tensor_core_sizes()) {
+    for (const MathMode math : {MathMode::kTf32, MathMode::kFp16}) {
+      Stream stream(kDevice);
+      const VerifyResult result =
+          reference::linear_subject({batch, inputs}, outputs).verify("tensor_core", math, stream);
+      EXPECT_TRUE(result.passed) << to_string(math) << " " << batch << " x " << inputs << " -> " << outputs
+                                 << ": " << result.reason;
+      columns.insert(result.detail.substr(result.detail.find('x') + 1));
+    }
+  }
+  EXPECT_EQ(columns, (std::set<std::string>{"16", "32", "64", "96", "128"}));
+}
+
 TEST_F(Linear, KeepsANanThroughReluAndInItsOwnSample) {
   for (const std::string& backend : LinearLayer(Tensor({1, 1}), Tensor()).backends(kDevice.kind)) {
     const LinearLayer layer(host_tensor({6, 4}, std::vector<float>(24, 1.0f)), Tensor());
     std::vector<float> x(12, 1.0f);
     x[5] = NAN;
-    const LayerRun setting{{3, 4}, x, MathMode::kFp32, true};
     if (backend == "cublas" && !kHasCublas) continue;
-    const std::vector<float> y = run(layer, backend, setting);
-    for (size_t i = 0; i < y.size(); ++i) {
-      EXPECT_EQ(std::isnan(y[i]), i / 6 == 1) << backend << " " << i;
+    for (const MathMode math : kMathModes) {
+      const LayerRun setting{{3, 4}, x, math, true};
+      if (!layer.supports(backend, request_for(layer, setting))) continue;
+      const std::vector<float> y = run(layer, backend, setting);
+      for (size_t i = 0; i < y.size(); ++i) {
+        EXPECT_EQ(std::isnan(y[i]), i / 6 == 1) << backend << " " << to_string(math) << " " << i;
+      }
     }
   }
 }
@@ -83,6 +105,14 @@ TEST_F(Linear, PrefersByTheBatch) {
   if (kDevice.is_cuda()) {
     EXPECT_EQ(preferred(1), "warp_reduce");
     EXPECT_EQ(preferred(10000), "tiled");
+    if (!has_tensor_cores()) return;
+    for (const MathMode math : {MathMode::kTf32, MathMode::kFp16}) {
+      OperatorRequest request = request_for(layer, {Shape{10000, 256}, {}, math});
+      EXPECT_EQ(layer.preferred(request), "tensor_core");
+      const LinearLayer large(Tensor({1000, 2048}), Tensor());
+      request = request_for(large, {Shape{64, 2048}, {}, math});
+      EXPECT_EQ(large.preferred(request), math == MathMode::kTf32 && kHasCublas ? "cublas" : "tensor_core");
+    }
   } else {
     EXPECT_EQ(preferred(1), "direct");
     EXPECT_EQ(preferred(10000), "direct");
@@ -99,13 +129,16 @@ TEST_F(Linear, RefusesWithAReason) {
   EXPECT_NE(layer.supports("nonesuch", request).reason().find("there are"), std::string::npos);
   Stream stream(kDevice);
   expect_error<UnavailableError>([&] { layer.prepare("nonesuch", request, stream); }, "there are");
-  request.math = MathMode::kFp16;
-  for (const std::string& backend : layer.backends(kDevice.kind)) {
-    const Support support = layer.supports(backend, request);
-    EXPECT_FALSE(support) << backend;
-    EXPECT_NE(support.reason(), "") << backend;
+  for (const MathMode math : {MathMode::kFp32, MathMode::kFp16}) {
+    request.math = math;
+    for (const std::string& backend : layer.backends(kDevice.kind)) {
+      if ((backend == "tensor_core") == (math == MathMode::kFp16)) continue;
+      const Support support = layer.supports(backend, request);
+      EXPECT_FALSE(support) << backend;
+      EXPECT_NE(support.reason(), "") << backend;
+    }
   }
-  EXPECT_EQ(layer.preferred(request), "");
+  EXPECT_EQ(layer.preferred(request), has_tensor_cores() ? "tensor_core" : "");
 }
 
 }  // namespace

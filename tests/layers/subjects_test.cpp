@@ -45,9 +45,12 @@ std::vector<Family> families() {
 
 class LayerSubjects : public DeviceTest<testing::TestWithParam<Family>> {
  protected:
-  /// Every backend computes in fp32, cuBLAS also in tf32; the build may lack cuBLAS.
+  /// Every backend computes in fp32, cuBLAS also in tf32; the build may lack cuBLAS. Those on tensor cores compute in
+  /// the other modes, where the GPU has them.
   static bool must_support(const std::string& backend, MathMode math) {
     if (backend == "cublas") return kHasCublas && math != MathMode::kFp16;
+    if (backend == "tensor_core")
+      return math != MathMode::kFp32 && cuda_status().devices.at(0).compute_capability >= 80;
     return math == MathMode::kFp32;
   }
   void verify(const Subject& subject, MathMode math, int64_t shift = 0) {
@@ -94,7 +97,10 @@ TEST_P(LayerSubjects, AgreeWithTheReference) {
 TEST_P(LayerSubjects, TakeInputsAtAnyAddress) {
   for_each_subject([&](const Subject& subject) {
     if (is_large(subject)) return;
-    for (const int64_t shift : {1, 2, 3}) verify(subject, MathMode::kFp32, shift);
+    for (const MathMode math : kMathModes) {
+      if (math != MathMode::kFp32 && !subject.uses_math()) continue;
+      for (const int64_t shift : {1, 2, 3}) verify(subject, math, shift);
+    }
   });
 }
 
@@ -137,14 +143,18 @@ TEST_P(LayerSubjects, SeesPlantedFaults) {
   constexpr double kSmallError = 1e-3;
   static const ReluLayer kRelu;
   const auto& [operation, backend, name] = GetParam();
-  if (!must_support(backend, MathMode::kFp32)) GTEST_SKIP() << backend << " is not in this build";
+  const auto math = std::find_if(std::begin(kMathModes), std::end(kMathModes),
+                                 [&, &backend = backend](MathMode m) { return must_support(backend, m); });
+  if (math == std::end(kMathModes)) GTEST_SKIP() << backend << " is not in this build or not on this GPU";
   Stream stream(kDevice);
   const std::vector<LayerSubject> subjects = subjects_for_faults(operation);
   ASSERT_FALSE(subjects.empty()) << "add a subject for " << operation;
   for (const LayerSubject& subject : subjects) {
     for (const reference::LayerCase& one : subject.cases()) {
+      // The bound of rounded operands exceeds the small error; whole numbers are exact in every mode.
+      if (*math != MathMode::kFp32 && one.factor(*math) > 0) continue;
       for (const FusedRectifier& after : {FusedRectifier{}, FusedRectifier{&kRelu, 0, INFINITY}}) {
-        const OperatorRequest request = one.request(stream.device(), MathMode::kFp32, after);
+        const OperatorRequest request = one.request(stream.device(), *math, after);
         if (after.layer && !one.layer->supports(backend, request)) continue;
         SCOPED_TRACE(subject.problem() + ", " + one.data);
         expect_faults_seen("elements differ", kSmallError, [&, &backend = backend](const Fault& fault) {

@@ -8,6 +8,7 @@
 #include "apps/common/system/signals.h"
 #include "framework/base/error.h"
 #include "framework/device/stream.h"
+#include "framework/graph/within_math.h"
 #include "framework/measuring/row_status.h"
 #include "framework/tensor/poison.h"
 #include "layers/conv/conv_layer.h"
@@ -121,7 +122,8 @@ void list_types(const Layer& layer, const OperatorRequest& request, BackendRow& 
 std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery& query) {
   OperatorRequest request = request_for(*shaped.layer, shaped.inputs, query.device, query.math);
   request.workspace_limit = query.workspace_limit;
-  const std::string preferred = shaped.layer->preferred(request);
+  OperatorRequest chosen = request;
+  const BackendEntry* const preferred = choose_within_math(*shaped.layer, chosen);
   std::vector<BackendRow> rows;
   for (const std::string& backend : shaped.layer->backends(query.device.kind)) {
     BackendRow row;
@@ -132,7 +134,7 @@ std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery
     row.device = query.device;
     row.rank = static_cast<int>(rows.size()) + 1;
     row.uses_math = shaped.layer->uses_math();
-    row.is_auto = backend == preferred;
+    row.is_auto = preferred && backend == preferred->name();
     for (const MathMode math : kMathModes) {
       OperatorRequest requested = request;
       requested.math = math;

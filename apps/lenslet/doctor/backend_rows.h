@@ -24,7 +24,7 @@ struct BackendRow {
   Device device;
   int rank = 0;
   bool uses_math = false;
-  bool is_auto = false;           // `auto` takes this backend in the requested math mode
+  bool is_auto = false;           // `auto` takes this backend, in the requested math mode or a more exact one
   std::vector<Support> supports;  // by kMathModes
   std::vector<std::string> reads,
       writes;                     // of the whole network: element types in the requested math mode

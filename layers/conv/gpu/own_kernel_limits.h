@@ -30,18 +30,6 @@ inline Support own_kernel_limits(const char* backend, const Conv2dProblem& probl
   return Support::yes();
 }
 
-/// Whether the current GPU is of a compute capability that `rule` supports, so that `auto` chooses another backend if
-/// it is too old. Yes without a usable GPU: the answer then depends only on the problem.
-template <typename Rule>
-Support current_gpu_supports(Rule&& rule) {
-  int device = 0;
-  if (cudaGetDevice(&device) != cudaSuccess) {
-    (void)cudaGetLastError();
-    return Support::yes();
-  }
-  return rule(compute_capability(Device::cuda(device)));
-}
-
 /// For a grid with a row of blocks for each group.
 inline Support groups_fit_grid(const char* backend, const Conv2dProblem& problem) {
   if (problem.groups <= GpuLimits::kGridYZ) return Support::yes();

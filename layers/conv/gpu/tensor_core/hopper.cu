@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "framework/base/integer_math.h"
+#include "framework/instructions/operand_bits.h"
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/kernel_host.cuh"
 #include "layers/conv/gpu/tensor_core/hopper_kernel.cuh"
-#include "layers/conv/gpu/tensor_core/pack.h"
 
 namespace lenslet {
 namespace {

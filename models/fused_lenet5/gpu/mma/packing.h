@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "layers/conv/gpu/tensor_core/pack.h"
+#include "framework/instructions/operand_bits.h"
 #include "models/fused_lenet5/fold.h"
 
 namespace lenslet::fused_lenet5 {
