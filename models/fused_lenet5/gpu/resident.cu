@@ -1,9 +1,9 @@
 // The GPU side of ResidentLenet5: choice of the cluster, and the launch.
+#include "framework/device/cluster_launch.cuh"
 #include "framework/device/native_stream.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/resident/kernel.cuh"
 #include "models/fused_lenet5/gpu/resident/launch.h"
-#include "models/fused_lenet5/gpu/small/launch.cuh"
 #include "models/fused_lenet5/gpu/small/parameters.h"
 
 namespace lenslet::small_lenet5 {
@@ -24,7 +24,7 @@ ResidentLaunch::ResidentLaunch(const Lenet5Parameters& parameters, Stream& strea
     throw UnavailableError(support.reason());
   const DeviceGuard guard(device);
   blocks_ = fused_lenet5::resident_blocks([](int blocks) {
-    return clusters_at_once(reinterpret_cast<const void*>(kernel_for(blocks)), {blocks});
+    return clusters_at_once(reinterpret_cast<const void*>(kernel_for(blocks)), {blocks, kThreads});
   });
   if (blocks_ == 0)
     throw UnavailableError(
@@ -38,7 +38,7 @@ ResidentLaunch::ResidentLaunch(const Lenet5Parameters& parameters, Stream& strea
 void ResidentLaunch::enqueue(resident::Memory* memory, const resident::Turn& turn, Stream& stream) const {
   const DeviceGuard guard(stream.device());
   const ResidentArguments arguments{memory, packed_.as<float>(), turn, conv1_};
-  launch_clusters("fused_lenet5_resident_kernel", kernel_for(blocks_), 1, {blocks_, 0, kThreads, false},
+  launch_clusters("fused_lenet5_resident_kernel", kernel_for(blocks_), 1, {blocks_, kThreads, 0, false},
                   stream, arguments);
 }
 
