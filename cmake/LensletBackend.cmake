@@ -10,17 +10,17 @@ function(lenslet_builds_for_hopper result)
   endif()
 endfunction()
 
-# lenslet_hopper_object(<target> <file> <sources> <users…>): builds `file` for sm_90a only, if the build includes that
+# lenslet_hopper_object(<target> <files> <sources> <users…>): builds `files` for sm_90a only, if the build includes that
 # GPU, appends its objects to the list `sources` and defines LENSLET_HAS_HOPPER for it and for `users`.
-function(lenslet_hopper_object target file sources)
+function(lenslet_hopper_object target files sources)
   lenslet_builds_for_hopper(hopper)
   if(NOT LENSLET_HAS_CUDA OR NOT hopper)
     return()
   endif()
-  add_library(${target} OBJECT "${file}")
+  add_library(${target} OBJECT ${files})
   target_link_libraries(${target} PRIVATE lenslet_options lenslet_own_flags)
   set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES 90a-real)
-  set_source_files_properties("${file}" ${ARGN} PROPERTIES COMPILE_DEFINITIONS LENSLET_HAS_HOPPER=1)
+  set_source_files_properties(${files} ${ARGN} PROPERTIES COMPILE_DEFINITIONS LENSLET_HAS_HOPPER=1)
   set(${sources} ${${sources}} "$<TARGET_OBJECTS:${target}>" PARENT_SCOPE)
 endfunction()
 
@@ -52,8 +52,8 @@ endfunction()
 # lenslet_backend(<kind> <cpu|gpu> <name> [HOPPER] [MODULE LIBRARY <target> [SOURCES …]]): adds <where>/<name>.{cpp,cu} of this
 # folder and one row of its generated table, which layers, listings, tests and tuner iterate. The order is the rank. The
 # global property LENSLET_BACKENDS has a line of each row, "<kind> <where> <name> <file from the root>".
-# HOPPER: also builds <name>/hopper.cu, for sm_90a only and only if the build includes that GPU; LENSLET_HAS_HOPPER is
-# then defined in both files.
+# HOPPER: also builds <name>/hopper*.cu, for sm_90a only and only if the build includes that GPU; LENSLET_HAS_HOPPER is
+# then defined in all these files.
 # MODULE: a shared object, opened on first use and linked to LIBRARY; if that is absent, the row has no code.
 function(lenslet_backend kind where name)
   cmake_parse_arguments(arg "HOPPER;MODULE" "LIBRARY" "SOURCES" ${ARGN})
@@ -80,7 +80,9 @@ function(lenslet_backend kind where name)
     set_property(GLOBAL APPEND_STRING PROPERTY LENSLET_${kind}_GETTERS "const ${class}& ${where}_${name}();\n")
     set_property(GLOBAL APPEND PROPERTY LENSLET_${kind}_SOURCES "${file}")
     if(arg_HOPPER)
-      lenslet_hopper_object(lenslet_${kind}_${where}_${name}_hopper "${where}/${name}/hopper.cu" objects "${file}")
+      file(GLOB hopper_files RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS
+           "${CMAKE_CURRENT_SOURCE_DIR}/${where}/${name}/hopper*.cu")
+      lenslet_hopper_object(lenslet_${kind}_${where}_${name}_hopper "${hopper_files}" objects "${file}")
       set_property(GLOBAL APPEND PROPERTY LENSLET_${kind}_SOURCES ${objects})
     endif()
   elseif(TARGET ${arg_LIBRARY})

@@ -57,4 +57,16 @@ __device__ __forceinline__ void bulk_copy(uint32_t target, const void* source, i
               : "memory"));
 }
 
+/// Position in a ring of buffers with a barrier each, and the parity of its current round.
+struct RingPlace {
+  int index = 0;
+  uint32_t parity = 0;
+  __device__ __forceinline__ void advance(int depth) {
+    if (++index == depth) {
+      index = 0;
+      parity ^= 1;
+    }
+  }
+};
+
 }  // namespace lenslet

@@ -28,6 +28,12 @@ __device__ __forceinline__ uint64_t operand_descriptor(uint32_t address, int pie
   return static_cast<uint64_t>(address >> 4 & 0x3fff) | static_cast<uint64_t>(piece_bytes >> 4) << 16 |
          static_cast<uint64_t>(128 >> 4) << 32;
 }
+/// Describes a K-major operand in rows of 128 bytes, 1024-byte aligned, whose 16-byte pieces are permuted by the
+/// 128-byte swizzle: piece i of row r lies at piece i ^ (r % 8). The next 32 bytes of K begin at the descriptor + 2.
+__device__ __forceinline__ uint64_t swizzled_operand_descriptor(uint32_t address) {
+  return static_cast<uint64_t>(address >> 4 & 0x3fff) | static_cast<uint64_t>(1024 >> 4) << 32 |
+         uint64_t{1} << 62;
+}
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");

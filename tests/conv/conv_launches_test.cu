@@ -29,6 +29,8 @@
 #include "layers/conv/gpu/sliced_k/kernel.cuh"
 #include "layers/conv/gpu/tensor_core/hopper_tile.cuh"
 #include "layers/conv/gpu/tensor_core/mma.cuh"
+#include "layers/conv/gpu/tensor_core/tma_pack.cuh"
+#include "layers/conv/gpu/tensor_core/tma_tile.cuh"
 #include "layers/conv/gpu/winograd/fused.cuh"
 #include "layers/conv/gpu/winograd/kernels.cuh"
 #include "tests/conv/conv_fixture.h"
@@ -201,6 +203,29 @@ Directions directions_of_wgmma(const Seen& seen) {
           {"images", shape.padded_pixels / ((int64_t{shape.p} + shape.taps / shape.s - 1) * shape.q), 1}};
 }
 
+Directions directions_of_tma(const Seen& seen) {
+  const auto& shape = seen.argument<TmaShape>(0);
+  Directions directions = {{"positions", shape.positions, int64_t{64} * seen.number(2)},
+                           {"filters", shape.k, seen.number(3)},
+                           {"steps", shape.steps, seen.number(4)},
+                           {"channel steps", shape.channel_steps, 1},
+                           {"images", shape.positions / shape.plane, 1}};
+  if (shape.parts > 1) {
+    directions.push_back({"parts", shape.steps, shape.parts});
+  } else {
+    directions.push_back({"tiles", shape.tiles, seen.launch.grid.x});
+  }
+  return directions;
+}
+
+Directions directions_of_pack(const Seen& seen) {
+  const auto& shape = seen.argument<TmaPackShape>(0);
+  return {{"pixels", shape.pixels, kTmaPackPixels},
+          {"pieces", shape.pieces, kTmaPackPieces},
+          {"channels", shape.c, seen.number(0) == static_cast<int>(MathMode::kTf32) ? 4 : 8},
+          {"images", shape.pixels / shape.plane, 1}};
+}
+
 Directions directions_of_sliced_k(const Seen& seen) {
   const auto& shape = seen.argument<SlicedKShape>(0);
   const int pooled = shape.pool ? 2 : 1;
@@ -259,6 +284,8 @@ const std::map<std::string, DirectionReader>& readers() {
       {"conv_winograd_fused_kernel", directions_of_winograd_fused},
       {"conv_tensor_core_mma_kernel", directions_of_mma},
       {"conv_tensor_core_wgmma_kernel", directions_of_wgmma},
+      {"conv_tensor_core_tma_kernel", directions_of_tma},
+      {"conv_tensor_core_pack_kernel", directions_of_pack},
       {"conv_sliced_k_kernel", directions_of_sliced_k},
       {"conv_depthwise_rows_kernel", directions_of_depthwise_rows},
       {"conv_depthwise_channels_kernel",
@@ -278,6 +305,8 @@ const Exempt kExempt[] = {
      "rows of a tile are padded beyond W"},
     {"conv_depthwise_rows_kernel<., ., 1, ., 4, 4>|conv_depthwise_rows_kernel<3, 3, 1, 1, 2, 4>", "columns",
      "Q is W or W - 4, both multiples of 4"},
+    {"conv_tensor_core_tma_kernel<.* 2, 128, 3, 2>", "parts", "is chosen where tiles are many"},
+    {"conv_tensor_core_tma_kernel<.* 1, 128, 4, 2>", "tiles", "is chosen where a block has one tile"},
     {"conv_winograd_multiply_kernel<.*SgemmTile<(8|16|32|64),", "filters of a group",
      "is chosen where one tile takes all filters"},
     {"conv_winograd_fused_kernel<4>", "", "is for GPUs with less shared memory than an H200: EveryGpu"},
@@ -364,6 +393,7 @@ TEST_P(EveryGpu, RunsWhatABackendSupports) {
   run_lists(gpu);
   const bool mma = gpu.compute_capability >= 80, wide = gpu.shared_bytes_per_block >= 144 * 1024;
   EXPECT_EQ(census().launched("conv_tensor_core_wgmma_kernel"), gpu.compute_capability == 90);
+  EXPECT_EQ(census().launched("conv_tensor_core_tma_kernel"), gpu.compute_capability == 90);
   EXPECT_EQ(census().launched("conv_tensor_core_mma_kernel"), mma);
   EXPECT_EQ(census().launched("conv_implicit_gemm_rows_kernel"), mma);
   EXPECT_EQ(census().launched("conv_winograd_fused_kernel<8>"), mma && wide);
@@ -452,7 +482,7 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
       {"mb8ic64ih128oc256oh126kh3", "tensor_core", MathMode::kTf32,
        "wgmma, 256 positions x 128 filters, 3 slices of inputs, 4 stages of 3 taps; 132x1x1 of 512"},
       {"mb8ic64ih128oc256oh126kh3", "tensor_core", MathMode::kFp16,
-       "wgmma, 256 positions x 128 filters, 3 slices of inputs, 4 stages of 3 taps; 132x1x1 of 512"},
+       "tma, 128 positions x 128 filters, 2 blocks a multiprocessor; 264x1x1 of 288"},
       {"mb8ic128ih128oc256oh126kh3", "direct", MathMode::kFp32,
        "tile, 2x4 positions x 8 channels per thread, 25344 bytes shared; 256x16x1 of 128"},
       {"mb8ic128ih128oc256oh126kh3", "implicit_gemm", MathMode::kFp32,
@@ -462,7 +492,7 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
       {"mb8ic128ih128oc256oh126kh3", "tensor_core", MathMode::kTf32,
        "wgmma, 256 positions x 128 filters, 3 slices of inputs, 4 stages of 3 taps; 132x1x1 of 512"},
       {"mb8ic128ih128oc256oh126kh3", "tensor_core", MathMode::kFp16,
-       "wgmma, 256 positions x 128 filters, 3 slices of inputs, 4 stages of 3 taps; 132x1x1 of 512"},
+       "tma, 128 positions x 128 filters, 2 blocks a multiprocessor; 264x1x1 of 288"},
       {"mb1ic64ih56oc64oh56kh3ph1", "direct", MathMode::kFp32,
        "tile, 1x4 positions x 2 channels per thread, 10816 bytes shared; 14x32x1 of 64"},
       {"mb1ic64ih56oc64oh56kh3ph1", "implicit_gemm", MathMode::kFp32,
@@ -473,6 +503,10 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
        "wgmma, 128 positions x 64 filters, 8 slices of inputs, 4 stages of 3 taps; 26x1x1 of 512"},
       {"mb1ic64ih56oc64oh56kh3ph1", "tensor_core", MathMode::kFp16,
        "wgmma, 128 positions x 64 filters, 8 slices of inputs, 4 stages of 3 taps; 26x1x1 of 512"},
+      {"mb8ic256ih14oc1024oh14kh1", "tensor_core", MathMode::kTf32,
+       "tma, 64 positions x 128 filters, 2 blocks a multiprocessor; 200x1x1 of 160"},
+      {"mb1ic512ih14oc512oh7kh3sh2ph1", "tensor_core", MathMode::kTf32,
+       "tma, 64 positions x 64 filters, 2 blocks a multiprocessor, sums in 8 parts; 64x1x1 of 160"},
       {"mb8ic3ih256oc3oh256kh3ph1", "direct", MathMode::kFp32,
        "strips of 7 rows, 4 columns x 3 channels a lane; 132x1x1 of 128"},
       {"mb8ic3ih256oc3oh256kh3ph1", "implicit_gemm", MathMode::kFp32,

@@ -1,5 +1,6 @@
 #include "tests/support/simulated_gpu.h"
 
+#include <cuda.h>
 #include <cxxabi.h>
 
 #include <algorithm>
@@ -156,6 +157,23 @@ cudaError_t get_properties(cudaDeviceProp* properties, int ordinal) {
   properties->l2CacheSize = one.l2_mib << 20;
   properties->sharedMemPerBlockOptin = static_cast<size_t>(one.shared_bytes_per_block);
   return cudaSuccess;
+}
+
+/// Refuses what the driver refuses of a tensor [N, H, W, C]: CUDA Driver API, "cuTensorMapEncodeIm2col".
+CUresult encode_im2col(CUtensorMap*, CUtensorMapDataType, cuuint32_t rank, void* address,
+                       const cuuint64_t* sizes, const cuuint64_t* pitches, const int* first, const int* last,
+                       cuuint32_t channels, cuuint32_t pixels, const cuuint32_t* strides,
+                       CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+                       CUtensorMapFloatOOBfill) {
+  bool legal =
+      rank == 4 && reinterpret_cast<uintptr_t>(address) % 16 == 0 && channels <= 256 && pixels <= 1024;
+  for (int i = 0; i < 3; ++i) legal = legal && pitches[i] % 16 == 0 && pitches[i] < uint64_t{1} << 40;
+  for (int i = 0; i < 4; ++i) legal = legal && sizes[i] > 0 && strides[i] >= 1 && strides[i] <= 8;
+  for (int i = 0; i < 2; ++i) {
+    legal = legal && first[i] >= -128 && first[i] <= 127 && last[i] >= -128 && last[i] <= 127 &&
+            static_cast<int64_t>(sizes[i + 1]) + last[i] > first[i];
+  }
+  return legal ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 }  // namespace
@@ -326,6 +344,14 @@ cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* b
 cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int threads,
                                                                  size_t shared_bytes) {
   *blocks = resident_blocks(kernel, threads, shared_bytes);
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
+                                                    unsigned long long,
+                                                    cudaDriverEntryPointQueryResult* status) {
+  const bool found = std::strcmp(symbol, "cuTensorMapEncodeIm2col") == 0;
+  *function = found ? reinterpret_cast<void*>(&encode_im2col) : nullptr;
+  *status = found ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return cudaSuccess;
 }
 cudaError_t __wrap_cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }

@@ -2,9 +2,11 @@
 //   y [K/G, N*P*Q] = w [K/G, C/G*R*S] x im2col(x) [C/G*R*S, N*P*Q]
 //
 // x, w and y are fp32 in memory; operands are rounded to nearest (tf32: 10 bits after the leading one, fp16: 10 bits
-// and its smaller range) before the tensor cores, which sum in fp32. There are two kernels; the first that supports the
-// problem is taken:
-//   wgmma  Hopper (compute capability 9.0 exactly), stride 1, one group: tensor_core/hopper.cu
+// and its smaller range) before the tensor cores, which sum in fp32. There are three kernels; the first that supports
+// the problem, and that none is expected to beat, is taken:
+//   tma    Hopper (compute capability 9.0 exactly), one group, 16 channels and 32 filters or more:
+//          tensor_core/hopper_tma.cu
+//   wgmma  Hopper, stride 1, one group, NCHW, in fp16 also NHWC: tensor_core/hopper.cu
 //   mma    everything else from compute capability 8.0 up: implicit GEMM, gathered by a table of offsets as
 //          implicit_gemm does. S. Chetlur et al., "cuDNN: efficient primitives for deep learning",
 //          arXiv:1410.0759 (2014), section 3; fragments of mma.sync after the PTX ISA's matrix layouts.
@@ -199,6 +201,11 @@ class TensorCoreBackend : public SummingBackend {
     if (const Support groups = groups_fit_grid("tensor_core", problem); !groups) return groups;
     return current_gpu_supports(gpu_supports);
   }
+  size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {
+    return tma_workspace_bytes(problem, math);
+  }
+  // The other kernels need none.
+  size_t min_workspace_bytes(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override { return 0; }
   // The number of output pixels, and so the batch, decides among kernels with different orders of sums.
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
     return Determinism::kBitwise;
@@ -209,6 +216,8 @@ class TensorCoreBackend : public SummingBackend {
       throw UnavailableError(support.reason());
     const Choice choice = choose_variant(request.problem, gpu);
     if (gpu.compute_capability == GpuLimits::kWgmma) {
+      const double us_to_beat = hopper_microseconds(request.problem, request.math, gpu.multiprocessors);
+      if (auto kernel = prepare_tensor_core_tma(request, gpu.multiprocessors, us_to_beat)) return kernel;
       if (auto kernel = prepare_tensor_core_hopper(request, gpu.multiprocessors, choice.cycles))
         return kernel;
     }

@@ -13,12 +13,12 @@
 #include <algorithm>
 
 #include "framework/base/integer_math.h"
+#include "framework/device/cluster_launch.cuh"
 #include "framework/device/cuda_check.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/medium/kernel.cuh"
 #include "models/fused_lenet5/gpu/medium/parameters.h"
-#include "models/fused_lenet5/gpu/small/launch.cuh"
 #include "models/prediction.h"
 
 namespace lenslet {
@@ -26,12 +26,11 @@ namespace fused_lenet5 {
 namespace {
 
 using medium_lenet5::MediumArguments;
-using small_lenet5::ClusterShape;
 using MediumTile = medium_lenet5::Tile;
 
 using MediumFunction = void (*)(MediumArguments);
 
-constexpr ClusterShape kShape{1, MediumTile::kSharedBytes, MediumTile::kThreads};
+constexpr ClusterShape kShape{1, MediumTile::kThreads, MediumTile::kSharedBytes};
 
 template <typename Pixel>
 MediumFunction kernel_for(ElementType output) {

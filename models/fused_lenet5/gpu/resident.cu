@@ -1,9 +1,9 @@
 // The GPU side of ResidentLenet5: choice of the clusters, and the launch of one.
+#include "framework/device/cluster_launch.cuh"
 #include "framework/device/native_stream.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/resident/kernel.cuh"
 #include "models/fused_lenet5/gpu/resident/launch.h"
-#include "models/fused_lenet5/gpu/small/launch.cuh"
 #include "models/fused_lenet5/gpu/small/parameters.h"
 
 namespace lenslet::small_lenet5 {
@@ -24,7 +24,7 @@ ResidentLaunch::ResidentLaunch(const Lenet5Parameters& parameters, int max_clust
     throw UnavailableError(support.reason());
   const DeviceGuard guard(device);
   const fused_lenet5::SmallLaunch launch = fused_lenet5::resident_launch(max_clusters, [](int blocks) {
-    return clusters_at_once(reinterpret_cast<const void*>(kernel_for(blocks)), {blocks});
+    return clusters_at_once(reinterpret_cast<const void*>(kernel_for(blocks)), {blocks, kThreads});
   });
   clusters_ = launch.clusters;
   blocks_ = launch.blocks;
@@ -40,7 +40,7 @@ ResidentLaunch::ResidentLaunch(const Lenet5Parameters& parameters, int max_clust
 void ResidentLaunch::enqueue(resident::Memory* memory, const resident::Turn& turn, Stream& stream) const {
   const DeviceGuard guard(stream.device());
   const ResidentArguments arguments{memory, packed_.as<float>(), turn, conv1_};
-  launch_clusters("fused_lenet5_resident_kernel", kernel_for(blocks_), 1, {blocks_, 0, kThreads, false},
+  launch_clusters("fused_lenet5_resident_kernel", kernel_for(blocks_), 1, {blocks_, kThreads, 0, false},
                   stream, arguments);
 }
 

@@ -13,11 +13,11 @@
 // neither bytes nor products limit the time, so activations need not be rounded.
 #include <algorithm>
 
+#include "framework/device/cluster_launch.cuh"
 #include "framework/device/cuda_check.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/small/kernel.cuh"
-#include "models/fused_lenet5/gpu/small/launch.cuh"
 #include "models/fused_lenet5/gpu/small/parameters.h"
 
 namespace lenslet {
@@ -68,7 +68,7 @@ class SmallOperator : public Operator {
     arguments.probabilities = context.fp32_halves;
     arguments.input_on_host = !inputs[0].device.is_cuda();
     launch_clusters("fused_lenet5_small_kernel", choice_.kernel, clusters_,
-                    {choice_.blocks, choice_.tail_bytes}, context.stream, arguments);
+                    {choice_.blocks, kThreads, choice_.tail_bytes}, context.stream, arguments);
   }
 
  private:
@@ -80,7 +80,7 @@ class SmallOperator : public Operator {
     const SmallLaunch launch = small_launch(arguments_.count, [&](int blocks) {
       const SmallChoice& candidate = of_size(blocks);
       return clusters_at_once(reinterpret_cast<const void*>(candidate.kernel),
-                              {candidate.blocks, candidate.tail_bytes});
+                              {candidate.blocks, kThreads, candidate.tail_bytes});
     });
     if (launch.clusters == 0)
       throw UnavailableError(

@@ -1,4 +1,4 @@
-// Tensor-core convolution for Hopper with wgmma: stride 1, one group, both layouts, tf32 or fp16; see
+// Tensor-core convolution for Hopper with wgmma: stride 1, one group, NCHW, in fp16 also NHWC; see
 // tensor_core/hopper_kernel.cuh. This file: supported problems, tiling, the order of the filters in memory.
 #include "layers/conv/gpu/tensor_core/hopper.h"
 
@@ -26,10 +26,12 @@ struct Variant {
   HopperFunction kernel[2];  // [NHWC]
 };
 
+constexpr MathMode kTf32 = MathMode::kTf32, kFp16 = MathMode::kFp16;
+
 template <MathMode kMath, int kTilesM, int kFilters, int kTaps>
 constexpr Variant variant() {
   using Tile = HopperTile<kMath, false, kTilesM, kFilters, kTaps>;
-  using NhwcTile = HopperTile<kMath, true, kTilesM, kFilters, kTaps>;
+  using NhwcTile = HopperTile<kFp16, true, kTilesM, kFilters, kTaps>;
   return {Tile::kPixels,
           kFilters,
           Tile::kChannels,
@@ -38,10 +40,10 @@ constexpr Variant variant() {
           Tile::kTapBytes,
           Tile::kConsumers * Tile::kStagingFloats * 4,
           {Tile::kThreads, NhwcTile::kThreads},
-          {&conv_tensor_core_wgmma_kernel<Tile>, &conv_tensor_core_wgmma_kernel<NhwcTile>}};
+          {&conv_tensor_core_wgmma_kernel<Tile>,
+           kMath == kFp16 ? &conv_tensor_core_wgmma_kernel<NhwcTile> : nullptr}};
 }
 
-constexpr MathMode kTf32 = MathMode::kTf32, kFp16 = MathMode::kFp16;
 constexpr Variant kVariants[2][6] = {
     {variant<kTf32, 2, 128, 5>(), variant<kTf32, 2, 128, 3>(), variant<kTf32, 2, 128, 1>(),
      variant<kTf32, 1, 64, 5>(), variant<kTf32, 1, 64, 3>(), variant<kTf32, 1, 64, 1>()},
@@ -198,16 +200,29 @@ class TensorCoreHopper
   std::shared_ptr<float> filters_, bias_;
 };
 
+/// In NHWC it reads four channels at a time.
+bool supports(const Conv2dProblem& problem, MathMode math) {
+  const bool nhwc = problem.layout == TensorLayout::kNhwc;
+  return problem.stride_h == 1 && problem.stride_w == 1 && problem.groups == 1 &&
+         (!nhwc || (math == kFp16 && problem.c % 4 == 0)) &&
+         PaddedBatch(problem).pixels <= GpuLimits::kElements;
+}
+
 }  // namespace
+
+double hopper_microseconds(const Conv2dProblem& problem, MathMode math, int multiprocessors) {
+  // With one tap it loads each slice of inputs for a single product.
+  if (!supports(problem, math) || problem.r * problem.s == 1) return INFINITY;
+  // Its time over the estimate of cycles() at 1,755 cycles a microsecond, not measured: a fit to trials on an H200 with
+  // the problems in problems/resnet50.txt and problems/deep3x3.txt.
+  const double slower = math == kTf32 ? 1.6 : 3.1;
+  return choose_variant(problem, math, multiprocessors).cycles * slower / 1755;
+}
 
 std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& request, int multiprocessor_count,
                                                        double cycles_to_beat) {
-  const Conv2dProblem& problem = request.problem;
-  if (problem.stride_h != 1 || problem.stride_w != 1 || problem.groups != 1) return nullptr;
-  if (problem.layout == TensorLayout::kNhwc && problem.c % 4 != 0)
-    return nullptr;  // the kernel reads four channels at a time
-  if (PaddedBatch(problem).pixels > GpuLimits::kElements) return nullptr;
-  const Choice choice = choose_variant(problem, request.math, multiprocessor_count);
+  if (!supports(request.problem, request.math)) return nullptr;
+  const Choice choice = choose_variant(request.problem, request.math, multiprocessor_count);
   if (choice.cycles > cycles_to_beat) return nullptr;
   return std::make_unique<TensorCoreHopper>(request, *choice.variant, multiprocessor_count);
 }

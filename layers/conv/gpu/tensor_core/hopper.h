@@ -1,6 +1,9 @@
-// The tensor-core convolution for Hopper. It has its own file, because its instructions (wgmma) exist only for sm_90a.
+// The tensor-core convolutions for Hopper. They have files of their own, because their instructions (wgmma) exist only
+// for sm_90a.
 #pragma once
 
+#include <cmath>
+#include <cstddef>
 #include <memory>
 
 #include "layers/conv/conv_backend.h"
@@ -8,15 +11,29 @@
 namespace lenslet {
 
 #ifdef LENSLET_HAS_HOPPER
-/// The kernel for compute capability 9.0; null if it does not support the problem or is expected to take more than
-/// `cycles_to_beat`.
+/// The kernel that gathers inputs itself, for compute capability 9.0; null if it does not support the problem or is
+/// expected to take more than `cycles_to_beat`.
 std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& request, int multiprocessor_count,
                                                        double cycles_to_beat);
+/// The estimated time of that kernel; infinite if it does not support the problem or does not suit it.
+double hopper_microseconds(const Conv2dProblem& problem, MathMode math, int multiprocessors);
+/// The kernel whose inputs TMA gathers, for compute capability 9.0; null if it does not support the problem or the
+/// workspace limit, or is expected to take more than `us_to_beat`.
+std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare& request, int multiprocessors,
+                                                    double us_to_beat);
+/// The scratch memory of that kernel: for the inputs in another layout or element type; 0 if it reads them as they are
+/// or does not support the problem.
+size_t tma_workspace_bytes(const Conv2dProblem& problem, MathMode math);
 #else
-/// None: this build has no code for that GPU.
+// None: this build has no code for that GPU.
 inline std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare&, int, double) {
   return nullptr;
 }
+inline double hopper_microseconds(const Conv2dProblem&, MathMode, int) { return INFINITY; }
+inline std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare&, int, double) {
+  return nullptr;
+}
+inline size_t tma_workspace_bytes(const Conv2dProblem&, MathMode) { return 0; }
 #endif
 
 }  // namespace lenslet

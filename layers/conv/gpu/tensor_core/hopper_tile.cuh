@@ -52,18 +52,6 @@ struct HopperTile {
   static constexpr int kStagingFloats = kFilters * kPixelsOfGroup;  // of a warpgroup
 };
 
-/// Position in a ring of buffers, and the parity of its current round.
-struct RingPlace {
-  int index = 0;
-  uint32_t parity = 0;
-  __device__ __forceinline__ void advance(int depth) {
-    if (++index == depth) {
-      index = 0;
-      parity ^= 1;
-    }
-  }
-};
-
 /// Element of x at padded pixel v and channel 0, or -1 in the padding and past the end.
 template <class Tile>
 __device__ __forceinline__ int hopper_source(const HopperShape& shape, int v) {

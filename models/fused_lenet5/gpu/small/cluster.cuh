@@ -1,11 +1,11 @@
-// Clusters of blocks, from compute capability 9.0 on: ranks, barriers, and stores into another block's shared memory
-// that complete a barrier there. Internal: includes CUDA. After the PTX ISA, "mbarrier", "st.async" and
-// "barrier.cluster".
+// Stores into the shared memory of another block of a cluster that complete a barrier there, from compute capability
+// 9.0 on. Internal: includes CUDA. After the PTX ISA, "mbarrier" and "st.async".
 #pragma once
 
 #include <cstdint>
 
 #include "framework/instructions/async_copy.cuh"
+#include "framework/instructions/cluster.cuh"
 #include "framework/instructions/early_launch.cuh"
 
 namespace lenslet::small_lenet5 {
@@ -16,30 +16,6 @@ namespace lenslet::small_lenet5 {
 #else
 #define LENSLET_FROM_SM90(...) __trap()
 #endif
-
-__device__ __forceinline__ int cluster_rank() {
-  uint32_t rank = 0;
-  LENSLET_FROM_SM90("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return static_cast<int>(rank);
-}
-/// The same place in block `rank`'s shared memory.
-__device__ __forceinline__ uint32_t in_block(uint32_t address, int rank) {
-  uint32_t there = 0;
-  LENSLET_FROM_SM90("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
-  return there;
-}
-
-/// All threads of the cluster arrive, then wait. Writes before the arrival are visible to all after the wait.
-__device__ __forceinline__ void cluster_arrive() {
-  LENSLET_FROM_SM90("barrier.cluster.arrive.release.aligned;" ::: "memory");
-}
-/// The same without memory ordering: only for barriers, which barriers_ready() makes visible.
-__device__ __forceinline__ void cluster_arrive_relaxed() {
-  LENSLET_FROM_SM90("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void cluster_wait() {
-  LENSLET_FROM_SM90("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
 
 /// A barrier in shared memory that completes a phase when one thread and its expected number of bytes have arrived.
 __device__ __forceinline__ void barrier_init(uint64_t* barrier) {

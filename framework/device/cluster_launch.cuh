@@ -1,4 +1,4 @@
-// Launches of cluster kernels. Internal: includes CUDA.
+// Launches of kernels in clusters of blocks, from compute capability 9.0 on. Internal: includes CUDA.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -6,16 +6,15 @@
 #include "framework/device/gpu_queries.h"
 #include "framework/device/launch_check.h"
 #include "framework/device/native_stream.h"
-#include "models/fused_lenet5/gpu/small/tile.h"
 
-namespace lenslet::small_lenet5 {
+namespace lenslet {
 
 /// How a kernel of clusters is launched. With `early` it may begin before the previous launch ends; it then waits for
 /// that.
 struct ClusterShape {
-  int blocks;  // of a cluster
+  int blocks;   // of a cluster
+  int threads;  // of a block
   int dynamic_shared_bytes = 0;
-  int threads = kThreads;
   bool early = true;
 };
 
@@ -46,9 +45,9 @@ inline int clusters_at_once(const void* kernel, const ClusterShape& shape) {
 }
 
 /// Enqueues `clusters` clusters. Throws DeviceError with the kernel's `name` if the launch fails.
-template <typename Arguments>
-void launch_clusters(const char* name, void (*kernel)(Arguments), int clusters, const ClusterShape& shape,
-                     Stream& stream, const Arguments& arguments) {
+template <typename... Parameters, typename... Arguments>
+void launch_clusters(const char* name, void (*kernel)(Parameters...), int clusters, const ClusterShape& shape,
+                     const Stream& stream, const Arguments&... arguments) {
   cudaLaunchAttribute attributes[2]{};
   attributes[0].id = cudaLaunchAttributeClusterDimension;
   attributes[0].val.clusterDim = {static_cast<unsigned>(shape.blocks), 1, 1};
@@ -61,8 +60,8 @@ void launch_clusters(const char* name, void (*kernel)(Arguments), int clusters, 
   config.stream = native(stream);
   config.attrs = attributes;
   config.numAttrs = shape.early ? 2 : 1;
-  (void)cudaLaunchKernelEx(&config, kernel, arguments);
+  (void)cudaLaunchKernelEx(&config, kernel, arguments...);
   LENSLET_CUDA_CHECK_LAUNCH_OF(name);
 }
 
-}  // namespace lenslet::small_lenet5
+}  // namespace lenslet

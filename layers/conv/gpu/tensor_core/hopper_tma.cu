@@ -1,0 +1,298 @@
+// Tensor-core convolution for Hopper whose inputs TMA gathers: one group, both layouts, tf32 or fp16; see
+// tensor_core/tma_kernel.cuh. This file: supported problems, the choice of a tile, the order of operands in memory.
+#include "layers/conv/gpu/tensor_core/hopper.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "framework/base/integer_math.h"
+#include "framework/device/cluster_launch.cuh"
+#include "framework/device/tensor_map.cuh"
+#include "framework/measuring/tracer.h"
+#include "layers/conv/gpu/conv_sizes.h"
+#include "layers/conv/gpu/kernel_host.cuh"
+#include "layers/conv/gpu/tensor_core/pack.h"
+#include "layers/conv/gpu/tensor_core/tma_kernel.cuh"
+#include "layers/conv/gpu/tensor_core/tma_pack.cuh"
+
+namespace lenslet {
+namespace {
+
+constexpr MathMode kTf32 = MathMode::kTf32, kFp16 = MathMode::kFp16;
+constexpr int kPieceBytes = 16, kStepPieces = 8;  // of a row in shared memory
+
+int lanes(MathMode math) { return math == kTf32 ? 4 : 8; }  // elements in a piece
+
+using TmaFunction = void (*)(TmaShape, CUtensorMap, const unsigned char*, const float*, float*);
+using PackFunction = void (*)(TmaPackShape, const float*, uint4*);
+
+struct Variant {
+  int pixels, filters, blocks, threads, shared_bytes;
+  double step_us, tile_us, step_latency_us;  // see microseconds()
+  TmaFunction kernel[2][2];                  // [fp16][NHWC]
+};
+
+template <int kGroups, int kFilters, int kStages, int kBlocks>
+Variant variant(double step_us, double tile_us, double step_latency_us) {
+  using Tile = TmaTile<kTf32, true, kGroups, kFilters, kStages, kBlocks>;
+  return {Tile::kPixels,
+          kFilters,
+          kBlocks,
+          Tile::kThreads,
+          Tile::kSharedBytes,
+          step_us,
+          tile_us,
+          step_latency_us,
+          {{&conv_tensor_core_tma_kernel<TmaTile<kTf32, false, kGroups, kFilters, kStages, kBlocks>>,
+            &conv_tensor_core_tma_kernel<Tile>},
+           {&conv_tensor_core_tma_kernel<TmaTile<kFp16, false, kGroups, kFilters, kStages, kBlocks>>,
+            &conv_tensor_core_tma_kernel<TmaTile<kFp16, true, kGroups, kFilters, kStages, kBlocks>>}}};
+}
+
+/// Small tiles reach more multiprocessors, large ones read each operand less often. The times are not measured: a fit
+/// to trials of all variants and splits, with problems/resnet50.txt and problems/deep3x3.txt in tf32 on an H200.
+const Variant kVariants[] = {
+    variant<2, 128, 3, 2>(0.369, 2.011, 0.674), variant<1, 128, 4, 2>(0.117, 0.298, 0.419),
+    variant<1, 128, 3, 3>(0.257, 0.984, 0.497), variant<1, 64, 6, 2>(0.164, 0.644, 0.179),
+    variant<1, 64, 4, 3>(0.150, 0.827, 0.260),
+};
+constexpr double kFirstStepUs = 3.478, kSumUs = 0.909, kSumUsOfPart = 0.354;  // of the same fit
+
+struct Choice {
+  const Variant* variant = nullptr;
+  int parts = 1;
+  double microseconds = INFINITY;
+};
+
+int64_t tile_count(const Conv2dProblem& problem, const Variant& variant) {
+  const int64_t positions = int64_t{problem.n} * problem.p() * problem.q();
+  return ceil_div(positions, variant.pixels) * ceil_div(problem.k, variant.filters);
+}
+int channel_steps(const Conv2dProblem& problem, MathMode math) {
+  return static_cast<int>(ceil_div(problem.c, kStepPieces * lanes(math)));
+}
+int step_count(const Conv2dProblem& problem, MathMode math) {
+  return problem.r * problem.s * channel_steps(problem, math);
+}
+
+/// A problem in tiles, each a sum of some steps in some parts.
+struct Split {
+  int64_t tiles;
+  int steps, parts;
+};
+
+/// Estimated time: a multiprocessor with many tiles is bound by the rate of their steps, one with few by the latency of
+/// a step. The parts of a split tile are added up.
+double microseconds(const Split& split, const Variant& variant, int multiprocessors) {
+  const int parts = split.parts;
+  const auto own_tiles = static_cast<double>(ceil_div(split.tiles * parts, multiprocessors));
+  const auto own_steps = static_cast<double>(ceil_div(split.steps, parts));
+  const double many = own_tiles * (own_steps * variant.step_us + variant.tile_us);
+  const double few =
+      std::ceil(own_tiles / variant.blocks) * (own_steps * variant.step_latency_us + kFirstStepUs);
+  return std::max(many, few) + (parts > 1 ? kSumUs + parts * kSumUsOfPart : 0);
+}
+
+Choice choose(const Conv2dProblem& problem, MathMode math, int multiprocessors) {
+  const int steps = step_count(problem, math);
+  Choice best;
+  for (const Variant& candidate : kVariants) {
+    // Where tiles are so few that sums are split, the smaller ones are better.
+    const int max_parts = candidate.pixels > 64 ? 1 : std::min(GpuLimits::kPortableCluster, steps);
+    for (int parts = 1; parts <= max_parts; parts *= 2) {
+      const double cost =
+          microseconds({tile_count(problem, candidate), steps, parts}, candidate, multiprocessors);
+      if (cost < best.microseconds) best = {&candidate, parts, cost};
+    }
+  }
+  return best;
+}
+
+/// Whether the copies can read x as it is.
+bool reads_x(const Conv2dProblem& problem, MathMode math) {
+  return math == kTf32 && problem.layout == TensorLayout::kNhwc && problem.c % lanes(math) == 0;
+}
+
+/// Estimated time to pack x, not measured: a launch and a rate, fitted to the same trials.
+double pack_microseconds(const Conv2dProblem& problem, MathMode math) {
+  if (reads_x(problem, math)) return 0;
+  constexpr double kLaunchUs = 2.5, kBytesPerUs = 1.9e6;
+  const int64_t elements = int64_t{problem.n} * problem.c * problem.h * problem.w;
+  return kLaunchUs + static_cast<double>(elements * (4 + kPieceBytes / lanes(math))) / kBytesPerUs;
+}
+
+class TensorCoreTma : public ConvKernel {
+ public:
+  TensorCoreTma(const ConvPrepare& request, const Choice& choice, int multiprocessors)
+      : problem_(request.problem),
+        math_(request.math),
+        variant_(choice.variant),
+        encode_(encode_im2col_map()) {
+    const bool nhwc = problem_.layout == TensorLayout::kNhwc, fp16 = math_ == kFp16;
+    shape_.channel_steps = channel_steps(problem_, math_);
+    shape_.steps = step_count(problem_, math_);
+    kernel_ = variant_->kernel[fp16][nhwc];
+    const int filter_tiles = static_cast<int>(ceil_div(problem_.k, variant_->filters));
+    set_strides(shape_, problem_);
+    shape_.dilation_h = problem_.dilation_h;
+    shape_.dilation_w = problem_.dilation_w;
+    shape_.k = problem_.k;
+    shape_.plane = problem_.p() * problem_.q();
+    shape_.positions = problem_.n * shape_.plane;
+    shape_.s = problem_.s;
+    shape_.tiles = static_cast<int>(tile_count(problem_, *variant_));
+    shape_.parts = choice.parts;
+    shape_.by_filter_tiles = FastDivide(filter_tiles);
+    shape_.by_plane = FastDivide(shape_.plane);
+    shape_.by_q = FastDivide(problem_.q());
+    shape_.by_channel_steps = FastDivide(shape_.channel_steps);
+    shape_.by_s = FastDivide(problem_.s);
+    shape_.relu = request.rectifier.relu();
+    clusters_ = shape_.parts > 1 ? shape_.tiles : std::min(shape_.tiles, multiprocessors * variant_->blocks);
+    allow_shared_bytes(reinterpret_cast<const void*>(kernel_), static_cast<size_t>(variant_->shared_bytes));
+    upload_filters(request, filter_tiles);
+    if (reads_x(problem_, math_)) return;
+    pack_shape_.c = problem_.c;
+    pack_shape_.plane = problem_.h * problem_.w;
+    pack_shape_.pieces = static_cast<int>(ceil_div(problem_.c, lanes(math_)));
+    pack_shape_.pixels = problem_.n * pack_shape_.plane;
+    pack_shape_.by_plane = FastDivide(pack_shape_.plane);
+    constexpr PackFunction kPacks[2][2] = {
+        {&conv_tensor_core_pack_kernel<kTf32, false>, &conv_tensor_core_pack_kernel<kTf32, true>},
+        {&conv_tensor_core_pack_kernel<kFp16, false>, &conv_tensor_core_pack_kernel<kFp16, true>}};
+    pack_ = {"conv_tensor_core_pack_kernel", kPacks[fp16][nhwc],
+             dim3(static_cast<unsigned>(ceil_div(pack_shape_.pixels, kTmaPackPixels)),
+                  static_cast<unsigned>(ceil_div(pack_shape_.pieces, kTmaPackPieces))),
+             kTmaPackThreads};
+  }
+  size_t workspace_bytes() const override { return tma_workspace_bytes(problem_, math_); }
+  std::string detail() const override {
+    return concat("tma, ", variant_->pixels, " positions x ", variant_->filters, " filters, ",
+                  variant_->blocks, " blocks a multiprocessor",
+                  shape_.parts > 1 ? concat(", sums in ", shape_.parts, " parts") : "");
+  }
+  std::vector<LaunchResources> launches() const override {
+    std::vector<LaunchResources> rows;
+    if (pack_) rows.push_back(pack_.resources());
+    rows.push_back(launch_resources(kName, reinterpret_cast<const void*>(kernel_), variant_->threads,
+                                    static_cast<size_t>(variant_->shared_bytes)));
+    return rows;
+  }
+  void run(const ConvArgs& args, RunContext& context) override {
+    const void* x = args.x;
+    if (pack_) {
+      ScopedStage stage(context.tracer, "pack");
+      pack_.early(context.stream, pack_shape_, args.x, static_cast<uint4*>(context.workspace));
+      x = context.workspace;
+    }
+    if (x != described_) describe(x);
+    ScopedStage stage(context.tracer, "multiply");
+    launch_clusters(kName, kernel_, clusters_, {shape_.parts, variant_->threads, variant_->shared_bytes},
+                    context.stream, shape_, x_, reinterpret_cast<const unsigned char*>(filters_.get()),
+                    static_cast<const float*>(bias_.get()), args.y);
+  }
+
+ private:
+  static constexpr const char* kName = "conv_tensor_core_tma_kernel";
+
+  /// The bounding box holds the pixels that the first tap of any window meets.
+  void describe(const void* x) {
+    const int element_bytes = kPieceBytes / lanes(math_);
+    const auto c = static_cast<cuuint64_t>(round_up(problem_.c, lanes(math_))),
+               w = static_cast<cuuint64_t>(problem_.w), h = static_cast<cuuint64_t>(problem_.h);
+    const cuuint64_t sizes[] = {c, w, h, static_cast<cuuint64_t>(problem_.n)},
+                     pixel_bytes = c * element_bytes;
+    const cuuint64_t pitches[] = {pixel_bytes, w * pixel_bytes, h * w * pixel_bytes};
+    const int first[] = {-problem_.pad_w, -problem_.pad_h};
+    const int last[] = {problem_.pad_w - (problem_.s - 1) * problem_.dilation_w,
+                        problem_.pad_h - (problem_.r - 1) * problem_.dilation_h};
+    const cuuint32_t strides[] = {1, static_cast<cuuint32_t>(problem_.stride_w),
+                                  static_cast<cuuint32_t>(problem_.stride_h), 1};
+    const CUresult result = encode_(
+        &x_, math_ == kTf32 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4,
+        const_cast<void*>(x), sizes, pitches, first, last,
+        static_cast<cuuint32_t>(kStepPieces * lanes(math_)), static_cast<cuuint32_t>(variant_->pixels),
+        strides, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (result != CUDA_SUCCESS)
+      throw DeviceError(concat("cuTensorMapEncodeIm2col failed with CUresult ", static_cast<int>(result),
+                               " for the convolution ", problem_.to_string()));
+    described_ = x;
+  }
+
+  /// [K, C, R, S] to [filter tiles, taps, channel steps, filters] rows of eight pieces, in the order of
+  /// swizzled_operand_descriptor().
+  void upload_filters(const ConvPrepare& request, int filter_tiles) {
+    const int taps = problem_.r * problem_.s, elements = lanes(math_), step_channels = kStepPieces * elements;
+    const int64_t bytes =
+        int64_t{filter_tiles} * shape_.steps * variant_->filters * kStepPieces * kPieceBytes;
+    std::vector<float> packed(static_cast<size_t>(bytes / 4), 0.0f);  // all zero bits, in fp16 too
+    auto* target = reinterpret_cast<unsigned char*>(packed.data());
+    const float* weight = request.weights;
+    for (int k = 0; k < problem_.k; ++k) {
+      const int64_t filter_tile = k / variant_->filters, filter = k % variant_->filters;
+      for (int c = 0; c < problem_.c; ++c) {
+        const int64_t piece = (c % step_channels / elements) ^ (filter % 8);
+        for (int tap = 0; tap < taps; ++tap) {
+          const int64_t step = filter_tile * shape_.steps + tap * shape_.channel_steps + c / step_channels;
+          const int64_t row = step * variant_->filters + filter;
+          put_operand(target, (row * kStepPieces + piece) * elements + c % elements, *weight++,
+                      math_ == kTf32);
+        }
+      }
+    }
+    filters_ = request.services.upload(packed.data(), packed.size());
+    bias_ = upload_bias(request, int64_t{filter_tiles} * variant_->filters);
+  }
+
+  Conv2dProblem problem_;
+  MathMode math_;
+  const Variant* variant_;
+  decltype(&cuTensorMapEncodeIm2col) encode_;
+  TmaShape shape_{};
+  TmaFunction kernel_ = nullptr;
+  int clusters_ = 0;
+  TmaPackShape pack_shape_{};
+  KernelLaunch<TmaPackShape, const float*, uint4*> pack_;  // none where the copies read x as it is
+  std::shared_ptr<float> filters_, bias_;
+  CUtensorMap x_{};  // of the tensor at described_
+  const void* described_ = nullptr;
+};
+
+/// What TMA can describe: CUDA Driver API, "cuTensorMapEncodeIm2col", and the offsets of PTX's cp.async.bulk.tensor.
+bool tma_describes(int stride, int padding, int reach) {
+  constexpr int kMaxStride = 8, kMaxOffset = 255, kMinCorner = -128, kMaxCorner = 127;
+  return stride <= kMaxStride && reach <= kMaxOffset && -padding >= kMinCorner &&
+         padding - reach >= kMinCorner && padding - reach <= kMaxCorner;
+}
+
+bool supports(const Conv2dProblem& problem, MathMode math) {
+  // Fewer would leave half of a tf32 step or of the smallest tile to zeros; the kernel mma has smaller ones.
+  constexpr int kMinChannels = 16, kMinFilters = 32;
+  return math != MathMode::kFp32 && problem.groups == 1 && problem.c >= kMinChannels &&
+         problem.k >= kMinFilters &&
+         tma_describes(problem.stride_h, problem.pad_h, (problem.r - 1) * problem.dilation_h) &&
+         tma_describes(problem.stride_w, problem.pad_w, (problem.s - 1) * problem.dilation_w);
+}
+
+}  // namespace
+
+size_t tma_workspace_bytes(const Conv2dProblem& problem, MathMode math) {
+  if (!supports(problem, math) || reads_x(problem, math)) return 0;
+  const int64_t pixels = int64_t{problem.n} * problem.h * problem.w;
+  return static_cast<size_t>(pixels * ceil_div(problem.c, lanes(math)) * kPieceBytes);
+}
+
+std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare& request, int multiprocessors,
+                                                    double us_to_beat) {
+  const Conv2dProblem& problem = request.problem;
+  if (!supports(problem, request.math)) return nullptr;
+  const size_t workspace_bytes = tma_workspace_bytes(problem, request.math);
+  if (workspace_bytes > request.workspace_limit) return nullptr;
+  const Choice choice = choose(problem, request.math, multiprocessors);
+  if (choice.microseconds + pack_microseconds(problem, request.math) > us_to_beat) return nullptr;
+  return std::make_unique<TensorCoreTma>(request, choice, multiprocessors);
+}
+
+}  // namespace lenslet

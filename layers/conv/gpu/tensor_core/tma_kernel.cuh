@@ -1,0 +1,226 @@
+// Convolution with Hopper's warpgroup products on an im2col matrix that the tensor memory accelerator (TMA) gathers.
+//
+// A copy of TMA in im2col mode takes the inputs of a run of output positions for one tap and 128 bytes of channels. It
+// walks the rows and images by itself, with any stride and dilation, writes zeros for the padding, and rounds fp32 to
+// tf32 on the way, to nearest. One thread starts all copies: no other computes an address of an input.
+#pragma once
+
+#include "framework/instructions/async_copy.cuh"
+#include "framework/instructions/barrier.cuh"
+#include "framework/instructions/cluster.cuh"
+#include "framework/instructions/early_launch.cuh"
+#include "framework/instructions/tensor_copy.cuh"
+#include "framework/instructions/warp.cuh"
+#include "framework/instructions/wgmma.cuh"
+#include "layers/conv/gpu/epilogue.cuh"
+#include "layers/conv/gpu/tensor_core/tma_tile.cuh"
+
+namespace lenslet {
+
+/// Where a tile begins.
+struct TmaPlace {
+  int position, filter_tile;
+};
+template <class Tile>
+__device__ __forceinline__ TmaPlace tma_place(const TmaShape& shape, int tile) {
+  TmaPlace place;
+  place.position = shape.by_filter_tiles.divide(tile, place.filter_tile) * Tile::kPixels;
+  return place;
+}
+
+/// Starts the copies of a tile's steps from `first_step` to `end_step`.
+template <class Tile>
+__device__ __forceinline__ void tma_load(const TmaShape& shape, const CUtensorMap& x,
+                                         const unsigned char* __restrict__ filters, uint32_t stages,
+                                         uint32_t barriers, const TmaPlace& place, int first_step,
+                                         int end_step, RingPlace& ring) {
+  int rest, q, c, column;
+  const int n = shape.by_plane.divide(place.position, rest);
+  const int p = shape.by_q.divide(rest, q);
+  const int h = p * shape.stride_h - shape.pad_h, w = q * shape.stride_w - shape.pad_w;
+  const int tap = shape.by_channel_steps.divide(first_step, c);
+  int row = shape.by_s.divide(tap, column);
+  const unsigned char* source =
+      filters + (static_cast<int64_t>(place.filter_tile) * shape.steps + first_step) * Tile::kFilterBytes;
+  for (int step = first_step; step < end_step; ++step) {
+    const uint32_t full = barriers + ring.index * 16, free = full + 8;
+    const uint32_t inputs = stages + ring.index * Tile::kStageBytes;
+    barrier_wait(free, ring.parity ^ 1);
+    barrier_arrive_expect(full, Tile::kStageBytes);
+    im2col_copy(inputs, x, c * Tile::kChannels, w, h, n, column * shape.dilation_w, row * shape.dilation_h,
+                full);
+    bulk_copy(inputs + Tile::kInputBytes, source, Tile::kFilterBytes, full);
+    source += Tile::kFilterBytes;
+    ring.advance(Tile::kStages);
+    if (++c < shape.channel_steps) continue;
+    c = 0;
+    if (++column < shape.s) continue;
+    column = 0;
+    ++row;
+  }
+}
+
+/// Adds the bias, applies ReLU, and stores four neighbouring filters of a position.
+template <class Tile>
+__device__ __forceinline__ void tma_store(const TmaShape& shape, const float* __restrict__ bias,
+                                          float* __restrict__ y, int position, int filter, float4 sums) {
+  if (position >= shape.positions || filter >= shape.k) return;
+  const float4 offset = __ldg(reinterpret_cast<const float4*>(bias + filter));
+  const float out[4] = {relu_if(shape.relu, sums.x + offset.x), relu_if(shape.relu, sums.y + offset.y),
+                        relu_if(shape.relu, sums.z + offset.z), relu_if(shape.relu, sums.w + offset.w)};
+  if constexpr (Tile::kNhwc) {
+    store_four(y + static_cast<int64_t>(position) * shape.k + filter, out, shape.k % 4 == 0,
+               shape.k - filter);
+  } else {
+    int at;
+    const int64_t image = shape.by_plane.divide(position, at);
+    float* const target = y + (image * shape.k + filter) * shape.plane + at;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (filter + i < shape.k) target[static_cast<int64_t>(i) * shape.plane] = out[i];
+    }
+  }
+}
+
+/// Calls visit(row, column, four sums of neighbouring columns) for all sums of this thread. wgmma leaves rows 16*warp +
+/// lane/4 (+ 8) and columns 8*j + lane%4*2 (+ 1) in a thread (PTX ISA, "Matrix fragments for wgmma"); neighbouring
+/// lanes exchange pairs.
+template <int kSums, class Visit>
+__device__ __forceinline__ void for_each_four(const float (&sums)[kSums], Visit&& visit) {
+  const int warp = static_cast<int>(threadIdx.x / 32 % 4), lane = static_cast<int>(threadIdx.x % 32);
+  const bool odd = lane % 2 != 0;
+  const int column = lane % 2 * 8 + lane % 4 / 2 * 4;
+#pragma unroll
+  for (int j = 0; j < kSums / 8; ++j) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float* const left = sums + j * 8 + half * 2;  // of columns 16*j + ..., right: 8 columns on
+      const float* const right = left + 4;
+      const float one = __shfl_xor_sync(kAllLanes, odd ? left[0] : right[0], 1);
+      const float two = __shfl_xor_sync(kAllLanes, odd ? left[1] : right[1], 1);
+      const float4 four =
+          odd ? make_float4(one, two, right[0], right[1]) : make_float4(left[0], left[1], one, two);
+      visit(warp * 16 + half * 8 + lane / 4, j * 16 + column, four);
+    }
+  }
+}
+
+// computes    y [N, K, P, Q] or [N, P, Q, K] = bias + im2col(x) [N*P*Q, R*S*C] x filters [R*S*C, K]; operands tf32 or
+//             fp16, sums in fp32, optional ReLU
+// work split  persistent blocks; a tile = kPixels positions x kFilters filters; a warpgroup multiplies 64 positions,
+//             one thread copies. Where tiles are few, the blocks of a cluster have a part of a tile's steps each; then
+//             each adds up a part of the tile's rows, in the order of the parts
+// memory      shared: a ring of kStages steps, positions and filters in swizzled rows of 128 bytes; after the last step
+//             the sums of a part
+// requires    sm_90a; one group (checked by tensor_core/hopper_tma.cu)
+// measured    not yet: the next results have it
+template <class Tile>
+__global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_core_tma_kernel(
+    const TmaShape shape,
+    const __grid_constant__ CUtensorMap x,      // [N, H, W, C], elements of the math mode
+    const unsigned char* __restrict__ filters,  // [filter tiles, steps, kFilters] rows of 128 bytes, swizzled
+    const float* __restrict__ bias,             // [filter tiles * kFilters]
+    float* __restrict__ y) {                    // [N, K, P, Q] or [N, P, Q, K]
+  using namespace hopper;
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const uint32_t stages = shared_address(shared), barriers = stages + Tile::kStages * Tile::kStageBytes;
+  const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 128, 0);  // the same for a warp
+  if (threadIdx.x == 0) {
+    prefetch_tensor_map(x);
+    for (int i = 0; i < Tile::kStages; ++i) {
+      barrier_init(barriers + i * 16, 1);
+      barrier_init(barriers + i * 16 + 8, 4 * Tile::kGroups);
+    }
+    fence_barrier_init();
+    fence_async_proxy();
+  }
+  __syncthreads();
+  overlap_launches();
+  const int rank = shape.parts > 1 ? cluster_rank() : 0;
+  const int first_tile = static_cast<int>(blockIdx.x) / shape.parts,
+            stride = static_cast<int>(gridDim.x) / shape.parts;
+  const int first_step = rank * shape.steps / shape.parts, end_step = (rank + 1) * shape.steps / shape.parts;
+  RingPlace ring;
+  if (group == Tile::kGroups) {
+    if (threadIdx.x % 32 == 0) {
+      for (int tile = first_tile; tile < shape.tiles; tile += stride) {
+        tma_load<Tile>(shape, x, filters, stages, barriers, tma_place<Tile>(shape, tile), first_step,
+                       end_step, ring);
+      }
+    }
+    __syncwarp();
+    if (shape.parts > 1) {
+      cluster_arrive();
+      cluster_wait();
+    }
+  } else {
+    const bool signals = threadIdx.x % 32 == 0;
+#pragma unroll 1
+    for (int tile = first_tile; tile < shape.tiles; tile += stride) {
+      const TmaPlace place = tma_place<Tile>(shape, tile);
+      const int first_filter = place.filter_tile * Tile::kFilters;
+      float sums[Tile::kFilters / 2];
+      uint32_t read = 0;  // the barrier of the step whose products are in flight; 0: none
+      bool add = false;
+      int step = first_step;
+#pragma unroll 1
+      do {
+        const uint32_t full = barriers + ring.index * 16, inputs = stages + ring.index * Tile::kStageBytes;
+        barrier_wait(full, ring.parity);
+        const uint64_t a = swizzled_operand_descriptor(inputs + group * 64 * Tile::kRowBytes);
+        const uint64_t b = swizzled_operand_descriptor(inputs + Tile::kInputBytes);
+        wgmma_hold(sums);
+        wgmma_fence();
+#pragma unroll
+        for (int i = 0; i < 4; ++i) wgmma<Tile::kMath>(sums, a + 2 * i, b + 2 * i, i > 0 || add);
+        add = true;
+        wgmma_commit();
+        wgmma_hold(sums);
+        wgmma_wait<1>();  // the products before these are done with their step
+        if (signals && read) barrier_arrive(read);
+        read = full + 8;
+        ring.advance(Tile::kStages);
+      } while (++step < end_step);
+      wgmma_wait<0>();
+      wgmma_hold(sums);
+      if (shape.parts == 1) {
+        if (signals) barrier_arrive(read);
+        for_each_four(sums, [&](int row, int filter, float4 four) {
+          tma_store<Tile>(shape, bias, y, place.position + group * 64 + row, first_filter + filter, four);
+        });
+        continue;
+      }
+      named_barrier<128 * Tile::kGroups>(1);  // no product reads the operands any more
+      float* const own = reinterpret_cast<float*>(shared) + group * 64 * Tile::kSumPitch;
+      for_each_four(sums, [&](int row, int filter, float4 four) {
+        *reinterpret_cast<float4*>(own + row * Tile::kSumPitch + filter) = four;
+      });
+      cluster_arrive();
+      cluster_wait();
+      // Part `rank` of the rows, from all parts of the sum.
+      constexpr int kFours = Tile::kFilters / 4;
+      const int rows = Tile::kPixels / shape.parts;
+      for (int i = static_cast<int>(threadIdx.x); i < rows * kFours; i += 128 * Tile::kGroups) {
+        // Neighbouring threads have neighbours in y: filters, or positions.
+        const int row = rank * rows + (Tile::kNhwc ? i / kFours : i % rows);
+        const int filter = (Tile::kNhwc ? i % kFours : i / rows) * 4;
+        const uint32_t at = stages + static_cast<uint32_t>(row * Tile::kSumPitch + filter) * 4;
+        float4 total = load_in_cluster(in_block(at, 0));
+        for (int part = 1; part < shape.parts; ++part) {
+          const float4 four = load_in_cluster(in_block(at, part));
+          total.x += four.x;
+          total.y += four.y;
+          total.z += four.z;
+          total.w += four.w;
+        }
+        tma_store<Tile>(shape, bias, y, place.position + row, first_filter + filter, total);
+      }
+    }
+  }
+  if (shape.parts > 1) {  // no block ends while another reads its sums
+    cluster_arrive();
+    cluster_wait();
+  }
+}
+
+}  // namespace lenslet

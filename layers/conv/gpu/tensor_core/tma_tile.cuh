@@ -1,0 +1,42 @@
+// Tiling of the Hopper convolution: sizes of a problem and of a tile.
+#pragma once
+
+#include <cstdint>
+
+#include "framework/tensor/math_mode.h"
+#include "layers/conv/gpu/fast_divide.cuh"
+
+namespace lenslet {
+
+struct TmaShape {
+  int k, plane, positions;  // K, P*Q, N*P*Q
+  int stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+  int s, channel_steps;  // S; C in steps of kChannels
+  int steps;             // R*S*channel_steps
+  int tiles;             // of the whole problem
+  int parts;             // blocks of a cluster, each with a part of the steps of the cluster's tile
+  FastDivide by_filter_tiles, by_plane, by_q, by_channel_steps, by_s;
+  bool relu;
+};
+
+/// kGroups warpgroups of 64 positions each x kFilters filters, in steps of 128 bytes of channels, kStages of them in
+/// shared memory; kBlocks blocks on a multiprocessor.
+template <MathMode kMode, bool kChannelsLast, int kWarpgroups, int kN, int kDepth, int kResident>
+struct TmaTile {
+  static constexpr MathMode kMath = kMode;
+  static constexpr bool kNhwc = kChannelsLast;  // of y
+  static constexpr int kGroups = kWarpgroups, kPixels = 64 * kGroups, kFilters = kN;
+  static constexpr int kStages = kDepth, kBlocks = kResident;
+  static constexpr int kRowBytes = 128;                                             // of the widest swizzle
+  static constexpr int kChannels = kRowBytes / (kMath == MathMode::kTf32 ? 4 : 2);  // of a step
+  static constexpr int kInputBytes = kPixels * kRowBytes, kFilterBytes = kFilters * kRowBytes;
+  static constexpr int kStageBytes = kInputBytes + kFilterBytes;
+  // Floats between rows of sums in shared memory: 16 bytes more than a multiple of the banks avoid conflicts.
+  static constexpr int kSumPitch = kFilters + 4;
+  static constexpr int kThreads = 128 * kGroups + 32;                // and a warp that copies
+  static constexpr int kSharedBytes = kStages * (kStageBytes + 16);  // with two barriers a stage
+  static_assert(kPixels * kSumPitch * 4 <= kStages * kStageBytes,
+                "the sums of a part take the place of its operands");
+};
+
+}  // namespace lenslet
