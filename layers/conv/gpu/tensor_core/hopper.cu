@@ -213,8 +213,8 @@ bool supports(const Conv2dProblem& problem, MathMode math) {
 double hopper_microseconds(const Conv2dProblem& problem, MathMode math, int multiprocessors) {
   // With one tap it loads each slice of inputs for a single product.
   if (!supports(problem, math) || problem.r * problem.s == 1) return INFINITY;
-  // Its time over the estimate of cycles() at 1,755 cycles a microsecond, not measured: a fit to trials on an H200 with
-  // the problems in problems/resnet50.txt and problems/deep3x3.txt.
+  // The time of this kernel over the estimate of cycles(), not measured: a fit to trials on an H200 at 1,755 cycles a
+  // microsecond, with the problems in problems/resnet50.txt and problems/deep3x3.txt.
   const double slower = math == kTf32 ? 1.6 : 3.1;
   return choose_variant(problem, math, multiprocessors).cycles * slower / 1755;
 }
