@@ -478,8 +478,8 @@ def spoil(images, share):
 
 
 KINDS = {
-    "letters": 0.16, "hands": 0.22, "written": 0.2, "doodles": 0.08, "curves": 0.05, "outlines": 0.08, "figures": 0.08,
-    "noise": 0.02, "blobs": 0.07, "textures": 0.02, "pairs": 0.02,
+    "letters": 0.16, "hands": 0.22, "written": 0.19, "doodles": 0.07, "curves": 0.04, "outlines": 0.08, "figures": 0.08,
+    "noise": 0.03, "blobs": 0.09, "textures": 0.02, "pairs": 0.02,
 }  # fmt: skip
 
 
