@@ -307,6 +307,7 @@ const Exempt kExempt[] = {
      "Q is W or W - 4, both multiples of 4"},
     {"conv_tensor_core_tma_kernel<.* 2, 128, 3, 2>", "parts", "is chosen where tiles are many"},
     {"conv_tensor_core_tma_kernel<.* 1, 128, 4, 2>", "tiles", "is chosen where a block has one tile"},
+    {"conv_tensor_core_tma_kernel<.* 1, 128, 3, 3>", "parts", "is chosen where tiles are many"},
     {"conv_winograd_multiply_kernel<.*SgemmTile<(8|16|32|64),", "filters of a group",
      "is chosen where one tile takes all filters"},
     {"conv_winograd_fused_kernel<4>", "", "is for GPUs with less shared memory than an H200: EveryGpu"},

@@ -98,11 +98,12 @@ Choice choose(const Conv2dProblem& problem, MathMode math, int multiprocessors) 
   const int steps = step_count(problem, math);
   Choice best;
   for (const Variant& candidate : kVariants) {
-    // Where tiles are so few that sums are split, the smaller ones are better.
+    // A split serves multiprocessors without a block. Where tiles are so few, the smaller ones are better.
+    const int64_t tiles = tile_count(problem, candidate);
     const int max_parts = candidate.pixels > 64 ? 1 : std::min(GpuLimits::kPortableCluster, steps);
-    for (int parts = 1; parts <= max_parts; parts *= 2) {
-      const double cost =
-          microseconds({tile_count(problem, candidate), steps, parts}, candidate, multiprocessors);
+    for (int parts = 1; parts == 1 || (parts <= max_parts && tiles * parts / 2 < multiprocessors);
+         parts *= 2) {
+      const double cost = microseconds({tiles, steps, parts}, candidate, multiprocessors);
       if (cost < best.microseconds) best = {&candidate, parts, cost};
     }
   }
