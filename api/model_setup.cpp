@@ -63,13 +63,7 @@ std::vector<Normalisation> metadata_normalisations(const std::map<std::string, s
   for (const char* name : {"mean", "std"}) {
     const auto found = metadata.find(name);
     if (found == metadata.end()) continue;
-    std::vector<std::string>& values = parts[name];
-    std::string text = found->second;
-    for (size_t comma = text.find(','); comma != std::string::npos; comma = text.find(',')) {
-      values.push_back(text.substr(0, comma));
-      text.erase(0, comma + 1);
-    }
-    values.push_back(text);
+    const std::vector<std::string>& values = parts[name] = split(found->second, ",");
     if (values.size() != 1 && static_cast<int64_t>(values.size()) != channels)
       throw DataError(concat(origin, ": its metadata have ", name, " \"", printable_excerpt(found->second),
                              "\", expected one number, or one for each of its ", channels, " channels"));
@@ -109,8 +103,8 @@ Safetensors load_lenet5_weights(const std::string& weights) {
   std::error_code ignored;
   if (weights.find_first_of("./") == std::string::npos && !std::filesystem::exists(weights, ignored)) {
     throw DataError(concat(printable_excerpt(weights),
-                           ": neither a file nor a built-in set of weights; these are ", kMnistWeights,
-                           " and ", kRobustWeights));
+                           ": neither a file nor a built-in set of weights; the built-in sets are ",
+                           kMnistWeights, " and ", kRobustWeights));
   }
   if (!ends_with(weights, ".onnx")) return read_safetensors(weights);
   std::optional<Safetensors> lenet5 = onnx::read_network(weights).lenet5;

@@ -9,7 +9,7 @@
 
 namespace lenslet {
 
-/// Digits, with a minus for a signed type; nullopt for another text and for a number outside of `min` to `max`.
+/// The whole text as a number (std::from_chars); nullopt if it is none or lies outside of `min` to `max`.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text, Number min = std::numeric_limits<Number>::lowest(),
                                    Number max = std::numeric_limits<Number>::max()) {

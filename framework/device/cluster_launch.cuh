@@ -9,8 +9,8 @@
 
 namespace lenslet {
 
-/// How a kernel of clusters is launched. With `early` it may begin before the previous launch ends; it then waits for
-/// that.
+/// How a kernel of clusters is launched. With `early` it may begin before the previous launch ends: every block calls
+/// wait_for_launch_before() of framework/instructions/early_launch.cuh.
 struct ClusterShape {
   int blocks;   // of a cluster
   int threads;  // of a block

@@ -13,7 +13,7 @@
 namespace lenslet {
 
 /// The driver's cuTensorMapEncodeIm2col, found through the runtime: the library does not link to the driver. Throws
-/// UnavailableError.
+/// DeviceError, UnavailableError if the driver is too old.
 inline decltype(&cuTensorMapEncodeIm2col) encode_im2col_map() {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult status{};

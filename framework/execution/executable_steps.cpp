@@ -19,9 +19,10 @@ std::string short_type(std::string_view type) {
   return std::string(type.substr(0, end));
 }
 
-// Traces the backend of a step, the reason for it, and why `auto` skipped those with a higher rank.
+// Traces the backend of a step, the reason for it, and why `auto` skipped those with a higher rank. `math`: that of the
+// build options.
 void trace_step(const Executable::Step& step, const Layer& layer, const OperatorRequest& request,
-                const char* why) {
+                const char* why, MathMode math) {
   if (!traces_choices()) return;
   const std::string nodes = step.nodes();
   for (const BackendEntry* entry : layer.backend_entries(request.device.kind)) {
@@ -30,7 +31,9 @@ void trace_step(const Executable::Step& step, const Layer& layer, const Operator
     print_choice("backend", concat(nodes, ": not ", entry->name(), ": ",
                                    support ? "another suits this request better" : support.reason()));
   }
-  print_choice("backend", concat(nodes, ": ", step.backend, ", ", to_string(step.math), ", ", why));
+  const bool more_exact = why == kFirst && step.uses_math && step.math != math;
+  print_choice("backend", concat(nodes, ": ", step.backend, ", ", to_string(step.math), ", ", why,
+                                 more_exact ? concat(": no backend suits it in ", to_string(math)) : ""));
 }
 
 // Why each backend refuses the request; backends with the same reason stand together.
@@ -171,7 +174,11 @@ std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& option
     plan_.layers.push_back({step.name, step.type, step.backend, step.math, "", ""});
 
     fuse_readers(step, request, options);
-    trace_step(step, layer, request, options.plan ? "as planned" : requested_[i] ? "requested" : kFirst);
+    trace_step(step, layer, request,
+               options.plan    ? "as planned"
+               : requested_[i] ? "requested"
+                               : kFirst,
+               options.math);
     step.work = layer.work_of(of_pass(request, i, static_cast<size_t>(buffer_of_[i])));
     step.work.working_set = layer.work_of(request).bytes;
     step.determinism = layer.determinism(*step.entry, request);

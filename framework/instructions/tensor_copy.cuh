@@ -15,18 +15,22 @@ __device__ __forceinline__ void prefetch_tensor_map(const CUtensorMap& map) {
   LENSLET_FROM_SM(90, asm volatile("prefetch.tensormap [%0];" ::"l"(reinterpret_cast<uint64_t>(&map))
                                    : "memory"));
 }
-/// Starts an im2col copy from a tensor [N, H, W, C]: the map's pixels from pixel (n, h, w) of its bounding box on, each
-/// moved by (`down`, `right`), of each the map's channels from `c` on. `barrier` must expect the bytes of a whole box;
-/// what lies outside of the tensor becomes zero.
-__device__ __forceinline__ void im2col_copy(uint32_t target, const CUtensorMap& map, int c, int w, int h,
-                                            int n, int right, int down, uint32_t barrier) {
+/// Where an im2col copy begins: a pixel of the bounding box, how far its tap lies from it, and the first channel.
+struct Im2colStart {
+  int n, h, w, h_offset, w_offset, c;
+};
+/// Starts an im2col copy of one box from a tensor [N, H, W, C]: the map's number of pixels, each with the map's number of
+/// channels. Places outside of the tensor become zero. `barrier` must expect the bytes of a whole box.
+__device__ __forceinline__ void im2col_copy(uint32_t target, const CUtensorMap& map, const Im2colStart& start,
+                                            uint32_t barrier) {
   LENSLET_FROM_SM(
-      90, asm volatile(
-              "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, "
-              "{%2, %3, %4, %5}], [%6], {%7, %8};" ::"r"(target),
-              "l"(reinterpret_cast<uint64_t>(&map)), "r"(c), "r"(w), "r"(h), "r"(n), "r"(barrier),
-              "h"(static_cast<uint16_t>(right)), "h"(static_cast<uint16_t>(down))
-              : "memory"));
+      90,
+      asm volatile(
+          "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, "
+          "{%2, %3, %4, %5}], [%6], {%7, %8};" ::"r"(target),
+          "l"(reinterpret_cast<uint64_t>(&map)), "r"(start.c), "r"(start.w), "r"(start.h), "r"(start.n),
+          "r"(barrier), "h"(static_cast<uint16_t>(start.w_offset)), "h"(static_cast<uint16_t>(start.h_offset))
+          : "memory"));
 }
 
 }  // namespace lenslet

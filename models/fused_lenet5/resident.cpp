@@ -47,14 +47,14 @@ class ResidentLenet5::Kernel {
         clusters_(static_cast<uint64_t>(launch_.clusters())),
         launches_(clusters_) {
     while (streams_.size() < clusters_) streams_.emplace_back(options.device);
-    for (uint64_t cluster = 0; cluster < clusters_; ++cluster) start(cluster);
-  }
-  ~Kernel() {
     try {
-      stop();
-    } catch (const Error&) {  // the GPU failed: no kernel runs there
+      for (uint64_t cluster = 0; cluster < clusters_; ++cluster) start(cluster);
+    } catch (...) {  // those that started read the memory that is freed now
+      end();
+      throw;
     }
   }
+  ~Kernel() { end(); }
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
 
@@ -102,6 +102,12 @@ class ResidentLenet5::Kernel {
                               options.max_clusters, " at most"));
     }
     return options;
+  }
+  void end() noexcept {
+    try {
+      stop();
+    } catch (const Error&) {  // the GPU failed: no kernel runs there
+    }
   }
   int64_t under_way() const noexcept { return static_cast<int64_t>(submitted_ - answered_); }
   /// The first image of the cluster from `from` on.

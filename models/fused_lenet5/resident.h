@@ -24,8 +24,8 @@ struct ResidentOptions {
   /// proceed.
   int64_t idle_ms = 100;
   int64_t lease_ms = 1000;  // longest run of a kernel, also under load, before the next one is launched
-  /// Clusters that take images in turn: the largest power of two of them up to this number, 1 to
-  /// ResidentLenet5::kMaxClusters, that runs at once on the GPU. Each ends and is launched again on its own.
+  /// Clusters that take images in turn, 1 to ResidentLenet5::kMaxClusters. The largest power of two up to it that the GPU
+  /// runs at once is launched; each cluster ends and is launched again on its own.
   int max_clusters = 1;
 };
 
@@ -62,8 +62,9 @@ class ResidentLenet5 {
 
   /// Number of launches so far, of all clusters.
   int64_t launches() const noexcept;
-  /// Clusters, and blocks of each, every one of which occupies a multiprocessor.
+  /// Clusters that run.
   int clusters() const noexcept;
+  /// Blocks of a cluster; each occupies a multiprocessor.
   int blocks() const noexcept;
 
  private:

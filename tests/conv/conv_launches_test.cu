@@ -507,7 +507,7 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
       {"mb8ic256ih14oc1024oh14kh1", "tensor_core", MathMode::kTf32,
        "tma, 64 positions x 128 filters, 2 blocks a multiprocessor; 200x1x1 of 160"},
       {"mb1ic512ih14oc512oh7kh3sh2ph1", "tensor_core", MathMode::kTf32,
-       "tma, 64 positions x 64 filters, 2 blocks a multiprocessor, sums in 8 parts; 64x1x1 of 160"},
+       "tma, 64 positions x 64 filters, 2 blocks a multiprocessor, split-K in 8 parts; 64x1x1 of 160"},
       {"mb8ic3ih256oc3oh256kh3ph1", "direct", MathMode::kFp32,
        "strips of 7 rows, 4 columns x 3 channels a lane; 132x1x1 of 128"},
       {"mb8ic3ih256oc3oh256kh3ph1", "implicit_gemm", MathMode::kFp32,

@@ -156,7 +156,9 @@ class ResidentPath : public BytesPath {
   std::string mode() const override { return kResident; }
   std::string backend() const override { return "resident"; }
   std::string detail() const override {
-    return concat("resident, ", kernel_.clusters(), " clusters of ", kernel_.blocks(), " blocks");
+    const int clusters = kernel_.clusters();
+    return concat("resident, ", clusters == 1 ? "a cluster" : concat(clusters, " clusters"), " of ",
+                  kernel_.blocks(), " blocks");
   }
   void call() override {
     kernel_.classify(pixels_.data(), static_cast<int64_t>(predictions_.size()), predictions_.data());
@@ -168,7 +170,8 @@ class ResidentPath : public BytesPath {
       throw UnavailableError(concat("a resident kernel computes in fp32, not in ", to_string(math)));
     ResidentOptions options;
     options.device = executable.device();
-    options.max_clusters = std::min(static_cast<int>(executable.batch()), ResidentLenet5::kMaxClusters);
+    options.max_clusters =
+        static_cast<int>(std::min<int64_t>(executable.batch(), ResidentLenet5::kMaxClusters));
     return options;
   }
 

@@ -2,8 +2,8 @@
 //   y [K/G, N*P*Q] = w [K/G, C/G*R*S] x im2col(x) [C/G*R*S, N*P*Q]
 //
 // x, w and y are fp32 in memory; operands are rounded to nearest (tf32: 10 bits after the leading one, fp16: 10 bits
-// and its smaller range) before the tensor cores, which sum in fp32. There are three kernels; the first that supports
-// the problem, and that none is expected to beat, is taken:
+// and its smaller range) before the tensor cores, which sum in fp32. There are three kernels. On Hopper
+// the faster of tma and wgmma by estimate is taken, wgmma only if it is also estimated faster than mma; else mma:
 //   tma    Hopper (compute capability 9.0 exactly), one group, 16 channels and 32 filters or more:
 //          tensor_core/hopper_tma.cu
 //   wgmma  Hopper, stride 1, one group, NCHW, in fp16 also NHWC: tensor_core/hopper.cu

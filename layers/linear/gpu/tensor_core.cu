@@ -87,7 +87,7 @@ __device__ __forceinline__ void multiply_step(const Samples<kFp16>& samples, con
       multiply_fp16(sums[n], samples.part[0], w.x, w.y, sums[n]);
     }
   } else {
-    // Two products follow each other on the same sums: others stand between them.
+    // Each sum gets two products; those of other tiles are issued between them, so that the second does not wait.
     constexpr int kGroup = kTiles % 4 == 0 ? 4 : 2;
 #pragma unroll
     for (int first = 0; first < kTiles; first += kGroup) {
@@ -112,7 +112,7 @@ __device__ __forceinline__ void multiply_step(const Samples<kFp16>& samples, con
 //             has 4 * kTiles sums, the next chunk's 32 inputs, and this chunk's in 32 or 16 registers
 // requires    compute capability 8.0; kWide only if inputs is a multiple of 4 and x is aligned to 16 bytes; blockDim.x
 //             a multiple of 32 * kWarps (checked or chosen by TensorCoreBackend)
-// measured    not yet: written without a GPU at hand
+// measured    not yet: the next results have it
 template <bool kFp16, int kTiles, int kWarps, bool kWide>
 __global__ void __launch_bounds__(GpuLimits::kWarp* kMaxRowWarps* kWarps)
     linear_tensor_core_kernel(const LinearTensorCoreShape shape,
@@ -217,7 +217,7 @@ constexpr Variant kVariants[] = {variant<8, 2>(), variant<6, 2>(), variant<4, 2>
 /// The width with the least work: its columns, and for each tile of columns reading X once more. It depends on the
 /// layer alone.
 const Variant& choose_variant(int64_t outputs) {
-  constexpr int kReadingColumns = 32;  // columns that reading X costs
+  constexpr int kReadingColumns = 32;  // cost of reading X once, in columns; chosen by hand
   const auto cost = [outputs](const Variant& one) {
     return ceil_div(outputs, one.columns) * (one.columns + kReadingColumns);
   };
@@ -227,7 +227,7 @@ const Variant& choose_variant(int64_t outputs) {
 
 /// Warps along the samples with the least work for the busiest multiprocessor.
 int choose_row_warps(int64_t batch, int64_t column_tiles, int multiprocessors) {
-  constexpr int kWeightRows = 32;  // samples that a block's weights cost
+  constexpr int kWeightRows = 32;  // cost of a block's weights, in samples; chosen by hand
   int best = 1;
   int64_t min_cost = INT64_MAX;
   for (int warps = kMaxRowWarps; warps >= 1; --warps) {
@@ -322,7 +322,8 @@ class TensorCoreBackend : public LinearBackend {
     return current_gpu_supports(gpu_supports);
   }
   bool suits(const LinearProblem& problem) const override {
-    return problem.inputs * problem.outputs <= kMaxSuitedWeights;
+    // No other backend has fp16.
+    return problem.math == MathMode::kFp16 || problem.inputs * problem.outputs <= kMaxSuitedWeights;
   }
   std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const override {
     return std::make_unique<TensorCoreOperator>(problem, stream);

@@ -98,8 +98,8 @@ int64_t tile_count(const Conv2dProblem& problem, const Variant& variant) {
 }
 
 /// Estimated time of the busiest multiprocessor, including padding and dropped positions.
-double cycles(const Conv2dProblem& problem, MathMode math, const Variant& variant, int multiprocessor_count) {
-  const auto waves = static_cast<double>(ceil_div(tile_count(problem, variant), multiprocessor_count));
+double cycles(const Conv2dProblem& problem, MathMode math, const Variant& variant, int multiprocessors) {
+  const auto waves = static_cast<double>(ceil_div(tile_count(problem, variant), multiprocessors));
   // The stores of a tile and filling the pipeline cost about as much as the products of 64 channels.
   const double depth =
       static_cast<double>(round_up(problem.c, variant.channels)) * problem.r * problem.s + 64;
@@ -114,12 +114,12 @@ struct Choice {
   double cycles;
 };
 
-Choice choose_variant(const Conv2dProblem& problem, MathMode math, int multiprocessor_count) {
+Choice choose_variant(const Conv2dProblem& problem, MathMode math, int multiprocessors) {
   const PaddedBatch batch(problem);
   Choice best{nullptr, INFINITY};
   for (const Variant& candidate : kVariants[math == MathMode::kFp16]) {
     if (!SharedLayout(problem, candidate, batch).fits) continue;
-    const double cost = cycles(problem, math, candidate, multiprocessor_count);
+    const double cost = cycles(problem, math, candidate, multiprocessors);
     if (cost < best.cycles) best = {&candidate, cost};
   }
   return best;
@@ -128,7 +128,7 @@ Choice choose_variant(const Conv2dProblem& problem, MathMode math, int multiproc
 class TensorCoreHopper
     : public OneLaunchConv<HopperShape, const float*, const unsigned char*, const float*, float*> {
  public:
-  TensorCoreHopper(const ConvPrepare& request, const Variant& variant, int multiprocessor_count)
+  TensorCoreHopper(const ConvPrepare& request, const Variant& variant, int multiprocessors)
       : variant_(variant) {
     const Conv2dProblem& problem = request.problem;
     const bool nhwc = problem.layout == TensorLayout::kNhwc;
@@ -158,7 +158,7 @@ class TensorCoreHopper
     shape_.relu = request.rectifier.relu();
     upload_filters(request);
     launch_ = {"conv_tensor_core_wgmma_kernel", variant.kernel[nhwc],
-               static_cast<unsigned>(std::min(shape_.tiles, multiprocessor_count)),
+               static_cast<unsigned>(std::min(shape_.tiles, multiprocessors)),
                static_cast<unsigned>(variant.threads[nhwc]), static_cast<size_t>(shared.bytes)};
     detail_ =
         concat("wgmma, ", variant.pixels, " positions x ", variant.filters, " filters, ", shape_.input_depth,
@@ -213,18 +213,18 @@ bool supports(const Conv2dProblem& problem, MathMode math) {
 double hopper_microseconds(const Conv2dProblem& problem, MathMode math, int multiprocessors) {
   // With one tap it loads each slice of inputs for a single product.
   if (!supports(problem, math) || problem.r * problem.s == 1) return INFINITY;
-  // The time of this kernel over the estimate of cycles(), not measured: a fit to trials on an H200 at 1,755 cycles a
-  // microsecond, with the problems in problems/resnet50.txt and problems/deep3x3.txt.
+  // The time of this kernel over the estimate of cycles(): a parameter, fitted to trials on an H200 at 1,755 cycles a
+  // microsecond with problems/resnet50.txt and problems/deep3x3.txt (not measured: a ratio to an estimate).
   const double slower = math == kTf32 ? 1.6 : 3.1;
   return choose_variant(problem, math, multiprocessors).cycles * slower / 1755;
 }
 
-std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& request, int multiprocessor_count,
+std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& request, int multiprocessors,
                                                        double cycles_to_beat) {
   if (!supports(request.problem, request.math)) return nullptr;
-  const Choice choice = choose_variant(request.problem, request.math, multiprocessor_count);
+  const Choice choice = choose_variant(request.problem, request.math, multiprocessors);
   if (choice.cycles > cycles_to_beat) return nullptr;
-  return std::make_unique<TensorCoreHopper>(request, *choice.variant, multiprocessor_count);
+  return std::make_unique<TensorCoreHopper>(request, *choice.variant, multiprocessors);
 }
 
 }  // namespace lenslet

@@ -13,9 +13,9 @@ namespace lenslet {
 #ifdef LENSLET_HAS_HOPPER
 /// The kernel that gathers inputs itself, for compute capability 9.0; null if it does not support the problem or is
 /// expected to take more than `cycles_to_beat`.
-std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& request, int multiprocessor_count,
+std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& request, int multiprocessors,
                                                        double cycles_to_beat);
-/// The estimated time of that kernel; infinite if it does not support the problem or does not suit it.
+/// The estimated time of that kernel; infinite for problems that it does not support and for 1x1 filters.
 double hopper_microseconds(const Conv2dProblem& problem, MathMode math, int multiprocessors);
 /// The kernel whose inputs TMA gathers, for compute capability 9.0; null if it does not support the problem or the
 /// workspace limit, or is expected to take more than `us_to_beat`.

@@ -50,12 +50,9 @@ class HopperBlock {
       const int at = first + pixel(i);
       if (at >= pitch) continue;
       if constexpr (Tile::kMath == MathMode::kTf32) {
-        if constexpr (Tile::kNhwc) {
-          slice[half * pitch + at] = pack_tf32(values_ + 4 * i);
-        } else {
-          slice[at] = pack_tf32(values_);
-          slice[pitch + at] = pack_tf32(values_ + 4);
-        }
+        static_assert(!Tile::kNhwc, "tf32 has NCHW alone");
+        slice[at] = pack_tf32(values_);
+        slice[pitch + at] = pack_tf32(values_ + 4);
       } else if constexpr (Tile::kNhwc) {
         reinterpret_cast<uint2*>(slice + step * pitch + at)[half] = pack_fp16(values_ + 4 * i);
       } else {

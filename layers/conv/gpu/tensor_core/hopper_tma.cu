@@ -50,8 +50,9 @@ Variant variant(double step_us, double tile_us, double step_latency_us) {
             &conv_tensor_core_tma_kernel<TmaTile<kFp16, true, kGroups, kFilters, kStages, kBlocks>>}}};
 }
 
-/// Small tiles reach more multiprocessors, large ones read each operand less often. The times are not measured: a fit
-/// to trials of all variants and splits, with problems/resnet50.txt and problems/deep3x3.txt in tf32 on an H200.
+/// Small tiles reach more multiprocessors, large ones read each operand less often. The times are
+/// parameters, fitted to trials of all variants and splits on an H200 with problems/resnet50.txt and
+/// problems/deep3x3.txt in tf32 (not measured: no result file has each variant).
 const Variant kVariants[] = {
     variant<2, 128, 3, 2>(0.369, 2.011, 0.674), variant<1, 128, 4, 2>(0.117, 0.298, 0.419),
     variant<1, 128, 3, 3>(0.257, 0.984, 0.497), variant<1, 64, 6, 2>(0.164, 0.644, 0.179),
@@ -115,7 +116,7 @@ bool reads_x(const Conv2dProblem& problem, MathMode math) {
   return math == kTf32 && problem.layout == TensorLayout::kNhwc && problem.c % lanes(math) == 0;
 }
 
-/// Estimated time to pack x, not measured: a launch and a rate, fitted to the same trials.
+/// Estimated time to pack x: a launch and a rate, fitted to the same trials (not measured: it has no row of its own).
 double pack_microseconds(const Conv2dProblem& problem, MathMode math) {
   if (reads_x(problem, math)) return 0;
   constexpr double kLaunchUs = 2.5, kBytesPerUs = 1.9e6;
@@ -171,7 +172,7 @@ class TensorCoreTma : public ConvKernel {
   std::string detail() const override {
     return concat("tma, ", variant_->pixels, " positions x ", variant_->filters, " filters, ",
                   variant_->blocks, " blocks a multiprocessor",
-                  shape_.parts > 1 ? concat(", sums in ", shape_.parts, " parts") : "");
+                  shape_.parts > 1 ? concat(", split-K in ", shape_.parts, " parts") : "");
   }
   std::vector<LaunchResources> launches() const override {
     std::vector<LaunchResources> rows;
@@ -187,7 +188,7 @@ class TensorCoreTma : public ConvKernel {
       pack_.early(context.stream, pack_shape_, args.x, static_cast<uint4*>(context.workspace));
       x = context.workspace;
     }
-    if (x != described_) describe(x);
+    if (x != mapped_) encode_map(x);
     ScopedStage stage(context.tracer, "multiply");
     launch_clusters(kName, kernel_, clusters_, {shape_.parts, variant_->threads, variant_->shared_bytes},
                     context.stream, shape_, x_, reinterpret_cast<const unsigned char*>(filters_.get()),
@@ -197,8 +198,8 @@ class TensorCoreTma : public ConvKernel {
  private:
   static constexpr const char* kName = "conv_tensor_core_tma_kernel";
 
-  /// The bounding box holds the pixels that the first tap of any window meets.
-  void describe(const void* x) {
+  /// Encodes x for TMA. The bounding box holds the pixels under the first tap of every window.
+  void encode_map(const void* x) {
     const int element_bytes = kPieceBytes / lanes(math_);
     const auto c = static_cast<cuuint64_t>(round_up(problem_.c, lanes(math_))),
                w = static_cast<cuuint64_t>(problem_.w), h = static_cast<cuuint64_t>(problem_.h);
@@ -218,8 +219,8 @@ class TensorCoreTma : public ConvKernel {
         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS)
       throw DeviceError(concat("cuTensorMapEncodeIm2col failed with CUresult ", static_cast<int>(result),
-                               " for the convolution ", problem_.to_string()));
-    described_ = x;
+                               " for the convolution ", problem_.to_string(), ": use another backend"));
+    mapped_ = x;
   }
 
   /// [K, C, R, S] to [filter tiles, taps, channel steps, filters] rows of eight pieces, in the order of
@@ -257,8 +258,8 @@ class TensorCoreTma : public ConvKernel {
   TmaPackShape pack_shape_{};
   KernelLaunch<TmaPackShape, const float*, uint4*> pack_;  // none where the copies read x as it is
   std::shared_ptr<float> filters_, bias_;
-  CUtensorMap x_{};  // of the tensor at described_
-  const void* described_ = nullptr;
+  CUtensorMap x_{};  // of the tensor at mapped_
+  const void* mapped_ = nullptr;
 };
 
 /// What TMA can describe: CUDA Driver API, "cuTensorMapEncodeIm2col", and the offsets of PTX's cp.async.bulk.tensor.
@@ -268,11 +269,16 @@ bool tma_describes(int stride, int padding, int reach) {
          padding - reach >= kMinCorner && padding - reach <= kMaxCorner;
 }
 
+/// The grid of the packing kernel has a row of blocks for each eight pieces of channels.
+bool pack_fits_grid(const Conv2dProblem& problem, MathMode math) {
+  return reads_x(problem, math) || ceil_div(problem.c, kTmaPackPieces * lanes(math)) <= GpuLimits::kGridYZ;
+}
+
 bool supports(const Conv2dProblem& problem, MathMode math) {
-  // Fewer would leave half of a tf32 step or of the smallest tile to zeros; the kernel mma has smaller ones.
+  // With fewer, more than half of a tf32 step or of the smallest tile would be zeros; the kernel mma has smaller ones.
   constexpr int kMinChannels = 16, kMinFilters = 32;
   return math != MathMode::kFp32 && problem.groups == 1 && problem.c >= kMinChannels &&
-         problem.k >= kMinFilters &&
+         problem.k >= kMinFilters && pack_fits_grid(problem, math) &&
          tma_describes(problem.stride_h, problem.pad_h, (problem.r - 1) * problem.dilation_h) &&
          tma_describes(problem.stride_w, problem.pad_w, (problem.s - 1) * problem.dilation_w);
 }

@@ -2,7 +2,8 @@
 //
 // A copy of TMA in im2col mode takes the inputs of a run of output positions for one tap and 128 bytes of channels. It
 // walks the rows and images by itself, with any stride and dilation, writes zeros for the padding, and rounds fp32 to
-// tf32 on the way, to nearest. One thread starts all copies: no other computes an address of an input.
+// tf32 on the way, to nearest. One thread starts all copies: no other computes an address of an input. PTX ISA, "Tensors";
+// CUDA Driver API, cuTensorMapEncodeIm2col. Where tiles are few, their sums are split over a cluster (split-K).
 #pragma once
 
 #include "framework/instructions/async_copy.cuh"
@@ -28,27 +29,35 @@ __device__ __forceinline__ TmaPlace tma_place(const TmaShape& shape, int tile) {
   return place;
 }
 
-/// Starts the copies of a tile's steps from `first_step` to `end_step`.
+/// The steps of a tile that a block has.
+struct TmaSteps {
+  int first, end;
+};
+
+/// Starts the copies of a tile's steps.
 template <class Tile>
 __device__ __forceinline__ void tma_load(const TmaShape& shape, const CUtensorMap& x,
                                          const unsigned char* __restrict__ filters, uint32_t stages,
-                                         uint32_t barriers, const TmaPlace& place, int first_step,
-                                         int end_step, RingPlace& ring) {
+                                         uint32_t barriers, const TmaPlace& place, const TmaSteps& steps,
+                                         RingPlace& ring) {
   int rest, q, c, column;
-  const int n = shape.by_plane.divide(place.position, rest);
-  const int p = shape.by_q.divide(rest, q);
-  const int h = p * shape.stride_h - shape.pad_h, w = q * shape.stride_w - shape.pad_w;
-  const int tap = shape.by_channel_steps.divide(first_step, c);
+  Im2colStart start{};
+  start.n = shape.by_plane.divide(place.position, rest);
+  start.h = shape.by_q.divide(rest, q) * shape.stride_h - shape.pad_h;
+  start.w = q * shape.stride_w - shape.pad_w;
+  const int tap = shape.by_channel_steps.divide(steps.first, c);
   int row = shape.by_s.divide(tap, column);
   const unsigned char* source =
-      filters + (static_cast<int64_t>(place.filter_tile) * shape.steps + first_step) * Tile::kFilterBytes;
-  for (int step = first_step; step < end_step; ++step) {
+      filters + (static_cast<int64_t>(place.filter_tile) * shape.steps + steps.first) * Tile::kFilterBytes;
+  for (int step = steps.first; step < steps.end; ++step) {
     const uint32_t full = barriers + ring.index * 16, free = full + 8;
     const uint32_t inputs = stages + ring.index * Tile::kStageBytes;
     barrier_wait(free, ring.parity ^ 1);
     barrier_arrive_expect(full, Tile::kStageBytes);
-    im2col_copy(inputs, x, c * Tile::kChannels, w, h, n, column * shape.dilation_w, row * shape.dilation_h,
-                full);
+    start.c = c * Tile::kChannels;
+    start.h_offset = row * shape.dilation_h;
+    start.w_offset = column * shape.dilation_w;
+    im2col_copy(inputs, x, start, full);
     bulk_copy(inputs + Tile::kInputBytes, source, Tile::kFilterBytes, full);
     source += Tile::kFilterBytes;
     ring.advance(Tile::kStages);
@@ -139,13 +148,12 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
   const int rank = shape.parts > 1 ? cluster_rank() : 0;
   const int first_tile = static_cast<int>(blockIdx.x) / shape.parts,
             stride = static_cast<int>(gridDim.x) / shape.parts;
-  const int first_step = rank * shape.steps / shape.parts, end_step = (rank + 1) * shape.steps / shape.parts;
+  const TmaSteps steps{rank * shape.steps / shape.parts, (rank + 1) * shape.steps / shape.parts};
   RingPlace ring;
   if (group == Tile::kGroups) {
     if (threadIdx.x % 32 == 0) {
       for (int tile = first_tile; tile < shape.tiles; tile += stride) {
-        tma_load<Tile>(shape, x, filters, stages, barriers, tma_place<Tile>(shape, tile), first_step,
-                       end_step, ring);
+        tma_load<Tile>(shape, x, filters, stages, barriers, tma_place<Tile>(shape, tile), steps, ring);
       }
     }
     __syncwarp();
@@ -162,7 +170,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
       float sums[Tile::kFilters / 2];
       uint32_t read = 0;  // the barrier of the step whose products are in flight; 0: none
       bool add = false;
-      int step = first_step;
+      int step = steps.first;
 #pragma unroll 1
       do {
         const uint32_t full = barriers + ring.index * 16, inputs = stages + ring.index * Tile::kStageBytes;
@@ -180,7 +188,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
         if (signals && read) barrier_arrive(read);
         read = full + 8;
         ring.advance(Tile::kStages);
-      } while (++step < end_step);
+      } while (++step < steps.end);
       wgmma_wait<0>();
       wgmma_hold(sums);
       if (shape.parts == 1) {

@@ -39,7 +39,8 @@ __device__ __forceinline__ uint4 tma_piece(const float* values) {
 // measured    see conv_tensor_core_tma_kernel
 template <MathMode kMath, bool kNhwc>
 __global__ void __launch_bounds__(kTmaPackThreads)
-    conv_tensor_core_pack_kernel(const TmaPackShape shape, const float* __restrict__ x,
+    conv_tensor_core_pack_kernel(const TmaPackShape shape,
+                                 const float* x,  // no __restrict__: the launch before may still write it
                                  uint4* __restrict__ packed) {
   constexpr int kLanes = kMath == MathMode::kTf32 ? 4 : 8, kChannels = kTmaPackPieces * kLanes;
   constexpr int kPitch = kChannels + 1;
@@ -56,8 +57,7 @@ __global__ void __launch_bounds__(kTmaPackThreads)
       const float* from = x + (image * shape.c + first_channel) * shape.plane + at;
 #pragma unroll
       for (int c = thread / kTmaPackPixels; c < kChannels; c += kTmaPackThreads / kTmaPackPixels) {
-        values[thread % kTmaPackPixels * kPitch + c] =
-            c < left ? __ldg(from + int64_t{c} * shape.plane) : 0.0f;
+        values[thread % kTmaPackPixels * kPitch + c] = c < left ? from[int64_t{c} * shape.plane] : 0.0f;
       }
     }
     __syncthreads();
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kTmaPackThreads)
     if (kNhwc && shape.c % kLanes == 0) {
 #pragma unroll
       for (int i = 0; i < kLanes; i += 4) {
-        const float4 four = __ldg(reinterpret_cast<const float4*>(from + i));
+        const float4 four = *reinterpret_cast<const float4*>(from + i);
         own[i] = four.x;
         own[i + 1] = four.y;
         own[i + 2] = four.z;
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kTmaPackThreads)
 #pragma unroll
       for (int i = 0; i < kLanes; ++i) {
         const int c = piece * kLanes + i;
-        own[i] = !kNhwc ? values[p * kPitch + c] : c < left ? __ldg(from + i) : 0.0f;
+        own[i] = !kNhwc ? values[p * kPitch + c] : c < left ? from[i] : 0.0f;
       }
     }
     packed[int64_t{pixel} * shape.pieces + first_piece + piece] = tma_piece<kMath>(own);

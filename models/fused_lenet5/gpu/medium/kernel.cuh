@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   if (threadIdx.x == 0) {
     barrier_init(&conv2_arrived);
     barrier_init(&linear_arrived);
-    barriers_ready();
+    fence_barrier_init();
     constexpr int kConv2Bytes = Tile::kConv2Floats * 4, kLinearBytes = Tile::kLinearFloats * 4;
     barrier_expect(&conv2_arrived, kConv2Bytes);
     bulk_copy(parameters, args.packed, kConv2Bytes, &conv2_arrived);

@@ -39,7 +39,7 @@ class SlotWatch {
   __device__ uint64_t read(uint64_t image) const {
     return load_word(&args_.memory->images[image % resident::kSlots][threadIdx.x]);
   }
-  /// `word`: as read() has given it at any time before.
+  /// `word`: an earlier result of read(image), or 0. It is used if its tag fits.
   __device__ uint64_t wait(uint64_t image, uint64_t word) {
     const bool decides = threadIdx.x == 0;
     int64_t began = 0;
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     ends = 0;
     barrier_init(&block.parts_arrived);
     barrier_init(&block.image_arrived);
-    barriers_ready();
+    fence_barrier_init();
     barrier_expect(&block.image_arrived, word_bytes);
     if (rank == 0) barrier_expect(&block.parts_arrived, kPartBytes);
   }

@@ -5,72 +5,69 @@
 #include <cstdint>
 
 #include "framework/instructions/async_copy.cuh"
+#include "framework/instructions/barrier.cuh"
 #include "framework/instructions/cluster.cuh"
 #include "framework/instructions/early_launch.cuh"
 
 namespace lenslet::small_lenet5 {
 
-// Declared for every architecture, so that templates compile; kernels that use them are launched from 9.0 on only.
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-#define LENSLET_FROM_SM90(...) asm volatile(__VA_ARGS__)
-#else
-#define LENSLET_FROM_SM90(...) __trap()
-#endif
-
 /// A barrier in shared memory that completes a phase when one thread and its expected number of bytes have arrived.
 __device__ __forceinline__ void barrier_init(uint64_t* barrier) {
-  LENSLET_FROM_SM90("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
-}
-__device__ __forceinline__ void barriers_ready() {
-  LENSLET_FROM_SM90("fence.mbarrier_init.release.cluster;" ::: "memory");
+  LENSLET_FROM_SM(90, asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier))
+                                   : "memory"));
 }
 __device__ __forceinline__ void barrier_expect(uint64_t* barrier, int bytes) {
-  LENSLET_FROM_SM90("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-                    "r"(bytes)
-                    : "memory");
+  LENSLET_FROM_SM(
+      90,
+      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+                   "r"(bytes)
+                   : "memory"));
 }
 __device__ __forceinline__ void barrier_wait(uint64_t* barrier, uint32_t parity) {
-  LENSLET_FROM_SM90(
-      "{\n.reg .pred done;\nagain:\n"
-      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again;\n}" ::"r"(shared_address(barrier)),
-      "r"(parity)
-      : "memory");
+  LENSLET_FROM_SM(90,
+                  asm volatile("{\n.reg .pred done;\nagain:\n"
+                               "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+                               "@!done bra again;\n}" ::"r"(shared_address(barrier)),
+                               "r"(parity)
+                               : "memory"));
 }
 
 /// Stores, if `wanted`, that count towards a barrier of the destination block.
 __device__ __forceinline__ void store_async(bool wanted, uint32_t target, float value, uint32_t barrier) {
-  LENSLET_FROM_SM90(
-      "{\n.reg .pred wanted;\nsetp.ne.b32 wanted, %3, 0;\n"
-      "@wanted st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];\n}" ::"r"(target),
-      "f"(value), "r"(barrier), "r"(static_cast<int>(wanted))
-      : "memory");
+  LENSLET_FROM_SM(
+      90, asm volatile(
+              "{\n.reg .pred wanted;\nsetp.ne.b32 wanted, %3, 0;\n"
+              "@wanted st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];\n}" ::"r"(
+                  target),
+              "f"(value), "r"(barrier), "r"(static_cast<int>(wanted))
+              : "memory"));
 }
 __device__ __forceinline__ void store_async(bool wanted, uint32_t target, uint64_t value, uint32_t barrier) {
-  LENSLET_FROM_SM90(
-      "{\n.reg .pred wanted;\nsetp.ne.b32 wanted, %3, 0;\n"
-      "@wanted st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];\n}" ::"r"(target),
-      "l"(value), "r"(barrier), "r"(static_cast<int>(wanted))
-      : "memory");
+  LENSLET_FROM_SM(
+      90, asm volatile(
+              "{\n.reg .pred wanted;\nsetp.ne.b32 wanted, %3, 0;\n"
+              "@wanted st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];\n}" ::"r"(
+                  target),
+              "l"(value), "r"(barrier), "r"(static_cast<int>(wanted))
+              : "memory"));
 }
 __device__ __forceinline__ void store_async(bool wanted, uint32_t target, uint4 value, uint32_t barrier) {
-  LENSLET_FROM_SM90(
-      "{\n.reg .pred wanted;\nsetp.ne.b32 wanted, %6, 0;\n"
-      "@wanted st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1,%2,%3,%4}, [%5];\n}" ::
-          "r"(target),
-      "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w), "r"(barrier), "r"(static_cast<int>(wanted))
-      : "memory");
+  LENSLET_FROM_SM(90, asm volatile("{\n.reg .pred wanted;\nsetp.ne.b32 wanted, %6, 0;\n"
+                                   "@wanted st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 "
+                                   "[%0], {%1,%2,%3,%4}, [%5];\n}" ::"r"(target),
+                                   "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w), "r"(barrier),
+                                   "r"(static_cast<int>(wanted))
+                                   : "memory"));
 }
 
 /// Starts a copy of multiples of 16 bytes from device memory; the barrier must expect them.
 __device__ __forceinline__ void bulk_copy(void* target, const void* source, int bytes, uint64_t* barrier) {
-  LENSLET_FROM_SM90(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-          shared_address(target)),
-      "l"(source), "r"(bytes), "r"(shared_address(barrier))
-      : "memory");
+  LENSLET_FROM_SM(
+      90, asm volatile(
+              "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                  shared_address(target)),
+              "l"(source), "r"(bytes), "r"(shared_address(barrier))
+              : "memory"));
 }
-
-#undef LENSLET_FROM_SM90
 
 }  // namespace lenslet::small_lenet5

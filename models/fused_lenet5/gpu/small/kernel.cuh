@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     barrier_init(&block.parts_arrived);
     barrier_init(&block.image_arrived);
     barrier_init(&tail_arrived);
-    barriers_ready();
+    fence_barrier_init();
     barrier_expect(&block.image_arrived, kShareBytes);
     if (rank == 0) {
       barrier_expect(&block.parts_arrived, kPartBytes);
