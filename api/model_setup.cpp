@@ -7,6 +7,7 @@
 #include <system_error>
 #include <vector>
 
+#include "framework/base/lists.h"
 #include "framework/base/text.h"
 #include "framework/device/device_health.h"
 #include "framework/device/device_list.h"

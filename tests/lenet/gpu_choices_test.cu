@@ -95,7 +95,7 @@ std::vector<Reign> expected_reigns(const Gpu& gpu, MathMode math) {
   const int64_t count = gpu.multiprocessors;
   if (gpu.compute_capability >= 90) {
     if (math == MathMode::kFp32) return {{"small", count / 2}, {"medium", 24 * count}, {"fp32", 0}};
-    if (math == MathMode::kTf32) return {{"small", count / 2}, {"medium", 5 * count}, {"mma", 0}};
+    if (math == MathMode::kTf32) return {{"small", count / 2}, {"medium", 9 * count / 2}, {"mma", 0}};
     return {{"small", count / 2}, {"mma", 0}};
   }
   if (gpu.compute_capability < 80) return {{"", 0}};

@@ -198,6 +198,8 @@ check_command() {
         local program=${word##*/}
         [ -n "${programs[$program]:-}" ] || return 0
         local sub=${words[i + 1]:---help}
+        [ "$sub" != help ] || sub=${words[i + 2]:---help}  # "help COMMAND" is "COMMAND --help"
+        [ "$sub" != version ] || sub=--help
         help_of "$program" "$sub"
         [ "$help" != none ] || { bad "$place" "there is no $program $sub"; return; }
         check_flags "$place" "$program $sub" "$flags_help" "${words[@]:i + 2}"

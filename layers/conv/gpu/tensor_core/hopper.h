@@ -25,14 +25,17 @@ std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare& request, 
 /// or does not support the problem.
 size_t tma_workspace_bytes(const Conv2dProblem& problem, MathMode math);
 #else
-// None: this build has no code for that GPU.
+/// None: this build has no code for that GPU.
 inline std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare&, int, double) {
   return nullptr;
 }
+/// See above.
 inline double hopper_microseconds(const Conv2dProblem&, MathMode, int) { return INFINITY; }
+/// See above.
 inline std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare&, int, double) {
   return nullptr;
 }
+/// See above.
 inline size_t tma_workspace_bytes(const Conv2dProblem&, MathMode) { return 0; }
 #endif
 
