@@ -11,7 +11,7 @@
 namespace lenslet {
 
 /// `conv1=direct,conv2=winograd` names backends by layer. `cudnn` or `*=cudnn` applies to every other layer that has a
-/// backend of that name. Each may occur once. `auto` takes Layer::preferred().
+/// backend of that name. Each may occur once. `auto` takes choose_within_math().
 class BackendSpec {
  public:
   BackendSpec() = default;

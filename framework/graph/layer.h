@@ -123,14 +123,15 @@ class Layer {
   Determinism determinism(const BackendEntry& backend, const OperatorRequest& request) const {
     return promise(backend, request);
   }
-  /// Whether `auto` should take that backend for a supported request, and not a later one or fewer fused layers.
+  /// Whether `auto` should take that backend for a supported request, and not a later one, a more exact math mode or
+  /// fewer fused layers.
   bool suits(const BackendEntry& backend, const OperatorRequest& request) const {
     return is_suited(backend, request);
   }
   /// Operations and bytes of a request, with the layers fused into it and the types of its ends.
   Work work_of(const OperatorRequest& request) const;
-  /// The backend that `auto` takes: the first that supports the request and suits it, else the first that supports it.
-  /// Null if there is none.
+  /// The backend that `auto` takes within the request's math mode (choose_within_math() may take a more exact one): the
+  /// first that supports the request and suits it, else the first that supports it. Null if there is none.
   const BackendEntry* preferred_entry(const OperatorRequest& request) const;
   /// Uploads and transforms weights, and chooses algorithms. Checks supports(), the workspace limit and the planned
   /// choice. Throws UnavailableError, or MemoryError if the workspace is the reason.

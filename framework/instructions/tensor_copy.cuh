@@ -19,8 +19,8 @@ __device__ __forceinline__ void prefetch_tensor_map(const CUtensorMap& map) {
 struct Im2colStart {
   int n, h, w, h_offset, w_offset, c;
 };
-/// Starts an im2col copy of one box from a tensor [N, H, W, C]: the map's number of pixels, each with the map's number of
-/// channels. Places outside of the tensor become zero. `barrier` must expect the bytes of a whole box.
+/// Starts an im2col copy of one box from a tensor [N, H, W, C]: the map's number of pixels, each with the map's number
+/// of channels. Places outside of the tensor become zero. `barrier` must expect the bytes of a whole box.
 __device__ __forceinline__ void im2col_copy(uint32_t target, const CUtensorMap& map, const Im2colStart& start,
                                             uint32_t barrier) {
   LENSLET_FROM_SM(

@@ -11,8 +11,8 @@
 namespace lenslet {
 namespace {
 
-/// The backend that `auto` takes within the math mode; empty if none supports the problem. A layer may take a more exact
-/// mode.
+/// The backend that `auto` takes within the math mode; empty if none supports the problem. A layer may take a more
+/// exact mode.
 std::string auto_backend(DeviceKind kind, const Conv2dProblem& problem, MathMode math) {
   const auto row = [](const BackendEntry& entry) -> const ConvBackendEntry& {
     return static_cast<const ConvBackendEntry&>(entry);
