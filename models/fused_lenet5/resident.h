@@ -24,8 +24,8 @@ struct ResidentOptions {
   /// proceed.
   int64_t idle_ms = 100;
   int64_t lease_ms = 1000;  // longest run of a kernel, also under load, before the next one is launched
-  /// Clusters that take images in turn, 1 to ResidentLenet5::kMaxClusters. The largest power of two up to it that the GPU
-  /// runs at once is launched; each cluster ends and is launched again on its own.
+  /// Clusters that take images in turn, 1 to ResidentLenet5::kMaxClusters. The largest power of two up to it that the
+  /// GPU runs at once is launched; each cluster ends and is launched again on its own.
   int max_clusters = 1;
 };
 
