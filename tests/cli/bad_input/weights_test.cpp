@@ -6,7 +6,7 @@ namespace {
 
 constexpr BadInput kWeights[] = {
     {"misspelt_set", "lenslet eval --weights robust2", kData,
-     "robust2: neither a file nor a built-in set of weights; these are mnist and robust"},
+     "robust2: neither a file nor a built-in set of weights; the built-in sets are mnist and robust"},
     {"missing_file", "{weights}/none", kData, "w/none: cannot be opened: No such file or directory"},
     {"folder", "{weights}", kData, "expected a regular file, found a directory"},
     {"empty", "{weights}/empty.safetensors", kData,
