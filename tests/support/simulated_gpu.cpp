@@ -159,6 +159,7 @@ cudaError_t get_properties(cudaDeviceProp* properties, int ordinal) {
   return cudaSuccess;
 }
 
+#if CUDART_VERSION >= 12000  // the first with tensor maps
 /// Refuses what the driver refuses of a tensor [N, H, W, C]: CUDA Driver API, "cuTensorMapEncodeIm2col".
 CUresult encode_im2col(CUtensorMap*, CUtensorMapDataType, cuuint32_t rank, void* address,
                        const cuuint64_t* sizes, const cuuint64_t* pitches, const int* first, const int* last,
@@ -175,6 +176,7 @@ CUresult encode_im2col(CUtensorMap*, CUtensorMapDataType, cuuint32_t rank, void*
   }
   return legal ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
+#endif
 
 }  // namespace
 
@@ -195,6 +197,8 @@ const std::vector<Kernel>& kernels() { return registered(); }
 // The linker redirects the program's calls of a function to this one; __real_… calls the runtime.
 using namespace lenslet::simulated_gpu;
 extern "C" {
+// The linker makes these names, and nothing is stored at the addresses.
+// NOLINTBEGIN(bugprone-reserved-identifier, performance-no-int-to-ptr)
 
 void __real___cudaRegisterFunction(void**, const char*, char*, const char*, int, uint3*, uint3*, dim3*, dim3*,
                                    int*);
@@ -346,14 +350,26 @@ cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, co
   *blocks = resident_blocks(kernel, threads, shared_bytes);
   return cudaSuccess;
 }
-cudaError_t __wrap_cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
-                                                    unsigned long long,
-                                                    cudaDriverEntryPointQueryResult* status) {
+#if CUDART_VERSION >= 12000
+cudaError_t find_driver_function(const char* symbol, void** function,
+                                 cudaDriverEntryPointQueryResult* status) {
   const bool found = std::strcmp(symbol, "cuTensorMapEncodeIm2col") == 0;
   *function = found ? reinterpret_cast<void*>(&encode_im2col) : nullptr;
   *status = found ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return cudaSuccess;
 }
+// Up to 12.4 the first of the two; see framework/device/tensor_map.cuh.
+cudaError_t __wrap_cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long,
+                                           cudaDriverEntryPointQueryResult* status) {
+  return find_driver_function(symbol, function, status);
+}
+cudaError_t __wrap_cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
+                                                    unsigned long long,
+                                                    cudaDriverEntryPointQueryResult* status) {
+  return find_driver_function(symbol, function, status);
+}
+#endif
 cudaError_t __wrap_cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 cudaError_t __wrap_cudaPeekAtLastError() { return cudaSuccess; }
+// NOLINTEND(bugprone-reserved-identifier, performance-no-int-to-ptr)
 }

@@ -21,6 +21,7 @@
 #include "framework/instructions/operand_bits.h"
 #include "framework/tensor/keep_nan.h"
 #include "layers/linear/gpu/tensor_core_shape.h"
+#include "layers/linear/gpu/tile_height.h"
 #include "layers/linear/linear_backend.h"
 
 namespace lenslet {
@@ -226,22 +227,6 @@ const Variant& choose_variant(int64_t outputs) {
                            [&](const Variant& a, const Variant& b) { return cost(a) < cost(b); });
 }
 
-/// Warps along the samples with the least work for the busiest multiprocessor.
-int choose_row_warps(int64_t batch, int64_t column_tiles, int multiprocessors) {
-  constexpr int kWeightRows = 32;  // cost of a block's weights, in samples; chosen by hand
-  int best = 1;
-  int64_t min_cost = INT64_MAX;
-  for (int warps = kMaxRowWarps; warps >= 1; --warps) {
-    const int64_t blocks = ceil_div(batch, warps * LaunchShape::kWarpRows) * column_tiles;
-    const int64_t cost = ceil_div(blocks, multiprocessors) * (warps * LaunchShape::kWarpRows + kWeightRows);
-    if (cost < min_cost) {
-      min_cost = cost;
-      best = warps;
-    }
-  }
-  return best;
-}
-
 class TensorCoreOperator : public Operator {
  public:
   TensorCoreOperator(const LinearProblem& problem, Stream& stream) : inputs_(problem.inputs) {
@@ -255,7 +240,10 @@ class TensorCoreOperator : public Operator {
               static_cast<int>(chunks),
               problem.relu,
               problem.outputs % 2 == 0};
-    const int row_warps = choose_row_warps(problem.batch, tiles, multiprocessor_count(stream.device()));
+    constexpr TileWork kWork{LaunchShape::kWarpRows, 32};  // the weights' cost is chosen by hand
+    static_assert(kMaxRowWarps == 5, "the heights below");
+    const int row_warps = choose_tile_height({5, 4, 3, 2, 1}, kWork, problem.batch, tiles,
+                                             multiprocessor_count(stream.device()));
     const int rows = row_warps * LaunchShape::kWarpRows;
     for (const bool wide : {false, true}) {
       launch_[wide] = {"linear_tensor_core_kernel", variant.kernel[fp16][wide],

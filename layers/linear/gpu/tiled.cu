@@ -12,6 +12,7 @@
 #include "framework/base/alignment.h"
 #include "framework/device/kernel_launch.cuh"
 #include "framework/tensor/keep_nan.h"
+#include "layers/linear/gpu/tile_height.h"
 #include "layers/linear/gpu/tiled_shape.h"
 #include "layers/linear/linear_backend.h"
 
@@ -212,23 +213,6 @@ int choose_width(int64_t outputs) {
   return best;
 }
 
-// The tile height with the least work for the busiest multiprocessor. The cost of a block is its rows, and loading the
-// weights.
-int choose_tall(int64_t batch, int64_t column_tiles, int multiprocessors) {
-  constexpr int kWeightRows = 6;  // rows that loading the weights costs
-  int best = 1;
-  int64_t min_cost = INT64_MAX;
-  for (int tall : {4, 2, 1}) {
-    const int64_t blocks = ceil_div(batch, tall * kWarpRows) * column_tiles;
-    const int64_t cost = ceil_div(blocks, multiprocessors) * (tall * kWarpRows + kWeightRows);
-    if (cost < min_cost) {
-      min_cost = cost;
-      best = tall;
-    }
-  }
-  return best;
-}
-
 class TiledOperator : public Operator {
  public:
   TiledOperator(const LinearProblem& problem, Stream& stream) : problem_(problem) {
@@ -236,7 +220,9 @@ class TiledOperator : public Operator {
     column_tiles_ = ceil_div(problem.outputs, width_ * kGroupColumns);
     padded_ = column_tiles_ * width_ * kGroupColumns;
     steps_ = ceil_div(problem.inputs, kDepth);
-    tall_ = choose_tall(problem.batch, column_tiles_, multiprocessor_count(stream.device()));
+    constexpr TileWork kWork{kWarpRows, 6};
+    tall_ = choose_tile_height({4, 2, 1}, kWork, problem.batch, column_tiles_,
+                               multiprocessor_count(stream.device()));
 
     std::vector<float> packed(static_cast<size_t>((steps_ * kDepth + 1) * padded_),
                               0.0f);  // wt, then the bias

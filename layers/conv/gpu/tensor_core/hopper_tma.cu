@@ -34,7 +34,7 @@ struct Variant {
 };
 
 template <int kGroups, int kFilters, int kStages, int kBlocks>
-Variant variant(double step_us, double tile_us, double step_latency_us) {
+constexpr Variant variant(double step_us, double tile_us, double step_latency_us) {
   using Tile = TmaTile<kTf32, true, kGroups, kFilters, kStages, kBlocks>;
   return {Tile::kPixels,
           kFilters,
@@ -53,7 +53,7 @@ Variant variant(double step_us, double tile_us, double step_latency_us) {
 /// Small tiles reach more multiprocessors, large ones read each operand less often. The times are
 /// parameters, fitted to trials of all variants and splits on an H200 with problems/resnet50.txt and
 /// problems/deep3x3.txt in tf32 (not measured: no result file has each variant).
-const Variant kVariants[] = {
+constexpr Variant kVariants[] = {
     variant<2, 128, 3, 2>(0.369, 2.011, 0.674), variant<1, 128, 4, 2>(0.117, 0.298, 0.419),
     variant<1, 128, 3, 3>(0.257, 0.984, 0.497), variant<1, 64, 6, 2>(0.164, 0.644, 0.179),
     variant<1, 64, 4, 3>(0.150, 0.827, 0.260),
