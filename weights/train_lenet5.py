@@ -19,11 +19,12 @@ digits (corruptions.py) and what is no digit (outliers.py), which is an eleventh
 eleventh logit: the energy of an image, log(sum(exp)) of its ten, is trained to be the log odds of "digit", as the
 teachers see them and as they are known. Temperature and the energy under which an image is refused are fitted on the
 validation split. Students can start from a weights file (--init). With --first-seconds the --keep best of them learn on
-for the rest of the time.
+for the rest of the time, and averages of those that started from one file are candidates too.
 
 Sources: distillation after Hinton, Vinyals, Dean (2015, arXiv:1503.02531) and, for the long schedule on distorted
-images without labels, Beyer et al. (2022, arXiv:2106.05237). Teachers M3, M5, M7 after An et al. (2020,
-arXiv:2008.10400). Elastic distortion after Simard, Steinkraus, Platt (ICDAR 2003).
+images without labels, Beyer et al. (2022, arXiv:2106.05237). Averages of students after Wortsman et al. (2022,
+arXiv:2203.05482). Teachers M3, M5, M7 after An et al. (2020, arXiv:2008.10400). Elastic distortion after Simard,
+Steinkraus, Platt (ICDAR 2003).
 """
 
 import argparse
@@ -524,6 +525,21 @@ def write_students(folder, average, configs, step, data, trial):
     return flat, rows
 
 
+def with_averages(flat, configs):
+    """Returns flat [S, 44426] and configs, followed by the average of every two and more that share an --init file.
+
+    Students that learnt on from one set of weights can be averaged; those of random starts cannot.
+    """
+    sets, rows = [flat], list(configs)
+    for size in range(2, len(configs) + 1):
+        for members in itertools.combinations(range(len(configs)), size):
+            starts = {configs[s]["init"] for s in members}
+            if len(starts) == 1 and RANDOM not in starts:
+                sets.append(flat[list(members)].mean(0, keepdim=True))
+                rows.append({"average_of": members, "init": starts.pop(), "seed": configs[members[0]]["seed"]})
+    return torch.cat(sets), rows
+
+
 def write_weights(path, flat, metadata):
     """Writes one student's parameters [44426] with PyTorch's names."""
     tensors = {name: value[0].cpu().numpy() for name, value in unpack(flat.detach()[None]).items()}
@@ -653,6 +669,8 @@ def main():
         configs, start = [configs[s] for s in kept], average[kept]
     average, steps = train_students(configs, bank, data, args, trial, args.max_seconds, start)
     flat, rows = write_students(args.out, average, configs, steps, data, trial)
+    if args.first_seconds:
+        flat, rows = write_students(args.out, *with_averages(flat, rows), steps, data, trial)
     best = rank_students(rows, data, trial)[0]
     report = {
         "device": device,
@@ -671,7 +689,7 @@ def main():
         "dataset": f"MNIST, training images 0 to {len(data.images) - 1}",
         "normalisation": "(float32(x) / 255 - mean) / std",
         "validation_accuracy": f"{1 - rows[best]['wrong'] / args.validation:.4f}",
-        "seed": str(configs[best]["seed"]),
+        "seed": str(rows[best]["seed"]),
     }
     if args.robust:
         metadata["temperature"], metadata["energy_threshold"] = "1", f"{rows[best]['threshold']:.4f}"

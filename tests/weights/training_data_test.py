@@ -1,4 +1,4 @@
-"""The pictures that the robust weights are trained on (weights/bank.py, corruptions.py, outliers.py, skeletons.py).
+"""What the robust weights are trained on and chosen from (weights/*.py).
 
 python3 tests/weights/training_data_test.py     # exit 77: skipped, because PyTorch is not installed
 """
@@ -22,6 +22,7 @@ import corruptions  # noqa: E402
 import lenet5  # noqa: E402
 import outliers  # noqa: E402
 import skeletons  # noqa: E402
+import train_lenet5  # noqa: E402
 
 
 def bars(n):
@@ -162,6 +163,15 @@ class TrainingData(unittest.TestCase):
         mass = placed[0].numpy()
         for axis in (x, y):
             self.assertLess(abs(float((axis * mass).sum() / mass.sum()) - 14), 1.2)
+
+    def test_only_students_of_one_start_are_averaged(self):
+        flat = torch.tensor([[1.0], [2.0], [6.0], [40.0]])
+        students = [{"init": init, "seed": seed} for seed, init in enumerate("aaab")]
+        means, rows = train_lenet5.with_averages(flat, students)
+        self.assertEqual(means.flatten().tolist(), [1, 2, 6, 40, 1.5, 3.5, 4, 3])
+        self.assertEqual([row.get("average_of") for row in rows], [None] * 4 + [(0, 1), (0, 2), (1, 2), (0, 1, 2)])
+        random = [{"init": train_lenet5.RANDOM, "seed": seed} for seed in range(4)]
+        self.assertEqual(train_lenet5.with_averages(flat, random)[1], random)
 
 
 if __name__ == "__main__":
