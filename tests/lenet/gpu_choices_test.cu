@@ -96,7 +96,7 @@ struct Reign {
 std::vector<Reign> expected_reigns(const Gpu& gpu, MathMode math) {
   const int64_t count = gpu.multiprocessors;
   if (gpu.compute_capability >= 90) {
-    if (math == MathMode::kFp32) return {{"small", count / 2}, {"medium", 24 * count}, {"fp32", 0}};
+    if (math == MathMode::kFp32) return {{"small", count / 2}, {"medium", 28 * count}, {"fp32", 0}};
     if (math == MathMode::kTf32) return {{"small", count / 2}, {"medium", 9 * count / 2}, {"mma", 0}};
     return {{"small", count / 2}, {"mma", 0}};
   }
@@ -184,7 +184,7 @@ TEST_F(GpuChoices, EveryLaunchFitsTheGpu) {
         for (const auto& [input, output] : {std::pair{ElementType::kUint8, kPrediction},
                                             std::pair{ElementType::kFp32, ElementType::kFp32}}) {
           for (const int64_t batch : {int64_t{1}, int64_t{2}, int64_t{9}, int64_t{17}, count / 2,
-                                      count / 2 + 1, 5 * count + 1, 24 * count + 1, int64_t{140001}}) {
+                                      count / 2 + 1, 5 * count + 1, 28 * count + 1, int64_t{140001}}) {
             const OperatorRequest wanted = request(ordinal, batch, math, input, output);
             if (!lenet5().network()->supports(backend, wanted)) continue;
             SCOPED_TRACE(concat(gpu.name, " ", backend, " ", to_string(math), " batch ", batch));
@@ -231,8 +231,8 @@ TEST_F(GpuChoices, HopperRunsAsMeasured) {
       {MathMode::kFp32, 66, "small", "66 clusters of 2 blocks, an image each"},
       {MathMode::kFp32, 67, "medium", "Winograd F(4, 5) along rows, 67 blocks, 1 images at once"},
       {MathMode::kFp32, 1000, "medium", "Winograd F(4, 5) along rows, 132 blocks, 8 images at once"},
-      {MathMode::kFp32, 3168, "medium", "Winograd F(4, 5) along rows, 132 blocks, 8 images at once"},
-      {MathMode::kFp32, 3169, "fp32",
+      {MathMode::kFp32, 3696, "medium", "Winograd F(4, 5) along rows, 132 blocks, 8 images at once"},
+      {MathMode::kFp32, 3697, "fp32",
        "Winograd F(4, 5) along rows, 16 images per block in the linear layers"},
       {MathMode::kFp32, 10000, "fp32",
        "Winograd F(4, 5) along rows, 64 images per block in the linear layers"},
