@@ -1,20 +1,19 @@
 // The host's side of a resident kernel.
 //
 // A cluster may end by itself at any time between two images. It then writes Memory::ended and gives no more answers.
-// An image submitted meanwhile stays in its slot, and the next launch begins with the first image without an answer. If
-// an answer was still on its way, the image is computed again, with the same bits.
+// An image submitted meanwhile stays in its slot. Once the host misses an answer, it ends the other clusters too, and
+// launches all again, each from its first image without an answer.
 #include "models/fused_lenet5/resident.h"
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
-#include <vector>
 
 #include "framework/base/clock.h"
 #include "framework/base/error.h"
 #include "framework/device/device_health.h"
 #include "models/fused_lenet5/check_gpu.h"
 #include "models/fused_lenet5/gpu/resident/launch.h"
+#include "models/fused_lenet5/pack_image.h"
 #include "models/fused_lenet5/spin_wait.h"
 #include "models/lenet5_sizes.h"
 
@@ -41,20 +40,19 @@ class ResidentLenet5::Kernel {
  public:
   Kernel(const Safetensors& weights, const ResidentOptions& options)
       : options_(check_options(options)),
-        launch_(lenet5_parameters(weights), options.max_clusters, streams_.emplace_back(options.device)),
+        stream_(options.device),
+        launch_(lenet5_parameters(weights), options.max_clusters, stream_),
         pinned_(options.device, sizeof(Memory)),
         memory_(new (pinned_.data()) Memory{}),
-        clusters_(static_cast<uint64_t>(launch_.clusters())),
-        launches_(clusters_) {
-    while (streams_.size() < clusters_) streams_.emplace_back(options.device);
+        clusters_(static_cast<uint64_t>(launch_.clusters())) {
+    start();
+  }
+  ~Kernel() {
     try {
-      for (uint64_t cluster = 0; cluster < clusters_; ++cluster) start(cluster);
-    } catch (...) {  // those that started read the memory that is freed now
-      end();
-      throw;
+      stop();
+    } catch (const Error&) {  // the GPU failed: no kernel runs there
     }
   }
-  ~Kernel() { end(); }
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
 
@@ -66,18 +64,18 @@ class ResidentLenet5::Kernel {
     const uint64_t first = submitted_;
     for (int64_t i = 0; i < count; ++i) put_image(images + i * kLenet5Pixels);
     for (uint64_t image = first; image < std::min(submitted_, first + clusters_); ++image)
-      start_if_ended(image % clusters_);
+      start_if_ended(image);
   }
   void wait(int64_t count, Prediction* predictions, float* logits) {
     if (count < 0 || count > under_way()) {
       throw UsageError(concat("expected at most the ", under_way(), " answers under way, found ", count));
     }
     for (int64_t i = 0; i < count; ++i) {
-      const uint64_t* const answer = memory_->answers[answered_ % resident::kSlots];
-      const uint64_t prediction = await(answer[resident::kPredictionWord]);
+      const uint64_t slot = answered_ % resident::kSlots;
+      const uint64_t prediction = await(memory_->predictions[slot]);
       if (predictions) predictions[i] = {static_cast<int32_t>(prediction >> 32 & 255), as_float(prediction)};
       for (int64_t k = 0; logits && k < kLenet5Classes; ++k)
-        logits[i * kLenet5Classes + k] = as_float(await(answer[k]));
+        logits[i * kLenet5Classes + k] = as_float(await(memory_->logits[slot][k]));
       ++answered_;
     }
   }
@@ -85,9 +83,7 @@ class ResidentLenet5::Kernel {
     if (under_way() > 0) throw UsageError(concat("suspend() with ", under_way(), " images under way"));
     stop();
   }
-  int64_t launches() const noexcept {
-    return static_cast<int64_t>(std::accumulate(launches_.begin(), launches_.end(), uint64_t{0}));
-  }
+  int64_t launches() const noexcept { return static_cast<int64_t>(launches_); }
   int clusters() const noexcept { return launch_.clusters(); }
   int blocks() const noexcept { return launch_.blocks(); }
 
@@ -103,62 +99,63 @@ class ResidentLenet5::Kernel {
     }
     return options;
   }
-  void end() noexcept {
-    try {
-      stop();
-    } catch (const Error&) {  // the GPU failed: no kernel runs there
-    }
-  }
   int64_t under_way() const noexcept { return static_cast<int64_t>(submitted_ - answered_); }
-  /// The first image of the cluster from `from` on.
-  uint64_t next_image(uint64_t cluster, uint64_t from) const noexcept {
-    return from + (cluster + clusters_ - from % clusters_) % clusters_;
-  }
 
   void put_image(const uint8_t* pixels) {
-    uint64_t* const words = memory_->images[submitted_ % resident::kSlots];
-    const uint64_t tag = resident::tag_of(submitted_) << 56;
-    for (int i = 0; i < resident::kImageWords; ++i) {
-      uint64_t seven = 0;
-      std::memcpy(&seven, pixels + i * resident::kWordPixels, resident::kWordPixels);
-      store_word(words[i], seven | tag);
-    }
+    const uint64_t slot = submitted_ % resident::kSlots, tag = resident::tag_of(submitted_);
+    uint64_t* const words = memory_->images[slot];
+    resident::pack_image(words, pixels, tag);
+    store_word(words[resident::kLaunchWord], resident::launch_word(named_, tag));
     ++submitted_;
   }
-  void start(uint64_t cluster) {
-    launch_.enqueue(memory_,
-                    {static_cast<int>(cluster), launch_.clusters(), launches_[cluster] + 1,
-                     next_image(cluster, answered_), options_.idle_ms * 1000000, options_.lease_ms * 1000000},
-                    streams_[cluster]);
-    ++launches_[cluster];
-  }
-  void start_if_ended(uint64_t cluster) {
-    if (load_word(memory_->ended[cluster]) == launches_[cluster]) start(cluster);
-  }
+  /// Ends every cluster and waits for that: all of its answers are there.
   void stop() {
-    for (uint64_t cluster = 0; cluster < clusters_; ++cluster) {
-      store_word(memory_->images[next_image(cluster, submitted_) % resident::kSlots][0],
-                 resident::kStopTag << 56);
+    named_ = launches_ + 1;
+    for (auto& words : memory_->images) {
+      uint64_t& word = words[resident::kLaunchWord];
+      store_word(word, resident::launch_word(named_, load_word(word) & 255));
     }
-    for (Stream& stream : streams_) stream.synchronise();
+    stream_.synchronise();
+  }
+  void start() {
+    stop();
+    resident::Turn turn{
+        launch_.clusters(), named_, {}, options_.idle_ms * 1000000, options_.lease_ms * 1000000};
+    for (uint64_t cluster = 0; cluster < clusters_; ++cluster)
+      turn.first_image[cluster] = first_image(cluster);
+    launch_.enqueue(memory_, turn, stream_);
+    launches_ = named_;
+  }
+  void start_if_ended(uint64_t image) {
+    if (load_word(memory_->ended[image % clusters_]) == launches_) start();
+  }
+  /// The cluster's first image without an answer.
+  uint64_t first_image(uint64_t cluster) const noexcept {
+    uint64_t image = answered_ + (cluster + clusters_ - answered_ % clusters_) % clusters_;
+    while (image < submitted_ && has_tag(memory_->predictions[image % resident::kSlots], image))
+      image += clusters_;
+    return image;
+  }
+  static bool has_tag(const uint64_t& word, uint64_t image) noexcept {
+    return resident::answer_tag(load_word(word)) == resident::tag_of(image);
   }
 
   uint64_t await(const uint64_t& word) {
-    const uint64_t tag = resident::tag_of(answered_), cluster = answered_ % clusters_;
+    const uint64_t tag = resident::tag_of(answered_);
     uint64_t value = 0;
     double began = 0;
     spin_until(
         [&] {
           value = load_word(word);
-          return value >> 56 == tag;
+          return resident::answer_tag(value) == tag;
         },
         [&] {
-          start_if_ended(cluster);
+          start_if_ended(answered_);
           const double now = host_now_ns();
           if (began == 0) began = now;
           if (now - began < next_query_ns_) return;
           next_query_ns_ += kNsPerMs;
-          small_lenet5::throw_on_failure(streams_[cluster]);
+          small_lenet5::throw_on_failure(stream_);
           if (now - began > device_timeout_s() * kNsPerS) throw_device_timeout();
         });
     next_query_ns_ = kNsPerMs;
@@ -166,12 +163,12 @@ class ResidentLenet5::Kernel {
   }
 
   ResidentOptions options_;
-  std::vector<Stream> streams_;  // of each cluster, which the others do not wait for
+  Stream stream_;
   small_lenet5::ResidentLaunch launch_;
   PinnedBuffer pinned_;
   Memory* memory_;
   uint64_t clusters_;
-  std::vector<uint64_t> launches_;  // of each cluster
+  uint64_t launches_ = 0, named_ = 0;  // so far; the launch that the slots name
   uint64_t submitted_ = 0, answered_ = 0;
   double next_query_ns_ = kNsPerMs;  // waiting time until the next query of the stream
 };

@@ -1,9 +1,9 @@
 // ResidentLenet5: a kernel that stays on the GPU and polls for images, for answers within a few microseconds.
 //
 // Launching a kernel and waiting for it takes longer than LeNet-5 itself. This kernel is launched once. Afterwards the
-// host writes an image as 112 words to page-locked memory, and the answer appears there as one word. The kernel
-// occupies one multiprocessor per block of its cluster, 16 of an H200's 132. Other streams can use the rest. Several
-// clusters answer many images at once sooner and leave less to others.
+// host writes an image as 113 words to page-locked memory, and the answer appears there as one word. The kernel
+// occupies one multiprocessor per block of its clusters, with one cluster 8 of an H200's 132. Other streams can use the
+// rest. Several clusters answer many images at once sooner and leave less to others.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ namespace lenslet {
 /// The device of a resident kernel and its time limits.
 struct ResidentOptions {
   Device device = Device::cuda();  // a GPU
-  /// Milliseconds after which a kernel without work ends; with work it ends after the lease. The next image launches it
-  /// again and waits about 20 microseconds for that. So the kernel ends if its program has crashed or sends no more
-  /// images, and calls that wait for the whole device (cudaFree, cudaDeviceSynchronize, the first use of a kernel) can
-  /// proceed.
+  /// Milliseconds after which a cluster without work ends; with work it ends after the lease. The next image for it
+  /// launches the kernel again and waits some dozen microseconds for that. So the kernel ends if its program has
+  /// crashed or sends no more images, and calls that wait for the whole device (cudaFree, cudaDeviceSynchronize, the
+  /// first use of a kernel) can proceed.
   int64_t idle_ms = 100;
   int64_t lease_ms = 1000;  // longest run of a kernel, also under load, before the next one is launched
   /// Clusters that take images in turn, 1 to ResidentLenet5::kMaxClusters. The largest power of two up to it that the
-  /// GPU runs at once is launched; each cluster ends and is launched again on its own.
+  /// GPU runs at once is launched, with as many blocks each as fit.
   int max_clusters = 1;
 };
 
@@ -34,8 +34,8 @@ class ResidentLenet5 {
  public:
   /// Largest number of images that are submitted and not yet waited for: the slots of the protocol.
   static constexpr int64_t kMaxBatch = 64;
-  /// Largest ResidentOptions::max_clusters. On an H200 16 clusters of 8 blocks occupy nearly every multiprocessor.
-  static constexpr int kMaxClusters = 16;
+  /// Largest ResidentOptions::max_clusters. On an H200 64 clusters of 2 blocks occupy nearly every multiprocessor.
+  static constexpr int kMaxClusters = 64;
 
   /// Throws UsageError for options out of range, UnavailableError with the reason if there is no GPU with clusters
   /// (compute capability 9.0), DeviceError, MemoryError.
@@ -60,7 +60,7 @@ class ResidentLenet5 {
   /// Ends the kernel until the next submit(). Throws UsageError while images are in flight.
   void suspend();
 
-  /// Number of launches so far, of all clusters.
+  /// Number of launches so far, each of all clusters.
   int64_t launches() const noexcept;
   /// Clusters that run.
   int clusters() const noexcept;

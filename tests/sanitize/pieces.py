@@ -94,10 +94,11 @@ RULES = (
     # The kernels of PredictionsAreTheLogitsOwn, with other weights.
     rule("fused_gpu", r"Fused\.(?P<piece>TheLowestOfEqual\w+)", ("memcheck", "initcheck", "synccheck")),
     rule("fused_gpu", r"Fused\.(?P<piece>(?!LogitsAgree|ReadsTheMnist|SeesPlanted|LargeBatches)\w+)"),
-    # A tool that reports at the end of a kernel cannot follow one that stays and exchanges data with the host.
+    # racecheck slows a resident kernel down so much that only short calls of it end in time.
+    rule("resident_gpu", r"Clusters/ResidentClusters\.(?P<piece>AnswerAFewImages)/\d+"),
     rule(
         "resident_gpu",
-        r"(?P<piece>Resident\.(?!EndsWhen)\w+|LatencyModes\.EachGives\w+)",
+        r"(Clusters/)?(?P<piece>ResidentClusters\.\w+|Resident\.(?!EndsWhen)\w+|LatencyModes\.EachGives\w+)(/\d+)?",
         ("memcheck", "initcheck", "synccheck"),
     ),
     rule("resident_gpu", r".*"),

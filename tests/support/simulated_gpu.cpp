@@ -116,6 +116,7 @@ bool allows_cluster(const void* kernel, int blocks) {
 
 cudaError_t last_error = cudaSuccess;
 std::function<void()> attributes_visitor;
+std::function<bool()> query_visitor;
 
 /// What the GPU refuses.
 cudaError_t error_of(const Launch& launch) {
@@ -190,6 +191,7 @@ void insert(const Gpu& inserted) { insert(std::vector<Gpu>{inserted}); }
 void set_registers(const std::string& part, int registers) { bounded_registers()[part] = registers; }
 void on_launch(std::function<void(const Launch&)> visit) { visitor = std::move(visit); }
 void on_attributes(std::function<void()> visit) { attributes_visitor = std::move(visit); }
+void on_query(std::function<bool()> is_done) { query_visitor = std::move(is_done); }
 const std::vector<Kernel>& kernels() { return registered(); }
 
 }  // namespace lenslet::simulated_gpu
@@ -303,11 +305,13 @@ cudaError_t __wrap_cudaMemcpyAsync(void*, const void*, size_t, cudaMemcpyKind, c
   return cudaSuccess;
 }
 cudaError_t __wrap_cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  *stream = nullptr;
+  *stream = reinterpret_cast<cudaStream_t>(&current);  // an address: null is the default stream
   return cudaSuccess;
 }
 cudaError_t __wrap_cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
-cudaError_t __wrap_cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
+cudaError_t __wrap_cudaStreamQuery(cudaStream_t) {
+  return query_visitor && !query_visitor() ? cudaErrorNotReady : cudaSuccess;
+}
 cudaError_t __wrap_cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
   *status = cudaStreamCaptureStatusNone;
   return cudaSuccess;

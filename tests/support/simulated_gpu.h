@@ -46,6 +46,8 @@ void insert(const Gpu& gpu);
 void on_launch(std::function<void(const Launch& launch)> visit);
 /// Sets the function that is called after each read of a kernel's attributes, before the caller sees them.
 void on_attributes(std::function<void()> visit);
+/// Sets the function that says whether the work of a stream is done, wherever the program asks. Without one it is.
+void on_query(std::function<bool()> is_done);
 /// The kernels in the order in which the program registers them.
 const std::vector<Kernel>& kernels();
 /// Registers of a thread, by which a multiprocessor's blocks are counted: those that the bounds of the kernels whose

@@ -41,6 +41,8 @@ class LatencyPath {
   virtual TensorView output() = 0;
   /// The timed call: returns when the answers are in output().
   virtual void call() = 0;
+  /// Leaves the device to the other paths until the next call, which may take longer.
+  virtual void pause() {}
 };
 
 // The CPU works directly in the executable's memory.
@@ -163,6 +165,7 @@ class ResidentPath : public BytesPath {
   void call() override {
     kernel_.classify(pixels_.data(), static_cast<int64_t>(predictions_.size()), predictions_.data());
   }
+  void pause() override { kernel_.suspend(); }
 
  private:
   static ResidentOptions options(const Executable& executable, MathMode math) {
@@ -249,6 +252,13 @@ struct Runner {
     if (wrong.empty() && !found.empty()) wrong = concat("call ", calls, ": ", found);
     return ns;
   }
+  // The times of `count` calls, of fewer after an interruption or a wrong answer.
+  std::vector<double> run(int64_t count, const BatchSamples& samples, double bound) {
+    std::vector<double> times;
+    while (static_cast<int64_t>(times.size()) < count && !interrupted() && wrong.empty())
+      times.push_back(call(samples, bound));
+    return times;
+  }
 };
 
 // Median nanoseconds between two events around `enqueue`, on a stream that is held back until all is enqueued.
@@ -285,13 +295,15 @@ std::vector<ResultRow> measure_latency(Executable& executable, const BuildOption
   std::vector<Runner> runners;
   for (const auto& path : paths.offered) runners.emplace_back(*path);
   for (Runner& runner : runners) {
-    for (int64_t i = 0; i < kWarmUp && runner.wrong.empty(); ++i) runner.call(samples, bound);
+    runner.run(kWarmUp, samples, bound);
+    runner.path.pause();
   }
   for (int turn = 0; turn < kMaxTurns; ++turn) {
     for (Runner& runner : runners) {
-      for (int64_t i = 0; i < ceil_div(calls, kMaxTurns) && !interrupted() && runner.wrong.empty(); ++i) {
-        runner.times_ns.push_back(runner.call(samples, bound));
-      }
+      runner.run(1, samples, bound);  // after a pause
+      const std::vector<double> times = runner.run(ceil_div(calls, kMaxTurns), samples, bound);
+      runner.times_ns.insert(runner.times_ns.end(), times.begin(), times.end());
+      runner.path.pause();
     }
   }
   std::vector<ResultRow> rows;

@@ -59,14 +59,18 @@ SmallLaunch small_launch(int64_t count, const ClustersAtOnce& clusters_at_once) 
 }
 
 /// The resident kernel: as many clusters as run at once, a power of two up to max_clusters, with the most blocks that
-/// fit. No clusters if not even one of 8 blocks fits. `clusters_at_once` as above.
+/// fit, up to 8: sending an image to 16 takes longer than they save. No clusters if none of 2 blocks fits.
+/// `clusters_at_once` as above.
 template <typename ClustersAtOnce>
 SmallLaunch resident_launch(int max_clusters, const ClustersAtOnce& clusters_at_once) {
-  const int of_16 = clusters_at_once(16), of_8 = clusters_at_once(8);
-  int clusters = 1;
-  while (2 * clusters <= std::min(max_clusters, std::max(of_16, of_8))) clusters *= 2;
-  if (clusters <= of_16) return {16, clusters};
-  return clusters <= of_8 ? SmallLaunch{8, clusters} : SmallLaunch{};
+  SmallLaunch launch;
+  for (const int blocks : {8, 4, 2}) {
+    const int fit = std::min(max_clusters, clusters_at_once(blocks));
+    int clusters = std::min(fit, 1);
+    while (clusters > 0 && 2 * clusters <= fit) clusters *= 2;
+    if (clusters > launch.clusters) launch = {blocks, clusters};
+  }
+  return launch;
 }
 
 inline Support medium_support(const std::optional<GpuTraits>& gpu) {
@@ -75,10 +79,10 @@ inline Support medium_support(const std::optional<GpuTraits>& gpu) {
   return needs_shared_bytes("medium", medium_lenet5::Tile::kSharedBytes, *gpu, "use another backend");
 }
 
-/// Chosen by hand: up to three turns of eight images for each multiprocessor, and in tf32 4.5 images. Beyond that
+/// Chosen by hand: up to 3.5 turns of eight images for each multiprocessor, and in tf32 4.5 images. Beyond that
 /// `fp32` and in tf32 `mma` take over; bench-batches.json of docs/results has the chosen backend of each batch alone.
 inline bool medium_suits(MathMode math, int64_t batch, const std::optional<GpuTraits>& gpu) {
-  const int64_t half_images = math == MathMode::kTf32 ? 9 : 2 * 3 * medium_lenet5::Tile::kImages;
+  const int64_t half_images = math == MathMode::kTf32 ? 9 : 7 * medium_lenet5::Tile::kImages;
   return 2 * batch <= half_images * multiprocessors_of(gpu);
 }
 

@@ -1,4 +1,4 @@
-// The GPU side of ResidentLenet5: choice of the clusters, and the launch of one.
+// The GPU side of ResidentLenet5: choice of the clusters, and their launch.
 #include "framework/device/cluster_launch.cuh"
 #include "framework/device/native_stream.h"
 #include "models/fused_lenet5/gpu/choices.h"
@@ -9,10 +9,19 @@
 namespace lenslet::small_lenet5 {
 namespace {
 
-using ResidentFunction = void (*)(ResidentArguments);
+/// The kernel for one cluster size.
+struct ResidentChoice {
+  void (*kernel)(ResidentArguments);
+  ClusterShape shape;
+};
 
-ResidentFunction kernel_for(int blocks) {
-  return blocks == 16 ? &fused_lenet5_resident_kernel<Tile<16>> : &fused_lenet5_resident_kernel<Tile<8>>;
+template <int kBlocks>
+ResidentChoice choice() {
+  using T = Tile<kBlocks>;
+  return {&fused_lenet5_resident_kernel<T>, {kBlocks, kThreads, ResidentTile<T>::kSharedBytes, false}};
+}
+ResidentChoice choice_of(int blocks) {
+  return blocks == 8 ? choice<8>() : blocks == 4 ? choice<4>() : choice<2>();
 }
 
 }  // namespace
@@ -24,13 +33,14 @@ ResidentLaunch::ResidentLaunch(const Lenet5Parameters& parameters, int max_clust
     throw UnavailableError(support.reason());
   const DeviceGuard guard(device);
   const fused_lenet5::SmallLaunch launch = fused_lenet5::resident_launch(max_clusters, [](int blocks) {
-    return clusters_at_once(reinterpret_cast<const void*>(kernel_for(blocks)), {blocks, kThreads});
+    const ResidentChoice choice = choice_of(blocks);
+    return clusters_at_once(reinterpret_cast<const void*>(choice.kernel), choice.shape);
   });
   clusters_ = launch.clusters;
   blocks_ = launch.blocks;
   if (clusters_ == 0)
     throw UnavailableError(
-        "a resident kernel: no cluster of 8 or 16 blocks fits on this GPU: use another backend");
+        "a resident kernel: no cluster of 2 to 8 blocks fits on this GPU: use another backend");
   const std::vector<float> packed = pack_parameters(parameters, blocks_, MathMode::kFp32);
   packed_ = Buffer(device, packed.size() * sizeof(float));
   copy_bytes(packed_.data(), device, packed.data(), Device::cpu(), packed_.bytes(), stream);
@@ -39,9 +49,9 @@ ResidentLaunch::ResidentLaunch(const Lenet5Parameters& parameters, int max_clust
 
 void ResidentLaunch::enqueue(resident::Memory* memory, const resident::Turn& turn, Stream& stream) const {
   const DeviceGuard guard(stream.device());
-  const ResidentArguments arguments{memory, packed_.as<float>(), turn, conv1_};
-  launch_clusters("fused_lenet5_resident_kernel", kernel_for(blocks_), 1, {blocks_, kThreads, 0, false},
-                  stream, arguments);
+  const ResidentChoice choice = choice_of(blocks_);
+  launch_clusters("fused_lenet5_resident_kernel", choice.kernel, clusters_, choice.shape, stream,
+                  ResidentArguments{memory, packed_.as<float>(), turn, conv1_});
 }
 
 void throw_on_failure(Stream& stream) {

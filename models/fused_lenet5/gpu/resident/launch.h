@@ -8,7 +8,7 @@
 
 namespace lenslet::small_lenet5 {
 
-/// A resident kernel with its parameters on the device of `stream`. Each of its clusters is a launch.
+/// A resident kernel with its parameters on the device of `stream`.
 class ResidentLaunch {
  public:
   /// Throws UnavailableError with the reason, DeviceError, MemoryError.
@@ -17,7 +17,7 @@ class ResidentLaunch {
   int clusters() const noexcept { return clusters_; }
   /// The blocks of a cluster.
   int blocks() const noexcept { return blocks_; }
-  /// Enqueues a cluster for one turn.
+  /// Enqueues all clusters for one turn.
   void enqueue(resident::Memory* memory, const resident::Turn& turn, Stream& stream) const;
 
  private:

@@ -112,7 +112,11 @@ struct Weights {
   float4 fc1[T::kFc1Outputs];
 
   __device__ __forceinline__ void load_conv(const float* packed, const Conv1Parameters& first) {
-    const int lane = lane_of(), warp = warp_of(), thread = static_cast<int>(threadIdx.x);
+    load_conv1(first);
+    load_conv2(packed);
+  }
+  __device__ __forceinline__ void load_conv1(const Conv1Parameters& first) {
+    const int warp = warp_of(), thread = static_cast<int>(threadIdx.x);
     if (warp < T::kConv1Warps) {
       int map = min(thread / T::kMapThreads, kMaps1 / T::kConv1Maps - 1) * T::kConv1Maps;
       hide_value(map);  // otherwise the compiler keeps them in registers between images
@@ -126,6 +130,9 @@ struct Weights {
         bias1[k] = first.bias[map + k];
       }
     }
+  }
+  __device__ __forceinline__ void load_conv2(const float* packed) {
+    const int lane = lane_of(), warp = warp_of();
     if (warp >= T::kConv2FirstWarp) {
       const int share = (warp - T::kConv2FirstWarp) % T::kConv2Shares;
       const float* const shared = packed + T::kConv2At + share * T::kConv2Maps * T::kConv2Stride;
@@ -140,10 +147,21 @@ struct Weights {
     }
   }
   __device__ __forceinline__ void load_fc1(const float* packed, int rank) {
-    const float* const own =
-        packed + T::kFc1At + rank * T::kFc1Share + warp_of() * T::kFc1Outputs * kLaneGroups;
+    const float* const own = packed + T::kFc1At + rank * T::kFc1Share + fc1_at();
 #pragma unroll
-    for (int i = 0; i < T::kFc1Outputs; ++i) fc1[i] = load_group(own + i * kLaneGroups + 4 * lane_of());
+    for (int i = 0; i < T::kFc1Outputs; ++i) fc1[i] = load_group(own + i * kLaneGroups);
+  }
+  /// `share`: the block's, in shared memory.
+  __device__ __forceinline__ void load_fc1_share(const float* share) {
+    const float* const own = share + fc1_at();
+#pragma unroll
+    for (int i = 0; i < T::kFc1Outputs; ++i) fc1[i] = *reinterpret_cast<const float4*>(own + i * kLaneGroups);
+  }
+
+ private:
+  /// The thread's first weights of fc1 in the block's share.
+  static __device__ __forceinline__ int fc1_at() {
+    return warp_of() * T::kFc1Outputs * kLaneGroups + 4 * lane_of();
   }
 };
 
