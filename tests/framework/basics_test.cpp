@@ -267,6 +267,7 @@ TEST(Statistics, InterpolatesPercentiles) {
   EXPECT_DOUBLE_EQ(stats.max, 100);
   EXPECT_DOUBLE_EQ(summarise({1, 2}).median, 1.5);
   EXPECT_EQ(summarise({}).samples, 0u);
+  EXPECT_DOUBLE_EQ(percentile({0, 10}, 0.99), 9.9);
 }
 
 TEST(Module, NamesWhatIsMissingAndWhereItLooked) {
