@@ -129,6 +129,14 @@ TEST_F(Linear, RefusesWithAReason) {
   EXPECT_NE(layer.supports("nonesuch", request).reason().find("there are"), std::string::npos);
   Stream stream(kDevice);
   expect_error<UnavailableError>([&] { layer.prepare("nonesuch", request, stream); }, "there are");
+  const LinearBackend& direct = linear_table().find(DeviceKind::kCpu, "direct").open();
+  Stream host(Device::cpu());
+  const float weight = 1;
+  expect_error<UnavailableError>(
+      [&] {
+        direct.prepare({1, 1, 1, &weight, nullptr, false, MathMode::kFp16}, host);
+      },
+      "fp32");
   for (const MathMode math : {MathMode::kFp32, MathMode::kFp16}) {
     request.math = math;
     for (const std::string& backend : layer.backends(kDevice.kind)) {

@@ -314,7 +314,9 @@ class TensorCoreBackend : public LinearBackend {
     // No other backend has fp16.
     return problem.math == MathMode::kFp16 || problem.inputs * problem.outputs <= kMaxSuitedWeights;
   }
-  std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const override {
+
+ private:
+  std::unique_ptr<Operator> make_operator(const LinearProblem& problem, Stream& stream) const override {
     return std::make_unique<TensorCoreOperator>(problem, stream);
   }
 };

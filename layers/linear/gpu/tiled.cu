@@ -272,7 +272,9 @@ class TiledBackend : public LinearBackend {
   bool suits(const LinearProblem& problem) const override {
     return problem.batch * problem.outputs > kMaxWarpReduceOutputs;
   }
-  std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const override {
+
+ private:
+  std::unique_ptr<Operator> make_operator(const LinearProblem& problem, Stream& stream) const override {
     return std::make_unique<TiledOperator>(problem, stream);
   }
 };

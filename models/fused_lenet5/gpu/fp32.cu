@@ -138,13 +138,12 @@ class Fp32 : public NetworkBackend {
     return lenet5_logit_bound(parameters, {convolution, convolution, direct, direct, direct});
   }
 
-  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
-                                    Stream& stream) const override {
+ private:
+  std::unique_ptr<Operator> make_operator(const Lenet5Parameters& parameters, const OperatorRequest& request,
+                                          Stream& stream) const override {
     return request.input_type == ElementType::kUint8 ? prepare_for<uint8_t>(parameters, request, stream)
                                                      : prepare_for<float>(parameters, request, stream);
   }
-
- private:
   template <typename Pixel>
   static std::unique_ptr<Operator> prepare_for(const Lenet5Parameters& parameters,
                                                const OperatorRequest& request, Stream& stream) {

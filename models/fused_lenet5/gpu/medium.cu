@@ -95,8 +95,10 @@ class Medium : public NetworkBackend {
     const LayerRounding convolution{weight + kUnit, 3 * kUnit, kUnit}, direct{weight, 0, kUnitFp32};
     return lenet5_logit_bound(parameters, {convolution, convolution, direct, direct, direct});
   }
-  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
-                                    Stream& stream) const override {
+
+ private:
+  std::unique_ptr<Operator> make_operator(const Lenet5Parameters& parameters, const OperatorRequest& request,
+                                          Stream& stream) const override {
     return std::make_unique<MediumOperator>(parameters, request, stream);
   }
 };

@@ -81,8 +81,9 @@ class Mma : public NetworkBackend {
     return lenet5_logit_bound(parameters, {first, layer, layer, layer, layer});
   }
 
-  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
-                                    Stream& stream) const override {
+ private:
+  std::unique_ptr<Operator> make_operator(const Lenet5Parameters& parameters, const OperatorRequest& request,
+                                          Stream& stream) const override {
     const MmaKernel kernel = kernel_for(request, gpu_traits(request.device));
     const std::vector<unsigned char> packed = request.math == MathMode::kTf32
                                                   ? pack_mma_tf32(parameters, request.input_type)

@@ -113,8 +113,10 @@ class Small : public NetworkBackend {
     const LayerRounding layer{unit, 0, kUnitFp32};
     return lenet5_logit_bound(parameters, {layer, layer, layer, layer, layer});
   }
-  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
-                                    Stream& stream) const override {
+
+ private:
+  std::unique_ptr<Operator> make_operator(const Lenet5Parameters& parameters, const OperatorRequest& request,
+                                          Stream& stream) const override {
     return std::make_unique<SmallOperator>(parameters, request, stream);
   }
 };
