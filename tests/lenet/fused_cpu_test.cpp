@@ -12,6 +12,7 @@
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_run.h"
 #include "layers/softmax/softmax_error.h"
+#include "models/classifier.h"
 #include "models/fused_lenet5/cpu/simd/kernels.h"
 #include "models/fused_lenet5/fused_lenet5.h"
 #include "models/fused_lenet5/network_backend.h"

@@ -21,7 +21,6 @@
 #include "framework/measuring/row_status.h"
 #include "models/classifier.h"
 #include "models/digit/ink_picture.h"
-#include "models/lenet5.h"
 
 namespace lenslet {
 
