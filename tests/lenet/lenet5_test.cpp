@@ -31,9 +31,7 @@ TEST(Lenet5, HasTheShapesAndTheWorkOfThePaper) {
   double multiply_adds = 0;
   for (const Graph::Node& node : graph.nodes()) {
     if (!node.layer || !node.layer->uses_math()) continue;
-    std::vector<Shape> inputs;
-    for (int index : node.inputs) inputs.push_back(graph.infer_shapes(1)[static_cast<size_t>(index)]);
-    multiply_adds += node.layer->work(inputs).flops / 2;
+    multiply_adds += node.layer->work(node.input_shapes(graph.infer_shapes(1))).flops / 2;
   }
   EXPECT_EQ(multiply_adds, 281640);
 }

@@ -11,6 +11,7 @@
 
 #include "framework/base/alignment.h"
 #include "framework/device/kernel_launch.cuh"
+#include "framework/tensor/host_values.h"
 #include "framework/tensor/keep_nan.h"
 #include "layers/linear/gpu/tile_height.h"
 #include "layers/linear/gpu/tiled_shape.h"
@@ -232,8 +233,7 @@ class TiledOperator : public Operator {
       }
       if (problem.bias) packed[static_cast<size_t>(steps_ * kDepth * padded_ + o)] = problem.bias[o];
     }
-    weights_ = Buffer(stream.device(), packed.size() * sizeof(float));
-    copy_bytes(weights_.data(), stream.device(), packed.data(), Device::cpu(), weights_.bytes(), stream);
+    weights_ = uploaded(packed, stream);
   }
 
   std::string detail() const override {
