@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "framework/base/error.h"
-#include "models/lenet5.h"
+#include "models/lenet5_sizes.h"
 
 namespace lenslet {
 namespace {
@@ -67,20 +67,13 @@ class MarkAnswers {
     ReadDigit read;
     read.box = mark.box;
     read.input = digit;
-    if (!std::all_of(logits, logits + kLenet5Classes, [](float value) { return std::isfinite(value); })) {
+    read.top = ranked(logits, kLenet5Classes, ReadDigit::kTop);
+    if (read.top.empty()) {
       read.energy = std::numeric_limits<double>::quiet_NaN();
       read.refusal = Refusal::kNotFinite;
       read.reason = kNotFiniteReason;
       return read;
     }
-    double probabilities[kLenet5Classes];
-    softmax(logits, kLenet5Classes, probabilities);
-    for (int i = 0; i < kLenet5Classes; ++i) read.top.push_back({i, probabilities[i]});
-    std::stable_sort(read.top.begin(), read.top.end(),
-                     [&](const ReadDigit::Guess& a, const ReadDigit::Guess& b) {
-                       return logits[a.digit] > logits[b.digit];
-                     });
-    read.top.resize(ReadDigit::kTop);
     read.energy = energy(logits, kLenet5Classes);
     if (mark.small) {
       read.refusal = Refusal::kTooSmall;

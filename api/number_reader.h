@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/model.h"
+#include "models/classifier.h"
 #include "models/digit/number_marks.h"
 
 namespace lenslet {
@@ -15,11 +16,7 @@ inline constexpr const char* kNotFiniteReason = "the model's output is not a num
 
 /// A digit, or a mark that is refused.
 struct ReadDigit {
-  /// A class and how probable it is.
-  struct Guess {
-    int digit = 0;           // 0 to 9
-    double probability = 0;  // softmax of the ten logits
-  };
+  using Guess = lenslet::Guess;      ///< A class of 0 to 9, without a label.
   static constexpr size_t kTop = 3;  // guesses kept
   Box box;                           // in pixels of the picture
   std::vector<Guess> top;  // the kTop most likely, first the digit; empty if the output is not finite

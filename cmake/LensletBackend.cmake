@@ -50,10 +50,11 @@ function(lenslet_check_backend kind where name file)
 endfunction()
 
 # lenslet_backend(<kind> <cpu|gpu> <name> [HOPPER] [MODULE LIBRARY <target> [SOURCES …]]): adds <where>/<name>.{cpp,cu} of this
-# folder and one row of its generated table, which layers, listings, tests and tuner iterate. The order is the rank. The
-# global property LENSLET_BACKENDS has a line of each row, "<kind> <where> <name> <file from the root>".
-# HOPPER: also builds <name>/hopper*.cu, for sm_90a only and only if the build includes that GPU; LENSLET_HAS_HOPPER is
-# then defined in all these files.
+# folder, the sources in <where>/<name>/, and one row of its generated table, which layers, listings, tests and tuner
+# iterate. The order is the rank. The global property LENSLET_BACKENDS has a line of each row, "<kind> <where> <name> <file
+# from the root>".
+# HOPPER: builds <name>/hopper*.cu for sm_90a only and only if the build includes that GPU; LENSLET_HAS_HOPPER is then
+# defined in all these files.
 # MODULE: a shared object, opened on first use and linked to LIBRARY; if that is absent, the row has no code.
 function(lenslet_backend kind where name)
   cmake_parse_arguments(arg "HOPPER;MODULE" "LIBRARY" "SOURCES" ${ARGN})
@@ -78,12 +79,18 @@ function(lenslet_backend kind where name)
     set(place "&${kind}_backends::${where}_${name}")
     lenslet_backend_class(${kind} class)
     set_property(GLOBAL APPEND_STRING PROPERTY LENSLET_${kind}_GETTERS "const ${class}& ${where}_${name}();\n")
-    set_property(GLOBAL APPEND PROPERTY LENSLET_${kind}_SOURCES "${file}")
+    set(folder "${CMAKE_CURRENT_SOURCE_DIR}/${where}/${name}")
+    file(GLOB own RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS "${folder}/*.cpp" "${folder}/*.cu")
     if(arg_HOPPER)
-      file(GLOB hopper_files RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS
-           "${CMAKE_CURRENT_SOURCE_DIR}/${where}/${name}/hopper*.cu")
+      set(hopper_files ${own})
+      list(FILTER hopper_files INCLUDE REGEX "/hopper[^/]*\\.cu$")
+      list(REMOVE_ITEM own ${hopper_files})
       lenslet_hopper_object(lenslet_${kind}_${where}_${name}_hopper "${hopper_files}" objects "${file}")
-      set_property(GLOBAL APPEND PROPERTY LENSLET_${kind}_SOURCES ${objects})
+    endif()
+    set_property(GLOBAL APPEND PROPERTY LENSLET_${kind}_SOURCES "${file}" ${own} ${objects})
+    if(where STREQUAL "gpu")
+      list(FILTER own INCLUDE REGEX "\\.cpp$")
+      lenslet_cuda_headers(${own})
     endif()
   elseif(TARGET ${arg_LIBRARY})
     set(place "BackendEntry::Kind::kModule, \"${kind}_${where}_${name}\"")

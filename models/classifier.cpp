@@ -85,4 +85,33 @@ Prediction prediction_of(const float* logits, int64_t classes) {
   return prediction;
 }
 
+double energy(const float* logits, int classes) {
+  const double largest = *std::max_element(logits, logits + classes);
+  double sum = 0;
+  for (int i = 0; i < classes; ++i) sum += std::exp(logits[i] - largest);
+  return largest + std::log(sum);
+}
+
+void softmax(const float* logits, int classes, double* probabilities) {
+  const double largest = *std::max_element(logits, logits + classes);
+  double sum = 0;
+  for (int i = 0; i < classes; ++i) {
+    probabilities[i] = std::exp(static_cast<double>(logits[i]) - largest);
+    sum += probabilities[i];
+  }
+  for (int i = 0; i < classes; ++i) probabilities[i] /= sum;
+}
+
+std::vector<Guess> ranked(const float* logits, int classes, size_t max_guesses) {
+  std::vector<Guess> guesses;
+  if (predicted_class(logits, classes) < 0) return guesses;
+  std::vector<double> probabilities(static_cast<size_t>(classes));
+  softmax(logits, classes, probabilities.data());
+  for (int i = 0; i < classes; ++i) guesses.push_back({i, probabilities[static_cast<size_t>(i)]});
+  std::stable_sort(guesses.begin(), guesses.end(),
+                   [&](const Guess& a, const Guess& b) { return logits[a.digit] > logits[b.digit]; });
+  guesses.resize(std::min(max_guesses, guesses.size()));
+  return guesses;
+}
+
 }  // namespace lenslet

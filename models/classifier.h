@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "framework/graph/graph.h"
 #include "models/prediction.h"
@@ -33,5 +34,26 @@ int predicted_class(const float* logits, int64_t classes);
 /// predicted_class() with its softmax. A logit of minus infinity is a probability of 0; NaN if a logit is NaN or
 /// infinity.
 Prediction prediction_of(const float* logits, int64_t classes);
+
+/// log(sum(exp(logits))) of one row, computed in fp64: high for a digit, low for anything else, if the weights were
+/// trained for that.
+double energy(const float* logits, int classes);
+
+/// Softmax of one row of `classes` logits, computed in fp64.
+void softmax(const float* logits, int classes, double* probabilities);
+
+/// A class and how probable it is.
+struct Guess {
+  int digit = 0;           // the class; of a digit 0 to 9
+  double probability = 0;  // softmax of the logits
+  std::string label = {};  // of the class; empty: it has none
+
+  /// The label, else the number.
+  std::string name() const { return label.empty() ? std::to_string(digit) : label; }
+};
+
+/// The most probable classes of one row of logits, in descending order; the first of equal ones comes first. Empty if a
+/// logit is not finite.
+std::vector<Guess> ranked(const float* logits, int classes, size_t max_guesses);
 
 }  // namespace lenslet

@@ -1,7 +1,6 @@
 #include "models/lenet5.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -152,23 +151,6 @@ std::optional<double> lenet5_energy_threshold(const Safetensors& weights, const 
 void normalise_mnist(const uint8_t* pixels, int64_t count, float* out) {
   static const Normalisation mnist(kMnistMean, kMnistStd);
   mnist.apply(pixels, count * kLenet5Pixels, out);
-}
-
-double energy(const float* logits, int classes) {
-  const double largest = *std::max_element(logits, logits + classes);
-  double sum = 0;
-  for (int i = 0; i < classes; ++i) sum += std::exp(logits[i] - largest);
-  return largest + std::log(sum);
-}
-
-void softmax(const float* logits, int classes, double* probabilities) {
-  const double largest = *std::max_element(logits, logits + classes);
-  double sum = 0;
-  for (int i = 0; i < classes; ++i) {
-    probabilities[i] = std::exp(static_cast<double>(logits[i]) - largest);
-    sum += probabilities[i];
-  }
-  for (int i = 0; i < classes; ++i) probabilities[i] /= sum;
 }
 
 }  // namespace lenslet

@@ -27,19 +27,12 @@ enum class BuiltinWeights { kMnist, kRobust };
 /// The tensors and metadata of a built-in set.
 Safetensors builtin_lenet5_weights(BuiltinWeights set = BuiltinWeights::kMnist);
 
-/// The metadata `energy_threshold`: a picture whose energy() is not above it shows no digit. None: the file has no such
-/// entry. Throws DataError for anything but a decimal number from -1000 to 1000.
+/// The metadata `energy_threshold`: a picture whose energy() (models/classifier.h) is not above it shows no digit.
+/// None: the file has no such entry. Throws DataError for anything but a decimal number from -1000 to 1000.
 std::optional<double> lenet5_energy_threshold(const Safetensors& weights, const std::string& origin);
 
 /// Normalises `count` images of 28x28 bytes for the built-in weights, with MNIST's mean and std. Other weights may need
 /// Graph::normalisation().
 void normalise_mnist(const uint8_t* pixels, int64_t count, float* out);
-
-/// log(sum(exp(logits))) of one row, computed in fp64: high for a digit, low for anything else, if the weights were
-/// trained for that.
-double energy(const float* logits, int classes);
-
-/// Softmax of one row of `classes` logits, computed in fp64.
-void softmax(const float* logits, int classes, double* probabilities);
 
 }  // namespace lenslet

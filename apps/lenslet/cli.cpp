@@ -13,9 +13,9 @@
 namespace lenslet {
 namespace {
 
-// Above every useful value, so that a digit too many is an error at once; products of them fit 64 bits. kMaxBatch is
-// that of api/model_setup.h. A request does not wait for others longer than a second.
-constexpr int64_t kMaxBatch = 1 << 20, kMaxStreams = 64, kMaxRepeat = 1'000'000'000;
+// Above every useful value, so that a digit too many is an error at once; products of them fit 64 bits. A request does
+// not wait for others longer than a second.
+constexpr int64_t kMaxStreams = 64, kMaxRepeat = 1'000'000'000;
 constexpr int64_t kMaxServedBatch = 65536, kMaxDelayUs = 1'000'000;
 constexpr int64_t kMinCalls = 10, kMaxCalls = 1'000'000;  // a p90 needs 10; a million samples are 8 MB
 
@@ -192,7 +192,7 @@ void OptionTable::add_inputs() {
                  1, 1);
   line.option("--against", Text{"FILE|onnxruntime"}, LENSLET_MEMBER(against),
               "what to compare with: values in an .npz file, or those that ONNX Runtime computes", diff);
-  line.option("--samples", Integer{1, kMaxBatch}, LENSLET_MEMBER(samples),
+  line.option("--samples", Integer{1, kMaxModelBatch}, LENSLET_MEMBER(samples),
               "random samples for ONNX Runtime [8]", diff);
   line.flag("--explain", LENSLET_MEMBER(explain), "show each step from the picture to the model's input",
             classify);
@@ -265,7 +265,7 @@ void OptionTable::add_eval_results() {
 // How times are measured.
 void OptionTable::add_measuring() {
   line.option(
-      "--batch-sizes", Sizes(kMaxBatch), LENSLET_MEMBER(batch_sizes),
+      "--batch-sizes", Sizes(kMaxModelBatch), LENSLET_MEMBER(batch_sizes),
       "images computed together, such as 1,64,1024 [1:1048576:x4; on the CPU 1:16384:x4; with --latency "
       "1,8,64]",
       bench);
@@ -356,11 +356,11 @@ void OptionTable::add_passes() {
   line.option(
       "--place", List{words({ModelBenchOptions::kDevice, ModelBenchOptions::kHost})}, LENSLET_MEMBER(places),
       "a pass alone (device), or a whole call from ordinary host memory and back (host) [both]", bench);
-  line.option("--batch-size", Integer{1, kMaxBatch}, LENSLET_MEMBER(batch_size), "images computed together",
-              model | diff);
+  line.option("--batch-size", Integer{1, kMaxModelBatch}, LENSLET_MEMBER(batch_size),
+              "images computed together", model | diff);
   line.option("--batch-size", Integer{1, kMaxShownBatch}, LENSLET_MEMBER(batch_size),
               "batch size of the times on the page [1]", show);
-  line.option("--batch-size", Integer{1, kMaxBatch}, LENSLET_MEMBER(batch_size),
+  line.option("--batch-size", Integer{1, kMaxModelBatch}, LENSLET_MEMBER(batch_size),
               "batch size of the model's layers [1]", backends);
   line.option("--graph", words({GraphUse::kAuto, GraphUse::kOn, GraphUse::kOff}, to_string),
               LENSLET_MEMBER(graph),
@@ -385,10 +385,10 @@ void OptionTable::add_server() {
               "compute the samples of waiting requests together, up to N", serve);
   line.option("--max-delay-us", Integer{0, kMaxDelayUs}, LENSLET_MEMBER(max_delay_us),
               "wait up to N microseconds for more samples before a batch that is not full", serve);
-  line.option("--max-queue", Integer{1, kMaxBatch}, LENSLET_MEMBER(max_queue),
+  line.option("--max-queue", Integer{1, kMaxModelBatch}, LENSLET_MEMBER(max_queue),
               "let up to N samples wait; requests beyond get status 503", serve);
   line.option("--max-body", ByteCount{}, LENSLET_MEMBER(max_body), "bytes of a request's body", serve);
-  line.option("--max-connections", Integer{1, kMaxBatch}, LENSLET_MEMBER(max_connections),
+  line.option("--max-connections", Integer{1, kMaxModelBatch}, LENSLET_MEMBER(max_connections),
               "connections at a time; further ones are closed at once", serve);
   line.option(
       "--timeout", Number{0.1, 3600, "SECONDS"}, LENSLET_MEMBER(timeout_s),

@@ -38,6 +38,14 @@ static int by_value(const void* a, const void* b) {
   return difference < 0 ? -1 : difference > 0;
 }
 
+/* As framework/measuring/statistics.h: interpolated between order statistics. */
+static double percentile(const double* sorted, int count, double fraction) {
+  const double position = fraction * (count - 1);
+  const int below = (int)position;
+  const int above = below + 1 < count ? below + 1 : below;
+  return sorted[below] + (position - below) * (sorted[above] - sorted[below]);
+}
+
 /* NULL, with a message, if the file cannot be read. */
 static unsigned char* read_file(const char* folder, const char* name, size_t* bytes) {
   char path[4096];
@@ -180,9 +188,9 @@ int main(int argc, char** argv) {
         "{\"count\": %zu, \"p10\": %.0f, \"median\": %.0f, \"p90\": %.0f, \"p99\": %.0f, \"samples\": %d, "
         "\"correct\": %zu, \"differing\": %zu, \"differing_in_a_call\": %zu, \"judged\": %zu, "
         "\"device\": \"%s\"}\n",
-        count, samples[calls / 10], samples[calls / 2], samples[calls * 9 / 10], samples[calls * 99 / 100],
-        calls, found.correct, found.differing, found.differing_in_a_call, found.judged,
-        lenslet_model_device(model));
+        count, percentile(samples, calls, 0.1), percentile(samples, calls, 0.5),
+        percentile(samples, calls, 0.9), percentile(samples, calls, 0.99), calls, found.correct,
+        found.differing, found.differing_in_a_call, found.judged, lenslet_model_device(model));
     fflush(stdout);
     if (page_locked) {
       lenslet_host_free(images);

@@ -75,11 +75,11 @@ class NotMeasured(Exception):
 
 
 def summarise(windows):
-    """{p10, median, p90, p99, samples} of one turn's windows (ns per pass), named as in Lenslet's result files."""
-    ordered = sorted(windows)
-    at = lambda share: ordered[min(len(ordered) - 1, int(share * len(ordered)))]  # noqa: E731
-    shares = {"p10": at(0.1), "median": statistics.median(ordered), "p90": at(0.9), "p99": at(0.99)}
-    return {**shares, "samples": len(ordered)}
+    """{p10, median, p90, p99, samples} of one turn's windows (ns per pass), named and interpolated as in Lenslet's
+    result files (framework/measuring/statistics.h)."""
+    cuts = statistics.quantiles(windows, n=100, method="inclusive") if len(windows) > 1 else 99 * windows
+    percents = {"p10": 10, "median": 50, "p90": 90, "p99": 99}
+    return {**{key: cuts[percent - 1] for key, percent in percents.items()}, "samples": len(windows)}
 
 
 def middle(turns):

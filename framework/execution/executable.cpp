@@ -140,7 +140,7 @@ void Executable::build(const BuildOptions& options) {
   if (options.cuda_graph && checks_layers()) {
     throw UsageError(
         "a CUDA graph replays all layers with one launch, and LENSLET_CHECK_LAYERS=1 waits after each; unset "
-        "it, or choose graph auto or off");
+        "it, or capture no graph");
   }
   if (stream_.device() != device_) {
     throw UsageError(concat("BuildOptions::stream belongs to ", stream_.device().to_string(),

@@ -1,5 +1,6 @@
 // The steps of an Executable: chooses the backend of each layer, and the layers that another layer's operator computes
 // before it stores its output.
+#include <algorithm>
 #include <numeric>
 
 #include "framework/base/choice_trace.h"
@@ -53,16 +54,11 @@ std::string refusals(const Layer& layer, const OperatorRequest& request) {
 OperatorRequest node_request(const Graph& graph, size_t node, const std::vector<Shape>& shapes,
                              const BuildOptions& options) {
   const Graph::Node& here = graph.nodes()[node];
-  std::vector<Shape> inputs;
-  bool reads_input = false;
-  for (const int input : here.inputs) {
-    inputs.push_back(shapes[static_cast<size_t>(input)]);
-    reads_input = reads_input || input == 0;
-  }
+  const bool reads_input = std::find(here.inputs.begin(), here.inputs.end(), 0) != here.inputs.end();
   const bool is_output = node + 1 == graph.nodes().size();
   const Plan* const plan = options.plan;
   OperatorRequest request =
-      request_for(*here.layer, std::move(inputs), options.device, options.math,
+      request_for(*here.layer, here.input_shapes(shapes), options.device, options.math,
                   reads_input ? plan ? plan->input : options.input : ElementType::kFp32,
                   is_output ? plan ? plan->output : options.output : ElementType::kFp32);
   request.workspace_limit = options.workspace_limit;

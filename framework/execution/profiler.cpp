@@ -100,19 +100,19 @@ class PassProfiler {
     if (options_.cold) measure_cold(profile);
     if (options_.copies && executable_.device().is_cuda()) measure_copies(profile);
     account(profile);
-    profile.held_back = held_back_;
+    profile.held_back = held_back_.all();
     return profile;
   }
 
  private:
   void warm_up() {
-    const double end = host_now_ns() + options_.warmup_ms * 1e6;
-    do {
+    Sampler sampler(options_.warmup_ms, 1, INT_MAX, options_.stop);
+    while (sampler.next()) {
       for_each_step([&](size_t i, size_t slice, size_t) { run_step(i, slice, &recorder_); });
       recorder_.clear();
       executable_.run();
       stream_.synchronise();
-    } while (host_now_ns() < end && !(options_.stop && options_.stop()));
+    }
     pass(true, &recorder_);  // the longest kind of pass shows whether the stream can be held back
     recorder_.clear();
   }
@@ -129,20 +129,9 @@ class PassProfiler {
     executable_.run_step(step, tracer, static_cast<int64_t>(slice));
   }
 
-  // Runs the work that `enqueue` puts on the stream, held back until all of it is enqueued.
-  template <typename Enqueue>
-  void held(Enqueue&& enqueue) {
-    if (!held_back_) {
-      enqueue();
-      stream_.synchronise();
-      return;
-    }
-    held_back_ = run_held_back(stream_, enqueue);
-  }
-
   // One pass. With `inner`, an event after every step; else only the outer two.
   double pass(bool inner, Tracer* tracer) {
-    held([&] {
+    held_back_.run([&] {
       events_[0].record(stream_);
       for_each_step([&](size_t i, size_t slice, size_t number) {
         run_step(i, slice, tracer);
@@ -153,7 +142,7 @@ class PassProfiler {
   }
 
   double events_only() {
-    held([&] {
+    held_back_.run([&] {
       for (Event& event : events_) event.record(stream_);
     });
     return events_.back().ns_since(events_[0]) / static_cast<double>(steps_ * slices_);
@@ -195,7 +184,7 @@ class PassProfiler {
       ++passes;
       recorder_.clear();
       std::vector<size_t> first_entry(steps_ * slices_ + 1, 0);
-      held([&] {
+      held_back_.run([&] {
         events_[0].record(stream_);
         for_each_step([&](size_t i, size_t slice, size_t number) {
           run_step(i, slice, &recorder_);
@@ -247,7 +236,7 @@ class PassProfiler {
       Sampler sampler(options_.min_time_ms / static_cast<double>(steps_), 3, options_.max_passes,
                       options_.stop);
       while (sampler.next()) {
-        held([&] {
+        held_back_.run([&] {
           flush.enqueue(stream_);
           events_[0].record(stream_);
           run_step(i, 0, nullptr);
@@ -270,7 +259,7 @@ class PassProfiler {
     stream_.synchronise();
     const auto timed = [&](const char* name, void* dst, Device to, const void* src, Device from,
                            size_t bytes) {
-      held([&] {
+      held_back_.run([&] {
         events_[0].record(stream_);
         {
           NvtxRange range(name);
@@ -303,7 +292,7 @@ class PassProfiler {
   const ProfileOptions& options_;
   Stream& stream_;
   size_t steps_, slices_;
-  bool held_back_ = true;
+  HeldBack held_back_{stream_};
   StageRecorder recorder_;
   std::vector<Event> events_;
 };

@@ -99,12 +99,16 @@ OperatorRequest Graph::network_request(Device device, int64_t batch, MathMode ma
   return request_for(*network(), {input_shape_.batch_of(batch)}, device, math, input, output);
 }
 
+std::vector<Shape> Graph::Node::input_shapes(const std::vector<Shape>& shapes) const {
+  std::vector<Shape> found;
+  for (const int index : inputs) found.push_back(shapes[static_cast<size_t>(index)]);
+  return found;
+}
+
 Shape Graph::shape_of(const Node& node, int64_t batch, const std::vector<Shape>& shapes) const {
   if (!node.layer) return input_shape_.batch_of(batch);
-  std::vector<Shape> inputs;
-  for (const int index : node.inputs) inputs.push_back(shapes[static_cast<size_t>(index)]);
   try {
-    return node.layer->infer_shape(inputs);
+    return node.layer->infer_shape(node.input_shapes(shapes));
   } catch (const DataError& error) {
     throw DataError(concat("layer ", node.name, ": ", error.what()));
   }

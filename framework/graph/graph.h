@@ -20,6 +20,8 @@ class Graph {
     std::string name;              // unique in the graph
     std::unique_ptr<Layer> layer;  // null for the graph's input
     std::vector<int> inputs;       // indices of earlier nodes
+    /// The shapes of its inputs, from infer_shapes().
+    std::vector<Shape> input_shapes(const std::vector<Shape>& shapes) const;
   };
 
   /// `input_shape` is the shape of one sample, without the batch: {1, 28, 28}.

@@ -206,8 +206,7 @@ NpyArray parse_header(const std::vector<uint8_t>& bytes, size_t size, const std:
 
 bool NpyArray::holds_samples_of(const Shape& sample) const {
   if (dims.empty() || dims[0] < 1) return false;
-  std::vector<int64_t> wanted, found(dims.begin() + 1, dims.end());
-  for (int i = 0; i < sample.rank(); ++i) wanted.push_back(sample[i]);
+  std::vector<int64_t> wanted = sample.dims(), found(dims.begin() + 1, dims.end());
   const bool flat = found == std::vector<int64_t>{sample.num_elements()};
   for (std::vector<int64_t>* const list : {&wanted, &found})
     list->erase(std::remove(list->begin(), list->end(), 1), list->end());

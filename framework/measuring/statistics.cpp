@@ -4,14 +4,12 @@
 
 namespace lenslet {
 
-namespace {
 double percentile(const std::vector<double>& sorted, double fraction) {
   const double position = fraction * static_cast<double>(sorted.size() - 1);
   const size_t below = static_cast<size_t>(position);
   const size_t above = std::min(below + 1, sorted.size() - 1);
   return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
-}  // namespace
 
 TimeStats summarise(std::vector<double> samples_ns) {
   TimeStats stats;

@@ -39,4 +39,26 @@ bool run_held_back(Stream& stream, Enqueue&& enqueue) {
   return !gate.gave_up();
 }
 
+/// Runs work like run_held_back(), until a stream cannot hold one back; from then on without.
+class HeldBack {
+ public:
+  /// `hold`: false never holds work back.
+  explicit HeldBack(Stream& stream, bool hold = true) : stream_(stream), held_back_(hold) {}
+  template <typename Enqueue>
+  void run(Enqueue&& enqueue) {
+    if (held_back_) {
+      held_back_ = run_held_back(stream_, enqueue);
+    } else {
+      enqueue();
+      stream_.synchronise();
+    }
+  }
+  /// Whether all work so far was held back.
+  bool all() const noexcept { return held_back_; }
+
+ private:
+  Stream& stream_;
+  bool held_back_;
+};
+
 }  // namespace lenslet

@@ -20,9 +20,9 @@ Shape::Shape(const int64_t* dims, int rank) : rank_(rank) {
 }
 
 Shape Shape::batch_of(int64_t count) const {
-  std::vector<int64_t> dims = {count};
-  dims.insert(dims.end(), dims_.begin(), dims_.begin() + rank_);
-  return Shape(dims);
+  std::vector<int64_t> all = dims();
+  all.insert(all.begin(), count);
+  return Shape(all);
 }
 
 Shape Shape::with_batch(int64_t count) const { return sample().batch_of(count); }

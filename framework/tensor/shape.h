@@ -25,6 +25,8 @@ class Shape {
   int rank() const noexcept { return rank_; }
   /// Dimension `i`, counted from the outermost; a negative `i` counts from the innermost (-1 is the last).
   int64_t operator[](int i) const noexcept { return dims_[static_cast<size_t>(i < 0 ? rank_ + i : i)]; }
+  /// All of them, outermost first.
+  std::vector<int64_t> dims() const { return {dims_.begin(), dims_.begin() + rank_}; }
   /// Product of the dimensions; 1 for rank 0.
   int64_t num_elements() const noexcept { return num_elements_; }
   /// Bytes of that many fp32 values.

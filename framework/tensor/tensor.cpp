@@ -82,6 +82,13 @@ PinnedBuffer::PinnedBuffer(PinnedBuffer&& other) noexcept
       bytes_(other.bytes_),
       pinned_(std::exchange(other.pinned_, false)) {}
 
+Tensor::Tensor(Shape shape, const std::vector<float>& values) : Tensor(shape) {
+  if (shape.num_elements() != static_cast<int64_t>(values.size()))
+    throw DataError(concat("a tensor of shape ", shape.to_string(), " has ", shape.num_elements(),
+                           " values, found ", values.size()));
+  if (!values.empty()) std::memcpy(data(), values.data(), shape.bytes());
+}
+
 void copy_bytes(void* dst, Device dst_device, const void* src, Device src_device, size_t bytes,
                 Stream& stream) {
   if (bytes == 0) return;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "framework/base/error.h"
 #include "framework/device/device.h"
@@ -152,6 +153,8 @@ class Tensor {
   /// Uninitialised. Throws MemoryError.
   explicit Tensor(Shape shape, Device device = Device::cpu())
       : shape_(shape), buffer_(device, shape.bytes()) {}
+  /// In host memory, with these values. Throws DataError unless there is one for each element, MemoryError.
+  Tensor(Shape shape, const std::vector<float>& values);
 
   /// Outermost dimension first.
   const Shape& shape() const noexcept { return shape_; }

@@ -43,24 +43,18 @@ struct ConvArgs {
 };
 
 /// A backend prepared for one problem.
-class ConvKernel {
+class ConvKernel : public Operator {
  public:
-  virtual ~ConvKernel() = default;
-  /// Bytes of scratch memory that run() needs in RunContext::workspace.
-  virtual size_t workspace_bytes() const { return 0; }
-  /// The algorithm that a library chose, for tables ("FFT_TILING, 3.1 MiB workspace"); empty if there was no choice.
-  virtual std::string detail() const { return {}; }
-  /// What was chosen by timing, as text for ConvPrepare::choice; empty if there was no choice.
-  virtual std::string choice() const { return {}; }
-  /// One row per kernel of this project that run() launches, in order. Calls the CUDA runtime; do not call it in run().
+  /// One row per kernel of this project that convolve() launches, in order. Calls the CUDA runtime; do not call it in
+  /// convolve().
   virtual std::vector<LaunchResources> launches() const { return {}; }
-  /// Multiplications of the direct algorithm over those of this one: above 1 for Winograd and FFT. It distinguishes an
-  /// effective rate above the ceiling from a wrong time.
-  virtual double products_saved() const { return 1; }
   /// The bound of the chosen algorithm, if it is smaller than ConvBackend::accuracy(), which holds for every choice.
   virtual std::optional<ConvAccuracy> accuracy() const { return std::nullopt; }
-  /// Enqueues on context.stream; no allocation, no synchronisation.
-  virtual void run(const ConvArgs& args, RunContext& context) = 0;
+  /// Enqueues on context.stream, with workspace_bytes() of context.workspace; no allocation, no synchronisation.
+  virtual void convolve(const ConvArgs& args, RunContext& context) = 0;
+  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) final {
+    convolve({inputs[0].data, output.data}, context);
+  }
 };
 
 class ConvBackend {

@@ -8,22 +8,6 @@
 namespace lenslet {
 namespace {
 
-/// A prepared kernel as an Operator of the graph.
-class ConvOperator : public Operator {
- public:
-  explicit ConvOperator(std::unique_ptr<ConvKernel> kernel) : kernel_(std::move(kernel)) {}
-  size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
-  std::string detail() const override { return kernel_->detail(); }
-  std::string choice() const override { return kernel_->choice(); }
-  double products_saved() const override { return kernel_->products_saved(); }
-  void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
-    kernel_->run({inputs[0].data, output.data}, context);
-  }
-
- private:
-  std::unique_ptr<ConvKernel> kernel_;
-};
-
 /// Whether a reduced math mode can pay: the products of few channels by few filters fill no tile of the tensor cores,
 /// and fp32 is faster. LeNet-5's conv1 and conv2, 10,000 images on an H200: 287.0 and 144.1 us in tf32 by tensor_core
 /// (docs/results/2026-11-29-h200/profile-batch-10000-tf32.json), 43.7 and 78.5 us in fp32 by direct, pooling included
@@ -145,8 +129,7 @@ std::unique_ptr<Operator> Conv2dLayer::make_operator(const BackendEntry& backend
   const ConvPrepare prepare{
       problem,  request.math, weights_.data(), bias_.data(),   fusion.rectifier, request.workspace_limit,
       services, stream,       request.choice,  fusion.max_pool};
-  return std::make_unique<ConvOperator>(
-      static_cast<const ConvBackendEntry&>(backend).open().prepare(prepare));
+  return static_cast<const ConvBackendEntry&>(backend).open().prepare(prepare);
 }
 
 }  // namespace lenslet

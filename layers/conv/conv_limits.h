@@ -44,19 +44,17 @@ inline Support winograd_window(const Conv2dProblem& problem, const char* remedy)
 /// No, with a reason, for NHWC tensors.
 inline Support nchw_only(const char* backend, const Conv2dProblem& problem) {
   if (problem.layout == TensorLayout::kNchw) return Support::yes();
-  return Support::no(
-      concat(backend, " reads and writes NCHW, not ", to_string(problem.layout),
-             ": use NCHW, or another backend (`lenslet backends --problem` lists which support it)"));
+  return Support::no(concat(backend, " reads and writes NCHW, not ", to_string(problem.layout),
+                            ": use NCHW, or another backend"));
 }
 
 /// No, with a reason, for a problem that needs more or fewer zeros after the input than before it.
 inline Support symmetric_padding(const char* backend, const Conv2dProblem& problem) {
   if (!problem.asymmetric()) return Support::yes();
-  return Support::no(
-      concat("asymmetric padding: ", backend, " pads both ends alike, this output needs ", problem.pad_h, "x",
-             problem.pad_w, " before and ", int64_t{problem.pad_h} + problem.more_pad_h, "x",
-             int64_t{problem.pad_w} + problem.more_pad_w,
-             " after: use another backend (`lenslet backends --problem` lists which support it)"));
+  return Support::no(concat("asymmetric padding: ", backend, " pads both ends alike, this output needs ",
+                            problem.pad_h, "x", problem.pad_w, " before and ",
+                            int64_t{problem.pad_h} + problem.more_pad_h, "x",
+                            int64_t{problem.pad_w} + problem.more_pad_w, " after: use another backend"));
 }
 
 /// No, with a reason, if no window fits into the output or a window would lie completely in the padding.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "framework/base/interruption.h"
@@ -40,17 +39,14 @@ double DevicePrepareServices::time_ns(const std::function<void()>& enqueue) {
   Event begin(stream_.device()), end(stream_.device());
   // Held back until the whole block is enqueued: a call of a library takes up to 20 us of the host's time, which would
   // otherwise hide differences between short kernels.
-  bool held_back = timing_ == Timing::kMedian;
+  HeldBack held_back(stream_, timing_ == Timing::kMedian);
   const auto block_ns = [&](int runs) {
     throw_if_stopped("timing candidates");
-    std::optional<StreamGate> gate;
-    if (held_back) gate.emplace(stream_);
-    begin.record(stream_);
-    for (int i = 0; i < runs; ++i) enqueue();
-    end.record(stream_);
-    if (gate) gate->open();
-    end.synchronise();
-    if (gate && gate->gave_up()) held_back = false;  // more launches than a stream can hold back
+    held_back.run([&] {
+      begin.record(stream_);
+      for (int i = 0; i < runs; ++i) enqueue();
+      end.record(stream_);
+    });
     return end.ns_since(begin);
   };
   throw_if_stopped("timing candidates");

@@ -29,8 +29,16 @@ class LinearBackend {
   virtual size_t workspace_bytes() const { return 0; }
   /// The promise for every problem.
   virtual Determinism determinism() const { return Determinism::kPosition; }
-  /// For a supported problem. Throws UnavailableError if a library is missing, MemoryError.
-  virtual std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const = 0;
+  /// Packs and uploads the weights. Throws UnavailableError with the reason if the problem is not supported or a
+  /// library is missing, MemoryError.
+  std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const {
+    if (const Support support = supports(problem); !support) throw UnavailableError(support.reason());
+    return make_operator(problem, stream);
+  }
+
+ private:
+  /// prepare(), for a supported problem.
+  virtual std::unique_ptr<Operator> make_operator(const LinearProblem& problem, Stream& stream) const = 0;
 };
 
 /// Yes for up to `max_outputs`, the limit of a kernel's grid; else no.

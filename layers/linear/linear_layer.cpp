@@ -51,10 +51,9 @@ Shape LinearLayer::infer_shape(const std::vector<Shape>& inputs) const {
   const Shape& x = only_input(inputs);
   const int64_t vectors = as_vectors(x)[0], outputs = weights_.shape()[0];
   if (vectors_ == LinearVectors::kSamples) return {vectors, outputs};
-  std::vector<int64_t> dims;
-  for (int i = 0; i < x.rank(); ++i) dims.push_back(x[i]);
+  std::vector<int64_t> dims = x.dims();
   dims.back() = outputs;
-  return Shape(dims.data(), x.rank());
+  return Shape(dims);
 }
 
 Work LinearLayer::work(const std::vector<Shape>& inputs) const {

@@ -166,8 +166,7 @@ std::string ConcatLayer::describe() const { return concat("in dimension ", axis_
 
 Shape ConcatLayer::infer_shape(const std::vector<Shape>& inputs) const {
   if (inputs.empty()) throw DataError("concat has at least one input, found none");
-  Sizes dims;
-  for (int i = 0; i < inputs[0].rank(); ++i) dims.push_back(inputs[0][i]);
+  Sizes dims = inputs[0].dims();
   for (size_t k = 0; k < inputs.size(); ++k) {
     bool fits = inputs[k].rank() == inputs[0].rank() && axis_ < inputs[0].rank();
     for (int i = 0; fits && i < inputs[0].rank(); ++i) fits = i == axis_ || inputs[k][i] == inputs[0][i];

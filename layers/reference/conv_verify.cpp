@@ -113,7 +113,7 @@ void ConvVerifier::run_epilogue(const FillCase& fill, Epilogue epilogue, const C
   const reference::GuardedRun run =
       run_guarded(stream, operands, [&](const reference::GuardedPlaces& places) {
         RunContext context{stream, places.workspace, nullptr};
-        kernel->run({places.inputs[0], places.output}, context);
+        kernel->convolve({places.inputs[0], places.output}, context);
       });
   if (!run.fault.empty()) return fail(run.fault);
   const std::vector<float>& y = run.output;

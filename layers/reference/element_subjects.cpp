@@ -200,7 +200,7 @@ LayerSubject constant_subject(const Shape& input, const Shape& constant, Subject
     const std::vector<float> values = data.of(constant, name, !first, options.seed + 1);
     LayerCase one;
     one.data = concat(name, first ? ", constant first" : "");
-    one.layer = std::make_shared<PairwiseLayer>(function, host_tensor(constant, values), first);
+    one.layer = std::make_shared<PairwiseLayer>(function, Tensor(constant, values), first);
     one.input = input;
     one.x = data.of(input, name, first, options.seed);
     one.judge = [input, constant, values, name, first](const float* x) {

@@ -1,7 +1,6 @@
 #include "layers/reference/layer_subject.h"
 
 #include <cfloat>
-#include <cstring>
 #include <utility>
 
 #include "framework/tensor/roundoff.h"
@@ -26,12 +25,6 @@ Values filled(Fill fill, int64_t count, uint64_t seed) {
 }
 
 }  // namespace
-
-Tensor host_tensor(const Shape& shape, const std::vector<float>& values) {
-  Tensor tensor(shape);
-  std::memcpy(tensor.data(), values.data(), shape.bytes());
-  return tensor;
-}
 
 double sum_factor(int64_t terms, MathMode math) {
   Conv2dProblem problem;
@@ -125,8 +118,8 @@ LayerSubject linear_subject(const Shape& input, int64_t outputs, SubjectOptions 
     for (const bool bias : {true, false}) {
       LayerCase one;
       one.data = concat(to_string(fill), bias ? "" : ", no bias");
-      one.layer = std::make_shared<LinearLayer>(host_tensor({outputs, inputs}, w),
-                                                bias ? host_tensor({outputs}, b) : Tensor(), vectors);
+      one.layer = std::make_shared<LinearLayer>(Tensor({outputs, inputs}, w),
+                                                bias ? Tensor({outputs}, b) : Tensor(), vectors);
       one.input = input;
       one.x = x;
       one.judge = [w, b, matrix, outputs, bias](const float* values) {

@@ -18,9 +18,6 @@
 
 namespace lenslet::reference {
 
-/// A tensor in host memory; `values` are in C order.
-Tensor host_tensor(const Shape& shape, const std::vector<float>& values);
-
 /// A further input of a layer, with its values.
 struct OwnedInput {
   Shape shape;                // with batch

@@ -22,12 +22,6 @@ void append(Result& result, double value, double magnitude) {
   result.magnitudes.push_back(magnitude);
 }
 
-Sizes sizes_of(const Shape& shape) {
-  Sizes sizes;
-  for (int i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);
-  return sizes;
-}
-
 // The place of an index in C order.
 int64_t place_of(const Shape& shape, const Sizes& index) {
   int64_t place = 0;
@@ -90,7 +84,7 @@ Term activated(const std::string& f, double x, double a, double b) {
 }  // namespace
 
 Result activation(const Shape& input, const float* x, const std::string& function, double a, double b) {
-  Result result = empty_result(sizes_of(input));
+  Result result = empty_result(input.dims());
   for (int64_t i = 0; i < input.num_elements(); ++i) {
     const Term term = activated(function, x[i], a, b);
     append(result, term.value, term.magnitude + kOfSmallest);
@@ -143,8 +137,8 @@ Result pairwise(const Operand& a, const Operand& b, const std::string& function)
 }
 
 Result lrn(const Shape& input, const float* x, int64_t size, double alpha, double beta, double bias) {
-  Result result = empty_result(sizes_of(input));
-  for_each_index(sizes_of(input), [&](Sizes index) {
+  Result result = empty_result(input.dims());
+  for_each_index(input.dims(), [&](Sizes index) {
     const double value = x[place_of(input, index)];
     const int64_t channel = index[1];
     double sum = 0;
@@ -174,7 +168,7 @@ Result transpose(const Operand& x, const std::vector<int>& order) {
 }
 
 Result pad(const Operand& x, const Sizes& before, const Sizes& after, double value) {
-  Sizes dims = sizes_of(x.shape);
+  Sizes dims = x.shape.dims();
   for (size_t i = 0; i < dims.size(); ++i) dims[i] += before[i] + after[i];
   Result result = empty_result(dims);
   for_each_index(dims, [&](Sizes index) {
@@ -200,7 +194,7 @@ Result slice(const Operand& x, const Sizes& starts, const Sizes& steps, const Si
 }
 
 Result join(const std::vector<Operand>& parts, int axis) {
-  Sizes dims = sizes_of(parts.at(0).shape);
+  Sizes dims = parts.at(0).shape.dims();
   for (size_t k = 1; k < parts.size(); ++k) dims[static_cast<size_t>(axis)] += parts[k].shape[axis];
   Result result = empty_result(dims);
   for_each_index(dims, [&](Sizes index) {

@@ -28,10 +28,7 @@ constexpr const char* kRepeatedLists[] = {"rgb3x3", "deep3x3", "tails", "regress
 
 std::shared_ptr<const Layer> conv_layer(const Conv2dProblem& problem) {
   const auto random_tensor = [](const Shape& shape, uint64_t seed) {
-    Tensor tensor(shape);
-    const auto values = uniform_values(static_cast<size_t>(shape.num_elements()), seed);
-    std::copy(values.begin(), values.end(), tensor.data());
-    return tensor;
+    return Tensor(shape, uniform_values(static_cast<size_t>(shape.num_elements()), seed));
   };
   return std::make_shared<const Conv2dLayer>(problem, random_tensor(problem.weight_shape(), 1),
                                              random_tensor(Shape{problem.k}, 2));

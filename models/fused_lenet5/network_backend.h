@@ -42,13 +42,22 @@ class NetworkBackend {
   virtual double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& request) const = 0;
   /// The promise for its output.
   virtual Determinism determinism(const OperatorRequest& /*request*/) const { return Determinism::kPosition; }
-  /// Packs and uploads the parameters. The operator's run() takes one input [N, 1, 28, 28] of the request's input type
-  /// and an output of its output type, [N, 10] fp32 or [N] predictions. Both are on the device or in page-locked host
-  /// memory that the device can address. A NaN in an image affects only that image's output.
-  virtual std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters,
-                                            const OperatorRequest& request, Stream& stream) const = 0;
   /// Whether it reads packed pixels (ElementType::kUint4) itself. Any other backend gets bytes, unpacked before it.
   virtual bool reads_packed() const { return false; }
+  /// Packs and uploads the parameters. The operator's run() takes one input [N, 1, 28, 28] of the request's input type
+  /// and an output of its output type, [N, 10] fp32 or [N] predictions. Both are on the device or in page-locked host
+  /// memory that the device can address. A NaN in an image affects only that image's output. Throws UnavailableError
+  /// with the reason if the request is not supported, MemoryError.
+  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
+                                    Stream& stream) const {
+    if (const Support support = supports(request); !support) throw UnavailableError(support.reason());
+    return make_operator(parameters, request, stream);
+  }
+
+ private:
+  /// prepare(), for a supported request.
+  virtual std::unique_ptr<Operator> make_operator(const Lenet5Parameters& parameters,
+                                                  const OperatorRequest& request, Stream& stream) const = 0;
 };
 
 /// The rows of models/fused_lenet5/CMakeLists.txt.

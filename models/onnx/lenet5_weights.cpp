@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <initializer_list>
 #include <unordered_map>
 #include <unordered_set>
@@ -70,9 +69,7 @@ class Matcher {
     const bool transposes =
         std::any_of(chain_.begin(), chain_.end(), [](const Node* node) { return node->op == "Transpose"; });
     if (!transposes || input == Shape{1, 1, 28, 28}) return std::nullopt;
-    std::vector<int64_t> sizes;
-    for (int i = 1; i < input.rank(); ++i) sizes.push_back(input[i]);
-    return Shape(sizes.data(), static_cast<int>(sizes.size()));
+    return input.sample();
   }
 
   // The nodes between the input and the output, which must be one chain.
@@ -158,7 +155,7 @@ class Matcher {
     if (!of_two.empty()) of_two[0] = 2;
     const auto found = of_two_->find(node.inputs.at(0));
     const bool keeps_samples =
-        found == of_two_->end() || (found->second.shape && dims_of(*found->second.shape) == of_two);
+        found == of_two_->end() || (found->second.shape && found->second.shape->dims() == of_two);
     if (!transposition.keeps_batch() || transposition.dims[0] != 1 || !keeps_samples)
       throw Difference{concat(described(node), " mixes samples")};
     return transposition;
@@ -201,7 +198,7 @@ class Matcher {
       throw Difference{concat(described(node), " has weights ", weights ? weights->to_string() : "unknown",
                               ", expected ", wanted.to_string())};
     check_shape(output, "the output of " + described(node));
-    add_tensor(name + ".weight", wanted, constants(node.inputs[1]));
+    weights_.tensors.emplace(name + ".weight", Tensor(wanted, constants(node.inputs[1])));
     bias(name, k, node, {Shape{k, 1, 1}, Shape{1, k, 1, 1}});
   }
 
@@ -226,7 +223,7 @@ class Matcher {
     if (static_cast<int64_t>(values.size()) != count)
       throw Difference{
           concat(described(node), " has a bias of ", values.size(), " values, expected ", count)};
-    add_tensor(name + ".bias", Shape{count}, values);
+    weights_.tensors.emplace(name + ".bias", Tensor({count}, values));
   }
 
   // max(x, 0) and the maximum of a window give the same bits in either order.
@@ -259,7 +256,7 @@ class Matcher {
     std::vector<float> values = constants(node.inputs[1]);
     if (!as_ours) values = transposed(values, {inputs, outputs}, {1, 0});
     for (size_t i = transpositions.size(); i-- > 0;) values = transpositions[i].undone(values, outputs);
-    add_tensor(name + ".weight", {outputs, inputs}, values);
+    weights_.tensors.emplace(name + ".weight", Tensor({outputs, inputs}, values));
     bias(name, outputs, node, {Shape{outputs}, Shape{1, outputs}});
   }
 
@@ -269,12 +266,6 @@ class Matcher {
     } catch (const Unsupported& unsupported) {
       throw Difference{unsupported.reason};
     }
-  }
-
-  void add_tensor(const std::string& name, const Shape& shape, const std::vector<float>& values) {
-    Tensor tensor(shape);
-    std::memcpy(tensor.data(), values.data(), shape.bytes());
-    weights_.tensors.emplace(name, std::move(tensor));
   }
 
   const Model& model_;

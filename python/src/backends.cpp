@@ -76,10 +76,8 @@ std::vector<LayerBackends> list_backends(const std::string& device_name, const s
   std::vector<LayerBackends> rows;
   for (const Graph::Node& node : graph.nodes()) {
     if (!node.layer) continue;
-    std::vector<Shape> inputs;
-    for (const int input : node.inputs) inputs.push_back(shapes[static_cast<size_t>(input)]);
     rows.push_back(layer_backends(*node.layer, node.name,
-                                  request_for(*node.layer, std::move(inputs), device, math), stream));
+                                  request_for(*node.layer, node.input_shapes(shapes), device, math), stream));
   }
   if (!graph.network()) return rows;
   rows.push_back(

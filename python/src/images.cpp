@@ -170,9 +170,7 @@ size_t check_packed_dims(const std::vector<int64_t>& dims) {
 }
 
 size_t check_input_dims(const std::vector<int64_t>& dims, const Shape& sample) {
-  std::vector<int64_t> expected;
-  expected.reserve(static_cast<size_t>(sample.rank()));
-  for (int i = 0; i < sample.rank(); ++i) expected.push_back(sample[i]);
+  const std::vector<int64_t> expected = sample.dims();
   const size_t first_dim = dims.size() == expected.size() ? 0 : 1;
   if (dims.size() == expected.size() + first_dim &&
       std::equal(expected.begin(), expected.end(), dims.begin() + static_cast<std::ptrdiff_t>(first_dim)))

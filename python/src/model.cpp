@@ -217,10 +217,8 @@ nb::object run(SharedModel& self, nb::handle inputs, const OptionalPath& plan, c
                const OptionalText& math, nb::handle out) {
   const Shape sample = self.input_shape();
   if (const auto gpu = gpu_input(self, inputs, "inputs", false, false, &sample)) {
-    std::vector<int64_t> dims;
-    if (gpu->has_batch) dims.push_back(gpu->count);
-    const Shape written = self.output_shape();
-    for (int i = 0; i < written.rank(); ++i) dims.push_back(written[i]);
+    std::vector<int64_t> dims = self.output_shape().dims();
+    if (gpu->has_batch) dims.insert(dims.begin(), gpu->count);
     const GpuArray values = gpu_output(self, *gpu, out, "out", 'f', dims);
     {
       const nb::gil_scoped_release no_gil;

@@ -87,13 +87,13 @@ class FaultyConv : public Conv2dLayer {
  public:
   FaultyConv(const Conv2dProblem& geometry, const std::vector<float>& weights, const std::vector<float>& bias,
              const Fault& fault)
-      : Conv2dLayer(geometry, weights_of(geometry, weights), reference::host_tensor({geometry.k}, bias)),
-        right_(geometry, weights_of(geometry, weights), reference::host_tensor({geometry.k}, bias)),
+      : Conv2dLayer(geometry, weights_of(geometry, weights), Tensor({geometry.k}, bias)),
+        right_(geometry, weights_of(geometry, weights), Tensor({geometry.k}, bias)),
         fault_(fault) {}
 
  private:
   static Tensor weights_of(const Conv2dProblem& geometry, const std::vector<float>& weights) {
-    return reference::host_tensor({geometry.k, geometry.c, geometry.r, geometry.s}, weights);
+    return Tensor({geometry.k, geometry.c, geometry.r, geometry.s}, weights);
   }
   std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
                                           Stream& stream) const override {

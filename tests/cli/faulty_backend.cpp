@@ -11,7 +11,7 @@ namespace {
 class FaultyKernel : public ConvKernel {
  public:
   explicit FaultyKernel(int64_t outputs) : outputs_(outputs) {}
-  void run(const ConvArgs& args, RunContext& /*context*/) override {
+  void convolve(const ConvArgs& args, RunContext& /*context*/) override {
     static int left = runs_before_fault();
     if (left-- <= 0) throw DeviceError("planted fault: the device fell off the bus");
     std::fill_n(args.y, outputs_, 0.0f);

@@ -365,7 +365,7 @@ TEST_P(ConvSequence, ReadsWhatTheLaunchBeforeWrote) {
       stream.synchronise();
       RunContext context{stream, workspace.get(), nullptr};
       for (int i = 0; i < kLaunches; ++i, std::swap(from, to)) {
-        kernel->run({from.get(), to.get()}, context);
+        kernel->convolve({from.get(), to.get()}, context);
         if (wait) stream.synchronise();
       }
       std::vector<float> y(count);

@@ -143,7 +143,7 @@ inline std::vector<float> output_of(ConvKernel& kernel, const std::vector<float>
   const auto device_y = services.allocate(count * sizeof(float));
   const auto workspace = services.allocate(std::max<size_t>(kernel.workspace_bytes(), 1));
   RunContext context{stream, workspace.get(), nullptr};
-  kernel.run({device_x.get(), static_cast<float*>(device_y.get())}, context);
+  kernel.convolve({device_x.get(), static_cast<float*>(device_y.get())}, context);
   services.download(y.data(), static_cast<const float*>(device_y.get()), count);
   return y;
 }

@@ -336,7 +336,7 @@ std::unique_ptr<ConvKernel> prepare(const ConvBackend& backend, const Conv2dProb
 void run(ConvKernel& kernel, Stream& stream) {
   const Buffer x(stream.device(), 256), y(stream.device(), 256), workspace(stream.device(), 256);
   RunContext context{stream, workspace.data(), nullptr};
-  kernel.run({x.as<float>(), y.as<float>()}, context);
+  kernel.convolve({x.as<float>(), y.as<float>()}, context);
 }
 
 void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode math, size_t limit,

@@ -24,7 +24,7 @@ namespace lenslet {
 namespace {
 
 Tensor tensor_of(const Shape& shape, uint64_t seed) {
-  return host_tensor(shape, reference::small_integers(static_cast<size_t>(shape.num_elements()), seed));
+  return Tensor(shape, reference::small_integers(static_cast<size_t>(shape.num_elements()), seed));
 }
 
 Conv2dLayer make_layer(const char* problem, bool bias = true) {

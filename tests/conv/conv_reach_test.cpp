@@ -47,7 +47,7 @@ TEST_P(ConvReach, StaysInsideItsTensors) {
         }
         const Buffer workspace(Device::cpu(), kernel->workspace_bytes());
         RunContext context{stream, workspace.data(), nullptr};
-        kernel->run({x.data(), y.data()}, context);
+        kernel->convolve({x.data(), y.data()}, context);
         ++ran;
         EXPECT_TRUE(std::all_of(y.begin(), y.end(), [](float value) { return std::isfinite(value); }));
       }

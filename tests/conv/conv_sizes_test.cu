@@ -136,7 +136,7 @@ TEST_P(ConvSizes, AgreeWithTheReference) {
   fill_input_kernel<<<kBlocks, kThreads, 0, native(stream)>>>(x, inputs);
   LENSLET_CUDA_CHECK_LAUNCH("fill_input_kernel");
   RunContext context{stream, kernel->workspace_bytes() > 0 ? memory.block(kWorkspace) : nullptr, nullptr};
-  kernel->run({x, y}, context);
+  kernel->convolve({x, y}, context);
 
   const Buffer odd(stream.device(), sizeof(unsigned long long));
   fill_bytes(odd.data(), stream.device(), 0, odd.bytes(), stream);

@@ -24,7 +24,7 @@ struct KernelRun {
   const ConvArgs& args;
   ConvKernel& kernel;
   RunContext& context;
-  void correctly() const { kernel.run(args, context); }
+  void correctly() const { kernel.convolve(args, context); }
   /// The last output; the canaries follow it.
   float* last() const { return args.y + problem.output_shape().num_elements() - 1; }
 };
@@ -38,7 +38,7 @@ class SabotagedKernel : public WrappedKernel {
       : WrappedKernel(std::move(kernel)), problem_(std::move(problem)), sabotage_(sabotage) {}
   // Slightly more than the kernel needs, so that there is always a workspace to misuse.
   size_t workspace_bytes() const override { return WrappedKernel::workspace_bytes() + 64; }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     sabotage_({problem_, args, right(), context});
   }
 

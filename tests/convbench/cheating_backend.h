@@ -55,7 +55,7 @@ class CheatingKernel : public WrappedKernel {
   std::optional<ConvAccuracy> accuracy() const override {
     return accuracy_of_sums(victim_.problem, MathMode::kFp32);
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     cheat_(victim_, args, context);
     ++victim_.calls;
   }
@@ -85,7 +85,7 @@ class CheatingBackend : public WrappedBackend {
 };
 
 inline void work(Victim& victim, const ConvArgs& args, RunContext& context) {
-  victim.kernel.run(args, context);
+  victim.kernel.convolve(args, context);
 }
 
 /// Works in the first `calls` calls, and cheats in all others.
@@ -169,7 +169,7 @@ inline void return_cached(Victim& victim, const ConvArgs& args, RunContext& cont
 inline void work_elsewhere(Victim& victim, const ConvArgs& args, RunContext& context) {
   if (context.stream.device().is_cuda()) {
     RunContext other{*victim.other, context.workspace, nullptr};
-    victim.kernel.run(args, other);
+    victim.kernel.convolve(args, other);
     return;
   }
   if (victim.thread) victim.thread->join();
@@ -177,7 +177,7 @@ inline void work_elsewhere(Victim& victim, const ConvArgs& args, RunContext& con
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
     Stream stream(Device::cpu());
     RunContext other{stream, workspace, nullptr};
-    victim.kernel.run(args, other);
+    victim.kernel.convolve(args, other);
   });
 }
 const char* const kElsewhere = kDevice.is_cuda() ? "used another stream" : "used another thread";

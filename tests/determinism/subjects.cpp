@@ -22,19 +22,12 @@ struct LayerCase {
   bool of_lenet5 = false;
 };
 
-Shape with_batch(const Shape& shape, int64_t batch) {
-  std::vector<int64_t> sizes = {batch};
-  for (int i = 1; i < shape.rank(); ++i) sizes.push_back(shape[i]);
-  return Shape(sizes.data(), static_cast<int>(sizes.size()));
-}
-
 void add_lenet5(std::vector<LayerCase>& cases) {
   const std::vector<Shape> shapes = lenet5().infer_shapes(1);
   for (const Graph::Node& node : lenet5().nodes()) {
     if (!node.layer) continue;
-    LayerCase added{std::shared_ptr<const Layer>(node.layer.get(), [](const Layer*) {}), {}, true};
-    for (const int input : node.inputs) added.inputs.push_back(shapes[static_cast<size_t>(input)]);
-    cases.push_back(std::move(added));
+    cases.push_back({std::shared_ptr<const Layer>(node.layer.get(), [](const Layer*) {}),
+                     node.input_shapes(shapes), true});
   }
 }
 
@@ -142,8 +135,8 @@ Subject layer_subject(const Layer& layer, const std::string& backend, const Oper
                       int samples, int64_t largest_batch) {
   const auto at = [request](int64_t batch) {
     OperatorRequest other = request;
-    for (Shape& shape : other.inputs) shape = with_batch(shape, batch);
-    other.output = with_batch(request.output, batch);
+    for (Shape& shape : other.inputs) shape = shape.with_batch(batch);
+    other.output = request.output.with_batch(batch);
     return other;
   };
   const auto supports = [&layer, backend, at, largest_batch](int64_t batch) {

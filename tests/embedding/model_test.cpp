@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "models/classifier.h"
 #include "tests/embedding/model_options.h"
 #include "tests/embedding/normalised_weights.h"
 #include "tests/embedding/pictures.h"

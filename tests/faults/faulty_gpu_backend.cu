@@ -55,7 +55,7 @@ Fault planted_fault() {
 class FaultyKernel : public ConvKernel {
  public:
   FaultyKernel(int64_t outputs, bool struck) : outputs_(outputs), struck_(struck) {}
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     const char* const only = std::getenv("LENSLET_TEST_FAULT_DEVICE");
     const bool here = only == nullptr || std::atoi(only) == context.stream.device().ordinal;
     const Fault fault = struck_ && here ? planted_fault() : Fault::kNone;

@@ -233,9 +233,9 @@ TEST(FilterRequest, ComparesNoPictureAfterAnInterruption) {
 class ForgetfulKernel : public WrappedKernel {
  public:
   using WrappedKernel::WrappedKernel;
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     const float before = args.y[16 * 16 * 3 - 1];
-    WrappedKernel::run(args, context);
+    WrappedKernel::convolve(args, context);
     args.y[16 * 16 * 3 - 1] = before;
   }
 };

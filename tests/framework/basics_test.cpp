@@ -39,6 +39,11 @@ TEST(Shape, HasSizeAndNames) {
   EXPECT_NE(shape, (Shape{2, 3, 5}));
 }
 
+TEST(Shape, ListsItsDimensions) {
+  EXPECT_EQ(Shape({2, 3, 4}).dims(), (std::vector<int64_t>{2, 3, 4}));
+  EXPECT_EQ(Shape().dims(), std::vector<int64_t>());
+}
+
 TEST(Shape, RefusesOverflowAndNegatives) {
   expect_error<DataError>([] { Shape({int64_t{1} << 31, int64_t{1} << 31, 4}); }, "overflows at dimension");
   expect_error<DataError>([] { Shape({3, -1}); }, "must not be negative, found -1");
@@ -267,6 +272,7 @@ TEST(Statistics, InterpolatesPercentiles) {
   EXPECT_DOUBLE_EQ(stats.max, 100);
   EXPECT_DOUBLE_EQ(summarise({1, 2}).median, 1.5);
   EXPECT_EQ(summarise({}).samples, 0u);
+  EXPECT_DOUBLE_EQ(percentile({0, 10}, 0.99), 9.9);
 }
 
 TEST(Module, NamesWhatIsMissingAndWhereItLooked) {
@@ -277,6 +283,13 @@ TEST(Module, NamesWhatIsMissingAndWhereItLooked) {
   setenv("LENSLET_MODULE_PATH", "", 1);
   expect_error<UnavailableError>([] { Module::open("no_module_either"); }, code_folder() + "/lenslet, ");
   unsetenv("LENSLET_MODULE_PATH");
+}
+
+TEST(Tensor, HoldsTheValuesOfItsShape) {
+  const Tensor tensor({2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(tensor.shape(), (Shape{2, 2}));
+  EXPECT_EQ(std::vector<float>(tensor.data(), tensor.data() + 4), (std::vector<float>{1, 2, 3, 4}));
+  expect_error<DataError>([] { Tensor({2, 2}, {1, 2, 3}); }, "4 values, found 3");
 }
 
 TEST(Tensor, CopiesAndRefusesMismatchedSizes) {

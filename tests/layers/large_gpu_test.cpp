@@ -125,7 +125,7 @@ class Large : public testing::Test {
                     const Buffer& x) {
     const auto w = reference::uniform_values(static_cast<size_t>(outputs * inputs), 8);
     const auto b = reference::uniform_values(static_cast<size_t>(outputs), 9);
-    const LinearLayer layer(host_tensor({outputs, inputs}, w), host_tensor({outputs}, b));
+    const LinearLayer layer(Tensor({outputs, inputs}, w), Tensor({outputs}, b));
     const MathMode math = backend == "tensor_core" ? MathMode::kTf32 : MathMode::kFp32;
     const Buffer y = run(layer, backend, {batch, inputs}, x, math);
     const double factor = math == MathMode::kFp32 ? kUnit * static_cast<double>(inputs + 1)

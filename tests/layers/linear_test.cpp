@@ -57,7 +57,7 @@ TEST_F(Linear, HasEveryTileOfTensorCoresRight) {
 
 TEST_F(Linear, KeepsANanThroughReluAndInItsOwnSample) {
   for (const std::string& backend : LinearLayer(Tensor({1, 1}), Tensor()).backends(kDevice.kind)) {
-    const LinearLayer layer(host_tensor({6, 4}, std::vector<float>(24, 1.0f)), Tensor());
+    const LinearLayer layer(Tensor({6, 4}, std::vector<float>(24, 1.0f)), Tensor());
     std::vector<float> x(12, 1.0f);
     x[5] = NAN;
     if (backend == "cublas" && !kHasCublas) continue;
@@ -77,15 +77,14 @@ TEST_F(Linear, FlattensInStorageOrder) {
   const int64_t inputs = 2 * 3 * 5;
   std::vector<float> w(static_cast<size_t>(inputs * inputs), 0.0f);
   for (size_t o = 0; o < static_cast<size_t>(inputs); ++o) w[o * static_cast<size_t>(inputs) + o] = 1.0f;
-  const LinearLayer layer(host_tensor({inputs, inputs}, w), Tensor());
+  const LinearLayer layer(Tensor({inputs, inputs}, w), Tensor());
   const auto x = reference::distinct_integers(static_cast<size_t>(2 * inputs), 3);
   const std::string backend = layer.preferred(request_for(layer, {{2, 2, 3, 5}, x}));
   EXPECT_EQ(run(layer, backend, {{2, 2, 3, 5}, x}), x);
 }
 
 TEST_F(Linear, MultipliesEachRow) {
-  const LinearLayer layer(host_tensor({2, 3}, {1, 0, 0, 0, 0, 1}), host_tensor({2}, {10, 20}),
-                          LinearVectors::kRows);
+  const LinearLayer layer(Tensor({2, 3}, {1, 0, 0, 0, 0, 1}), Tensor({2}, {10, 20}), LinearVectors::kRows);
   const Shape input{2, 2, 3};
   EXPECT_EQ(layer.infer_shape({input}), (Shape{2, 2, 2}));
   EXPECT_EQ(layer.as_vectors(input), (Shape{4, 3}));
@@ -129,6 +128,14 @@ TEST_F(Linear, RefusesWithAReason) {
   EXPECT_NE(layer.supports("nonesuch", request).reason().find("there are"), std::string::npos);
   Stream stream(kDevice);
   expect_error<UnavailableError>([&] { layer.prepare("nonesuch", request, stream); }, "there are");
+  const LinearBackend& direct = linear_table().find(DeviceKind::kCpu, "direct").open();
+  Stream host(Device::cpu());
+  const float weight = 1;
+  expect_error<UnavailableError>(
+      [&] {
+        direct.prepare({1, 1, 1, &weight, nullptr, false, MathMode::kFp16}, host);
+      },
+      "fp32");
   for (const MathMode math : {MathMode::kFp32, MathMode::kFp16}) {
     request.math = math;
     for (const std::string& backend : layer.backends(kDevice.kind)) {

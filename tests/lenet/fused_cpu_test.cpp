@@ -12,13 +12,16 @@
 #include "layers/reference/fill.h"
 #include "layers/reference/guarded_run.h"
 #include "layers/softmax/softmax_error.h"
+#include "models/classifier.h"
 #include "models/fused_lenet5/cpu/simd/kernels.h"
 #include "models/fused_lenet5/fused_lenet5.h"
+#include "models/fused_lenet5/network_backend.h"
 #include "models/fused_lenet5/unpacking.h"
 #include "models/lenet5.h"
 #include "models/prediction.h"
 #include "tests/lenet/fused_reference.h"
 #include "tests/support/allocation_counter.h"
+#include "tests/support/expect_error.h"
 
 namespace lenslet {
 namespace {
@@ -216,6 +219,14 @@ TEST(FusedCpu, PredictionsAreArgmaxAndSoftmaxOfTheLogits) {
 }
 
 // The first of equal logits wins.
+TEST(FusedCpu, ABackendPreparesNothingThatItDoesNotSupport) {
+  OperatorRequest request;
+  request.math = MathMode::kFp16;
+  Stream stream(Device::cpu());
+  const NetworkBackend& simd = network_table().find(DeviceKind::kCpu, "simd").open();
+  expect_error<UnavailableError>([&] { simd.prepare({}, request, stream); }, "simd computes in fp32 only");
+}
+
 TEST(FusedCpu, EqualLogitsGiveTheFirstClass) {
   Safetensors parameters = make_parameters([] { return 0.0f; });
   parameters.tensors["fc3.bias"].data()[3] = 2;

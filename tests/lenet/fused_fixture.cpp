@@ -12,6 +12,7 @@
 #include "layers/reference/guarded_run.h"
 #include "layers/reference/subjects.h"
 #include "layers/softmax/softmax_error.h"
+#include "models/classifier.h"
 #include "models/lenet5.h"
 #include "models/prediction.h"
 #include "tests/lenet/fused_reference.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "models/classifier.h"
 #include "tests/lenet/lenet_fixture.h"
 #include "tests/support/expect_error.h"
 
@@ -30,9 +31,7 @@ TEST(Lenet5, HasTheShapesAndTheWorkOfThePaper) {
   double multiply_adds = 0;
   for (const Graph::Node& node : graph.nodes()) {
     if (!node.layer || !node.layer->uses_math()) continue;
-    std::vector<Shape> inputs;
-    for (int index : node.inputs) inputs.push_back(graph.infer_shapes(1)[static_cast<size_t>(index)]);
-    multiply_adds += node.layer->work(inputs).flops / 2;
+    multiply_adds += node.layer->work(node.input_shapes(graph.infer_shapes(1))).flops / 2;
   }
   EXPECT_EQ(multiply_adds, 281640);
 }
@@ -98,6 +97,19 @@ TEST(Lenet5, EnergyIsTheLogOfTheSum) {
   const float equal[4] = {1000, 1000, 1000, 1000}, one[3] = {-2, -1000, -1000};
   EXPECT_NEAR(energy(equal, 4), 1000 + std::log(4.0), 1e-12);
   EXPECT_NEAR(energy(one, 3), -2, 1e-12);
+}
+
+TEST(Lenet5, RankedGuessesAreInOrderAndTheFirstOfEqualOnesIsFirst) {
+  const float logits[4] = {1, 3, 3, 2};
+  const std::vector<Guess> top = ranked(logits, 4, 3);
+  ASSERT_EQ(top.size(), 3u);
+  EXPECT_EQ(top[0].digit, 1);
+  EXPECT_EQ(top[1].digit, 2);
+  EXPECT_EQ(top[2].digit, 3);
+  EXPECT_EQ(top[0].probability, top[1].probability);
+  EXPECT_EQ(ranked(logits, 2, 3).size(), 2u);
+  const float infinite[2] = {INFINITY, 0};
+  EXPECT_TRUE(ranked(infinite, 2, 3).empty());
 }
 
 TEST(Lenet5, SoftmaxIsStableAndSumsToOne) {

@@ -8,6 +8,7 @@
 
 #include "framework/device/runtime.h"
 #include "framework/tensor/poison.h"
+#include "models/classifier.h"
 #include "models/fused_lenet5/polled.h"
 #include "models/fused_lenet5/resident.h"
 #include "models/lenet5_sizes.h"

@@ -227,6 +227,11 @@ class PeersTest(unittest.TestCase):
         self.assertEqual(row["in_order_ns"]["median"], 5000)
         self.assertEqual(row["round_trip_ns"]["graph"]["median"], 9000)
 
+    def test_percentiles_are_interpolated_as_in_lenslets_rows(self):
+        found = sides.summarise([float(ns) for ns in range(10, -1, -1)])
+        self.assertEqual(found, {"p10": 1, "median": 5, "p90": 9, "p99": 9.9, "samples": 11})
+        self.assertEqual(sides.summarise([7.0])["p99"], 7)
+
     def test_a_launch_of_several_passes_is_shared_out(self):
         class Launch(sides.Pass):
             passes = 4

@@ -47,7 +47,7 @@ void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode
       workspace(stream.device(), kernel->workspace_bytes());
   copy_bytes(device_x.data(), stream.device(), x.data(), Device::cpu(), device_x.bytes(), stream);
   RunContext context{stream, workspace.data(), nullptr};
-  kernel->run({device_x.as<float>(), device_y.as<float>()}, context);
+  kernel->convolve({device_x.as<float>(), device_y.as<float>()}, context);
   copy_bytes(y.data(), Device::cpu(), device_y.data(), stream.device(), device_y.bytes(), stream);
   stream.synchronise();
   for (const float value : y)

@@ -21,8 +21,8 @@ class Spoilt : public WrappedBackend {
       using WrappedKernel::WrappedKernel;
       float factor = 1;
       int64_t count = 0;
-      void run(const ConvArgs& args, RunContext& context) override {
-        WrappedKernel::run(args, context);
+      void convolve(const ConvArgs& args, RunContext& context) override {
+        WrappedKernel::convolve(args, context);
         for (int64_t i = 0; i < count; ++i) args.y[i] *= factor;
       }
     };

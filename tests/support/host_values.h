@@ -1,27 +1,12 @@
-// Values in host memory: as a tensor, read from a device, and compared bit for bit.
+// Values in host memory, compared bit for bit; with host_values(), which reads them from a device.
 #pragma once
 
 #include <cstring>
 #include <vector>
 
-#include "framework/tensor/tensor.h"
+#include "framework/tensor/host_values.h"
 
 namespace lenslet {
-
-inline Tensor host_tensor(const Shape& shape, const std::vector<float>& values) {
-  Tensor tensor(shape);
-  std::memcpy(tensor.data(), values.data(), shape.bytes());
-  return tensor;
-}
-
-/// What `view` holds when the stream's work is done.
-template <typename Value = float>
-std::vector<Value> host_values(ConstTensorView view, Stream& stream) {
-  std::vector<Value> values(view.bytes() / sizeof(Value));
-  copy_bytes(values.data(), Device::cpu(), view.data, view.device, view.bytes(), stream);
-  stream.synchronise();
-  return values;
-}
 
 /// Equal numbers of elements with equal bits, NaNs and the signs of zeros included.
 template <typename Value>

@@ -14,7 +14,7 @@ class WrappedKernel : public ConvKernel {
   explicit WrappedKernel(std::unique_ptr<ConvKernel> right) : right_(std::move(right)) {}
   size_t workspace_bytes() const override { return right_->workspace_bytes(); }
   std::optional<ConvAccuracy> accuracy() const override { return right_->accuracy(); }
-  void run(const ConvArgs& args, RunContext& context) override { right_->run(args, context); }
+  void convolve(const ConvArgs& args, RunContext& context) override { right_->convolve(args, context); }
 
  protected:
   ConvKernel& right() { return *right_; }

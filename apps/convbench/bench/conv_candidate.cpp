@@ -66,7 +66,7 @@ void ConvCandidate::describe(ResultRow& row) const {
 
 void ConvCandidate::run(Stream& stream) {
   RunContext context{stream, workspace_bytes_ > 0 ? arena_.workspace() : nullptr, nullptr};
-  kernel_->run({arena_.x(), arena_.y()}, context);
+  kernel_->convolve({arena_.x(), arena_.y()}, context);
 }
 
 Verdict ConvCandidate::judge(int round, const std::vector<float>& output) {

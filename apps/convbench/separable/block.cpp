@@ -82,8 +82,8 @@ void SeparableBlock::fill(int round, Stream& stream) {
 
 void SeparableBlock::run(Stream& stream) {
   RunContext context{stream, workspace_bytes() > 0 ? block(kWorkspace) : nullptr, nullptr};
-  depthwise_kernel_->run({block(kInput), block(kBetween)}, context);
-  pointwise_kernel_->run({block(kBetween), output()}, context);
+  depthwise_kernel_->convolve({block(kInput), block(kBetween)}, context);
+  pointwise_kernel_->convolve({block(kBetween), output()}, context);
 }
 
 // With e[c] the bound of m[c] (layers/conv/conv_accuracy.h):

@@ -208,7 +208,7 @@ class ModelBench {
     ModelOptions options;
     options.device = session_.device().to_string();
     options.workspace_limit = options_.workspace_limit;
-    if (session_.saved_plan()) {
+    if (session_.setup().saved_plan()) {
       options.plan = options_.plan;
       return options;
     }

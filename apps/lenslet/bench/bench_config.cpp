@@ -118,7 +118,7 @@ ModelBenchOptions with_saved_plan(ModelBenchOptions options) {
 
 std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const Session& session,
                                        int64_t batch) {
-  if (const Plan* const saved = session.saved_plan()) {
+  if (const Plan* const saved = session.setup().saved_plan()) {
     const std::string backend = saved->execution == Plan::kFused ? saved->layers.at(0).backend : "";
     return at_places({{batch, saved->execution, backend, false, saved->math(), saved->input, saved->output}},
                      options);
@@ -171,7 +171,7 @@ ResultRow bench_row(const BenchConfig& config, const ModelBenchOptions& options,
   row.repro =
       concat("lenslet bench --device ", session.device().to_string(),
              file.empty() ? "" : concat(options.model.empty() ? " --weights " : " --model ", file),
-             " --batch-sizes ", config.batch, " --plan ", session.saved_plan() ? options.plan : config.plan,
+             " --batch-sizes ", config.batch, " --plan ", session.setup().saved_plan() ? options.plan : config.plan,
              config.backend.empty() ? "" : " --backend ", config.backend, " --math ", row.math, " --input ",
              to_string(config.input), " --output ", output_name(config.output), " --seed ", options.seed);
   row.repro += options.latency ? std::string(" --latency") : concat(" --place ", config.place);

@@ -213,14 +213,6 @@ LatencyPaths latency_paths(Executable& executable, const BuildOptions& build, co
   return paths;
 }
 
-double percentile_99(std::vector<double> samples) {
-  if (samples.empty()) return NAN;
-  const auto last = static_cast<double>(samples.size() - 1);
-  const auto at = samples.begin() + static_cast<std::ptrdiff_t>(std::ceil(0.99 * last));
-  std::nth_element(samples.begin(), at, samples.end());
-  return *at;
-}
-
 ResultRow row_of(const ResultRow& base, const std::string& mode) {
   ResultRow row = base;
   row.name = "latency";
@@ -318,10 +310,12 @@ std::vector<ResultRow> measure_latency(Executable& executable, const BuildOption
     row.replayed = runner.path.mode() == "graph";
     if (runner.wrong.empty()) {
       row.time = summarise(runner.times_ns);
-      row.p99_ns = percentile_99(runner.times_ns);
       if (runner.times_ns.empty()) {
         row.status = row_status::kSkipped;
         row.reason = kInterrupted;
+      } else {
+        std::sort(runner.times_ns.begin(), runner.times_ns.end());
+        row.p99_ns = percentile(runner.times_ns, 0.99);
       }
     } else {
       row.status = row_status::kFailed;

@@ -10,6 +10,7 @@
 #include "apps/lenslet/candidates/layer_bound.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
+#include "framework/tensor/host_values.h"
 #include "framework/tensor/poison.h"
 #include "layers/softmax/softmax_error.h"
 #include "models/logit_deviations.h"
@@ -217,11 +218,8 @@ int64_t checked_images(const Graph& graph, int64_t pixels) {
 
 /// Copies the first `count` items of a view, along its first dimension, to the host.
 std::vector<float> first_of(ConstTensorView view, int64_t count, Stream& stream) {
-  const int64_t values = view.shape.num_elements() / view.shape[0] * count;
-  std::vector<float> host(static_cast<size_t>(values));
-  copy_bytes(host.data(), Device::cpu(), view.data, view.device, host.size() * sizeof(float), stream);
-  stream.synchronise();
-  return host;
+  view.shape = view.shape.with_batch(count);
+  return host_values(view, stream);
 }
 
 }  // namespace
@@ -241,9 +239,7 @@ std::string LogitsCheck::run(Executable& executable) {
   const TensorView output = executable.output();
   fill_bytes(output.data, executable.device(), kNanByte, output.bytes(), stream);
   executable.run();
-  std::vector<float> answers(output.bytes() / sizeof(float));
-  copy_bytes(answers.data(), Device::cpu(), output.data, executable.device(), output.bytes(), stream);
-  stream.synchronise();
+  const std::vector<float> answers = host_values(output, stream);
   error_.checked = 0;
   return expected_.compare(output.type, answers.data(), sample_of_, expected_.bound(executable), error_);
 }
@@ -257,9 +253,7 @@ std::optional<LogitsCheck::WrongStep> LogitsCheck::first_wrong_step(Executable& 
     std::vector<LayerInput> inputs;
     for (const ConstTensorView& input : step.inputs) {
       x.push_back(first_of(input, count, executable.stream()));
-      std::vector<int64_t> dimensions = {count};
-      for (int d = 1; d < input.shape.rank(); ++d) dimensions.push_back(input.shape[d]);
-      inputs.push_back({Shape(dimensions.data(), static_cast<int>(dimensions.size())), x.back().data()});
+      inputs.push_back({input.shape.with_batch(count), x.back().data()});
     }
     executable.run_step(i);
     const std::vector<float> y = first_of(step.output, count, executable.stream());

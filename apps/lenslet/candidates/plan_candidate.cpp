@@ -113,9 +113,7 @@ void BatchSamples::load(Executable& executable, int round) const {
   TensorView first = input;
   first.data = host.data();
   first.device = Device::cpu();
-  std::vector<int64_t> sizes = {period};
-  for (int i = 0; i < shape_.rank(); ++i) sizes.push_back(shape_[i]);
-  first.shape = Shape(sizes.data(), static_cast<int>(sizes.size()));
+  first.shape = shape_.batch_of(period);
   fill(first, round);
   copy_bytes(input.data, input.device, host.data(), Device::cpu(), first.bytes(), executable.stream());
   for (int64_t slots = period; slots < batch; slots *= 2) {

@@ -42,11 +42,7 @@ reference::Result moved(const Layer& layer, const std::vector<LayerInput>& input
   if (const auto* pad = dynamic_cast<const PadLayer*>(&layer))
     return reference::pad(operands[0], pad->before(), pad->after(), pad->value());
   if (const auto* slice = dynamic_cast<const SliceLayer*>(&layer)) {
-    const Shape y = layer.infer_shape(shapes);
-    std::vector<int64_t> dims;
-    dims.reserve(static_cast<size_t>(y.rank()));
-    for (int i = 0; i < y.rank(); ++i) dims.push_back(y[i]);
-    return reference::slice(operands[0], slice->starts(), slice->steps(), dims);
+    return reference::slice(operands[0], slice->starts(), slice->steps(), layer.infer_shape(shapes).dims());
   }
   if (const auto* concat = dynamic_cast<const ConcatLayer*>(&layer))
     return reference::join(operands, concat->axis());
@@ -122,11 +118,8 @@ reference::Result reference_layer(const Layer& layer, const std::vector<LayerInp
 double flops_of(const Graph& graph) {
   double flops = 1;
   const std::vector<Shape> shapes = graph.infer_shapes(1);
-  for (const Graph::Node& node : graph.nodes()) {
-    std::vector<Shape> inputs;
-    for (const int input : node.inputs) inputs.push_back(shapes[static_cast<size_t>(input)]);
-    if (node.layer) flops += node.layer->work(inputs).flops;
-  }
+  for (const Graph::Node& node : graph.nodes())
+    if (node.layer) flops += node.layer->work(node.input_shapes(shapes)).flops;
   return flops;
 }
 

@@ -23,6 +23,7 @@
 #include "framework/base/error.h"
 #include "framework/execution/executable.h"
 #include "framework/measuring/row_status.h"
+#include "framework/tensor/host_values.h"
 #include "framework/tensor/roundoff.h"
 #include "layers/reshape/reshape_layer.h"
 #include "models/onnx/model_file.h"
@@ -105,13 +106,6 @@ struct DiffRow {
   }
 };
 
-std::vector<float> on_host(ConstTensorView view, Stream& stream) {
-  std::vector<float> host(static_cast<size_t>(view.shape.num_elements()));
-  copy_bytes(host.data(), Device::cpu(), view.data, view.device, host.size() * sizeof(float), stream);
-  stream.synchronise();
-  return host;
-}
-
 void upload(const float* host, TensorView view, Stream& stream) {
   copy_bytes(view.data, view.device, host, Device::cpu(), view.bytes(), stream);
   stream.synchronise();
@@ -179,7 +173,7 @@ class Comparison {
     const Executable::Step& step = executable_.steps()[i];
     executable_.run_step(i);
     Node& node = nodes_[step.node];
-    node.x = on_host(step.output, executable_.stream());
+    node.x = host_values(step.output, executable_.stream());
     std::vector<LayerInput> inputs;
     std::vector<std::vector<float>> errors, carried;
     for (size_t k = 0; k < step.inputs.size(); ++k) {

@@ -30,8 +30,8 @@ std::string names_of(const std::map<std::string, NpyArray>& arrays) {
 
 // Whether the sizes are the expected ones in another order: values that another framework keeps channels last.
 bool is_permuted(const NpyArray& array, const Shape& of_one_sample) {
-  std::vector<int64_t> found(array.dims.begin() + (array.dims.empty() ? 0 : 1), array.dims.end()), wanted;
-  for (int i = 1; i < of_one_sample.rank(); ++i) wanted.push_back(of_one_sample[i]);
+  std::vector<int64_t> found(array.dims.begin() + (array.dims.empty() ? 0 : 1), array.dims.end());
+  const std::vector<int64_t> wanted = of_one_sample.sample().dims();
   return found != wanted && std::is_permutation(found.begin(), found.end(), wanted.begin(), wanted.end());
 }
 

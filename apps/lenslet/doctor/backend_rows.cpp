@@ -10,6 +10,7 @@
 #include "framework/device/stream.h"
 #include "framework/graph/within_math.h"
 #include "framework/measuring/row_status.h"
+#include "framework/tensor/host_values.h"
 #include "framework/tensor/poison.h"
 #include "layers/conv/conv_layer.h"
 #include "layers/conv/conv_registry.h"
@@ -34,10 +35,8 @@ class Repeater {
  public:
   Repeater(const Task& task, Device device) : task_(task), device_(device), stream_(device) {
     for (ConstTensorView view : task.inputs) {
-      Buffer& input = buffers_.emplace_back(device, view.bytes());
-      const std::vector<float> values = reference::uniform_values(view.bytes() / sizeof(float), 7);
-      copy_bytes(input.data(), device, values.data(), Device::cpu(), values.size() * sizeof(float), stream_);
-      view.data = input.as<float>();
+      buffers_.push_back(uploaded(reference::uniform_values(view.bytes() / sizeof(float), 7), stream_));
+      view.data = buffers_.back().as<float>();
       inputs_.push_back(view);
     }
     output_ = Buffer(device, task.output.bytes());
@@ -61,10 +60,7 @@ class Repeater {
     TensorView output = task_.output;
     output.data = output_.as<float>();
     op.run(inputs_, output, context);
-    std::vector<uint8_t> result(output_.bytes());
-    copy_bytes(result.data(), Device::cpu(), output_.data(), device_, result.size(), stream_);
-    stream_.synchronise();
-    return result;
+    return host_values<uint8_t>(output, stream_);
   }
 
   const Task& task_;

@@ -1,5 +1,4 @@
 // lenslet backends: which backends support which layers, and for the others the reason.
-#include <cstring>
 #include <memory>
 
 #include "apps/common/output/text.h"
@@ -21,11 +20,7 @@ namespace {
 constexpr const char* kSchema = "lenslet.backends/2";
 
 Tensor random_tensor(const Shape& shape, uint64_t seed) {
-  Tensor tensor(shape);
-  const std::vector<float> values =
-      reference::uniform_values(static_cast<size_t>(shape.num_elements()), seed);
-  std::memcpy(tensor.data(), values.data(), shape.bytes());
-  return tensor;
+  return Tensor(shape, reference::uniform_values(static_cast<size_t>(shape.num_elements()), seed));
 }
 
 bool supported(const BackendRow& row) { return row.status == row_status::kPassed; }
@@ -132,10 +127,8 @@ ExitCode run_backends(const BackendsOptions& options) {
     const std::vector<Graph::Node>& nodes = graph.nodes();
     const std::vector<Shape> shapes = graph.infer_shapes(options.batch_size.value_or(1));
     for (size_t i = 0; i < nodes.size(); ++i) {
-      if (!nodes[i].layer) continue;
-      ShapedLayer shaped{nodes[i].name, nodes[i].layer.get(), {}};
-      for (const int input : nodes[i].inputs) shaped.inputs.push_back(shapes[static_cast<size_t>(input)]);
-      layers.push_back(std::move(shaped));
+      if (nodes[i].layer)
+        layers.push_back({nodes[i].name, nodes[i].layer.get(), nodes[i].input_shapes(shapes)});
     }
     if (graph.network()) layers.push_back({"--plan fused", graph.network(), {shapes[0]}});
   }

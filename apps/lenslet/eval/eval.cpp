@@ -2,6 +2,7 @@
 #include "apps/lenslet/eval/eval.h"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <cstring>
 
@@ -19,6 +20,7 @@
 #include "apps/lenslet/pictures/picture_choices.h"
 #include "framework/base/clock.h"
 #include "framework/base/parallel.h"
+#include "framework/measuring/sampler.h"
 #include "framework/measuring/statistics.h"
 #include "models/classifier.h"
 
@@ -33,27 +35,33 @@ constexpr int64_t kGpuBatch = 10000;
 // else for kShortMs.
 constexpr double kLongMs = 300, kShortMs = 100;
 constexpr size_t kEnoughPasses = 5;
+constexpr int kResidentGroups = 20;  // samples of a pass with the input on the device. Chosen by hand
 constexpr size_t kSheetLimit = 1000;
 constexpr int64_t kDefaultStreams = 3;  // one is copied, one computed, one waits
 
-// Images per second with the input on the device: consecutive passes for `min_time_ms`.
-double device_resident_rate(Executable& executable, double min_time_ms) {
+// Nanoseconds of a pass with the input on the device, for `min_time_ms`. A sample is the mean of a group of passes that
+// are enqueued without waiting, as many as take a kResidentGroups-th of that time: the start and the end of a group are
+// a small part of it.
+TimeStats time_resident(Executable& executable, double min_time_ms) {
   DeviceGuard guard(executable.device());
-  Stream& stream = executable.stream();
-  executable.run();
-  stream.synchronise();
-  // Enqueues groups of passes, without synchronising inside a group, until one lasts long enough. The rate of a group
-  // gives the size of the next, plus a tenth. A short group is mostly start and end, so the next grows only a little.
-  for (int64_t passes = 1;;) {
+  const auto group_ns = [&](int64_t passes) {
     const double start = host_now_ns();
     for (int64_t i = 0; i < passes; ++i) executable.run();
-    stream.synchronise();
-    const double ns = host_now_ns() - start;
-    if (ns >= min_time_ms * 1e6 || interrupted())
-      return static_cast<double>(passes * executable.batch()) / ns * 1e9;
+    executable.stream().synchronise();
+    return host_now_ns() - start;
+  };
+  group_ns(1);  // warms up
+  const double wanted_ns = min_time_ms * 1e6 / kResidentGroups;
+  int64_t passes = 1;
+  for (double ns; (ns = group_ns(passes)) < wanted_ns && !interrupted();) {
+    // A short group is mostly start and end, so the next grows only a little.
     passes = static_cast<int64_t>(
-        std::ceil(static_cast<double>(passes) * std::clamp(1.1 * min_time_ms * 1e6 / ns, 1.1, 16.0)));
+        std::ceil(static_cast<double>(passes) * std::clamp(1.1 * wanted_ns / ns, 1.1, 16.0)));
   }
+  std::vector<double> samples;
+  Sampler sampler(min_time_ms, 1, INT_MAX, interrupted);
+  while (sampler.next()) samples.push_back(group_ns(passes) / static_cast<double>(passes));
+  return summarise(samples);
 }
 
 void run_passes(Model& model, const ImageDataset& data, int64_t count, bool shows_progress,
@@ -84,7 +92,9 @@ void run_passes(Model& model, const ImageDataset& data, int64_t count, bool show
   const std::vector<DeviceShare> shares = model.shares();
   report_faults(shares);
   if (interrupted() || (!shares.empty() && !shares.front().fault.empty())) return;
-  outcome.speed.resident_per_s = device_resident_rate(model.executable(), min_ms);
+  outcome.speed.resident = time_resident(model.executable(), min_ms);
+  outcome.speed.resident_per_s =
+      static_cast<double>(model.executable().batch()) / outcome.speed.resident.median * 1e9;
 }
 
 // The first images of `data` by another pass, to compare with a run of all of them; none after a signal.

@@ -186,7 +186,7 @@ void run_case(const Session& session, const BuildOptions& build, const ImageData
               std::vector<float>& first, MatrixRow& row) {
   attempt(row, [&] {
     BuildOptions pass = build;
-    pass.cuda_graph = session.replays(pass);
+    pass.cuda_graph = session.setup().replays(pass);
     Model model = session.model(pass);
     model.executable().run_checked();  // the first call is not timed, nor the one that is captured
     if (model.executable().will_replay()) {

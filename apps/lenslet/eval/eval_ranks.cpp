@@ -12,7 +12,7 @@ namespace {
 /// How fast a rank computes its share.
 struct RankSpeed {
   RankPart part;
-  TimeStats pass;
+  TimeStats pass, resident;
   double first_call_ns = 0, resident_per_s = 0;
   bool bitwise = true;
 };
@@ -31,6 +31,7 @@ RankSpeed speed_of(const Session& session, RankRange range, const Throughput& sp
   mine.part.images_per_s = speed.images_per_s;
   mine.pass = speed.pass;
   mine.first_call_ns = speed.first_call_ns;
+  mine.resident = speed.resident;
   mine.resident_per_s = speed.resident_per_s;
   mine.bitwise = speed.bitwise;
   return mine;
@@ -43,6 +44,7 @@ void join_speeds(const std::vector<RankSpeed>& ranks, int64_t count, EvalOutcome
     outcome.ranks.push_back(rank.part);
     if (rank.part.count == 0) continue;
     if (rank.pass.median > speed.pass.median) speed.pass = rank.pass;
+    if (rank.resident.median > speed.resident.median) speed.resident = rank.resident;
     speed.first_call_ns = std::max(speed.first_call_ns, rank.first_call_ns);
     speed.resident_per_s += rank.resident_per_s;
     speed.bitwise = speed.bitwise && rank.bitwise;

@@ -204,7 +204,7 @@ class Streaming {
 // Predictions need a fifth of the bytes of logits; a saved plan decides itself.
 ElementType result_type(const Session& session, const BuildOptions& options) {
   if (options.plan) return options.plan->output;
-  return session.whole_network_supports(options.batch, {options.input, kPrediction}) &&
+  return session.setup().whole_network_supports(options.batch, {options.input, kPrediction}) &&
                  options.execution == Plan::kFused
              ? kPrediction
              : ElementType::kFp32;

@@ -17,12 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json sample_shape(const Shape& batched) {
-  Json shape = Json::array();
-  for (int i = 1; i < batched.rank(); ++i) shape.push_back(batched[i]);
-  return shape;
-}
-
 int64_t value_count(const Tensor* tensor) { return tensor ? tensor->shape().num_elements() : 0; }
 
 Json base64_of(const Tensor& tensor) {
@@ -132,7 +126,7 @@ Json nodes_json(const Graph& graph) {
                  {"type", node.layer ? std::string(node.layer->type()) : "input"},
                  {"description", node.layer ? node.layer->describe() : ""},
                  {"inputs", node.inputs},
-                 {"shape", sample_shape(shapes[i])},
+                 {"shape", shapes[i].sample().dims()},
                  {"shown_channels", channels[i]},
                  {"geometry", nullptr},
                  {"weights", nullptr},

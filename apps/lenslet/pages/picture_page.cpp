@@ -19,9 +19,9 @@
 #include "framework/execution/tuner.h"
 #include "framework/io/png_writer.h"
 #include "framework/measuring/row_status.h"
+#include "framework/tensor/host_values.h"
 #include "models/classifier.h"
 #include "models/digit/ink_picture.h"
-#include "models/lenet5.h"
 
 namespace lenslet {
 
@@ -79,13 +79,6 @@ Json json_of(const Answer& answer) {
   Json json;
   JsonObject::put(json, answer);
   return json;
-}
-
-std::vector<float> downloaded(ConstTensorView view, int64_t count, Stream& stream) {
-  std::vector<float> values(static_cast<size_t>(count));
-  copy_bytes(values.data(), Device::cpu(), view.data, view.device, values.size() * sizeof(float), stream);
-  stream.synchronise();
-  return values;
 }
 
 }  // namespace
@@ -213,15 +206,15 @@ void PicturePage::add_values(const std::vector<float>& input, const std::string&
   Json values = Json::array(), names = Json::object();
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
     const Graph::Node& node = graph.nodes()[i];
-    const ConstTensorView view =
+    ConstTensorView view =
         node.layer ? executable.activation(node.name) : ConstTensorView(executable.input());
-    const std::vector<float> shown = downloaded(view, channels_[i] * channel_values(view.shape), stream);
+    view.shape = {channels_[i] * channel_values(view.shape)};
+    const std::vector<float> shown = host_values(view, stream);
     values.push_back(base64(shown.data(), shown.size() * sizeof(float)));
   }
   for (const Executable::Step& step : executable.steps())
     names[step.name] = step.detail.empty() ? step.backend : concat(step.backend, " (", step.detail, ")");
-  std::vector<float> logits =
-      downloaded(executable.output(), executable.output().shape.num_elements(), stream);
+  std::vector<float> logits = host_values(executable.output(), stream);
   if (writes_probabilities(graph)) make_logits(logits.data(), static_cast<int64_t>(logits.size()));
   std::vector<double> probabilities(logits.size());
   softmax(logits.data(), static_cast<int>(logits.size()), probabilities.data());

@@ -1,10 +1,7 @@
 #include "apps/lenslet/pictures/answer.h"
 
-#include <algorithm>
-
 #include "apps/common/output/text.h"
 #include "framework/base/error.h"
-#include "models/lenet5.h"
 
 namespace lenslet {
 namespace {
@@ -46,8 +43,7 @@ Answer answer_from(const DigitInput& input, const Reading& reading) {
   answer.probability = reading.probability;
   for (const ReadDigit& read : reading.digits) answer.digits.push_back(row_of(read));
   if (reading.digits.size() == 1) {
-    for (const ReadDigit::Guess& guess : reading.digits[0].top)
-      answer.top.push_back({guess.digit, guess.probability});
+    answer.top = reading.digits[0].top;
     answer.energy = reading.digits[0].energy;
   }
   return answer;
@@ -57,19 +53,13 @@ Answer answer_from(const DigitInput& input, const std::vector<float>& logits,
                    const std::vector<std::string>& labels) {
   Answer answer = answer_about(input);
   if (!answer.error.empty()) return answer;
-  if (!std::all_of(logits.begin(), logits.end(), [](float value) { return std::isfinite(value); })) {
+  const auto classes = static_cast<int>(logits.size());
+  answer.top = ranked(logits.data(), classes, ReadDigit::kTop);
+  if (answer.top.empty()) {
     answer.refusal = refusal_name(Refusal::kNotFinite);
     answer.reason = kNotFiniteReason;
     return answer;
   }
-  const auto classes = static_cast<int>(logits.size());
-  std::vector<double> probabilities(logits.size());
-  softmax(logits.data(), classes, probabilities.data());
-  for (int i = 0; i < classes; ++i) answer.top.push_back({i, probabilities[static_cast<size_t>(i)]});
-  const auto logit = [&](const Guess& guess) { return logits[static_cast<size_t>(guess.digit)]; };
-  std::stable_sort(answer.top.begin(), answer.top.end(),
-                   [&](const Guess& a, const Guess& b) { return logit(a) > logit(b); });
-  answer.top.resize(std::min(ReadDigit::kTop, answer.top.size()));
   for (Guess& guess : answer.top)
     if (!labels.empty()) guess.label = labels[static_cast<size_t>(guess.digit)];
   answer.probability = answer.top[0].probability;

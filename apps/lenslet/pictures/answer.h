@@ -8,21 +8,16 @@
 #include <vector>
 
 #include "api/number_reader.h"
+#include "apps/common/fields/fields.h"
 #include "apps/lenslet/pictures/digit_inputs.h"
 
 namespace lenslet {
 
-/// A class and how probable it is.
-struct Guess {
-  int digit = 0;
-  double probability = 0;
-  std::string label = {};  // of the class; empty: it has none
-
-  /// The label, else the number.
-  std::string name() const { return label.empty() ? std::to_string(digit) : label; }
+template <>
+struct Fields<Guess> {
   template <class Self, class V>
-  static void fields(Self& self, V&& v) {
-    v("digit", self.digit)("probability", self.probability)("label", self.label);
+  static void of(Self& guess, V&& v) {
+    v("digit", guess.digit)("probability", guess.probability)("label", guess.label);
   }
 };
 

@@ -72,13 +72,13 @@ Engine::Engine(const ServeOptions& options, const Console& console)
   values_.emplace(session_, ElementType::kFp32, max_batch);
   const InputOutput of_pixels{ElementType::kUint8, ElementType::kFp32};
   if (session_.network().channels.empty() &&
-      session_.pass_for(max_batch, of_pixels).input == ElementType::kUint8)
+      session_.setup().pass_for(max_batch, of_pixels).input == ElementType::kUint8)
     pixels_.emplace(session_, ElementType::kUint8, max_batch);
   if (session_.device().kind == DeviceKind::kCpu) prepare_single_passes();
 }
 
 Model Engine::single_model(Passes& as) const {
-  BuildOptions build = session_.build_options(1, {as.plan().input, ElementType::kFp32});
+  BuildOptions build = session_.setup().build_options(1, {as.plan().input, ElementType::kFp32});
   build.plan = &as.plan();
   return session_.model(build);
 }

@@ -40,7 +40,7 @@ Passes::Passes(const Session& session, ElementType input, int64_t max_samples)
   std::sort(sizes.rbegin(), sizes.rend());
   const bool on_gpu = session.device().is_cuda();
   for (const int64_t size : sizes) {
-    BuildOptions build = session.call_options(size, {input, ElementType::kFp32});
+    BuildOptions build = session.setup().call_options(size, {input, ElementType::kFp32});
     if (!models_.empty()) build.plan = &plan();  // the same backends, so that the same bits
     Model& model = models_.emplace(size, session.model(build)).first->second;
     model.prepare();

@@ -55,21 +55,9 @@ void Session::check_plan_writes_logits() const {
                          "s, this command needs logits; save one with --output logits"));
 }
 
-BuildOptions Session::build_options(int64_t batch) const { return build_options(batch, options_.ends()); }
-
-BuildOptions Session::build_options(int64_t batch, InputOutput ends) const {
-  return setup_->build_options(batch, ends);
-}
-
-BuildOptions Session::call_options(int64_t batch) const { return call_options(batch, options_.ends()); }
-
-BuildOptions Session::call_options(int64_t batch, InputOutput ends) const {
-  return setup_->call_options(batch, ends);
-}
-
 Model Session::profiled_model(int64_t batch) const {
   BuildOptions build = setup_->profile_options(batch, options_.ends());
-  build.cuda_graph = replays(build);
+  build.cuda_graph = setup_->replays(build);
   return saving_plan(build);
 }
 

@@ -45,31 +45,19 @@ class Session {
   MathMode math() const noexcept { return setup_->math(); }
   const Network& network() const noexcept { return setup_->network(); }
   const std::string& weights_origin() const noexcept { return setup_->weights_origin(); }
-  std::optional<double> energy_threshold() const noexcept { return setup_->energy_threshold(); }
   /// "cuda:0 (NVIDIA H200), taken because …", "cuda:0,2 (2 x NVIDIA H200)".
   std::string describe_device() const;
 
-  /// ModelSetup::whole_network_supports().
-  bool whole_network_supports(int64_t batch, InputOutput io) const {
-    return setup_->whole_network_supports(batch, io);
-  }
-  /// The plan to replay; null if there is none.
-  const Plan* saved_plan() const { return setup_->saved_plan(); }
+  /// Everything else that the options chose.
+  const ModelSetup& setup() const noexcept { return *setup_; }
   /// Throws DataError if the replayed plan does not write logits.
   void check_plan_writes_logits() const;
   /// The batch size of --batch-size or of the plan, else `fallback`.
   int64_t batch_or(int64_t fallback) const;
-  /// ModelSetup::pass_for().
-  InputOutput pass_for(int64_t batch, InputOutput call) const { return setup_->pass_for(batch, call); }
   /// Options to build with, of the types of --input and --output; the caller may modify them.
-  BuildOptions build_options(int64_t batch) const;
-  /// Options to build with, of the types `ends`.
-  BuildOptions build_options(int64_t batch, InputOutput ends) const;
-  /// ModelSetup::call_options(), of the types of --input and --output, or of these.
-  BuildOptions call_options(int64_t batch) const;
-  BuildOptions call_options(int64_t batch, InputOutput ends) const;
-  /// ModelSetup::replays().
-  bool replays(const BuildOptions& pass) const { return setup_->replays(pass); }
+  BuildOptions build_options(int64_t batch) const { return setup_->build_options(batch, options_.ends()); }
+  /// ModelSetup::call_options(), of the types of --input and --output.
+  BuildOptions call_options(int64_t batch) const { return setup_->call_options(batch, options_.ends()); }
   /// A single-pass model built with `pass`.
   Model model(const BuildOptions& pass) const { return Model(setup_, pass); }
   /// A model of these weights that chooses its passes, as programs that embed it have it.

@@ -195,7 +195,7 @@ class DepthwiseKernel : public ConvKernel {
     return static_cast<size_t>(slots_ * plane_.floats()) * sizeof(float);
   }
 
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     const int64_t planes = int64_t{problem_.n} * problem_.c;
     auto* const workspace = static_cast<float*>(context.workspace);
     const bool light = problem_.flops() < kFlopsPerWokenThread * static_cast<double>(slots_);

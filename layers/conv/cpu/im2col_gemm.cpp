@@ -67,7 +67,7 @@ class Im2colGemmKernel : public ConvKernel {
   size_t workspace_bytes() const override { return rounds_.bytes(problem_) + gemm_->workspace_bytes(); }
   std::string detail() const override { return gemm_->describe(); }
 
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     for (int64_t n = 0; n < problem_.n; n += rounds_.images) {
       const int64_t images = std::min(rounds_.images, problem_.n - n);
       for (int64_t group = 0; group < problem_.groups; ++group) {

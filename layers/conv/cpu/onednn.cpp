@@ -188,7 +188,7 @@ class OneDnnKernel : public ConvKernel {
   std::string detail() const override { return detail_; }
   std::string choice() const override { return layout_name(layout_); }
 
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     auto* workspace = static_cast<unsigned char*>(context.workspace);
     const auto run_part = [&](size_t i) {
       const OneDnnThreads guard(onednn_threads_);
@@ -298,7 +298,7 @@ class OneDnnBackend : public ConvBackend {
         const auto workspace = request.services.allocate(kernel->workspace_bytes());
         RunContext context{request.stream, workspace.get(), nullptr};
         const ConvArgs args{static_cast<const float*>(x.get()), static_cast<float*>(y.get())};
-        const double ns = request.services.time_ns([&] { kernel->run(args, context); });
+        const double ns = request.services.time_ns([&] { kernel->convolve(args, context); });
         if (!best || ns < best_ns) {
           best = std::move(kernel);
           best_ns = ns;

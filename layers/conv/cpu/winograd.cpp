@@ -47,7 +47,7 @@ class WinogradKernel : public ConvKernel {
   std::string detail() const override { return concat("F(4x4,3x3), ", to_string(simd_level())); }
   double products_saved() const override { return double{kOut * kOut * kTaps * kTaps} / kPositions; }
 
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     float* const memory = static_cast<float*>(context.workspace);
     shared_loop({blocks_.items, blocks_.slots, 1, blocks_.light},
                 [&](int64_t slot, int64_t begin, int64_t end) {

@@ -105,7 +105,7 @@ class CudnnKernel : public ConvKernel {
     return concat(candidate_name(choice_, layout_), fused_ ? kFusedMark : "");
   }
 
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     use_stream(context.stream);
     if (fused_) {
       ScopedStage stage(context.tracer, "conv");

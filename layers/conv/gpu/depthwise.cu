@@ -143,7 +143,7 @@ class DepthwiseRows : public OneLaunchConv<DepthwiseShape, const float*, const f
     detail_ = concat("rows, ", variant.rows, "x4 positions per thread, ", variant.vector * sizeof(float),
                      " bytes a load");
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, filters_.get(), args.y);
   }
 
@@ -195,7 +195,7 @@ class DepthwiseChannels
       detail_ = "any, 1 position a thread";
     }
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(), args.y);
   }
 

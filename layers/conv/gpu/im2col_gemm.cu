@@ -168,7 +168,7 @@ class Im2colGemmKernel : public ConvKernel {
     return own;
   }
 
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     const int64_t all = int64_t{problem_.p()} * problem_.q();
     const int64_t x_image = int64_t{problem_.c} * problem_.h * problem_.w, y_image = problem_.k * all;
     auto* columns = static_cast<float*>(context.workspace);

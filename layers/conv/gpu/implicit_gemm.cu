@@ -119,7 +119,7 @@ class ImplicitGemm : public OneLaunchConv<ImplicitGemmShape, const float*, const
                static_cast<unsigned>(variant.threads)};
     detail_ = concat(variant.block_m, " filters x ", variant.block_n, " positions per block");
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(),
             static_cast<const ImplicitGemmTap*>(taps_.get()), args.y);
   }

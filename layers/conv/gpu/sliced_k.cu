@@ -179,7 +179,7 @@ class SlicedK : public OneLaunchConv<SlicedKShape, const float*, const float*, c
                      division.slices.warps * (GpuLimits::kWarp >> division.block.pixel_bits), " slices, ",
                      launch_.shared_bytes(), " bytes shared", request.max_pool ? ", pooled 2x2" : "");
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     launch_.early(context.stream, shape_, args.x, filters_.get(), bias_.get(), args.y);
   }
 

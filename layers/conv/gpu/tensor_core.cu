@@ -110,7 +110,7 @@ class TensorCoreMma : public OneLaunchConv<TensorCoreMmaShape, const float*, con
                static_cast<unsigned>(variant.threads), static_cast<size_t>(variant.shared_bytes)};
     detail_ = concat("mma, ", variant.block_m, " filters x ", variant.block_n, " positions per block");
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, reinterpret_cast<const unsigned char*>(filters_.get()),
             bias_.get(), static_cast<const TensorCoreTap*>(taps_.get()), args.y);
   }

@@ -131,7 +131,7 @@ class WinogradConv : public ConvKernel {
     if (few_channels_) return {input_.resources(), products_of_few_.resources()};
     return {input_.resources(), multiply_.resources(), output_.resources()};
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     float* transformed = static_cast<float*>(context.workspace);
     float* products = transformed + input_floats();
     for (int64_t next = 0; next < shape_.tiles; next += shape_.chunk) {

@@ -184,7 +184,9 @@ class DirectBackend : public LinearBackend {
   Support supports(const LinearProblem& problem) const override {
     return own_linear_limits("direct", problem, INT32_MAX);
   }
-  std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& /*stream*/) const override {
+
+ private:
+  std::unique_ptr<Operator> make_operator(const LinearProblem& problem, Stream& /*stream*/) const override {
     return std::make_unique<DirectOperator>(problem);
   }
 };

@@ -64,7 +64,9 @@ class GemmLinearBackend : public LinearBackend {
     return gemm_backend(DeviceKind::kCpu).supports(problem.math);
   }
   Determinism determinism() const override { return gemm_backend(DeviceKind::kCpu).determinism(); }
-  std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const override {
+
+ private:
+  std::unique_ptr<Operator> make_operator(const LinearProblem& problem, Stream& stream) const override {
     return std::make_unique<GemmOperator>(problem, stream);
   }
 };

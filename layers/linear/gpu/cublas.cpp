@@ -47,7 +47,9 @@ class CublasBackend : public LinearBackend {
   }
   Determinism determinism() const override { return gemm_backend(DeviceKind::kCuda).determinism(); }
   size_t workspace_bytes() const override { return kCublasWorkspaceBytes; }
-  std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const override {
+
+ private:
+  std::unique_ptr<Operator> make_operator(const LinearProblem& problem, Stream& stream) const override {
     return std::make_unique<CublasOperator>(problem, stream);
   }
 };

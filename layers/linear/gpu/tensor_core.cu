@@ -19,6 +19,7 @@
 #include "framework/instructions/early_launch.cuh"
 #include "framework/instructions/mma.cuh"
 #include "framework/instructions/operand_bits.h"
+#include "framework/tensor/host_values.h"
 #include "framework/tensor/keep_nan.h"
 #include "layers/linear/gpu/tensor_core_shape.h"
 #include "layers/linear/gpu/tile_height.h"
@@ -282,10 +283,8 @@ class TensorCoreOperator : public Operator {
     }
     std::vector<float> bias(static_cast<size_t>(tiles * columns), 0.0f);
     if (problem.bias) std::copy_n(problem.bias, problem.outputs, bias.begin());
-    weights_ = Buffer(stream.device(), packed.size());
-    copy_bytes(weights_.data(), stream.device(), packed.data(), Device::cpu(), weights_.bytes(), stream);
-    bias_ = Buffer(stream.device(), bias.size() * sizeof(float));
-    copy_bytes(bias_.data(), stream.device(), bias.data(), Device::cpu(), bias_.bytes(), stream);
+    weights_ = uploaded(packed, stream);
+    bias_ = uploaded(bias, stream);
   }
 
   int64_t inputs_;
@@ -314,7 +313,9 @@ class TensorCoreBackend : public LinearBackend {
     // No other backend has fp16.
     return problem.math == MathMode::kFp16 || problem.inputs * problem.outputs <= kMaxSuitedWeights;
   }
-  std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const override {
+
+ private:
+  std::unique_ptr<Operator> make_operator(const LinearProblem& problem, Stream& stream) const override {
     return std::make_unique<TensorCoreOperator>(problem, stream);
   }
 };

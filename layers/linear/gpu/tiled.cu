@@ -11,6 +11,7 @@
 
 #include "framework/base/alignment.h"
 #include "framework/device/kernel_launch.cuh"
+#include "framework/tensor/host_values.h"
 #include "framework/tensor/keep_nan.h"
 #include "layers/linear/gpu/tile_height.h"
 #include "layers/linear/gpu/tiled_shape.h"
@@ -232,8 +233,7 @@ class TiledOperator : public Operator {
       }
       if (problem.bias) packed[static_cast<size_t>(steps_ * kDepth * padded_ + o)] = problem.bias[o];
     }
-    weights_ = Buffer(stream.device(), packed.size() * sizeof(float));
-    copy_bytes(weights_.data(), stream.device(), packed.data(), Device::cpu(), weights_.bytes(), stream);
+    weights_ = uploaded(packed, stream);
   }
 
   std::string detail() const override {
@@ -272,7 +272,9 @@ class TiledBackend : public LinearBackend {
   bool suits(const LinearProblem& problem) const override {
     return problem.batch * problem.outputs > kMaxWarpReduceOutputs;
   }
-  std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const override {
+
+ private:
+  std::unique_ptr<Operator> make_operator(const LinearProblem& problem, Stream& stream) const override {
     return std::make_unique<TiledOperator>(problem, stream);
   }
 };

@@ -126,7 +126,9 @@ class WarpReduceBackend : public LinearBackend {
   Support supports(const LinearProblem& problem) const override {
     return own_linear_limits("warp_reduce", problem, kMaxOutputs);
   }
-  std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const override {
+
+ private:
+  std::unique_ptr<Operator> make_operator(const LinearProblem& problem, Stream& stream) const override {
     return std::make_unique<WarpReduceOperator>(problem, stream);
   }
 };

@@ -103,8 +103,9 @@ class SimdBackend : public NetworkBackend {
     return lenet5_logit_bound(parameters, {convolution, convolution, direct, direct, direct});
   }
 
-  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
-                                    Stream& /*stream*/) const override {
+ private:
+  std::unique_ptr<Operator> make_operator(const Lenet5Parameters& parameters, const OperatorRequest& request,
+                                          Stream& /*stream*/) const override {
     return make_simd_operator(parameters, request, *all_simd_kernels().front());
   }
 };

@@ -11,6 +11,7 @@
 
 #include "framework/base/integer_math.h"
 #include "framework/device/kernel_launch.cuh"
+#include "framework/tensor/host_values.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/fp32/conv.cuh"
@@ -30,8 +31,8 @@ class Fp32Operator : public Operator {
       : count_(request.batch()),
         gpu_(gpu_traits(request.device)),
         constants_(pack_fp32_constants(parameters, request.input_type)),
-        conv2_(upload(pack_fp32_conv2(parameters), request.device, stream)),
-        linear_(upload(pack_fp32_linear(parameters), request.device, stream)) {
+        conv2_(uploaded(pack_fp32_conv2(parameters), stream)),
+        linear_(uploaded(pack_fp32_linear(parameters), stream)) {
     const auto conv = fused_lenet5_fp32_conv_kernel<Pixel>;
     allow_shared_bytes(reinterpret_cast<const void*>(conv), Fp32Conv::kSharedBytes);
     int resident = 0;
@@ -84,11 +85,6 @@ class Fp32Operator : public Operator {
   }
 
  private:
-  static Buffer upload(const std::vector<float>& values, Device device, Stream& stream) {
-    Buffer buffer(device, values.size() * sizeof(float));
-    copy_bytes(buffer.data(), device, values.data(), Device::cpu(), buffer.bytes(), stream);
-    return buffer;
-  }
   int linear_images(int64_t images) const {
     return fp32_images_per_thread(images, gpu_, [](int each) {
       return static_cast<size_t>(each == 8   ? Fp32LinearTile<8>::kSharedBytes
@@ -138,13 +134,12 @@ class Fp32 : public NetworkBackend {
     return lenet5_logit_bound(parameters, {convolution, convolution, direct, direct, direct});
   }
 
-  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
-                                    Stream& stream) const override {
+ private:
+  std::unique_ptr<Operator> make_operator(const Lenet5Parameters& parameters, const OperatorRequest& request,
+                                          Stream& stream) const override {
     return request.input_type == ElementType::kUint8 ? prepare_for<uint8_t>(parameters, request, stream)
                                                      : prepare_for<float>(parameters, request, stream);
   }
-
- private:
   template <typename Pixel>
   static std::unique_ptr<Operator> prepare_for(const Lenet5Parameters& parameters,
                                                const OperatorRequest& request, Stream& stream) {

@@ -15,6 +15,7 @@
 #include "framework/base/integer_math.h"
 #include "framework/device/cluster_launch.cuh"
 #include "framework/device/cuda_check.h"
+#include "framework/tensor/host_values.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/medium/kernel.cuh"
@@ -50,9 +51,7 @@ class MediumOperator : public Operator {
     if (at_once == 0)
       throw UnavailableError("whole-network backend medium: no block fits on this GPU: use another backend");
     blocks_ = static_cast<int>(std::min<int64_t>(at_once, arguments_.count));
-    const std::vector<float> packed = medium_lenet5::pack_parameters(parameters, request.math);
-    parameters_ = Buffer(request.device, packed.size() * sizeof(float));
-    copy_bytes(parameters_.data(), request.device, packed.data(), Device::cpu(), parameters_.bytes(), stream);
+    parameters_ = uploaded(medium_lenet5::pack_parameters(parameters, request.math), stream);
     arguments_.packed = parameters_.as<float>();
   }
   std::string detail() const override {
@@ -95,8 +94,10 @@ class Medium : public NetworkBackend {
     const LayerRounding convolution{weight + kUnit, 3 * kUnit, kUnit}, direct{weight, 0, kUnitFp32};
     return lenet5_logit_bound(parameters, {convolution, convolution, direct, direct, direct});
   }
-  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
-                                    Stream& stream) const override {
+
+ private:
+  std::unique_ptr<Operator> make_operator(const Lenet5Parameters& parameters, const OperatorRequest& request,
+                                          Stream& stream) const override {
     return std::make_unique<MediumOperator>(parameters, request, stream);
   }
 };

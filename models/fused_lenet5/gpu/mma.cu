@@ -12,6 +12,7 @@
 #include "framework/device/gpu_queries.h"
 #include "framework/device/launch_check.h"
 #include "framework/device/native_stream.h"
+#include "framework/tensor/host_values.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/mma/kernels.h"
@@ -24,8 +25,7 @@ class MmaOperator : public Operator {
  public:
   MmaOperator(const MmaKernel& kernel, const std::vector<unsigned char>& packed,
               const OperatorRequest& request, Stream& stream)
-      : kernel_(kernel), count_(request.batch()), packed_(request.device, packed.size()) {
-    copy_bytes(packed_.data(), request.device, packed.data(), Device::cpu(), packed.size(), stream);
+      : kernel_(kernel), count_(request.batch()), packed_(uploaded(packed, stream)) {
     allow_shared_bytes(kernel_.function, static_cast<size_t>(kernel_.shared_bytes));
     const MmaLaunch launch = mma_launch(count_, kernel_, gpu_traits(request.device));
     images_per_round_ = launch.images_per_round;
@@ -81,8 +81,9 @@ class Mma : public NetworkBackend {
     return lenet5_logit_bound(parameters, {first, layer, layer, layer, layer});
   }
 
-  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
-                                    Stream& stream) const override {
+ private:
+  std::unique_ptr<Operator> make_operator(const Lenet5Parameters& parameters, const OperatorRequest& request,
+                                          Stream& stream) const override {
     const MmaKernel kernel = kernel_for(request, gpu_traits(request.device));
     const std::vector<unsigned char> packed = request.math == MathMode::kTf32
                                                   ? pack_mma_tf32(parameters, request.input_type)

@@ -1,6 +1,7 @@
 // The GPU side of ResidentLenet5: choice of the clusters, and their launch.
 #include "framework/device/cluster_launch.cuh"
 #include "framework/device/native_stream.h"
+#include "framework/tensor/host_values.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/resident/kernel.cuh"
 #include "models/fused_lenet5/gpu/resident/launch.h"
@@ -41,9 +42,7 @@ ResidentLaunch::ResidentLaunch(const Lenet5Parameters& parameters, int max_clust
   if (clusters_ == 0)
     throw UnavailableError(
         "a resident kernel: no cluster of 2 to 8 blocks fits on this GPU: use another backend");
-  const std::vector<float> packed = pack_parameters(parameters, blocks_, MathMode::kFp32);
-  packed_ = Buffer(device, packed.size() * sizeof(float));
-  copy_bytes(packed_.data(), device, packed.data(), Device::cpu(), packed_.bytes(), stream);
+  packed_ = uploaded(pack_parameters(parameters, blocks_, MathMode::kFp32), stream);
   stream.synchronise();
 }
 

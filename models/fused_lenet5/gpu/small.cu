@@ -15,6 +15,7 @@
 
 #include "framework/device/cluster_launch.cuh"
 #include "framework/device/cuda_check.h"
+#include "framework/tensor/host_values.h"
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/small/kernel.cuh"
@@ -53,9 +54,7 @@ class SmallOperator : public Operator {
     arguments_.logits = request.output_type == ElementType::kFp32;
     arguments_.conv1 = pack_conv1(parameters, request.input_type, request.math);
     choose(request.input_type == ElementType::kUint8 ? all_choices<uint8_t>() : all_choices<float>());
-    const std::vector<float> packed = pack_parameters(parameters, choice_.blocks, request.math);
-    parameters_ = Buffer(request.device, packed.size() * sizeof(float));
-    copy_bytes(parameters_.data(), request.device, packed.data(), Device::cpu(), parameters_.bytes(), stream);
+    parameters_ = uploaded(pack_parameters(parameters, choice_.blocks, request.math), stream);
     arguments_.packed = parameters_.as<float>();
   }
   std::string detail() const override {
@@ -113,8 +112,10 @@ class Small : public NetworkBackend {
     const LayerRounding layer{unit, 0, kUnitFp32};
     return lenet5_logit_bound(parameters, {layer, layer, layer, layer, layer});
   }
-  std::unique_ptr<Operator> prepare(const Lenet5Parameters& parameters, const OperatorRequest& request,
-                                    Stream& stream) const override {
+
+ private:
+  std::unique_ptr<Operator> make_operator(const Lenet5Parameters& parameters, const OperatorRequest& request,
+                                          Stream& stream) const override {
     return std::make_unique<SmallOperator>(parameters, request, stream);
   }
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <unordered_set>
 #include <utility>
@@ -315,9 +314,7 @@ Tensor Importer::tensor(const Shape& shape, const std::vector<float>& values) {
   if (shape.num_elements() != static_cast<int64_t>(values.size()))
     throw Unsupported{concat(values.size(), " weights, expected ", shape.to_string())};
   if (values.empty()) throw Unsupported{"a constant without elements is not supported"};
-  Tensor made(shape);
-  std::memcpy(made.data(), values.data(), shape.bytes());
-  return made;
+  return Tensor(shape, values);
 }
 
 Import import_model(const Model& model, const Values& values, const std::string& name,

@@ -23,7 +23,7 @@ Pairwise function_of(const std::string& op) {
 
 Tensor Importer::constant_tensor(const Node& node, size_t i) {
   const Shape& shape = constants_.shape(node.inputs.at(i));
-  std::vector<int64_t> dims = dims_of(shape);
+  std::vector<int64_t> dims = shape.dims();
   while (!dims.empty() && dims.front() == 1) dims.erase(dims.begin());
   // Before operator set 7 the slopes of channels are a list.
   if (node.op == "PRelu" && model_.opset < 7 && dims.size() == 1) {
@@ -108,7 +108,7 @@ void Importer::slice(const Node& node) {
     starts[axis] = std::clamp<int64_t>(from_front(given[i], size), 0, pace > 0 ? size : size - 1);
     steps[axis] = pace;
   }
-  put(node, std::make_unique<SliceLayer>(starts, steps, dims_of(y)), {shaped(node, 0)});
+  put(node, std::make_unique<SliceLayer>(starts, steps, y.dims()), {shaped(node, 0)});
 }
 
 // A slice for each part.
@@ -125,7 +125,7 @@ void Importer::split(const Node& node) {
     if (output.empty()) throw Unsupported{"Split is supported with all its outputs only"};
     const Shape part = shape(output);
     if (readers_.count(output) != 0 || output == model_.outputs[0].name)
-      held_[output] = add(node, std::make_unique<SliceLayer>(starts, steps, dims_of(part)), {input});
+      held_[output] = add(node, std::make_unique<SliceLayer>(starts, steps, part.dims()), {input});
     starts[at] += part[static_cast<int>(axis)];
   }
 }
@@ -144,7 +144,7 @@ void Importer::gather(const Node& node) {
     if (index < 0 || index >= x[static_cast<int>(axis)])
       throw Unsupported{concat("index ", index, " lies outside of ", x.to_string())};
   }
-  std::vector<int64_t> starts(static_cast<size_t>(x.rank()), 0), steps(starts.size(), 1), counts = dims_of(x);
+  std::vector<int64_t> starts(static_cast<size_t>(x.rank()), 0), steps(starts.size(), 1), counts = x.dims();
   starts[at] = indices[0];
   counts[at] = static_cast<int64_t>(indices.size());
   if (indices.size() > 1) steps[at] = indices[1] - indices[0];

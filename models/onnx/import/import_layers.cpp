@@ -34,9 +34,7 @@ void Importer::conv(const Node& node) {
   const Shape x = shape(node.inputs.at(0)), &w = constants_.shape(node.inputs[1]);
   if (x.rank() != 3 && x.rank() != 4)
     throw Unsupported{concat("Lenslet convolves [N, C, L] and [N, C, H, W] only, found ", x.to_string())};
-  Sizes filter;
-  for (int i = 2; i < w.rank(); ++i) filter.push_back(w[i]);
-  const Window window = window_of(node, x, filter);
+  const Window window = window_of(node, x, w.sample().sample().dims());
   // A Pad before it has not changed the values that are held.
   Sizes pads = window.pads, around = data(node).pads;
   around.resize(4, 0);
@@ -95,7 +93,7 @@ void Importer::linear(const Node& node, bool weights_transposed, double alpha, d
   if (is_constant(node, 0) || !is_constant(node, 1) || (has(node, 2) && !is_constant(node, 2)))
     throw Unsupported{"Lenslet multiplies data by constant weights only"};
   const Shape x = shape(node.inputs.at(0));
-  Sizes matrix = dims_of(constants_.shape(node.inputs[1]));
+  Sizes matrix = constants_.shape(node.inputs[1]).dims();
   while (matrix.size() > 2 && matrix.front() == 1) matrix.erase(matrix.begin());
   if (x.rank() < 2 || matrix.size() != 2)
     throw Unsupported{concat("Lenslet multiplies [N, I] or [N, ..., I] by weights [I, O] only, found ",

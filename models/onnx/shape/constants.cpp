@@ -95,7 +95,7 @@ std::vector<float> transposed(const std::vector<float>& values, const std::vecto
 Transposition Transposition::of(const Node& node, const Shape& x) {
   std::vector<int64_t> reversed(static_cast<size_t>(x.rank()));
   std::iota(reversed.rbegin(), reversed.rend(), 0);
-  return {dims_of(x), node.integers_or("perm", reversed)};
+  return {x.dims(), node.integers_or("perm", reversed)};
 }
 
 bool Transposition::moves_values() const {

@@ -62,7 +62,7 @@ void conv(Inference& node) {
     node.fail(
         concat("weights ", w.to_string(), " do not fit input ", x.to_string(), " in ", groups, " groups"));
   const std::vector<int64_t> kernel = [&] {
-    const std::vector<int64_t> all = dims_of(w);
+    const std::vector<int64_t> all = w.dims();
     return std::vector<int64_t>(all.begin() + 2, all.end());
   }();
   if (node.node().integers_or("kernel_shape", kernel) != kernel)
@@ -103,11 +103,10 @@ void matmul(Inference& node) {
   const Shape &a = node.shape(0), &b = node.shape(1);
   if (a.rank() < 2 || b.rank() < 2) throw Inference::Unknown();  // vectors: no layer of Lenslet
   if (a[-1] != b[-2]) node.fail(concat("matrices ", a.to_string(), " and ", b.to_string(), " do not fit"));
-  std::vector<int64_t> left = dims_of(a), right = dims_of(b);
+  std::vector<int64_t> left = a.dims(), right = b.dims();
   left.resize(left.size() - 2);
   right.resize(right.size() - 2);
-  std::vector<int64_t> dims = broadcast(Shape(left.data(), static_cast<int>(left.size())),
-                                        Shape(right.data(), static_cast<int>(right.size())), node);
+  std::vector<int64_t> dims = broadcast(Shape(left), Shape(right), node);
   dims.push_back(a[-2]);
   dims.push_back(b[-1]);
   node.set(dims);
@@ -122,14 +121,14 @@ void same(Inference& node) {
     if (to == ValueType::kBool && value.integers) {
       std::vector<int64_t> truths = *value.integers;
       for (int64_t& truth : truths) truth = truth != 0;
-      return node.set(dims_of(node.shape(0)), std::move(truths));
+      return node.set(node.shape(0).dims(), std::move(truths));
     }
   }
   if (value.integers && whole) {
-    const std::vector<int64_t> integers = *value.integers, dims = dims_of(node.shape(0));
+    const std::vector<int64_t> integers = *value.integers, dims = node.shape(0).dims();
     node.set(dims, integers);
   } else {
-    node.set(dims_of(node.shape(0)));
+    node.set(node.shape(0).dims());
   }
 }
 
@@ -146,7 +145,7 @@ std::optional<bool> compared(std::string_view op, int64_t x, int64_t y) {
 }
 
 void negation(Inference& node) {
-  const std::vector<int64_t> dims = dims_of(node.shape(0));
+  const std::vector<int64_t> dims = node.shape(0).dims();
   if (!node.input(0).integers) return node.set(dims);
   std::vector<int64_t> truths = *node.input(0).integers;
   for (int64_t& truth : truths) truth = truth == 0;
@@ -177,7 +176,7 @@ bool combine(std::string_view op, const std::vector<int64_t>& a, const std::vect
 }
 
 void elementwise(Inference& node) {
-  std::vector<int64_t> dims = dims_of(node.shape(0));
+  std::vector<int64_t> dims = node.shape(0).dims();
   for (size_t i = 1; i < node.node().inputs.size(); ++i) dims = broadcast(Shape(dims), node.shape(i), node);
   std::vector<int64_t> integers;
   const bool two = node.node().inputs.size() == 2 && node.input(0).integers && node.input(1).integers;

@@ -101,7 +101,7 @@ void transpose(Inference& node) {
 }
 
 void concatenate(Inference& node) {
-  Dims dims = dims_of(node.shape(0)), integers;
+  Dims dims = node.shape(0).dims(), integers;
   const int rank = static_cast<int>(dims.size());
   const int axis = node.axis(node.node().integer_or("axis", 0), rank);
   bool known = rank == 1;
@@ -124,7 +124,7 @@ void concatenate(Inference& node) {
 
 void pad(Inference& node) {
   const Shape& x = node.shape(0);
-  Dims dims = dims_of(x), axes;
+  Dims dims = x.dims(), axes;
   for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
   if (node.has(3)) axes = node.integers(3);
   Dims pads = node.attribute_or_input("pads", 1, {});
@@ -141,7 +141,7 @@ void pad(Inference& node) {
 }
 
 void shape_of(Inference& node) {
-  const Dims all = dims_of(node.shape(0));
+  const Dims all = node.shape(0).dims();
   const auto rank = static_cast<int64_t>(all.size());
   const auto bound = [rank](int64_t at) { return std::clamp<int64_t>(from_front(at, rank), 0, rank); };
   const int64_t start = bound(node.node().integer_or("start", 0));
@@ -205,7 +205,7 @@ void slice(Inference& node) {
   if (ends.size() != starts.size() || axes.size() != starts.size())
     node.fail("starts, ends and axes have different lengths");
   node.check_integers(steps, starts.size(), -(1 << 30), 1 << 30, "steps");
-  Dims dims = dims_of(x);
+  Dims dims = x.dims();
   Walk walk{Dims(dims.size()), Dims(dims.size(), 0), Dims(dims.size(), 1)};
   std::iota(walk.from.begin(), walk.from.end(), 0);
   for (size_t i = 0; i < starts.size(); ++i) {
@@ -248,7 +248,7 @@ void split(Inference& node) {
   node.check_integers(parts, count, 0, size, "split");
   if (std::accumulate(parts.begin(), parts.end(), int64_t{0}) != size)
     node.fail(concat("its parts do not sum up to ", size));
-  Dims dims = dims_of(x);
+  Dims dims = x.dims();
   for (size_t i = 0; i < count; ++i) {
     dims[static_cast<size_t>(axis)] = parts[i];
     if (!node.node().outputs[i].empty()) node.set_output(i, dims);

@@ -58,8 +58,6 @@ ShapeRule reshaping_rule(const std::string& op);  // operators that move values 
 /// Pads of `axes`, counted from either end, as those of all dimensions; the rule of Pad checks both.
 std::vector<int64_t> pads_of_all(const std::vector<int64_t>& pads, const std::vector<int64_t>& axes,
                                  int rank);
-/// The dimensions of a shape.
-std::vector<int64_t> dims_of(const Shape& shape);
 /// NumPy's broadcasting. Throws through `inference` if the shapes do not fit.
 std::vector<int64_t> broadcast(const Shape& a, const Shape& b, const Inference& inference);
 

@@ -62,13 +62,6 @@ void constant_node(Inference& inference, Values& values, const std::string& orig
 
 }  // namespace
 
-std::vector<int64_t> dims_of(const Shape& shape) {
-  std::vector<int64_t> dims;
-  dims.reserve(static_cast<size_t>(shape.rank()));
-  for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape[i]);
-  return dims;
-}
-
 const Value& Inference::input(size_t i) const {
   if (!has(i)) fail(concat("input ", i, " is missing"));
   return values_.at(node_.inputs[i]);

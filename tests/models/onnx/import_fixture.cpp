@@ -18,7 +18,7 @@ void expect_as_judged(const lenslet::onnx::Model& model, int64_t batch, double t
   const Graph& graph = *imported.graph;
   const Shape shape = graph.infer_shapes(batch)[0];
   Array input;
-  for (int i = 0; i < shape.rank(); ++i) input.dims.push_back(shape[i]);
+  input.dims = shape.dims();
   std::mt19937 random(static_cast<unsigned>(batch));
   std::uniform_real_distribution<float> uniform(-1, 1);
   for (int64_t i = 0; i < shape.num_elements(); ++i) input.values.push_back(uniform(random));

@@ -42,11 +42,7 @@ inline Message lenet5_graph(const Lenet5Form& form) {
     return last;
   };
   const auto constant = [&](const std::string& name) {
-    const Shape& shape = weights.tensors.at(name).shape();
-    std::vector<int64_t> dims;
-    dims.reserve(static_cast<size_t>(shape.rank()));
-    for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape[i]);
-    parts.initializers.push_back(floats(name, dims, values(name)));
+    parts.initializers.push_back(floats(name, weights.tensors.at(name).shape().dims(), values(name)));
     return name;
   };
   std::string last = "image";

@@ -21,8 +21,8 @@ std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::e
 std::string quoted(const std::string& text) { return text_of(Json(text)); }
 
 Json tensor_json(const std::string& name, const Shape& sample, int64_t samples) {
-  Json shape = {samples};
-  for (int i = 0; i < sample.rank(); ++i) shape.push_back(sample[i]);
+  std::vector<int64_t> shape = sample.dims();
+  shape.insert(shape.begin(), samples);
   return {{"name", name}, {"datatype", "FP32"}, {"shape", shape}};
 }
 

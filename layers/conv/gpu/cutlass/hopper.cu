@@ -169,7 +169,7 @@ class CutlassConvolution : public ConvKernel {
                   CUTLASS_PATCH);
   }
   std::string choice() const override { return tile_->name(); }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     tile_->run(args.x, args.y, native(context.stream));
   }
 

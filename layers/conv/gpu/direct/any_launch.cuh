@@ -78,7 +78,7 @@ class DirectAny : public OneLaunchConv<DirectAnyShape, const float*, const float
     launch_ = {"conv_direct_any_kernel", kernel(pool), static_cast<unsigned>(blocks), kDirectAnyThreads};
     detail_ = concat("any, ", k_out_, " channels per thread", pool ? ", pooled 2x2" : "");
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(), args.y);
   }
 
@@ -160,7 +160,7 @@ class DirectAnyPooled
     detail_ = concat("any, pooled, ", pool_.tile_rows, "x", pool_.tile_columns, " windows of ", k_out_,
                      " channels per block, ", shared_bytes, " bytes shared");
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, pool_, args.x, filters_.get(), bias_.get(), args.y);
   }
 

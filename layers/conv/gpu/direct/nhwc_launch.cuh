@@ -35,7 +35,7 @@ class DirectNhwc : public OneLaunchConv<DirectNhwcShape, const float*, const flo
                grid_blocks(shape_.threads, kDirectNhwcThreads), kDirectNhwcThreads};
     detail_ = concat("channels last, ", kDirectNhwcColumns, " columns x ", k_out_, " filters per thread");
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(), args.y);
   }
 

@@ -26,7 +26,7 @@ class DirectPixels
     this->detail_ =
         concat("pixels, ", K, " channels per thread", kLayout == TensorLayout::kNhwc ? ", NHWC" : "");
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     this->launch_(context.stream, filter_, shape_, args.x, args.y);
   }
 

@@ -41,7 +41,7 @@ class DirectRows : public OneLaunchConv<DirectRowsFilter<C, K, R, S>, DirectRows
     this->detail_ =
         concat("rows, ", kRows, "x4 positions x ", kOut, " channels per thread", kPool ? ", pooled 2x2" : "");
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     this->launch_(context.stream, filter_, shape_, args.x, args.y);
   }
 

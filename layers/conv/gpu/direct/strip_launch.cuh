@@ -29,7 +29,7 @@ class DirectStrip
     this->detail_ =
         concat("strips of ", shape_.p / shape_.strips, " rows, 4 columns x ", K, " channels a lane");
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     this->launch_(context.stream, filter_, shape_, args.x, args.y);
   }
 

@@ -92,7 +92,7 @@ class DirectTile : public OneLaunchConv<DirectTileShape, const float*, const flo
     filters_ = request.services.upload(packed.data(), packed.size());
     bias_ = upload_bias(request, channel_tiles_ * width);
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(), args.y);
   }
 

@@ -93,7 +93,7 @@ class ImplicitGemmRows : public OneLaunchConv<ImplicitGemmRowsShape, const float
     detail_ =
         concat(choice.block_m, " filters x ", choice.block_n, " positions per block, rows of three taps");
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(),
             static_cast<const ImplicitGemmRow*>(rows_.get()), args.y);
   }

@@ -164,7 +164,7 @@ class TensorCoreHopper
         concat("wgmma, ", variant.pixels, " positions x ", variant.filters, " filters, ", shape_.input_depth,
                " slices of inputs, ", shape_.filter_depth, " stages of ", variant.stage_taps, " taps");
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, reinterpret_cast<const unsigned char*>(filters_.get()),
             bias_.get(), args.y);
   }

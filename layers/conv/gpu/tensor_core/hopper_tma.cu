@@ -181,7 +181,7 @@ class TensorCoreTma : public ConvKernel {
                                     static_cast<size_t>(variant_->shared_bytes)));
     return rows;
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     const void* x = args.x;
     if (pack_) {
       ScopedStage stage(context.tracer, "pack");

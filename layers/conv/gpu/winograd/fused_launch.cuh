@@ -93,7 +93,7 @@ class WinogradFused : public ConvKernel {
   std::vector<LaunchResources> launches() const override {
     return {input_.resources(), product_.resources()};
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     float* transformed = static_cast<float*>(context.workspace);
     const auto rows = static_cast<unsigned>(
         std::min<int64_t>(GpuLimits::kGridYZ, ceil_div(sizes_.channels, kWinogradFusedInputWarps)));

@@ -186,7 +186,7 @@ class RungConv : public ConvKernel {
   std::vector<LaunchResources> launches() const override {
     return {global_ ? global_.resources() : small_ ? small_.resources() : large_.resources()};
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     if (global_) {
       global_(context.stream, launch_.shape, args.x, filters_.get(), bias_.get(), args.y);
     } else if (small_) {

@@ -69,7 +69,7 @@ class RungConv : public OneLaunchConv<RungShape, RungOperands> {
                design.shared_bytes};
     detail_ = concat(design.block_filters, " filters x ", design.block_columns, " positions per block");
   }
-  void run(const ConvArgs& args, RunContext& context) override {
+  void convolve(const ConvArgs& args, RunContext& context) override {
     const RungOperands operands{args.x,
                                 filters_.get(),
                                 bias_.get(),
