@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/base/clock.h"
+#include "framework/base/counted.h"
 #include "framework/base/error.h"
 #include "framework/device/device_health.h"
 #include "models/fused_lenet5/check_gpu.h"
@@ -59,9 +60,9 @@ class ResidentLenet5::Kernel {
   Kernel& operator=(const Kernel&) = delete;
 
   void submit(const uint8_t* images, int64_t count) {
-    if (count < 0 || under_way() + count > kMaxBatch) {
-      throw UsageError(concat("a resident kernel takes ", kMaxBatch, " images at a time; ", under_way(),
-                              " are under way, found ", count, " more"));
+    if (count < 0 || in_flight() + count > kMaxBatch) {
+      throw UsageError(concat("resident kernel: ", counted(count, "image"), " more than fit: ", in_flight(),
+                              " of its ", kMaxBatch, " slots are in flight. Call wait() first."));
     }
     const uint64_t first = submitted_;
     for (int64_t i = 0; i < count; ++i) put_image(images + i * kLenet5Pixels);
@@ -69,8 +70,9 @@ class ResidentLenet5::Kernel {
       start_if_ended(image % clusters_);
   }
   void wait(int64_t count, Prediction* predictions, float* logits) {
-    if (count < 0 || count > under_way()) {
-      throw UsageError(concat("expected at most the ", under_way(), " answers under way, found ", count));
+    if (count < 0 || count > in_flight()) {
+      throw UsageError(concat("resident kernel: ", counted(count, "answer"), " requested, found ",
+                              counted(in_flight(), "image"), " in flight. Submit more, or wait for fewer."));
     }
     for (int64_t i = 0; i < count; ++i) {
       const uint64_t* const answer = memory_->answers[answered_ % resident::kSlots];
@@ -82,7 +84,10 @@ class ResidentLenet5::Kernel {
     }
   }
   void suspend() {
-    if (under_way() > 0) throw UsageError(concat("suspend() with ", under_way(), " images under way"));
+    if (in_flight() > 0) {
+      throw UsageError(concat("resident kernel: suspend() found ", counted(in_flight(), "image"),
+                              " in flight. Call wait() for them first."));
+    }
     stop();
   }
   int64_t launches() const noexcept {
@@ -95,11 +100,12 @@ class ResidentLenet5::Kernel {
   static const ResidentOptions& check_options(const ResidentOptions& options) {
     check_gpu("a resident kernel needs", options.device);
     if (options.idle_ms < 1 || options.lease_ms < 1) {
-      throw UsageError("a resident kernel's idle time and lease are at least one millisecond");
+      throw UsageError(concat("resident kernel: idle_ms and lease_ms must be at least 1, found ",
+                              options.idle_ms, " and ", options.lease_ms));
     }
     if (options.max_clusters < 1 || options.max_clusters > kMaxClusters) {
-      throw UsageError(concat("a resident kernel has 1 to ", kMaxClusters, " clusters, found ",
-                              options.max_clusters, " at most"));
+      throw UsageError(concat("resident kernel: max_clusters must be 1 to ", kMaxClusters, ", found ",
+                              options.max_clusters));
     }
     return options;
   }
@@ -109,7 +115,7 @@ class ResidentLenet5::Kernel {
     } catch (const Error&) {  // the GPU failed: no kernel runs there
     }
   }
-  int64_t under_way() const noexcept { return static_cast<int64_t>(submitted_ - answered_); }
+  int64_t in_flight() const noexcept { return static_cast<int64_t>(submitted_ - answered_); }
   /// The first image of the cluster from `from` on.
   uint64_t next_image(uint64_t cluster, uint64_t from) const noexcept {
     return from + (cluster + clusters_ - from % clusters_) % clusters_;

@@ -13,7 +13,7 @@
 
 namespace lenslet::resident {
 
-// Images under way. A cluster takes one image at a time: more slots would only lengthen the queue. Chosen by hand.
+// Images in flight. A cluster takes one image at a time: more slots would only lengthen the queue. Chosen by hand.
 inline constexpr int kSlots = 64;
 inline constexpr int kMaxClusters =
     16;  // a power of two, as many clusters of eight blocks as an H200 has room for
