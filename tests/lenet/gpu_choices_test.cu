@@ -409,7 +409,7 @@ TEST_F(GpuChoices, AreRefusedWhereNoClusterFits) {
       "whole-network backend small: no cluster of 2 to 16 blocks fits on this GPU: use another backend");
   expect_error<UnavailableError>(
       [&] { (void)launch("medium", request(kH100, 100, MathMode::kFp32)); },
-      "whole-network backend medium: no block fits on this GPU: use another backend");
+      "medium: no block with 231360 bytes of shared memory fits on this GPU; use another backend");
   const DeviceGuard guard(Device::cuda(kH100));
   Stream stream(Device::cuda(kH100));
   expect_error<UnavailableError>(

@@ -136,7 +136,7 @@ TEST_P(ResidentClusters, AnswersInOrderForManyLaps) {
   EXPECT_GT(answered, 64 * 127);
 }
 
-// Each cluster ends and begins again on its own, while images of the others are in flight.
+// Each cluster ends and begins again on its own, while images of the others are under way.
 TEST_P(ResidentClusters, EndAndBeginAgainUnderLoad) {
   SKIP_WITHOUT_CLUSTERS();
   ResidentOptions options;

@@ -220,12 +220,12 @@ class TiledOperator : public Operator {
     column_tiles_ = ceil_div(problem.outputs, width_ * kGroupColumns);
     padded_ = column_tiles_ * width_ * kGroupColumns;
     steps_ = ceil_div(problem.inputs, kDepth);
-    constexpr TileWork kWork{kWarpRows, 6};
+    constexpr TileWork kWork{kWarpRows, 6};  // the weights' cost is chosen by hand
     tall_ = choose_tile_height({4, 2, 1}, kWork, problem.batch, column_tiles_,
                                multiprocessor_count(stream.device()));
 
-    std::vector<float> packed(static_cast<size_t>((steps_ * kDepth + 1) * padded_),
-                              0.0f);  // wt, then the bias
+    // wt, then the bias.
+    std::vector<float> packed(static_cast<size_t>((steps_ * kDepth + 1) * padded_), 0.0f);
     for (int64_t o = 0; o < problem.outputs; ++o) {
       for (int64_t i = 0; i < problem.inputs; ++i) {
         packed[static_cast<size_t>(i * padded_ + o)] = problem.weights[o * problem.inputs + i];
