@@ -185,7 +185,7 @@ def numbers_of(value, key=""):
 
 
 def figures_of_no_file(pages):
-    """Figures with a decimal point, in paragraphs that link result files and tables behind them, that no file has."""
+    """Figures with a decimal point, in paragraphs that link result files and tables after them, that no file has."""
     for page in pages:
         stated = re.sub(r"<!-- (\w+): begin -->.*?<!-- \1: end -->", "", page.read_text(), flags=re.DOTALL)
         paragraphs = stated.split("\n\n")

@@ -25,9 +25,10 @@ class ConvOperator : public Operator {
 };
 
 /// Whether a reduced math mode can pay. The products of few channels by few filters fill no tile of the tensor cores,
-/// so fp32 is faster: LeNet-5's conv1 and conv2, 10,000 images, H200: 43.7 and 78.5 us by direct, pooling included
-/// (docs/results/2026-11-29-h200/profile-batch-10000.json). In tf32 by tensor_core they took 287.0 and 144.1 us
-/// (docs/results/2026-11-29-h200/profile-batch-10000-tf32.json at commit 45441d51).
+/// so fp32 is faster. LeNet-5's conv1 and conv2, 10,000 images, H200: in fp32 by direct, pooling included, 43.7 /
+/// 78.5 us (docs/results/2026-11-29-h200/profile-batch-10000.json).
+/// In tf32 by tensor_core they took 287.0 and 144.1 us (docs/results/2026-11-29-h200/profile-batch-10000-tf32.json at
+/// commit 45441d51).
 bool fills_tensor_cores(const Conv2dProblem& problem) {
   // Channels and filters of a group: `direct` suits fewer channels, a tile has 16 filters.
   constexpr int kFewChannels = 8, kFewFilters = 16;

@@ -39,7 +39,7 @@ Bytes deflated(const Bytes& data, int window_bits, int level) {
   return out;
 }
 
-// As gzip or zlib with MiB of zeros behind `data`. Every MiB is the same block, so that only one is compressed.
+// As gzip or zlib with MiB of zeros after `data`. Every MiB is the same block, so that only one is compressed.
 Bytes deflated_with_zeros(const Bytes& data, size_t zeros_mib, bool as_gzip) {
   constexpr uInt kMib = 1u << 20;
   z_stream stream{};

@@ -33,7 +33,7 @@ Direction only_if(bool present, const char* of) { return {of, present ? 2 : 0, 1
 Directions directions_of_quads(const Seen& seen, int first_size) {
   const auto quads = seen.argument<int64_t>(first_size), count = seen.argument<int64_t>(first_size + 1);
   if (quads == 0) return {{"values, one by one", count, seen.threads()}};
-  return {{"quads", quads, seen.threads()}, {"values behind the quads", count, 4}};
+  return {{"quads", quads, seen.threads()}, {"values after the quads", count, 4}};
 }
 
 Directions directions_of_strides(const Seen& seen, const StridedPair& places, const char* first,

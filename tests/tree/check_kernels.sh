@@ -32,7 +32,7 @@ awk '
   }
 ' "${sources[@]}"
 
-# Every array of a kernel has its shape: in brackets behind the parameter, or behind its name in the head.
+# Every array of a kernel has its shape: in brackets after the parameter, or after its name in the head.
 awk '
   FNR == 1 { head = ""; inside = 0 }
   /^ *\/\// { if (!inside) head = head " " $0; next }
@@ -49,7 +49,7 @@ awk '
       sub(/^.*[* ]/, "", name)
       arrays++
       if (comment ~ /\[/ || head ~ "[^a-z_0-9]" name " \\[") continue
-      printf "%s:%d: the shape of %s: \"// [N, C, H, W]\" behind it, or \"%s [N, C, H, W]\" in the head\n",
+      printf "%s:%d: the shape of %s: \"// [N, C, H, W]\" after it, or \"%s [N, C, H, W]\" in the head\n",
              FILENAME, FNR, name, name
       failed = 1
     }
@@ -153,6 +153,7 @@ awk '
 ' "${commented[@]}"
 
 # "236.0 us (docs/results/FOLDER/FILE.json)": a median or a stage of that file, in nanoseconds there.
+# "(docs/results/FOLDER/FILE.json at commit …)" is not compared: that file was replaced.
 awk '
   function know(file, time,    from) {
     for (from = 0; from < 4; from++) known[file, sprintf("%." from "f", time / 1000)] = 1
@@ -195,7 +196,48 @@ awk '
   }
   END {
     if (failed) exit 1
-    printf "%d figures in heads stand in their files\n", checked
+    printf "%d figures of comments stand in their files\n", checked
+  }
+' "${commented[@]}"
+
+# A head that has "see X_kernel" for its figure borrows that of a row whose launches have both kernels.
+awk '
+  FNR == 1 { head = ""; wanted = 0 }
+  /^ *\/\// {
+    head = /\/\/ measured/ ? $0 : head " " $0
+    next
+  }
+  /__global__/ { wanted = 1 }
+  wanted && match($0, /[a-z][a-z0-9_]*_kernel *\(/) {
+    name = substr($0, RSTART, RLENGTH)
+    sub(/ *\($/, "", name)
+    wanted = 0
+    if (match(head, /docs\/results\/2[^ ),;"]*\.json/)) cited[name] = substr(head, RSTART, RLENGTH)
+    if (match(head, /see [a-z0-9_]+_kernel/)) {
+      borrowed[name] = substr(head, RSTART + 4, RLENGTH - 4)
+      place[name] = FILENAME ":" FNR
+    }
+    head = ""
+  }
+  END {
+    for (name in borrowed) {
+      file = cited[borrowed[name]]
+      there = launched = other = 0
+      while (file != "" && (getline line < file) > 0) {
+        if (line ~ /"launches":/) launched = other = 0
+        if (index(line, "\"" name "\"")) launched = 1
+        if (index(line, "\"" borrowed[name] "\"")) other = 1
+        if (launched && other) there = 1
+      }
+      close(file)
+      borrowers++
+      if (there) continue
+      printf "%s: in the file of %s, \"%s\", no row launches %s too: cite a file, or \"not measured: \"\n",
+             place[name], borrowed[name], file, name
+      failed = 1
+    }
+    if (failed) exit 1
+    printf "%d heads borrow figures of rows that launch both kernels\n", borrowers
   }
 ' "${sources[@]}"
 

@@ -5,7 +5,7 @@
 # Hosts launch by launch(), launch_early() or a KernelLaunch of framework/device/kernel_launch.cuh, with the name before
 # the kernel. Any other launch is followed within a few lines by a check that names the kernel, before the next launch:
 # LENSLET_CUDA_CHECK_LAUNCH("its_name") or LENSLET_CUDA_CHECK_LAUNCH_OF(its_name). The branches of an if may share a
-# check behind them. And every "…_kernel" in quotes, wherever a name is reported, is a __global__ function of the tree,
+# check after them. And every "…_kernel" in quotes, wherever a name is reported, is a __global__ function of the tree,
 # and the kernel that follows it, if any, has that name.
 #   check_launches.sh ROOT
 set -euo pipefail

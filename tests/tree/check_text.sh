@@ -27,7 +27,7 @@ complain '[|] *grep( -[A-Za-z]+)* -[A-Za-z]*[q]' \
   'grep -q exits at the first match, and pipefail may then report SIGPIPE: use grep … >/dev/null'
 complain '(^|[^A-Za-z_=])([Nn]obody|[Ww]hoever|[Bb]elieves|[Hh]ears)([^A-Za-z_]|$)' \
   'name the actor: code is not a person'
-complain '^[[:space:]]*//+ ([O]f|[T]hat of|[T]hose|[I]ts) ' \
+complain '^[[:space:]]*//+ ([O]f |[T]hat of |[T]hose |[I]ts |[T]heir |[A]t most\.)' \
   'a comment begins with its noun: "The size of all elements.", not the possessive alone'
 complain '[[:space:]]$' 'blank or carriage return at the end of a line'
 

@@ -94,7 +94,7 @@ std::string fitted(const std::string& help, const std::string& program, size_t w
   std::string text;
   std::istringstream lines(help);
   for (std::string line; std::getline(lines, line);) {
-    // The meaning of an option or variable stands behind a gap; other lines go on indented.
+    // The meaning of an option or variable stands after a gap; other lines go on indented.
     const bool in_columns = line.size() > column && line.compare(column - 2, 2, "  ") == 0;
     const size_t indent = in_columns ? column : std::min(line.find_first_not_of(' '), line.size()) + 2;
     if (line.size() > width && line.compare(0, example.size(), example) == 0) {

@@ -77,7 +77,7 @@ double square_relatively(std::vector<float>& values) {
   return double{largest};
 }
 
-// Root of the sum of squares of weight * value behind each output, for layers that sum values with weights; else empty.
+// Root of the sum of squares of weight * value of each output, for layers that sum values with weights; else empty.
 std::vector<double> root_sums_of_squares(const Layer& layer, const Shape& shape, std::vector<float> values) {
   std::vector<double> sums;
   double scale = 1;
