@@ -60,7 +60,7 @@ StridedPair places_of(const std::vector<Shape>& operands, const Shape& y) {
 PairwiseLayer::PairwiseLayer(Pairwise function, Tensor constant, bool constant_first)
     : function_(function), constant_(std::move(constant)), constant_first_(constant_first) {
   if (constant_->shape().num_elements() < 1 || !constant_->data() || constant_->device().is_cuda())
-    throw DataError(concat(this->function(), " expected a constant with values in host memory, found ",
+    throw DataError(concat(this->function_name(), " expected a constant with values in host memory, found ",
                            constant_->shape().to_string()));
 }
 

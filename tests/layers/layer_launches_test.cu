@@ -99,7 +99,7 @@ Directions directions_of_pool_plane(const Seen& seen) {
 }
 
 Directions directions_of_linear_tiled(const Seen& seen) {
-  const auto& shape = seen.argument<LinearTiledShape>(4);
+  const auto& shape = seen.argument<LinearTiledShape>(0);
   const int64_t outputs = shape.outputs;
   const int64_t columns = int64_t{32} * seen.number(1) * seen.number(2);
   return {

@@ -248,7 +248,8 @@ red layers/conv/gpu/ladder/direct/42_planted.cu "${rung/H100/H100, as direct.05_
 red models/planted.h '// The fastest on an H100, as timed.' 'measured on a GPU'
 red layers/planted.h '// The fastest on an H100, as timed; no file keeps it.' 'measured on a GPU'
 red layers/planted.cu "$head// measured    no file keeps it\n$kernel" 'no "not measured: "'
-red layers/planted.cu "$head// measured    see conv_winograd_multiply_kernel\n$kernel" 'no row launches planted_kernel too'
+red layers/planted.cu "$head// measured    see conv_winograd_multiply_kernel\n$kernel" \
+  'no row launches planted_kernel too'
 red layers/planted.h '// 0.123 us (docs/results/2026-11-27-h100/reproduce.json)' 'reproduce.json is 0.123 us'
 red layers/planted.cuh '  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));' \
   'planted.cuh:1: asm outside framework/instructions/'

@@ -243,6 +243,7 @@ std::vector<double> layer_deviations(const Layer& layer, const BackendEntry& ent
   } else {
     // One input after another: their errors are independent.
     std::vector<std::vector<float>> alone;
+    alone.reserve(carried.size());
     for (const std::vector<float>& each : carried) alone.emplace_back(each.size(), 0.0f);
     for (size_t i = 0; i < carried.size(); ++i) {
       alone[i] = carried[i];
