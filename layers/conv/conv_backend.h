@@ -63,6 +63,8 @@ class ConvKernel {
   virtual void run(const ConvArgs& args, RunContext& context) = 0;
 };
 
+/// One way to compute convolutions: which problems it supports, its error bound, and its prepared kernels. One object
+/// serves all threads.
 class ConvBackend {
  public:
   virtual ~ConvBackend() = default;

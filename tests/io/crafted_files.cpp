@@ -8,12 +8,13 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <stdexcept>
 // jpeglib.h needs <cstdio> before it.
 #include <jpeglib.h>
 #include <zlib.h>
+
+#include "tests/support/write_bytes.h"
 
 namespace lenslet::test {
 namespace {
@@ -106,11 +107,9 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 std::string TemporaryFolder::write(const std::string& name, const Bytes& bytes) const {
-  std::ofstream file(path_ + "/" + name, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) throw std::runtime_error("cannot write " + name);
-  return path_ + "/" + name;
+  std::string path = path_ + "/" + name;
+  write_bytes(path, bytes);
+  return path;
 }
 
 std::vector<std::string> TemporaryFolder::names() const {
