@@ -4,9 +4,12 @@
 # framework/instructions/ and in a few listed files.
 #   check_kernels.sh ROOT
 set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$1"
+# shellcheck source=tests/tree/list_sources.sh
+. "$here/list_sources.sh"
 
-mapfile -t sources < <(find framework layers models apps -type f \( -name '*.cu' -o -name '*.cuh' \) | sort)
+mapfile -t sources < <(list_sources framework layers models api apps -- cu cuh)
 [ "${#sources[@]}" -gt 0 ] || { echo 'no files found: wrong folder?' >&2; exit 1; }
 
 awk '
@@ -125,8 +128,7 @@ done
 printf '%d rungs are in the files that their heads cite, or not measured\n' "${#rungs[@]}"
 
 # A comment about what was measured, timed or tried on a GPU or CPU names a file, or has one of the same reasons.
-mapfile -t commented < <(find framework layers models apps api -type f \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' \
-  -o -name '*.cpp' \) | sort)
+mapfile -t commented < <(list_sources framework layers models api apps -- h cpp cu cuh)
 awk '
   function judge() {
     if (text ~ /[HAV][12]00|EPYC|Xeon/ && text ~ /[Mm]easured|[Tt]imed|[Tt]ried|[Tt]rial/) {
@@ -259,8 +261,7 @@ models/fused_lenet5/cpu/simd/stages.inc   keeps weights out of the registers bef
 models/fused_lenet5/spin_wait.h           the yield of an Arm processor, which has no built-in function
 tests/support/simulated_gemm.cpp          the name of a symbol
 '
-find framework layers models api apps python tests -type f \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' \
-  -o -name '*.cpp' -o -name '*.inc' \) | sort | xargs awk -v asm_files="$asm_files" '
+list_sources framework layers models api apps python tests -- h cpp cu cuh inc | xargs awk -v asm_files="$asm_files" '
   BEGIN {
     count = split(asm_files, line, "\n")
     for (i = 1; i <= count; i++) {
