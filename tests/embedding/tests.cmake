@@ -61,3 +61,6 @@ math(EXPR length "${end} - 6")  # after the first line, with the last line's end
 string(SUBSTRING "${page}" 7 ${length} page)
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/tests/embedding_page.h" CONTENT "${page}" @ONLY)
 lenslet_test(embedding_own_graph SOURCES embedding/own_graph_test.cpp DEPENDS lenslet_api lenslet_reference)
+
+lenslet_test_reads(embedding_consumers api cmake CMakeLists.txt docs/embedding.md)
+lenslet_test_reads(embedding_subdirectory api cmake CMakeLists.txt)

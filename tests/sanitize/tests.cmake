@@ -13,3 +13,5 @@ else()
   lenslet_skipped_test(sanitize_kernels "this build has no GPU side")
   lenslet_skipped_test(sanitize_pieces "this build has no GPU side")
 endif()
+
+lenslet_test_reads(sanitize_script docs/results tests/support)
