@@ -468,7 +468,7 @@ red README.md "\`\`\`sh\n\`\`\`\n- $(printf 'x%.0s' {1..139})" 'a line of prose 
 red tests/planted.c '// TO''DO later' 'tracker'
 red docs/planted.awk '# TO''DO later' 'tracker'
 red tests/planted.sh '#!/bin/sh\nif true; then' 'syntax error'
-red tests/planted.sh 'ls | grep -''q name' 'may tell of SIGPIPE'
+red tests/planted.sh 'ls | grep -''q name' 'may then report SIGPIPE'
 red dev.d/setup.sh 'if true; then' 'syntax error'
 if command -v shellcheck >/dev/null 2>&1; then
   red dev.d/setup.sh 'planted() { ls $1; }' 'SC2086'
