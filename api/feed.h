@@ -127,12 +127,13 @@ struct FeedOptions {
 
 /// A call that the lanes of one or several devices compute. It refers to the caller's memory.
 struct SharedCall {
-  const void* images;
-  Answers answers;
-  InputOutput types;
-  Chunks& chunks;
+  const void* images;  // of the whole call, as `types` states
+  Answers answers;     // for all images, in their order
+  InputOutput types;   // of images and answers
+  Chunks& chunks;      // from which every lane takes its next one
 };
 
+/// Feeds calls of any size to the lanes of one device, chunk by chunk.
 class Feed {
  public:
   /// The most lanes that feed a GPU: three quarters of 16 cores, chosen by hand. In place one thread serves all lanes,

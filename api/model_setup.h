@@ -101,6 +101,7 @@ std::shared_ptr<const Network> load_network(const std::string& weights,
 /// `remedy` ends it.
 void check_reads_digits(const Network& network, const std::string& what, const char* remedy = "");
 
+/// The choices of an option list, checked and completed: weights, network, device, plan. Models are made from it.
 class ModelSetup {
  public:
   static constexpr const char* kAuto = "auto";  // the word for "choose" of device and plan

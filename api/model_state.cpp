@@ -160,7 +160,12 @@ int64_t Model::State::answer(const void* images, int64_t count, Answers answers,
   if (!images || !answers.data)
     throw UsageError(concat("the ", images ? "answers' place" : "images", " must not be a null pointer"));
   if (place.is_on_device()) {
-    if (!device_lanes_) throw UsageError("a single-pass model takes host memory");
+    if (!device_lanes_) {
+      throw UsageError(
+          "a model with a single pass reads host memory only; make the model from ModelOptions for calls in "
+          "a "
+          "GPU's memory");
+    }
     member_with(images, place).device_lanes_->run(images, count, answers, call, place);
     return count;
   }

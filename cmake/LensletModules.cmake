@@ -17,3 +17,12 @@ include(LensletOneDnn)
 if(LENSLET_HAS_CUDA)
   find_package(CUDNN 9 QUIET)  # absent: the cudnn backend is left out with that reason
 endif()
+
+# lenslet_needs_modules(<target>): builds all modules with the target. They are opened at run time, so nothing links to
+# them.
+function(lenslet_needs_modules target)
+  get_property(modules GLOBAL PROPERTY LENSLET_MODULES)
+  foreach(module IN LISTS modules)
+    add_dependencies(${target} lenslet_module_${module})
+  endforeach()
+endfunction()

@@ -16,7 +16,7 @@ struct StridedPair {
   int64_t first[Shape::kMaxRank] = {};   ///< Strides of the first tensor.
   int64_t second[Shape::kMaxRank] = {};  ///< Strides of the second tensor.
 
-  /// Appends a dimension behind the others. One of size 1 is left out, and one that continues the dimension before it
+  /// Appends a dimension after the others. One of size 1 is left out, and one that continues the dimension before it
   /// in both tensors is joined to it.
   void append(int64_t size, int64_t first_stride, int64_t second_stride) {
     if (size == 1) return;

@@ -9,8 +9,8 @@ namespace lenslet {
 struct WindowDirection {
   int size = 1;      // cells of a window
   int stride = 1;    // from one window to the next
-  int pad = 0;       // cells before the input, and as many behind it
-  int more_pad = 0;  // cells behind it besides; negative for fewer
+  int pad = 0;       // cells before the input, and as many after it
+  int more_pad = 0;  // cells after it besides; negative for fewer
   int dilation = 1;  // from one cell of a window to the next
 
   /// From the first cell of a window to the last.

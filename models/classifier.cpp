@@ -54,8 +54,8 @@ bool writes_probabilities(const Graph& graph) {
 
 std::string fault_of_shares(const Graph& graph) {
   const auto* last = dynamic_cast<const ActivationLayer*>(last_that_computes(graph));
-  const bool hard = last && last->which() == Activation::kHardSigmoid;
-  if (!hard && !(last && last->which() == Activation::kSigmoid)) return {};
+  const bool hard = last && last->function() == Activation::kHardSigmoid;
+  if (!hard && !(last && last->function() == Activation::kSigmoid)) return {};
   const char* const name = hard ? "HardSigmoid" : "Sigmoid";
   return concat(
       "the network ends in ", name,

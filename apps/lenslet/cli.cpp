@@ -332,8 +332,11 @@ void OptionTable::add_model() {
       model | diff | serve | show);
   line.option("--backend", List{Text{"", network_backend_suggestions}}, LENSLET_MEMBER(backends),
               "whole-network backends, or all [the one that auto selects]", bench);
-  line.option("--math", maths, LENSLET_MEMBER(math), "arithmetic of convolutions and matrix products [fp32]",
-              model | backends | diff | serve | show);
+  line.option(
+      "--math", maths, LENSLET_MEMBER(math),
+      "least exact arithmetic of convolutions and matrix products; auto may take a more exact mode for a "
+      "layer, and prints it [fp32]",
+      model | backends | diff | serve | show);
   line.option("--math", List{maths}, LENSLET_MEMBER(maths),
               "arithmetic: any of fp32, tf32, fp16 [all on a GPU, fp32 on the CPU]", bench);
 }

@@ -349,7 +349,7 @@ class CandidateTiming {
     if (state.alone_ns > max_alone_ns && !interrupted()) {
       state.fail(row_status::kFailed,
                  concat("skips work where its output stands: a run takes ", format_time(batch_ns),
-                        " behind another, ", format_time(state.alone_ns), " on a poisoned output"));
+                        " after another, ", format_time(state.alone_ns), " on a poisoned output"));
     }
   }
 

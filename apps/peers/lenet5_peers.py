@@ -12,7 +12,7 @@ its beam search. On the CPU: ONNX Runtime with IO binding, OpenVINO (pip install
 For each batch the sides take turns, a few windows each, so that a drift of the clocks touches all. What a side needs
 once (capturing, compiling, choosing algorithms) is a column of its own. What was timed is judged: its logits must be
 finite, and their classes those of `lenslet eval` in fp32 (Timing.judge). A side that is not installed, fails, or does
-not fit into --seconds gives a row with its status and the reason, and the comparison goes on. Exit code 1: a row is
+not fit into --seconds gives a row with its status and the reason, and the comparison continues. Exit code 1: a row is
 FAILED.
 """
 
@@ -35,6 +35,7 @@ from side import (
     MAX_DIFFERING,
     Absent,
     NotMeasured,
+    add_turns,
     exit_code_of,
     max_differing,
     middle,
@@ -275,7 +276,7 @@ def add_environment(document, sides):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lenslet", default="build/release/bin/lenslet", help="the program")
+    add_turns(parser, "the GPU's batches")
     parser.add_argument("--data", default=os.environ.get("LENSLET_MNIST_DIR", "data"), help="folder of MNIST")
     parser.add_argument("--device", choices=("cuda", "cpu", "both"), default="both")
     every = [1, 64, 1024, 4096, 10000, 65536, 262144]
@@ -287,11 +288,6 @@ def parse_arguments():
     parser.add_argument("--calls", type=int, default=1000, help="single passes and calls of a side")
     parser.add_argument("--cpu-batches", type=numbers, default=[1, 16, 64, 256, 1024, 4096])
     parser.add_argument("--cpu-threads", type=numbers, default=[1, 2])
-    parser.add_argument("--turns", type=int, default=3, help="of each side")
-    parser.add_argument("--windows", type=int, default=5, help="in each turn")
-    parser.add_argument("--window-ms", type=float, default=10, help="length of a window")
-    parser.add_argument("--seconds", type=float, help="for the GPU's batches; what does not fit is SKIPPED [no limit]")
-    parser.add_argument("--json", required=True, help="output file")
     parser.add_argument("--figure", help="SVG file of images/s by batch; needs matplotlib")
     return parser.parse_args()
 

@@ -11,7 +11,7 @@ memory where it computes. Setting up and tuning is a column of its own.
 What was timed is judged in the same run: a peer's outputs against the module in fp64 (without PyTorch against ONNX
 Runtime in fp32), and Lenslet by `lenslet bench` against its own reference in fp64, and by `lenslet diff` against the
 same outputs as its peers. A side that is not installed, fails, or does not fit into --seconds gives a row with its
-status and the reason, and the comparison goes on. Exit code 1: a row is FAILED.
+status and the reason, and the comparison continues. Exit code 1: a row is FAILED.
 """
 
 import argparse
@@ -29,7 +29,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import lenslet_side
 from lenet5_peers import LIBRARIES, ROOT, Timing, add_environment, installed, print_row
-from side import NotMeasured, exit_code_of, numbers, save
+from side import NotMeasured, add_turns, exit_code_of, numbers, save
 
 SCHEMA = "lenslet.networks/1"
 FILES = ROOT / "tests" / "models" / "onnx"
@@ -120,17 +120,12 @@ def fault_by_diff(network, samples, outputs, arguments):
 def parse_arguments():
     words = lambda text: [part for part in text.split(",") if part]  # noqa: E731
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lenslet", default="build/release/bin/lenslet", help="the program")
+    add_turns(parser, "all")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cpu")
     parser.add_argument("--networks", type=words, default=["resnet20", "mobilenet", DIGITS])
     parser.add_argument("--batches", type=numbers, default=[1, 64, 1024])
     parser.add_argument("--autotune-batches", type=numbers, default=[], help="those that max-autotune gets")
     parser.add_argument("--threads", type=int, default=2, help="of the CPU")
-    parser.add_argument("--turns", type=int, default=3, help="of each side")
-    parser.add_argument("--windows", type=int, default=5, help="in each turn")
-    parser.add_argument("--window-ms", type=float, default=10, help="length of a window")
-    parser.add_argument("--seconds", type=float, help="for all; what does not fit is SKIPPED [no limit]")
-    parser.add_argument("--json", required=True, help="output file")
     arguments = parser.parse_args()
     arguments.latency_batches = []
     return arguments

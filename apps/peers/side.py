@@ -74,6 +74,16 @@ class NotMeasured(Exception):
         self.status = status
 
 
+def add_turns(parser, limited):
+    """Options of a comparison in which sides take turns; `limited` is what --seconds limits."""
+    parser.add_argument("--lenslet", default="build/release/bin/lenslet", help="the program")
+    parser.add_argument("--turns", type=int, default=3, help="of each side")
+    parser.add_argument("--windows", type=int, default=5, help="in each turn")
+    parser.add_argument("--window-ms", type=float, default=10, help="length of a window")
+    parser.add_argument("--seconds", type=float, help=f"for {limited}; what does not fit is SKIPPED [no limit]")
+    parser.add_argument("--json", required=True, help="output file")
+
+
 def summarise(windows):
     """{p10, median, p90, p99, samples} of one turn's windows (ns per pass), named and interpolated as in Lenslet's
     result files (framework/measuring/statistics.h)."""

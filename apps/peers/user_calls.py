@@ -101,6 +101,15 @@ def verdict_on(row, known):
     return {**kept, "status": "FAILED" if fault else "PASSED", "reason": fault or None}
 
 
+def printed_by(command):
+    """Lines of stdout, lines of stderr, and whether it failed. After LIMIT_S seconds the command is ended."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+    except subprocess.TimeoutExpired as late:
+        return (late.stdout or b"").decode().splitlines(), [f"ended after {LIMIT_S} s"], True
+    return done.stdout.splitlines(), done.stderr.strip().splitlines(), done.returncode != 0
+
+
 def rows_of(caller, find, device, math, folder, min_ms, counts=COUNTS):
     """A row a count. main() writes the images, their labels and the classes of `lenslet eval` to `folder`."""
     known = (Path(folder) / "labels.bin").stat().st_size
@@ -111,12 +120,7 @@ def rows_of(caller, find, device, math, folder, min_ms, counts=COUNTS):
         command = find()
     except (LookupError, OSError) as why:
         return [{**base, "count": count, "status": "SKIPPED", "reason": str(why)} for count in counts]
-    try:
-        command = [*command, device, math, str(folder), str(min_ms), *map(str, counts)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
-        lines, words = done.stdout.splitlines(), done.stderr.strip().splitlines()
-    except subprocess.TimeoutExpired as late:
-        lines, words = (late.stdout or b"").decode().splitlines(), [f"ended after {LIMIT_S} s"]
+    lines, words, _ = printed_by([*command, device, math, str(folder), str(min_ms), *map(str, counts)])
     found = {row["count"]: row for row in map(json.loads, lines)}
     rows = []
     for count in counts:
@@ -235,12 +239,9 @@ def gpu_rows(interpreter, program, data, device, math, folder, min_ms):
     done = subprocess.run([interpreter, "-c", check], capture_output=True, text=True)
     if done.returncode:
         return [{"way": "tensor", "math": math, "status": "SKIPPED", "reason": done.stderr.strip().splitlines()[-1]}]
-    try:
-        command = [interpreter, str(HERE / "gpu_calls.py"), device, math, str(folder), str(min_ms)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
-        lines, words = done.stdout.splitlines(), done.stderr.strip().splitlines() if done.returncode else []
-    except subprocess.TimeoutExpired as late:
-        lines, words = (late.stdout or b"").decode().splitlines(), [f"ended after {LIMIT_S} s"]
+    command = [interpreter, str(HERE / "gpu_calls.py"), device, math, str(folder), str(min_ms)]
+    lines, words, failed = printed_by(command)
+    words = words if failed else []
     known = (Path(folder) / "labels.bin").stat().st_size
     options = ["--plan", "fused", "--math", math, "--input", "uint8", "--output", "prediction"]
     devices = devices_of(device)

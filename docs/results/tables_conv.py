@@ -174,7 +174,7 @@ def direct_ladder(folder):
     others = list(dict.fromkeys(kernel for kernel in kernels.values() if kernel != LADDER_KERNEL))
     vendor = selection.algorithms(group.rows)["direct"].where(backend="cudnn")
     absent = [rung for algorithm, rung in changes() if algorithm == "direct" and rung not in rungs]
-    without = f" That run has no {', '.join(absent)}: the row behind it has its change too." if absent else ""
+    without = f" That run has no {', '.join(absent)}: the row after it has its change too." if absent else ""
 
     def climb(words, kernel):
         mine = [problem for problem in problems if kernels[problem] == kernel]

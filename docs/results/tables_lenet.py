@@ -218,6 +218,13 @@ def large_calls(folder, name="calls.json"):
     )
 
 
+def by_math(batch, rows, maths, text_of):
+    """A line of a table: the batch, then the time in µs and text_of(row) of each math mode's first row."""
+    first = [next(iter(rows.where(math=math)), None) for math in maths]
+    cells = [(f"{row.ns / 1e3:,.2f}", text_of(row)) if row else ("–", "–") for row in first]
+    return [f"{int(batch):,}", *(text for pair in cells for text in pair)]
+
+
 def bench(gpu):
     """lenslet bench over batch sizes: the whole-network plan by math mode and by kinds of input and output."""
     timed, parts = rows_of(gpu, "bench.json").drawn, []
@@ -229,9 +236,7 @@ def bench(gpu):
             continue
         maths, lines = list(rows.by("math")), []
         for batch, mine in rows.by("batch").items():
-            first = [next(iter(mine.where(math=math)), None) for math in maths]
-            cells = [(f"{row.ns / 1e3:,.2f}", millions(row["images_per_s"])) if row else ("–", "–") for row in first]
-            lines.append([f"{int(batch):,}", *(text for pair in cells for text in pair)])
+            lines.append(by_math(batch, mine, maths, lambda row: millions(row["images_per_s"])))
         parts.append(
             markdown(
                 f"**The whole-network plan over batch sizes** (`lenslet bench`), {load(gpu, 'bench.json').device},"
@@ -249,9 +254,7 @@ def backends_by_batch(gpu):
     rows = rows_of(gpu, BATCHES).drawn.where(input="uint8", output="prediction")
     maths, lines = list(rows.by("math")), []
     for batch, mine in rows.by("batch").items():
-        first = [next(iter(mine.where(math=math)), None) for math in maths]
-        cells = [(f"{row.ns / 1e3:,.2f}", f"`{row.backend}`") if row else ("–", "–") for row in first]
-        lines.append([f"{int(batch):,}", *(text for pair in cells for text in pair)])
+        lines.append(by_math(batch, mine, maths, lambda row: f"`{row.backend}`"))
     if not lines:
         return ""
     return markdown(

@@ -16,7 +16,7 @@ Where a file lacks a row that a table needs, nothing is written and the error li
 pages are written without it and name it. A result file without commit or machine, or of a modified tree, is refused
 (provenance.py). --check rejects a page or picture of other files than those there, a speed that README.md or
 docs/results.md states outside the markers, and one that another page states beside a link to a result file that does
-not have it.
+not have it, or a commit of which it is not.
 """
 
 import argparse
@@ -46,10 +46,19 @@ DRAW = Path(__file__).with_name("draw.py")
 SPEED = re.compile(r"\d\s?(?:µs|ns|ms|[kM]? ?images/s|[GT]?FLOP/s|[GT]B/s|[kM]\b images|×(?!\d))")
 
 
+def at_commits(folder):
+    """The commits of a folder's loaded files: " at be196966"."""
+    commits = sorted({document["meta"]["git"][:8] for path, document in common.loaded.items() if path.parent == folder})
+    return f" at {', '.join(commits)}" if commits else ""
+
+
 def source(page, *first):
     """The line that names the folders of what was loaded since the last loaded.clear(): `first`, then the others."""
     folders = dict.fromkeys([*first, *(path.parent for path in common.loaded)])
-    links = [f"[{folder.name}]({common.link(folder, page)})" for folder in folders]
+    links = [
+        f"[{folder.name}]({common.link(folder, page)})" + (at_commits(folder) if page != FULL else "")
+        for folder in folders
+    ]
     return f"From {' and '.join(filter(None, [', '.join(links[:-1]), links[-1]]))}{BY}"
 
 
@@ -176,7 +185,7 @@ def numbers_of(value, key=""):
 
 
 def figures_of_no_file(pages):
-    """Figures with a decimal point, in paragraphs that link result files and tables behind them, that no file has."""
+    """Figures with a decimal point, in paragraphs that link result files and tables after them, that no file has."""
     for page in pages:
         stated = re.sub(r"<!-- (\w+): begin -->.*?<!-- \1: end -->", "", page.read_text(), flags=re.DOTALL)
         paragraphs = stated.split("\n\n")
@@ -187,6 +196,20 @@ def figures_of_no_file(pages):
             files = [json.loads((page.parent / name).read_text()) for name in names] if figures else []
             known = {number for file in files for number in numbers_of(file)}
             yield from (f"{page.name}: {', '.join(names)}: {figure}" for figure in figures if figure not in known)
+
+
+def commits_of_no_file(pages):
+    """Sentences with "at commit HEX" whose linked result files are all of other commits."""
+    for page in pages:
+        stated = re.sub(r"<!-- (\w+): begin -->.*?<!-- \1: end -->", "", page.read_text(), flags=re.DOTALL)
+        for sentence in re.split(r"(?<=\.)\s+(?=[A-Z|#`-])|\n\n", stated):
+            commits = re.findall(r"at\s+commit\s+`?([0-9a-f]{7,40})", sentence)
+            names = re.findall(r"\]\(([^)]*results/2[^)]*\.json)\)", sentence) if commits else []
+            files = [json.loads((page.parent / name).read_text()) for name in names]
+            known = [run["git"] for file in files for run in provenance.runs(file) if run.get("git")]
+            for git in commits if names else ():
+                if not any(git.startswith(one) or one.startswith(git) for one in known):
+                    yield f"{page.name}: {', '.join(names)}: commit {git}"
 
 
 def filled(page, parts):
@@ -244,6 +267,9 @@ def check(gpu, texts):
     of_no_file = list(figures_of_no_file(sorted((common.ROOT / "docs").rglob("*.md"))))
     if of_no_file:
         sys.exit("\n".join(["figures that the files beside them do not have:", *of_no_file]))
+    of_no_commit = list(commits_of_no_file(sorted((common.ROOT / "docs").rglob("*.md"))))
+    if of_no_commit:
+        sys.exit("\n".join(["commits of which the files beside them are not:", *of_no_commit]))
     old = [str(path) for path in stale(gpu)]
     if old:
         sys.exit(

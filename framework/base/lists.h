@@ -1,4 +1,4 @@
-// Texts that are lists: split() takes one apart, listed() writes one in words.
+// split() splits a text at a separator; listed() joins words as in a sentence.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// parse_number: the number that a text is, from its first to its last character.
+// parse_number() converts a whole text to a number.
 #pragma once
 
 #include <charconv>

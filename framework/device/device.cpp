@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "framework/base/choice_trace.h"
+#include "framework/base/counted.h"
 #include "framework/base/error.h"
 #include "framework/base/lists.h"
 #include "framework/base/parse_number.h"
@@ -24,7 +25,7 @@ namespace {
 
 constexpr std::string_view kCpu = "cpu", kCuda = "cuda:";
 
-// Their number. Throws UnavailableError if there is none.
+// The number of GPUs. Throws UnavailableError if there is none.
 int check_any_gpu(std::string_view device, const CudaStatus& status) {
   if (!status.devices.empty()) return static_cast<int>(status.devices.size());
   throw UnavailableError(concat("device ", device, " is unavailable: ", status.reason, "; use device cpu"));
@@ -68,7 +69,7 @@ DeviceChoices device_of_rank(const CudaStatus& status) {
                             "; use device cuda:N, or start with mpirun"));
   const int gpus = check_any_gpu("cuda:rank", status);
   return {{check_cuda_device(gpu_of_rank(rank->local, gpus), status)},
-          concat("rank ", rank->local, " of this machine, ", gpus, gpus == 1 ? " GPU" : " GPUs")};
+          concat("rank ", rank->local, " of this machine, ", counted(gpus, "GPU"))};
 }
 
 DeviceChoices all_gpus(const CudaStatus& status) {
@@ -78,7 +79,7 @@ DeviceChoices all_gpus(const CudaStatus& status) {
     if (status.devices[static_cast<size_t>(i)].has_code) usable.push_back(Device::cuda(i));
   }
   if (usable.empty()) check_cuda_device(0, status);  // throws
-  std::string reason = concat(usable.size(), " of ", gpus, gpus == 1 ? " GPU" : " GPUs");
+  std::string reason = concat(usable.size(), " of ", counted(gpus, "GPU"));
   return {std::move(usable), std::move(reason)};
 }
 

@@ -100,10 +100,9 @@ bool checks_layers() {
 }
 
 void throw_device_timeout() {
-  const std::string message =
-      concat("the GPU did not finish within ", device_timeout_s(),
-             " s: a kernel hangs, or the work is larger than that; LENSLET_DEVICE_TIMEOUT=SECONDS waits "
-             "longer, 0 for ever");
+  const std::string message = concat(
+      "the GPU did not finish within ", device_timeout_s(),
+      " s: a kernel hangs, or the work takes longer; set LENSLET_DEVICE_TIMEOUT=SECONDS (0: no limit)");
   mark_device_lost(message);
   throw DeviceError(message);
 }

@@ -49,6 +49,7 @@ struct BuildOptions {
   Stream* stream = nullptr;
 };
 
+/// A graph prepared for one device, one batch size and one choice of backends. It runs on one stream.
 class Executable {
  public:
   /// One operator and what it reads and writes, of the first slice.

@@ -53,7 +53,7 @@ void Executable::run(ConstTensorView input, TensorView output, Stream& stream, f
         "run(input, output) does not work with mapped_io or keep_activations; use run() without arguments");
   }
   if (fp32_halves && !(device_.is_cuda() && output_.type.one_for_each_sample()))
-    throw UsageError("run() writes the halves of pairs apart only where a GPU writes a pair for each sample");
+    throw UsageError("run() with fp32_halves needs a GPU and an output of a pair for each sample; pass null");
   check_place(input, input_, "input", end_alignment(input_));
   check_place(output, output_, "output", fp32_halves ? sizeof(int32_t) : end_alignment(output_));
   DeviceGuard guard(device_);

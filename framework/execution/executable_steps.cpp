@@ -37,14 +37,18 @@ void trace_step(const Executable::Step& step, const Layer& layer, const Operator
                                  more_exact ? concat(": no backend suits it in ", to_string(math)) : ""));
 }
 
-// Why each backend refuses the request; backends with the same reason stand together.
+// Why each backend refuses the request. Neighbours with the same reason share one entry; the name with which a reason
+// may begin ("direct supports", "linear's direct supports") is left out.
 std::string refusals(const Layer& layer, const OperatorRequest& request) {
   std::string text, last;
   for (const BackendEntry* entry : layer.backend_entries(request.device.kind)) {
-    const std::string reason = layer.supports(*entry, request).reason();
+    std::string reason = layer.supports(*entry, request).reason();
+    for (const std::string& own :
+         {concat(entry->name(), " "), concat(layer.type(), "'s ", entry->name(), " ")})
+      if (reason.rfind(own, 0) == 0) reason.erase(0, own.size());
     if (!last.empty()) text += reason == last ? ", " : concat(": ", last, "; ");
     text += entry->name();
-    last = reason;
+    last = std::move(reason);
   }
   return last.empty() ? text : concat(text, ": ", last);
 }

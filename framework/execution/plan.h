@@ -20,6 +20,7 @@ struct PlanLayer {
   std::string fused_into;  // the layer that computes this node, if backend is "fused"
 };
 
+/// The choices for a graph: backend, math mode, fusion and algorithm of each layer. Saved as JSON and replayed.
 struct Plan {
   static constexpr const char* kSchema = "lenslet.plan/1";  // of the JSON
   static constexpr size_t kMaxBytes = 4u << 20;             // of the JSON

@@ -1,6 +1,6 @@
 // Tuner: selects the backend of each layer, and the layers it fuses, by measured times.
 //
-// tune_candidates() lists every operator that can compute a node, alone or with the layers behind it. The caller
+// tune_candidates() lists every operator that can compute a node, alone or with the layers after it. The caller
 // measures and verifies them, and sets status and times. choose_candidates() takes the fastest set that computes each
 // node once.
 //
@@ -32,7 +32,7 @@ enum class TuneVerdict {
 /// "fastest", "tied, first in rank", "tied, later in rank", "slower", …; empty for kNone.
 const char* to_string(TuneVerdict verdict) noexcept;
 
-/// One operator: a layer, alone or with layers behind it, prepared with one backend.
+/// One operator: a layer, alone or with layers after it, prepared with one backend.
 struct TuneCandidate {
   std::vector<size_t> nodes;  // of the graph, in order: the layer itself, then what is fused into it
   const BackendEntry* entry = nullptr;  // the backend's row in its layer's table

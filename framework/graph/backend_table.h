@@ -104,7 +104,7 @@ class BackendTable {
     for (const Row& row : rows(device)) entries.push_back(&row);
     return entries;
   }
-  /// Their names.
+  /// The names of the backends.
   std::vector<std::string> names(DeviceKind device) const {
     std::vector<std::string> names;
     for (const Row& row : rows(device)) names.push_back(row.name());

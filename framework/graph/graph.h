@@ -13,6 +13,7 @@
 
 namespace lenslet {
 
+/// A network: its layers in order of execution, what each reads, and how its input is normalised.
 class Graph {
  public:
   /// A layer with its name and its inputs.

@@ -14,8 +14,11 @@ __device__ __forceinline__ void named_barrier(int id) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(kThreads) : "memory");
 }
 
-// ---- barriers in shared memory, 8 bytes at a shared address (shared_address()); a wait names the parity of the phase
-// that it waits for
+// ---- barriers in shared memory, at a shared address (shared_address()); a wait names the parity of the phase that it
+// waits for
+
+constexpr int kBarrierBytes = 8;                      // of one barrier
+constexpr int kBarrierPairBytes = 2 * kBarrierBytes;  // of a buffer of a ring: `full`, then `free`
 
 /// A phase ends after `arrivals` arrivals, and after the bytes that it expects.
 __device__ __forceinline__ void barrier_init(uint32_t barrier, int arrivals) {
@@ -58,7 +61,7 @@ __device__ __forceinline__ void bulk_copy(uint32_t target, const void* source, i
 }
 
 /// Position in a ring of buffers with a barrier each, and the parity of its current round.
-struct RingPlace {
+struct RingPosition {
   int index = 0;
   uint32_t parity = 0;
   __device__ __forceinline__ void advance(int depth) {

@@ -10,10 +10,12 @@ namespace lenslet::hopper {
 
 // ---- registers of a warpgroup
 
+/// Limits this warpgroup to kRegisters per thread and returns the rest to the block's pool.
 template <int kRegisters>
 __device__ __forceinline__ void keep_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
+/// Waits until the pool has kRegisters per thread for this warpgroup.
 template <int kRegisters>
 __device__ __forceinline__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));

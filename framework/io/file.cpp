@@ -118,6 +118,10 @@ int open_regular_file(const std::string& path, struct stat& status) {
   return descriptor;
 }
 
+std::string name_in_errors(const std::string& path) {
+  return path == "-" ? "standard input" : printable_excerpt(path);
+}
+
 std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {
   return read_file(path, [max_bytes](const std::vector<uint8_t>&) { return max_bytes; });
 }
@@ -125,7 +129,7 @@ std::vector<uint8_t> read_file(const std::string& path, size_t max_bytes) {
 std::vector<uint8_t> read_file(const std::string& path,
                                const std::function<size_t(const std::vector<uint8_t>& head)>& limit) {
   const bool standard_input = path == "-";
-  const std::string name = standard_input ? "standard input" : printable_excerpt(path);
+  const std::string name = name_in_errors(path);
   struct stat status {};
   const Descriptor file(standard_input ? STDIN_FILENO : open_regular_file(path, status));
   if (standard_input) {

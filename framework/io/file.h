@@ -70,6 +70,9 @@ class ClosedPipe : public OutputError {
 /// its folder does not exist, only links in the last component. Empty, with errno set, for a loop of links.
 std::string resolved_path(const std::string& path);
 
+/// How messages name a file that is read: its printable path; for "-" standard input.
+std::string name_in_errors(const std::string& path);
+
 /// Writes all bytes and waits if a non-blocking descriptor is full. Returns 0 or errno.
 int write_all(int descriptor, const char* data, size_t size) noexcept;
 

@@ -119,8 +119,7 @@ IdxArray parse_idx(std::vector<uint8_t> bytes, int rank, const std::string& orig
 }
 
 IdxArray read_idx(const std::string& path, int rank, const IdxDimsCheck& check, int64_t max_items) {
-  return parse_idx(read_file(path, kMaxIdxFileBytes), rank,
-                   path == "-" ? "standard input" : printable_excerpt(path), check, max_items);
+  return parse_idx(read_file(path, kMaxIdxFileBytes), rank, name_in_errors(path), check, max_items);
 }
 
 }  // namespace lenslet

@@ -12,7 +12,7 @@
 namespace lenslet {
 namespace {
 
-constexpr char kFormats[] = "PNG, JPEG, BMP and PNM (PBM, PGM, PPM)";
+constexpr char kFormats[] = "PNG, JPEG, BMP or PNM";
 
 struct Magic {
   const char* bytes;
@@ -145,7 +145,8 @@ void check_picture_size(uint64_t width, uint64_t height, double bytes_per_pixel,
 
 Picture decode_picture(const std::vector<uint8_t>& bytes, const std::string& origin,
                        const PictureLimits& limits) {
-  if (bytes.empty()) throw DataError(concat(origin, ": the file is empty, expected a picture: ", kFormats));
+  if (bytes.empty())
+    throw DataError(concat(origin, ": the file is empty, expected a ", kFormats, " picture"));
   if (bytes.size() > limits.max_file_bytes) {
     throw DataError(concat(origin, ": the file has ", bytes.size(), " bytes, expected at most ",
                            limits.max_file_bytes, " for a picture"));
@@ -158,7 +159,7 @@ Picture decode_picture(const std::vector<uint8_t>& bytes, const std::string& ori
   }
   const std::string guess = refused_format(bytes);
   if (has_magic(bytes, "BM", 2) && guess != "text") return decode_bmp(bytes, origin, limits);
-  throw DataError(concat(origin, ": expected a picture (", kFormats, "), found ",
+  throw DataError(concat(origin, ": expected a ", kFormats, " picture, found ",
                          guess.empty() ? "an unknown format" : guess));
 }
 
@@ -174,8 +175,7 @@ bool is_small_picture(const std::vector<uint8_t>& bytes) {
 }
 
 Picture read_picture(const std::string& path, const PictureLimits& limits) {
-  return decode_picture(read_file(path, limits.max_file_bytes),
-                        path == "-" ? "standard input" : printable_excerpt(path), limits);
+  return decode_picture(read_file(path, limits.max_file_bytes), name_in_errors(path), limits);
 }
 
 }  // namespace lenslet

@@ -35,7 +35,7 @@ struct PictureLimits {
 /// The origin, for messages, of a picture that is not a file.
 inline constexpr const char* kPictureInMemory = "the picture in memory";
 
-/// The formats of decode_picture() for messages and help: "PNG, JPEG, BMP and PNM (PBM, PGM, PPM)".
+/// The formats of decode_picture() for messages and help: "PNG, JPEG, BMP or PNM".
 const char* picture_formats();
 
 /// Decodes the bytes of a file. A JPEG that needs too much memory is decoded at 1/2, 1/4 or 1/8 of its size. Applies

@@ -348,8 +348,7 @@ Safetensors parse_safetensors(const uint8_t* bytes, size_t size, const std::stri
 
 Safetensors read_safetensors(const std::string& path, bool allow_non_finite) {
   const std::vector<uint8_t> bytes = read_file(path, kMaxFileBytes);
-  return parse_safetensors(bytes.data(), bytes.size(),
-                           path == "-" ? "standard input" : printable_excerpt(path), allow_non_finite);
+  return parse_safetensors(bytes.data(), bytes.size(), name_in_errors(path), allow_non_finite);
 }
 
 }  // namespace lenslet

@@ -9,6 +9,7 @@
 
 namespace lenslet {
 
+/// Up to kMaxRank dimensions, without memory of their own on the heap.
 class Shape {
  public:
   static constexpr int kMaxRank = 8;  // also the limit of a weights file

@@ -7,7 +7,7 @@
 namespace lenslet {
 
 std::string ActivationLayer::describe() const {
-  std::string text = function();
+  std::string text = function_name();
   if (a_ != 0 || b_ != 0) text += concat(" ", a_, " ", b_);
   return text;
 }

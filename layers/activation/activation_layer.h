@@ -21,9 +21,9 @@ class ActivationLayer : public Layer {
   /// One operation an element.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
-  Activation which() const noexcept { return function_; }  ///< The function that every element goes through.
-  /// The name of the function: "leaky_relu".
-  const char* function() const noexcept { return kActivationNames[static_cast<int>(function_)]; }
+  Activation function() const noexcept { return function_; }
+  /// The name of function(): "leaky_relu".
+  const char* function_name() const noexcept { return kActivationNames[static_cast<int>(function_)]; }
   float a() const noexcept { return a_; }  ///< As in f(x; a, b).
   float b() const noexcept { return b_; }  ///< As in f(x; a, b).
 

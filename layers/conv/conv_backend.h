@@ -57,6 +57,8 @@ class ConvKernel : public Operator {
   }
 };
 
+/// One way to compute convolutions: which problems it supports, its error bound, and its prepared kernels. One object
+/// serves all threads.
 class ConvBackend {
  public:
   virtual ~ConvBackend() = default;

@@ -8,13 +8,14 @@
 namespace lenslet {
 namespace {
 
-/// Whether a reduced math mode can pay: the products of few channels by few filters fill no tile of the tensor cores,
-/// and fp32 is faster. LeNet-5's conv1 and conv2, 10,000 images on an H200: 287.0 and 144.1 us in tf32 by tensor_core
-/// (docs/results/2026-11-29-h200/profile-batch-10000-tf32.json), 43.7 and 78.5 us in fp32 by direct, pooling included
-/// (docs/results/2026-11-29-h200/profile-batch-10000.json).
+/// Whether a reduced math mode can pay. The products of few channels by few filters fill no tile of the tensor cores,
+/// so fp32 is faster. LeNet-5's conv1 and conv2, 10,000 images, H200: in fp32 by direct, pooling included, 43.7 /
+/// 78.5 us (docs/results/2026-11-29-h200/profile-batch-10000.json).
+/// In tf32 by tensor_core they took 287.0 and 144.1 us (docs/results/2026-11-29-h200/profile-batch-10000-tf32.json at
+/// commit 45441d51).
 bool fills_tensor_cores(const Conv2dProblem& problem) {
-  constexpr int kFewChannels = 8,
-                kFewFilters = 16;  // of a group; `direct` suits fewer channels, a tile has 16 filters
+  // Channels and filters of a group: `direct` suits fewer channels, a tile has 16 filters.
+  constexpr int kFewChannels = 8, kFewFilters = 16;
   return problem.c / problem.groups >= kFewChannels || problem.k / problem.groups > kFewFilters;
 }
 

@@ -24,7 +24,7 @@ class Conv2dLayer : public Layer {
   Conv2dProblem problem_for(const Shape& input) const;
   /// [K, C/G, R, S].
   const Tensor& weights() const noexcept { return weights_; }
-  /// [K].
+  /// [K], or empty without a bias.
   const Tensor& bias() const noexcept { return bias_; }
 
  private:

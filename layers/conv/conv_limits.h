@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "framework/base/counted.h"
 #include "framework/base/error.h"
 #include "layers/conv/conv_problem.h"
 #include "layers/fp32_only.h"
@@ -24,8 +25,7 @@ inline std::string window_text(const Conv2dProblem& problem) {
 inline Support depthwise_groups(const Conv2dProblem& problem) {
   if (problem.groups == problem.c && problem.c > 1) return Support::yes();
   return Support::no(concat("depthwise supports one group for each of several channels, the problem has ",
-                            problem.groups, " for ", problem.c, problem.c == 1 ? " channel" : " channels",
-                            ": use direct"));
+                            problem.groups, " for ", counted(problem.c, "channel"), ": use direct"));
 }
 
 /// No, with a reason that ends with `remedy`, for strides and dilations that Winograd's transforms do not have.

@@ -20,7 +20,7 @@ struct Fusion {
 
 /// The rectifier that an activation is; none for another function.
 inline std::optional<Rectifier> rectifier_of(const ActivationLayer& layer) {
-  const Activation function = layer.which();
+  const Activation function = layer.function();
   if (function == Activation::kClip && layer.a() == 0 && layer.b() >= 0) return Rectifier(0, layer.b());
   if (function == Activation::kLeakyRelu && layer.a() >= 0 && layer.a() <= 1)
     return Rectifier(layer.a(), INFINITY);
@@ -38,7 +38,7 @@ inline Fusion read_fusion(const std::vector<const Layer*>& fused) {
     if (dynamic_cast<const ReluLayer*>(layer)) rectifier = Rectifier(true);
     if (!pool && !rectifier) {
       fusion.support =
-          Support::no(concat(activation ? activation->function() : layer->type(), " cannot be fused"));
+          Support::no(concat(activation ? activation->function_name() : layer->type(), " cannot be fused"));
       return fusion;
     }
     // Exporters write ReLU6 as Relu and Clip.

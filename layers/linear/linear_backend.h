@@ -18,6 +18,8 @@ struct LinearProblem {
   MathMode math = MathMode::kFp32;             ///< Arithmetic of the products.
 };
 
+/// One way to compute linear layers: which problems it supports, and its prepared operators. One object serves all
+/// threads.
 class LinearBackend {
  public:
   virtual ~LinearBackend() = default;

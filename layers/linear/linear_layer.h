@@ -27,7 +27,7 @@ class LinearLayer : public Layer {
   std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
   /// [O, I].
   const Tensor& weights() const noexcept { return weights_; }
-  /// [O].
+  /// [O], or empty without a bias.
   const Tensor& bias() const noexcept { return bias_; }
   /// An input of that shape as [vectors, I]. Throws DataError if it does not fit the weights.
   Shape as_vectors(const Shape& input) const;

@@ -60,27 +60,27 @@ StridedPair places_of(const std::vector<Shape>& operands, const Shape& y) {
 PairwiseLayer::PairwiseLayer(Pairwise function, Tensor constant, bool constant_first)
     : function_(function), constant_(std::move(constant)), constant_first_(constant_first) {
   if (constant_->shape().num_elements() < 1 || !constant_->data() || constant_->device().is_cuda())
-    throw DataError(concat(this->function(), " expected a constant with values in host memory, found ",
+    throw DataError(concat(this->function_name(), " expected a constant with values in host memory, found ",
                            constant_->shape().to_string()));
 }
 
 std::string PairwiseLayer::describe() const {
-  if (!constant_) return function();
+  if (!constant_) return function_name();
   const std::string constant = concat("a constant ", constant_->shape().to_string());
-  return constant_first_ ? concat(function(), " of ", constant, " and the input")
-                         : concat(function(), " by ", constant);
+  return constant_first_ ? concat(function_name(), " of ", constant, " and the input")
+                         : concat(function_name(), " by ", constant);
 }
 
 // Both operands in the order of the function and of the same rank.
 std::vector<Shape> PairwiseLayer::operands(const std::vector<Shape>& inputs) const {
   const size_t wanted = constant_ ? 1 : 2;
   if (inputs.size() != wanted)
-    throw DataError(concat(function(), " has ", wanted, " inputs, found ", inputs.size()));
+    throw DataError(concat(function_name(), " has ", wanted, " inputs, found ", inputs.size()));
   if (!constant_) return inputs;
   const Shape& x = inputs[0];
   if (x.rank() < constant_->shape().rank() ||
       (x.rank() == constant_->shape().rank() && constant_->shape()[0] != 1))
-    throw DataError(concat(function(), " of ", x.to_string(), " and a constant ",
+    throw DataError(concat(function_name(), " of ", x.to_string(), " and a constant ",
                            constant_->shape().to_string(), ", which would mix or count samples"));
   std::vector<Shape> both = {x, of_rank(constant_->shape(), x.rank())};
   if (constant_first_) std::swap(both[0], both[1]);
@@ -91,7 +91,7 @@ Shape PairwiseLayer::infer_shape(const std::vector<Shape>& inputs) const {
   const std::vector<Shape> both = operands(inputs);
   const Shape &a = both[0], &b = both[1];
   const auto fail = [&] {
-    throw DataError(concat(function(), " of ", a.to_string(), " and ", b.to_string(),
+    throw DataError(concat(function_name(), " of ", a.to_string(), " and ", b.to_string(),
                            ": expected the same samples, and in every dimension the same size or 1"));
   };
   if (a.rank() != b.rank() || a.rank() < 1 || (!constant_ && a[0] != b[0])) fail();

@@ -30,9 +30,9 @@ class PairwiseLayer : public Layer {
   /// One operation an output.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
-  Pairwise which() const noexcept { return function_; }  ///< Of both operands, in order.
-  /// The name of the function: "add".
-  const char* function() const noexcept { return kPairwiseNames[static_cast<int>(function_)]; }
+  Pairwise function() const noexcept { return function_; }  ///< Takes both operands in order.
+  /// The name of function(): "add".
+  const char* function_name() const noexcept { return kPairwiseNames[static_cast<int>(function_)]; }
   /// Null for two inputs.
   const Tensor* constant() const noexcept { return constant_ ? &*constant_ : nullptr; }
   /// Whether the constant is the first operand.

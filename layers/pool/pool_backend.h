@@ -30,7 +30,7 @@ struct Pool2dProblem {
 /// Cells [low, high) of one direction.
 struct CellRange {
   int64_t low = 0;   ///< The first one, from 0 in the input; negative in the padding.
-  int64_t high = 0;  ///< The one behind the last.
+  int64_t high = 0;  ///< The one after the last.
 };
 /// The number of cells of a window, `dilation` apart from `begin` on, that lie in `range`.
 LENSLET_HOST_DEVICE inline int64_t cells_within(int64_t begin, int64_t size, int64_t dilation,

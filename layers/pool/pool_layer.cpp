@@ -47,7 +47,7 @@ Pool2dLayer::Pool2dLayer(Kind kind, Pool2dWindow window) : kind_(kind), window_(
   if (wrong(v.down()) || wrong(v.across())) {
     throw DataError(concat("pooling with ", window_words(v), " supports padding from 0 to ", v.down().reach(),
                            "x", v.across().reach(), ", found ", v.pad_h, "x", v.pad_w, " before and ",
-                           int64_t{v.pad_h} + v.more_pad_h, "x", int64_t{v.pad_w} + v.more_pad_w, " behind"));
+                           int64_t{v.pad_h} + v.more_pad_h, "x", int64_t{v.pad_w} + v.more_pad_w, " after"));
   }
 }
 
@@ -56,7 +56,7 @@ std::string Pool2dLayer::describe() const {
       concat(window_.r, "x", window_.s, " stride ", pair_text(window_.stride_h, window_.stride_w), " pad ",
              pair_text(window_.pad_h, window_.pad_w));
   if (window_.more_pad_h != 0 || window_.more_pad_w != 0)
-    text += concat(" and ", window_.more_pad_h, "x", window_.more_pad_w, " more behind");
+    text += concat(" and ", window_.more_pad_h, "x", window_.more_pad_w, " more after");
   if (window_.dilation_h != 1 || window_.dilation_w != 1)
     text += concat(" dilation ", pair_text(window_.dilation_h, window_.dilation_w));
   if (window_.ceil) text += " ceil";

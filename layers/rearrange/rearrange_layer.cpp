@@ -116,8 +116,8 @@ std::vector<StridedCopy> PadLayer::copies(const std::vector<Shape>& inputs) cons
   const Sizes from = strides_of(x), to = strides_of(infer_shape(inputs));
   StridedCopy copy;
   for (size_t i = 0; i < before_.size(); ++i) {
-    const int64_t cut = std::max<int64_t>(-before_[i], 0), behind = std::max<int64_t>(-after_[i], 0);
-    copy.places.append(x[static_cast<int>(i)] - cut - behind, from[i], to[i]);
+    const int64_t cut = std::max<int64_t>(-before_[i], 0), after = std::max<int64_t>(-after_[i], 0);
+    copy.places.append(x[static_cast<int>(i)] - cut - after, from[i], to[i]);
     copy.x_first += cut * from[i];
     copy.y_first += std::max<int64_t>(before_[i], 0) * to[i];
   }
@@ -159,7 +159,7 @@ std::vector<StridedCopy> SliceLayer::copies(const std::vector<Shape>& inputs) co
 
 ConcatLayer::ConcatLayer(int axis) : axis_(axis) {
   if (axis < 1 || axis >= Shape::kMaxRank)
-    throw DataError(concat("concat expected a dimension behind the batch, found ", axis));
+    throw DataError(concat("concat expected a dimension after the batch, found ", axis));
 }
 
 std::string ConcatLayer::describe() const { return concat("in dimension ", axis_); }

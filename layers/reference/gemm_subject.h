@@ -8,7 +8,7 @@ namespace lenslet::reference {
 
 /// m x n x k with these transposes.
 GemmProblem gemm_problem(int m, int n, int k, bool transpose_a = false, bool transpose_b = false);
-/// `problem` with `elements` more unused elements behind each stored row.
+/// `problem` with `elements` more unused elements after each stored row.
 GemmProblem with_slack(GemmProblem problem, int64_t elements);
 
 /// Uses integers and random values; elements between the rows of C must not change.

@@ -73,7 +73,7 @@ std::string GuardedMemory::damage(int byte, Stream& stream) const {
     if (changed != canary.end()) {
       const auto offset = static_cast<size_t>(changed - canary.begin());
       if (i == 0) return concat("wrote before block 0, ", canary.size() - offset, " bytes ahead of it");
-      return concat("wrote behind block ", i - 1, ", ", offset, " bytes past its end");
+      return concat("wrote past the end of block ", i - 1, ", ", offset, " bytes after it");
     }
     if (i < sizes_.size()) begin = offsets_[i] + sizes_[i];
   }

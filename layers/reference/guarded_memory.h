@@ -9,7 +9,7 @@
 namespace lenslet::reference {
 
 /// Blocks of one allocation, each aligned to Buffer::kAlignment, with a canary before, between and after. The
-/// slack up to the alignment belongs to the canary behind, so that one element too many is detected.
+/// slack up to the alignment belongs to the canary after, so that one element too many is detected.
 class GuardedMemory {
  public:
   /// Canary bytes on each side of a block: more than a vector store or a short row can skip.
@@ -28,7 +28,7 @@ class GuardedMemory {
   void upload(size_t index, const void* host, Stream& stream);
   /// Copies a block to the host and waits.
   void download(size_t index, void* host, Stream& stream) const;
-  /// "wrote before block 1" or "…behind…" for the first canary that changed; empty when all are whole. Waits.
+  /// "wrote before block 1" or "…past the end of…" for the first canary that changed; empty when all are whole. Waits.
   std::string damage(int byte, Stream& stream) const;
 
  private:

@@ -33,7 +33,8 @@ struct GuardedPlaces {
 /// The result of the two runs.
 struct GuardedRun {
   std::vector<float> output;  // the bytes of the second run's output, four a value
-  std::string fault;  // "wrote behind block 1, …", "changed its input", "two runs differ …"; empty for none
+  std::string
+      fault;  // "wrote past the end of block 1, …", "changed its input", "two runs differ …"; empty for none
 };
 
 /// Calls `enqueue` twice, on memory filled with a NaN and with another pattern. A fault is a write outside the output

@@ -1,4 +1,5 @@
-// The reference: every layer in plain fp64, written to be obviously correct. It shares no code with the layers.
+// The reference: every layer in plain fp64, written to be obviously correct. It shares no arithmetic with the layers:
+// of them it includes only the sizes of Conv2dProblem.
 //
 // Each function finds its output size itself, that of a window by trial. It also returns the sum of the absolute
 // values of the products of every output, from which error bounds are derived. All tensors are row-major NCHW in host
@@ -43,7 +44,7 @@ Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, con
 /// The whole convolution; bias [K] may be null.
 Result conv2d(const Conv2dProblem& problem, const float* x, const float* w, const float* bias, bool relu);
 
-/// The judge's own window, which shares no type with the layers.
+/// The reference's own window, which shares no type with the layers.
 struct PoolWindow {
   int r = 2, s = 2, stride_h = 2, stride_w = 2, pad_h = 0, pad_w = 0;  // as in Pool2dWindow
   int more_pad_h = 0, more_pad_w = 0, dilation_h = 1, dilation_w = 1;  // likewise

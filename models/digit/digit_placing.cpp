@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/base/counted.h"
 #include "framework/base/error.h"
 #include "models/digit/plane.h"
 
@@ -223,8 +224,8 @@ DigitImage place_digit(const Ink& ink) {
 }
 
 std::string describe_picture(const Picture& picture) {
-  return concat("picture: ", picture.format, ", ", picture.width, "x", picture.height, ", ", picture.channels,
-                picture.channels == 1 ? " channel" : " channels");
+  return concat("picture: ", picture.format, ", ", picture.width, "x", picture.height, ", ",
+                counted(picture.channels, "channel"));
 }
 
 }  // namespace lenslet

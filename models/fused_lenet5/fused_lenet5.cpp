@@ -66,7 +66,7 @@ class FusedLenet5 : public Layer {
 
  private:
   Support support_of(const BackendEntry& backend, const OperatorRequest& request) const override {
-    if (!request.fused.empty()) return Support::no("LeNet-5 has no layer behind it to fuse");
+    if (!request.fused.empty()) return Support::no("LeNet-5 has no following layer to fuse");
     const NetworkBackend& opened = open(backend);
     return opened.supports(inner(opened, request));
   }

@@ -30,6 +30,8 @@ struct Lenet5Parameters {
 /// Copies of the tensors of a complete LeNet-5, with lenet5_normalisation().
 Lenet5Parameters lenet5_parameters(const Safetensors& weights);
 
+/// One way to compute LeNet-5 as a whole: which requests it supports, its error bound, and its prepared operators. One
+/// object serves all threads.
 class NetworkBackend {
  public:
   virtual ~NetworkBackend() = default;

@@ -32,7 +32,7 @@ class PolledLenet5 {
   /// Classifies `batch` images of 28x28 bytes; returns when the answers are there. Includes the copies to and from
   /// page-locked memory. Throws DeviceError.
   void run(const uint8_t* images, Prediction* predictions);
-  /// What runs: "small, 1 clusters of 16 blocks, an image each".
+  /// What runs: "small, 1 cluster of 16 blocks, an image each".
   std::string detail() const;
 
  private:

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "framework/base/clock.h"
+#include "framework/base/counted.h"
 #include "framework/base/error.h"
 #include "framework/device/device_health.h"
 #include "models/fused_lenet5/check_gpu.h"
@@ -57,9 +58,9 @@ class ResidentLenet5::Kernel {
   Kernel& operator=(const Kernel&) = delete;
 
   void submit(const uint8_t* images, int64_t count) {
-    if (count < 0 || under_way() + count > kMaxBatch) {
-      throw UsageError(concat("a resident kernel takes ", kMaxBatch, " images at a time; ", under_way(),
-                              " are under way, found ", count, " more"));
+    if (count < 0 || in_flight() + count > kMaxBatch) {
+      throw UsageError(concat("resident kernel: ", counted(count, "image"), " more than fit: ", in_flight(),
+                              " of its ", kMaxBatch, " slots are in flight. Call wait() first."));
     }
     const uint64_t first = submitted_;
     for (int64_t i = 0; i < count; ++i) put_image(images + i * kLenet5Pixels);
@@ -67,8 +68,9 @@ class ResidentLenet5::Kernel {
       start_if_ended(image);
   }
   void wait(int64_t count, Prediction* predictions, float* logits) {
-    if (count < 0 || count > under_way()) {
-      throw UsageError(concat("expected at most the ", under_way(), " answers under way, found ", count));
+    if (count < 0 || count > in_flight()) {
+      throw UsageError(concat("resident kernel: ", counted(count, "answer"), " requested, found ",
+                              counted(in_flight(), "image"), " in flight. Submit more, or wait for fewer."));
     }
     for (int64_t i = 0; i < count; ++i) {
       const uint64_t slot = answered_ % resident::kSlots;
@@ -80,7 +82,10 @@ class ResidentLenet5::Kernel {
     }
   }
   void suspend() {
-    if (under_way() > 0) throw UsageError(concat("suspend() with ", under_way(), " images under way"));
+    if (in_flight() > 0) {
+      throw UsageError(concat("resident kernel: suspend() found ", counted(in_flight(), "image"),
+                              " in flight. Call wait() for them first."));
+    }
     stop();
   }
   int64_t launches() const noexcept { return static_cast<int64_t>(launches_); }
@@ -91,15 +96,16 @@ class ResidentLenet5::Kernel {
   static const ResidentOptions& check_options(const ResidentOptions& options) {
     check_gpu("a resident kernel needs", options.device);
     if (options.idle_ms < 1 || options.lease_ms < 1) {
-      throw UsageError("a resident kernel's idle time and lease are at least one millisecond");
+      throw UsageError(concat("resident kernel: idle_ms and lease_ms must be at least 1, found ",
+                              options.idle_ms, " and ", options.lease_ms));
     }
     if (options.max_clusters < 1 || options.max_clusters > kMaxClusters) {
-      throw UsageError(concat("a resident kernel has 1 to ", kMaxClusters, " clusters, found ",
-                              options.max_clusters, " at most"));
+      throw UsageError(concat("resident kernel: max_clusters must be 1 to ", kMaxClusters, ", found ",
+                              options.max_clusters));
     }
     return options;
   }
-  int64_t under_way() const noexcept { return static_cast<int64_t>(submitted_ - answered_); }
+  int64_t in_flight() const noexcept { return static_cast<int64_t>(submitted_ - answered_); }
 
   void put_image(const uint8_t* pixels) {
     const uint64_t slot = submitted_ % resident::kSlots, tag = resident::tag_of(submitted_);

@@ -16,7 +16,7 @@
 
 namespace lenslet::resident {
 
-// Images under way. A cluster takes one image at a time: more slots would only lengthen the queue. Chosen by hand.
+// Images in flight. A cluster takes one image at a time: more slots would only lengthen the queue. Chosen by hand.
 inline constexpr int kSlots = 64;
 inline constexpr int kMaxClusters =
     64;  // a power of two; clusters of two blocks, as many as an H200 has room for

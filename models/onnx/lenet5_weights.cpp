@@ -202,7 +202,7 @@ class Matcher {
     bias(name, k, node, {Shape{k, 1, 1}, Shape{1, k, 1, 1}});
   }
 
-  // The bias of the node's third input, or of an Add behind it.
+  // The bias of the node's third input, or of an Add after it.
   void bias(const std::string& name, int64_t count, const Node& node,
             const std::vector<Shape>& added_shapes) {
     std::vector<float> values(static_cast<size_t>(count), 0.0f);

@@ -18,8 +18,8 @@ struct Lenet5Match {
 };
 
 /// Compares the graph with LeNet-5: convolutions, ReLU and max pooling in either order, linear layers as Gemm or MatMul
-/// with a bias of their own or added behind, weights transposed or reshaped by nodes, flattening of any form, also
-/// channels last behind a Transpose. A batch frozen to 1 is a free batch, because each of these computes every sample
+/// with a bias of their own or added after, weights transposed or reshaped by nodes, flattening of any form, also
+/// channels last after a Transpose. A batch frozen to 1 is a free batch, because each of these computes every sample
 /// alone.
 Lenet5Match match_lenet5(const Model& model, const Values& values, const std::string& origin);
 

@@ -94,7 +94,7 @@ void* address_of(const Torch& torch, nb::handle tensor) {
   return reinterpret_cast<void*>(PyLong_AsSize_t(call(tensor, torch.data_ptr).ptr()));
 }
 
-// Memory in use by work that is not done: an event behind the work, and what holds the memory.
+// Memory in use by work that is not done: an event after the work, and what holds the memory.
 struct Used {
   void* event;
   nb::object array;

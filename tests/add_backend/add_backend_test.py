@@ -42,7 +42,7 @@ def cache_of(build):
 
 
 def apply(block, tree, started):
-    """Writes a block of the page where it belongs; a file's later blocks go behind its first."""
+    """Writes a block of the page where it belongs; a file's later blocks go after its first."""
     path = tree / block.what
     if block.kind == "file":
         if block.what not in started and path.exists():

@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, Allocations, testing::ValuesIn(determinism::f
 /// broken_run() for ReLU with that fault.
 std::string broken_by(const Fault& fault) { return broken_run(relu_with(fault, Device::cpu()), 1); }
 
-TEST(PlantedAllocation, NoneIsNoneFound) {
+TEST(PlantedAllocation, WithoutAllocationsFindsNone) {
   EXPECT_EQ(broken_by([](const FaultyRun& run) { run.run_correctly(); }), "");
 }
 

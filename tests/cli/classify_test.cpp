@@ -100,9 +100,10 @@ TEST(Classify, AFolderNamesThePicturesOfOtherFormats) {
   write_file("{dir}/out/phone/c.webp", read_text(expand("{dir}/bad/picture.webp")));
   write_file("{dir}/out/phone/d.gif", read_text(expand("{dir}/bad/picture.gif")));
   write_file("{dir}/out/phone/notes.txt", "no picture by its name");
-  const ProgramRun run = expect_run(run_line("{classify} {dir}/out/phone"), kData, "one.pgm: 1 ",
-                                    "a.HEIC: expected a picture|found a HEIC file; convert it|b.heif: |"
-                                    "c.webp: |found a WebP file; convert it|d.gif: |found a GIF file");
+  const ProgramRun run =
+      expect_run(run_line("{classify} {dir}/out/phone"), kData, "one.pgm: 1 ",
+                 "a.HEIC: expected a PNG, JPEG, BMP or PNM picture|found a HEIC file; convert it|b.heif: |"
+                 "c.webp: |found a WebP file; convert it|d.gif: |found a GIF file");
   EXPECT_EQ(count_lines(run.err), 4) << run.err;
 }
 
@@ -110,7 +111,7 @@ TEST(Classify, ABadFileDoesNotStopTheOthers) {
   expect_run(
       run_line(
           "{classify} {dir}/bad/text.png {dir}/pics/one.pgm {dir}/bad/none.png --json {dir}/out/some.json"),
-      kData, "one.pgm: 1 ", "text.png: expected a picture|none.png: cannot be opened");
+      kData, "one.pgm: 1 ", "text.png: expected a PNG, JPEG, BMP or PNM picture|none.png: cannot be opened");
   const json document = read_json("{dir}/out/some.json");
   EXPECT_EQ(document.at("failures"), 2);
   ASSERT_EQ(document.at("results").size(), 3u);

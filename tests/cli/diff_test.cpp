@@ -63,7 +63,7 @@ TEST(Diff, RightValuesAreWithinTheirBounds) {
     EXPECT_EQ(row.at("status"), "PASSED") << row;
     EXPECT_LE(row.at("difference").get<double>(), row.at("allowed").get<double>());
     EXPECT_LE(row.at("allowed").get<double>(), 1e-3) << "a bound small enough to find a fault";
-    EXPECT_NE(row.at("tensor"), "stem_output") << "behind the convolution its normalisation is folded in";
+    EXPECT_NE(row.at("tensor"), "stem_output") << "after the convolution its normalisation is folded in";
   }
   EXPECT_EQ(layers, (std::set<std::string>{"stem", "relu1", "depthwise", "relu2", "pointwise", "relu3",
                                            "mean", "classes", "whole pass"}));
@@ -117,10 +117,10 @@ TEST(Diff, AWrongLayerDoesNotSpoilThoseBehindIt) {
   for (const char* name :
        {"classes_output", "flatten_output", "mean_output", "relu3_output", "pointwise_output"})
     tensors.erase(name);
-  Tensor &before = tensors.at("norm2_output"), &behind = tensors.at("relu2_output");
+  Tensor &before = tensors.at("norm2_output"), &after = tensors.at("relu2_output");
   for (size_t i = 0; i < before.values.size(); ++i) {
     before.values[i] += 0.5f;
-    behind.values[i] = std::max(before.values[i], 0.0f);
+    after.values[i] = std::max(before.values[i], 0.0f);
   }
   expect_run(run_line(kDiff + write("spoilt.npz", tensors) + "--json {dir}/out/spoilt.json"), kCheckFailed,
              "first beyond its bound: depthwise");

@@ -42,7 +42,7 @@ TEST(Global, VersionAndHelp) {
   }
 }
 
-TEST(Global, HelpAndVersionAreWordsToo) {
+TEST(Global, AcceptsHelpAndVersionAsCommands) {
   EXPECT_EQ(expect_run(lenslet("version"), kOk).out, lenslet("--version").out);
   EXPECT_EQ(expect_run(lenslet("help"), kOk).out, lenslet("--help").out);
   EXPECT_EQ(expect_run(lenslet("help classify"), kOk).out, lenslet("classify --help").out);

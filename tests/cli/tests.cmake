@@ -52,3 +52,5 @@ if(LENSLET_BUILD_APPS)
   lenslet_test(cli_gpu SOURCES cli/bench_gpu_test.cpp cli/streaming_gpu_test.cpp cli/tune_gpu_test.cpp
     DEPENDS lenslet_framework lenslet_cli_fixtures GPU ALONE)
 endif()
+
+lenslet_test_reads(bad_input_install cmake packaging)

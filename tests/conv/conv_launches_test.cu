@@ -27,10 +27,10 @@
 #include "layers/conv/gpu/implicit_gemm/kernel.cuh"
 #include "layers/conv/gpu/implicit_gemm/rows.cuh"
 #include "layers/conv/gpu/sliced_k/kernel.cuh"
-#include "layers/conv/gpu/tensor_core/hopper_tile.cuh"
 #include "layers/conv/gpu/tensor_core/mma.cuh"
 #include "layers/conv/gpu/tensor_core/tma_pack.cuh"
 #include "layers/conv/gpu/tensor_core/tma_tile.cuh"
+#include "layers/conv/gpu/tensor_core/wgmma_tile.cuh"
 #include "layers/conv/gpu/winograd/fused.cuh"
 #include "layers/conv/gpu/winograd/kernels.cuh"
 #include "tests/conv/conv_fixture.h"
@@ -193,7 +193,7 @@ Directions directions_of_mma(const Seen& seen) {
 }
 
 Directions directions_of_wgmma(const Seen& seen) {
-  const auto& shape = seen.argument<HopperShape>(0);
+  const auto& shape = seen.argument<WgmmaShape>(0);
   const int tiles_m = seen.number(2), channels = seen.number(0) == static_cast<int>(MathMode::kTf32) ? 8 : 16;
   return {{"tiles", shape.tiles, seen.launch.grid.x},
           {"positions", shape.padded_pixels, int64_t{128} * tiles_m},

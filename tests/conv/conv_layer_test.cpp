@@ -142,7 +142,7 @@ TEST(Conv2dLayer, FusesRectifiers) {
   static const ReluLayer kRelu;
   static const ActivationLayer kRelu6(A::kClip, 0, 6), kLeaky(A::kLeakyRelu, 0.1f),
       kFalling(A::kLeakyRelu, -0.1f), kFromOne(A::kClip, 1, 6), kSteep(A::kLeakyRelu, 3), kTanh(A::kTanh);
-  const auto fusion_of = [](std::vector<const Layer*> layers) { return read_fusion(layers); };
+  const auto fusion_of = [](const std::vector<const Layer*>& layers) { return read_fusion(layers); };
   const auto expect_fused = [&](const std::vector<const Layer*>& layers, float slope, float ceiling) {
     const Fusion fusion = fusion_of(layers);
     ASSERT_TRUE(fusion.support) << fusion.support.reason();

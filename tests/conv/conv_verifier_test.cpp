@@ -116,23 +116,23 @@ const Wrong kWrong[] = {
        run.correctly();
        *run.last() = before;
      }},
-    {"WritesBehindTheOutput", "wrote behind block 1",
+    {"WritesBehindTheOutput", "wrote past the end of block 1",
      [](const KernelRun& run) {
        run.correctly();
        run.last()[1] = 0.0f;
      }},
     // The canaries of the first run are NaN, those of the second are not.
-    {"NanBehindTheOutput", "wrote behind block 1",
+    {"NanBehindTheOutput", "wrote past the end of block 1",
      [](const KernelRun& run) {
        run.correctly();
        std::memset(run.last() + 1, kNanByte, sizeof(float));
      }},
-    {"WritesBeforeTheOutput", "wrote behind block 0",
+    {"WritesBeforeTheOutput", "wrote past the end of block 0",
      [](const KernelRun& run) {
        run.correctly();
        run.args.y[-1] = 0.0f;
      }},
-    {"WritesBehindTheWorkspace", "wrote behind block 2",
+    {"WritesBehindTheWorkspace", "wrote past the end of block 2",
      [](const KernelRun& run) {
        run.correctly();
        static_cast<unsigned char*>(run.context.workspace)[run.kernel.workspace_bytes() + 64] = 0;
@@ -375,7 +375,7 @@ TEST(ConvVerifier, CatchesAnotherWindow) {
   // Without pooling it writes beyond the output.
   const VerifyResult result = verify_pooled(OtherWindow(std::nullopt), halves);
   EXPECT_FALSE(result.passed);
-  EXPECT_NE(result.reason.find("wrote behind block 1"), std::string::npos) << result.reason;
+  EXPECT_NE(result.reason.find("wrote past the end of block 1"), std::string::npos) << result.reason;
 }
 
 TEST(ConvVerifier, CatchesAMaximumThatBeginsAtZero) {

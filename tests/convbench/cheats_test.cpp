@@ -187,7 +187,7 @@ TEST_F(Cheats, WorkingElsewhere) {
 }
 
 TEST_F(Cheats, WritingOutsideItsOutput) {
-  expect_caught(write_past, row_status::kFailed, "wrote behind block 1");
+  expect_caught(write_past, row_status::kFailed, "wrote past the end of block 1");
 }
 
 // One output that the reference does not judge, in the middle of a large problem.

@@ -96,12 +96,13 @@ TEST_F(StreamCheats, GoingWrongAfterSomeCalls) {
 }
 
 TEST_F(StreamCheats, WritingOutsideItsOutput) {
-  expect_caught(write_past, row_status::kFailed, {"wrote behind block 1"});
+  expect_caught(write_past, row_status::kFailed, {"wrote past the end of block 1"});
 }
 
 // Cheats only while it is timed, so that the check of each stream before cannot detect it.
 TEST_F(StreamCheats, WritingOutsideItsOutputOnceItIsTimed) {
-  expect_caught(after(kMaxCallsBeforeTiming, write_past), row_status::kFailed, {"wrote behind block 1"});
+  expect_caught(after(kMaxCallsBeforeTiming, write_past), row_status::kFailed,
+                {"wrote past the end of block 1"});
 }
 
 TEST_F(StreamCheats, WorkingElsewhere) {

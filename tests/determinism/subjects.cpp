@@ -142,10 +142,10 @@ Subject layer_subject(const Layer& layer, const std::string& backend, const Oper
   const auto supports = [&layer, backend, at, largest_batch](int64_t batch) {
     return batch <= largest_batch && static_cast<bool>(layer.supports(backend, at(batch)));
   };
-  std::string behind;
-  for (const Layer* fused : request.fused) behind += concat(" with ", fused->type());
+  std::string after;
+  for (const Layer* fused : request.fused) after += concat(" with ", fused->type());
   Subject subject;
-  subject.name = concat(layer.type(), " by ", backend, ", ", to_string(request.math), behind, ": ",
+  subject.name = concat(layer.type(), " by ", backend, ", ", to_string(request.math), after, ": ",
                         layer.describe(), " of ", request.inputs[0].to_string());
   // For the smallest batch and the largest: a backend may promise less for one of them.
   subject.promise = layer.determinism(backend, request);

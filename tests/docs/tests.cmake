@@ -17,3 +17,6 @@ if(TARGET lenslet_app)
   set_tests_properties(docs_commands docs_result_files PROPERTIES LABELS tree)
   set_tests_properties(docs_commands_gpu PROPERTIES LABELS gpu)
 endif()
+
+lenslet_test_reads(docs_api docs/Doxyfile docs/doxygen_filter.awk api framework layers models)
+lenslet_test_reads(docs_commands README.md CONTRIBUTING.md docs samples weights layers/conv/gpu/ladder/README.md)

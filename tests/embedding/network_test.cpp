@@ -102,7 +102,7 @@ std::string write_network(const std::string& name, const test::onnx::GraphParts&
   return test::temporary_file(name, test::onnx::model_of(parts, 13).bytes());
 }
 
-// Ten windows of 28 x 10 pixels, their maxima, and softmax, before or behind the change of their shape.
+// Ten windows of 28 x 10 pixels, their maxima, and softmax, before or after the change of their shape.
 void expect_predictions_of_probabilities(bool flat_last) {
   using test::onnx::attribute;
   test::onnx::GraphParts parts;

@@ -59,6 +59,7 @@ inline std::string write_weights(const StatedNormalisation& stated) {
 
 inline std::vector<float> normalised(const std::vector<uint8_t>& pixels, const Normalisation& by) {
   std::vector<float> values;
+  values.reserve(pixels.size());
   for (const uint8_t pixel : pixels)
     values.push_back((static_cast<float>(pixel) / 255.0f - by.mean()) / by.std());
   return values;

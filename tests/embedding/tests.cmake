@@ -57,7 +57,10 @@ string(REGEX MATCH "## A network of your own.*" page "${page}")
 string(FIND "${page}" "```cpp\n" begin)
 string(SUBSTRING "${page}" ${begin} -1 page)
 string(FIND "${page}" "\n```\n" end)
-math(EXPR length "${end} - 6")  # behind the first line, with the last line's end
+math(EXPR length "${end} - 6")  # after the first line, with the last line's end
 string(SUBSTRING "${page}" 7 ${length} page)
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/tests/embedding_page.h" CONTENT "${page}" @ONLY)
 lenslet_test(embedding_own_graph SOURCES embedding/own_graph_test.cpp DEPENDS lenslet_api lenslet_reference)
+
+lenslet_test_reads(embedding_consumers api cmake CMakeLists.txt docs/embedding.md)
+lenslet_test_reads(embedding_subdirectory api cmake CMakeLists.txt)

@@ -68,7 +68,7 @@ TEST(Fusion, LeavesApartWhatItMust) {
   EXPECT_EQ(steps("auto", false), 4u);
   EXPECT_EQ(steps("a=staged", true), 4u) << "this backend fuses nothing";
   EXPECT_EQ(steps("pool=plain", true), 3u) << "asked for by its own name";
-  EXPECT_EQ(steps("relu=plain", true), 4u) << "what is behind it reads its output, not that of a";
+  EXPECT_EQ(steps("relu=plain", true), 4u) << "what is after it reads its output, not that of a";
   EXPECT_EQ(steps("pool=auto", true), 2u);
 
   Graph wide("wide", "x", {1, 4, 4});

@@ -91,7 +91,7 @@ TEST(Executable, RefusesWithTheBackendsReason) {
   options.math = MathMode::kTf32;
   expect_error<UnavailableError>(
       [&] { Executable executable(graph, options); },
-      "no backend supports tf32 on cpu: refusing: it always refuses; plain, staged: only fp32");
+      "no backend supports tf32 on cpu: refusing: it always refuses; plain, staged: computes in fp32 only");
   options.math = MathMode::kFp32;
   options.cuda_graph = true;
   expect_error<UsageError>([&] { Executable executable(graph, options); },

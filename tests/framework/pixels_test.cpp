@@ -76,7 +76,7 @@ TEST(Pixels, PackingAndUnpackingTouchNothingBehindTheirEnds) {
     pack_pixels(pixels.data(), count, reinterpret_cast<PixelPair*>(packed.data()));
     EXPECT_EQ(packed[bytes], kCanary);
     if (count % 2 != 0) {
-      EXPECT_EQ(packed[bytes - 1] >> 4, 0) << "half a byte behind an odd count";
+      EXPECT_EQ(packed[bytes - 1] >> 4, 0) << "half a byte after an odd count";
     }
     std::vector<uint8_t> greys(pixels.size() + 1, kCanary);
     unpack_pixels(reinterpret_cast<const PixelPair*>(packed.data()), count, greys.data());

@@ -86,7 +86,7 @@ TEST_F(Slices, EveryBatchIsComputedWhole) {
       }
       expect_right(executable.output().data, batch);
     }
-    // A caller's memory, with none behind it.
+    // A caller's memory, with none after it.
     test::Fenced input(static_cast<size_t>(batch * kValues), test::Fence::kBehind),
         output(input.size(), test::Fence::kBehind);
     for (size_t i = 0; i < input.size(); ++i) input.data()[i] = value(static_cast<int64_t>(i));

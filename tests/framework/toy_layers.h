@@ -112,7 +112,7 @@ class ScaleLayer : public Layer {
  private:
   Support support_of(const BackendEntry& backend, const OperatorRequest& request) const override {
     if (backend.name() == "refusing") return Support::no("it always refuses");
-    if (request.math != MathMode::kFp32) return Support::no("only fp32");
+    if (request.math != MathMode::kFp32) return Support::no(backend.name() + " computes in fp32 only");
     if (request.fused.empty()) return Support::yes();
     if (backend.name() != "plain") return Support::no("backend " + backend.name() + " fuses nothing");
     int relus = 0, pools = 0;

@@ -158,7 +158,7 @@ TEST(TileKernels, SumsAreFusedInEveryVector) {
 }
 
 // Every instruction set of this processor, each number of rows, counts around its vectors; outputs between the rows and
-// behind them stay unchanged.
+// after them stay unchanged.
 TEST(TileKernels, EveryInstructionSetAgrees) {
   for (const TileKernels* kernels : all_tile_kernels()) {
     for (int rows : {1, 2, 4, 6, 8}) {

@@ -8,12 +8,13 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <stdexcept>
 // jpeglib.h needs <cstdio> before it.
 #include <jpeglib.h>
 #include <zlib.h>
+
+#include "tests/support/write_bytes.h"
 
 namespace lenslet::test {
 namespace {
@@ -39,7 +40,7 @@ Bytes deflated(const Bytes& data, int window_bits, int level) {
   return out;
 }
 
-// As gzip or zlib with MiB of zeros behind `data`. Every MiB is the same block, so that only one is compressed.
+// As gzip or zlib with MiB of zeros after `data`. Every MiB is the same block, so that only one is compressed.
 Bytes deflated_with_zeros(const Bytes& data, size_t zeros_mib, bool as_gzip) {
   constexpr uInt kMib = 1u << 20;
   z_stream stream{};
@@ -106,11 +107,9 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 std::string TemporaryFolder::write(const std::string& name, const Bytes& bytes) const {
-  std::ofstream file(path_ + "/" + name, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) throw std::runtime_error("cannot write " + name);
-  return path_ + "/" + name;
+  std::string path = path_ + "/" + name;
+  write_bytes(path, bytes);
+  return path;
 }
 
 std::vector<std::string> TemporaryFolder::names() const {

@@ -39,7 +39,7 @@ class TemporaryFolder {
 Bytes idx(const std::vector<uint32_t>& dims, const Bytes& data);
 /// One gzip member.
 Bytes gzip(const Bytes& data, int level = 6);
-/// One gzip member with MiB of zeros behind the data, in far less time than gzip() takes.
+/// One gzip member with MiB of zeros after the data, in far less time than gzip() takes.
 Bytes gzip_with_zeros(const Bytes& data, size_t mib);
 
 /// A safetensors file with this header and `data_bytes` zero bytes.

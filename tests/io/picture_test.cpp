@@ -19,7 +19,7 @@ TEST(Picture, NamesTheFormatAndThoseItReads) {
   const auto file = [&](const char* magic, size_t length) { return Bytes(magic, magic + length) + rest; };
   // NOLINTBEGIN(bugprone-string-literal-with-embedded-nul): the length stands beside each literal
   expect_refused(file("RIFF\x10\0\0\0WEBPVP8 ", 16),
-                 "expected a picture (PNG, JPEG, BMP and PNM (PBM, PGM, PPM)), found a WebP file; convert it "
+                 "expected a PNG, JPEG, BMP or PNM picture, found a WebP file; convert it "
                  "with ImageMagick: convert in.webp out.png");
   expect_refused(file("GIF89a", 6),
                  "found a GIF file; convert it with ImageMagick: convert 'in.gif[0]' out.png");

@@ -33,7 +33,7 @@ Direction only_if(bool present, const char* of) { return {of, present ? 2 : 0, 1
 Directions directions_of_quads(const Seen& seen, int first_size) {
   const auto quads = seen.argument<int64_t>(first_size), count = seen.argument<int64_t>(first_size + 1);
   if (quads == 0) return {{"values, one by one", count, seen.threads()}};
-  return {{"quads", quads, seen.threads()}, {"values behind the quads", count, 4}};
+  return {{"quads", quads, seen.threads()}, {"values after the quads", count, 4}};
 }
 
 Directions directions_of_strides(const Seen& seen, const StridedPair& places, const char* first,
@@ -99,7 +99,7 @@ Directions directions_of_pool_plane(const Seen& seen) {
 }
 
 Directions directions_of_linear_tiled(const Seen& seen) {
-  const auto& shape = seen.argument<LinearTiledShape>(4);
+  const auto& shape = seen.argument<LinearTiledShape>(0);
   const int64_t outputs = shape.outputs;
   const int64_t columns = int64_t{32} * seen.number(1) * seen.number(2);
   return {

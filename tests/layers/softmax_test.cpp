@@ -12,7 +12,7 @@ namespace {
 
 using Softmax = LayerTest;
 
-// Any class may be the largest, also the last in the tail behind whole vectors.
+// Any class may be the largest, also the last in the tail after whole vectors.
 TEST_F(Softmax, SubtractsTheLargestWhereverItIs) {
   for (const int64_t classes : {3, 10, 17, 33}) {
     for (int64_t largest = 0; largest < classes; ++largest) {

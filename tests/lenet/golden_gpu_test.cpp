@@ -55,7 +55,7 @@ TEST(GoldenGpu, ACapturedGraphGivesTheSameBits) {
       options.backends = BackendSpec::parse(pair);
       Executable first(lenet5(), options);
       // Libraries may choose by timing: both runs must replay one plan with the same choices.
-      const Plan plan = first.plan();
+      const Plan& plan = first.plan();
       options.plan = &plan;
       options.cuda_graph = graph;
       Executable executable(lenet5(), options);

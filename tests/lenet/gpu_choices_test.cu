@@ -222,7 +222,7 @@ TEST_F(GpuChoices, HopperRunsAsMeasured) {
     const char* backend;
     const char* detail;
   } kPinned[] = {
-      {MathMode::kFp32, 1, "small", "1 clusters of 16 blocks, an image each"},
+      {MathMode::kFp32, 1, "small", "1 cluster of 16 blocks, an image each"},
       {MathMode::kFp32, 2, "small", "2 clusters of 8 blocks, an image each"},
       {MathMode::kFp32, 8, "small", "8 clusters of 8 blocks, an image each"},
       {MathMode::kFp32, 9, "small", "9 clusters of 4 blocks, an image each"},
@@ -238,7 +238,7 @@ TEST_F(GpuChoices, HopperRunsAsMeasured) {
        "Winograd F(4, 5) along rows, 64 images per block in the linear layers"},
       {MathMode::kFp32, 200000, "fp32",
        "Winograd F(4, 5) along rows, 128 images per block in the linear layers"},
-      {MathMode::kTf32, 1, "small", "1 clusters of 16 blocks, an image each, tf32 weights"},
+      {MathMode::kTf32, 1, "small", "1 cluster of 16 blocks, an image each, tf32 weights"},
       {MathMode::kTf32, 8, "small", "8 clusters of 8 blocks, an image each, tf32 weights"},
       {MathMode::kTf32, 66, "small", "66 clusters of 2 blocks, an image each, tf32 weights"},
       {MathMode::kTf32, 67, "medium",
@@ -247,14 +247,14 @@ TEST_F(GpuChoices, HopperRunsAsMeasured) {
        "Winograd F(4, 5) along rows, 132 blocks, 4 images at once, tf32 weights"},
       {MathMode::kTf32, 594, "medium",
        "Winograd F(4, 5) along rows, 132 blocks, 5 images at once, tf32 weights"},
-      {MathMode::kTf32, 595, "mma", "132 blocks of 8 warps, 1 images per round"},
+      {MathMode::kTf32, 595, "mma", "132 blocks of 8 warps, 1 image per round"},
       {MathMode::kTf32, 10000, "mma", "132 blocks of 8 warps, 5 images per round"},
-      {MathMode::kFp16, 1, "small", "1 clusters of 16 blocks, an image each, fp16 weights"},
+      {MathMode::kFp16, 1, "small", "1 cluster of 16 blocks, an image each, fp16 weights"},
       {MathMode::kFp16, 16, "small", "16 clusters of 4 blocks, an image each, fp16 weights"},
       {MathMode::kFp16, 17, "small", "17 clusters of 2 blocks, an image each, fp16 weights"},
       {MathMode::kFp16, 66, "small", "66 clusters of 2 blocks, an image each, fp16 weights"},
-      {MathMode::kFp16, 67, "mma", "67 blocks of 12 warps, 1 images per round"},
-      {MathMode::kFp16, 1000, "mma", "132 blocks of 12 warps, 1 images per round"},
+      {MathMode::kFp16, 67, "mma", "67 blocks of 12 warps, 1 image per round"},
+      {MathMode::kFp16, 1000, "mma", "132 blocks of 12 warps, 1 image per round"},
       {MathMode::kFp16, 10000, "mma", "132 blocks of 12 warps, 7 images per round"},
       {MathMode::kFp16, 50688, "mma", "132 blocks of 12 warps, 8 images per round"},
       {MathMode::kFp16, 50689, "mma", "132 blocks of 8 warps, 14 images per round"},
@@ -460,7 +460,7 @@ TEST_F(GpuChoices, AreRefusedWhereNoClusterFits) {
       "whole-network backend small: no cluster of 2 to 16 blocks fits on this GPU: use another backend");
   expect_error<UnavailableError>(
       [&] { (void)launch("medium", request(kH100, 100, MathMode::kFp32)); },
-      "whole-network backend medium: no block fits on this GPU: use another backend");
+      "medium: no block with 231360 bytes of shared memory fits on this GPU; use another backend");
   const DeviceGuard guard(Device::cuda(kH100));
   Stream stream(Device::cuda(kH100));
   expect_error<UnavailableError>(

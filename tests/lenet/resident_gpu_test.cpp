@@ -274,20 +274,23 @@ TEST(Resident, IsSuspendedAndRefusesMisuse) {
   resident.classify(images().data(), 1, &prediction);
   expect_prediction(prediction, 0);
   EXPECT_EQ(resident.launches(), 2);
-  expect_error<UsageError>([&] { resident.wait(1, &prediction); }, "at most the 0 answers under way");
-  expect_error<UsageError>([&] { resident.submit(images().data(), 65); }, "64 images at a time");
+  expect_error<UsageError>([&] { resident.wait(1, &prediction); },
+                           "1 answer requested, found 0 images in flight");
+  expect_error<UsageError>([&] { resident.submit(images().data(), 65); },
+                           "65 images more than fit: 0 of its 64 slots are in flight");
   resident.submit(images().data(), 64);
-  expect_error<UsageError>([&] { resident.submit(images().data(), 1); }, "64 are under way");
-  expect_error<UsageError>([&] { resident.suspend(); }, "with 64 images under way");
+  expect_error<UsageError>([&] { resident.submit(images().data(), 1); },
+                           "1 image more than fit: 64 of its 64 slots are in flight");
+  expect_error<UsageError>([&] { resident.suspend(); }, "found 64 images in flight");
   ResidentOptions options;
   options.idle_ms = 0;
   expect_error<UsageError>([&] { ResidentLenet5(builtin_lenet5_weights(), options); },
-                           "at least one millisecond");
+                           "idle_ms and lease_ms must be at least 1, found 0 and 1000");
   for (const int clusters : {0, 65}) {
     options = {};
     options.max_clusters = clusters;
     expect_error<UsageError>([&] { ResidentLenet5(builtin_lenet5_weights(), options); },
-                             concat("1 to 64 clusters, found ", clusters, " at most"));
+                             concat("max_clusters must be 1 to 64, found ", clusters));
   }
 }
 

@@ -18,3 +18,5 @@ if(LENSLET_HAS_CUDA)
   lenslet_test(gpu_choices SOURCES lenet/gpu_choices_test.cu DEPENDS lenslet_models)
   lenslet_simulate_gpu(gpu_choices)
 endif()
+
+lenslet_test_reads(logit_tolerances layers/softmax models/fused_lenet5/winograd.h tests/support weights)

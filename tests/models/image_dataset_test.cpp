@@ -68,7 +68,7 @@ TEST(ImageDataset, ChecksThatImagesAndLabelsBelongTogether) {
   Set(idx({3}, {1, 2, 3}), kImages).expect("found 00 00 08 01 (labels)");
 }
 
-// A megabyte of gzip may contain a gigabyte: the headers are checked before the data is decompressed. The data behind
+// A megabyte of gzip may contain a gigabyte: the headers are checked before the data is decompressed. The data after
 // these headers is truncated, which a complete read reports.
 TEST(ImageDataset, JudgesEveryHeaderBeforeImagesAreUnpacked) {
   const auto cut = [](const Bytes& file) { return gzip(Bytes(file.begin(), file.begin() + 500)); };

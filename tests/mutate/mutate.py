@@ -37,6 +37,7 @@ import sanitize  # noqa: E402
 from scratch_tree import copy_tree  # noqa: E402
 
 from machine import machine  # noqa: E402
+from test_results import as_json  # noqa: E402
 
 KEYS = {"name", "side", "file", "before", "after", "caught_by", "equivalent", "unjudged"}
 LIST = "faults.json"  # the folder of built programs
@@ -313,13 +314,6 @@ class Judge:
         return row
 
 
-def document(members):
-    """JSON with a line for each fault in `rows`, the last member."""
-    rows = ",\n".join("  " + json.dumps(row) for row in members["rows"])
-    rest = json.dumps({**members, "rows": []}, indent=1)
-    return rest.removesuffix("[]\n}") + f"[\n{rows}\n ]\n}}\n"
-
-
 class Report:
     def __init__(self, options, total):
         self.options, self.total, self.rows, self.lock = options, total, [], threading.Lock()
@@ -343,7 +337,7 @@ class Report:
             print(words + (f" ({reason})" if reason else "") + (f", {seconds:.1f} s" if seconds else ""), flush=True)
             if self.options.json:
                 self.options.json.write_text(
-                    document(
+                    as_json(
                         {
                             "schema": SCHEMA,
                             "machine": self.machine,
@@ -555,7 +549,7 @@ def merged(kept, new):
 def command_keep(options):
     try:
         kept = json.loads(options.kept.read_text()) if options.kept.exists() else {}
-        text = document(merged(kept, json.loads(options.file.read_text())))
+        text = as_json(merged(kept, json.loads(options.file.read_text())))
     except (OSError, ValueError, KeyError) as error:
         print(f"mutate: error: {options.file} or {options.kept} is no file of mutate: {error}", file=sys.stderr)
         return 3

@@ -24,3 +24,5 @@ if(LENSLET_BUILD_APPS)
     set_tests_properties(deb_package PROPERTIES SKIP_RETURN_CODE 77)
   endif()
 endif()
+
+lenslet_test_reads(deb_package cmake packaging)

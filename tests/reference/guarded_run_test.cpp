@@ -43,12 +43,12 @@ TEST(GuardedRun, SeesWritesOutsideTheOutput) {
     return copied(operands(shift), more).fault;
   };
   const auto write_before = [](const GuardedPlaces& places) { places.output[-1] = 7; };
-  EXPECT_EQ(fault_of(0, write_before).find("wrote behind block 0"), 0u);
+  EXPECT_EQ(fault_of(0, write_before).find("wrote past the end of block 0"), 0u);
   EXPECT_EQ(fault_of(1, write_before), "wrote before its output");
   const auto write_behind = [](const GuardedPlaces& places) { places.output[kValues] = 7; };
-  EXPECT_EQ(fault_of(2, write_behind).find("wrote behind block 1"), 0u);
+  EXPECT_EQ(fault_of(2, write_behind).find("wrote past the end of block 1"), 0u);
   const auto outgrow = [](const GuardedPlaces& places) { static_cast<float*>(places.workspace)[1] = 7; };
-  EXPECT_EQ(fault_of(0, outgrow).find("wrote behind block 2"), 0u);
+  EXPECT_EQ(fault_of(0, outgrow).find("wrote past the end of block 2"), 0u);
   const auto change_input = [](const GuardedPlaces& places) { const_cast<float*>(places.inputs[0])[4] = 7; };
   EXPECT_EQ(fault_of(0, change_input), "changed its input");
   const auto write_before_input = [](const GuardedPlaces& places) {

@@ -267,3 +267,14 @@ class Readme(support.ReportTest):
             self.assertEqual(run.returncode, 1)
             self.assertIn(f"scale.md: {link}: {wrong}\n", run.stderr)
             page.write_text(kept)
+        # So is a commit beside a link to a file of another one.
+        own = json.loads((self.gpu / "peers.json").read_text())["meta"]["git"][:7]
+        for git, status in ((own, 0), ("0123abc", 1)):
+            page.write_text(
+                f"{kept}\nMeasured at commit {git} ([it]({self.gpu.relative_to(page.parent)}/peers.json)).\n"
+            )
+            run = self.update("--check")
+            self.assertEqual(run.returncode, status, run.stderr)
+        self.assertIn("scale.md: ", run.stderr)
+        self.assertIn("peers.json: commit 0123abc", run.stderr)
+        page.write_text(kept)

@@ -11,3 +11,5 @@ endif()
 
 lenslet_python_test(report "${CMAKE_CURRENT_LIST_DIR}/report_test.py")
 set_tests_properties(report PROPERTIES LABELS tree)  # independent of the build, like the checks of the tree
+
+lenslet_test_reads(report apps/report)

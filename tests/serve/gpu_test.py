@@ -5,7 +5,6 @@ Exit code 77: there is no GPU.
 """
 
 import json
-import struct
 import sys
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -16,14 +15,11 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 from running_server import INFER, Server, random_pixels, server_or_skip  # noqa: E402
 
+from floats import floats  # noqa: E402
 from tolerances import LOGIT_TOLERANCE  # noqa: E402
 
 PROGRAM = Path(sys.argv[1])
 MEAN, STD = 0.1307, 0.3081
-
-
-def floats(data):
-    return struct.unpack(f"<{len(data) // 4}f", data)
 
 
 class Gpu(unittest.TestCase):

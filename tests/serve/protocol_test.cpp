@@ -124,16 +124,16 @@ TEST(ServeProtocol, RefusesBinaryDataOfAnotherLength) {
   const std::string json = with(16), raw = bytes_of(kValues);
   EXPECT_NO_THROW(read(json + raw, json.size()));
   expect_refusal("the body has only", json, json.size() + 1);
-  expect_refusal("behind the JSON are 15 bytes", json + raw.substr(1), json.size());
-  expect_refusal("behind the JSON are 17 bytes", json + raw + "x", json.size());
-  expect_refusal("behind the JSON are 0 bytes", json);
+  expect_refusal("15 bytes follow the JSON", json + raw.substr(1), json.size());
+  expect_refusal("17 bytes follow the JSON", json + raw + "x", json.size());
+  expect_refusal("0 bytes follow the JSON", json);
   expect_refusal("needs 16 bytes of binary data, found 12", with(12) + raw.substr(4), with(12).size());
   expect_refusal("must not be negative", with(-1) + raw, with(-1).size());
   expect_refusal("no valid JSON", json + raw, json.size() - 1);
   expect_refusal("no valid JSON", json + raw, json.size() + 1);
   expect_refusal("no valid JSON", json + raw, 0);
   const std::string plain = request_json(R"("shape":[2,2],"datatype":"FP32","data":[1,2,3,4])");
-  expect_refusal("16 bytes behind the JSON belong to no input", plain + raw, plain.size());
+  expect_refusal("16 bytes after the JSON belong to no input", plain + raw, plain.size());
   expect_refusal("binary_data_size has an unexpected type: a string",
                  request_json(R"("parameters":{"binary_data_size":"16"})"));
   expect_refusal("binary_data has an unexpected type: a string",

@@ -31,3 +31,8 @@ if(LENSLET_BUILD_APPS)
     set_tests_properties(serve_soak serve_load PROPERTIES LABELS apps)
   endif()
 endif()
+
+lenslet_test_reads(serve_gpu tests/support)
+lenslet_test_reads(serve_load apps/lenslet/serve apps/peers)
+lenslet_test_reads(serve_sockets apps/lenslet/serve samples)
+lenslet_test_reads(serve_tritonclient apps/lenslet/serve)

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -32,6 +31,7 @@ sys.dont_write_bytecode = True  # keeps the source tree unchanged
 sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/serve")]
 from running_server import PATIENCE_S, Server  # noqa: E402
 
+from floats import floats_of_base64  # noqa: E402
 from tolerances import LOGIT_TOLERANCE  # noqa: E402
 
 WIDTHS = (390, 1400, 2560)
@@ -39,11 +39,6 @@ WIDTHS = (390, 1400, 2560)
 # must not be longer, whatever else runs; by the clock most strokes must not take longer where nothing else runs.
 FOLLOWS_MS = 50
 ROUNDS = 3
-
-
-def floats(text):
-    data = base64.b64decode(text)
-    return struct.unpack(f"<{len(data) // 4}f", data)
 
 
 def data_of(html):
@@ -330,7 +325,9 @@ class Browser(Page):
         file, html = self.saved()
         self.addCleanup(file.unlink)
         page = data_of(html)
-        values = {node["name"]: floats(text) for node, text in zip(page["network"]["nodes"], page["look"]["values"])}
+        values = {
+            node["name"]: floats_of_base64(text) for node, text in zip(page["network"]["nodes"], page["look"]["values"])
+        }
         request = {"inputs": [{"name": "input", "shape": [1, 1, 28, 28], "datatype": "FP32", "data": values["input"]}]}
         answer = urllib.request.urlopen(self.url + "/v2/models/lenet5/infer", json.dumps(request).encode())
         logits = json.load(answer)["outputs"][0]["data"]
@@ -363,7 +360,9 @@ class Browser(Page):
         file, html = self.saved()
         file.unlink()
         page = data_of(html)
-        return {node["name"]: floats(text) for node, text in zip(page["network"]["nodes"], page["look"]["values"])}
+        return {
+            node["name"]: floats_of_base64(text) for node, text in zip(page["network"]["nodes"], page["look"]["values"])
+        }
 
     def switch(self, layer, backend):
         """Chooses a backend by hand. Checks that name and time follow, and that the differences which the page states

@@ -10,7 +10,6 @@ import json
 import math
 import random
 import re
-import struct
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 PROGRAM, ROOT, DEVICE = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 sys.dont_write_bytecode = True  # keeps the source tree unchanged
 sys.path.insert(0, str(ROOT / "tests/support"))
+from floats import floats_of_base64  # noqa: E402
 from tolerances import LOGIT_ERROR, LOGIT_TOLERANCE, PROBABILITY_TOLERANCE  # noqa: E402
 
 DIGIT = ROOT / "samples" / "digit_3_a.png"
@@ -27,11 +27,6 @@ DIGIT = ROOT / "samples" / "digit_3_a.png"
 
 def run(*words):
     return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=300)
-
-
-def floats(text):
-    data = base64.b64decode(text)
-    return struct.unpack(f"<{len(data) // 4}f", data)
 
 
 def parts_of(html):
@@ -54,7 +49,7 @@ class Page(unittest.TestCase):
         cls.policy, cls.style, cls.script, cls.data = parts_of(cls.html)
         cls.nodes = {node["name"]: node for node in cls.data["network"]["nodes"]}
         cls.values = {
-            node["name"]: floats(values)
+            node["name"]: floats_of_base64(values)
             for node, values in zip(cls.data["network"]["nodes"], cls.data["look"]["values"])
         }
 
@@ -84,7 +79,7 @@ class Page(unittest.TestCase):
         self.assertEqual([stage["name"] for stage in look["stages"]], ["picture", "ink", "digit"])
 
     def test_the_sum_of_a_convolution_gives_its_value(self):
-        weights, bias = floats(self.nodes["conv1"]["weights"]), floats(self.nodes["conv1"]["bias"])
+        weights, bias = floats_of_base64(self.nodes["conv1"]["weights"]), floats_of_base64(self.nodes["conv1"]["bias"])
         image = self.values[self.data["network"]["nodes"][0]["name"]]
         for k, y, x in ((0, 0, 0), (3, 12, 7), (5, 23, 23)):
             total = bias[k] + sum(
@@ -93,7 +88,7 @@ class Page(unittest.TestCase):
             self.assertAlmostEqual(self.values["conv1"][(k * 24 + y) * 24 + x], total, delta=1e-5)
 
     def test_the_sum_of_a_linear_layer_gives_its_value(self):
-        weights, bias = floats(self.nodes["fc3"]["weights"]), floats(self.nodes["fc3"]["bias"])
+        weights, bias = floats_of_base64(self.nodes["fc3"]["weights"]), floats_of_base64(self.nodes["fc3"]["bias"])
         read = self.values["relu4"]
         for o in range(10):
             total = bias[o] + math.fsum(x * w for x, w in zip(read, weights[o * 84 : o * 84 + 84]))

@@ -12,3 +12,7 @@ if(LENSLET_BUILD_APPS)
   set_tests_properties(show_pace PROPERTIES RUN_SERIAL ON)
   lenslet_apps_test(show_notebook --package "${CMAKE_CURRENT_LIST_DIR}/notebook_test.py" "$<TARGET_FILE:lenslet_app>" "${PROJECT_SOURCE_DIR}")
 endif()
+
+lenslet_test_reads(show apps/lenslet/pages samples tests/models/onnx tests/support)
+lenslet_test_reads(show_browser apps/lenslet/pages apps/lenslet/serve samples tests/serve tests/support)
+lenslet_test_reads(show_pace apps/lenslet/pages apps/lenslet/serve samples tests/serve tests/support)

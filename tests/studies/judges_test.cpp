@@ -89,7 +89,7 @@ TEST(MatrixTask, SeesWhatIsWrittenOutside) {
   task.output()[25] = 7;
   const Verdict verdict = task.judge(0, c, stream);
   EXPECT_FALSE(verdict.passed);
-  EXPECT_NE(verdict.reason.find("wrote behind block 2"), std::string::npos) << verdict.reason;
+  EXPECT_NE(verdict.reason.find("wrote past the end of block 2"), std::string::npos) << verdict.reason;
   // The next candidate gets intact canaries.
   task.load(0, stream);
   EXPECT_TRUE(task.judge(0, multiply(task), stream).passed);
@@ -212,7 +212,7 @@ TEST(StencilTask, JudgesTheEdgesOfLargeOnes) {
   EXPECT_FALSE(task.judge(2, Boundary::kClamp, y, stream).passed);
 }
 
-TEST(Stencil, RefusesWhatCannotBe) {
+TEST(Stencil, RefusesInvalidSizes) {
   EXPECT_THROW((Stencil{1, 1, 0, 7}.check()), UsageError);
   EXPECT_THROW((Stencil{1, 1, 10, 4096}.check()), UsageError);
   EXPECT_THROW((Stencil{2, 10, 70000, 3}.check()), UsageError);

@@ -8,7 +8,7 @@
 namespace lenslet::test {
 
 /// Error of a logit in fp32, unit roundoff u = 2^-24. To first order it is the sum of the roundings of each product and
-/// of each partial sum, 25 + 150 + 256 + 120 + 84 terms in the five layers, multiplied by the weights behind them. The
+/// of each partial sum, 25 + 150 + 256 + 120 + 84 terms in the five layers, multiplied by the weights after them. The
 /// rounding of a value s with mantissa m has the mean square 0.18 (u s)^2: it is uniform in +-u s / m, and m is
 /// log-uniform in [1, 2). With the trained weights the standard deviation of the worst logit of digits, strokes and
 /// noise is 3.0e-6. In the Winograd convolutions of the whole-network backends a rounding weighs 5.46 times as much

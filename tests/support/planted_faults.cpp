@@ -106,17 +106,17 @@ std::vector<PlantedFault> planted_faults(const std::string& wrong_value, double 
              run, [factor](float& value) { value *= factor; },
              [factor](Prediction& prediction) { prediction.probability *= factor; });
        }},
-      {"a write behind the output", "wrote behind block 1",
+      {"a write after the output", "wrote past the end of block 1",
        [outside](const FaultyRun& run) {
          run.run_correctly();
          overwrite(run.output.data, outside(run), run.context);
        }},
-      {"a write before the output", "wrote behind block 0",  // the canary before it begins there
+      {"a write before the output", "wrote past the end of block 0",  // the canary before it begins there
        [](const FaultyRun& run) {
          run.run_correctly();
          overwrite(run.output.data, -static_cast<std::ptrdiff_t>(sizeof(float)), run.context);
        }},
-      {"a write behind the workspace", "wrote behind block 2",
+      {"a write after the workspace", "wrote past the end of block 2",
        [](const FaultyRun& run) {
          run.run_correctly();
          overwrite(run.context.workspace, static_cast<std::ptrdiff_t>(run.right.workspace_bytes()),

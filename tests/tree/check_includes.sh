@@ -9,7 +9,10 @@
 # subjects, which run backends (conv_judge, conv_verify, layer_subject, gemm_subject, subjects, element_subjects), may
 # include all layers.
 set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$1"
+# shellcheck source=tests/tree/list_sources.sh
+. "$here/list_sources.sh"
 
 neighbours='fusion>activation fusion>pool fusion>relu'
 neighbours+=' conv>fusion conv>gemm conv>pool linear>fusion linear>gemm pairwise>fusion'
@@ -38,9 +41,8 @@ if [ -n "$unread" ]; then
   exit 1
 fi
 
-find framework layers models weights api apps python tests -type f \
-  \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' \) -print0 2>/dev/null |
-  xargs -0 grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' /dev/null |
+list_sources framework layers models weights api apps python tests -- h cpp cu cuh inc |
+  xargs grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' /dev/null |
   awk -v neighbours="$neighbours" '
     function level(path) {
       if (path ~ /^framework\/io\//) return 1

@@ -4,10 +4,12 @@
 # struct may cost registers.
 #   check_integers.sh ROOT
 set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$1"
+# shellcheck source=tests/tree/list_sources.sh
+. "$here/list_sources.sh"
 
-mapfile -t sources < <(find framework layers models weights api apps python -type f \
-  \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) | sort)
+mapfile -t sources < <(list_sources framework layers models weights api apps python -- h cpp cu cuh)
 [ "${#sources[@]}" -gt 0 ] || { echo 'no files found: wrong folder?' >&2; exit 1; }
 
 # text[d] is the code at depth d of parentheses, from the last statement on; line[d] the line where it began.

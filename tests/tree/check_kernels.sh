@@ -4,9 +4,12 @@
 # framework/instructions/ and in a few listed files.
 #   check_kernels.sh ROOT
 set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$1"
+# shellcheck source=tests/tree/list_sources.sh
+. "$here/list_sources.sh"
 
-mapfile -t sources < <(find framework layers models apps -type f \( -name '*.cu' -o -name '*.cuh' \) | sort)
+mapfile -t sources < <(list_sources framework layers models api apps -- cu cuh)
 [ "${#sources[@]}" -gt 0 ] || { echo 'no files found: wrong folder?' >&2; exit 1; }
 
 awk '
@@ -32,7 +35,7 @@ awk '
   }
 ' "${sources[@]}"
 
-# Every array of a kernel has its shape: in brackets behind the parameter, or behind its name in the head.
+# Every array of a kernel has its shape: in brackets after the parameter, or after its name in the head.
 awk '
   FNR == 1 { head = ""; inside = 0 }
   /^ *\/\// { if (!inside) head = head " " $0; next }
@@ -49,7 +52,7 @@ awk '
       sub(/^.*[* ]/, "", name)
       arrays++
       if (comment ~ /\[/ || head ~ "[^a-z_0-9]" name " \\[") continue
-      printf "%s:%d: the shape of %s: \"// [N, C, H, W]\" behind it, or \"%s [N, C, H, W]\" in the head\n",
+      printf "%s:%d: the shape of %s: \"// [N, C, H, W]\" after it, or \"%s [N, C, H, W]\" in the head\n",
              FILENAME, FNR, name, name
       failed = 1
     }
@@ -125,8 +128,7 @@ done
 printf '%d rungs are in the files that their heads cite, or not measured\n' "${#rungs[@]}"
 
 # A comment about what was measured, timed or tried on a GPU or CPU names a file, or has one of the same reasons.
-mapfile -t commented < <(find framework layers models apps api -type f \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' \
-  -o -name '*.cpp' \) | sort)
+mapfile -t commented < <(list_sources framework layers models api apps -- h cpp cu cuh)
 awk '
   function judge() {
     if (text ~ /[HAV][12]00|EPYC|Xeon/ && text ~ /[Mm]easured|[Tt]imed|[Tt]ried|[Tt]rial/) {
@@ -153,6 +155,7 @@ awk '
 ' "${commented[@]}"
 
 # "236.0 us (docs/results/FOLDER/FILE.json)": a median or a stage of that file, in nanoseconds there.
+# "(docs/results/FOLDER/FILE.json at commit …)" is not compared: that file was replaced.
 awk '
   function know(file, time,    from) {
     for (from = 0; from < 4; from++) known[file, sprintf("%." from "f", time / 1000)] = 1
@@ -195,7 +198,48 @@ awk '
   }
   END {
     if (failed) exit 1
-    printf "%d figures in heads stand in their files\n", checked
+    printf "%d figures of comments stand in their files\n", checked
+  }
+' "${commented[@]}"
+
+# A head that has "see X_kernel" for its figure borrows that of a row whose launches have both kernels.
+awk '
+  FNR == 1 { head = ""; wanted = 0 }
+  /^ *\/\// {
+    head = /\/\/ measured/ ? $0 : head " " $0
+    next
+  }
+  /__global__/ { wanted = 1 }
+  wanted && match($0, /[a-z][a-z0-9_]*_kernel *\(/) {
+    name = substr($0, RSTART, RLENGTH)
+    sub(/ *\($/, "", name)
+    wanted = 0
+    if (match(head, /docs\/results\/2[^ ),;"]*\.json/)) cited[name] = substr(head, RSTART, RLENGTH)
+    if (match(head, /see [a-z0-9_]+_kernel/)) {
+      borrowed[name] = substr(head, RSTART + 4, RLENGTH - 4)
+      place[name] = FILENAME ":" FNR
+    }
+    head = ""
+  }
+  END {
+    for (name in borrowed) {
+      file = cited[borrowed[name]]
+      there = launched = other = 0
+      while (file != "" && (getline line < file) > 0) {
+        if (line ~ /"launches":/) launched = other = 0
+        if (index(line, "\"" name "\"")) launched = 1
+        if (index(line, "\"" borrowed[name] "\"")) other = 1
+        if (launched && other) there = 1
+      }
+      close(file)
+      borrowers++
+      if (there) continue
+      printf "%s: in the file of %s, \"%s\", no row launches %s too: cite a file, or \"not measured: \"\n",
+             place[name], borrowed[name], file, name
+      failed = 1
+    }
+    if (failed) exit 1
+    printf "%d heads borrow figures of rows that launch both kernels\n", borrowers
   }
 ' "${sources[@]}"
 
@@ -217,8 +261,7 @@ models/fused_lenet5/cpu/simd/stages.inc   keeps weights out of the registers bef
 models/fused_lenet5/spin_wait.h           the yield of an Arm processor, which has no built-in function
 tests/support/simulated_gemm.cpp          the name of a symbol
 '
-find framework layers models api apps python tests -type f \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' \
-  -o -name '*.cpp' -o -name '*.inc' \) | sort | xargs awk -v asm_files="$asm_files" '
+list_sources framework layers models api apps python tests -- h cpp cu cuh inc | xargs awk -v asm_files="$asm_files" '
   BEGIN {
     count = split(asm_files, line, "\n")
     for (i = 1; i <= count; i++) {

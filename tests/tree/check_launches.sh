@@ -5,14 +5,16 @@
 # Hosts launch by launch(), launch_early() or a KernelLaunch of framework/device/kernel_launch.cuh, with the name before
 # the kernel. Any other launch is followed within a few lines by a check that names the kernel, before the next launch:
 # LENSLET_CUDA_CHECK_LAUNCH("its_name") or LENSLET_CUDA_CHECK_LAUNCH_OF(its_name). The branches of an if may share a
-# check behind them. And every "…_kernel" in quotes, wherever a name is reported, is a __global__ function of the tree,
+# check after them. And every "…_kernel" in quotes, wherever a name is reported, is a __global__ function of the tree,
 # and the kernel that follows it, if any, has that name.
 #   check_launches.sh ROOT
 set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$1"
+# shellcheck source=tests/tree/list_sources.sh
+. "$here/list_sources.sh"
 
-mapfile -t sources < <(find framework layers models apps -type f \
-  \( -name '*.cu' -o -name '*.cuh' \) | sort)
+mapfile -t sources < <(list_sources framework layers models api apps -- cu cuh)
 [ "${#sources[@]}" -gt 0 ] || { echo 'no files found: wrong folder?' >&2; exit 1; }
 
 awk '
@@ -61,8 +63,7 @@ awk '
   }
 ' "${sources[@]}"
 
-mapfile -t naming < <(find framework layers models apps -type f \
-  \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.cpp' \) | sort)
+mapfile -t naming < <(list_sources framework layers models api apps -- h cpp cu cuh)
 awk '
   # `before` is the code before a call, without comments: its end tells whether a statement begins there.
   FNR == 1 { before = ";" }

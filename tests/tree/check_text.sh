@@ -24,10 +24,10 @@ complain '(^|[^A-Za-z0-9_.])/([w]ork|[h]ome|[r]oot)/' 'a path of one machine'
 complain 'LENSLET_CUDA_CHECK\([c]udaGetLastError' \
   'a launch that failed must name its kernel: LENSLET_CUDA_CHECK_LAUNCH, or ..._OF'
 complain '[|] *grep( -[A-Za-z]+)* -[A-Za-z]*[q]' \
-  'grep -q leaves at the first match, so that pipefail may tell of SIGPIPE: grep … >/dev/null'
+  'grep -q exits at the first match, and pipefail may then report SIGPIPE: use grep … >/dev/null'
 complain '(^|[^A-Za-z_=])([Nn]obody|[Ww]hoever|[Bb]elieves|[Hh]ears)([^A-Za-z_]|$)' \
   'name the actor: code is not a person'
-complain '^[[:space:]]*//+ ([O]f|[T]hat of|[T]hose|[I]ts) ' \
+complain '^[[:space:]]*//+ ([O]f |[T]hat of |[T]hose |[I]ts |[T]heir |[A]t most\.)' \
   'a comment begins with its noun: "The size of all elements.", not the possessive alone'
 complain '[[:space:]]$' 'blank or carriage return at the end of a line'
 

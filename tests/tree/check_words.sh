@@ -18,12 +18,14 @@
 #    pictures, which are files of any size. A kernel is a function or a prepared backend: a convolution has filters, a
 #    pooling windows, and neither has a kernel's size. Attributes of ONNX keep their names.
 set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$1"
+# shellcheck source=tests/tree/list_sources.sh
+. "$here/list_sources.sh"
 inputs_named='apps/lenslet/(bench|candidates|tune)|apps/peers|models/onnx'
 
 # The exceptions are arithmetic that keeps NaN, which host code and kernels share, and PTX's modifier .relu.
-mapfile -t sources < <(find framework -type f \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \
-  -o -name '*.inc' \) ! -name keep_nan.h | sort)
+mapfile -t sources < <(list_sources framework -- h cpp cu cuh inc | grep -v '/keep_nan\.h$')
 [ "${#sources[@]}" -gt 0 ] || { echo 'no files found: wrong folder?' >&2; exit 1; }
 
 awk '
@@ -76,6 +78,7 @@ awk '
     word("--place[ =]resident|resident`? (row|pass|plac|batch)", "device, the place (of a pass alone)")
     word("persistent (cuda )?kernel", "resident kernel")
     word("gray", "grey")
+    word("(wrote|ends?|written|bytes|zeros|layers?|batch|data|parameter) behind ", "after, or past the end of")
     word("fp64 judge", "fp64 reference (the judge compares an output with it and decides)")
     word("labeled|canceled|modeled|signaled", "a double l")
     drawn = count  # names of drawing libraries and of CSS, in Python and on pages
@@ -117,8 +120,8 @@ awk '
   }
 ' "${texts[@]}"
 
-mapfile -t host < <(find framework layers models api apps python -type f \( -name '*.h' -o -name '*.cpp' \) \
-  ! -path framework/base/integer_math.h ! -path layers/pool/pool_backend.h | sort)
+mapfile -t host < <(list_sources framework layers models api apps python -- h cpp |
+  grep -vE '^(framework/base/integer_math|layers/pool/pool_backend)\.h$')
 name='([A-Za-z_][A-Za-z0-9_.:<>()]*|\([^()]*\))'
 if [ "${#host[@]}" -gt 0 ] && grep -nE "\\+ $name - 1\\) / \\1([^A-Za-z0-9_.]|\$)" "${host[@]}" /dev/null; then
   echo '^ ceil_div, round_up or align_up of framework/base/integer_math.h' >&2

@@ -14,6 +14,7 @@
 #include "apps/common/output/text.h"
 #include "apps/common/system/environment.h"
 #include "framework/base/choice_trace.h"
+#include "framework/base/counted.h"
 #include "framework/base/lists.h"
 #include "framework/device/device_health.h"
 #include "framework/device/device_memory.h"
@@ -93,7 +94,7 @@ std::string fitted(const std::string& help, const std::string& program, size_t w
   std::string text;
   std::istringstream lines(help);
   for (std::string line; std::getline(lines, line);) {
-    // The meaning of an option or variable stands behind a gap; other lines go on indented.
+    // The meaning of an option or variable stands after a gap; other lines go on indented.
     const bool in_columns = line.size() > column && line.compare(column - 2, 2, "  ") == 0;
     const size_t indent = in_columns ? column : std::min(line.find_first_not_of(' '), line.size()) + 2;
     if (line.size() > width && line.compare(0, example.size(), example) == 0) {
@@ -169,8 +170,8 @@ void check_settings() {
   (void)traces_choices();
 }
 
-// What `help`, `help COMMAND` and `version` stand for, which other programs have; empty for anything else.
-std::vector<const char*> arguments_meant(int argc, const char* const* argv) {
+// The arguments that `help`, `help COMMAND` and `version` are short for, as in other programs; empty for other calls.
+std::vector<const char*> expanded_arguments(int argc, const char* const* argv) {
   const std::string first = argc > 1 ? argv[1] : "";
   if (first == "version" && argc == 2) return {argv[0], "--version"};
   if (first == "help" && argc == 2) return {argv[0], "--help"};
@@ -270,12 +271,11 @@ void CommandLine::add_flag(Command& command, const std::string& name, const std:
 void CommandLine::check_argument_count(const std::string& command, const std::string& placeholder,
                                        size_t count, size_t min_count, size_t max_count) {
   if (count >= min_count && count <= max_count) return;
-  throw UsageError(
-      concat(command, " expects ", placeholder, ", found ", count, count == 1 ? " argument" : " arguments"));
+  throw UsageError(concat(command, " expects ", placeholder, ", found ", counted(count, "argument")));
 }
 
 std::function<ExitCode()> CommandLine::parse(int argc, const char* const* argv) {
-  const std::vector<const char*> meant = arguments_meant(argc, argv);
+  const std::vector<const char*> meant = expanded_arguments(argc, argv);
   if (!meant.empty()) return parse(static_cast<int>(meant.size()), meant.data());
   add_own_commands();
   const std::string& program = program_.name;

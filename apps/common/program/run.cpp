@@ -12,6 +12,7 @@
 #include "apps/common/system/environment.h"
 #include "apps/common/system/loaded_libraries.h"
 #include "apps/common/system/signals.h"
+#include "framework/base/counted.h"
 #include "framework/measuring/row_status.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/gemm/gemm_backend.h"
@@ -170,8 +171,8 @@ void Run::save_so_far() {
   } catch (const ClosedPipe&) {
     throw;
   } catch (const OutputError& error) {
-    if (std::exchange(told_unsaved_, true)) return;
-    console().line(concat(printable(error.what()), "; the run goes on, and tries again with every row"));
+    if (std::exchange(reported_unsaved_, true)) return;
+    console().line(concat(printable(error.what()), "; the run continues and tries again after every row"));
   }
 }
 
@@ -242,7 +243,7 @@ ExitCode Run::finish(const std::function<void(JsonObject&)>& extra) {
   progress_.reset();
   write_files(true, extra);
   if (const size_t others = kept().size(); others > 0) {
-    console_.line(concat("kept ", others, others == 1 ? " row" : " rows", " of ", printable(options_.json),
+    console_.line(concat("kept ", counted(others, "row"), " of ", printable(options_.json),
                          " that this run does not measure"));
   }
   if (out_of_time()) {

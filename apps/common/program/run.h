@@ -57,7 +57,7 @@ class Run {
   /// Call once all requested work is known to be possible: takes the ceilings. Shows the progress; `groups` is the
   /// total, `expected_s` the seconds that each is expected to take, empty if unknown.
   void begin(int64_t groups, const std::string& label, std::vector<double> expected_s = {});
-  /// Call now and then while a group is measured, outside of what is timed: shows that the run goes on.
+  /// Call now and then while a group is measured, outside of what is timed: shows that the run continues.
   void pulse();
   /// Stores rows, writes them to the file (a run that ends early keeps them), and advances the progress by one group.
   void add(std::vector<ResultRow> rows);
@@ -107,7 +107,7 @@ class Run {
   Device device_;
   std::optional<ProgressBar> progress_;
   int64_t groups_done_ = 0;
-  bool ceilings_taken_ = false, told_unsaved_ = false;
+  bool ceilings_taken_ = false, reported_unsaved_ = false;
 };
 
 }  // namespace lenslet

@@ -142,7 +142,7 @@ struct ResultRow {
 /// row that exceeds its ceiling becomes SUSPECT.
 void apply_ceiling(ResultRow& row, const Ceilings& ceilings, const Work& work, MathMode math);
 
-/// gflops() divided by `unit`, with "effective" behind it if the row saves products; "-" without a time. `ns` replaces
+/// gflops() divided by `unit`, with "effective" after it if the row saves products; "-" without a time. `ns` replaces
 /// the row's median.
 std::string format_gflops(const ResultRow& row, double unit = 1, double ns = NAN);
 

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "apps/common/system/build_info.h"
+#include "framework/base/counted.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/base/text.h"
@@ -36,7 +37,7 @@ std::string describe_device(Device device, const std::string& reason) {
   std::string text =
       concat(device.to_string(), " (",
              on_gpu ? cuda_status().devices.at(static_cast<size_t>(device.ordinal)).name : cpu_model());
-  if (!on_gpu) text += concat(", ", num_threads(), num_threads() == 1 ? " thread" : " threads");
+  if (!on_gpu) text += concat(", ", counted(num_threads(), "thread"));
   return concat(text, ")", reason.empty() ? "" : ", ", reason);
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 using reference::GuardedMemory;
 
-// Pooled outputs, which are judged once, take fewer multiply-adds than kReferenceMacs: about a millisecond of one
-// thread, chosen by hand. Deep problems take more, judged_macs().
+// Multiply-adds of the reference for pooled outputs, which are judged once: about a millisecond of one thread. Chosen
+// by hand; deep problems take judged_macs().
 constexpr int64_t kPooledMacs = int64_t{1} << 20;
 
 // Limit for input plus output: page-locking more would take seconds, so larger problems are timed without copies.

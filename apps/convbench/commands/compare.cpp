@@ -8,6 +8,7 @@
 #include "apps/common/output/table.h"
 #include "apps/common/output/text.h"
 #include "apps/common/results/document.h"
+#include "framework/base/counted.h"
 #include "framework/measuring/row_status.h"
 
 namespace lenslet {
@@ -157,7 +158,7 @@ std::string why_nothing(const Comparison& comparison) {
       std::count_if(comparison.uncompared.begin(), comparison.uncompared.end(),
                     [](const UncomparedRow& row) { return row.before != nullptr && row.after != nullptr; });
   if (shared == 0) return "the files have no row in common";
-  return concat("of the ", shared, shared == 1 ? " row" : " rows", " in common none passed in both files");
+  return concat("of the ", counted(shared, "row"), " in common none passed in both files");
 }
 
 void write_json(const std::string& path, const Comparison& comparison, const ReadResults& before,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/convbench/stencil/stencil_kernels.h"
+#include "framework/base/counted.h"
 #include "framework/base/error.h"
 
 namespace lenslet {
@@ -31,7 +32,7 @@ const char* to_string(Boundary boundary) noexcept {
 }
 
 std::string Stencil::to_string() const {
-  if (dimensions == 1) return concat(width, " elements, ", taps, taps == 1 ? " tap" : " taps");
+  if (dimensions == 1) return concat(width, " elements, ", counted(taps, "tap"));
   return concat(height, " x ", width, " elements, ", taps, " x ", taps, " taps");
 }
 

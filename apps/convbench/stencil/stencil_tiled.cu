@@ -16,7 +16,7 @@ constexpr unsigned kLine = 256, kTile = 32;
 
 // computes    y [width] of x [width] and the filter [taps] in constant memory
 // work split  block = 256 outputs, thread = one of them
-// memory      the 256 + taps - 1 elements behind a block in shared memory; a warp reads neighbours: no bank conflicts
+// memory      the 256 + taps - 1 elements for a block in shared memory; a warp reads neighbours: no bank conflicts
 // requires    256 + taps - 1 floats of shared memory (kMaxTaps1d); with Boundary::kReflect a filter that reaches less
 //             far than the signal is long (Stencil::supports checks)
 // measured    H100, hot, study e: 16,777,216 elements, 7 taps, zeros outside: 103.2 us
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kLine)
 
 // computes    y [height, width] of x [height, width] and the filter [taps, taps] in constant memory
 // work split  block = 32 x 32 outputs, thread = one of them
-// memory      the (32 + taps - 1)^2 elements behind a block in shared memory; a warp reads neighbours of one row: no
+// memory      the (32 + taps - 1)^2 elements for a block in shared memory; a warp reads neighbours of one row: no
 //             bank conflicts
 // requires    (32 + taps - 1)^2 floats of shared memory (kMaxTaps2d); with Boundary::kReflect a filter that reaches
 //             less far than the shorter side is long (Stencil::supports checks)

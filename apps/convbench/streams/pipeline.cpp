@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/measuring/verdict.h"
+#include "framework/base/counted.h"
 #include "framework/base/error.h"
 
 namespace lenslet {
@@ -167,6 +168,6 @@ Verdict Pipeline::judge(int round, int streams, const std::vector<float>& output
   return verdict;
 }
 
-std::string PassCandidate::name() const { return concat(streams_, streams_ == 1 ? " stream" : " streams"); }
+std::string PassCandidate::name() const { return counted(streams_, "stream"); }
 
 }  // namespace lenslet

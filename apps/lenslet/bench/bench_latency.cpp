@@ -10,6 +10,7 @@
 #include "apps/common/system/signals.h"
 #include "apps/measuring/measure.h"
 #include "framework/base/clock.h"
+#include "framework/base/counted.h"
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
 #include "framework/measuring/row_status.h"
@@ -159,8 +160,7 @@ class ResidentPath : public BytesPath {
   std::string backend() const override { return "resident"; }
   std::string detail() const override {
     const int clusters = kernel_.clusters();
-    return concat("resident, ", clusters == 1 ? "a cluster" : concat(clusters, " clusters"), " of ",
-                  kernel_.blocks(), " blocks");
+    return concat("resident, ", counted(clusters, "cluster"), " of ", kernel_.blocks(), " blocks");
   }
   void call() override {
     kernel_.classify(pixels_.data(), static_cast<int64_t>(predictions_.size()), predictions_.data());

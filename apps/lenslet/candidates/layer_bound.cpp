@@ -77,7 +77,7 @@ double square_relatively(std::vector<float>& values) {
   return double{largest};
 }
 
-// Root of the sum of squares of weight * value behind each output, for layers that sum values with weights; else empty.
+// Root of the sum of squares of weight * value of each output, for layers that sum values with weights; else empty.
 std::vector<double> root_sums_of_squares(const Layer& layer, const Shape& shape, std::vector<float> values) {
   std::vector<double> sums;
   double scale = 1;
@@ -243,6 +243,7 @@ std::vector<double> layer_deviations(const Layer& layer, const BackendEntry& ent
   } else {
     // One input after another: their errors are independent.
     std::vector<std::vector<float>> alone;
+    alone.reserve(carried.size());
     for (const std::vector<float>& each : carried) alone.emplace_back(each.size(), 0.0f);
     for (size_t i = 0; i < carried.size(); ++i) {
       alone[i] = carried[i];

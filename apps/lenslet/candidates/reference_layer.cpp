@@ -52,10 +52,10 @@ reference::Result moved(const Layer& layer, const std::vector<LayerInput>& input
 reference::Result paired(const PairwiseLayer& layer, const std::vector<LayerInput>& inputs) {
   const reference::Operand x{inputs[0].shape, inputs[0].values};
   if (!layer.constant())
-    return reference::pairwise(x, {inputs.at(1).shape, inputs[1].values}, layer.function());
+    return reference::pairwise(x, {inputs.at(1).shape, inputs[1].values}, layer.function_name());
   const reference::Operand constant{layer.constant()->shape(), layer.constant()->data()};
-  return layer.constant_first() ? reference::pairwise(constant, x, layer.function())
-                                : reference::pairwise(x, constant, layer.function());
+  return layer.constant_first() ? reference::pairwise(constant, x, layer.function_name())
+                                : reference::pairwise(x, constant, layer.function_name());
 }
 
 }  // namespace
@@ -92,15 +92,15 @@ reference::Result reference_layer(const Layer& layer, const std::vector<LayerInp
     return reference::softmax(shape, x, softmax->axis(), softmax->logarithms());
   }
   if (const auto* activation = dynamic_cast<const ActivationLayer*>(&layer)) {
-    terms = error_of(activation->which());
-    return reference::activation(shape, x, activation->function(), activation->a(), activation->b());
+    terms = error_of(activation->function());
+    return reference::activation(shape, x, activation->function_name(), activation->a(), activation->b());
   }
   if (const auto* lrn = dynamic_cast<const LrnLayer*>(&layer)) {
     terms = lrn->size() + kErrorsOfPower;
     return reference::lrn(shape, x, lrn->size(), lrn->alpha(), lrn->beta(), lrn->bias());
   }
   if (const auto* pairwise = dynamic_cast<const PairwiseLayer*>(&layer)) {
-    terms = error_of(pairwise->which());
+    terms = error_of(pairwise->function());
     return paired(*pairwise, inputs);
   }
   if (dynamic_cast<const RearrangeLayer*>(&layer)) return moved(layer, inputs);

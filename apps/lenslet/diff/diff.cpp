@@ -196,7 +196,7 @@ class Comparison {
     const auto found = theirs_.by_node.find(step.name);
     if (found == theirs_.by_node.end()) return row;
     for (const TheirTensor& tensor : found->second) add(rows_[row++], first, node.x, tensor, node.error);
-    // The layers behind read their values.
+    // Later layers read their values.
     const std::vector<double>& values = found->second[0].values;
     const size_t from =
         static_cast<size_t>(first) * (node.x.size() / static_cast<size_t>(executable_.batch()));
@@ -224,7 +224,7 @@ class Comparison {
   Model& whole_;
   std::vector<Node> nodes_;
   std::vector<DiffRow> rows_;  // in the order of the steps
-  size_t output_ = 0;          // the node that computes the output; a copy behind it changes the shape alone
+  size_t output_ = 0;          // the node that computes the output; a copy after it changes the shape alone
 };
 
 Table table_of(const std::vector<DiffRow>& rows) {

@@ -98,7 +98,7 @@ TheirValues take(const std::vector<uint8_t>& file, const std::string& origin, co
       throw DataError(concat(where, ": expected ", expected, " values for ", theirs.samples,
                              " samples, each ", shape.to_string(), ", found ", array.describe()));
     }
-    // A Flatten behind a layer has the same values, which are compared once.
+    // A Flatten after a layer has the same values, which are compared once.
     std::vector<TheirTensor>& of_node = theirs.by_node[node->second];
     std::vector<double> found_values = array.values(where);
     const bool known = std::any_of(of_node.begin(), of_node.end(), [&](const TheirTensor& tensor) {
@@ -156,7 +156,7 @@ TheirValues values_of_onnxruntime(const std::string& model_path, const onnx::Mod
   OutputFile inputs(folder.file("inputs.f32"));
   inputs.write(std::string(reinterpret_cast<const char*>(input.data()), input.size() * sizeof(float)));
   inputs.commit();
-  // One tensor of each layer: a Flatten behind it has the same values.
+  // One tensor of each layer: a Flatten after it has the same values.
   std::map<std::string, std::string> value_of;
   for (const auto& [value, node] : import.node_of)
     if (node != import.graph->nodes()[0].name) value_of.emplace(node, value);

@@ -17,6 +17,7 @@
 #include "apps/lenslet/doctor/model_test.h"
 #include "apps/lenslet/doctor/self_test.h"
 #include "apps/lenslet/session/session.h"
+#include "framework/base/counted.h"
 #include "framework/base/parallel.h"
 #include "framework/base/text.h"
 #include "framework/device/stream.h"
@@ -177,7 +178,7 @@ ExitCode run_doctor(const DoctorOptions& options) {
   const std::vector<Target> targets = targets_for(options.device);
   report(console, "program:", version_line("lenslet"));
   report(console, "CPU:",
-         concat(cpu_model(), ", ", num_threads(), num_threads() == 1 ? " thread, " : " threads, ",
+         concat(cpu_model(), ", ", counted(num_threads(), "thread"), ", ",
                 format_bytes(static_cast<double>(free_memory_bytes(Device::cpu()))), " of memory free"));
   if (options.device != "cpu") report_cuda(console);
   for (const Target& target : targets) {

@@ -196,7 +196,7 @@ int64_t eval_batch(const Session& session, int64_t count) {
 
 namespace {
 
-// What only one process does.
+// Throws UsageError for options that need a single process.
 void check_one_process(const EvalOptions& options, bool samples, const Ranks& ranks) {
   if (ranks.alone()) return;
   if (samples)
@@ -208,7 +208,7 @@ void check_one_process(const EvalOptions& options, bool samples, const Ranks& ra
         "mpirun");
 }
 
-// What one device does.
+// Throws UsageError for options that need a single device.
 void check_one_device(const EvalOptions& options, const Session& session, const Ranks& ranks) {
   if (session.devices().size() == 1) return;
   if (!ranks.alone())
@@ -217,6 +217,20 @@ void check_one_device(const EvalOptions& options, const Session& session, const 
   if (options.backend_matrix || options.streams || options.repeat)
     throw UsageError(concat("--backend-matrix, --streams and --repeat are for one device, found --device ",
                             session.device_list()));
+}
+
+// Writes the files of --misses, --logits and --contact-sheet.
+void write_outputs(const EvalOptions& options, const ImageDataset& data, const EvalOutcome& outcome,
+                   Console& console) {
+  const auto& misses = outcome.evaluation.misses;
+  if (!options.misses.empty()) write_result(options.misses, misses_csv(outcome.evaluation));
+  if (!options.logits.empty()) write_logits(options.logits, outcome.run.logits, kLenet5Classes);
+  if (options.contact_sheet.empty()) return;
+  const size_t shown = std::min(misses.size(), kSheetLimit);
+  write_contact_sheet(options.contact_sheet, data,
+                      {misses.begin(), misses.begin() + static_cast<std::ptrdiff_t>(shown)});
+  if (shown < misses.size())
+    console.line(concat("the contact sheet shows the first ", shown, " of ", misses.size(), " misses"));
 }
 
 // The exit code, once everything is written.
@@ -298,25 +312,14 @@ ExitCode run_rank(const EvalOptions& options, Ranks& ranks) {
   outcome.shares = model.shares();
   outcome.evaluation = evaluate(outcome.run.logits, data, outcome.run.count);
   const Evaluation& evaluation = outcome.evaluation;
-  if (!ranks.alone()) {  // a part of the answers has no use
+  if (!ranks.alone()) {  // a rank without all answers writes nothing
     if (!run.fault().empty() || interrupted()) return verdict(options, run, outcome, range.count);
     join_outcomes(ranks, options, session, range, outcome);
     if (!ranks.first()) return ExitCode::kOk;
   }
   print_eval(console, options, session, executable, outcome);
   write_eval_files(run, options, session, executable, data, outcome);
-  if (!options.misses.empty()) write_result(options.misses, misses_csv(evaluation));
-  if (!options.logits.empty()) write_logits(options.logits, outcome.run.logits, kLenet5Classes);
-  if (!options.contact_sheet.empty()) {
-    const size_t shown = std::min(evaluation.misses.size(), kSheetLimit);
-    write_contact_sheet(
-        options.contact_sheet, data,
-        {evaluation.misses.begin(), evaluation.misses.begin() + static_cast<std::ptrdiff_t>(shown)});
-    if (shown < evaluation.misses.size()) {
-      console.line(
-          concat("the contact sheet shows the first ", shown, " of ", evaluation.misses.size(), " misses"));
-    }
-  }
+  write_outputs(options, data, outcome, console);
   if (run.fault().empty() && interrupted())
     console.line(concat("interrupted after ", evaluation.count, " of ", count, " images"));
   return verdict(options, run, outcome, count);

@@ -35,7 +35,7 @@ std::vector<std::string> folders_in(const std::string& path) {
     const bool folder = entry->is_directory(error);
     if (error)
       throw DataError(concat(printable_excerpt(entry->path().string()),
-                             ": cannot tell whether it is the folder of a class: ", error.message()));
+                             ": cannot read its type; each folder may be a class: ", error.message()));
     if (folder) names.push_back(entry->path().filename().string());
   }
   if (error) throw DataError(concat(printable_excerpt(path), ": cannot read the folder: ", error.message()));

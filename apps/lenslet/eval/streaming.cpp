@@ -11,6 +11,7 @@
 #include "apps/lenslet/eval/stream_windows.h"
 #include "apps/lenslet/pictures/eval_report.h"
 #include "framework/base/clock.h"
+#include "framework/base/counted.h"
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
 #include "framework/measuring/nvtx.h"
@@ -273,9 +274,8 @@ void print_streaming(Console& console, const StreamingReport& report) {
       kLabel);
   if (std::isfinite(report.bus_bytes_per_s)) {
     console.line(concat("bus:        ", format_fixed(report.bytes_per_s() / 1e9, 1), " of ",
-                        format_fixed(report.bus_bytes_per_s / 1e9, 1),
-                        " GB/s to the device = ", format_percent(report.bus_fraction(), 1), "; ",
-                        request.lanes, request.lanes == 1 ? " stream" : " streams",
+                        format_fixed(report.bus_bytes_per_s / 1e9, 1), " GB/s to the device = ",
+                        format_percent(report.bus_fraction(), 1), "; ", counted(request.lanes, "stream"),
                         "; the bus alone: copies of the same chunks on the same streams"),
                  kLabel);
   }

@@ -140,7 +140,7 @@ Json nodes_json(const Graph& graph) {
       if (with[i] && weights.weights) json["weights"] = base64_of(*weights.weights);
       if (with[i] && weights.bias) json["bias"] = base64_of(*weights.bias);
       if (const auto* const activation = dynamic_cast<const ActivationLayer*>(node.layer.get()))
-        json["function"] = {activation->function(), activation->a(), activation->b()};
+        json["function"] = {activation->function_name(), activation->a(), activation->b()};
     }
     nodes.push_back(std::move(json));
   }

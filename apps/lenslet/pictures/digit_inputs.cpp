@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Formats that the reader refuses count too: it answers each with how to convert it, where leaving it out of a folder's
-// answers would pass unnoticed.
+// Includes formats that the reader refuses: their error names the command that converts them. A file that is skipped
+// silently would go unnoticed.
 bool is_picture_name(const fs::path& path) {
   std::string extension = path.extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) {
@@ -171,11 +171,10 @@ void DigitInputs::decode(File& file) const {
     const std::string& name = file.input.file;
     if (options_.index) {
       throw DataError(
-          concat(name == "-" ? "standard input" : printable_excerpt(name), ": --index ", *options_.index,
+          concat(name_in_errors(name), ": --index ", *options_.index,
                  " selects an image of an IDX file, and this is a single picture; leave --index out"));
     }
-    Picture picture = decode_picture(bytes, name == "-" ? "standard input" : printable_excerpt(name),
-                                     options_.picture_limits);
+    Picture picture = decode_picture(bytes, name_in_errors(name), options_.picture_limits);
     std::vector<uint8_t>().swap(bytes);  // frees the file before its planes are allocated
     if (digits_) {
       file.input.number = prepare_number(picture);

@@ -1,4 +1,4 @@
-// The inputs of `classify`, one digit after another: pictures, IDX files, folders, standard input.
+// Yields the inputs of `classify` one by one: pictures, images of IDX files, files of folders, standard input.
 #pragma once
 
 #include <cstdint>

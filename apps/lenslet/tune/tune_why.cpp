@@ -58,11 +58,11 @@ std::string why_chosen(const Timed& chosen, const Timed& next) {
   }
   text += concat(next.name, " (", format_time(next.time.median), ")");
 
-  std::vector<std::string> pro, contra;
-  // `better`: how many times less the chosen one needs.
+  std::vector<std::string> pros, cons;
+  // `better`: the next candidate's value divided by the chosen one's.
   const auto fact = [&](double better, const std::string& what) {
-    if (better >= kNotable) pro.push_back(what);
-    if (better <= 1 / kNotable) contra.push_back(what);
+    if (better >= kNotable) pros.push_back(what);
+    if (better <= 1 / kNotable) cons.push_back(what);
   };
   const auto megaflop = [](double flops) { return format_short(flops / 1e6) + " MFLOP"; };
   fact(next.effort.computed / chosen.effort.computed,
@@ -73,9 +73,9 @@ std::string why_chosen(const Timed& chosen, const Timed& next) {
   const bool same = chosen.effort.bound_by == next.effort.bound_by;
   fact(share / other,
        concat("reaches ", reached(chosen), " instead of ", same ? format_share(other) : reached(next)));
-  if (!pro.empty()) text += concat(", because it ", listed(pro, "and"));
-  if (!contra.empty()) text += concat(", although it ", listed(contra, "and"));
-  if (pro.empty() && contra.empty() && std::isfinite(share)) text += concat("; it reaches ", reached(chosen));
+  if (!pros.empty()) text += concat(", because it ", listed(pros, "and"));
+  if (!cons.empty()) text += concat(", although it ", listed(cons, "and"));
+  if (pros.empty() && cons.empty() && std::isfinite(share)) text += concat("; it reaches ", reached(chosen));
   return text;
 }
 

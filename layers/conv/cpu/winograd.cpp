@@ -56,7 +56,7 @@ class WinogradKernel : public ConvKernel {
   }
 
  private:
-  /// Filters of a group, in whole blocks; those behind the last one are zero.
+  /// Filters of a group, in whole blocks; those after the last one are zero.
   int64_t stored_filters() const { return blocks_.parts * blocks_.part_filters; }
 
   /// Per group: blocks of filters, each [36][C/G][block].

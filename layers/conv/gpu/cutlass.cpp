@@ -34,7 +34,7 @@ Support window_fits(const WindowDirection& window) {
                               reach + 1, ": use tensor_core"));
   if (-before < kMinCorner || after - reach > kMaxCorner || after - reach < kMinCorner) {
     return Support::no(concat("cutlass supports paddings of up to ", -kMinCorner,
-                              " and last taps of up to as many inputs behind them, found padding ", before,
+                              " and last taps of up to as many inputs after them, found padding ", before,
                               " and ", after, ", last tap ", reach, ": use tensor_core"));
   }
   return Support::yes();

@@ -40,7 +40,7 @@ int64_t group_tiles(const Conv2dProblem& problem, const Variant& variant, int ro
   return ceil_div(problem.k / problem.groups, variant.block_m) * ceil_div(positions, variant.block_n);
 }
 
-/// [K] or none to [G, pitch], zeros behind each group's.
+/// [K] or none to [G, pitch], zeros after each group's.
 inline std::shared_ptr<float> upload_bias(const ConvPrepare& request, int64_t pitch) {
   const int group_filters = request.problem.k / request.problem.groups;
   std::vector<float> bias(static_cast<size_t>(request.problem.groups * pitch), 0.0f);

@@ -67,7 +67,7 @@ struct Tile {
     column_tiles = ceil_div(q, columns);
     pitch = (columns - 1) * problem.stride_w + int64_t{problem.s - 1} * problem.dilation_w + 1;
     const int64_t tile_rows = (rows - 1) * problem.stride_h + int64_t{problem.r - 1} * problem.dilation_h + 1;
-    staged = round_up(tile_rows * pitch, 4);  // so that weights behind it are aligned
+    staged = round_up(tile_rows * pitch, 4);  // so that weights after it are aligned
   }
   int64_t tiles() const { return row_tiles * column_tiles; }
 };

@@ -6,7 +6,7 @@
 // the faster of tma and wgmma by estimate is taken, wgmma only if it is also estimated faster than mma; else mma:
 //   tma    Hopper (compute capability 9.0 exactly), one group, 16 channels and 32 filters or more:
 //          tensor_core/hopper_tma.cu
-//   wgmma  Hopper, stride 1, one group, NCHW, in fp16 also NHWC: tensor_core/hopper.cu
+//   wgmma  Hopper, stride 1, one group, NCHW, in fp16 also NHWC: tensor_core/hopper_wgmma.cu
 //   mma    everything else from compute capability 8.0 up: implicit GEMM, gathered by a table of offsets as
 //          implicit_gemm does. S. Chetlur et al., "cuDNN: efficient primitives for deep learning",
 //          arXiv:1410.0759 (2014), section 3; fragments of mma.sync after the PTX ISA's matrix layouts.
@@ -216,10 +216,9 @@ class TensorCoreBackend : public SummingBackend {
       throw UnavailableError(support.reason());
     const Choice choice = choose_variant(request.problem, gpu);
     if (gpu.compute_capability == GpuLimits::kWgmma) {
-      const double us_to_beat = hopper_microseconds(request.problem, request.math, gpu.multiprocessors);
+      const double us_to_beat = wgmma_microseconds(request.problem, request.math, gpu.multiprocessors);
       if (auto kernel = prepare_tensor_core_tma(request, gpu.multiprocessors, us_to_beat)) return kernel;
-      if (auto kernel = prepare_tensor_core_hopper(request, gpu.multiprocessors, choice.cycles))
-        return kernel;
+      if (auto kernel = prepare_tensor_core_wgmma(request, gpu.multiprocessors, choice.cycles)) return kernel;
     }
     return std::make_unique<TensorCoreMma>(request, *choice.variant);
   }

@@ -82,7 +82,7 @@ LENSLET_ALWAYS_INLINE void panel_rows(const Panel& panel, const float* x, float*
   for (; first < panel.width; first += kLanes) tile<kLanes, kRows, 1>(panel, first, x, y);
 }
 
-// A panel for `rows` samples, x [rows, inputs], y [rows, y_step]. The samples behind the last whole tile go one by one.
+// A panel for `rows` samples, x [rows, inputs], y [rows, y_step]. The samples after the last whole tile go one by one.
 template <int kLanes, int kRows, int kTile>
 LENSLET_ALWAYS_INLINE void panel_samples(const Panel& panel, int64_t rows, const float* x, float* y) {
   int64_t row = 0;

@@ -30,8 +30,8 @@ namespace {
 
 using LaunchShape = LinearTensorCoreShape;
 
-constexpr int kMaxRowWarps =
-    5;  // along the samples: 10,000 samples make 125 blocks of 80 for 132 multiprocessors
+// Warps along the samples: 10,000 samples make 125 blocks of 80 for 132 multiprocessors.
+constexpr int kMaxRowWarps = 5;
 constexpr int kStages = 3;
 constexpr int kStep = 16;                                          // inputs of a fragment: 4 of each lane
 constexpr int kSteps = LaunchShape::kChunk / kStep;                // of a chunk
@@ -113,7 +113,7 @@ __device__ __forceinline__ void multiply_step(const Samples<kFp16>& samples, con
 // memory      shared: kStages chunks of 64 inputs of the block's weights, packed, by cp.async two chunks ahead. A lane
 //             has 4 * kTiles sums, the next chunk's 32 inputs, and this chunk's in 32 or 16 registers
 // requires    compute capability 8.0; kWide only if inputs is a multiple of 4 and x is aligned to 16 bytes; blockDim.x
-//             a multiple of 32 * kWarps (checked or chosen by TensorCoreBackend)
+//             a multiple of 32 * kWarps (TensorCoreBackend checks the GPU, TensorCoreOperator chooses the rest)
 // measured    H200, hot, tf32: LeNet's fc1 / fc2 / fc3, batch 10,000: 12.85 / 8.83 / 5.38 us
 //             (docs/results/2026-11-29-h200/profile-batch-10000-tf32.json)
 template <bool kFp16, int kTiles, int kWarps, bool kWide>

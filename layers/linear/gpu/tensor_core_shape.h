@@ -1,11 +1,11 @@
-// The sizes of a launch of linear_tensor_core_kernel.
+// LinearTensorCoreShape: what linear_tensor_core_kernel takes beside its arrays.
 #pragma once
 
 #include <cstdint>
 
 namespace lenslet {
 
-/// What linear_tensor_core_kernel takes beside its arrays.
+/// Sizes and flags of a launch of linear_tensor_core_kernel; its arrays are separate arguments.
 struct LinearTensorCoreShape {
   static constexpr int kWarpRows = 16;  ///< samples of a warp
   static constexpr int kChunk = 64;     ///< inputs of a stage

@@ -8,10 +8,10 @@
 
 namespace lenslet {
 
-/// A tile that is `height` units high has as much work as its samples, and loads the weights.
+/// The cost of a tile, in samples: height * unit_samples, plus weight_samples for loading the weights.
 struct TileWork {
   int unit_samples;    ///< samples in a unit of height
-  int weight_samples;  ///< cost of loading the weights, in samples
+  int weight_samples;  ///< cost of loading the weights
 };
 
 /// The height with the least work for the busiest multiprocessor; of equal ones the first.

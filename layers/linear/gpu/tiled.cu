@@ -67,11 +67,11 @@ __device__ __forceinline__ float4 load_inputs(const float* __restrict__ x, int64
 //             (docs/results/2026-11-27-h100/profile-batch-10000.json)
 template <int kTall, int kBroad, int kGroups, bool kWide>
 __global__ void __launch_bounds__(GpuLimits::kWarp* kTall* kBroad)
-    linear_tiled_kernel(const float* __restrict__ x,     // [batch, inputs]
+    linear_tiled_kernel(const LinearTiledShape shape,
+                        const float* __restrict__ x,     // [batch, inputs]
                         const float* __restrict__ wt,    // [steps * 16, padded]
                         const float* __restrict__ bias,  // [padded]
-                        float* __restrict__ y,           // [batch, outputs]
-                        const LinearTiledShape shape) {
+                        float* __restrict__ y) {         // [batch, outputs]
   constexpr int kThreads = GpuLimits::kWarp * kTall * kBroad;
   constexpr int kRows = kWarpRows * kTall, kWarpColumns = kGroupColumns * kGroups,
                 kColumns = kWarpColumns * kBroad;
@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(GpuLimits::kWarp* kTall* kBroad)
   }
 }
 
-using Kernel = void (*)(const float*, const float*, const float*, float*, LinearTiledShape);
+using Kernel = void (*)(LinearTiledShape, const float*, const float*, const float*, float*);
 
 // Width of a tile in groups of 32 outputs, 1 to 4. The widest has two groups per warp, the others one.
 int warps_across(int width) { return width == 4 ? 2 : width; }
@@ -221,12 +221,12 @@ class TiledOperator : public Operator {
     column_tiles_ = ceil_div(problem.outputs, width_ * kGroupColumns);
     padded_ = column_tiles_ * width_ * kGroupColumns;
     steps_ = ceil_div(problem.inputs, kDepth);
-    constexpr TileWork kWork{kWarpRows, 6};
+    constexpr TileWork kWork{kWarpRows, 6};  // the weights' cost is chosen by hand
     tall_ = choose_tile_height({4, 2, 1}, kWork, problem.batch, column_tiles_,
                                multiprocessor_count(stream.device()));
 
-    std::vector<float> packed(static_cast<size_t>((steps_ * kDepth + 1) * padded_),
-                              0.0f);  // wt, then the bias
+    // wt, then the bias.
+    std::vector<float> packed(static_cast<size_t>((steps_ * kDepth + 1) * padded_), 0.0f);
     for (int64_t o = 0; o < problem.outputs; ++o) {
       for (int64_t i = 0; i < problem.inputs; ++i) {
         packed[static_cast<size_t>(i * padded_ + o)] = problem.weights[o * problem.inputs + i];
@@ -254,7 +254,7 @@ class TiledOperator : public Operator {
     const dim3 grid(grid_blocks(problem_.batch, tall_ * kWarpRows), static_cast<unsigned>(column_tiles_));
     launch("linear_tiled_kernel", kernel, grid,
            static_cast<unsigned>(GpuLimits::kWarp * tall_ * warps_across(width_)), 0, native(context.stream),
-           x, wt, wt + steps_ * kDepth * padded_, output.data, shape);
+           shape, x, wt, wt + steps_ * kDepth * padded_, output.data);
   }
 
  private:

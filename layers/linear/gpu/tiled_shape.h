@@ -1,11 +1,11 @@
-// The sizes of a launch of linear_tiled_kernel.
+// LinearTiledShape: what linear_tiled_kernel takes beside its arrays.
 #pragma once
 
 #include <cstdint>
 
 namespace lenslet {
 
-/// What linear_tiled_kernel takes beside its arrays.
+/// Sizes and flags of a launch of linear_tiled_kernel; its arrays are separate arguments.
 struct LinearTiledShape {
   int64_t batch;  ///< samples
   int inputs;     ///< of a sample

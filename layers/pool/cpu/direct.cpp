@@ -47,7 +47,7 @@ LENSLET_SIMD_CLONES void gather_largest(const float* x, int64_t stride, float* y
   for (int64_t q = 0; q < count; ++q) y[q] = larger(y[q], x[q * stride]);
 }
 
-// Windows of any kind, also dilated ones and those that reach behind the padding.
+// Windows of any kind, also dilated ones and those that reach past the padding.
 void any_row(const Pool2dProblem& problem, const float* plane, int64_t p, float* y) {
   const Pool2dWindow& v = problem.window;
   const bool maximum = problem.kind == PoolKind::kMax;

@@ -22,9 +22,10 @@ inline Support cluster_support(const char* who, const std::optional<GpuTraits>& 
                           gpu->compute_capability, "use another backend");
 }
 
-/// For the batches that suit a backend; those of an H100 or H200, 132, if there is no such GPU.
+/// For the batches that suit a backend; those of an H100 or H200 if there is no such GPU.
 inline int64_t multiprocessors_of(const std::optional<GpuTraits>& gpu) {
-  return gpu ? gpu->multiprocessors : 132;
+  constexpr int kH200Multiprocessors = 132;
+  return gpu ? gpu->multiprocessors : kH200Multiprocessors;
 }
 
 /// Half as many images as multiprocessors: the smallest cluster has two blocks, so for larger batches not all clusters
@@ -38,7 +39,7 @@ struct SmallLaunch {
   int blocks = 0, clusters = 0;
 };
 
-/// The launch for `count` images. More blocks an image are faster, as long as all images run at once.
+/// The launch for `count` images. More blocks per image are faster, as long as all images run at once.
 /// `clusters_at_once(blocks)`: how many clusters of that size run at once on the GPU, 0 if none fits. No clusters if
 /// no size fits.
 template <typename ClustersAtOnce>
@@ -86,8 +87,8 @@ inline bool medium_suits(MathMode math, int64_t batch, const std::optional<GpuTr
   return 2 * batch <= half_images * multiprocessors_of(gpu);
 }
 
-/// Whether fp16 `mma` convolves two images at a time in a warp, where the GPU has room for that. Chosen by hand: beyond
-/// three full rounds. With few images a warp's second place would be empty.
+/// Whether fp16 `mma` convolves two images at a time in a warp, where the GPU has room for that. Taken beyond
+/// three full rounds, chosen by hand: with fewer images the second slot of many warps would be empty.
 inline bool mma_pairs_suit(int64_t batch, const MmaKernel& pairs, const GpuTraits& gpu) {
   return batch > int64_t{3} * pairs.warps * pairs.images_per_round() * gpu.multiprocessors;
 }

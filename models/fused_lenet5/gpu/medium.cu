@@ -31,6 +31,7 @@ using MediumTile = medium_lenet5::Tile;
 
 using MediumFunction = void (*)(MediumArguments);
 
+// One block: only for the early launch and the count of blocks at once.
 constexpr ClusterShape kShape{1, MediumTile::kThreads, MediumTile::kSharedBytes};
 
 template <typename Pixel>
@@ -48,8 +49,10 @@ class MediumOperator : public Operator {
     arguments_.count = request.batch();
     arguments_.constants = pack_fp32_constants(parameters, request.input_type, request.math);
     const int at_once = clusters_at_once(reinterpret_cast<const void*>(kernel_), kShape);
-    if (at_once == 0)
-      throw UnavailableError("whole-network backend medium: no block fits on this GPU: use another backend");
+    if (at_once == 0) {
+      throw UnavailableError(concat("medium: no block with ", MediumTile::kSharedBytes,
+                                    " bytes of shared memory fits on this GPU; use another backend"));
+    }
     blocks_ = static_cast<int>(std::min<int64_t>(at_once, arguments_.count));
     parameters_ = uploaded(medium_lenet5::pack_parameters(parameters, request.math), stream);
     arguments_.packed = parameters_.as<float>();

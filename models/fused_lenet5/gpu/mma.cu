@@ -8,6 +8,7 @@
 // activations. Fragments after the PTX ISA, "Matrix fragments for mma.m16n8k16". Products chained in registers as in T.
 // Dao et al., "FlashAttention" (arXiv:2205.14135). Everything else is this project's own; docs/kernels/fused_lenet.md
 // derives it.
+#include "framework/base/counted.h"
 #include "framework/device/cuda_check.h"
 #include "framework/device/gpu_queries.h"
 #include "framework/device/launch_check.h"
@@ -32,7 +33,8 @@ class MmaOperator : public Operator {
     blocks_ = static_cast<unsigned>(launch.blocks);
   }
   std::string detail() const override {
-    return concat(blocks_, " blocks of ", kernel_.warps, " warps, ", images_per_round_, " images per round");
+    return concat(blocks_, " blocks of ", kernel_.warps, " warps, ", counted(images_per_round_, "image"),
+                  " per round");
   }
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     const void* images = inputs[0].data;

@@ -13,6 +13,7 @@
 // neither bytes nor products limit the time, so activations need not be rounded.
 #include <algorithm>
 
+#include "framework/base/counted.h"
 #include "framework/device/cluster_launch.cuh"
 #include "framework/device/cuda_check.h"
 #include "framework/tensor/host_values.h"
@@ -58,7 +59,7 @@ class SmallOperator : public Operator {
     arguments_.packed = parameters_.as<float>();
   }
   std::string detail() const override {
-    return concat(clusters_, " clusters of ", choice_.blocks, " blocks, an image each", weights_);
+    return concat(counted(clusters_, "cluster"), " of ", choice_.blocks, " blocks, an image each", weights_);
   }
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     SmallArguments arguments = arguments_;

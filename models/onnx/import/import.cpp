@@ -112,7 +112,7 @@ Import Importer::import() {
 
 // Finds the layer that stores each value. No layer stores the input of a folded node: the layer that computes this
 // input also computes the node, and stores only the result. The exception is a node that is folded into the layer
-// behind it, which reads that input.
+// after it, which reads that input.
 void Importer::name_values() {
   for (const auto& [value, held] : held_)
     if (!held.node.empty() && held.is_stored()) import_.node_of.emplace(value, held.node);

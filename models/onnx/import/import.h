@@ -17,7 +17,7 @@ struct NodeResult {
   std::string reason;  // why there is none; empty also for constants, and where a shape before it is unknown
 };
 
-inline constexpr const char* kFolded = "folded";  // computed by the layer before it, or behind it
+inline constexpr const char* kFolded = "folded";  // computed by the layer before it, or after it
 inline constexpr const char* kNothing = "none";   // there is nothing to compute
 
 struct Import {
@@ -29,7 +29,7 @@ struct Import {
 
 /// Every node becomes a layer of its own name, except:
 /// - what the layer before it computes: BatchNormalization, and constants added or multiplied per channel;
-/// - what the layer behind it computes: zeros around a convolution's input, and a Transpose whose order the weights of
+/// - what the layer after it computes: zeros around a convolution's input, and a Transpose whose order the weights of
 ///   the products behind it take.
 ///
 /// The first dimension, free or frozen, becomes the batch: nodes that would mix samples are refused. All refusals are

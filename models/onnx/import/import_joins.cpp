@@ -27,8 +27,8 @@ Tensor Importer::constant_tensor(const Node& node, size_t i) {
   while (!dims.empty() && dims.front() == 1) dims.erase(dims.begin());
   // Before operator set 7 the slopes of channels are a list.
   if (node.op == "PRelu" && model_.opset < 7 && dims.size() == 1) {
-    const int behind = this->shape(node.inputs.at(0)).rank() - 2;
-    dims.insert(dims.end(), static_cast<size_t>(std::max(behind, 0)), 1);
+    const int after = this->shape(node.inputs.at(0)).rank() - 2;
+    dims.insert(dims.end(), static_cast<size_t>(std::max(after, 0)), 1);
   }
   check_room(shape.num_elements());
   return tensor(Shape(dims), constants_.floats(node.inputs[i]));

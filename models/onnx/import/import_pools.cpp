@@ -112,7 +112,7 @@ void Importer::global_pool(const Node& node) {
   pool_rows(node, as_planes(x), true);
 }
 
-// Dimensions that are next to each other are the rows of a plane, and those behind them its columns.
+// Dimensions that are next to each other are the rows of a plane, and those after them its columns.
 void Importer::reduce(const Node& node) {
   const Shape x = shape(node.inputs.at(0));
   Sizes axes = node.integers_or("axes", {});

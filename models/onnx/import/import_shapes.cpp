@@ -21,7 +21,7 @@ void Importer::cast(const Node& node) {
   same_values(node);
 }
 
-// Keras keeps channels last: its exporters transpose before they flatten. The weights of a product behind that take the
+// Keras keeps channels last: its exporters transpose before they flatten. The weights of a product after that take the
 // other order once, instead of the samples in every pass.
 void Importer::transpose(const Node& node) {
   const Transposition transposition = Transposition::of(node, shape(node.inputs.at(0)));

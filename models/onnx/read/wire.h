@@ -102,7 +102,7 @@ class WireMessage {
     try {
       return read();
     } catch (const protozero::end_of_buffer_exception&) {
-      fail("a field ends behind the end of its message; the file is cut or damaged");
+      fail("a field ends past the end of its message; the file is cut or damaged");
     } catch (const protozero::exception& error) {
       fail(concat(error.what(), "; the file is damaged"));
     }

@@ -21,7 +21,7 @@ bool holds(const std::array<std::string_view, count>& ops, const std::string& op
   return std::find(ops.begin(), ops.end(), op) != ops.end();
 }
 
-// In values. Without it nodes that use one another's results would take exponential time.
+// Cost of one node in book(), in values: without it, nodes that use one another's results would take exponential time.
 constexpr int64_t kCostOfNode = 64;
 constexpr std::array<std::string_view, 6> kSameValues = {"Identity", "Dropout",   "Reshape",
                                                          "Squeeze",  "Unsqueeze", "Flatten"};
@@ -42,7 +42,7 @@ float of_two(const std::string& op, float x, float y) {
   return op == "Div" ? x / y : std::pow(x, y);
 }
 
-// Values of other types lose bits or wrap.
+// Rounds to whole numbers for integer types. Refuses types in which values lose bits or wrap.
 std::vector<float> cast(std::vector<float> values, int64_t to) {
   const auto type = static_cast<ValueType>(to);
   if (type == ValueType::kInt32 || type == ValueType::kInt64) {
@@ -53,7 +53,7 @@ std::vector<float> cast(std::vector<float> values, int64_t to) {
   return values;
 }
 
-// The number of a ConstantOfShape.
+// The value that a ConstantOfShape repeats; 0 without the attribute.
 float repeated(const Node& node, const std::string& origin) {
   const Attribute* const given = node.find("value");
   if (!given) return 0;
@@ -205,7 +205,7 @@ std::vector<float> Constants::computed(const Node& node, int depth) {
   return values;
 }
 
-// Whether a constant has whole numbers; what most nodes compute has the type of their first input.
+// Whether a constant holds whole numbers. Most nodes compute the type of their first input.
 bool Constants::is_whole(const std::string& name, int depth) const {
   if (const auto found = model_.initializers.find(name); found != model_.initializers.end())
     return !is_floating(found->second.type);

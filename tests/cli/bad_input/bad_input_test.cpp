@@ -144,11 +144,12 @@ TEST(BadInput, TheRestOfABatchGoesOn) {
       "{dir}/gz_bomb/t10k-images-idx3-ubyte.gz {dir}/nothing {dir}/odd/-dash.pgm",
       options);
   if (run.exit_code == ProgramRun::kNoRights) GTEST_SKIP() << "root cannot give up its rights here";
-  expect_run(run, kData, "1.pgm: 1|3.pgm: 1|5.pgm: 1|-dash.pgm: 1",
-             "2.png: expected a picture|4.pgm: cannot be opened: Too many levels|"
-             "unreadable.pgm: cannot be opened: Permission denied|xxx: cannot be opened: File name too long|"
-             "none.png: cannot be opened: No such file|standard input: expected a picture|"
-             "gz_bomb/t10k-images-idx3-ubyte.gz: the gzip data hold more|nothing: no picture in this folder");
+  expect_run(
+      run, kData, "1.pgm: 1|3.pgm: 1|5.pgm: 1|-dash.pgm: 1",
+      "2.png: expected a PNG, JPEG, BMP or PNM picture|4.pgm: cannot be opened: Too many levels|"
+      "unreadable.pgm: cannot be opened: Permission denied|xxx: cannot be opened: File name too long|"
+      "none.png: cannot be opened: No such file|standard input: expected a PNG, JPEG, BMP or PNM picture|"
+      "gz_bomb/t10k-images-idx3-ubyte.gz: the gzip data hold more|nothing: no picture in this folder");
   EXPECT_EQ(count_lines(run.out), 4) << run.out;
   EXPECT_EQ(count_lines(run.err), 8) << run.err;
 }

@@ -37,7 +37,7 @@ void expect_refusal(const ProgramRun& run, int exit_code, const std::string& wor
   EXPECT_EQ(count_lines(run.err), 1) << run.err;
 }
 
-TEST_F(Host, AnInputIsKeptByWhateverNameAnOutputHasIt) {
+TEST_F(Host, AnOutputThatNamesAnInputIsRefused) {
   fs::copy(fs::path(fixture_folder()) / "data", in("data"));
   const std::string labels = in("data/t10k-labels-idx1-ubyte"), before = read_text(labels);
   fs::create_symlink(labels, in("link"));
@@ -97,7 +97,7 @@ TEST_F(Host, ANonBlockingPipeIsWaitedFor) {
   EXPECT_EQ(run.out, plain.out);
 }
 
-TEST_F(Host, AFileThatMayNotGrowIsAnOutputError) {
+TEST_F(Host, AFileSizeLimitIsAnOutputError) {
   ProgramOptions limited;
   limited.limits[RLIMIT_FSIZE] = 10000;
   write_file(in("old.csv"), "old\n");
@@ -108,7 +108,7 @@ TEST_F(Host, AFileThatMayNotGrowIsAnOutputError) {
 
 // Some systems refuse to follow other users' links in world-writable folders. A preloaded library makes every system
 // refuse them.
-TEST_F(Host, LinksThatMayNotBeFollowedAreNot) {
+TEST_F(Host, DeniedLinksAreNotFollowed) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer's runtime must be the first library, here another is";
   for (const auto& [name, target] :
        {std::pair("away.denied", "victim"), std::pair("circle.denied", "circle_too.denied"),
@@ -155,7 +155,7 @@ TEST_F(Host, ModulesAreFoundFromTheProgramItselfWhateverItsName) {
   expect_modules(linked, "a link");
 }
 
-TEST_F(Host, TheReportsScriptIsNoneThatLiesAboveTheProgram) {
+TEST_F(Host, AScriptInAFolderAboveTheProgramIsNotRun) {
   // A copy of the program below a folder that contains another user's script.
   fs::create_directories(in("build/bin"));
   write_file(in("apps/report/report.py"), "open('" + in("ran") + "', 'w')\n");

@@ -183,8 +183,8 @@ Array Evaluation::windows(const Node& node) const {
       pads[d] = automatic == "SAME_UPPER" ? missing / 2 : missing - missing / 2;
       pads[d + rank] = missing - pads[d];
     }
-    // Windows that end inside the padding; with ceil_mode one more, if something behind the last one is left and it
-    // begins before the padding behind the input.
+    // Windows that end inside the padding; with ceil_mode one more, if something after the last one is left and it
+    // begins before the padding after the input.
     const int64_t edge = in + pads[d + rank];
     int64_t count = 0, begin = -pads[d], left = edge - begin;
     for (; begin + reach <= edge; begin += strides[d], ++count) left = edge - begin - reach;

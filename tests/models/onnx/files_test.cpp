@@ -21,7 +21,7 @@ TEST(OnnxFiles, GiveWhatTheirNodesCompute) {
   }
 }
 
-// Relu and Clip behind a convolution, and Relu behind an Add, are no steps of their own.
+// Relu and Clip after a convolution, and Relu after an Add, are no steps of their own.
 TEST(OnnxFiles, FuseTheirActivations) {
   const auto steps_of = [](const std::string& name) {
     const lenslet::onnx::Model model =

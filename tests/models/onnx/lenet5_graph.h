@@ -12,13 +12,13 @@ struct Lenet5Form {
   bool pool_first = false;          // max pooling before ReLU
   int64_t padding = 0;              // of conv1
   bool softmax = false;             // at the end
-  bool trains = false;              // a Dropout behind each pooling is in training
+  bool trains = false;              // a Dropout after each pooling is in training
   bool left_out = false;            // nodes name optional inputs and outputs that they do not have
   bool reads_last = false;          // channels of the input are last, and a Transpose moves them to the front
   // The shape of a sample of the input; a first Reshape turns it into 28x28x1 or 1x28x28. Empty: the input has one of
   // these shapes, and that Reshape is left out.
   std::vector<int64_t> sample = {};
-  // The first Reshape makes 1x28x28xN of N samples; a second one, behind the Transpose, makes Nx1x28x28.
+  // The first Reshape makes 1x28x28xN of N samples; a second one, after the Transpose, makes Nx1x28x28.
   bool batch_behind = false;
   bool flattens_last = false;  // a Transpose moves channels to the end before Flatten, as in Keras
 };

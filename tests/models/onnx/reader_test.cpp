@@ -298,7 +298,7 @@ TEST(OnnxReader, ListsNodesOfOtherDomains) {
   expect_refused(parts, "1 nodes use operators outside the ONNX operator set: y_node (com.example.Relu)");
 }
 
-TEST(OnnxReader, RefusesAMillionNodesAndDeepNestingQuickly) {
+TEST(OnnxReader, HandlesAMillionNodesAndDeepNestingInTenSeconds) {
   const auto start = std::chrono::steady_clock::now();
   GraphParts many = small_graph();
   many.nodes.assign(1000000, node("Relu", {"x"}, ""));

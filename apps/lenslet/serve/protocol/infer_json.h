@@ -14,7 +14,7 @@ struct InferInput {
   std::string name, datatype;
   std::optional<std::vector<int64_t>> shape;
   std::optional<std::vector<float>> data;  // flat, whatever its nesting
-  std::optional<int64_t> binary_size;      // bytes behind the JSON
+  std::optional<int64_t> binary_size;      // bytes after the JSON
 };
 
 /// A member of its list `outputs`: a tensor that the client requests.

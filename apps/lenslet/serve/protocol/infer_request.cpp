@@ -128,11 +128,11 @@ InferRequest read_infer_request(std::string_view body, std::optional<size_t> jso
     const size_t item = pixels ? 1 : sizeof(float);
     check_input_size(static_cast<size_t>(*input.binary_size), values * item, "bytes of binary data");
     if (raw.size() != values * item)
-      throw DataError(concat("binary_data_size is ", values * item, ", behind the JSON are ", raw.size(),
-                             " bytes (", kJsonLengthField, " is the length of the JSON)"));
+      throw DataError(concat("binary_data_size is ", values * item, ", but ", raw.size(),
+                             " bytes follow the JSON (", kJsonLengthField, " is its length)"));
   } else {
     check_input_size(input.data->size(), values, "values");
-    if (!raw.empty()) throw DataError(concat(raw.size(), " bytes behind the JSON belong to no input"));
+    if (!raw.empty()) throw DataError(concat(raw.size(), " bytes after the JSON belong to no input"));
   }
 
   Samples& samples = request.samples;

@@ -1,6 +1,6 @@
 // Open Inference Protocol, version 2: from the body of `POST …/infer` to the samples for the network.
 //
-// The body is a JSON object, or with the binary extension a JSON object and behind it the raw tensors. The reader takes
+// The body is a JSON object, or with the binary extension a JSON object and after it the raw tensors. The reader takes
 // the numbers straight from the parser's events, so that a body needs memory in proportion to its length whatever it
 // holds.
 #pragma once

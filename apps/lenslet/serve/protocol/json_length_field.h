@@ -3,7 +3,7 @@
 
 namespace lenslet::serve {
 
-/// The field with the length of the JSON in a body: behind it is binary data.
+/// The field with the length of the JSON in a body: after it is binary data.
 inline constexpr const char* kJsonLengthField = "Inference-Header-Content-Length";
 
 }  // namespace lenslet::serve

@@ -24,7 +24,7 @@ namespace lenslet::winograd_cpu {
 struct InputTask {
   const float* x;         // the first channel, at the first row and column that are copied
   int64_t plane, w;       // floats from channel to channel, and from row to row
-  int64_t channels;       // of these lanes; the lanes behind them get the last one's values
+  int64_t channels;       // of these lanes; the lanes after them get the last one's values
   int64_t rows, columns;  // copied
   float* padded;          // [4 tile_rows + 2][4 tile_columns + 2][W]; zeros outside of what is copied
   int64_t first;          // where in `padded` the first value goes, without the lanes

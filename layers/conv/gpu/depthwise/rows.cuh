@@ -18,7 +18,7 @@ constexpr int kDepthwiseAnyPad = -1;  // value of kPad: the padding is known onl
 /// of 8). The filter alone takes R*S of them, 49 of 7x7.
 constexpr int depthwise_min_blocks(int r, int stride) { return r == 7 ? 4 : r == 5 && stride == 2 ? 5 : 6; }
 
-/// Floats of one filter with its bias behind it, as the rows kernel reads them: whole float4.
+/// Floats of one filter with its bias after it, as the rows kernel reads them: whole float4.
 __host__ __device__ constexpr int depthwise_filter_pitch(int r, int s) { return (r * s + 1 + 3) / 4 * 4; }
 
 struct DepthwiseShape {
@@ -91,8 +91,8 @@ __global__ void __launch_bounds__(128, depthwise_min_blocks(R, kStride))
                                const float* __restrict__ filters,  // [K, depthwise_filter_pitch(R, S)]
                                float* __restrict__ y) {            // [N, K, P, Q]
   static_assert(kVector == 1 || kPad != kDepthwiseAnyPad);
-  constexpr int kColumns = 3 * kStride + S;              // input columns behind 4 outputs
-  constexpr int kInputRows = (kRows - 1) * kStride + R;  // input rows behind kRows outputs
+  constexpr int kColumns = 3 * kStride + S;              // input columns for 4 outputs
+  constexpr int kInputRows = (kRows - 1) * kStride + R;  // input rows for kRows outputs
   const int segment = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (segment >= shape.segments) return;
   int column_segment, row_segment, k, filter_of_input;

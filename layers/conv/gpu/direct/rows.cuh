@@ -114,8 +114,8 @@ __global__ void __launch_bounds__(128, kPool ? 6 : 1) conv_direct_rows_kernel(
     const DirectRowsShape shape,
     const float* __restrict__ x,                         // [N, C, H, W]
     float* __restrict__ y) {                             // [N, K, P, Q]
-  constexpr int kColumns = 3 * kStride + S;              // input columns behind 4 outputs
-  constexpr int kInputRows = (kRows - 1) * kStride + R;  // input rows behind kRows outputs
+  constexpr int kColumns = 3 * kStride + S;              // input columns for 4 outputs
+  constexpr int kInputRows = (kRows - 1) * kStride + R;  // input rows for kRows outputs
   const int segment = blockIdx.x * blockDim.x + threadIdx.x;
   if (segment >= shape.segments) return;
   int column_segment, row_segment;

@@ -170,7 +170,7 @@ __device__ __forceinline__ void add_strip_row(const DirectRowsFilter<3, K, 3, 3>
 //             bias, optional ReLU
 // work split  warp = 128 input columns of one strip of output rows, walked downwards; lane = 4 columns of all K
 //             filters
-// memory      no shared memory: neighbouring columns by shuffle; registers hold the sums of the rows under way, a row
+// memory      no shared memory: neighbouring columns by shuffle; registers hold the sums of the rows in progress, a row
 //             and the next one, which is read while this one is worked on; filters in the constant bank
 // requires    compiled K and stride, no dilation, one group; kVector: W a multiple of 4 (checked by
 //             direct/strip_launch.cuh)

@@ -34,7 +34,7 @@ struct DirectTileShape {
 };
 
 /// Starts to copy channels [c0, c0 + chunk) of the block's input tile to `tile` [images, chunk, tile_h, pitch], zero
-/// outside: asynchronously from compute capability 8.0 on, so that all of it is under way at once.
+/// outside: asynchronously from compute capability 8.0 on, so that all of it is in flight at once.
 __device__ __forceinline__ void stage_direct_tile(const DirectTileShape& shape, const float* __restrict__ x,
                                                   int n0, int h0, int w0, int c0, float* tile) {
   if (shape.contiguous) {

@@ -13,10 +13,10 @@ namespace lenslet {
 #ifdef LENSLET_HAS_HOPPER
 /// The kernel that gathers inputs itself, for compute capability 9.0; null if it does not support the problem or is
 /// expected to take more than `cycles_to_beat`.
-std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& request, int multiprocessors,
-                                                       double cycles_to_beat);
+std::unique_ptr<ConvKernel> prepare_tensor_core_wgmma(const ConvPrepare& request, int multiprocessors,
+                                                      double cycles_to_beat);
 /// The estimated time of that kernel; infinite for problems that it does not support and for 1x1 filters.
-double hopper_microseconds(const Conv2dProblem& problem, MathMode math, int multiprocessors);
+double wgmma_microseconds(const Conv2dProblem& problem, MathMode math, int multiprocessors);
 /// The kernel whose inputs TMA gathers, for compute capability 9.0; null if it does not support the problem or the
 /// workspace limit, or is expected to take more than `us_to_beat`.
 std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare& request, int multiprocessors,
@@ -25,17 +25,16 @@ std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare& request, 
 /// or does not support the problem.
 size_t tma_workspace_bytes(const Conv2dProblem& problem, MathMode math);
 #else
-/// None: this build has no code for that GPU.
-inline std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare&, int, double) {
+// Without code for that GPU: no kernel, and no time or memory.
+
+/// Null.
+inline std::unique_ptr<ConvKernel> prepare_tensor_core_wgmma(const ConvPrepare&, int, double) {
   return nullptr;
 }
-/// See above.
-inline double hopper_microseconds(const Conv2dProblem&, MathMode, int) { return INFINITY; }
-/// See above.
+inline double wgmma_microseconds(const Conv2dProblem&, MathMode, int) { return INFINITY; }
 inline std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare&, int, double) {
   return nullptr;
 }
-/// See above.
 inline size_t tma_workspace_bytes(const Conv2dProblem&, MathMode) { return 0; }
 #endif
 

@@ -218,7 +218,7 @@ class TensorCoreTma : public ConvKernel {
         strides, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS)
-      throw DeviceError(concat("cuTensorMapEncodeIm2col failed with CUresult ", static_cast<int>(result),
+      throw DeviceError(concat("cuTensorMapEncodeIm2col failed with ", driver_error_name(result),
                                " for the convolution ", problem_.to_string(), ": use another backend"));
     mapped_ = x;
   }

@@ -20,12 +20,12 @@
 namespace lenslet {
 
 /// Where a tile begins.
-struct TmaPlace {
+struct TmaTileStart {
   int position, filter_tile;
 };
 template <class Tile>
-__device__ __forceinline__ TmaPlace tma_place(const TmaShape& shape, int tile) {
-  TmaPlace place;
+__device__ __forceinline__ TmaTileStart tma_tile_start(const TmaShape& shape, int tile) {
+  TmaTileStart place;
   place.position = shape.by_filter_tiles.divide(tile, place.filter_tile) * Tile::kPixels;
   return place;
 }
@@ -39,8 +39,8 @@ struct TmaSteps {
 template <class Tile>
 __device__ __forceinline__ void tma_load(const TmaShape& shape, const CUtensorMap& x,
                                          const unsigned char* __restrict__ filters, uint32_t stages,
-                                         uint32_t barriers, const TmaPlace& place, const TmaSteps& steps,
-                                         RingPlace& ring) {
+                                         uint32_t barriers, const TmaTileStart& place, const TmaSteps& steps,
+                                         RingPosition& ring) {
   int rest, q, c, column;
   Im2colStart start{};
   start.n = shape.by_plane.divide(place.position, rest);
@@ -51,7 +51,7 @@ __device__ __forceinline__ void tma_load(const TmaShape& shape, const CUtensorMa
   const unsigned char* source =
       filters + (static_cast<int64_t>(place.filter_tile) * shape.steps + steps.first) * Tile::kFilterBytes;
   for (int step = steps.first; step < steps.end; ++step) {
-    const uint32_t full = barriers + ring.index * 16, free = full + 8;
+    const uint32_t full = barriers + ring.index * kBarrierPairBytes, free = full + kBarrierBytes;
     const uint32_t inputs = stages + ring.index * Tile::kStageBytes;
     barrier_wait(free, ring.parity ^ 1);
     barrier_arrive_expect(full, Tile::kStageBytes);
@@ -104,7 +104,7 @@ __device__ __forceinline__ void for_each_four(const float (&sums)[kSums], Visit&
   for (int j = 0; j < kSums / 8; ++j) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float* const left = sums + j * 8 + half * 2;  // of columns 16*j + ..., right: 8 columns on
+      const float* const left = sums + j * 8 + half * 2;  // columns 16 j to 16 j + 7; `right`: the next eight
       const float* const right = left + 4;
       const float one = __shfl_xor_sync(kAllLanes, odd ? left[0] : right[0], 1);
       const float two = __shfl_xor_sync(kAllLanes, odd ? left[1] : right[1], 1);
@@ -122,7 +122,8 @@ __device__ __forceinline__ void for_each_four(const float (&sums)[kSums], Visit&
 //             each adds up a part of the tile's rows, in the order of the parts
 // memory      shared: a ring of kStages steps, positions and filters in swizzled rows of 128 bytes; after the last step
 //             the sums of a part
-// requires    sm_90a; one group (checked by tensor_core/hopper_tma.cu)
+// requires    sm_90a (make_kernel of tensor_core.cu); one group, 16 channels, 32 filters, strides up to 8, offsets that
+//             TMA encodes, steps >= parts (supports() and choose() of hopper_tma.cu)
 // measured    H200, hot, tf32, NHWC: 8 images, 64 channels, 128 x 128, 256 filters 3x3: 133.1 us = 281 TFLOP/s
 //             (docs/results/2026-11-29-h200/deep3x3-tf32.json)
 template <class Tile>
@@ -135,7 +136,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
   using namespace hopper;
   extern __shared__ __align__(1024) unsigned char shared[];
   const uint32_t stages = shared_address(shared), barriers = stages + Tile::kStages * Tile::kStageBytes;
-  const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 128, 0);  // the same for a warp
+  const int group =
+      __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup, 0);  // the same for a warp
   if (threadIdx.x == 0) {
     prefetch_tensor_map(x);
     for (int i = 0; i < Tile::kStages; ++i) {
@@ -151,11 +153,11 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
   const int first_tile = static_cast<int>(blockIdx.x) / shape.parts,
             stride = static_cast<int>(gridDim.x) / shape.parts;
   const TmaSteps steps{rank * shape.steps / shape.parts, (rank + 1) * shape.steps / shape.parts};
-  RingPlace ring;
+  RingPosition ring;
   if (group == Tile::kGroups) {
     if (threadIdx.x % 32 == 0) {
       for (int tile = first_tile; tile < shape.tiles; tile += stride) {
-        tma_load<Tile>(shape, x, filters, stages, barriers, tma_place<Tile>(shape, tile), steps, ring);
+        tma_load<Tile>(shape, x, filters, stages, barriers, tma_tile_start<Tile>(shape, tile), steps, ring);
       }
     }
     __syncwarp();
@@ -167,7 +169,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
     const bool signals = threadIdx.x % 32 == 0;
 #pragma unroll 1
     for (int tile = first_tile; tile < shape.tiles; tile += stride) {
-      const TmaPlace place = tma_place<Tile>(shape, tile);
+      const TmaTileStart place = tma_tile_start<Tile>(shape, tile);
       const int first_filter = place.filter_tile * Tile::kFilters;
       float sums[Tile::kFilters / 2];
       uint32_t read = 0;  // the barrier of the step whose products are in flight; 0: none
@@ -175,7 +177,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
       int step = steps.first;
 #pragma unroll 1
       do {
-        const uint32_t full = barriers + ring.index * 16, inputs = stages + ring.index * Tile::kStageBytes;
+        const uint32_t full = barriers + ring.index * kBarrierPairBytes,
+                       inputs = stages + ring.index * Tile::kStageBytes;
         barrier_wait(full, ring.parity);
         const uint64_t a = swizzled_operand_descriptor(inputs + group * 64 * Tile::kRowBytes);
         const uint64_t b = swizzled_operand_descriptor(inputs + Tile::kInputBytes);

@@ -1,4 +1,4 @@
-// Inputs as the Hopper convolution's copies take them: NHWC, in elements of its math mode, rows of whole 16 bytes.
+// Packs inputs for the convolution that TMA feeds: NHWC, elements of the math mode, rows of whole 16 bytes.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,13 @@ __device__ __forceinline__ uint4 tma_piece(const float* values) {
   }
 }
 
-// computes    packed [N*H*W, pieces] x 16 bytes from x [N, C, H, W] or [N, H, W, C], zeros behind C
+// computes    packed [N*H*W, pieces] x 16 bytes from x [N, C, H, W] or [N, H, W, C], zeros after C
 // work split  a block = 64 pixels x 8 pieces; NCHW: a warp reads a channel of 32 neighbouring pixels at a time, a
 //             thread writes a piece, and shared memory transposes between
 // memory      NCHW: shared, 64 pixels of 8 pieces of channels, with a pitch that avoids bank conflicts
-// requires    sm_80 for fp16's rounding
-// measured    see conv_tensor_core_tma_kernel
+// requires    sm_90a, as the kernel that reads `packed`; blockIdx.y within the grid (pack_fits_grid() of
+//             hopper_tma.cu)
+// measured    not measured: no result file has its stage; lenslet profile times it as "pack"
 template <MathMode kMath, bool kNhwc>
 __global__ void __launch_bounds__(kTmaPackThreads)
     conv_tensor_core_pack_kernel(const TmaPackShape shape,

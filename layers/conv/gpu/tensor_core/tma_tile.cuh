@@ -1,4 +1,4 @@
-// Tiling of the Hopper convolution: sizes of a problem and of a tile.
+// Tiling of the convolution that TMA feeds: sizes of a problem and of a tile.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ constexpr int kPoints = fused_lenet5::WinogradF45::kPoints;
 // rows every second one belongs to a parity, so that neighbouring places of all rows are neighbours in memory.
 constexpr int kPairs = kPooled1 / 2, kPlaces1 = kPooled1 * kPairs, kRowPlaces = kSide / 2 * kPairs;
 constexpr int kTiles2 = 2, kRows2 = 2 * kPooled2;  // of conv2's outputs: tiles of four along a row, rows
-// Lengths with the lanes behind the last place that a vector of 16 reads or writes, in whole lines of the cache.
+// Lengths with the lanes after the last place that a vector of 16 reads or writes, in whole lines of the cache.
 constexpr int kRowLine = 96, kPoolLine = 96, kInput2Line = 80;
 constexpr int kFeatures = kMaps2 * kPooled2 * kPooled2;
 // Outputs of the fully connected layers, rounded up to whole panels of any width.
@@ -60,7 +60,7 @@ struct Scratch {
   alignas(64) float fc2[SimdKernels::kGroup][kFc2Step];
   alignas(64) float fc3[SimdKernels::kGroup][kFc3Step];
 
-  // The lanes behind the last place are computed and dropped; they only must not be slow numbers.
+  // The lanes after the last place are computed and dropped; they only must not be slow numbers.
   Scratch() {
     for (int i = 0; i < 2; ++i) {
       for (auto& set : columns) std::fill(set[i] + kRowPlaces, set[i] + kRowLine, 0.0f);

@@ -23,13 +23,14 @@ __device__ __forceinline__ void conv1_stage(const fused_lenet5::Fp32Constants& c
                                             float* maps, int images, int warp, int lane) {
   // As few filters per warp as let 16 warps take all: a tile's pixels are transformed once for all of them.
   const int filters = images <= 2 ? 1 : images <= 6 ? 2 : 3;
-  const int warps = (24 * images + 31) / 32, first = warp / warps * filters;
+  const int warps = (Tile::kTiles * images + 31) / 32, first = warp / warps * filters;
   const int task = warp % warps * 32 + lane;
-  if (first >= 6 || task >= 24 * images) return;
-  const int image = task / 24, row = task % 24 / 6, column = task % 6;
-  fused_lenet5::fp32_conv1<Tile::kMap>(constants,
-                                       pixels + image * fused_lenet5::kPixels + row * (6 * 28) + column * 4,
-                                       maps + image * Tile::kImage + row * 36 + column * 2, first, filters);
+  if (first >= 6 || task >= Tile::kTiles * images) return;
+  const int image = task / Tile::kTiles, row = task % Tile::kTiles / Tile::kTileColumns,
+            column = task % Tile::kTileColumns;
+  fused_lenet5::fp32_conv1<Tile::kMap>(
+      constants, pixels + image * fused_lenet5::kPixels + row * Tile::kTilePixelRow + column * 4,
+      maps + image * Tile::kImage + row * Tile::kTilePooledRow + column * 2, first, filters);
 }
 
 /// h1 -> V in place: a warp takes a map, 24 lanes its [12 rows] x [2 halves of eight inputs].

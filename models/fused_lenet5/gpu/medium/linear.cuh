@@ -73,12 +73,12 @@ __device__ __forceinline__ void hidden_layers(float* activations, const float* p
                                               int warp, int lane) {
   if (warp < Tile::kFc1Warps) {
     linear_layer<kGroup, Tile::kFc1Steps>(activations, Tile::kH2, Tile::kF1, parameters + Tile::kFc1,
-                                          parameters + Tile::kBiasF1, images, 120, warp, lane);
+                                          parameters + Tile::kBiasF1, images, Tile::kFc1Outputs, warp, lane);
   }
   __syncthreads();
   if (warp < Tile::kFc2Warps) {
     linear_layer<kGroup, Tile::kFc2Steps>(activations, Tile::kF1, Tile::kF2, parameters + Tile::kFc2,
-                                          parameters + Tile::kBiasF2, images, 84, warp, lane);
+                                          parameters + Tile::kBiasF2, images, Tile::kFc2Outputs, warp, lane);
   }
   __syncthreads();
 }

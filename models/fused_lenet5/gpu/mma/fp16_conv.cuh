@@ -37,7 +37,7 @@ __device__ __forceinline__ PairTwice pair_twice(float2 two) {
   return {halves, halves};
 }
 
-/// conv1, ReLU and pooling of kTogether images in shared memory, each with its h1 kPlaceBytes behind the one before.
+/// conv1, ReLU and pooling of kTogether images in shared memory, each with its h1 kPlaceBytes after the one before.
 /// Products of several alternate, so that one does not wait for the sums of the other. An image is cut into 24 strips
 /// of 8 columns of pixels x 10 rows, from which come 4 columns x 6 rows of outputs. A product is pixels [16, K] x
 /// filters [K, 24]: rows g and g + 8 are strip g of a set, at one row of pixels and at the next; columns are six

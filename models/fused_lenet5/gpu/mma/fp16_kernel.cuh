@@ -7,7 +7,7 @@
 
 namespace lenslet::fused_lenet5 {
 
-/// Shared memory of a block: the fully connected layers' parameters, then the part of each warp: kTogether places of
+/// Shared memory of a block: the fully connected layers' parameters, then the part of each warp: kTogether slots of
 /// [kBuffers images, h1], which it convolves together, then h2.
 template <typename Pixel, int kWarps, int kTogether_>
 struct MmaFp16Shared {
@@ -51,7 +51,7 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
 #pragma unroll
     for (int e = 0; e < kEights; ++e) multiply_fp16(sums[e], a.x, a.y, b[e][2 * step], sums[e]);
   };
-  const auto hand_on = [](auto& b, int tile, const float(&sums)[kEights][4]) {
+  const auto to_operand_b = [](auto& b, int tile, const float(&sums)[kEights][4]) {
 #pragma unroll
     for (int e = 0; e < kEights; ++e) {
       b[e][2 * tile] = transpose_8x8(pack_positive(sums[e][0], sums[e][1]));
@@ -82,7 +82,7 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
       }
     }
 #pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) hand_on(f1, begin + tile, sums[tile]);
+    for (int tile = 0; tile < kTiles; ++tile) to_operand_b(f1, begin + tile, sums[tile]);
   }
 
   uint32_t f2[kEights][2 * Map::kFc2Tiles];
@@ -95,7 +95,7 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
       multiply(sums, fragment(Map::kFc2 + (tile * Map::kFc2Steps + step) * Map::kLane4), f1, step);
     }
     multiply_rest(sums, half_fragment(Map::kFc2Last + tile * Map::kLane2), f1, Map::kFc2Steps);
-    hand_on(f2, tile, sums);
+    to_operand_b(f2, tile, sums);
   }
 
   start(logits, Map::kFc1Tiles + Map::kFc2Tiles);
@@ -109,8 +109,8 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
 // computes    logits [count, 10] or predictions [count] of images [count, 28, 28], the whole network
 // work split  persistent blocks, one per multiprocessor; a warp convolves up to 8 kTogether images, kTogether (1 or 2)
 //             at a time, then computes their fully connected layers together; once the weights have arrived, warps
-//             never wait for each other. The second place of a batch's last image keeps what was there, and nothing of
-//             it is written
+//             never wait for each other. An odd last image leaves the second slot of its warp with old pixels; nothing
+//             computed from that slot is written
 // memory      shared: 92 KB of fully connected weights in fragments, and each warp's images, h1 [12, 3, 12] words and
 //             h2 [8 kTogether, 128] words of two halves; registers: both convolutions' weights; the next images are
 //             copied meanwhile
@@ -144,9 +144,9 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
   // Blocks take rounds in turn, so that a small batch uses all multiprocessors.
   const int64_t stride = int64_t{kWarps} * gridDim.x * images_per_round;
   int64_t first = (int64_t{warp} * gridDim.x + blockIdx.x) * images_per_round;
-  // A round has the images from begin to end of images_per_round. All warps of a scheduler together in the fully
-  // connected layers would wait for the same shared memory: where these are but two, each warp divides its first round
-  // at another image, so that they come there at different times.
+  // A round computes images [begin, end) of images_per_round. Warps of one scheduler that reach the fully connected
+  // layers together wait for shared memory. With two warps per scheduler nothing else hides that, so each warp cuts its
+  // first round at another image.
   int begin = 0, end = images_per_round;
   if (kTogether > 1) {
     const int part = warp * images_per_round / kWarps / kTogether * kTogether;
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
       }
       wait_for_copies<0>();
       if (Shared::kBuffers == 2) buffer ^= 1;
-      if (kTogether > 1) await_weights();  // before the warps go apart
+      if (kTogether > 1) await_weights();  // before the warps diverge
     }
     await_weights();
     if (in_round == 0) break;

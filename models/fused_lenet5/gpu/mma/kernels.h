@@ -21,7 +21,7 @@ struct MmaKernel {
   int shared_bytes;     // per block
   int images_together;  // that a warp convolves
 
-  /// At most.
+  /// The largest number.
   int images_per_round() const { return kMmaImagesPerRound * images_together; }
 };
 

@@ -1,5 +1,9 @@
 // Stores into the shared memory of another block of a cluster that complete a barrier there, from compute capability
 // 9.0 on. Internal: includes CUDA. After the PTX ISA, "mbarrier" and "st.async".
+//
+// The overloads of barrier_init(), barrier_wait() and bulk_copy() take pointers, and the wait
+// acquires at the scope of the cluster. framework/instructions/barrier.cuh has the wrappers for addresses; with them
+// the compiler generates other code for the medium kernel. barrier_expect() is barrier_arrive_expect() there.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ struct RungDesign {
   int max_threads = 256;                   // with filter groups in z, where shares_input
   bool shares_input = false;               // filter groups of a block use one input tile
   bool uses_shared = false;
-  bool stages_filters = false;  // those of a block lie behind the input tile
+  bool stages_filters = false;  // those of a block lie after the input tile
   bool whole_warps = false;     // blocks are threads_x wide also for narrow images: lanes exchange values
   bool input_columns = false;   // `columns` are of the input: a thread has columns / stride outputs of a row
 };

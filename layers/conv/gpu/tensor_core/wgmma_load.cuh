@@ -1,24 +1,24 @@
-// The loaders of the Hopper convolution: input slices from global to shared memory, rounded.
+// The loaders of the convolution whose tile serves all taps: input slices from global to shared memory, rounded.
 #pragma once
 
 #include "framework/instructions/barrier.cuh"
 #include "framework/instructions/mma.cuh"
-#include "layers/conv/gpu/tensor_core/hopper_tile.cuh"
+#include "layers/conv/gpu/tensor_core/wgmma_tile.cuh"
 
 namespace lenslet {
 
 /// A block of 32 pixels x kStepChannels channels on its way from global to shared memory, in a warp's registers. NCHW:
 /// a lane has one pixel, neighbouring lanes read neighbouring pixels. NHWC: two lanes have a pixel, four channels each.
 template <class Tile>
-class HopperBlock {
+class WgmmaInputs {
  public:
   /// `first` is the block's first padded pixel.
-  __device__ __forceinline__ void locate(const HopperShape& shape, int first) {
+  __device__ __forceinline__ void locate(const WgmmaShape& shape, int first) {
 #pragma unroll
-    for (int i = 0; i < kSources; ++i) sources_[i] = hopper_source<Tile>(shape, first + pixel(i));
+    for (int i = 0; i < kSources; ++i) sources_[i] = wgmma_source<Tile>(shape, first + pixel(i));
   }
   /// Begins to load channels from `channel` on.
-  __device__ __forceinline__ void load(const HopperShape& shape, const float* __restrict__ x, int channel) {
+  __device__ __forceinline__ void load(const WgmmaShape& shape, const float* __restrict__ x, int channel) {
     if constexpr (Tile::kNhwc) {
       const int c = channel + static_cast<int>(threadIdx.x % 2) * 4;
 #pragma unroll
@@ -80,15 +80,15 @@ class HopperBlock {
 };
 
 /// One loader warp: has blocks warp, warp + kLoaders, ... of every slice of every tile of this thread block. Each
-/// step's values are on their way while the warp waits for their slice's place in the ring.
+/// step's values are on their way while the warp waits for their slice's buffer of the ring.
 template <class Tile>
-__device__ __forceinline__ void hopper_load_inputs(const HopperShape& shape, const float* __restrict__ x,
-                                                   unsigned char* slices, uint32_t barriers, int warp) {
+__device__ __forceinline__ void wgmma_load_inputs(const WgmmaShape& shape, const float* __restrict__ x,
+                                                  unsigned char* slices, uint32_t barriers, int warp) {
   constexpr int kRound = Tile::kOwned * Tile::kLoaders;  // blocks
   const int slice_bytes = Tile::kPieces * shape.pitch * 16;
   const int rounds = (shape.blocks + kRound - 1) / kRound;
-  HopperBlock<Tile> blocks[Tile::kOwned];
-  RingPlace place;
+  WgmmaInputs<Tile> blocks[Tile::kOwned];
+  RingPosition at;
   int tile = static_cast<int>(blockIdx.x), slice = 0, step = 0, round = 0;
   const auto load = [&] {
     if (rounds > 1 || (slice == 0 && step == 0)) {
@@ -108,11 +108,11 @@ __device__ __forceinline__ void hopper_load_inputs(const HopperShape& shape, con
   };
   load();
   while (true) {
-    const uint32_t full = barriers + place.index * 16, free = full + 8;
-    barrier_wait(free, place.parity ^ 1);
+    const uint32_t full = barriers + at.index * kBarrierPairBytes, free = full + kBarrierBytes;
+    barrier_wait(free, at.parity ^ 1);
 #pragma unroll
     for (int i = 0; i < Tile::kOwned; ++i) {
-      blocks[i].store(reinterpret_cast<uint4*>(slices + place.index * slice_bytes), shape.pitch,
+      blocks[i].store(reinterpret_cast<uint4*>(slices + at.index * slice_bytes), shape.pitch,
                       (round * kRound + i * Tile::kLoaders + warp) * 32, step);
     }
     if (++round == rounds) {
@@ -122,7 +122,7 @@ __device__ __forceinline__ void hopper_load_inputs(const HopperShape& shape, con
         fence_async_proxy();
         __syncwarp();
         if (threadIdx.x % 32 == 0) barrier_arrive(full);
-        place.advance(shape.input_depth);
+        at.advance(shape.input_depth);
         if (++slice == shape.slices) {
           slice = 0;
           tile += static_cast<int>(gridDim.x);

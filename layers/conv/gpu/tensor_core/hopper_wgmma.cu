@@ -1,5 +1,5 @@
 // Tensor-core convolution for Hopper with wgmma: stride 1, one group, NCHW, in fp16 also NHWC; see
-// tensor_core/hopper_kernel.cuh. This file: supported problems, tiling, the order of the filters in memory.
+// tensor_core/wgmma_kernel.cuh. This file: supported problems, tiling, the order of the filters in memory.
 #include "layers/conv/gpu/tensor_core/hopper.h"
 
 #include <algorithm>
@@ -10,28 +10,28 @@
 #include "framework/instructions/operand_bits.h"
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/kernel_host.cuh"
-#include "layers/conv/gpu/tensor_core/hopper_kernel.cuh"
+#include "layers/conv/gpu/tensor_core/wgmma_kernel.cuh"
 
 namespace lenslet {
 namespace {
 
-using HopperFunction = void (*)(HopperShape, const float*, const unsigned char*, const float*, float*);
+using WgmmaFunction = void (*)(WgmmaShape, const float*, const unsigned char*, const float*, float*);
 
 constexpr int kMaxStages = 4, kMinStages = 3, kMaxSlices = 8, kMinSlices = 2;
-constexpr int kBarrierBytes = 16 * (kMaxStages + kMaxSlices + 2);
+constexpr int kBarriersBytes = kBarrierPairBytes * (kMaxStages + kMaxSlices + 2);
 
 struct Variant {
   int pixels, filters, channels, lanes, stage_taps, tap_bytes, staging_bytes;
-  int threads[2];            // [NHWC]
-  HopperFunction kernel[2];  // [NHWC]
+  int threads[2];           // [NHWC]
+  WgmmaFunction kernel[2];  // [NHWC]
 };
 
 constexpr MathMode kTf32 = MathMode::kTf32, kFp16 = MathMode::kFp16;
 
 template <MathMode kMath, int kTilesM, int kFilters, int kTaps>
 constexpr Variant variant() {
-  using Tile = HopperTile<kMath, false, kTilesM, kFilters, kTaps>;
-  using NhwcTile = HopperTile<kFp16, true, kTilesM, kFilters, kTaps>;
+  using Tile = WgmmaTile<kMath, false, kTilesM, kFilters, kTaps>;
+  using NhwcTile = WgmmaTile<kFp16, true, kTilesM, kFilters, kTaps>;
   return {Tile::kPixels,
           kFilters,
           Tile::kChannels,
@@ -50,7 +50,7 @@ constexpr Variant kVariants[2][6] = {
     {variant<kFp16, 2, 128, 5>(), variant<kFp16, 2, 128, 3>(), variant<kFp16, 2, 128, 1>(),
      variant<kFp16, 1, 64, 5>(), variant<kFp16, 1, 64, 3>(), variant<kFp16, 1, 64, 1>()}};
 
-/// The padded images of the batch as one row of pixels; see tensor_core/hopper_kernel.cuh.
+/// The padded images of the batch as one row of pixels; see tensor_core/wgmma_kernel.cuh.
 struct PaddedBatch {
   int64_t width, height, pixels, outputs;  // of an image; of the batch; up to the last output
   int64_t halo;                            // additional inputs after a run of outputs that its taps read
@@ -73,11 +73,11 @@ struct SharedLayout {
   SharedLayout(const Conv2dProblem& problem, const Variant& variant, const PaddedBatch& batch) {
     if (problem.r * problem.s % variant.stage_taps != 0) return;
     const int64_t wanted_blocks = ceil_div(variant.pixels + batch.halo, 32);
-    // 4 modulo 8: HopperBlock::store() in hopper_load.cuh has the reason.
+    // 4 modulo 8: WgmmaInputs::store() in wgmma_load.cuh has the reason.
     const int64_t wanted_pitch = round_up(variant.pixels + batch.halo + 4, 8) - 4;
     const int64_t slice_bytes = wanted_pitch * 2 * 16,
                   stage_bytes = int64_t{variant.stage_taps} * variant.tap_bytes;
-    const int64_t left = GpuLimits::kHopperSharedBytes - variant.staging_bytes - kBarrierBytes;
+    const int64_t left = GpuLimits::kHopperSharedBytes - variant.staging_bytes - kBarriersBytes;
     if (kMinSlices * slice_bytes + kMinStages * stage_bytes > left) return;
     fits = true;
     filter_depth =
@@ -89,7 +89,7 @@ struct SharedLayout {
     ring_offset = static_cast<int>(input_depth * slice_bytes);
     staging_offset = ring_offset + filter_depth * static_cast<int>(stage_bytes);
     barrier_offset = staging_offset + variant.staging_bytes;
-    bytes = barrier_offset + kBarrierBytes;
+    bytes = barrier_offset + kBarriersBytes;
   }
 };
 
@@ -125,10 +125,10 @@ Choice choose_variant(const Conv2dProblem& problem, MathMode math, int multiproc
   return best;
 }
 
-class TensorCoreHopper
-    : public OneLaunchConv<HopperShape, const float*, const unsigned char*, const float*, float*> {
+class TensorCoreWgmma
+    : public OneLaunchConv<WgmmaShape, const float*, const unsigned char*, const float*, float*> {
  public:
-  TensorCoreHopper(const ConvPrepare& request, const Variant& variant, int multiprocessors)
+  TensorCoreWgmma(const ConvPrepare& request, const Variant& variant, int multiprocessors)
       : variant_(variant) {
     const Conv2dProblem& problem = request.problem;
     const bool nhwc = problem.layout == TensorLayout::kNhwc;
@@ -196,7 +196,7 @@ class TensorCoreHopper
   }
 
   Variant variant_;
-  HopperShape shape_{};
+  WgmmaShape shape_{};
   std::shared_ptr<float> filters_, bias_;
 };
 
@@ -210,21 +210,22 @@ bool supports(const Conv2dProblem& problem, MathMode math) {
 
 }  // namespace
 
-double hopper_microseconds(const Conv2dProblem& problem, MathMode math, int multiprocessors) {
+double wgmma_microseconds(const Conv2dProblem& problem, MathMode math, int multiprocessors) {
   // With one tap it loads each slice of inputs for a single product.
   if (!supports(problem, math) || problem.r * problem.s == 1) return INFINITY;
-  // The time of this kernel over the estimate of cycles(): a parameter, fitted to trials on an H200 at 1,755 cycles a
-  // microsecond with problems/resnet50.txt and problems/deep3x3.txt (not measured: a ratio to an estimate).
+  constexpr double kCyclesPerUs = 1755;  // the H200's clock in the trials
+  // The time of this kernel over the estimate of cycles(): a parameter, fitted to trials on an H200 with
+  // problems/resnet50.txt and problems/deep3x3.txt (not measured: a ratio to an estimate).
   const double slower = math == kTf32 ? 1.6 : 3.1;
-  return choose_variant(problem, math, multiprocessors).cycles * slower / 1755;
+  return choose_variant(problem, math, multiprocessors).cycles * slower / kCyclesPerUs;
 }
 
-std::unique_ptr<ConvKernel> prepare_tensor_core_hopper(const ConvPrepare& request, int multiprocessors,
-                                                       double cycles_to_beat) {
+std::unique_ptr<ConvKernel> prepare_tensor_core_wgmma(const ConvPrepare& request, int multiprocessors,
+                                                      double cycles_to_beat) {
   if (!supports(request.problem, request.math)) return nullptr;
   const Choice choice = choose_variant(request.problem, request.math, multiprocessors);
   if (choice.cycles > cycles_to_beat) return nullptr;
-  return std::make_unique<TensorCoreHopper>(request, *choice.variant, multiprocessors);
+  return std::make_unique<TensorCoreWgmma>(request, *choice.variant, multiprocessors);
 }
 
 }  // namespace lenslet

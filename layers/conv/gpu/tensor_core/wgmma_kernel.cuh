@@ -12,9 +12,9 @@
 #include "framework/instructions/barrier.cuh"
 #include "framework/instructions/warp.cuh"
 #include "framework/instructions/wgmma.cuh"
-#include "layers/conv/gpu/tensor_core/hopper_load.cuh"
-#include "layers/conv/gpu/tensor_core/hopper_store.cuh"
-#include "layers/conv/gpu/tensor_core/hopper_tile.cuh"
+#include "layers/conv/gpu/tensor_core/wgmma_load.cuh"
+#include "layers/conv/gpu/tensor_core/wgmma_store.cuh"
+#include "layers/conv/gpu/tensor_core/wgmma_tile.cuh"
 
 namespace lenslet {
 
@@ -24,12 +24,13 @@ namespace lenslet {
 //             pixels each, the other warps load inputs, send for filters and store the tile before
 // memory      shared: a ring of input slices [kPieces][pitch] x 16 bytes, a ring of filter stages [kStageTaps][kPieces]
 //             [kFilters] x 16 bytes, the sums of the tile before; 64*kTilesM/128*kFilters sums per thread
-// requires    sm_90a; stride 1, one group; NHWC: C a multiple of 4 (checked by tensor_core/hopper.cu)
+// requires    sm_90a (make_kernel of tensor_core.cu); stride 1, one group; NHWC: fp16, C a multiple of 4 (supports() of
+//             hopper_wgmma.cu)
 // measured    H100, hot, tf32, NCHW: 8 images, 64 channels, 128 x 128, 256 filters 3x3: 160.4 us = 233 TFLOP/s
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kernel(
-    const HopperShape shape,
+    const WgmmaShape shape,
     const float* __restrict__ x,                // [N, C, H, W] or [N, H, W, C]
     const unsigned char* __restrict__ filters,  // [filter tiles, slices, taps] packed
     const float* __restrict__ bias,             // [filter tiles * kFilters]
@@ -39,79 +40,81 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
   const int slice_bytes = Tile::kPieces * shape.pitch * 16;
   const int stages_of_slice = shape.taps / Tile::kStageTaps;
   const uint32_t inputs = shared_address(shared), ring = inputs + shape.ring_offset;
-  // Two barriers for each place of a ring: full, then free.
+  // Two barriers for each buffer of a ring: full, then free.
   const uint32_t input_barriers = inputs + shape.barrier_offset;
-  const uint32_t filter_barriers = input_barriers + shape.input_depth * 16;
-  const uint32_t staging_barriers = filter_barriers + shape.filter_depth * 16;
+  const uint32_t filter_barriers = input_barriers + shape.input_depth * kBarrierPairBytes;
+  const uint32_t staging_barriers = filter_barriers + shape.filter_depth * kBarrierPairBytes;
   if (threadIdx.x == 0) {
     constexpr int kConsumerWarps = 4 * Tile::kConsumers;
 #pragma unroll 1
     for (int i = 0; i < shape.input_depth; ++i) {
-      barrier_init(input_barriers + i * 16, Tile::kLoaders);
-      barrier_init(input_barriers + i * 16 + 8, kConsumerWarps);
+      barrier_init(input_barriers + i * kBarrierPairBytes, Tile::kLoaders);
+      barrier_init(input_barriers + i * kBarrierPairBytes + kBarrierBytes, kConsumerWarps);
     }
 #pragma unroll 1
     for (int i = 0; i < shape.filter_depth; ++i) {
-      barrier_init(filter_barriers + i * 16, 1);
-      barrier_init(filter_barriers + i * 16 + 8, kConsumerWarps);
+      barrier_init(filter_barriers + i * kBarrierPairBytes, 1);
+      barrier_init(filter_barriers + i * kBarrierPairBytes + kBarrierBytes, kConsumerWarps);
     }
     // Every lane arrives here, not one lane per warp as above: ordinary accesses fill the stage, and racecheck follows
     // a barrier only from threads that arrive. The cost is not measurable.
     for (int i = 0; i < Tile::kConsumers; ++i) {
-      barrier_init(staging_barriers + i * 16, 128);
-      barrier_init(staging_barriers + i * 16 + 8, 32 * Tile::kStorers);
+      barrier_init(staging_barriers + i * kBarrierPairBytes, kWarpgroup);
+      barrier_init(staging_barriers + i * kBarrierPairBytes + kBarrierBytes, 32 * Tile::kStorers);
     }
     fence_barrier_init();
     fence_async_proxy();
   }
   __syncthreads();
   float* staging = reinterpret_cast<float*>(shared + shape.staging_offset);
-  const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 128, 0);  // the same for a warp
+  const int group =
+      __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup, 0);  // the same for a warp
 
   if (group >= Tile::kConsumers) {
     keep_registers<Tile::kProducerRegisters>();
     const int warp = static_cast<int>(threadIdx.x) / 32 - 4 * Tile::kConsumers;
     if (warp < Tile::kLoaders) {
-      hopper_load_inputs<Tile>(shape, x, shared, input_barriers, warp);
+      wgmma_load_inputs<Tile>(shape, x, shared, input_barriers, warp);
     } else if (warp > Tile::kLoaders) {  // the warps that computed the last tile store it
       const int storer = warp - Tile::kLoaders - 1, owner = storer / Tile::kStorers;
-      const uint32_t full = staging_barriers + owner * 16, free = full + 8;
+      const uint32_t full = staging_barriers + owner * kBarrierPairBytes, free = full + kBarrierBytes;
       uint32_t parity = 0;
       for (int tile = static_cast<int>(blockIdx.x); tile + static_cast<int>(gridDim.x) < shape.tiles;
            tile += static_cast<int>(gridDim.x)) {
         int filter_tile;
         const int first = shape.by_filter_tiles.divide(tile, filter_tile) * Tile::kPixels;
         barrier_wait(full, parity);
-        hopper_store<Tile>(shape, staging + owner * Tile::kStagingFloats, bias, y,
-                           first + owner * Tile::kPixelsOfGroup, filter_tile * Tile::kFilters,
-                           storer % Tile::kStorers, Tile::kStorers);
+        wgmma_store<Tile>(shape, staging + owner * Tile::kStagingFloats, bias, y,
+                          first + owner * Tile::kPixelsOfGroup, filter_tile * Tile::kFilters,
+                          storer % Tile::kStorers, Tile::kStorers);
         barrier_arrive(free);
         parity ^= 1;
       }
     } else if (threadIdx.x % 32 == 0) {
-      RingPlace place;
+      RingPosition at;
       for (int tile = static_cast<int>(blockIdx.x); tile < shape.tiles; tile += static_cast<int>(gridDim.x)) {
         int filter_tile;
         shape.by_filter_tiles.divide(tile, filter_tile);
         const unsigned char* source =
             filters + static_cast<int64_t>(filter_tile) * shape.slices * shape.taps * Tile::kTapBytes;
         for (int i = 0; i < shape.slices * stages_of_slice; ++i) {
-          const uint32_t full = filter_barriers + place.index * 16, free = full + 8;
-          barrier_wait(free, place.parity ^ 1);
+          const uint32_t full = filter_barriers + at.index * kBarrierPairBytes, free = full + kBarrierBytes;
+          barrier_wait(free, at.parity ^ 1);
           barrier_arrive_expect(full, Tile::kStageBytes);
-          bulk_copy(ring + place.index * Tile::kStageBytes, source, Tile::kStageBytes, full);
+          bulk_copy(ring + at.index * Tile::kStageBytes, source, Tile::kStageBytes, full);
           source += Tile::kStageBytes;
-          place.advance(shape.filter_depth);
+          at.advance(shape.filter_depth);
         }
       }
     }
   } else {
     take_registers<Tile::kConsumerRegisters>();
     staging += group * Tile::kStagingFloats;
-    const uint32_t staged = staging_barriers + group * 16, staging_free = staged + 8;
+    const uint32_t staged = staging_barriers + group * kBarrierPairBytes,
+                   staging_free = staged + kBarrierBytes;
     uint32_t staging_parity = 0;
     const bool signals = threadIdx.x % 32 == 0;
-    RingPlace stage, input;
+    RingPosition stage, input;
     int first = 0, filter_tile = 0;
     for (int tile = static_cast<int>(blockIdx.x); tile < shape.tiles; tile += static_cast<int>(gridDim.x)) {
       first = shape.by_filter_tiles.divide(tile, filter_tile) * Tile::kPixels + group * Tile::kPixelsOfGroup;
@@ -120,13 +123,13 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
       uint32_t stage_read = 0, input_read = 0;
       bool add = false;
       for (int slice = 0; slice < shape.slices; ++slice) {
-        barrier_wait(input_barriers + input.index * 16, input.parity);
+        barrier_wait(input_barriers + input.index * kBarrierPairBytes, input.parity);
         // Descriptors count in 16 bytes, which is one pixel of a piece.
         uint64_t a = operand_descriptor(
             inputs + input.index * slice_bytes + group * Tile::kPixelsOfGroup * 16, shape.pitch * 16);
         int s = 0;
         for (int part = 0; part < stages_of_slice; ++part) {
-          barrier_wait(filter_barriers + stage.index * 16, stage.parity);
+          barrier_wait(filter_barriers + stage.index * kBarrierPairBytes, stage.parity);
           const uint64_t b = operand_descriptor(ring + stage.index * Tile::kStageBytes, Tile::kFilters * 16);
 #pragma unroll
           for (int m = 0; m < Tile::kTilesM; ++m) wgmma_hold(sums[m]);
@@ -136,7 +139,8 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
           for (int tap = 0; tap < Tile::kStageTaps; ++tap) {
 #pragma unroll
             for (int m = 0; m < Tile::kTilesM; ++m) {
-              wgmma<Tile::kMath>(sums[m], a + m * 64, b + tap * (Tile::kTapBytes / 16), tap > 0 || add);
+              wgmma<Tile::kMath>(sums[m], a + m * kWarpgroupRows, b + tap * (Tile::kTapBytes / 16),
+                                 tap > 0 || add);
             }
             const bool last = ++s == shape.s;
             a += last ? shape.tap_row - (shape.s - 1) * shape.tap_column : shape.tap_column;
@@ -146,14 +150,14 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
           wgmma_commit();
 #pragma unroll
           for (int m = 0; m < Tile::kTilesM; ++m) wgmma_hold(sums[m]);
-          wgmma_wait<1>();  // the products before these are done with their stage
+          wgmma_wait<1>();  // the products before these have read their stage
           if (signals && stage_read) barrier_arrive(stage_read);
           if (signals && input_read) barrier_arrive(input_read);
           input_read = 0;
-          stage_read = filter_barriers + stage.index * 16 + 8;
+          stage_read = filter_barriers + stage.index * kBarrierPairBytes + kBarrierBytes;
           stage.advance(shape.filter_depth);
         }
-        input_read = input_barriers + input.index * 16 + 8;
+        input_read = input_barriers + input.index * kBarrierPairBytes + kBarrierBytes;
         input.advance(shape.input_depth);
       }
       wgmma_wait<0>();
@@ -165,13 +169,13 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
       }
       barrier_wait(staging_free, staging_parity ^ 1);  // the tile before has been stored
       staging_parity ^= 1;
-      hopper_stage<Tile>(sums, staging);
+      wgmma_stage<Tile>(sums, staging);
       if (tile + static_cast<int>(gridDim.x) < shape.tiles) barrier_arrive(staged);
     }
     // The last tile, outside of the loop: there the registers of the sums are free.
-    named_barrier<128>(1 + group);
-    hopper_store<Tile>(shape, staging, bias, y, first, filter_tile * Tile::kFilters,
-                       static_cast<int>(threadIdx.x) / 32 % 4, 4);
+    named_barrier<kWarpgroup>(1 + group);
+    wgmma_store<Tile>(shape, staging, bias, y, first, filter_tile * Tile::kFilters,
+                      static_cast<int>(threadIdx.x) / 32 % 4, 4);
   }
 }
 

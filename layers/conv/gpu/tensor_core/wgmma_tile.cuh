@@ -1,14 +1,16 @@
-// Tiling of the Hopper convolution: sizes of a problem and of a tile, and the position of a padded pixel in x.
+// Tiling of the convolution whose tile serves all taps: sizes of a problem and of a tile, and the position of a padded
+// pixel in x.
 #pragma once
 
 #include <cstdint>
 
+#include "framework/instructions/warp.cuh"
 #include "framework/tensor/math_mode.h"
 #include "layers/conv/gpu/fast_divide.cuh"
 
 namespace lenslet {
 
-struct HopperShape {
+struct WgmmaShape {
   int c, h, w, channel_pitch, image;  // input; H*W (NCHW) or 1; C*H*W
   int pad_h, pad_w;
   int k, p, q, plane;       // output; P*Q
@@ -28,18 +30,18 @@ struct HopperShape {
 /// kTilesM tiles of 64 pixels a warpgroup, kFilters filters per block; a slice of inputs is one wgmma deep; the filters
 /// of kStageTaps taps, a divisor of R*S, travel together.
 template <MathMode kMode, bool kChannelsLast, int kM, int kN, int kTaps>
-struct HopperTile {
+struct WgmmaTile {
   static constexpr MathMode kMath = kMode;
   static constexpr bool kNhwc = kChannelsLast;
   static constexpr int kTilesM = kM, kFilters = kN, kStageTaps = kTaps;
   static constexpr int kLanes = kMode == MathMode::kTf32 ? 4 : 8;  // channels in a piece of 16 bytes
   static constexpr int kPieces = 2, kChannels = kPieces * kLanes;  // of a slice
   static constexpr int kConsumers = 2;                             // warpgroups
-  static constexpr int kPixelsOfGroup = 64 * kTilesM, kPixels = kConsumers * kPixelsOfGroup;
+  static constexpr int kPixelsOfGroup = kWarpgroupRows * kTilesM, kPixels = kConsumers * kPixelsOfGroup;
   // Producers: kLoaders warps load, one requests filters, kStorers per consumer store its sums. NCHW's stores are few
   // and wide, so one storer is enough; its loads of single floats need more registers than twelve warps would have.
   static constexpr int kProducers = kNhwc ? 3 : 2;  // warpgroups
-  static constexpr int kThreads = 128 * (kProducers + kConsumers);
+  static constexpr int kThreads = kWarpgroup * (kProducers + kConsumers);
   static constexpr int kLoaders = kNhwc ? 7 : 5, kStorers = kNhwc ? 2 : 1;
   // Blocks of 32 pixels that a loader has on the way, in registers.
   static constexpr int kOwned = kNhwc ? 3 : 4;
@@ -54,7 +56,7 @@ struct HopperTile {
 
 /// Element of x at padded pixel v and channel 0, or -1 in the padding and past the end.
 template <class Tile>
-__device__ __forceinline__ int hopper_source(const HopperShape& shape, int v) {
+__device__ __forceinline__ int wgmma_source(const WgmmaShape& shape, int v) {
   int rest, column;
   const int n = shape.by_padded_image.divide(v, rest);
   const int h = shape.by_padded_row.divide(rest, column) - shape.pad_h, w = column - shape.pad_w;
