@@ -221,7 +221,7 @@ TEST(ConvVerifier, HoldsAChoiceToItsOwnBound) {
 class AnyMathBackend : public SabotagedBackend {
  public:
   using SabotagedBackend::SabotagedBackend;
-  Support supports(const Conv2dProblem&, MathMode) const override { return Support::yes(); }
+  Support support_of(const Conv2dProblem&, MathMode) const override { return Support::yes(); }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }

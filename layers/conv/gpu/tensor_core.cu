@@ -189,7 +189,7 @@ Support gpu_supports(int capability) {
 
 class TensorCoreBackend : public SummingBackend {
  public:
-  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
     if (math == MathMode::kFp32) {
       return Support::no(
           "tensor_core rounds its operands to tf32 or fp16, not fp32: choose math tf32 or fp16");
