@@ -20,8 +20,8 @@ struct TmaShape {
 };
 
 /// kGroups warpgroups of 64 positions each x kFilters filters, in steps of kRowBytes of channels, kStages of them in
-/// shared memory; kBlocks blocks on a multiprocessor. kShare neighbouring blocks of a cluster have the same filters, and
-/// each copies a part of them to all.
+/// shared memory; kBlocks blocks on a multiprocessor. kShare neighbouring blocks of a cluster have the same filters,
+/// and each copies a part of them to all.
 template <int kRow, int kWarpgroups, int kN, int kDepth, int kResident, int kCluster>
 struct TmaSizes {
   static constexpr int kGroups = kWarpgroups, kPixels = 64 * kGroups, kFilters = kN;
