@@ -1,8 +1,9 @@
 // Convolution on tensor cores, tf32 or fp16 operands, fp32 sums: per group,
 //   y [K/G, N*P*Q] = w [K/G, C/G*R*S] x im2col(x) [C/G*R*S, N*P*Q]
 //
-// x, w and y are fp32 in memory, or for the kernel tma fp16 or bf16; operands of fp32 are rounded to nearest (tf32: 10 bits after the leading one, fp16: 10 bits
-// and its smaller range) before the tensor cores, which sum in fp32. There are three kernels. On Hopper
+// x, w and y are fp32 in memory; operands are rounded to nearest (tf32: 10 bits after the leading one, fp16: 10 bits
+// and its smaller range) before the tensor cores, which sum in fp32. tma also takes tensors of fp16 and bf16, and no
+// other kernel does. There are three kernels. On Hopper
 // the faster of tma and wgmma by estimate is taken, wgmma only if it is also estimated faster than mma; else mma:
 //   tma    Hopper (compute capability 9.0 exactly), one group, 16 channels and 32 filters or more:
 //          tensor_core/hopper_tma.cu
