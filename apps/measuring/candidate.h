@@ -9,6 +9,7 @@
 
 #include "apps/common/results/result_file.h"
 #include "framework/device/stream.h"
+#include "framework/tensor/element_type.h"
 
 namespace lenslet {
 
@@ -35,7 +36,9 @@ class Candidate {
   virtual bool is_call() const { return false; }
   /// The output of run(), on the stream's device, or of a call in host memory. It is poisoned before each check.
   virtual float* output() = 0;
-  virtual size_t output_count() const = 0;  // fp32 elements
+  /// Of its elements: fp32, fp16 or bf16. An output of other elements counts as fp32, four bytes each.
+  virtual ElementType output_type() const { return ElementType::kFp32; }
+  virtual size_t output_count() const = 0;  // elements
   /// `count` elements of the output, from `first` on.
   struct Part {
     size_t first = 0, count = 0;
@@ -43,7 +46,7 @@ class Candidate {
   /// The elements that are copied to the host and judged after a run with input number `round`: the whole output,
   /// unless that would take far longer than the timed run.
   virtual std::vector<Part> judged(int /*round*/) const { return {{0, output_count()}}; }
-  /// Compares `output`, a host copy of the parts judged(round) in order, with the reference of input number `round`.
+  /// Compares `output`, a host copy of the parts judged(round) in order, as fp32, with the reference of input `round`.
   virtual Verdict judge(int round, const std::vector<float>& output) = 0;
   /// Candidates that must be correct too before the candidate is timed: the same code with bias, ReLU or pooling fused.
   /// They read the same inputs and are judged once, on the first. The candidate owns them.

@@ -11,12 +11,14 @@
 #include "framework/base/parallel.h"
 #include "framework/measuring/stream_gate.h"
 #include "framework/tensor/poison.h"
+#include "framework/tensor/stored_floats.h"
 #include "framework/tensor/tensor.h"
 
 namespace lenslet {
 namespace {
 
 constexpr uint32_t kPoison = 0x01010101u * kNanByte;  // a poisoned output
+constexpr uint16_t kPoison16 = kPoison & 0xffffu;     // of elements of 16 bits
 // While the stream is held back, work on other streams gets three times its usual time, within these limits; the gate
 // itself opens after a quarter of a second.
 constexpr double kMinWaitNs = 2e6, kMaxWaitNs = 80e6;
@@ -72,23 +74,37 @@ void sleep_ns(double ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(
 }  // namespace
 
 void CandidateChecks::poison() {
-  fill_bytes(candidate_.output(), place_, kNanByte, candidate_.output_count() * sizeof(float), stream_);
+  fill_bytes(candidate_.output(), place_, kNanByte, bytes(candidate_.output_count()), stream_);
 }
 
-void CandidateChecks::touch() { fill_bytes(candidate_.output(), place_, 0, sizeof(float), stream_); }
+void CandidateChecks::touch() { fill_bytes(candidate_.output(), place_, 0, bytes(1), stream_); }
+
+void CandidateChecks::widen(const void* elements, size_t count, float* values) const {
+  load_floats(type_, elements, static_cast<int64_t>(count), values);
+  if (type_ == ElementType::kFp32) return;
+  const auto* const bits = static_cast<const uint16_t*>(elements);
+  parallel_for(static_cast<int64_t>(count), int64_t{1} << 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (bits[i] == kPoison16) std::memcpy(&values[i], &kPoison, sizeof kPoison);
+    }
+  });
+}
 
 const std::vector<float>& CandidateChecks::download(int round) {
   size_t count = 0;
   const std::vector<Candidate::Part> parts = candidate_.judged(round);
   for (const Candidate::Part& part : parts) count += part.count;
   scratch_.resize(count);
-  float* place = scratch_.data();
+  const bool widened = type_ != ElementType::kFp32;
+  if (widened) bits_.resize(bytes(count));
+  void* to = widened ? static_cast<void*>(bits_.data()) : scratch_.data();
   for (const Candidate::Part& part : parts) {
-    copy_bytes(place, Device::cpu(), candidate_.output() + part.first, place_, part.count * sizeof(float),
+    copy_bytes(to, Device::cpu(), element(candidate_.output(), part.first), place_, bytes(part.count),
                stream_);
-    place += part.count;
+    to = element(to, part.count);
   }
   stream_.synchronise();
+  if (widened) widen(bits_.data(), count, scratch_.data());
   return scratch_;
 }
 
@@ -154,11 +170,12 @@ std::string CandidateChecks::judge_run_over(int standing, int round) {
   const std::vector<Candidate::Part> parts = candidate_.judged(standing);
   const std::vector<float> answer = download(standing);  // load() may poison the output
   candidate_.load(round, stream_);
-  const float* from = answer.data();
+  std::vector<float> stored = stored_floats(type_, answer.data(), static_cast<int64_t>(answer.size()));
+  void* from = stored.data();
   for (const Candidate::Part& part : parts) {
-    copy_bytes(candidate_.output() + part.first, place_, from, Device::cpu(), part.count * sizeof(float),
+    copy_bytes(element(candidate_.output(), part.first), place_, from, Device::cpu(), bytes(part.count),
                stream_);
-    from += part.count;
+    from = element(from, part.count);
   }
   stream_.synchronise();
   candidate_.run(stream_);
@@ -172,27 +189,32 @@ std::string CandidateChecks::judge_end_to_end(int round) {
   poison();
   float* const host = candidate_.host_output();
   const size_t count = candidate_.output_count();
-  std::memset(host, kNanByte, count * sizeof(float));
+  std::memset(host, kNanByte, bytes(count));
   candidate_.copy_in(stream_);
   candidate_.run(stream_);
   candidate_.copy_out(stream_);
   throw_on_unreported_error(stream_.device());
   stream_.synchronise();
   scratch_.clear();
-  for (const Candidate::Part& part : candidate_.judged(round))
-    scratch_.insert(scratch_.end(), host + part.first, host + part.first + part.count);
+  for (const Candidate::Part& part : candidate_.judged(round)) {
+    const size_t before = scratch_.size();
+    scratch_.resize(before + part.count);
+    widen(element(host, part.first), part.count, scratch_.data() + before);
+  }
   return judge(round, scratch_);
 }
 
 std::vector<float> CandidateChecks::peek(Stream& stream) {
   const size_t count = candidate_.output_count(), part = std::min(count, kPeekCount);
-  std::vector<float> seen(3 * part);
-  float* place = seen.data();
+  std::vector<char> elements(bytes(3 * part));
+  void* to = elements.data();
   for (const size_t first : {size_t{0}, (count - part) / 2, count - part}) {
-    copy_bytes(place, Device::cpu(), candidate_.output() + first, place_, part * sizeof(float), stream);
-    place += part;
+    copy_bytes(to, Device::cpu(), element(candidate_.output(), first), place_, bytes(part), stream);
+    to = element(to, part);
   }
   stream.synchronise();
+  std::vector<float> seen(3 * part);
+  widen(elements.data(), seen.size(), seen.data());
   return seen;
 }
 

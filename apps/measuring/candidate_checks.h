@@ -17,7 +17,8 @@ class CandidateChecks {
       : candidate_(candidate),
         stream_(stream),
         scratch_(scratch),
-        place_(candidate.is_call() ? Device::cpu() : stream.device()) {}
+        place_(candidate.is_call() ? Device::cpu() : stream.device()),
+        type_(candidate.output_type()) {}
 
   /// Loads input `round`, poisons the output, runs once and judges. Returns the fault, empty if there is none. `calls`:
   /// runs so far, for the message. `usual_ns`: duration of a run. On a GPU the stream is held back for some of these
@@ -45,6 +46,12 @@ class CandidateChecks {
 
  private:
   const std::vector<float>& download(int round);
+  /// The size of `count` elements of the output.
+  size_t bytes(size_t count) const { return bytes_of(type_, static_cast<int64_t>(count)); }
+  /// Element `index` of the output, or of a buffer of its type.
+  char* element(void* begin, size_t index) const { return static_cast<char*>(begin) + bytes(index); }
+  /// `count` elements as fp32; one that is still poisoned stays so.
+  void widen(const void* elements, size_t count, float* values) const;
   std::string judge(int round, const std::vector<float>& output);
   /// Samples of the output at both ends and in the middle, copied on `stream`.
   std::vector<float> peek(Stream& stream);
@@ -55,7 +62,9 @@ class CandidateChecks {
   Candidate& candidate_;
   Stream& stream_;
   std::vector<float>& scratch_;
-  Device place_;  // of the output
+  Device place_;            // of the output
+  ElementType type_;        // of its elements
+  std::vector<char> bits_;  // elements of 16 bits, before they are widened
   ResultError error_;
   uint64_t last_digest_ = 0;
   int last_round_ = -1;

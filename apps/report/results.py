@@ -109,10 +109,12 @@ def in_words_of_today(entry):
 class Row:
     """One entry of `results`, or of `rows`: row["side"] is its member, row.labels its labels."""
 
-    IDENTITY = ("name", "problem", "backend", "math", "layout", "cache")  # with study and labels
+    IDENTITY = ("name", "problem", "backend", "dt", "math", "layout", "cache")  # with study and labels
 
     def __init__(self, entry):
         entry = in_words_of_today(entry)
+        # The type of almost every row's tensors, which older files lack.
+        entry = {key: value for key, value in entry.items() if (key, value) != ("dt", "fp32")}
         self.entry, self.get = entry, entry.get
         self.labels = {str(k): str(v) for k, v in members(entry.get("labels")).items() if v is not None}
 

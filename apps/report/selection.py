@@ -105,8 +105,8 @@ def layers(rows):
 
 
 def candidate(row):
-    """The title of a column or tick: the backend, with math and layout unless they are the defaults."""
-    extra = [row.text("math")] if row.text("math") not in ("", "fp32") else []
+    """The title of a column or tick: the backend, with type, math and layout unless they are the defaults."""
+    extra = [row.text(key) for key in ("dt", "math") if row.text(key) not in ("", "fp32")]
     extra += [row.text("layout")] if row.text("layout") not in ("", "NCHW") else []
     return " ".join([row.backend or row.text("name")] + extra)
 

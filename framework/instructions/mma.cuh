@@ -69,6 +69,12 @@ __device__ __forceinline__ uint32_t pack_halves(float low, float high) {
   const __half2 pair = __floats2half2_rn(low, high);
   return *reinterpret_cast<const uint32_t*>(&pair);
 }
+/// Two values as bfloat16, rounded to nearest, the first in the lower half.
+__device__ __forceinline__ uint32_t pack_bfloat16s(float low, float high) {
+  uint32_t pair = 0;
+  LENSLET_FROM_SM(80, asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low)));
+  return pair;
+}
 /// The same of max(x, 0) of each. NaN stays NaN.
 __device__ __forceinline__ uint32_t pack_positive(float low, float high) {
   uint32_t pair = 0;

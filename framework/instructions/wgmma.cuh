@@ -31,10 +31,13 @@ __device__ __forceinline__ uint64_t operand_descriptor(uint32_t address, int pie
          static_cast<uint64_t>(128 >> 4) << 32;
 }
 /// Describes a K-major operand in rows of 128 bytes, 1024-byte aligned, whose 16-byte pieces are permuted by the
-/// 128-byte swizzle: piece i of row r lies at piece i ^ (r % 8). The next 32 bytes of K begin at the descriptor + 2.
+/// 128-byte swizzle: piece i of row r lies at piece i ^ (r % 8). Of 64 bytes, 512-byte aligned, by the 64-byte swizzle:
+/// at piece i ^ (r / 2 % 4). The next 32 bytes of K begin at the descriptor + 2.
+template <int kRowBytes = 128>
 __device__ __forceinline__ uint64_t swizzled_operand_descriptor(uint32_t address) {
-  return static_cast<uint64_t>(address >> 4 & 0x3fff) | static_cast<uint64_t>(1024 >> 4) << 32 |
-         uint64_t{1} << 62;
+  static_assert(kRowBytes == 128 || kRowBytes == 64);
+  return static_cast<uint64_t>(address >> 4 & 0x3fff) | static_cast<uint64_t>(8 * kRowBytes >> 4) << 32 |
+         uint64_t{kRowBytes == 128 ? 1 : 2} << 62;
 }
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void wgmma_commit() {
@@ -59,6 +62,12 @@ __device__ __forceinline__ void wgmma_hold(float (&sums)[kCount]) {
   LENSLET_REGISTERS_32                                                                 \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
   "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define LENSLET_REGISTERS_128                                                                    \
+  LENSLET_REGISTERS_64                                                                           \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "           \
+  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
+  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define LENSLET_SUMS_8(i)                                                                     \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
       "+f"(d[i + 6]), "+f"(d[i + 7])
@@ -73,10 +82,14 @@ __device__ __forceinline__ void wgmma_hold(float (&sums)[kCount]) {
                : "l"(a), "l"(b), "r"(static_cast<int>(add)))
 
 /// d[64 x 64] (+)= a[64 x 32 bytes] * b[32 bytes x 64], both from shared memory; d starts at zero where `add` is false.
-template <MathMode kMath>
+/// With kBf16 the operands of mode fp16 are bfloat16.
+template <MathMode kMath, bool kBf16 = false>
 __device__ __forceinline__ void wgmma(float (&d)[32], uint64_t a, uint64_t b, bool add) {
   if constexpr (kMath == MathMode::kTf32) {
     LENSLET_WGMMA("m64n64k8.f32.tf32.tf32", LENSLET_REGISTERS_32, "%32, %33", "%34", "1, 1",
+                  LENSLET_SUMS_32(0));
+  } else if constexpr (kBf16) {
+    LENSLET_WGMMA("m64n64k16.f32.bf16.bf16", LENSLET_REGISTERS_32, "%32, %33", "%34", "1, 1, 0, 0",
                   LENSLET_SUMS_32(0));
   } else {
     LENSLET_WGMMA("m64n64k16.f32.f16.f16", LENSLET_REGISTERS_32, "%32, %33", "%34", "1, 1, 0, 0",
@@ -85,10 +98,13 @@ __device__ __forceinline__ void wgmma(float (&d)[32], uint64_t a, uint64_t b, bo
 }
 
 /// Like wgmma() above, for b[32 bytes x 128].
-template <MathMode kMath>
+template <MathMode kMath, bool kBf16 = false>
 __device__ __forceinline__ void wgmma(float (&d)[64], uint64_t a, uint64_t b, bool add) {
   if constexpr (kMath == MathMode::kTf32) {
     LENSLET_WGMMA("m64n128k8.f32.tf32.tf32", LENSLET_REGISTERS_64, "%64, %65", "%66", "1, 1",
+                  LENSLET_SUMS_32(0), LENSLET_SUMS_32(32));
+  } else if constexpr (kBf16) {
+    LENSLET_WGMMA("m64n128k16.f32.bf16.bf16", LENSLET_REGISTERS_64, "%64, %65", "%66", "1, 1, 0, 0",
                   LENSLET_SUMS_32(0), LENSLET_SUMS_32(32));
   } else {
     LENSLET_WGMMA("m64n128k16.f32.f16.f16", LENSLET_REGISTERS_64, "%64, %65", "%66", "1, 1, 0, 0",
@@ -96,8 +112,22 @@ __device__ __forceinline__ void wgmma(float (&d)[64], uint64_t a, uint64_t b, bo
   }
 }
 
+/// Like wgmma() above, for b[32 bytes x 256] of 16-bit operands.
+template <MathMode kMath, bool kBf16 = false>
+__device__ __forceinline__ void wgmma(float (&d)[128], uint64_t a, uint64_t b, bool add) {
+  static_assert(kMath == MathMode::kFp16);
+  if constexpr (kBf16) {
+    LENSLET_WGMMA("m64n256k16.f32.bf16.bf16", LENSLET_REGISTERS_128, "%128, %129", "%130", "1, 1, 0, 0",
+                  LENSLET_SUMS_32(0), LENSLET_SUMS_32(32), LENSLET_SUMS_32(64), LENSLET_SUMS_32(96));
+  } else {
+    LENSLET_WGMMA("m64n256k16.f32.f16.f16", LENSLET_REGISTERS_128, "%128, %129", "%130", "1, 1, 0, 0",
+                  LENSLET_SUMS_32(0), LENSLET_SUMS_32(32), LENSLET_SUMS_32(64), LENSLET_SUMS_32(96));
+  }
+}
+
 #undef LENSLET_REGISTERS_32
 #undef LENSLET_REGISTERS_64
+#undef LENSLET_REGISTERS_128
 #undef LENSLET_SUMS_8
 #undef LENSLET_SUMS_32
 #undef LENSLET_WGMMA

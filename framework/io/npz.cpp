@@ -11,7 +11,7 @@
 #include "framework/base/error.h"
 #include "framework/base/joined_numbers.h"
 #include "framework/base/text.h"
-#include "framework/io/float_formats.h"
+#include "framework/tensor/float_formats.h"
 
 namespace lenslet {
 namespace {

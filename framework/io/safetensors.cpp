@@ -18,7 +18,7 @@
 #include "framework/base/text.h"
 #include "framework/io/file.h"
 #include "framework/io/file_guess.h"
-#include "framework/io/float_formats.h"
+#include "framework/tensor/float_formats.h"
 
 namespace lenslet {
 namespace {

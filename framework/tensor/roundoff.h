@@ -1,6 +1,7 @@
 // Unit roundoffs: the largest relative error of a number that is rounded once, in its format's normal range.
 #pragma once
 
+#include "framework/tensor/element_type.h"
 #include "framework/tensor/math_mode.h"
 
 namespace lenslet {
@@ -9,6 +10,7 @@ namespace lenslet {
 inline constexpr double kUnitFp32 = 0x1p-24;
 inline constexpr double kUnitTf32 = 0x1p-11;  ///< Rounded to nearest.
 inline constexpr double kUnitFp16 = 0x1p-11;  ///< Rounded to nearest.
+inline constexpr double kUnitBf16 = 0x1p-8;   ///< Rounded to nearest.
 
 /// Operands that tensor cores read as tf32: they ignore the bits after the tenth instead of rounding.
 inline constexpr double kUnitCutTf32 = 0x1p-10;
@@ -19,6 +21,17 @@ inline constexpr double kFlushedToZero = 0x1p-120;
 /// Operands of products in that mode, at worst.
 constexpr double operand_roundoff(MathMode math) {
   return math == MathMode::kFp32 ? 0 : math == MathMode::kTf32 ? kUnitCutTf32 : kUnitFp16;
+}
+
+/// The error of an fp32 result that is stored as an element of `type`, relative and, for the smallest numbers, absolute.
+/// 0 of fp32 itself.
+struct StoringError {
+  double relative = 0, absolute = 0;
+};
+constexpr StoringError storing_error(ElementType type) {
+  return type == ElementType::kFp16   ? StoringError{kUnitFp16, 0x1p-25}
+         : type == ElementType::kBf16 ? StoringError{kUnitBf16, 0x1p-134}
+                                      : StoringError{};
 }
 
 }  // namespace lenslet

@@ -11,6 +11,9 @@
 //     cases the products are exact in fp32. Tensor cores add them in fp32 but truncate, which counts as two roundings
 //     (M. Fasi, N. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science
 //     7:e330, 2021).
+//   Storing: operands of fp16 and bf16 tensors are what they are, and their products are exact in fp32. An output that
+//     is stored in one of these types is rounded once more, by at most the type's unit roundoff of the rounded value
+//     (framework/tensor/roundoff.h); where sums are exact, it is the nearest number of that type.
 //
 // The errors of a layer's outputs are assumed to be independent: those that reach an output of a later layer have
 // either sign. For them there is the standard deviation of an error as well, if the roundings behind it are independent
@@ -35,6 +38,7 @@ struct ConvAccuracy {
   bool exact_on_integers = true;  // results for small integers are bit exact (docs/measuring.md)
   bool by_image_maximum = false;  // M counts the image's largest input
   double product_error = 0;       // relative, of each product
+  int storings = 1;               // roundings to the tensor's type, one after another, if that is not fp32
   /// The standard deviation of the error, in units of 2^-24 * M and apart from product_error; 0: of T roundings.
   double deviation = 0;
 
@@ -59,6 +63,7 @@ inline ConvAccuracy accuracy_of_sums(const Conv2dProblem& problem, MathMode math
   const auto terms = static_cast<double>(conv_terms(problem));
   accuracy.constant = std::max(1.01, std::exp(terms * kUnitFp32));
   accuracy.exact_on_integers = terms < 0x1p20;  // integers up to 4, products up to 16: sums below 2^24
+  if (problem.type != ElementType::kFp32) accuracy.constant *= 2;  // tensor cores may add them
   if (math == MathMode::kFp32) return accuracy;
   const double operand = operand_roundoff(math);
   accuracy.product_error = 2 * operand + operand * operand;

@@ -22,7 +22,7 @@ namespace lenslet {
 struct ConvPrepare {
   const Conv2dProblem& problem;       // validated
   MathMode math = MathMode::kFp32;    // supported, as supports() returned
-  const float* weights = nullptr;     // [K, C/G, R, S]
+  const float* weights = nullptr;     // [K, C/G, R, S], fp32; each exact in the problem's type
   const float* bias = nullptr;        // [K] or null
   Rectifier rectifier = {};           // apply it to each sum; one that fuses_rectifier() accepts, or none
   size_t workspace_limit = SIZE_MAX;  // bytes; default: the backend's own limit
@@ -37,9 +37,19 @@ struct ConvPrepare {
 /// Buffer::kAlignment. On the CPU they may be a caller's memory, aligned for a float and readable only to the last
 /// element.
 struct ConvArgs {
-  const float* x = nullptr;  // [N, C, H, W] or [N, H, W, C], by the problem's layout
+  const float* x = nullptr;  // [N, C, H, W] or [N, H, W, C], by the layout; other types through x_as()
   // [N, K, P, Q], or [N, P, Q, K]; with max_pool P and Q count its windows. Every element is written.
   float* y = nullptr;
+  /// x as elements of T, which must be those of the problem's type.
+  template <typename T>
+  const T* x_as() const noexcept {
+    return reinterpret_cast<const T*>(x);
+  }
+  /// y as elements of T, which must be those of the problem's type.
+  template <typename T>
+  T* y_as() const noexcept {
+    return reinterpret_cast<T*>(y);
+  }
 };
 
 /// A backend prepared for one problem.
@@ -65,7 +75,12 @@ class ConvBackend {
   /// Yes, or no with the reason. Checks the problem and may query the features of the current GPU, if there is one, so
   /// that `auto` skips a backend on an older GPU. prepare() checks its own GPU. Cheap, opens nothing, works without a
   /// device.
-  virtual Support supports(const Conv2dProblem& problem, MathMode math) const = 0;
+  Support supports(const Conv2dProblem& problem, MathMode math) const {
+    if (const Support stored = tensor_support(problem.type, math); !stored) return stored;
+    return support_of(problem, math);
+  }
+  /// Whether it reads and writes tensors of that type in memory. By default fp32 alone.
+  virtual bool takes(ElementType type) const { return type == ElementType::kFp32; }
   /// Upper bound of ConvKernel::workspace_bytes() without a limit, before preparing.
   virtual size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const = 0;
   /// The smallest workspace that it needs: less than workspace_bytes() if it can compute the problem in smaller parts.
@@ -115,6 +130,19 @@ class ConvBackend {
   }
 
  private:
+  /// Nothing converts tensors silently, and no mode rounds operands of 16 bits further: their products are exact in
+  /// fp32, tf32 and, of fp16, in fp16.
+  Support tensor_support(ElementType type, MathMode math) const {
+    if (!takes(type)) {
+      return Support::no(concat("takes fp32 tensors, not ", type.name(), ": choose fp32, or on a GPU use ",
+                                "tensor_core or cudnn, which take fp16 and bf16"));
+    }
+    if (type == ElementType::kFp32 || math == MathMode::kFp32) return Support::yes();
+    return Support::no(concat("multiplies ", type.name(), " tensors as they are and sums in fp32, not in ",
+                              lenslet::to_string(math), ": choose math fp32"));
+  }
+  /// supports(), for a type that it takes.
+  virtual Support support_of(const Conv2dProblem& problem, MathMode math) const = 0;
   /// prepare(), for a request that supports() and the fusions allow.
   virtual std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const = 0;
 };

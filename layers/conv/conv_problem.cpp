@@ -107,7 +107,7 @@ double Conv2dProblem::bytes() const noexcept {
   const double input = 1.0 * n * c * h * w;
   const double weights = 1.0 * k * (c / groups) * r * s;
   const double output = 1.0 * n * k * p() * q();
-  return sizeof(float) * (input + weights + k + output);
+  return type.bits() / 8.0 * (input + weights + output) + sizeof(float) * 1.0 * k;
 }
 
 void Conv2dProblem::check() const {
@@ -148,7 +148,7 @@ bool operator==(const Conv2dProblem& a, const Conv2dProblem& b) noexcept {
   return a.n == b.n && a.c == b.c && a.h == b.h && a.w == b.w && a.k == b.k && a.r == b.r && a.s == b.s &&
          a.stride_h == b.stride_h && a.stride_w == b.stride_w && a.pad_h == b.pad_h && a.pad_w == b.pad_w &&
          a.more_pad_h == b.more_pad_h && a.more_pad_w == b.more_pad_w && a.dilation_h == b.dilation_h &&
-         a.dilation_w == b.dilation_w && a.groups == b.groups && a.layout == b.layout;
+         a.dilation_w == b.dilation_w && a.groups == b.groups && a.layout == b.layout && a.type == b.type;
 }
 
 }  // namespace lenslet

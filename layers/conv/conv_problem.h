@@ -3,13 +3,15 @@
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, g(k)*C/G + c, h, v]
 //   h = p*stride_h - pad_h + r*dilation_h, v = q*stride_w - pad_w + s*dilation_w,
 //   g(k) = the group of filter k
-// x [N, C, H, W], w [K, C/G, R, S], b [K], y [N, K, P, Q], all fp32; `layout` is the order of x and y in memory.
-// Cross-correlation, zero padding.
+// x [N, C, H, W], w [K, C/G, R, S], b [K], y [N, K, P, Q]; `layout` is the order of x and y in memory, `type` that of
+// the elements of x, w and y. b is fp32, and so are the sums. Cross-correlation, zero padding.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "framework/tensor/element_type.h"
+#include "framework/tensor/math_mode.h"
 #include "framework/tensor/shape.h"
 #include "layers/window_direction.h"
 
@@ -33,6 +35,8 @@ struct Conv2dProblem {
   int groups = 1;                      // G; filters of a group read C/G channels
   /// Order of x and y; w is always [K, C/G, R, S]. Not part of the problem string.
   TensorLayout layout = TensorLayout::kNchw;
+  /// Of x, w and y: fp32, fp16 or bf16. y is rounded to nearest, of two to the even one. Not part of the problem string.
+  ElementType type = ElementType::kFp32;
   std::string name;  // for output: printable text without a double quote; may be empty
 
   /// Output height; < 1 if the filter does not fit.
@@ -41,12 +45,14 @@ struct Conv2dProblem {
   int q() const noexcept;
   /// 2 * N * K * P * Q * (C/G) * R * S.
   double flops() const noexcept;
-  /// Input + weights + bias + output, each once, fp32.
+  /// Input + weights + bias + output, each once.
   double bytes() const noexcept;
   /// [N, C, H, W] for either layout.
   Shape input_shape() const { return {n, c, h, w}; }
   /// [K, C/G, R, S].
   Shape weight_shape() const { return {k, c / groups, r, s}; }
+  /// The size of a tensor of that shape in the problem's type.
+  size_t bytes_of_tensor(const Shape& shape) const { return bytes_of(type, shape.num_elements()); }
   /// [N, K, P, Q] for either layout.
   Shape output_shape() const { return {n, k, p(), q()}; }
 
@@ -76,5 +82,11 @@ struct Conv2dProblem {
 
   friend bool operator==(const Conv2dProblem& a, const Conv2dProblem& b) noexcept;  // ignores the name
 };
+
+/// The mode at whose rate tensor cores multiply the problem's operands: fp16 and bf16 tensors are multiplied as they
+/// are, at one rate.
+inline MathMode rate_of(ElementType type, MathMode math) {
+  return type == ElementType::kFp32 ? math : MathMode::kFp16;
+}
 
 }  // namespace lenslet

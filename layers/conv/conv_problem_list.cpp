@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
 #include "framework/base/error.h"
@@ -118,6 +119,16 @@ class ListReader {
       listed.text = concat(refused, " ", listed.text);
       if (listed.unsupported.empty()) listed.unsupported = concat("Lenslet does not measure ", refused);
     }
+    std::vector<std::optional<ElementType>> types(options_.types().begin(), options_.types().end());
+    if (types.empty()) types.emplace_back();
+    for (const std::optional<ElementType>& type : types) {
+      if (type) listed.problem.type = *type;
+      listed.has_type = type.has_value();
+      add_batches(listed, origin, number);
+    }
+  }
+
+  void add_batches(const ListedProblem& listed, const std::string& origin, size_t number) {
     for (const int batch : options_.batches()) {
       if (problems_.size() == kMaxProblems)
         throw DataError(concat(through(origin), printable_excerpt(origin, 200), ":", number,
@@ -198,9 +209,9 @@ ListedProblem listed_problem(std::string_view text) {
   try {
     Conv2dProblem problem = Conv2dProblem::parse(text);
     std::string canonical = problem.to_string();
-    return {std::move(problem), std::move(canonical), {}};
+    return {std::move(problem), std::move(canonical), {}, false};
   } catch (const UnavailableError& error) {
-    return {{}, printable_excerpt(text), error.what()};
+    return {{}, printable_excerpt(text), error.what(), false};
   }
 }
 

@@ -15,6 +15,7 @@ struct ListedProblem {
   Conv2dProblem problem;    // no sizes if the text is no 2-D convolution
   std::string text;         // its canonical string; of an unsupported one the text of the list, in one line
   std::string unsupported;  // why it cannot be measured; empty if it can
+  bool has_type = false;    // whether the list names the type of its tensors, `--dt`
 };
 
 /// One problem string. A 3-D convolution is unsupported. Throws UsageError for a malformed string.

@@ -49,10 +49,8 @@ struct Measured {
   std::vector<std::string_view> values;  // in lower case
 };
 const std::vector<Measured>& measured_values() {
-  static const std::vector<Measured> all = {{"--dir", {"fwd_b", "fwd_d", "fwd_i"}},
-                                            {"--dt", {"f32", "f32:f32:f32"}},
-                                            {"--cfg", {"f32"}},
-                                            {"--bia-dt", {"undef", "f32"}}};
+  static const std::vector<Measured> all = {
+      {"--dir", {"fwd_b", "fwd_d", "fwd_i"}}, {"--cfg", {"f32"}}, {"--bia-dt", {"undef", "f32"}}};
   return all;
 }
 
@@ -69,6 +67,18 @@ bool measures(std::string_view key, std::string_view value) {
   });
 }
 
+/// The types that `--dt=f32,f16:f16:f16` requests, of those that Lenslet has: for source, weights and destination alike.
+std::vector<ElementType> types_of(std::string_view value) {
+  std::vector<ElementType> types;
+  for (const std::string& part : split(value, ",")) {
+    for (const ElementType type : kFloatTypes) {
+      const std::string name = benchdnn_name(type), word = lower_case(part);
+      if (word == name || word == concat(name, ":", name, ":", name)) types.push_back(type);
+    }
+  }
+  return types;
+}
+
 std::vector<int> batches_of(std::string_view option, std::string_view value) {
   std::vector<int> batches;
   for (const std::string& part : split(value, ",")) {
@@ -83,6 +93,10 @@ std::vector<int> batches_of(std::string_view option, std::string_view value) {
 
 }  // namespace
 
+std::string benchdnn_name(ElementType type) {
+  return type == ElementType::kFp32 ? "f32" : type == ElementType::kFp16 ? "f16" : type.name();
+}
+
 std::string ProblemOptions::take(std::string_view option) {
   const size_t equals = option.find('=');
   const bool has_value = equals != std::string_view::npos;
@@ -92,12 +106,16 @@ std::string ProblemOptions::take(std::string_view option) {
     *this = ProblemOptions();
   } else if (key == "--mb") {
     batches_ = batches_of(option, value);
+  } else if (key == "--dt" && (value.empty() || !types_of(value).empty())) {
+    types_ = types_of(value);
+    refused_.erase(std::string(key));
   } else if (key == "--batch") {
     if (value.empty()) throw UsageError("--batch needs a file: --batch=FILE");
     return std::string(value);
   } else if (std::find(std::begin(kWithoutEffect), std::end(kWithoutEffect), key) ==
                  std::end(kWithoutEffect) &&
              option.substr(0, 2) != "-v") {
+    if (key == "--dt") types_.clear();
     const auto earlier = refused_.find(key);
     if (earlier != refused_.end()) refused_.erase(earlier);
     if (!has_value || !measures(key, value)) refused_.emplace(key, printable_excerpt(option, 80));

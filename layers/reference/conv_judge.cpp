@@ -6,6 +6,7 @@
 #include "framework/base/error.h"
 #include "framework/base/interruption.h"
 #include "framework/base/parallel.h"
+#include "framework/tensor/stored_floats.h"
 #include "layers/reference/choose_outputs.h"
 
 namespace lenslet {
@@ -26,9 +27,13 @@ std::vector<float> input_of(Fill fill, size_t images, size_t image_size, uint64_
   return reference::uniform_values(images * image_size, seed);
 }
 
-std::vector<float> coefficients_of(Fill fill, size_t count, uint64_t seed) {
+std::vector<float> coefficients_of(Fill fill, size_t count, uint64_t seed, ElementType type) {
   if (fill == Fill::kIntegers) return reference::small_integers(count, seed);
-  if (fill == Fill::kOneHot) return reference::distinct_integers(count, seed);
+  if (fill == Fill::kOneHot) {
+    constexpr int kBf16Period = 251;  // a prime below 2^8: all are exact in bf16
+    return type == ElementType::kBf16 ? reference::distinct_integers(count, seed, kBf16Period)
+                                      : reference::distinct_integers(count, seed);
+  }
   if (fill == Fill::kNormal) return reference::normal_values(count, seed);
   return reference::uniform_values(count, seed);
 }
@@ -90,8 +95,10 @@ ConvJudge::ConvJudge(const Conv2dProblem& problem, Fill fill, uint64_t seed, int
   columns_ = reference::pooled_columns(conv_columns_, window_);
   const auto weight_count = static_cast<size_t>(problem.weight_shape().num_elements());
   const auto filters = static_cast<size_t>(problem.k);
-  weights_ = coefficients_of(fill, weight_count, seed + 1);
-  bias_ = coefficients_of(fill, filters, seed + 2);
+  weights_ = coefficients_of(fill, weight_count, seed + 1, problem.type);
+  bias_ = coefficients_of(fill, filters, seed + 2, problem.type);
+  round_to(problem.type, weights_);
+  round_to(problem.type, bias_);
   const size_t filter_size = weight_count / filters;
   for (size_t k = 0; k < filters; ++k) {
     double sum = 0;
@@ -155,6 +162,7 @@ ConvCase ConvJudge::answers_to(std::vector<float> x, uint64_t seed) const {
   ConvCase data;
   data.fill = fill_;
   data.x = std::move(x);
+  round_to(problem_.type, data.x);
   data.image_maximum.resize(images);
   parallel_for(static_cast<int64_t>(images), 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
@@ -201,10 +209,17 @@ reference::Comparison ConvJudge::compare(const ConvCase& data, const std::vector
     const double magnitude = accuracy.by_image_maximum
                                  ? data.image_maximum[static_cast<size_t>(sample.n)] * filter_sum_[k]
                                  : sample.term.magnitude;
-    const double expected = sample.term.value + offset;
-    comparison.add(sample.index, y[static_cast<size_t>(sample.index)],
-                   reference::rectified(expected, after.slope, after.ceiling),
-                   exact ? 0 : factor * (magnitude + std::fabs(offset)));
+    double expected = reference::rectified(sample.term.value + offset, after.slope, after.ceiling);
+    double bound = exact ? 0 : factor * (magnitude + std::fabs(offset));
+    if (exact) {  // an integer below 2^24
+      expected = rounded_to(problem_.type, static_cast<float>(expected));
+    } else {
+      // A rounding of the result, or of a sum on the way to it, whose size the magnitude limits.
+      const double largest = accuracy.storings > 1 ? magnitude + std::fabs(offset) : std::fabs(expected);
+      const StoringError storing = storing_error(problem_.type);
+      bound += accuracy.storings * (storing.relative * (largest + bound) + storing.absolute);
+    }
+    comparison.add(sample.index, y[static_cast<size_t>(sample.index)], expected, bound);
   }
   return comparison;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/tensor/stored_floats.h"
 #include "layers/conv/prepare_services.h"
 #include "layers/reference/compare.h"
 #include "layers/reference/guarded_run.h"
@@ -18,7 +19,8 @@ constexpr float kSlope = 0.25f, kCeiling = 0.5f;
 std::string where(const Conv2dProblem& problem, Fill fill, bool bias, const Rectifier& after,
                   const std::optional<Pool2dWindow>& pool) {
   std::string text =
-      concat(problem.to_string(), problem.layout == TensorLayout::kNhwc ? ", NHWC, " : ", ", to_string(fill),
+      concat(problem.to_string(), problem.layout == TensorLayout::kNhwc ? ", NHWC, " : ", ",
+             problem.type == ElementType::kFp32 ? "" : concat(problem.type.name(), ", "), to_string(fill),
              bias ? ", bias" : "", after.none() ? "" : concat(", ", after.to_string()));
   if (pool) {
     text += concat(", max pool ", pool->r, "x", pool->s, " stride ", pool->stride_h, "x", pool->stride_w,
@@ -107,8 +109,11 @@ void ConvVerifier::run_epilogue(const FillCase& fill, Epilogue epilogue, const C
   result.detail = kernel->detail();
 
   reference::GuardedOperands operands;
-  operands.inputs = {{data.x.data(), data.x.size() * sizeof(float)}};
-  operands.output_bytes = static_cast<size_t>(fill.judge.outputs()) * sizeof(float);
+  const std::vector<float> x =
+      stored_floats(problem_.type, data.x.data(), static_cast<int64_t>(data.x.size()));
+  operands.inputs = {{x.data(), problem_.bytes_of_tensor(problem_.input_shape())}};
+  operands.output_bytes = bytes_of(problem_.type, fill.judge.outputs());
+  operands.output_type = problem_.type;
   operands.workspace_bytes = kernel->workspace_bytes();
   const reference::GuardedRun run =
       run_guarded(stream, operands, [&](const reference::GuardedPlaces& places) {
@@ -116,7 +121,8 @@ void ConvVerifier::run_epilogue(const FillCase& fill, Epilogue epilogue, const C
         kernel->convolve({places.inputs[0], places.output}, context);
       });
   if (!run.fault.empty()) return fail(run.fault);
-  const std::vector<float>& y = run.output;
+  std::vector<float> y(static_cast<size_t>(fill.judge.outputs()));
+  load_floats(problem_.type, run.output.data(), fill.judge.outputs(), y.data());
   // Every element, sampled or not, must be a number.
   const auto odd = std::find_if_not(y.begin(), y.end(), [](float value) { return std::isfinite(value); });
   if (odd != y.end()) return fail(concat("found ", *odd, " at ", odd - y.begin()));

@@ -81,11 +81,11 @@ std::vector<float> one_hot(size_t samples, size_t sample_size, uint64_t seed) {
   return values;
 }
 
-std::vector<float> distinct_integers(size_t count, uint64_t seed) {
+std::vector<float> distinct_integers(size_t count, uint64_t seed, int period) {
   Random random(seed);
   std::vector<float> values(count);
   for (size_t i = 0; i < count; ++i) {
-    const auto value = static_cast<float>(i % 1021 + 1);
+    const auto value = static_cast<float>(i % static_cast<size_t>(period) + 1);
     values[i] = random.below(2) == 0 ? value : -value;
   }
   return values;

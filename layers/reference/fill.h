@@ -45,7 +45,7 @@ std::vector<float> uniform_values(size_t count, uint64_t seed);
 std::vector<float> normal_values(size_t count, uint64_t seed);
 /// `samples` runs of `sample_size` zeros, each with a single 1 at a place that depends on the seed.
 std::vector<float> one_hot(size_t samples, size_t sample_size, uint64_t seed);
-/// 1, 2, 3, … modulo 1021, signs alternating at random: neighbours always differ, all exact in fp16.
-std::vector<float> distinct_integers(size_t count, uint64_t seed);
+/// 1, 2, 3, … modulo `period`, signs alternating at random: neighbours always differ, all exact in fp16.
+std::vector<float> distinct_integers(size_t count, uint64_t seed, int period = 1021);
 
 }  // namespace lenslet::reference

@@ -20,7 +20,9 @@ struct GuardedOperands {
   std::vector<HostBytes> inputs;                 // uploaded before each run
   size_t output_bytes = 0, workspace_bytes = 0;  // of device memory
   const void* output_before = nullptr;           // what the output holds before each run; null: poison
-  int64_t shift = 0;  // offset of inputs and output from an aligned address, in values of four bytes
+  ElementType output_type =
+      ElementType::kFp32;  // of fp16 and bf16 a difference between the runs names numbers
+  int64_t shift = 0;       // offset of inputs and output from an aligned address, in values of four bytes
 };
 
 /// The operands in device memory.
@@ -32,7 +34,7 @@ struct GuardedPlaces {
 
 /// The result of the two runs.
 struct GuardedRun {
-  std::vector<float> output;  // the bytes of the second run's output, four a value
+  std::vector<float> output;  // the bytes of the second run's output, four a value, zeros after the last
   std::string
       fault;  // "wrote past the end of block 1, …", "changed its input", "two runs differ …"; empty for none
 };

@@ -26,7 +26,8 @@ class Verifiers {
     if (list != list_) kept_.clear(), kept_bytes_ = 0;
     list_ = list;
     const bool nhwc = problem.layout == TensorLayout::kNhwc;
-    const std::string text = problem.to_string(), key = text + (nhwc ? " NHWC" : "");
+    const std::string text = concat(problem.to_string(), " ", problem.type.name());
+    const std::string key = text + (nhwc ? " NHWC" : "");
     if (const auto found = kept_.find(key); found != kept_.end()) return found->second;
     const auto other = kept_.find(text);
     auto verifier = nhwc && other != kept_.end()
@@ -67,7 +68,8 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
   const auto& [name, list] = GetParam();
   std::string reason;
   Stream stream(kDevice);
-  const std::vector<Conv2dProblem> problems = problems_of(name, list);
+  std::vector<Conv2dProblem> problems = problems_of(name, list);
+  add_halves(problems, *backend_, list);
   if (problems.empty() && list.rfind("launches", 0) == 0) GTEST_SKIP() << name << " has no more launches";
   ASSERT_FALSE(problems.empty()) << "nothing to verify in the list " << list;
   int verified = 0, refused = 0;
@@ -163,6 +165,36 @@ TEST_P(ConvRefusals, StateWhatTheyFoundAndARemedy) {
     }
   }
   EXPECT_GT(refused, 0) << "every backend refuses a math mode";
+}
+
+// A backend that takes fp32 tensors alone must not read others as fp32.
+TEST_P(ConvRefusals, NoTensorIsConvertedSilently) {
+  Conv2dProblem problem = Conv2dProblem::parse("mb2ic64ih9oc64kh3ph1");
+  Stream stream(kDevice);
+  DevicePrepareServices services(stream);
+  const std::vector<float> weights(static_cast<size_t>(problem.weight_shape().num_elements()));
+  for (const ElementType type : {ElementType::kFp16, ElementType::kBf16, ElementType::kUint8}) {
+    problem.type = type;
+    for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
+      problem.layout = layout;
+      for (const MathMode math : kMathModes) {
+        const Support support = backend_->supports(problem, math);
+        if (support) {
+          EXPECT_TRUE(backend_->takes(type) && math == MathMode::kFp32) << type.name();
+          continue;
+        }
+        EXPECT_EQ(lacks(support.reason()), "");
+        EXPECT_NE(support.reason().find(type.name()), std::string::npos) << support.reason();
+        expect_error<UnavailableError>(
+            [&] {
+              backend_->prepare({problem, math, weights.data(), nullptr, {}, SIZE_MAX, services, stream});
+            },
+            type.name());
+      }
+    }
+  }
+  if (!kDevice.is_cuda()) EXPECT_FALSE(backend_->takes(ElementType::kFp16));
+  EXPECT_FALSE(backend_->takes(ElementType::kUint8));
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, ConvRefusals, testing::ValuesIn(backend_names()), ByName());

@@ -81,6 +81,22 @@ inline std::vector<Conv2dProblem> problems_of(const std::string& backend, const 
   return problems;
 }
 
+/// Adds the problems in fp16 and bf16 where the backend takes them: in the types in turn, and in both for the list of
+/// launches.
+inline void add_halves(std::vector<Conv2dProblem>& problems, const ConvBackend& backend,
+                       const std::string& list) {
+  if (!backend.takes(ElementType::kFp16)) return;
+  const bool both = list.rfind("launches", 0) == 0;
+  const size_t count = problems.size();
+  for (size_t i = 0; i < count; ++i) {
+    for (const ElementType type : {ElementType::kFp16, ElementType::kBf16}) {
+      if (!both && (type == ElementType::kBf16) != (i % 2 == 1)) continue;
+      problems.push_back(problems[i]);
+      problems.back().type = type;
+    }
+  }
+}
+
 /// Windows that halve a plane, overlap, leave gaps, extend into the padding, or differ in height and width.
 inline const Pool2dWindow kWindows[] = {Pool2dWindow::square(2, 2), Pool2dWindow::square(3, 2, 1),
                                         Pool2dWindow::square(2, 1), Pool2dWindow::square(5, 5, 2),

@@ -355,7 +355,8 @@ void run_lists(const Gpu& gpu) {
     if (entry.kind() != ConvBackendEntry::Kind::kBuiltIn) continue;  // launches no kernel of ours
     const ConvBackend& backend = entry.open();
     const auto run_list = [&](const std::string& list, bool limited) {
-      const std::vector<Conv2dProblem> problems = problems_of(name, list);
+      std::vector<Conv2dProblem> problems = problems_of(name, list);
+      add_halves(problems, backend, list);
       for (size_t i = 0; i < problems.size(); ++i) {
         for (const MathMode math : kMathModes) {
           const Conv2dProblem& problem = problems[i];

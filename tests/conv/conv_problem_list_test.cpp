@@ -117,6 +117,31 @@ TEST(ProblemListText, OptionsHoldUntilTheyAreReplaced) {
             std::vector<std::string>{"--invented " + p + " -> Lenslet does not measure --invented"});
 }
 
+// A type holds for the problems after it; of a list of types each that Lenslet has is measured.
+TEST(ProblemListText, ObeysTheTypesOfTensors) {
+  const auto types = [](const std::string& text) {
+    std::string found;
+    for (const ListedProblem& one : parse(text)) {
+      EXPECT_EQ(one.unsupported, "") << text;
+      found += concat(found.empty() ? "" : " ", one.has_type ? one.problem.type.name() : "none");
+    }
+    return found;
+  };
+  const std::string p = " ic1ih9oc1kh3";
+  EXPECT_EQ(types(p), "none");
+  EXPECT_EQ(types("--dt=f16" + p + p), "fp16 fp16");
+  EXPECT_EQ(types("--dt=bf16:bf16:bf16" + p + " --dt=f32" + p + " --reset" + p), "bf16 fp32 none");
+  EXPECT_EQ(types("--dt=F16,s8,f32" + p), "fp16 fp32");
+  EXPECT_EQ(types("--dt=f16 --mb=2,3" + p), "fp16 fp16");
+  EXPECT_EQ(types("--dt=s8 --dt=f16" + p), "fp16") << "replaced";
+  EXPECT_EQ(types("--dt=" + p), "none") << "the default";
+  for (const char* refused : {"--dt=s8", "--dt=f16:f16:f32", "--dt=f16:f16", "--dt=f64"}) {
+    const auto problems = parse(concat("--dt=bf16 ", refused, p));
+    ASSERT_EQ(problems.size(), 1u);
+    EXPECT_EQ(problems[0].unsupported, concat("Lenslet does not measure ", refused));
+  }
+}
+
 // A list of a megabyte must not become gigabytes: ten thousand problems may repeat what stands in it once.
 TEST(ProblemListText, BoundsWhatEveryProblemRepeats) {
   std::string options;

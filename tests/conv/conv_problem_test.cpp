@@ -20,6 +20,23 @@ void expect_refused(const std::string& text, const Parts&... parts) {
   expect_error<UsageError>([&] { Conv2dProblem::parse(text); }, parts...);
 }
 
+// The bias stays fp32.
+TEST(ConvProblem, CountsTheBytesOfItsType) {
+  Conv2dProblem problem = Conv2dProblem::parse("mb2ic3ih5oc7kh3");
+  const double numbers = 2 * 3 * 5 * 5 + 7 * 3 * 3 * 3 + 2 * 7 * 3 * 3;
+  EXPECT_EQ(problem.bytes(), 4 * numbers + 4 * 7);
+  EXPECT_EQ(problem.bytes_of_tensor(problem.input_shape()), 4u * 2 * 3 * 5 * 5);
+  const Conv2dProblem fp32 = problem;
+  for (const ElementType type : {ElementType::kFp16, ElementType::kBf16}) {
+    problem.type = type;
+    EXPECT_EQ(problem.bytes(), 2 * numbers + 4 * 7);
+    EXPECT_EQ(problem.bytes_of_tensor(problem.input_shape()), 2u * 2 * 3 * 5 * 5);
+    EXPECT_FALSE(problem == fp32);
+    EXPECT_EQ(rate_of(type, MathMode::kFp32), MathMode::kFp16);
+  }
+  EXPECT_EQ(rate_of(ElementType::kFp32, MathMode::kTf32), MathMode::kTf32);
+}
+
 TEST(ConvProblem, OutputSizeAgreesWithCountingAndWithPyTorchsFormula) {
   for (int in = 1; in <= 13; ++in) {
     for (int filter = 1; filter <= 6; ++filter) {

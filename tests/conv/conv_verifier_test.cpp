@@ -10,6 +10,7 @@
 
 #include "framework/base/interruption.h"
 #include "framework/tensor/poison.h"
+#include "framework/tensor/stored_floats.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/conv/prepare_services.h"
 #include "tests/support/test_names.h"
@@ -221,7 +222,7 @@ TEST(ConvVerifier, HoldsAChoiceToItsOwnBound) {
 class AnyMathBackend : public SabotagedBackend {
  public:
   using SabotagedBackend::SabotagedBackend;
-  Support supports(const Conv2dProblem&, MathMode) const override { return Support::yes(); }
+  Support support_of(const Conv2dProblem&, MathMode) const override { return Support::yes(); }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
@@ -264,6 +265,112 @@ TEST(ConvAccuracy, GrowsWithTheTermsForSumsAlone) {
   // 160,000 terms are the limit of the usual 1.01; beyond, the constant widens.
   EXPECT_EQ(accuracy_of_sums(many, MathMode::kFp32).constant, 1.01);
   EXPECT_GT(accuracy_of_sums(Conv2dProblem::parse("ic1000ih999oc1kh999"), MathMode::kFp32).constant, 1.05);
+}
+
+/// Reads and writes elements of 16 bits, and computes in fp32; `spoil` gets the sums and the output's elements.
+class HalfBackend : public SabotagedBackend {
+ public:
+  using Spoil = std::function<void(ElementType, const std::vector<float>& sums, uint16_t* y)>;
+  explicit HalfBackend(Spoil spoil) : SabotagedBackend(run_correctly), spoil_(std::move(spoil)) {}
+  bool takes(ElementType type) const override { return type.bits() == 16; }
+  Support support_of(const Conv2dProblem&, MathMode) const override { return Support::yes(); }
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return accuracy_of_sums(problem, math);
+  }
+  std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
+    struct Kernel : WrappedKernel {
+      Kernel(std::unique_ptr<ConvKernel> kernel, const Conv2dProblem& of, const Spoil& how)
+          : WrappedKernel(std::move(kernel)), problem(of), spoil(how) {}
+      std::optional<ConvAccuracy> accuracy() const override { return std::nullopt; }
+      void run(const ConvArgs& args, RunContext& context) override {
+        std::vector<float> x(static_cast<size_t>(problem.input_shape().num_elements())),
+            y(static_cast<size_t>(problem.output_shape().num_elements()));
+        load_floats(problem.type, args.x, static_cast<int64_t>(x.size()), x.data());
+        right().run({x.data(), y.data()}, context);
+        store_floats(problem.type, y.data(), static_cast<int64_t>(y.size()), args.y);
+        spoil(problem.type, y, args.y_as<uint16_t>());
+      }
+      Conv2dProblem problem;
+      const Spoil& spoil;
+    };
+    Conv2dProblem in_fp32 = request.problem;
+    in_fp32.type = ElementType::kFp32;
+    DevicePrepareServices services(request.stream);
+    auto kernel = find_conv_backend(DeviceKind::kCpu, "direct")
+                      .open()
+                      .prepare({in_fp32, request.math, request.weights, request.bias, request.rectifier,
+                                SIZE_MAX, services, request.stream});
+    return std::make_unique<Kernel>(std::move(kernel), request.problem, spoil_);
+  }
+
+ private:
+  Spoil spoil_;
+};
+
+// The bound follows from the stored numbers: an output is one rounding from the sum, to the nearest, and where sums are
+// exact it is that number. An odd count of elements: the last one shares its four bytes with nothing.
+TEST(ConvVerifier, HoldsStoredHalvesToOneRounding) {
+  Stream stream(Device::cpu());
+  for (const ElementType type : {ElementType::kFp16, ElementType::kBf16}) {
+    SCOPED_TRACE(type.name());
+    Conv2dProblem problem = Conv2dProblem::parse("mb3ic3ih9oc5kh3ph1");
+    problem.type = type;
+    const ConvVerifier verifier(problem);
+    const auto verdict = [&](const HalfBackend::Spoil& spoil) {
+      const VerifyResult result = verifier.verify(HalfBackend(spoil), MathMode::kFp32, stream);
+      EXPECT_EQ(result.passed, result.reason.empty());
+      return result.reason;
+    };
+    EXPECT_EQ(verdict([](auto, const auto&, uint16_t*) {}), "");
+    const struct {
+      const char* because;
+      HalfBackend::Spoil spoil;
+    } kFaults[] = {
+        // Towards zero instead of to the nearest.
+        {"elements differ",
+         [](ElementType stored, const std::vector<float>& sums, uint16_t* y) {
+           for (size_t i = 0; i < sums.size(); ++i) {
+             float value;
+             load_floats(stored, y + i, 1, &value);
+             if (std::fabs(value) > std::fabs(sums[i])) --y[i];
+           }
+         }},
+        // The next number but one.
+        {"elements differ", [](auto, const auto&, uint16_t* y) { y[0] = static_cast<uint16_t>(y[0] + 2); }},
+        {"wrote behind block 1", [](auto, const auto& sums, uint16_t* y) { y[sums.size()] = 0; }},
+        {"wrote behind block 0", [](auto, const auto&, uint16_t* y) { y[-1] = 0; }},
+        {"found nan at 404", [](auto, const auto&, uint16_t* y) { y[404] = 0x7fff; }},
+        {"two runs differ at 404",
+         [runs = 0](auto, const auto&, uint16_t* y) mutable { y[404] ^= ++runs % 2 == 0; }},
+    };
+    for (const auto& fault : kFaults)
+      EXPECT_NE(verdict(fault.spoil).find(fault.because), std::string::npos) << verdict(fault.spoil);
+  }
+}
+
+TEST(ConvAccuracy, CountsTheRoundingsOfStoredHalves) {
+  Conv2dProblem problem = Conv2dProblem::parse("mb1ic2ih4oc1kh1");
+  const auto allowed = [&](ElementType type, int storings) {
+    problem.type = type;
+    const ConvJudge judge(problem, reference::Fill::kRandom, 1, 1 << 20);
+    const ConvCase data = judge.make_case(1);
+    ConvAccuracy accuracy = accuracy_of_sums(problem, MathMode::kFp32);
+    accuracy.storings = storings;
+    std::vector<float> y;
+    for (const ConvCase::Sample& sample : data.samples) {
+      EXPECT_EQ(static_cast<size_t>(sample.index), y.size());
+      y.push_back(rounded_to(type, static_cast<float>(sample.term.value)));
+    }
+    const reference::Comparison found = judge.compare(data, y, accuracy, false, {});
+    EXPECT_TRUE(found.passed()) << found.reason();
+    return found.bound();
+  };
+  EXPECT_LT(allowed(ElementType::kFp32, 1), 0x1p-20);
+  const double fp16 = allowed(ElementType::kFp16, 1), bf16 = allowed(ElementType::kBf16, 1);
+  EXPECT_LT(fp16, 3 * kUnitFp16);  // sums of two products below 1
+  EXPECT_LT(bf16, 3 * kUnitBf16);
+  EXPECT_GT(bf16, fp16);
+  EXPECT_GT(allowed(ElementType::kFp16, 2), fp16);
 }
 
 TEST(ConvVerifier, CatchesAFlippedKernel) {

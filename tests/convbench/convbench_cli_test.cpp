@@ -94,6 +94,26 @@ TEST_F(ConvbenchTest, RunMeasuresTheBackendThatAutoTakes) {
   EXPECT_EQ(json("r.json")["results"][0]["status"], "UNSUPPORTED");
 }
 
+// No backend of the CPU takes other tensors than fp32: every row says so, and none was converted silently.
+TEST_F(ConvbenchTest, TensorsOf16BitsAreRefusedOnTheCpu) {
+  write("list.txt", "--dt=f16,f32 " + kSmall + " --reset " + kSmall);
+  expect_run(bench("run --problems list.txt --backend direct --dt bf16 --cache hot --json r.json --csv r.csv"),
+             kUnavailable, "", "takes fp32 tensors, not ");
+  const Json rows = json("r.json")["results"];
+  ASSERT_EQ(rows.size(), 3u);
+  const char* const types[] = {"fp16", "fp32", "bf16"};
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(rows[i]["dt"], types[i]);
+    EXPECT_EQ(rows[i]["status"] == "UNSUPPORTED", i != 1) << rows[i];
+    if (i == 1) continue;
+    expect_words(rows[i]["reason"], std::string("takes fp32 tensors, not ") + types[i] + ": choose fp32");
+    expect_words(rows[i]["repro"], std::string("--layout nchw --dt ") + types[i]);
+    expect_words(rows[i]["repro_benchdnn"], i == 0 ? "--dt=f16 --stag=nchw" : "--dt=bf16 --stag=nchw");
+  }
+  EXPECT_EQ(rows[1]["repro"].get<std::string>().find("--dt"), std::string::npos);
+  EXPECT_NE(text("r.csv").find(",dt,math,"), std::string::npos);
+}
+
 // The command in a row measures the same row again.
 TEST_F(ConvbenchTest, ARowsReproLineRuns) {
   expect_run(bench("run --problem " + kSmall + " --backend direct --json r.json"), kOk);
@@ -102,7 +122,7 @@ TEST_F(ConvbenchTest, ARowsReproLineRuns) {
   ASSERT_EQ(line.rfind("convbench ", 0), 0u) << line;
   expect_run(run(line + " --min-time-ms 2 --json again.json"), kOk);
   const Json before = json("r.json")["results"][0], after = json("again.json")["results"][0];
-  for (const char* key : {"problem", "backend", "math", "layout", "cache"})
+  for (const char* key : {"problem", "backend", "dt", "math", "layout", "cache"})
     EXPECT_EQ(before[key], after[key]);
 }
 

@@ -431,6 +431,7 @@ TEST(ResultReader, KeysDistinguishRows) {
       [](ResultRow& r) { r.problem += "x"; },
       [](ResultRow& r) { r.backend = "cudnn"; },
       [](ResultRow& r) { r.math = "tf32"; },
+      [](ResultRow& r) { r.dt = "fp16"; },
       [](ResultRow& r) { r.layout = "NCHW"; },
       [](ResultRow& r) { r.cache = "hot"; },
       [](ResultRow& r) { r.name = "conv1"; },

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "apps/measuring/measure.h"
 #include "framework/measuring/row_status.h"
+#include "framework/tensor/float_formats.h"
 
 namespace lenslet {
 namespace {
@@ -78,6 +81,42 @@ class CopiedCounter : public Counter {
   std::vector<float> host_ = std::vector<float>(kCount);
 };
 
+/// Like CopiedCounter, with elements of fp16, which hold these numbers exactly.
+class HalfCounter : public Counter {
+ public:
+  HalfCounter(size_t left_out, size_t left_behind)
+      : Counter(kCount), left_out_(left_out), left_behind_(left_behind) {}
+  void load(int round, Stream&) override { round_ = round; }
+  void run(Stream&) override {
+    for (size_t i = 0; i < kCount; ++i) {
+      if (i != left_out_) halves_[i] = float_to_half(static_cast<float>(i) + static_cast<float>(round_));
+    }
+  }
+  float* output() override { return reinterpret_cast<float*>(halves_.data()); }
+  ElementType output_type() const override { return ElementType::kFp16; }
+  bool end_to_end() const override { return true; }
+  void copy_out(Stream&) override {
+    for (size_t i = 0; i < kCount; ++i) {
+      if (i != left_behind_) host_[i] = halves_[i];
+    }
+  }
+  float* host_output() override { return reinterpret_cast<float*>(host_.data()); }
+  /// What lies behind the output.
+  bool behind_is_whole() const { return halves_[kCount] == kBehind && host_[kCount] == kBehind; }
+
+ private:
+  static constexpr uint16_t kBehind = 0x1234;
+  static std::vector<uint16_t> elements() {
+    std::vector<uint16_t> all(kCount + 1);
+    all.back() = kBehind;
+    return all;
+  }
+
+  size_t left_out_, left_behind_;
+  int round_ = 0;
+  std::vector<uint16_t> halves_ = elements(), host_ = elements();
+};
+
 Measurement measure_one(Counter& counter) {
   Stream stream(Device::cpu());
   MeasureOptions options;
@@ -120,6 +159,24 @@ TEST(JudgedParts, AreComparedToTheLastOutput) {
   EXPECT_EQ(measured.status, row_status::kFailed);
   EXPECT_NE(measured.reason.find("the output still changed after run() had returned"), std::string::npos)
       << measured.reason;
+}
+
+TEST(JudgedParts, OfHalvesAreWidened) {
+  HalfCounter counter(kCount, kCount);
+  const Measurement measured = measure_one(counter);
+  EXPECT_EQ(measured.status, row_status::kPassed) << measured.reason;
+  EXPECT_GT(measured.hot.samples, 0u);
+  EXPECT_GT(measured.end_to_end.samples, 0u);
+  EXPECT_GE(counter.judged_, 3);
+  EXPECT_TRUE(counter.behind_is_whole()) << "poison has the output's size";
+}
+
+TEST(JudgedParts, OfHalvesAreSearchedForWhatWasNeverWritten) {
+  HalfCounter counter(901, kCount);
+  EXPECT_EQ(measure_one(counter).reason, "skipped work: 1 of 5 outputs were never written");
+  HalfCounter forgetful(kCount, 901);
+  EXPECT_EQ(measure_one(forgetful).reason,
+            "from host to host: skipped work: 1 of 5 outputs were never written");
 }
 
 /// Returns at once if an output is there; load() clears it.

@@ -9,9 +9,12 @@
 #include <iterator>
 #include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "apps/convbench/gemm_study/gemm_study.h"
 #include "apps/convbench/stencil/stencil_study.h"
+#include "framework/tensor/stored_floats.h"
 #include "layers/conv/conv_problem_list.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/conv/gpu/ladder/conv_ladder.h"
@@ -28,28 +31,43 @@ const Pool2dWindow kWindows[] = {Pool2dWindow::square(2, 2),
                                  Pool2dWindow::square(3, 2, 1),
                                  Pool2dWindow::square(2, 1),
                                  {2, 3, 2, 1, 1, 0}};
+// fp32 tensors in each mode, and tensors of 16 bits, which have one.
+const std::pair<ElementType, MathMode> kArithmetics[] = {{ElementType::kFp32, MathMode::kFp32},
+                                                         {ElementType::kFp32, MathMode::kTf32},
+                                                         {ElementType::kFp32, MathMode::kFp16},
+                                                         {ElementType::kFp16, MathMode::kFp32},
+                                                         {ElementType::kBf16, MathMode::kFp32}};
 /// Prepares and runs once, with bias, ReLU and pooling if requested.
 void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode math, bool relu,
               const std::optional<Pool2dWindow>& window, Stream& stream) {
   DevicePrepareServices services(stream);
   const auto count = [](const Shape& shape) { return static_cast<size_t>(shape.num_elements()); };
-  const std::vector<float> weights = reference::uniform_values(count(problem.weight_shape()), 1);
-  const std::vector<float> bias = reference::uniform_values(static_cast<size_t>(problem.k), 2);
-  const std::vector<float> x = reference::uniform_values(count(problem.input_shape()), 3);
+  const auto values = [&](size_t values_count, uint64_t seed) {
+    std::vector<float> made = reference::uniform_values(values_count, seed);
+    round_to(problem.type, made);
+    return made;
+  };
+  const std::vector<float> weights = values(count(problem.weight_shape()), 1);
+  const std::vector<float> bias = values(static_cast<size_t>(problem.k), 2);
+  const std::vector<float> x = values(count(problem.input_shape()), 3);
+  const std::vector<float> stored_x = stored_floats(problem.type, x.data(), static_cast<int64_t>(x.size()));
   const auto kernel = backend.prepare({problem, math, weights.data(), relu ? bias.data() : nullptr,
                                        relu && backend.fuses_rectifier(Rectifier(true)), SIZE_MAX, services,
                                        stream, "", window});
   const int64_t rows = window ? window->rows(problem.p()) : problem.p();
   const int64_t columns = window ? window->columns(problem.q()) : problem.q();
   std::vector<float> y(static_cast<size_t>(problem.n * problem.k * rows * columns));
-  const Buffer device_x(stream.device(), x.size() * sizeof(float)),
-      device_y(stream.device(), y.size() * sizeof(float)),
+  const auto y_count = static_cast<int64_t>(y.size());
+  std::vector<float> stored_y = stored_floats(problem.type, y.data(), y_count);
+  const Buffer device_x(stream.device(), problem.bytes_of_tensor(problem.input_shape())),
+      device_y(stream.device(), bytes_of(problem.type, y_count)),
       workspace(stream.device(), kernel->workspace_bytes());
-  copy_bytes(device_x.data(), stream.device(), x.data(), Device::cpu(), device_x.bytes(), stream);
+  copy_bytes(device_x.data(), stream.device(), stored_x.data(), Device::cpu(), device_x.bytes(), stream);
   RunContext context{stream, workspace.data(), nullptr};
   kernel->convolve({device_x.as<float>(), device_y.as<float>()}, context);
-  copy_bytes(y.data(), Device::cpu(), device_y.data(), stream.device(), device_y.bytes(), stream);
+  copy_bytes(stored_y.data(), Device::cpu(), device_y.data(), stream.device(), device_y.bytes(), stream);
   stream.synchronise();
+  load_floats(problem.type, stored_y.data(), y_count, y.data());
   for (const float value : y)
     ASSERT_TRUE(std::isfinite(value)) << problem.to_string() << " " << to_string(math);
 }
@@ -58,7 +76,7 @@ std::vector<Conv2dProblem> problems_of(const std::string& name, const std::strin
   return listed_problems(LENSLET_SOURCE_DIR "/layers/conv/problems", list, name);
 }
 
-/// Each problem in both layouts and all math modes, with and without bias and ReLU in turn, and pooled.
+/// Each problem in both layouts and all types and math modes, with and without bias and ReLU in turn, and pooled.
 int run_all(const ConvBackend& backend, const std::vector<Conv2dProblem>& problems) {
   Stream stream(Device::cuda());
   int runs = 0;
@@ -66,7 +84,8 @@ int run_all(const ConvBackend& backend, const std::vector<Conv2dProblem>& proble
   for (Conv2dProblem problem : problems) {
     for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
       problem.layout = layout;
-      for (const MathMode math : kMathModes) {
+      for (const auto& [type, math] : kArithmetics) {
+        problem.type = type;
         if (!backend.supports(problem, math)) continue;
         const Pool2dWindow& window = kWindows[++turn % std::size(kWindows)];
         try {

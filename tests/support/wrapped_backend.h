@@ -27,7 +27,8 @@ class WrappedKernel : public ConvKernel {
 class WrappedBackend : public ConvBackend {
  public:
   explicit WrappedBackend(const ConvBackend& right) : right_(right) {}
-  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+  bool takes(ElementType type) const override { return right_.takes(type); }
+  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
     return right_.supports(problem, math);
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {

@@ -58,6 +58,7 @@ struct ResultRow {
   std::string name;     // "conv1"
   std::string problem;  // problem string of a convolution
   std::string backend, detail;
+  std::string dt = "fp32";  // of the elements of a convolution's tensors
   std::string math;
   std::string layout = "NCHW";
   std::string cache;  // "hot" or "cold"
@@ -103,6 +104,7 @@ struct ResultRow {
   static void identity(Self& self, V&& v) {
     v.later("study", self.study).later("labels", self.labels);
     v("name", self.name)("problem", self.problem)("backend", self.backend);
+    v.later("dt", self.dt);
     v("math", self.math)("layout", self.layout)("cache", self.cache);
   }
   template <class Self, class V>

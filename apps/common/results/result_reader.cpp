@@ -275,7 +275,8 @@ std::string row_key(const ResultRow& row) {
   for (const auto& [name, text] : row.labels) {
     if (name != "change") key += "\x1f" + name + "=" + text;
   }
-  for (const std::string* part : {&row.name, &row.problem, &row.backend, &row.math, &row.layout, &row.cache})
+  for (const std::string* part :
+       {&row.name, &row.problem, &row.backend, &row.dt, &row.math, &row.layout, &row.cache})
     key += "\x1f" + *part;
   return key;
 }

@@ -1,5 +1,6 @@
 #include "apps/common/results/row_table.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "apps/common/output/text.h"
@@ -55,7 +56,11 @@ Table row_table(const std::vector<ResultRow>& rows) {
     return row.workspace_bytes ? static_cast<double>(*row.workspace_bytes) : NAN;
   };
   RowTable table;
-  table.words("backend", &ResultRow::backend).words("math", &ResultRow::math).key();
+  table.words("backend", &ResultRow::backend);
+  // fp32 tensors are what most rows have: their column would be noise.
+  if (std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.dt != "fp32"; }))
+    table.words("dt", &ResultRow::dt).key();
+  table.words("math", &ResultRow::math).key();
   table.words("layout", &ResultRow::layout).key().words("cache", &ResultRow::cache).key();
   table.words("status", &ResultRow::status).median();
   table.number("GFLOP/s", [](const ResultRow& row) { return format_gflops(row); });

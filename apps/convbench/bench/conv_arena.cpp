@@ -5,6 +5,7 @@
 #include "apps/measuring/verdict.h"
 #include "framework/base/error.h"
 #include "framework/tensor/poison.h"
+#include "framework/tensor/stored_floats.h"
 
 namespace lenslet {
 namespace {
@@ -28,8 +29,9 @@ std::string largest_batch(const Conv2dProblem& problem, size_t needed, size_t fr
 }  // namespace
 
 void ConvArena::check_memory(const Conv2dProblem& problem, Device device, size_t workspace_bytes) {
-  const size_t x_bytes = problem.input_shape().bytes(), y_bytes = problem.output_shape().bytes();
-  const size_t w_bytes = problem.weight_shape().bytes();
+  const size_t x_bytes = problem.bytes_of_tensor(problem.input_shape());
+  const size_t y_bytes = problem.bytes_of_tensor(problem.output_shape());
+  const size_t w_bytes = problem.bytes_of_tensor(problem.weight_shape());
   const size_t needed = x_bytes + w_bytes + y_bytes + workspace_bytes + 4 * GuardedMemory::kCanaryBytes;
   const size_t free = free_memory_bytes(device);
   if (needed <= free) return;
@@ -41,7 +43,8 @@ void ConvArena::check_memory(const Conv2dProblem& problem, Device device, size_t
 
 void ConvArena::allocate(Device device, size_t workspace_bytes, bool end_to_end) {
   check_memory(problem_, device, workspace_bytes);
-  const size_t x_bytes = problem_.input_shape().bytes(), y_bytes = problem_.output_shape().bytes();
+  const size_t x_bytes = problem_.bytes_of_tensor(problem_.input_shape());
+  const size_t y_bytes = problem_.bytes_of_tensor(problem_.output_shape());
   memory_.emplace(device, std::vector<size_t>{x_bytes, y_bytes, workspace_bytes});
   if (!end_to_end || !device.is_cuda() || x_bytes + y_bytes > kMaxCopied) return;
   host_x_.emplace(device, x_bytes);
@@ -55,10 +58,17 @@ void ConvArena::load(int round, Stream& stream) {
     return;
   }
   byte_ = round % 2 == 0 ? kNanByte : kMarkByte;
-  const std::vector<float>& x = input(round);
+  const std::vector<float>& values = input(round);
   memory_->poison(byte_, stream);
-  memory_->upload(kInput, x.data(), stream);
-  if (host_x_) std::copy(x.begin(), x.end(), static_cast<float*>(host_x_->data()));
+  if (problem_.type == ElementType::kFp32) {
+    memory_->upload(kInput, values.data(), stream);
+  } else {
+    const std::vector<float> x =
+        stored_floats(problem_.type, values.data(), static_cast<int64_t>(values.size()));
+    memory_->upload(kInput, x.data(), stream);
+  }
+  if (host_x_)
+    store_floats(problem_.type, values.data(), static_cast<int64_t>(values.size()), host_x_->data());
   stream.synchronise();
   loaded_ = round;
 }

@@ -60,7 +60,7 @@ class ConvArena {
     loaded_ = -1;
     return memory_->block(kInput);
   }
-  float* y() const { return static_cast<float*>(memory_->block(kOutput)); }
+  float* y() const { return static_cast<float*>(memory_->block(kOutput)); }  // elements of the problem's type
   size_t y_count() const { return static_cast<size_t>(problem_.output_shape().num_elements()); }
   void* workspace() const { return memory_->block(kWorkspace); }
   bool end_to_end() const noexcept { return host_x_.has_value(); }
@@ -69,7 +69,7 @@ class ConvArena {
   float* host_y() const { return static_cast<float*>(host_y_->data()); }
 
  protected:
-  /// Input number `round` in the problem's layout; valid until the next call.
+  /// Input number `round` in the problem's layout, each value exact in its type; valid until the next call.
   virtual const std::vector<float>& input(int round) = 0;
 
  private:

@@ -10,6 +10,7 @@
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/measuring/row_status.h"
+#include "layers/conv/conv_problem_options.h"
 
 namespace lenslet {
 namespace {
@@ -35,16 +36,20 @@ void add_repro(ResultRow& row, const ConvBenchRequest& request, const ConvSpec& 
   const size_t dot = spec.name.find('.');  // "cpu.direct", "implicit_gemm.03_thread_tile"
   const std::string backend =
       request.on_cpu && dot != std::string::npos ? spec.name.substr(dot + 1) : spec.name;
+  const bool half = request.problem.type != ElementType::kFp32;
   const std::string what =
       backend.find('.') != std::string::npos
           ? concat("ladder ", backend.substr(0, dot))
-          : concat("run --backend ", backend, " --math ", to_string(spec.math), " --layout ", layout);
+          : concat("run --backend ", backend, " --math ", to_string(spec.math), " --layout ", layout,
+                   half ? concat(" --dt ", to_string(request.problem.type)) : "");
   row.repro = concat("convbench ", what, " --device ", device.to_string(), chosen_options(session.options()),
                      " --problem ", shell_word(row.problem));
-  if (spec.math == MathMode::kFp16) return;  // benchdnn would use fp16 tensors instead
-  row.repro_benchdnn = concat("benchdnn --conv --mode=P --dir=FWD_I", device.is_cuda() ? " --engine=gpu" : "",
-                              spec.math == MathMode::kTf32 ? " --attr-fpmath=tf32" : "", " --stag=", layout,
-                              " --dtag=", layout, " ", shell_word(request.problem.to_benchdnn()));
+  if (spec.math == MathMode::kFp16) return;  // benchdnn has no such mode for fp32 tensors
+  row.repro_benchdnn =
+      concat("benchdnn --conv --mode=P --dir=FWD_I", device.is_cuda() ? " --engine=gpu" : "",
+             spec.math == MathMode::kTf32 ? " --attr-fpmath=tf32" : "",
+             half ? concat(" --dt=", benchdnn_name(request.problem.type)) : "", " --stag=", layout,
+             " --dtag=", layout, " ", shell_word(request.problem.to_benchdnn()));
 }
 
 void refuse(StudyCandidate& candidate, const ConvSpec& spec, BenchSession& session, const NoResult& refusal) {
@@ -95,6 +100,7 @@ ResultRow base_row(const ConvBenchRequest& request, const ConvSpec& spec, const 
   row.name = request.name.empty() ? request.problem.name : request.name;
   row.problem = request.problem_text.empty() ? request.problem.to_string() : request.problem_text;
   row.backend = spec.name;
+  row.dt = to_string(request.problem.type);
   row.math = to_string(spec.math);
   row.layout = to_string(spec.layout);
   row.study = request.study;
@@ -176,7 +182,7 @@ std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession&
     StudyCandidate& candidate = candidates.emplace_back();
     candidate.base = base_row(request, spec, session);
     candidate.work = {request.problem.flops(), request.problem.bytes()};
-    candidate.math = spec.math;
+    candidate.math = rate_of(request.problem.type, spec.math);
     prepare(candidate, spec, arenas[spec.layout], request, session, stream);
     session.pulse();
   }
@@ -207,8 +213,8 @@ void add_ratios_to_cudnn(std::vector<ResultRow>& rows) {
   for (ResultRow& row : rows) {
     double best = INFINITY;
     for (const ResultRow& other : rows) {
-      if (other.backend == "cudnn" && other.math == row.math && other.cache == row.cache &&
-          other.time.samples > 0) {
+      if (other.backend == "cudnn" && other.dt == row.dt && other.math == row.math &&
+          other.cache == row.cache && other.time.samples > 0) {
         best = std::min(best, other.time.median);
       }
     }

@@ -72,8 +72,8 @@ std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession&
 /// bench_conv(), and adds the rows to the session. Takes them from the resumed file if it has all of them.
 std::vector<ResultRow> bench_conv_into(const ConvBenchRequest& request, BenchSession& session);
 
-/// Fills ratio_to_cudnn of the rows of one problem from the fastest cuDNN row, in either layout, of the same math mode
-/// and cache state.
+/// Fills ratio_to_cudnn of the rows of one problem from the fastest cuDNN row, in either layout, of the same element
+/// type, math mode and cache state.
 void add_ratios_to_cudnn(std::vector<ResultRow>& rows);
 
 }  // namespace lenslet

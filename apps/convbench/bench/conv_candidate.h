@@ -28,6 +28,7 @@ class ConvCandidate : public Candidate {
   void load(int round, Stream& stream) override { arena_.load(round, stream); }
   void run(Stream& stream) override;
   float* output() override { return arena_.y(); }
+  ElementType output_type() const override { return arena_.problem().type; }
   size_t output_count() const override { return output_count_; }
   Verdict judge(int round, const std::vector<float>& output) override;
   std::vector<Candidate*> epilogues() override;

@@ -58,7 +58,10 @@ std::vector<ConvSpec> specs_for(const ListedProblem& listed, const RunOptions& o
 
 ExitCode run_run(const RunOptions& options) {
   std::vector<std::string> lists;
-  const std::vector<ListedProblem> problems = problems_from(options.problems, options.problem_files, &lists);
+  std::vector<ListedProblem> problems = problems_from(options.problems, options.problem_files, &lists);
+  for (ListedProblem& listed : problems) {
+    if (!listed.has_type) listed.problem.type = options.dt;
+  }
   const auto measure_problems = [&](BenchSession& session) {
     ConvBenchRequest request;
     request.end_to_end = true;
@@ -70,7 +73,8 @@ ExitCode run_run(const RunOptions& options) {
       const size_t candidates = listed.unsupported.empty() ? specs.back().size() : 0;
       groups.emplace_back(candidates, Work{listed.problem.flops(), listed.problem.bytes()});
     }
-    session.announce(groups, options.math);
+    // One rate for all, that of the first: an estimate.
+    session.announce(groups, rate_of(problems.front().problem.type, options.math));
     auto next = specs.begin();
     session.each("problems", problems, [&](const ListedProblem& listed) {
       set_problem(request, listed);

@@ -37,6 +37,7 @@ struct RunOptions : BenchOptions {
   static constexpr const char* kAuto = "auto";  // the backend that a layer's `auto` takes for the problem
   std::vector<std::string> problems, problem_files;
   std::vector<std::string> backends;  // names or kAuto; empty: all
+  ElementType dt = ElementType::kFp32;
   MathMode math = MathMode::kFp32;
   std::vector<TensorLayout> layouts = {TensorLayout::kNchw};
 };

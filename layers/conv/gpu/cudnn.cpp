@@ -1,14 +1,15 @@
 // Convolution by cuDNN 9 through its legacy API, as a module: the library that this project's kernels are compared
 // with.
 //
-// y[n, k] = f(b[k] + sum over c of w[k, c] (*) x[n, c]), x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q], fp32; x and
-// y NCHW or NHWC. NHWC is tried with filters in the order [K, R, S, C/G], as cuDNN recommends, and in the original
+// y[n, k] = f(b[k] + sum over c of w[k, c] (*) x[n, c]), x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q], all fp32,
+// fp16 or bf16, sums in fp32; x and y NCHW or NHWC. NHWC is tried with filters in the order [K, R, S, C/G], as cuDNN recommends, and in the original
 // order. Candidates are the algorithms of cuDNN's old interface and the plans that its graph interface recommends, as
 // PyTorch's benchmark mode tries them (cudnn/candidates.h), since each interface has kernels that the other lacks. A
 // candidate must be deterministic, compute in the requested math mode and fit the workspace limit. It is run on random
 // data, checked to be finite and timed; those of the old interface also with bias and activation inside
 // (cudnnConvolutionBiasActivationForward). The fastest is used, and detail() returns its name.
-// FFT and Winograd variants are candidates only in fp32: their transforms would multiply the rounding of tf32.
+// FFT and Winograd variants are candidates only in fp32: their transforms would multiply the rounding of tf32. With
+// tensors of 16 bits the bias has their type, too, since cuDNN takes no other; a bias that it would round is refused.
 #include <algorithm>
 #include <climits>
 #include <cmath>
@@ -21,6 +22,7 @@
 #include "framework/device/native_stream.h"
 #include "framework/device/shared_per_stream.h"
 #include "framework/graph/module.h"
+#include "framework/tensor/stored_floats.h"
 #include "layers/conv/conv_backend.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/cudnn/candidates.h"
@@ -48,10 +50,19 @@ constexpr const char* kFusedMark = "+fused";
 
 /// Followed by zeros, because kernels of cuDNN 9.14 for compute capability 9.0 read past the end of a small filter,
 /// which compute-sanitizer reports.
-std::shared_ptr<float> upload_filter(PrepareServices& services, std::vector<float> filter) {
+std::shared_ptr<float> upload_filter(PrepareServices& services, ElementType type, std::vector<float> filter) {
   constexpr size_t kWhole = 64;
   filter.resize(align_up(filter.size(), kWhole));
-  return services.upload(filter.data(), filter.size());
+  const std::vector<float> stored = stored_floats(type, filter.data(), static_cast<int64_t>(filter.size()));
+  return services.upload(stored.data(), stored.size());
+}
+
+/// The promise for tensors of 16 bits: bias and activation may follow the convolution, whose output is then rounded
+/// before and after.
+ConvAccuracy accuracy_of_16_bits(ConvAccuracy accuracy) {
+  accuracy.storings = 2;
+  accuracy.exact_on_integers = false;
+  return accuracy;
 }
 
 class CudnnKernel : public ConvKernel {
@@ -60,24 +71,28 @@ class CudnnKernel : public ConvKernel {
       : handle_(shared_per_stream<Handle>(request.stream)),
         descriptors_(request.problem),
         layout_(request.problem.layout),
+        type_(request.problem.type),
         relu_(request.rectifier.relu()),
         taps_(double{1} * request.problem.r * request.problem.s),
         sums_(accuracy_of_sums(request.problem, request.math)) {
     const Conv2dProblem& problem = request.problem;
     // If transforms are candidates, only cuDNN states whether the choice is one, so exact integers are not promised.
     if (may_transform(problem, request.math)) sums_.exact_on_integers = false;
+    if (type_ != ElementType::kFp32) sums_ = accuracy_of_16_bits(sums_);
     use_stream(request.stream);
     const auto count = static_cast<size_t>(problem.weight_shape().num_elements());
-    kcrs_ = upload_filter(request.services, {request.weights, request.weights + count});
+    kcrs_ = upload_filter(request.services, type_, {request.weights, request.weights + count});
     if (layout_ == TensorLayout::kNhwc) {
-      krsc_ = upload_filter(request.services, channels_last(problem, request.weights));
+      krsc_ = upload_filter(request.services, type_, channels_last(problem, request.weights));
     }
     const std::vector<float> zeros(request.bias ? 0 : static_cast<size_t>(problem.k), 0.0f);
-    bias_ =
-        request.services.upload(request.bias ? request.bias : zeros.data(), static_cast<size_t>(problem.k));
+    const std::vector<float> bias =
+        stored_floats(type_, request.bias ? request.bias : zeros.data(), problem.k);
+    bias_ = request.services.upload(bias.data(), bias.size());
     has_bias_ = request.bias != nullptr;
     LENSLET_CUDNN_CHECK(cudnnSetConvolutionMathType(
-        descriptors_.convolution, request.math == MathMode::kFp32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH));
+        descriptors_.convolution,
+        rate_of(type_, request.math) == MathMode::kFp32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH));
     const size_t limit =
         request.workspace_limit == SIZE_MAX ? kDefaultWorkspaceLimit : request.workspace_limit;
     request.choice.empty() ? choose(cudnn_candidates(*handle_, descriptors_, request, limit), request)
@@ -213,8 +228,10 @@ class CudnnKernel : public ConvKernel {
     std::shared_ptr<float> x;
     std::shared_ptr<void> y_memory, workspace;
     try {
-      x = request.services.upload(timing_values(x_count).data(), x_count);
-      y_memory = request.services.allocate(y_count * sizeof(float));
+      const std::vector<float> values =
+          stored_floats(type_, timing_values(x_count).data(), static_cast<int64_t>(x_count));
+      x = request.services.upload(values.data(), values.size());
+      y_memory = request.services.allocate(y_count * sizeof(float));  // enough for any type
       if (workspace_bytes > 0) workspace = request.services.allocate(workspace_bytes);
     } catch (const MemoryError&) {
       take(offered.front(), false);
@@ -261,17 +278,22 @@ class CudnnKernel : public ConvKernel {
   // Whether the candidate runs and writes finite values at all checked positions.
   bool computes(bool fused, const float* x, float* y, size_t y_count, void* workspace,
                 PrepareServices& services) {
-    const float nan = std::numeric_limits<float>::quiet_NaN();
-    LENSLET_CUDNN_CHECK(cudnnSetTensor(*handle_, descriptors_.y, y, &nan));
+    const float number = std::numeric_limits<float>::quiet_NaN();
+    const std::vector<float> nan = stored_floats(type_, &number, 1);
+    LENSLET_CUDNN_CHECK(cudnnSetTensor(*handle_, descriptors_.y, y, nan.data()));
     if (pass(fused, x, y, workspace) != CUDNN_STATUS_SUCCESS) return false;
     std::vector<float> values(std::min(y_count, kCheckedValues));
-    services.download(values.data(), y, values.size());
+    const auto count = static_cast<int64_t>(values.size());
+    std::vector<float> stored = stored_floats(type_, values.data(), count);  // as many bytes
+    services.download(stored.data(), y, stored.size());
+    load_floats(type_, stored.data(), count, values.data());
     return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
   }
 
   std::shared_ptr<Handle> handle_;
   Descriptors descriptors_;
   TensorLayout layout_;
+  ElementType type_;
   bool relu_, has_bias_ = false, fused_ = false;
   std::shared_ptr<float> kcrs_, krsc_, bias_;  // krsc_ only for NHWC
   CudnnCandidate choice_{};
@@ -282,9 +304,13 @@ class CudnnKernel : public ConvKernel {
 
 class CudnnBackend : public ConvBackend {
  public:
-  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+  bool takes(ElementType type) const override {
+    return type == ElementType::kFp32 || type == ElementType::kFp16 || type == ElementType::kBf16;
+  }
+  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
     if (math == MathMode::kFp16)
-      return Support::no("cudnn convolves fp32 data here, in fp32 or tf32, not fp16: choose one of these");
+      return Support::no(
+          "cudnn convolves fp32 data in fp32 or tf32, not fp16: choose one of these, or dt fp16");
     if (const Support symmetric = symmetric_padding("cudnn", problem); !symmetric) return symmetric;
     for (const Shape& shape : {problem.input_shape(), problem.weight_shape(), problem.output_shape()}) {
       if (shape.num_elements() > INT_MAX) {
@@ -318,6 +344,7 @@ class CudnnBackend : public ConvBackend {
       accuracy.exact_on_integers = false;
       accuracy.by_image_maximum = true;
     }
+    if (problem.type != ElementType::kFp32) return accuracy_of_16_bits(accuracy);
     return accuracy;
   }
   // The choice is made by timing.
@@ -328,6 +355,12 @@ class CudnnBackend : public ConvBackend {
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const std::string& problem = CudnnLibraries::get().problem();
     if (!problem.empty()) throw UnavailableError(problem);
+    const ElementType type = request.problem.type;
+    for (int k = 0; request.bias && k < request.problem.k; ++k) {
+      if (rounded_to(type, request.bias[k]) == request.bias[k]) continue;
+      throw UnavailableError(concat("cudnn takes a bias of ", type.name(), " with ", type.name(),
+                                    " tensors, found ", request.bias[k], ", which is none: use tensor_core"));
+    }
     return std::make_unique<CudnnKernel>(request);
   }
 };

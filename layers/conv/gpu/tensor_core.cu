@@ -2,7 +2,8 @@
 //   y [K/G, N*P*Q] = w [K/G, C/G*R*S] x im2col(x) [C/G*R*S, N*P*Q]
 //
 // x, w and y are fp32 in memory; operands are rounded to nearest (tf32: 10 bits after the leading one, fp16: 10 bits
-// and its smaller range) before the tensor cores, which sum in fp32. There are three kernels. On Hopper
+// and its smaller range) before the tensor cores, which sum in fp32. tma also takes tensors of fp16 and bf16, and no
+// other kernel does. There are three kernels. On Hopper
 // the faster of tma and wgmma by estimate is taken, wgmma only if it is also estimated faster than mma; else mma:
 //   tma    Hopper (compute capability 9.0 exactly), one group, 16 channels and 32 filters or more:
 //          tensor_core/hopper_tma.cu
@@ -187,9 +188,24 @@ Support gpu_supports(int capability) {
                           "choose math fp32");
 }
 
+Support gpu_takes_halves(int capability) {
+  if (capability == GpuLimits::kWgmma) return Support::yes();
+  return Support::no(
+      concat("tensor_core takes fp16 and bf16 tensors on Hopper, compute capability 9.0, found ",
+             capability / 10, ".", capability % 10, ": use cudnn, or fp32 tensors"));
+}
+
 class TensorCoreBackend : public SummingBackend {
  public:
-  Support supports(const Conv2dProblem& problem, MathMode math) const override {
+  bool takes(ElementType type) const override {
+    return type == ElementType::kFp32 || type == ElementType::kFp16 || type == ElementType::kBf16;
+  }
+  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
+    if (problem.type != ElementType::kFp32) {
+      if (const Support limits = own_kernel_limits("tensor_core", problem); !limits) return limits;
+      if (const Support taken = tma_takes_halves(problem); !taken) return taken;
+      return current_gpu_supports(gpu_takes_halves);
+    }
     if (math == MathMode::kFp32) {
       return Support::no(
           "tensor_core rounds its operands to tf32 or fp16, not fp32: choose math tf32 or fp16");
@@ -214,6 +230,11 @@ class TensorCoreBackend : public SummingBackend {
     const GpuTraits gpu = gpu_traits(request.stream.device());
     if (const Support support = gpu_supports(gpu.compute_capability); !support)
       throw UnavailableError(support.reason());
+    if (request.problem.type != ElementType::kFp32) {
+      if (const Support support = gpu_takes_halves(gpu.compute_capability); !support)
+        throw UnavailableError(support.reason());
+      return prepare_tensor_core_tma(request, gpu.multiprocessors, INFINITY);
+    }
     const Choice choice = choose_variant(request.problem, gpu);
     if (gpu.compute_capability == GpuLimits::kWgmma) {
       const double us_to_beat = wgmma_microseconds(request.problem, request.math, gpu.multiprocessors);

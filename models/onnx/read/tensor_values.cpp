@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "framework/base/text.h"
-#include "framework/io/float_formats.h"
+#include "framework/tensor/float_formats.h"
 #include "models/onnx/read/wire.h"
 
 namespace lenslet::onnx {

@@ -46,10 +46,11 @@ inline bool transforms_tiles(cudnnConvolutionFwdAlgo_t algorithm) {
          algorithm == CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED;
 }
 
-/// cuDNN has FFT and Winograd only for stride 1 without dilation.
+/// cuDNN has FFT and Winograd only for stride 1 without dilation. Transforms of 16-bit tensors would be rounded.
 inline bool may_transform(const Conv2dProblem& problem, MathMode math) {
-  return math == MathMode::kFp32 && problem.stride_h == 1 && problem.stride_w == 1 &&
-         problem.dilation_h == 1 && problem.dilation_w == 1 && problem.r * problem.s > 1;
+  return problem.type == ElementType::kFp32 && math == MathMode::kFp32 && problem.stride_h == 1 &&
+         problem.stride_w == 1 && problem.dilation_h == 1 && problem.dilation_w == 1 &&
+         problem.r * problem.s > 1;
 }
 
 struct CudnnCandidate {
@@ -73,7 +74,8 @@ inline std::string candidate_name(const CudnnCandidate& candidate, TensorLayout 
                 filter);
 }
 
-inline bool supports_math(cudnnMathType_t offered, MathMode requested) {
+inline bool supports_math(cudnnMathType_t offered, ElementType type, MathMode requested) {
+  if (type != ElementType::kFp32) return true;  // the products of any are exact
   // The default math type of fp32 data is TF32 on GPUs that have it.
   return requested == MathMode::kFp32 ? offered == CUDNN_FMA_MATH
                                       : offered == CUDNN_TENSOR_OP_MATH || offered == CUDNN_DEFAULT_MATH;
@@ -100,7 +102,7 @@ inline std::vector<CudnnCandidate> cudnn_algorithms(cudnnHandle_t handle, const 
   std::vector<CudnnCandidate> accepted;
   for (const cudnnConvolutionFwdAlgoPerf_t& offer : offers) {
     if (offer.status != CUDNN_STATUS_SUCCESS || offer.determinism != CUDNN_DETERMINISTIC ||
-        !supports_math(offer.mathType, request.math) ||
+        !supports_math(offer.mathType, request.problem.type, request.math) ||
         (transforms_tiles(offer.algo) && !may_transform(request.problem, request.math))) {
       continue;
     }
@@ -131,8 +133,10 @@ inline std::vector<CudnnCandidate> cudnn_candidates(cudnnHandle_t handle, const 
   }
   if (!taken.empty()) return taken;
   if (min_needed != SIZE_MAX) throw MemoryError(workspace_fits("backend cudnn", min_needed, limit).reason());
-  throw UnavailableError(concat("cudnn offers no deterministic ", to_string(request.math), " algorithm for ",
-                                request.problem.to_string(), " in ", to_string(layout), " on this device"));
+  throw UnavailableError(concat(
+      "cudnn offers no deterministic ",
+      request.problem.type == ElementType::kFp32 ? to_string(request.math) : request.problem.type.name(),
+      " algorithm for ", request.problem.to_string(), " in ", to_string(layout), " on this device"));
 }
 
 /// The candidate of that name; nullopt if cuDNN does not offer it here or it exceeds `limit`. Builds no other plan:

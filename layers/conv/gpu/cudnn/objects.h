@@ -46,22 +46,29 @@ inline cudnnTensorFormat_t format_of(TensorLayout layout) {
   return layout == TensorLayout::kNhwc ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
 }
 
-inline void describe_tensor(cudnnTensorDescriptor_t descriptor, TensorLayout layout, const Shape& nchw) {
+inline cudnnDataType_t data_type_of(ElementType type) {
+  return type == ElementType::kFp16   ? CUDNN_DATA_HALF
+         : type == ElementType::kBf16 ? CUDNN_DATA_BFLOAT16
+                                      : CUDNN_DATA_FLOAT;
+}
+
+inline void describe_tensor(cudnnTensorDescriptor_t descriptor, TensorLayout layout, ElementType type,
+                            const Shape& nchw) {
   const auto size = [&](int i) { return static_cast<int>(nchw[i]); };
-  LENSLET_CUDNN_CHECK(cudnnSetTensor4dDescriptor(descriptor, format_of(layout), CUDNN_DATA_FLOAT, size(0),
+  LENSLET_CUDNN_CHECK(cudnnSetTensor4dDescriptor(descriptor, format_of(layout), data_type_of(type), size(0),
                                                  size(1), size(2), size(3)));
 }
 
 /// The descriptors of one problem for cuDNN.
 struct Descriptors {
   explicit Descriptors(const Conv2dProblem& problem) {
-    describe_tensor(x, problem.layout, problem.input_shape());
-    describe_tensor(y, problem.layout, problem.output_shape());
-    describe_tensor(bias, problem.layout, {1, problem.k, 1, 1});
+    describe_tensor(x, problem.layout, problem.type, problem.input_shape());
+    describe_tensor(y, problem.layout, problem.type, problem.output_shape());
+    describe_tensor(bias, problem.layout, problem.type, {1, problem.k, 1, 1});
     for (const TensorLayout layout : {TensorLayout::kNchw, TensorLayout::kNhwc}) {
-      LENSLET_CUDNN_CHECK(cudnnSetFilter4dDescriptor(filter(layout), CUDNN_DATA_FLOAT, format_of(layout),
-                                                     problem.k, problem.c / problem.groups, problem.r,
-                                                     problem.s));
+      LENSLET_CUDNN_CHECK(cudnnSetFilter4dDescriptor(filter(layout), data_type_of(problem.type),
+                                                     format_of(layout), problem.k, problem.c / problem.groups,
+                                                     problem.r, problem.s));
     }
     LENSLET_CUDNN_CHECK(cudnnSetConvolution2dDescriptor(
         convolution, problem.pad_h, problem.pad_w, problem.stride_h, problem.stride_w, problem.dilation_h,

@@ -147,14 +147,15 @@ class CudnnPlan {
 namespace cudnn_graph {
 
 /// `nchw` in that layout.
-inline CudnnNode tensor(CudnnTensorId id, TensorLayout layout, const Shape& nchw) {
+inline CudnnNode tensor(CudnnTensorId id, TensorLayout layout, ElementType type, const Shape& nchw) {
   const int64_t n = nchw[0], c = nchw[1], h = nchw[2], w = nchw[3];
   constexpr int64_t kAlignment = 16;  // bytes; Lenslet's tensors have a larger alignment
   std::vector<int64_t> strides = {c * h * w, h * w, w, 1};
   if (layout == TensorLayout::kNhwc) strides = {c * h * w, 1, w * c, c};
   CudnnNode node(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   node.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, std::vector<int64_t>{id})
-      .set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, std::vector<cudnnDataType_t>{CUDNN_DATA_FLOAT})
+      .set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE,
+           std::vector<cudnnDataType_t>{data_type_of(type)})
       .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, std::vector<int64_t>{kAlignment})
       .set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, std::vector<int64_t>{n, c, h, w})
       .set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, strides);
@@ -179,12 +180,13 @@ inline CudnnNode convolution(const Conv2dProblem& problem) {
 }
 
 /// Whether an engine with these notes computes at least as precisely as `math`, repeats its bits and keeps the bound.
-inline bool supports(const std::vector<cudnnBackendNumericalNote_t>& notes, MathMode math,
+/// Products of 16-bit tensors are exact on tensor cores, too.
+inline bool supports(const std::vector<cudnnBackendNumericalNote_t>& notes, ElementType type, MathMode math,
                      bool may_transform) {
   for (const cudnnBackendNumericalNote_t note : notes) {
     switch (note) {
       case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
-        if (math == MathMode::kFp32) return false;
+        if (type == ElementType::kFp32 && math == MathMode::kFp32) return false;
         break;
       case CUDNN_NUMERICAL_NOTE_FFT:
       case CUDNN_NUMERICAL_NOTE_WINOGRAD:
@@ -232,9 +234,9 @@ inline std::vector<std::shared_ptr<CudnnPlan>> cudnn_plans(cudnnHandle_t handle,
   // Plans used: the best is rarely further down the heuristic's list.
   const size_t max_plans = only.empty() ? 8 : 1;
   constexpr int64_t kMaxNotes = CUDNN_NUMERICAL_NOTE_TYPE_COUNT;
-  const CudnnNode x = tensor(kCudnnX, problem.layout, problem.input_shape());
-  const CudnnNode w = tensor(kCudnnW, filter, problem.weight_shape());
-  const CudnnNode y = tensor(kCudnnY, problem.layout, problem.output_shape());
+  const CudnnNode x = tensor(kCudnnX, problem.layout, problem.type, problem.input_shape());
+  const CudnnNode w = tensor(kCudnnW, filter, problem.type, problem.weight_shape());
+  const CudnnNode y = tensor(kCudnnY, problem.layout, problem.type, problem.output_shape());
   const CudnnNode convolution_node = convolution(problem);
   CudnnNode operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
   operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, x)
@@ -265,7 +267,7 @@ inline std::vector<std::shared_ptr<CudnnPlan>> cudnn_plans(cudnnHandle_t handle,
       if (config.read_into(CUDNN_ATTR_ENGINECFG_ENGINE, engine) != 1) continue;
       const auto notes = engine[0].read<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
                                                                      CUDNN_TYPE_NUMERICAL_NOTE, kMaxNotes);
-      if (!supports(notes, math, may_transform)) continue;
+      if (!supports(notes, problem.type, math, may_transform)) continue;
       const std::string name = name_of(engine[0], config);
       const bool known =
           std::any_of(plans.begin(), plans.end(), [&](const auto& plan) { return plan->name() == name; });

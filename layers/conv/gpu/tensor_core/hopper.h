@@ -21,6 +21,8 @@ double wgmma_microseconds(const Conv2dProblem& problem, MathMode math, int multi
 /// workspace limit, or is expected to take more than `us_to_beat`.
 std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare& request, int multiprocessors,
                                                     double us_to_beat);
+/// Whether that kernel takes this problem's fp16 or bf16 tensors: yes, or no with the reason.
+Support tma_takes_halves(const Conv2dProblem& problem);
 /// The scratch memory of that kernel: for the inputs in another layout or element type; 0 if it reads them as they are
 /// or does not support the problem.
 size_t tma_workspace_bytes(const Conv2dProblem& problem, MathMode math);
@@ -36,6 +38,11 @@ inline std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare&, i
   return nullptr;
 }
 inline size_t tma_workspace_bytes(const Conv2dProblem&, MathMode) { return 0; }
+/// See above.
+inline Support tma_takes_halves(const Conv2dProblem& problem) {
+  return Support::no(concat("tensor_core takes ", problem.type.name(),
+                            " tensors in builds that have code for Hopper, not in this one: use cudnn"));
+}
 #endif
 
 }  // namespace lenslet

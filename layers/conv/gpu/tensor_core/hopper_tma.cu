@@ -1,15 +1,19 @@
-// Tensor-core convolution for Hopper whose inputs TMA gathers: one group, both layouts, tf32 or fp16; see
-// tensor_core/tma_kernel.cuh. This file: supported problems, the choice of a tile, the order of operands in memory.
+// Tensor-core convolution for Hopper whose inputs TMA gathers: one group; fp32 tensors of both layouts in tf32 or fp16,
+// fp16 and bf16 tensors in NHWC as they are; see tensor_core/tma_kernel.cuh. This file: supported problems, the choice of
+// a tile, the order of operands in memory.
 #include "layers/conv/gpu/tensor_core/hopper.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "framework/base/integer_math.h"
 #include "framework/device/cluster_launch.cuh"
 #include "framework/device/tensor_map.cuh"
 #include "framework/measuring/tracer.h"
+#include "framework/tensor/float_formats.h"
+#include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/kernel_host.cuh"
 #include "layers/conv/gpu/tensor_core/pack.h"
@@ -20,17 +24,19 @@ namespace lenslet {
 namespace {
 
 constexpr MathMode kTf32 = MathMode::kTf32, kFp16 = MathMode::kFp16;
-constexpr int kPieceBytes = 16, kStepPieces = 8;  // of a row in shared memory
+constexpr int kPieceBytes = 16;  // of a row in shared memory
 
 int lanes(MathMode math) { return math == kTf32 ? 4 : 8; }  // elements in a piece
+
+bool has_halves(const Conv2dProblem& problem) { return problem.type != ElementType::kFp32; }
 
 using TmaFunction = void (*)(TmaShape, CUtensorMap, const unsigned char*, const float*, float*);
 using PackFunction = void (*)(TmaPackShape, const float*, uint4*);
 
 struct Variant {
-  int pixels, filters, blocks, threads, shared_bytes;
+  int pixels, filters, blocks, threads, shared_bytes, row_bytes, share;
   double step_us, tile_us, step_latency_us;  // see microseconds()
-  TmaFunction kernel[2][2];                  // [fp16][NHWC]
+  TmaFunction kernel[2][2];                  // [fp16][NHWC]; of tensors of 16 bits [bf16][NHWC]
 };
 
 template <int kGroups, int kFilters, int kStages, int kBlocks>
@@ -41,6 +47,8 @@ constexpr Variant variant(double step_us, double tile_us, double step_latency_us
           kBlocks,
           Tile::kThreads,
           Tile::kSharedBytes,
+          Tile::kRowBytes,
+          1,
           step_us,
           tile_us,
           step_latency_us,
@@ -48,6 +56,23 @@ constexpr Variant variant(double step_us, double tile_us, double step_latency_us
             &conv_tensor_core_tma_kernel<Tile>},
            {&conv_tensor_core_tma_kernel<TmaTile<kFp16, false, kGroups, kFilters, kStages, kBlocks>>,
             &conv_tensor_core_tma_kernel<TmaTile<kFp16, true, kGroups, kFilters, kStages, kBlocks>>}}};
+}
+
+template <int kRow, int kGroups, int kFilters, int kStages, int kBlocks, int kShare>
+constexpr Variant half_variant(double step_us, double tile_us, double step_latency_us) {
+  using Fp16 = TmaHalfTile<false, kRow, kGroups, kFilters, kStages, kBlocks, kShare>;
+  using Bf16 = TmaHalfTile<true, kRow, kGroups, kFilters, kStages, kBlocks, kShare>;
+  return {Fp16::kPixels,
+          kFilters,
+          kBlocks,
+          Fp16::kThreads,
+          Fp16::kSharedBytes,
+          kRow,
+          kShare,
+          step_us,
+          tile_us,
+          step_latency_us,
+          {{nullptr, &conv_tensor_core_tma_kernel<Fp16>}, {nullptr, &conv_tensor_core_tma_kernel<Bf16>}}};
 }
 
 /// Small tiles reach more multiprocessors, large ones read each operand less often. The times are
@@ -58,6 +83,21 @@ constexpr Variant kVariants[] = {
     variant<1, 128, 3, 3>(0.257, 0.984, 0.497), variant<1, 64, 6, 2>(0.164, 0.644, 0.179),
     variant<1, 64, 4, 3>(0.150, 0.827, 0.260),
 };
+/// Of tensors of 16 bits. Rows of 64 bytes do not pad 32 channels to 64. Blocks of a cluster that share their filters
+/// read less from the L2 cache, whose rate binds the others. The times are as above, for steps of their own rows.
+constexpr Variant kHalfVariants[] = {
+    half_variant<128, 2, 128, 3, 2, 1>(0.369, 1.2, 0.674),
+    half_variant<128, 2, 128, 3, 2, 2>(0.330, 1.2, 0.674),
+    half_variant<128, 2, 256, 4, 1, 1>(0.660, 2.4, 0.674),
+    half_variant<128, 2, 256, 4, 1, 2>(0.600, 2.4, 0.674),
+    half_variant<128, 1, 128, 4, 2, 1>(0.257, 0.6, 0.419),
+    half_variant<128, 1, 64, 6, 2, 1>(0.164, 0.5, 0.179),
+    half_variant<64, 2, 128, 6, 2, 1>(0.190, 1.2, 0.400),
+    half_variant<64, 2, 128, 6, 2, 2>(0.170, 1.2, 0.400),
+    half_variant<64, 2, 256, 8, 1, 1>(0.340, 2.4, 0.400),
+    half_variant<64, 2, 256, 8, 1, 2>(0.310, 2.4, 0.400),
+    half_variant<64, 1, 64, 12, 2, 1>(0.100, 0.5, 0.120),
+};
 constexpr double kFirstStepUs = 3.478, kSumUs = 0.909, kSumUsOfPart = 0.354;  // of the same fit
 
 struct Choice {
@@ -66,15 +106,19 @@ struct Choice {
   double microseconds = INFINITY;
 };
 
+/// Of blocks that share their filters one for all.
 int64_t tile_count(const Conv2dProblem& problem, const Variant& variant) {
   const int64_t positions = int64_t{problem.n} * problem.p() * problem.q();
-  return ceil_div(positions, variant.pixels) * ceil_div(problem.k, variant.filters);
+  return ceil_div(positions, int64_t{variant.pixels} * variant.share) * ceil_div(problem.k, variant.filters);
 }
-int channel_steps(const Conv2dProblem& problem, MathMode math) {
-  return static_cast<int>(ceil_div(problem.c, kStepPieces * lanes(math)));
+int step_channels(const Variant& variant, MathMode math) {
+  return variant.row_bytes / kPieceBytes * lanes(math);
 }
-int step_count(const Conv2dProblem& problem, MathMode math) {
-  return problem.r * problem.s * channel_steps(problem, math);
+int channel_steps(const Conv2dProblem& problem, const Variant& variant, MathMode math) {
+  return static_cast<int>(ceil_div(problem.c, step_channels(variant, math)));
+}
+int step_count(const Conv2dProblem& problem, const Variant& variant, MathMode math) {
+  return problem.r * problem.s * channel_steps(problem, variant, math);
 }
 
 /// A problem in tiles, each a sum of some steps in some parts.
@@ -96,11 +140,19 @@ double microseconds(const Split& split, const Variant& variant, int multiprocess
 }
 
 Choice choose(const Conv2dProblem& problem, MathMode math, int multiprocessors) {
-  const int steps = step_count(problem, math);
+  const bool halves = has_halves(problem);
+  const Variant* const begin = halves ? std::begin(kHalfVariants) : std::begin(kVariants);
+  const Variant* const end = halves ? std::end(kHalfVariants) : std::end(kVariants);
   Choice best;
-  for (const Variant& candidate : kVariants) {
+  for (const Variant* one = begin; one != end; ++one) {
+    const Variant& candidate = *one;
+#ifdef LENSLET_TRIAL
+    if (const char* forced = std::getenv("LENSLET_TRIAL_VARIANT"); forced && std::atoi(forced) != one - begin)
+      continue;
+#endif
+    const int steps = step_count(problem, candidate, math);
     // A split serves multiprocessors without a block. Where tiles are so few, the smaller ones are better.
-    const int64_t tiles = tile_count(problem, candidate);
+    const int64_t tiles = tile_count(problem, candidate) * candidate.share;
     const int max_parts = candidate.pixels > 64 ? 1 : std::min(GpuLimits::kPortableCluster, steps);
     for (int parts = 1; parts == 1 || (parts <= max_parts && tiles * parts / 2 < multiprocessors);
          parts *= 2) {
@@ -113,6 +165,7 @@ Choice choose(const Conv2dProblem& problem, MathMode math, int multiprocessors) 
 
 /// Whether the copies can read x as it is.
 bool reads_x(const Conv2dProblem& problem, MathMode math) {
+  if (has_halves(problem)) return true;
   return math == kTf32 && problem.layout == TensorLayout::kNhwc && problem.c % lanes(math) == 0;
 }
 
@@ -132,9 +185,9 @@ class TensorCoreTma : public ConvKernel {
         variant_(choice.variant),
         encode_(encode_im2col_map()) {
     const bool nhwc = problem_.layout == TensorLayout::kNhwc, fp16 = math_ == kFp16;
-    shape_.channel_steps = channel_steps(problem_, math_);
-    shape_.steps = step_count(problem_, math_);
-    kernel_ = variant_->kernel[fp16][nhwc];
+    shape_.channel_steps = channel_steps(problem_, *variant_, math_);
+    shape_.steps = step_count(problem_, *variant_, math_);
+    kernel_ = variant_->kernel[has_halves(problem_) ? problem_.type == ElementType::kBf16 : fp16][nhwc];
     const int filter_tiles = static_cast<int>(ceil_div(problem_.k, variant_->filters));
     set_strides(shape_, problem_);
     shape_.dilation_h = problem_.dilation_h;
@@ -151,7 +204,9 @@ class TensorCoreTma : public ConvKernel {
     shape_.by_channel_steps = FastDivide(shape_.channel_steps);
     shape_.by_s = FastDivide(problem_.s);
     shape_.relu = request.rectifier.relu();
-    clusters_ = shape_.parts > 1 ? shape_.tiles : std::min(shape_.tiles, multiprocessors * variant_->blocks);
+    const int resident = multiprocessors / variant_->share * variant_->blocks;
+    clusters_ = shape_.parts > 1 ? shape_.tiles : std::min(shape_.tiles, resident);
+    cluster_blocks_ = std::max(shape_.parts, variant_->share);
     allow_shared_bytes(reinterpret_cast<const void*>(kernel_), static_cast<size_t>(variant_->shared_bytes));
     upload_filters(request, filter_tiles);
     if (reads_x(problem_, math_)) return;
@@ -171,7 +226,9 @@ class TensorCoreTma : public ConvKernel {
   size_t workspace_bytes() const override { return tma_workspace_bytes(problem_, math_); }
   std::string detail() const override {
     return concat("tma, ", variant_->pixels, " positions x ", variant_->filters, " filters, ",
-                  variant_->blocks, " blocks a multiprocessor",
+                  variant_->blocks, variant_->blocks == 1 ? " block" : " blocks", " a multiprocessor",
+                  variant_->row_bytes < 128 ? ", steps of 32 channels" : "",
+                  variant_->share > 1 ? ", filters shared by two blocks" : "",
                   shape_.parts > 1 ? concat(", split-K in ", shape_.parts, " parts") : "");
   }
   std::vector<LaunchResources> launches() const override {
@@ -190,7 +247,7 @@ class TensorCoreTma : public ConvKernel {
     }
     if (x != mapped_) encode_map(x);
     ScopedStage stage(context.tracer, "multiply");
-    launch_clusters(kName, kernel_, clusters_, {shape_.parts, variant_->threads, variant_->shared_bytes},
+    launch_clusters(kName, kernel_, clusters_, {cluster_blocks_, variant_->threads, variant_->shared_bytes},
                     context.stream, shape_, x_, reinterpret_cast<const unsigned char*>(filters_.get()),
                     static_cast<const float*>(bias_.get()), args.y);
   }
@@ -211,36 +268,46 @@ class TensorCoreTma : public ConvKernel {
                         problem_.pad_h - (problem_.r - 1) * problem_.dilation_h};
     const cuuint32_t strides[] = {1, static_cast<cuuint32_t>(problem_.stride_w),
                                   static_cast<cuuint32_t>(problem_.stride_h), 1};
-    const CUresult result = encode_(
-        &x_, math_ == kTf32 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4,
-        const_cast<void*>(x), sizes, pitches, first, last,
-        static_cast<cuuint32_t>(kStepPieces * lanes(math_)), static_cast<cuuint32_t>(variant_->pixels),
-        strides, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    const CUtensorMapDataType type = problem_.type == ElementType::kBf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                     : math_ == kTf32                    ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
+                                                                         : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    const CUresult result =
+        encode_(&x_, type, 4, const_cast<void*>(x), sizes, pitches, first, last,
+                static_cast<cuuint32_t>(step_channels(*variant_, math_)),
+                static_cast<cuuint32_t>(variant_->pixels), strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                variant_->row_bytes == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
+                CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS)
       throw DeviceError(concat("cuTensorMapEncodeIm2col failed with ", driver_error_name(result),
                                " for the convolution ", problem_.to_string(), ": use another backend"));
     mapped_ = x;
   }
 
-  /// [K, C, R, S] to [filter tiles, taps, channel steps, filters] rows of eight pieces, in the order of
+  /// [K, C, R, S] to [filter tiles, taps, channel steps, filters] rows of pieces, in the order of
   /// swizzled_operand_descriptor().
   void upload_filters(const ConvPrepare& request, int filter_tiles) {
-    const int taps = problem_.r * problem_.s, elements = lanes(math_), step_channels = kStepPieces * elements;
-    const int64_t bytes =
-        int64_t{filter_tiles} * shape_.steps * variant_->filters * kStepPieces * kPieceBytes;
+    const int taps = problem_.r * problem_.s, elements = lanes(math_),
+              channels = step_channels(*variant_, math_);
+    const int pieces = variant_->row_bytes / kPieceBytes;
+    const int64_t bytes = int64_t{filter_tiles} * shape_.steps * variant_->filters * variant_->row_bytes;
     std::vector<float> packed(static_cast<size_t>(bytes / 4), 0.0f);  // all zero bits, in fp16 too
     auto* target = reinterpret_cast<unsigned char*>(packed.data());
     const float* weight = request.weights;
     for (int k = 0; k < problem_.k; ++k) {
       const int64_t filter_tile = k / variant_->filters, filter = k % variant_->filters;
       for (int c = 0; c < problem_.c; ++c) {
-        const int64_t piece = (c % step_channels / elements) ^ (filter % 8);
+        const int64_t swizzle = pieces == 8 ? filter % 8 : filter / 2 % 4;
+        const int64_t piece = (c % channels / elements) ^ swizzle;
         for (int tap = 0; tap < taps; ++tap) {
-          const int64_t step = filter_tile * shape_.steps + tap * shape_.channel_steps + c / step_channels;
+          const int64_t step = filter_tile * shape_.steps + tap * shape_.channel_steps + c / channels;
           const int64_t row = step * variant_->filters + filter;
-          put_operand(target, (row * kStepPieces + piece) * elements + c % elements, *weight++,
-                      math_ == kTf32);
+          const int64_t index = (row * pieces + piece) * elements + c % elements;
+          if (problem_.type == ElementType::kBf16) {
+            const uint16_t bits = float_to_bfloat16(*weight++);
+            std::memcpy(target + index * 2, &bits, 2);
+          } else {
+            put_operand(target, index, *weight++, math_ == kTf32);
+          }
         }
       }
     }
@@ -254,7 +321,7 @@ class TensorCoreTma : public ConvKernel {
   decltype(&cuTensorMapEncodeIm2col) encode_;
   TmaShape shape_{};
   TmaFunction kernel_ = nullptr;
-  int clusters_ = 0;
+  int clusters_ = 0, cluster_blocks_ = 1;
   TmaPackShape pack_shape_{};
   KernelLaunch<TmaPackShape, const float*, uint4*> pack_;  // none where the copies read x as it is
   std::shared_ptr<float> filters_, bias_;
@@ -262,9 +329,9 @@ class TensorCoreTma : public ConvKernel {
   const void* mapped_ = nullptr;
 };
 
+constexpr int kMaxStride = 8, kMaxOffset = 255, kMinCorner = -128, kMaxCorner = 127;
 /// What TMA can describe: CUDA Driver API, "cuTensorMapEncodeIm2col", and the offsets of PTX's cp.async.bulk.tensor.
 bool tma_describes(int stride, int padding, int reach) {
-  constexpr int kMaxStride = 8, kMaxOffset = 255, kMinCorner = -128, kMaxCorner = 127;
   return stride <= kMaxStride && reach <= kMaxOffset && -padding >= kMinCorner &&
          padding - reach >= kMinCorner && padding - reach <= kMaxCorner;
 }
@@ -274,16 +341,34 @@ bool pack_fits_grid(const Conv2dProblem& problem, MathMode math) {
   return reads_x(problem, math) || ceil_div(problem.c, kTmaPackPieces * lanes(math)) <= GpuLimits::kGridYZ;
 }
 
-bool supports(const Conv2dProblem& problem, MathMode math) {
-  // With fewer, more than half of a tf32 step or of the smallest tile would be zeros; the kernel mma has smaller ones.
-  constexpr int kMinChannels = 16, kMinFilters = 32;
-  return math != MathMode::kFp32 && problem.groups == 1 && problem.c >= kMinChannels &&
-         problem.k >= kMinFilters && pack_fits_grid(problem, math) &&
-         tma_describes(problem.stride_h, problem.pad_h, (problem.r - 1) * problem.dilation_h) &&
+bool windows_fit(const Conv2dProblem& problem) {
+  return tma_describes(problem.stride_h, problem.pad_h, (problem.r - 1) * problem.dilation_h) &&
          tma_describes(problem.stride_w, problem.pad_w, (problem.s - 1) * problem.dilation_w);
 }
 
+bool supports(const Conv2dProblem& problem, MathMode math) {
+  if (has_halves(problem)) return static_cast<bool>(tma_takes_halves(problem));
+  // With fewer, more than half of a tf32 step or of the smallest tile would be zeros; the kernel mma has smaller ones.
+  constexpr int kMinChannels = 16, kMinFilters = 32;
+  return math != MathMode::kFp32 && problem.groups == 1 && problem.c >= kMinChannels &&
+         problem.k >= kMinFilters && pack_fits_grid(problem, math) && windows_fit(problem);
+}
+
 }  // namespace
+
+Support tma_takes_halves(const Conv2dProblem& problem) {
+  const std::string who = concat("tensor_core, with ", problem.type.name(), " tensors,");
+  if (problem.layout != TensorLayout::kNhwc)
+    return Support::no(concat(who, " needs NHWC, found NCHW: use cudnn, or choose layout nhwc"));
+  if (problem.groups != 1)
+    return Support::no(concat(who, " needs one group, found ", problem.groups, ": use cudnn"));
+  if (problem.c % 8 != 0)  // TMA's pitches are multiples of 16 bytes
+    return Support::no(concat(who, " needs a multiple of 8 channels, found ", problem.c, ": use cudnn"));
+  if (windows_fit(problem)) return Support::yes();
+  return Support::no(concat(who, " needs windows that TMA describes, with strides up to ", kMaxStride,
+                            " and taps within ", kMaxCorner, " pixels, found ", window_text(problem),
+                            ": use cudnn"));
+}
 
 size_t tma_workspace_bytes(const Conv2dProblem& problem, MathMode math) {
   if (!supports(problem, math) || reads_x(problem, math)) return 0;

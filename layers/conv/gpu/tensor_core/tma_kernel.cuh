@@ -4,13 +4,16 @@
 // walks the rows and images by itself, with any stride and dilation, writes zeros for the padding, and rounds fp32 to
 // tf32 on the way, to nearest. One thread starts all copies: no other computes an address of an input. PTX ISA,
 // "Tensors"; CUDA Driver API, cuTensorMapEncodeIm2col. Where tiles are few, their sums are split over a cluster
-// (split-K).
+// (split-K). Tensors of fp16 and bf16 are copied and multiplied as they are; the sums are rounded when they are stored.
+// Their operands take half the time of tf32's to multiply but as long to copy, so that the blocks of a cluster may
+// share the copies of their filters.
 #pragma once
 
 #include "framework/instructions/async_copy.cuh"
 #include "framework/instructions/barrier.cuh"
 #include "framework/instructions/cluster.cuh"
 #include "framework/instructions/early_launch.cuh"
+#include "framework/instructions/mma.cuh"
 #include "framework/instructions/tensor_copy.cuh"
 #include "framework/instructions/warp.cuh"
 #include "framework/instructions/wgmma.cuh"
@@ -27,7 +30,21 @@ template <class Tile>
 __device__ __forceinline__ TmaTileStart tma_tile_start(const TmaShape& shape, int tile) {
   TmaTileStart place;
   place.position = shape.by_filter_tiles.divide(tile, place.filter_tile) * Tile::kPixels;
+  if constexpr (Tile::kShare > 1) {  // `tile` is that of the cluster
+    place.position = place.position * Tile::kShare + cluster_rank() * Tile::kPixels;
+  }
   return place;
+}
+
+/// Makes a stage of the ring free for the copies of all blocks that write to it.
+template <class Tile>
+__device__ __forceinline__ void tma_free(uint32_t barrier) {
+  if constexpr (Tile::kShare == 1) {
+    barrier_arrive(barrier);
+  } else {
+#pragma unroll
+    for (int rank = 0; rank < Tile::kShare; ++rank) barrier_arrive_in_cluster(in_block(barrier, rank));
+  }
 }
 
 /// The steps of a tile that a block has.
@@ -43,7 +60,9 @@ __device__ __forceinline__ void tma_load(const TmaShape& shape, const CUtensorMa
                                          RingPosition& ring) {
   int rest, q, c, column;
   Im2colStart start{};
-  start.n = shape.by_plane.divide(place.position, rest);
+  // The last block of a cluster may have no position left: it copies any, and stores nothing.
+  const bool none = Tile::kShare > 1 && place.position >= shape.positions;
+  start.n = shape.by_plane.divide(none ? 0 : place.position, rest);
   start.h = shape.by_q.divide(rest, q) * shape.stride_h - shape.pad_h;
   start.w = q * shape.stride_w - shape.pad_w;
   const int tap = shape.by_channel_steps.divide(steps.first, c);
@@ -54,12 +73,19 @@ __device__ __forceinline__ void tma_load(const TmaShape& shape, const CUtensorMa
     const uint32_t full = barriers + ring.index * kBarrierPairBytes, free = full + kBarrierBytes;
     const uint32_t inputs = stages + ring.index * Tile::kStageBytes;
     barrier_wait(free, ring.parity ^ 1);
-    barrier_arrive_expect(full, Tile::kStageBytes);
+    barrier_arrive_expect(full, Tile::kStageBytes);  // with the filters that the others of the cluster copy
     start.c = c * Tile::kChannels;
     start.h_offset = row * shape.dilation_h;
     start.w_offset = column * shape.dilation_w;
     im2col_copy(inputs, x, start, full);
-    bulk_copy(inputs + Tile::kInputBytes, source, Tile::kFilterBytes, full);
+    if constexpr (Tile::kShare == 1) {
+      bulk_copy(inputs + Tile::kInputBytes, source, Tile::kFilterBytes, full);
+    } else {
+      constexpr int kPartBytes = Tile::kFilterBytes / Tile::kShare;
+      const int part = cluster_rank() * kPartBytes;
+      bulk_copy_to_blocks(inputs + Tile::kInputBytes + part, source + part, kPartBytes, full,
+                          (1u << Tile::kShare) - 1);
+    }
     source += Tile::kFilterBytes;
     ring.advance(Tile::kStages);
     if (++c < shape.channel_steps) continue;
@@ -74,6 +100,7 @@ __device__ __forceinline__ void tma_load(const TmaShape& shape, const CUtensorMa
 template <class Tile>
 __device__ __forceinline__ void tma_store(const TmaShape& shape, const float* __restrict__ bias,
                                           float* __restrict__ y, int position, int filter, float4 sums) {
+  static_assert(!Tile::kHalf);
   if (position >= shape.positions || filter >= shape.k) return;
   const float4 offset = __ldg(reinterpret_cast<const float4*>(bias + filter));
   const float out[4] = {relu_if(shape.relu, sums.x + offset.x), relu_if(shape.relu, sums.y + offset.y),
@@ -115,8 +142,88 @@ __device__ __forceinline__ void for_each_four(const float (&sums)[kSums], Visit&
   }
 }
 
-// computes    y [N, K, P, Q] or [N, P, Q, K] = bias + im2col(x) [N*P*Q, R*S*C] x filters [R*S*C, K]; operands tf32 or
-//             fp16, sums in fp32, optional ReLU
+/// Four neighbouring sums of all parts of a tile, added in the order of the parts. `at` is in this block.
+__device__ __forceinline__ float4 tma_total(const TmaShape& shape, uint32_t at) {
+  float4 total = load_in_cluster(in_block(at, 0));
+  for (int part = 1; part < shape.parts; ++part) {
+    const float4 four = load_in_cluster(in_block(at, part));
+    total.x += four.x;
+    total.y += four.y;
+    total.z += four.z;
+    total.w += four.w;
+  }
+  return total;
+}
+
+/// Two neighbouring sums as they are stored, rounded.
+template <class Tile>
+__device__ __forceinline__ uint32_t tma_pair(const TmaShape& shape, float2 offset, float left, float right) {
+  left = relu_if(shape.relu, left + offset.x);
+  right = relu_if(shape.relu, right + offset.y);
+  return Tile::kBf16 ? pack_bfloat16s(left, right) : pack_halves(left, right);
+}
+
+/// Stores eight neighbouring filters of a position.
+__device__ __forceinline__ void tma_store_halves(const TmaShape& shape, uint16_t* __restrict__ y,
+                                                 int position, int filter, uint4 eight) {
+  if (position >= shape.positions || filter >= shape.k) return;
+  uint16_t* const target = y + static_cast<int64_t>(position) * shape.k + filter;
+  if (shape.k % 8 == 0) {
+    *reinterpret_cast<uint4*>(target) = eight;
+    return;
+  }
+  const uint32_t pairs[4] = {eight.x, eight.y, eight.z, eight.w};
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    if (filter + i < shape.k) target[i] = static_cast<uint16_t>(pairs[i / 2] >> i % 2 * 16);
+  }
+}
+
+/// The pair number lane % 4 of each of the four lanes 4i, 4i + 1, …, of a quad, in their order: a transposition.
+__device__ __forceinline__ uint4 transpose_quad(const uint32_t (&pairs)[4]) {
+  const int lane = static_cast<int>(threadIdx.x % 4);
+  const bool odd = lane % 2 != 0, upper = lane / 2 != 0;
+  const uint32_t a = __shfl_xor_sync(kAllLanes, odd ? pairs[0] : pairs[1], 1);
+  const uint32_t b = __shfl_xor_sync(kAllLanes, odd ? pairs[2] : pairs[3], 1);
+  // Pair lane % 2, and 2 + lane % 2, of both lanes of this half of the quad.
+  const uint32_t low[2] = {odd ? a : pairs[0], odd ? pairs[1] : a};
+  const uint32_t high[2] = {odd ? b : pairs[2], odd ? pairs[3] : b};
+  const uint32_t c = __shfl_xor_sync(kAllLanes, upper ? low[0] : high[0], 2);
+  const uint32_t d = __shfl_xor_sync(kAllLanes, upper ? low[1] : high[1], 2);
+  return upper ? make_uint4(c, d, high[0], high[1]) : make_uint4(low[0], low[1], c, d);
+}
+
+/// Adds the bias, applies ReLU, rounds and stores all sums of this warpgroup, whose rows begin at `position`. The four
+/// lanes of a quad have pairs of the same row (see for_each_four()); each stores one of four runs of eight filters.
+template <class Tile, int kSums>
+__device__ __forceinline__ void tma_store_all_halves(const TmaShape& shape, const float* __restrict__ bias,
+                                                     uint16_t* __restrict__ y, int position, int first_filter,
+                                                     const float (&sums)[kSums]) {
+  const int warp = static_cast<int>(threadIdx.x / 32 % 4), lane = static_cast<int>(threadIdx.x % 32);
+  const int row = position + warp * 16 + lane / 4;
+#pragma unroll
+  for (int run = 0; run < kSums / 16; ++run) {  // of 32 columns
+    float2 offsets[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      offsets[i] =
+          __ldg(reinterpret_cast<const float2*>(bias + first_filter + run * 32 + i * 8 + lane % 4 * 2));
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      uint32_t pairs[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float* const two = sums + (run * 4 + i) * 4 + half * 2;
+        pairs[i] = tma_pair<Tile>(shape, offsets[i], two[0], two[1]);
+      }
+      tma_store_halves(shape, y, row + half * 8, first_filter + run * 32 + lane % 4 * 8,
+                       transpose_quad(pairs));
+    }
+  }
+}
+
+// computes    y [N, K, P, Q] or [N, P, Q, K] = bias + im2col(x) [N*P*Q, R*S*C] x filters [R*S*C, K]; operands tf32,
+//             fp16 or bf16, sums in fp32, optional ReLU
 // work split  persistent blocks; a tile = kPixels positions x kFilters filters; a warpgroup multiplies 64 positions,
 //             one thread copies. Where tiles are few, the blocks of a cluster have a part of a tile's steps each; then
 //             each adds up a part of the tile's rows, in the order of the parts
@@ -129,10 +236,10 @@ __device__ __forceinline__ void for_each_four(const float (&sums)[kSums], Visit&
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_core_tma_kernel(
     const TmaShape shape,
-    const __grid_constant__ CUtensorMap x,      // [N, H, W, C], elements of the math mode
-    const unsigned char* __restrict__ filters,  // [filter tiles, steps, kFilters] rows of 128 bytes, swizzled
+    const __grid_constant__ CUtensorMap x,      // [N, H, W, C], elements of the operands
+    const unsigned char* __restrict__ filters,  // [filter tiles, steps, kFilters] rows of kRowBytes, swizzled
     const float* __restrict__ bias,             // [filter tiles * kFilters]
-    float* __restrict__ y) {                    // [N, K, P, Q] or [N, P, Q, K]
+    float* __restrict__ y) {  // [N, K, P, Q] or [N, P, Q, K]; with kHalf elements of 16 bits
   using namespace hopper;
   extern __shared__ __align__(1024) unsigned char shared[];
   const uint32_t stages = shared_address(shared), barriers = stages + Tile::kStages * Tile::kStageBytes;
@@ -142,16 +249,21 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
     prefetch_tensor_map(x);
     for (int i = 0; i < Tile::kStages; ++i) {
       barrier_init(barriers + i * 16, 1);
-      barrier_init(barriers + i * 16 + 8, 4 * Tile::kGroups);
+      barrier_init(barriers + i * 16 + 8, 4 * Tile::kGroups * Tile::kShare);
     }
     fence_barrier_init();
     fence_async_proxy();
   }
   __syncthreads();
   overlap_launches();
+  if constexpr (Tile::kShare >
+                1) {  // no copy and no arrival before the barriers of the others are initialised
+    cluster_arrive();
+    cluster_wait();
+  }
   const int rank = shape.parts > 1 ? cluster_rank() : 0;
-  const int first_tile = static_cast<int>(blockIdx.x) / shape.parts,
-            stride = static_cast<int>(gridDim.x) / shape.parts;
+  const int blocks = Tile::kShare > 1 ? Tile::kShare : shape.parts;  // of a cluster
+  const int first_tile = static_cast<int>(blockIdx.x) / blocks, stride = static_cast<int>(gridDim.x) / blocks;
   const TmaSteps steps{rank * shape.steps / shape.parts, (rank + 1) * shape.steps / shape.parts};
   RingPosition ring;
   if (group == Tile::kGroups) {
@@ -161,7 +273,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
       }
     }
     __syncwarp();
-    if (shape.parts > 1) {
+    if (Tile::kShare == 1 && shape.parts > 1) {
       cluster_arrive();
       cluster_wait();
     }
@@ -180,57 +292,75 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
         const uint32_t full = barriers + ring.index * kBarrierPairBytes,
                        inputs = stages + ring.index * Tile::kStageBytes;
         barrier_wait(full, ring.parity);
-        const uint64_t a = swizzled_operand_descriptor(inputs + group * 64 * Tile::kRowBytes);
-        const uint64_t b = swizzled_operand_descriptor(inputs + Tile::kInputBytes);
+        const uint64_t a =
+            swizzled_operand_descriptor<Tile::kRowBytes>(inputs + group * 64 * Tile::kRowBytes);
+        const uint64_t b = swizzled_operand_descriptor<Tile::kRowBytes>(inputs + Tile::kInputBytes);
         wgmma_hold(sums);
         wgmma_fence();
 #pragma unroll
-        for (int i = 0; i < 4; ++i) wgmma<Tile::kMath>(sums, a + 2 * i, b + 2 * i, i > 0 || add);
+        for (int i = 0; i < Tile::kRowBytes / 32; ++i)
+          wgmma<Tile::kMath, Tile::kBf16>(sums, a + 2 * i, b + 2 * i, i > 0 || add);
         add = true;
         wgmma_commit();
         wgmma_hold(sums);
         wgmma_wait<1>();  // the products before these are done with their step
-        if (signals && read) barrier_arrive(read);
+        if (signals && read) tma_free<Tile>(read);
         read = full + 8;
         ring.advance(Tile::kStages);
       } while (++step < steps.end);
       wgmma_wait<0>();
       wgmma_hold(sums);
       if (shape.parts == 1) {
-        if (signals) barrier_arrive(read);
-        for_each_four(sums, [&](int row, int filter, float4 four) {
-          tma_store<Tile>(shape, bias, y, place.position + group * 64 + row, first_filter + filter, four);
-        });
-        continue;
-      }
-      named_barrier<128 * Tile::kGroups>(1);  // no product reads the operands any more
-      float* const own = reinterpret_cast<float*>(shared) + group * 64 * Tile::kSumPitch;
-      for_each_four(sums, [&](int row, int filter, float4 four) {
-        *reinterpret_cast<float4*>(own + row * Tile::kSumPitch + filter) = four;
-      });
-      cluster_arrive();
-      cluster_wait();
-      // Part `rank` of the rows, from all parts of the sum.
-      constexpr int kFours = Tile::kFilters / 4;
-      const int rows = Tile::kPixels / shape.parts;
-      for (int i = static_cast<int>(threadIdx.x); i < rows * kFours; i += 128 * Tile::kGroups) {
-        // Neighbouring threads have neighbours in y: filters, or positions.
-        const int row = rank * rows + (Tile::kNhwc ? i / kFours : i % rows);
-        const int filter = (Tile::kNhwc ? i % kFours : i / rows) * 4;
-        const uint32_t at = stages + static_cast<uint32_t>(row * Tile::kSumPitch + filter) * 4;
-        float4 total = load_in_cluster(in_block(at, 0));
-        for (int part = 1; part < shape.parts; ++part) {
-          const float4 four = load_in_cluster(in_block(at, part));
-          total.x += four.x;
-          total.y += four.y;
-          total.z += four.z;
-          total.w += four.w;
+        if (signals) tma_free<Tile>(read);
+        if constexpr (Tile::kHalf) {
+          tma_store_all_halves<Tile>(shape, bias, reinterpret_cast<uint16_t*>(y), place.position + group * 64,
+                                     first_filter, sums);
+          continue;
+        } else {
+          for_each_four(sums, [&](int row, int filter, float4 four) {
+            tma_store<Tile>(shape, bias, y, place.position + group * 64 + row, first_filter + filter, four);
+          });
+          continue;
         }
-        tma_store<Tile>(shape, bias, y, place.position + row, first_filter + filter, total);
+      }
+      if constexpr (Tile::kShare == 1) {
+        named_barrier<128 * Tile::kGroups>(1);  // no product reads the operands any more
+        float* const own = reinterpret_cast<float*>(shared) + group * 64 * Tile::kSumPitch;
+        for_each_four(sums, [&](int row, int filter, float4 four) {
+          *reinterpret_cast<float4*>(own + row * Tile::kSumPitch + filter) = four;
+        });
+        cluster_arrive();
+        cluster_wait();
+        // Part `rank` of the rows, from all parts of the sum.
+        const int rows = Tile::kPixels / shape.parts;
+        constexpr int kRun = Tile::kHalf ? 8 : 4,
+                      kRuns = Tile::kFilters / kRun;  // filters that a thread stores
+        for (int i = static_cast<int>(threadIdx.x); i < rows * kRuns; i += 128 * Tile::kGroups) {
+          // Neighbouring threads have neighbours in y: filters, or positions.
+          const int row = rank * rows + (Tile::kNhwc ? i / kRuns : i % rows);
+          const int filter = (Tile::kNhwc ? i % kRuns : i / rows) * kRun;
+          const uint32_t at = stages + static_cast<uint32_t>(row * Tile::kSumPitch + filter) * 4;
+          float4 totals[kRun / 4];
+#pragma unroll
+          for (int four = 0; four < kRun / 4; ++four) totals[four] = tma_total(shape, at + four * 16);
+          if constexpr (Tile::kHalf) {
+            const float2* const offsets = reinterpret_cast<const float2*>(bias + first_filter + filter);
+            const auto pair = [&](int at_pair, float left, float right) {
+              return tma_pair<Tile>(shape, __ldg(offsets + at_pair), left, right);
+            };
+            tma_store_halves(
+                shape, reinterpret_cast<uint16_t*>(y), place.position + row, first_filter + filter,
+                make_uint4(pair(0, totals[0].x, totals[0].y), pair(1, totals[0].z, totals[0].w),
+                           pair(2, totals[1].x, totals[1].y), pair(3, totals[1].z, totals[1].w)));
+          } else {
+            tma_store<Tile>(shape, bias, y, place.position + row, first_filter + filter, totals[0]);
+          }
+        }
       }
     }
   }
-  if (shape.parts > 1) {  // no block ends while another reads its sums
+  // No block ends while another reads its sums, copies to it, or arrives at its barriers.
+  if (Tile::kShare > 1 || shape.parts > 1) {
     cluster_arrive();
     cluster_wait();
   }

@@ -19,24 +19,38 @@ struct TmaShape {
   bool relu;
 };
 
-/// kGroups warpgroups of 64 positions each x kFilters filters, in steps of 128 bytes of channels, kStages of them in
-/// shared memory; kBlocks blocks on a multiprocessor.
-template <MathMode kMode, bool kChannelsLast, int kWarpgroups, int kN, int kDepth, int kResident>
-struct TmaTile {
-  static constexpr MathMode kMath = kMode;
-  static constexpr bool kNhwc = kChannelsLast;  // of y
+/// kGroups warpgroups of 64 positions each x kFilters filters, in steps of kRowBytes of channels, kStages of them in
+/// shared memory; kBlocks blocks on a multiprocessor. kShare neighbouring blocks of a cluster have the same filters,
+/// and each copies a part of them to all.
+template <int kRow, int kWarpgroups, int kN, int kDepth, int kResident, int kCluster>
+struct TmaSizes {
   static constexpr int kGroups = kWarpgroups, kPixels = 64 * kGroups, kFilters = kN;
-  static constexpr int kStages = kDepth, kBlocks = kResident;
-  static constexpr int kRowBytes = 128;                                             // of the widest swizzle
-  static constexpr int kChannels = kRowBytes / (kMath == MathMode::kTf32 ? 4 : 2);  // of a step
+  static constexpr int kStages = kDepth, kBlocks = kResident, kShare = kCluster;
+  static constexpr int kRowBytes = kRow;  // of a swizzle
   static constexpr int kInputBytes = kPixels * kRowBytes, kFilterBytes = kFilters * kRowBytes;
   static constexpr int kStageBytes = kInputBytes + kFilterBytes;
   // Floats between rows of sums in shared memory: 16 bytes more than a multiple of the banks avoid conflicts.
   static constexpr int kSumPitch = kFilters + 4;
   static constexpr int kThreads = 128 * kGroups + 32;                // and a warp that copies
   static constexpr int kSharedBytes = kStages * (kStageBytes + 16);  // with two barriers a stage
-  static_assert(kPixels * kSumPitch * 4 <= kStages * kStageBytes,
+  static_assert(kShare > 1 || kPixels * kSumPitch * 4 <= kStages * kStageBytes,
                 "the sums of a part take the place of its operands");
+};
+
+/// Of fp32 tensors, multiplied in tf32 or fp16.
+template <MathMode kMode, bool kChannelsLast, int kWarpgroups, int kN, int kDepth, int kResident>
+struct TmaTile : TmaSizes<128, kWarpgroups, kN, kDepth, kResident, 1> {
+  static constexpr MathMode kMath = kMode;
+  static constexpr bool kNhwc = kChannelsLast, kHalf = false, kBf16 = false;  // of y
+  static constexpr int kChannels = 128 / (kMath == MathMode::kTf32 ? 4 : 2);  // of a step
+};
+
+/// Of fp16 or bf16 tensors, NHWC, multiplied as they are.
+template <bool kOfBf16, int kRow, int kWarpgroups, int kN, int kDepth, int kResident, int kCluster = 1>
+struct TmaHalfTile : TmaSizes<kRow, kWarpgroups, kN, kDepth, kResident, kCluster> {
+  static constexpr MathMode kMath = MathMode::kFp16;
+  static constexpr bool kNhwc = true, kHalf = true, kBf16 = kOfBf16;
+  static constexpr int kChannels = kRow / 2;
 };
 
 }  // namespace lenslet

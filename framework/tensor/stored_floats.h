@@ -1,0 +1,23 @@
+// Numbers as a tensor of fp32, fp16 or bf16 stores them, from and to fp32 values in host memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "framework/tensor/element_type.h"
+
+namespace lenslet {
+
+/// The nearest value that an element of `type` can have, of two the even one.
+float rounded_to(ElementType type, float value);
+/// rounded_to() for each value, with all threads.
+void round_to(ElementType type, std::vector<float>& values);
+/// Writes `count` elements, each rounded.
+void store_floats(ElementType type, const float* values, int64_t count, void* elements);
+/// Reads `count` elements, exactly.
+void load_floats(ElementType type, const void* elements, int64_t count, float* values);
+
+/// `values` as elements of `type`, four bytes a float, zeros behind the last.
+std::vector<float> stored_floats(ElementType type, const float* values, int64_t count);
+
+}  // namespace lenslet
