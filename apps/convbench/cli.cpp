@@ -109,7 +109,7 @@ constexpr const char* kCompareExamples = R"(Example:
 Suggestions backend_names(const std::vector<DeviceKind>& kinds) {
   Suggestions names;
   for (const DeviceKind kind : kinds) {
-    for (const ConvBackendEntry& row : conv_backend_rows(kind)) add_new(names.words, {row.name()});
+    for (const ConvBackendEntry& row : conv_backend_entries(kind)) add_new(names.words, {row.name()});
   }
   return names;
 }

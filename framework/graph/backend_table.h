@@ -13,7 +13,7 @@
 
 namespace lenslet {
 
-/// One row. A built-in backend is always available. A module is opened on first use, which may fail. A row without code
+/// One entry. A built-in backend is always available. A module is opened on first use, which may fail. One without code
 /// in this build has the reason.
 class BackendEntry {
  public:
@@ -44,7 +44,7 @@ class BackendEntry {
   std::string text_;
 };
 
-/// A row of the kind of operation whose backends are of class `Backend`.
+/// An entry of the kind of operation whose backends are of class `Backend`.
 template <class Backend>
 class BackendEntryOf : public BackendEntry {
  public:
@@ -85,43 +85,43 @@ class BackendEntryOf : public BackendEntry {
 [[noreturn]] void throw_no_backend(const char* kind, DeviceKind device, const std::string& name,
                                    const std::vector<std::string>& cpu, const std::vector<std::string>& cuda);
 
-/// All rows of one kind of operation. Use the tables that CMake generates: conv_table(), linear_table(), …
+/// All entries of one kind of operation. Use the tables that CMake generates: conv_table(), linear_table(), …
 template <class Backend>
 class BackendTable {
  public:
-  using Row = BackendEntryOf<Backend>;  ///< A backend of this kind.
+  using Entry = BackendEntryOf<Backend>;  ///< A backend of this kind.
   /// In rank order, for both kinds of device.
-  BackendTable(const char* kind, const std::vector<Row>& rows) : kind_(kind) {
-    for (const Row& row : rows) (row.device() == DeviceKind::kCpu ? cpu_ : cuda_).push_back(row);
+  BackendTable(const char* kind, const std::vector<Entry>& entries) : kind_(kind) {
+    for (const Entry& entry : entries) (entry.device() == DeviceKind::kCpu ? cpu_ : cuda_).push_back(entry);
   }
-  /// The rows for that kind of device, in rank order.
-  const std::vector<Row>& rows(DeviceKind device) const noexcept {
+  /// The entries for that kind of device, in rank order.
+  const std::vector<Entry>& entries(DeviceKind device) const noexcept {
     return device == DeviceKind::kCpu ? cpu_ : cuda_;
   }
-  /// Like rows(), for Layer::backend_entries().
-  std::vector<const BackendEntry*> entries(DeviceKind device) const {
-    std::vector<const BackendEntry*> entries;
-    for (const Row& row : rows(device)) entries.push_back(&row);
-    return entries;
+  /// Like entries(), for Layer::backend_entries().
+  std::vector<const BackendEntry*> entry_pointers(DeviceKind device) const {
+    std::vector<const BackendEntry*> pointers;
+    for (const Entry& entry : entries(device)) pointers.push_back(&entry);
+    return pointers;
   }
   /// The names of the backends.
   std::vector<std::string> names(DeviceKind device) const {
     std::vector<std::string> names;
-    for (const Row& row : rows(device)) names.push_back(row.name());
+    for (const Entry& entry : entries(device)) names.push_back(entry.name());
     return names;
   }
-  /// The row of that name. Throws UsageError with the legal names; UnavailableError if only the other kind of device
+  /// The entry of that name. Throws UsageError with the legal names; UnavailableError if only the other kind of device
   /// has it.
-  const Row& find(DeviceKind device, const std::string& name) const {
-    for (const Row& row : rows(device)) {
-      if (row.name() == name) return row;
+  const Entry& find(DeviceKind device, const std::string& name) const {
+    for (const Entry& entry : entries(device)) {
+      if (entry.name() == name) return entry;
     }
     throw_no_backend(kind_, device, name, names(DeviceKind::kCpu), names(DeviceKind::kCuda));
   }
 
  private:
   const char* kind_;
-  std::vector<Row> cpu_, cuda_;
+  std::vector<Entry> cpu_, cuda_;
 };
 
 }  // namespace lenslet

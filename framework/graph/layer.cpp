@@ -31,7 +31,7 @@ const BackendEntry& Layer::backend_named(const std::string& name, DeviceKind kin
                                 "; there are: ", comma_list(backends(kind))));
 }
 
-Support Layer::support_of(const BackendEntry& backend, const OperatorRequest& request) const {
+Support Layer::do_supports(const BackendEntry& backend, const OperatorRequest& request) const {
   if (!request.fused.empty()) return Support::no(concat(type(), " fuses nothing"));
   return backend.available();
 }
@@ -43,7 +43,7 @@ Support Layer::supports(const BackendEntry& backend, const OperatorRequest& requ
                               to_string(request.output_type), " out; use the whole-network plan"));
   }
   try {
-    return support_of(backend, request);
+    return do_supports(backend, request);
   } catch (const Error& error) {
     return Support::no(error.what(), error.exit_code());
   }
@@ -73,7 +73,7 @@ Work Layer::work_of(const OperatorRequest& request) const {
   return total;
 }
 
-double Layer::bound(const BackendEntry& /*backend*/, const OperatorRequest& /*request*/) const {
+double Layer::do_output_bound(const BackendEntry& /*backend*/, const OperatorRequest& /*request*/) const {
   return INFINITY;
 }
 
@@ -103,11 +103,11 @@ Support Layer::supports(const std::string& backend, const OperatorRequest& reque
 }
 
 Determinism Layer::determinism(const std::string& backend, const OperatorRequest& request) const {
-  return promise(backend_named(backend, request.device.kind), request);
+  return do_determinism(backend_named(backend, request.device.kind), request);
 }
 
 double Layer::output_bound(const std::string& backend, const OperatorRequest& request) const {
-  return bound(backend_named(backend, request.device.kind), request);
+  return do_output_bound(backend_named(backend, request.device.kind), request);
 }
 
 std::string Layer::preferred(const OperatorRequest& request) const {

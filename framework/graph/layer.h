@@ -121,12 +121,12 @@ class Layer {
   Support supports(const BackendEntry& backend, const OperatorRequest& request) const;
   /// The promise of that backend for a supported request.
   Determinism determinism(const BackendEntry& backend, const OperatorRequest& request) const {
-    return promise(backend, request);
+    return do_determinism(backend, request);
   }
   /// Whether `auto` should take that backend for a supported request, and not a later one, a more exact math mode or
   /// fewer fused layers.
   bool suits(const BackendEntry& backend, const OperatorRequest& request) const {
-    return is_suited(backend, request);
+    return do_suits(backend, request);
   }
   /// Operations and bytes of a request, with the layers fused into it and the types of its ends.
   Work work_of(const OperatorRequest& request) const;
@@ -154,14 +154,15 @@ class Layer {
 
  private:
   /// supports(), without catching errors. By default a backend supports every shape and fuses nothing.
-  virtual Support support_of(const BackendEntry& backend, const OperatorRequest& request) const;
-  virtual bool is_suited(const BackendEntry& /*backend*/, const OperatorRequest& /*request*/) const {
+  virtual Support do_supports(const BackendEntry& backend, const OperatorRequest& request) const;
+  virtual bool do_suits(const BackendEntry& /*backend*/, const OperatorRequest& /*request*/) const {
     return true;
   }
-  virtual Determinism promise(const BackendEntry& /*backend*/, const OperatorRequest& /*request*/) const {
+  virtual Determinism do_determinism(const BackendEntry& /*backend*/,
+                                     const OperatorRequest& /*request*/) const {
     return Determinism::kPosition;
   }
-  virtual double bound(const BackendEntry& backend, const OperatorRequest& request) const;
+  virtual double do_output_bound(const BackendEntry& backend, const OperatorRequest& request) const;
   /// prepare(), for a supported request.
   virtual std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
                                                   Stream& stream) const = 0;

@@ -17,7 +17,7 @@ void store_floats(ElementType type, const float* values, int64_t count, void* el
 /// Reads `count` elements, exactly.
 void load_floats(ElementType type, const void* elements, int64_t count, float* values);
 
-/// `values` as elements of `type`, four bytes a float, zeros behind the last.
+/// `values` as elements of `type`, four bytes a float, zeros after the last.
 std::vector<float> stored_floats(ElementType type, const float* values, int64_t count);
 
 }  // namespace lenslet

@@ -20,7 +20,7 @@ Work ActivationLayer::work(const std::vector<Shape>& inputs) const {
 }
 
 std::vector<const BackendEntry*> ActivationLayer::backend_entries(DeviceKind kind) const {
-  return activation_table().entries(kind);
+  return activation_table().entry_pointers(kind);
 }
 
 std::unique_ptr<Operator> ActivationLayer::make_operator(const BackendEntry& backend,

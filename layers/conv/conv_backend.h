@@ -77,7 +77,7 @@ class ConvBackend {
   /// device.
   Support supports(const Conv2dProblem& problem, MathMode math) const {
     if (const Support stored = tensor_support(problem.type, math); !stored) return stored;
-    return support_of(problem, math);
+    return do_supports(problem, math);
   }
   /// Whether it reads and writes tensors of that type in memory. By default fp32 alone.
   virtual bool takes(ElementType type) const { return type == ElementType::kFp32; }
@@ -142,7 +142,7 @@ class ConvBackend {
                               lenslet::to_string(math), ": choose math fp32"));
   }
   /// supports(), for a type that it takes.
-  virtual Support support_of(const Conv2dProblem& problem, MathMode math) const = 0;
+  virtual Support do_supports(const Conv2dProblem& problem, MathMode math) const = 0;
   /// prepare(), for a request that supports() and the fusions allow.
   virtual std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const = 0;
 };

@@ -83,10 +83,10 @@ Work Conv2dLayer::work(const std::vector<Shape>& inputs) const {
 }
 
 std::vector<const BackendEntry*> Conv2dLayer::backend_entries(DeviceKind kind) const {
-  return conv_table().entries(kind);
+  return conv_table().entry_pointers(kind);
 }
 
-Support Conv2dLayer::support_of(const BackendEntry& backend, const OperatorRequest& request) const {
+Support Conv2dLayer::do_supports(const BackendEntry& backend, const OperatorRequest& request) const {
   const Fusion fusion = read_fusion(request.fused);
   if (!fusion.support) return fusion.support;
   const ConvBackend& opened = static_cast<const ConvBackendEntry&>(backend).open();
@@ -108,7 +108,7 @@ Support Conv2dLayer::support_of(const BackendEntry& backend, const OperatorReque
   return support;
 }
 
-bool Conv2dLayer::is_suited(const BackendEntry& backend, const OperatorRequest& request) const {
+bool Conv2dLayer::do_suits(const BackendEntry& backend, const OperatorRequest& request) const {
   const ConvBackend& opened = static_cast<const ConvBackendEntry&>(backend).open();
   const Conv2dProblem problem = problem_for(request.inputs.at(0));
   if (request.fused.empty())
@@ -117,7 +117,7 @@ bool Conv2dLayer::is_suited(const BackendEntry& backend, const OperatorRequest& 
   return !fusion.max_pool || opened.suits_max_pool(problem, *fusion.max_pool);
 }
 
-Determinism Conv2dLayer::promise(const BackendEntry& backend, const OperatorRequest& request) const {
+Determinism Conv2dLayer::do_determinism(const BackendEntry& backend, const OperatorRequest& request) const {
   return static_cast<const ConvBackendEntry&>(backend).open().determinism(problem_for(request.inputs.at(0)),
                                                                           request.math);
 }

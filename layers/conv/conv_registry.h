@@ -13,8 +13,8 @@ using ConvBackendEntry = BackendEntryOf<ConvBackend>;  ///< A row.
 /// All rows.
 const BackendTable<ConvBackend>& conv_table();
 /// All rows for that kind of device, in rank order.
-inline const std::vector<ConvBackendEntry>& conv_backend_rows(DeviceKind device) {
-  return conv_table().rows(device);
+inline const std::vector<ConvBackendEntry>& conv_backend_entries(DeviceKind device) {
+  return conv_table().entries(device);
 }
 /// The row of that name. Throws UsageError with the legal names; UnavailableError if only the other kind of device has
 /// it.

@@ -70,13 +70,13 @@ void Gemm::run(const GemmProblem& problem, const GemmArgs& args, void* workspace
 }
 
 std::unique_ptr<const GemmBackend> first_gemm_backend(
-    const std::vector<BackendTable<GemmBackend>::Row>& rows) {
+    const std::vector<BackendTable<GemmBackend>::Entry>& entries) {
   std::string unavailable;
-  for (const BackendTable<GemmBackend>::Row& row : rows) {
+  for (const BackendTable<GemmBackend>::Entry& entry : entries) {
     try {
-      return std::make_unique<ChosenBackend>(row.open(), unavailable);
+      return std::make_unique<ChosenBackend>(entry.open(), unavailable);
     } catch (const UnavailableError& error) {
-      unavailable += concat(unavailable.empty() ? "" : ", ", row.name(), " (", error.what(), ")");
+      unavailable += concat(unavailable.empty() ? "" : ", ", entry.name(), " (", error.what(), ")");
     }
   }
   throw UnavailableError(concat("no backend of matrix products is available: ", unavailable));
@@ -84,10 +84,10 @@ std::unique_ptr<const GemmBackend> first_gemm_backend(
 
 const GemmBackend& gemm_backend(DeviceKind device) {
   if (device == DeviceKind::kCuda) {
-    static const auto chosen = first_gemm_backend(gemm_table().rows(DeviceKind::kCuda));
+    static const auto chosen = first_gemm_backend(gemm_table().entries(DeviceKind::kCuda));
     return *chosen;
   }
-  static const auto chosen = first_gemm_backend(gemm_table().rows(DeviceKind::kCpu));
+  static const auto chosen = first_gemm_backend(gemm_table().entries(DeviceKind::kCpu));
   return *chosen;
 }
 

@@ -77,10 +77,10 @@ LinearProblem LinearLayer::problem_for(const OperatorRequest& request) const {
 }
 
 std::vector<const BackendEntry*> LinearLayer::backend_entries(DeviceKind kind) const {
-  return linear_table().entries(kind);
+  return linear_table().entry_pointers(kind);
 }
 
-Support LinearLayer::support_of(const BackendEntry& backend, const OperatorRequest& request) const {
+Support LinearLayer::do_supports(const BackendEntry& backend, const OperatorRequest& request) const {
   const Fusion fusion = read_fusion(request.fused);
   if (!fusion.support) return fusion.support;
   if (fusion.max_pool) return Support::no(concat("linear fuses no max pooling", kLeaveUnfused));
@@ -96,11 +96,12 @@ Support LinearLayer::support_of(const BackendEntry& backend, const OperatorReque
                         request.workspace_limit);
 }
 
-bool LinearLayer::is_suited(const BackendEntry& backend, const OperatorRequest& request) const {
+bool LinearLayer::do_suits(const BackendEntry& backend, const OperatorRequest& request) const {
   return open(backend).suits(problem_for(request));
 }
 
-Determinism LinearLayer::promise(const BackendEntry& backend, const OperatorRequest& /*request*/) const {
+Determinism LinearLayer::do_determinism(const BackendEntry& backend,
+                                        const OperatorRequest& /*request*/) const {
   return open(backend).determinism();
 }
 

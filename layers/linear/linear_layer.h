@@ -33,9 +33,9 @@ class LinearLayer : public Layer {
   Shape as_vectors(const Shape& input) const;
 
  private:
-  Support support_of(const BackendEntry& backend, const OperatorRequest& request) const override;
-  bool is_suited(const BackendEntry& backend, const OperatorRequest& request) const override;
-  Determinism promise(const BackendEntry& backend, const OperatorRequest& request) const override;
+  Support do_supports(const BackendEntry& backend, const OperatorRequest& request) const override;
+  bool do_suits(const BackendEntry& backend, const OperatorRequest& request) const override;
+  Determinism do_determinism(const BackendEntry& backend, const OperatorRequest& request) const override;
   std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
                                           Stream& stream) const override;
   LinearProblem problem_for(const OperatorRequest& request) const;

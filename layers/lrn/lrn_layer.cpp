@@ -31,7 +31,7 @@ Work LrnLayer::work(const std::vector<Shape>& inputs) const {
 }
 
 std::vector<const BackendEntry*> LrnLayer::backend_entries(DeviceKind kind) const {
-  return lrn_table().entries(kind);
+  return lrn_table().entry_pointers(kind);
 }
 
 std::unique_ptr<Operator> LrnLayer::make_operator(const BackendEntry& backend, const OperatorRequest& request,

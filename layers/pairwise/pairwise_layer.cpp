@@ -111,10 +111,10 @@ Work PairwiseLayer::work(const std::vector<Shape>& inputs) const {
 }
 
 std::vector<const BackendEntry*> PairwiseLayer::backend_entries(DeviceKind kind) const {
-  return pairwise_table().entries(kind);
+  return pairwise_table().entry_pointers(kind);
 }
 
-Support PairwiseLayer::support_of(const BackendEntry& backend, const OperatorRequest& request) const {
+Support PairwiseLayer::do_supports(const BackendEntry& backend, const OperatorRequest& request) const {
   const Fusion fusion = read_fusion(request.fused);
   if (!fusion.support) return fusion.support;
   if (fusion.max_pool) return Support::no(concat("pairwise fuses no max pooling", kLeaveUnfused));

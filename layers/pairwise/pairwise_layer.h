@@ -39,7 +39,7 @@ class PairwiseLayer : public Layer {
   bool constant_first() const noexcept { return constant_first_; }
 
  private:
-  Support support_of(const BackendEntry& backend, const OperatorRequest& request) const override;
+  Support do_supports(const BackendEntry& backend, const OperatorRequest& request) const override;
   std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
                                           Stream& stream) const override;
   std::vector<Shape> operands(const std::vector<Shape>& inputs) const;

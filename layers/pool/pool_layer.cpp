@@ -89,7 +89,7 @@ Work Pool2dLayer::work(const std::vector<Shape>& inputs) const {
 }
 
 std::vector<const BackendEntry*> Pool2dLayer::backend_entries(DeviceKind kind) const {
-  return pool_table().entries(kind);
+  return pool_table().entry_pointers(kind);
 }
 
 std::unique_ptr<Operator> Pool2dLayer::make_operator(const BackendEntry& backend,

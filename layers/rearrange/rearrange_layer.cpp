@@ -50,7 +50,7 @@ Work RearrangeLayer::work(const std::vector<Shape>& inputs) const {
 }
 
 std::vector<const BackendEntry*> RearrangeLayer::backend_entries(DeviceKind kind) const {
-  return rearrange_table().entries(kind);
+  return rearrange_table().entry_pointers(kind);
 }
 
 std::unique_ptr<Operator> RearrangeLayer::make_operator(const BackendEntry& backend,

@@ -13,7 +13,7 @@ Work ReluLayer::work(const std::vector<Shape>& inputs) const {
 }
 
 std::vector<const BackendEntry*> ReluLayer::backend_entries(DeviceKind kind) const {
-  return relu_table().entries(kind);
+  return relu_table().entry_pointers(kind);
 }
 
 std::unique_ptr<Operator> ReluLayer::make_operator(const BackendEntry& backend,

@@ -23,7 +23,7 @@ Work ReshapeLayer::work(const std::vector<Shape>& inputs) const {
 }
 
 std::vector<const BackendEntry*> ReshapeLayer::backend_entries(DeviceKind kind) const {
-  return reshape_table().entries(kind);
+  return reshape_table().entry_pointers(kind);
 }
 
 std::unique_ptr<Operator> ReshapeLayer::make_operator(const BackendEntry& backend,

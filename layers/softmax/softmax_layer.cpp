@@ -25,7 +25,7 @@ Work SoftmaxLayer::work(const std::vector<Shape>& inputs) const {
 }
 
 std::vector<const BackendEntry*> SoftmaxLayer::backend_entries(DeviceKind kind) const {
-  return softmax_table().entries(kind);
+  return softmax_table().entry_pointers(kind);
 }
 
 std::unique_ptr<Operator> SoftmaxLayer::make_operator(const BackendEntry& backend,

@@ -61,26 +61,26 @@ class FusedLenet5 : public Layer {
   }
 
   std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override {
-    return network_table().entries(kind);
+    return network_table().entry_pointers(kind);
   }
 
  private:
-  Support support_of(const BackendEntry& backend, const OperatorRequest& request) const override {
+  Support do_supports(const BackendEntry& backend, const OperatorRequest& request) const override {
     if (!request.fused.empty()) return Support::no("LeNet-5 has no following layer to fuse");
     const NetworkBackend& opened = open(backend);
     return opened.supports(inner(opened, request));
   }
-  bool is_suited(const BackendEntry& backend, const OperatorRequest& request) const override {
+  bool do_suits(const BackendEntry& backend, const OperatorRequest& request) const override {
     const NetworkBackend& opened = open(backend);
     return opened.suits(inner(opened, request));
   }
-  Determinism promise(const BackendEntry& backend, const OperatorRequest& request) const override {
+  Determinism do_determinism(const BackendEntry& backend, const OperatorRequest& request) const override {
     const NetworkBackend& opened = open(backend);
     return opened.determinism(inner(opened, request));
   }
-  double bound(const BackendEntry& backend, const OperatorRequest& request) const override {
+  double do_output_bound(const BackendEntry& backend, const OperatorRequest& request) const override {
     const NetworkBackend& opened = open(backend);
-    return opened.logit_bound(parameters_, inner(opened, request));
+    return opened.output_bound(parameters_, inner(opened, request));
   }
   std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
                                           Stream& stream) const override {

@@ -41,7 +41,7 @@ class NetworkBackend {
   virtual bool suits(const OperatorRequest& /*request*/) const { return true; }
   /// Absolute error bound of a logit for the 8-bit images of MNIST and these parameters, derived in the file. It is
   /// zero for zero weights.
-  virtual double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& request) const = 0;
+  virtual double output_bound(const Lenet5Parameters& parameters, const OperatorRequest& request) const = 0;
   /// The promise for its output.
   virtual Determinism determinism(const OperatorRequest& /*request*/) const { return Determinism::kPosition; }
   /// Whether it reads packed pixels (ElementType::kUint4) itself. Any other backend gets bytes, unpacked before it.

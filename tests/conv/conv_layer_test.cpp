@@ -91,7 +91,7 @@ TEST(Conv2dLayer, ReplaysAChoiceOrRefusesIt) {
 
 // Offsets exceed 32 bits although every tensor is small: refused before they are used.
 TEST(ConvRegistry, OffsetsThatOverflowAreRefused) {
-  const std::vector<ConvBackendEntry>& rows = conv_backend_rows(DeviceKind::kCuda);
+  const std::vector<ConvBackendEntry>& rows = conv_backend_entries(DeviceKind::kCuda);
   const auto row = std::find_if(rows.begin(), rows.end(), [](const ConvBackendEntry& entry) {
     return entry.name() == "implicit_gemm";
   });
@@ -226,12 +226,12 @@ TEST(ConvRegistry, NamesTheLegalBackends) {
   for (DeviceKind device : kDeviceKinds) {
     const std::string message =
         expect_error<UsageError>([&] { find_conv_backend(device, "cuddn"); }, "cuddn");
-    for (const ConvBackendEntry& entry : conv_backend_rows(device)) {
+    for (const ConvBackendEntry& entry : conv_backend_entries(device)) {
       EXPECT_NE(message.find(entry.name()), std::string::npos) << message;
       EXPECT_EQ(&find_conv_backend(device, entry.name()), &entry);
     }
   }
-  EXPECT_EQ(conv_backend_rows(DeviceKind::kCpu).front().name(), "depthwise");
+  EXPECT_EQ(conv_backend_entries(DeviceKind::kCpu).front().name(), "depthwise");
 }
 
 // Without a limit cuDNN gets this much; --help of both programs and docs/cli.md state it.

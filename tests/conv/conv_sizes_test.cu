@@ -240,7 +240,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ConvSizesRefused, BeyondWhatABackendCounts) {
   const std::set<std::string> counts_in_32_bits = {"depthwise",     "sliced_k", "direct",
                                                    "implicit_gemm", "winograd", "tensor_core"};
-  for (const ConvBackendEntry& entry : conv_backend_rows(DeviceKind::kCuda)) {
+  for (const ConvBackendEntry& entry : conv_backend_entries(DeviceKind::kCuda)) {
     const MathMode math = entry.name() == "tensor_core" ? kTf32 : kFp32;
     Conv2dProblem problem = Conv2dProblem::parse(entry.name() == "depthwise" ? kMaxDepthwise : kMany);
     const Support many = entry.supports(problem, math);

@@ -222,7 +222,7 @@ TEST(ConvVerifier, HoldsAChoiceToItsOwnBound) {
 class AnyMathBackend : public SabotagedBackend {
  public:
   using SabotagedBackend::SabotagedBackend;
-  Support support_of(const Conv2dProblem&, MathMode) const override { return Support::yes(); }
+  Support do_supports(const Conv2dProblem&, MathMode) const override { return Support::yes(); }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
@@ -273,7 +273,7 @@ class HalfBackend : public SabotagedBackend {
   using Spoil = std::function<void(ElementType, const std::vector<float>& sums, uint16_t* y)>;
   explicit HalfBackend(Spoil spoil) : SabotagedBackend(run_correctly), spoil_(std::move(spoil)) {}
   bool takes(ElementType type) const override { return type.bits() == 16; }
-  Support support_of(const Conv2dProblem&, MathMode) const override { return Support::yes(); }
+  Support do_supports(const Conv2dProblem&, MathMode) const override { return Support::yes(); }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
@@ -282,7 +282,7 @@ class HalfBackend : public SabotagedBackend {
       Kernel(std::unique_ptr<ConvKernel> kernel, const Conv2dProblem& of, const Spoil& how)
           : WrappedKernel(std::move(kernel)), problem(of), spoil(how) {}
       std::optional<ConvAccuracy> accuracy() const override { return std::nullopt; }
-      void run(const ConvArgs& args, RunContext& context) override {
+      void convolve(const ConvArgs& args, RunContext& context) override {
         std::vector<float> x(static_cast<size_t>(problem.input_shape().num_elements())),
             y(static_cast<size_t>(problem.output_shape().num_elements()));
         load_floats(problem.type, args.x, static_cast<int64_t>(x.size()), x.data());
@@ -337,8 +337,8 @@ TEST(ConvVerifier, HoldsStoredHalvesToOneRounding) {
          }},
         // The next number but one.
         {"elements differ", [](auto, const auto&, uint16_t* y) { y[0] = static_cast<uint16_t>(y[0] + 2); }},
-        {"wrote behind block 1", [](auto, const auto& sums, uint16_t* y) { y[sums.size()] = 0; }},
-        {"wrote behind block 0", [](auto, const auto&, uint16_t* y) { y[-1] = 0; }},
+        {"wrote past the end of block 1", [](auto, const auto& sums, uint16_t* y) { y[sums.size()] = 0; }},
+        {"wrote past the end of block 0", [](auto, const auto&, uint16_t* y) { y[-1] = 0; }},
         {"found nan at 404", [](auto, const auto&, uint16_t* y) { y[404] = 0x7fff; }},
         {"two runs differ at 404",
          [runs = 0](auto, const auto&, uint16_t* y) mutable { y[404] ^= ++runs % 2 == 0; }},

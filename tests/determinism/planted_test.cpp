@@ -80,7 +80,7 @@ class PlantedLayer : public SilentLayer {
   explicit PlantedLayer(Determinism promised) : promised_(promised) {}
 
  private:
-  Determinism promise(const BackendEntry&, const OperatorRequest&) const override { return promised_; }
+  Determinism do_determinism(const BackendEntry&, const OperatorRequest&) const override { return promised_; }
   Determinism promised_;
 };
 

@@ -112,12 +112,12 @@ class TwoModes : public toys::ScaleLayer {
   TwoModes(bool fp32_suits, bool tf32_suits) : ScaleLayer(1), suits_{fp32_suits, tf32_suits} {}
 
  private:
-  Support support_of(const BackendEntry& backend, const OperatorRequest& request) const override {
+  Support do_supports(const BackendEntry& backend, const OperatorRequest& request) const override {
     const MathMode supported = backend.name() == "staged" ? MathMode::kTf32 : MathMode::kFp32;
     if (backend.name() != "refusing" && request.math == supported) return Support::yes();
     return Support::no("another mode");
   }
-  bool is_suited(const BackendEntry&, const OperatorRequest& request) const override {
+  bool do_suits(const BackendEntry&, const OperatorRequest& request) const override {
     return suits_[request.math == MathMode::kTf32];
   }
   bool suits_[2];  // [tf32]

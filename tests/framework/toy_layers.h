@@ -110,7 +110,7 @@ class ScaleLayer : public Layer {
   }
 
  private:
-  Support support_of(const BackendEntry& backend, const OperatorRequest& request) const override {
+  Support do_supports(const BackendEntry& backend, const OperatorRequest& request) const override {
     if (backend.name() == "refusing") return Support::no("it always refuses");
     if (request.math != MathMode::kFp32) return Support::no(backend.name() + " computes in fp32 only");
     if (request.fused.empty()) return Support::yes();
@@ -127,7 +127,7 @@ class ScaleLayer : public Layer {
                                            : Support::no("plain fuses one ReLU and one pooling");
   }
   // Pools only if the window is not 1x1.
-  bool is_suited(const BackendEntry&, const OperatorRequest& request) const override {
+  bool do_suits(const BackendEntry&, const OperatorRequest& request) const override {
     return factor_ != 1 || !holds<ToyPool>(request);
   }
   std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,

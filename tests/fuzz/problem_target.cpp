@@ -26,7 +26,7 @@ void check_problem(const Conv2dProblem& problem) {
   const Conv2dProblem again = Conv2dProblem::parse(text);
   check(again == problem && again.name == problem.name, "written and read again it is the same: " + text);
   check(again.to_string() == text, "the text of a problem is unique: " + text);
-  for (const ConvBackendEntry& entry : conv_backend_rows(DeviceKind::kCpu)) {
+  for (const ConvBackendEntry& entry : conv_backend_entries(DeviceKind::kCpu)) {
     if (entry.kind() != ConvBackendEntry::Kind::kBuiltIn || !entry.supports(problem, MathMode::kFp32))
       continue;
     const size_t bytes = entry.open().workspace_bytes(problem, MathMode::kFp32);

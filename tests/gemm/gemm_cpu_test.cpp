@@ -249,12 +249,12 @@ TEST(TileKernels, LinesHaveTheBitsThatTheyHaveAlone) {
 
 // If a library is missing, tables of results must state that, with the reason.
 TEST(CpuGemmBackend, IsTheFirstRowThatOpensAndNamesThoseBefore) {
-  using Row = BackendTable<GemmBackend>::Row;
+  using Entry = BackendTable<GemmBackend>::Entry;
   Stream stream(Device::cpu());
-  const Row missing(DeviceKind::kCpu, "onednn", BackendEntry::Kind::kNotBuilt, "libdnnl.so.2 is missing");
-  const Row other(DeviceKind::kCpu, "mkl", BackendEntry::Kind::kNotBuilt, "no licence");
-  const Row& blocked = gemm_table().find(DeviceKind::kCpu, "blocked");
-  const auto describe = [&](const std::vector<Row>& rows) {
+  const Entry missing(DeviceKind::kCpu, "onednn", BackendEntry::Kind::kNotBuilt, "libdnnl.so.2 is missing");
+  const Entry other(DeviceKind::kCpu, "mkl", BackendEntry::Kind::kNotBuilt, "no licence");
+  const Entry& blocked = gemm_table().find(DeviceKind::kCpu, "blocked");
+  const auto describe = [&](const std::vector<Entry>& rows) {
     return first_gemm_backend(rows)->prepare(MathMode::kFp32, stream)->describe();
   };
   const std::string alone = blocked.open().prepare(MathMode::kFp32, stream)->describe();

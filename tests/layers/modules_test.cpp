@@ -53,7 +53,7 @@ Support supports_any(const ConvBackendEntry& entry) {
 
 TEST_F(Modules, ConvolutionBackendsInModulesAreRefusedAndTheRestServe) {
   for (DeviceKind device : kDeviceKinds) {
-    for (const ConvBackendEntry& entry : conv_backend_rows(device)) {
+    for (const ConvBackendEntry& entry : conv_backend_entries(device)) {
       const Support support = supports_any(entry);
       if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn) {
         // Except for features that the GPU of this machine lacks.

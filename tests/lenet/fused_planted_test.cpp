@@ -22,10 +22,10 @@ class FaultyNetwork : public Layer {
   }
 
  private:
-  Support support_of(const BackendEntry& backend, const OperatorRequest& request) const override {
+  Support do_supports(const BackendEntry& backend, const OperatorRequest& request) const override {
     return right_.supports(backend, request);
   }
-  double bound(const BackendEntry& backend, const OperatorRequest& request) const override {
+  double do_output_bound(const BackendEntry& backend, const OperatorRequest& request) const override {
     return right_.output_bound(backend.name(), request);
   }
   std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,

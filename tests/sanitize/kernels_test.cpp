@@ -114,7 +114,7 @@ struct Part {
 
 std::vector<Part> parts() {
   std::vector<Part> all;
-  for (const ConvBackendEntry& entry : conv_backend_rows(DeviceKind::kCuda)) {
+  for (const ConvBackendEntry& entry : conv_backend_entries(DeviceKind::kCuda)) {
     for (const char* list :
          {"lenet", "regress", "tails", "tiles", "depthwise", "outputs", "rounds", "launches"}) {
       const size_t problems = problems_of(entry.name(), list).size();

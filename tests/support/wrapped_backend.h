@@ -28,7 +28,7 @@ class WrappedBackend : public ConvBackend {
  public:
   explicit WrappedBackend(const ConvBackend& right) : right_(right) {}
   bool takes(ElementType type) const override { return right_.takes(type); }
-  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     return right_.supports(problem, math);
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {

@@ -37,8 +37,8 @@ void open_libraries(const std::vector<LoadedLibrary>& wanted, DeviceKind kind) {
     }
   };
   for (const DeviceKind of : {kind, DeviceKind::kCpu}) {
-    open(conv_backend_rows(of));
-    open(gemm_table().rows(of));
+    open(conv_backend_entries(of));
+    open(gemm_table().entries(of));
   }
 }
 

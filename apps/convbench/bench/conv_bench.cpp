@@ -156,7 +156,7 @@ std::vector<ConvSpec> registry_specs(DeviceKind kind, const std::vector<std::str
   entries.reserve(names.size());
   for (const std::string& name : names) entries.push_back(&find_conv_backend(kind, name));
   if (names.empty()) {
-    for (const ConvBackendEntry& entry : conv_backend_rows(kind)) entries.push_back(&entry);
+    for (const ConvBackendEntry& entry : conv_backend_entries(kind)) entries.push_back(&entry);
   }
   std::vector<ConvSpec> specs;
   for (TensorLayout layout : layouts) {

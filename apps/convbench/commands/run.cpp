@@ -18,7 +18,7 @@ std::string auto_backend(DeviceKind kind, const Conv2dProblem& problem, MathMode
     return static_cast<const ConvBackendEntry&>(entry);
   };
   const BackendEntry* entry = preferred_of(
-      conv_table().entries(kind),
+      conv_table().entry_pointers(kind),
       [&](const BackendEntry& e) { return static_cast<bool>(row(e).supports(problem, math)); },
       [&](const BackendEntry& e) { return row(e).open().suits(problem); });
   return entry ? entry->name() : std::string();

@@ -60,7 +60,7 @@ void report_cuda(Console& console) {
 
 // Opens the modules, so that versions and paths of their libraries can be printed.
 void open_modules(Console& console, Device device) {
-  for (const ConvBackendEntry& entry : conv_backend_rows(device.kind)) {
+  for (const ConvBackendEntry& entry : conv_backend_entries(device.kind)) {
     if (entry.kind() == ConvBackendEntry::Kind::kBuiltIn) continue;
     if (const auto refusal = attempt([&] { entry.open(); })) {
       report(console, "", concat(entry.name(), " on ", to_string(device.kind), ": ", refusal->reason));

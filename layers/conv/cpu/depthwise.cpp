@@ -247,7 +247,7 @@ class DepthwiseKernel : public ConvKernel {
 
 class DepthwiseBackend : public ConvBackend {
  public:
-  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support fp32 = fp32_only("depthwise on the CPU", math); !fp32) return fp32;
     if (const Support groups = depthwise_groups(problem); !groups) return groups;
     const bool square = problem.r == problem.s && problem.stride_h == problem.stride_w;

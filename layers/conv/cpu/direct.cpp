@@ -324,7 +324,7 @@ class DirectKernel : public ConvKernel {
 
 class DirectBackend : public ConvBackend {
  public:
-  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (!Walk::fits(problem)) {
       return Support::no(
           concat("direct on the CPU takes padded images of fewer than 2^31 elements per group, in "

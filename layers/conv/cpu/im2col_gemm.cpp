@@ -182,7 +182,7 @@ class Im2colGemmKernel : public ConvKernel {
 
 class Im2colGemmBackend : public ConvBackend {
  public:
-  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support support = fp32_only("im2col_gemm on the CPU", math); !support) return support;
     if (const Support nchw = nchw_only("im2col_gemm", problem); !nchw) return nchw;
     const Rounds rounds(problem);

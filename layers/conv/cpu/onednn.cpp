@@ -231,7 +231,7 @@ class OneDnnKernel : public ConvKernel {
 
 class OneDnnBackend : public ConvBackend {
  public:
-  Support support_of(const Conv2dProblem& /*problem*/, MathMode math) const override {
+  Support do_supports(const Conv2dProblem& /*problem*/, MathMode math) const override {
     return fp32_only("onednn on the CPU", math);
   }
   /// Input and output once more in blocked channels (up to 16 to a block), and the scratchpads.

@@ -194,7 +194,7 @@ class WinogradKernel : public ConvKernel {
 
 class WinogradBackend : public ConvBackend {
  public:
-  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support support = fp32_only("winograd on the CPU", math); !support) return support;
     if (const Support nchw = nchw_only("winograd", problem); !nchw) return nchw;
     if (problem.r != kTaps || problem.s != kTaps) {

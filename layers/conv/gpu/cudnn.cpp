@@ -2,8 +2,8 @@
 // with.
 //
 // y[n, k] = f(b[k] + sum over c of w[k, c] (*) x[n, c]), x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q], all fp32,
-// fp16 or bf16, sums in fp32; x and y NCHW or NHWC. NHWC is tried with filters in the order [K, R, S, C/G], as cuDNN recommends, and in the original
-// order. Candidates are the algorithms of cuDNN's old interface and the plans that its graph interface recommends, as
+// fp16 or bf16, sums in fp32; x and y NCHW or NHWC. NHWC is tried with filters in the order [K, R, S, C/G], as cuDNN
+// recommends, and in the original order. Candidates are the algorithms of cuDNN's old interface and the plans that its graph interface recommends, as
 // PyTorch's benchmark mode tries them (cudnn/candidates.h), since each interface has kernels that the other lacks. A
 // candidate must be deterministic, compute in the requested math mode and fit the workspace limit. It is run on random
 // data, checked to be finite and timed; those of the old interface also with bias and activation inside
@@ -307,7 +307,7 @@ class CudnnBackend : public ConvBackend {
   bool takes(ElementType type) const override {
     return type == ElementType::kFp32 || type == ElementType::kFp16 || type == ElementType::kBf16;
   }
-  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (math == MathMode::kFp16)
       return Support::no(
           "cudnn convolves fp32 data in fp32 or tf32, not fp16: choose one of these, or dt fp16");

@@ -48,7 +48,7 @@ Support gpu_supports(int capability) {
 
 class CutlassBackend : public ConvBackend {
  public:
-  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (math != MathMode::kTf32) {
       return Support::no(concat("cutlass multiplies fp32 tensors in tf32, not ", to_string(math),
                                 math == MathMode::kFp16 ? ": its fp16 kernels read fp16 tensors" : "",

@@ -219,7 +219,7 @@ class DepthwiseChannels
 
 class DepthwiseBackend : public SummingBackend {
  public:
-  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support fp32 = fp32_only("depthwise", math); !fp32) return fp32;
     if (const Support groups = depthwise_groups(problem); !groups) return groups;
     return own_kernel_limits("depthwise", problem);

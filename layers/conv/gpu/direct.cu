@@ -30,7 +30,7 @@ namespace {
 
 class DirectBackend : public SummingBackend {
  public:
-  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support fp32 = fp32_only("direct", math); !fp32) return fp32;
     if (const Support limits = own_kernel_limits("direct", problem); !limits) return limits;
     if (const int64_t blocks = any_blocks(problem); blocks > GpuLimits::kGridX) {

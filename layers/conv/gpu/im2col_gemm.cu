@@ -256,7 +256,7 @@ class Im2colGemmKernel : public ConvKernel {
 
 class Im2colGemmBackend : public ConvBackend {
  public:
-  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support nchw = nchw_only("im2col_gemm", problem); !nchw) return nchw;
     if (math == MathMode::kFp16)
       return Support::no(

@@ -132,7 +132,7 @@ class ImplicitGemm : public OneLaunchConv<ImplicitGemmShape, const float*, const
 
 class ImplicitGemmBackend : public SummingBackend {
  public:
-  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support fp32 = fp32_only("implicit_gemm", math); !fp32) return fp32;
     if (const Support nchw = nchw_only("implicit_gemm", problem); !nchw) return nchw;
     if (const Support limits = own_kernel_limits("implicit_gemm", problem); !limits) return limits;

@@ -228,7 +228,7 @@ class SlicedK : public OneLaunchConv<SlicedKShape, const float*, const float*, c
 
 class SlicedKBackend : public SummingBackend {
  public:
-  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support fp32 = fp32_only("sliced_k", math); !fp32) return fp32;
     if (const Support nchw = nchw_only("sliced_k", problem); !nchw) return nchw;
     if (const Support limits = own_kernel_limits("sliced_k", problem); !limits) return limits;

@@ -200,7 +200,7 @@ class TensorCoreBackend : public SummingBackend {
   bool takes(ElementType type) const override {
     return type == ElementType::kFp32 || type == ElementType::kFp16 || type == ElementType::kBf16;
   }
-  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (problem.type != ElementType::kFp32) {
       if (const Support limits = own_kernel_limits("tensor_core", problem); !limits) return limits;
       if (const Support taken = tma_takes_halves(problem); !taken) return taken;

@@ -192,7 +192,7 @@ class WinogradConv : public ConvKernel {
 
 class WinogradBackend : public ConvBackend {
  public:
-  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support fp32 = fp32_only("winograd", math); !fp32) return fp32;
     if (const Support nchw = nchw_only("winograd", problem); !nchw) return nchw;
     if (const Support limits = own_kernel_limits("winograd", problem); !limits) return limits;

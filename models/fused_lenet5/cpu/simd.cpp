@@ -95,7 +95,7 @@ class SimdBackend : public NetworkBackend {
 
   bool reads_packed() const override { return true; }
 
-  double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& /*request*/) const override {
+  double output_bound(const Lenet5Parameters& parameters, const OperatorRequest& /*request*/) const override {
     // Without fused multiply-add every product is rounded, which is the same as rounding its weight. A transformed
     // filter has been rounded once, a transformed input four times.
     constexpr double kUnit = fused_lenet5::WinogradF45::kDeviation * kUnitFp32;

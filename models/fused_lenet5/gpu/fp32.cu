@@ -128,7 +128,7 @@ class Fp32 : public NetworkBackend {
   }
 
   // A transformed filter has been rounded once, a transformed input three times.
-  double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& /*request*/) const override {
+  double output_bound(const Lenet5Parameters& parameters, const OperatorRequest& /*request*/) const override {
     constexpr double kUnit = WinogradF45::kDeviation * kUnitFp32;
     const LayerRounding convolution{kUnit, 3 * kUnit, kUnit}, direct{0, 0, kUnitFp32};
     return lenet5_logit_bound(parameters, {convolution, convolution, direct, direct, direct});

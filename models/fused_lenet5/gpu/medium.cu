@@ -91,7 +91,7 @@ class Medium : public NetworkBackend {
     return medium_suits(request.math, request.batch(), find_gpu(request.device));
   }
   // A transformed filter has been rounded once, a transformed input three times; in tf32 a weight once before.
-  double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& request) const override {
+  double output_bound(const Lenet5Parameters& parameters, const OperatorRequest& request) const override {
     constexpr double kUnit = WinogradF45::kDeviation * kUnitFp32;
     const double weight = request.math == MathMode::kTf32 ? kUnitTf32 : 0;
     const LayerRounding convolution{weight + kUnit, 3 * kUnit, kUnit}, direct{weight, 0, kUnitFp32};

@@ -74,7 +74,7 @@ class Mma : public NetworkBackend {
 
   // Tensor cores multiply exactly and truncate their sums, one or two bits below fp32's last place. In conv1 on bytes
   // they sum 1024 + x (tf32: 256 + x), five times the x in the model of the bound.
-  double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& request) const override {
+  double output_bound(const Lenet5Parameters& parameters, const OperatorRequest& request) const override {
     constexpr double kSum = 4 * kUnitFp32;
     const double unit = request.math == MathMode::kTf32 ? kUnitTf32 : kUnitFp16;
     const LayerRounding layer{unit, unit, kSum};

@@ -106,7 +106,7 @@ class Small : public NetworkBackend {
   }
   // The number of blocks per image, and so the split of its sums, depends on the batch size.
   Determinism determinism(const OperatorRequest& /*request*/) const override { return Determinism::kBitwise; }
-  double logit_bound(const Lenet5Parameters& parameters, const OperatorRequest& request) const override {
+  double output_bound(const Lenet5Parameters& parameters, const OperatorRequest& request) const override {
     const double unit = request.math == MathMode::kFp16   ? kUnitFp16
                         : request.math == MathMode::kTf32 ? kUnitTf32
                                                           : kUnitFp32;

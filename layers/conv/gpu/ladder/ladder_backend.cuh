@@ -16,7 +16,7 @@ class LadderBackend : public SummingBackend {
  public:
   using Design = typename RungConv::Design;
   explicit LadderBackend(const Design& design) : design_(design) {}
-  Support support_of(const Conv2dProblem& problem, MathMode math) const override {
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support fp32 = fp32_only(design_.name, math); !fp32) return fp32;
     if (const Support nchw = nchw_only(design_.name, problem); !nchw) return nchw;
     if (const Support limits = own_kernel_limits(design_.name, problem); !limits) return limits;

@@ -1,6 +1,6 @@
-// Tensor-core convolution for Hopper whose inputs TMA gathers: one group; fp32 tensors of both layouts in tf32 or fp16,
-// fp16 and bf16 tensors in NHWC as they are; see tensor_core/tma_kernel.cuh. This file: supported problems, the choice of
-// a tile, the order of operands in memory.
+// Tensor-core convolution for Hopper whose inputs TMA gathers: one group; fp32 tensors of both layouts in tf32 or
+// fp16, fp16 and bf16 tensors in NHWC as they are; see tensor_core/tma_kernel.cuh. This file: supported problems, the
+// choice of a tile, the order of operands in memory.
 #include "layers/conv/gpu/tensor_core/hopper.h"
 
 #include <algorithm>
