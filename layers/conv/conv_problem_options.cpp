@@ -67,7 +67,7 @@ bool measures(std::string_view key, std::string_view value) {
   });
 }
 
-/// The types that `--dt=f32,f16:f16:f16` requests, of those that Lenslet has: for source, weights and destination alike.
+/// The types that `--dt=f32,f16:f16:f16` requests, of those that Lenslet has: one for source, weights and destination.
 std::vector<ElementType> types_of(std::string_view value) {
   std::vector<ElementType> types;
   for (const std::string& part : split(value, ",")) {

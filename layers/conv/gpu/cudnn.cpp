@@ -3,9 +3,9 @@
 //
 // y[n, k] = f(b[k] + sum over c of w[k, c] (*) x[n, c]), x [N, C, H, W], w [K, C/G, R, S], y [N, K, P, Q], all fp32,
 // fp16 or bf16, sums in fp32; x and y NCHW or NHWC. NHWC is tried with filters in the order [K, R, S, C/G], as cuDNN
-// recommends, and in the original order. Candidates are the algorithms of cuDNN's old interface and the plans that its graph interface recommends, as
-// PyTorch's benchmark mode tries them (cudnn/candidates.h), since each interface has kernels that the other lacks. A
-// candidate must be deterministic, compute in the requested math mode and fit the workspace limit. It is run on random
+// recommends, and in the original order. Candidates are the algorithms of cuDNN's old interface and the plans that its
+// graph interface recommends, as PyTorch's benchmark mode tries them (cudnn/candidates.h), since each interface has
+// kernels that the other lacks. A candidate must be deterministic, compute in the requested math mode and fit the workspace limit. It is run on random
 // data, checked to be finite and timed; those of the old interface also with bias and activation inside
 // (cudnnConvolutionBiasActivationForward). The fastest is used, and detail() returns its name.
 // FFT and Winograd variants are candidates only in fp32: their transforms would multiply the rounding of tf32. With
