@@ -35,7 +35,7 @@ struct Conv2dProblem {
   int groups = 1;                      // G; filters of a group read C/G channels
   /// Order of x and y; w is always [K, C/G, R, S]. Not part of the problem string.
   TensorLayout layout = TensorLayout::kNchw;
-  /// Of x, w and y: fp32, fp16 or bf16. y is rounded to nearest, of two to the even one. Not part of the problem string.
+  /// The type of x, w and y: fp32, fp16 or bf16. y is rounded to nearest even. Not part of the problem string.
   ElementType type = ElementType::kFp32;
   std::string name;  // for output: printable text without a double quote; may be empty
 

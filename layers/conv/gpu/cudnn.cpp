@@ -5,9 +5,9 @@
 // fp16 or bf16, sums in fp32; x and y NCHW or NHWC. NHWC is tried with filters in the order [K, R, S, C/G], as cuDNN
 // recommends, and in the original order. Candidates are the algorithms of cuDNN's old interface and the plans that its
 // graph interface recommends, as PyTorch's benchmark mode tries them (cudnn/candidates.h), since each interface has
-// kernels that the other lacks. A candidate must be deterministic, compute in the requested math mode and fit the workspace limit. It is run on random
-// data, checked to be finite and timed; those of the old interface also with bias and activation inside
-// (cudnnConvolutionBiasActivationForward). The fastest is used, and detail() returns its name.
+// kernels that the other lacks. A candidate must be deterministic, compute in the requested math mode and fit the
+// workspace limit. It is run on random data, checked to be finite and timed; those of the old interface also with bias
+// and activation inside (cudnnConvolutionBiasActivationForward). The fastest is used, and detail() returns its name.
 // FFT and Winograd variants are candidates only in fp32: their transforms would multiply the rounding of tf32. With
 // tensors of 16 bits the bias has their type, too, since cuDNN takes no other; a bias that it would round is refused.
 #include <algorithm>
