@@ -36,7 +36,7 @@ class Candidate {
   virtual bool is_call() const { return false; }
   /// The output of run(), on the stream's device, or of a call in host memory. It is poisoned before each check.
   virtual float* output() = 0;
-  /// Of its elements: fp32, fp16 or bf16. An output of other elements counts as fp32, four bytes each.
+  /// The type of its elements: fp32, fp16 or bf16. An output of other elements counts as fp32, four bytes each.
   virtual ElementType output_type() const { return ElementType::kFp32; }
   virtual size_t output_count() const = 0;  // elements
   /// `count` elements of the output, from `first` on.

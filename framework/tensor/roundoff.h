@@ -23,7 +23,7 @@ constexpr double operand_roundoff(MathMode math) {
   return math == MathMode::kFp32 ? 0 : math == MathMode::kTf32 ? kUnitCutTf32 : kUnitFp16;
 }
 
-/// The error of an fp32 result that is stored as an element of `type`, relative and, for the smallest numbers, absolute.
+/// The error of an fp32 result stored as an element of `type`: relative and, for the smallest numbers, absolute.
 /// 0 of fp32 itself.
 struct StoringError {
   double relative = 0, absolute = 0;

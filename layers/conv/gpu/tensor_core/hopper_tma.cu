@@ -83,7 +83,7 @@ constexpr Variant kVariants[] = {
     variant<1, 128, 3, 3>(0.257, 0.984, 0.497), variant<1, 64, 6, 2>(0.164, 0.644, 0.179),
     variant<1, 64, 4, 3>(0.150, 0.827, 0.260),
 };
-/// Of tensors of 16 bits. Rows of 64 bytes do not pad 32 channels to 64. Blocks of a cluster that share their filters
+/// The variants for tensors of 16 bits. Rows of 64 bytes do not pad 32 channels to 64. Blocks of a cluster that share their filters
 /// read less from the L2 cache, whose rate binds the others. The times are as above, for steps of their own rows.
 constexpr Variant kHalfVariants[] = {
     half_variant<128, 2, 128, 3, 2, 1>(0.369, 1.2, 0.674),
@@ -106,7 +106,7 @@ struct Choice {
   double microseconds = INFINITY;
 };
 
-/// Of blocks that share their filters one for all.
+/// The number of tiles; blocks that share their filters have one for all.
 int64_t tile_count(const Conv2dProblem& problem, const Variant& variant) {
   const int64_t positions = int64_t{problem.n} * problem.p() * problem.q();
   return ceil_div(positions, int64_t{variant.pixels} * variant.share) * ceil_div(problem.k, variant.filters);

@@ -5,7 +5,7 @@
 // tf32 on the way, to nearest. One thread starts all copies: no other computes an address of an input. PTX ISA,
 // "Tensors"; CUDA Driver API, cuTensorMapEncodeIm2col. Where tiles are few, their sums are split over a cluster
 // (split-K). Tensors of fp16 and bf16 are copied and multiplied as they are; the sums are rounded when they are stored.
-// Their operands take half the time of tf32's to multiply but as long to copy, so that the blocks of a cluster may
+// These operands take half the time of tf32's to multiply but as long to copy, so that the blocks of a cluster may
 // share the copies of their filters.
 #pragma once
 

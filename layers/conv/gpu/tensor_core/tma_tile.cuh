@@ -37,7 +37,7 @@ struct TmaSizes {
                 "the sums of a part take the place of its operands");
 };
 
-/// Of fp32 tensors, multiplied in tf32 or fp16.
+/// A tile for fp32 tensors, multiplied in tf32 or fp16.
 template <MathMode kMode, bool kChannelsLast, int kWarpgroups, int kN, int kDepth, int kResident>
 struct TmaTile : TmaSizes<128, kWarpgroups, kN, kDepth, kResident, 1> {
   static constexpr MathMode kMath = kMode;
@@ -45,7 +45,7 @@ struct TmaTile : TmaSizes<128, kWarpgroups, kN, kDepth, kResident, 1> {
   static constexpr int kChannels = 128 / (kMath == MathMode::kTf32 ? 4 : 2);  // of a step
 };
 
-/// Of fp16 or bf16 tensors, NHWC, multiplied as they are.
+/// A tile for fp16 or bf16 tensors, NHWC, multiplied as they are.
 template <bool kOfBf16, int kRow, int kWarpgroups, int kN, int kDepth, int kResident, int kCluster = 1>
 struct TmaHalfTile : TmaSizes<kRow, kWarpgroups, kN, kDepth, kResident, kCluster> {
   static constexpr MathMode kMath = MathMode::kFp16;
