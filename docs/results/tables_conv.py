@@ -10,6 +10,7 @@ from results import Rows, geometric_mean
 from tables import markdown
 from words import ratio, short
 
+DEEP = "deep3x3-{}.json"  # of convbench run --dt on the list deep3x3.txt, by type
 BATCH_1 = "batch1.json"  # of convbench run on the list batch1.txt
 LADDER = "ladder.json"  # of convbench ladder direct
 RESNET_50 = "resnet50-{}.json"  # of convbench run --backend auto,cudnn on the list resnet50.txt, by math mode
@@ -238,7 +239,8 @@ def resnet50(folder):
     lines, batches = [], []
     for math in maths:
         rows = load(folder, RESNET_50.format(math)).rows.where(cache="hot")
-        pairs = {}  # by batch and filter: the fastest rows of auto and cuDNN
+        name = f"{math} tensors" if any(row.text("dt") for row in rows) else math
+        pairs = {}  # by batch and filter: the fastest rows of ours and cuDNN
         for problem, mine in rows.by("problem").items():
             batch, size = re.match(r"mb(\d+)ic.*?kh(\d+)", problem).groups()
             theirs = mine.where(backend="cudnn").best()
@@ -250,18 +252,55 @@ def resnet50(folder):
         batches = sorted({batch for batch, _ in pairs} | set(batches), key=int)
         for size in sorted({size for _, size in pairs}):
             cells = [pairs.get((batch, size), ()) for batch in batches]
-            lines.append([math, size if size == "all" else f"{size}×{size}", *map(against_cudnn, cells)])
+            lines.append([name, size if size == "all" else f"{size}×{size}", *map(against_cudnn, cells)])
     return (
         markdown(
             f"**The convolutions of ResNet-50**, {load(folder, RESNET_50.format(maths[0])).device}, by the backend that"
-            " `auto` takes, beside cuDNN in one run; hot, each in its faster layout, geometric means: TFLOP/s, how many"
-            " times as fast as cuDNN, and in how many problems faster.",
+            " `auto` takes, or `tensor_core` for tensors of 16 bits, beside cuDNN in one run; hot, each in its faster"
+            " layout, geometric means: TFLOP/s, how many times as fast as cuDNN, and in how many problems faster.",
             ["math", "filter", *(f"batch {batch}" for batch in batches)],
             lines,
         )
         if lines
         else ""
     )
+
+
+def deep_16_bits(folder):
+    """The deep 3x3 shapes with fp16 and bf16 tensors: tensor_core by cuDNN, a line per shape, a column per type."""
+    types = [dt for dt in ("fp16", "bf16") if (folder / DEEP.format(dt)).exists()]
+    cells = {}  # by problem and type: the fastest rows of tensor_core and cuDNN
+    for dt in types:
+        for problem, mine in load(folder, DEEP.format(dt)).rows.where(cache="hot", dt=dt).by("problem").items():
+            pair = [mine.where(backend=backend).best() for backend in ("tensor_core", "cudnn")]
+            if all(pair):
+                cells.setdefault(problem, {})[dt] = pair
+    means = {dt: [pair[dt] for pair in cells.values() if dt in pair] for dt in types}
+    return (
+        markdown(
+            f"**3×3 with tensors of 16 bits**, {load(folder, DEEP.format(types[0])).device}, batch 8, hot:"
+            " `tensor_core` beside cuDNN in one run, each in its faster layout: TFLOP/s, and how many times as fast as"
+            " cuDNN; the last line in geometric means, with the number of shapes in which it is faster.",
+            ["problem", *types],
+            [
+                *(
+                    [f"`{selection.bare(problem)}`", *(one_against_cudnn(pairs.get(dt)) for dt in types)]
+                    for problem, pairs in cells.items()
+                ),
+                ["all", *(against_cudnn(means[dt]) for dt in types)],
+            ],
+        )
+        if cells
+        else ""
+    )
+
+
+def one_against_cudnn(pair):
+    """ "421 (×1.20)": of a row of ours and cuDNN's."""
+    if not pair:
+        return "–"
+    ours, theirs = pair
+    return f"{short(ours.gflops / 1e3)} (×{ratio(theirs.ns / ours.ns)})"
 
 
 def against_cudnn(pairs):

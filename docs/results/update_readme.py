@@ -106,6 +106,7 @@ def full_tables(gpu, cpu):
             conv.rgb(gpu, common.rgb_group(gpu)),
             conv.deep(group),
             conv.resnet50(common.newest(gpu, conv.RESNET_50.format("*"))),
+            conv.deep_16_bits(common.newest(gpu, conv.DEEP.format("bf16"))),
             conv.cutlass(gpu),
             conv.ladder(gpu, group),
             page_link(gpu),

@@ -39,6 +39,9 @@ class Readme(support.ReportTest):
         self.ladder = max(gpu.parent.glob("*/ladder.json"))  # the pages take the newest
         self.climb = self.ladder.read_text()
         self.ladder.unlink()
+        for pattern in ("resnet50-fp*.json", "deep3x3-[bf]*16.json"):
+            for path in gpu.parent.glob("*/" + pattern):
+                path.unlink()
         self.resnet50 = max(gpu.parent.glob("*/resnet50-tf32.json"))
         self.without_rows = json.dumps({**json.loads(self.resnet50.read_text()), "results": []})
         self.resnet50.write_text(self.without_rows)
@@ -63,6 +66,7 @@ class Readme(support.ReportTest):
         self.with_calls_of_a_later_folder()
         self.with_convbenchs_files()
         self.with_convolutions_of_resnet50()
+        self.with_tensors_of_16_bits()
         self.keeps_the_history()
         self.detects_other_files()
         self.detects_numbers_written_by_hand()
@@ -208,6 +212,32 @@ class Readme(support.ReportTest):
         self.resnet50.write_text(self.without_rows)
         self.assertEqual(self.update("--partial").returncode, 0)
         self.assertNotIn("ResNet-50", self.full.read_text())
+
+    def with_tensors_of_16_bits(self):
+        """Of each type the faster layouts count; a shape without cuDNN's row has no ratio."""
+        shapes = "mb8ic32ih64oc128oh62kh3", "mb8ic64ih64oc256oh62kh3"
+        files = {dt: self.resnet50.parent / f"deep3x3-{dt}.json" for dt in ("fp16", "bf16")}
+        for dt, path in files.items():
+            maker = synthetic.Maker()
+            for problem, times in zip(shapes, ((10, 40, 20), (20, 10, 5))):
+                for backend, layout, us in zip(("tensor_core", "cudnn", "cudnn"), ("NHWC", "NCHW", "NHWC"), times):
+                    if (problem, backend, dt) != (shapes[1], "cudnn", "bf16"):
+                        row = {"problem": problem, "backend": backend, "layout": layout, "math": "fp32", "dt": dt}
+                        maker.row(us * 1e3, flops=2e9, **row)
+            path.write_text(json.dumps(synthetic.document(maker.rows)))
+        self.assertEqual(self.update("--partial").returncode, 0)
+        text = self.full.read_text()
+        for line in (
+            "| problem | fp16 | bf16 |",
+            f"| `{shapes[0]}` | 200 (×2.0) | 200 (×2.0) |",
+            f"| `{shapes[1]}` | 100 (×0.25) | – |",
+            "| all | 141 (×0.71; 1 of 2) | 200 (×2.0; 1 of 1) |",
+        ):
+            self.assertIn(line, text)
+        for path in files.values():
+            path.unlink()
+        self.assertEqual(self.update("--partial").returncode, 0)
+        self.assertNotIn("tensors of 16 bits**", self.full.read_text())
 
     def keeps_the_history(self):
         """The history keeps the headline figures, also those of deleted folders."""
