@@ -7,7 +7,7 @@
 // every tag, without a flag.
 //
 // A launch ends where it finds the name of another. So the host ends every cluster by naming the next launch in every
-// slot, and images that are under way stay there for it.
+// slot, and images in flight stay there for it.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace lenslet::resident {
 
 // Images in flight. A cluster takes one image at a time: more slots would only lengthen the queue. Chosen by hand.
 inline constexpr int kSlots = 64;
-inline constexpr int kMaxClusters =
-    64;  // a power of two; clusters of two blocks, as many as an H200 has room for
+// A power of two; clusters of two blocks, as many as an H200 has room for.
+inline constexpr int kMaxClusters = 64;
 static_assert(kSlots % kMaxClusters == 0, "a slot belongs to one cluster");
 inline constexpr int kWordPixels = 7, kImageWords = 112;  // 28 x 28 bytes; a row is four words
 inline constexpr int kLaunchWord = kImageWords;           // of a slot

@@ -137,7 +137,7 @@ TEST_P(ResidentClusters, AnswersInOrderForManyLaps) {
   EXPECT_GT(answered, 64 * 127);
 }
 
-// Clusters end at different times and begin again, while images of all are under way.
+// Clusters end at different times and begin again, while images of all are in flight.
 TEST_P(ResidentClusters, EndAndBeginAgainUnderLoad) {
   SKIP_WITHOUT_CLUSTERS();
   ResidentOptions options;

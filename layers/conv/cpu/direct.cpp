@@ -71,7 +71,11 @@ class DirectKernel : public ConvKernel {
   std::string detail() const override { return tile_kernels().isa; }
 
   void convolve(const ConvArgs& args, RunContext& context) override {
-    shared_loop({items_, slots_, 1, light_}, [&](int64_t slot, int64_t begin, int64_t end) {
+    LoopShares shares;
+    shares.items = items_;
+    shares.slots = slots_;
+    shares.light = light_;
+    shared_loop(shares, [&](int64_t slot, int64_t begin, int64_t end) {
       run_items(args, begin, end,
                 static_cast<float*>(context.workspace) + slot * walk_.packed_floats(problem_));
     });

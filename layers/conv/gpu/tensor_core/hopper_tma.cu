@@ -151,7 +151,7 @@ Choice choose(const Conv2dProblem& problem, MathMode math, int multiprocessors) 
       continue;
 #endif
     const int steps = step_count(problem, candidate, math);
-    // A split serves multiprocessors without a block. Where tiles are so few, the smaller ones are better.
+    // Splits only tiles that leave multiprocessors without a block. With so few tiles, small ones are better.
     const int64_t tiles = tile_count(problem, candidate) * candidate.share;
     const int max_parts = candidate.pixels > 64 ? 1 : std::min(GpuLimits::kPortableCluster, steps);
     for (int parts = 1; parts == 1 || (parts <= max_parts && tiles * parts / 2 < multiprocessors);

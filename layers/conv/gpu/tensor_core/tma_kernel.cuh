@@ -47,7 +47,7 @@ __device__ __forceinline__ void tma_free(uint32_t barrier) {
   }
 }
 
-/// The steps of a tile that a block has.
+/// Steps [first, end) of a tile's sum that this block computes.
 struct TmaSteps {
   int first, end;
 };
@@ -248,8 +248,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
   if (threadIdx.x == 0) {
     prefetch_tensor_map(x);
     for (int i = 0; i < Tile::kStages; ++i) {
-      barrier_init(barriers + i * 16, 1);
-      barrier_init(barriers + i * 16 + 8, 4 * Tile::kGroups * Tile::kShare);
+      barrier_init(barriers + i * kBarrierPairBytes, 1);
+      barrier_init(barriers + i * kBarrierPairBytes + kBarrierBytes, 4 * Tile::kGroups * Tile::kShare);
     }
     fence_barrier_init();
     fence_async_proxy();
@@ -293,7 +293,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
                        inputs = stages + ring.index * Tile::kStageBytes;
         barrier_wait(full, ring.parity);
         const uint64_t a =
-            swizzled_operand_descriptor<Tile::kRowBytes>(inputs + group * 64 * Tile::kRowBytes);
+            swizzled_operand_descriptor<Tile::kRowBytes>(inputs + group * kWarpgroupRows * Tile::kRowBytes);
         const uint64_t b = swizzled_operand_descriptor<Tile::kRowBytes>(inputs + Tile::kInputBytes);
         wgmma_hold(sums);
         wgmma_fence();
@@ -303,9 +303,9 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
         add = true;
         wgmma_commit();
         wgmma_hold(sums);
-        wgmma_wait<1>();  // the products before these are done with their step
+        wgmma_wait<1>();  // the products before these have read their step
         if (signals && read) tma_free<Tile>(read);
-        read = full + 8;
+        read = full + kBarrierBytes;
         ring.advance(Tile::kStages);
       } while (++step < steps.end);
       wgmma_wait<0>();
@@ -313,19 +313,20 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
       if (shape.parts == 1) {
         if (signals) tma_free<Tile>(read);
         if constexpr (Tile::kHalf) {
-          tma_store_all_halves<Tile>(shape, bias, reinterpret_cast<uint16_t*>(y), place.position + group * 64,
-                                     first_filter, sums);
+          tma_store_all_halves<Tile>(shape, bias, reinterpret_cast<uint16_t*>(y),
+                                     place.position + group * kWarpgroupRows, first_filter, sums);
           continue;
         } else {
           for_each_four(sums, [&](int row, int filter, float4 four) {
-            tma_store<Tile>(shape, bias, y, place.position + group * 64 + row, first_filter + filter, four);
+            tma_store<Tile>(shape, bias, y, place.position + group * kWarpgroupRows + row,
+                            first_filter + filter, four);
           });
           continue;
         }
       }
       if constexpr (Tile::kShare == 1) {
-        named_barrier<128 * Tile::kGroups>(1);  // no product reads the operands any more
-        float* const own = reinterpret_cast<float*>(shared) + group * 64 * Tile::kSumPitch;
+        named_barrier<kWarpgroup * Tile::kGroups>(1);  // no product reads the operands any more
+        float* const own = reinterpret_cast<float*>(shared) + group * kWarpgroupRows * Tile::kSumPitch;
         for_each_four(sums, [&](int row, int filter, float4 four) {
           *reinterpret_cast<float4*>(own + row * Tile::kSumPitch + filter) = four;
         });
@@ -335,7 +336,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
         const int rows = Tile::kPixels / shape.parts;
         constexpr int kRun = Tile::kHalf ? 8 : 4,
                       kRuns = Tile::kFilters / kRun;  // filters that a thread stores
-        for (int i = static_cast<int>(threadIdx.x); i < rows * kRuns; i += 128 * Tile::kGroups) {
+        for (int i = static_cast<int>(threadIdx.x); i < rows * kRuns; i += kWarpgroup * Tile::kGroups) {
           // Neighbouring threads have neighbours in y: filters, or positions.
           const int row = rank * rows + (Tile::kNhwc ? i / kRuns : i % rows);
           const int filter = (Tile::kNhwc ? i % kRuns : i / rows) * kRun;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "framework/instructions/barrier.cuh"
+#include "framework/instructions/warp.cuh"
 #include "framework/tensor/math_mode.h"
 #include "layers/conv/gpu/fast_divide.cuh"
 
@@ -24,15 +26,15 @@ struct TmaShape {
 /// and each copies a part of them to all.
 template <int kRow, int kWarpgroups, int kN, int kDepth, int kResident, int kCluster>
 struct TmaSizes {
-  static constexpr int kGroups = kWarpgroups, kPixels = 64 * kGroups, kFilters = kN;
+  static constexpr int kGroups = kWarpgroups, kPixels = kWarpgroupRows * kGroups, kFilters = kN;
   static constexpr int kStages = kDepth, kBlocks = kResident, kShare = kCluster;
   static constexpr int kRowBytes = kRow;  // of a swizzle
   static constexpr int kInputBytes = kPixels * kRowBytes, kFilterBytes = kFilters * kRowBytes;
   static constexpr int kStageBytes = kInputBytes + kFilterBytes;
   // Floats between rows of sums in shared memory: 16 bytes more than a multiple of the banks avoid conflicts.
   static constexpr int kSumPitch = kFilters + 4;
-  static constexpr int kThreads = 128 * kGroups + 32;                // and a warp that copies
-  static constexpr int kSharedBytes = kStages * (kStageBytes + 16);  // with two barriers a stage
+  static constexpr int kThreads = kWarpgroup * kGroups + 32;  // and a warp that copies
+  static constexpr int kSharedBytes = kStages * (kStageBytes + kBarrierPairBytes);
   static_assert(kShare > 1 || kPixels * kSumPitch * 4 <= kStages * kStageBytes,
                 "the sums of a part take the place of its operands");
 };

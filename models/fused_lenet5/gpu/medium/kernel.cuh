@@ -57,9 +57,9 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     barrier_init(&linear_arrived);
     fence_barrier_init();
     constexpr int kConv2Bytes = Tile::kConv2Floats * 4, kLinearBytes = Tile::kLinearFloats * 4;
-    barrier_expect(&conv2_arrived, kConv2Bytes);
+    barrier_arrive_expect(&conv2_arrived, kConv2Bytes);
     bulk_copy(parameters, args.packed, kConv2Bytes, &conv2_arrived);
-    barrier_expect(&linear_arrived, kLinearBytes);
+    barrier_arrive_expect(&linear_arrived, kLinearBytes);
     bulk_copy(parameters + Tile::kConv2Floats, args.packed + Tile::kConv2Floats, kLinearBytes,
               &linear_arrived);
   }

@@ -131,9 +131,9 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     barrier_init(&block.image_arrived);
     barrier_init(&linear_arrived);
     fence_barrier_init();
-    barrier_expect(&block.image_arrived, kWordBytes);
-    if (rank == 0) barrier_expect(&block.parts_arrived, kPartBytes);
-    barrier_expect(&linear_arrived, kShareBytes + kTailBytes);
+    barrier_arrive_expect(&block.image_arrived, kWordBytes);
+    if (rank == 0) barrier_arrive_expect(&block.parts_arrived, kPartBytes);
+    barrier_arrive_expect(&linear_arrived, kShareBytes + kTailBytes);
     bulk_copy(linear, args.packed + T::kFc1At + rank * T::kFc1Share, kShareBytes, &linear_arrived);
     bulk_copy(linear + T::kFc1Share, args.packed + T::kTailAt, kTailBytes, &linear_arrived);
   }
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
       }
     }
     __syncthreads();
-    if (thread == 0) barrier_expect(&block.image_arrived, kWordBytes);
+    if (thread == 0) barrier_arrive_expect(&block.image_arrived, kWordBytes);
     conv1_stage(block, places, weights);
     __syncthreads();
     conv2_stage(block, places, weights);
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
       TailWeights<T> tail{};
       tail.load(linear + T::kFc1Share);
       barrier_wait(&block.parts_arrived, parity);
-      if (thread == 0) barrier_expect(&block.parts_arrived, kPartBytes);
+      if (thread == 0) barrier_arrive_expect(&block.parts_arrived, kPartBytes);
       const float logit = tail_stage(block, places, tail);
       if (thread < 32) {
         const auto slot = static_cast<int>(image % resident::kSlots);

@@ -1,9 +1,9 @@
 // Stores into the shared memory of another block of a cluster that complete a barrier there, from compute capability
 // 9.0 on. Internal: includes CUDA. After the PTX ISA, "mbarrier" and "st.async".
 //
-// The overloads of barrier_init(), barrier_wait() and bulk_copy() take pointers, and the wait
+// The overloads of barrier_init(), barrier_arrive_expect(), barrier_wait() and bulk_copy() take pointers, and the wait
 // acquires at the scope of the cluster. framework/instructions/barrier.cuh has the wrappers for addresses; with them
-// the compiler generates other code for the medium kernel. barrier_expect() is barrier_arrive_expect() there.
+// the compiler generates other code for the medium kernel.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ __device__ __forceinline__ void barrier_init(uint64_t* barrier) {
   LENSLET_FROM_SM(90, asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier))
                                    : "memory"));
 }
-__device__ __forceinline__ void barrier_expect(uint64_t* barrier, int bytes) {
+__device__ __forceinline__ void barrier_arrive_expect(uint64_t* barrier, int bytes) {
   LENSLET_FROM_SM(
       90,
       asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),

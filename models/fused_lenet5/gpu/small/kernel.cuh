@@ -99,10 +99,10 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     barrier_init(&block.image_arrived);
     barrier_init(&tail_arrived);
     fence_barrier_init();
-    barrier_expect(&block.image_arrived, kShareBytes);
+    barrier_arrive_expect(&block.image_arrived, kShareBytes);
     if (rank == 0) {
-      barrier_expect(&block.parts_arrived, kPartBytes);
-      barrier_expect(&tail_arrived, kTailBytes);
+      barrier_arrive_expect(&block.parts_arrived, kPartBytes);
+      barrier_arrive_expect(&tail_arrived, kTailBytes);
       bulk_copy(tail, args.packed + T::kTailAt, kTailBytes, &tail_arrived);
     }
   }
@@ -146,13 +146,13 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     __syncthreads();
     fc1_stage(block, places, weights);
     const bool more = n + clusters < args.count;
-    if (thread == 0 && more && args.input_on_host) barrier_expect(&block.image_arrived, kShareBytes);
+    if (thread == 0 && more && args.input_on_host) barrier_arrive_expect(&block.image_arrived, kShareBytes);
     if (rank == 0) {
       TailWeights<T> tail_weights{};
       barrier_wait(&tail_arrived, 0);
       tail_weights.load(tail);
       barrier_wait(&block.parts_arrived, parity);
-      if (thread == 0 && more) barrier_expect(&block.parts_arrived, kPartBytes);
+      if (thread == 0 && more) barrier_arrive_expect(&block.parts_arrived, kPartBytes);
       const float logit = tail_stage(block, places, tail_weights);
       if (thread < 32) {
         if (args.logits) {
