@@ -210,6 +210,21 @@ Ink look_closer(const Picture& picture, int factor, Ink ink, std::vector<std::st
   return closer;
 }
 
+// The noise of the pixels in the middle of a picture, which a reduced picture hardly has: the mean difference of
+// neighbours in normal noise is 2 / sqrt(pi) of its standard deviation.
+float noise_of_pixels(const Picture& picture) {
+  const int width = std::min(picture.width, kAnalysisSide), height = std::min(picture.height, kAnalysisSide);
+  const int x0 = (picture.width - width) / 2, y0 = (picture.height - height) / 2;
+  const Plane grey = grey_planes(picture, {x0, y0, x0 + width, y0 + height}, kAnalysisSide).planes[0];
+  double sum = 0;
+  int count = 0;
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x + 1 < width; ++x, ++count) sum += std::abs(grey.at(x + 1, y) - grey.at(x, y));
+  }
+  constexpr double kHalfRootOfPi = 0.886226925452758;
+  return count == 0 ? 0 : static_cast<float>(kHalfRootOfPi * sum / count);
+}
+
 }  // namespace
 
 Ink find_ink(const GreyPlanes& grey) {
@@ -288,6 +303,7 @@ Ink find_ink(const GreyPlanes& grey) {
   const int side = std::max(ink.depth.width, ink.depth.height);
   if (ink.box.longer() < std::max(2, side / kDustOfSide)) ink.level = 0;
   if (ink.level == 0) {
+    ink.noise = depth.sigma;
     ink.marks.clear();
     ink.points.clear();
     ink.steps.push_back("ink: none found");
@@ -318,6 +334,7 @@ Ink find_ink(const Picture& picture) {
   }
   Ink ink = look_closer(picture, grey.factor, find_ink(grey), steps);
   ink.steps.insert(ink.steps.begin(), steps.begin(), steps.end());
+  if (ink.level == 0) ink.noise = std::max(ink.noise, noise_of_pixels(picture));
   return ink;
 }
 

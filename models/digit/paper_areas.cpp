@@ -218,10 +218,7 @@ PaperAreas areas_of(const Plane& samples) {
     } else if (!inside[i]) {
       found.kind[i] = PaperAreas::kBeside;
     } else if (area.along_edge() && area.wide && area.count >= kMinOther * all) {
-      // A high digit cuts the paper into two areas of one level.
-      found.kind[i] = std::abs(level - area.mean()) < step ? PaperAreas::kMain
-                      : is_table(level, area.mean())       ? PaperAreas::kBeside
-                                                           : PaperAreas::kOther;
+      found.kind[i] = is_table(level, area.mean()) ? PaperAreas::kBeside : PaperAreas::kOther;
     }
   }
   return found;

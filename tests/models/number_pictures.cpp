@@ -145,6 +145,12 @@ std::vector<NumberPicture> number_pictures() {
           .light(soft_shadow(1, 0.1))
           .noise(3)
           .photo());
+  add("pencil_across_a_shadow", "506",
+      DrawnPicture(800, 600, {228, 218, 212}, 39)
+          .write("506", 40, 40, 170, pencil)
+          .light(soft_shadow(1, 0.025))
+          .noise(3)
+          .photo());
   add("pencil_beside_a_strip_of_table", "27",
       DrawnPicture(800, 600, {226, 218, 204}, 38)
           .write("27", 330, 440, 130, {{150, 150, 152}, .05})
