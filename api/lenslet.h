@@ -103,7 +103,7 @@ typedef enum lenslet_refusal {
      of its own. */
   LENSLET_REFUSED_TOO_SMALL = 3,
   LENSLET_REFUSED_TOUCHING = 4,  /* a wide mark that no cut divides into digits */
-  LENSLET_REFUSED_TEXTURE = 5,   /* too many marks */
+  LENSLET_REFUSED_TEXTURE = 5,   /* too many marks, or noise */
   LENSLET_REFUSED_ROWS = 6,      /* marks in several rows */
   LENSLET_REFUSED_NO_NUMBER = 7, /* of a picture: one of its marks is refused */
   LENSLET_REFUSED_NOT_FINITE = 8 /* the model's output is not a number */

@@ -9,9 +9,16 @@
 
 namespace lenslet {
 
-/// Seconds that measure() takes for candidates with this work per run, by the measured ceilings. A rough
-/// estimate, which assumes that each candidate reaches a usual share of its ceiling (kUsualShare).
-double expected_seconds(const std::vector<Work>& runs, MathMode math, const MeasureOptions& options,
-                        const Ceilings& ceilings);
+/// What measuring a group of candidates consists of.
+struct ExpectedGroup {
+  std::vector<Work> runs;         // of one run of each candidate
+  double reference_products = 0;  // of the fp64 reference, for one input number and all data sets
+};
+
+/// Seconds that measure() and the reference of its checks take for a group, by the measured ceilings. A rough estimate,
+/// which assumes that each candidate reaches a usual share of its ceiling (kUsualShare). `products_per_s`: of the
+/// reference.
+double expected_seconds(const ExpectedGroup& group, MathMode math, const MeasureOptions& options,
+                        const Ceilings& ceilings, double products_per_s);
 
 }  // namespace lenslet

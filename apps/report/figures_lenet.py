@@ -1,7 +1,7 @@
 """Figures of networks: the layers of a pass, and images per second by batch."""
 
 from results import size_of
-from selection import batch_rows, batches_of_layers, candidate
+from selection import batch_rows, batches_of_layers, candidate, parts_of_network, way_of
 from style import bar, bars_across, drawing, legend_below, log_axis, one_panel, panels, series
 from words import percent, time_text
 
@@ -26,6 +26,45 @@ def layers(rows):
         " pass without events between the layers."
     )
     return drawing("layers", "The layers of a pass", figure, caption)
+
+
+MAX_PARTS, MAX_WAYS = 12, 12  # that a figure shows
+
+
+def _choices(panels_of, name, title, caption):
+    """Bars across, a panel a title: the fastest first, the chosen one in another colour."""
+    if not panels_of:
+        return None
+    max_rows = max(len(mine) for mine in panels_of.values())
+    figure, flat = panels(len(panels_of), width=12, height=0.9 + 0.34 * max_rows, columns=2, share=False)
+    for axes, (heading, mine) in zip(flat, panels_of.items()):
+        best = min(row.ns for row in mine)
+        for y, row in enumerate(mine):
+            marks = ["chosen"] * (row.get("chosen") is True) + ["fastest"] * (row.ns == best)
+            text = ", ".join([time_text(row.ns), *marks])
+            bar(axes, y, row.ns / 1e3, 0.66, 1 if "chosen" in marks else 0, text, across=True, label=None)
+        bars_across(axes, [way_of(row) for row in mine], fontsize=8)
+        axes.set(title=heading, xlabel="time, µs")
+        axes.set_xlim(0, 1.8 * max(row.ns for row in mine) / 1e3)
+    return drawing(name, title, figure, caption)
+
+
+def ways(rows):
+    """Of `lenslet tune`: the time of each way to compute a part of the network, a panel a part."""
+    parts = parts_of_network(rows)
+    shown = {name: some[:MAX_WAYS] for name, some in list(parts.items())[:MAX_PARTS]}
+    caption = "Median time of each way to compute layers, the fastest first. A + joins what one kernel computes."
+    if len(parts) > MAX_PARTS or any(len(some) > MAX_WAYS for some in parts.values()):
+        caption += f" At most {MAX_PARTS} parts and {MAX_WAYS} ways of each; all are in the table of all rows."
+    return _choices(shown, "ways", "The ways to compute each layer", caption)
+
+
+def plans(rows):
+    """Of `lenslet tune`: the time of each plan for the whole network, a panel a batch."""
+    found = rows.where(table="plans").drawn.by("batch")
+    shown = {f"batch {batch}": sorted(some, key=lambda row: row.ns) for batch, some in found.items()}
+    caption = "Median time of a pass by each plan, the fastest first."
+    return _choices(shown, "plans", "The plans of a pass", caption)
 
 
 def rates(rows):

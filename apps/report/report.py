@@ -5,7 +5,8 @@
     apps/report/report.py new.json --beside old.json --html both.html
     apps/report/report.py results.json --figures DIR --format png
 
-Reads schema lenslet.results/1, of complete and of interrupted runs, and the trace of `convbench streams --trace`.
+Reads schema lenslet.results/1, of complete and of interrupted runs, lenslet.tune/1, and the trace of
+`convbench streams --trace`.
 --figures writes each figure as a file of its own, which names the files that it was drawn from. --beside shows another
 run's figures beside these, and a table of the rows of both.
 Needs Python 3.9 and matplotlib 3.5. Exit codes: 0 done, 2 usage, 3 a file that is no result file (a page of the others

@@ -13,6 +13,8 @@ import statistics
 import unicodedata
 from pathlib import Path
 
+import tuned
+
 SCHEMA = "lenslet.results/1"
 # The words of labels, in reading order.
 ORDER = ["global", "shared", "register", "row", "column", "element", "constant", "tiled", "zero", "clamp", "reflect"]
@@ -249,11 +251,14 @@ class File(Source):
         super().__init__(path, text)
         document = parse(self.path, text) if document is None else document
         found = members(document).get("schema")
-        if schema and found != schema:
+        if schema and found not in (schema, tuned.SCHEMA):
             raise BadFile(
-                f"{self.path}: schema is {found if found is None else str(found)[:80]!r}, expected {schema!r}: a file"
-                " that --json of convbench, lenslet profile or lenslet bench wrote"
+                f"{self.path}: schema is {found if found is None else str(found)[:80]!r}, expected {schema!r}"
+                f" or {tuned.SCHEMA!r}: a file that --json of convbench, lenslet profile, lenslet bench or lenslet tune"
+                " wrote"
             )
+        if found == tuned.SCHEMA:
+            document = {**document, "results": tuned.rows_of(document)}
         if schema and not isinstance(document.get("results"), list):
             raise BadFile(f'{self.path}: lacks the array "results"')
         self.document = members(document)

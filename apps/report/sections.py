@@ -54,6 +54,8 @@ def drawings(group):
     rows = group.rows
     by_beginning = {  # of their names
         "layers": lambda: [figures_lenet.layers(rows)],
+        "plans": lambda: [figures_lenet.plans(rows)],
+        "ways": lambda: [figures_lenet.ways(rows)],
         "rates": lambda: [figures_lenet.rates(rows)],
         "rgb-ratio": lambda: [figures_rgb.heat_map(rows)],
         "rgb-by-size": lambda: figures_rgb.by_size(rows),
@@ -189,7 +191,9 @@ def side_by_side(group):
 
 
 def networks(group):
-    return section("networks", "The network", figures(group, "layers", "rates"), rates_table(group.rows))
+    return section(
+        "networks", "The network", figures(group, "layers", "plans", "ways", "rates"), rates_table(group.rows)
+    )
 
 
 def others(group):

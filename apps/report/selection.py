@@ -145,6 +145,22 @@ def batches_of_layers(rows):
     return found
 
 
+def parts_of_network(rows):
+    """Of `lenslet tune`: {layers of a part: its ways, the fastest first}, of parts with several ways, each once."""
+    found = {}
+    for name, some in rows.where(table="tune").drawn.by("name").items():
+        ways = Rows(sorted(some, key=lambda row: row.ns))
+        times = [[(row.backend, row.ns) for row in mine] for mine in found.values()]
+        if len(ways) > 1 and [(row.backend, row.ns) for row in ways] not in times:
+            found[name] = ways
+    return found
+
+
+def way_of(row):
+    """ "conv1+relu1, pool1 by direct"; the name of a plan."""
+    return f"{row.labels['way']} by {candidate(row)}" if "way" in row.labels else candidate(row)
+
+
 def single_rows(rows):
     """The rows outside studies that no other figure shows, hot where both were measured."""
     shown = {id(row) for row in batch_rows(rows)}

@@ -80,15 +80,28 @@ bool is_frame(const Component& c, int32_t label, const std::vector<int32_t>& lab
   return corners >= kFrameCorners;
 }
 
+// Whether a mark lies within the band along an edge of the picture.
+bool in_edge_band(const Box& box, const Plane& plane) {
+  const double band_x = kEdgeBand * plane.width, band_y = kEdgeBand * plane.height;
+  return box.x1 <= band_x || box.y1 <= band_y || box.x0 >= plane.width - band_x ||
+         box.y0 >= plane.height - band_y;
+}
+
+// Whether a mark goes across most of the picture.
+bool is_across(const Box& box, const Plane& plane) {
+  return box.width() >= kAcross * plane.width || box.height() >= kAcross * plane.height;
+}
+
 // Whether a mark is a shadow or a line along an edge: it touches an edge of the picture, and lies within the band there
 // or goes across most of the picture.
 bool is_edge_mark(const Component& c, const Plane& plane) {
-  if (!c.at_border) return false;
-  const double band_x = kEdgeBand * plane.width, band_y = kEdgeBand * plane.height;
-  const bool in_band = c.box.x1 <= band_x || c.box.y1 <= band_y || c.box.x0 >= plane.width - band_x ||
-                       c.box.y0 >= plane.height - band_y;
-  const bool across = c.box.width() >= kAcross * plane.width || c.box.height() >= kAcross * plane.height;
-  return in_band || across;
+  return c.at_border && (in_edge_band(c.box, plane) || is_across(c.box, plane));
+}
+
+// Whether a mark is a strip along an edge, such as a table beside the paper. It is left out even if nothing else is as
+// dark, as beside a number in pencil: alone it would pass for a 1.
+bool is_edge_strip(const Component& c, const Plane& plane) {
+  return c.at_border && in_edge_band(c.box, plane) && is_across(c.box, plane);
 }
 
 // Clears `drop` for marks at the edge that are digits of a closely cut picture. They have the size and the rows of the
@@ -197,6 +210,21 @@ Ink look_closer(const Picture& picture, int factor, Ink ink, std::vector<std::st
   return closer;
 }
 
+// The noise of the pixels in the middle of a picture, which a reduced picture hardly has: the mean difference of
+// neighbours in normal noise is 2 / sqrt(pi) of its standard deviation.
+float noise_of_pixels(const Picture& picture) {
+  const int width = std::min(picture.width, kAnalysisSide), height = std::min(picture.height, kAnalysisSide);
+  const int x0 = (picture.width - width) / 2, y0 = (picture.height - height) / 2;
+  const Plane grey = grey_planes(picture, {x0, y0, x0 + width, y0 + height}, kAnalysisSide).planes[0];
+  double sum = 0;
+  int count = 0;
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x + 1 < width; ++x, ++count) sum += std::abs(grey.at(x + 1, y) - grey.at(x, y));
+  }
+  constexpr double kHalfRootOfPi = 0.886226925452758;
+  return count == 0 ? 0 : static_cast<float>(kHalfRootOfPi * sum / count);
+}
+
 }  // namespace
 
 Ink find_ink(const GreyPlanes& grey) {
@@ -232,8 +260,9 @@ Ink find_ink(const GreyPlanes& grey) {
     }
     keep_digits_at_edge(marks, kStrong * ink.level, ink.depth, drop);
     bool dropped = false;
-    for (size_t i = 0; i < labels.size() && other; ++i) {
+    for (size_t i = 0; i < labels.size(); ++i) {
       if (labels[i] == 0 || !drop[static_cast<size_t>(labels[i] - 1)]) continue;
+      if (!other && !is_edge_strip(marks[static_cast<size_t>(labels[i] - 1)], ink.depth)) continue;
       ink.depth.values[i] = 0;
       dropped = true;
     }
@@ -274,6 +303,7 @@ Ink find_ink(const GreyPlanes& grey) {
   const int side = std::max(ink.depth.width, ink.depth.height);
   if (ink.box.longer() < std::max(2, side / kDustOfSide)) ink.level = 0;
   if (ink.level == 0) {
+    ink.noise = depth.sigma;
     ink.marks.clear();
     ink.points.clear();
     ink.steps.push_back("ink: none found");
@@ -304,6 +334,7 @@ Ink find_ink(const Picture& picture) {
   }
   Ink ink = look_closer(picture, grey.factor, find_ink(grey), steps);
   ink.steps.insert(ink.steps.begin(), steps.begin(), steps.end());
+  if (ink.level == 0) ink.noise = std::max(ink.noise, noise_of_pixels(picture));
   return ink;
 }
 

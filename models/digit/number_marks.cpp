@@ -35,13 +35,10 @@ NumberMarks prepare_number(const Picture& picture) {
   DigitMark mark;
   mark.box = {0, 0, DigitImage::kSide, DigitImage::kSide};
   mark.digit = prepare_digit(picture);
+  if (mark.digit.blank) return number_of_ink(picture, find_ink(picture));
   number.steps = std::exchange(mark.digit.steps, {});
   number.warnings = std::exchange(mark.digit.warnings, {});
-  if (mark.digit.blank) {
-    refuse(number, Refusal::kBlank, kNoInk);
-  } else {
-    number.marks.push_back(std::move(mark));
-  }
+  number.marks.push_back(std::move(mark));
   return number;
 }
 

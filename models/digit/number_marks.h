@@ -17,7 +17,7 @@ enum class Refusal {
   kNoDigit = 2,    // the model takes the mark for no digit
   kTooSmall = 3,   // a mark that is too small for a digit of this number: a point, a comma, a dash
   kTouching = 4,   // a wide mark that no cut divides into digits
-  kTexture = 5,    // too many marks: textured or written-on paper
+  kTexture = 5,    // too many marks, or noise: textured or written-on paper
   kRows = 6,       // marks one above the other
   kNoNumber = 7,   // at least one of several marks is refused
   kNotFinite = 8,  // the model's output is not a number

@@ -6,6 +6,7 @@
 // | thresholds | tests |
 // |---|---|
 // | a texture: a coarse cloth | Numbers.AreReadInDrawnPicturesOrRefused |
+// | a texture: noise | Numbers.AreRefusedInNoiseButPaperIsBlank |
 // | points | NumberSigns.PointOfAThinPenIsNoSpeck, NumberSigns.DustBetweenDigitsIsReported |
 // | a wide gap, uneven heights | Numbers.ComeWithWarningsWhereTheyMayBeWrong |
 // | slants | NumberRetakes.SlashesAreNoOnes, NumberRetakes.SlantedNumbersAreReadUpright |
@@ -22,11 +23,14 @@
 #include "models/digit/mark_cuts.h"
 #include "models/digit/mark_groups.h"
 #include "models/digit/mark_retakes.h"
+#include "models/digit/paper.h"
 
 namespace lenslet {
 namespace {
 
 constexpr size_t kMaxStrokes = 120;  // more marks are a texture
+// Grey levels: noise that reaches the depth of faint ink. The noise of a camera in little light is below 10.
+constexpr float kMaxPaperNoise = kFaintLevel / kInkSigmas;
 // Shares of the digits' height.
 constexpr double kWide = 0.75;      // a wider mark may be several digits
 constexpr double kWideGap = 1.2;    // a wider gap may separate two numbers
@@ -206,6 +210,12 @@ NumberMarks number_of_ink(const Picture& picture, const Ink& ink) {
   number.steps = {describe_picture(picture)};
   number.steps.insert(number.steps.end(), ink.steps.begin(), ink.steps.end());
   number.warnings = ink.warnings;
+  if (ink.noise > kMaxPaperNoise) {
+    refuse(number, Refusal::kTexture,
+           concat("texture: noise of ", std::lround(ink.noise),
+                  " grey levels, expected a number; photograph it on plain paper"));
+    return number;
+  }
   if (ink.level == 0) {
     number.warnings.add(PictureWarning::kBlank, kNoInk);
     refuse(number, Refusal::kBlank, kNoInk);

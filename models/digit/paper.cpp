@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
@@ -18,8 +19,14 @@ constexpr float kClearContrast = 70;  // grey levels: if luma has this contrast,
 constexpr float kMaxLight = 3;        // largest factor by which dark paper is brightened
 constexpr int kMaxSamples = 96;       // along a side
 constexpr int kSoftEdge = 1;          // samples on each side of the border of an area
-constexpr int kSoftReach = 2;         // samples on each side that must be alike within a soft shadow
-constexpr int kBandsOfSide = 12;      // the band along an edge is 1/kBandsOfSide of the shorter side
+constexpr int kSoftReach = 2;  // samples on each side of one in a soft shadow that are compared with it
+constexpr int kEdgeReach = 6;  // samples on each side of one at the edge of a shadow that show its levels
+// In a soft shadow at the picture's edge at least kSoftPaper of the samples around one are paper, and kSoftAlike of
+// these are alike. Away from the edge, where it may be a stroke, all are.
+constexpr double kSoftPaper = 0.5, kSoftAlike = 0.8;
+// The paper's noise is at most so many times that of samples beside each other: what the fit leaves is a shadow.
+constexpr float kMaxMisfit = 2, kMinSigma = kMinGate / kInkSigmas;
+constexpr int kBandsOfSide = 12;  // the band along an edge is 1/kBandsOfSide of the shorter side
 // Normal noise has a sigma of so many times the median of its absolute values: 1 / the normal distribution's 75th
 // percentile (Rousseeuw and Croux, "Alternatives to the median absolute deviation", JASA 88 (1993) 1273, section 1).
 constexpr float kSigmaOfMedian = 1.4826f;
@@ -64,6 +71,14 @@ struct Paper {
   float sigma = 0;                // of the paper's texture and noise, grey levels
 };
 
+// The paper at each sample: by how much its level differs from the surface, in a shadow or in sunlight (grey levels),
+// and whether it lies beside the sheet. Samples of ink have the values of the nearest sample of paper.
+struct Uneven {
+  Plane level;
+  std::vector<uint8_t> beside;
+  bool any_level = false, any_beside = false;
+};
+
 // Fits the paper to the samples of `region` a few times, each time without outliers such as strokes or a frame.
 Paper fit_paper(const Sampled& grey, const std::vector<uint8_t>& region) {
   const Plane& samples = grey.samples;
@@ -103,68 +118,24 @@ Paper fit_paper(const Sampled& grey, const std::vector<uint8_t>& region) {
   }
 }
 
-struct Separation {
-  int side;  // -1: the ink is darker than the paper, +1: lighter
-  Paper paper;
-  PaperAreas areas;
-  double contrast;  // mean depth of the samples that are not paper
-};
-
-// Sum of the squared differences from the paper, of samples on its dark (-1) or light (+1) side.
-double deviation(const Paper& paper, const PaperAreas& areas, int side) {
-  const float gate = std::max(kNoiseSigmas * paper.sigma, kTexture);
-  double sum = 0;
-  for (size_t i = 0; i < paper.difference.size(); ++i) {
-    const double d = static_cast<double>(side) * paper.difference[i];
-    if (!areas.on_paper(i)) continue;
-    if (d > gate) sum += d * d;
-  }
-  return sum;
-}
-
-Separation separate(const Plane& plane) {
-  const Sampled grey(plane);
-  PaperAreas areas = find_paper_areas(grey.samples);
-  Paper paper = fit_paper(grey, areas.main_share > 0 ? areas.main() : edge_region(grey.samples));
-  const int side = deviation(paper, areas, -1) >= deviation(paper, areas, +1) ? -1 : +1;
-  // Fit again to all samples that the first fit takes for paper, also away from the edges.
-  for (int round = 0; round < 2; ++round) {
-    const float gate = std::max(kInkSigmas * paper.sigma, kTexture);
-    std::vector<float> marked;
-    for (size_t i = 0; i < paper.difference.size(); ++i) {
-      const float depth = static_cast<float>(side) * paper.difference[i];
-      if (depth > gate && areas.on_paper(i)) marked.push_back(depth);
+// The paper's noise from samples beside each other, whose light is the same. A soft shadow, which no quadratic fits,
+// does not raise it.
+float noise_of(const Plane& samples, const PaperAreas& areas) {
+  std::vector<float> steps;
+  for (int y = 0; y < samples.height; ++y) {
+    for (int x = 0; x + 1 < samples.width; ++x) {
+      const size_t i = samples.index(x, y);
+      if (areas.kind[i] == PaperAreas::kMain && areas.kind[i + 1] == PaperAreas::kMain)
+        steps.push_back(std::abs(samples.values[i + 1] - samples.values[i]));
     }
-    const float limit = std::max(gate, kSoftInk * percentile(marked, kDeepInk));
-    std::vector<uint8_t> region(grey.samples.values.size());
-    size_t count = 0;
-    for (size_t i = 0; i < region.size(); ++i)
-      count += region[i] = std::abs(paper.difference[i]) < limit && areas.on_paper(i);
-    if (count < region.size() / kMinPaper) break;  // hardly any paper: the first fit is better
-    paper = fit_paper(grey, region);
   }
-  double sum = 0, count = 1;
-  for (size_t i = 0; i < paper.difference.size(); ++i) {
-    const float depth = static_cast<float>(side) * paper.difference[i];
-    if (depth <= std::max(kInkSigmas * paper.sigma, kMinGate) || !areas.on_paper(i)) continue;
-    sum += depth;
-    ++count;
-  }
-  return {side, std::move(paper), std::move(areas), sum / count};
+  return kSigmaOfMedian * percentile(steps, 0.5) / std::sqrt(2.0f);
 }
 
-// The paper at each sample: by how much its level differs from the surface, in a shadow or in sunlight (grey levels),
-// and whether it lies beside the sheet. Samples of ink have the values of the nearest sample of paper.
-struct Uneven {
-  Plane level;
-  std::vector<uint8_t> beside;
-  bool any_level = false, any_beside = false;
-};
-
-Uneven uneven_light(const Plane& samples, const Separation& separation) {
-  const std::vector<uint8_t>& kind = separation.areas.kind;
-  const std::vector<float>& difference = separation.paper.difference;
-  const float gate = std::max(kNoiseSigmas * separation.paper.sigma, kTexture);
+Uneven uneven_light(const Plane& samples, const PaperAreas& areas, const Paper& paper) {
+  const std::vector<uint8_t>& kind = areas.kind;
+  const std::vector<float>& difference = paper.difference;
+  const float gate = std::max(kNoiseSigmas * paper.sigma, kTexture);
   Uneven uneven{Plane(samples.width, samples.height), std::vector<uint8_t>(kind.size())};
   std::vector<uint8_t> known(kind.size());
   std::vector<size_t> order;
@@ -182,51 +153,142 @@ Uneven uneven_light(const Plane& samples, const Separation& separation) {
         (kind[i] == PaperAreas::kMain && near))
       set(i, near ? 0 : difference[i], kind[i] == PaperAreas::kBeside);
   }
-  // Samples of the main area whose level differs from the surface: a soft shadow if those around differ to the same
-  // side, otherwise the soft edge of a stroke.
+  const auto is_unlike = [&](size_t i) { return !known[i] && kind[i] == PaperAreas::kMain; };
+  const std::vector<uint8_t> at_edge = reached_from_edge(samples, is_unlike);
+  std::vector<float> around;
+  // Samples of the main area whose level differs from the surface: a soft shadow if the paper around them differs to
+  // the same side, otherwise the soft edge of a stroke. They have the median level of that paper. A shadow goes on
+  // beyond the picture, and lines of the paper may cross it there.
+  std::vector<std::pair<size_t, float>> soft;
   for (int y = 0; y < samples.height; ++y) {
     for (int x = 0; x < samples.width; ++x) {
       const size_t i = samples.index(x, y);
-      if (known[i] || kind[i] != PaperAreas::kMain) continue;
-      bool soft = true;
-      for (int ny = std::max(y - kSoftReach, 0); ny <= std::min(y + kSoftReach, samples.height - 1); ++ny) {
-        for (int nx = std::max(x - kSoftReach, 0); nx <= std::min(x + kSoftReach, samples.width - 1); ++nx) {
-          const size_t k = samples.index(nx, ny);
-          soft = soft && kind[k] != PaperAreas::kMark && difference[k] * difference[i] > 0;
-        }
-      }
-      if (soft) set(i, difference[i], 0);
+      if (!is_unlike(i)) continue;
+      size_t same = 0, all = 0;
+      around.clear();
+      for_each_around(samples, x, y, kSoftReach, [&](size_t k) {
+        ++all;
+        if (kind[k] == PaperAreas::kMark) return;
+        around.push_back(difference[k]);
+        same += difference[k] * difference[i] > 0;
+      });
+      const bool alike =
+          at_edge[i] ? around.size() >= kSoftPaper * static_cast<double>(all) &&
+                           static_cast<double>(same) >= kSoftAlike * static_cast<double>(around.size())
+                     : same == all;
+      if (alike) soft.emplace_back(i, percentile(around, 0.5));
     }
   }
+  for (const auto& [i, level] : soft) set(i, level, 0);
+  // Samples between paper of two levels: the edge of a shadow that is too steep to belong to an area, if the median
+  // around them, which thin strokes hardly change, is between these levels.
+  std::vector<std::pair<size_t, float>> edges;
+  for (int y = 0; y < samples.height && uneven.any_level; ++y) {
+    for (int x = 0; x < samples.width; ++x) {
+      if (known[samples.index(x, y)]) continue;
+      float low = kMaxByte, high = -kMaxByte;
+      for_each_around(samples, x, y, kEdgeReach, [&](size_t k) {
+        if (!known[k] || uneven.beside[k]) return;
+        low = std::min(low, uneven.level.values[k]);
+        high = std::max(high, uneven.level.values[k]);
+      });
+      if (high - low <= gate) continue;
+      around.clear();
+      for_each_around(samples, x, y, kSoftReach, [&](size_t k) {
+        if (!uneven.beside[k]) around.push_back(difference[k]);
+      });
+      const float median = percentile(around, 0.5);
+      if (median >= low && median <= high) edges.emplace_back(samples.index(x, y), median);
+    }
+  }
+  for (const auto& [i, level] : edges) set(i, level, 0);
   for (size_t next = 0; next < order.size(); ++next) {  // breadth first, so from the nearest
     const size_t from = order[next];
-    const int x = static_cast<int>(from) % samples.width, y = static_cast<int>(from) / samples.width;
-    for (int ny = std::max(y - 1, 0); ny <= std::min(y + 1, samples.height - 1); ++ny) {
-      for (int nx = std::max(x - 1, 0); nx <= std::min(x + 1, samples.width - 1); ++nx) {
-        const size_t i = samples.index(nx, ny);
-        if (!known[i]) set(i, uneven.level.values[from], uneven.beside[from]);
-      }
-    }
+    const auto width = static_cast<size_t>(samples.width);
+    for_each_around(samples, static_cast<int>(from % width), static_cast<int>(from / width), 1,
+                    [&](size_t i) {
+                      if (!known[i]) set(i, uneven.level.values[from], uneven.beside[from]);
+                    });
   }
   return uneven;
+}
+
+struct Separation {
+  int side;  // -1: the ink is darker than the paper, +1: lighter
+  Paper paper;
+  Uneven uneven;
+  double contrast;  // mean depth of the samples that are not paper
+};
+
+// Sum of the squared differences from the paper, of samples on its dark (-1) or light (+1) side.
+double deviation(const Paper& paper, const PaperAreas& areas, const Uneven& uneven, int side) {
+  const float gate = std::max(kNoiseSigmas * paper.sigma, kTexture);
+  double sum = 0;
+  for (size_t i = 0; i < paper.difference.size(); ++i) {
+    const double d = static_cast<double>(side) * (paper.difference[i] - uneven.level.values[i]);
+    if (!areas.on_paper(i) || uneven.beside[i]) continue;
+    if (d > gate) sum += d * d;
+  }
+  return sum;
+}
+
+Separation separate(const Plane& plane) {
+  const Sampled grey(plane);
+  const PaperAreas areas = find_paper_areas(grey.samples);
+  const float noise = noise_of(grey.samples, areas);
+  const auto fit = [&](const std::vector<uint8_t>& region) {
+    Paper paper = fit_paper(grey, region);
+    if (areas.main_share > 0) paper.sigma = std::min(paper.sigma, std::max(kMaxMisfit * noise, kMinSigma));
+    return paper;
+  };
+  Paper paper = fit(areas.main_share > 0 ? areas.main() : edge_region(grey.samples));
+  Uneven uneven = uneven_light(grey.samples, areas, paper);
+  const int side = deviation(paper, areas, uneven, -1) >= deviation(paper, areas, uneven, +1) ? -1 : +1;
+  const auto depth = [&](size_t i) {
+    if (!areas.on_paper(i) || uneven.beside[i]) return 0.0f;
+    return static_cast<float>(side) * (paper.difference[i] - uneven.level.values[i]);
+  };
+  // Fit again to all samples that the first fit takes for paper, also away from the edges.
+  for (int round = 0; round < 2; ++round) {
+    const float gate = std::max(kInkSigmas * paper.sigma, kTexture);
+    std::vector<float> marked;
+    for (size_t i = 0; i < paper.difference.size(); ++i) {
+      if (depth(i) > gate) marked.push_back(depth(i));
+    }
+    const float limit = std::max(gate, kSoftInk * percentile(marked, kDeepInk));
+    std::vector<uint8_t> region(grey.samples.values.size());
+    size_t count = 0;
+    for (size_t i = 0; i < region.size(); ++i)
+      count += region[i] = std::abs(paper.difference[i]) < limit && areas.on_paper(i);
+    if (count < region.size() / kMinPaper) break;  // hardly any paper: the first fit is better
+    paper = fit(region);
+    uneven = uneven_light(grey.samples, areas, paper);
+  }
+  double sum = 0, count = 1;
+  for (size_t i = 0; i < paper.difference.size(); ++i) {
+    if (depth(i) <= std::max(kInkSigmas * paper.sigma, kMinGate)) continue;
+    sum += depth(i);
+    ++count;
+  }
+  return {side, std::move(paper), std::move(uneven), sum / count};
 }
 
 // The depth of each pixel: its difference from the paper towards the ink, without shadows, and 0 beside the sheet. For
 // dark ink it is scaled to the light of the paper's brightest part: in less light, paper and ink differ less.
 Plane depth_of(const Plane& grey, const Separation& separation, std::vector<std::string>& steps) {
   const auto side = static_cast<float>(separation.side);
-  const Sampled sampled(grey);
-  const Uneven uneven = uneven_light(sampled.samples, separation);
+  const Uneven& uneven = separation.uneven;
+  const int stride = Sampled(grey).stride;
   Plane paper(grey.width, grey.height), depth(grey.width, grey.height);
   std::vector<uint8_t> left_out(depth.values.size());
   float brightest = 0;
   for (int y = 0; y < depth.height; ++y) {
     for (int x = 0; x < depth.width; ++x) {
       // The level nearest to the ink's among the samples around: the border of an area lies between samples.
-      float level = uneven.level.at(x / sampled.stride, y / sampled.stride);
+      float level = uneven.level.at(x / stride, y / stride);
       bool beside = false;
-      for (int ny = y / sampled.stride - kSoftEdge; ny <= y / sampled.stride + kSoftEdge; ++ny) {
-        for (int nx = x / sampled.stride - kSoftEdge; nx <= x / sampled.stride + kSoftEdge; ++nx) {
+      for (int ny = y / stride - kSoftEdge; ny <= y / stride + kSoftEdge; ++ny) {
+        for (int nx = x / stride - kSoftEdge; nx <= x / stride + kSoftEdge; ++nx) {
           if (nx < 0 || ny < 0 || nx >= uneven.level.width || ny >= uneven.level.height) continue;
           const float value = uneven.level.at(nx, ny);
           if (side * value > side * level) level = value;

@@ -123,25 +123,9 @@ void find_wide(const Plane& samples, const std::vector<int>& labels, std::vector
 
 // The samples that no path leaves to the edge of the picture without crossing the area `label`.
 std::vector<uint8_t> enclosed_by(int label, const Plane& samples, const std::vector<int>& labels) {
-  std::vector<uint8_t> enclosed(labels.size(), 1);
-  std::vector<std::pair<int, int>> open;
-  const auto reach = [&](int x, int y) {
-    if (x < 0 || y < 0 || x >= samples.width || y >= samples.height) return;
-    const size_t i = samples.index(x, y);
-    if (!enclosed[i] || labels[i] == label) return;
-    enclosed[i] = 0;
-    open.emplace_back(x, y);
-  };
-  for (int x = 0; x < samples.width; ++x) reach(x, 0), reach(x, samples.height - 1);
-  for (int y = 0; y < samples.height; ++y) reach(0, y), reach(samples.width - 1, y);
-  while (!open.empty()) {
-    const auto [x, y] = open.back();
-    open.pop_back();
-    for (int dy = -1; dy <= 1; ++dy) {
-      for (int dx = -1; dx <= 1; ++dx) reach(x + dx, y + dy);
-    }
-  }
-  for (size_t i = 0; i < labels.size(); ++i) enclosed[i] = enclosed[i] && labels[i] != label;
+  const auto is_outside = [&](size_t i) { return labels[i] != label; };
+  std::vector<uint8_t> enclosed = reached_from_edge(samples, is_outside);
+  for (size_t i = 0; i < labels.size(); ++i) enclosed[i] = !enclosed[i] && is_outside(i);
   return enclosed;
 }
 
@@ -169,6 +153,12 @@ double share_of_rectangle(int label, const Plane& samples, const std::vector<int
   return count / smallest;
 }
 
+// Whether two levels differ more than those of paper in the light and in a shadow.
+bool is_table(double one, double other) {
+  const double low = std::min(one, other), high = std::max(one, other);
+  return low < kMaxShadow * high && high - low > kMinTable;
+}
+
 PaperAreas areas_of(const Plane& samples) {
   PaperAreas found;
   found.kind.assign(samples.values.size(), PaperAreas::kMark);
@@ -184,10 +174,17 @@ PaperAreas areas_of(const Plane& samples) {
   if (large.empty()) return found;
   const auto count = [&](int label) { return areas[static_cast<size_t>(label)].count; };
   std::stable_sort(large.begin(), large.end(), [&](int a, int b) { return count(a) > count(b); });
-  // Paper fills a rectangle, or surrounds the marks; a very thick stroke does neither.
+  // Paper fills a rectangle, or surrounds the marks; a very thick stroke does neither. The edge of a shadow cuts paper
+  // into areas that surround the marks together.
   const double edge = 2 * (samples.width + samples.height) - 4;
   const auto is_paper = [&](int label) {
-    return areas[static_cast<size_t>(label)].at_edge >= kMaxEdge * edge ||
+    const Area& area = areas[static_cast<size_t>(label)];
+    int along_edge = 0;
+    for (const int other : large) {
+      const Area& part = areas[static_cast<size_t>(other)];
+      if (part.along_edge() && !is_table(area.mean(), part.mean())) along_edge += part.at_edge;
+    }
+    return (area.along_edge() && along_edge >= kMaxEdge * edge) ||
            share_of_rectangle(label, samples, labels, enclosed_by(label, samples, labels)) >= kMinSheet;
   };
   const auto first = std::find_if(large.begin(), large.end(), is_paper);
@@ -221,12 +218,7 @@ PaperAreas areas_of(const Plane& samples) {
     } else if (!inside[i]) {
       found.kind[i] = PaperAreas::kBeside;
     } else if (area.along_edge() && area.wide && area.count >= kMinOther * all) {
-      const double low = std::min(level, area.mean()), high = std::max(level, area.mean());
-      const bool table = low < kMaxShadow * high && high - low > kMinTable;
-      // A high digit cuts the paper into two areas of one level.
-      found.kind[i] = high - low < step ? PaperAreas::kMain
-                      : table           ? PaperAreas::kBeside
-                                        : PaperAreas::kOther;
+      found.kind[i] = is_table(level, area.mean()) ? PaperAreas::kBeside : PaperAreas::kOther;
     }
   }
   return found;

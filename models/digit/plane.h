@@ -1,6 +1,7 @@
 // Planes of floats, row-major [height, width], with the operations that finding a digit in a picture needs.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -69,6 +70,36 @@ float percentile(std::vector<float>& values, double p);
 
 /// Every stride-th pixel of a plane in both directions.
 Plane sample(const Plane& in, int stride);
+
+/// Calls `visit(index)` for each pixel at most `reach` columns and rows away from column x, row y, that one included.
+template <typename Visit>
+void for_each_around(const Plane& plane, int x, int y, int reach, Visit visit) {
+  for (int ny = std::max(y - reach, 0); ny <= std::min(y + reach, plane.height - 1); ++ny) {
+    for (int nx = std::max(x - reach, 0); nx <= std::min(x + reach, plane.width - 1); ++nx)
+      visit(plane.index(nx, ny));
+  }
+}
+
+/// 1 for each pixel with `is_inside(index)` from which a path of such pixels (8 neighbours) leads to the plane's edge.
+template <typename Inside>
+std::vector<uint8_t> reached_from_edge(const Plane& plane, Inside is_inside) {
+  std::vector<uint8_t> reached(plane.values.size());
+  std::vector<size_t> open;
+  const auto reach = [&](size_t i) {
+    if (reached[i] || !is_inside(i)) return;
+    reached[i] = 1;
+    open.push_back(i);
+  };
+  for (int x = 0; x < plane.width; ++x) reach(plane.index(x, 0)), reach(plane.index(x, plane.height - 1));
+  for (int y = 0; y < plane.height; ++y) reach(plane.index(0, y)), reach(plane.index(plane.width - 1, y));
+  while (!open.empty()) {
+    const size_t i = open.back();
+    open.pop_back();
+    const auto width = static_cast<size_t>(plane.width);
+    for_each_around(plane, static_cast<int>(i % width), static_cast<int>(i / width), 1, reach);
+  }
+  return reached;
+}
 
 /// The light on a sheet of paper: a + bx + cy + dx^2 + exy + fy^2 with x and y scaled to [-1, 1] over a plane.
 class Quadratic {

@@ -70,6 +70,10 @@ def test_a_refusal_is_no_error():
     reading = lenslet.read(strokes(0))
     assert reading.blank and reading.number == "" and reading.digits == [] and np.isnan(reading.probability)
     assert reading.reason == "blank: no ink found"
+    noise = np.random.default_rng(1).integers(0, 256, (200, 150), np.uint8)
+    reading = lenslet.read(noise)
+    assert (reading.refusal, reading.blank, reading.warnings) == ("texture", False, [])
+    assert reading.reason.startswith("texture: noise of ")
     rows = np.vstack([strokes(2), strokes(2)])
     assert lenslet.read(rows).refusal == "rows"
     dot = strokes(2)

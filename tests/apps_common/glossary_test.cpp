@@ -27,6 +27,18 @@ TEST(Glossary, ExplainsABackendWithoutAnEntryByItsRows) {
                                       "A backend of linear on the CPU: layers/linear/cpu/fancy.cpp"}));
 }
 
+TEST(Glossary, ExplainsPlansAndRefusalsOfPictures) {
+  ASSERT_NE(find_in_glossary("simd"), nullptr);
+  EXPECT_EQ(find_in_glossary("fused simd"), find_in_glossary("simd"));
+  EXPECT_EQ(find_in_glossary("layered, tuned"), find_in_glossary("layered"));
+  EXPECT_EQ(find_in_glossary("fused winogard"), nullptr);
+  for (const char* word :
+       {"blank", "no digit", "too_small", "touching", "texture", "rows", "no_number", "not_finite"}) {
+    ASSERT_NE(find_in_glossary(word), nullptr) << word;
+    EXPECT_EQ(find_in_glossary(word)->kind, "term") << word;
+  }
+}
+
 // `explain` lists the words, and a reader gives one of them back, with or without what follows a comma in it.
 TEST(Glossary, ExplainsAWordUpToAComma) {
   EXPECT_EQ(find_in_glossary("interval"), find_in_glossary("interval, >= 95 %"));

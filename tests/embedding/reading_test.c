@@ -30,6 +30,7 @@ const char* wrong_reading(void) {
   lenslet_model* model = NULL;
   size_t size = draw(file, 2);
   char sizes[100];
+  unsigned noise = 1;
   int i;
 #define NEED(holds) \
   if (!(holds)) return #holds
@@ -69,6 +70,13 @@ const char* wrong_reading(void) {
   NEED((reading.warnings & LENSLET_WARNING_BLANK) != 0 &&
        strcmp(reading.message, "blank: no ink found") == 0);
   NEED(reading.probability != reading.probability);
+  for (i = (int)size - SIDE_X * SIDE_Y; i < (int)size; ++i) {
+    noise = noise * 1103515245u + 12345u;
+    file[i] = (unsigned char)(noise >> 16);
+  }
+  NEED(lenslet_read_memory(model, file, size, &reading) == LENSLET_OK);
+  NEED(reading.refusal == LENSLET_REFUSED_TEXTURE && reading.warnings == 0 &&
+       strstr(reading.message, "texture: noise of ") == reading.message);
 
   /* A file, and what is none. */
   NEED(lenslet_read(model, LENSLET_SAMPLE, &reading) == LENSLET_OK);

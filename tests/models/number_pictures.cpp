@@ -17,6 +17,10 @@ std::vector<NumberPicture> number_pictures() {
     const double d = x + 0.6 * y - 0.85;
     return d > 0 ? 0.62 : d > -0.03 ? 0.62 - d / 0.03 * 0.38 : 1.0;
   };
+  // A shadow below a diagonal x + y = `where`, whose edge has a width of about 4 `softness`.
+  const auto soft_shadow = [](double where, double softness) {
+    return [=](double x, double y) { return 1 - 0.45 / (1 + std::exp((where - x - y) / softness)); };
+  };
   const Pen blue{kBlueInk, 0.07}, pencil{kPencil, 0.055}, marker{{20, 60, 50}, 0.10}, thin{kBlackInk, 0.045};
   std::vector<NumberPicture> all;
   const auto add = [&](const char* name, const char* number, const Picture& picture,
@@ -127,6 +131,31 @@ std::vector<NumberPicture> number_pictures() {
           .write("681", 170, 130, 220, blue)
           .light([](double x, double y) { return x + 0.3 * y > 0.72 ? 1.3 : 1.0; })
           .noise(3)
+          .photo());
+  // Shadows with a soft edge, numbers near an edge of the picture.
+  add("in_a_soft_shadow", "516",
+      DrawnPicture(800, 600, {228, 224, 204}, 36)
+          .write("516", 260, 420, 130)
+          .light(soft_shadow(0.42, 0.12))
+          .noise(3)
+          .photo());
+  add("pencil_across_a_soft_shadow", "506",
+      DrawnPicture(800, 600, {228, 218, 212}, 37)
+          .write("506", 40, 40, 170, pencil)
+          .light(soft_shadow(1, 0.1))
+          .noise(3)
+          .photo());
+  add("pencil_across_a_shadow", "506",
+      DrawnPicture(800, 600, {228, 218, 212}, 39)
+          .write("506", 40, 40, 170, pencil)
+          .light(soft_shadow(1, 0.025))
+          .noise(3)
+          .photo());
+  add("pencil_beside_a_strip_of_table", "27",
+      DrawnPicture(800, 600, {226, 218, 204}, 38)
+          .write("27", 330, 440, 130, {{150, 150, 152}, .05})
+          .fill([](double x, double y) { return x > 790 - 0.01 * y; }, {45, 40, 38})
+          .noise(2)
           .photo());
   add("screenshot_with_a_frame", "42",
       DrawnPicture(500, 360)

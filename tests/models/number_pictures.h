@@ -15,7 +15,7 @@ struct NumberPicture {
   std::string reason;  // how the refusal begins, if there is no number
   Picture picture;
 };
-/// 35 pictures, each as another kind of person would take it.
+/// 39 pictures, each as another kind of person would take it.
 std::vector<NumberPicture> number_pictures();
 
 }  // namespace lenslet::test

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <string>
 
 #include "framework/io/picture.h"
@@ -85,6 +86,34 @@ TEST(Numbers, AreRefusedForMarksThatAreNoDigits) {
   EXPECT_EQ(point.digits[1].refusal, Refusal::kTooSmall);
   EXPECT_FALSE(point.warnings.has(PictureWarning::kUnevenHeights));
   EXPECT_EQ(point.digits[3].top[0].digit, 4);
+}
+
+// Noise as deep as ink is no blank paper, and the grain of paper is no such noise.
+TEST(Numbers, AreRefusedInNoiseButPaperIsBlank) {
+  std::mt19937 random(6);
+  const auto noisy = [&](int width, int height, int channels, double sigma) {
+    Picture picture{width, height, channels, {}, "PNG"};
+    std::normal_distribution<double> normal(128, sigma);
+    std::uniform_int_distribution<int> uniform(0, 255);
+    for (int i = 0; i < width * height * channels; ++i) {
+      const double value = sigma > 0 ? std::clamp(normal(random), 0.0, 255.0) : uniform(random);
+      picture.pixels.push_back(static_cast<uint8_t>(value));
+    }
+    return picture;
+  };
+  for (const Picture& picture : {noisy(28, 28, 1, 0), noisy(200, 150, 1, 0), noisy(200, 150, 1, 20),
+                                 noisy(2000, 1500, 1, 0), noisy(1200, 900, 3, 0)}) {
+    const Reading reading = read(picture);
+    EXPECT_EQ(reading.refusal, Refusal::kTexture) << picture.width << ": " << told(reading);
+    EXPECT_EQ(reading.reason.rfind("texture: noise of ", 0), 0u) << reading.reason;
+    EXPECT_EQ(reading.warnings.codes, 0u) << told(reading);
+  }
+  for (const double sigma : {1.0, 5.0, 9.0}) {
+    for (const Picture& picture : {noisy(200, 150, 1, sigma), noisy(1200, 900, 3, sigma)}) {
+      const Reading reading = read(picture);
+      EXPECT_EQ(reading.refusal, Refusal::kBlank) << picture.width << ": " << told(reading);
+    }
+  }
 }
 
 TEST(Numbers, AreRefusedInSeveralRows) {

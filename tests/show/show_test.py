@@ -135,6 +135,8 @@ class Networks(unittest.TestCase):
             blank = Path(folder) / "a<b.pgm"
             blank.write_bytes(b"P5 40 40 255\n" + bytes([255]) * 1600)
             data = self.page(blank)
+            told = run("show", blank, "--device", DEVICE, "--html", Path(folder) / "page.html").stdout
+        self.assertIn("a<b.pgm: blank: no ink found, LeNet-5 on ", told)
         self.assertIsNone(data["look"]["values"])
         self.assertEqual(data["look"]["answer"]["refusal"], "blank")
 

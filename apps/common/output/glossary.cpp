@@ -98,6 +98,9 @@ const GlossaryEntry* find_in_glossary(const std::string& word) {
   }
   // "cudnn faster", "direct NHWC": a column of one backend.
   if (entry_of(first, "backend") != nullptr) return entry_of(rest, "column");
+  // "fused simd", "layered, tuned": a plan.
+  if (first == "fused") return entry_of(rest, "backend");
+  if (first == "layered,") return entry_of("layered");
   // "a pass of 64": with a number.
   const size_t number = wanted.find_last_not_of("0123456789,");
   if (number + 1 == wanted.size() || wanted[number] != ' ') return nullptr;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/convbench/session/reference_cost.h"
 #include "apps/measuring/verdict.h"
 #include "framework/base/error.h"
 #include "framework/tensor/poison.h"
@@ -108,7 +109,7 @@ ReferenceArena::ReferenceArena(const Conv2dProblem& problem, reference::Fill fil
     : ConvArena(problem),
       seed_(seed),
       fill_(fill),
-      judge_(problem, fill, seed * 1000, std::max(kReferenceMacs, judged_macs(problem))) {}
+      judge_(problem, fill, seed * 1000, max_reference_macs(problem)) {}
 
 const ConvCase& ReferenceArena::data(int round) {
   const auto index = static_cast<size_t>(round);

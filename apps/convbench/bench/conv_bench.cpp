@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "apps/common/output/text.h"
 #include "apps/common/results/attempt.h"
 #include "apps/convbench/bench/study_bench.h"
+#include "apps/convbench/session/reference_cost.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/measuring/row_status.h"
@@ -170,6 +172,13 @@ std::vector<ConvSpec> registry_specs(DeviceKind kind, const std::vector<std::str
     }
   }
   return specs;
+}
+
+ExpectedGroup expected_group(const Conv2dProblem& problem, const std::vector<ConvSpec>& specs) {
+  std::set<TensorLayout> layouts;
+  for (const ConvSpec& spec : specs) layouts.insert(spec.layout);
+  return {std::vector<Work>(specs.size(), Work{problem.flops(), problem.bytes()}),
+          static_cast<double>(layouts.size()) * reference_products(problem)};
 }
 
 std::vector<ResultRow> bench_conv(const ConvBenchRequest& request, BenchSession& session) {

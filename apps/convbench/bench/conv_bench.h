@@ -64,6 +64,9 @@ void set_problem(ConvBenchRequest& request, const ListedProblem& listed);
 std::vector<ConvSpec> registry_specs(DeviceKind kind, const std::vector<std::string>& names, MathMode math,
                                      const std::vector<TensorLayout>& layouts);
 
+/// What bench_conv() measures of a problem with these candidates, each layout with its own data.
+ExpectedGroup expected_group(const Conv2dProblem& problem, const std::vector<ConvSpec>& specs);
+
 /// Rows for every candidate and cache state, in order: measured in turns, or with the reason why not. Fills
 /// ratio_to_cudnn from the fastest cuDNN row of the same math mode and cache state. A candidate that fails in
 /// preparation gives an ERROR row. Throws DeviceError if the device is lost.

@@ -67,11 +67,11 @@ ExitCode run_run(const RunOptions& options) {
     request.end_to_end = true;
     DeviceGuard guard(session.device());  // backends ask the current GPU what it supports
     std::vector<std::vector<ConvSpec>> specs;
-    std::vector<std::vector<Work>> groups;
+    std::vector<ExpectedGroup> groups;
     for (const ListedProblem& listed : problems) {
       specs.push_back(specs_for(listed, options, session.device().kind));
-      const size_t candidates = listed.unsupported.empty() ? specs.back().size() : 0;
-      groups.emplace_back(candidates, Work{listed.problem.flops(), listed.problem.bytes()});
+      groups.push_back(listed.unsupported.empty() ? expected_group(listed.problem, specs.back())
+                                                  : ExpectedGroup{});
     }
     // One rate for all, that of the first: an estimate.
     session.announce(groups, rate_of(problems.front().problem.type, options.math));

@@ -20,6 +20,7 @@
 #include "apps/convbench/commands/commands.h"
 #include "apps/convbench/commands/tables.h"
 #include "apps/convbench/separable/block.h"
+#include "apps/convbench/session/reference_cost.h"
 #include "framework/measuring/row_status.h"
 
 namespace lenslet {
@@ -245,6 +246,20 @@ void measure_blocks(const Case& task, const Choices& chosen, BenchSession& sessi
       });
 }
 
+/// What measure_blocks() consists of: the fastest standard convolution and block, and those of the vendor, which may be
+/// the same ones.
+ExpectedGroup blocks_of(const SeparableShape& shape, bool with_vendor) {
+  ExpectedGroup group;
+  const Conv2dProblem standard = shape.standard(), depthwise = shape.depthwise(),
+                      pointwise = shape.pointwise();
+  for (int i = 0; i < (with_vendor ? 2 : 1); ++i) {
+    group.runs.push_back({standard.flops(), standard.bytes()});
+    group.runs.push_back({depthwise.flops() + pointwise.flops(), depthwise.bytes() + pointwise.bytes()});
+    group.reference_products += reference_products(standard) + static_cast<double>(kReferenceMacs);
+  }
+  return group;
+}
+
 bool same_case(const ResultRow& a, const ResultRow& b) {
   return a.label("channels") == b.label("channels") && a.label("size") == b.label("size");
 }
@@ -315,15 +330,15 @@ void separable_into(const SeparableOptions& options, BenchSession& session) {
     }
     if (!session.stopped()) measure_blocks(task, choices_of(rows, vendor), session);
   };
-  std::vector<std::vector<Work>> groups;
+  std::vector<ExpectedGroup> groups;
   std::set<std::string> with_rows;  // backends
   for (const SeparableShape& shape : shapes) {
     for (const Conv2dProblem& part : {shape.standard(), shape.depthwise(), shape.pointwise()}) {
       const std::vector<ConvSpec> some = supporting(part, specs, session);
       for (const ConvSpec& spec : some) with_rows.insert(spec.name);
-      groups.emplace_back(some.size(), Work{part.flops(), part.bytes()});
+      groups.push_back(expected_group(part, some));
     }
-    groups.emplace_back(2, Work{shape.standard().flops(), shape.standard().bytes()});
+    groups.push_back(blocks_of(shape, with_rows.count(vendor) > 0));
   }
   for (const ConvSpec& spec : specs) {  // the others have no row that could give the reason
     if (with_rows.count(spec.name) == 0)

@@ -153,9 +153,8 @@ void sweep_into(const SweepOptions& options, BenchSession& session) {
     };
     bench_conv_into(request, session);
   };
-  std::vector<std::vector<Work>> groups;
-  for (const Conv2dProblem& problem : problems)
-    groups.emplace_back(request.specs.size(), Work{problem.flops(), problem.bytes()});
+  std::vector<ExpectedGroup> groups;
+  for (const Conv2dProblem& problem : problems) groups.push_back(expected_group(problem, request.specs));
   session.announce(groups, MathMode::kFp32);
   const std::vector<ResultRow> rows = session.each("sweep", problems, measure_problem);
   print_sweep(session.console(), rows);

@@ -5,7 +5,7 @@
 #include "apps/common/output/text.h"
 #include "apps/common/system/environment.h"
 #include "apps/common/system/signals.h"
-#include "apps/measuring/expected_time.h"
+#include "apps/convbench/session/reference_cost.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 
@@ -54,15 +54,16 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
   on(device(), settings_of(options));
 }
 
-void BenchSession::announce(const std::vector<std::vector<Work>>& groups, MathMode math) {
+void BenchSession::announce(const std::vector<ExpectedGroup>& groups, MathMode math) {
   take_ceilings();
+  const double products_per_s = reference_products_per_s();
   expected_s_.clear();
   double seconds = 0;
   size_t candidates = 0;
-  for (const std::vector<Work>& runs : groups) {
-    expected_s_.push_back(expected_seconds(runs, math, options_.measure, ceilings()));
+  for (const ExpectedGroup& group : groups) {
+    expected_s_.push_back(expected_seconds(group, math, options_.measure, ceilings(), products_per_s));
     seconds += expected_s_.back();
-    candidates += runs.size();
+    candidates += group.runs.size();
   }
   if (!(seconds >= kLongRunSeconds)) return;
   const double limit = options_.max_seconds.value_or(INFINITY);

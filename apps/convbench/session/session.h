@@ -8,6 +8,7 @@
 
 #include "apps/common/program/run.h"
 #include "apps/convbench/session/options.h"
+#include "apps/measuring/expected_time.h"
 #include "apps/measuring/measured_rows.h"
 #include "framework/device/stream.h"
 
@@ -34,10 +35,10 @@ class BenchSession : public Run {
   /// The cache states of the options and the ceilings of this run.
   RowContext row_context() const { return {options_.measure.hot, options_.measure.cold, &ceilings()}; }
 
-  /// Call once all requested work is known to be possible, with the work of one run of each candidate of each group:
-  /// takes the ceilings, and prints how long measuring takes if that is long. The progress of the next each() corrects
-  /// this estimate by the groups that it has measured.
-  void announce(const std::vector<std::vector<Work>>& groups, MathMode math);
+  /// Call once all requested work is known to be possible: takes the ceilings, and prints how long measuring these
+  /// groups takes if that is long. The progress of the next each() corrects this estimate by the groups that it has
+  /// measured.
+  void announce(const std::vector<ExpectedGroup>& groups, MathMode math);
 
   /// Calls `measure` for each case until a signal arrives, and for the first in any case: an interrupted run has rows.
   /// Returns the rows of all. `groups`: calls of add() per case.

@@ -21,10 +21,15 @@ nlohmann::ordered_json still_page(PicturePage& picture_page, const Picture& pict
 
 std::string describe_page(const nlohmann::ordered_json& page, const std::string& name,
                           const Session& session) {
-  const nlohmann::ordered_json& number = page.at("look").at("answer").at("number");
-  const std::string read = number.is_string() ? number.get<std::string>() : "";
-  return concat(printable(name), ": ", read.empty() ? "see the page" : read, ", ", session.network().title(),
-                " on ", session.describe_device());
+  const nlohmann::ordered_json& answer = page.at("look").at("answer");
+  const auto text = [&answer](const char* key) {
+    const auto found = answer.find(key);
+    return found != answer.end() && found->is_string() ? found->get<std::string>() : "";
+  };
+  const std::string number = text("number"), reason = text("reason");
+  const std::string read = !number.empty() ? number : !reason.empty() ? reason : "see the page";
+  return concat(printable(name), ": ", read, ", ", session.network().title(), " on ",
+                session.describe_device());
 }
 
 }  // namespace lenslet
