@@ -60,22 +60,6 @@ __device__ __forceinline__ void bulk_copy(uint32_t target, const void* source, i
               : "memory"));
 }
 
-/// The same into the shared memory of every block of the cluster in `blocks`, a bit for each rank: at the same address,
-/// with the barrier at the same address.
-__device__ __forceinline__ void bulk_copy_to_blocks(uint32_t target, const void* source, int bytes,
-                                                    uint32_t barrier, uint32_t blocks) {
-  LENSLET_FROM_SM(90, asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-                                   ".multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(target),
-                                   "l"(source), "r"(bytes), "r"(barrier), "h"(static_cast<uint16_t>(blocks))
-                                   : "memory"));
-}
-/// Arrives at a barrier of another block of the cluster, at an address of the cluster (in_block()).
-__device__ __forceinline__ void barrier_arrive_in_cluster(uint32_t barrier) {
-  LENSLET_FROM_SM(90,
-                  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier)
-                               : "memory"));
-}
-
 /// Position in a ring of buffers with a barrier each, and the parity of its current round.
 struct RingPosition {
   int index = 0;

@@ -193,7 +193,9 @@ TEST_P(ConvRefusals, NoTensorIsConvertedSilently) {
       }
     }
   }
-  if (!kDevice.is_cuda()) EXPECT_FALSE(backend_->takes(ElementType::kFp16));
+  if (!kDevice.is_cuda()) {
+    EXPECT_FALSE(backend_->takes(ElementType::kFp16));
+  }
   EXPECT_FALSE(backend_->takes(ElementType::kUint8));
 }
 

@@ -306,6 +306,8 @@ const Exempt kExempt[] = {
     {"conv_depthwise_rows_kernel<., ., 1, ., 4, 4>|conv_depthwise_rows_kernel<3, 3, 1, 1, 2, 4>", "columns",
      "Q is W or W - 4, both multiples of 4"},
     {"conv_tensor_core_tma_kernel<.* 2, 128, 3, 2>", "parts", "is chosen where tiles are many"},
+    {"conv_tensor_core_tma_kernel<.* 2, 128, 6, 2>|conv_tensor_core_tma_kernel<.* 2, 256, 8, 1>", "parts",
+     "is chosen where tiles are many"},
     {"conv_tensor_core_tma_kernel<.* 1, 128, 4, 2>", "tiles", "is chosen where a block has one tile"},
     {"conv_tensor_core_tma_kernel<.* 1, 128, 3, 3>", "parts", "is chosen where tiles are many"},
     {"conv_winograd_multiply_kernel<.*SgemmTile<(8|16|32|64),", "filters of a group",

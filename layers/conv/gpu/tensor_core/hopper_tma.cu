@@ -34,7 +34,7 @@ using TmaFunction = void (*)(TmaShape, CUtensorMap, const unsigned char*, const 
 using PackFunction = void (*)(TmaPackShape, const float*, uint4*);
 
 struct Variant {
-  int pixels, filters, blocks, threads, shared_bytes, row_bytes, share;
+  int pixels, filters, blocks, threads, shared_bytes, row_bytes;
   double step_us, tile_us, step_latency_us;  // see microseconds()
   TmaFunction kernel[2][2];                  // [fp16][NHWC]; of tensors of 16 bits [bf16][NHWC]
 };
@@ -48,7 +48,6 @@ constexpr Variant variant(double step_us, double tile_us, double step_latency_us
           Tile::kThreads,
           Tile::kSharedBytes,
           Tile::kRowBytes,
-          1,
           step_us,
           tile_us,
           step_latency_us,
@@ -58,17 +57,16 @@ constexpr Variant variant(double step_us, double tile_us, double step_latency_us
             &conv_tensor_core_tma_kernel<TmaTile<kFp16, true, kGroups, kFilters, kStages, kBlocks>>}}};
 }
 
-template <int kRow, int kGroups, int kFilters, int kStages, int kBlocks, int kShare>
+template <int kRow, int kGroups, int kFilters, int kStages, int kBlocks>
 constexpr Variant half_variant(double step_us, double tile_us, double step_latency_us) {
-  using Fp16 = TmaHalfTile<false, kRow, kGroups, kFilters, kStages, kBlocks, kShare>;
-  using Bf16 = TmaHalfTile<true, kRow, kGroups, kFilters, kStages, kBlocks, kShare>;
+  using Fp16 = TmaHalfTile<false, kRow, kGroups, kFilters, kStages, kBlocks>;
+  using Bf16 = TmaHalfTile<true, kRow, kGroups, kFilters, kStages, kBlocks>;
   return {Fp16::kPixels,
           kFilters,
           kBlocks,
           Fp16::kThreads,
           Fp16::kSharedBytes,
           kRow,
-          kShare,
           step_us,
           tile_us,
           step_latency_us,
@@ -83,20 +81,14 @@ constexpr Variant kVariants[] = {
     variant<1, 128, 3, 3>(0.257, 0.984, 0.497), variant<1, 64, 6, 2>(0.164, 0.644, 0.179),
     variant<1, 64, 4, 3>(0.150, 0.827, 0.260),
 };
-/// The variants for tensors of 16 bits. Rows of 64 bytes do not pad 32 channels to 64. Blocks of a cluster that share their filters
-/// read less from the L2 cache, whose rate binds the others. The times are as above, for steps of their own rows.
+/// The tiles of tensors of 16 bits. Rows of 64 bytes do not pad 32 channels to 64. The times are as above, chosen by
+/// hand from trials in fp16 with problems/deep3x3.txt and ten problems of ResNets (not measured: no result file has
+/// each variant).
 constexpr Variant kHalfVariants[] = {
-    half_variant<128, 2, 128, 3, 2, 1>(0.369, 1.2, 0.674),
-    half_variant<128, 2, 128, 3, 2, 2>(0.330, 1.2, 0.674),
-    half_variant<128, 2, 256, 4, 1, 1>(0.660, 2.4, 0.674),
-    half_variant<128, 2, 256, 4, 1, 2>(0.600, 2.4, 0.674),
-    half_variant<128, 1, 128, 4, 2, 1>(0.257, 0.6, 0.419),
-    half_variant<128, 1, 64, 6, 2, 1>(0.164, 0.5, 0.179),
-    half_variant<64, 2, 128, 6, 2, 1>(0.190, 1.2, 0.400),
-    half_variant<64, 2, 128, 6, 2, 2>(0.170, 1.2, 0.400),
-    half_variant<64, 2, 256, 8, 1, 1>(0.340, 2.4, 0.400),
-    half_variant<64, 2, 256, 8, 1, 2>(0.310, 2.4, 0.400),
-    half_variant<64, 1, 64, 12, 2, 1>(0.100, 0.5, 0.120),
+    half_variant<128, 2, 128, 3, 2>(0.340, 1.7, 0.310),
+    half_variant<128, 1, 64, 6, 2>(0.165, 0.45, 0.100),
+    half_variant<64, 2, 128, 6, 2>(0.178, 1.6, 0.178),
+    half_variant<64, 2, 256, 8, 1>(0.325, 3.1, 0.310),
 };
 constexpr double kFirstStepUs = 3.478, kSumUs = 0.909, kSumUsOfPart = 0.354;  // of the same fit
 
@@ -106,10 +98,9 @@ struct Choice {
   double microseconds = INFINITY;
 };
 
-/// The number of tiles; blocks that share their filters have one for all.
 int64_t tile_count(const Conv2dProblem& problem, const Variant& variant) {
   const int64_t positions = int64_t{problem.n} * problem.p() * problem.q();
-  return ceil_div(positions, int64_t{variant.pixels} * variant.share) * ceil_div(problem.k, variant.filters);
+  return ceil_div(positions, variant.pixels) * ceil_div(problem.k, variant.filters);
 }
 int step_channels(const Variant& variant, MathMode math) {
   return variant.row_bytes / kPieceBytes * lanes(math);
@@ -146,13 +137,9 @@ Choice choose(const Conv2dProblem& problem, MathMode math, int multiprocessors) 
   Choice best;
   for (const Variant* one = begin; one != end; ++one) {
     const Variant& candidate = *one;
-#ifdef LENSLET_TRIAL
-    if (const char* forced = std::getenv("LENSLET_TRIAL_VARIANT"); forced && std::atoi(forced) != one - begin)
-      continue;
-#endif
     const int steps = step_count(problem, candidate, math);
     // Splits only tiles that leave multiprocessors without a block. With so few tiles, small ones are better.
-    const int64_t tiles = tile_count(problem, candidate) * candidate.share;
+    const int64_t tiles = tile_count(problem, candidate);
     const int max_parts = candidate.pixels > 64 ? 1 : std::min(GpuLimits::kPortableCluster, steps);
     for (int parts = 1; parts == 1 || (parts <= max_parts && tiles * parts / 2 < multiprocessors);
          parts *= 2) {
@@ -204,9 +191,7 @@ class TensorCoreTma : public ConvKernel {
     shape_.by_channel_steps = FastDivide(shape_.channel_steps);
     shape_.by_s = FastDivide(problem_.s);
     shape_.relu = request.rectifier.relu();
-    const int resident = multiprocessors / variant_->share * variant_->blocks;
-    clusters_ = shape_.parts > 1 ? shape_.tiles : std::min(shape_.tiles, resident);
-    cluster_blocks_ = std::max(shape_.parts, variant_->share);
+    clusters_ = shape_.parts > 1 ? shape_.tiles : std::min(shape_.tiles, multiprocessors * variant_->blocks);
     allow_shared_bytes(reinterpret_cast<const void*>(kernel_), static_cast<size_t>(variant_->shared_bytes));
     upload_filters(request, filter_tiles);
     if (reads_x(problem_, math_)) return;
@@ -228,7 +213,6 @@ class TensorCoreTma : public ConvKernel {
     return concat("tma, ", variant_->pixels, " positions x ", variant_->filters, " filters, ",
                   variant_->blocks, variant_->blocks == 1 ? " block" : " blocks", " a multiprocessor",
                   variant_->row_bytes < 128 ? ", steps of 32 channels" : "",
-                  variant_->share > 1 ? ", filters shared by two blocks" : "",
                   shape_.parts > 1 ? concat(", split-K in ", shape_.parts, " parts") : "");
   }
   std::vector<LaunchResources> launches() const override {
@@ -247,7 +231,7 @@ class TensorCoreTma : public ConvKernel {
     }
     if (x != mapped_) encode_map(x);
     ScopedStage stage(context.tracer, "multiply");
-    launch_clusters(kName, kernel_, clusters_, {cluster_blocks_, variant_->threads, variant_->shared_bytes},
+    launch_clusters(kName, kernel_, clusters_, {shape_.parts, variant_->threads, variant_->shared_bytes},
                     context.stream, shape_, x_, reinterpret_cast<const unsigned char*>(filters_.get()),
                     static_cast<const float*>(bias_.get()), args.y);
   }
@@ -321,7 +305,7 @@ class TensorCoreTma : public ConvKernel {
   decltype(&cuTensorMapEncodeIm2col) encode_;
   TmaShape shape_{};
   TmaFunction kernel_ = nullptr;
-  int clusters_ = 0, cluster_blocks_ = 1;
+  int clusters_ = 0;
   TmaPackShape pack_shape_{};
   KernelLaunch<TmaPackShape, const float*, uint4*> pack_;  // none where the copies read x as it is
   std::shared_ptr<float> filters_, bias_;

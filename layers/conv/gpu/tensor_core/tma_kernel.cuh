@@ -5,8 +5,6 @@
 // tf32 on the way, to nearest. One thread starts all copies: no other computes an address of an input. PTX ISA,
 // "Tensors"; CUDA Driver API, cuTensorMapEncodeIm2col. Where tiles are few, their sums are split over a cluster
 // (split-K). Tensors of fp16 and bf16 are copied and multiplied as they are; the sums are rounded when they are stored.
-// These operands take half the time of tf32's to multiply but as long to copy, so that the blocks of a cluster may
-// share the copies of their filters.
 #pragma once
 
 #include "framework/instructions/async_copy.cuh"
@@ -30,21 +28,7 @@ template <class Tile>
 __device__ __forceinline__ TmaTileStart tma_tile_start(const TmaShape& shape, int tile) {
   TmaTileStart place;
   place.position = shape.by_filter_tiles.divide(tile, place.filter_tile) * Tile::kPixels;
-  if constexpr (Tile::kShare > 1) {  // `tile` is that of the cluster
-    place.position = place.position * Tile::kShare + cluster_rank() * Tile::kPixels;
-  }
   return place;
-}
-
-/// Makes a stage of the ring free for the copies of all blocks that write to it.
-template <class Tile>
-__device__ __forceinline__ void tma_free(uint32_t barrier) {
-  if constexpr (Tile::kShare == 1) {
-    barrier_arrive(barrier);
-  } else {
-#pragma unroll
-    for (int rank = 0; rank < Tile::kShare; ++rank) barrier_arrive_in_cluster(in_block(barrier, rank));
-  }
 }
 
 /// Steps [first, end) of a tile's sum that this block computes.
@@ -60,9 +44,7 @@ __device__ __forceinline__ void tma_load(const TmaShape& shape, const CUtensorMa
                                          RingPosition& ring) {
   int rest, q, c, column;
   Im2colStart start{};
-  // The last block of a cluster may have no position left: it copies any, and stores nothing.
-  const bool none = Tile::kShare > 1 && place.position >= shape.positions;
-  start.n = shape.by_plane.divide(none ? 0 : place.position, rest);
+  start.n = shape.by_plane.divide(place.position, rest);
   start.h = shape.by_q.divide(rest, q) * shape.stride_h - shape.pad_h;
   start.w = q * shape.stride_w - shape.pad_w;
   const int tap = shape.by_channel_steps.divide(steps.first, c);
@@ -73,19 +55,12 @@ __device__ __forceinline__ void tma_load(const TmaShape& shape, const CUtensorMa
     const uint32_t full = barriers + ring.index * kBarrierPairBytes, free = full + kBarrierBytes;
     const uint32_t inputs = stages + ring.index * Tile::kStageBytes;
     barrier_wait(free, ring.parity ^ 1);
-    barrier_arrive_expect(full, Tile::kStageBytes);  // with the filters that the others of the cluster copy
+    barrier_arrive_expect(full, Tile::kStageBytes);
     start.c = c * Tile::kChannels;
     start.h_offset = row * shape.dilation_h;
     start.w_offset = column * shape.dilation_w;
     im2col_copy(inputs, x, start, full);
-    if constexpr (Tile::kShare == 1) {
-      bulk_copy(inputs + Tile::kInputBytes, source, Tile::kFilterBytes, full);
-    } else {
-      constexpr int kPartBytes = Tile::kFilterBytes / Tile::kShare;
-      const int part = cluster_rank() * kPartBytes;
-      bulk_copy_to_blocks(inputs + Tile::kInputBytes + part, source + part, kPartBytes, full,
-                          (1u << Tile::kShare) - 1);
-    }
+    bulk_copy(inputs + Tile::kInputBytes, source, Tile::kFilterBytes, full);
     source += Tile::kFilterBytes;
     ring.advance(Tile::kStages);
     if (++c < shape.channel_steps) continue;
@@ -239,7 +214,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
     const __grid_constant__ CUtensorMap x,      // [N, H, W, C], elements of the operands
     const unsigned char* __restrict__ filters,  // [filter tiles, steps, kFilters] rows of kRowBytes, swizzled
     const float* __restrict__ bias,             // [filter tiles * kFilters]
-    float* __restrict__ y) {  // [N, K, P, Q] or [N, P, Q, K]; with kHalf elements of 16 bits
+    float* __restrict__ y) {  // [N, K, P, Q] or [N, P, Q, K]; elements of 16 bits with kHalf
   using namespace hopper;
   extern __shared__ __align__(1024) unsigned char shared[];
   const uint32_t stages = shared_address(shared), barriers = stages + Tile::kStages * Tile::kStageBytes;
@@ -249,21 +224,16 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
     prefetch_tensor_map(x);
     for (int i = 0; i < Tile::kStages; ++i) {
       barrier_init(barriers + i * kBarrierPairBytes, 1);
-      barrier_init(barriers + i * kBarrierPairBytes + kBarrierBytes, 4 * Tile::kGroups * Tile::kShare);
+      barrier_init(barriers + i * kBarrierPairBytes + kBarrierBytes, 4 * Tile::kGroups);
     }
     fence_barrier_init();
     fence_async_proxy();
   }
   __syncthreads();
   overlap_launches();
-  if constexpr (Tile::kShare >
-                1) {  // no copy and no arrival before the barriers of the others are initialised
-    cluster_arrive();
-    cluster_wait();
-  }
   const int rank = shape.parts > 1 ? cluster_rank() : 0;
-  const int blocks = Tile::kShare > 1 ? Tile::kShare : shape.parts;  // of a cluster
-  const int first_tile = static_cast<int>(blockIdx.x) / blocks, stride = static_cast<int>(gridDim.x) / blocks;
+  const int first_tile = static_cast<int>(blockIdx.x) / shape.parts,
+            stride = static_cast<int>(gridDim.x) / shape.parts;
   const TmaSteps steps{rank * shape.steps / shape.parts, (rank + 1) * shape.steps / shape.parts};
   RingPosition ring;
   if (group == Tile::kGroups) {
@@ -273,7 +243,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
       }
     }
     __syncwarp();
-    if (Tile::kShare == 1 && shape.parts > 1) {
+    if (shape.parts > 1) {
       cluster_arrive();
       cluster_wait();
     }
@@ -304,64 +274,59 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
         wgmma_commit();
         wgmma_hold(sums);
         wgmma_wait<1>();  // the products before these have read their step
-        if (signals && read) tma_free<Tile>(read);
+        if (signals && read) barrier_arrive(read);
         read = full + kBarrierBytes;
         ring.advance(Tile::kStages);
       } while (++step < steps.end);
       wgmma_wait<0>();
       wgmma_hold(sums);
       if (shape.parts == 1) {
-        if (signals) tma_free<Tile>(read);
+        if (signals) barrier_arrive(read);
         if constexpr (Tile::kHalf) {
           tma_store_all_halves<Tile>(shape, bias, reinterpret_cast<uint16_t*>(y),
                                      place.position + group * kWarpgroupRows, first_filter, sums);
-          continue;
         } else {
           for_each_four(sums, [&](int row, int filter, float4 four) {
             tma_store<Tile>(shape, bias, y, place.position + group * kWarpgroupRows + row,
                             first_filter + filter, four);
           });
-          continue;
         }
+        continue;
       }
-      if constexpr (Tile::kShare == 1) {
-        named_barrier<kWarpgroup * Tile::kGroups>(1);  // no product reads the operands any more
-        float* const own = reinterpret_cast<float*>(shared) + group * kWarpgroupRows * Tile::kSumPitch;
-        for_each_four(sums, [&](int row, int filter, float4 four) {
-          *reinterpret_cast<float4*>(own + row * Tile::kSumPitch + filter) = four;
-        });
-        cluster_arrive();
-        cluster_wait();
-        // Part `rank` of the rows, from all parts of the sum.
-        const int rows = Tile::kPixels / shape.parts;
-        constexpr int kRun = Tile::kHalf ? 8 : 4,
-                      kRuns = Tile::kFilters / kRun;  // filters that a thread stores
-        for (int i = static_cast<int>(threadIdx.x); i < rows * kRuns; i += kWarpgroup * Tile::kGroups) {
-          // Neighbouring threads have neighbours in y: filters, or positions.
-          const int row = rank * rows + (Tile::kNhwc ? i / kRuns : i % rows);
-          const int filter = (Tile::kNhwc ? i % kRuns : i / rows) * kRun;
-          const uint32_t at = stages + static_cast<uint32_t>(row * Tile::kSumPitch + filter) * 4;
-          float4 totals[kRun / 4];
+      named_barrier<kWarpgroup * Tile::kGroups>(1);  // no product reads the operands any more
+      float* const own = reinterpret_cast<float*>(shared) + group * kWarpgroupRows * Tile::kSumPitch;
+      for_each_four(sums, [&](int row, int filter, float4 four) {
+        *reinterpret_cast<float4*>(own + row * Tile::kSumPitch + filter) = four;
+      });
+      cluster_arrive();
+      cluster_wait();
+      // Part `rank` of the rows, from all parts of the sum.
+      const int rows = Tile::kPixels / shape.parts;
+      constexpr int kRun = Tile::kHalf ? 8 : 4,
+                    kRuns = Tile::kFilters / kRun;  // filters that a thread stores
+      for (int i = static_cast<int>(threadIdx.x); i < rows * kRuns; i += kWarpgroup * Tile::kGroups) {
+        // Neighbouring threads have neighbours in y: filters, or positions.
+        const int row = rank * rows + (Tile::kNhwc ? i / kRuns : i % rows);
+        const int filter = (Tile::kNhwc ? i % kRuns : i / rows) * kRun;
+        const uint32_t at = stages + static_cast<uint32_t>(row * Tile::kSumPitch + filter) * 4;
+        float4 totals[kRun / 4];
 #pragma unroll
-          for (int four = 0; four < kRun / 4; ++four) totals[four] = tma_total(shape, at + four * 16);
-          if constexpr (Tile::kHalf) {
-            const float2* const offsets = reinterpret_cast<const float2*>(bias + first_filter + filter);
-            const auto pair = [&](int at_pair, float left, float right) {
-              return tma_pair<Tile>(shape, __ldg(offsets + at_pair), left, right);
-            };
-            tma_store_halves(
-                shape, reinterpret_cast<uint16_t*>(y), place.position + row, first_filter + filter,
-                make_uint4(pair(0, totals[0].x, totals[0].y), pair(1, totals[0].z, totals[0].w),
-                           pair(2, totals[1].x, totals[1].y), pair(3, totals[1].z, totals[1].w)));
-          } else {
-            tma_store<Tile>(shape, bias, y, place.position + row, first_filter + filter, totals[0]);
-          }
+        for (int four = 0; four < kRun / 4; ++four) totals[four] = tma_total(shape, at + four * 16);
+        if constexpr (Tile::kHalf) {
+          const float2* const offsets = reinterpret_cast<const float2*>(bias + first_filter + filter);
+          const auto pair = [&](int at_pair, float left, float right) {
+            return tma_pair<Tile>(shape, __ldg(offsets + at_pair), left, right);
+          };
+          tma_store_halves(shape, reinterpret_cast<uint16_t*>(y), place.position + row, first_filter + filter,
+                           make_uint4(pair(0, totals[0].x, totals[0].y), pair(1, totals[0].z, totals[0].w),
+                                      pair(2, totals[1].x, totals[1].y), pair(3, totals[1].z, totals[1].w)));
+        } else {
+          tma_store<Tile>(shape, bias, y, place.position + row, first_filter + filter, totals[0]);
         }
       }
     }
   }
-  // No block ends while another reads its sums, copies to it, or arrives at its barriers.
-  if (Tile::kShare > 1 || shape.parts > 1) {
+  if (shape.parts > 1) {  // no block ends while another reads its sums
     cluster_arrive();
     cluster_wait();
   }

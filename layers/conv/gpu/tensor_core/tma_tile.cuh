@@ -22,12 +22,11 @@ struct TmaShape {
 };
 
 /// kGroups warpgroups of 64 positions each x kFilters filters, in steps of kRowBytes of channels, kStages of them in
-/// shared memory; kBlocks blocks on a multiprocessor. kShare neighbouring blocks of a cluster have the same filters,
-/// and each copies a part of them to all.
-template <int kRow, int kWarpgroups, int kN, int kDepth, int kResident, int kCluster>
+/// shared memory; kBlocks blocks on a multiprocessor.
+template <int kRow, int kWarpgroups, int kN, int kDepth, int kResident>
 struct TmaSizes {
   static constexpr int kGroups = kWarpgroups, kPixels = kWarpgroupRows * kGroups, kFilters = kN;
-  static constexpr int kStages = kDepth, kBlocks = kResident, kShare = kCluster;
+  static constexpr int kStages = kDepth, kBlocks = kResident;
   static constexpr int kRowBytes = kRow;  // of a swizzle
   static constexpr int kInputBytes = kPixels * kRowBytes, kFilterBytes = kFilters * kRowBytes;
   static constexpr int kStageBytes = kInputBytes + kFilterBytes;
@@ -35,21 +34,21 @@ struct TmaSizes {
   static constexpr int kSumPitch = kFilters + 4;
   static constexpr int kThreads = kWarpgroup * kGroups + 32;  // and a warp that copies
   static constexpr int kSharedBytes = kStages * (kStageBytes + kBarrierPairBytes);
-  static_assert(kShare > 1 || kPixels * kSumPitch * 4 <= kStages * kStageBytes,
+  static_assert(kPixels * kSumPitch * 4 <= kStages * kStageBytes,
                 "the sums of a part take the place of its operands");
 };
 
-/// A tile for fp32 tensors, multiplied in tf32 or fp16.
+/// A tile of fp32 tensors, multiplied in tf32 or fp16.
 template <MathMode kMode, bool kChannelsLast, int kWarpgroups, int kN, int kDepth, int kResident>
-struct TmaTile : TmaSizes<128, kWarpgroups, kN, kDepth, kResident, 1> {
+struct TmaTile : TmaSizes<128, kWarpgroups, kN, kDepth, kResident> {
   static constexpr MathMode kMath = kMode;
   static constexpr bool kNhwc = kChannelsLast, kHalf = false, kBf16 = false;  // of y
   static constexpr int kChannels = 128 / (kMath == MathMode::kTf32 ? 4 : 2);  // of a step
 };
 
-/// A tile for fp16 or bf16 tensors, NHWC, multiplied as they are.
-template <bool kOfBf16, int kRow, int kWarpgroups, int kN, int kDepth, int kResident, int kCluster = 1>
-struct TmaHalfTile : TmaSizes<kRow, kWarpgroups, kN, kDepth, kResident, kCluster> {
+/// A tile of fp16 or bf16 tensors, NHWC, multiplied as they are.
+template <bool kOfBf16, int kRow, int kWarpgroups, int kN, int kDepth, int kResident>
+struct TmaHalfTile : TmaSizes<kRow, kWarpgroups, kN, kDepth, kResident> {
   static constexpr MathMode kMath = MathMode::kFp16;
   static constexpr bool kNhwc = true, kHalf = true, kBf16 = kOfBf16;
   static constexpr int kChannels = kRow / 2;
