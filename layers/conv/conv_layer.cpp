@@ -24,16 +24,6 @@ class ConvOperator : public Operator {
   std::unique_ptr<ConvKernel> kernel_;
 };
 
-/// Whether a reduced math mode can pay: the products of few channels by few filters fill no tile of the tensor cores,
-/// and fp32 is faster. LeNet-5's conv1 and conv2, 10,000 images on an H200: 287.0 and 144.1 us in tf32 by tensor_core
-/// (docs/results/2026-11-29-h200/profile-batch-10000-tf32.json), 43.7 and 78.5 us in fp32 by direct, pooling included
-/// (docs/results/2026-11-29-h200/profile-batch-10000.json).
-bool fills_tensor_cores(const Conv2dProblem& problem) {
-  constexpr int kFewChannels = 8,
-                kFewFilters = 16;  // of a group; `direct` suits fewer channels, a tile has 16 filters
-  return problem.c / problem.groups >= kFewChannels || problem.k / problem.groups > kFewFilters;
-}
-
 }  // namespace
 
 Conv2dLayer::Conv2dLayer(Conv2dProblem geometry, Tensor weights, Tensor bias)
@@ -127,7 +117,7 @@ bool Conv2dLayer::is_suited(const BackendEntry& backend, const OperatorRequest& 
   const ConvBackend& opened = static_cast<const ConvBackendEntry&>(backend).open();
   const Conv2dProblem problem = problem_for(request.inputs.at(0));
   if (request.fused.empty())
-    return opened.suits(problem) && (request.math == MathMode::kFp32 || fills_tensor_cores(problem));
+    return opened.suits(problem, request.math);
   const Fusion fusion = read_fusion(request.fused);
   return !fusion.max_pool || opened.suits_max_pool(problem, *fusion.max_pool);
 }

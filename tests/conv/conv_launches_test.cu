@@ -27,6 +27,7 @@
 #include "layers/conv/gpu/implicit_gemm/kernel.cuh"
 #include "layers/conv/gpu/implicit_gemm/rows.cuh"
 #include "layers/conv/gpu/sliced_k/kernel.cuh"
+#include "layers/conv/gpu/tensor_core/few.cuh"
 #include "layers/conv/gpu/tensor_core/hopper_tile.cuh"
 #include "layers/conv/gpu/tensor_core/mma.cuh"
 #include "layers/conv/gpu/tensor_core/tma_pack.cuh"
@@ -192,6 +193,18 @@ Directions directions_of_mma(const Seen& seen) {
           {"images", shape.columns / shape.plane, 1}};
 }
 
+Directions directions_of_few(const Seen& seen) {
+  const auto& shape = seen.argument<TensorCoreFewShape>(0);
+  const int64_t images = shape.images, strips = images * shape.strips;
+  const bool padded = shape.plane != shape.h * shape.w;
+  return {{"stages", ceil_div(shape.n, images), seen.launch.grid.x},
+          {padded ? "images with padding" : "images in one copy", shape.n, images},
+          {"strips", strips, 8},
+          {"rows", shape.p, seen.number(4)},
+          {"columns", shape.q, seen.number(2)},
+          {shape.pool ? "pooled" : "not pooled", 2, 1}};
+}
+
 Directions directions_of_wgmma(const Seen& seen) {
   const auto& shape = seen.argument<HopperShape>(0);
   const int tiles_m = seen.number(2), channels = seen.number(0) == static_cast<int>(MathMode::kTf32) ? 8 : 16;
@@ -283,6 +296,7 @@ const std::map<std::string, DirectionReader>& readers() {
       {"conv_winograd_fused_input_kernel", directions_of_winograd_fused},
       {"conv_winograd_fused_kernel", directions_of_winograd_fused},
       {"conv_tensor_core_mma_kernel", directions_of_mma},
+      {"conv_tensor_core_few_kernel", directions_of_few},
       {"conv_tensor_core_wgmma_kernel", directions_of_wgmma},
       {"conv_tensor_core_tma_kernel", directions_of_tma},
       {"conv_tensor_core_pack_kernel", directions_of_pack},
@@ -396,6 +410,7 @@ TEST_P(EveryGpu, RunsWhatABackendSupports) {
   EXPECT_EQ(census().launched("conv_tensor_core_wgmma_kernel"), gpu.compute_capability == 90);
   EXPECT_EQ(census().launched("conv_tensor_core_tma_kernel"), gpu.compute_capability == 90);
   EXPECT_EQ(census().launched("conv_tensor_core_mma_kernel"), mma);
+  EXPECT_EQ(census().launched("conv_tensor_core_few_kernel"), mma);
   EXPECT_EQ(census().launched("conv_implicit_gemm_rows_kernel"), mma);
   EXPECT_EQ(census().launched("conv_winograd_fused_kernel<8>"), mma && wide);
   EXPECT_EQ(census().launched("conv_winograd_fused_kernel<4>"), mma && !wide);
