@@ -64,6 +64,17 @@ __device__ __forceinline__ uint32_t round_to_tf32_in_any_order(float value) {
   LENSLET_FROM_SM(80, asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value)));
   return rounded;
 }
+/// To tf32, to nearest, which the compiler may move too. From compute capability 9.0 on one instruction, ties to even;
+/// before, as above.
+__device__ __forceinline__ uint32_t round_to_nearest_tf32(float value) {
+  uint32_t rounded = 0;
+  LENSLET_FROM_SM_OR(90,
+                     asm("cvt.rn.tf32.f32 %0, %1;"
+                         : "=r"(rounded)
+                         : "f"(value)),
+                     rounded = round_to_tf32_in_any_order(value));
+  return rounded;
+}
 /// Two values as fp16, rounded to nearest, the first in the lower half.
 __device__ __forceinline__ uint32_t pack_halves(float low, float high) {
   const __half2 pair = __floats2half2_rn(low, high);

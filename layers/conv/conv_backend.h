@@ -52,6 +52,14 @@ struct ConvArgs {
   }
 };
 
+/// Whether the products fill a tile of the tensor cores. If those of few channels by few filters do not, fp32 is faster
+/// than a kernel that works tile by tile.
+inline bool fills_tensor_cores(const Conv2dProblem& problem) {
+  constexpr int kFewChannels = 8,
+                kFewFilters = 16;  // of a group; `direct` suits fewer channels, a tile has 16 filters
+  return problem.c / problem.groups >= kFewChannels || problem.k / problem.groups > kFewFilters;
+}
+
 /// A backend prepared for one problem.
 class ConvKernel : public Operator {
  public:
@@ -111,8 +119,11 @@ class ConvBackend {
   virtual Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const {
     return Determinism::kPosition;
   }
-  /// Whether it is likely to be faster than a backend after it in rank: `auto` then takes it for a supported problem.
-  virtual bool suits(const Conv2dProblem& /*problem*/) const { return true; }
+  /// Whether it is likely to be faster than a backend after it in rank, and in a reduced math mode than fp32: `auto`
+  /// then takes it for a supported problem.
+  virtual bool suits(const Conv2dProblem& problem, MathMode math) const {
+    return math == MathMode::kFp32 || fills_tensor_cores(problem);
+  }
   /// Transforms, packs and uploads weights, and chooses algorithms. Throws UnavailableError with the reason if the
   /// backend, its library or the device does not support the request, MemoryError if the workspace limit excludes every
   /// algorithm.

@@ -6,20 +6,6 @@
 #include "layers/fusion/fusion.h"
 
 namespace lenslet {
-namespace {
-
-/// Whether a reduced math mode can pay. The products of few channels by few filters fill no tile of the tensor cores,
-/// so fp32 is faster. LeNet-5's conv1 and conv2, 10,000 images, H200: in fp32 by direct, pooling included, 43.7 /
-/// 78.5 us (docs/results/2026-11-29-h200/profile-batch-10000.json).
-/// In tf32 by tensor_core they took 287.0 and 144.1 us (docs/results/2026-11-29-h200/profile-batch-10000-tf32.json at
-/// commit 45441d51).
-bool fills_tensor_cores(const Conv2dProblem& problem) {
-  // Channels and filters of a group: `direct` suits fewer channels, a tile has 16 filters.
-  constexpr int kFewChannels = 8, kFewFilters = 16;
-  return problem.c / problem.groups >= kFewChannels || problem.k / problem.groups > kFewFilters;
-}
-
-}  // namespace
 
 Conv2dLayer::Conv2dLayer(Conv2dProblem geometry, Tensor weights, Tensor bias)
     : geometry_(std::move(geometry)), weights_(std::move(weights)), bias_(std::move(bias)) {
@@ -112,7 +98,7 @@ bool Conv2dLayer::do_suits(const BackendEntry& backend, const OperatorRequest& r
   const ConvBackend& opened = static_cast<const ConvBackendEntry&>(backend).open();
   const Conv2dProblem problem = problem_for(request.inputs.at(0));
   if (request.fused.empty())
-    return opened.suits(problem) && (request.math == MathMode::kFp32 || fills_tensor_cores(problem));
+    return opened.suits(problem, request.math);
   const Fusion fusion = read_fusion(request.fused);
   return !fusion.max_pool || opened.suits_max_pool(problem, *fusion.max_pool);
 }

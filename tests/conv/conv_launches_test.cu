@@ -27,6 +27,7 @@
 #include "layers/conv/gpu/implicit_gemm/kernel.cuh"
 #include "layers/conv/gpu/implicit_gemm/rows.cuh"
 #include "layers/conv/gpu/sliced_k/kernel.cuh"
+#include "layers/conv/gpu/tensor_core/few.cuh"
 #include "layers/conv/gpu/tensor_core/mma.cuh"
 #include "layers/conv/gpu/tensor_core/tma_pack.cuh"
 #include "layers/conv/gpu/tensor_core/tma_tile.cuh"
@@ -192,6 +193,18 @@ Directions directions_of_mma(const Seen& seen) {
           {"images", shape.columns / shape.plane, 1}};
 }
 
+Directions directions_of_few(const Seen& seen) {
+  const auto& shape = seen.argument<TensorCoreFewShape>(0);
+  const int64_t images = shape.images, strips = images * shape.strips, wide = seen.number(2);
+  const bool padded = shape.plane != shape.h * shape.w;
+  return {{"stages", ceil_div(shape.n, images), seen.launch.grid.x},
+          {padded ? "images with padding" : "images in one copy", shape.n, images},
+          {"strips", strips, 8},
+          {"rows", shape.p, wide == 1 ? 8 : 6},
+          {"columns", shape.q, wide},
+          {shape.pool ? "pooled" : "not pooled", 2, 1}};
+}
+
 Directions directions_of_wgmma(const Seen& seen) {
   const auto& shape = seen.argument<WgmmaShape>(0);
   const int tiles_m = seen.number(2), channels = seen.number(0) == static_cast<int>(MathMode::kTf32) ? 8 : 16;
@@ -283,6 +296,7 @@ const std::map<std::string, DirectionReader>& readers() {
       {"conv_winograd_fused_input_kernel", directions_of_winograd_fused},
       {"conv_winograd_fused_kernel", directions_of_winograd_fused},
       {"conv_tensor_core_mma_kernel", directions_of_mma},
+      {"conv_tensor_core_few_kernel", directions_of_few},
       {"conv_tensor_core_wgmma_kernel", directions_of_wgmma},
       {"conv_tensor_core_tma_kernel", directions_of_tma},
       {"conv_tensor_core_pack_kernel", directions_of_pack},
@@ -399,6 +413,7 @@ TEST_P(EveryGpu, RunsWhatABackendSupports) {
   EXPECT_EQ(census().launched("conv_tensor_core_wgmma_kernel"), gpu.compute_capability == 90);
   EXPECT_EQ(census().launched("conv_tensor_core_tma_kernel"), gpu.compute_capability == 90);
   EXPECT_EQ(census().launched("conv_tensor_core_mma_kernel"), mma);
+  EXPECT_EQ(census().launched("conv_tensor_core_few_kernel"), mma);
   EXPECT_EQ(census().launched("conv_implicit_gemm_rows_kernel"), mma);
   EXPECT_EQ(census().launched("conv_winograd_fused_kernel<8>"), mma && wide);
   EXPECT_EQ(census().launched("conv_winograd_fused_kernel<4>"), mma && !wide);
@@ -454,9 +469,9 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
       {"mb1ic1ih28oc6oh24kh5", "winograd", MathMode::kFp32,
        "F(2x2,5x5), 1 chunks of 256 tiles; 2x6x1 of 128"},
       {"mb1ic1ih28oc6oh24kh5", "tensor_core", MathMode::kTf32,
-       "mma, 32 filters x 32 positions per block; 18x1x1 of 128"},
+       "few, strips of 6x4 positions, 1 image per stage; 1x1x1 of 128"},
       {"mb1ic1ih28oc6oh24kh5", "tensor_core", MathMode::kFp16,
-       "mma, 32 filters x 32 positions per block; 18x1x1 of 128"},
+       "few, strips of 6x4 positions, 1 image per stage; 1x1x1 of 128"},
       {"mb64ic6ih12oc16oh8kh5", "direct", MathMode::kFp32,
        "tile, 1x4 positions x 2 channels per thread, 8112 bytes shared; 32x8x1 of 64"},
       {"mb64ic6ih12oc16oh8kh5", "implicit_gemm", MathMode::kFp32,
@@ -464,9 +479,9 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
       {"mb64ic6ih12oc16oh8kh5", "winograd", MathMode::kFp32,
        "F(2x2,5x5), 1 chunks of 1024 tiles; 8x16x1 of 128"},
       {"mb64ic6ih12oc16oh8kh5", "tensor_core", MathMode::kTf32,
-       "mma, 32 filters x 32 positions per block; 128x1x1 of 128"},
+       "few, strips of 8x1 positions, 1 image per stage; 64x1x1 of 128"},
       {"mb64ic6ih12oc16oh8kh5", "tensor_core", MathMode::kFp16,
-       "wgmma, 128 positions x 64 filters, 8 slices of inputs, 4 stages of 5 taps; 72x1x1 of 512"},
+       "few, strips of 8x1 positions, 1 image per stage; 64x1x1 of 128"},
       {"mb10000ic6ih12oc16oh8kh5", "direct", MathMode::kFp32,
        "tile, 2x4 positions x 4 channels per thread, 32448 bytes shared; 1250x2x1 of 128"},
       {"mb10000ic6ih12oc16oh8kh5", "implicit_gemm", MathMode::kFp32,
@@ -474,9 +489,9 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
       {"mb10000ic6ih12oc16oh8kh5", "winograd", MathMode::kFp32,
        "F(2x2,5x5), 5 chunks of 32000 tiles; 250x2x1 of 128"},
       {"mb10000ic6ih12oc16oh8kh5", "tensor_core", MathMode::kTf32,
-       "mma, 16 filters x 128 positions per block; 5000x1x1 of 128"},
+       "few, strips of 8x1 positions, 4 images per stage; 396x1x1 of 128"},
       {"mb10000ic6ih12oc16oh8kh5", "tensor_core", MathMode::kFp16,
-       "mma, 16 filters x 128 positions per block; 5000x1x1 of 128"},
+       "few, strips of 8x1 positions, 4 images per stage; 528x1x1 of 128"},
       {"mb8ic64ih128oc256oh126kh3", "direct", MathMode::kFp32,
        "tile, 2x4 positions x 8 channels per thread, 25344 bytes shared; 256x16x1 of 128"},
       {"mb8ic64ih128oc256oh126kh3", "implicit_gemm", MathMode::kFp32,

@@ -62,11 +62,11 @@ class ConvPooled : public OpenedConvBackend {
   /// The backend's output for x: all of it, or with a window only the maxima.
   std::vector<float> run(const Conv2dProblem& problem, const std::vector<float>& x,
                          const std::vector<float>& weights, bool relu,
-                         const std::optional<Pool2dWindow>& window) {
+                         const std::optional<Pool2dWindow>& window, MathMode math = MathMode::kFp32) {
     Stream stream(kDevice);
     DevicePrepareServices services(stream);
     const auto kernel = backend_->prepare(
-        {problem, MathMode::kFp32, weights.data(), nullptr, relu, SIZE_MAX, services, stream, "", window});
+        {problem, math, weights.data(), nullptr, relu, SIZE_MAX, services, stream, "", window});
     const int64_t rows = window ? window->rows(problem.p()) : problem.p(),
                   columns = window ? window->columns(problem.q()) : problem.q();
     return output_of(*kernel, x, static_cast<size_t>(problem.n * problem.k * rows * columns), stream);
@@ -145,24 +145,26 @@ TEST_P(ConvPooled, KeepsNanAndInfinity) {
 // LeNet's layers: the order of the sums equals that of the kernel that stores every output.
 TEST_P(ConvPooled, GivesTheBitsOfTwoSteps) {
   int fused = 0;
-  std::string reason = "it supports neither layer in fp32";
+  std::string reason = "it supports none of the layers";
   for (const char* text : {"mb70ic1ih28oc6oh24kh5", "mb70ic6ih12oc16oh8kh5", "mb3ic16ih19oc16oh17kh3"}) {
     const Conv2dProblem problem = Conv2dProblem::parse(text);
     const Pool2dWindow window = Pool2dWindow::square(2, 2);
-    if (!backend_->supports(problem, MathMode::kFp32)) continue;
-    if (const Support can = backend_->fuses_max_pool(problem, MathMode::kFp32, window); !can) {
-      reason = can.reason();
-      continue;
-    }
-    ++fused;
     const auto x = reference::normal_values(static_cast<size_t>(problem.input_shape().num_elements()), 1);
     const auto weights =
         reference::normal_values(static_cast<size_t>(problem.weight_shape().num_elements()), 2);
-    for (const bool relu : {false, true}) {
-      const std::vector<float> expected = pool(problem, run(problem, x, weights, relu, {}), window);
-      const std::vector<float> y = run(problem, x, weights, relu, window);
-      ASSERT_EQ(y.size(), expected.size());
-      EXPECT_TRUE(same_bits(y, expected)) << text << (relu ? ", relu" : "");
+    for (const MathMode math : kMathModes) {
+      if (!backend_->supports(problem, math)) continue;
+      if (const Support can = backend_->fuses_max_pool(problem, math, window); !can) {
+        reason = can.reason();
+        continue;
+      }
+      ++fused;
+      for (const bool relu : {false, true}) {
+        const std::vector<float> expected = pool(problem, run(problem, x, weights, relu, {}, math), window);
+        const std::vector<float> y = run(problem, x, weights, relu, window, math);
+        ASSERT_EQ(y.size(), expected.size());
+        EXPECT_TRUE(same_bits(y, expected)) << text << " " << to_string(math) << (relu ? ", relu" : "");
+      }
     }
   }
   if (fused == 0) GTEST_SKIP() << reason;

@@ -20,7 +20,7 @@ std::string auto_backend(DeviceKind kind, const Conv2dProblem& problem, MathMode
   const BackendEntry* entry = preferred_of(
       conv_table().entry_pointers(kind),
       [&](const BackendEntry& e) { return static_cast<bool>(row(e).supports(problem, math)); },
-      [&](const BackendEntry& e) { return row(e).open().suits(problem); });
+      [&](const BackendEntry& e) { return row(e).open().suits(problem, math); });
   return entry ? entry->name() : std::string();
 }
 

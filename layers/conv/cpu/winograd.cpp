@@ -208,7 +208,7 @@ class WinogradBackend : public ConvBackend {
     }
     return Support::yes();
   }
-  bool suits(const Conv2dProblem& problem) const override {
+  bool suits(const Conv2dProblem& problem, MathMode /*math*/) const override {
     const Blocks blocks(problem);
     return blocks.channels >= 8 && blocks.filters >= 8 && blocks.strips * blocks.columns >= 4;
   }

@@ -246,7 +246,7 @@ class SlicedKBackend : public SummingBackend {
   bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
   /// Few outputs. With more, every multiprocessor has work, and other backends read a value once for several outputs.
   /// The limit, chosen by hand, is about half as many outputs as 132 multiprocessors hold threads (132 * 2,048).
-  bool suits(const Conv2dProblem& problem) const override {
+  bool suits(const Conv2dProblem& problem, MathMode /*math*/) const override {
     constexpr int64_t kFewOutputs = int64_t{1} << 17;
     return problem.groups == 1 && problem.output_shape().num_elements() <= kFewOutputs;
   }

@@ -3,8 +3,10 @@
 //
 // x, w and y are fp32 in memory; operands are rounded to nearest (tf32: 10 bits after the leading one, fp16: 10 bits
 // and its smaller range) before the tensor cores, which sum in fp32. tma also takes tensors of fp16 and bf16, and no
-// other kernel does. There are three kernels. On Hopper
-// the faster of tma and wgmma by estimate is taken, wgmma only if it is also estimated faster than mma; else mma:
+// other kernel does. There are four kernels. few is taken for what it supports; else, on Hopper, the faster of tma and
+// wgmma by estimate, wgmma only if it is also estimated faster than mma; else mma:
+//   few    NCHW, up to 16 filters and few channels, whole images in shared memory, also with 2x2 pooling:
+//          tensor_core/few.cu
 //   tma    Hopper (compute capability 9.0 exactly), one group, 16 channels and 32 filters or more:
 //          tensor_core/hopper_tma.cu
 //   wgmma  Hopper, stride 1, one group, NCHW, in fp16 also NHWC: tensor_core/hopper_wgmma.cu
@@ -19,6 +21,7 @@
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/kernel_host.cuh"
 #include "layers/conv/gpu/own_kernel_limits.h"
+#include "layers/conv/gpu/tensor_core/few.h"
 #include "layers/conv/gpu/tensor_core/hopper.h"
 #include "layers/conv/gpu/tensor_core/mma.cuh"
 #include "layers/conv/gpu/tensor_core/pack.h"
@@ -217,6 +220,16 @@ class TensorCoreBackend : public SummingBackend {
     if (const Support groups = groups_fit_grid("tensor_core", problem); !groups) return groups;
     return current_gpu_supports(gpu_supports);
   }
+  Support fuses_max_pool(const Conv2dProblem& problem, MathMode /*math*/,
+                         const Pool2dWindow& window) const override {
+    if (const Support fits = windows_fit(problem, window); !fits) return fits;
+    if (!window.is_halving()) {
+      return Support::no(concat("tensor_core pools 2x2 windows with stride 2, found ", window.r, "x",
+                                window.s, " with stride ", window.stride_h, "x", window.stride_w,
+                                kLeavePooling));
+    }
+    return few_support("tensor_core pools after", problem, true);
+  }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {
     return tma_workspace_bytes(problem, math);
   }
@@ -225,6 +238,9 @@ class TensorCoreBackend : public SummingBackend {
   // The number of output pixels, and so the batch, decides among kernels with different orders of sums.
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
     return Determinism::kBitwise;
+  }
+  bool suits(const Conv2dProblem& problem, MathMode math) const override {
+    return SummingBackend::suits(problem, math) || few_suits(problem);
   }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const GpuTraits gpu = gpu_traits(request.stream.device());
@@ -235,6 +251,7 @@ class TensorCoreBackend : public SummingBackend {
         throw UnavailableError(support.reason());
       return prepare_tensor_core_tma(request, gpu.multiprocessors, INFINITY);
     }
+    if (auto kernel = prepare_tensor_core_few(request, gpu.multiprocessors)) return kernel;
     const Choice choice = choose_variant(request.problem, gpu);
     if (gpu.compute_capability == GpuLimits::kWgmma) {
       const double us_to_beat = wgmma_microseconds(request.problem, request.math, gpu.multiprocessors);
