@@ -19,7 +19,7 @@ TEST(NumberRetakes, SlantedNumbersAreReadUpright) {
     const Reading reading = read(slanted(text, .38, seed));
     EXPECT_EQ(reading.number, text) << told(reading);
   }
-  EXPECT_TRUE(read(slanted("4127", .35, 18)).warnings.has(PictureWarning::kSlanted));
+  EXPECT_TRUE(read(slanted("4127", .38, 18)).warnings.has(PictureWarning::kSlanted));
   EXPECT_FALSE(read(slanted("4127", .06, 18)).warnings.has(PictureWarning::kSlanted));
   const Reading letter = read(slanted("2A6", .38, 5));
   EXPECT_EQ(letter.number, "") << told(letter);
