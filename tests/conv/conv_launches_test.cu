@@ -195,13 +195,13 @@ Directions directions_of_mma(const Seen& seen) {
 
 Directions directions_of_few(const Seen& seen) {
   const auto& shape = seen.argument<TensorCoreFewShape>(0);
-  const int64_t images = shape.images, strips = images * shape.strips, wide = seen.number(2);
+  const int64_t images = shape.images, strips = images * shape.strips;
   const bool padded = shape.plane != shape.h * shape.w;
   return {{"stages", ceil_div(shape.n, images), seen.launch.grid.x},
           {padded ? "images with padding" : "images in one copy", shape.n, images},
           {"strips", strips, 8},
-          {"rows", shape.p, wide == 1 ? 8 : 6},
-          {"columns", shape.q, wide},
+          {"rows", shape.p, seen.number(4)},
+          {"columns", shape.q, 1},
           {shape.pool ? "pooled" : "not pooled", 2, 1}};
 }
 
@@ -469,9 +469,9 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
       {"mb1ic1ih28oc6oh24kh5", "winograd", MathMode::kFp32,
        "F(2x2,5x5), 1 chunks of 256 tiles; 2x6x1 of 128"},
       {"mb1ic1ih28oc6oh24kh5", "tensor_core", MathMode::kTf32,
-       "few, strips of 6x4 positions, 1 image per stage; 1x1x1 of 128"},
+       "few, strips of 8x2 positions, 1 image per stage; 1x1x1 of 128"},
       {"mb1ic1ih28oc6oh24kh5", "tensor_core", MathMode::kFp16,
-       "few, strips of 6x4 positions, 1 image per stage; 1x1x1 of 128"},
+       "few, strips of 8x2 positions, 1 image per stage; 1x1x1 of 128"},
       {"mb64ic6ih12oc16oh8kh5", "direct", MathMode::kFp32,
        "tile, 1x4 positions x 2 channels per thread, 8112 bytes shared; 32x8x1 of 64"},
       {"mb64ic6ih12oc16oh8kh5", "implicit_gemm", MathMode::kFp32,
@@ -489,7 +489,7 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
       {"mb10000ic6ih12oc16oh8kh5", "winograd", MathMode::kFp32,
        "F(2x2,5x5), 5 chunks of 32000 tiles; 250x2x1 of 128"},
       {"mb10000ic6ih12oc16oh8kh5", "tensor_core", MathMode::kTf32,
-       "few, strips of 8x1 positions, 4 images per stage; 396x1x1 of 128"},
+       "few, strips of 8x1 positions, 4 images per stage; 528x1x1 of 128"},
       {"mb10000ic6ih12oc16oh8kh5", "tensor_core", MathMode::kFp16,
        "few, strips of 8x1 positions, 4 images per stage; 528x1x1 of 128"},
       {"mb8ic64ih128oc256oh126kh3", "direct", MathMode::kFp32,

@@ -22,32 +22,31 @@ using FewFunction = void (*)(TensorCoreFewShape, const float*, const uint32_t*, 
 struct Variant {
   int r, wide, units, rows;
   FewFunction kernel[2];  // [fp16]
-  int blocks[2];          // of a multiprocessor
 
-  int products() const { return wide == 1 ? 1 : 2; }
-  int filters() const { return 16 * products() / wide; }
+  int filters() const { return 16 / wide; }
   int taps() const { return 8 * units; }
 };
 
-template <int kR, int kWide, int kUnits>
+constexpr int kFewThreads = 128;
+constexpr int kFewBlocks = 4;     // of a multiprocessor, for the grid
+constexpr int kFewMaxImages = 4;  // of a stage: one for each warp
+
+template <int kR, int kWide, int kUnits, int kRows>
 constexpr Variant variant() {
-  using Tf32 = TensorCoreFewTile<MathMode::kTf32, kR, kWide, kUnits>;
-  using Fp16 = TensorCoreFewTile<MathMode::kFp16, kR, kWide, kUnits>;
   return {kR,
           kWide,
           kUnits,
-          Tf32::kRows,
-          {&conv_tensor_core_few_kernel<Tf32>, &conv_tensor_core_few_kernel<Fp16>},
-          {Tf32::kBlocks, Fp16::kBlocks}};
+          kRows,
+          {&conv_tensor_core_few_kernel<TensorCoreFewTile<MathMode::kTf32, kR, kWide, kUnits, kRows>>,
+           &conv_tensor_core_few_kernel<TensorCoreFewTile<MathMode::kFp16, kR, kWide, kUnits, kRows>>}};
 }
 
 /// The first that fits computes the fewest products that no output needs.
 constexpr Variant kVariants[] = {
-    variant<5, 4, 1>(), variant<5, 4, 2>(), variant<5, 1, 1>(), variant<5, 1, 2>(), variant<5, 1, 4>(),
-    variant<3, 4, 1>(), variant<3, 4, 2>(), variant<3, 1, 1>(), variant<3, 1, 2>(), variant<3, 1, 4>(),
+    variant<5, 2, 1, 8>(), variant<5, 2, 2, 8>(), variant<5, 1, 1, 8>(), variant<5, 1, 2, 8>(),
+    variant<5, 1, 4, 8>(), variant<3, 2, 1, 8>(), variant<3, 2, 2, 8>(), variant<3, 1, 1, 8>(),
+    variant<3, 1, 2, 8>(), variant<3, 1, 4, 8>(),
 };
-constexpr int kThreads = 128;
-constexpr int kMaxImages = 4;  // of a stage: one for each warp
 
 /// How the kernel computes a problem, apart from the rectifier.
 struct Plan {
@@ -72,17 +71,16 @@ struct Plan {
     shape.output_pitch = shape.q / half;
     shape.output_plane = shape.p / half * shape.output_pitch;
     shape.image = problem.c * problem.h * problem.w;
-    shape.staged_image = problem.c * shape.plane;
     shape.output_image = problem.k * shape.output_plane;
-    shape.whole_strips = shape.q % of.wide == 0;
     shape.images = images;
     shape.row_strips = static_cast<int>(ceil_div(shape.q, of.wide));
     const int64_t rows = round_up(shape.p, of.rows);
     shape.strips = static_cast<int>(rows / of.rows) * shape.row_strips;
     // The last element that a strip reads, in the last channel of the last image.
     const int64_t last = (int64_t{images} * problem.c - 1) * shape.plane + (rows + of.r - 2) * shape.pitch +
-                         shape.q - of.wide + shape.run - 1;
-    shape.stage = static_cast<int>(round_up(std::max(int64_t{images} * shape.staged_image, last + 1), 4));
+                         (shape.row_strips - 1) * of.wide + shape.run - 1;
+    shape.stage =
+        static_cast<int>(round_up(std::max(int64_t{images} * problem.c * shape.plane, last + 1), 4));
     shape.by_strips = FastDivide(shape.strips);
     shape.by_row_strips = FastDivide(shape.row_strips);
     shape.by_h = FastDivide(problem.h);
@@ -98,7 +96,8 @@ struct Plan {
 /// The variant for a problem of kVariants' filters; null if it has too many filters or taps.
 const Variant* choose_variant(const Conv2dProblem& problem) {
   for (const Variant& variant : kVariants) {
-    if (variant.r == problem.r && problem.k <= variant.filters() && problem.q() >= variant.wide &&
+    // Wide strips of an odd row would read past its end, where a NaN times a zero is a NaN.
+    if (variant.r == problem.r && problem.k <= variant.filters() && problem.q() % variant.wide == 0 &&
         int64_t{problem.c} * (problem.s + variant.wide - 1) <= variant.taps()) {
       return &variant;
     }
@@ -107,10 +106,10 @@ const Variant* choose_variant(const Conv2dProblem& problem) {
 }
 
 /// The plan for a supported problem: as many images in a stage as fit, if that leaves work for every block.
-Plan plan_for(const Conv2dProblem& problem, MathMode math, bool pool, int multiprocessors) {
+Plan plan_for(const Conv2dProblem& problem, bool pool, int multiprocessors) {
   const Variant& chosen = *choose_variant(problem);
-  const int64_t blocks = int64_t{chosen.blocks[math == MathMode::kFp16]} * multiprocessors;
-  int images = static_cast<int>(std::clamp<int64_t>(problem.n / blocks, 1, kMaxImages));
+  int images = static_cast<int>(
+      std::clamp<int64_t>(problem.n / (int64_t{kFewBlocks} * multiprocessors), 1, kFewMaxImages));
   while (images > 1 && Plan(problem, chosen, pool, images).shared_bytes > GpuLimits::kSharedBytes) --images;
   return {problem, chosen, pool, images};
 }
@@ -124,10 +123,9 @@ class TensorCoreFew
     const bool fp16 = request.math == MathMode::kFp16;
     upload_filters(request, variant, fp16);
     const int64_t stages = ceil_div(shape_.n, shape_.images);
-    launch_ = {
-        "conv_tensor_core_few_kernel", variant.kernel[fp16],
-        static_cast<unsigned>(std::min<int64_t>(stages, int64_t{variant.blocks[fp16]} * multiprocessors)),
-        kThreads, static_cast<size_t>(plan.shared_bytes)};
+    launch_ = {"conv_tensor_core_few_kernel", variant.kernel[fp16],
+               static_cast<unsigned>(std::min<int64_t>(stages, int64_t{kFewBlocks} * multiprocessors)),
+               kFewThreads, static_cast<size_t>(plan.shared_bytes)};
     detail_ =
         concat("few, strips of ", variant.rows, "x", variant.wide, " positions, ", shape_.images,
                shape_.images == 1 ? " image" : " images", " per stage", shape_.pool ? ", pooled 2x2" : "");
@@ -138,25 +136,25 @@ class TensorCoreFew
   }
 
  private:
-  /// [K, C, R, S] to [products, R, units, 32 lanes] x the words of a lane. Lane 4 g + t has rows g and g + 8 of the product and of
-  /// each the taps t and t + 4: in tf32 a word each, in fp16 two taps in a word. Zeros for what does not exist.
+  /// [K, C, R, S] to [R, units, 32 lanes] x the words of a lane. Lane 4 g + t has rows g and g + 8 of the product and
+  /// of each the taps t and t + 4: in tf32 a word each, in fp16 two taps in a word. Zeros for what does not exist.
   void upload_filters(const ConvPrepare& request, const Variant& variant, bool fp16) {
     const Conv2dProblem& problem = request.problem;
     const int words = fp16 ? 2 : 4;
-    const int64_t fragments = int64_t{variant.products()} * variant.r * variant.units;
-    std::vector<float> packed(static_cast<size_t>(fragments * GpuLimits::kWarp * words), 0.0f);
+    std::vector<float> packed(static_cast<size_t>(variant.r * variant.units * GpuLimits::kWarp * words),
+                              0.0f);
     auto* target = reinterpret_cast<unsigned char*>(packed.data());
-    for (int row = 0; row < 16 * variant.products(); ++row) {
+    for (int row = 0; row < 16; ++row) {
       const int filter = variant.wide == 1 ? row : row % 8, shift = variant.wide == 1 ? 0 : row / 8;
       for (int tap = 0; filter < problem.k && tap < shape_.taps; ++tap) {
         const int c = tap / shape_.run, s = tap % shape_.run - shift;
         if (s < 0 || s >= problem.s) continue;
         for (int r = 0; r < problem.r; ++r) {
-          const int lane = row % 8 * 4 + tap % 4, later = tap % 8 / 4, half = row % 16 / 8;
-          const int64_t fragment = (row / 16 * int64_t{variant.r} + r) * variant.units + tap / 8;
-          put_operand(
-              target, (fragment * GpuLimits::kWarp + lane) * 4 + (fp16 ? half * 2 + later : later * 2 + half),
-              request.weights[((int64_t{filter} * problem.c + c) * problem.r + r) * problem.s + s], !fp16);
+          const int lane = row % 8 * 4 + tap % 4, later = tap % 8 / 4;
+          const int64_t first = (int64_t{r} * variant.units + tap / 8) * GpuLimits::kWarp + lane;
+          put_operand(target, first * 4 + (fp16 ? row / 8 * 2 + later : later * 2 + row / 8),
+                      request.weights[((int64_t{filter} * problem.c + c) * problem.r + r) * problem.s + s],
+                      !fp16);
         }
       }
     }
@@ -184,8 +182,7 @@ Support few_support(const char* what, const Conv2dProblem& problem, bool pool) {
     return no(" up to 16 filters of up to 32 values a row, all channels counted, found ", problem.k,
               " filters of ", int64_t{problem.c} * problem.s);
   }
-  // Two stages of one image. Without its padding an image has at least a quarter as many rows and columns as with it, so
-  // that no product overflows once this one fits.
+  // Two stages of one image with its padding. Once they fit, no product of sizes overflows.
   const double staged =
       2.0 * sizeof(float) * problem.c * (problem.h + 2.0 * problem.pad_h) * (problem.w + 2.0 * problem.pad_w);
   const double bytes = staged > GpuLimits::kSharedBytes
@@ -204,8 +201,8 @@ bool few_suits(const Conv2dProblem& problem) {
 std::unique_ptr<ConvKernel> prepare_tensor_core_few(const ConvPrepare& request, int multiprocessors) {
   const bool pool = request.max_pool.has_value();
   if (!few_support("", request.problem, pool)) return nullptr;
-  return std::make_unique<TensorCoreFew>(
-      request, plan_for(request.problem, request.math, pool, multiprocessors), multiprocessors);
+  return std::make_unique<TensorCoreFew>(request, plan_for(request.problem, pool, multiprocessors),
+                                         multiprocessors);
 }
 
 }  // namespace lenslet

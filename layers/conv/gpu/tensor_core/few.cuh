@@ -1,11 +1,11 @@
-// Convolution of few channels to few filters on tensor cores, image by image: LeNet's layers. Whole images lie in shared
-// memory, the filters in registers. Formula and sources: ../tensor_core.cu.
+// Convolution of few channels to few filters on tensor cores, image by image: LeNet's layers. Whole images lie in
+// shared memory, the filters in registers. Formula and sources: ../tensor_core.cu.
 //
 // One row r of a filter is a product of its own: filters [16, K] x inputs [K, 8], where a column of the inputs is what
-// row i of an image offers to one strip. A strip is kWide neighbouring columns of outputs, kRows rows down. Row i serves
-// the output rows i - kR + 1 to i, so a lane reads and rounds each operand once for kR products, and nothing is unrolled:
-// the K inputs of a strip are C runs of S + kWide - 1 neighbours. With kWide = 4 the 32 rows of two products hold 8 filters
-// at four positions, each moved by one input. A pooling window lies in one lane: with kWide = 1 it is of two strips.
+// row i of an image offers to one strip. A strip is kWide neighbouring columns of outputs, kRows rows down. Row i
+// serves the output rows i - kR + 1 to i, so a lane reads and rounds each operand once for kR products, and nothing is
+// unrolled: the K inputs of a strip are C runs of S + kWide - 1 neighbours. kWide = 2 puts 8 filters at two positions
+// into the 16 rows, shifted by one input; then the four outputs of a pooling window are in one lane, as with kWide = 1.
 #pragma once
 
 #include <cstdint>
@@ -20,39 +20,33 @@ namespace lenslet {
 
 struct TensorCoreFewShape {
   int n, k;
-  int taps;                               // of a strip in one row: C * (S + kWide - 1)
-  int run;                                // S + kWide - 1
-  int h, w, pad_h, pad_w;                 // input plane
-  int pitch, plane;                       // of a staged channel: W + 2 pad_w, times H + 2 pad_h
-  int image, staged_image, output_image;  // floats of an image of x, in a stage, and of y
+  int taps;                        // of a strip in one row: C * (S + kWide - 1)
+  int run;                         // S + kWide - 1
+  int h, w, pad_h, pad_w;          // input plane
+  int pitch, plane;                // of a staged channel: W + 2 pad_w, times H + 2 pad_h
+  int image, output_image;         // C*H*W, and floats of an image of y
   int stage;                       // floats of a stage: `images` images, and what strips read beyond them
   int images;                      // of a stage
   int strips, row_strips;          // of an image, of kRows rows of it
   int p, q;                        // outputs that are computed; with `pool`, of whole windows
   int output_plane, output_pitch;  // of y
   FastDivide by_strips, by_row_strips, by_h, by_w;
-  bool relu, pool;    // maxima of 2x2
-  bool whole_strips;  // Q is a multiple of kWide, so that a row of a strip is aligned
+  bool relu, pool;  // maxima of 2x2
 };
 
 /// Sizes of a variant: kUnits times 8 taps of a strip, kWide x kRows outputs of a strip.
-template <MathMode kMode, int kFilterRows, int kStripColumns, int kTapUnits>
+template <MathMode kMode, int kFilterRows, int kStripColumns, int kTapUnits, int kStripRows = 4>
 struct TensorCoreFewTile {
   static constexpr MathMode kMath = kMode;
-  static constexpr int kR = kFilterRows, kWide = kStripColumns, kUnits = kTapUnits;
-  static constexpr int kRows = kWide == 1 ? 8 : 6;      // as LeNet's 8 and 24 rows divide
-  static constexpr int kProducts = kWide == 1 ? 1 : 2;  // for the rows of filters and positions
-  static constexpr int kThreads = 128, kStrips = 8;     // strips of a product
-  static constexpr int kBlocks =
-      kMode == MathMode::kTf32 && kUnits * kProducts == 4 ? 3 : 4;  // of a multiprocessor
-  static constexpr int kWords = kMode == MathMode::kTf32 ? 4 : 2;   // of a lane, for the filters of a unit
-  static_assert((kWide == 1 || kWide == 4) && kRows % 2 == 0, "a strip has whole windows");
+  static constexpr int kR = kFilterRows, kWide = kStripColumns, kUnits = kTapUnits, kRows = kStripRows;
+  static constexpr int kThreads = 128, kStrips = 8;                // strips of a product
+  static constexpr int kWords = kMode == MathMode::kTf32 ? 4 : 2;  // of a lane, for the filters of a unit
+  static_assert(kRows % 2 == 0, "a strip has whole windows");
 };
 
-/// Where a strip lies in a stage and in the staged outputs, how many of its rows exist, and how many of its first columns
-/// belong to the strip before: the last strip of a row ends with the row.
+/// Where a strip lies in a stage and in the staged outputs, and which of its outputs exist.
 struct alignas(16) TensorCoreFewStrip {
-  int input, output, rows, skipped;
+  int input, output, rows, columns;
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
@@ -79,13 +73,13 @@ __device__ __forceinline__ void fetch_few_images(const TensorCoreFewShape& shape
     copy_async_4(shared_address(stage + i), source + i);
 }
 
-/// The sums of 8 strips: sums[m][row] is a lane's part of product m of that row.
+/// The sums of 8 strips: sums[row] is a lane's part of the product of that row.
 template <class Tile>
-__device__ __forceinline__ void multiply_few_strips(
-    const float* inputs, int corner, int pitch, const int (&taps)[Tile::kUnits][2],
-    const uint32_t (&masks)[Tile::kUnits][2],
-    const uint32_t (&a)[Tile::kProducts][Tile::kR][Tile::kUnits][Tile::kWords],
-    float (&sums)[Tile::kProducts][Tile::kRows][4]) {
+__device__ __forceinline__ void multiply_few_strips(const float* inputs, int corner, int pitch,
+                                                    const int (&taps)[Tile::kUnits][2],
+                                                    const uint32_t (&masks)[Tile::kUnits][2],
+                                                    const uint32_t (&a)[Tile::kR][Tile::kUnits][Tile::kWords],
+                                                    float (&sums)[Tile::kRows][4]) {
   constexpr int kUnits = Tile::kUnits, kR = Tile::kR, kRows = Tile::kRows;
   int places[kUnits][2];
 #pragma unroll
@@ -96,8 +90,8 @@ __device__ __forceinline__ void multiply_few_strips(
     float value[kUnits][2];
 #pragma unroll
     for (int u = 0; u < kUnits; ++u) value[u][0] = row[places[u][0]], value[u][1] = row[places[u][1]];
-    // Taps that only fill the last units count as zeros, whatever is read. Wide strips need no mask: there an infinity
-    // or a NaN reaches all positions of the strip anyway.
+    // Taps that only fill the last units count as zeros, whatever is read. The strips of two columns need no mask:
+    // there an infinity or a NaN reaches the neighbouring output anyway.
     const auto masked = [](int u) { return Tile::kWide == 1 && u >= kUnits / 2; };
     if constexpr (Tile::kMath == MathMode::kTf32) {
 #pragma unroll
@@ -107,11 +101,7 @@ __device__ __forceinline__ void multiply_few_strips(
 #pragma unroll
         for (int r = 0; r < kR; ++r) {
           if (i < r || i - r >= kRows) continue;
-#pragma unroll
-          for (int m = 0; m < Tile::kProducts; ++m) {
-            const auto& rows = a[m][r][u];
-            multiply_tf32(sums[m][i - r], {rows[0], rows[1], rows[2], rows[3]}, b0, b1, sums[m][i - r]);
-          }
+          multiply_tf32(sums[i - r], {a[r][u][0], a[r][u][1], a[r][u][2], a[r][u][3]}, b0, b1, sums[i - r]);
         }
       }
     } else {
@@ -126,16 +116,11 @@ __device__ __forceinline__ void multiply_few_strips(
 #pragma unroll
         for (int r = 0; r < kR; ++r) {
           if (i < r || i - r >= kRows) continue;
-#pragma unroll
-          for (int m = 0; m < Tile::kProducts; ++m) {
-            float(&sum)[4] = sums[m][i - r];
-            const auto& rows = a[m][r];
-            if constexpr (kUnits == 1) {
-              multiply_fp16(sum, rows[u][0], rows[u][1], b[u], sum);
-            } else {
-              multiply_fp16(sum, {rows[u][0], rows[u][1], rows[u + 1][0], rows[u + 1][1]}, b[u], b[u + 1],
-                            sum);
-            }
+          if constexpr (kUnits == 1) {
+            multiply_fp16(sums[i - r], a[r][u][0], a[r][u][1], b[u], sums[i - r]);
+          } else {
+            multiply_fp16(sums[i - r], {a[r][u][0], a[r][u][1], a[r][u + 1][0], a[r][u + 1][1]}, b[u],
+                          b[u + 1], sums[i - r]);
           }
         }
       }
@@ -143,76 +128,44 @@ __device__ __forceinline__ void multiply_few_strips(
   }
 }
 
-/// Writes the outputs of 8 strips, or their maxima, to the staged outputs. Columns 2t and 2t + 1 of a product are the
-/// lane's strips e = 0 and 1; its rows g and g + 8 are two filters, or two positions of one filter.
+/// Writes the outputs of 8 strips, or their maxima, to the staged outputs. Columns 2t and 2t + 1 of the product are the
+/// lane's strips; its rows g and g + 8 are two filters, or two positions of one filter.
 template <class Tile>
 __device__ __forceinline__ void store_few_strips(const TensorCoreFewShape& shape,
                                                  const TensorCoreFewStrip* strips,
-                                                 const float (&sums)[Tile::kProducts][Tile::kRows][4],
-                                                 float* outputs) {
+                                                 const float (&sums)[Tile::kRows][4], float* outputs) {
   const int lane = static_cast<int>(threadIdx.x % 32), g = lane / 4, t = lane % 4;
   const float floor = output_floor(shape.relu);
   const auto largest = [&](float a, float b, float c, float d) {
     return max_keep_nan(max_keep_nan(max_keep_nan(a, b), max_keep_nan(c, d)), floor);
   };
-  const auto rectified = [&](float sum) { return relu_if(shape.relu, sum); };
-  const bool low = g < shape.k;
+  const bool low = g < shape.k, high = Tile::kWide == 1 ? g + 8 < shape.k : low;
 #pragma unroll
   for (int e = 0; e < 2; ++e) {
     const TensorCoreFewStrip strip = strips[2 * t + e];
     float* target = outputs + strip.output + g * shape.output_plane;
-    if constexpr (Tile::kWide == 1) {
-      const bool high = g + 8 < shape.k;
-      float* other = target + 8 * shape.output_plane;
-      if (shape.pool) {
-        if (e == 1) break;  // both strips are in one window
-#pragma unroll
-        for (int y = 0; y < Tile::kRows; y += 2) {
-          const float(&top)[4] = sums[0][y];
-          const float(&bottom)[4] = sums[0][y + 1];
-          const int at = y / 2 * shape.output_pitch;
-          if (low && y < strip.rows) target[at] = largest(top[0], top[1], bottom[0], bottom[1]);
-          if (high && y < strip.rows) other[at] = largest(top[2], top[3], bottom[2], bottom[3]);
-        }
-      } else {
-#pragma unroll
-        for (int y = 0; y < Tile::kRows; ++y) {
-          if (low && y < strip.rows) target[y * shape.output_pitch] = rectified(sums[0][y][e]);
-          if (high && y < strip.rows) other[y * shape.output_pitch] = rectified(sums[0][y][2 + e]);
-        }
-      }
-    } else if (shape.pool) {
+    if (shape.pool) {
+      if (Tile::kWide == 1 && e == 1) break;  // both strips of the lane are in one window
 #pragma unroll
       for (int y = 0; y < Tile::kRows; y += 2, target += shape.output_pitch) {
-        float maxima[2];
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-          const float(&top)[4] = sums[m][y];
-          const float(&bottom)[4] = sums[m][y + 1];
-          maxima[m] = largest(top[e], top[2 + e], bottom[e], bottom[2 + e]);
-        }
-        if (!low || y >= strip.rows) continue;
-        if (shape.whole_strips) {
-          *reinterpret_cast<float2*>(target) = make_float2(maxima[0], maxima[1]);
+        if (y >= strip.rows) break;
+        const float(&top)[4] = sums[y];
+        const float(&bottom)[4] = sums[y + 1];
+        if constexpr (Tile::kWide == 1) {
+          if (low) target[0] = largest(top[0], top[1], bottom[0], bottom[1]);
+          if (high) target[8 * shape.output_plane] = largest(top[2], top[3], bottom[2], bottom[3]);
         } else {
-          if (strip.skipped == 0) target[0] = maxima[0];
-          target[1] = maxima[1];
+          if (low) target[0] = largest(top[e], top[2 + e], bottom[e], bottom[2 + e]);
         }
       }
     } else {
 #pragma unroll
       for (int y = 0; y < Tile::kRows; ++y, target += shape.output_pitch) {
-        if (!low || y >= strip.rows) continue;
-        const float row[4] = {rectified(sums[0][y][e]), rectified(sums[0][y][2 + e]),
-                              rectified(sums[1][y][e]), rectified(sums[1][y][2 + e])};
-        if (shape.whole_strips) {
-          *reinterpret_cast<float4*>(target) = make_float4(row[0], row[1], row[2], row[3]);
-        } else {
-#pragma unroll
-          for (int j = 0; j < 4; ++j) {
-            if (j >= strip.skipped) target[j] = row[j];
-          }
-        }
+        if (y >= strip.rows || strip.columns == 0) break;
+        if (low) target[0] = relu_if(shape.relu, sums[y][e]);
+        const bool second = high && (Tile::kWide == 1 || strip.columns > 1);
+        if (second)
+          target[Tile::kWide == 1 ? 8 * shape.output_plane : 1] = relu_if(shape.relu, sums[y][2 + e]);
       }
     }
   }
@@ -224,12 +177,13 @@ __device__ __forceinline__ void store_few_strips(const TensorCoreFewShape& shape
 // work split  persistent blocks over `images` images at a time; warp = 8 strips of kWide x kRows outputs, all filters
 // memory      shared: two stages of whole images with their padding, filled by cp.async one stage ahead; the outputs
 //             of a stage, stored from there as they lie in y; a table of strips. Registers: all filters
-// requires    compute capability 8.0 (checked by tensor_core.cu); what TensorCoreFewPlan checks
+// requires    compute capability 8.0 (checked by tensor_core.cu); what few_support() checks
+// measured    not yet: in no file of docs/results
 template <class Tile>
-__global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_core_few_kernel(
+__global__ void __launch_bounds__(Tile::kThreads) conv_tensor_core_few_kernel(
     const TensorCoreFewShape shape,
     const float* __restrict__ x,           // [N, C, H, W]
-    const uint32_t* __restrict__ filters,  // [kProducts, kR, kUnits, 32 lanes, kWords]
+    const uint32_t* __restrict__ filters,  // [kR, kUnits, 32 lanes, kWords] packed
     const float* __restrict__ bias,        // [16]
     float* __restrict__ y) {               // [N, K, P, Q]
 #if __CUDA_ARCH__ >= 800
@@ -247,21 +201,22 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
     int in_image, across;
     const int image = shape.by_strips.divide(i, in_image);
     const int first_row = shape.by_row_strips.divide(in_image, across) * Tile::kRows;
-    const int first_column = min(across * Tile::kWide, shape.q - Tile::kWide), half = shape.pool ? 2 : 1;
+    const int first_column = across * Tile::kWide, half = shape.pool ? 2 : 1;
     strips[i] = i < all_strips
-                    ? TensorCoreFewStrip{image * shape.staged_image + first_row * shape.pitch + first_column,
+                    ? TensorCoreFewStrip{image * (shape.image / (shape.h * shape.w)) * shape.plane +
+                                             first_row * shape.pitch + first_column,
                                          image * shape.output_image + first_row / half * shape.output_pitch +
                                              first_column / half,
-                                         shape.p - first_row, across * Tile::kWide - first_column}
+                                         shape.p - first_row, shape.q - first_column}
                     : TensorCoreFewStrip{0, 0, 0, 0};
   }
   if (shape.plane != shape.h * shape.w) {
     for (int i = thread; i < 2 * shape.stage; i += kThreads) stages[i] = 0;
   }
-  uint32_t a[Tile::kProducts][Tile::kR][kUnits][kWords];
+  uint32_t a[Tile::kR][kUnits][kWords];
 #pragma unroll
-  for (int i = 0; i < Tile::kProducts * Tile::kR * kUnits * kWords; ++i) {
-    (&a[0][0][0][0])[i] = __ldg(filters + (i / kWords * 32 + lane) * kWords + i % kWords);
+  for (int i = 0; i < Tile::kR * kUnits * kWords; ++i) {
+    (&a[0][0][0])[i] = __ldg(filters + (i / kWords * 32 + lane) * kWords + i % kWords);
   }
   const float low_bias = __ldg(bias + g), high_bias = __ldg(bias + (Tile::kWide == 1 ? g + 8 : g));
   int taps[kUnits][2];
@@ -292,12 +247,11 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
     const int images = static_cast<int>(min(int64_t{shape.images}, shape.n - first));
     for (int tile = warp * Tile::kStrips; tile < images * shape.strips;
          tile += kThreads / 32 * Tile::kStrips) {
-      float sums[Tile::kProducts][Tile::kRows][4];
+      float sums[Tile::kRows][4];
 #pragma unroll
-      for (int i = 0; i < Tile::kProducts * Tile::kRows; ++i) {
-        float(&sum)[4] = sums[i / Tile::kRows][i % Tile::kRows];
-        sum[0] = sum[1] = low_bias;
-        sum[2] = sum[3] = high_bias;
+      for (int i = 0; i < Tile::kRows; ++i) {
+        sums[i][0] = sums[i][1] = low_bias;
+        sums[i][2] = sums[i][3] = high_bias;
       }
       multiply_few_strips<Tile>(inputs, strips[tile + g].input, shape.pitch, taps, masks, a, sums);
       store_few_strips<Tile>(shape, strips + tile, sums, outputs);
