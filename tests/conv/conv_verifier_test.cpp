@@ -286,7 +286,7 @@ class HalfBackend : public SabotagedBackend {
         std::vector<float> x(static_cast<size_t>(problem.input_shape().num_elements())),
             y(static_cast<size_t>(problem.output_shape().num_elements()));
         load_floats(problem.type, args.x, static_cast<int64_t>(x.size()), x.data());
-        right().run({x.data(), y.data()}, context);
+        right().convolve({x.data(), y.data()}, context);
         store_floats(problem.type, y.data(), static_cast<int64_t>(y.size()), args.y);
         spoil(problem.type, y, args.y_as<uint16_t>());
       }
