@@ -69,7 +69,7 @@ def heat_map(rows):
         f" direct is faster: in {ahead} of {len(cells)} cells, from ×{short(min(cells.values()))} to"
         f" ×{short(max(cells.values()))}.{missing}"
     )
-    return drawing("rgb-ratio", "How many times faster than cuDNN", figure, caption)
+    return drawing("rgb-ratio", "How many times as fast as cuDNN", figure, caption)
 
 
 def by_size(rows):

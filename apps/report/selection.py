@@ -19,7 +19,7 @@ def bare(problem):
 
 
 def heat_cells(rows, how="hot"):
-    """{(K, stride, size): how many times faster than the best cuDNN time direct is}; `how` is one of HOW."""
+    """{(K, stride, size): how many times as fast as the best cuDNN time direct is}; `how` is one of HOW."""
     copies = how == "with copies"
     table = rows.where(table="rgb", cache="hot" if copies else how, math=FP32, backend=("direct", "cudnn")).drawn
 

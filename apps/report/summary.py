@@ -24,12 +24,16 @@ from words import per_second, percent, short, time_text
 MAX_WINNERS = 8  # problems named one by one
 
 
+def _times_as_fast(ratio):
+    """ "1.80 times as fast as", or "as fast as" for what rounds to 1."""
+    return f"{short(ratio)} times as fast as" if abs(ratio - 1) >= 0.005 else "as fast as"
+
+
 def _ahead(best, next_best):
-    """ "conv1: direct in 12.3 µs, ×1.80 faster than onednn"."""
+    """ "conv1: direct in 12.3 µs, 1.80 times as fast as onednn"."""
     if next_best is None:
         return f"{labelled_candidate(best)} in {time_text(best.ns)}"
-    ratio = next_best.ns / best.ns
-    how = f"×{short(ratio)} faster than" if ratio >= 1.005 else "as fast as"
+    how = _times_as_fast(next_best.ns / best.ns)
     return f"{labelled_candidate(best)} in {time_text(best.ns)}, {how} {labelled_candidate(next_best)}"
 
 
@@ -56,15 +60,13 @@ def network_lines(rows):
 
 
 def _choice(title, some):
-    """ "conv1, relu1: conv1+relu1 by direct in 3.8 µs, ×2.4 faster than conv1+relu1 by im2col_gemm"."""
+    """ "conv1, relu1: conv1+relu1 by direct in 3.8 µs, 2.4 times as fast as conv1+relu1 by im2col_gemm"."""
     chosen = next((row for row in some if row.get("chosen") is True), some[0])
     rest = [row for row in some if row is not chosen]
     line = f"{title}: {way_of(chosen)} in {time_text(chosen.ns)}"
     if not rest:
         return f"{line}."
-    ratio = rest[0].ns / chosen.ns
-    how = f"×{short(ratio)} {'faster than' if ratio >= 1.005 else 'as fast as'}"
-    return f"{line}, {how} {way_of(rest[0])}."
+    return f"{line}, {_times_as_fast(rest[0].ns / chosen.ns)} {way_of(rest[0])}."
 
 
 def tune_lines(rows):
@@ -126,7 +128,7 @@ def study_lines(group):
         if block and beside:
             yield (
                 f"Separable block, {place[0]} channels, {place[1]}²: {block.backend} in {time_text(block.ns)},"
-                f" ×{short(beside.ns / block.ns)} faster than the standard convolution ({beside.backend})."
+                f" {_times_as_fast(beside.ns / block.ns)} the standard convolution ({beside.backend})."
             )
 
 

@@ -15,7 +15,7 @@ PROFILE_PICTURES = [ROOT / "docs" / "pictures" / f"{name}.svg" for name in ("len
 CONVBENCH = ("reproduce.json", "ladder.json", "sweep.json")  # if several files have a row, the last file counts
 PAGE = "report.html"
 PICTURES = {
-    "rgb-ratio": "How many times faster than cuDNN direct is, by size, stride and filters",
+    "rgb-ratio": "How many times as fast as cuDNN direct is, by size, stride and filters",
     "ladder-implicit-gemm": "TFLOP/s and share of cuDNN, rung by rung, one line per shape",
 }
 

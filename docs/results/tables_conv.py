@@ -45,7 +45,7 @@ def rgb(gpu, group):
         [
             markdown(
                 f"**3×3 convolution of one RGB image**, {group.device}, padding 1, fp32, hot, kernel time. `direct` in"
-                f" µs, and how many times faster than cuDNN in its faster layout, measured in the same run: faster in"
+                f" µs, and how many times as fast as cuDNN in its faster layout, measured in the same run: faster in"
                 f" {sum(value > 1 for value in cells.values())} of {len(cells)} cells{moved}.",
                 ["size", *(f"K={k}, stride {stride}" for k, stride in columns)],
                 ([size, *(cell(*column, size) for column in columns)] for size in sizes),

@@ -19,7 +19,7 @@ void check_float(ElementType type) {
   for (const ElementType known : kFloatTypes) {
     if (type == known) return;
   }
-  throw DataError(concat("elements of type ", type.name(), " are no numbers; expected fp32, fp16 or bf16"));
+  throw DataError(concat("cannot convert elements of type ", type.name(), "; expected fp32, fp16 or bf16"));
 }
 
 template <ToBits kToBits>

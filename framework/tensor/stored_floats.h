@@ -1,4 +1,5 @@
-// Numbers as a tensor of fp32, fp16 or bf16 stores them, from and to fp32 values in host memory.
+// Numbers as a tensor of fp32, fp16 or bf16 stores them, from and to fp32 values in host memory. With any other type the
+// functions throw DataError.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +9,11 @@
 
 namespace lenslet {
 
-/// The nearest value that an element of `type` can have, of two the even one.
+/// `value` rounded to `type`: to nearest, ties to even. What is too large becomes infinite; NaN stays NaN.
 float rounded_to(ElementType type, float value);
 /// rounded_to() for each value, with all threads.
 void round_to(ElementType type, std::vector<float>& values);
-/// Writes `count` elements, each rounded.
+/// Writes `values` [count], rounded, to `elements`: bytes_of(type, count) bytes.
 void store_floats(ElementType type, const float* values, int64_t count, void* elements);
 /// Reads `count` elements, exactly.
 void load_floats(ElementType type, const void* elements, int64_t count, float* values);

@@ -29,7 +29,8 @@ void pack_image_by_words(uint64_t* words, const uint8_t* pixels, uint64_t tag) {
 
 namespace {
 
-// Sixteen bytes are read for fourteen. x86 stores each half of an aligned vector at once.
+// Sixteen bytes are read for fourteen. Processors with AVX store sixteen aligned bytes at once (Intel SDM, volume 3A,
+// "Guaranteed Atomic Operations"), so that no reader finds half a word.
 LENSLET_TARGET_AVX2 void pack_image_by_pairs(uint64_t* words, const uint8_t* pixels, uint64_t tag) {
   constexpr int kPairs = kImageWords / 2, kPairPixels = 2 * kWordPixels;
   const __m128i places = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, -1, 7, 8, 9, 10, 11, 12, 13, -1);

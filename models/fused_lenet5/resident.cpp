@@ -58,9 +58,9 @@ class ResidentLenet5::Kernel {
   Kernel& operator=(const Kernel&) = delete;
 
   void submit(const uint8_t* images, int64_t count) {
-    if (count < 0 || in_flight() + count > kMaxBatch) {
-      throw UsageError(concat("resident kernel: ", counted(count, "image"), " more than fit: ", in_flight(),
-                              " of its ", kMaxBatch, " slots are in flight. Call wait() first."));
+    if (count < 0 || count > kMaxBatch - in_flight()) {
+      throw UsageError(concat("resident kernel: ", "no room for ", counted(count, "image"), ": ", in_flight(),
+                              " of ", kMaxBatch, " slots are in use. Call wait() first."));
     }
     const uint64_t first = submitted_;
     for (int64_t i = 0; i < count; ++i) put_image(images + i * kLenet5Pixels);

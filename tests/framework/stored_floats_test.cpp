@@ -110,7 +110,7 @@ TEST(StoredFloats, FillWholeFloats) {
 TEST(StoredFloats, RefuseWhatIsNoNumber) {
   float value = 0;
   expect_error<DataError>([&] { store_floats(ElementType::kUint8, &value, 1, &value); },
-                          "elements of type uint8 are no numbers; expected fp32, fp16 or bf16");
+                          "cannot convert elements of type uint8; expected fp32, fp16 or bf16");
   expect_error<DataError>([&] { load_floats(ElementType::kUint4, &value, 1, &value); }, "uint4");
 }
 

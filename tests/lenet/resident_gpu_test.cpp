@@ -277,10 +277,10 @@ TEST(Resident, IsSuspendedAndRefusesMisuse) {
   expect_error<UsageError>([&] { resident.wait(1, &prediction); },
                            "1 answer requested, found 0 images in flight");
   expect_error<UsageError>([&] { resident.submit(images().data(), 65); },
-                           "65 images more than fit: 0 of its 64 slots are in flight");
+                           "no room for 65 images: 0 of 64 slots are in use");
   resident.submit(images().data(), 64);
   expect_error<UsageError>([&] { resident.submit(images().data(), 1); },
-                           "1 image more than fit: 64 of its 64 slots are in flight");
+                           "no room for 1 image: 64 of 64 slots are in use");
   expect_error<UsageError>([&] { resident.suspend(); }, "found 64 images in flight");
   ResidentOptions options;
   options.idle_ms = 0;

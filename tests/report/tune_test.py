@@ -60,7 +60,7 @@ class Tune(support.ReportTest):
         page = support.Page(self.page(tuned(LENET, plans)))
         self.assertEqual(page.problems, [])
         words = " ".join(page.words)
-        self.assertIn("Batch 4, chosen plan: fused simd in 8.00 µs, ×2.00 faster than layered, tuned.", words)
+        self.assertIn("Batch 4, chosen plan: fused simd in 8.00 µs, 2.00 times as fast as layered, tuned.", words)
         self.assertIn("conv1, relu1: conv1+relu1 by direct in 4.00 µs, ×0.900 as fast", words)
         path, figures = self.write(tuned(LENET, plans), "tune.json"), self.folder / "figures"
         run = self.run_report(path, "--figures", figures)

@@ -25,7 +25,7 @@ class Winners(support.ReportTest):
                 ns, name="conv1", problem='mb64ic1ih28oc6kh5n"conv1"', backend=backend, flops=1e6, bytes_ideal=1e5
             )
         text = self.page(synthetic.document(maker.rows, device="cpu"))
-        self.assertRegex(text, r"<ul><li>conv1, batch 64: direct in [^<]*, ×3.00 faster than onednn\.</li>")
+        self.assertRegex(text, r"<ul><li>conv1, batch 64: direct in [^<]*, 3.00 times as fast as onednn\.</li>")
 
     def test_the_winners_of_a_sweep_are_counted_first(self):
         maker = synthetic.Maker()

@@ -2,14 +2,16 @@
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
 //
 // x [N, C, H, W] or [N, H, W, C], w [K, C/G, R, S], b [K], y [N, K, P, Q] or [N, P, Q, K], fp32 products and sums, no
-// TF32. Nothing is unrolled in memory and no workspace is used. The first kernel that fits the problem is taken:
+// TF32. Nothing is unrolled in memory and no workspace is used. NCHW takes the first of strip, pixels, rows, tile and any
+// that fits the problem; NHWC of strip, pixels and nhwc:
 //   strip  RGB images in either layout, 3x3, strides 1 and 2: a warp walks down the image and reads each row once
+//   pixels RGB images, 3x3, that strips do not support, in NCHW with up to 2^18 positions: one thread per position
 //   rows   few channels and filters (LeNet's first layer, small RGB images): filters in the constant bank, inputs as
 //          float4
-//   tile   3x3 and 5x5 of any number of channels: input tile in shared memory, up to 2 x 4 positions of 8 channels per
+//   tile   3x3 and 5x5 of any number of channels: input tile in shared memory, up to 2 x 4 positions of 8 filters per
 //          thread
-//   any    everything else: a thread computes one position for four channels
-//   pixels NHWC RGB images that strips do not support: one thread per pixel
+//   any    everything else in NCHW, and every pooling that the others do not fuse: one position of up to four filters
+//          per thread
 //   nhwc   everything else in NHWC: 4 positions x 4 filters per thread
 // Register tiling of direct convolution after V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense linear
 // algebra", SC 2008, and A. Lavin, "maxDNN", arXiv:1501.06633 (2015), section 3, without their im2col indexing.

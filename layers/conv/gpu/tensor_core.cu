@@ -228,7 +228,7 @@ class TensorCoreBackend : public SummingBackend {
                                 window.s, " with stride ", window.stride_h, "x", window.stride_w,
                                 kLeavePooling));
     }
-    return few_support("tensor_core pools after", problem, true);
+    return few_support("tensor_core fuses max pooling only", problem, true);
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {
     return tma_workspace_bytes(problem, math);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "framework/base/counted.h"
 #include "framework/base/integer_math.h"
 #include "framework/instructions/operand_bits.h"
 #include "layers/conv/conv_limits.h"
@@ -48,13 +49,13 @@ constexpr Variant kVariants[] = {
     variant<3, 1, 2, 8>(), variant<3, 1, 4, 8>(),
 };
 
-/// How the kernel computes a problem, apart from the rectifier.
-struct Plan {
-  const Variant* form;
+/// Variant, sizes and shared memory of a launch for a problem, apart from the rectifier.
+struct FewLaunch {
+  const Variant* variant;
   TensorCoreFewShape shape{};
   int64_t shared_bytes = 0;
 
-  Plan(const Conv2dProblem& problem, const Variant& of, bool pool, int images) : form(&of) {
+  FewLaunch(const Conv2dProblem& problem, const Variant& of, bool pool, int images) : variant(&of) {
     const int half = pool ? 2 : 1;
     shape.n = problem.n;
     shape.k = problem.k;
@@ -105,27 +106,29 @@ const Variant* choose_variant(const Conv2dProblem& problem) {
   return nullptr;
 }
 
-/// The plan for a supported problem: as many images in a stage as fit, if that leaves work for every block.
-Plan plan_for(const Conv2dProblem& problem, bool pool, int multiprocessors) {
+/// The launch for a supported problem: as many images in a stage as fit, if that leaves work for every block.
+FewLaunch launch_for(const Conv2dProblem& problem, bool pool, int multiprocessors) {
   const Variant& chosen = *choose_variant(problem);
   int images = static_cast<int>(
       std::clamp<int64_t>(problem.n / (int64_t{kFewBlocks} * multiprocessors), 1, kFewMaxImages));
-  while (images > 1 && Plan(problem, chosen, pool, images).shared_bytes > GpuLimits::kSharedBytes) --images;
+  while (images > 1 && FewLaunch(problem, chosen, pool, images).shared_bytes > GpuLimits::kSharedBytes)
+    --images;
   return {problem, chosen, pool, images};
 }
 
 class TensorCoreFew
     : public OneLaunchConv<TensorCoreFewShape, const float*, const uint32_t*, const float*, float*> {
  public:
-  TensorCoreFew(const ConvPrepare& request, const Plan& plan, int multiprocessors) : shape_(plan.shape) {
-    const Variant& variant = *plan.form;
+  TensorCoreFew(const ConvPrepare& request, const FewLaunch& launch, int multiprocessors)
+      : shape_(launch.shape) {
+    const Variant& variant = *launch.variant;
     shape_.relu = request.rectifier.relu();
     const bool fp16 = request.math == MathMode::kFp16;
     upload_filters(request, variant, fp16);
     const int64_t stages = ceil_div(shape_.n, shape_.images);
     launch_ = {"conv_tensor_core_few_kernel", variant.kernel[fp16],
                static_cast<unsigned>(std::min<int64_t>(stages, int64_t{kFewBlocks} * multiprocessors)),
-               kFewThreads, static_cast<size_t>(plan.shared_bytes)};
+               kFewThreads, static_cast<size_t>(launch.shared_bytes)};
     detail_ =
         concat("few, strips of ", variant.rows, "x", variant.wide, " positions, ", shape_.images,
                shape_.images == 1 ? " image" : " images", " per stage", shape_.pool ? ", pooled 2x2" : "");
@@ -170,38 +173,38 @@ class TensorCoreFew
 
 Support few_support(const char* what, const Conv2dProblem& problem, bool pool) {
   const auto no = [&](const auto&... reason) { return Support::no(concat(what, reason..., kLeavePooling)); };
-  if (problem.layout != TensorLayout::kNchw) return no(" images in NCHW, found NHWC");
+  if (problem.layout != TensorLayout::kNchw) return no(" in NCHW, found NHWC");
   const bool dense = problem.groups == 1 && problem.stride_h == 1 && problem.stride_w == 1 &&
                      problem.dilation_h == 1 && problem.dilation_w == 1;
   if (!dense || (problem.r != 3 && problem.r != 5)) {
-    return no(" filters of 3 or 5 rows in one group, with stride and dilation 1, found ",
-              window_text(problem), " in ", problem.groups, problem.groups == 1 ? " group" : " groups");
+    return no(" of filters with 3 or 5 rows in one group, with stride and dilation 1, found ",
+              window_text(problem), " in ", counted(problem.groups, "group"));
   }
   const Variant* const chosen = choose_variant(problem);
   if (!chosen) {
-    return no(" up to 16 filters of up to 32 values a row, all channels counted, found ", problem.k,
-              " filters of ", int64_t{problem.c} * problem.s);
+    return no(" for at most 16 filters of at most 32 values (channels x columns) a row, found ",
+              counted(problem.k, "filter"), " of ", int64_t{problem.c} * problem.s);
   }
   // Two stages of one image with its padding. Once they fit, no product of sizes overflows.
   const double staged =
       2.0 * sizeof(float) * problem.c * (problem.h + 2.0 * problem.pad_h) * (problem.w + 2.0 * problem.pad_w);
   const double bytes = staged > GpuLimits::kSharedBytes
                            ? staged
-                           : static_cast<double>(Plan(problem, *chosen, pool, 1).shared_bytes);
+                           : static_cast<double>(FewLaunch(problem, *chosen, pool, 1).shared_bytes);
   if (bytes <= GpuLimits::kSharedBytes) return Support::yes();
-  return no(" images that fit ", GpuLimits::kSharedBytes,
-            " bytes of shared memory twice with their outputs, found ", static_cast<int64_t>(bytes));
+  return no(" if two images and the outputs of one fit ", GpuLimits::kSharedBytes,
+            " bytes of shared memory, found ", static_cast<int64_t>(bytes));
 }
 
 bool few_suits(const Conv2dProblem& problem) {
-  constexpr int kManyImages = 512;
+  constexpr int kManyImages = 512;  // chosen by hand: no result file compares it with fp32 near it
   return problem.n >= kManyImages && few_support("", problem, false);
 }
 
 std::unique_ptr<ConvKernel> prepare_tensor_core_few(const ConvPrepare& request, int multiprocessors) {
   const bool pool = request.max_pool.has_value();
   if (!few_support("", request.problem, pool)) return nullptr;
-  return std::make_unique<TensorCoreFew>(request, plan_for(request.problem, pool, multiprocessors),
+  return std::make_unique<TensorCoreFew>(request, launch_for(request.problem, pool, multiprocessors),
                                          multiprocessors);
 }
 
