@@ -1,5 +1,5 @@
-// Numbers as a tensor of fp32, fp16 or bf16 stores them, from and to fp32 values in host memory. With any other type the
-// functions throw DataError.
+// Numbers as a tensor of fp32, fp16 or bf16 stores them, from and to fp32 values in host memory. With any other type
+// the functions throw DataError.
 #pragma once
 
 #include <cstdint>

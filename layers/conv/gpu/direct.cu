@@ -2,8 +2,8 @@
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw + s*dw]
 //
 // x [N, C, H, W] or [N, H, W, C], w [K, C/G, R, S], b [K], y [N, K, P, Q] or [N, P, Q, K], fp32 products and sums, no
-// TF32. Nothing is unrolled in memory and no workspace is used. NCHW takes the first of strip, pixels, rows, tile and any
-// that fits the problem; NHWC of strip, pixels and nhwc:
+// TF32. Nothing is unrolled in memory and no workspace is used. NCHW takes the first of strip, pixels, rows, tile and
+// any that fits the problem; NHWC of strip, pixels and nhwc:
 //   strip  RGB images in either layout, 3x3, strides 1 and 2: a warp walks down the image and reads each row once
 //   pixels RGB images, 3x3, that strips do not support, in NCHW with up to 2^18 positions: one thread per position
 //   rows   few channels and filters (LeNet's first layer, small RGB images): filters in the constant bank, inputs as
