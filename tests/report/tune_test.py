@@ -61,7 +61,7 @@ class Tune(support.ReportTest):
         self.assertEqual(page.problems, [])
         words = " ".join(page.words)
         self.assertIn("Batch 4, chosen plan: fused simd in 8.00 µs, 2.00 times as fast as layered, tuned.", words)
-        self.assertIn("conv1, relu1: conv1+relu1 by direct in 4.00 µs, ×0.900 as fast", words)
+        self.assertIn("conv1, relu1: conv1+relu1 by direct in 4.00 µs, 0.900 times as fast as", words)
         path, figures = self.write(tuned(LENET, plans), "tune.json"), self.folder / "figures"
         run = self.run_report(path, "--figures", figures)
         self.assertEqual((run.returncode, run.stderr), (0, ""))

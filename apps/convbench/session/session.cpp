@@ -55,8 +55,8 @@ BenchSession::BenchSession(const BenchOptions& options, const std::string& subco
 }
 
 void BenchSession::announce(const std::vector<ExpectedGroup>& groups, MathMode math) {
-  take_ceilings();
   const double products_per_s = reference_products_per_s();
+  take_ceilings();
   expected_s_.clear();
   double seconds = 0;
   size_t candidates = 0;
