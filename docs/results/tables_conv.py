@@ -245,7 +245,7 @@ def resnet50(folder):
             batch, size = re.match(r"mb(\d+)ic.*?kh(\d+)", problem).groups()
             theirs = mine.where(backend="cudnn").best()
             # Where auto takes cuDNN, no other backend has a row.
-            ours = Rows(row for row in mine if row.backend != "cudnn").best() or theirs
+            ours = Rows(row for row in mine if row.backend != "cudnn").best() or (theirs if name == math else None)
             if ours and theirs:
                 for key in ((batch, size), (batch, "all")):
                     pairs.setdefault(key, []).append((ours, theirs))

@@ -34,7 +34,7 @@ class ResidentLenet5 {
  public:
   /// Largest number of images that are submitted and not yet waited for: the slots of the protocol.
   static constexpr int64_t kMaxBatch = 64;
-  /// Largest ResidentOptions::max_clusters. On an H200 64 clusters of 2 blocks occupy nearly every multiprocessor.
+  /// Largest ResidentOptions::max_clusters: one for each slot. On an H200 they occupy nearly every multiprocessor.
   static constexpr int kMaxClusters = 64;
 
   /// Throws UsageError for options out of range, UnavailableError with the reason if there is no GPU with clusters

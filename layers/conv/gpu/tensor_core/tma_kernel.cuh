@@ -206,7 +206,7 @@ __device__ __forceinline__ void tma_store_all_halves(const TmaShape& shape, cons
 //             the sums of a part
 // requires    sm_90a (make_kernel of tensor_core.cu); one group, 16 channels, 32 filters, strides up to 8, offsets that
 //             TMA encodes, steps >= parts (supports() and choose() of hopper_tma.cu)
-// measured    H200, hot, tf32, NHWC: 8 images, 64 channels, 128 x 128, 256 filters 3x3: 133.1 us = 281 TFLOP/s
+// measured    H200, hot, tf32, NHWC: 8 images, 64 channels, 128 x 128, 256 filters 3x3: 133.7 us = 280 TFLOP/s
 //             (docs/results/2026-11-29-h200/deep3x3-tf32.json)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_core_tma_kernel(
