@@ -26,8 +26,10 @@ constexpr double operand_roundoff(MathMode math) {
 /// The error of an fp32 result stored as an element of `type`: relative and, for the smallest numbers, absolute.
 /// 0 of fp32 itself.
 struct StoringError {
-  double relative = 0, absolute = 0;
+  double relative = 0;  ///< Half a unit in the last place, of the value.
+  double absolute = 0;  ///< Half of the smallest number above 0.
 };
+/// The error of storing as `type`, of fp32, fp16 and bf16.
 constexpr StoringError storing_error(ElementType type) {
   return type == ElementType::kFp16   ? StoringError{kUnitFp16, 0x1p-25}
          : type == ElementType::kBf16 ? StoringError{kUnitBf16, 0x1p-134}

@@ -21,6 +21,7 @@ class ActivationLayer : public Layer {
   /// One operation an element.
   Work work(const std::vector<Shape>& inputs) const override;
   std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const override;
+  /// What the layer computes of each element.
   Activation function() const noexcept { return function_; }
   /// The name of function(): "leaky_relu".
   const char* function_name() const noexcept { return kActivationNames[static_cast<int>(function_)]; }

@@ -97,8 +97,7 @@ Support Conv2dLayer::do_supports(const BackendEntry& backend, const OperatorRequ
 bool Conv2dLayer::do_suits(const BackendEntry& backend, const OperatorRequest& request) const {
   const ConvBackend& opened = static_cast<const ConvBackendEntry&>(backend).open();
   const Conv2dProblem problem = problem_for(request.inputs.at(0));
-  if (request.fused.empty())
-    return opened.suits(problem, request.math);
+  if (request.fused.empty()) return opened.suits(problem, request.math);
   const Fusion fusion = read_fusion(request.fused);
   return !fusion.max_pool || opened.suits_max_pool(problem, *fusion.max_pool);
 }

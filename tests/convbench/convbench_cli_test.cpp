@@ -97,8 +97,9 @@ TEST_F(ConvbenchTest, RunMeasuresTheBackendThatAutoTakes) {
 // No backend of the CPU takes other tensors than fp32: every row says so, and none was converted silently.
 TEST_F(ConvbenchTest, TensorsOf16BitsAreRefusedOnTheCpu) {
   write("list.txt", "--dt=f16,f32 " + kSmall + " --reset " + kSmall);
-  expect_run(bench("run --problems list.txt --backend direct --dt bf16 --cache hot --json r.json --csv r.csv"),
-             kOk, "takes fp32 tensors, not ");
+  expect_run(
+      bench("run --problems list.txt --backend direct --dt bf16 --cache hot --json r.json --csv r.csv"), kOk,
+      "takes fp32 tensors, not ");
   const Json rows = json("r.json")["results"];
   ASSERT_EQ(rows.size(), 3u);
   const char* const types[] = {"fp16", "fp32", "bf16"};

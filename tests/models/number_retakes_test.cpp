@@ -1,6 +1,7 @@
 // Pictures that are read at a second look: slanted numbers, uneven ink, digits on printed lines; and slashes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "tests/models/number_reading.h"
@@ -14,13 +15,33 @@ Picture slanted(const std::string& text, double slant, uint32_t seed, double pen
       .picture();
 }
 
+// How far a digit leans to the right, in columns per row.
+double lean(const DigitImage& digit) {
+  double mass = 0, x = 0, y = 0, xy = 0, yy = 0;
+  for (int i = 0; i < DigitImage::kSide * DigitImage::kSide; ++i) {
+    const double ink = digit.pixels[i], column = i % DigitImage::kSide, row = i / DigitImage::kSide;
+    mass += ink, x += ink * column, y += ink * row, xy += ink * column * row, yy += ink * row * row;
+  }
+  return -(xy - x * y / mass) / (yy - y * y / mass);
+}
+
 TEST(NumberRetakes, SlantedNumbersAreReadUpright) {
   for (const auto& [text, seed] : {std::pair("4127", 18), std::pair("1936", 3), std::pair("6319", 4)}) {
     const Reading reading = read(slanted(text, .38, seed));
     EXPECT_EQ(reading.number, text) << told(reading);
   }
-  EXPECT_TRUE(read(slanted("4127", .38, 18)).warnings.has(PictureWarning::kSlanted));
-  EXPECT_FALSE(read(slanted("4127", .06, 18)).warnings.has(PictureWarning::kSlanted));
+  for (const double slant : {.35, .06}) {
+    const NumberMarks number = prepare_number(slanted("4127", slant, 18));
+    ASSERT_EQ(number.marks.size(), 4u);
+    for (const DigitMark& mark : number.marks) {
+      const auto found =
+          std::find_if(mark.retakes.begin(), mark.retakes.end(),
+                       [](const DigitRetake& retake) { return retake.code == PictureWarning::kSlanted; });
+      ASSERT_EQ(found != mark.retakes.end(), slant > .2) << slant;
+      if (found != mark.retakes.end())
+        EXPECT_LT(lean(found->digit), lean(mark.digit) - .15) << lean(mark.digit);
+    }
+  }
   const Reading letter = read(slanted("2A6", .38, 5));
   EXPECT_EQ(letter.number, "") << told(letter);
 }

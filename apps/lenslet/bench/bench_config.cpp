@@ -168,12 +168,12 @@ ResultRow bench_row(const BenchConfig& config, const ModelBenchOptions& options,
                 {"batch", std::to_string(config.batch)}};
   if (!options.latency) row.labels.emplace_back("place", config.place);
   const std::string& file = options.weights_file();
-  row.repro =
-      concat("lenslet bench --device ", session.device().to_string(),
-             file.empty() ? "" : concat(options.model.empty() ? " --weights " : " --model ", file),
-             " --batch-sizes ", config.batch, " --plan ", session.setup().saved_plan() ? options.plan : config.plan,
-             config.backend.empty() ? "" : " --backend ", config.backend, " --math ", row.math, " --input ",
-             to_string(config.input), " --output ", output_name(config.output), " --seed ", options.seed);
+  row.repro = concat(
+      "lenslet bench --device ", session.device().to_string(),
+      file.empty() ? "" : concat(options.model.empty() ? " --weights " : " --model ", file),
+      " --batch-sizes ", config.batch, " --plan ", session.setup().saved_plan() ? options.plan : config.plan,
+      config.backend.empty() ? "" : " --backend ", config.backend, " --math ", row.math, " --input ",
+      to_string(config.input), " --output ", output_name(config.output), " --seed ", options.seed);
   row.repro += options.latency ? std::string(" --latency") : concat(" --place ", config.place);
   if (options.threads) row.repro += concat(" --threads ", *options.threads);
   return row;

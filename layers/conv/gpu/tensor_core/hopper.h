@@ -33,10 +33,13 @@ size_t tma_workspace_bytes(const Conv2dProblem& problem, MathMode math);
 inline std::unique_ptr<ConvKernel> prepare_tensor_core_wgmma(const ConvPrepare&, int, double) {
   return nullptr;
 }
+/// Infinite: no kernel.
 inline double wgmma_microseconds(const Conv2dProblem&, MathMode, int) { return INFINITY; }
+/// Null.
 inline std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare&, int, double) {
   return nullptr;
 }
+/// 0: no kernel.
 inline size_t tma_workspace_bytes(const Conv2dProblem&, MathMode) { return 0; }
 /// See above.
 inline Support tma_takes_halves(const Conv2dProblem& problem) {
