@@ -426,16 +426,12 @@ TEST(ResultReader, NamesTheWrongValue) {
 TEST(ResultReader, KeysDistinguishRows) {
   const ResultRow row = full_row();
   EXPECT_EQ(row_key(row), row_key(full_row()));
-  const std::vector<std::function<void(ResultRow&)>> others = {[](ResultRow& r) { r.study = "a"; },
-                                                               [](ResultRow& r) { r.labels[1].second = "04"; },
-                                                               [](ResultRow& r) { r.problem += "x"; },
-                                                               [](ResultRow& r) { r.backend = "cudnn"; },
-                                                               [](ResultRow& r) { r.math = "tf32"; },
-                                                               [](ResultRow& r) { r.dt = "fp16"; },
-                                                               [](ResultRow& r) { r.layout = "NCHW"; },
-                                                               [](ResultRow& r) { r.cache = "hot"; },
-                                                               [](ResultRow& r) { r.name = "conv1"; },
-                                                               [](ResultRow& r) { r.labels.pop_back(), r.labels.pop_back(); }};
+  const std::vector<std::function<void(ResultRow&)>> others = {
+      [](ResultRow& r) { r.study = "a"; },     [](ResultRow& r) { r.labels[1].second = "04"; },
+      [](ResultRow& r) { r.problem += "x"; },  [](ResultRow& r) { r.backend = "cudnn"; },
+      [](ResultRow& r) { r.math = "tf32"; },   [](ResultRow& r) { r.dt = "fp16"; },
+      [](ResultRow& r) { r.layout = "NCHW"; }, [](ResultRow& r) { r.cache = "hot"; },
+      [](ResultRow& r) { r.name = "conv1"; },  [](auto& r) { r.labels.pop_back(), r.labels.pop_back(); }};
   for (const auto& change : others) {
     ResultRow other = row;
     change(other);
