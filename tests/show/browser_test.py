@@ -320,8 +320,8 @@ class Browser(Page):
         self.assertEqual(self.text("#number"), "9")
 
     def test_numbers_are_the_models(self):
-        self.draw(samples()[5])
-        self.wait(lambda: self.text("#number") == "5")
+        self.draw(samples()[4])
+        self.wait(lambda: self.text("#number") == "4")
         file, html = self.saved()
         self.addCleanup(file.unlink)
         page = data_of(html)
@@ -591,8 +591,8 @@ class Browser(Page):
             if "SCREENSHOTS" in os.environ:  # of a visitor's page, not of one that was wider before
                 self.driver.get("about:blank")
                 self.open(self.url + "/")
-                self.draw(samples()[5])
-                self.wait(lambda: self.text("#number") == "5")
+                self.draw(samples()[4])
+                self.wait(lambda: self.text("#number") == "4")
                 self.js("document.activeElement.blur()")
                 time.sleep(0.5)
                 self.driver.save_screenshot(f"{os.environ['SCREENSHOTS']}/page_{width}.png")
