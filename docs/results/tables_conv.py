@@ -13,7 +13,9 @@ from words import ratio, short
 DEEP = "deep3x3-{}.json"  # of convbench run --dt on the list deep3x3.txt, by type
 BATCH_1 = "batch1.json"  # of convbench run on the list batch1.txt
 LADDER = "ladder.json"  # of convbench ladder direct
-RESNET_50 = "resnet50-{}.json"  # of convbench run --backend auto,cudnn on the list resnet50.txt, by math mode
+RESNET_50 = (
+    "resnet50-{}.json"  # of convbench run on the list resnet50.txt, by math mode with --backend auto,cudnn; fp16: --dt
+)
 
 
 def rgb(gpu, group):

@@ -84,7 +84,7 @@ def full_tables(gpu, cpu):
             lenet.every_side(gpu),
             lenet.one_image(gpu),
             lenet.bench(gpu),
-            lenet.latency(gpu),
+            lenet.latency(common.newest(gpu, "latency.json")),
             lenet.calls(common.newest(gpu, "calls.json")),
             lenet.large_calls(common.newest(gpu, "calls.json")),
             lenet.large_calls(common.newest(gpu, SEVERAL), SEVERAL),
@@ -150,6 +150,7 @@ def sections(gpu, cpu):
         pages[page] = {"measured": f"{text}\n\n{source(page, folder)}"}
     for name, (table, what) in measured.items():
         common.loaded.clear()
+        group = common.convbench_group(gpu)
         page, text = KERNELS / f"{name}.md", table(group) if group else ""
         text = text or f"Not measured: there are no rows of {what}."
         pages[page] = {"measured": f"{text}\n\n{source(page, gpu)}"}

@@ -218,7 +218,6 @@ TEST(FusedCpu, PredictionsAreArgmaxAndSoftmaxOfTheLogits) {
   });
 }
 
-// The first of equal logits wins.
 TEST(FusedCpu, ABackendPreparesNothingThatItDoesNotSupport) {
   OperatorRequest request;
   request.math = MathMode::kFp16;
@@ -227,6 +226,7 @@ TEST(FusedCpu, ABackendPreparesNothingThatItDoesNotSupport) {
   expect_error<UnavailableError>([&] { simd.prepare({}, request, stream); }, "simd computes in fp32 only");
 }
 
+// The first of equal logits wins.
 TEST(FusedCpu, EqualLogitsGiveTheFirstClass) {
   Safetensors parameters = make_parameters([] { return 0.0f; });
   parameters.tensors["fc3.bias"].data()[3] = 2;

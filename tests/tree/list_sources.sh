@@ -3,7 +3,7 @@
 # sorted: list_sources framework layers -- cu cuh. A folder that is not there has none.
 
 list_sources() {
-  local folders=() names=()
+  local folders=() names=() ending
   while [ "$1" != -- ]; do
     [ -d "$1" ] && folders+=("$1")
     shift

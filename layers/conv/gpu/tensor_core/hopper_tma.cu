@@ -39,38 +39,35 @@ struct Variant {
   TmaFunction kernel[2][2];                  // [fp16][NHWC]; of tensors of 16 bits [bf16][NHWC]
 };
 
+/// The sizes of a tile, with its times.
+template <class Tile>
+constexpr Variant sizes_of(double step_us, double tile_us, double step_latency_us) {
+  return {Tile::kPixels,   Tile::kFilters, Tile::kBlocks, Tile::kThreads,  Tile::kSharedBytes,
+          Tile::kRowBytes, step_us,        tile_us,       step_latency_us, {}};
+}
+
 template <int kGroups, int kFilters, int kStages, int kBlocks>
 constexpr Variant variant(double step_us, double tile_us, double step_latency_us) {
-  using Tile = TmaTile<kTf32, true, kGroups, kFilters, kStages, kBlocks>;
-  return {Tile::kPixels,
-          kFilters,
-          kBlocks,
-          Tile::kThreads,
-          Tile::kSharedBytes,
-          Tile::kRowBytes,
-          step_us,
-          tile_us,
-          step_latency_us,
-          {{&conv_tensor_core_tma_kernel<TmaTile<kTf32, false, kGroups, kFilters, kStages, kBlocks>>,
-            &conv_tensor_core_tma_kernel<Tile>},
-           {&conv_tensor_core_tma_kernel<TmaTile<kFp16, false, kGroups, kFilters, kStages, kBlocks>>,
-            &conv_tensor_core_tma_kernel<TmaTile<kFp16, true, kGroups, kFilters, kStages, kBlocks>>}}};
+  using Tf32 = TmaTile<kTf32, true, kGroups, kFilters, kStages, kBlocks>;
+  Variant variant = sizes_of<Tf32>(step_us, tile_us, step_latency_us);
+  variant.kernel[0][0] =
+      &conv_tensor_core_tma_kernel<TmaTile<kTf32, false, kGroups, kFilters, kStages, kBlocks>>;
+  variant.kernel[0][1] = &conv_tensor_core_tma_kernel<Tf32>;
+  variant.kernel[1][0] =
+      &conv_tensor_core_tma_kernel<TmaTile<kFp16, false, kGroups, kFilters, kStages, kBlocks>>;
+  variant.kernel[1][1] =
+      &conv_tensor_core_tma_kernel<TmaTile<kFp16, true, kGroups, kFilters, kStages, kBlocks>>;
+  return variant;
 }
 
 template <int kRow, int kGroups, int kFilters, int kStages, int kBlocks>
 constexpr Variant half_variant(double step_us, double tile_us, double step_latency_us) {
   using Fp16 = TmaHalfTile<false, kRow, kGroups, kFilters, kStages, kBlocks>;
-  using Bf16 = TmaHalfTile<true, kRow, kGroups, kFilters, kStages, kBlocks>;
-  return {Fp16::kPixels,
-          kFilters,
-          kBlocks,
-          Fp16::kThreads,
-          Fp16::kSharedBytes,
-          kRow,
-          step_us,
-          tile_us,
-          step_latency_us,
-          {{nullptr, &conv_tensor_core_tma_kernel<Fp16>}, {nullptr, &conv_tensor_core_tma_kernel<Bf16>}}};
+  Variant variant = sizes_of<Fp16>(step_us, tile_us, step_latency_us);
+  variant.kernel[0][1] = &conv_tensor_core_tma_kernel<Fp16>;
+  variant.kernel[1][1] =
+      &conv_tensor_core_tma_kernel<TmaHalfTile<true, kRow, kGroups, kFilters, kStages, kBlocks>>;
+  return variant;
 }
 
 /// Small tiles reach more multiprocessors, large ones read each operand less often. The times are
