@@ -86,7 +86,7 @@ __device__ __forceinline__ uint32_t pack_bfloat16s(float low, float high) {
   LENSLET_FROM_SM(80, asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low)));
   return pair;
 }
-/// The same of max(x, 0) of each. NaN stays NaN.
+/// max(x, 0) of two values as halves, the first in the lower one. NaN stays NaN.
 __device__ __forceinline__ uint32_t pack_positive(float low, float high) {
   uint32_t pair = 0;
   LENSLET_FROM_SM(80, asm volatile("cvt.rn.relu.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low)));

@@ -82,7 +82,7 @@ __device__ __forceinline__ void wgmma_hold(float (&sums)[kCount]) {
                : "l"(a), "l"(b), "r"(static_cast<int>(add)))
 
 /// d[64 x 64] (+)= a[64 x 32 bytes] * b[32 bytes x 64], both from shared memory; d starts at zero where `add` is false.
-/// With kBf16 the operands of mode fp16 are bfloat16.
+/// kBf16: operands of 16 bits are bfloat16, not fp16; only with mode fp16.
 template <MathMode kMath, bool kBf16 = false>
 __device__ __forceinline__ void wgmma(float (&d)[32], uint64_t a, uint64_t b, bool add) {
   if constexpr (kMath == MathMode::kTf32) {

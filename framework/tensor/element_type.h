@@ -61,5 +61,12 @@ constexpr const char* to_string(ElementType type) noexcept { return type.name();
 
 /// The types of a number: fp32, and those of 16 bits.
 inline constexpr ElementType kFloatTypes[] = {ElementType::kFp32, ElementType::kFp16, ElementType::kBf16};
+/// Whether it is one of kFloatTypes.
+constexpr bool is_float(ElementType type) noexcept {
+  for (const ElementType known : kFloatTypes) {
+    if (type == known) return true;
+  }
+  return false;
+}
 
 }  // namespace lenslet

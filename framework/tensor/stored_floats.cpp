@@ -16,9 +16,7 @@ using ToBits = uint16_t (*)(float);
 using ToFloat = float (*)(uint16_t);
 
 void check_float(ElementType type) {
-  for (const ElementType known : kFloatTypes) {
-    if (type == known) return;
-  }
+  if (is_float(type)) return;
   throw DataError(concat("cannot convert elements of type ", type.name(), "; expected fp32, fp16 or bf16"));
 }
 

@@ -37,19 +37,9 @@ struct ConvPrepare {
 /// Buffer::kAlignment. On the CPU they may be a caller's memory, aligned for a float and readable only to the last
 /// element.
 struct ConvArgs {
-  const float* x = nullptr;  // [N, C, H, W] or [N, H, W, C], by the layout; other types through x_as()
+  const float* x = nullptr;  // [N, C, H, W] or [N, H, W, C], by the layout; elements of the problem's type
   // [N, K, P, Q], or [N, P, Q, K]; with max_pool P and Q count its windows. Every element is written.
   float* y = nullptr;
-  /// x as elements of T, which must be those of the problem's type.
-  template <typename T>
-  const T* x_as() const noexcept {
-    return reinterpret_cast<const T*>(x);
-  }
-  /// y as elements of T, which must be those of the problem's type.
-  template <typename T>
-  T* y_as() const noexcept {
-    return reinterpret_cast<T*>(y);
-  }
 };
 
 /// Whether the products fill a tile of the tensor cores. If those of few channels by few filters do not, fp32 is faster
@@ -119,8 +109,8 @@ class ConvBackend {
   virtual Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const {
     return Determinism::kPosition;
   }
-  /// Whether it is likely to be faster than a backend after it in rank, and in a reduced math mode than fp32: `auto`
-  /// then takes it for a supported problem.
+  /// Whether `auto` takes it for a supported problem: it is likely to be faster than the backends after it in rank and,
+  /// in a reduced math mode, than fp32.
   virtual bool suits(const Conv2dProblem& problem, MathMode math) const {
     return math == MathMode::kFp32 || fills_tensor_cores(problem);
   }

@@ -9,15 +9,15 @@
 
 namespace lenslet {
 
-using ConvBackendEntry = BackendEntryOf<ConvBackend>;  ///< A row.
-/// All rows.
+using ConvBackendEntry = BackendEntryOf<ConvBackend>;  ///< An entry.
+/// All entries.
 const BackendTable<ConvBackend>& conv_table();
-/// All rows for that kind of device, in rank order.
+/// All entries for that kind of device, in rank order.
 inline const std::vector<ConvBackendEntry>& conv_backend_entries(DeviceKind device) {
   return conv_table().entries(device);
 }
-/// The row of that name. Throws UsageError with the legal names; UnavailableError if only the other kind of device has
-/// it.
+/// The entry of that name. Throws UsageError with the legal names; UnavailableError if only the other kind of device
+/// has it.
 inline const ConvBackendEntry& find_conv_backend(DeviceKind device, std::string_view name) {
   return conv_table().find(device, std::string(name));
 }

@@ -77,11 +77,11 @@ class GemmBackend {
 
 /// The rows of layers/gemm/CMakeLists.txt.
 const BackendTable<GemmBackend>& gemm_table();
-/// The first row that opens. If rows before it do not, describe() of its products names them with the reasons. Throws
-/// UnavailableError with the reasons if none opens.
+/// The first entry that opens. If entries before it do not, describe() of its products names them with the reasons.
+/// Throws UnavailableError with the reasons if none opens.
 std::unique_ptr<const GemmBackend> first_gemm_backend(
     const std::vector<BackendTable<GemmBackend>::Entry>& entries);
-/// What layers use on that kind of device: the first row of gemm_table() that opens. Throws UnavailableError.
+/// What layers use on that kind of device: the first entry of gemm_table() that opens. Throws UnavailableError.
 const GemmBackend& gemm_backend(DeviceKind device);
 
 namespace gemm_backends {

@@ -48,9 +48,10 @@ class ConvJudge {
   ConvJudge(const Conv2dProblem& problem, reference::Fill fill, uint64_t seed, int64_t max_reference_macs,
             const std::optional<Pool2dWindow>& max_pool = {});
 
-  /// [K, C/G, R, S], and [K]: each value exact in the problem's type.
-  const std::vector<float>& weights() const noexcept { return weights_; }  ///< [K, C/G, R, S]
-  const std::vector<float>& bias() const noexcept { return bias_; }        ///< [K]
+  /// [K, C/G, R, S], each value exact in the problem's type.
+  const std::vector<float>& weights() const noexcept { return weights_; }
+  /// [K], each value exact in the problem's type.
+  const std::vector<float>& bias() const noexcept { return bias_; }
   /// Elements of y, by the judge's own count of rows and columns.
   int64_t outputs() const noexcept { return int64_t{problem_.n} * problem_.k * rows_ * columns_; }
   /// Empty if the problem's own output size equals the judge's; else the difference.

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <utility>
 
+#include "framework/base/counted.h"
 #include "framework/base/error.h"
 #include "models/digit/digit_image.h"
 #include "models/digit/paper.h"
@@ -313,8 +314,8 @@ Ink find_ink(const GreyPlanes& grey) {
     labels[i] = labels[i] == 0 ? 0 : kept[static_cast<size_t>(labels[i] - 1)];
     if (labels[i] == 0) ink.depth.values[i] = 0;
   }
-  ink.steps.push_back(concat("ink: ", ink.marks.size(), ink.marks.size() == 1 ? " mark" : " marks",
-                             ", depth ", std::lround(ink.level), ", paper up to ", std::lround(ink.floor)));
+  ink.steps.push_back(concat("ink: ", counted(ink.marks.size(), "mark"), ", depth ", std::lround(ink.level),
+                             ", paper up to ", std::lround(ink.floor)));
   if (ink.level < kFaintLevel)
     ink.warnings.add(
         PictureWarning::kLittleContrast,

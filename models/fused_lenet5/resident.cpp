@@ -6,12 +6,12 @@
 #include "models/fused_lenet5/resident.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "framework/base/clock.h"
 #include "framework/base/counted.h"
 #include "framework/base/error.h"
 #include "framework/device/device_health.h"
+#include "framework/tensor/float_formats.h"
 #include "models/fused_lenet5/check_gpu.h"
 #include "models/fused_lenet5/gpu/resident/launch.h"
 #include "models/fused_lenet5/pack_image.h"
@@ -28,12 +28,8 @@ static_assert(ResidentLenet5::kMaxBatch == resident::kSlots &&
               ResidentLenet5::kMaxClusters == resident::kMaxClusters);
 constexpr double kNsPerMs = 1e6, kNsPerS = 1e9;
 
-float as_float(uint64_t word) {
-  const auto bits = static_cast<uint32_t>(word);
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
+/// The value in the lower half of an answer's word.
+float value_of(uint64_t word) { return float_from_bits(static_cast<uint32_t>(word)); }
 
 }  // namespace
 
@@ -75,9 +71,9 @@ class ResidentLenet5::Kernel {
     for (int64_t i = 0; i < count; ++i) {
       const uint64_t slot = answered_ % resident::kSlots;
       const uint64_t prediction = await(memory_->predictions[slot]);
-      if (predictions) predictions[i] = {static_cast<int32_t>(prediction >> 32 & 255), as_float(prediction)};
+      if (predictions) predictions[i] = {static_cast<int32_t>(prediction >> 32 & 255), value_of(prediction)};
       for (int64_t k = 0; logits && k < kLenet5Classes; ++k)
-        logits[i * kLenet5Classes + k] = as_float(await(memory_->logits[slot][k]));
+        logits[i * kLenet5Classes + k] = value_of(await(memory_->logits[slot][k]));
       ++answered_;
     }
   }

@@ -288,7 +288,7 @@ class HalfBackend : public SabotagedBackend {
         load_floats(problem.type, args.x, static_cast<int64_t>(x.size()), x.data());
         right().convolve({x.data(), y.data()}, context);
         store_floats(problem.type, y.data(), static_cast<int64_t>(y.size()), args.y);
-        spoil(problem.type, y, args.y_as<uint16_t>());
+        spoil(problem.type, y, reinterpret_cast<uint16_t*>(args.y));
       }
       Conv2dProblem problem;
       const Spoil& spoil;

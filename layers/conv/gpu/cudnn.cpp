@@ -304,9 +304,7 @@ class CudnnKernel : public ConvKernel {
 
 class CudnnBackend : public ConvBackend {
  public:
-  bool takes(ElementType type) const override {
-    return type == ElementType::kFp32 || type == ElementType::kFp16 || type == ElementType::kBf16;
-  }
+  bool takes(ElementType type) const override { return is_float(type); }
   Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (math == MathMode::kFp16)
       return Support::no(

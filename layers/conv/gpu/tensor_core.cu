@@ -200,9 +200,7 @@ Support gpu_takes_halves(int capability) {
 
 class TensorCoreBackend : public SummingBackend {
  public:
-  bool takes(ElementType type) const override {
-    return type == ElementType::kFp32 || type == ElementType::kFp16 || type == ElementType::kBf16;
-  }
+  bool takes(ElementType type) const override { return is_float(type); }
   Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (problem.type != ElementType::kFp32) {
       if (const Support limits = own_kernel_limits("tensor_core", problem); !limits) return limits;

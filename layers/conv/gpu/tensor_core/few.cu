@@ -3,7 +3,6 @@
 #include "layers/conv/gpu/tensor_core/few.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "framework/base/counted.h"
@@ -129,9 +128,8 @@ class TensorCoreFew
     launch_ = {"conv_tensor_core_few_kernel", variant.kernel[fp16],
                static_cast<unsigned>(std::min<int64_t>(stages, int64_t{kFewBlocks} * multiprocessors)),
                kFewThreads, static_cast<size_t>(launch.shared_bytes)};
-    detail_ =
-        concat("few, strips of ", variant.rows, "x", variant.wide, " positions, ", shape_.images,
-               shape_.images == 1 ? " image" : " images", " per stage", shape_.pool ? ", pooled 2x2" : "");
+    detail_ = concat("few, strips of ", variant.rows, "x", variant.wide, " positions, ",
+                     counted(shape_.images, "image"), " per stage", shape_.pool ? ", pooled 2x2" : "");
   }
   void convolve(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, reinterpret_cast<const uint32_t*>(filters_.get()), bias_.get(),

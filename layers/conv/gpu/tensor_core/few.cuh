@@ -90,7 +90,8 @@ __device__ __forceinline__ void multiply_few_strips(const float* inputs, int cor
     float value[kUnits][2];
 #pragma unroll
     for (int u = 0; u < kUnits; ++u) value[u][0] = row[places[u][0]], value[u][1] = row[places[u][1]];
-    // Taps that only fill the last units count as zeros, whatever is read. The strips of two columns need no mask:
+    // Taps that only fill the last units count as zeros, whatever is read. choose_variant() takes the fewest units that
+    // hold the taps, so the first half of them is full. The strips of two columns need no mask:
     // there an infinity or a NaN reaches the neighbouring output anyway.
     const auto masked = [](int u) { return Tile::kWide == 1 && u >= kUnits / 2; };
     if constexpr (Tile::kMath == MathMode::kTf32) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "framework/base/text.h"
 #include "layers/conv/conv_backend.h"
 
 namespace lenslet {
@@ -41,7 +42,7 @@ inline std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare&, i
 }
 /// 0: no kernel.
 inline size_t tma_workspace_bytes(const Conv2dProblem&, MathMode) { return 0; }
-/// See above.
+/// No: this build has no code for that GPU.
 inline Support tma_takes_halves(const Conv2dProblem& problem) {
   return Support::no(concat("tensor_core takes ", problem.type.name(),
                             " tensors in builds that have code for Hopper, not in this one: use cudnn"));

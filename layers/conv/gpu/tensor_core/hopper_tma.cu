@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "framework/base/counted.h"
 #include "framework/base/integer_math.h"
 #include "framework/device/cluster_launch.cuh"
 #include "framework/device/tensor_map.cuh"
@@ -39,35 +40,40 @@ struct Variant {
   TmaFunction kernel[2][2];                  // [fp16][NHWC]; of tensors of 16 bits [bf16][NHWC]
 };
 
-/// The sizes of a tile, with its times.
+/// A tile's sizes with its times and its kernels, in the order of Variant::kernel.
 template <class Tile>
-constexpr Variant sizes_of(double step_us, double tile_us, double step_latency_us) {
-  return {Tile::kPixels,   Tile::kFilters, Tile::kBlocks, Tile::kThreads,  Tile::kSharedBytes,
-          Tile::kRowBytes, step_us,        tile_us,       step_latency_us, {}};
+constexpr Variant variant_of(double step_us, double tile_us, double step_latency_us,
+                             const TmaFunction (&kernel)[2][2]) {
+  return {Tile::kPixels,
+          Tile::kFilters,
+          Tile::kBlocks,
+          Tile::kThreads,
+          Tile::kSharedBytes,
+          Tile::kRowBytes,
+          step_us,
+          tile_us,
+          step_latency_us,
+          {{kernel[0][0], kernel[0][1]}, {kernel[1][0], kernel[1][1]}}};
 }
 
 template <int kGroups, int kFilters, int kStages, int kBlocks>
 constexpr Variant variant(double step_us, double tile_us, double step_latency_us) {
-  using Tf32 = TmaTile<kTf32, true, kGroups, kFilters, kStages, kBlocks>;
-  Variant variant = sizes_of<Tf32>(step_us, tile_us, step_latency_us);
-  variant.kernel[0][0] =
-      &conv_tensor_core_tma_kernel<TmaTile<kTf32, false, kGroups, kFilters, kStages, kBlocks>>;
-  variant.kernel[0][1] = &conv_tensor_core_tma_kernel<Tf32>;
-  variant.kernel[1][0] =
-      &conv_tensor_core_tma_kernel<TmaTile<kFp16, false, kGroups, kFilters, kStages, kBlocks>>;
-  variant.kernel[1][1] =
-      &conv_tensor_core_tma_kernel<TmaTile<kFp16, true, kGroups, kFilters, kStages, kBlocks>>;
-  return variant;
+  using Tile = TmaTile<kTf32, true, kGroups, kFilters, kStages, kBlocks>;
+  return variant_of<Tile>(
+      step_us, tile_us, step_latency_us,
+      {{&conv_tensor_core_tma_kernel<TmaTile<kTf32, false, kGroups, kFilters, kStages, kBlocks>>,
+        &conv_tensor_core_tma_kernel<Tile>},
+       {&conv_tensor_core_tma_kernel<TmaTile<kFp16, false, kGroups, kFilters, kStages, kBlocks>>,
+        &conv_tensor_core_tma_kernel<TmaTile<kFp16, true, kGroups, kFilters, kStages, kBlocks>>}});
 }
 
 template <int kRow, int kGroups, int kFilters, int kStages, int kBlocks>
 constexpr Variant half_variant(double step_us, double tile_us, double step_latency_us) {
   using Fp16 = TmaHalfTile<false, kRow, kGroups, kFilters, kStages, kBlocks>;
-  Variant variant = sizes_of<Fp16>(step_us, tile_us, step_latency_us);
-  variant.kernel[0][1] = &conv_tensor_core_tma_kernel<Fp16>;
-  variant.kernel[1][1] =
-      &conv_tensor_core_tma_kernel<TmaHalfTile<true, kRow, kGroups, kFilters, kStages, kBlocks>>;
-  return variant;
+  using Bf16 = TmaHalfTile<true, kRow, kGroups, kFilters, kStages, kBlocks>;
+  return variant_of<Fp16>(
+      step_us, tile_us, step_latency_us,
+      {{nullptr, &conv_tensor_core_tma_kernel<Fp16>}, {nullptr, &conv_tensor_core_tma_kernel<Bf16>}});
 }
 
 /// Small tiles reach more multiprocessors, large ones read each operand less often. The times are
@@ -208,7 +214,7 @@ class TensorCoreTma : public ConvKernel {
   size_t workspace_bytes() const override { return tma_workspace_bytes(problem_, math_); }
   std::string detail() const override {
     return concat("tma, ", variant_->pixels, " positions x ", variant_->filters, " filters, ",
-                  variant_->blocks, variant_->blocks == 1 ? " block" : " blocks", " a multiprocessor",
+                  counted(variant_->blocks, "block"), " a multiprocessor",
                   variant_->row_bytes < 128 ? ", steps of 32 channels" : "",
                   shape_.parts > 1 ? concat(", split-K in ", shape_.parts, " parts") : "");
   }

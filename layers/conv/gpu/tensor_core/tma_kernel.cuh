@@ -1,6 +1,6 @@
 // Convolution with Hopper's warpgroup products on an im2col matrix that the tensor memory accelerator (TMA) gathers.
 //
-// A copy of TMA in im2col mode takes the inputs of a run of output positions for one tap and 128 bytes of channels. It
+// A copy of TMA in im2col mode takes the inputs of a run of output positions for one tap and a row of channels. It
 // walks the rows and images by itself, with any stride and dilation, writes zeros for the padding, and rounds fp32 to
 // tf32 on the way, to nearest. One thread starts all copies: no other computes an address of an input. PTX ISA,
 // "Tensors"; CUDA Driver API, cuTensorMapEncodeIm2col. Where tiles are few, their sums are split over a cluster
@@ -202,10 +202,10 @@ __device__ __forceinline__ void tma_store_all_halves(const TmaShape& shape, cons
 // work split  persistent blocks; a tile = kPixels positions x kFilters filters; a warpgroup multiplies 64 positions,
 //             one thread copies. Where tiles are few, the blocks of a cluster have a part of a tile's steps each; then
 //             each adds up a part of the tile's rows, in the order of the parts
-// memory      shared: a ring of kStages steps, positions and filters in swizzled rows of 128 bytes; after the last step
+// memory      shared: a ring of kStages steps, positions and filters in swizzled rows of kRowBytes; after the last step
 //             the sums of a part
-// requires    sm_90a (make_kernel of tensor_core.cu); one group, 16 channels, 32 filters, strides up to 8, offsets that
-//             TMA encodes, steps >= parts (supports() and choose() of hopper_tma.cu)
+// requires    sm_90a (make_kernel of tensor_core.cu); one group, 16 channels (of 16 bits: a multiple of 8), 32 filters,
+//             strides up to 8, offsets that TMA encodes, steps >= parts (supports() and choose() of hopper_tma.cu)
 // measured    H200, hot, tf32, NHWC: 8 images, 64 channels, 128 x 128, 256 filters 3x3: 133.7 us = 280 TFLOP/s
 //             (docs/results/2026-11-29-h200/deep3x3-tf32.json)
 template <class Tile>
