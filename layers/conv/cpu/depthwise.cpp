@@ -247,6 +247,15 @@ class DepthwiseKernel : public ConvKernel {
 
 class DepthwiseBackend : public ConvBackend {
  public:
+  size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
+    return static_cast<size_t>(num_threads() * Plane(problem).floats()) * sizeof(float);
+  }
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return accuracy_of_sums(problem, math);
+  }
+  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
+
+ private:
   Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support fp32 = fp32_only("depthwise on the CPU", math); !fp32) return fp32;
     if (const Support groups = depthwise_groups(problem); !groups) return groups;
@@ -266,13 +275,6 @@ class DepthwiseBackend : public ConvBackend {
     }
     return Support::yes();
   }
-  size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
-    return static_cast<size_t>(num_threads() * Plane(problem).floats()) * sizeof(float);
-  }
-  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    return accuracy_of_sums(problem, math);
-  }
-  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     return std::make_unique<DepthwiseKernel>(request);
   }
