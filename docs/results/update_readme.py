@@ -76,7 +76,7 @@ def page_link(gpu):
 def full_tables(gpu, cpu):
     common.loaded.clear()  # so that commits() lists what these tables quote, not what was drawn before
     lenet, conv, group = tables_lenet, tables_conv, common.convbench_group(gpu)
-    newest = common.newest(gpu, "networks*.json")
+    newest, deep = common.newest(gpu, "networks*.json"), common.newest(gpu, conv.DEEP.format("*"))
     parts = {
         "LeNet-5 on the GPU": [
             lenet.digits(gpu),
@@ -104,9 +104,9 @@ def full_tables(gpu, cpu):
         ],
         "Convolutions": [
             conv.rgb(gpu, common.rgb_group(gpu)),
-            conv.deep(group),
+            conv.deep(group, {"tf32"}.intersection(conv.deep_types(deep))),
             conv.resnet50(common.newest(gpu, conv.RESNET_50.format("*"))),
-            conv.deep_16_bits(common.newest(gpu, conv.DEEP.format("bf16"))),
+            conv.deep_by_type(deep),
             conv.cutlass(gpu),
             conv.ladder(gpu, group),
             page_link(gpu),
@@ -132,7 +132,6 @@ def sections(gpu, cpu):
     measured = {
         "im2col_gemm": (tables_conv.im2col, "study a"),
         "depthwise": (tables_conv.depthwise, "study d"),
-        "tensor_core": (tables_conv.tensor_core, "study b"),
         "winograd": (tables_conv.winograd, "study b"),
     }
     pages = {
@@ -142,6 +141,7 @@ def sections(gpu, cpu):
     for name, table, file in (
         ("direct", tables_conv.direct_ladder, tables_conv.LADDER),
         ("sliced_k", tables_conv.sliced_k, tables_conv.BATCH_1),
+        ("tensor_core", tables_conv.tensor_core, tables_conv.DEEP.format("tf32")),
         ("fused_lenet", tables_lenet.backends_by_batch, tables_lenet.BATCHES),
     ):
         page, folder = KERNELS / f"{name}.md", common.newest(gpu, file)
