@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 import common
+import tables_conv
 from common import lack, like_for_like, load, rows_of
 
 import results
 import selection
 import tables
-import tables_conv
 import words
 from selection import KINDS, ours_and_theirs, side_of
 from words import microseconds, millions
