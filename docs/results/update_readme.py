@@ -186,32 +186,38 @@ def numbers_of(value, key=""):
             yield from (f"{value * scale:,.{digits}f}" for digits in (1, 2, 3))
 
 
-def figures_of_no_file(pages):
+def hand_written(page):
+    """The page's text outside the markers."""
+    return re.sub(r"<!-- (\w+): begin -->.*?<!-- \1: end -->", "", page.read_text(), flags=re.DOTALL)
+
+
+def not_in_files(page, text, stated, known_of, key=str):
+    """Of what `text` states: what is not known_of() a result file that it links, if it links any."""
+    names = re.findall(r"\]\(([^)]*results/2[^)]*\.json)\)", text) if stated else []
+    known = {key(one) for name in names for one in known_of(json.loads((page.parent / name).read_text()))}
+    for one in stated if names else ():
+        if key(one) not in known:
+            yield f"{page.name}: {', '.join(names)}: {one}"
+
+
+def figures_of_no_file(page):
     """Figures with a decimal point, in paragraphs that link result files and tables after them, that no file has."""
-    for page in pages:
-        stated = re.sub(r"<!-- (\w+): begin -->.*?<!-- \1: end -->", "", page.read_text(), flags=re.DOTALL)
-        paragraphs = stated.split("\n\n")
-        for paragraph, after in zip(paragraphs, [*paragraphs[1:], ""]):
-            names = re.findall(r"\]\(([^)]*results/2[^)]*\.json)\)", paragraph)
-            text = re.sub(r"\]\([^)]*\)", "]", paragraph) + (after if after.startswith("|") else "")
-            figures = re.findall(r"(?<![\w.])\d[\d,]*\.\d+(?![\w.])", text) if names else []
-            files = [json.loads((page.parent / name).read_text()) for name in names] if figures else []
-            known = {number for file in files for number in numbers_of(file)}
-            yield from (f"{page.name}: {', '.join(names)}: {figure}" for figure in figures if figure not in known)
+    paragraphs = hand_written(page).split("\n\n")
+    for paragraph, after in zip(paragraphs, [*paragraphs[1:], ""]):
+        text = re.sub(r"\]\([^)]*\)", "]", paragraph) + (after if after.startswith("|") else "")
+        figures = re.findall(r"(?<![\w.])\d[\d,]*\.\d+(?![\w.])", text)
+        yield from not_in_files(page, paragraph, figures, numbers_of)
 
 
-def commits_of_no_file(pages):
-    """Sentences with "at commit HEX" whose linked result files are all of other commits."""
-    for page in pages:
-        stated = re.sub(r"<!-- (\w+): begin -->.*?<!-- \1: end -->", "", page.read_text(), flags=re.DOTALL)
-        for sentence in re.split(r"(?<=\.)\s+(?=[A-Z|#`-])|\n\n", stated):
-            commits = re.findall(r"at\s+commit\s+`?([0-9a-f]{7,40})", sentence)
-            names = re.findall(r"\]\(([^)]*results/2[^)]*\.json)\)", sentence) if commits else []
-            files = [json.loads((page.parent / name).read_text()) for name in names]
-            known = [run["git"] for file in files for run in provenance.runs(file) if run.get("git")]
-            for git in commits if names else ():
-                if not any(git.startswith(one) or one.startswith(git) for one in known):
-                    yield f"{page.name}: {', '.join(names)}: commit {git}"
+def commits_of_no_file(page):
+    """Commits of sentences with "at commit HEX" whose linked result files are all of other commits."""
+
+    def gits(file):
+        return (run["git"] for run in provenance.runs(file) if run.get("git"))
+
+    for sentence in re.split(r"(?<=\.)\s+(?=[A-Z|#`-])|\n\n", hand_written(page)):
+        commits = re.findall(r"at\s+commit\s+`?([0-9a-f]{7,40})", sentence)
+        yield from not_in_files(page, sentence, commits, gits, key=lambda git: git[:7])
 
 
 def filled(page, parts):
@@ -266,12 +272,13 @@ def check(gpu, texts):
     by_hand = list(speeds_by_hand((README, FULL)))
     if by_hand:
         sys.exit("\n".join(["speeds outside the markers, which no script writes:", *by_hand]))
-    of_no_file = list(figures_of_no_file(sorted((common.ROOT / "docs").rglob("*.md"))))
-    if of_no_file:
-        sys.exit("\n".join(["figures that the files beside them do not have:", *of_no_file]))
-    of_no_commit = list(commits_of_no_file(sorted((common.ROOT / "docs").rglob("*.md"))))
-    if of_no_commit:
-        sys.exit("\n".join(["commits of which the files beside them are not:", *of_no_commit]))
+    pages = sorted((common.ROOT / "docs").rglob("*.md"))
+    for complaints, what in (
+        (figures_of_no_file, "figures that the files beside them do not have:"),
+        (commits_of_no_file, "commits of which the files beside them are not:"),
+    ):
+        if found := [complaint for page in pages for complaint in complaints(page)]:
+            sys.exit("\n".join([what, *found]))
     old = [str(path) for path in stale(gpu)]
     if old:
         sys.exit(

@@ -397,9 +397,9 @@ class EmulatedClusters {
   std::vector<std::thread> threads_;
 };
 
-// Each way to pack an image writes every pixel and tag, and reads nothing behind the image.
+// Each way to pack an image writes every pixel and tag, and reads nothing past the end of the image.
 TEST(ResidentProtocol, EveryWayToPackAnImageGivesTheSameWords) {
-  const auto pixels = std::make_unique<uint8_t[]>(kLenet5Pixels);  // a sanitizer sees a read behind it
+  const auto pixels = std::make_unique<uint8_t[]>(kLenet5Pixels);  // a sanitizer reports a read past its end
   for (int i = 0; i < kLenet5Pixels; ++i)
     pixels[static_cast<size_t>(i)] = static_cast<uint8_t>(i * 37 + i / 251);
   alignas(16) uint64_t one_way[resident::kImageWords], other_way[resident::kImageWords];

@@ -310,5 +310,5 @@ class Readme(support.ReportTest):
             run = self.update("--check")
             self.assertEqual(run.returncode, status, run.stderr)
         self.assertIn("scale.md: ", run.stderr)
-        self.assertIn("peers.json: commit 0123abc", run.stderr)
+        self.assertIn("peers.json: 0123abc", run.stderr)
         page.write_text(kept)

@@ -196,13 +196,15 @@ class DepthwiseKernel : public ConvKernel {
   }
 
   void convolve(const ConvArgs& args, RunContext& context) override {
-    const int64_t planes = int64_t{problem_.n} * problem_.c;
     auto* const workspace = static_cast<float*>(context.workspace);
-    const bool light = problem_.flops() < kFlopsPerWokenThread * static_cast<double>(slots_);
+    LoopShares shares;
+    shares.items = int64_t{problem_.n} * problem_.c;
+    shares.slots = slots_;
+    shares.light = problem_.flops() < kFlopsPerWokenThread * static_cast<double>(slots_);
     const auto run_planes = [&](int64_t slot, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) run_plane(args, i, workspace + slot * plane_.floats());
     };
-    shared_loop({planes, slots_, 1, light}, run_planes, [&](int64_t slot) {
+    shared_loop(shares, run_planes, [&](int64_t slot) {
       // The padding; each plane overwrites the rest.
       std::fill_n(workspace + slot * plane_.floats(), plane_.floats(), 0.0f);
     });

@@ -49,10 +49,13 @@ class WinogradKernel : public ConvKernel {
 
   void convolve(const ConvArgs& args, RunContext& context) override {
     float* const memory = static_cast<float*>(context.workspace);
-    shared_loop({blocks_.items, blocks_.slots, 1, blocks_.light},
-                [&](int64_t slot, int64_t begin, int64_t end) {
-                  run_items(args, begin, end, memory + slot * blocks_.floats());
-                });
+    LoopShares shares;
+    shares.items = blocks_.items;
+    shares.slots = blocks_.slots;
+    shares.light = blocks_.light;
+    shared_loop(shares, [&](int64_t slot, int64_t begin, int64_t end) {
+      run_items(args, begin, end, memory + slot * blocks_.floats());
+    });
   }
 
  private:
