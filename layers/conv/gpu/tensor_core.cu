@@ -254,7 +254,7 @@ class TensorCoreBackend : public SummingBackend {
     if (auto kernel = prepare_tensor_core_few(request, gpu.multiprocessors)) return kernel;
     const Choice choice = choose_variant(request.problem, gpu);
     if (gpu.compute_capability == GpuLimits::kWgmma) {
-      const double us_to_beat = wgmma_microseconds(request.problem, request.math, gpu.multiprocessors);
+      const double us_to_beat = wgmma_us(request.problem, request.math, gpu.multiprocessors);
       if (auto kernel = prepare_tensor_core_tma(request, gpu.multiprocessors, us_to_beat)) return kernel;
       if (auto kernel = prepare_tensor_core_wgmma(request, gpu.multiprocessors, choice.cycles)) return kernel;
     }
