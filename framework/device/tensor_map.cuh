@@ -13,8 +13,8 @@
 
 namespace lenslet {
 
-/// Sets `found` to a function of the driver, or to null if the driver is too old. Asks the runtime: the library does not
-/// link to the driver.
+/// Sets `found` to a function of the driver, which the runtime finds, because the library does not link to the driver;
+/// to null if the driver is too old.
 inline cudaError_t find_driver_function(const char* name, void*& found) {
   cudaDriverEntryPointQueryResult status{};
 #if CUDART_VERSION >= 12050
