@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "framework/base/counted.h"
@@ -13,7 +12,6 @@
 #include "framework/device/cluster_launch.cuh"
 #include "framework/device/tensor_map.cuh"
 #include "framework/measuring/tracer.h"
-#include "framework/tensor/float_formats.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/kernel_host.cuh"
@@ -289,12 +287,9 @@ class TensorCoreTma : public ConvKernel {
           const int64_t step = filter_tile * shape_.steps + tap * shape_.channel_steps + c / channels;
           const int64_t row = step * variant_->filters + filter;
           const int64_t index = (row * pieces + piece) * elements + c % elements;
-          if (problem_.type == ElementType::kBf16) {
-            const uint16_t bits = float_to_bfloat16(*weight++);
-            std::memcpy(target + index * 2, &bits, 2);
-          } else {
-            put_operand(target, index, *weight++, math_ == kTf32);
-          }
+          problem_.type == ElementType::kBf16 ? put_bf16_operand(target, index, *weight)
+                                              : put_operand(target, index, *weight, math_ == kTf32);
+          ++weight;
         }
       }
     }
