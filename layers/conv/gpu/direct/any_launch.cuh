@@ -76,7 +76,7 @@ class DirectAny : public OneLaunchConv<DirectAnyShape, const float*, const float
     }
     const int64_t blocks = ceil_div(shape_.pixels, kDirectAnyThreads) * any_filter_tiles(request.problem);
     launch_ = {"conv_direct_any_kernel", kernel(pool), static_cast<unsigned>(blocks), kDirectAnyThreads};
-    detail_ = concat("any, ", k_out_, " channels per thread", pool ? ", pooled 2x2" : "");
+    detail_ = concat("any, ", k_out_, " filters per thread", pool ? ", pooled 2x2" : "");
   }
   void convolve(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(), args.y);

@@ -71,7 +71,7 @@ class DirectTile : public OneLaunchConv<DirectTileShape, const float*, const flo
     const Conv2dProblem& problem = request.problem;
     divide(problem, multiprocessor_count);
     detail_ = concat("tile, ", variant_.rows, "x", variant_.columns, " positions x ", variant_.k_out,
-                     " channels per thread, ", launch_.shared_bytes(), " bytes shared",
+                     " filters per thread, ", launch_.shared_bytes(), " bytes shared",
                      variant_.pool ? ", pooled 2x2" : "");
     shape_.relu = request.rectifier.relu();
     // [K, C, R, S] to [K tiles, chunks, channel groups, chunk, R, S, k_out]: what a block stages lies together, and the
