@@ -56,13 +56,13 @@ Directions directions_of_tile(const Seen& seen) {
   Directions directions = {{"images", shape.n, shape.images},
                            {"rows", shape.p, int64_t{shape.row_patches} * rows},
                            {"columns", shape.q, int64_t{shape.column_patches} * columns},
-                           {"filters", shape.k, int64_t{shape.channel_groups} * out},
+                           {"filters", shape.k, int64_t{shape.filter_groups} * out},
                            {"channels", shape.c, shape.chunk},
                            {"columns of a thread", shape.q, columns}};
   if (shape.images > 1) directions.push_back({"images side by side", shape.n, shape.images});
   if (shape.images > 1 && shape.contiguous)
     directions.push_back({"images in one copy", shape.n, shape.images});
-  if (shape.channel_groups > 1) directions.push_back({"filters side by side", shape.k, int64_t{2} * out});
+  if (shape.filter_groups > 1) directions.push_back({"filters side by side", shape.k, int64_t{2} * out});
   return directions;
 }
 

@@ -53,7 +53,7 @@ class DirectRows : public OneLaunchConv<DirectRowsFilter<C, K, R, S>, DirectRows
 };
 
 /// The rows kernel if the problem has exactly these sizes, else null. kRows is for problems that fill the GPU; smaller
-/// ones get smaller units: one row per thread, and kFewOut channels if even that leaves multiprocessors idle.
+/// ones get smaller units: one row per thread, and kFewOut filters if even that leaves multiprocessors idle.
 template <int C, int K, int R, int S, int kStride, int kPad, int kRows, int kFewOut>
 std::unique_ptr<ConvKernel> try_rows(const ConvPrepare& request, int multiprocessor_count) {
   const Conv2dProblem& problem = request.problem;
