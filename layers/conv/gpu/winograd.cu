@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "framework/base/counted.h"
 #include "framework/base/integer_math.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/own_kernel_limits.h"
@@ -123,7 +124,7 @@ class WinogradConv : public ConvKernel {
     return input_floats() * sizeof(float) + product_floats() * sizeof(float);
   }
   std::string detail() const override {
-    return concat("F(2x2,", R, "x", R, "), ", ceil_div(shape_.tiles, shape_.chunk), " chunks of ",
+    return concat("F(2x2,", R, "x", R, "), ", counted(ceil_div(shape_.tiles, shape_.chunk), "chunk"), " of ",
                   shape_.chunk, " tiles");
   }
   double products_saved() const override { return R * R * 4.0 / kPositions; }
