@@ -138,16 +138,16 @@ def sections(gpu, cpu):
         README: {"results": short + lacking(), "swap": swap},
         FULL: {"results": full + lacking()},
     }
-    for name, table, file in (
-        ("direct", tables_conv.direct_ladder, tables_conv.LADDER),
-        ("sliced_k", tables_conv.sliced_k, tables_conv.BATCH_1),
-        ("tensor_core", tables_conv.tensor_core, tables_conv.DEEP.format("tf32")),
-        ("fused_lenet", tables_lenet.backends_by_batch, tables_lenet.BATCHES),
+    for name, part, table, file in (
+        ("direct", "measured", tables_conv.direct_ladder, tables_conv.LADDER),
+        ("tensor_core", "measured", tables_conv.tensor_core, tables_conv.DEEP.format("tf32")),
+        ("sliced_k", "measured", tables_conv.sliced_k, tables_conv.BATCH_1),
+        ("fused_lenet", "measured", tables_lenet.backends_by_batch, tables_lenet.BATCHES),
     ):
         page, folder = KERNELS / f"{name}.md", common.newest(gpu, file)
         common.loaded.clear()
         text = table(folder) or f"Not measured: there is no {file}."
-        pages[page] = {"measured": f"{text}\n\n{source(page, folder)}"}
+        pages[page] = {**pages.get(page, {}), part: f"{text}\n\n{source(page, folder)}"}
     for name, (table, what) in measured.items():
         common.loaded.clear()
         group = common.convbench_group(gpu)
